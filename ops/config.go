@@ -1,0 +1,29 @@
+package ops
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// Config is where the status page is served.
+type Config struct {
+	Listen string `yaml:"listen"` // host:port; port 0 takes a free one
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{Listen: "127.0.0.1:8087"} // loopback: who is to see more puts a proxy with a login in front
+}
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	_, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen is %q, must be host:port like 127.0.0.1:8087", c.Listen)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("listen is %q, its port must be a number from 0 to 65535", c.Listen)
+	}
+	return nil
+}

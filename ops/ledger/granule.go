@@ -1,0 +1,103 @@
+package ledger
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// State is how far the work on a granule has come.
+type State string
+
+// The states, in the order of the work.
+const (
+	Discovered  State = "discovered"  // seen on the archive
+	Fetched     State = "fetched"     // whole in the spool
+	Filled      State = "filled"      // its gaps are filled
+	Stored      State = "stored"      // its product is in place
+	Announced   State = "announced"   // the world was told
+	Quarantined State = "quarantined" // set aside, with the reason
+)
+
+// ErrTransition says that a granule may not go from its state to the one
+// asked for.
+var ErrTransition = errors.New("illegal transition")
+
+// next returns the states that may follow s.
+func (s State) next() []State {
+	switch s {
+	case Discovered:
+		return []State{Fetched, Quarantined}
+	case Fetched:
+		return []State{Filled, Quarantined}
+	case Filled:
+		return []State{Stored, Quarantined}
+	case Stored:
+		return []State{Announced}
+	case Quarantined:
+		return []State{Fetched}
+	default: // announced, the end
+		return nil
+	}
+}
+
+func (s State) mayBecome(to State) bool { return slices.Contains(s.next(), to) }
+
+// Object is a file on an archive as a listing shows it.
+type Object struct {
+	Dataset string
+	Name    string
+	Size    int64 // bytes
+	ModTime time.Time
+}
+
+// Arrival is an object whose bytes lie in the spool.
+type Arrival struct {
+	Object
+	SHA256    string
+	SpoolPath string
+}
+
+// Product is the file that came out of a granule.
+type Product struct {
+	Path     string
+	SHA256   string
+	Observed float64 // share of the sea with a value in the granule, 0..1
+	Covered  float64 // share of the sea with a value in the product, 0..1
+}
+
+// Granule is a row: one content of one file of a dataset.
+type Granule struct {
+	ID       int64
+	Arrival      // SHA256 and SpoolPath are empty where it was refused unread
+	Revision int // 1, 2, 3...: counts the contents under this name
+	State    State
+	Reason   string    // why it is quarantined; else empty
+	First    time.Time // of sensing, of the earliest field in it; zero until SetTimes
+	Last     time.Time // of the latest field in it
+	Product  Product   // zero until stored
+	Recorded time.Time // when this revision became known: the time that its product carries
+	Changed  time.Time // when the state last changed
+}
+
+// Event is a line of a granule's history.
+type Event struct {
+	State State
+	At    time.Time
+	Note  string
+}
+
+// Count is how many granules of a dataset are in a state.
+type Count struct {
+	Dataset  string
+	State    State
+	Granules int
+}
+
+// Grid is what a dataset's grid looked like when it was last accepted. Whether
+// another grid is the same is for the caller to say.
+type Grid struct {
+	Fingerprint string
+	JSON        string
+	Since       time.Time
+}

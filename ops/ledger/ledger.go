@@ -1,0 +1,118 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver that sql.Open is asked for
+)
+
+// Ledger is an open ledger file. It is safe for concurrent use; calls take
+// turns.
+type Ledger struct {
+	db   *sql.DB // one connection: transactions never meet
+	lock *lock
+}
+
+// Open opens the ledger at path, made if absent, brings it to the newest
+// layout and checks it. Where another process has it open, the error wraps
+// ErrLocked and names that process.
+func Open(ctx context.Context, path string) (*Ledger, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("make folder of ledger: %w", err)
+	}
+	held, err := takeLock(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
+	}
+	l := &Ledger{lock: held}
+	if err := l.open(ctx, path); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
+	}
+	return l, nil
+}
+
+// Close releases the file and its lock.
+func (l *Ledger) Close() error {
+	var err error
+	if l.db != nil {
+		err = l.db.Close()
+	}
+	return errors.Join(err, l.lock.release())
+}
+
+func (l *Ledger) open(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", dataSource(path))
+	if err != nil {
+		return err
+	}
+	l.db = db
+	db.SetMaxOpenConns(1)
+	if err := check(ctx, db); err != nil {
+		return fmt.Errorf("%w; put a backup in its place, or move it away to begin anew from the archives", err)
+	}
+	return migrate(ctx, db)
+}
+
+// dataSource names the file and the settings of its connection.
+//
+// synchronous(FULL): with less, a power cut takes back steps that were
+// reported as done, and a product would be made again under a revision that
+// the world has seen. busy_timeout covers people who look into the file.
+func dataSource(path string) string {
+	pragmas := url.Values{
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"},
+		"_txlock": {"immediate"},
+	}
+	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
+}
+
+// check reads through the file and reports what does not fit together.
+func check(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(5)") // five faults tell as much as five thousand
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var faults []string
+	for rows.Next() {
+		var fault string
+		if err := rows.Scan(&fault); err != nil {
+			return err
+		}
+		if fault != "ok" {
+			faults = append(faults, fault)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("file is damaged: %s", strings.Join(faults, ", "))
+	}
+	return nil
+}
+
+// transact runs work in one transaction, which is on the disk when transact
+// returns nil and never was where it returns an error.
+func transact(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := work(tx); err != nil {
+		_ = tx.Rollback() // it can add nothing: uncommitted is undone, at the latest when the file is next opened
+		return err
+	}
+	return tx.Commit()
+}

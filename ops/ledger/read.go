@@ -1,0 +1,167 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Seen reports whether the newest thing known under the name of o has its
+// size and time: then its bytes need not be read.
+func (l *Ledger) Seen(ctx context.Context, o Object) (bool, error) {
+	g, known, err := newest(ctx, l.db, o.Dataset, o.Name)
+	if err != nil {
+		return false, fmt.Errorf("look up %q: %w", o.Name, err)
+	}
+	return known && g.Size == o.Size && g.ModTime.Equal(o.ModTime), nil
+}
+
+// Known reports whether the newest revision under this name has these bytes.
+func (l *Ledger) Known(ctx context.Context, dataset, name, sha256 string) (bool, error) {
+	g, known, err := newest(ctx, l.db, dataset, name)
+	if err != nil {
+		return false, fmt.Errorf("look up %q: %w", name, err)
+	}
+	return known && g.SHA256 == sha256, nil
+}
+
+// Pending returns the granules of a dataset that are in the spool and have no
+// product yet, in the order of names and revisions: the work that is left
+// after a crash.
+func (l *Ledger) Pending(ctx context.Context, dataset string) ([]Granule, error) {
+	gs, err := l.granules(ctx, `WHERE dataset = ? AND state IN ('fetched', 'filled') ORDER BY name, revision`, dataset)
+	if err != nil {
+		return nil, fmt.Errorf("list pending granules of %s: %w", dataset, err)
+	}
+	return gs, nil
+}
+
+// Window returns the granules of a dataset with a field at a time from
+// through to, in the order of their first times and names. Of each name it is
+// the newest revision that was read and not set aside, so that a bad
+// replacement does not take a good granule away.
+func (l *Ledger) Window(ctx context.Context, dataset string, from, to time.Time) ([]Granule, error) {
+	gs, err := l.granules(ctx, `WHERE id IN (SELECT granule FROM field_time WHERE dataset = ? AND time BETWEEN ? AND ?)
+		AND state <> 'quarantined'
+		AND NOT EXISTS (SELECT 1 FROM granule AS later WHERE later.dataset = granule.dataset AND later.name = granule.name
+			AND later.revision > granule.revision AND later.state <> 'quarantined' AND later.first_time <> '')
+		ORDER BY first_time, name`, dataset, text(from), text(to))
+	if err != nil {
+		return nil, fmt.Errorf("list granules of %s from %v to %v: %w", dataset, from, to, err)
+	}
+	return gs, nil
+}
+
+// Newest returns the granule of a dataset with the latest field, set aside or
+// not; ok is false where none was read yet.
+func (l *Ledger) Newest(ctx context.Context, dataset string) (g Granule, ok bool, err error) {
+	gs, err := l.granules(ctx, `WHERE id = (SELECT granule FROM field_time WHERE dataset = ?
+		ORDER BY time DESC, granule DESC LIMIT 1)`, dataset)
+	if err != nil {
+		return Granule{}, false, fmt.Errorf("look up newest granule of %s: %w", dataset, err)
+	}
+	if len(gs) == 0 {
+		return Granule{}, false, nil
+	}
+	return gs[0], true, nil
+}
+
+// Recent returns the n granules that changed state last, the latest first: of
+// the given states, or of all where none is given.
+func (l *Ledger) Recent(ctx context.Context, n int, states ...State) ([]Granule, error) {
+	var all []Granule
+	if len(states) == 0 {
+		gs, err := l.granules(ctx, "ORDER BY changed DESC, id DESC LIMIT ?", n)
+		if err != nil {
+			return nil, fmt.Errorf("list recent granules: %w", err)
+		}
+		return gs, nil
+	}
+	for _, state := range states { // one query each, so that each follows its index
+		gs, err := l.granules(ctx, "WHERE state = ? ORDER BY changed DESC, id DESC LIMIT ?", state, n)
+		if err != nil {
+			return nil, fmt.Errorf("list recent %s granules: %w", state, err)
+		}
+		all = append(all, gs...)
+	}
+	slices.SortFunc(all, func(a, b Granule) int {
+		if c := b.Changed.Compare(a.Changed); c != 0 {
+			return c
+		}
+		return int(b.ID - a.ID)
+	})
+	return all[:min(n, len(all))], nil
+}
+
+// Counts returns how many granules are in which state, by dataset.
+func (l *Ledger) Counts(ctx context.Context) ([]Count, error) {
+	counts, err := query(ctx, l.db, func(row scanner) (c Count, err error) {
+		return c, row.Scan(&c.Dataset, &c.State, &c.Granules)
+	}, "SELECT dataset, state, count(*) FROM granule GROUP BY dataset, state ORDER BY dataset, state")
+	if err != nil {
+		return nil, fmt.Errorf("count granules: %w", err)
+	}
+	return counts, nil
+}
+
+// History returns what happened to a granule, oldest first.
+func (l *Ledger) History(ctx context.Context, id int64) ([]Event, error) {
+	events, err := query(ctx, l.db, func(row scanner) (e Event, err error) {
+		return e, row.Scan(&e.State, (*moment)(&e.At), &e.Note)
+	}, "SELECT state, at, note FROM history WHERE granule = ? ORDER BY id", id)
+	if err != nil {
+		return nil, fmt.Errorf("read history of granule %d: %w", id, err)
+	}
+	return events, nil
+}
+
+// Grid returns the grid of a dataset; ok is false where none is known.
+func (l *Ledger) Grid(ctx context.Context, dataset string) (g Grid, ok bool, err error) {
+	err = l.db.QueryRowContext(ctx, "SELECT fingerprint, json, since FROM grid WHERE dataset = ?", dataset).
+		Scan(&g.Fingerprint, &g.JSON, (*moment)(&g.Since))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Grid{}, false, nil
+	case err != nil:
+		return Grid{}, false, fmt.Errorf("look up grid of %s: %w", dataset, err)
+	}
+	return g, true, nil
+}
+
+// granuleColumns are the columns that scanGranule takes, in its order.
+const granuleColumns = `id, dataset, name, revision, sha256, size, mod_time, spool_path, state, reason,
+	first_time, last_time, product_path, product_sha256, observed, covered, recorded, changed`
+
+func scanGranule(row scanner) (g Granule, err error) {
+	return g, row.Scan(&g.ID, &g.Dataset, &g.Name, &g.Revision, &g.SHA256, &g.Size, (*moment)(&g.ModTime), &g.SpoolPath,
+		&g.State, &g.Reason, (*moment)(&g.First), (*moment)(&g.Last), &g.Product.Path, &g.Product.SHA256, &g.Product.Observed, &g.Product.Covered,
+		(*moment)(&g.Recorded), (*moment)(&g.Changed))
+}
+
+func (l *Ledger) granules(ctx context.Context, where string, args ...any) ([]Granule, error) {
+	return query(ctx, l.db, scanGranule, "SELECT "+granuleColumns+" FROM granule "+where, args...)
+}
+
+// newest returns the highest revision under a name.
+func newest(ctx context.Context, q querier, dataset, name string) (Granule, bool, error) {
+	gs, err := query(ctx, q, scanGranule, "SELECT "+granuleColumns+
+		" FROM granule WHERE dataset = ? AND name = ? ORDER BY revision DESC LIMIT 1", dataset, name)
+	if err != nil || len(gs) == 0 {
+		return Granule{}, false, err
+	}
+	return gs[0], true, nil
+}
+
+func byID(ctx context.Context, q querier, id int64) (Granule, error) {
+	gs, err := query(ctx, q, scanGranule, "SELECT "+granuleColumns+" FROM granule WHERE id = ?", id)
+	if err != nil {
+		return Granule{}, err
+	}
+	if len(gs) == 0 {
+		return Granule{}, errors.New("no such granule in the ledger")
+	}
+	return gs[0], nil
+}
