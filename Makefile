@@ -1,0 +1,78 @@
+# Lacuna. `make help` lists the targets; `make run` and `make test` need
+# nothing but Go, gcc, Python and, for what is missing, apt.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run test build lint fmt bench fuzz clean system python onnxruntime
+
+CACHE := $(CURDIR)/.cache
+VENV := $(CACHE)/venv
+ORT_DIR := $(CACHE)/onnxruntime
+# Newer versions of the linter do not install: a dependency of theirs is refused.
+GOLANGCI_VERSION := v2.14.0
+GOLANGCI := $(CACHE)/bin/golangci-lint-$(GOLANGCI_VERSION)
+
+export LACUNA_PYTHON ?= $(VENV)/bin/python
+# A libonnxruntime named by the environment wins over the one in the cache.
+ifeq ($(origin LACUNA_ONNXRUNTIME),undefined)
+export LACUNA_ONNXRUNTIME := $(ORT_DIR)/libonnxruntime.so
+OWN_ORT := yes
+endif
+VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unversioned)
+LDFLAGS := -X lacuna/daemon.buildVersion=$(VERSION)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build onnxruntime ## the daemon on a simulated live feed; state in var/, stop with Ctrl-C
+	@exec ./bin/lacuna run --config ops/demo/lacuna.yaml
+
+build: system ## the program, bin/lacuna
+	@go build -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
+
+test: system python onnxruntime lint ## every test, vet, formatting and lint
+	@go vet ./...
+	@go test -race ./...
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=5s
+
+# go test fuzzes one target a call.
+FUZZTIME ?= 60s
+fuzz: system ## fuzz every target for FUZZTIME (60s)
+	@grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u | while read -r dir; do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
+	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$dir"; \
+	  done; done
+
+bench: system python onnxruntime ## benchmarks, with xarray timed in the same run
+	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt
+	@go test -run '^$$' -bench . -benchtime 3x -timeout 60m ./...
+
+lint: system $(GOLANGCI) ## formatting and lint
+	@unformatted=$$(gofmt -l daemon fetch modelstore ops pipeline publish); \
+	  [ -z "$$unformatted" ] || { echo "not formatted, run make fmt: $$unformatted" >&2; exit 1; }
+	@$(GOLANGCI) run ./...
+
+fmt: $(GOLANGCI) ## format the code
+	@$(GOLANGCI) fmt ./...
+
+clean: ## remove what was built, not what was installed or produced
+	@rm -rf bin
+
+system:
+	@ops/setup/packages.sh \
+	  "libnetcdf-dev=pkg-config --exists netcdf" "pkg-config=command -v pkg-config" \
+	  "netcdf-bin=command -v ncdump" "gcc=command -v gcc" \
+	  "python3-venv=python3 -c 'import ensurepip, venv'"
+
+python:
+	@ops/setup/python.sh $(VENV) ops/setup/requirements-test.txt
+
+onnxruntime: system
+	@[ -z "$(OWN_ORT)" ] || { ops/setup/python.sh $(VENV); ops/setup/onnxruntime.sh $(VENV) $(ORT_DIR); }
+
+$(GOLANGCI):
+	@echo "installing golangci-lint $(GOLANGCI_VERSION) into .cache/bin"
+	@mkdir -p $(CACHE)/bin
+	@GOBIN=$(CACHE)/bin GOFLAGS= go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(CACHE)/bin/golangci-lint $@

@@ -1,0 +1,199 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/seamask"
+	"lacuna/publish/netcdf"
+)
+
+// Job is a granule to be analysed, with what surrounds it.
+type Job struct {
+	Dataset  string
+	Granule  ingest.Granule
+	History  []ingest.Granule // neighbours in time; those on another grid are left out
+	Sea      field.Mask
+	Fill     infer.Config
+	Revision int
+	Created  time.Time // of the revision
+	Credits  netcdf.Credits
+}
+
+// Outcome is a product with what is worth telling about it.
+type Outcome struct {
+	Product         netcdf.Product
+	Observed, After float64 // share of the sea with a value, before and after
+}
+
+// Analyse fills the gaps of a granule and describes the product. It is the
+// whole way from a decoded granule to what is written, shared by the daemon
+// and by `lacuna fill`.
+func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outcome, error) {
+	filler, err := infer.New(job.Fill)
+	if err != nil {
+		return Outcome{}, err
+	}
+	g := job.Granule
+	history, inputs := neighbours(job)
+	analyses, err := filler.Fill(ctx, infer.Scene{
+		Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform,
+	}, progress)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("analyse %s: %w", g.Name, err)
+	}
+	product := describe(job, analyses)
+	product.Inputs = inputs
+	before, after := coverage(analyses)
+	return Outcome{Product: product, Observed: before, After: after}, nil
+}
+
+// neighbours returns the fields of the job's history that its frames may see,
+// and the files that the product is made from.
+func neighbours(job Job) ([]field.Field, []netcdf.Input) {
+	g := job.Granule
+	inputs := []netcdf.Input{{Name: g.Name, SHA256: g.SHA256, Role: "target"}}
+	first, last := span(g.Fields)
+	from, to := first.Add(-job.Fill.Past()), last.Add(job.Fill.Future())
+	var fields []field.Field
+	for _, h := range job.History {
+		if h.SHA256 == g.SHA256 || !h.Fields[0].Grid.Same(g.Fields[0].Grid) {
+			continue
+		}
+		used := false
+		for _, f := range h.Fields {
+			if !f.Time.Before(from) && !f.Time.After(to) {
+				fields, used = append(fields, f), true
+			}
+		}
+		if used {
+			inputs = append(inputs, netcdf.Input{Name: h.Name, SHA256: h.SHA256, Role: "context"})
+		}
+	}
+	return fields, inputs
+}
+
+// methodPhrase says in the product how its gaps were filled.
+var methodPhrase = map[string]string{
+	"oi":          "optimal interpolation in space and time",
+	"persistence": "persistence of the last observation",
+	"climatology": "mean map of the days around",
+}
+
+func describe(job Job, analyses []infer.Analysis) netcdf.Product {
+	g := job.Granule
+	p := netcdf.Product{
+		Source: sourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
+		Dataset: job.Dataset, Method: methodPhrase[job.Fill.Method], Model: job.Fill.Method,
+		Revision: job.Revision, Created: job.Created, Version: Version(),
+		Mode: "near-real-time", Credits: job.Credits,
+	}
+	if job.Fill.FutureDays > 0 {
+		p.Mode = "delayed"
+	}
+	for _, product := range ingest.Products() {
+		if product.Name == g.Product {
+			p.Title, p.StandardName, p.Units = product.Title+", gaps filled", product.StandardName, product.Units
+		}
+	}
+	for i, a := range analyses {
+		p.Times = append(p.Times, g.Fields[i].Time)
+		p.Value, p.Sigma = append(p.Value, a.Value...), append(p.Sigma, a.Sigma...)
+		p.Lower, p.Upper = append(p.Lower, a.Lower...), append(p.Upper, a.Upper...)
+		p.Flags = append(p.Flags, a.Flags...)
+	}
+	return p
+}
+
+// coverage returns the shares of the sea that had and that have a value.
+func coverage(analyses []infer.Analysis) (before, after float64) {
+	var cells, observed, filled int
+	for _, a := range analyses {
+		for _, flags := range a.Flags {
+			switch {
+			case flags&infer.Land != 0:
+				continue
+			case flags&infer.Interpolated != 0:
+				filled++
+			case flags == 0:
+				observed++
+			}
+			cells++
+		}
+	}
+	if cells == 0 {
+		return 0, 0
+	}
+	return float64(observed) / float64(cells), float64(observed+filled) / float64(cells)
+}
+
+// SeaMask returns the sea of a granule's grid as choice says: "builtin",
+// "learned" from the granule and its history, "auto" (the granule's own mask,
+// else the built-in one), or the path of a NetCDF file.
+func SeaMask(ctx context.Context, choice string, reader *ingest.Reader, g ingest.Granule, history []ingest.Granule) (field.Mask, error) {
+	grid := g.Fields[0].Grid
+	switch choice {
+	case "auto", "":
+		if own := g.Fields[0].Sea; own != nil {
+			return own, nil
+		}
+		return seamask.Builtin(grid)
+	case "builtin":
+		return seamask.Builtin(grid)
+	case "learned":
+		seen := append([]field.Field(nil), g.Fields...)
+		for _, h := range history {
+			if h.Fields[0].Grid.Same(grid) {
+				seen = append(seen, h.Fields...)
+			}
+		}
+		return field.EverObserved(grid.Len(), seen...), nil
+	}
+	return reader.ReadSea(ctx, choice, grid)
+}
+
+// ProductName returns the name of the product of a granule, without ending.
+func ProductName(granule string) string {
+	base := path.Base(granule)
+	return strings.TrimSuffix(base, path.Ext(base)) + "_l4"
+}
+
+// StandAloneDataset returns the dataset that the product of a single granule
+// names: its product where that is known, else its own name.
+func StandAloneDataset(g ingest.Granule) string {
+	if g.Product != "" {
+		return g.Product
+	}
+	return strings.TrimSuffix(g.Name, path.Ext(g.Name))
+}
+
+// creationAttrs are the global attributes in which producers say when a
+// granule was made.
+var creationAttrs = []string{"date_created", "creation_date", "date_modified"}
+
+// CreatedBy returns the time that a product made outside the ledger carries.
+// It comes from the granule, so that the same granule gives the same bytes:
+// when the granule says it was made, else the time of its last field.
+func CreatedBy(g ingest.Granule) time.Time {
+	for _, name := range creationAttrs {
+		for _, a := range g.Source.Attrs {
+			text, ok := a.Value.(string)
+			if !ok || a.Name != name {
+				continue
+			}
+			for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly, "Mon Jan 2 2006"} {
+				if t, err := time.Parse(layout, text); err == nil {
+					return t.UTC()
+				}
+			}
+		}
+	}
+	_, last := span(g.Fields)
+	return last
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// console is a log handler for people: the time of day, the message, then the
+// attributes, with the long ones last.
+type console struct {
+	mu    *sync.Mutex // guards w
+	w     io.Writer
+	level slog.Leveler
+	attrs []slog.Attr
+}
+
+func newConsole(w io.Writer, level slog.Leveler) *console {
+	return &console{mu: &sync.Mutex{}, w: w, level: level}
+}
+
+func (h *console) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level.Level() }
+
+// WithAttrs returns a handler that writes attrs with every record.
+func (h *console) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *h
+	next.attrs = append(append([]slog.Attr(nil), h.attrs...), attrs...)
+	return &next
+}
+
+// WithGroup is not used by the daemon's logs: groups are written flat.
+func (h *console) WithGroup(string) slog.Handler { return h }
+
+func (h *console) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s ", r.Time.Format("15:04:05"))
+	if r.Level != slog.LevelInfo {
+		fmt.Fprintf(&b, "%s ", strings.ToLower(r.Level.String()))
+	}
+	b.WriteString(r.Message)
+	write := func(a slog.Attr) bool {
+		if a.Key != "component" {
+			fmt.Fprintf(&b, "  %s %v", strings.ReplaceAll(a.Key, "_", " "), a.Value)
+		}
+		return true
+	}
+	for _, a := range h.attrs {
+		write(a)
+	}
+	r.Attrs(write)
+	b.WriteByte('\n')
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := io.WriteString(h.w, b.String())
+	return err
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lacuna/daemon"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish/netcdf"
+)
+
+type fillFlags struct {
+	out     string
+	history []string
+	mask    string
+	options ingest.Options
+	fill    infer.Config
+}
+
+func fillCommand() *cobra.Command {
+	flags := fillFlags{fill: infer.DefaultConfig()}
+	c := &cobra.Command{
+		Use:   "fill IN.nc... -o DIR",
+		Short: "fill the gaps of granules",
+		Long: `Fill reads granules, fills their gaps and writes one product for each: IN_l4.nc
+in DIR, on the same grid, with an uncertainty and a flag for every pixel. It
+prints the path of each product. Observed pixels keep their exact values.
+
+Neighbouring days make the analysis better: give them with --history, or put
+several days into one call or one file; every input is a neighbour of the
+others. Only days within the window (--past-days, --future-days) are looked at;
+--future-days 0 makes what a near-real-time service could have made.
+
+The variable, its transform and its valid range are found out from the file;
+'lacuna inspect FILE' shows what was found, and --product, --var and the config
+of the daemon say it outright.
+
+Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
+		Example: `  lacuna fill 20240312_chl.nc -o products --history archive/
+  lacuna fill week/*.nc -o products --var CHL --model oi`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if flags.out == "" {
+				return usageError{errors.New("-o DIR is required")}
+			}
+			if err := errors.Join(flags.fill.Validate(), flags.options.Validate()); err != nil {
+				return usageError{err}
+			}
+			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&flags.out, "output", "o", "", "`DIR` for the products (required)")
+	f.StringArrayVar(&flags.history, "history", nil, "`FILE|DIR` with granules of neighbouring days; may be repeated")
+	f.StringVar(&flags.fill.Method, "model", flags.fill.Method, "what fills: oi, persistence or climatology")
+	f.StringVar(&flags.options.Product, "product", "", "product `NAME` that says how to read the files")
+	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill")
+	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
+	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin)")
+	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
+	f.IntVar(&flags.fill.FutureDays, "future-days", flags.fill.PastDays, "how many days ahead to look; 0: as in near-real-time")
+	return c
+}
+
+func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.Writer) error {
+	reader, err := newReader()
+	if err != nil {
+		return err
+	}
+	paths, err := expand(f.history)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	granules := map[string]ingest.Granule{}
+	bar := newProgress(stderr, "reading", len(inputs)+len(paths))
+	for _, path := range slices.Concat(inputs, paths) {
+		if _, twice := granules[path]; !twice {
+			g, err := reader.Read(ctx, path, f.options)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			switch {
+			case err == nil:
+				granules[path] = g
+			case slices.Contains(inputs, path):
+				errs = append(errs, err)
+			default: // a poorer analysis, not a failure
+				fmt.Fprintf(stderr, "lacuna: left out of the history: %v\n", err)
+			}
+		}
+		bar.step()
+	}
+	bar.finish()
+	history := make([]ingest.Granule, 0, len(granules))
+	for _, g := range granules {
+		history = append(history, g)
+	}
+	slices.SortFunc(history, func(a, b ingest.Granule) int { return strings.Compare(a.Name, b.Name) })
+	for _, path := range slices.Compact(slices.Clone(inputs)) {
+		g, ok := granules[path]
+		if !ok {
+			continue // said above
+		}
+		out, err := f.one(ctx, reader, g, history, stderr)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			errs = append(errs, err)
+			continue
+		}
+		if _, err := fmt.Fprintln(stdout, out); err != nil {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// one fills one granule and returns the path of its product.
+func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, g ingest.Granule, history []ingest.Granule, stderr io.Writer) (string, error) {
+	sea, err := daemon.SeaMask(ctx, f.mask, reader, g, history)
+	if err != nil {
+		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
+	}
+	bar := newProgress(stderr, g.Name, 0)
+	outcome, err := daemon.Analyse(ctx, daemon.Job{
+		Dataset: daemon.StandAloneDataset(g), Granule: g, History: history, Sea: sea, Fill: f.fill,
+		Revision: 1, Created: daemon.CreatedBy(g),
+	}, bar.set)
+	bar.finish()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(f.out, daemon.ProductName(g.Name)+".nc")
+	if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+// expand returns the files that names stand for: a folder stands for the
+// NetCDF files below it.
+func expand(names []string) ([]string, error) {
+	var files []string
+	for _, name := range names {
+		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if !d.IsDir() && (path == name || strings.HasSuffix(path, ".nc")) {
+				files = append(files, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+	}
+	return files, nil
+}
+
+// shortTime formats times of fields for tables: the day, and the time of day
+// where there is one.
+func shortTime(t time.Time) string {
+	if t.Equal(t.Truncate(24 * time.Hour)) {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format("2006-01-02 15:04")
+}

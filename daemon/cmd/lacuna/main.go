@@ -1,0 +1,92 @@
+// Command lacuna fills the gaps of satellite ocean maps, as a daemon or by
+// hand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"lacuna/daemon"
+)
+
+// Exit statuses; the help of every command names them.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitConfig = 78 // EX_CONFIG of sysexits.h: systemd and scripts know it
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is main with its surroundings passed in, so that tests can call it.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "lacuna: %v\nRun 'lacuna --help' or 'lacuna COMMAND --help'.\n", err)
+		return exitUsage
+	case errors.Is(err, daemon.ErrConfig):
+		fmt.Fprintf(stderr, "lacuna: %v\n", err)
+		return exitConfig
+	}
+	fmt.Fprintf(stderr, "lacuna: %v\n", err)
+	return exitFailed
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lacuna",
+		Short: "fill the gaps of satellite ocean maps",
+		Long: `Lacuna turns gappy Level-3 satellite maps of the ocean into gap-free maps with
+an uncertainty for every filled pixel. It runs as a daemon that takes granules
+from an archive as they arrive, or on files by hand.
+
+Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(fillCommand(), inspectCommand(), simulateCommand(), runCommand(), onceCommand(), checkCommand(), versionCommand(), decodeCommand())
+	for _, c := range append(root.Commands(), root) {
+		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+		if args := c.Args; args != nil {
+			c.Args = func(c *cobra.Command, a []string) error {
+				if err := args(c, a); err != nil {
+					return usageError{err}
+				}
+				return nil
+			}
+		}
+	}
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError{fmt.Errorf("unknown command %q", args[0])}
+		}
+		return c.Help()
+	}
+	root.Args = cobra.ArbitraryArgs
+	return root
+}

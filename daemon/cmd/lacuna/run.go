@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"lacuna/daemon"
+)
+
+// daemonFlags are what run, once and check have in common.
+type daemonFlags struct {
+	config string
+	log    string
+	debug  bool
+}
+
+func (f *daemonFlags) add(c *cobra.Command) {
+	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration `FILE` (required)")
+	c.Flags().StringVar(&f.log, "log", "text", "log format: text, json, or console for people")
+	c.Flags().BoolVar(&f.debug, "debug", false, "log what is done in detail")
+}
+
+// daemon reads the configuration and returns the service it describes.
+func (f *daemonFlags) daemon(stderr io.Writer) (*daemon.Daemon, error) {
+	if f.config == "" {
+		return nil, usageError{errors.New("--config FILE is required")}
+	}
+	log, err := newLogger(stderr, f.log, f.debug)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := daemon.LoadConfig(f.config)
+	if err != nil {
+		return nil, err
+	}
+	child, err := decodeChild()
+	if err != nil {
+		return nil, err
+	}
+	return daemon.New(cfg, daemon.Parts{Log: log, Child: child})
+}
+
+func newLogger(w io.Writer, format string, debug bool) (*slog.Logger, error) {
+	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if debug {
+		options.Level = slog.LevelDebug
+	}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	case "console":
+		return slog.New(newConsole(w, options.Level)), nil
+	}
+	return nil, usageError{fmt.Errorf("--log is %q, must be text, json or console", format)}
+}
+
+func runCommand() *cobra.Command {
+	var flags daemonFlags
+	c := &cobra.Command{
+		Use:   "run --config FILE",
+		Short: "the daemon: fill granules as they arrive, until stopped",
+		Long: `Run watches the archives of all datasets in the configuration, fills every new
+granule and stores the products. It stops on SIGTERM or Ctrl-C after it has
+finished the granule in hand; a second signal ends it at once, and the granule
+is taken up again at the next start.
+
+Exit status: 0 stopped, 1 failed, 2 usage, 78 bad configuration.`,
+		Example: "  lacuna run --config /etc/lacuna/lacuna.yaml\n  lacuna run --config ops/demo/lacuna.yaml --log console",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			d, err := flags.daemon(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return d.Run(c.Context())
+		},
+	}
+	flags.add(c)
+	return c
+}
+
+func onceCommand() *cobra.Command {
+	var flags daemonFlags
+	c := &cobra.Command{
+		Use:   "once --config FILE",
+		Short: "one pass of the daemon, then exit; for cron",
+		Long: `Once does what run does, for what is in the archives now, and exits.
+
+Exit status: 0 done (also where granules were set aside, each with its reason),
+1 something was left unfinished, 2 usage, 78 bad configuration.`,
+		Example: "  lacuna once --config /etc/lacuna/lacuna.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			d, err := flags.daemon(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			done, err := d.Once(c.Context())
+			fmt.Fprintf(c.OutOrStdout(), "%d products, %d granules set aside, %d unfinished\n",
+				done.Products, done.SetAside, done.Unfinished)
+			return err
+		},
+	}
+	flags.add(c)
+	return c
+}
+
+func checkCommand() *cobra.Command {
+	var flags daemonFlags
+	c := &cobra.Command{
+		Use:   "check --config FILE",
+		Short: "check a configuration without running it",
+		Long: `Check reads a configuration as run does and reports everything that is wrong
+with it: file, line, what is there and what is allowed.
+
+Exit status: 0 the configuration is good, 2 usage, 78 it is not.`,
+		Example: "  lacuna check --config systemd/lacuna.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if flags.config == "" {
+				return usageError{errors.New("--config FILE is required")}
+			}
+			cfg, err := daemon.LoadConfig(flags.config)
+			if err != nil {
+				return err
+			}
+			for _, set := range cfg.Datasets {
+				fmt.Fprintf(c.OutOrStdout(), "dataset %s: %s from %s, filled by %s, %d days back and %d ahead\n", set.Name,
+					orElse(set.Product, "any product"), set.Archive.Dir, set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is good\n", flags.config)
+			return err
+		},
+	}
+	c.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `FILE` (required)")
+	return c
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

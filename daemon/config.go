@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/ops"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish/netcdf"
+)
+
+// Config is the whole configuration file. Every section belongs to the package
+// that uses it, which knows its defaults and checks it.
+type Config struct {
+	StateDir    string         `yaml:"state_dir"`    // ledger, spool and what was set aside
+	ProductsDir string         `yaml:"products_dir"` // finished products
+	Drain       time.Duration  `yaml:"drain"`        // how long a stop waits for the granule in hand
+	Decode      ingest.Config  `yaml:"decode"`       // limits of the process that reads granules
+	Web         ops.Config     `yaml:"web"`
+	Credits     netcdf.Credits `yaml:"credits"` // who stands behind the products
+	Datasets    []Dataset      `yaml:"datasets"`
+}
+
+// Dataset is one stream of granules and what becomes of it.
+type Dataset struct {
+	Name           string `yaml:"name"`
+	ingest.Options `yaml:",inline"`
+	SeaMask        string       `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
+	Archive        Archive      `yaml:"archive"`
+	Fill           infer.Config `yaml:"fill"`
+	Simulate       *Feed        `yaml:"simulate"` // a simulated producer that writes into the archive
+}
+
+// Archive is where granules appear.
+type Archive struct {
+	Dir          string        `yaml:"dir"`
+	PollInterval time.Duration `yaml:"poll_interval"`
+	Settle       time.Duration `yaml:"settle"`
+}
+
+// watch returns the archive's settings in the words of package fetch.
+func (a Archive) watch(dataset string) fetch.Config {
+	return fetch.Config{Name: dataset, PollInterval: a.PollInterval, Settle: a.Settle}
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		StateDir:    "/var/lib/lacuna",
+		ProductsDir: "/var/lib/lacuna/products",
+		Drain:       30 * time.Second, // a granule of a large basin takes this long to fill on two cores
+		Decode:      ingest.DefaultConfig(),
+		Web:         ops.DefaultConfig(),
+		Credits:     netcdf.DefaultCredits(),
+	}
+}
+
+// DefaultDataset returns the settings of a dataset that a file does not give.
+func DefaultDataset() Dataset {
+	watch := fetch.DefaultConfig()
+	return Dataset{
+		SeaMask: "auto",
+		Archive: Archive{PollInterval: watch.PollInterval, Settle: watch.Settle},
+		Fill:    infer.DefaultConfig(),
+	}
+}
+
+// UnmarshalYAML fills in the defaults of a dataset before its keys are read.
+func (d *Dataset) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain Dataset
+	*d = DefaultDataset()
+	return unmarshal((*plain)(d))
+}
+
+// LoadConfig reads and checks a configuration file. An error tells everything
+// that is wrong with it, with file and line, and wraps ErrConfig.
+func LoadConfig(path string) (Config, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	cfg, err := parseConfig(path, src)
+	if err != nil {
+		return Config{}, fmt.Errorf("%w:\n%w", ErrConfig, err)
+	}
+	return cfg, nil
+}
+
+// ErrConfig marks a configuration that cannot be used.
+var ErrConfig = errors.New("bad configuration")
+
+// datasetName is what may become a folder, a topic key and a metric label.
+var datasetName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
+// faults returns everything wrong with c, each with the path of its section.
+func (c Config) faults() []fault {
+	var all []fault
+	add := func(section string, err error) { all = append(all, faultsOf(section, err)...) }
+	check := func(ok bool, section, format string, args ...any) {
+		if !ok {
+			add(section, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.StateDir != "", "$", "state_dir is empty: name a folder that Lacuna may write to")
+	check(c.ProductsDir != "", "$", "products_dir is empty: name a folder that Lacuna may write to")
+	check(c.Drain > 0, "$", "drain is %v, must be positive", c.Drain)
+	add("$.decode", c.Decode.Validate())
+	add("$.web", c.Web.Validate())
+	check(len(c.Datasets) > 0, "$", "datasets is empty: there is nothing to do")
+	names := map[string]bool{}
+	for i, d := range c.Datasets {
+		section := fmt.Sprintf("$.datasets[%d]", i)
+		check(!names[d.Name], section, "name is %q, which another dataset has", d.Name)
+		names[d.Name] = true
+		all = append(all, d.faults(section)...)
+	}
+	return all
+}
+
+func (d Dataset) faults(section string) []fault {
+	var all []fault
+	add := func(section string, err error) { all = append(all, faultsOf(section, err)...) }
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			add(section, fmt.Errorf(format, args...))
+		}
+	}
+	check(datasetName.MatchString(d.Name),
+		"name is %q, must be lower-case letters, digits, - and _, beginning with a letter or digit", d.Name)
+	switch d.SeaMask {
+	case "auto", "builtin", "learned":
+	default:
+		_, err := os.Stat(d.SeaMask)
+		check(err == nil, "sea_mask is %q, must be auto, builtin, learned or a NetCDF file that is there", d.SeaMask)
+	}
+	check(d.Archive.Dir != "", "archive.dir is empty: name the folder where granules appear")
+	add(section, d.Validate())
+	watch := d.Archive.watch("archive")
+	add(section+".archive", watch.Validate())
+	add(section+".fill", d.Fill.Validate())
+	if d.Simulate != nil {
+		add(section+".simulate", d.Simulate.Validate())
+	}
+	return all
+}
+
+// paths that the daemon keeps its state under.
+func (c Config) ledgerPath() string    { return filepath.Join(c.StateDir, "ledger.db") }
+func (c Config) spoolDir() string      { return filepath.Join(c.StateDir, "spool") }
+func (c Config) quarantineDir() string { return filepath.Join(c.StateDir, "quarantine") }

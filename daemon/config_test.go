@@ -1,0 +1,130 @@
+package daemon
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+)
+
+const validConfig = `state_dir: var
+products_dir: var/products
+datasets:
+  - name: chl
+    product: chlorophyll
+    archive:
+      dir: archive
+      poll_interval: 1m
+    fill:
+      past_days: 5
+`
+
+func TestConfigFillsInDefaults(t *testing.T) {
+	cfg, err := parseConfig("lacuna.yaml", []byte(validConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := cfg.Datasets[0]
+	if set.Fill.Method != "oi" || set.Fill.PastDays != 5 || set.SeaMask != "auto" || set.Archive.Settle != DefaultDataset().Archive.Settle {
+		t.Errorf("dataset = %+v, want the defaults around what the file says", set)
+	}
+	if cfg.Web != DefaultConfig().Web {
+		t.Errorf("web = %+v, want the default %+v", cfg.Web, DefaultConfig().Web)
+	}
+}
+
+func TestConfigErrorsNameFileLineAndWhatIsAllowed(t *testing.T) {
+	tests := []struct {
+		name     string
+		old, new string
+		want     []string
+	}{
+		{"unknown key at the top", "state_dir: var", "state_dri: var", []string{"lacuna.yaml:1:", `unknown key "state_dri"`, "state_dir", "datasets"}},
+		{"unknown key in a dataset", "product: chlorophyll", "produkt: chlorophyll", []string{"lacuna.yaml:5:", `unknown key "produkt"`, "product", "variable", "sea_mask"}},
+		{"unknown key in a section", "past_days", "past_dayz", []string{"lacuna.yaml:10:", "past_days", "method"}},
+		{"duration that is none", "1m", "soon", []string{"lacuna.yaml:8:", "soon"}},
+		{"number that is none", "past_days: 5", "past_days: five", []string{"lacuna.yaml:10:", "five"}},
+		{"value out of range", "past_days: 5", "past_days: -1", []string{"lacuna.yaml:10:", "past_days is -1", "0..90"}},
+		{"method that is none", "past_days: 5", "method: magic", []string{"lacuna.yaml:10:", `method is "magic"`, "oi, persistence, climatology"}},
+		{"product that is none", "product: chlorophyll", "product: chlorophyl", []string{"lacuna.yaml:5:", "chlorophyl", "chlorophyll"}},
+		{"name that is no folder", "name: chl", "name: ../chl", []string{"lacuna.yaml:4:", "name is", "lower-case"}},
+		{"missing folder", "dir: archive", "dir: ''", []string{"lacuna.yaml:7:", "archive.dir is empty"}},
+		{"mask that is not there", "product: chlorophyll", "sea_mask: nowhere.nc", []string{"lacuna.yaml:5:", "sea_mask", "builtin, learned"}},
+		{"no datasets", validConfig[strings.Index(validConfig, "datasets:"):], "datasets: []", []string{"datasets is empty"}},
+		{"broken YAML", "archive:\n", "archive: [\n", []string{"lacuna.yaml:"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := strings.Replace(validConfig, tt.old, tt.new, 1)
+			if text == validConfig {
+				t.Fatal("the edit changes nothing")
+			}
+			_, err := parseConfig("lacuna.yaml", []byte(text))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error lacks %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
+	text := strings.Replace(validConfig, "past_days: 5", "past_days: -1\n      method: magic", 1)
+	text = strings.Replace(text, "name: chl", "name: CHL", 1)
+	_, err := parseConfig("f", []byte(text))
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("want three faults on three lines, got:\n%v", err)
+	}
+}
+
+func TestTwoDatasetsCannotShareAName(t *testing.T) {
+	body := validConfig[strings.Index(validConfig, "  - name"):]
+	_, err := parseConfig("f", []byte(validConfig+body))
+	if err == nil || !strings.Contains(err.Error(), "f:11:") || !strings.Contains(err.Error(), "another dataset has") {
+		t.Errorf("error = %v, want the line of the second dataset", err)
+	}
+}
+
+// The shipped example must be what the code does where it says nothing.
+func TestExampleConfigIsTheDefaults(t *testing.T) {
+	src, err := os.ReadFile("../systemd/lacuna.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parseConfig("systemd/lacuna.yaml", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultConfig()
+	set := DefaultDataset()
+	set.Name, set.Archive.Dir = "example", "/var/lib/lacuna/archive"
+	set.Quality = []string{}
+	want.Datasets = []Dataset{set}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("systemd/lacuna.yaml differs from the defaults (-code +file):\n%s", diff)
+	}
+	// Every key of the code stands in the file.
+	text, err := yaml.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		key, _, ok := strings.Cut(strings.TrimLeft(line, " -"), ":")
+		if ok && key != "simulate" && !bytes.Contains(src, []byte(key+":")) {
+			t.Errorf("systemd/lacuna.yaml lacks the key %q", key)
+		}
+	}
+}
+
+func TestDemoConfigIsValid(t *testing.T) {
+	if _, err := LoadConfig("../ops/demo/lacuna.yaml"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,183 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lacuna/fetch"
+	"lacuna/fetch/dir"
+	"lacuna/ops"
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish/disk"
+)
+
+// Parts are what a Daemon takes from outside.
+type Parts struct {
+	Log   *slog.Logger
+	Now   func() time.Time // nil: time.Now
+	Child []string         // argv of the decoding child, see ingest.NewReader
+}
+
+// Daemon is the service.
+type Daemon struct {
+	cfg    Config
+	parts  Parts
+	log    *slog.Logger
+	reader *ingest.Reader
+	store  disk.Store
+	ready  atomic.Bool
+	addr   atomic.Value // string: where the status page is
+}
+
+// New returns the service that cfg describes. It touches neither the network
+// nor the disk; Run and Once do.
+func New(cfg Config, parts Parts) (*Daemon, error) {
+	if parts.Now == nil {
+		parts.Now = time.Now
+	}
+	reader, err := ingest.NewReader(cfg.Decode, parts.Child)
+	if err != nil {
+		return nil, err
+	}
+	return &Daemon{
+		cfg: cfg, parts: parts, log: parts.Log, reader: reader, store: disk.Store{Root: cfg.ProductsDir},
+	}, nil
+}
+
+// Addr returns host:port of the status page; empty before Run has bound it.
+func (d *Daemon) Addr() string {
+	addr, _ := d.addr.Load().(string)
+	return addr
+}
+
+var errDrainTimeout = errors.New("granules in hand were not finished in time; they are taken up at the next start")
+
+// Run serves until ctx is cancelled, finishes the granules in hand and returns
+// nil. Any other return is a failure that needs an operator.
+func (d *Daemon) Run(ctx context.Context) error {
+	book, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer book.Close()
+	server, err := ops.New(d.cfg.Web, d.cfg.ProductsDir, d.statusOf(book), d.log)
+	if err != nil {
+		return err
+	}
+	if err := server.Listen(); err != nil {
+		return err
+	}
+	d.addr.Store(server.Addr())
+
+	// Cancelling ctx stops the intake only. A worker finishes the granule in
+	// hand; hard is cancelled if that takes too long.
+	hard, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abandon(nil)
+	g, work := errgroup.WithContext(hard)
+	intake, stopIntake := context.WithCancel(work)
+	defer stopIntake()
+	defer context.AfterFunc(ctx, func() {
+		d.log.Info("stopping", "drain", d.cfg.Drain)
+		stopIntake()
+		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
+	})()
+
+	g.Go(func() error { return server.Run(intake) })
+	for _, set := range d.cfg.Datasets {
+		w, watcher, err := d.dataset(set, book)
+		if err != nil {
+			return err
+		}
+		if set.Simulate != nil {
+			// The folder must be there before the watcher first looks.
+			if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
+				return fmt.Errorf("make archive of dataset %s: %w", set.Name, err)
+			}
+			g.Go(func() error { return set.Simulate.run(intake, set.Archive.Dir, d.log) })
+		}
+		g.Go(func() error { return w.run(intake, work, watcher) })
+	}
+	d.ready.Store(true)
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(hard) // nil, or errDrainTimeout
+}
+
+// Summary is what a pass did.
+type Summary struct {
+	Products, SetAside, Unfinished int
+}
+
+// Once makes one pass over every dataset and returns when nothing is left to
+// do. It errs where something was left unfinished for a reason of our own; a
+// granule that was set aside is finished.
+func (d *Daemon) Once(ctx context.Context) (Summary, error) {
+	book, err := d.open(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer book.Close()
+	var total Summary
+	var errs []error
+	for _, set := range d.cfg.Datasets {
+		if set.Simulate != nil {
+			if err := set.Simulate.catchUp(ctx, set.Archive.Dir); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		w, watcher, err := d.dataset(set, book)
+		if err != nil {
+			return total, err
+		}
+		if _, err := watcher.Poll(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
+		}
+		done, err := w.workOff(ctx)
+		total.Products += done.Products
+		total.SetAside += done.SetAside
+		total.Unfinished += done.Unfinished
+		if err != nil {
+			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
+		}
+	}
+	return total, errors.Join(errs...)
+}
+
+// open opens the ledger and clears what a killed process left half written.
+func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
+	book, err := ledger.Open(ctx, d.cfg.ledgerPath())
+	if err != nil {
+		return nil, err
+	}
+	if err := fetch.NewSpool(d.cfg.spoolDir()).Sweep(); err != nil {
+		return nil, errors.Join(err, book.Close())
+	}
+	return book, nil
+}
+
+// dataset makes the watcher and the worker of one dataset.
+func (d *Daemon) dataset(set Dataset, book *ledger.Ledger) (*worker, *fetch.Watcher, error) {
+	w := &worker{
+		set: set, cfg: d.cfg, book: book, reader: d.reader, store: d.store, now: d.parts.Now,
+		log: d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
+	}
+	seen := deliveries{dataset: set.Name, ledger: book, now: d.parts.Now}
+	watcher, err := fetch.NewWatcher(set.Archive.watch(set.Name), fetch.Parts{
+		Archive:    dir.New(set.Archive.Dir),
+		Spool:      fetch.NewSpool(d.cfg.spoolDir()),
+		Deliveries: seen,
+		OnProblem:  w.onProblem(seen),
+		Log:        d.log,
+	})
+	return w, watcher, err
+}

@@ -1,0 +1,383 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/ops"
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/simulate"
+	"lacuna/publish/netcdf"
+)
+
+// The test binary is its own decoding child.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "decode" {
+		os.Exit(ingest.RunChild(os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// bench is a daemon on temporary folders with one dataset.
+type bench struct {
+	cfg Config
+	log *bytes.Buffer
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	root := t.TempDir()
+	cfg := DefaultConfig()
+	cfg.StateDir, cfg.ProductsDir = filepath.Join(root, "state"), filepath.Join(root, "products")
+	cfg.Web.Listen = "127.0.0.1:0"
+	set := DefaultDataset()
+	set.Name = "sea"
+	set.Archive = Archive{Dir: filepath.Join(root, "archive"), PollInterval: 50 * time.Millisecond}
+	cfg.Datasets = []Dataset{set}
+	if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return &bench{cfg: cfg, log: &bytes.Buffer{}}
+}
+
+func (b *bench) archive() string { return b.cfg.Datasets[0].Archive.Dir }
+
+func (b *bench) daemon(t *testing.T) *Daemon {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(b.cfg, Parts{Log: slog.New(slog.NewTextHandler(b.log, nil)), Child: []string{self, "decode"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (b *bench) once(t *testing.T) Summary {
+	t.Helper()
+	s, err := b.daemon(t).Once(t.Context())
+	if err != nil {
+		t.Fatalf("Once() = %v\n%s", err, b.log)
+	}
+	return s
+}
+
+// world is a small ocean.
+func world(t *testing.T, height, width int) *simulate.World {
+	t.Helper()
+	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: height, Width: width, Days: 40, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// firstVersions returns the first deliveries of the first n days on which
+// anything can be seen, by day.
+func firstVersions(w *simulate.World, n int) []simulate.Delivery {
+	var all []simulate.Delivery
+	for _, d := range w.Schedule() {
+		if d.Revision == 1 && w.Granule(d).Seen.ObservedMask().Count() > 0 {
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b simulate.Delivery) int { return a.Day - b.Day })
+	return all[:n]
+}
+
+func put(t *testing.T, folder string, g simulate.Granule) string {
+	t.Helper()
+	path := filepath.Join(folder, g.Name)
+	if err := WriteSimulated(path, g); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (b *bench) products(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(b.cfg.ProductsDir, func(path string, _ os.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".nc") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func read(t *testing.T, path, variable string) ingest.Granule {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ingest.NewReader(ingest.DefaultConfig(), []string{self, "decode"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := r.Read(t.Context(), path, ingest.Options{Variable: variable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func raw(t *testing.T, g ingest.Granule, name string) []byte {
+	t.Helper()
+	v, ok := g.Source.Var(name)
+	if !ok {
+		t.Fatalf("%s has no variable %s", g.Name, name)
+	}
+	return v.Raw
+}
+
+func TestFlagsMeanTheSameInAnalysisAndProduct(t *testing.T) {
+	if infer.Land != netcdf.Land || infer.Interpolated != netcdf.Interpolated ||
+		infer.NotReconstructible != netcdf.NotReconstructible || infer.Rejected != netcdf.Rejected {
+		t.Error("the flag bits of packages infer and netcdf differ")
+	}
+}
+
+func TestOnceFillsEverySeaPixelAndKeepsObservations(t *testing.T) {
+	b := newBench(t)
+	w := world(t, 40, 60)
+	var inputs []string
+	for _, d := range firstVersions(w, 4) {
+		inputs = append(inputs, put(t, b.archive(), w.Granule(d)))
+	}
+	if s := b.once(t); s.Products != len(inputs) || s.SetAside != 0 {
+		t.Fatalf("Once() = %+v, want %d products\n%s", s, len(inputs), b.log)
+	}
+	files := b.products(t)
+	if len(files) != len(inputs) {
+		t.Fatalf("%d product files, want %d", len(files), len(inputs))
+	}
+	sea := w.Sea()
+	for i, file := range files {
+		in, out := read(t, inputs[i], "CHL"), read(t, file, "CHL")
+		before, after := raw(t, in, "CHL"), raw(t, out, "CHL")
+		for c := range sea {
+			cell := slice4(after, c)
+			switch {
+			case in.Fields[0].Observed(c):
+				if !bytes.Equal(cell, slice4(before, c)) {
+					t.Fatalf("%s: observed cell %d changed from %x to %x", file, c, slice4(before, c), cell)
+				}
+			case sea[c] && !out.Fields[0].Observed(c):
+				t.Fatalf("%s: sea cell %d is not filled", file, c)
+			case !sea[c] && out.Fields[0].Observed(c):
+				t.Fatalf("%s: land cell %d is filled", file, c)
+			}
+		}
+		for _, axis := range []string{"lat", "lon", "time"} {
+			if !bytes.Equal(raw(t, in, axis), raw(t, out, axis)) {
+				t.Errorf("%s: the bytes of %s changed", file, axis)
+			}
+		}
+	}
+	if s := b.once(t); s != (Summary{}) {
+		t.Errorf("a second pass did %+v, want nothing", s)
+	}
+}
+
+func slice4(b []byte, cell int) []byte { return b[4*cell : 4*cell+4] }
+
+func TestTheFutureDoesNotReachANearRealTimeProduct(t *testing.T) {
+	w := world(t, 40, 60)
+	days := firstVersions(w, 5)
+	product := func(n int) []byte {
+		b := newBench(t)
+		for _, d := range days[:n] {
+			put(t, b.archive(), w.Granule(d))
+		}
+		d := b.daemon(t)
+		d.parts.Now = func() time.Time { return time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC) }
+		if _, err := d.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		bytes, err := os.ReadFile(b.products(t)[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes
+	}
+	if !bytes.Equal(product(3), product(5)) {
+		t.Error("later granules change the product of an earlier day")
+	}
+}
+
+func TestBadGranulesAreSetAsideAndTheStreamGoesOn(t *testing.T) {
+	b := newBench(t)
+	w := world(t, 40, 60)
+	days := firstVersions(w, 4)
+	good := put(t, b.archive(), w.Granule(days[0]))
+	bytesOf, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := map[string][]byte{
+		"19990101_zero.nc":      {},
+		"19990102_truncated.nc": bytesOf[:len(bytesOf)/2],
+		"19990103_page.nc":      []byte("<!DOCTYPE html><html><body>503 Service Unavailable</body></html>"),
+		"19990104_back\\way.nc": bytesOf,
+		"19990105_bell\a.nc":    bytesOf,
+	}
+	for name, content := range bad {
+		if err := os.WriteFile(filepath.Join(b.archive(), name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := world(t, 48, 60) // the grid changes from one day to the next
+	g := other.Granule(firstVersions(other, 4)[1])
+	put(t, b.archive(), g)
+	put(t, b.archive(), w.Granule(days[2]))
+
+	s := b.once(t)
+	if s.Products != 2 || s.SetAside != 4 || s.Unfinished != 0 {
+		t.Errorf("Once() = %+v, want 2 products and 4 set aside\n%s", s, b.log)
+	}
+	book, err := ledger.Open(t.Context(), b.cfg.ledgerPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := book.Recent(t.Context(), 20, ledger.Quarantined)
+	if err := errors.Join(err, book.Close()); err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	for _, row := range rows {
+		reasons[row.Name] = row.Reason
+		if strings.Contains(row.Reason, "\n") {
+			t.Errorf("reason of %q is more than one line: %q", row.Name, row.Reason)
+		}
+	}
+	for name, want := range map[string]string{
+		"19990101_zero.nc": "empty", "19990102_truncated.nc": "truncated", "19990103_page.nc": "HTML",
+		"19990104_back\\way.nc": "backslash", "19990105_bell\a.nc": "U+0007", g.Name: "grid",
+	} {
+		if !strings.Contains(reasons[name], want) {
+			t.Errorf("%q: reason %q, want one with %q", name, reasons[name], want)
+		}
+	}
+	if s := b.once(t); s != (Summary{}) {
+		t.Errorf("a second pass did %+v, want nothing: what is set aside is said once", s)
+	}
+}
+
+func TestAReplacedGranuleBecomesTheNextRevision(t *testing.T) {
+	b := newBench(t)
+	w := world(t, 40, 60)
+	var first, second simulate.Delivery
+	for _, d := range w.Schedule() {
+		if d.Revision == 2 {
+			second = d
+		}
+	}
+	for _, d := range w.Schedule() {
+		if d.Day == second.Day && d.Revision == 1 {
+			first = d
+		}
+	}
+	put(t, b.archive(), w.Granule(first))
+	b.once(t)
+	path := put(t, b.archive(), w.Granule(second))
+	// A replacement within the same clock tick must not go unseen.
+	later := time.Now().Add(time.Second)
+	if err := os.Chtimes(path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.Datasets[0].Archive.Settle = 0
+	if s := b.once(t); s.Products != 1 {
+		t.Fatalf("the replacement made %d products, want 1\n%s", s.Products, b.log)
+	}
+	files := b.products(t)
+	if len(files) != 1 {
+		t.Fatalf("products = %v, want one file", files)
+	}
+	out := read(t, files[0], "CHL")
+	for _, a := range out.Source.Attrs {
+		if a.Name == "lacuna_revision" {
+			if got := a.Value.([]int32)[0]; got != 2 {
+				t.Errorf("lacuna_revision = %d, want 2", got)
+			}
+			return
+		}
+	}
+	t.Error("the product has no lacuna_revision")
+}
+
+func TestRunServesAndStopsCleanly(t *testing.T) {
+	b := newBench(t)
+	b.cfg.Datasets[0].Simulate = &Feed{Product: "blk-chl", Grid: Size{40, 60}, Seed: 1, BacklogDays: 2, Interval: 20 * time.Millisecond}
+	d := b.daemon(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+
+	var status ops.Status
+	deadline := time.Now().Add(30 * time.Second)
+	for len(status.Products) < 3 {
+		if time.Now().After(deadline) {
+			t.Fatalf("three products did not appear; status %+v", status)
+		}
+		time.Sleep(50 * time.Millisecond) // a real server on a real port is polled
+		if d.Addr() == "" {
+			continue
+		}
+		status = fetchStatus(t, d.Addr())
+	}
+	stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("Run() = %v, want nil after a stop", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("Run did not stop")
+	}
+	p := status.Products[0]
+	if p.FilledAfter <= p.ObservedBefore || p.FilledAfter < 0.99 {
+		t.Errorf("product %+v, want the sea filled", p)
+	}
+	if files := b.products(t); len(files) < 3 {
+		t.Errorf("%d files after the stop, want the products that the page showed", len(files))
+	}
+}
+
+func fetchStatus(t *testing.T, addr string) ops.Status {
+	t.Helper()
+	res, err := http.Get("http://" + addr + "/status.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s ops.Status
+	if err := json.Unmarshal(body, &s); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return s
+}

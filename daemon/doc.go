@@ -1,0 +1,18 @@
+// Package daemon is the service: it wires the stages together and owns their
+// life.
+//
+//	archive ──fetch──▶ spool ──ingest──▶ field ──infer──▶ analysis ──publish──▶ disk
+//	   ▲                 │                                               │
+//	simulate          ledger: a granule is a row with a state  ◀─────────┘
+//
+// Each dataset has a watcher that brings new granules into the spool and a
+// worker that takes them from there to a product. The ledger is what connects
+// the two: the worker asks it what is unfinished, so a granule survives any
+// crash and none is worked on twice. A granule that cannot be used is set
+// aside with one sentence that says why, and the next one is taken up; a
+// failure of our own (a full disk, a process that cannot be started) leaves
+// the granule where it is, to be tried again.
+//
+// Package daemon is the only one that knows the others; wire.go converts
+// between them. It contains no arithmetic and no file formats.
+package daemon

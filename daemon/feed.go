@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"lacuna/pipeline/simulate"
+	"lacuna/publish/netcdf"
+)
+
+// Feed is a simulated producer: it writes granules into an archive folder at a
+// pace that people can watch, one delivery an interval, with late and replaced
+// ones among them. It stands in for the real producer in demos and tests.
+type Feed struct {
+	Product     string        `yaml:"product"`      // see lacuna simulate --help
+	Grid        Size          `yaml:"grid"`         // HEIGHTxWIDTH; empty: a size fit for a demo
+	Seed        uint64        `yaml:"seed"`         // another seed is another ocean
+	BacklogDays int           `yaml:"backlog_days"` // days that are there at the start
+	Interval    time.Duration `yaml:"interval"`     // from one delivery to the next
+}
+
+// feedDays bounds the schedule: ten years at a delivery every five seconds are
+// five hours of demo.
+const feedDays = 3650
+
+// feedState is the name of the file in the archive that remembers how far the
+// feed has come. It begins with a dot, so no watcher takes it for a granule.
+const feedState = ".feed.json"
+
+// Validate reports everything wrong with f.
+func (f *Feed) Validate() error {
+	var errs []error
+	if _, err := f.world(); err != nil {
+		errs = append(errs, fmt.Errorf("product is %q: %w", f.Product, err))
+	}
+	if f.Interval <= 0 {
+		errs = append(errs, fmt.Errorf("interval is %v, must be positive", f.Interval))
+	}
+	if f.BacklogDays < 0 || f.BacklogDays > 365 {
+		errs = append(errs, fmt.Errorf("backlog_days is %d, must be 0..365", f.BacklogDays))
+	}
+	return errors.Join(errs...)
+}
+
+// UnmarshalYAML fills in the defaults before the keys are read.
+func (f *Feed) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain Feed
+	*f = Feed{Product: "blk-chl", Seed: 1, BacklogDays: 10, Interval: 5 * time.Second}
+	return unmarshal((*plain)(f))
+}
+
+func (f *Feed) world() (*simulate.World, error) {
+	return simulate.New(simulate.Config{
+		Product: f.Product, Height: f.Grid.Height, Width: f.Grid.Width, Days: feedDays, Seed: f.Seed,
+	})
+}
+
+// run writes one delivery after the other until ctx is cancelled.
+func (f *Feed) run(ctx context.Context, folder string, log *slog.Logger) error {
+	if err := f.catchUp(ctx, folder); err != nil {
+		return err
+	}
+	world, err := f.world()
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(f.Interval)
+	defer tick.Stop()
+	schedule := world.Schedule()
+	for next, err := loadFeed(folder); next < len(schedule); next++ {
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		d := schedule[next]
+		log.Debug("simulated delivery", "granule", d.Name, "revision", d.Revision, "late", d.Late)
+		if err = deliver(world, d, folder, next+1); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// catchUp writes the backlog, if it is not there yet.
+func (f *Feed) catchUp(ctx context.Context, folder string) error {
+	world, err := f.world()
+	if err != nil {
+		return err
+	}
+	next, err := loadFeed(folder)
+	if err != nil {
+		return err
+	}
+	for ; next < min(f.BacklogDays, len(world.Schedule())); next++ {
+		if err := ctx.Err(); err != nil {
+			return nil //nolint:nilerr // a stop is not a failure of the feed
+		}
+		if err := deliver(world, world.Schedule()[next], folder, next+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver writes one granule and remembers which delivery is the next.
+func deliver(world *simulate.World, d simulate.Delivery, folder string, next int) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	g := world.Granule(d)
+	if err := WriteSimulated(filepath.Join(folder, g.Name), g); err != nil {
+		return err
+	}
+	state, err := json.Marshal(map[string]int{"next": next})
+	if err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	if err := renameio.WriteFile(filepath.Join(folder, feedState), state, 0o644); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	return nil
+}
+
+// WriteSimulated writes a simulated granule as a NetCDF file.
+func WriteSimulated(path string, g simulate.Granule) error {
+	if err := netcdf.Write(path, simulatedFile(g.File)); err != nil {
+		return fmt.Errorf("simulate %s: %w", g.Name, err)
+	}
+	return nil
+}
+
+// loadFeed returns the index of the next delivery.
+func loadFeed(folder string) (int, error) {
+	state, err := os.ReadFile(filepath.Join(folder, feedState))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("simulate: %w", err)
+	}
+	var saved struct{ Next int }
+	if err := json.Unmarshal(state, &saved); err != nil {
+		return 0, fmt.Errorf("simulate: %s is damaged, remove it to start the feed anew: %w", feedState, err)
+	}
+	return saved.Next, nil
+}
+
+// Size is a grid size written as HEIGHTxWIDTH.
+type Size struct{ Height, Width int }
+
+// UnmarshalText reads "158x220".
+func (s *Size) UnmarshalText(text []byte) error {
+	var h, w int
+	var rest string
+	if n, _ := fmt.Sscanf(string(text), "%dx%d%s", &h, &w, &rest); n != 2 || h < 8 || w < 8 || h > 20000 || w > 20000 {
+		return fmt.Errorf("grid is %q, must be HEIGHTxWIDTH like 158x220, 8 to 20000 each", text)
+	}
+	*s = Size{Height: h, Width: w}
+	return nil
+}
+
+// String writes what UnmarshalText reads; empty for the default size.
+func (s Size) String() string {
+	if s == (Size{}) {
+		return ""
+	}
+	return fmt.Sprintf("%dx%d", s.Height, s.Width)
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Set reads a command-line flag.
+func (s *Size) Set(text string) error { return s.UnmarshalText([]byte(text)) }
+
+// Type names the value in help texts.
+func (s *Size) Type() string { return "HxW" }
