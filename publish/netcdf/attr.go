@@ -1,0 +1,107 @@
+package netcdf
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// value returns the value of an attribute, nil if there is none.
+func value(attrs []Attr, name string) any {
+	for _, a := range attrs {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+// text returns the value of a text attribute without blanks around it, "" if
+// there is none or it is no text.
+func text(attrs []Attr, name string) string {
+	s, _ := value(attrs, name).(string)
+	return strings.TrimSpace(s)
+}
+
+// with returns attrs with one attribute replaced, or added at the end. It
+// leaves attrs as it is.
+func with(attrs []Attr, name string, v any) []Attr {
+	attrs = slices.Clone(attrs)
+	for i, a := range attrs {
+		if a.Name == name {
+			attrs[i].Value = v
+			return attrs
+		}
+	}
+	return append(attrs, Attr{name, v})
+}
+
+// withDefault returns attrs with a text attribute added where it is missing
+// or blank and there is something to say.
+func withDefault(attrs []Attr, name, v string) []Attr {
+	if v == "" || text(attrs, name) != "" {
+		return attrs
+	}
+	return with(attrs, name, v)
+}
+
+// without returns attrs less those named.
+func without(attrs []Attr, names ...string) []Attr {
+	return slices.DeleteFunc(slices.Clone(attrs), func(a Attr) bool {
+		return slices.Contains(names, a.Name)
+	})
+}
+
+// numbers returns a numeric attribute as float64s, nil if it is no number.
+func numbers(v any) []float64 {
+	switch v := v.(type) {
+	case []int8:
+		return floats(v)
+	case []uint8:
+		return floats(v)
+	case []int16:
+		return floats(v)
+	case []uint16:
+		return floats(v)
+	case []int32:
+		return floats(v)
+	case []uint32:
+		return floats(v)
+	case []int64:
+		return floats(v)
+	case []uint64:
+		return floats(v)
+	case []float32:
+		return floats(v)
+	case []float64:
+		return floats(v)
+	}
+	return nil
+}
+
+func floats[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](v []T) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}
+
+// retype returns v as an attribute value of a NetCDF type, nil where a number
+// does not fit: CF wants limits and missing values in the type of their
+// variable. A value of that type already is returned as it is, to the bit.
+func retype(v any, typ string) any {
+	if typeOfAttr(v) == typ {
+		return v
+	}
+	raw := make([]byte, 0, 8)
+	for _, x := range numbers(v) {
+		lo, hi := limits(typ)
+		fits := x >= lo && x <= hi && (isFloat(typ) || x == math.Trunc(x))
+		if !fits && !(isFloat(typ) && (math.IsNaN(x) || math.IsInf(x, 0))) {
+			return nil
+		}
+		raw = appendNumber(raw, typ, x)
+	}
+	return attrFromRaw(raw, typ)
+}

@@ -1,0 +1,104 @@
+package netcdf
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// validate reports everything wrong with p that can be told before its
+// coordinates are looked at.
+func (p *Product) validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(p.Dataset != "" && !strings.ContainsAny(p.Dataset, " \t\r\n"), "dataset %q is empty or has blanks", p.Dataset)
+	check(p.Space == Identity || p.Space == Log10, "space is %q, must be %s or %s", p.Space, Identity, Log10)
+	check(p.Mode == NearRealTime || p.Mode == Delayed, "mode is %q, must be %s or %s", p.Mode, NearRealTime, Delayed)
+	check(!p.Created.IsZero(), "time of creation is not set")
+	check(p.Model != "", "model is empty")
+	check(p.Method != "", "method is empty")
+	check(p.Version != "", "version is empty")
+	check(p.Revision >= 0, "revision is %d, must not be negative", p.Revision)
+	check(len(p.Times) > 0, "no times")
+	check(len(p.Inputs) > 0, "no inputs: a product must be traceable")
+	for _, in := range p.Inputs {
+		sum, err := hex.DecodeString(in.SHA256)
+		check(err == nil && len(sum) == 32, "input %s has no sha256 but %q", in.Name, in.SHA256)
+		check(in.Name != "" && !strings.ContainsAny(in.Name, "\r\n"), "input name %q is empty or has line breaks", in.Name)
+	}
+	if err := p.Source.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("source: %w", err))
+	}
+	return errors.Join(append(errs, p.validateCells())...)
+}
+
+// validateCells holds the promises about pixels: a filled one has a value and
+// an uncertainty, land is not filled, a rejected one does not survive.
+func (p *Product) validateCells() error {
+	v, ok := p.Source.variable(p.Variable)
+	if !ok {
+		return fmt.Errorf("source has no variable %q", p.Variable)
+	}
+	n := len(v.Raw) / max(1, sizeOf(v.Type))
+	lengths := map[string]int{"value": len(p.Value), "sigma": len(p.Sigma), "flags": len(p.Flags)}
+	if p.Space == Log10 {
+		lengths["lower"], lengths["upper"] = len(p.Lower), len(p.Upper)
+	}
+	for _, name := range []string{"value", "sigma", "flags", "lower", "upper"} {
+		if got, asked := lengths[name]; asked && got != n {
+			return fmt.Errorf("%s has %d cells, variable %s has %d", name, got, p.Variable, n)
+		}
+	}
+	if p.Space != Log10 && (p.Lower != nil || p.Upper != nil) {
+		return errors.New("quantiles are given for a variable that is not log-normal")
+	}
+	for i, flag := range p.Flags {
+		if flag == 0 {
+			continue // observed: nothing is promised but its bits
+		}
+		if err := p.validateCell(i, flag); err != nil {
+			return fmt.Errorf("cell %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (p *Product) validateCell(i int, flag byte) error {
+	if flag&^(Land|Interpolated|NotReconstructible|Rejected) != 0 {
+		return fmt.Errorf("flags are %#x, which has unknown bits", flag)
+	}
+	empty := flag&(Land|NotReconstructible) != 0
+	if flag&Interpolated == 0 {
+		if !empty {
+			return errors.New("rejected, but neither filled nor marked as not reconstructible")
+		}
+		return nil
+	}
+	switch {
+	case empty:
+		return fmt.Errorf("flags are %#x: filled and land or not reconstructible at once", flag)
+	case !isFinite(p.Value[i]):
+		return fmt.Errorf("filled with %v", p.Value[i])
+	case !isFinite(p.Sigma[i]) || p.Sigma[i] < 0:
+		return fmt.Errorf("filled with the uncertainty %v", p.Sigma[i])
+	case p.Space == Log10 && (!isFinite(p.Lower[i]) || !isFinite(p.Upper[i]) || p.Lower[i] > p.Upper[i]):
+		return fmt.Errorf("filled with the quantiles %v and %v", p.Lower[i], p.Upper[i])
+	}
+	return nil
+}
+
+func isFinite(x float32) bool { return x-x == 0 }
+
+func (f File) variable(name string) (Var, bool) {
+	for _, v := range f.Vars {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Var{}, false
+}

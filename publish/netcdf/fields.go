@@ -1,0 +1,183 @@
+package netcdf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// companionFill marks cells without a number in the variables that accompany
+// the analysis; none of them is ever negative. It is the one CMEMS uses.
+const companionFill float32 = -999
+
+// companionBits is how many bits of a companion's numbers are kept: 12 are
+// right to 0.02 %, far better than anyone knows an error, and the rest is noise
+// that would take half of the file and of the time to write it.
+const companionBits = 12
+
+// fields returns the variable with its gaps filled and the variables that
+// accompany it. scalars are the scalar coordinates of f.
+func (p *Product) fields(f File, scalars []string) ([]Var, error) {
+	filled, err := p.filled(f)
+	if err != nil {
+		return nil, err
+	}
+	coordinates := strings.Fields(text(filled.Attrs, "coordinates"))
+	for _, s := range scalars {
+		if !slices.Contains(coordinates, s) {
+			coordinates = append(coordinates, s)
+		}
+	}
+	if len(coordinates) > 0 {
+		filled.Attrs = with(filled.Attrs, "coordinates", strings.Join(coordinates, " "))
+	}
+	companions := []Var{p.uncertainty(filled)}
+	if p.Space == Log10 {
+		companions = append(companions, p.quantile(filled, "lower", 5, p.Lower), p.quantile(filled, "upper", 95, p.Upper))
+	}
+	companions = append(companions, p.flagVariable())
+	names := strings.Fields(text(filled.Attrs, "ancillary_variables"))
+	for i := range companions {
+		c := &companions[i]
+		c.Name, c.Dims = f.freeName(c.Name), filled.Dims
+		for _, name := range []string{"coordinates", "grid_mapping"} {
+			c.Attrs = withDefault(c.Attrs, name, text(filled.Attrs, name))
+		}
+		names = append(names, c.Name)
+	}
+	filled.Attrs = with(filled.Attrs, "ancillary_variables", strings.Join(names, " "))
+	return append([]Var{filled}, companions...), nil
+}
+
+// filled returns the variable: observed cells as delivered, filled cells
+// packed like them, the fill value elsewhere.
+func (p *Product) filled(f File) (Var, error) {
+	v, _ := f.variable(p.Variable)
+	pack, v, err := newPacking(v, func(cell int) bool { return p.Flags[cell] == 0 })
+	if err != nil {
+		return Var{}, err
+	}
+	v.Raw = slices.Clone(v.Raw)
+	for i, flag := range p.Flags {
+		cell := v.Raw[i*pack.size : (i+1)*pack.size]
+		switch {
+		case flag&(Land|NotReconstructible) != 0:
+			copy(cell, pack.fill)
+		case flag&Interpolated != 0:
+			pack.put(cell, float64(p.Value[i]))
+		case pack.isMissing(cell):
+			return Var{}, fmt.Errorf("cell %d of %s is a gap without a flag", i, v.Name)
+		}
+	}
+	v.Attrs = withDefault(v.Attrs, "standard_name", p.StandardName)
+	v.Attrs = withDefault(v.Attrs, "long_name", p.LongName)
+	v.Attrs = withDefault(v.Attrs, "long_name", strings.ReplaceAll(text(v.Attrs, "standard_name"), "_", " "))
+	v.Attrs = withDefault(v.Attrs, "long_name", v.Name)
+	v.Attrs = mendUnits(withDefault(v.Attrs, "units", p.Units))
+	v.Attrs = with(v.Attrs, "coverage_content_type", "modelResult")
+	return v, nil
+}
+
+// mendUnits spells units so that UDUNITS, and with it every CF reader,
+// understands them. The words of the input are kept beside.
+func mendUnits(attrs []Attr) []Attr {
+	old := text(attrs, "units")
+	units := old
+	switch strings.ToLower(old) {
+	case "degree celsius", "degrees celsius", "deg c", "degree c", "degrees c", "deg celsius":
+		units = "degree_Celsius"
+	case "psu", "pss", "pss-78", "practical salinity units":
+		units = "1e-3" // what CF prescribes for practical salinity
+	}
+	if units == old {
+		return attrs
+	}
+	return with(with(attrs, "units", units), "input_units", old)
+}
+
+// uncertainty describes <VAR>_uncertainty.
+func (p *Product) uncertainty(filled Var) Var {
+	name := text(filled.Attrs, "long_name")
+	attrs := []Attr{{"_FillValue", []float32{companionFill}}}
+	if p.Space == Log10 {
+		attrs = append(attrs,
+			Attr{"long_name", "standard deviation of the decimal logarithm of " + name},
+			Attr{"units", "1"},
+			Attr{"comment", fmt.Sprintf("1 sigma of log10(%s / (%s)): the true value lies within a factor of 10^sigma of the given one with a probability of about 68 %%",
+				filled.Name, unitsOf(filled))})
+	} else {
+		if s := text(filled.Attrs, "standard_name"); s != "" && !strings.Contains(s, " ") {
+			attrs = append(attrs, Attr{"standard_name", s + " standard_error"})
+		}
+		attrs = append(attrs, Attr{"long_name", "standard deviation of the error of " + name})
+		attrs = withDefault(attrs, "units", text(filled.Attrs, "units"))
+		attrs = append(attrs, Attr{"comment", fmt.Sprintf("1 sigma of %s in its units", filled.Name)})
+	}
+	attrs = append(attrs, Attr{"valid_min", []float32{0}}, Attr{"coverage_content_type", "qualityInformation"})
+	return Var{Name: filled.Name + "_uncertainty", Type: "float", Attrs: attrs, Raw: p.companion(p.Sigma)}
+}
+
+// quantile describes <VAR>_lower and <VAR>_upper.
+func (p *Product) quantile(filled Var, suffix string, percent int, x []float32) Var {
+	attrs := []Attr{{"_FillValue", []float32{companionFill}}}
+	attrs = withDefault(attrs, "standard_name", text(filled.Attrs, "standard_name"))
+	attrs = append(attrs, Attr{"long_name", fmt.Sprintf("%d %% quantile of %s", percent, text(filled.Attrs, "long_name"))})
+	attrs = withDefault(attrs, "units", text(filled.Attrs, "units"))
+	attrs = append(attrs,
+		Attr{"comment", fmt.Sprintf("the true value of %s lies below with a probability of %d %%", filled.Name, percent)},
+		Attr{"valid_min", []float32{0}},
+		Attr{"coverage_content_type", "qualityInformation"})
+	return Var{Name: filled.Name + "_" + suffix, Type: "float", Attrs: attrs, Raw: p.companion(x)}
+}
+
+// companion returns the bytes of x, rounded, with the fill value where there
+// is nothing to be said: on land, in cells that were not filled, at NaN.
+func (p *Product) companion(x []float32) []byte {
+	raw := make([]byte, 4*len(x))
+	for i, v := range x {
+		if p.Flags[i]&(Land|NotReconstructible) != 0 || v != v {
+			v = companionFill
+		} else {
+			v = roundBits(v)
+		}
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
+	}
+	return raw
+}
+
+// roundBits returns x with companionBits significant bits, rounded to nearest.
+// Infinity and what rounds to it stay as they are.
+func roundBits(x float32) float32 {
+	const drop = 24 - companionBits
+	bits := math.Float32bits(x)
+	if r := math.Float32frombits((bits + 1<<(drop-1)) &^ (1<<drop - 1)); r-r == 0 {
+		return r
+	}
+	return x
+}
+
+// flagVariable describes flags.
+func (p *Product) flagVariable() Var {
+	return Var{
+		Name: "flags", Type: "byte", Raw: p.Flags,
+		Attrs: []Attr{
+			{"standard_name", "status_flag"},
+			{"long_name", "what is known of a pixel"},
+			{"valid_range", []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected)}},
+			{"flag_masks", []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected)}},
+			{"flag_meanings", "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED"},
+			{"comment", "0: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
+				"NOT_RECONSTRUCTIBLE: no value; REJECTED: observed, but refused by quality control and replaced"},
+			{"coverage_content_type", "auxiliaryInformation"},
+		},
+	}
+}
+
+func unitsOf(v Var) string {
+	if u := text(v.Attrs, "units"); u != "" {
+		return u
+	}
+	return "1"
+}

@@ -1,0 +1,154 @@
+package netcdf
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCoordinatesAreMendedWhereCFDemands(t *testing.T) {
+	tests := []struct {
+		name, variable, attr, want string
+		product                    func() Product
+	}{
+		{"no attributes", "lat", "units", "degrees_north", gulfOfMaine},
+		{"no attributes", "lon", "standard_name", "longitude", gulfOfMaine},
+		{"spelled with a blank", "lat", "units", "degrees_north", alboran},
+		{"spelled with a blank", "lon", "units", "degrees_east", alboran},
+		{"time is kept", "time", "units", "days since 2017-01-01", alboran},
+		{"time without a year", "time", "units", "days since 1970-01-01", testRegion},
+		{"time without a year tells it", "time", "comment", `the input counts "days since day-1 (year unknown)", which names no date; 1970-01-01 stands in for it`, testRegion},
+		{"months can be decoded", "time", "calendar", "360_day", gulfOfMaineMonthly},
+		{"calendar in lower case", "time", "calendar", "gregorian", blackSea},
+		{"time is added", "time", "units", "seconds since 1970-01-01 00:00:00", smap},
+		{"time is pointed at", "smap_sss", "coordinates", "time depth", smap},
+		{"units that UDUNITS knows", "SST", "units", "degree_Celsius", alboran},
+		{"the words of the input", "SST", "input_units", "degree Celsius", alboran},
+		{"practical salinity", "Sea_Surface_Salinity", "units", "1e-3", smos},
+		{"no dangling references", "sea_surface_temperature", "ancillary_variables", "sea_surface_temperature_uncertainty flags", ghrsst},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mustFile(t, tt.product())
+			v, ok := f.variable(tt.variable)
+			if got := text(v.Attrs, tt.attr); !ok || got != tt.want {
+				t.Errorf("%s:%s = %q, want %q", tt.variable, tt.attr, got, tt.want)
+			}
+			for _, name := range []string{"lat", "lon", "time", "depth"} {
+				c, _ := f.variable(name)
+				if value(c.Attrs, "_FillValue") != nil || value(c.Attrs, "missing_value") != nil {
+					t.Errorf("coordinate %s has a fill value", name)
+				}
+			}
+		})
+	}
+}
+
+func TestAddedTimeIsThatOfTheGranule(t *testing.T) {
+	f := mustFile(t, smap())
+	v, _ := f.variable("time")
+	got := time.Unix(int64(number(v.Raw, v.Type)), 0).UTC()
+	if want := day(2021, 1, 5); !got.Equal(want) || len(v.Dims) != 0 {
+		t.Errorf("time is %v along %v, want the scalar %v", got, v.Dims, want)
+	}
+}
+
+func TestTimeIsAddedAlongATimeDimensionThatHasNone(t *testing.T) {
+	p := gulfOfMaine()
+	p.Source.Vars = p.Source.Vars[1:]
+	f := mustFile(t, p)
+	v, _ := f.variable("time")
+	if len(v.Dims) != 1 || number(v.Raw[8:], v.Type) != float64(day(2018, 8, 2).Unix()) {
+		t.Errorf("time runs along %v with %x", v.Dims, v.Raw)
+	}
+}
+
+func TestUncertaintySaysItsSpace(t *testing.T) {
+	sst, _ := mustFile(t, ghrsst()).variable("sea_surface_temperature_uncertainty")
+	if got, want := text(sst.Attrs, "standard_name"), "sea_surface_subskin_temperature standard_error"; got != want {
+		t.Errorf("standard_name = %q, want %q", got, want)
+	}
+	if got := text(sst.Attrs, "units"); got != "kelvin" {
+		t.Errorf("units = %q, want those of the variable", got)
+	}
+	chl, _ := mustFile(t, blackSea()).variable("CHL_uncertainty")
+	if got := text(chl.Attrs, "units"); got != "1" {
+		t.Errorf("units of a logarithm are %q, want 1", got)
+	}
+	if got := text(chl.Attrs, "comment"); !strings.Contains(got, "log10(CHL / (milligram m^-3))") {
+		t.Errorf("comment = %q, want it to name the logarithm", got)
+	}
+	if value(chl.Attrs, "standard_name") != nil {
+		t.Error("the deviation of a logarithm carries the standard name of a concentration")
+	}
+}
+
+func TestGlobalsOfTheInputSurviveWhereTheyAreStillTrue(t *testing.T) {
+	got := mustFile(t, blackSea()).Attrs
+	want := map[string]any{ // nil: absent
+		"processing_level": "L4", "product_level": nil, "source_product_level": "L3",
+		"title": "Gap-free analysis of Chlorophyll a concentration", "source_title": "cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D",
+		"institution": "Lacuna", "source_institution": "CNR-GOS",
+		"creation_date": nil, "source_creation_date": "Tue Mar 26 2024", "start_date": "2024-03-25",
+		"naming_authority": "lacuna", "source_naming_authority": "CMEMS",
+		"cmems_product_id": nil, "source_cmems_product_id": "OCEANCOLOUR_BLK_BGC_L3_MY_009_153",
+		"source":               "surface observation; gaps filled by optimal interpolation in space and time",
+		"Conventions":          "CF-1.8, ACDD-1.3",
+		"source_Conventions":   nil,
+		"file_quality_index":   nil,
+		"lacuna_seed":          "7",
+		"lacuna_mode":          "near-real-time",
+		"date_created":         "2024-05-06T00:00:00Z",
+		"time_coverage_start":  "2024-03-25T00:00:00Z",
+		"geospatial_lat_units": "degrees_north",
+		"id":                   "lacuna_test_l4-gapfree_P1D_20240325_r1",
+	}
+	for name, w := range want {
+		if g := value(got, name); g != w {
+			t.Errorf("%s = %v, want %v", name, g, w)
+		}
+	}
+	inputs := text(got, "lacuna_inputs")
+	for _, in := range blackSea().Inputs {
+		if !strings.Contains(inputs, in.Name+" sha256:"+in.SHA256) {
+			t.Errorf("lacuna_inputs = %q, which lacks %s", inputs, in.Name)
+		}
+	}
+}
+
+func TestHistoryIsAppendedTo(t *testing.T) {
+	lines := strings.Split(text(mustFile(t, ghrsst()).Attrs, "history"), "\n")
+	if len(lines) != 2 || lines[0] != "2017-01-02 made by the producer" || !strings.HasPrefix(lines[1], "2024-05-06T00:00:00Z lacuna 0.1.0: ") {
+		t.Errorf("history = %q", lines)
+	}
+}
+
+// A product fed in again must not pile up attributes or contradict itself.
+func TestAProductOfAProductIsConsistent(t *testing.T) {
+	p := blackSea()
+	first := mustFile(t, p)
+	p.Source.Attrs = first.Attrs
+	p.Revision = 2
+	second := mustFile(t, p)
+	if err := second.Validate(); err != nil {
+		t.Error(err)
+	}
+	if got := value(second.Attrs, "lacuna_revision").([]int32)[0]; got != 2 {
+		t.Errorf("lacuna_revision = %d, want 2", got)
+	}
+	if got := strings.Count(text(second.Attrs, "history"), "\n"); got != 1 {
+		t.Errorf("history has %d line breaks, want 1", got)
+	}
+}
+
+func TestConfiguredCreditsReplaceTheProgram(t *testing.T) {
+	p := ghrsst()
+	p.Credits = Credits{Institution: "an institute", License: "CC-BY-4.0"}
+	got := mustFile(t, p).Attrs
+	if text(got, "creator_institution") != "an institute" || text(got, "license") != "CC-BY-4.0" || text(got, "source_license") != "open" {
+		t.Errorf("institution %q, license %q, of the input %q", text(got, "creator_institution"), text(got, "license"), text(got, "source_license"))
+	}
+	if text(got, "creator_name") != "Lacuna" {
+		t.Errorf("creator_name = %q, want the program where nothing is configured", text(got, "creator_name"))
+	}
+}

@@ -1,0 +1,153 @@
+package netcdf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a bit of Product.Flags says of a pixel. A pixel with none of them was
+// seen by the sensor and is written as it was delivered.
+const (
+	Land               byte = 1 << iota // never filled
+	Interpolated                        // the value is the analysis, not an observation
+	NotReconstructible                  // neither observed nor filled: the fill value
+	Rejected                            // observed, but refused by quality control
+)
+
+// The spaces in which Product.Sigma can be given.
+const (
+	Identity = "identity" // in the units of the variable
+	Log10    = "log10"    // of the decimal logarithm of the variable
+)
+
+// The modes of a product.
+const (
+	NearRealTime = "near-real-time" // saw granules up to its own time only
+	Delayed      = "delayed"        // saw later granules too
+)
+
+// RoleTarget is the role of the granule whose gaps were filled.
+const RoleTarget = "target"
+
+// Product is the analysis of one granule, ready to be written.
+type Product struct {
+	// Source is what the input gives: its dimensions, its coordinate
+	// variables, the variable itself and its global attributes.
+	Source   File
+	Variable string // name of the variable that was filled
+
+	// One number per cell of the variable, in its order. Value is in physical
+	// units and looked at where Interpolated is set; Sigma is one standard
+	// deviation in Space, NaN where unknown.
+	Value, Sigma []float32
+	Lower, Upper []float32 // 5 % and 95 % quantiles in physical units; for Log10 only, else nil
+	Space        string    // Identity or Log10
+	Flags        []byte
+
+	Times []time.Time   // of the granule, decoded, in the order of the file
+	Step  time.Duration // between two fields of the dataset; 0: as in Times, else a day
+
+	// What to say of the variable where the input is silent.
+	StandardName, LongName, Units string
+
+	Dataset  string   // identifier of the product dataset, without blanks
+	Title    string   // "" makes one from the rest
+	Summary  string   // one paragraph; "" makes one from the rest
+	Keywords []string // beside those that follow from the variable
+	Method   string   // how gaps were filled, as a phrase: "optimal interpolation in space and time"
+	Inputs   []Input  // every file that had a part in it, the granule itself first
+	Model    string   // version of the model, or the name of the method
+	Seed     uint64
+	Revision int
+	Created  time.Time // of this revision; the only date of making that a product carries
+	Version  string    // of lacuna
+	Mode     string    // NearRealTime or Delayed
+
+	Credits Credits
+}
+
+// Input is a file that a product was made from.
+type Input struct {
+	Name   string
+	SHA256 string // hex
+	Role   string // RoleTarget, or a word for the part it had, such as "context" or "mask"
+}
+
+// Credits says who stands behind a product and on which terms. An empty field
+// takes that of DefaultCredits.
+type Credits struct {
+	Name            string `yaml:"name"`
+	Type            string `yaml:"type"` // group, institution, person or position
+	Email           string `yaml:"email"`
+	URL             string `yaml:"url"`
+	Institution     string `yaml:"institution"`
+	Project         string `yaml:"project"`
+	License         string `yaml:"license"`
+	Acknowledgement string `yaml:"acknowledgement"`
+}
+
+// WriteProduct writes p to path, as Write does.
+func WriteProduct(path string, p Product) error {
+	f, err := p.File()
+	if err != nil {
+		return fmt.Errorf("describe %s: %w", path, err)
+	}
+	return Write(path, f)
+}
+
+// File describes the file that p becomes. It is a pure function: the same
+// product gives the same description, and p is not changed. It refuses a
+// product that breaks a promise of the format, see the package comment.
+func (p Product) File() (File, error) {
+	if err := p.validate(); err != nil {
+		return File{}, err
+	}
+	found, err := findAxes(p.Source, p.Variable)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Dims: p.Source.Dims, Vars: slices.Clone(p.Source.Vars)}
+	for i, v := range f.Vars {
+		f.Vars[i].Attrs = f.keptReferences(v)
+	}
+	f, scalars, err := p.coordinates(f, found)
+	if err != nil {
+		return File{}, err
+	}
+	fields, err := p.fields(f, scalars)
+	if err != nil {
+		return File{}, err
+	}
+	at := slices.IndexFunc(f.Vars, func(v Var) bool { return v.Name == p.Variable })
+	f.Vars = slices.Replace(f.Vars, at, at+1, fields...)
+	f.Attrs = p.globals(f, found)
+	return f, nil
+}
+
+// keptReferences returns the attributes of v less the names of variables that
+// were not carried over, which CF forbids to point at.
+func (f File) keptReferences(v Var) []Attr {
+	attrs := without(v.Attrs, "DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates")
+	for _, name := range []string{"ancillary_variables", "coordinates", "bounds", "climatology", "grid_mapping"} {
+		there := strings.Fields(text(attrs, name))
+		there = slices.DeleteFunc(there, func(n string) bool {
+			_, ok := f.variable(strings.TrimSuffix(n, ":")) // a grid mapping may be written "crs: lat lon"
+			return !ok
+		})
+		if len(there) > 0 {
+			attrs = with(attrs, name, strings.Join(there, " "))
+		} else {
+			attrs = without(attrs, name)
+		}
+	}
+	for _, name := range []string{"cell_measures", "formula_terms"} {
+		for _, word := range strings.Fields(text(attrs, name)) {
+			if _, ok := f.variable(word); !ok && !strings.HasSuffix(word, ":") {
+				attrs = without(attrs, name)
+			}
+		}
+	}
+	return attrs
+}

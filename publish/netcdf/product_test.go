@@ -1,0 +1,234 @@
+package netcdf
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+func TestProductIsTheGoldenOne(t *testing.T) {
+	for name, make := range map[string]func() Product{"packed_sst": ghrsst, "log_chlorophyll": blackSea, "salinity_without_time": smap} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name+".nc")
+			if err := WriteProduct(path, make()); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".cdl", ncdump(t, path))
+		})
+	}
+}
+
+// golden compares got with testdata/name; with -update it writes the file.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run go test -update to make it", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; run go test -update if this is meant\n got: %s\nwant: %s", path, got, want)
+	}
+}
+
+func TestObservedPixelsAreBitIdenticalInEveryType(t *testing.T) {
+	tests := []struct {
+		typ   string
+		attrs []Attr
+	}{
+		{"float", []Attr{{"_FillValue", []float32{-999}}}},
+		{"float", []Attr{{"_FillValue", []float32{float32(math.NaN())}}}},
+		{"double", []Attr{{"_FillValue", []float64{-999}}}},
+		{"short", []Attr{{"_FillValue", []int16{-32767}}, {"scale_factor", []float64{0.001}}, {"add_offset", []float64{20}}}},
+		{"byte", []Attr{{"_FillValue", []int8{-128}}, {"scale_factor", []float32{0.25}}, {"add_offset", []float32{20}}}},
+		{"ubyte", []Attr{{"scale_factor", []float32{0.125}}, {"add_offset", []float32{14}}}},
+		{"int", []Attr{{"missing_value", []int32{-1}}, {"scale_factor", []float64{1e-6}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.typ, func(t *testing.T) {
+			p := gulfOfMaine()
+			v := &p.Source.Vars[3]
+			v.Type, v.Attrs = tt.typ, tt.attrs
+			p = fill(p, func(i int) float64 { return 15 + 0.1234567*float64(i) })
+			in := v.Raw
+			path := filepath.Join(t.TempDir(), "p.nc")
+			if err := WriteProduct(path, p); err != nil {
+				t.Fatal(err)
+			}
+			out := readBack(t, path)["SST"]
+			size, observed, filled := sizeOf(tt.typ), 0, 0
+			for i, flag := range p.Flags {
+				same := bytes.Equal(in[i*size:(i+1)*size], out[i*size:(i+1)*size])
+				switch {
+				case flag == 0 && !same:
+					t.Errorf("observed cell %d has changed", i)
+				case flag == 0:
+					observed++
+				case flag == Interpolated && !same:
+					filled++
+				}
+			}
+			if observed < 15 || filled < 5 {
+				t.Errorf("%d observed and %d filled cells: the test says little", observed, filled)
+			}
+		})
+	}
+}
+
+// The promises of the format, on what another reader finds in the files.
+func TestEveryPixelIsWhatItsFlagSays(t *testing.T) {
+	for name, make := range fixtures {
+		t.Run(name, func(t *testing.T) {
+			p := make()
+			f := mustFile(t, p)
+			path := filepath.Join(t.TempDir(), "p.nc")
+			if err := Write(path, f); err != nil {
+				t.Fatal(err)
+			}
+			got := readBack(t, path)
+			if !bytes.Equal(got["flags"], p.Flags) {
+				t.Error("flags have changed")
+			}
+			v, _ := f.variable(p.Variable)
+			pack, _, err := newPacking(v, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			companions := []string{p.Variable + "_uncertainty"}
+			if p.Space == Log10 {
+				companions = append(companions, p.Variable+"_lower", p.Variable+"_upper")
+			}
+			for i, flag := range p.Flags {
+				cell := got[p.Variable][i*pack.size : (i+1)*pack.size]
+				empty := flag&(Land|NotReconstructible) != 0
+				if empty != bytes.Equal(cell, pack.fill) {
+					t.Errorf("cell %d with flags %#x holds %x, the fill value is %x", i, flag, cell, pack.fill)
+				}
+				if x := number(cell, pack.typ)*pack.scale + pack.offset; flag&Interpolated != 0 && math.Abs(x-float64(p.Value[i])) > pack.scale/2+1e-6 {
+					t.Errorf("cell %d was filled with %v, want %v", i, x, p.Value[i])
+				}
+				for _, c := range companions {
+					if x := float32At(got[c], i); empty != (x == companionFill) || !isFinite(x) {
+						t.Errorf("%s of cell %d with flags %#x is %v", c, i, flag, x)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestCoordinatesAreByteIdentical(t *testing.T) {
+	for name, make := range fixtures {
+		t.Run(name, func(t *testing.T) {
+			p := make()
+			path := filepath.Join(t.TempDir(), "p.nc")
+			if err := WriteProduct(path, p); err != nil {
+				t.Fatal(err)
+			}
+			got := readBack(t, path)
+			for _, v := range p.Source.Vars {
+				if v.Name != p.Variable && !bytes.Equal(got[v.Name], v.Raw) {
+					t.Errorf("%s has changed", v.Name)
+				}
+			}
+		})
+	}
+}
+
+func TestFileLeavesTheProductAlone(t *testing.T) {
+	p := alboran()
+	var before []Var
+	for _, v := range p.Source.Vars {
+		v.Raw = bytes.Clone(v.Raw)
+		v.Attrs = append([]Attr(nil), v.Attrs...)
+		before = append(before, v)
+	}
+	mustFile(t, p)
+	for i, v := range p.Source.Vars {
+		if !bytes.Equal(v.Raw, before[i].Raw) || len(v.Attrs) != len(before[i].Attrs) {
+			t.Errorf("%s was changed", v.Name)
+		}
+		for j, a := range v.Attrs {
+			if a.Name != before[i].Attrs[j].Name {
+				t.Errorf("attribute %s of %s was changed", a.Name, v.Name)
+			}
+		}
+	}
+}
+
+func TestNamesInUseAreLeftToTheInput(t *testing.T) {
+	p := smap()
+	own := p.Source.Vars[2]
+	own.Name = "smap_sss_uncertainty"
+	flags := Var{Name: "flags", Type: "byte", Dims: own.Dims, Raw: make([]byte, rows*cols)}
+	p.Source.Vars = append(p.Source.Vars, own, flags)
+	f := mustFile(t, p)
+	if v, _ := f.variable("smap_sss_uncertainty"); !bytes.Equal(v.Raw, own.Raw) {
+		t.Error("the uncertainty of the input was overwritten")
+	}
+	v, _ := f.variable("smap_sss")
+	if got, want := text(v.Attrs, "ancillary_variables"), "smap_sss_uncertainty_l4 flags_l4"; got != want {
+		t.Errorf("ancillary_variables = %q, want %q", got, want)
+	}
+	if ours, ok := f.variable("flags_l4"); !ok || !bytes.Equal(ours.Raw, p.Flags) {
+		t.Error("no flags of the product")
+	}
+}
+
+func TestAProductThatBreaksAPromiseIsRefused(t *testing.T) {
+	first := func(p Product, flag byte) int { return bytes.IndexByte(p.Flags, flag) }
+	tests := []struct {
+		name string
+		edit func(*Product)
+		want string // part of the message
+	}{
+		{"filled with NaN", func(p *Product) { p.Value[first(*p, Interpolated)] = float32(math.NaN()) }, "filled with NaN"},
+		{"filled with infinity", func(p *Product) { p.Value[first(*p, Interpolated)] = float32(math.Inf(1)) }, "filled with +Inf"},
+		{"no uncertainty", func(p *Product) { p.Sigma[first(*p, Interpolated)] = float32(math.NaN()) }, "uncertainty NaN"},
+		{"negative uncertainty", func(p *Product) { p.Sigma[first(*p, Interpolated)] = -1 }, "uncertainty -1"},
+		{"quantiles crossed", func(p *Product) { p.Lower, p.Upper = p.Upper, p.Lower }, "quantiles"},
+		{"quantiles missing", func(p *Product) { p.Lower = nil }, "lower has 0 cells"},
+		{"land filled", func(p *Product) { p.Flags[first(*p, Land)] |= Interpolated }, "land"},
+		{"rejected, not replaced", func(p *Product) { p.Flags[first(*p, 0)] = Rejected }, "rejected"},
+		{"unknown flag", func(p *Product) { p.Flags[0] = 16 }, "unknown bits"},
+		{"gap without flag", func(p *Product) { p.Flags[first(*p, NotReconstructible)] = 0 }, "gap without a flag"},
+		{"flags too short", func(p *Product) { p.Flags = p.Flags[1:] }, "flags has"},
+		{"no such variable", func(p *Product) { p.Variable = "NANO" }, "no variable"},
+		{"no creation time", func(p *Product) { p.Created = time.Time{} }, "time of creation"},
+		{"no inputs", func(p *Product) { p.Inputs = nil }, "traceable"},
+		{"input without hash", func(p *Product) { p.Inputs[0].SHA256 = "12" }, "sha256"},
+		{"too many times", func(p *Product) { p.Times = append(p.Times, p.Times[0]) }, "2 times"},
+		{"unknown space", func(p *Product) { p.Space = "ln" }, "space"},
+		{"unknown mode", func(p *Product) { p.Mode = "" }, "mode"},
+		{"blank in dataset", func(p *Product) { p.Dataset = "a b" }, "dataset"},
+		{"no latitude", func(p *Product) { p.Source.Vars[1].Name, p.Source.Vars[1].Attrs = "q", nil }, "latitude"},
+		{"data too short", func(p *Product) { p.Source.Vars[3].Raw = p.Source.Vars[3].Raw[4:] }, "bytes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := blackSea()
+			tt.edit(&p)
+			path := filepath.Join(t.TempDir(), "p.nc")
+			err := WriteProduct(path, p)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("WriteProduct() = %v, want a message with %q", err, tt.want)
+			}
+			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a refused product was written: %v", err)
+			}
+		})
+	}
+}

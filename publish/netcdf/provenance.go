@@ -1,0 +1,97 @@
+package netcdf
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// provenance says what the product was made of, with what and when. Nothing
+// here is taken from the clock.
+func (p *Product) provenance() []Attr {
+	created := p.Created.UTC().Format(time.RFC3339)
+	var names, inputs []string
+	for _, in := range p.Inputs {
+		if in.Role == "" || in.Role == RoleTarget {
+			names = append(names, in.Name)
+		}
+		inputs = append(inputs, strings.TrimSpace(fmt.Sprintf("%s sha256:%s %s", in.Name, in.SHA256, in.Role)))
+	}
+	line := fmt.Sprintf("%s lacuna %s: filled gaps of %s in %s by %s (model %s, seed %d, revision %d)",
+		created, p.Version, p.Variable, strings.Join(names, ", "), p.Method, p.Model, p.Seed, p.Revision)
+	return []Attr{
+		{"date_created", created},
+		{"date_issued", created},
+		{"date_modified", created},
+		{"date_metadata_modified", created},
+		{"history", join("\n", text(p.Source.Attrs, "history"), line)},
+		{"lacuna_inputs", strings.Join(inputs, "\n")},
+		{"lacuna_model", p.Model},
+		{"lacuna_seed", strconv.FormatUint(p.Seed, 10)},
+		{"lacuna_revision", []int32{int32(p.Revision)}},
+		{"lacuna_version", p.Version},
+		{"lacuna_mode", p.Mode},
+	}
+}
+
+// carryOver adds the global attributes of the input that are still true of
+// the product. What is true of the input only goes by source_<name>, so that
+// nothing is lost; what describes stored bytes is dropped.
+func (p *Product) carryOver(attrs []Attr) []Attr {
+	for _, a := range p.Source.Attrs {
+		if s, ok := a.Value.(string); ok && strings.TrimSpace(s) == "" {
+			continue
+		}
+		switch {
+		case isStale(a.Name) || value(attrs, a.Name) == a.Value && typeOfAttr(a.Value) == "char":
+			continue
+		case value(attrs, a.Name) != nil || ofInputOnly(a.Name):
+			a.Name = "source_" + a.Name
+		}
+		if value(attrs, a.Name) == nil && !isSaid(a.Name) {
+			attrs = append(attrs, a)
+		}
+	}
+	return attrs
+}
+
+// isStale tells attributes that are computed anew or would be false here:
+// those of an earlier run of lacuna, coverage, and what the library writes
+// itself.
+func isStale(name string) bool {
+	lower := strings.ToLower(name)
+	for _, prefix := range []string{"lacuna_", "geospatial_", "time_coverage_", "_nc", "_netcdf4"} {
+		if strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{
+		"_format", "_isnetcdf4", "_superblockversion", "class", "name", "dimension_list", "reference_list",
+		"featuretype", "nb_valid_bins", "pct_valid_bins", "file_quality_index", "file_quality_level",
+		"number_of_observations", "source_history", "external_variables",
+	}, lower)
+}
+
+// ofInputOnly tells attributes that name the input, its producer or its
+// making.
+func ofInputOnly(name string) bool {
+	lower := strings.ToLower(name)
+	for _, prefix := range []string{"creation_", "creator_", "publisher_", "contributor_", "date_", "software_", "product_", "netcdf_"} {
+		if strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{
+		"contact", "uuid", "tracking_id", "cmems_product_id", "cmems_production_unit", "naming_authority",
+		"program", "metadata_link", "keywords_vocabulary", "acknowledgment", "grid_mapping", "parameter_code",
+		"overall_quality", "mode_version", "gds_version_id", "title", "summary", "id", "comment", "level",
+	}, lower)
+}
+
+// isSaid tells attributes whose words have a place in those of the product
+// already.
+func isSaid(name string) bool {
+	return slices.Contains([]string{"source_Conventions", "source_source", "source_history", "source_cdm_data_type"}, name)
+}
