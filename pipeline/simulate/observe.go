@@ -1,0 +1,102 @@
+package simulate
+
+import "math"
+
+// A view is what bears on the retrieval at one cell.
+type view struct {
+	clear        float64 // see scene
+	across       float64 // place across the swath, -1..1
+	coastKM      float64
+	interference float64 // strength of foreign transmitters, unit variance
+}
+
+// A reading is what a retrieval makes of a view: a quality (0: no value), and
+// the error of the value in the space where the tracer is additive.
+type reading struct {
+	quality   int8
+	std, bias float64
+}
+
+// A sight is a day as a product's file has it.
+type sight struct {
+	values  []float32 // physical; NaN: none
+	quality []int8    // 0: no value
+	sensors []int32   // bits of those that saw the cell
+}
+
+// A coverage says which version of a day is observed.
+type coverage int
+
+const (
+	wholeDay  coverage = iota
+	firstHalf          // without the passes that come late, and with a more timid cloud screening
+	noData             // the sensors were off
+)
+
+// timidity is how much clearer the sky must be for the first version of a
+// granule that is replaced later, in standard deviations of the cloud field.
+const timidity = 0.15
+
+// observe returns what the sensors see of the tracer on day n. The error of a
+// cell depends on the day and the cell only, so two versions of a day agree
+// where both see it equally well.
+func (w *World) observe(n int, tracer []float32, c coverage) sight {
+	cells := len(tracer)
+	s := sight{make([]float32, cells), make([]int8, cells), make([]int32, cells)}
+	nan := float32(math.NaN())
+	for i := range s.values {
+		s.values[i] = nan
+	}
+	if c == noData {
+		return s
+	}
+	day := w.origin + n
+	sc := w.sky.scene(day, c == wholeDay)
+	margin := 0.0
+	if c == firstHalf && w.recipe.weather.cover > 0 {
+		margin = timidity
+	}
+	interference := w.foreign.at(float64(day))
+	w.chart.eachRow(func(i int) {
+		for j := range w.chart.w {
+			at := i*w.chart.w + j
+			if math.IsInf(float64(sc.clear[at]), -1) {
+				continue
+			}
+			v := view{
+				clear: float64(sc.clear[at]) - margin, across: float64(sc.across[at]),
+				coastKM: float64(w.chart.coastKM[at]),
+			}
+			if w.recipe.weather.cover == 0 {
+				v.interference = interference.value(w.chart.point(float64(i), float64(j)))
+			}
+			r := w.recipe.retrieve(v)
+			if r.quality == 0 {
+				continue
+			}
+			noise := gauss(mix(w.cfg.Seed, seedNoise, uint64(day), uint64(at)))
+			s.values[at] = w.toPhysical(float64(tracer[at]) + r.bias + r.std*noise)
+			s.quality[at] = r.quality
+			s.sensors[at] = sc.sensors[at]
+		}
+	})
+	return s
+}
+
+// foreignSignals is the strength of transmitters in the band of a radiometer:
+// they stand for weeks and spoil regions the size of a country.
+func foreignSignals() turbulence {
+	return turbulence{longestKM: 3000, shortestKM: 400, slope: 0.5, memoryDays: 60}
+}
+
+// seen returns the values that a user of the product takes.
+func (w *World) seen(s sight) []float32 {
+	out := make([]float32, len(s.values))
+	for i, v := range s.values {
+		out[i] = v
+		if !w.recipe.good(s.quality[i]) {
+			out[i] = float32(math.NaN())
+		}
+	}
+	return out
+}

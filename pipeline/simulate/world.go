@@ -1,0 +1,166 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/seamask"
+	"math"
+	"time"
+)
+
+// Config says which feed to simulate. Only Product is needed: the rest has
+// defaults that work.
+type Config struct {
+	Product       string    // short name such as "blk-chl", or dataset id
+	Height, Width int       // cells; both zero: a size fit for a demo
+	Start         time.Time // day 0, cut to midnight UTC; zero: 1 April 2024
+	Days          int       // length of the Schedule; zero: 60
+	Seed          uint64
+}
+
+const (
+	defaultDays = 60
+	// minCells is the least height and width: fewer cells make no picture.
+	minCells = 8
+	// maxCells bounds the memory that a slip of the pen can ask for; the
+	// largest native grid has 1.4 million cells.
+	maxCells = 1 << 24
+)
+
+// Validate reports everything wrong with c, not just the first thing.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	_, err := recipeOf(c.Product)
+	check(err == nil, "product: %w", err)
+	demo := c.Height == 0 && c.Width == 0
+	check(demo || c.Height >= minCells && c.Width >= minCells,
+		"grid is %d x %d: give both at least %d cells, or neither", c.Height, c.Width, minCells)
+	check(demo || c.Height <= maxCells/max(c.Width, 1), "grid of %d x %d exceeds %d cells", c.Height, c.Width, maxCells)
+	check(c.Days >= 0, "days is %d, must not be negative", c.Days)
+	return errors.Join(errs...)
+}
+
+// A World is one simulated ocean and the satellites above it. It is safe for
+// concurrent use.
+type World struct {
+	cfg     Config
+	recipe  *recipe
+	chart   *chart
+	basin   *basin
+	sky     *sky
+	foreign *medium // radio interference
+	origin  int     // day 0, counted from calendarOrigin
+	hourUTC time.Duration
+}
+
+// New returns the world of cfg.
+func New(cfg Config) (*World, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("simulation config: %w", err)
+	}
+	r, err := recipeOf(cfg.Product)
+	if err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults(r)
+	grid, err := r.region.grid(cfg.Height, cfg.Width)
+	if err != nil {
+		return nil, fmt.Errorf("lay out grid of %s: %w", r.Name, err)
+	}
+	mask, err := seamask.Builtin(grid)
+	if err != nil {
+		return nil, fmt.Errorf("find coasts of %s: %w", r.Name, err)
+	}
+	c := newChart(grid, mask)
+	return &World{
+		cfg: cfg, recipe: r, chart: c,
+		basin:   newBasin(c, cfg.Seed, r.current, newWater(c, r.sea)),
+		sky:     newSky(c, cfg.Seed, r.weather, r.sensors),
+		foreign: foreignSignals().seeded(mix(cfg.Seed, seedInterference)),
+		origin:  int(cfg.Start.Sub(calendarOrigin()) / (24 * time.Hour)),
+		hourUTC: time.Duration(r.hour) * time.Hour,
+	}, nil
+}
+
+// calendarOrigin is where the days of flow, weather and orbits are counted
+// from. Worlds of one seed agree on a date whatever day they start.
+func calendarOrigin() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func (c Config) withDefaults(r *recipe) Config {
+	if c.Height == 0 {
+		c.Height, c.Width = r.region.demoHeight, r.region.demoWidth
+	}
+	if c.Start.IsZero() {
+		c.Start = time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC) // spring: bloom, and light in the Baltic
+	}
+	c.Start = c.Start.UTC().Truncate(24 * time.Hour)
+	if c.Days == 0 {
+		c.Days = defaultDays
+	}
+	return c
+}
+
+// Product returns what the world simulates.
+func (w *World) Product() Product { return w.recipe.Product }
+
+// Grid returns the grid of every field of the world.
+func (w *World) Grid() field.Grid { return w.chart.grid }
+
+// Sea returns the cells of the grid that are sea.
+func (w *World) Sea() field.Mask { return w.chart.sea }
+
+// Days returns the number of days that the schedule covers.
+func (w *World) Days() int { return w.cfg.Days }
+
+// A Day is the ocean on one day and what the satellites saw of it, both in the
+// units of the product's file.
+type Day struct {
+	Time  time.Time
+	Truth field.Field // complete over the sea, NaN on land
+	Seen  field.Field // with noise; NaN on land, under cloud and off the swath
+}
+
+// Day returns day n, counted from Config.Start; n may lie outside the
+// schedule, and may be negative. Seen is the best version of the day, which
+// has all passes.
+func (w *World) Day(n int) Day {
+	tracer := w.tracer(n)
+	s := w.observe(n, tracer, wholeDay)
+	return Day{Time: w.time(n), Truth: w.field(n, w.physical(tracer)), Seen: w.field(n, w.seen(s))}
+}
+
+// time returns the time that the files of day n bear.
+func (w *World) time(n int) time.Time { return w.cfg.Start.AddDate(0, 0, n).Add(w.hourUTC) }
+
+func (w *World) field(n int, values []float32) field.Field {
+	return field.Field{Grid: w.chart.grid, Time: w.time(n), Values: values, Sea: w.chart.sea}
+}
+
+// tracer returns the truth of day n in the space where it is additive.
+func (w *World) tracer(n int) []float32 {
+	v := make([]float32, w.chart.grid.Len())
+	w.basin.truth(v, w.origin+n)
+	return v
+}
+
+// physical returns the values in the units of the file.
+func (w *World) physical(tracer []float32) []float32 {
+	out := make([]float32, len(tracer))
+	for i, v := range tracer {
+		out[i] = w.toPhysical(float64(v))
+	}
+	return out
+}
+
+func (w *World) toPhysical(v float64) float32 {
+	if w.recipe.Log {
+		return float32(math.Pow(10, v))
+	}
+	return float32(v)
+}
