@@ -1,0 +1,193 @@
+package ingest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketDescriptor is where the child is given the file: the first descriptor
+// after standard error. A descriptor, because no name may reach the path
+// parser of netCDF-C; through a socket, because the child may be running
+// before there is a file.
+const socketDescriptor = 3
+
+// What a child is asked for.
+const (
+	wantGranule = "granule"
+	wantSea     = "sea"
+)
+
+// A request is what the parent tells the child on standard input.
+type request struct {
+	Want        string
+	Name        string // for the date that may be in it; never opened
+	Options     Options
+	FileBytes   int64
+	MemoryBytes int64
+	CPUSeconds  uint64
+}
+
+// plan checks a header and plans what to read for the request.
+func (r request) plan(h *header) (*plan, error) {
+	if err := h.check(); err != nil {
+		return nil, bad("its header contradicts itself: "+err.Error(), "the file is probably damaged: "+again)
+	}
+	var p *plan
+	var err error
+	if r.Want == wantSea {
+		p, err = planSea(h)
+	} else {
+		p, err = planGranule(h, r.Name, r.Options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, p.check(h, r.MemoryBytes, r.FileBytes)
+}
+
+// RunChild does the work of the decoding child and returns its exit status.
+// It reads the request from stdin, limits its own process for good, decodes
+// the file that it is given and writes the answer to stdout. The process must
+// end afterwards.
+func RunChild(stdin io.Reader, stdout io.Writer) int {
+	// HDF5 keeps its error settings by thread: netCDF-C silences them on the
+	// one that comes first, and on any other each failed look-up prints a page.
+	runtime.LockOSThread()
+	warmUp()
+	if err := serve(stdin, stdout); err != nil {
+		if writeFailure(stdout, err) != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+func serve(stdin io.Reader, stdout io.Writer) error {
+	var req request
+	if err := json.NewDecoder(stdin).Decode(&req); err != nil {
+		return fmt.Errorf("decode request: %w", err)
+	}
+	fd, err := receiveFile()
+	if err != nil {
+		return err
+	}
+	if err := limitProcess(req); err != nil {
+		return err
+	}
+	return send(stdout, fmt.Sprintf("/proc/self/fd/%d", fd), req)
+}
+
+// receiveFile returns the descriptor that the parent sends.
+func receiveFile() (int, error) {
+	oob := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(socketDescriptor, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("receive descriptor: %w", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil {
+		return -1, fmt.Errorf("receive descriptor: %w", err)
+	}
+	for _, m := range messages {
+		if fds, err := unix.ParseUnixRights(&m); err == nil && len(fds) == 1 {
+			return fds[0], nil
+		}
+	}
+	return -1, errors.New("receive descriptor: none came")
+}
+
+// limitProcess takes away what a decoder does not need: memory, time, core
+// dumps, writing files, and privileges of other programs.
+func limitProcess(req request) error {
+	for _, l := range []struct {
+		name     string
+		resource int
+		limit    uint64
+	}{
+		// Not the address space: the Go runtime reserves far more than it uses.
+		{"memory", unix.RLIMIT_DATA, uint64(req.MemoryBytes)},
+		{"CPU time", unix.RLIMIT_CPU, req.CPUSeconds},
+		{"core size", unix.RLIMIT_CORE, 0},
+		{"file size", unix.RLIMIT_FSIZE, 0},
+	} {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+			return fmt.Errorf("limit %s to %d: %w", l.name, l.limit, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up new privileges: %w", err)
+	}
+	return nil
+}
+
+// send decodes the file at path and writes the frames of the answer.
+func send(w io.Writer, path string, req request) error {
+	lib, err := openLibrary(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lib.close() }() // read only: nothing can be lost
+	h, err := lib.header()
+	if err != nil {
+		return err
+	}
+	p, err := req.plan(h)
+	if err != nil {
+		return err
+	}
+	payload, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("encode header: %w", err)
+	}
+	if len(payload) > maxHeaderBytes {
+		return bad(fmt.Sprintf("its header takes %d bytes", len(payload)), "leave it out")
+	}
+	if err := writeFrame(w, frameHeader, payload); err != nil {
+		return err
+	}
+	for _, v := range p.reads {
+		if err := sendNumbers(w, lib, h, v); err != nil {
+			return err
+		}
+	}
+	return writeFrame(w, frameEnd, nil)
+}
+
+// slabBytes is how much is read before it is sent: enough for the disk and
+// the pipe, and little beside the memory limit.
+const slabBytes = 8 << 20
+
+// sendNumbers sends the stored numbers of variable v, slab by slab.
+func sendNumbers(w io.Writer, lib *library, h *header, v int) error {
+	shape := h.shape(v)
+	total := int(h.bytes(v))
+	if total == 0 {
+		return nil
+	}
+	rows := 1
+	if len(shape) > 0 {
+		rows = shape[0]
+	}
+	rowBytes := total / rows
+	chunk := lib.chunkRows(v)
+	step := max(1, slabBytes/rowBytes)
+	step = min(rows, int(math.Ceil(float64(step)/float64(chunk)))*chunk)
+	buf := lib.slab(step * rowBytes)
+	for first := 0; first < rows; first += step {
+		n := min(step, rows-first)
+		slab := buf[:n*rowBytes]
+		if err := lib.read(v, shape, first, n, slab); err != nil {
+			return err
+		}
+		if err := writeFrame(w, frameNumbers, slab); err != nil {
+			return err
+		}
+	}
+	return nil
+}

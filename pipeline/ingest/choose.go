@@ -1,0 +1,257 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fits reports whether variable v is a stack of maps: (lat, lon) last, and
+// before them only time and dimensions of length 1.
+func fits(h *header, a axes, v int) bool {
+	x := &h.Vars[v]
+	n := len(x.Dims)
+	if !numeric(x.Type) || n < 2 || x.Dims[n-2] != a.latDim || x.Dims[n-1] != a.lonDim {
+		return false
+	}
+	return extraDim(h, a, x.Dims[:n-2]) < 0
+}
+
+// extraDim returns the first of the dimensions that is neither time, and that
+// only once, nor of length 1; or -1.
+func extraDim(h *header, a axes, dims []int) int {
+	timed := false
+	for _, d := range dims {
+		if h.Dims[d].Len != 1 && (d != a.timeDim || timed) {
+			return d
+		}
+		timed = timed || d == a.timeDim
+	}
+	return -1
+}
+
+// misfit returns why variable v is no stack of maps, or nil.
+func misfit(h *header, a axes, v int) error {
+	if fits(h, a, v) {
+		return nil
+	}
+	x := &h.Vars[v]
+	n := len(x.Dims)
+	switch {
+	case !numeric(x.Type):
+		return bad(fmt.Sprintf("variable %s holds no numbers", x.Name), "set variable to one that does")
+	case n >= 2 && x.Dims[n-1] == a.latDim && x.Dims[n-2] == a.lonDim:
+		order := append(dimNames(h, x.Dims[:n-2]), h.Dims[a.latDim].Name, h.Dims[a.lonDim].Name)
+		return bad(fmt.Sprintf("variable %s has its longitude before its latitude", x.Name),
+			fmt.Sprintf("swap them with: ncpdq -a %s IN.nc OUT.nc", strings.Join(order, ",")))
+	case n < 2 || x.Dims[n-1] != a.lonDim || x.Dims[n-2] != a.latDim:
+		return bad(fmt.Sprintf("variable %s(%s) is not on the grid (%s, %s)", x.Name, strings.Join(dimNames(h, x.Dims), ", "),
+			h.Dims[a.latDim].Name, h.Dims[a.lonDim].Name), "set variable to one that is: "+list(onGrid(h, a)))
+	}
+	dim := h.Dims[extraDim(h, a, x.Dims[:n-2])]
+	if a.time < 0 && n == 3 {
+		return bad(fmt.Sprintf("variable %s has %d maps along %s, and no variable says when they were taken", x.Name, dim.Len, dim.Name),
+			`add a time variable with units like "days since 1970-01-01"`)
+	}
+	return bad(fmt.Sprintf("variable %s has %d values along %s", x.Name, dim.Len, dim.Name),
+		fmt.Sprintf("take one of them with: ncks -d %s,0 IN.nc OUT.nc", dim.Name))
+}
+
+func dimNames(h *header, dims []int) []string {
+	out := make([]string, len(dims))
+	for i, d := range dims {
+		out[i] = h.Dims[d].Name
+	}
+	return out
+}
+
+// onGrid returns the names of the variables that are stacks of maps.
+func onGrid(h *header, a axes) []string {
+	var out []string
+	for v := range h.Vars {
+		if fits(h, a, v) {
+			out = append(out, h.Vars[v].Name)
+		}
+	}
+	return out
+}
+
+// choose returns the variable to read and the product that describes it,
+// whose Name is empty if none does.
+func (p *plan) choose(h *header, name string, opt Options) error {
+	if opt.Product != "" {
+		product, err := productNamed(opt.Product)
+		if err != nil {
+			return err
+		}
+		p.product = product
+	} else if product, ok := productOf(h, name); ok && (opt.Variable != "" || h.find(product.Variable) >= 0) {
+		p.product = product
+		p.note("the file is taken for product %s", product.Name)
+	}
+	switch {
+	case opt.Variable != "":
+		if p.variable = h.find(opt.Variable); p.variable < 0 {
+			return bad("it has no variable "+opt.Variable, "set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
+		}
+	case p.product.Name != "" && !p.product.generic:
+		if p.variable = h.find(p.product.Variable); p.variable < 0 {
+			return bad(fmt.Sprintf("it has no variable %s, which product %s has", p.product.Variable, p.product.Name),
+				"set another product, or set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
+		}
+	default:
+		v, err := likeliest(h, p.axes, p.generics())
+		if err != nil {
+			return err
+		}
+		p.variable = v
+	}
+	if err := misfit(h, p.axes, p.variable); err != nil {
+		return err
+	}
+	p.matchProduct(h, opt)
+	return nil
+}
+
+// generics returns the generic products that may be considered.
+func (p *plan) generics() []Product {
+	if p.product.Name != "" {
+		return []Product{p.product}
+	}
+	return slices.DeleteFunc(Products(), func(x Product) bool { return !x.generic })
+}
+
+// matchProduct settles the product for the variable that was chosen: what the
+// file was taken for must speak of it, and without a product a generic one
+// that is like it serves.
+func (p *plan) matchProduct(h *header, opt Options) {
+	v := &h.Vars[p.variable]
+	if opt.Product != "" && p.product.generic {
+		return // the config says what it is
+	}
+	if p.product.Name != "" {
+		if p.product.has(v) {
+			return
+		}
+		p.note("product %s says nothing of variable %s: its range, transform and quality rule are not used", p.product.Name, v.Name)
+		p.product = Product{}
+	}
+	best := unlike
+	for _, g := range p.generics() {
+		if like := g.likeness(v); like > best {
+			best, p.product = like, g
+		}
+	}
+	switch best {
+	case likeName:
+		p.note("variable %s is taken for %s by its name", v.Name, p.product.Name)
+	case likeUnits:
+		p.note("variable %s is taken for %s by its units only", v.Name, p.product.Name)
+	}
+	if p.product.Name == "sst" && !supporting(v) {
+		p.preferGHRSST(h)
+	}
+}
+
+// preferGHRSST uses the quality rule of GHRSST for a sea surface temperature
+// that has the quality variable of GHRSST beside it.
+func (p *plan) preferGHRSST(h *header) {
+	q := h.find("quality_level")
+	if q < 0 || !fits(h, p.axes, q) {
+		return
+	}
+	if product, err := productNamed(ghrsstName); err == nil {
+		p.product = product
+		p.note("the file has quality_level and is taken for product %s", product.Name)
+	}
+}
+
+// likeliest returns the data variable of a file that nobody has named: the
+// only one on the grid, or the one that is most like a known product.
+func likeliest(h *header, a axes, known []Product) (int, error) {
+	ancillary := ancillaries(h)
+	var found []int
+	var first error // why the first variable that might have been meant does not fit
+	for v := range h.Vars {
+		x := &h.Vars[v]
+		if !numeric(x.Type) || len(x.Dims) < 2 || supporting(x) || ancillary[x.Name] {
+			continue
+		}
+		if err := misfit(h, a, v); err == nil {
+			found = append(found, v)
+		} else if first == nil && slices.Contains(x.Dims, a.latDim) && slices.Contains(x.Dims, a.lonDim) {
+			first = err
+		}
+	}
+	switch {
+	case len(found) == 0 && first != nil:
+		return -1, first
+	case len(found) == 0:
+		return -1, bad(fmt.Sprintf("it has no data variable on its grid (%s, %s)", h.Dims[a.latDim].Name, h.Dims[a.lonDim].Name),
+			"leave it out, or set variable if one of these is meant: "+list(names(h)))
+	case len(found) == 1:
+		return found[0], nil
+	}
+	return mostLike(h, found, known)
+}
+
+func mostLike(h *header, found []int, known []Product) (int, error) {
+	best, top := unlike, []int(nil)
+	for _, v := range found {
+		like := unlike
+		for _, p := range known {
+			like = max(like, p.likeness(&h.Vars[v]))
+		}
+		switch {
+		case like > best:
+			best, top = like, []int{v}
+		case like == best:
+			top = append(top, v)
+		}
+	}
+	if len(top) == 1 {
+		return top[0], nil
+	}
+	candidates := make([]string, len(top))
+	for i, v := range top {
+		candidates[i] = h.Vars[v].Name
+	}
+	return -1, bad("any of its variables "+list(candidates)+" may be meant", "set variable to one of them")
+}
+
+// supporting reports whether v, by its attributes or by a word in its name,
+// describes another variable instead of the sea.
+func supporting(v *headerVar) bool {
+	for _, name := range []string{"flag_meanings", "flag_values", "flag_masks"} {
+		if v.attr(name) != nil {
+			return true
+		}
+	}
+	standard := v.text("standard_name")
+	for _, modifier := range []string{"flag", "standard_error", "number_of_observations", "binary_mask", "detection_minimum"} {
+		if strings.Contains(standard, modifier) {
+			return true
+		}
+	}
+	words := []string{
+		"qi", "qc", "flag", "flags", "quality", "mask", "count", "error", "err", "uncertainty", "bias", "std", "stdev", "stddev",
+		"sd", "variance", "sensormask", "land", "sea", "bnds", "bounds", "num", "nobs", "number", "weight", "time", "dtime",
+	}
+	split := func(r rune) bool { return r == '_' || r == '-' || r == '.' }
+	parts := strings.FieldsFunc(strings.ToLower(v.Name), split)
+	if slices.Contains(parts, "surface") { // sea_surface_..., land_surface_...
+		parts = slices.DeleteFunc(parts, func(w string) bool { return w == "sea" || w == "land" })
+	}
+	return slices.ContainsFunc(parts, func(w string) bool { return slices.Contains(words, w) })
+}
+
+// ancillaries returns the variables that others name as theirs.
+func ancillaries(h *header) map[string]bool {
+	out := make(map[string]bool)
+	for i := range h.Vars {
+		for name := range strings.FieldsSeq(h.Vars[i].text("ancillary_variables")) {
+			out[name] = true
+		}
+	}
+	return out
+}

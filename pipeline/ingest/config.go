@@ -1,0 +1,75 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"lacuna/pipeline/field"
+	"time"
+)
+
+// Config limits the decoding child.
+type Config struct {
+	MemoryMiB int           `yaml:"memory_mib"` // of the child, and of what one granule may take in the parent
+	CPUTime   time.Duration `yaml:"cpu_time"`
+	Timeout   time.Duration `yaml:"timeout"` // wall time of one file
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		MemoryMiB: 2048,            // a year of 700×700 maps takes 9 bytes a cell
+		CPUTime:   time.Minute,     // such a year inflates in about 3 s
+		Timeout:   2 * time.Minute, // a busy disk may double or treble that
+	}
+}
+
+// minMemoryMiB is what the Go runtime and netCDF-C take before they have read
+// anything, doubled.
+const minMemoryMiB = 256
+
+// Validate reports everything wrong with c, not just the first thing.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.MemoryMiB >= minMemoryMiB, "memory_mib is %d, must be at least %d", c.MemoryMiB, minMemoryMiB)
+	check(c.CPUTime >= time.Second, "cpu_time is %v, must be at least 1s", c.CPUTime)
+	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	return errors.Join(errs...)
+}
+
+// Options are what a config may say about one dataset. The zero value finds
+// everything out from the file.
+type Options struct {
+	Product   string      `yaml:"product"`     // key of the product table
+	Variable  string      `yaml:"variable"`    // name in the file
+	Transform string      `yaml:"transform"`   // identity or log10
+	Range     *[2]float64 `yaml:"valid_range"` // physical, both ends allowed; values outside are rejected
+	Quality   []string    `yaml:"quality"`     // rules such as "quality_level >= 4" that must all hold
+}
+
+// Validate reports everything wrong with o, not just the first thing. Each
+// message begins with the key.
+func (o Options) Validate() error {
+	var errs []error
+	if o.Product != "" {
+		_, err := productNamed(o.Product)
+		errs = append(errs, err)
+	}
+	if o.Transform != "" {
+		if _, err := field.ParseTransform(o.Transform, defaultFloor); err != nil {
+			errs = append(errs, fmt.Errorf("transform is %q, must be identity or log10", o.Transform))
+		}
+	}
+	if r := o.Range; r != nil && !(r[0] < r[1]) {
+		errs = append(errs, fmt.Errorf("valid_range is [%g, %g], its first number must be the smaller", r[0], r[1]))
+	}
+	for _, text := range o.Quality {
+		_, err := parseRule(text)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,27 @@
+// Package ingest turns a NetCDF file into fields.
+//
+// A Reader decodes a granule in a child process of the same binary and hands
+// back a Granule: one field per time in physical units, with NaN for a gap,
+// the cells whose value was refused, and everything that a product must carry
+// over unchanged. What the file means is found out from its CF attributes;
+// names are the last resort and leave a note.
+//
+//	Read ──sniff──▶ child: netCDF-C, limits ──frames──▶ plan, unpack, judge ──▶ Granule
+//
+// The child runs the only code here that talks to netCDF-C. It decodes one
+// file and ends. It gets the file as an open descriptor, so no name reaches
+// the path parser of that library, limits its own memory and time, and sends
+// the header and the raw numbers that the plan asks for. The parent makes the
+// same plan from the same header and takes nothing that the plan does not ask
+// for, so its memory is bounded whatever the child sends.
+//
+// Read guarantees that a file which is broken, hostile or simply not what was
+// expected costs one error, a *BadGranule that names the file, what is wrong
+// and what to do. Any other error is a failure of our own and says nothing
+// about the file. A value is never changed on the way: what a quality rule
+// refuses is marked, and the stored numbers travel along as bytes.
+//
+// Package ingest knows nothing of archives, models or products, nor which
+// granule came before. Numbers are little endian in memory and in Var.Raw: it
+// is built for amd64 and arm64 Linux.
+package ingest

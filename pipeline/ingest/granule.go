@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"lacuna/pipeline/field"
+)
+
+// A Granule is one decoded file.
+type Granule struct {
+	Name      string          // base name of the file
+	SHA256    string          // of the file's bytes, in hex
+	Format    string          // "NetCDF-4", "NetCDF-3 classic", ...
+	Product   string          // key of the product table that applied, "" if none
+	Transform field.Transform // from the options, the product, or inferred
+	Fields    []field.Field   // one per time, in file order; Sea is set where the file has a sea mask
+	Rejected  []field.Mask    // per field: the file holds a number that a quality rule or a valid range refused
+	Source    Source          // what a product must carry over unchanged
+	Notes     []string        // what had to be assumed, a sentence each
+}
+
+// A Source is the part of a file that a product carries over unchanged: the
+// variable, its coordinates with their bounds, and its grid mapping.
+type Source struct {
+	Variable string
+	Dims     []Dim
+	Vars     []Var // in file order
+	Attrs    []Attr
+}
+
+// Var returns the variable of that name.
+func (s Source) Var(name string) (Var, bool) {
+	for _, v := range s.Vars {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Var{}, false
+}
+
+// A Dim is a dimension of the file.
+type Dim struct {
+	Name      string
+	Len       int
+	Unlimited bool
+}
+
+// A Var is a variable with the numbers exactly as the file stores them.
+type Var struct {
+	Name  string
+	Type  string // byte, char, short, int, float, double, ubyte, ushort, uint, int64 or uint64
+	Dims  []string
+	Attrs []Attr
+	Raw   []byte // little endian, row-major
+}
+
+// An Attr is an attribute. Value is a string, or a slice of int8, uint8,
+// int16, uint16, int32, uint32, int64, uint64, float32 or float64.
+type Attr struct {
+	Name  string
+	Value any
+}

@@ -1,0 +1,247 @@
+package ingest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unsafe"
+)
+
+// A header is all of a file but its numbers. It is what the child sends
+// first, so nothing in it can be trusted before check has passed.
+type header struct {
+	Format string
+	Dims   []Dim
+	Vars   []headerVar
+	Attrs  []rawAttr
+	Groups []string // names of the groups below the root, which are not looked into
+}
+
+// A headerVar is a variable without its numbers.
+type headerVar struct {
+	Name  string
+	Type  string // as in Var, or "" for strings and user types, which cannot be read
+	Dims  []int  // indices into header.Dims
+	Attrs []rawAttr
+}
+
+// A rawAttr is an attribute as bytes: of a known type, or text for char.
+type rawAttr struct {
+	Name string
+	Type string
+	Data []byte
+}
+
+// sizeOf returns the bytes of one number of a type, 0 for an unknown one.
+func sizeOf(typ string) int {
+	switch typ {
+	case "byte", "char", "ubyte":
+		return 1
+	case "short", "ushort":
+		return 2
+	case "int", "uint", "float":
+		return 4
+	case "double", "int64", "uint64":
+		return 8
+	}
+	return 0
+}
+
+// check returns an error if h contradicts itself or has names that would
+// garble a message.
+func (h *header) check() error {
+	for _, d := range h.Dims {
+		if d.Len < 0 || !printable(d.Name) {
+			return fmt.Errorf("dimension %q has length %d", d.Name, d.Len)
+		}
+	}
+	if err := checkAttrs(h.Attrs); err != nil {
+		return err
+	}
+	for _, v := range h.Vars {
+		if v.Type != "" && sizeOf(v.Type) == 0 || !printable(v.Name) {
+			return fmt.Errorf("variable %q has type %q", v.Name, v.Type)
+		}
+		for _, d := range v.Dims {
+			if d < 0 || d >= len(h.Dims) {
+				return fmt.Errorf("variable %q has dimension number %d of %d", v.Name, d, len(h.Dims))
+			}
+		}
+		if err := checkAttrs(v.Attrs); err != nil {
+			return fmt.Errorf("variable %q: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+func printable(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func checkAttrs(attrs []rawAttr) error {
+	for _, a := range attrs {
+		size := sizeOf(a.Type)
+		if size == 0 || len(a.Data)%size != 0 {
+			return fmt.Errorf("attribute %q has %d bytes of type %q", a.Name, len(a.Data), a.Type)
+		}
+	}
+	return nil
+}
+
+// find returns the index of the variable of that name, or -1.
+func (h *header) find(name string) int {
+	return slices.IndexFunc(h.Vars, func(v headerVar) bool { return v.Name == name })
+}
+
+// shape returns the lengths of the dimensions of variable v.
+func (h *header) shape(v int) []int {
+	dims := h.Vars[v].Dims
+	out := make([]int, len(dims))
+	for i, d := range dims {
+		out[i] = h.Dims[d].Len
+	}
+	return out
+}
+
+// bytes returns how many bytes the numbers of variable v take. It is exact up
+// to 2^53 and no smaller than that beyond: enough to refuse.
+func (h *header) bytes(v int) float64 {
+	n := float64(sizeOf(h.Vars[v].Type))
+	for _, l := range h.shape(v) {
+		n *= float64(l)
+	}
+	return n
+}
+
+// text returns a text attribute, or "".
+func (v *headerVar) text(name string) string { return textOf(v.Attrs, name) }
+
+// numbers returns a numeric attribute, or nil.
+func (v *headerVar) numbers(name string) []float64 { return numbersOf(v.Attrs, name) }
+
+// attr returns the attribute of that name, or nil.
+func (v *headerVar) attr(name string) *rawAttr { return attrOf(v.Attrs, name) }
+
+func attrOf(attrs []rawAttr, name string) *rawAttr {
+	for i := range attrs {
+		if attrs[i].Name == name {
+			return &attrs[i]
+		}
+	}
+	return nil
+}
+
+func textOf(attrs []rawAttr, name string) string {
+	a := attrOf(attrs, name)
+	if a == nil || a.Type != "char" {
+		return ""
+	}
+	return strings.TrimSpace(a.String())
+}
+
+func numbersOf(attrs []rawAttr, name string) []float64 {
+	a := attrOf(attrs, name)
+	if a == nil || a.Type == "char" {
+		return nil
+	}
+	return float64s(a.Type, a.Data)
+}
+
+// String returns the text of a char attribute. Trailing zero bytes are what
+// C programs leave behind and are no part of it.
+func (a rawAttr) String() string {
+	return strings.TrimRight(string(a.Data), "\x00")
+}
+
+// value returns the attribute as Attr.Value describes it.
+func (a rawAttr) value() any {
+	switch a.Type {
+	case "char":
+		return a.String()
+	case "byte":
+		return copied[int8](a.Data)
+	case "ubyte":
+		return copied[uint8](a.Data)
+	case "short":
+		return copied[int16](a.Data)
+	case "ushort":
+		return copied[uint16](a.Data)
+	case "int":
+		return copied[int32](a.Data)
+	case "uint":
+		return copied[uint32](a.Data)
+	case "int64":
+		return copied[int64](a.Data)
+	case "uint64":
+		return copied[uint64](a.Data)
+	case "float":
+		return copied[float32](a.Data)
+	default:
+		return copied[float64](a.Data)
+	}
+}
+
+// A number is a NetCDF number in memory.
+type number interface {
+	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
+}
+
+// copied decodes little endian numbers.
+func copied[T number](data []byte) []T {
+	out := make([]T, len(data)/int(unsafe.Sizeof(*new(T))))
+	if _, err := binary.Decode(data, binary.LittleEndian, out); err != nil {
+		panic(err) // out is as long as data allows
+	}
+	return out
+}
+
+// viewed returns the numbers that lie in data, without copying. The bytes
+// must come from an allocation of their own, whose alignment serves any T.
+func viewed[T number](data []byte) []T {
+	n := len(data) / int(unsafe.Sizeof(*new(T)))
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
+}
+
+// float64s converts numbers of any type; text gives nil.
+func float64s(typ string, data []byte) []float64 {
+	switch typ {
+	case "byte":
+		return widened(copied[int8](data))
+	case "ubyte":
+		return widened(copied[uint8](data))
+	case "short":
+		return widened(copied[int16](data))
+	case "ushort":
+		return widened(copied[uint16](data))
+	case "int":
+		return widened(copied[int32](data))
+	case "uint":
+		return widened(copied[uint32](data))
+	case "int64":
+		return widened(copied[int64](data))
+	case "uint64":
+		return widened(copied[uint64](data))
+	case "float":
+		return widened(copied[float32](data))
+	case "double":
+		return copied[float64](data)
+	}
+	return nil
+}
+
+func widened[T number](x []T) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// finite reports whether x is a number proper.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,238 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"lacuna/pipeline/field"
+	"slices"
+	"time"
+)
+
+// An extract is what the child got out of a file: the header and the raw
+// numbers of the variables of the plan.
+type extract struct {
+	header *header
+	plan   *plan
+	raw    map[int][]byte
+}
+
+// granule makes sense of the extract of a granule.
+func (x *extract) granule(name string, opt Options) (Granule, error) {
+	h, p := x.header, x.plan
+	grid, err := x.grid()
+	if err != nil {
+		return Granule{}, err
+	}
+	times, err := x.times(name)
+	if err != nil {
+		return Granule{}, err
+	}
+	transform, err := p.transform(opt)
+	if err != nil {
+		return Granule{}, err
+	}
+	g := Granule{Name: name, Format: h.Format, Product: p.product.Name, Transform: transform}
+	if g.Fields, g.Rejected, err = x.fields(grid, times, opt); err != nil {
+		return Granule{}, err
+	}
+	if err := x.checkObserved(g); err != nil {
+		return Granule{}, err
+	}
+	x.addSea(g.Fields)
+	g.Source = x.source()
+	g.Notes = p.notes
+	return g, nil
+}
+
+// sea makes sense of the extract of a mask file.
+func (x *extract) sea(grid field.Grid) (field.Mask, error) {
+	own, err := x.grid()
+	if err != nil {
+		return nil, err
+	}
+	if !own.Same(grid) {
+		return nil, bad(fmt.Sprintf("its grid (%v) is not that of the granules (%v)", own, grid), "give a mask on the grid of the granules")
+	}
+	return seaOf(&x.header.Vars[x.plan.sea], x.raw[x.plan.sea])
+}
+
+func (x *extract) grid() (field.Grid, error) {
+	var axis [2][]float64
+	for i, v := range []int{x.plan.axes.lat, x.plan.axes.lon} {
+		c, err := codingOf(&x.header.Vars[v])
+		if err != nil {
+			return field.Grid{}, err
+		}
+		axis[i] = c.numbers(x.raw[v])
+	}
+	grid, err := field.NewGrid(axis[0], axis[1])
+	if err != nil {
+		return field.Grid{}, bad("its "+err.Error(), "the file is damaged or not a map: "+again+", or tell its producer")
+	}
+	return grid, nil
+}
+
+// times returns the time of each map.
+func (x *extract) times(name string) ([]time.Time, error) {
+	h, p := x.header, x.plan
+	if p.axes.time < 0 {
+		t, note, err := dateWithout(h, name)
+		if err != nil {
+			return nil, err
+		}
+		p.note("%s", note)
+		return []time.Time{t}, nil
+	}
+	v := &h.Vars[p.axes.time]
+	c, err := codingOf(v)
+	if err != nil {
+		return nil, err
+	}
+	times, notes, err := timesOf(v, c.numbers(x.raw[p.axes.time]))
+	if err != nil {
+		return nil, err
+	}
+	p.notes = append(p.notes, notes...)
+	return times, p.checkOrder(times)
+}
+
+func (p *plan) checkOrder(times []time.Time) error {
+	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i].Equal(sorted[i-1]) {
+			return bad(fmt.Sprintf("it holds two maps for %s", sorted[i].Format(time.RFC3339)),
+				"keep one of them, for example with: ncks -d time,FIRST,LAST IN.nc OUT.nc")
+		}
+	}
+	if !slices.IsSortedFunc(times, time.Time.Compare) {
+		p.note("the times are not in ascending order")
+	}
+	return nil
+}
+
+// fields unpacks the variable and applies ranges and quality rules.
+func (x *extract) fields(grid field.Grid, times []time.Time, opt Options) ([]field.Field, []field.Mask, error) {
+	h, p := x.header, x.plan
+	v := &h.Vars[p.variable]
+	c, err := codingOf(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case opt.Range != nil:
+		c.narrow(*opt.Range)
+	case p.product.Name != "":
+		c.narrow(p.product.rangeIn(v.text("units")))
+	}
+	n, cells := p.frames(h), p.cells(h)
+	if len(times) != n || len(x.raw[p.variable]) != n*cells*sizeOf(v.Type) {
+		return nil, nil, errors.New("extract does not match its plan")
+	}
+	values, rejected := make([]float32, n*cells), make(field.Mask, n*cells)
+	c.values(values, rejected, x.raw[p.variable])
+	for _, r := range p.rules {
+		if err := x.judge(r, values, rejected); err != nil {
+			return nil, nil, err
+		}
+	}
+	fields, masks := make([]field.Field, n), make([]field.Mask, n)
+	for i := range fields {
+		from, to := i*cells, (i+1)*cells
+		fields[i] = field.Field{Grid: grid, Time: times[i], Values: values[from:to:to]}
+		masks[i] = rejected[from:to:to]
+	}
+	return fields, masks, nil
+}
+
+// judge applies a quality rule to all maps. A quality variable without time
+// serves each of them.
+func (x *extract) judge(r boundRule, values []float32, rejected []bool) error {
+	c, err := codingOf(&x.header.Vars[r.index])
+	if err != nil {
+		return err
+	}
+	cells := x.plan.cells(x.header)
+	size := cells * sizeOf(c.typ)
+	raw := x.raw[r.index]
+	var quality []float64
+	for from, at := 0, 0; from < len(values); from, at = from+cells, at+size {
+		if at+size <= len(raw) {
+			quality = c.numbers(raw[at : at+size])
+		}
+		r.reject(values[from:from+cells], rejected[from:from+cells], quality)
+	}
+	return nil
+}
+
+// checkObserved refuses a granule from which nothing can be learned. A map
+// without observations among others is no reason: clouds do that.
+func (x *extract) checkObserved(g Granule) error {
+	refused := 0
+	for i, f := range g.Fields {
+		if slices.ContainsFunc(f.Values, func(v float32) bool { return v == v }) {
+			return nil
+		}
+		refused += g.Rejected[i].Count()
+	}
+	name := x.header.Vars[x.plan.variable].Name
+	if refused > 0 {
+		return bad(fmt.Sprintf("variable %s holds no observation: all its %d values are refused by the valid range or the quality rules", name, refused),
+			"leave it out; if this is every day so, check valid_range and quality")
+	}
+	return bad(fmt.Sprintf("variable %s holds no observation: all its values are missing", name), "leave it out, or set variable to another one")
+}
+
+// addSea sets the sea mask of all fields where the file has a usable one.
+func (x *extract) addSea(fields []field.Field) {
+	p := x.plan
+	if p.sea < 0 {
+		return
+	}
+	v := &x.header.Vars[p.sea]
+	sea, err := seaOf(v, x.raw[p.sea])
+	if b := (*BadGranule)(nil); errors.As(err, &b) {
+		p.note("variable %s is not used as sea mask: %s", v.Name, b.Problem)
+		return
+	}
+	p.note("the sea mask is variable %s: %d of %d cells are sea", v.Name, sea.Count(), len(sea))
+	land := 0
+	for i := range fields {
+		fields[i].Sea = sea
+		for j, isSea := range sea {
+			if !isSea && fields[i].Observed(j) {
+				land++
+			}
+		}
+	}
+	if land > 0 {
+		p.note("%d values lie on land by variable %s", land, v.Name)
+	}
+}
+
+// source collects what a product carries over.
+func (x *extract) source() Source {
+	h, p := x.header, x.plan
+	s := Source{Variable: h.Vars[p.variable].Name, Attrs: typed(h.Attrs)}
+	used := make([]bool, len(h.Dims))
+	for _, i := range p.source {
+		v := &h.Vars[i]
+		s.Vars = append(s.Vars, Var{Name: v.Name, Type: v.Type, Dims: dimNames(h, v.Dims), Attrs: typed(v.Attrs), Raw: x.raw[i]})
+		for _, d := range v.Dims {
+			used[d] = true
+		}
+	}
+	for d, dim := range h.Dims {
+		if used[d] {
+			s.Dims = append(s.Dims, dim)
+		}
+	}
+	return s
+}
+
+func typed(attrs []rawAttr) []Attr {
+	out := make([]Attr, len(attrs))
+	for i, a := range attrs {
+		out[i] = Attr{Name: a.Name, Value: a.value()}
+	}
+	return out
+}

@@ -1,0 +1,288 @@
+package ingest
+
+// #cgo pkg-config: netcdf
+// #include <stdlib.h>
+// #include <netcdf.h>
+import "C"
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/fhs/go-netcdf/netcdf"
+)
+
+// A library is an open file in the hands of netCDF-C. Of this package only
+// the child uses it: netCDF-C and HDF5 may crash on a hostile file.
+//
+// The Go binding opens and closes. It reads neither strings, nor groups, nor
+// the stored numbers of any type into bytes, so those calls are made here.
+type library struct {
+	ds     netcdf.Dataset
+	dimIDs []C.int // of the root group, in file order
+	buf    unsafe.Pointer
+}
+
+func openLibrary(path string) (*library, error) {
+	ds, err := netcdf.OpenFile(path, netcdf.NOWRITE)
+	if err != nil {
+		return nil, libraryError("cannot be opened as NetCDF", err)
+	}
+	return &library{ds: ds}, nil
+}
+
+func (l *library) close() error {
+	C.free(l.buf)
+	l.buf = nil
+	return l.ds.Close()
+}
+
+// libraryError blames the file for what netCDF-C does not like.
+func libraryError(what string, err error) error {
+	return bad(fmt.Sprintf("it %s (%v)", what, err), "the file is probably damaged: "+again)
+}
+
+func status(code C.int) error {
+	if code == C.NC_NOERR {
+		return nil
+	}
+	return netcdf.Error(code)
+}
+
+// Limits of a header that is worth reading. Real files have up to a few
+// hundred variables, and histories of some kilobytes.
+const (
+	maxVars      = 4096
+	maxDims      = 1024
+	maxAttrs     = 1024
+	maxAttrBytes = 1 << 20
+)
+
+// header reads all but the numbers.
+func (l *library) header() (*header, error) {
+	h, err := l.readHeader()
+	if err != nil {
+		if b := (*BadGranule)(nil); errors.As(err, &b) {
+			return nil, err
+		}
+		return nil, libraryError("has a header that cannot be read", err)
+	}
+	return h, nil
+}
+
+func (l *library) readHeader() (*header, error) {
+	id := C.int(l.ds)
+	var format, dims, vars, attrs C.int
+	if err := errors.Join(status(C.nc_inq_format(id, &format)), status(C.nc_inq(id, &dims, &vars, &attrs, nil))); err != nil {
+		return nil, err
+	}
+	if vars > maxVars || dims > maxDims {
+		return nil, bad(fmt.Sprintf("it has %d variables and %d dimensions, more than a map can need", vars, dims), "leave it out")
+	}
+	h := &header{Format: formatName(format)}
+	var err error
+	if h.Dims, err = l.dims(dims); err != nil {
+		return nil, err
+	}
+	if h.Attrs, err = l.attrs(C.NC_GLOBAL, attrs); err != nil {
+		return nil, err
+	}
+	for v := range vars {
+		x, err := l.variable(v)
+		if err != nil {
+			return nil, err
+		}
+		h.Vars = append(h.Vars, x)
+	}
+	h.Groups = l.groups()
+	return h, nil
+}
+
+func formatName(format C.int) string {
+	switch format {
+	case C.NC_FORMAT_CLASSIC:
+		return "NetCDF-3 classic"
+	case C.NC_FORMAT_64BIT_OFFSET:
+		return "NetCDF-3 64-bit offset"
+	case C.NC_FORMAT_64BIT_DATA:
+		return "NetCDF-3 64-bit data"
+	case C.NC_FORMAT_NETCDF4_CLASSIC:
+		return "NetCDF-4 classic model"
+	}
+	return "NetCDF-4"
+}
+
+// dims returns the dimensions of the root group, n at most.
+func (l *library) dims(n C.int) ([]Dim, error) {
+	id := C.int(l.ds)
+	ids := make([]C.int, n+1) // never empty, so that it has an address
+	if err := status(C.nc_inq_dimids(id, &n, &ids[0], 0)); err != nil {
+		return nil, err
+	}
+	l.dimIDs = ids[:n]
+	open := make([]C.int, n+1)
+	var unlimited C.int
+	if err := status(C.nc_inq_unlimdims(id, &unlimited, &open[0])); err != nil {
+		return nil, err
+	}
+	out := make([]Dim, n)
+	for i, d := range l.dimIDs {
+		var name [C.NC_MAX_NAME + 1]C.char
+		var length C.size_t
+		if err := status(C.nc_inq_dim(id, d, &name[0], &length)); err != nil {
+			return nil, err
+		}
+		out[i] = Dim{Name: C.GoString(&name[0]), Len: int(length), Unlimited: slices.Contains(open[:unlimited], d)}
+	}
+	return out, nil
+}
+
+func (l *library) variable(v C.int) (headerVar, error) {
+	id := C.int(l.ds)
+	var name [C.NC_MAX_NAME + 1]C.char
+	var typ C.nc_type
+	var rank, attrs C.int
+	var dims [C.NC_MAX_VAR_DIMS]C.int
+	if err := status(C.nc_inq_var(id, v, &name[0], &typ, &rank, &dims[0], &attrs)); err != nil {
+		return headerVar{}, err
+	}
+	out := headerVar{Name: C.GoString(&name[0]), Type: typeName(typ)}
+	for _, d := range dims[:rank] {
+		out.Dims = append(out.Dims, slices.Index(l.dimIDs, d))
+	}
+	var err error
+	out.Attrs, err = l.attrs(v, attrs)
+	return out, err
+}
+
+func typeName(typ C.nc_type) string {
+	names := [...]string{
+		C.NC_BYTE: "byte", C.NC_CHAR: "char", C.NC_SHORT: "short", C.NC_INT: "int", C.NC_FLOAT: "float", C.NC_DOUBLE: "double",
+		C.NC_UBYTE: "ubyte", C.NC_USHORT: "ushort", C.NC_UINT: "uint", C.NC_INT64: "int64", C.NC_UINT64: "uint64",
+	}
+	if typ < 0 || int(typ) >= len(names) {
+		return ""
+	}
+	return names[typ]
+}
+
+// attrs returns the attributes of a variable, without those of user types.
+func (l *library) attrs(v, n C.int) ([]rawAttr, error) {
+	if n > maxAttrs {
+		return nil, bad(fmt.Sprintf("it has %d attributes on one variable", n), "leave it out")
+	}
+	out := make([]rawAttr, 0, n)
+	for i := range n {
+		var name [C.NC_MAX_NAME + 1]C.char
+		var typ C.nc_type
+		var length C.size_t
+		id := C.int(l.ds)
+		if err := status(C.nc_inq_attname(id, v, i, &name[0])); err != nil {
+			return nil, err
+		}
+		if err := status(C.nc_inq_att(id, v, &name[0], &typ, &length)); err != nil {
+			return nil, err
+		}
+		a := rawAttr{Name: C.GoString(&name[0]), Type: typeName(typ)}
+		var err error
+		switch size := C.size_t(sizeOf(a.Type)); {
+		case typ == C.NC_STRING && length <= maxAttrs:
+			a.Type = "char"
+			a.Data, err = l.strings(v, &name[0], length)
+		case size == 0 || length > maxAttrBytes/size:
+			continue
+		case length > 0:
+			a.Data = make([]byte, length*size)
+			err = status(C.nc_get_att(id, v, &name[0], unsafe.Pointer(&a.Data[0])))
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// strings returns a string attribute as text, several joined by spaces, as
+// the words of flag_meanings are.
+func (l *library) strings(v C.int, name *C.char, n C.size_t) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	ptrs := (*[maxAttrs]*C.char)(C.calloc(maxAttrs, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	defer C.free(unsafe.Pointer(ptrs))
+	if err := status(C.nc_get_att_string(C.int(l.ds), v, name, &ptrs[0])); err != nil {
+		return nil, err
+	}
+	defer C.nc_free_string(n, &ptrs[0])
+	words := make([][]byte, n)
+	for i := range words {
+		if ptrs[i] != nil {
+			words[i] = []byte(C.GoString(ptrs[i]))
+		}
+	}
+	return bytes.Join(words, []byte(" ")), nil
+}
+
+// groups returns the names of the groups below the root. Files without groups
+// have none, and so have formats that cannot.
+func (l *library) groups() []string {
+	id := C.int(l.ds)
+	var n C.int
+	if status(C.nc_inq_grps(id, &n, nil)) != nil || n <= 0 || n > maxVars {
+		return nil
+	}
+	ids := make([]C.int, n)
+	if status(C.nc_inq_grps(id, &n, &ids[0])) != nil {
+		return nil
+	}
+	var out []string
+	for _, g := range ids {
+		var name [C.NC_MAX_NAME + 1]C.char
+		if status(C.nc_inq_grpname(g, &name[0])) == nil {
+			out = append(out, C.GoString(&name[0]))
+		}
+	}
+	return out
+}
+
+// read fills dst with the stored numbers of rows first to first+rows along the
+// first dimension of variable v; dst must have room for exactly those.
+func (l *library) read(v int, shape []int, first, rows int, dst []byte) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	start, count := make([]C.size_t, len(shape)+1), make([]C.size_t, len(shape)+1)
+	for i, n := range shape {
+		count[i] = C.size_t(n)
+	}
+	if len(shape) > 0 {
+		start[0], count[0] = C.size_t(first), C.size_t(rows)
+	}
+	if err := status(C.nc_get_vara(C.int(l.ds), C.int(v), &start[0], &count[0], unsafe.Pointer(&dst[0]))); err != nil {
+		return libraryError("has numbers that cannot be read", err)
+	}
+	return nil
+}
+
+// slab returns room for n > 0 bytes until the next call or close. It comes
+// from the allocator that warmUp has filled.
+func (l *library) slab(n int) []byte {
+	C.free(l.buf)
+	l.buf = C.malloc(C.size_t(n))
+	return unsafe.Slice((*byte)(l.buf), n)
+}
+
+// chunkRows returns how many rows along the first dimension the file stores
+// together: reading fewer at a time would inflate them again and again.
+func (l *library) chunkRows(v int) int {
+	var storage C.int
+	var sizes [C.NC_MAX_VAR_DIMS]C.size_t
+	if status(C.nc_inq_var_chunking(C.int(l.ds), C.int(v), &storage, &sizes[0])) != nil || storage != C.NC_CHUNKED {
+		return 1
+	}
+	return max(1, int(sizes[0]))
+}

@@ -1,0 +1,240 @@
+package ingest
+
+import (
+	"fmt"
+	"lacuna/pipeline/field"
+	"slices"
+	"strings"
+)
+
+// A plan says which variables of a file to read and what they are for. It is
+// made from the header alone, by the child to know what to send and by the
+// parent to know what to accept.
+type plan struct {
+	axes     axes
+	variable int // -1 where only the sea is read
+	product  Product
+	rules    []boundRule
+	sea      int // sea mask, or -1
+	source   []int
+	reads    []int // all of the above, in file order
+	notes    []string
+}
+
+// A boundRule is a quality rule and the variable that it looks at.
+type boundRule struct {
+	rule
+	index int
+}
+
+// planGranule plans the reading of a granule.
+func planGranule(h *header, name string, opt Options) (*plan, error) {
+	a, err := findAxes(h)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{axes: a, notes: a.notes, sea: -1}
+	if err := p.choose(h, name, opt); err != nil {
+		return nil, err
+	}
+	if err := p.checkTime(h); err != nil {
+		return nil, err
+	}
+	if err := p.bindRules(h, opt); err != nil {
+		return nil, err
+	}
+	p.sea = findSea(h, a, p.variable)
+	p.source = p.carried(h)
+	p.reads = p.needed()
+	return p, nil
+}
+
+// planSea plans the reading of a sea mask file.
+func planSea(h *header) (*plan, error) {
+	a, err := findAxes(h)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{axes: a, variable: -1, sea: findSea(h, a, -1)}
+	if p.sea < 0 {
+		return nil, bad("it has no sea mask among its variables "+list(names(h)),
+			"name the mask sea or mask with 1 for sea, or give it the standard_name sea_binary_mask")
+	}
+	p.reads = p.needed()
+	return p, nil
+}
+
+func (p *plan) note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+
+// frames returns the number of maps in the variable.
+func (p *plan) frames(h *header) int {
+	if d := p.axes.timeDim; d >= 0 && slices.Contains(h.Vars[p.variable].Dims, d) {
+		return h.Dims[d].Len
+	}
+	return 1
+}
+
+// cells returns the number of cells of one map.
+func (p *plan) cells(h *header) int {
+	return h.Dims[p.axes.latDim].Len * h.Dims[p.axes.lonDim].Len
+}
+
+func (p *plan) checkTime(h *header) error {
+	a, v := p.axes, &h.Vars[p.variable]
+	switch {
+	case a.timeDim < 0:
+		return nil
+	case h.Dims[a.timeDim].Len == 0:
+		return bad(fmt.Sprintf("its dimension %s has length 0, so it holds no map", h.Dims[a.timeDim].Name), again)
+	case h.Dims[a.timeDim].Len > 1 && !slices.Contains(v.Dims, a.timeDim):
+		return bad(fmt.Sprintf("it has %d times, but variable %s has no dimension %s", h.Dims[a.timeDim].Len, v.Name, h.Dims[a.timeDim].Name),
+			"set variable to one that varies in time")
+	}
+	return nil
+}
+
+// bindRules finds the variables of the quality rules: those of the options, or
+// else those of the product.
+func (p *plan) bindRules(h *header, opt Options) error {
+	texts := p.product.Quality
+	if len(opt.Quality) > 0 {
+		texts = opt.Quality
+	}
+	for _, text := range texts {
+		r, err := parseRule(text)
+		if err != nil {
+			return err
+		}
+		q := h.find(r.variable)
+		if q < 0 || !fits(h, p.axes, q) || !p.covers(h, q) {
+			if len(opt.Quality) == 0 && opt.Product == "" {
+				p.note("the quality rule %q of product %s is not used: the file has no such variable on its grid", text, p.product.Name)
+				continue
+			}
+			return bad(fmt.Sprintf("the quality rule %q asks for variable %s, which it does not have on its grid", text, r.variable),
+				"change quality; the variables on the grid are "+list(onGrid(h, p.axes)))
+		}
+		if r.mask != 0 && isFloat(h.Vars[q].Type) {
+			return bad(fmt.Sprintf("the quality rule %q looks at bits, and variable %s has none: its type is %s", text, r.variable, h.Vars[q].Type),
+				"change quality")
+		}
+		p.rules = append(p.rules, boundRule{rule: r, index: q})
+	}
+	return nil
+}
+
+// covers reports whether variable q has a value for each map, or one map for
+// all of them.
+func (p *plan) covers(h *header, q int) bool {
+	d := p.axes.timeDim
+	return d < 0 || !slices.Contains(h.Vars[q].Dims, d) || slices.Contains(h.Vars[p.variable].Dims, d)
+}
+
+// carried returns what a product must take over: the variable, the coordinates
+// of its dimensions, those it names itself, their bounds and the grid mapping.
+func (p *plan) carried(h *header) []int {
+	v := &h.Vars[p.variable]
+	keep := map[int]bool{p.variable: true, p.axes.lat: true, p.axes.lon: true}
+	if p.axes.time >= 0 {
+		keep[p.axes.time] = true
+	}
+	for _, d := range v.Dims {
+		keep[h.find(h.Dims[d].Name)] = true
+	}
+	for name := range strings.FieldsSeq(v.text("coordinates")) {
+		if c := h.find(name); c >= 0 && len(h.Vars[c].Dims) <= 1 { // scalars and other labels of an axis
+			keep[c] = true
+		}
+	}
+	// Simple form "crs", or "crs: lat lon" where names of mappings end in a colon.
+	for name := range strings.FieldsSeq(v.text("grid_mapping")) {
+		if c := h.find(strings.TrimSuffix(name, ":")); c >= 0 && len(h.Vars[c].Dims) == 0 {
+			keep[c] = true
+		}
+	}
+	for i := range h.Vars {
+		if keep[i] {
+			keep[h.find(h.Vars[i].text("bounds"))] = true
+			keep[h.find(h.Vars[i].text("climatology"))] = true
+		}
+	}
+	var out []int
+	for i := range h.Vars {
+		if keep[i] && sizeOf(h.Vars[i].Type) > 0 && (i == p.variable || p.small(h, i)) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// small reports whether a variable may be carried along: coordinates and
+// bounds are no larger than a few times the axes, or than one map.
+func (p *plan) small(h *header, v int) bool {
+	n := 1.0
+	for _, l := range h.shape(v) {
+		n *= float64(l)
+	}
+	axes := 0
+	for _, d := range h.Vars[p.variable].Dims {
+		axes += h.Dims[d].Len
+	}
+	return n <= float64(max(16*axes, p.cells(h)))
+}
+
+// needed returns the variables to read, each once, in file order.
+func (p *plan) needed() []int {
+	out := append(slices.Clone(p.source), p.axes.lat, p.axes.lon)
+	if p.sea >= 0 {
+		out = append(out, p.sea)
+	}
+	for _, r := range p.rules {
+		out = append(out, r.index)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// maxInflation is how much smaller than its numbers a compressed file can be:
+// deflate stops at 1032 to 1. Beyond it, and beyond freeBytes, a file claims
+// numbers that it does not hold.
+const (
+	maxInflation = 2048
+	freeBytes    = 64 << 20
+)
+
+// check refuses a plan whose numbers take more than the limit in the parent,
+// or more than a file of that size can hold.
+func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
+	total := 0.0
+	for _, v := range p.reads {
+		total += h.bytes(v)
+	}
+	if p.variable >= 0 { // values as float32, and whether each is rejected
+		total += h.bytes(p.variable) / float64(sizeOf(h.Vars[p.variable].Type)) * 5
+	}
+	const miB = 1 << 20
+	if total > freeBytes && total > maxInflation*float64(fileBytes) {
+		return bad(fmt.Sprintf("its dimensions are absurd: it claims %.3g MiB of numbers in a file of %.3g MiB", total/miB, float64(fileBytes)/miB),
+			"the file is damaged or hostile: "+again)
+	}
+	if total > float64(limitBytes) {
+		return bad(fmt.Sprintf("it takes %.4g MiB of memory, more than the limit of %d MiB", total/miB, limitBytes/miB),
+			"raise memory_mib, or split the file in time with: ncks -d time,FIRST,LAST IN.nc OUT.nc")
+	}
+	return nil
+}
+
+// transform returns how the values of the variable become Gaussian.
+func (p *plan) transform(opt Options) (field.Transform, error) {
+	floor := p.product.Floor
+	if floor == 0 {
+		floor = defaultFloor
+	}
+	name := p.product.Transform
+	if opt.Transform != "" {
+		name = opt.Transform
+	}
+	return field.ParseTransform(name, floor)
+}

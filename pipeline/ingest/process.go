@@ -1,0 +1,214 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process is a child that waits for its file. It decodes one and ends.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser // for the request
+	socket *os.File       // for the descriptor of the file
+	stdout io.Reader
+	said   *firstBytes // on standard error
+	kill   context.CancelFunc
+}
+
+// childMark is set in the environment of every child, so that a program which
+// forgets to call RunChild cannot start itself again and again.
+const childMark = "LACUNA_DECODING_CHILD"
+
+// startProcess starts a child. It must be waited for.
+func startProcess(argv []string) (*process, error) {
+	if os.Getenv(childMark) != "" {
+		return nil, fmt.Errorf("start decoding child %q: this process is one itself, and should have called RunChild", argv)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("start decoding child: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket")
+	defer theirs.Close()
+	ctx, kill := context.WithCancel(context.Background())
+	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), socket: ours, said: &firstBytes{limit: 4 << 10}, kill: kill}
+	p.cmd.Stderr = p.said
+	p.cmd.ExtraFiles = []*os.File{theirs} // becomes socketDescriptor
+	p.cmd.Env = childEnv()
+	p.cmd.WaitDelay = time.Second // for a grandchild that keeps standard error open
+	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
+		p.stdout, err = p.cmd.StdoutPipe()
+	}
+	if err == nil {
+		widen(p.stdout)
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		kill()
+		_ = ours.Close()
+		return nil, fmt.Errorf("start decoding child: %w", err)
+	}
+	return p, nil
+}
+
+// hand gives the child its request and its file.
+func (p *process) hand(f *os.File, req request) error {
+	question, err := json.Marshal(req)
+	if err != nil {
+		return fmt.Errorf("encode request: %w", err)
+	}
+	if _, err := p.stdin.Write(question); err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
+	if err := p.stdin.Close(); err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
+	// Fd would make f block; the raw connection does not.
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("send descriptor: %w", err)
+	}
+	var sent error
+	err = raw.Control(func(fd uintptr) {
+		sent = unix.Sendmsg(int(p.socket.Fd()), []byte{1}, unix.UnixRights(int(fd)), nil, unix.MSG_NOSIGNAL)
+	})
+	if err == nil {
+		err = sent
+	}
+	if err != nil {
+		return fmt.Errorf("send descriptor: %w", err)
+	}
+	return nil
+}
+
+// wait returns when the child has ended, and why.
+func (p *process) wait() error {
+	err := p.cmd.Wait()
+	p.kill()
+	_ = p.stdin.Close()
+	_ = p.socket.Close()
+	return err
+}
+
+// spareAge is how long a child waits for a file that may not come: the files
+// of a backlog follow one another within seconds, those of a day do not.
+const spareAge = 5 * time.Second
+
+// A bench keeps one child ready for a reader that reads often. Starting a
+// process and loading netCDF-C with the forty libraries behind it takes as
+// long as decoding half a granule; the next child does it while this one
+// decodes. Each still decodes one file only.
+type bench struct {
+	argv []string
+
+	mu    sync.Mutex // guards what follows
+	taken int
+	spare *process
+	timer *time.Timer
+}
+
+// take returns a child, and whether it has been waiting.
+func (b *bench) take() (p *process, waited bool, err error) {
+	b.mu.Lock()
+	p = b.spare
+	b.spare = nil
+	b.taken++
+	if p != nil {
+		b.timer.Stop()
+	}
+	b.mu.Unlock()
+	if p != nil {
+		return p, true, nil
+	}
+	p, err = startProcess(b.argv)
+	return p, false, err
+}
+
+// refill starts a spare child, unless there is one or nothing suggests that
+// it will be needed: whoever reads a second file will read a third. A failure
+// shows when the child is wanted.
+func (b *bench) refill() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spare != nil || b.taken < 2 {
+		return
+	}
+	p, err := startProcess(b.argv)
+	if err != nil {
+		return
+	}
+	b.spare = p
+	b.timer = time.AfterFunc(spareAge, func() { b.dismiss(p) })
+}
+
+// dismiss ends a spare child that nobody has taken.
+func (b *bench) dismiss(p *process) {
+	b.mu.Lock()
+	idle := b.spare == p
+	if idle {
+		b.spare = nil
+	}
+	b.mu.Unlock()
+	if idle {
+		p.kill()
+		_ = p.wait()
+	}
+}
+
+// childEnv keeps the secrets of the daemon's environment from a process that
+// reads hostile files, and the settings of its user from netCDF-C. HDF5 need
+// not lock a file that is never written in place: some file systems cannot.
+// Huge pages save the child a tenth of its time, most of it spent on faults.
+func childEnv() []string {
+	env := []string{childMark + "=1", "HDF5_USE_FILE_LOCKING=FALSE", "GOTRACEBACK=none", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}
+	for _, name := range []string{"LD_LIBRARY_PATH", "HDF5_PLUGIN_PATH", "GOCOVERDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// pipeBytes is the most that Linux gives a process without privileges.
+const pipeBytes = 1 << 20
+
+// widen enlarges the pipe, which saves a change of processes for every 64 KiB.
+// A pipe that stays narrow is merely slower.
+func widen(pipe io.Reader) {
+	if f, ok := pipe.(*os.File); ok {
+		if raw, err := f.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
+		}
+	}
+}
+
+// firstBytes keeps the first bytes written to it and forgets the rest.
+type firstBytes struct {
+	limit int
+	kept  []byte
+}
+
+func (b *firstBytes) Write(p []byte) (int, error) {
+	b.kept = append(b.kept, p[:min(len(p), b.limit-len(b.kept))]...)
+	return len(p), nil
+}
+
+// String returns what was kept as one printable line.
+func (b *firstBytes) String() string {
+	line := strings.Join(strings.Fields(string(b.kept)), " ")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(line, ""))
+}

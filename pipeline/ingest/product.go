@@ -1,0 +1,236 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Product is what is known of a dataset before its files are opened.
+type Product struct {
+	Name          string // dataset id of the archive, or a generic name
+	Title         string
+	Variable      string   // the one that is read where nothing else is said
+	Variables     []string // others of the same nature, to be named by Options.Variable
+	StandardName  string
+	StandardNames []string   // others that mean the same
+	Units         string     // of Range and Floor
+	Transform     string     // identity or log10
+	Floor         float64    // smallest value whose logarithm is asked for
+	Range         [2]float64 // physical values outside are rejected
+	Quality       []string
+	generic       bool // recognised by variable, standard name or units instead of by dataset id
+}
+
+// defaultFloor is a tenth of the clearest water's chlorophyll, in mg m-3, and
+// the floor of log10 where no product says otherwise.
+const defaultFloor = 0.001
+
+// Products returns the table, sorted by name.
+func Products() []Product {
+	out := slices.Concat(planktonProducts(), salinityProducts(), genericProducts())
+	slices.SortFunc(out, func(a, b Product) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// chlorophyll is what all chlorophyll products share. Sensors report values
+// down to 1e-5 where the atmospheric correction went wrong; 0.001 and 100 are
+// the ends that NASA's own products use.
+func chlorophyll() Product {
+	return Product{
+		Variable:      "CHL",
+		StandardName:  "mass_concentration_of_chlorophyll_a_in_sea_water",
+		StandardNames: []string{"mass_concentration_of_chlorophyll_in_sea_water"},
+		Units:         "mg m-3", Transform: "log10", Floor: defaultFloor, Range: [2]float64{0.001, 100},
+	}
+}
+
+// planktonProducts lists the ocean colour of the three basins of one producer.
+// The near-real-time Baltic has no multi-sensor product.
+func planktonProducts() []Product {
+	basins := map[string]string{"blk": "Black Sea", "bal": "Baltic Sea", "med": "Mediterranean Sea"}
+	modes := map[string]string{"my": "multi-year", "nrt": "near real time"}
+	var out []Product
+	for basin, sea := range basins {
+		for mode, when := range modes {
+			for _, sensor := range []string{"multi-1km", "olci-300m"} {
+				if basin == "bal" && mode == "nrt" && sensor == "multi-1km" {
+					continue
+				}
+				p := chlorophyll()
+				p.Name = fmt.Sprintf("cmems_obs-oc_%s_bgc-plankton_%s_l3-%s_P1D", basin, mode, sensor)
+				p.Title = fmt.Sprintf("%s chlorophyll and plankton groups, %s, %s, daily", sea, strings.ReplaceAll(sensor, "-", " "), when)
+				p.Variables = []string{"NANO", "MICRO", "PICO", "CRYPTO", "DIATO", "DINO", "GREEN", "HAPTO", "PROKAR"}
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+func salinity() Product {
+	return Product{
+		Variable:      "SSS",
+		StandardName:  "sea_surface_salinity",
+		StandardNames: []string{"sea_surface_practical_salinity", "sea_water_salinity", "sea_water_practical_salinity"},
+		Units:         "1e-3", Transform: "identity",
+		Range: [2]float64{1, 45}, // 0 and its neighbours are where a retrieval gave up
+	}
+}
+
+func salinityProducts() []Product {
+	var out []Product
+	for part, title := range map[string]string{"smos-asc": "ascending passes", "smos-des": "descending passes", "smos": "all passes"} {
+		p := salinity()
+		p.Name = fmt.Sprintf("cmems_obs-mob_glo_phy-sss_mynrt_%s_P1D", part)
+		p.Title = "SMOS sea surface salinity on the EASE grid, " + title + ", daily"
+		p.Variable = "Sea_Surface_Salinity"
+		p.Variables = []string{"Sea_Surface_Salinity_Rain_Corrected"}
+		p.Quality = []string{"Sea_Surface_Salinity_QC == 0"}
+		out = append(out, p)
+	}
+	return out
+}
+
+func temperature() Product {
+	return Product{
+		StandardName: "sea_surface_temperature",
+		StandardNames: []string{
+			"sea_surface_skin_temperature", "sea_surface_subskin_temperature",
+			"sea_surface_foundation_temperature", "sea_water_temperature",
+		},
+		Units: "degC", Transform: "identity",
+		Range: [2]float64{-2.5, 45}, // sea water freezes at -1.9; shallow gulfs reach 38
+	}
+}
+
+// ghrsstName is the product of files that follow the GHRSST data specification.
+const ghrsstName = "ghrsst-l3"
+
+func genericProducts() []Product {
+	chl := chlorophyll()
+	chl.Name, chl.Title, chl.generic = "chlorophyll", "chlorophyll concentration of any sensor", true
+	chl.Variables = []string{"chl", "chla", "chlor", "chlora", "chlorophyll"}
+
+	sss := salinity()
+	sss.Name, sss.Title, sss.generic = "sss", "sea surface salinity of any sensor", true
+	sss.Variables = []string{"sss", "sos", "salinity"}
+
+	sst := temperature()
+	sst.Name, sst.Title, sst.generic = "sst", "sea surface temperature of any sensor", true
+	sst.Variable, sst.Variables = "SST", []string{"sst", "temperature"}
+
+	ghrsst := temperature()
+	ghrsst.Name, ghrsst.Title = ghrsstName, "sea surface temperature, GHRSST Level 3 layout (L3U, L3C, L3S)"
+	ghrsst.Variable, ghrsst.Variables = "sea_surface_temperature", []string{"adjusted_sea_surface_temperature"}
+	ghrsst.Quality = []string{"quality_level >= 4"} // 4 acceptable, 5 best; 2 is often cloud
+	return []Product{chl, sss, sst, ghrsst}
+}
+
+// versionTag is what the archive appends to a dataset id for each release.
+var versionTag = regexp.MustCompile(`_(19|20)\d{4}$`)
+
+// canonical undoes the two ways in which an archive varies a dataset id: the
+// release, and "myint" for the part of a multi-year dataset that is not final.
+func canonical(name string) string {
+	return versionTag.ReplaceAllString(strings.Replace(name, "_myint_", "_my_", 1), "")
+}
+
+// productNamed returns the product of that name, or an error that lists them.
+func productNamed(name string) (Product, error) {
+	table := Products()
+	keys := make([]string, len(table))
+	for i, p := range table {
+		if p.Name == canonical(name) {
+			return p, nil
+		}
+		keys[i] = p.Name
+	}
+	return Product{}, fmt.Errorf("product is %q, must be one of %s", name, strings.Join(keys, ", "))
+}
+
+// productOf returns the product that a file claims to be, in its title or id
+// or by its name, and false if it claims none that is known.
+func productOf(h *header, name string) (Product, bool) {
+	for _, p := range Products() {
+		if p.generic {
+			continue
+		}
+		for _, attr := range []string{"title", "id", "product_name"} {
+			if canonical(textOf(h.Attrs, attr)) == p.Name {
+				return p, true
+			}
+		}
+		if strings.Contains(canonical(name), p.Name) {
+			return p, true
+		}
+	}
+	if textOf(h.Attrs, "gds_version_id") != "" && h.find("quality_level") >= 0 && h.find("sea_surface_temperature") >= 0 {
+		p, err := productNamed(ghrsstName)
+		return p, err == nil
+	}
+	return Product{}, false
+}
+
+// has reports whether p speaks of the variable: by name, for a dataset, or by
+// any likeness for a generic product.
+func (p Product) has(v *headerVar) bool {
+	if p.generic {
+		return p.likeness(v) > unlike
+	}
+	return v.Name == p.Variable || slices.Contains(p.Variables, v.Name)
+}
+
+// How much a variable looks like what a generic product describes.
+const (
+	unlike = iota
+	likeUnits
+	likeName
+	likeStandardName
+)
+
+func (p Product) likeness(v *headerVar) int {
+	name := v.text("standard_name")
+	if name == p.StandardName || slices.Contains(p.StandardNames, name) {
+		return likeStandardName
+	}
+	if name != "" {
+		return unlike // it says that it is something else
+	}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(v.Name), func(r rune) bool { return r == '_' || r == '-' }) {
+		if slices.Contains(p.Variables, word) {
+			return likeName
+		}
+	}
+	if unit := unitOf(v.text("units")); unit != "" && unit == p.Units {
+		return likeUnits
+	}
+	return unlike
+}
+
+// unitOf returns the spelling that the table uses, with degC for kelvin also:
+// both are temperatures. Unknown units give "".
+func unitOf(u string) string {
+	switch strings.ToLower(strings.Join(strings.FieldsFunc(u, func(r rune) bool { return r == ' ' || r == '_' || r == '^' || r == '*' }), "")) {
+	case "mgm-3", "mg/m3", "milligramm-3", "milligrams/m3", "ugl-1", "ug/l":
+		return "mg m-3"
+	case "degc", "celsius", "degreecelsius", "degreescelsius", "degreec", "degreesc", "k", "kelvin", "degk", "degreekelvin", "degreeskelvin":
+		return "degC"
+	case "1e-3", "psu", "pss", "pss-78", "0.001":
+		return "1e-3"
+	}
+	return ""
+}
+
+// kelvinAtZero is 0 degC.
+const kelvinAtZero = 273.15
+
+// rangeIn returns the range of p in the units that the variable has.
+func (p Product) rangeIn(units string) [2]float64 {
+	if u := strings.ToLower(units); p.Units == "degC" && (u == "k" || strings.Contains(u, "kelvin") || u == "degk") {
+		return [2]float64{p.Range[0] + kelvinAtZero, p.Range[1] + kelvinAtZero}
+	}
+	return p.Range
+}

@@ -1,0 +1,213 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"lacuna/pipeline/field"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// A Reader decodes files, each in a process of its own. It is safe for
+// concurrent use. While files follow one another it keeps one more process
+// ready, which ends by itself after a few idle seconds or with the program.
+type Reader struct {
+	cfg   Config
+	bench bench
+}
+
+// NewReader returns a Reader whose children are started as child: a program
+// and its arguments that end in a call of RunChild. It starts nothing yet.
+func NewReader(cfg Config, child []string) (*Reader, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("ingest config: %w", err)
+	}
+	if len(child) == 0 {
+		return nil, errors.New("ingest: no command for the decoding child")
+	}
+	return &Reader{cfg: cfg, bench: bench{argv: child}}, nil
+}
+
+// Read decodes the file at path. A file that cannot be used gives a
+// *BadGranule; any other error is a failure of our own.
+func (r *Reader) Read(ctx context.Context, path string, opt Options) (Granule, error) {
+	if err := opt.Validate(); err != nil {
+		return Granule{}, fmt.Errorf("ingest options: %w", err)
+	}
+	var g Granule
+	sum, err := r.decode(ctx, path, request{Want: wantGranule, Options: opt}, func(x *extract) (err error) {
+		g, err = x.granule(filepath.Base(path), opt)
+		return err
+	})
+	if err != nil {
+		return Granule{}, named(path, err)
+	}
+	g.SHA256 = sum
+	return g, nil
+}
+
+// ReadSea returns the sea mask that the file at path holds for grid. Errors
+// are as those of Read.
+func (r *Reader) ReadSea(ctx context.Context, path string, grid field.Grid) (field.Mask, error) {
+	var mask field.Mask
+	_, err := r.decode(ctx, path, request{Want: wantSea}, func(x *extract) (err error) {
+		mask, err = x.sea(grid)
+		return err
+	})
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return mask, nil
+}
+
+// named tells an error which file it is about.
+func named(path string, err error) error {
+	if b := (*BadGranule)(nil); errors.As(err, &b) {
+		if b.File == "" {
+			return &BadGranule{File: filepath.Base(path), Problem: b.Problem, Remedy: b.Remedy}
+		}
+		return b
+	}
+	return fmt.Errorf("read %s: %w", filepath.Base(path), err)
+}
+
+// decode opens and sniffs a file, has a child decode it and use make sense of
+// that, and meanwhile hashes it.
+func (r *Reader) decode(ctx context.Context, path string, req request, use func(*extract) error) (sum string, err error) {
+	req.Name = filepath.Base(path)
+	if err := CheckName(req.Name); err != nil {
+		return "", err
+	}
+	f, size, err := openRegular(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // read only: nothing can be lost
+	if err := sniff(f, size); err != nil {
+		return "", err
+	}
+	req.FileBytes = size
+	req.MemoryBytes = int64(r.cfg.MemoryMiB) << 20
+	req.CPUSeconds = uint64(math.Ceil(r.cfg.CPUTime.Seconds()))
+	g, work := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		sum, err = hash(work, io.NewSectionReader(f, 0, size))
+		return err
+	})
+	g.Go(func() error { return r.ask(work, f, req, use) })
+	err = g.Wait()
+	return sum, err
+}
+
+// openRegular opens a file for reading. It does not wait for the other end of
+// a named pipe.
+func openRegular(path string) (f *os.File, size int64, err error) {
+	f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Type() != fs.FileMode(0) {
+		err = bad("it is not a regular file", "leave it out")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+func hash(ctx context.Context, r io.Reader) (string, error) {
+	h := sha256.New()
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := r.Read(buf)
+		h.Write(buf[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			return hex.EncodeToString(h.Sum(nil)), nil
+		case err != nil:
+			return "", fmt.Errorf("hash: %w", err)
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		}
+	}
+}
+
+// ask has a child decode f and use make sense of the answer, while the child
+// comes to its end.
+func (r *Reader) ask(ctx context.Context, f *os.File, req request, use func(*extract) error) error {
+	p, err := r.assign(f, req)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	defer context.AfterFunc(limited, p.kill)()
+	r.bench.refill()
+	x, err := receive(p.stdout, req)
+	silent := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	switch {
+	case err == nil:
+		err = use(x)
+	case !silent:
+		p.kill() // it may be writing still, to nobody
+	}
+	died := p.wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(limited.Err(), context.DeadlineExceeded):
+		return bad(fmt.Sprintf("decoding it took longer than %v", r.cfg.Timeout),
+			"the file is probably damaged: "+again+"; if it is sound and large, raise timeout")
+	case errors.Is(err, errNonsense):
+		return bad(fmt.Sprintf("the decoder did not survive it (%v)", err), "the file is probably damaged: "+again)
+	case silent, err == nil && died != nil:
+		return r.obituary(p.cmd.ProcessState, p.said.String())
+	}
+	return err
+}
+
+// assign hands f to a child. One that has waited may have died of something
+// that is no fault of this file, so then another one gets it.
+func (r *Reader) assign(f *os.File, req request) (*process, error) {
+	for {
+		p, waited, err := r.bench.take()
+		if err != nil {
+			return nil, err
+		}
+		if err = p.hand(f, req); err == nil {
+			return p, nil
+		}
+		p.kill()
+		_ = p.wait()
+		if !waited {
+			return nil, err
+		}
+	}
+}
+
+// obituary blames the file for the death of the child.
+func (r *Reader) obituary(state *os.ProcessState, said string) error {
+	remedy := "the file is probably damaged: " + again
+	said, _, _ = strings.Cut(said, " goroutine ") // what follows is for programmers
+	switch {
+	case !state.Exited() && 10*(state.UserTime()+state.SystemTime()) >= 9*r.cfg.CPUTime: // the kernel counts in ticks
+		return bad(fmt.Sprintf("decoding it took more than %v of CPU time", r.cfg.CPUTime), remedy+"; if it is sound and large, raise cpu_time")
+	case strings.Contains(said, "out of memory") || strings.Contains(said, "malloc failed"):
+		return bad(fmt.Sprintf("decoding it took more than %d MiB of memory", r.cfg.MemoryMiB), remedy+"; if it is sound and large, raise memory_mib")
+	case said != "":
+		return bad(fmt.Sprintf("the decoder did not survive it (%v: %.200s)", state, said), remedy)
+	}
+	return bad(fmt.Sprintf("the decoder did not survive it (%v)", state), remedy)
+}
