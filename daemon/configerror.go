@@ -47,7 +47,7 @@ func faultsOf(section string, err error) []fault {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the join itself, not what it wraps
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []fault
 		for _, e := range joined.Unwrap() {
 			all = append(all, faultsOf(section, e)...)

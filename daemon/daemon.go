@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"lacuna/fetch"
 	"lacuna/fetch/dir"
 	"lacuna/ops"
 	"lacuna/ops/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/disk"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Parts are what a Daemon takes from outside.

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/netcdf"
+
+	"github.com/google/renameio/v2"
 )
 
 // Feed is a simulated producer: it writes granules into an archive folder at a

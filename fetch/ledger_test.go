@@ -2,14 +2,15 @@ package fetch_test
 
 import (
 	"context"
-	"lacuna/fetch"
-	"lacuna/fetch/dir"
-	"lacuna/ops/ledger"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"lacuna/fetch"
+	"lacuna/fetch/dir"
+	"lacuna/ops/ledger"
 )
 
 // deliveries is the ledger as the daemon shows it to a watcher. That the two

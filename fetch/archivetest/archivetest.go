@@ -12,13 +12,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"lacuna/fetch"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"lacuna/fetch"
 )
 
 // Fixture is an empty archive and a hand in it.

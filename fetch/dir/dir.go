@@ -16,11 +16,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"lacuna/fetch"
 	"os"
 	"path"
 	"strings"
 	"syscall"
+
+	"lacuna/fetch"
 )
 
 // Archive is a folder.

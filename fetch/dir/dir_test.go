@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"lacuna/fetch"
-	"lacuna/fetch/archivetest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"lacuna/fetch"
+	"lacuna/fetch/archivetest"
 )
 
 func TestDirConforms(t *testing.T) {

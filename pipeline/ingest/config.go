@@ -3,8 +3,9 @@ package ingest
 import (
 	"errors"
 	"fmt"
-	"lacuna/pipeline/field"
 	"time"
+
+	"lacuna/pipeline/field"
 )
 
 // Config limits the decoding child.

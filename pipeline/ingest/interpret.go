@@ -3,9 +3,10 @@ package ingest
 import (
 	"errors"
 	"fmt"
-	"lacuna/pipeline/field"
 	"slices"
 	"time"
+
+	"lacuna/pipeline/field"
 )
 
 // An extract is what the child got out of a file: the header and the raw

@@ -2,9 +2,10 @@ package ingest
 
 import (
 	"fmt"
-	"lacuna/pipeline/field"
 	"slices"
 	"strings"
+
+	"lacuna/pipeline/field"
 )
 
 // A plan says which variables of a file to read and what they are for. It is

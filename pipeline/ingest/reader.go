@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"lacuna/pipeline/field"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"lacuna/pipeline/field"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"

@@ -1,12 +1,13 @@
 package ingest
 
 import (
-	"lacuna/pipeline/field"
-	"lacuna/pipeline/realdata"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/realdata"
 )
 
 // The numbers were obtained with Python's netCDF4 1.7 (masked arrays, NaN

@@ -2,10 +2,11 @@ package ingest
 
 import (
 	"fmt"
-	"lacuna/pipeline/field"
 	"math"
 	"slices"
 	"strings"
+
+	"lacuna/pipeline/field"
 )
 
 // seaNames are the names that masks have, surest first, and whether 1 means

@@ -20,9 +20,10 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"lacuna/pipeline/field"
 	"math"
 	"slices"
+
+	"lacuna/pipeline/field"
 )
 
 //go:generate go run ./gen ../../../shared/data/masks/globe_combined_mask_compressed.npz sea.bin

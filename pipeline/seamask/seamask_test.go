@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"lacuna/pipeline/field"
-	"lacuna/pipeline/realdata"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/realdata"
 
 	"github.com/fhs/go-netcdf/netcdf"
 )

@@ -1,10 +1,11 @@
 package simulate
 
 import (
-	"lacuna/pipeline/field"
 	"math"
 	"runtime"
 	"sync"
+
+	"lacuna/pipeline/field"
 )
 
 const (

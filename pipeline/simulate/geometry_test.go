@@ -1,9 +1,10 @@
 package simulate
 
 import (
-	"lacuna/pipeline/field"
 	"math"
 	"testing"
+
+	"lacuna/pipeline/field"
 )
 
 func TestTurbulenceHasUnitVarianceAndForgets(t *testing.T) {

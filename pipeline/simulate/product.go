@@ -3,9 +3,10 @@ package simulate
 import (
 	"cmp"
 	"fmt"
-	"lacuna/pipeline/field"
 	"slices"
 	"strings"
+
+	"lacuna/pipeline/field"
 )
 
 // A Product is a feed that can be simulated.

@@ -3,8 +3,9 @@ package simulate
 import (
 	"image"
 	"image/color"
-	"lacuna/pipeline/field"
 	"math"
+
+	"lacuna/pipeline/field"
 )
 
 // Colours of what is not a value.

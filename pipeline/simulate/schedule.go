@@ -2,9 +2,10 @@ package simulate
 
 import (
 	"cmp"
-	"lacuna/pipeline/field"
 	"slices"
 	"time"
+
+	"lacuna/pipeline/field"
 )
 
 // A Delivery is the arrival of one version of one granule.

@@ -1,10 +1,11 @@
 package simulate
 
 import (
-	"lacuna/pipeline/field"
 	"math"
 	"testing"
 	"time"
+
+	"lacuna/pipeline/field"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/stat"

@@ -3,10 +3,11 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"lacuna/pipeline/field"
-	"lacuna/pipeline/seamask"
 	"math"
 	"time"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/seamask"
 )
 
 // Config says which feed to simulate. Only Product is needed: the rest has

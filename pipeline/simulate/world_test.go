@@ -3,13 +3,14 @@ package simulate
 import (
 	"bytes"
 	"fmt"
-	"lacuna/pipeline/field"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"lacuna/pipeline/field"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -1,7 +1,6 @@
 package netcdf
 
 import (
-	"lacuna/publish/netcdf/compliance"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/publish/netcdf/compliance"
 )
 
 // blackSeaFull is a chlorophyll product on the CMEMS Black Sea grid: smooth

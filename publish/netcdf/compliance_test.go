@@ -2,12 +2,13 @@ package netcdf
 
 import (
 	"fmt"
-	"lacuna/publish/netcdf/compliance"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"lacuna/publish/netcdf/compliance"
 )
 
 func TestProductsOfEveryLayoutPassAnIndependentChecker(t *testing.T) {

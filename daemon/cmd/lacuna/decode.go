@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"lacuna/pipeline/ingest"
+
+	"github.com/spf13/cobra"
 )
 
 // decodeCommand is the child process in which granules are decoded.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"lacuna/pipeline/engine"
+
+	"github.com/spf13/cobra"
 )
 
 func enginesCommand() *cobra.Command {

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"lacuna/daemon"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/netcdf"
+
+	"github.com/spf13/cobra"
 )
 
 type fillFlags struct {

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
 	"lacuna/daemon"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 func inspectCommand() *cobra.Command {

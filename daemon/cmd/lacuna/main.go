@@ -11,9 +11,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"lacuna/daemon"
+
+	"github.com/spf13/cobra"
 )
 
 // Exit statuses; the help of every command names them.
@@ -69,7 +69,8 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(fillCommand(), inspectCommand(), simulateCommand(), runCommand(), onceCommand(), checkCommand(), versionCommand(), decodeCommand())
+	root.AddCommand(fillCommand(), inspectCommand(), simulateCommand(), runCommand(), onceCommand(), checkCommand(),
+		enginesCommand(), versionCommand(), decodeCommand())
 	for _, c := range append(root.Commands(), root) {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 		if args := c.Args; args != nil {

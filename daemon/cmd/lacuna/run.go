@@ -6,9 +6,9 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/spf13/cobra"
-
 	"lacuna/daemon"
+
+	"github.com/spf13/cobra"
 )
 
 // daemonFlags are what run, once and check have in common.

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"lacuna/daemon"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/simulate"
+
+	"github.com/spf13/cobra"
 )
 
 type simulateFlags struct {

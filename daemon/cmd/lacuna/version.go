@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"strings"
 
+	"lacuna/daemon"
+
 	"github.com/fhs/go-netcdf/netcdf"
 	"github.com/spf13/cobra"
-
-	"lacuna/daemon"
 )
 
 func versionCommand() *cobra.Command {

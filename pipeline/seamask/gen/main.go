@@ -14,9 +14,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"lacuna/pipeline/seamask"
 	"os"
 	"strings"
+
+	"lacuna/pipeline/seamask"
 
 	"github.com/google/renameio/v2"
 )

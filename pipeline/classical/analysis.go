@@ -1,0 +1,121 @@
+package classical
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+
+	"lacuna/pipeline/field"
+)
+
+// An analysis is what all solves for one target share. It is only read while
+// they run.
+type analysis struct {
+	oi     OI
+	series Series
+	target int
+	bg     background
+	sphere []point
+	frames []searchFrame // nearest in time first; those without observations are left out
+}
+
+// A searchFrame is a frame seen from the target.
+type searchFrame struct {
+	tree   *boxTree
+	values []float32
+	days   float64 // after the target; negative: before
+}
+
+// newSphere returns the position of every cell. Longitudes are wrapped first:
+// one place has the same position to the last bit on a grid that counts from
+// 0 and on one that counts from -180.
+func newSphere(g field.Grid) []point {
+	w := g.Width()
+	wrapped := field.Grid{Lat: g.Lat, Lon: make([]float64, w)}
+	order := make([]int, w)
+	for j, lon := range g.Lon {
+		wrapped.Lon[j], order[j] = field.Wrap(lon), j
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(wrapped.Lon[a], wrapped.Lon[b]) })
+	rank := make([]int, w)
+	for k, j := range order {
+		rank[j] = k
+	}
+	sphere := make([]point, g.Len())
+	for c := range sphere {
+		x, y, z := wrapped.Cartesian(c/w, c%w)
+		sphere[c] = point{
+			x: float32(x), y: float32(y), z: float32(z),
+			cell: int32(c), rank: int32(c - c%w + rank[c%w]),
+		}
+	}
+	return sphere
+}
+
+// search makes the frames of the series, one tree each, what neighbours are
+// looked for in.
+func (a *analysis) search(trees []boxTree) {
+	for f := range trees {
+		if len(trees[f].points) > 0 {
+			a.frames = append(a.frames, searchFrame{
+				tree:   &trees[f],
+				values: a.series.Frames[f].Values,
+				days:   a.series.days(f, a.target),
+			})
+		}
+	}
+	slices.SortStableFunc(a.frames, func(x, y searchFrame) int {
+		return cmp.Compare(math.Abs(x.days), math.Abs(y.days))
+	})
+}
+
+// keepObserved stores what the target itself says.
+func (a *analysis) keepObserved(e Estimate) {
+	noise := a.oi.SigmaScale * math.Sqrt(a.oi.Nugget)
+	for c, v := range a.series.Frames[a.target].Values {
+		if a.series.observed(a.target, c) {
+			e.Mean[c], e.Sigma[c] = v, float32(noise*float64(a.bg.sd[c]))
+		}
+	}
+}
+
+// fill estimates all gaps of the target. Rows of blocks are dealt out to the
+// workers; a block does not depend on who solves it or when.
+func (a *analysis) fill(e Estimate, progress func(done, total int)) {
+	rows := (a.series.Grid.Height() + a.oi.Block - 1) / a.oi.Block
+	solvers := sync.Pool{New: func() any { return newSolver(a) }}
+	var mu sync.Mutex
+	done := 0
+	a.oi.each(rows, func(r int) {
+		s := solvers.Get().(*solver)
+		a.fillRow(r, s, e)
+		solvers.Put(s)
+		if progress != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done, rows)
+		}
+	})
+}
+
+// fillRow estimates the gaps in one row of blocks.
+func (a *analysis) fillRow(r int, s *solver, e Estimate) {
+	h, w, side := a.series.Grid.Height(), a.series.Grid.Width(), a.oi.Block
+	cells := make([]int32, 0, side*side)
+	for left := 0; left < w; left += side {
+		cells = cells[:0]
+		for i := r * side; i < min((r+1)*side, h); i++ {
+			for j := left; j < min(left+side, w); j++ {
+				c := i*w + j
+				if a.series.sea(c) && !a.series.observed(a.target, c) {
+					cells = append(cells, int32(c))
+				}
+			}
+		}
+		if len(cells) > 0 {
+			s.estimate(cells, e)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package classical
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"lacuna/pipeline/field"
+)
+
+const (
+	// leastCells is how many cells an overlay must leave visible, and how
+	// many it must hide, to be scored: with fewer a day is an anecdote.
+	leastCells = 20
+	// triesPerOverlay bounds the search for pairs of days on records that
+	// have hardly any.
+	triesPerOverlay = 30
+)
+
+// An overlay is a day of which the gaps of another day hide a part.
+type overlay struct {
+	target, gaps int     // frames of the series
+	hidden       []int32 // cells to score
+}
+
+// layOver draws overlays: the target and the frame that lends its gaps are
+// chosen at random, at least t.Apart away from each other.
+func layOver(s Series, t Tuning) []overlay {
+	rng := rand.New(rand.NewPCG(t.Seed, 0))
+	var drawn []overlay
+	taken := map[[2]int]bool{}
+	for try := 0; try < triesPerOverlay*t.Overlays && len(drawn) < t.Overlays; try++ {
+		pair := [2]int{rng.IntN(len(s.Frames)), rng.IntN(len(s.Frames))}
+		apart := s.Frames[pair[0]].Time.Sub(s.Frames[pair[1]].Time).Abs()
+		if taken[pair] || apart < t.Apart || pair[0] == pair[1] {
+			continue
+		}
+		taken[pair] = true
+		visible, hidden := s.split(pair[0], pair[1])
+		if visible < leastCells || len(hidden) < leastCells {
+			continue
+		}
+		rng.Shuffle(len(hidden), func(i, j int) { hidden[i], hidden[j] = hidden[j], hidden[i] })
+		hidden = slices.Clone(hidden[:min(len(hidden), t.Pixels)])
+		drawn = append(drawn, overlay{target: pair[0], gaps: pair[1], hidden: hidden})
+	}
+	return drawn
+}
+
+// split returns how many of the target's observations stay visible under the
+// gaps of another frame, and the cells of the rest.
+func (s Series) split(target, gaps int) (visible int, hidden []int32) {
+	for c := range s.Grid.Len() {
+		switch {
+		case !s.observed(target, c):
+		case s.observed(gaps, c):
+			visible++
+		default:
+			hidden = append(hidden, int32(c))
+		}
+	}
+	return visible, hidden
+}
+
+// A trial scores settings on the same overlays.
+type trial struct {
+	series   Series
+	tuning   Tuning
+	overlays []overlay
+	sphere   []point
+	trees    []boxTree // of the whole frames
+}
+
+func newTrial(s Series, t Tuning, o OI) *trial {
+	sphere := newSphere(s.Grid)
+	return &trial{series: s, tuning: t, overlays: layOver(s, t), sphere: sphere, trees: o.plant(s, sphere)}
+}
+
+// A miss is the error of one estimate beside the sigma it claimed.
+type miss struct {
+	by, sigma float64
+}
+
+// misses returns, for each candidate, the errors on all overlays, in their
+// order. Candidates must agree in SmoothKM and Workers.
+func (t *trial) misses(candidates []OI) [][]miss {
+	perOverlay := make([][][]miss, len(t.overlays))
+	candidates[0].each(len(t.overlays), func(i int) {
+		perOverlay[i] = t.missesOn(t.overlays[i], candidates)
+	})
+	all := make([][]miss, len(candidates))
+	for _, byCandidate := range perOverlay {
+		for k := range all {
+			all[k] = append(all[k], byCandidate[k]...)
+		}
+	}
+	return all
+}
+
+// missesOn runs all candidates on one overlay.
+func (t *trial) missesOn(l overlay, candidates []OI) [][]miss {
+	s, target := t.covered(l)
+	first := l.target - target
+	trees := slices.Clone(t.trees[first : first+len(s.Frames)])
+	trees[target] = newBoxTree(t.sphere, s.Grid, func(c int) bool { return s.observed(target, c) })
+	bg := newBackground(s, candidates[0].SmoothKM)
+	truth := t.series.Frames[l.target].Values
+	e := gaps(s.Grid.Len())
+	all := make([][]miss, len(candidates))
+	for k, o := range candidates {
+		a := &analysis{oi: o, series: s, target: target, bg: bg, sphere: t.sphere}
+		a.search(trees)
+		solver := newSolver(a)
+		for i, c := range l.hidden {
+			solver.estimate(l.hidden[i:i+1], e)
+			all[k] = append(all[k], miss{by: float64(e.Mean[c]) - float64(truth[c]), sigma: float64(e.Sigma[c])})
+		}
+	}
+	return all
+}
+
+// covered returns the window around the overlay's target as a method may see
+// it, and the target's index.
+func (t *trial) covered(l overlay) (Series, int) {
+	s, target := t.series.Window(l.target, t.tuning.Past, t.tuning.Future)
+	s.Frames = slices.Clone(s.Frames)
+	visible := slices.Clone(s.Frames[target].Values)
+	for c := range visible {
+		if !t.series.observed(l.gaps, c) {
+			visible[c] = field.NaN()
+		}
+	}
+	s.Frames[target].Values = visible
+	return s, target
+}

@@ -1,0 +1,127 @@
+package classical
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestSearchFindsWhatLookingAtEverythingFinds compares the neighbours with a
+// search that does without trees, on a region and on the globe.
+func TestSearchFindsWhatLookingAtEverythingFinds(t *testing.T) {
+	for name, s := range map[string]Series{
+		"region": cloudy(33, 47, 4, 13),
+		"globe":  globe(0),
+	} {
+		for _, perSector := range []int{3, 1000} {
+			o := DefaultOI(s.Grid)
+			o.Neighbours, o.PerSector = 30, perSector
+			target := len(s.Frames) - 1
+			a := &analysis{oi: o, series: s, target: target, sphere: newSphere(s.Grid)}
+			a.search(o.plant(s, a.sphere))
+			h := newNeighbourhood(o, len(a.frames))
+			for c := 0; c < s.Grid.Len(); c += 37 {
+				got := slices.Clone(h.around(a.sphere[c], a.frames))
+				if want := everywhere(a, h, a.sphere[c]); !slices.Equal(got, want) {
+					t.Fatalf("%s, %d per sector, cell %d: found\n%v, want\n%v", name, perSector, c, got, want)
+				}
+			}
+		}
+	}
+}
+
+// everywhere returns the neighbours of q by sorting all observations.
+func everywhere(a *analysis, h *neighbourhood, q point) []neighbour {
+	h.centre = q
+	h.turn()
+	order := func(x, y neighbour) int {
+		return cmp.Or(cmp.Compare(x.distance2, y.distance2), cmp.Compare(x.frame, y.frame), cmp.Compare(x.rank, y.rank))
+	}
+	var all []neighbour
+	for k, f := range a.frames {
+		lag := f.days / a.oi.Days
+		var bySector [sectors][]neighbour
+		for _, p := range f.tree.points {
+			d := [3]float32{p.x - q.x, p.y - q.y, p.z - q.z}
+			sector := 0
+			for i, axis := range h.axes {
+				if d[0]*axis[0]+d[1]*axis[1]+d[2]*axis[2] < 0 {
+					sector += i + 1
+				}
+			}
+			distance2 := (d[0]*d[0]+d[1]*d[1]+d[2]*d[2])*h.perKM2 + float32(lag*lag)
+			n := neighbour{distance2: distance2, frame: int32(k), cell: p.cell, rank: p.rank}
+			bySector[sector] = append(bySector[sector], n)
+		}
+		for _, list := range bySector {
+			slices.SortFunc(list, order)
+			all = append(all, list[:min(len(list), h.sector[0].most)]...)
+		}
+	}
+	slices.SortFunc(all, order)
+	return all[:min(len(all), a.oi.Neighbours)]
+}
+
+func TestNeighboursComeFromAllSidesWhereThereAreAny(t *testing.T) {
+	// A dense field east of the cell, single observations west and south of it:
+	// the dense side must not crowd them out.
+	s := cloudy(41, 41, 1, 14)
+	values := gappy(s.Grid.Len())
+	for c := range values {
+		if c%41 > 22 && c/41 >= 15 && c/41 <= 25 {
+			values[c] = 1
+		}
+	}
+	lone := []int{20*41 + 2, 3*41 + 13}
+	for _, c := range lone {
+		values[c] = 2
+	}
+	s.Frames[0].Values = values
+	o := DefaultOI(s.Grid)
+	o.Neighbours = 24
+	a := &analysis{oi: o, series: s, sphere: newSphere(s.Grid)}
+	a.search(o.plant(s, a.sphere))
+	found := newNeighbourhood(o, 1).around(a.sphere[20*41+20], a.frames)
+	for _, c := range lone {
+		if !slices.ContainsFunc(found, func(n neighbour) bool { return n.cell == int32(c) }) {
+			t.Errorf("the only observation on its side, cell %d, is not among the neighbours", c)
+		}
+	}
+	if !slices.IsSortedFunc(found, func(x, y neighbour) int { return cmp.Compare(x.distance2, y.distance2) }) {
+		t.Error("neighbours are not in order of distance")
+	}
+}
+
+func TestCholeskySolvesItsSystem(t *testing.T) {
+	s := cloudy(20, 20, 2, 15)
+	o := DefaultOI(s.Grid)
+	a := &analysis{oi: o, series: s, target: 1, bg: newBackground(s, o.SmoothKM), sphere: newSphere(s.Grid)}
+	a.search(o.plant(s, a.sphere))
+	v := newSolver(a)
+	found := v.near.around(a.sphere[210], a.frames)
+	n := len(found)
+	v.place(found, a.sphere[210])
+	v.factorise(n)
+	want := make([]float64, n)
+	b := make([]float64, n)
+	for i := range n {
+		want[i] = math.Sin(float64(i))
+	}
+	for i := range n {
+		for j := range n {
+			c := 1 + levelVariance + jitter
+			if i != j {
+				c = v.covariance(&v.places[i], &v.places[j])
+			}
+			b[i] += c * want[j]
+		}
+	}
+	forward(v.factor, b)
+	backward(v.factor, b)
+	for i := range n {
+		if math.Abs(b[i]-want[i]) > 1e-9 {
+			t.Fatalf("unknown %d is %v, want %v", i, b[i], want[i])
+		}
+	}
+}

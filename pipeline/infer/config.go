@@ -1,0 +1,70 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Methods are the names that Config.Method takes.
+var methods = []string{"oi", "persistence", "climatology"}
+
+// Config chooses and tunes the method of one dataset.
+type Config struct {
+	Method     string `yaml:"method"`
+	PastDays   int    `yaml:"past_days"`   // how many days before a field it may see
+	FutureDays int    `yaml:"future_days"` // and after it; 0: near-real-time
+	OI         OI     `yaml:"oi"`
+}
+
+// OI holds the scales of optimal interpolation. Zero means found out: tuned on
+// overlays where there are enough days, else the default for the grid.
+type OI struct {
+	LengthKM   float64 `yaml:"length_km"`
+	Days       float64 `yaml:"days"`
+	Nugget     float64 `yaml:"nugget"`
+	Neighbours int     `yaml:"neighbours"`
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		Method:   "oi",
+		PastDays: 10, // chlorophyll keeps half of its anomaly for about a week
+	}
+}
+
+// Validate reports everything wrong with c. Each message begins with the key.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(slices.Contains(methods, c.Method), "method is %q, must be one of %s", c.Method, strings.Join(methods, ", "))
+	check(c.PastDays >= 0 && c.PastDays <= 90, "past_days is %d, must be 0..90", c.PastDays)
+	check(c.FutureDays >= 0 && c.FutureDays <= 90, "future_days is %d, must be 0..90", c.FutureDays)
+	check(c.OI.LengthKM >= 0, "oi.length_km is %g, must not be negative", c.OI.LengthKM)
+	check(c.OI.Days >= 0, "oi.days is %g, must not be negative", c.OI.Days)
+	check(c.OI.Nugget >= 0 && c.OI.Nugget < 1, "oi.nugget is %g, must be in 0..1", c.OI.Nugget)
+	check(c.OI.Neighbours >= 0 && c.OI.Neighbours <= 500, "oi.neighbours is %d, must be 0..500", c.OI.Neighbours)
+	return errors.Join(errs...)
+}
+
+// slack widens the window by half a day: the granules of neighbouring days
+// rarely carry exactly the same time of day.
+const slack = 12 * time.Hour
+
+// Past returns how far before a field the window begins.
+func (c Config) Past() time.Duration { return time.Duration(c.PastDays)*24*time.Hour + slack }
+
+// Future returns how far after a field the window ends.
+func (c Config) Future() time.Duration {
+	if c.FutureDays == 0 {
+		return 0
+	}
+	return time.Duration(c.FutureDays)*24*time.Hour + slack
+}

@@ -1,0 +1,52 @@
+package infer
+
+import (
+	"fmt"
+
+	"lacuna/pipeline/classical"
+)
+
+// tuneFrames is how many days with observations it takes before scales tuned
+// on them are better than the defaults: fewer give overlays of one weather.
+const tuneFrames = 15
+
+// interpolator returns the OI of f for a series. Settings of the config win;
+// what they leave open is tuned where the series is long enough.
+func (f *Filler) interpolator(s classical.Series) (classical.OI, error) {
+	oi := classical.DefaultOI(s.Grid)
+	if f.cfg.Method != "oi" {
+		return oi, nil
+	}
+	set := f.cfg.OI
+	if set.LengthKM == 0 && set.Days == 0 && set.Nugget == 0 && observedFrames(s) >= tuneFrames {
+		t := classical.DefaultTuning()
+		t.Start, t.Past, t.Future = oi, f.cfg.Past(), f.cfg.Future()
+		tuned, _, err := classical.Tune(s, t)
+		if err != nil {
+			return oi, fmt.Errorf("tune optimal interpolation: %w", err)
+		}
+		oi = tuned
+	}
+	for dst, v := range map[*float64]float64{&oi.LengthKM: set.LengthKM, &oi.Days: set.Days, &oi.Nugget: set.Nugget} {
+		if v != 0 {
+			*dst = v
+		}
+	}
+	if set.Neighbours != 0 {
+		oi.Neighbours = set.Neighbours
+	}
+	return oi, nil
+}
+
+func observedFrames(s classical.Series) int {
+	n := 0
+	for _, f := range s.Frames {
+		for _, v := range f.Values {
+			if v == v {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
