@@ -130,7 +130,7 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	}
 	w.log.Info("product stored", "granule", granule.Name, "revision", g.Revision,
 		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
-		"neighbours", len(outcome.Product.Inputs)-1, "seconds", roundSeconds(w.now().Sub(started)), "file", stored.Path)
+		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.now().Sub(started)), "file", stored.Path)
 	return nil
 }
 

@@ -10,6 +10,10 @@ import (
 // on them are better than the defaults: fewer give overlays of one weather.
 const tuneFrames = 15
 
+// tuneOverlays is half the number that settles a comparison of methods: enough
+// to place three scales, in half the time.
+const tuneOverlays = 60
+
 // interpolator returns the OI of f for a series. Settings of the config win;
 // what they leave open is tuned where the series is long enough.
 func (f *Filler) interpolator(s classical.Series) (classical.OI, error) {
@@ -21,6 +25,7 @@ func (f *Filler) interpolator(s classical.Series) (classical.OI, error) {
 	if set.LengthKM == 0 && set.Days == 0 && set.Nugget == 0 && observedFrames(s) >= tuneFrames {
 		t := classical.DefaultTuning()
 		t.Start, t.Past, t.Future = oi, f.cfg.Past(), f.cfg.Future()
+		t.Overlays = tuneOverlays
 		tuned, _, err := classical.Tune(s, t)
 		if err != nil {
 			return oi, fmt.Errorf("tune optimal interpolation: %w", err)

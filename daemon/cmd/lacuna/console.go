@@ -41,9 +41,16 @@ func (h *console) Handle(_ context.Context, r slog.Record) error {
 		fmt.Fprintf(&b, "%s ", strings.ToLower(r.Level.String()))
 	}
 	b.WriteString(r.Message)
+	named := false // a file is named after its granule: one of them is enough
+	r.Attrs(func(a slog.Attr) bool { named = named || a.Key == "file"; return true })
 	write := func(a slog.Attr) bool {
-		if a.Key != "component" {
-			fmt.Fprintf(&b, "  %s %v", strings.ReplaceAll(a.Key, "_", " "), a.Value)
+		switch {
+		case a.Key == "component", named && a.Key == "granule":
+		case speaksForItself[a.Key]:
+			fmt.Fprintf(&b, "  %v", a.Value)
+		default:
+			key, unit := cutUnit(a.Key)
+			fmt.Fprintf(&b, "  %s %v%s", strings.ReplaceAll(key, "_", " "), a.Value, unit)
 		}
 		return true
 	}
@@ -56,4 +63,17 @@ func (h *console) Handle(_ context.Context, r slog.Record) error {
 	defer h.mu.Unlock()
 	_, err := io.WriteString(h.w, b.String())
 	return err
+}
+
+// speaksForItself are the keys whose values need no name beside them.
+var speaksForItself = map[string]bool{"dataset": true, "archive": true, "granule": true, "file": true, "url": true}
+
+// cutUnit splits the unit off a key that ends in one.
+func cutUnit(key string) (name, unit string) {
+	for suffix, sign := range map[string]string{"_percent": " %", "_seconds": " s"} {
+		if name, ok := strings.CutSuffix(key, suffix); ok {
+			return name, sign
+		}
+	}
+	return key, ""
 }
