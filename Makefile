@@ -26,7 +26,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build onnxruntime ## the daemon on a simulated live feed; state in var/, stop with Ctrl-C
-	@exec ./bin/lacuna run --config ops/demo/lacuna.yaml
+	@exec ./bin/lacuna run --config ops/demo/lacuna.yaml --log console
 
 build: system ## the program, bin/lacuna
 	@go build -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna

@@ -128,3 +128,18 @@ func TestDemoConfigIsValid(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestConfigInTheReadmeIsValid(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(readme), "```yaml\n")
+	example, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("README.md has no YAML example")
+	}
+	if _, err := parseConfig("README.md", []byte(example)); err != nil {
+		t.Error(err)
+	}
+}
