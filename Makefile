@@ -33,7 +33,8 @@ build: system ## the program, bin/lacuna
 
 test: system python onnxruntime lint ## every test, vet, formatting and lint
 	@go vet ./...
-	@go test -race ./...
+	@go test ./...
+	@go test -race -short ./...
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=5s
 
 # go test fuzzes one target a call.
@@ -41,7 +42,7 @@ FUZZTIME ?= 60s
 fuzz: system ## fuzz every target for FUZZTIME (60s)
 	@grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u | while read -r dir; do \
 	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
-	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$dir"; \
+	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
 	  done; done
 
 bench: system python onnxruntime ## benchmarks, with xarray timed in the same run
