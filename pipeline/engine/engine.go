@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/gomlx/gomlx/backends"
+
+	"lacuna/pipeline/engine/ort"
+)
+
+// Names of the engines.
+const (
+	Auto    = "auto"
+	ORT     = "ort"
+	ORTCUDA = "ort:cuda"
+	XLACUDA = "xla:cuda"
+)
+
+// Config holds what engines need to know. The zero value finds everything by
+// itself.
+type Config struct {
+	Library  string `yaml:"library"`   // libonnxruntime; empty: found
+	Threads  int    `yaml:"threads"`   // of ort; 0: all cores
+	Plugin   string `yaml:"plugin"`    // PJRT plug-in for CUDA; empty: found
+	Python   string `yaml:"python"`    // interpreter that has jax[cuda]; empty: python3
+	CacheDir string `yaml:"cache_dir"` // where XLA keeps its tuning between runs; empty: nowhere
+}
+
+// Engine is an open engine.
+type Engine struct {
+	backends.Backend
+	Kind string // which of the engines it is, never "auto"
+}
+
+// Open opens the named engine. It logs what it opened and, for "auto", why.
+func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
+	log = log.With("component", "engine")
+	if name == Auto || name == "" {
+		return openBest(cfg, log)
+	}
+	e, err := open(name, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open engine %s: %w", name, err)
+	}
+	log.Info("engine opened", "engine", name, "description", e.Description())
+	return e, nil
+}
+
+// openBest takes the GPU where there is a usable one, else the processor. It
+// does not try ort:cuda, which is slower at training than xla:cuda and serves
+// where somebody asks for it.
+func openBest(cfg Config, log *slog.Logger) (*Engine, error) {
+	e, gpu := open(XLACUDA, cfg)
+	if gpu == nil {
+		log.Info("engine chosen", "engine", XLACUDA, "why", "an NVIDIA GPU and its plug-in are usable", "description", e.Description())
+		return e, nil
+	}
+	e, err := open(ORT, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open an engine: %s: %w; %s: %w", XLACUDA, gpu, ORT, err)
+	}
+	log.Info("engine chosen", "engine", ORT, "why", XLACUDA+" is not usable: "+gpu.Error(), "description", e.Description())
+	return e, nil
+}
+
+func open(name string, cfg Config) (*Engine, error) {
+	switch name {
+	case ORT:
+		return openORT(name, ort.Config{Library: cfg.Library, Threads: cfg.Threads})
+	case ORTCUDA:
+		return openORT(name, ort.Config{Library: cfg.Library, Threads: cfg.Threads, Provider: "cuda"})
+	case XLACUDA:
+		return openXLA(cfg)
+	}
+	return nil, fmt.Errorf("no such engine; there are %s", strings.Join([]string{Auto, ORT, ORTCUDA, XLACUDA}, ", "))
+}
+
+func openORT(name string, cfg ort.Config) (*Engine, error) {
+	b, err := ort.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{Backend: b, Kind: name}, nil
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+)
+
+// ErrOutOfMemory marks a program that did not fit into the memory of its
+// device.
+var ErrOutOfMemory = errors.New("out of device memory")
+
+// A Program is a compiled graph: tensors in, tensors out. It takes shapes as
+// they were when it was built.
+type Program struct {
+	name  string
+	graph *graph.Graph
+}
+
+// Compile builds a graph and compiles it for a backend. Build declares the
+// inputs with graph.Parameter, in the order in which Run takes them, and
+// returns the outputs.
+//
+// Compile and Run are the boundary between graph code, which panics, and the
+// rest of the program: whatever goes wrong inside comes back as an error.
+func Compile(b backends.Backend, name string, build func(*graph.Graph) []*graph.Node) (*Program, error) {
+	p := &Program{name: name}
+	err := rescue(func() {
+		p.graph = graph.NewGraph(b, name)
+		p.graph.Compile(build(p.graph)...)
+	})
+	if err != nil {
+		p.Close()
+		return nil, fmt.Errorf("compile %s: %w", name, explain(err))
+	}
+	return p, nil
+}
+
+// Run executes the program. The inputs stay the caller's, but a tensor that was
+// given to one engine cannot be given to another. The outputs become the
+// caller's, who finalizes them.
+func (p *Program) Run(inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+	if p.graph == nil {
+		return nil, fmt.Errorf("run %s: the program is closed", p.name)
+	}
+	args := make([]any, len(inputs))
+	for i, t := range inputs {
+		args[i] = t
+	}
+	var out []*tensors.Tensor
+	if err := rescue(func() { out = p.graph.Run(args...) }); err != nil {
+		return nil, fmt.Errorf("run %s: %w", p.name, explain(err))
+	}
+	return out, nil
+}
+
+// explain says what to do where memory ran out, at run time or, for constants,
+// already when compiling. The words are those of XLA and of CUDA.
+func explain(err error) error {
+	for _, words := range []string{"RESOURCE_EXHAUSTED", "out of memory", "Out of memory"} {
+		if strings.Contains(err.Error(), words) {
+			return fmt.Errorf("%w: use a smaller batch, tile or network, or free the device: %w", ErrOutOfMemory, err)
+		}
+	}
+	return err
+}
+
+// Close frees what the program holds in its backend. It may be called twice.
+func (p *Program) Close() {
+	if p.graph == nil {
+		return
+	}
+	// A graph that cannot be freed is a leak, not a reason to fail.
+	_ = rescue(p.graph.Finalize)
+	p.graph = nil
+}
+
+// rescue runs f and returns a panic of graph code as an error. A panic of the
+// Go runtime, such as an index out of range, is a bug of ours: its stack comes
+// along.
+func rescue(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case interface {
+			error
+			RuntimeError()
+		}:
+			err = fmt.Errorf("%w\n%s", r, debug.Stack())
+		case error:
+			err = r
+		default:
+			err = errors.New(fmt.Sprint(r))
+		}
+	}()
+	f()
+	return nil
+}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+)
+
+// Status says whether an engine can be used on this machine.
+type Status struct {
+	Name   string `json:"name"`
+	Usable bool   `json:"usable"`
+	Detail string `json:"detail"` // what it is, or why it cannot be used
+}
+
+// List tries every engine: usable is one that has just computed a sum.
+func List(cfg Config) []Status {
+	var list []Status
+	for _, name := range []string{ORT, ORTCUDA, XLACUDA} {
+		s := Status{Name: name}
+		detail, err := try(name, cfg)
+		if s.Usable, s.Detail = err == nil, detail; err != nil {
+			s.Detail = err.Error()
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// try opens an engine, computes 1+2 on it and closes it.
+func try(name string, cfg Config) (string, error) {
+	e, err := open(name, cfg)
+	if err != nil {
+		return "", err
+	}
+	defer e.Finalize()
+	p, err := Compile(e, "trial", func(g *graph.Graph) []*graph.Node {
+		x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2))
+		return []*graph.Node{graph.Add(x, graph.Reverse(x, 0))}
+	})
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	x := tensors.FromFlatDataAndDimensions([]float32{1, 2}, 2)
+	defer x.FinalizeAll()
+	out, err := p.Run(x)
+	if err != nil {
+		return "", err
+	}
+	defer out[0].FinalizeAll()
+	sum, err := tensors.CopyFlatData[float32](out[0])
+	if err != nil {
+		return "", err
+	}
+	if sum[0] != 3 || sum[1] != 3 {
+		return "", fmt.Errorf("computes 1+2 = %v", sum)
+	}
+	return e.Description(), nil
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/gomlx/go-xla/pkg/pjrt"
+	"github.com/gomlx/gomlx/backends/xla"
+)
+
+// openXLA finds the PJRT plug-in for CUDA, loads what it needs and starts it.
+func openXLA(cfg Config) (*Engine, error) {
+	found, err := newSearch(cfg).cuda()
+	if err != nil {
+		return nil, err
+	}
+	if err := found.prepare(cfg.CacheDir); err != nil {
+		return nil, err
+	}
+	var b *xla.Backend
+	start := func() {
+		// Memory is taken as it is needed: training and filling may share
+		// the GPU, and the plug-in would take three quarters of it at once.
+		b, err = xla.NewWithOptions(found.plugin, pjrt.NamedValuesMap{"preallocate": false})
+	}
+	if panicked := rescue(start); panicked != nil {
+		err = panicked
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the PJRT plug-in %s: %w", found.plugin, err)
+	}
+	return &Engine{Backend: b, Kind: XLACUDA}, nil
+}
+
+// prepare sets the environment that XLA and its Go binding read and loads the
+// CUDA libraries.
+func (c cudaFiles) prepare(cacheDir string) error {
+	flags := os.Getenv("XLA_FLAGS")
+	if c.toolkit != "" {
+		flags = withFlag(flags, "xla_gpu_cuda_data_dir", c.toolkit)
+	}
+	if cacheDir != "" {
+		flags = withFlag(flags, "xla_gpu_per_fusion_autotune_cache_dir", cacheDir)
+	}
+	for name, value := range map[string]string{
+		"XLA_FLAGS":             flags,
+		"GOMLX_NO_AUTO_INSTALL": "1", // downloads nothing
+		"GOPJRT_CUDA_CHECKS":    "0", // would point XLA at a folder of its own
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	preload(c.libraries)
+	return nil
+}
+
+// withFlag adds an XLA flag unless the user has set it.
+func withFlag(flags, name, value string) string {
+	if strings.Contains(flags, "--"+name+"=") {
+		return flags
+	}
+	return strings.TrimSpace(flags + " --" + name + "=" + value)
+}

@@ -1,0 +1,180 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/nn"
+)
+
+// ErrNotFinite marks a step whose loss or gradient was NaN or infinite. The
+// state is that of the step before.
+var ErrNotFinite = errors.New("not finite")
+
+// errNoWeights is the answer of a Step that was not given a state.
+var errNoWeights = errors.New("training has no weights; call Start or Restore first")
+
+// A Loss adds the loss of one batch to a graph and returns it as a float32
+// scalar. It applies its network with the weights it is given.
+type Loss func(w nn.Weights, batch []*Node) *Node
+
+// Metrics is what one step tells.
+type Metrics struct {
+	Step         int     // how many steps the weights have now seen
+	Loss         float64 // before the update
+	GradientNorm float64 // before clipping
+}
+
+// A Step trains the weights of a layout. It is not safe for concurrent use.
+type Step struct {
+	cfg     Config
+	backend backends.Backend
+	layout  *nn.Layout
+	loss    Loss
+
+	programs map[string]*engine.Program // by the shapes of the batch
+	done     int
+	state    []*tensors.Tensor // weights, ema, mean, variance: a list of parts each
+}
+
+// NewStep returns a Step without weights: Start or Restore gives it some.
+// Nothing is compiled before the first Run or Compile.
+func NewStep(b backends.Backend, layout *nn.Layout, cfg Config, loss Loss) (*Step, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("train config: %w", err)
+	}
+	return &Step{cfg: cfg, backend: b, layout: layout, loss: loss, programs: map[string]*engine.Program{}}, nil
+}
+
+// Start sets the state to step 0 with the given weights.
+func (s *Step) Start(weights []float32) error {
+	if len(weights) != s.layout.Size {
+		return fmt.Errorf("start training: %d weights, the network has %d", len(weights), s.layout.Size)
+	}
+	zero := make([]float32, len(weights))
+	return s.Restore(&State{Weights: weights, EMA: weights, Mean: zero, Variance: zero})
+}
+
+// Run does one step on a batch. A batch of new shapes compiles a new program,
+// which takes seconds; the state is shared by all of them.
+func (s *Step) Run(batch ...*tensors.Tensor) (Metrics, error) {
+	if s.state == nil {
+		return Metrics{}, errNoWeights
+	}
+	program, err := s.program(batch)
+	if err != nil {
+		return Metrics{}, err
+	}
+	step := tensors.FromFlatDataAndDimensions([]float32{float32(s.done)}, 1)
+	defer step.FinalizeAll()
+	inputs := append([]*tensors.Tensor{step}, s.state...)
+	out, err := program.Run(append(inputs, batch...)...)
+	if err != nil {
+		return Metrics{}, fmt.Errorf("step %d: %w", s.done, err)
+	}
+	defer out[0].FinalizeAll()
+	told, err := tensors.CopyFlatData[float32](out[0])
+	if err != nil {
+		release(out[1:])
+		return Metrics{}, fmt.Errorf("step %d: read the loss: %w", s.done, err)
+	}
+	m := Metrics{Step: s.done, Loss: float64(told[0]), GradientNorm: float64(told[1])}
+	// A NaN anywhere in the gradient makes its norm NaN, so these two tell all.
+	if !finite(m.Loss) || !finite(m.GradientNorm) {
+		release(out[1:])
+		return m, fmt.Errorf("step %d: loss %v, gradient norm %v: %w", s.done, m.Loss, m.GradientNorm, ErrNotFinite)
+	}
+	release(s.state)
+	s.state = out[1:]
+	s.done++
+	m.Step = s.done
+	return m, nil
+}
+
+// Compile makes Run ready for batches of these shapes.
+func (s *Step) Compile(batch ...*tensors.Tensor) error {
+	_, err := s.program(batch)
+	return err
+}
+
+// Close frees what the step holds in its engine.
+func (s *Step) Close() {
+	release(s.state)
+	s.state = nil
+	for _, p := range s.programs {
+		p.Close()
+	}
+	clear(s.programs)
+}
+
+func (s *Step) program(batch []*tensors.Tensor) (*engine.Program, error) {
+	shape := make([]shapes.Shape, len(batch))
+	for i, t := range batch {
+		shape[i] = t.Shape()
+	}
+	key := fmt.Sprint(shape)
+	if p, ok := s.programs[key]; ok {
+		return p, nil
+	}
+	p, err := engine.Compile(s.backend, "training step", func(g *Graph) []*Node { return s.build(g, shape) })
+	if err != nil {
+		return nil, err
+	}
+	s.programs[key] = p
+	return p, nil
+}
+
+// build adds one training step to g. The inputs are the step number [1], the
+// state and the batch; the outputs are loss and gradient norm [2] and the new
+// state.
+func (s *Step) build(g *Graph, batch []shapes.Shape) []*Node {
+	step := Reshape(Parameter(g, "step", shapes.Make(dtypes.Float32, 1)))
+	parts := s.parts()
+	kinds := make([][]*Node, stateKinds)
+	for k := range kinds {
+		for i, p := range parts {
+			name := fmt.Sprintf("state_%d_%d", k, i)
+			kinds[k] = append(kinds[k], Parameter(g, name, shapes.Make(dtypes.Float32, p.size())))
+		}
+	}
+	inputs := make([]*Node, len(batch))
+	for i, shape := range batch {
+		inputs[i] = Parameter(g, fmt.Sprintf("batch_%d", i), shape)
+	}
+
+	pieces := cut(parts, kinds[0])
+	loss := s.loss(nn.WithDType(pieces, s.cfg.dtype()), inputs)
+	loss.AssertScalar()
+	gradients := pieces.join(parts, Gradient(loss, pieces.nodes...))
+	norm, factor := clip(gradients, s.cfg.ClipNorm)
+	r := newRates(s.cfg, step)
+
+	out := make([][]*Node, stateKinds)
+	for i, gradient := range gradients {
+		m := moments{kinds[0][i], kinds[1][i], kinds[2][i], kinds[3][i]}.update(gradient, factor, r)
+		for k, node := range []*Node{m.weights, m.ema, m.mean, m.variance} {
+			out[k] = append(out[k], node)
+		}
+	}
+	all := []*Node{Concatenate([]*Node{Reshape(loss, 1), Reshape(norm, 1)}, 0)}
+	for _, nodes := range out {
+		all = append(all, nodes...)
+	}
+	return all
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func release(ts []*tensors.Tensor) {
+	for _, t := range ts {
+		t.FinalizeAll()
+	}
+}
