@@ -17,34 +17,30 @@ import (
 
 // sourceFile is what ingest carries over, in the words of the writer.
 func sourceFile(s ingest.Source) netcdf.File {
-	var f netcdf.File
-	for _, d := range s.Dims {
-		f.Dims = append(f.Dims, netcdf.Dim(d))
+	attrs := func(as []ingest.Attr) []netcdf.Attr {
+		return convert(as, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) })
 	}
-	for _, v := range s.Vars {
-		f.Vars = append(f.Vars, netcdf.Var{
-			Name: v.Name, Type: v.Type, Dims: v.Dims, Raw: v.Raw,
-			Attrs: convert(v.Attrs, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) }),
-		})
+	return netcdf.File{
+		Dims: convert(s.Dims, func(d ingest.Dim) netcdf.Dim { return netcdf.Dim(d) }),
+		Vars: convert(s.Vars, func(v ingest.Var) netcdf.Var {
+			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
+		}),
+		Attrs: attrs(s.Attrs),
 	}
-	f.Attrs = convert(s.Attrs, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) })
-	return f
 }
 
 // simulatedFile is a granule of the simulator, in the words of the writer.
 func simulatedFile(s simulate.File) netcdf.File {
-	var f netcdf.File
-	for _, d := range s.Dims {
-		f.Dims = append(f.Dims, netcdf.Dim(d))
+	attrs := func(as []simulate.Attr) []netcdf.Attr {
+		return convert(as, func(a simulate.Attr) netcdf.Attr { return netcdf.Attr(a) })
 	}
-	for _, v := range s.Vars {
-		f.Vars = append(f.Vars, netcdf.Var{
-			Name: v.Name, Type: v.Type, Dims: v.Dims, Raw: v.Raw,
-			Attrs: convert(v.Attrs, func(a simulate.Attr) netcdf.Attr { return netcdf.Attr(a) }),
-		})
+	return netcdf.File{
+		Dims: convert(s.Dims, func(d simulate.Dim) netcdf.Dim { return netcdf.Dim(d) }),
+		Vars: convert(s.Vars, func(v simulate.Var) netcdf.Var {
+			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
+		}),
+		Attrs: attrs(s.Attrs),
 	}
-	f.Attrs = convert(s.Attrs, func(a simulate.Attr) netcdf.Attr { return netcdf.Attr(a) })
-	return f
 }
 
 func convert[A, B any](as []A, f func(A) B) []B {
