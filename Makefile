@@ -40,7 +40,7 @@ test: system python onnxruntime lint ## every test, vet, formatting and lint
 # go test fuzzes one target a call.
 FUZZTIME ?= 60s
 fuzz: system ## fuzz every target for FUZZTIME (60s)
-	@grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u | while read -r dir; do \
+	@grep -rlE --include='*_test.go' '^func Fuzz' daemon fetch modelstore ops pipeline publish | xargs -r -n1 dirname | sort -u | while read -r dir; do \
 	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
 	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
 	  done; done
