@@ -25,25 +25,41 @@
 //
 // # Performance
 //
-// Where the time of a training step goes: a UNet of 2.1 million weights with
-// group norm, batch 8, 64x64, one thread of an AVX-512 Xeon, in milliseconds.
-// Each number is a sum over nodes of the shortest of several runs, from the
-// profiles that Config.ProfilePrefix asks for, so that other load on the
-// machine does not show. The last column is the small UNet of package nn, 2.0
-// million weights, without group norm and with its weights in one vector.
+// Where the time of a training step goes: the small UNet of package nn, 2.0
+// million weights, batch 8, 64x64, on one and two threads of an AVX-512 Xeon,
+// in milliseconds. Each number is a sum over nodes of the shortest of several
+// runs, from the profiles that Config.ProfilePrefix asks for, so that other
+// load on the machine shows little. "Before" shifted images with Pad and
+// reordered kernels with Transpose, which run on one thread.
 //
-//	                                 plain     now    package nn
-//	convolution, its input gradient    537     310       252
-//	reordering for the two               0      55        52
-//	kernel gradient: products          258     215       172
-//	kernel gradient: shifted copies    279     122       112
-//	elementwise                        370     303       190
-//	everything else                    143      95        77
-//	all                               1587    1100       855
+//	                                  before          now
+//	threads                           1     2       1     2
+//	convolution, its input gradient  253   131     248   128
+//	reordering images and kernels     49    26      51    27
+//	kernel gradient: products        172    91     166    86
+//	kernel gradient: shifted copies  110    96      83    47
+//	transposes                        34    33       9     9
+//	elementwise                      186   104     157    86
+//	everything else                   36    30      27    24
+//	all                              840   511     743   409
+//
+// The step itself (median of ten) and PyTorch's in turn, two threads, in the
+// quietest of three rounds on a shared machine:
+//
+//	gpubench -engine ort -threads 2 -size small -batch 8 -side 64 -steps 10
+//	torch_unet.py --size small --batch 8 --side 64 --device cpu --threads 2 --steps 10
+//
+//	            before      now    PyTorch 2.15, eager
+//	step           516      403    438
+//	forward        125      101    128
 //
 // What brought it down: the kernels of the blocked layout with weights that
-// change (120 GFLOP/s against 55); columns shifted in the input and rows in the
-// gradient (six copies for a 3x3 window, not nine); Resize in place of Expand
-// for repeated pixels (0.5 ms against 19); the shorter gradient of silu;
-// matrix products in place of sums over stored products.
+// change (120 GFLOP/s against 55); three shifted copies of the input and three
+// of the gradient for a 3x3 window, not nine; Concat in place of Pad for them;
+// ReorderInput for kernels; Resize in place of Expand for repeated pixels (0.5
+// ms against 19) and AveragePool in place of ReduceSum for the way back; the
+// shorter gradient of silu; matrix products in place of sums over stored
+// products. What did not help: one product for all places of a window (87
+// GFLOP/s a thread against 110), and shifted copies whose length is a multiple
+// of 16.
 package ort

@@ -76,6 +76,9 @@ func (p *program) elementwise(op string, shape shapes.Shape, in []*value) *value
 			if gradient, ok := p.siluGradient(small[0], small[1]); ok {
 				return gradient
 			}
+			if gradient, ok := p.addedSiluGradient(small[0], small[1]); ok {
+				return gradient
+			}
 		}
 		return p.emit(op, shape, small)
 	}

@@ -76,6 +76,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 		{"sigmoid", func(x, y *Node) *Node { return Sigmoid(Mul(x, y)) }},
 		{"silu", func(x, y *Node) *Node { return Mul(silu(x), silu(y)) }},
 		{"silu of a sum that is used again", func(x, y *Node) *Node { s := Add(x, y); return Add(silu(s), Square(s)) }},
+		{"silu with a path around it", func(x, y *Node) *Node { s := Mul(x, y); return Add(s, Mul(y, silu(s))) }},
 		{"not quite silu", func(x, y *Node) *Node { return Mul(y, Sigmoid(x)) }},
 		{"where", func(x, y *Node) *Node { return Where(IsPositive(x), Add(x, y), Mul(x, y)) }},
 		{"clip", func(x, y *Node) *Node { return ClipScalar(Add(x, y), -1.01, 1.01) }},

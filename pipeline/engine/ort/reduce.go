@@ -83,8 +83,32 @@ func (p *program) reduce(op string, v *value, shape shapes.Shape, axes []int) *v
 		if product, ok := p.sumOfProducts(v, shape, axes); ok {
 			return product
 		}
+		if pooled, ok := p.sumOfTiles(v, shape, axes); ok {
+			return pooled
+		}
 	}
 	return p.emit(op, shape, []*value{v, p.ints(axes...)}, onnx.Int("keepdims", 0))
+}
+
+// sumOfTiles adds up tiles of an image, given as [batch, channels, height,
+// rows, width, columns], by AveragePool: a fourth of the time, and a blocked
+// image stays blocked.
+func (p *program) sumOfTiles(v *value, shape shapes.Shape, axes []int) (*value, bool) {
+	n, ok := v.producedBy("Reshape")
+	if !ok || p.dialect.block == 0 || v.shape.DType != dtypes.Float32 || v.shape.Rank() != 6 || !slices.Equal(axes, []int{3, 5}) {
+		return nil, false
+	}
+	d, image := v.dims(), n.in[0]
+	if !slices.Equal(image.dims(), []int{d[0], d[1], d[2] * d[3], d[4] * d[5]}) {
+		return nil, false
+	}
+	tile := []onnx.Attribute{onnx.Ints("kernel_shape", d[3], d[5]), onnx.Ints("strides", d[3], d[5])}
+	size := p.scalar(v.shape.DType, float64(d[3]*d[5]))
+	if blocked, ok := blockedSelf(image); ok {
+		mean := p.emitIn(blockedDomain, "AveragePool", []shapes.Shape{shape}, []*value{blocked}, tile...)[0]
+		return p.toPlain(p.emit("Mul", shape, []*value{mean, size})), true
+	}
+	return p.emit("Mul", shape, []*value{p.emit("AveragePool", shape, []*value{image}, tile...), size}), true
 }
 
 // ArgMinMax returns the place of the smallest or largest element along an

@@ -123,6 +123,23 @@ func (p *program) siluGradient(l, r *value) (*value, bool) {
 	return nil, false
 }
 
+// addedSiluGradient recognises siluGradient where the gradient of another path,
+// such as the one around a residual block, was added to its first part before.
+func (p *program) addedSiluGradient(l, r *value) (*value, bool) {
+	for _, pair := range [][2]*value{{l, r}, {r, l}} {
+		sum, ok := pair[0].producedBy("Add")
+		if !ok {
+			continue
+		}
+		for i, part := range sum.in {
+			if gradient, ok := p.siluGradient(part, pair[1]); ok && sameShape(gradient, l) && sameShape(sum.in[1-i], l) {
+				return p.emit("Add", l.shape, []*value{sum.in[1-i], gradient}), true
+			}
+		}
+	}
+	return nil, false
+}
+
 // factors returns what v is a product of, all shaped alike.
 func factors(v *value) []*value {
 	n, ok := v.producedBy("Mul")

@@ -1,7 +1,11 @@
 package ort
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 
 	"lacuna/pipeline/engine/ort/onnx"
@@ -27,33 +31,35 @@ const maxWindow = 49
 //
 //	sum over n, h, w of  x[n, h+i, w+j] * g[n, h, w].
 //
-// Columns are shifted in x and rows in g: for a 3x3 window that takes three
-// copies of each instead of nine of x, and a product for each row of the
-// window. ONNX Runtime's Conv takes 3 to 5 times longer.
+// Rows are shifted in x and columns in g: three copies of each serve the nine
+// places of a 3x3 window. There is a product for each column of the window; a
+// single one, with all of them side by side, is slower, since the runtime then
+// takes shorter pieces of the long sum. Its Conv takes 3 to 5 times longer.
+//
+// The images lie flat in memory, where a shift is a number of zeros before and
+// after. Concat adds them: it copies long pieces on all threads, where Pad
+// copies row by row on one. What a shift would carry into the next row meets
+// zeros in g.
 func (p *program) weightGradient(c convolution) *value {
 	if c.strides[0] != 1 || c.strides[1] != 1 || c.dilations[0] != 1 || c.dilations[1] != 1 {
 		return p.sparseWeightGradient(c)
 	}
-	rows, columns := c.out.Dimensions[2], c.out.Dimensions[3]
-	x, g, channelAxis := c.input, c.kernel, 0 // [channels, batch, height, width]
+	x, g := c.input, c.kernel // [channels, batch, height, width]
 	apart := c.apart()
 	if apart {
-		x, g, channelAxis = p.transpose(x, 1, 0, 2, 3), p.transpose(g, 1, 0, 2, 3), 1
+		x, g = p.transpose(x, 1, 0, 2, 3), p.transpose(g, 1, 0, 2, 3)
 	}
-	shiftedX, shiftedG := make([]*value, columns), make([]*value, rows)
-	for j := range columns {
-		shiftedX[j] = p.padImage(x, [][2]int{c.pads[0], {c.pads[1][0] - j, c.pads[1][1] - (columns - 1 - j)}})
+	s := c.shifts(apart)
+	x = p.lengthen(p.lengthen(x, 3, s.rowLength), 2, s.imageRows[0])
+	allRows := p.shifted(x, s.beforeX, s.length, apart)
+	places := make([]*value, len(s.beforeG))
+	for j := range places {
+		column := p.withinRow(g, j-c.pads[1][0], c.input.dims()[3])
+		column = p.lengthen(p.lengthen(column, 3, s.rowLength), 2, s.imageRows[1])
+		place := p.flatProduct(allRows, p.shifted(column, s.beforeG[j:j+1], s.length, apart))
+		places[j] = p.reshape(place, c.out.Dimensions[0], len(s.beforeX), 1, c.out.Dimensions[1])
 	}
-	for i := range rows {
-		shiftedG[i] = p.padImage(g, [][2]int{{i, rows - 1 - i}, {0, 0}})
-	}
-	allColumns := p.stack(shiftedX, channelAxis)
-	places := make([]*value, rows)
-	for i, g := range shiftedG {
-		place := p.imageProduct(allColumns, g, apart)
-		places[i] = p.reshape(place, columns, c.out.Dimensions[0], 1, c.out.Dimensions[1])
-	}
-	return p.transpose(p.stack(places, 2), 1, 3, 2, 0)
+	return p.transpose(p.stack(places, 2), 0, 3, 1, 2)
 }
 
 // apart reports whether the product is taken image by image and then added
@@ -64,20 +70,113 @@ func (c convolution) apart() bool {
 	return c.kernel.dims()[2]*c.kernel.dims()[3] >= longSum
 }
 
-// imageProduct multiplies two stacks of channels, the sum running over pixels
-// and images: [channels, batch, height, width], or batch first where apart.
-func (p *program) imageProduct(x, g *value, apart bool) *value {
-	xd, gd := x.dims(), g.dims()
-	pixels := xd[2] * xd[3]
+// shifts says how the input and the gradient of a convolution lie in memory
+// so that a place of the window is a distance between the two.
+type shifts struct {
+	rowLength int    // of both
+	imageRows [2]int // of the input and of the gradient, with zero rows at the end
+	length    int    // of a shifted copy, zeros included
+	beforeX   []int  // zeros before the input, by row of the window
+	beforeG   []int  // zeros before the gradient, by column of the window
+}
+
+// shifts lays out single images where they are apart, else all of them one
+// below the other, which then need zero rows between them.
+func (c convolution) shifts(apart bool) shifts {
+	x, g := c.input.dims(), c.kernel.dims()
+	rows, columns := c.out.Dimensions[2], c.out.Dimensions[3]
+	top, bottom, left := c.pads[0][0], c.pads[0][1], c.pads[1][0]
+	s := shifts{rowLength: max(x[3], g[3]), imageRows: [2]int{x[2], g[2]}}
+	images := 1
 	if !apart {
-		left := newDotOperand(p.reshape(x, xd[0], xd[1]*pixels), []int{1}, nil)
-		right := newDotOperand(p.reshape(g, gd[0], gd[1]*pixels), []int{1}, nil)
-		return p.matMul(left, right)
+		images = x[1]
+		image := max(x[2]+max(top, bottom), g[2])
+		s.imageRows = [2]int{image, image}
 	}
-	left := newDotOperand(p.reshape(x, xd[0], xd[1], pixels), []int{2}, []int{0})
-	right := newDotOperand(p.reshape(g, gd[0], gd[1], pixels), []int{2}, []int{0})
-	each := p.matMul(left, right)
-	return p.reduce("ReduceSum", each, shapes.Make(x.shape.DType, xd[1], gd[1]), []int{0})
+	// Place (i, j) is the distance (top-i, left-j); no number of zeros may be
+	// negative.
+	least := max(0, (rows-1-top)*s.rowLength, left)
+	for i := range rows {
+		s.beforeX = append(s.beforeX, least+(top-i)*s.rowLength)
+	}
+	for j := range columns {
+		s.beforeG = append(s.beforeG, least+j-left)
+	}
+	s.length = max(s.beforeX[0]+images*s.imageRows[0]*s.rowLength, s.beforeG[columns-1]+images*s.imageRows[1]*s.rowLength)
+	return s
+}
+
+// withinRow sets the columns of g to zero that, shifted, lie outside a row of
+// the given width.
+func (p *program) withinRow(g *value, shift, width int) *value {
+	zero, one := p.scalar(g.shape.DType, 0).constant, p.scalar(g.shape.DType, 1).constant
+	columns, all := make([]byte, 0, len(one)*g.dims()[3]), true
+	for w := range g.dims()[3] {
+		if to := w + shift; to >= 0 && to < width {
+			columns = append(columns, one...)
+		} else {
+			columns, all = append(columns, zero...), false
+		}
+	}
+	if all {
+		return g
+	}
+	// A mask as high as the image is applied in longer runs than a row of it.
+	mask := p.constant(shapes.Make(g.shape.DType, g.dims()[2:]...), bytes.Repeat(columns, g.dims()[2]))
+	return p.emit("Mul", g.shape, []*value{g, mask})
+}
+
+// lengthen puts zeros at the end of an axis. See weightGradient for why this
+// is not Pad.
+func (p *program) lengthen(x *value, axis, length int) *value {
+	if length == x.dims()[axis] {
+		return x
+	}
+	dims := slices.Clone(x.dims())
+	dims[axis] = length - x.dims()[axis]
+	whole := x.shape.Clone()
+	whole.Dimensions[axis] = length
+	return p.emit("Concat", whole, []*value{x, p.zeros(x.shape.DType, dims...)}, onnx.Int("axis", axis))
+}
+
+// zeros returns zeros that the runtime makes once, when it opens the graph.
+func (p *program) zeros(dtype dtypes.DType, dims ...int) *value {
+	return p.expand(p.reshape(p.scalar(dtype, 0), slices.Repeat([]int{1}, len(dims))...), dims...)
+}
+
+// shifted returns copies of each flat channel, one with each number of zeros
+// before it and as many after it as make up length: [batch, channels * copies,
+// length], where the batch is 1 unless images are apart.
+func (p *program) shifted(x *value, before []int, length int, apart bool) *value {
+	batch, channels, size := 1, x.dims()[0], product(x.dims()[1:])
+	if apart {
+		batch, channels, size = x.dims()[0], x.dims()[1], product(x.dims()[2:])
+	}
+	flat := p.reshape(x, batch, channels, size)
+	var parts []*value
+	gap := 0 // zeros that are due before the next copy
+	for _, zeros := range before {
+		if gap += zeros; gap > 0 {
+			parts = append(parts, p.zeros(x.shape.DType, batch, channels, gap))
+		}
+		parts = append(parts, flat)
+		gap = length - zeros - size
+	}
+	if gap > 0 {
+		parts = append(parts, p.zeros(x.shape.DType, batch, channels, gap))
+	}
+	if len(parts) == 1 {
+		return flat
+	}
+	all := p.emit("Concat", shapes.Make(x.shape.DType, batch, channels, len(before)*length), parts, onnx.Int("axis", 2))
+	return p.reshape(all, batch, channels*len(before), length)
+}
+
+// flatProduct multiplies [batch, rows, length] with [batch, columns, length],
+// the sum running over length and batch.
+func (p *program) flatProduct(l, r *value) *value {
+	each := p.matMul(newDotOperand(l, []int{2}, []int{0}), newDotOperand(r, []int{2}, []int{0}))
+	return p.reduce("ReduceSum", each, shapes.Make(l.shape.DType, each.dims()[1:]...), []int{0})
 }
 
 // sparseWeightGradient is the gradient for a convolution with strides or
@@ -96,7 +195,8 @@ func (p *program) sparseWeightGradient(c convolution) *value {
 				[]int{1, 1, c.dilations[0], c.dilations[1]}))
 		}
 	}
-	product := p.imageProduct(p.stack(shifted, 0), c.kernel, false)
+	left := newDotOperand(p.stack(shifted, 0), []int{1, 2, 3}, nil)
+	product := p.matMul(left, newDotOperand(c.kernel, []int{1, 2, 3}, nil))
 	return p.transpose(p.reshape(product, rows, columns, channels, c.out.Dimensions[1]), 2, 3, 0, 1)
 }
 
