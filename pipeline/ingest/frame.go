@@ -82,8 +82,10 @@ func receive(r io.Reader, req request) (*extract, error) {
 		}
 		x.raw[v] = raw
 	}
-	_, err = expect(r, frameEnd, 0)
-	return x, err
+	if _, err := expect(r, frameEnd, 0); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
 // receiveNumbers fills dst from one frame or more.
