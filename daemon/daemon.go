@@ -90,26 +90,39 @@ func (d *Daemon) Run(ctx context.Context) error {
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	g.Go(func() error { return server.Run(intake) })
-	for _, set := range d.cfg.Datasets {
-		w, watcher, err := d.dataset(set, book)
-		if err != nil {
-			return err
-		}
-		if set.Simulate != nil {
-			// The folder must be there before the watcher first looks.
-			if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
-				return fmt.Errorf("make archive of dataset %s: %w", set.Name, err)
-			}
-			g.Go(func() error { return set.Simulate.run(intake, set.Archive.Dir, d.log) })
-		}
-		g.Go(func() error { return w.run(intake, work, watcher) })
+	stages, err := d.stages(intake, work, book)
+	if err != nil {
+		return err
+	}
+	for _, stage := range append(stages, func() error { return server.Run(intake) }) {
+		g.Go(stage)
 	}
 	d.ready.Store(true)
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	return context.Cause(hard) // nil, or errDrainTimeout
+}
+
+// stages makes what runs for every dataset. It starts nothing, so that an error
+// here leaves nothing running behind.
+func (d *Daemon) stages(intake, work context.Context, book *ledger.Ledger) ([]func() error, error) {
+	var all []func() error
+	for _, set := range d.cfg.Datasets {
+		w, watcher, err := d.dataset(set, book)
+		if err != nil {
+			return nil, err
+		}
+		if set.Simulate != nil {
+			// The folder must be there before the watcher first looks.
+			if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
+				return nil, fmt.Errorf("make archive of dataset %s: %w", set.Name, err)
+			}
+			all = append(all, func() error { return set.Simulate.run(intake, set.Archive.Dir, d.log) })
+		}
+		all = append(all, func() error { return w.run(intake, work, watcher) })
+	}
+	return all, nil
 }
 
 // Summary is what a pass did.
