@@ -1,0 +1,154 @@
+package samples
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/field"
+)
+
+// Backgrounds are analyses of days made from their neighbours only: what is
+// known of a day before it is looked at. They do not depend on what of the
+// day is visible, so one serves every partition of it.
+type Backgrounds struct {
+	archive *archive
+	byDay   map[int]classical.Estimate
+}
+
+// BackgroundConfig says from which neighbours backgrounds are made.
+type BackgroundConfig struct {
+	PastDays, FutureDays int
+	OI                   classical.OI
+	Workers              int // days at a time
+}
+
+// Backgrounds analyses the given days by optimal interpolation of the days
+// around them. progress, if not nil, hears how many are done.
+func (a *archive) Backgrounds(ctx context.Context, days []int, cfg BackgroundConfig, progress func(done, total int)) (Backgrounds, error) {
+	out := Backgrounds{archive: a, byDay: make(map[int]classical.Estimate, len(days))}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(cfg.Workers, 1))
+	for _, day := range days {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			e, err := a.background(day, cfg)
+			if err != nil {
+				return fmt.Errorf("background of %s: %w", a.days[day].Time.Format(time.DateOnly), err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out.byDay[day] = e
+			if progress != nil {
+				progress(len(out.byDay), len(days))
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+// background is an estimate of a day in which the day itself is blank. Where
+// no neighbour has a value it is the mean map, zero, with the spread of the
+// variable, one.
+func (a *archive) background(day int, cfg BackgroundConfig) (classical.Estimate, error) {
+	series, target := a.around(day, cfg.PastDays, cfg.FutureDays)
+	blank := make([]float32, a.grid.Len())
+	for i := range blank {
+		blank[i] = field.NaN()
+	}
+	series.Frames[target].Values = blank
+	if len(series.Frames) == 1 {
+		return plain(a.grid.Len()), nil
+	}
+	return cfg.OI.Fill(series, target, nil)
+}
+
+// around returns the frames from past days before a day to future days after
+// it, and the place of the day among them.
+func (a *archive) around(day, past, future int) (classical.Series, int) {
+	s := classical.Series{Grid: a.grid, Sea: a.sea}
+	target := 0
+	for i, n := range a.numbers {
+		if at := n - a.numbers[day]; at < -int64(past) || at > int64(future) {
+			continue
+		}
+		if i == day {
+			target = len(s.Frames)
+		}
+		s.Frames = append(s.Frames, classical.Frame{Time: a.days[i].Time, Values: a.days[i].Values})
+	}
+	return s, target
+}
+
+func plain(n int) classical.Estimate {
+	e := classical.Estimate{Mean: make([]float32, n), Sigma: make([]float32, n)}
+	for i := range e.Sigma {
+		e.Sigma[i] = 1
+	}
+	return e
+}
+
+// Cut returns the background of the patch r and its standard deviation, 0 on
+// land. It reports false where the day has none.
+func (b Backgrounds) Cut(r Ref) (value, sigma []float32, ok bool) {
+	e, ok := b.byDay[r.Day]
+	if !ok {
+		return nil, nil, false
+	}
+	value, sigma = b.archive.CutMap(e.Mean, r.Window), b.archive.CutMap(e.Sigma, r.Window)
+	for i := range value {
+		if value[i] != value[i] { // NaN
+			value[i], sigma[i] = 0, 0
+		}
+	}
+	return value, sigma, true
+}
+
+// Around returns the days around an overlay as a classical method sees them:
+// cut to its window, with only the visible cells on its own day. So a method
+// has exactly what a network has.
+func (h HeldOut) Around(o Overlay, past, future int) (classical.Series, int) {
+	series, target := h.around(o.Day, past, future)
+	w := o.Window
+	cut := classical.Series{Grid: h.cutGrid(w), Sea: o.Sea, Frames: make([]classical.Frame, len(series.Frames))}
+	for i, f := range series.Frames {
+		cut.Frames[i] = classical.Frame{Time: f.Time, Values: h.CutMap(f.Values, w)}
+	}
+	own := cut.Frames[target].Values
+	for i := range own {
+		if !o.Visible[i] {
+			own[i] = field.NaN()
+		}
+	}
+	return cut, target
+}
+
+// cutGrid returns the axes of a window. Beyond the grid they go on with the
+// step of its edge.
+func (a *archive) cutGrid(w Window) field.Grid {
+	return field.Grid{Lat: cutAxis(a.grid.Lat, w.Row, w.Height), Lon: cutAxis(a.grid.Lon, w.Col, w.Width)}
+}
+
+func cutAxis(axis []float64, first, n int) []float64 {
+	out := make([]float64, n)
+	last := len(axis) - 1
+	for i := range out {
+		switch at := first + i; {
+		case at < 0:
+			out[i] = axis[0] + float64(at)*(axis[1]-axis[0])
+		case at > last:
+			out[i] = axis[last] + float64(at-last)*(axis[last]-axis[last-1])
+		default:
+			out[i] = axis[at]
+		}
+	}
+	return out
+}

@@ -1,0 +1,26 @@
+// Package samples turns days of gappy maps into what networks learn from and
+// what every method is judged by.
+//
+// A Series holds the maps of one dataset. Split cuts it by time into a Train
+// and a HeldOut with days of neither between them; they are different types,
+// so code that trains cannot be handed a held-out day by mistake. The scaling
+// comes from the training days alone: delete every held-out file and it stays
+// the same.
+//
+//	fields ──New──▶ Series ──Split──▶ Train ──Refs, Cut──▶ Patch
+//	                            └───▶ HeldOut ──Overlays──▶ Overlay
+//
+// A Patch is a square window of one day in normalised anomalies: the
+// transformed value minus the smooth mean map of the training days, over the
+// standard deviation of the training values. So an error of 1 is one standard
+// deviation of the variable, and a mean squared error is a share of its
+// variance. Around a patch, Last and Next give the nearest earlier and later
+// observation of each cell, and Backgrounds an analysis of the neighbouring
+// days; none of them looks at the patch's own day.
+//
+// An Overlay hides from a held-out day what was a gap on another held-out day:
+// real gaps over known values, the same for every method.
+//
+// Package samples is pure: no file, clock or log. It knows nothing of
+// networks, of masks that a model draws, or of where fields come from.
+package samples
