@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/distributed"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 )
@@ -29,9 +30,29 @@ type Program struct {
 // Compile and Run are the boundary between graph code, which panics, and the
 // rest of the program: whatever goes wrong inside comes back as an error.
 func Compile(b backends.Backend, name string, build func(*graph.Graph) []*graph.Node) (*Program, error) {
+	return compile(b, name, 0, build)
+}
+
+// CompileParallel is Compile for several devices of a backend that each run
+// the graph on a part of the data. Run takes the inputs of the first device,
+// then those of the second, and so on, and returns outputs likewise. What
+// devices have to agree on, build reduces with graph.Graph.Distributed.
+func CompileParallel(b backends.Backend, name string, devices int, build func(*graph.Graph) []*graph.Node) (*Program, error) {
+	if have := b.NumDevices(); devices < 1 || devices > have {
+		return nil, fmt.Errorf("compile %s for %d devices: %s has %d", name, devices, b.Name(), have)
+	}
+	return compile(b, name, devices, build)
+}
+
+// compile compiles for one device, or for several in parallel where devices is
+// not 0.
+func compile(b backends.Backend, name string, devices int, build func(*graph.Graph) []*graph.Node) (*Program, error) {
 	p := &Program{name: name}
 	err := rescue(func() {
 		p.graph = graph.NewGraph(b, name)
+		if devices > 0 {
+			spread(p.graph, devices)
+		}
 		p.graph.Compile(build(p.graph)...)
 	})
 	if err != nil {
@@ -39,6 +60,25 @@ func Compile(b backends.Backend, name string, build func(*graph.Graph) []*graph.
 		return nil, fmt.Errorf("compile %s: %w", name, explain(err))
 	}
 	return p, nil
+}
+
+// spread makes g a graph of the first devices of its backend. It panics, as
+// graph code does.
+func spread(g *graph.Graph, devices int) {
+	mesh, err := distributed.NewDeviceMesh([]int{devices}, []string{"batch"})
+	if err != nil {
+		panic(err)
+	}
+	if err := g.SetSPMD(mesh); err != nil {
+		panic(err)
+	}
+	numbers := make([]backends.DeviceNum, devices)
+	for i := range numbers {
+		numbers[i] = backends.DeviceNum(i)
+	}
+	if err := g.SetDeviceAssignment(numbers); err != nil {
+		panic(err)
+	}
 }
 
 // Run executes the program. The inputs stay the caller's, but a tensor that was

@@ -30,6 +30,10 @@ type Config struct {
 	// one vector for all. The numbers are the same; which is faster depends
 	// on the engine.
 	Split bool `yaml:"split"`
+	// Devices is how many devices of the engine share each batch, which must
+	// divide by it; each keeps a copy of the state, and the mean of their
+	// gradients moves all of them alike. 0: one device, without the machinery.
+	Devices int `yaml:"devices"`
 }
 
 // Adam's constants, at the values its authors recommend.
@@ -67,6 +71,7 @@ func (c Config) Validate() error {
 	check(c.WarmupSteps >= 0, "warmup_steps is %d, must not be negative", c.WarmupSteps)
 	check(c.ClipNorm >= 0, "clip_norm is %g, must not be negative", c.ClipNorm)
 	check(c.EMADecay >= 0 && c.EMADecay < 1, "ema_decay is %g, must be in [0, 1)", c.EMADecay)
+	check(c.Devices >= 0, "devices is %d, must not be negative", c.Devices)
 	return errors.Join(errs...)
 }
 

@@ -52,12 +52,14 @@ func (s *Step) Restore(st *State) error {
 		}
 	}
 	var state []*tensors.Tensor
-	for _, v := range st.vectors() {
-		at := 0
-		for _, p := range s.parts() {
-			n := p.size()
-			state = append(state, tensors.FromFlatDataAndDimensions(slices.Clone((*v)[at:at+n]), n))
-			at += n
+	for range max(s.cfg.Devices, 1) {
+		for _, v := range st.vectors() {
+			at := 0
+			for _, p := range s.parts() {
+				n := p.size()
+				state = append(state, tensors.FromFlatDataAndDimensions(slices.Clone((*v)[at:at+n]), n))
+				at += n
+			}
 		}
 	}
 	release(s.state)

@@ -42,7 +42,7 @@ type Step struct {
 
 	programs map[string]*engine.Program // by the shapes of the batch
 	done     int
-	state    []*tensors.Tensor // weights, ema, mean, variance: a list of parts each
+	state    []*tensors.Tensor // weights, ema, mean, variance: a list of parts each; once a device
 }
 
 // NewStep returns a Step without weights: Start or Restore gives it some.
@@ -73,27 +73,30 @@ func (s *Step) Run(batch ...*tensors.Tensor) (Metrics, error) {
 	if err != nil {
 		return Metrics{}, err
 	}
-	step := tensors.FromFlatDataAndDimensions([]float32{float32(s.done)}, 1)
-	defer step.FinalizeAll()
-	inputs := append([]*tensors.Tensor{step}, s.state...)
-	out, err := program.Run(append(inputs, batch...)...)
+	inputs, temporary, err := s.inputs(batch)
 	if err != nil {
 		return Metrics{}, fmt.Errorf("step %d: %w", s.done, err)
 	}
-	defer out[0].FinalizeAll()
-	told, err := tensors.CopyFlatData[float32](out[0])
+	defer release(temporary)
+	out, err := program.Run(inputs...)
 	if err != nil {
-		release(out[1:])
+		return Metrics{}, fmt.Errorf("step %d: %w", s.done, err)
+	}
+	tellers, state := s.outputs(out)
+	defer release(tellers)
+	told, err := tensors.CopyFlatData[float32](tellers[0])
+	if err != nil {
+		release(state)
 		return Metrics{}, fmt.Errorf("step %d: read the loss: %w", s.done, err)
 	}
 	m := Metrics{Step: s.done, Loss: float64(told[0]), GradientNorm: float64(told[1])}
 	// A NaN anywhere in the gradient makes its norm NaN, so these two tell all.
 	if !finite(m.Loss) || !finite(m.GradientNorm) {
-		release(out[1:])
+		release(state)
 		return m, fmt.Errorf("step %d: loss %v, gradient norm %v: %w", s.done, m.Loss, m.GradientNorm, ErrNotFinite)
 	}
 	release(s.state)
-	s.state = out[1:]
+	s.state = state
 	s.done++
 	m.Step = s.done
 	return m, nil
@@ -116,15 +119,15 @@ func (s *Step) Close() {
 }
 
 func (s *Step) program(batch []*tensors.Tensor) (*engine.Program, error) {
-	shape := make([]shapes.Shape, len(batch))
-	for i, t := range batch {
-		shape[i] = t.Shape()
+	shape, err := s.share(batch)
+	if err != nil {
+		return nil, err
 	}
 	key := fmt.Sprint(shape)
 	if p, ok := s.programs[key]; ok {
 		return p, nil
 	}
-	p, err := engine.Compile(s.backend, "training step", func(g *Graph) []*Node { return s.build(g, shape) })
+	p, err := s.compile(func(g *Graph) []*Node { return s.build(g, shape) })
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +157,7 @@ func (s *Step) build(g *Graph, batch []shapes.Shape) []*Node {
 	loss := s.loss(nn.WithDType(pieces, s.cfg.dtype()), inputs)
 	loss.AssertScalar()
 	gradients := pieces.join(parts, Gradient(loss, pieces.nodes...))
+	loss, gradients = s.agree(loss, gradients)
 	norm, factor := clip(gradients, s.cfg.ClipNorm)
 	r := newRates(s.cfg, step)
 

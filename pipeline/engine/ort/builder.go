@@ -80,6 +80,20 @@ func (g *builder) Constant(flat any, dims ...int) (backends.Op, error) {
 	return g.program.constant(shape, slices.Clone(raw)), nil
 }
 
+// AllReduce returns the operands themselves: on one device there is nothing to
+// agree on.
+func (g *builder) AllReduce(operands []backends.Op, _ backends.ReduceOpType, _ [][]int) ([]backends.Op, error) {
+	values, err := g.values("AllReduce", operands...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]backends.Op, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out, nil
+}
+
 // Identity returns x itself.
 func (g *builder) Identity(x backends.Op) (backends.Op, error) { return g.value("Identity", x) }
 

@@ -47,6 +47,7 @@ type options struct {
 	side    int // pixels
 	dtype   string
 	split   bool
+	devices int
 	steps   int
 	forward bool
 }
@@ -62,6 +63,7 @@ type report struct {
 	Side           int     `json:"side"`
 	DType          string  `json:"dtype"`
 	Split          bool    `json:"split"`
+	Devices        int     `json:"devices"`
 	OpenSeconds    float64 `json:"open_seconds"`
 	CompileSeconds float64 `json:"compile_seconds"`
 	FirstStepMS    float64 `json:"first_step_ms"`
@@ -92,6 +94,7 @@ func run(args []string, out, errs io.Writer) error {
 	f.IntVar(&o.side, "side", 64, "height and width of an image in pixels")
 	f.StringVar(&o.dtype, "dtype", "float32", "float32 or bfloat16")
 	f.BoolVar(&o.split, "split", false, "keep the state of each weight in a tensor of its own")
+	f.IntVar(&o.devices, "devices", 0, "GPUs that share a batch; 0: one, without the machinery of several")
 	f.IntVar(&o.steps, "steps", 30, "timed steps")
 	f.BoolVar(&o.forward, "forward", true, "time the forward pass too")
 	if err := f.Parse(args); err != nil {
@@ -118,7 +121,7 @@ func measure(o options, log *slog.Logger) (report, error) {
 	}
 	r := report{
 		Backbone: o.network.Backbone, Size: o.network.Size, Params: network.Layout().Size,
-		Batch: o.batch, Side: o.side, DType: o.dtype, Split: o.split, Steps: o.steps,
+		Batch: o.batch, Side: o.side, DType: o.dtype, Split: o.split, Devices: o.devices, Steps: o.steps,
 	}
 	start := time.Now()
 	e, err := engine.Open(o.engine, o.cfg, log)
@@ -141,7 +144,7 @@ func measure(o options, log *slog.Logger) (report, error) {
 
 func timeSteps(r *report, o options, e *engine.Engine, network nn.Network) error {
 	cfg := train.DefaultConfig()
-	cfg.BFloat16, cfg.Split = o.dtype == "bfloat16", o.split
+	cfg.BFloat16, cfg.Split, cfg.Devices = o.dtype == "bfloat16", o.split, o.devices
 	loss := func(w nn.Weights, batch []*Node) *Node {
 		return ReduceAllMean(Square(Sub(network.Apply(w, batch[0], batch[1]), batch[2])))
 	}
