@@ -2,6 +2,7 @@ package samples
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -112,19 +113,40 @@ func (b Backgrounds) Cut(r Ref) (value, sigma []float32, ok bool) {
 	return value, sigma, true
 }
 
-// Around returns the days around an overlay as a classical method sees them:
-// cut to its window, with only the visible cells on its own day. So a method
-// has exactly what a network has.
-func (h HeldOut) Around(o Overlay, past, future int) (classical.Series, int) {
-	series, target := h.around(o.Day, past, future)
-	w := o.Window
-	cut := classical.Series{Grid: h.cutGrid(w), Sea: o.Sea, Frames: make([]classical.Frame, len(series.Frames))}
+// Analyse estimates the patch r by optimal interpolation of its visible cells
+// and of the window on the days around it: what a classical method makes of
+// exactly what a network is given. Both are 0 on land.
+func (a *archive) Analyse(r Ref, visible []bool, cfg BackgroundConfig) (value, sigma []float32, err error) {
+	series, target := a.Around(r, visible, cfg.PastDays, cfg.FutureDays)
+	e, err := cfg.OI.Fill(series, target, nil)
+	switch {
+	case errors.Is(err, classical.ErrNoObservations): // nothing visible and no neighbour
+		e = plain(r.Window.Len())
+	case err != nil:
+		return nil, nil, err
+	}
+	for i := range e.Mean {
+		if e.Mean[i] != e.Mean[i] { // NaN
+			e.Mean[i], e.Sigma[i] = 0, 0
+		}
+	}
+	return e.Mean, e.Sigma, nil
+}
+
+// Around returns the days around the patch r as a classical method sees them:
+// cut to its window, with only the visible cells on its own day, from past days
+// before it to future days after it. The second result is the place of its own
+// day.
+func (a *archive) Around(r Ref, visible []bool, past, future int) (classical.Series, int) {
+	series, target := a.around(r.Day, past, future)
+	w := r.Window
+	cut := classical.Series{Grid: a.cutGrid(w), Sea: cutMask(a, w), Frames: make([]classical.Frame, len(series.Frames))}
 	for i, f := range series.Frames {
-		cut.Frames[i] = classical.Frame{Time: f.Time, Values: h.CutMap(f.Values, w)}
+		cut.Frames[i] = classical.Frame{Time: f.Time, Values: a.CutMap(f.Values, w)}
 	}
 	own := cut.Frames[target].Values
 	for i := range own {
-		if !o.Visible[i] {
+		if !visible[i] {
 			own[i] = field.NaN()
 		}
 	}

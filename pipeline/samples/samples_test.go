@@ -185,10 +185,19 @@ func TestOverlaysHideWhatTheOtherDayMissed(t *testing.T) {
 		if seen < cfg.MinPixels || hidden < cfg.MinPixels {
 			t.Fatalf("%d visible and %d scored, want at least %d of both", seen, hidden, cfg.MinPixels)
 		}
-		series, target := held.Around(o, 10, 0)
+		series, target := held.Around(o.Ref, o.Visible, 10, 0)
 		for i, v := range series.Frames[target].Values {
 			if (v == v) != o.Visible[i] {
 				t.Fatal("a classical method sees other cells than the visible ones")
+			}
+		}
+		value, sigma, err := held.Analyse(o.Ref, o.Visible, samples.BackgroundConfig{PastDays: 10, OI: classical.DefaultOI(held.Grid())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range value {
+			if o.Visible[i] && value[i] != o.Values[i] || o.Scored[i] && !(sigma[i] > 0) {
+				t.Fatalf("cell %d is analysed as %g ± %g, visible %v with %g", i, value[i], sigma[i], o.Visible[i], o.Values[i])
 			}
 		}
 		if last := series.Frames[len(series.Frames)-1].Time; last.After(o.Time) {
