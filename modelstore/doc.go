@@ -1,9 +1,27 @@
-// Package modelstore will keep the versions of trained models on disk: a
-// version is an immutable folder of ONNX files with a card that says what it
-// was trained on and how it scored, and an append-only log says which version
-// was champion of which dataset when.
+// Package modelstore keeps the versions of trained models on disk, and says
+// which of them serves.
 //
-// Nothing is trained yet: granules are filled by the classical methods, and
-// this package holds only its contract. It will know bytes and cards, no
-// tensors, and will import nothing of this module.
+// A store is a folder:
+//
+//	versions/ID/     card.json and the files it lists; never changed once there
+//	promotions.log   which version became champion of which dataset, when and why
+//	pins/ID          versions that garbage collection must keep
+//	incoming/        versions being written
+//	trash/           versions being deleted
+//	lock             held by the one process that changes the above
+//
+// A version is named by its content: the last part of its ID is the sha256 of
+// card.json, and card.json lists the other files with size and sha256. It
+// appears whole or not at all, and every byte is checked when it is loaded: a
+// file that was changed, cut or lost is refused by name. The log is only ever
+// appended to, and each line carries the hash of the one before. A process that
+// dies at any moment, by kill -9 too, leaves a store that reads as it did
+// before or after the change it was making.
+//
+// Reading needs no lock and no write permission, so a store on a read-only file
+// system serves. What the checks do not see is a log from whose end whole lines
+// were taken: a chain has no memory of links that are gone.
+//
+// Package modelstore knows bytes and cards. It knows no tensors, does not judge
+// models, and imports nothing of this module.
 package modelstore

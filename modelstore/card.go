@@ -1,0 +1,275 @@
+package modelstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// CardSchema is the schema of the cards written here. Fields may be added under
+// the same number; it grows when a field changes its meaning.
+const CardSchema = 1
+
+// The files of a version that have a name of their own. A version need not have
+// all of them, and a later Lacuna may add others.
+const (
+	CardFile        = "card.json"
+	PriorFile       = "prior.onnx"
+	ImputerFile     = "imputer.onnx"
+	MembersFile     = "members.onnx"     // the residual denoiser
+	ReliabilityFile = "reliability.onnx" // P(query | context)
+	QueryFile       = "query.nc"         // the P(query) map on the native grid
+	CalibrationFile = "calibration.json"
+	EvaluationFile  = "evaluation.json"
+)
+
+// Card says what a version is: where it comes from, what it was trained on and
+// how, and how it scored. It is stored as card.json. Fields that a later Lacuna
+// added are not understood here, but kept when a card is read and written again.
+type Card struct {
+	Schema   int       `json:"schema"`
+	Kind     string    `json:"kind"`    // starter, trained, fine-tuned
+	Dataset  string    `json:"dataset"` // lower case letters, digits, - and _
+	Variable string    `json:"variable"`
+	Units    string    `json:"units,omitempty"`
+	Created  time.Time `json:"created"`
+	Parent   string    `json:"parent,omitempty"` // the version it was fine-tuned from
+	Lacuna   string    `json:"lacuna"`           // version of the program
+	Note     string    `json:"note,omitempty"`
+
+	Data          Data          `json:"data"`
+	Split         Split         `json:"split"`
+	Transform     string        `json:"transform,omitempty"` // such as log10
+	Normalisation Normalisation `json:"normalisation"`
+	Networks      []Network     `json:"networks,omitempty"`
+
+	// Settings are the sections of the configuration that made the version, as
+	// the packages they belong to wrote them.
+	Settings map[string]json.RawMessage `json:"settings,omitempty"`
+	Seeds    map[string]uint64          `json:"seeds,omitempty"`
+
+	Scores      Comparison  `json:"scores"`
+	Calibration Calibration `json:"calibration"`
+	Guidance    float64     `json:"guidance,omitempty"` // automatic guidance strength; 0: none was found
+
+	Engine   Engine   `json:"engine"`
+	Training Training `json:"training"`
+
+	// Files are the other files of the version. Store.Write fills them in.
+	Files []File `json:"files"`
+
+	raw json.RawMessage // what the card was decoded from, for the fields not known here
+}
+
+// Data is what a version was trained on.
+type Data struct {
+	From     time.Time `json:"from,omitzero"`
+	To       time.Time `json:"to,omitzero"`
+	Granules []Granule `json:"granules,omitempty"`
+}
+
+// Granule is a file of the training data.
+type Granule struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// Split says which days trained, which chose, and which were held out.
+type Split struct {
+	Rule      string `json:"rule,omitempty"` // in words or as a setting
+	TrainDays int    `json:"train_days,omitempty"`
+	CheckDays int    `json:"check_days,omitempty"`
+	TestDays  int    `json:"test_days,omitempty"`
+}
+
+// Normalisation are the statistics of the transformed values that the networks
+// see with mean 0 and deviation 1.
+type Normalisation struct {
+	Mean float64 `json:"mean"`
+	Std  float64 `json:"std"`
+}
+
+// Network is the size of a network in a file.
+type Network struct {
+	File       string `json:"file"`
+	Backbone   string `json:"backbone"`
+	Size       string `json:"size"` // tiny, small, base, large
+	Parameters int64  `json:"parameters"`
+}
+
+// Comparison holds scores by name (mse, cbgd, coverage90, ...) of both sides on
+// the same overlays.
+type Comparison struct {
+	On         string             `json:"on,omitempty"`       // what was scored: days, overlays
+	Champion   map[string]float64 `json:"champion,omitempty"` // of the version that served then
+	Challenger map[string]float64 `json:"challenger,omitempty"`
+}
+
+// Calibration refers to the calibration of the spread.
+type Calibration struct {
+	File string `json:"file,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// Engine is what the version was trained with.
+type Engine struct {
+	Name      string            `json:"name,omitempty"`
+	Device    string            `json:"device,omitempty"`
+	Libraries map[string]string `json:"libraries,omitempty"` // name to version
+}
+
+// Training is what the training took.
+type Training struct {
+	Started         time.Time `json:"started,omitzero"`
+	Seconds         float64   `json:"seconds,omitempty"`
+	Steps           int64     `json:"steps,omitempty"`
+	Hardware        string    `json:"hardware,omitempty"`
+	PeakMemoryBytes int64     `json:"peak_memory_bytes,omitempty"`
+}
+
+// File is a file of a version, without its card.
+type File struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// DecodeCard reads a card.json.
+func DecodeCard(data []byte) (Card, error) {
+	var c Card
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Card{}, fmt.Errorf("read card: %w", err)
+	}
+	if err := c.validate(); err != nil {
+		return Card{}, fmt.Errorf("read card: %w", err)
+	}
+	c.raw = append(json.RawMessage(nil), data...)
+	return c, nil
+}
+
+// Encode returns the card as it is stored, unknown fields of the card it was
+// decoded from included.
+func (c Card) Encode() ([]byte, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("write card: %w", err)
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("write card: %w", err)
+	}
+	if data, err = withUnknown(data, c.raw, c); err != nil {
+		return nil, fmt.Errorf("write card: %w", err)
+	}
+	return indent(data)
+}
+
+// Child returns a card for a version fine-tuned from this one, whose ID is
+// parent: the same dataset, settings and unknown fields, without what belongs
+// to one training only.
+func (c Card) Child(parent string) Card {
+	c.Parent, c.Kind, c.Note = parent, "fine-tuned", ""
+	c.Created, c.Training = time.Time{}, Training{}
+	c.Data, c.Scores, c.Calibration, c.Files = Data{}, Comparison{}, Calibration{}, nil
+	return c
+}
+
+// validate reports everything that keeps the card from naming and describing a
+// version.
+func (c Card) validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.Schema >= 1, "schema is %d, must be at least 1", c.Schema)
+	check(plainName(c.Dataset), "dataset is %q, must be lower case letters, digits, - and _", c.Dataset)
+	check(!c.Created.IsZero(), "created is missing")
+	check(c.Created.Year() < 10000, "created is in the year %d", c.Created.Year())
+	check(c.Parent == "" || validID(c.Parent), "parent %q is not the name of a version", c.Parent)
+	check(finite(c.Normalisation.Mean, c.Normalisation.Std, c.Guidance, c.Training.Seconds), "a number is not finite")
+	for _, scores := range []map[string]float64{c.Scores.Champion, c.Scores.Challenger} {
+		for name, v := range scores {
+			check(finite(v), "score %s is %v; leave out what is not finite", name, v)
+		}
+	}
+	errs = append(errs, validFiles(c.Files))
+	return errors.Join(errs...)
+}
+
+// complete reports whether every file that the card speaks of is listed.
+func (c Card) complete() error {
+	listed := map[string]bool{"": true}
+	for _, f := range c.Files {
+		listed[f.Name] = true
+	}
+	for _, n := range c.Networks {
+		if !listed[n.File] {
+			return fmt.Errorf("the card has a network in %s, a file the version does not have", n.File)
+		}
+	}
+	if !listed[c.Calibration.File] {
+		return fmt.Errorf("the card has a calibration in %s, a file the version does not have", c.Calibration.File)
+	}
+	return nil
+}
+
+// validFiles checks the list of files of a card.
+func validFiles(files []File) error {
+	var total int64
+	seen := map[string]bool{}
+	for _, f := range files {
+		switch {
+		case !fileName(f.Name):
+			return fmt.Errorf("file %q: not a name for a file of a version", f.Name)
+		case seen[f.Name]:
+			return fmt.Errorf("file %s is listed twice", f.Name)
+		case f.Bytes < 0 || f.Bytes > maxVersionBytes-total:
+			return fmt.Errorf("file %s: %d bytes, a version has at most %d", f.Name, f.Bytes, maxVersionBytes)
+		case !validSum(f.SHA256):
+			return fmt.Errorf("file %s: sha256 %q is not 64 hexadecimal digits", f.Name, f.SHA256)
+		}
+		seen[f.Name] = true
+		total += f.Bytes
+	}
+	return nil
+}
+
+const (
+	// maxVersionBytes is a hundred times the largest networks built here, and
+	// what a hostile import can fill a disk with.
+	maxVersionBytes = 32 << 30
+	// maxCardBytes holds the names and hashes of 100,000 granules.
+	maxCardBytes = 16 << 20
+	maxNameBytes = 64 // a dataset or a file: both become part of a path
+)
+
+// plainName reports whether a dataset can be part of the name of a version.
+func plainName(s string) bool {
+	return s != "" && len(s) <= maxNameBytes && s[0] != '-' && strings.Trim(s, lowerDigits+"-_") == ""
+}
+
+// fileName reports whether s can be a file beside card.json: one path element
+// that no file system reads as something else.
+func fileName(s string) bool {
+	return s != "" && len(s) <= maxNameBytes && s != CardFile && s[0] != '.' && s[0] != '-' && strings.Trim(s, lowerDigits+"._-") == ""
+}
+
+func validSum(s string) bool { return len(s) == 64 && strings.Trim(s, hexDigits) == "" }
+
+const (
+	hexDigits   = "0123456789abcdef"
+	lowerDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+func finite(values ...float64) bool {
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
