@@ -1,0 +1,171 @@
+package classical
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// DINEOF fills gaps with the leading empirical orthogonal functions of the
+// series itself.
+//
+// Anomalies about the smooth mean map form a matrix of cells by frames. Gaps
+// start at zero; then in turn the leading k singular vectors of the matrix are
+// improved and the gaps replaced by what they say, until the map stands still.
+// k grows from one. Observations in the shape of clouds are set aside, and the
+// k that estimates them best is chosen; the chosen expansion then goes on with
+// all observations. A Gaussian filter in time on the covariance of the frames
+// keeps an expansion from hanging on the few cells of one frame, and gives
+// amplitudes to the frames that saw too little to have their own.
+//
+// The matrix is never formed: it is the observed residuals plus a product of
+// two thin factors, so that an iteration costs the number of observations
+// times k. One step of subspace iteration, started from the last one, stands
+// for each singular value decomposition.
+//
+// See Beckers and Rixen, Journal of Atmospheric and Oceanic Technology 20
+// (2003), 1839-1856, and Alvera-Azcárate and others, Ocean Science 5 (2009),
+// 475-485. Unlike theirs, the mean that is taken off varies in space, and the
+// filter is the Gaussian that their diffusion steps tend to, which stands
+// uneven times.
+type DINEOF struct {
+	MaxModes      int     // most modes that may be chosen
+	Patience      int     // so many modes in a row that do not help end the search
+	HoldOut       float64 // share of the observations that is set aside to choose by
+	LeastCoverage float64 // frames that saw a smaller share of the sea are filled, but neither shape the modes nor fit them
+	FilterDays    float64 // standard deviation of the filter in time; 0: no filter
+	Tolerance     float64 // root mean square change of the map that counts as none, over the spread of the anomalies
+	MaxIterations int     // for each number of modes
+	SmoothKM      float64 // standard deviation of the Gaussian behind the mean map; 0: 20 cells, as for Climatology
+	Seed          uint64  // of the choice of what is set aside
+	Workers       int     // goroutines; 0: as many as GOMAXPROCS
+}
+
+// DefaultDINEOF returns the settings that hold where nothing was tuned.
+func DefaultDINEOF() DINEOF {
+	return DINEOF{
+		MaxModes:      40,
+		Patience:      3,
+		HoldOut:       0.03, // 1 to 3 % is usual; fewer leave the choice to chance on short series
+		LeastCoverage: 0.02, // the amplitudes of a frame with a few cells are noise, and can be large
+		FilterDays:    0.5,  // bridges an empty frame; a day already costs structure on real chlorophyll
+		Tolerance:     1e-3,
+		MaxIterations: 100,
+		Seed:          1,
+	}
+}
+
+// Validate reports everything wrong with d, not just the first thing.
+func (d DINEOF) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	finite := func(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) }
+	check(d.MaxModes >= 1, "most modes is %d, must be positive", d.MaxModes)
+	check(d.Patience >= 1, "patience is %d modes, must be positive", d.Patience)
+	check(d.HoldOut > 0 && d.HoldOut <= 0.5, "share held out is %g, must be above 0 and at most 0.5", d.HoldOut)
+	check(d.LeastCoverage >= 0 && d.LeastCoverage < 1, "least coverage is %g, must be at least 0 and below 1", d.LeastCoverage)
+	check(d.FilterDays >= 0 && finite(d.FilterDays), "filter is %g days, must not be negative", d.FilterDays)
+	check(d.Tolerance > 0 && d.Tolerance < 1, "tolerance is %g, must be between 0 and 1", d.Tolerance)
+	check(d.MaxIterations >= 1, "most iterations is %d, must be positive", d.MaxIterations)
+	check(d.SmoothKM >= 0 && finite(d.SmoothKM), "smoothing is %g km, must not be negative", d.SmoothKM)
+	check(d.Workers >= 0, "workers is %d, must not be negative", d.Workers)
+	return errors.Join(errs...)
+}
+
+// Modes describes the expansion that was chosen.
+type Modes struct {
+	Count      int
+	Errors     []float64   // root mean square error on what was set aside, with 0, 1, 2, ... modes
+	Explained  []float64   // share of the squared anomalies of the filled series that each mode holds, largest first
+	Spatial    [][]float32 // each mode as a map in the units of the series; NaN on land, 0 where nothing was ever seen
+	Temporal   [][]float64 // the amplitude of each mode in each frame; their squares sum to the number of frames
+	Iterations int         // over all numbers of modes
+}
+
+// Fill estimates frame target of s. Every sea cell gets a mean and a sigma; a
+// cell that the target observed keeps its value. A series without a single
+// observation is ErrNoObservations.
+//
+// progress, if not nil, is told how many numbers of modes were tried. The
+// total is the most that may be; the search often ends before it.
+func (d DINEOF) Fill(s Series, target int, progress func(done, total int)) (Estimate, error) {
+	s.check(target)
+	e, err := d.expand(s, progress)
+	if err != nil {
+		return Estimate{}, err
+	}
+	return e.estimate(target), nil
+}
+
+// FillAll estimates all frames of s from one expansion, at hardly more than
+// the cost of one.
+func (d DINEOF) FillAll(s Series, progress func(done, total int)) ([]Estimate, Modes, error) {
+	if len(s.Frames) == 0 {
+		return nil, Modes{}, ErrNoObservations
+	}
+	s.check(0)
+	e, err := d.expand(s, progress)
+	if err != nil {
+		return nil, Modes{}, err
+	}
+	all := make([]Estimate, len(s.Frames))
+	d.each(len(all), func(f int) { all[f] = e.estimate(f) })
+	return all, e.modes(), nil
+}
+
+// expand chooses the number of modes and finds them.
+func (d DINEOF) expand(s Series, progress func(done, total int)) (*expansion, error) {
+	if err := d.Validate(); err != nil {
+		return nil, fmt.Errorf("check settings of DINEOF: %w", err)
+	}
+	smoothKM := d.SmoothKM
+	if smoothKM == 0 {
+		smoothKM = smoothCells * stepKM(s.Grid)
+	}
+	bg := newBackground(s, smoothKM)
+	if bg.n == 0 {
+		return nil, ErrNoObservations
+	}
+	whole := newRecord(s, bg).dense(d.LeastCoverage)
+	kept, held := whole.setAside(s, d)
+	best, errs, iterations := d.choose(kept, held, s, progress)
+	e := &expansion{series: s, bg: bg, errors: errs, scale: 1}
+	if len(held) > 0 {
+		u := newUncertainty(s, best, d)
+		e.scale = calibration(u.misses(held))
+	}
+	e.factors = best.withRecord(whole)
+	e.iterations = iterations + e.factors.converge(d)
+	e.uncertainty = newUncertainty(s, e.factors, d)
+	return e, nil
+}
+
+// choose returns the factors with the least error on what was set aside, on
+// the observations that were kept, and the errors for each number of modes.
+func (d DINEOF) choose(kept *record, held []heldOut, s Series, progress func(done, total int)) (*factors, []float64, int) {
+	now := newFactors(kept, newTimeFilter(s, d.FilterDays))
+	best := now
+	errs := []float64{now.rmse(held)}
+	most := min(d.MaxModes, len(s.Frames)-1)
+	iterations, worse := 0, 0
+	for k := 1; k <= most && worse < d.Patience; k++ {
+		now = now.grown(k)
+		iterations += now.converge(d)
+		errs = append(errs, now.rmse(held))
+		worse++
+		if errs[k] < errs[best.k] {
+			best, worse = now, 0
+		}
+		if progress != nil {
+			progress(k, most)
+		}
+	}
+	return best, errs, iterations
+}
+
+// each calls f for 0..n-1 on all workers and waits for the last call.
+func (d DINEOF) each(n int, f func(i int)) { OI{Workers: d.Workers}.each(n, f) }

@@ -1,0 +1,227 @@
+package classical
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	// residualCells is how far, as the standard deviation of a Gaussian in
+	// cells, the variance that the modes leave is averaged in space: a cell
+	// alone is seen too seldom to know it.
+	residualCells = 5
+	// cellsPerError is how many neighbouring cells err alike, so that together
+	// they say as much of the amplitudes of a frame as one.
+	cellsPerError = 100
+)
+
+// An expansion is a series with its modes.
+type expansion struct {
+	series      Series
+	bg          background
+	factors     *factors
+	uncertainty *uncertainty
+	scale       float64 // factor on sigma that cross-validation found
+	errors      []float64
+	iterations  int
+}
+
+// estimate returns what the expansion says of one frame.
+func (e *expansion) estimate(frame int) Estimate {
+	out := gaps(e.series.Grid.Len())
+	for c := range out.Mean {
+		if e.series.sea(c) {
+			out.Mean[c], out.Sigma[c] = e.bg.mean[c], e.bg.sd[c]
+		}
+	}
+	root := e.uncertainty.amplitudes(frame)
+	for row, cell := range e.factors.rec.cells {
+		c := int(cell)
+		local := e.uncertainty.residual[row]
+		out.Mean[c] = float32(float64(e.bg.mean[c]) + e.factors.at(row, frame))
+		out.Sigma[c] = float32(e.scale * math.Sqrt(local+e.uncertainty.variance(root, row)))
+		if e.series.observed(frame, c) {
+			out.Mean[c], out.Sigma[c] = e.series.Frames[frame].Values[c], float32(math.Sqrt(local))
+		}
+	}
+	return out
+}
+
+// modes describes the expansion for people, as maps in the units of the series
+// and amplitudes of unit variance.
+func (e *expansion) modes() Modes {
+	f := e.factors
+	m := Modes{Count: f.k, Errors: e.errors, Iterations: e.iterations}
+	perFrame := math.Sqrt(float64(f.rec.frames))
+	total := f.total()
+	for a := range f.k {
+		spatial, temporal, squares := gappyMap(e.series), make([]float64, f.rec.frames), 0.0
+		for t := range temporal {
+			temporal[t] = f.basis[t*f.k+a] * perFrame
+		}
+		for row, c := range f.rec.cells {
+			v := f.amp[row*f.k+a]
+			squares += v * v
+			spatial[c] = float32(v / perFrame)
+		}
+		m.Spatial = append(m.Spatial, spatial)
+		m.Temporal = append(m.Temporal, temporal)
+		m.Explained = append(m.Explained, squares/total)
+	}
+	return m
+}
+
+// gappyMap returns zero on the sea and NaN on land.
+func gappyMap(s Series) []float32 {
+	out := gaps(s.Grid.Len()).Mean
+	for c := range out {
+		if s.sea(c) {
+			out[c] = 0
+		}
+	}
+	return out
+}
+
+// total returns the sum of squares of the filled matrix.
+func (f *factors) total() float64 {
+	sum := 0.0
+	for _, v := range f.amp {
+		sum += v * v // columns of the basis are orthonormal
+	}
+	for row := range f.rec.cells {
+		for e := f.rec.start[row]; e < f.rec.start[row+1]; e++ {
+			v, at := float64(f.rec.value[e]), f.at(row, int(f.rec.frame[e]))
+			sum += v*v - at*at
+		}
+	}
+	return sum
+}
+
+// An uncertainty says how far a value may lie from the map: by what the modes
+// leave, and by what a frame with few observations cannot know of its
+// amplitudes. The latter is the error of an optimal interpolation with the
+// covariance that the modes span.
+//
+// See Beckers, Barth and Alvera-Azcárate, Ocean Science 2 (2006), 183-199.
+type uncertainty struct {
+	factors  *factors
+	residual []float64   // variance that the modes leave, per row
+	byFrame  [][]float64 // k × k per frame: Σ a aᵀ / variance over what it observed
+}
+
+func newUncertainty(s Series, f *factors, d DINEOF) *uncertainty {
+	u := &uncertainty{factors: f, residual: leftOver(s, f)}
+	u.byFrame = make([][]float64, f.rec.frames)
+	for t := range u.byFrame {
+		u.byFrame[t] = make([]float64, f.k*f.k)
+	}
+	observers := make([][]int32, f.rec.frames)
+	for row := range f.rec.cells {
+		for e := f.rec.start[row]; e < f.rec.start[row+1]; e++ {
+			observers[f.rec.frame[e]] = append(observers[f.rec.frame[e]], int32(row))
+		}
+	}
+	d.each(f.rec.frames, func(t int) {
+		for _, row := range observers[t] {
+			amp := f.amp[int(row)*f.k : (int(row)+1)*f.k]
+			weight := 1 / (u.residual[row] * cellsPerError)
+			for a, v := range amp {
+				for b := a; b < f.k; b++ {
+					u.byFrame[t][a*f.k+b] += weight * v * amp[b]
+				}
+			}
+		}
+	})
+	return u
+}
+
+// leftOver returns the smooth variance of the observations about the map, per
+// row. It is never zero.
+func leftOver(s Series, f *factors) []float64 {
+	m := newSmoother(s.Grid, residualCells*stepKM(s.Grid))
+	squares, counts := m.gather(), m.gather()
+	total := 0.0
+	for row, c := range f.rec.cells {
+		for e := f.rec.start[row]; e < f.rec.start[row+1]; e++ {
+			miss := float64(f.rec.value[e]) - f.at(row, int(f.rec.frame[e]))
+			squares[m.coarse(int(c))] += miss * miss
+			counts[m.coarse(int(c))]++
+			total += miss * miss
+		}
+	}
+	overall := total / float64(max(len(f.rec.value), 1))
+	squares, counts = m.smooth(squares), m.smooth(counts)
+	out := make([]float64, len(f.rec.cells))
+	for row, c := range f.rec.cells {
+		i, j := int(c)/m.width, int(c)%m.width
+		out[row] = (m.at(squares, i, j) + shySpread*overall) / (m.at(counts, i, j) + shySpread)
+		out[row] = max(out[row], math.SmallestNonzeroFloat32)
+	}
+	return out
+}
+
+// amplitudes returns a root of the error covariance of the amplitudes of a
+// frame: the inverse of frames·I + Σ a aᵀ/(variance · cellsPerError) is root ·
+// rootᵀ. Before any observation an amplitude has the variance 1/frames,
+// because the squares of each sum to one.
+func (u *uncertainty) amplitudes(frame int) *mat.TriDense {
+	k := u.factors.k
+	if k == 0 {
+		return nil
+	}
+	precision := mat.NewSymDense(k, nil)
+	for a := range k {
+		for b := a; b < k; b++ {
+			precision.SetSym(a, b, u.byFrame[frame][a*k+b])
+		}
+		precision.SetSym(a, a, precision.At(a, a)+float64(u.factors.rec.frames))
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(precision) {
+		panic("classical: precision of the amplitudes is not positive")
+	}
+	var upper, root mat.TriDense
+	chol.UTo(&upper) // precision = upperᵀ · upper
+	if err := root.InverseTri(&upper); err != nil {
+		// Badly scaled, not wrong: the inverse is still the best there is.
+		return &root
+	}
+	return &root
+}
+
+// variance returns the variance that the amplitudes give to a row.
+func (u *uncertainty) variance(root *mat.TriDense, row int) float64 {
+	k := u.factors.k
+	if root == nil {
+		return 0
+	}
+	amp := u.factors.amp[row*k : (row+1)*k]
+	raw := root.RawTriangular()
+	sum := 0.0
+	for c := range k {
+		dot := 0.0
+		for a := 0; a <= c; a++ { // upper triangle
+			dot += amp[a] * raw.Data[a*raw.Stride+c]
+		}
+		sum += dot * dot
+	}
+	return sum
+}
+
+// misses returns the errors on what was set aside beside the sigma that the
+// uncertainty claims for them.
+func (u *uncertainty) misses(held []heldOut) []miss {
+	roots := map[int32]*mat.TriDense{}
+	out := make([]miss, len(held))
+	for i, h := range held {
+		if roots[h.frame] == nil {
+			roots[h.frame] = u.amplitudes(int(h.frame))
+		}
+		out[i] = miss{
+			by:    u.factors.at(h.row, int(h.frame)) - float64(h.value),
+			sigma: math.Sqrt(u.residual[h.row] + u.variance(roots[h.frame], h.row)),
+		}
+	}
+	return out
+}

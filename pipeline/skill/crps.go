@@ -1,0 +1,58 @@
+package skill
+
+import (
+	"math"
+	"slices"
+)
+
+// CRPSGaussian returns the continuous ranked probability score of the normal
+// distribution with the given mean and standard deviation where y came true:
+//
+//	σ [ z (2Φ(z) - 1) + 2φ(z) - 1/√π ],  z = (y - μ)/σ
+//
+// It is in the units of y and is never negative; less is better. With sigma 0
+// it is the absolute error.
+//
+// See Gneiting and Raftery, Journal of the American Statistical Association
+// 102 (2007), 359-378.
+func CRPSGaussian(mean, sigma, y float64) float64 {
+	if !(sigma > 0) {
+		return math.Abs(y - mean)
+	}
+	z := (y - mean) / sigma
+	density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
+	return sigma * (z*math.Erf(z/math.Sqrt2) + 2*density - 1/math.SqrtPi)
+}
+
+// CRPSEnsemble returns the fair continuous ranked probability score of an
+// ensemble of M members where y came true:
+//
+//	1/M Σ|xᵢ - y| - 1/(2M(M-1)) ΣΣ|xᵢ - xⱼ|
+//
+// Fair means that an ensemble drawn from the right distribution has the
+// expected score of that distribution whatever its size, so that ensembles of
+// different sizes compare; a single value of it may be negative. One member
+// gives the absolute error.
+//
+// See Ferro, Quarterly Journal of the Royal Meteorological Society 140 (2014),
+// 1917-1923.
+func CRPSEnsemble(members []float64, y float64) float64 {
+	sorted := slices.Clone(members)
+	slices.Sort(sorted)
+	return crpsSorted(sorted, y)
+}
+
+// crpsSorted is CRPSEnsemble of members in ascending order. The double sum
+// is 2 Σ (2i - M + 1) xᵢ then, with i counted from 0.
+func crpsSorted(x []float64, y float64) float64 {
+	m := float64(len(x))
+	miss, spread := 0.0, 0.0
+	for i, v := range x {
+		miss += math.Abs(v - y)
+		spread += (2*float64(i) - m + 1) * v
+	}
+	if len(x) < 2 {
+		return miss / m
+	}
+	return miss/m - spread/(m*(m-1))
+}

@@ -1,0 +1,127 @@
+package skill
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Rule says when a challenger replaces the champion. It is a pure function
+// of what was measured: the same contest has the same outcome anywhere.
+type Rule struct {
+	Confidence    float64       // how sure a lower MSE must be
+	CBGDSlack     float64       // how much worse |CBGD - 1| may be
+	CoverageLow   float64       // least share that the 90 % intervals may cover
+	CoverageHigh  float64       // largest share
+	LatencyFactor float64       // how many times slower than the champion is still acceptable
+	LatencyLimit  time.Duration // slower than this is never acceptable; 0: no limit
+}
+
+// DefaultRule returns the rule that holds where nothing is said.
+func DefaultRule() Rule {
+	return Rule{
+		Confidence:    0.95,
+		CBGDSlack:     0.02,
+		CoverageLow:   0.85,
+		CoverageHigh:  0.95,
+		LatencyFactor: 1.5, // a larger network of the next size up is about twice as slow
+	}
+}
+
+// An Entrant is a model in a contest: its scores and the time it takes for
+// one map.
+type Entrant struct {
+	Summary Summary
+	Latency time.Duration // 0: not measured
+}
+
+// A Contest is champion and challenger on the same overlays.
+type Contest struct {
+	Champion   *Entrant // nil: there is none yet
+	Challenger Entrant
+	// MSE is the challenger's less the champion's, by Bootstrap.Paired; not
+	// looked at without a champion.
+	MSE Difference
+}
+
+// A Decision is the outcome of a contest with every reason for it.
+type Decision struct {
+	Promote bool     `json:"promote"`
+	Reasons []string `json:"reasons"`
+}
+
+// Decide returns whether the challenger replaces the champion. Without a
+// champion it needs finite output, calibrated intervals and acceptable
+// latency; against one it must also be better in MSE beyond chance, with no
+// worse seams, on the same pixels.
+func (r Rule) Decide(c Contest) Decision {
+	j := judge{decision: Decision{Promote: true}}
+	r.judgeAlone(&j, c.Challenger)
+	if c.Champion == nil {
+		j.say(true, "there is no champion to beat")
+		return j.decision
+	}
+	r.judgeAgainst(&j, *c.Champion, c)
+	return j.decision
+}
+
+// A judge collects reasons; one that speaks against is enough.
+type judge struct {
+	decision Decision
+}
+
+func (j *judge) say(ok bool, format string, args ...any) {
+	j.decision.Promote = j.decision.Promote && ok
+	mark := "ok: "
+	if !ok {
+		mark = "against: "
+	}
+	j.decision.Reasons = append(j.decision.Reasons, mark+fmt.Sprintf(format, args...))
+}
+
+// judgeAlone asks what a model must have whoever it is up against.
+func (r Rule) judgeAlone(j *judge, e Entrant) {
+	j.say(e.Summary.Pixels > 0 && e.Summary.MSE != nil, "%d pixels were scored", e.Summary.Pixels)
+	j.say(e.Summary.NonFinite == 0, "%d scored pixels are not finite", e.Summary.NonFinite)
+	for _, kind := range []struct {
+		name string
+		*Calibration
+	}{{"sigma", e.Summary.Gaussian}, {"members", e.Summary.Ensemble}} {
+		if share, known := kind.Covers(nominal90); known {
+			j.say(share >= r.CoverageLow && share <= r.CoverageHigh, "90 %% intervals of the %s cover %.3f, must cover %.2f to %.2f",
+				kind.name, share, r.CoverageLow, r.CoverageHigh)
+		}
+	}
+	if e.Summary.Gaussian == nil && e.Summary.Ensemble == nil {
+		j.say(false, "no uncertainty was scored")
+	}
+	if r.LatencyLimit > 0 {
+		j.say(e.Latency > 0 && e.Latency <= r.LatencyLimit, "one map takes %v, limit %v", e.Latency, r.LatencyLimit)
+	}
+}
+
+// nominal90 is the interval that products promise.
+const nominal90 = 0.9
+
+// judgeAgainst compares the challenger with the champion.
+func (r Rule) judgeAgainst(j *judge, champion Entrant, c Contest) {
+	a, b := champion.Summary, c.Challenger.Summary
+	j.say(a.Samples == b.Samples && a.Pixels == b.Pixels && b.Samples == c.MSE.Samples,
+		"champion and challenger have %d and %d samples, %d and %d pixels, %d samples compared",
+		a.Samples, b.Samples, a.Pixels, b.Pixels, c.MSE.Samples)
+	better := c.MSE.Blocks > 0 && c.MSE.P <= 1-r.Confidence && c.MSE.Mean < 0 && c.MSE.Interval.High < 0
+	j.say(better, "MSE changes by %+.4g (%+.1f %%), between %+.4g and %+.4g, p = %.4f",
+		c.MSE.Mean, 100*c.MSE.Relative, c.MSE.Interval.Low, c.MSE.Interval.High, c.MSE.P)
+	switch {
+	case a.CBGDError == nil:
+	case b.CBGDError == nil:
+		j.say(false, "the challenger's seams were not measured")
+	default:
+		j.say(*b.CBGDError <= *a.CBGDError+r.CBGDSlack, "|CBGD-1| goes from %.3f to %.3f, may rise by %.3f",
+			*a.CBGDError, *b.CBGDError, r.CBGDSlack)
+	}
+	if champion.Latency > 0 {
+		limit := time.Duration(float64(champion.Latency) * r.LatencyFactor)
+		j.say(c.Challenger.Latency > 0 && c.Challenger.Latency <= limit, "one map takes %v, the champion %v, up to %v is accepted",
+			c.Challenger.Latency, champion.Latency, limit)
+	}
+}

@@ -1,0 +1,195 @@
+package skill
+
+import (
+	"math"
+	"slices"
+
+	"lacuna/pipeline/field"
+)
+
+// GapStats describes the gaps of one mask. A gap is a set of sea cells without
+// observation that hang together by their sides.
+type GapStats struct {
+	Sea         int     `json:"sea"`          // cells
+	Coverage    float64 `json:"coverage"`     // share of the sea that was observed; 0 without sea
+	Gaps        int     `json:"gaps"`         // number of gaps
+	MeanSize    float64 `json:"mean_size"`    // cells
+	MedianSize  float64 `json:"median_size"`  // cells
+	LargestSize int     `json:"largest_size"` // cells
+	// TypicalSize is the mean size of the gap that a missing cell lies in:
+	// one large gap is not drowned by a thousand specks.
+	TypicalSize float64 `json:"typical_size"`
+}
+
+// DescribeGaps returns the statistics of the gaps that observed leaves in the
+// sea. A nil sea means that every cell is sea.
+func DescribeGaps(observed, sea field.Mask, height, width int) GapStats {
+	sizes := GapSizes(observed, sea, height, width)
+	g := GapStats{Gaps: len(sizes)}
+	seen := 0
+	for c, o := range observed {
+		if sea == nil || sea[c] {
+			g.Sea++
+			if o {
+				seen++
+			}
+		}
+	}
+	if g.Sea > 0 {
+		g.Coverage = float64(seen) / float64(g.Sea)
+	}
+	if len(sizes) == 0 {
+		return g
+	}
+	cells, squares := 0, 0.0
+	for _, n := range sizes {
+		cells += n
+		squares += float64(n) * float64(n)
+	}
+	g.MeanSize = float64(cells) / float64(len(sizes))
+	g.TypicalSize = squares / float64(cells)
+	g.LargestSize = sizes[len(sizes)-1]
+	half := len(sizes) / 2
+	g.MedianSize = float64(sizes[half])
+	if len(sizes)%2 == 0 {
+		g.MedianSize = float64(sizes[half-1]+sizes[half]) / 2
+	}
+	return g
+}
+
+// GapSizes returns the sizes of all gaps in cells, in ascending order.
+func GapSizes(observed, sea field.Mask, height, width int) []int {
+	if len(observed) != height*width || (sea != nil && len(sea) != len(observed)) {
+		panic(badLength)
+	}
+	open := make(field.Mask, len(observed)) // gap cells that no gap has claimed yet
+	for c := range open {
+		open[c] = !observed[c] && (sea == nil || sea[c])
+	}
+	var sizes, stack []int
+	for c := range open {
+		if !open[c] {
+			continue
+		}
+		open[c] = false
+		stack = append(stack[:0], c)
+		size := 0
+		for len(stack) > 0 {
+			at := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			size++
+			for _, next := range sides(at, height, width) {
+				if next >= 0 && open[next] {
+					open[next] = false
+					stack = append(stack, next)
+				}
+			}
+		}
+		sizes = append(sizes, size)
+	}
+	slices.Sort(sizes)
+	return sizes
+}
+
+// sides returns the four neighbours of a cell, -1 where the grid ends.
+func sides(c, height, width int) [4]int {
+	out := [4]int{-1, -1, -1, -1}
+	row, col := c/width, c%width
+	if row > 0 {
+		out[0] = c - width
+	}
+	if row < height-1 {
+		out[1] = c + width
+	}
+	if col > 0 {
+		out[2] = c - 1
+	}
+	if col < width-1 {
+		out[3] = c + 1
+	}
+	return out
+}
+
+// CorrelationLength returns the distance, in cells, at which the correlation
+// of a set of masks falls to 1/e, along rows and columns together. A mask
+// counts as 1 where observed and 0 in a gap, about the mean of the whole set;
+// only pairs of sea cells count. It is not known where no correlation up to
+// half the smaller side has fallen that far, or where all cells are alike.
+func CorrelationLength(masks []field.Mask, sea field.Mask, height, width int) (cells float64, known bool) {
+	mean, variance := moments(masks, sea)
+	if !(variance > 0) {
+		return 0, false
+	}
+	const wanted = 1 / math.E
+	before := 1.0
+	for lag := 1; lag <= min(height, width)/2; lag++ {
+		sum, pairs := 0.0, 0
+		for _, m := range masks {
+			s, n := masked{m, sea, height, width, mean}.products(lag)
+			sum += s
+			pairs += n
+		}
+		if pairs == 0 {
+			return 0, false
+		}
+		now := sum / float64(pairs) / variance
+		if now <= wanted {
+			return float64(lag-1) + (before-wanted)/(before-now), true
+		}
+		before = now
+	}
+	return 0, false
+}
+
+// moments returns the mean and the variance over all sea cells of all masks.
+func moments(masks []field.Mask, sea field.Mask) (mean, variance float64) {
+	ones, cells := 0, 0
+	for _, m := range masks {
+		for c, b := range m {
+			if sea == nil || sea[c] {
+				cells++
+				if b {
+					ones++
+				}
+			}
+		}
+	}
+	if cells == 0 {
+		return 0, 0
+	}
+	mean = float64(ones) / float64(cells)
+	return mean, mean * (1 - mean)
+}
+
+// A masked grid is one mask with the mean that its anomalies are about.
+type masked struct {
+	mask, sea     field.Mask
+	height, width int
+	mean          float64
+}
+
+// products sums the products of the anomalies of all pairs of sea cells that
+// lie lag cells apart along a row or a column.
+func (g masked) products(lag int) (sum float64, pairs int) {
+	if len(g.mask) != g.height*g.width {
+		panic(badLength)
+	}
+	add := func(a, b int) {
+		if g.sea == nil || g.sea[a] && g.sea[b] {
+			sum += (indicator(g.mask[a]) - g.mean) * (indicator(g.mask[b]) - g.mean)
+			pairs++
+		}
+	}
+	for i := range g.height {
+		for j := range g.width {
+			c := i*g.width + j
+			if j+lag < g.width {
+				add(c, c+lag)
+			}
+			if i+lag < g.height {
+				add(c, c+lag*g.width)
+			}
+		}
+	}
+	return sum, pairs
+}

@@ -1,0 +1,111 @@
+package skill
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"lacuna/pipeline/field"
+)
+
+// drawn reads a mask from a picture: x is true.
+func drawn(rows ...string) (m field.Mask, height, width int) {
+	for _, r := range rows {
+		for _, c := range r {
+			m = append(m, c == 'x')
+		}
+	}
+	return m, len(rows), len(rows[0])
+}
+
+func TestGapsHangTogetherByTheirSidesOnly(t *testing.T) {
+	observed, h, w := drawn(
+		".x..x",
+		"x....",
+		"xx.xx",
+		"xx.x.",
+	)
+	if got := GapSizes(observed, nil, h, w); !slices.Equal(got, []int{1, 1, 8}) {
+		t.Errorf("gaps have %v cells", got)
+	}
+	land, _, _ := drawn(
+		".....",
+		"..x..",
+		".....",
+		".....",
+	)
+	sea := make(field.Mask, len(land))
+	for c := range sea {
+		sea[c] = !land[c]
+	}
+	// Land in the middle is no bridge, and no gap.
+	if got := GapSizes(observed, sea, h, w); !slices.Equal(got, []int{1, 1, 1, 2, 4}) {
+		t.Errorf("around land gaps have %v cells", got)
+	}
+}
+
+func TestClearSkyHasNoGaps(t *testing.T) {
+	observed, h, w := drawn("xx", "xx")
+	if g := DescribeGaps(observed, nil, h, w); g != (GapStats{Sea: 4, Coverage: 1}) {
+		t.Errorf("gaps of a clear sky: %+v", g)
+	}
+	if g := DescribeGaps(observed, make(field.Mask, 4), h, w); g != (GapStats{}) {
+		t.Errorf("gaps of a map without sea: %+v", g)
+	}
+}
+
+// TestCorrelationLengthOfBlocksIsKnown uses masks of independent blocks, whose
+// correlation falls linearly to zero over the side of a block.
+func TestCorrelationLengthOfBlocksIsKnown(t *testing.T) {
+	const side, blocks, block = 60, 12, 5
+	var masks []field.Mask
+	for seed := range 60 {
+		u := uniform(uint64(seed)*7919+11, blocks*blocks)
+		m := make(field.Mask, side*side)
+		for c := range m {
+			m[c] = u[c/side/block*blocks+c%side/block] < 0.4
+		}
+		masks = append(masks, m)
+	}
+	got, known := CorrelationLength(masks, nil, side, side)
+	if !known {
+		t.Fatal("no correlation length")
+	}
+	near(t, "correlation length", got, block*(1-1/math.E), 0.15)
+}
+
+func TestUniformMasksHaveNoCorrelationLength(t *testing.T) {
+	m, h, w := drawn("xxxx", "xxxx", "xxxx", "xxxx")
+	if _, known := CorrelationLength([]field.Mask{m}, nil, h, w); known {
+		t.Error("a mask without gaps has a correlation length")
+	}
+}
+
+func TestDistancesWithoutAnyObservationAreInfinite(t *testing.T) {
+	for _, d := range Distances(make(field.Mask, 12), 3, 4) {
+		if !math.IsInf(d, 1) {
+			t.Fatalf("distance to nothing is %v", d)
+		}
+	}
+}
+
+func TestDistancesAreThoseOfLookingEverywhere(t *testing.T) {
+	const h, w = 17, 23
+	for seed := range 12 {
+		m := make(field.Mask, h*w)
+		for c, u := range uniform(uint64(seed)+40, h*w) {
+			m[c] = u < 0.02*float64(seed)
+		}
+		for c, got := range Distances(m, h, w) {
+			want := math.Inf(1)
+			for k, on := range m {
+				if on {
+					want = min(want, math.Hypot(float64(c/w-k/w), float64(c%w-k%w)))
+				}
+			}
+			if math.Abs(got-want) > exact {
+				t.Fatalf("seed %d: cell %d is %v from the nearest, want %v", seed, c, got, want)
+			}
+		}
+	}
+}
