@@ -1,0 +1,66 @@
+package prior
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
+)
+
+// ErrNothingToLearn marks training data whose masks say nothing about gaps.
+var ErrNothingToLearn = errors.New("nothing to learn about gaps")
+
+// trainingRefs returns the windows to learn from, or why there are none.
+func trainingRefs(data samples.Train, cfg TrainConfig) ([]samples.Ref, error) {
+	if data.Sea().Count() == 0 {
+		return nil, fmt.Errorf("%w: the sea mask has no sea: give another mask, or learn it from the data", ErrNothingToLearn)
+	}
+	refs := data.Refs(cfg.Side, cfg.Stride, cfg.MinObserved)
+	days := fmt.Sprintf("%d days from %s to %s", data.Days(), day(data.Time(0)), day(data.Time(data.Days()-1)))
+	switch len(refs) {
+	case 0:
+		return nil, fmt.Errorf("%w: no window of %d cells in %s has %d observed cells: give days with more data, or smaller windows",
+			ErrNothingToLearn, cfg.Side, days, cfg.MinObserved)
+	case 1:
+		return nil, fmt.Errorf("%w: there is a single window with data, on %s: give more days", ErrNothingToLearn, day(data.Time(refs[0].Day)))
+	}
+	full, empty := 0, 0
+	for _, r := range refs {
+		p := data.Cut(r)
+		switch sea, seen := count(p.Sea), count(p.Observed()); {
+		case seen == 0:
+			empty++
+		case seen >= sea:
+			full++
+		}
+	}
+	switch {
+	case full == len(refs):
+		return nil, fmt.Errorf("%w: all %d windows of %s are observed everywhere: give Level-3 files, not a gap-filled product", ErrNothingToLearn, full, days)
+	case empty == len(refs):
+		return nil, fmt.Errorf("%w: all %d windows of %s are empty: check the variable and the sea mask", ErrNothingToLearn, empty, days)
+	case full+empty == len(refs):
+		return nil, fmt.Errorf("%w: each of the %d windows of %s is either full or empty: use larger windows than %d cells",
+			ErrNothingToLearn, len(refs), days, cfg.Side)
+	}
+	return refs, nil
+}
+
+func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// heldOutMasks returns the masks that evaluations compare with, drawn evenly
+// from all held-out windows.
+func heldOutMasks(held samples.HeldOut, cfg TrainConfig) ([]Mask, error) {
+	refs := held.Refs(cfg.Side, cfg.Stride, max(cfg.MinObserved, 1))
+	if len(refs) < 2 {
+		return nil, fmt.Errorf("%d held-out windows of %d cells have data, two are needed to say when to stop: hold out more days, or do not evaluate", len(refs), cfg.Side)
+	}
+	order := noise.New(cfg.Seed, "prior", "held-out").Rand(0).Perm(len(refs))
+	var out []Mask
+	for _, k := range order[:min(cfg.EvaluateMasks, len(refs))] {
+		out = append(out, MaskOf(held.Cut(refs[k])))
+	}
+	return out, nil
+}

@@ -1,0 +1,23 @@
+// Package prior learns what real gaps look like and splits what was observed
+// of a map into context, which an imputer sees, and query, which it must
+// reconstruct.
+//
+// The learned prior is a Bayesian Flow Network over binary masks. Model holds
+// its frozen weights; Train fits one to the masks of a samples.Train; a sample
+// is drawn by walking the probability-flow ODE from noise to a mask in a few
+// steps. Guidance pulls the walk towards a thinned copy of an observation, so
+// that the mask shares part of it, and only part.
+//
+//	masks ──Train──▶ Model ──NewUnconditional, NewGuided──▶ Partitioner ──NewPool──▶ Pool
+//	                   └──BitsPerPixel (drift), Exhibits (contact sheet), DrawQueries (P(query))
+//
+// Everything drawn depends on the address of its noise alone: the same model,
+// patches and stream give the same partitions, and an item does not depend on
+// its neighbours in a batch. Strategies that claim a partition keep it for
+// every draw: context and query are disjoint, neither is empty, and together
+// they are what was observed.
+//
+// Package prior does not know the values of a map, except for the strategy
+// that looks for steep places, nor what an imputer makes of a partition. It
+// reads and writes no file.
+package prior

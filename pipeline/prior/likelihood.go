@@ -1,0 +1,122 @@
+package prior
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
+)
+
+// Levels of ln(α/σ) at which a mask's likelihood is added up: beyond the last,
+// cells are known for certain.
+const (
+	likelihoodLevels     = 24
+	likelihoodLogSNRLast = 1.6 // a cell's evidence is then 7 standard deviations
+)
+
+// BitsPerPixel returns, for each patch, how many bits a cell of its mask costs
+// under the prior: the loss of a Bayesian Flow Network,
+//
+//	∫ 2·||e - ê||² dSNR / (d ln 2),  SNR = (α/σ)²,
+//
+// over the sea. It is a bound of the negative log-likelihood, and equal to it
+// for an exact predictor. Masks as the prior has learned cost little; a new
+// sensor, a lost satellite or salt and pepper cost more, which makes it a
+// score of drift. A patch without sea costs NaN.
+//
+// Every patch meets the same noise, so scores of patches can be compared.
+func (m *Model) BitsPerPixel(ctx context.Context, patches []samples.Patch) ([]float64, error) {
+	masks := make([]Mask, len(patches))
+	for i, p := range patches {
+		masks[i] = MaskOf(p)
+	}
+	return m.MaskBits(ctx, masks, DefaultSampling().Batch)
+}
+
+// MaskBits is BitsPerPixel for masks that are not of a patch, batch at a time;
+// with the batch of a sampler, nothing more is compiled.
+func (m *Model) MaskBits(ctx context.Context, masks []Mask, batch int) ([]float64, error) {
+	out := make([]float64, 0, len(masks))
+	for from := 0; from < len(masks); from += batch {
+		part := masks[from:min(from+batch, len(masks))]
+		places := make([]Place, len(part))
+		for i, mask := range part {
+			places[i] = mask.Place
+		}
+		if err := (drawing{places: places, cfg: GuideConfig{SampleConfig: SampleConfig{Batch: batch}}}).check(); err != nil {
+			return nil, fmt.Errorf("score masks: %w", err)
+		}
+		s := m.open(places, batch)
+		bits, err := maskBits(ctx, s.predict, m.schedule, part)
+		s.close()
+		if err != nil {
+			return nil, fmt.Errorf("score masks: %w", err)
+		}
+		out = append(out, bits...)
+	}
+	return out, nil
+}
+
+// maskBits adds up the loss over levels that are even in ln(α/σ), of which
+// SNR = exp(2·ln(α/σ)) makes the weight.
+func maskBits(ctx context.Context, predict Predictor, schedule Schedule, masks []Mask) ([]float64, error) {
+	cells := len(masks[0].Sea)
+	first, _ := logSNRRange(cells)
+	last := min(likelihoodLogSNRLast, schedule.At(0).LogSNR())
+	step := (last - first) / likelihoodLevels
+	sums := make([]float64, len(masks))
+	x := make([]float32, len(masks)*classes*cells)
+	stream := noise.New(1, "prior", "likelihood") // one seed for all time: scores are to be compared
+	for k := range likelihoodLevels {
+		logSNR := first + (float64(k)+0.5)*step
+		level := schedule.At(schedule.TimeOf(logSNR))
+		for i, mask := range masks {
+			latents(x[i*classes*cells:(i+1)*classes*cells], mask.Observed, level, stream, uint64(k))
+		}
+		observed, _, err := predict(ctx, Latents{X: x, Items: len(masks), Cells: cells, Level: level}, nil)
+		if err != nil {
+			return nil, err
+		}
+		snr := math.Exp(2 * logSNR)
+		for i, mask := range masks {
+			// Two classes miss by the same, hence 2·2; dSNR = 2·SNR·dln(α/σ).
+			sums[i] += 4 * mask.miss(observed[i*cells:(i+1)*cells]) * 2 * snr * step
+		}
+	}
+	for i, mask := range masks {
+		sums[i] /= math.Ln2 * float64(count(mask.Sea))
+	}
+	return sums, nil
+}
+
+// latents fills x with α·K·e + σ·ε.
+func latents(x []float32, observed []bool, l Level, stream noise.Stream, index uint64) {
+	stream.Normals(x, index)
+	cells := len(observed)
+	sigma, signal := float32(l.Sigma), float32(classes*l.Alpha)
+	for i := range x {
+		x[i] *= sigma
+	}
+	for i, o := range observed {
+		if o {
+			x[cells+i] += signal
+		} else {
+			x[i] += signal
+		}
+	}
+}
+
+// miss returns the sum over sea of the squared distance between the truth and
+// the probability of "observed".
+func (m Mask) miss(observed []float32) float64 {
+	sum := 0.0
+	for i, sea := range m.Sea {
+		if sea {
+			d := indicator(m.Observed[i]) - float64(observed[i])
+			sum += d * d
+		}
+	}
+	return sum
+}

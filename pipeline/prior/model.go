@@ -1,0 +1,196 @@
+package prior
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/nn/netfile"
+)
+
+// Config says what a prior's network is and sees.
+type Config struct {
+	Backbone string `json:"backbone" yaml:"backbone"`
+	Size     string `json:"size" yaml:"size"`
+	Schedule string `json:"schedule" yaml:"schedule"`
+
+	Season    bool `json:"season" yaml:"season"`       // day of year as a condition
+	Yesterday bool `json:"yesterday" yaml:"yesterday"` // yesterday's mask as a condition, where it is known
+
+	// Frequency gives the network how often each cell of the window was observed
+	// in training: where on the grid of the dataset it is.
+	Frequency bool `json:"frequency" yaml:"frequency"`
+
+	// Coverage adds the mean of the latents over the sea to the input, and
+	// Evidence what a cell's own latent says to the output. Both are functions
+	// of the softmax of the latents, which is all that the paper's network
+	// sees; off, the network finds them by itself.
+	Coverage bool `json:"coverage" yaml:"coverage"`
+	Evidence bool `json:"evidence" yaml:"evidence"`
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		Backbone: nn.BackboneUNet, Size: nn.Small, Schedule: CosineSchedule,
+		Season: true, Coverage: true, Evidence: true,
+	}
+}
+
+// Validate reports everything wrong with c.
+func (c Config) Validate() error {
+	_, schedule := ScheduleOf(c.Schedule)
+	_, network := nn.Count(c.network())
+	return errors.Join(schedule, network)
+}
+
+func (c Config) network() nn.Config {
+	return nn.Config{Backbone: c.Backbone, Size: c.Size, In: c.channels(), Out: 1}
+}
+
+// Model is a trained prior with frozen weights on an engine. It may be used
+// from several goroutines; its questions to the engine wait for one another.
+type Model struct {
+	cfg      Config
+	net      denoiser
+	schedule Schedule
+	backend  backends.Backend
+	weights  []float32
+	places   Frequency // empty unless the config has it
+
+	mu       sync.Mutex // guards what follows, and serialises the engine
+	vector   *tensors.Tensor
+	programs map[programKey]*engine.Program
+}
+
+// NewModel returns the prior of a config and its weights, in the order of the
+// network's layout. Nothing is compiled before the first draw. Of a config
+// with Frequency, the map is zero: Train and Load set it.
+func NewModel(b backends.Backend, cfg Config, weights []float32) (*Model, error) {
+	schedule, err := ScheduleOf(cfg.Schedule)
+	if err != nil {
+		return nil, fmt.Errorf("prior config: %w", err)
+	}
+	network, err := nn.New(cfg.network())
+	if err != nil {
+		return nil, fmt.Errorf("prior config: %w", err)
+	}
+	if len(weights) != network.Layout().Size {
+		return nil, fmt.Errorf("make prior: %d weights, a %s %s has %d", len(weights), cfg.Size, cfg.Backbone, network.Layout().Size)
+	}
+	return &Model{
+		cfg: cfg, net: denoiser{cfg, network}, schedule: schedule, backend: b,
+		weights: slices.Clone(weights), programs: map[programKey]*engine.Program{},
+	}, nil
+}
+
+// Where an ONNX file keeps the Config and the Frequency.
+const (
+	configKey    = "prior.config"
+	frequencyKey = "prior.frequency"
+)
+
+// Load returns the prior that Encode wrote.
+func Load(b backends.Backend, data []byte) (*Model, error) {
+	f, err := netfile.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("load prior: %w", err)
+	}
+	text, ok := f.Metadata[configKey]
+	if !ok {
+		return nil, fmt.Errorf("load prior: the file has no %s in its metadata; it is another network", configKey)
+	}
+	var cfg Config
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		return nil, fmt.Errorf("load prior: %s: %w", configKey, err)
+	}
+	if cfg.network() != f.Config {
+		return nil, fmt.Errorf("load prior: %s asks for %+v, the file holds %+v", configKey, cfg.network(), f.Config)
+	}
+	m, err := NewModel(b, cfg, f.Weights)
+	if err != nil || !cfg.Frequency {
+		return m, err
+	}
+	if m.places, err = decodeFrequency(f.Metadata[frequencyKey]); err != nil {
+		return nil, fmt.Errorf("load prior: %s: %w", frequencyKey, err)
+	}
+	return m, nil
+}
+
+// Encode returns the prior as an ONNX file. Its input "image" has the channels
+// of the config in order: 2·softmax-1, sea, sine and cosine of the season,
+// yesterday's mask and whether it is known, frequency, mean of the latents; "time" is
+// ln(α/σ) from -8 to 4 as 0 to 1; and "answer" is the logit of "observed",
+// without the evidence of the cell itself.
+func (m *Model) Encode() ([]byte, error) {
+	text, err := json.Marshal(m.cfg)
+	if err != nil {
+		return nil, fmt.Errorf("write prior: %w", err)
+	}
+	f := netfile.File{Config: m.cfg.network(), Weights: m.weights, Metadata: map[string]string{configKey: string(text)}}
+	if m.cfg.Frequency {
+		if f.Metadata[frequencyKey], err = m.places.encode(); err != nil {
+			return nil, fmt.Errorf("write prior: %w", err)
+		}
+	}
+	if m.cfg.Backbone == nn.BackboneViT {
+		f.Height, f.Width = 64, 64 // a vit is written for one size; the weights serve any
+	}
+	data, err := netfile.Encode(f)
+	if err != nil {
+		return nil, fmt.Errorf("write prior: %w", err)
+	}
+	return data, nil
+}
+
+// Config returns what the network is and sees.
+func (m *Model) Config() Config { return m.cfg }
+
+// Fingerprint returns the sha256 of the weights in hexadecimal.
+func (m *Model) Fingerprint() string {
+	h := sha256.New()
+	var four [4]byte
+	for _, w := range m.weights {
+		binary.LittleEndian.PutUint32(four[:], math.Float32bits(w))
+		h.Write(four[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Close frees what the model holds in its engine. It can be used again: that
+// compiles again.
+func (m *Model) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.programs {
+		p.Close()
+	}
+	clear(m.programs)
+	if m.vector != nil {
+		m.vector.FinalizeAll()
+		m.vector = nil
+	}
+}
+
+// renew gives the model other weights and keeps what is compiled: for
+// evaluations during training.
+func (m *Model) renew(weights []float32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.vector != nil {
+		m.vector.FinalizeAll()
+		m.vector = nil
+	}
+	m.weights = slices.Clone(weights)
+}

@@ -1,0 +1,346 @@
+package prior
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
+)
+
+// openEngine returns the engine of the tests. One thread is quickest where
+// tests of other packages run at the same time.
+func openEngine(t testing.TB) *engine.Engine {
+	t.Helper()
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Finalize)
+	return e
+}
+
+// roughModel is a tiny prior whose weights are all drawn at random: its answers
+// mean nothing, but every part of it takes part.
+func roughModel(t testing.TB, e *engine.Engine, edit func(*Config)) *Model {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.Size = nn.Tiny
+	if edit != nil {
+		edit(&cfg)
+	}
+	n, err := nn.New(cfg.network())
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := n.Layout().Init(1)
+	extra := make([]float32, len(weights))
+	noise.New(1, "weights").Normals(extra, 0)
+	for i := range weights {
+		weights[i] += 0.05 * extra[i] // the last layer starts as zero
+	}
+	m, err := NewModel(e, cfg, weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// cloudy returns n patches of side cells with land in the first column and
+// smooth gaps.
+func cloudy(n, side int) []samples.Patch {
+	out := make([]samples.Patch, n)
+	for i := range out {
+		p := samples.Patch{
+			Ref:    samples.Ref{Day: i, Window: samples.Square(0, 0, side)},
+			Time:   time.Date(2021, 3, 1+i, 12, 0, 0, 0, time.UTC),
+			Values: smoothField(side, side, 6, noise.New(2, "values").Sub(uint64(i))),
+			Sea:    make([]bool, side*side),
+		}
+		cloud := smoothField(side, side, 5, noise.New(2, "clouds").Sub(uint64(i)))
+		for c := range p.Values {
+			p.Sea[c] = c%side > 0
+			if !p.Sea[c] || cloud[c] > 0.3 {
+				p.Values[c] = field.NaN()
+			}
+		}
+		out[i] = p
+	}
+	return out
+}
+
+func testSampling() SampleConfig { return SampleConfig{Steps: 4, Spacing: LogSNR, Batch: 4} }
+
+func placesOf(patches []samples.Patch) []Place {
+	out := make([]Place, len(patches))
+	for i, p := range patches {
+		out[i] = PlaceOf(p)
+	}
+	return out
+}
+
+// asked returns what a model says about latents at a level, one patch.
+func asked(t testing.TB, m *Model, p samples.Patch, x []float32, l Level, anchors []float32) (observed, gradient []float32) {
+	t.Helper()
+	s := m.open([]Place{PlaceOf(p)}, 1)
+	defer s.close()
+	observed, gradient, err := s.predict(context.Background(), Latents{X: x, Items: 1, Cells: len(p.Sea), Level: l}, anchors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return observed, gradient
+}
+
+func normals(n int, name string) []float32 {
+	out := make([]float32, n)
+	noise.New(9, name).Normals(out, 0)
+	return out
+}
+
+// Theorem 3: only the softmax is looked at.
+func TestShiftOfBothChannelsChangesNothing(t *testing.T) {
+	const side = 16
+	m := roughModel(t, openEngine(t), nil)
+	p := cloudy(1, side)[0]
+	l := Cosine{}.At(0.5)
+	x := normals(classes*side*side, "x")
+	before, _ := asked(t, m, p, x, l, nil)
+	for i := range x {
+		x[i] += 0.75
+	}
+	after, _ := asked(t, m, p, x, l, nil)
+	for i := range before {
+		if d := math.Abs(float64(before[i] - after[i])); d > 1e-5 {
+			t.Fatalf("cell %d: %g before and %g after a shift of both channels", i, before[i], after[i])
+		}
+	}
+}
+
+func TestLandIsNeverObserved(t *testing.T) {
+	patches := cloudy(3, 16)
+	masks, err := roughModel(t, openEngine(t), nil).Draw(t.Context(), placesOf(patches), testSampling(), noise.New(1, "land"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range masks {
+		for c, b := range m {
+			if b && !patches[i].Sea[c] {
+				t.Fatalf("mask %d observes cell %d, which is land", i, c)
+			}
+		}
+	}
+}
+
+// guidanceLoss is the loss of Algorithm 1, from the probabilities.
+func guidanceLoss(observed, anchors []float32) float64 {
+	sum := 0.0
+	for i, e := range observed {
+		y, p := float64(anchors[i]), float64(e)
+		if p == 0 && y == 0 { // land
+			continue
+		}
+		sum -= y*math.Log(p) + (1-y)*math.Log(1-p)
+	}
+	return sum / float64(len(observed))
+}
+
+func TestGuidanceLossByHand(t *testing.T) {
+	// One cell is right at 0.8, one wrong at 0.8, two undecided.
+	got := guidanceLoss([]float32{0.8, 0.8, 0.5, 0.5}, []float32{1, 0, 1, 0})
+	want := (-math.Log(0.8) - math.Log(0.2) + 2*math.Ln2) / 4
+	if math.Abs(got-want) > 1e-6 {
+		t.Errorf("loss is %g, want %g", got, want)
+	}
+}
+
+// The gradient goes through the network: moving one latent must change the
+// loss by what the gradient says.
+func TestGuidanceGradientAgreesWithFiniteDifferences(t *testing.T) {
+	const side = 16
+	for _, evidence := range []bool{true, false} {
+		m := roughModel(t, openEngine(t), func(c *Config) { c.Evidence = evidence })
+		p := cloudy(1, side)[0]
+		l := Cosine{}.At(0.55)
+		x := normals(classes*side*side, "latents")
+		anchors := make([]float32, side*side)
+		cfg := DefaultGuidance()
+		cfg.anchors(anchors, p, noise.New(1, "anchors"))
+		_, gradient := asked(t, m, p, x, l, anchors)
+		largest := 0.0
+		for _, g := range gradient {
+			largest = max(largest, math.Abs(float64(g)))
+		}
+		const h = 2e-2 // smaller steps drown in the rounding of float32
+		for _, k := range []int{5*side + 7, 9*side + 3, side*side + 5*side + 7, side*side + 12*side + 12} {
+			moved := func(by float32) float64 {
+				y := append([]float32(nil), x...)
+				y[k] += by
+				observed, _ := asked(t, m, p, y, l, nil)
+				return guidanceLoss(observed, anchors)
+			}
+			want := (moved(h) - moved(-h)) / (2 * h)
+			if d := math.Abs(float64(gradient[k]) - want); d > 0.03*largest {
+				t.Errorf("evidence %v, latent %d: gradient %g, finite difference %g", evidence, k, gradient[k], want)
+			}
+		}
+		for c := range side * side {
+			if sum := math.Abs(float64(gradient[c] + gradient[side*side+c])); sum > 1e-6*largest {
+				t.Fatalf("gradients of the channels of cell %d sum to %g, want 0", c, sum)
+			}
+		}
+	}
+}
+
+func TestNoGuidanceIsBitForBitUnconditional(t *testing.T) {
+	patches := cloudy(3, 16)
+	m := roughModel(t, openEngine(t), nil)
+	cfg := DefaultGuidance()
+	cfg.SampleConfig, cfg.Weight = testSampling(), 0
+	stream := noise.New(4, "same")
+	free, err := m.Draw(t.Context(), placesOf(patches), cfg.SampleConfig, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guided, _, err := m.DrawGuided(t.Context(), patches, cfg, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range free {
+		if !equalMasks(free[i], guided[i]) {
+			t.Errorf("mask %d differs with weight 0", i)
+		}
+	}
+}
+
+func TestAgreementWithTheAnchorRisesWithTheWeight(t *testing.T) {
+	const cells, items = 256, 40
+	p := make([]float64, cells)
+	for c := range p {
+		p[c] = 0.3
+	}
+	anchors := make([]float32, items*cells)
+	for k := range anchors {
+		anchors[k] = float32(indicator(k%3 == 0))
+	}
+	before := -1.0
+	for _, weight := range []float64{0, 10, 40, 160} {
+		x := normals(items*classes*cells, "guided")
+		guide := &pull{anchors: anchors, weight: GuideConfig{Weight: weight}.weightFor(cells), steps: 14}
+		if err := walk(t.Context(), independent(p), LogSNR.Levels(Cosine{}, 20, cells), x, items, guide); err != nil {
+			t.Fatal(err)
+		}
+		agree := 0.0
+		for i, mask := range decode(x, items) {
+			for c, b := range mask {
+				agree += indicator(b == (anchors[i*cells+c] == 1)) / (items * cells)
+			}
+		}
+		t.Logf("weight %g: agreement %.3f", weight, agree)
+		if agree <= before {
+			t.Errorf("agreement is %.3f at weight %g and was %.3f before", agree, weight, before)
+		}
+		before = agree
+	}
+}
+
+func TestBatchOfOneEqualsTheItemInABatch(t *testing.T) {
+	patches := cloudy(6, 16)
+	m := roughModel(t, openEngine(t), nil)
+	cfg := DefaultGuidance()
+	cfg.SampleConfig = testSampling()
+	g, err := NewGuided(m, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := noise.New(4, "batch")
+	all, err := g.Partition(t.Context(), patches, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := g.Partition(t.Context(), patches[:1], stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !equalMasks(one[0].Context, all[0].Context) {
+		t.Error("the first item differs when it comes alone")
+	}
+}
+
+// Sides that the network cannot take are padded with land, which must not
+// show: a window of odd size gives what it gives as part of a larger sea of
+// land.
+func TestPaddingIsLand(t *testing.T) {
+	m := roughModel(t, openEngine(t), nil)
+	small := cloudy(1, 13)[0]
+	l := Cosine{}.At(0.4)
+	x := normals(classes*13*13, "odd")
+	got, _ := asked(t, m, small, x, l, nil)
+	if len(got) != 13*13 {
+		t.Fatalf("%d cells, want %d", len(got), 13*13)
+	}
+	whole := samples.Patch{Ref: samples.Ref{Window: samples.Square(0, 0, 16)}, Time: small.Time, Sea: make([]bool, 16*16)}
+	padded := make([]float32, classes*16*16)
+	for c := range 13 * 13 {
+		at := c/13*16 + c%13
+		whole.Sea[at] = small.Sea[c]
+		padded[at], padded[16*16+at] = x[c], x[13*13+c]
+	}
+	want, _ := asked(t, m, whole, padded, l, nil)
+	for c := range got {
+		if w := want[c/13*16+c%13]; math.Abs(float64(got[c]-w)) > 1e-5 {
+			t.Fatalf("cell %d is %g, and %g with land around it", c, got[c], w)
+		}
+	}
+}
+
+func TestFileGivesTheSameModelBack(t *testing.T) {
+	e := openEngine(t)
+	m := roughModel(t, e, func(c *Config) { c.Yesterday, c.Frequency = true, true })
+	_, train, _ := archive(t, 30, 16)
+	m.places = FrequencyOf(train)
+	data, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(e, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	if back.Fingerprint() != m.Fingerprint() || back.Config() != m.Config() {
+		t.Errorf("the file gave %+v back, want %+v", back.Config(), m.Config())
+	}
+	if !slices.Equal(back.places.Steps, m.places.Steps) {
+		t.Error("the file gave another map of frequencies back")
+	}
+	if _, err := Load(e, data[:len(data)/2]); err == nil {
+		t.Error("half a file was taken for a prior")
+	}
+}
+
+func TestPriorStaysFrozenWhilePartitionsAreDrawn(t *testing.T) {
+	m := roughModel(t, openEngine(t), nil)
+	before := m.Fingerprint()
+	g, err := NewUnconditional(m, testSampling())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Partition(t.Context(), cloudy(3, 16), noise.New(1, "frozen")); err != nil {
+		t.Fatal(err)
+	}
+	if m.Fingerprint() != before {
+		t.Error("drawing changed the weights")
+	}
+}

@@ -1,0 +1,171 @@
+package prior
+
+import (
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+
+	"lacuna/pipeline/nn"
+)
+
+// Planes of a level as the network's graph gets it, [batch, levelParts].
+const (
+	levelAlpha = iota
+	levelSigma
+	levelGain
+	levelTime // what the network is told, see timeOf
+	levelParts
+)
+
+// Range of ln(α/σ) that the network's time tells apart: from -7.4, where the
+// walk over 256×256 cells begins, with room, to where every cell is decided.
+const (
+	timeLogSNRFirst = -8.0
+	timeLogSNRLast  = 4.0
+)
+
+// timeOf returns the time that the network is told: ln(α/σ) on a scale of 0 to
+// 1. Plain t would crowd the levels that decide coverage into its last
+// hundredth.
+func timeOf(l Level) float64 {
+	if l.Alpha <= 0 {
+		return 0
+	}
+	s := timeLogSNRLast
+	if l.Sigma > 0 {
+		s = min(max(l.LogSNR(), timeLogSNRFirst), timeLogSNRLast)
+	}
+	return (s - timeLogSNRFirst) / (timeLogSNRLast - timeLogSNRFirst)
+}
+
+// channels returns how many channels the network of c takes.
+func (c Config) channels() int {
+	n := 1 + c.conditions() // the softmax of the latents
+	if c.Coverage {
+		n++
+	}
+	return n
+}
+
+// conditions returns how many planes a Place has.
+func (c Config) conditions() int {
+	n := 1 // sea
+	if c.Season {
+		n += 2
+	}
+	if c.Yesterday {
+		n += 2
+	}
+	if c.Frequency {
+		n++
+	}
+	return n
+}
+
+// denoiser is the network with what goes around it.
+type denoiser struct {
+	cfg     Config
+	network nn.Network
+}
+
+// logits maps the difference of the two channels of latents, observed minus
+// gap, [batch, 1, height, width], the conditions of the places [batch,
+// conditions, height, width] and the level [batch, levelParts] to the logits of
+// "observed", [batch, 1, height, width].
+//
+// Only the difference is looked at: softmax over two channels is its sigmoid,
+// so the answer does not change when both channels are shifted.
+func (d denoiser) logits(w nn.Weights, delta, conditions, level *Node) *Node {
+	conditions.AssertDims(-1, d.cfg.conditions(), -1, -1)
+	level.AssertDims(-1, levelParts)
+	batch := delta.Shape().Dimensions[0]
+	part := func(k int) *Node {
+		return Reshape(Slice(level, AxisRange(), AxisElem(k)), batch, 1, 1, 1)
+	}
+	planes := []*Node{AddScalar(MulScalar(Logistic(delta), 2), -1), conditions}
+	if d.cfg.Coverage {
+		sea := Slice(conditions, AxisRange(), AxisRange(0, 1), AxisRange(), AxisRange())
+		planes = append(planes, coverageEvidence(delta, sea, part(levelAlpha), part(levelSigma)))
+	}
+	time := Reshape(part(levelTime), batch)
+	out := d.network.Apply(w, Concatenate(planes, 1), time)
+	if d.cfg.Evidence {
+		// What the cell itself says, so that the network only has to find what
+		// the others say of it. Softly limited, so that it can still object.
+		out = Add(out, MulScalar(Tanh(MulScalar(Mul(delta, part(levelGain)), 1/evidenceLimit)), evidenceLimit))
+	}
+	return ClipScalar(out, -logitLimit, logitLimit)
+}
+
+// evidenceLimit is a little less than logitLimit, in logits.
+const evidenceLimit = 12.0
+
+// coverageEvidence returns the mean difference over sea as a plane of about
+// unit variance at every level. Early in a walk it is all that is known of how
+// much will be observed, and a network of local filters finds it hard to add
+// up thousands of cells.
+func coverageEvidence(delta, sea, alpha, sigma *Node) *Node {
+	const coverageSD = 0.25 // of real masks, about; it sets the scale, not the answer
+	cells := AddScalar(keepSum(sea), 1)
+	mean := Div(keepSum(Mul(delta, sea)), cells)
+	signal := MulScalar(Square(alpha), 4*classes*classes*coverageSD*coverageSD)
+	grain := Div(MulScalar(Square(sigma), classes), cells)
+	plane := Div(mean, Sqrt(AddScalar(Add(signal, grain), 1e-12)))
+	return BroadcastToDims(plane, delta.Shape().Dimensions...)
+}
+
+// keepSum adds up [batch, 1, height, width] to [batch, 1, 1, 1].
+func keepSum(x *Node) *Node {
+	return Reshape(ReduceSum(x, 1, 2, 3), x.Shape().Dimensions[0], 1, 1, 1)
+}
+
+// difference returns channel observed minus channel gap of latents [batch, 2,
+// height, width].
+func difference(x *Node) *Node {
+	channel := func(k int) *Node { return Slice(x, AxisRange(), AxisRange(k, k+1), AxisRange(), AxisRange()) }
+	return Sub(channel(1), channel(0))
+}
+
+// probability returns the probability of "observed", 0 on land.
+func probability(logits, conditions *Node) *Node {
+	sea := Slice(conditions, AxisRange(), AxisRange(0, 1), AxisRange(), AxisRange())
+	return Mul(Logistic(logits), sea)
+}
+
+// predict is the graph of a Predictor without anchors.
+func (d denoiser) predict(w nn.Weights, x, conditions, level *Node) *Node {
+	return probability(d.logits(w, difference(x), conditions, level), conditions)
+}
+
+// guide is the graph of a Predictor with anchors: the probability, and the
+// gradient of each item's loss
+//
+//	L = -(1/d) Σ y·log ê + (1-y)·log(1-ê)
+//
+// with respect to x. The derivative of L by a logit is (ê-y)/d, so that is
+// what is sent back through the network; the logarithms are not needed. Cells
+// of padding have share 0 and the others 1/d; on land ê and y are 0.
+func (d denoiser) guide(w nn.Weights, x, conditions, level, anchors, share *Node) (observed, gradient *Node) {
+	logits := d.logits(w, difference(x), conditions, level)
+	observed = probability(logits, conditions)
+	back := StopGradient(Mul(Sub(observed, anchors), share))
+	return observed, Gradient(ReduceAllSum(Mul(back, logits)), x)[0]
+}
+
+// loss is ||ê - e||² over the two classes, the mean over the sea of the batch.
+// The weight of all times is one: that of a Bayesian Flow Network has no bound
+// under a schedule that ends without noise. truth is [batch, 1, height, width]
+// of 0 and 1.
+func (d denoiser) loss(w nn.Weights, delta, conditions, level, truth *Node) *Node {
+	sea := Slice(conditions, AxisRange(), AxisRange(0, 1), AxisRange(), AxisRange())
+	miss := Mul(Sub(Logistic(d.logits(w, delta, conditions, level)), truth), sea)
+	return MulScalar(Div(ReduceAllSum(Square(miss)), AddScalar(ReduceAllSum(sea), 1)), classes)
+}
+
+// flat gives a network its weights as slices of one vector that is an input of
+// the program: one program then serves all weights, and evaluations during
+// training compile nothing.
+type flat struct{ vector *Node }
+
+// Weight implements nn.Weights.
+func (f flat) Weight(p nn.Param) *Node {
+	return Reshape(Slice(f.vector, AxisRange(p.Offset, p.Offset+p.Size())), p.Dims...)
+}

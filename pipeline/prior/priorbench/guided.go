@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// likelihood scores held-out masks, the same cells in random order, and the
+// masks of another region.
+func (b *bench) likelihood(ctx context.Context, m *prior.Model) error {
+	n := min(len(b.places), 256)
+	real := masksOf(b.places[:n])
+	sets := map[string][]prior.Mask{"held_out": real, "salt_and_pepper": salt(real)}
+	if b.other != "" {
+		other, err := b.otherMasks(n)
+		if err != nil {
+			return err
+		}
+		sets["other_region"] = other
+	}
+	bits := map[string][]float64{}
+	for name, masks := range sets {
+		scores, err := m.MaskBits(ctx, masks, b.guide.Batch)
+		if err != nil {
+			return err
+		}
+		bits[name] = scores
+		b.report.BitsPerPixel[name] = mean(scores)
+	}
+	for name, scores := range bits {
+		if name != "held_out" {
+			b.report.AUC[name] = skill.AUC(scores, bits["held_out"])
+		}
+	}
+	return nil
+}
+
+// salt returns masks of the same coverage with their cells in random order.
+func salt(masks []prior.Mask) []prior.Mask {
+	out := make([]prior.Mask, len(masks))
+	for i, m := range masks {
+		sea, values := []int(nil), []bool(nil)
+		for c, s := range m.Sea {
+			if s {
+				sea, values = append(sea, c), append(values, m.Observed[c])
+			}
+		}
+		out[i] = prior.Mask{Place: m.Place, Observed: make([]bool, len(m.Observed))}
+		for k, from := range noise.New(1, "salt").Rand(uint64(i)).Perm(len(sea)) {
+			out[i].Observed[sea[k]] = values[from]
+		}
+	}
+	return out
+}
+
+func (b *bench) otherMasks(n int) ([]prior.Mask, error) {
+	_, held, err := load(b.other)
+	if err != nil {
+		return nil, err
+	}
+	t := b.options.train
+	refs := held.Refs(t.Side, t.Stride, t.MinObserved)
+	order := noise.New(1, "other").Rand(0).Perm(len(refs))
+	var patches []samples.Patch
+	for i := range min(n, len(refs)) {
+		patches = append(patches, held.Cut(refs[order[i]]))
+	}
+	return masksOf(patches), nil
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(max(len(x), 1))
+}
+
+// guided finds the strength for both anchors and draws with the default one.
+func (b *bench) guided(ctx context.Context, m *prior.Model) error {
+	tuning := b.places[:min(len(b.places), max(b.guide.Batch, 64))]
+	for _, anchor := range []prior.Anchor{prior.AnchorCoherent, prior.AnchorPixel} {
+		cfg := b.guide
+		cfg.Anchor = anchor
+		if anchor == prior.AnchorPixel {
+			cfg.Rho = 0.8
+		}
+		found, err := prior.AutoStrength(ctx, m, tuning, cfg, prior.DefaultTarget())
+		if err != nil {
+			return err
+		}
+		b.report.Strength[string(anchor)] = found
+		cfg.Weight = found.Weight
+		if anchor == prior.AnchorCoherent {
+			b.guide.Weight = found.Weight
+		}
+		began := time.Now()
+		drawn, _, err := m.DrawGuided(ctx, b.places, cfg, noise.New(b.options.train.Seed, "guided"))
+		if err != nil {
+			return err
+		}
+		b.report.Seconds["draw guided "+string(anchor)] = time.Since(began).Seconds()
+		b.report.ByDraw["guided "+string(anchor)] = b.compare(drawn)
+	}
+	return nil
+}
+
+// query estimates P(query) of single patches, so that a dead zone of one
+// observation is not hidden by the others.
+func (b *bench) query(ctx context.Context, m *prior.Model) error {
+	guided, err := prior.NewGuided(m, b.guide)
+	if err != nil {
+		return err
+	}
+	free, err := prior.NewUnconditional(m, b.guide.SampleConfig)
+	if err != nil {
+		return err
+	}
+	const patches = 8
+	for _, by := range []prior.Partitioner{guided, free, prior.Empirical(b.train), prior.Coherent(), prior.Pixel(0.3, 0.3)} {
+		var worst *prior.LowestQuery
+		for i, p := range b.places[:min(patches, len(b.places))] {
+			got, err := b.queryOf(ctx, by, p, uint64(i))
+			if err != nil {
+				return fmt.Errorf("%s: %w", by.Name(), err)
+			}
+			if worst == nil || got.Estimate < worst.Estimate {
+				worst = &got
+			}
+		}
+		b.report.LowestQry[by.Name()] = *worst
+	}
+	return nil
+}
+
+func (b *bench) queryOf(ctx context.Context, by prior.Partitioner, p samples.Patch, index uint64) (prior.LowestQuery, error) {
+	p.Window.Row, p.Window.Col = 0, 0
+	q := prior.NewQueryMap(p.Window.Height, p.Window.Width)
+	// All draws of the patch in one call: batches are then full.
+	copies := make([]samples.Patch, b.queries)
+	for i := range copies {
+		copies[i] = p
+	}
+	if err := prior.DrawQueries(ctx, by, copies, 1, q, noise.New(1, "query").Sub(index)); err != nil {
+		return prior.LowestQuery{}, err
+	}
+	return q.Lowest(b.queries)
+}
+
+// share is one cell of the sensitivity table.
+type share struct {
+	Anchor       prior.Anchor  `json:"anchor"`
+	Rho          float64       `json:"rho"`
+	Weight       float64       `json:"weight"`
+	Steps        int           `json:"steps"`
+	GuidedSteps  int           `json:"guided_steps"`
+	Spacing      prior.Spacing `json:"spacing"`
+	ContextShare float64       `json:"context_share"`
+	Roughness    float64       `json:"roughness"` // edges over those of real masks
+	PixelSD      float64       `json:"pixel_sd"`  // mean over cells of the sd over 16 draws of one patch
+}
+
+// shares sweeps rho, weight, steps and guided steps.
+func (b *bench) shares(ctx context.Context, m *prior.Model) error {
+	if !b.sweep {
+		return nil
+	}
+	base := b.guide
+	var cells []prior.GuideConfig
+	add := func(edit func(*prior.GuideConfig)) {
+		c := base
+		edit(&c)
+		cells = append(cells, c)
+	}
+	for _, anchor := range []prior.Anchor{prior.AnchorCoherent, prior.AnchorPixel} {
+		for _, rho := range []float64{0.4, 0.6, 0.8, 1} {
+			add(func(c *prior.GuideConfig) {
+				c.Anchor, c.Rho, c.Weight = anchor, rho, b.report.Strength[string(anchor)].Weight
+			})
+		}
+	}
+	for _, factor := range []float64{0.25, 0.5, 2, 4} {
+		add(func(c *prior.GuideConfig) { c.Weight *= factor })
+	}
+	for _, steps := range []int{10, 40} {
+		add(func(c *prior.GuideConfig) { c.Steps = steps })
+	}
+	for _, until := range []int{5, 10, 15} {
+		add(func(c *prior.GuideConfig) { c.GuidedSteps = min(until, c.Steps) })
+	}
+	add(func(c *prior.GuideConfig) { *c = prior.PaperGuidance(); c.Batch = base.Batch })
+	for _, c := range cells {
+		s, err := b.shareOf(ctx, m, c)
+		if err != nil {
+			return err
+		}
+		b.report.Shares = append(b.report.Shares, s)
+	}
+	return nil
+}
+
+func (b *bench) shareOf(ctx context.Context, m *prior.Model, c prior.GuideConfig) (share, error) {
+	const draws = 16 // of each patch
+	n := min(max(c.Batch/draws, 1), len(b.places))
+	var patches []samples.Patch
+	for _, p := range b.places[:n] {
+		for range draws {
+			patches = append(patches, p)
+		}
+	}
+	drawn, _, err := m.DrawGuided(ctx, patches, c, noise.New(1, "shares"))
+	if err != nil {
+		return share{}, err
+	}
+	s := share{Anchor: c.Anchor, Rho: c.Rho, Weight: c.Weight, Steps: c.Steps, GuidedSteps: c.GuidedSteps, Spacing: c.Spacing}
+	s.Roughness = prior.Describe(replace(patches, drawn)).EdgeDensity / prior.Describe(masksOf(patches)).EdgeDensity
+	for i, p := range patches {
+		shared, seen := 0.0, 0.0
+		for cell, o := range p.Observed() {
+			if o {
+				seen++
+				if drawn[i][cell] {
+					shared++
+				}
+			}
+		}
+		s.ContextShare += shared / seen / float64(len(patches))
+	}
+	s.PixelSD = spread(patches, drawn, draws)
+	return s, nil
+}

@@ -1,0 +1,194 @@
+// Command priorbench trains a mask prior on a packed series, draws from it,
+// compares what it draws with held-out masks and prints one JSON object. It
+// needs nothing but the engine's library beside it:
+//
+//	priorbench -data pacific.pack -other region.pack -engine xla:cuda -size small -batch 64 -steps 4000 -o prior.onnx
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"time"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/pack"
+
+	"github.com/google/renameio/v2"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			os.Exit(2)
+		}
+		fmt.Fprintf(os.Stderr, "priorbench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// options are what one measurement depends on.
+type options struct {
+	engine  string
+	cfg     engine.Config
+	data    string
+	other   string
+	output  string
+	prior   string // trained before; empty: train
+	train   prior.TrainConfig
+	guide   prior.GuideConfig
+	masks   int // drawn of each kind
+	queries int // draws a patch for P(query)
+	sweep   bool
+	partial string // file that gets the report after each part
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) error {
+	o, err := parse(args, errs)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(errs, nil))
+	b := &bench{options: o, log: log}
+	if b.train, b.held, err = load(o.data); err != nil {
+		return err
+	}
+	e, err := engine.Open(o.engine, o.cfg, log)
+	if err != nil {
+		return err
+	}
+	defer e.Finalize()
+	b.engine = e
+	r, err := b.measure(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := r.text()
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+func parse(args []string, errs io.Writer) (options, error) {
+	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance()}
+	f := flag.NewFlagSet("priorbench", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
+	f.StringVar(&o.cfg.Library, "library", "", "libonnxruntime (default: found)")
+	f.StringVar(&o.cfg.Plugin, "plugin", "", "PJRT plug-in for CUDA (default: found)")
+	f.StringVar(&o.cfg.Python, "python", "", "Python that has jax[cuda] (default: python3)")
+	f.StringVar(&o.cfg.CacheDir, "cache", "", "folder where XLA keeps its tuning")
+	f.IntVar(&o.cfg.Threads, "threads", 0, "threads of ort (default: all cores)")
+	f.StringVar(&o.data, "data", "", "packed series to learn from (required)")
+	f.StringVar(&o.other, "other", "", "packed series of another region, whose masks must cost more")
+	f.StringVar(&o.output, "o", "", "ONNX file to write")
+	f.StringVar(&o.prior, "prior", "", "ONNX file of a prior trained before; nothing is trained then")
+	f.StringVar(&o.partial, "partial", "", "file that gets the report as far as it is known, after each part")
+	f.IntVar(&o.masks, "masks", 1000, "masks to draw, unconditional and guided each")
+	f.IntVar(&o.queries, "queries", 256, "draws of each of eight patches for P(query)")
+	f.BoolVar(&o.sweep, "sweep", true, "measure the context share over rho, weights, steps and anchors")
+	trainFlags(f, &o)
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if o.data == "" {
+		return o, errors.New("-data is required: a file of package samples/pack")
+	}
+	o.train.Sampling.Batch, o.train.Sampling.Steps = o.guide.Batch, o.guide.Steps
+	o.train.CheckpointEvery = 0
+	return o, errors.Join(o.train.Validate(), o.guide.Validate())
+}
+
+func trainFlags(f *flag.FlagSet, o *options) {
+	m, t := &o.train.Model, &o.train
+	f.StringVar(&m.Backbone, "backbone", m.Backbone, "unet or vit")
+	f.StringVar(&m.Size, "size", m.Size, "tiny, small, base or large")
+	f.StringVar(&m.Schedule, "schedule", m.Schedule, prior.CosineSchedule+" or "+prior.AccuracySchedule)
+	f.BoolVar(&m.Season, "season", m.Season, "day of year as a condition")
+	f.BoolVar(&m.Yesterday, "yesterday", m.Yesterday, "yesterday's mask as a condition")
+	f.BoolVar(&m.Frequency, "frequency", m.Frequency, "observation frequency of each cell as a condition")
+	f.BoolVar(&m.Coverage, "coverage", m.Coverage, "mean of the latents as an input")
+	f.BoolVar(&m.Evidence, "evidence", m.Evidence, "the cell's own evidence added to the output")
+	f.IntVar(&t.Step.Steps, "steps", t.Step.Steps, "training steps")
+	f.IntVar(&t.Batch, "batch", t.Batch, "masks a step")
+	f.Float64Var(&t.Step.LearningRate, "rate", t.Step.LearningRate, "learning rate, the peak")
+	f.Float64Var(&t.Step.EMADecay, "ema", t.Step.EMADecay, "decay of the average of the weights")
+	f.BoolVar(&t.Step.BFloat16, "bf16", t.Step.BFloat16, "compute in bfloat16")
+	f.IntVar(&t.Side, "side", t.Side, "height and width of a window in cells")
+	f.IntVar(&t.Stride, "stride", t.Stride, "cells between windows")
+	f.IntVar(&t.Workers, "workers", t.Workers, "goroutines that prepare batches")
+	f.Uint64Var(&t.Seed, "seed", t.Seed, "seed")
+	f.IntVar(&t.EvaluateEvery, "evaluate", t.EvaluateEvery, "steps between comparisons with held-out masks; 0: never")
+	f.IntVar(&t.EvaluateMasks, "evaluate-masks", t.EvaluateMasks, "masks of a comparison")
+	f.IntVar(&t.Patience, "patience", t.Patience, "comparisons without gain before training ends; 0: never ends early")
+	f.IntVar(&o.guide.Steps, "sample-steps", o.guide.Steps, "steps of a walk")
+	f.IntVar(&o.guide.Batch, "sample-batch", o.guide.Batch, "masks drawn at a time")
+}
+
+// load reads a packed series and splits it.
+func load(path string) (samples.Train, samples.HeldOut, error) {
+	series, err := read(path)
+	if err != nil {
+		return samples.Train{}, samples.HeldOut{}, err
+	}
+	return series.Split(samples.DefaultSplit())
+}
+
+func read(path string) (samples.Series, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return samples.Series{}, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	series, err := pack.Read(bufio.NewReader(f))
+	if err != nil {
+		return samples.Series{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return series, nil
+}
+
+// model trains a prior, or takes one that was trained before.
+func (b *bench) model(ctx context.Context, r *report) (*prior.Model, error) {
+	if b.prior != "" {
+		data, err := os.ReadFile(b.prior)
+		if err != nil {
+			return nil, err
+		}
+		return prior.Load(b.engine, data)
+	}
+	began := time.Now()
+	hooks := prior.Hooks{Progress: func(p prior.Progress) {
+		args := []any{"step", p.Step, "of", p.Steps, "loss", p.Loss, "seconds", time.Since(began).Seconds()}
+		if p.Drawn != nil {
+			args = append(args, "distance", p.Distance, "coverage_mean", p.Drawn.CoverageMean, "coverage_sd", p.Drawn.CoverageSD,
+				"correlation_cells", p.Drawn.CorrelationCells, "edge_density", p.Drawn.EdgeDensity)
+		}
+		b.log.Info("training", args...)
+	}}
+	m, told, err := prior.Train(ctx, b.engine, b.train, b.held, b.options.train, hooks)
+	if err != nil {
+		return nil, err
+	}
+	r.Training = &told
+	if b.output == "" {
+		return m, nil
+	}
+	data, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return m, renameio.WriteFile(b.output, data, 0o644)
+}

@@ -1,0 +1,43 @@
+package prior
+
+import (
+	"context"
+	"fmt"
+
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
+)
+
+// An Exhibit is one row of a contact sheet: a patch and what the prior makes of
+// it.
+type Exhibit struct {
+	Patch         samples.Patch
+	Observed      []bool // the real mask
+	Unconditional []bool // drawn for the place and season only
+	Guided        []bool // drawn under the pull of the anchor
+	Anchor        []bool // the observation, thinned
+	Partition            // by the guided mask
+}
+
+// Exhibits draws what a contact sheet shows. The partition is that of the mask
+// beside it, even where it leaves one side empty: a sheet shows what is drawn.
+func Exhibits(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig, stream noise.Stream) ([]Exhibit, error) {
+	places := make([]Place, len(patches))
+	for i, p := range patches {
+		places[i] = PlaceOf(p)
+	}
+	free, err := m.Draw(ctx, places, cfg.SampleConfig, stream)
+	if err != nil {
+		return nil, fmt.Errorf("contact sheet: %w", err)
+	}
+	guided, anchors, err := m.DrawGuided(ctx, patches, cfg, stream)
+	if err != nil {
+		return nil, fmt.Errorf("contact sheet: %w", err)
+	}
+	out := make([]Exhibit, len(patches))
+	for i, p := range patches {
+		out[i] = Exhibit{Patch: p, Observed: p.Observed(), Unconditional: free[i], Guided: guided[i], Anchor: anchors[i]}
+		out[i].Partition, _ = intersect(out[i].Observed, guided[i])
+	}
+	return out, nil
+}

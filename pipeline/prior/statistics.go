@@ -1,0 +1,153 @@
+package prior
+
+import (
+	"math"
+
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// A Mask is what was observed of a place, or what a prior says could have
+// been.
+type Mask struct {
+	Place
+	Observed []bool
+}
+
+// MaskOf returns the mask of a patch.
+func MaskOf(p samples.Patch) Mask { return Mask{Place: PlaceOf(p), Observed: p.Observed()} }
+
+// masksAt puts drawn masks to their places.
+func masksAt(places []Place, drawn [][]bool) []Mask {
+	out := make([]Mask, len(drawn))
+	for i, m := range drawn {
+		out[i] = Mask{Place: places[i], Observed: m}
+	}
+	return out
+}
+
+// Statistics describes a set of masks by what a prior must get right.
+type Statistics struct {
+	Masks        int     `json:"masks"`
+	CoverageMean float64 `json:"coverage_mean"` // of the share of sea that is observed, over masks
+	CoverageSD   float64 `json:"coverage_sd"`
+	// CorrelationCells is the distance at which the correlation of two cells
+	// falls to 1/e, half of a mask where it does not fall that far, and 0 where
+	// all cells are alike.
+	CorrelationCells float64 `json:"correlation_cells"`
+	// EdgeDensity is the share of neighbouring pairs of sea cells of which one
+	// is observed and one is not: salt and pepper has a high one.
+	EdgeDensity float64 `json:"edge_density"`
+	GapCells    float64 `json:"gap_cells"` // mean over masks of the size of the gap that a missing cell lies in
+}
+
+// Describe returns the statistics of masks. Masks without sea do not count.
+func Describe(masks []Mask) Statistics {
+	var s Statistics
+	var squares, edges, pairs, gaps float64
+	for _, m := range masks {
+		g := skill.DescribeGaps(m.Observed, m.Sea, m.Height, m.Width)
+		if g.Sea == 0 {
+			continue
+		}
+		s.Masks++
+		s.CoverageMean += g.Coverage
+		squares += g.Coverage * g.Coverage
+		gaps += g.TypicalSize
+		differ, n := m.pairs(1, func(a, b bool) float64 { return indicator(a != b) })
+		edges += differ
+		pairs += float64(n)
+	}
+	if s.Masks == 0 {
+		return s
+	}
+	n := float64(s.Masks)
+	s.CoverageMean /= n
+	s.CoverageSD = math.Sqrt(max(squares/n-s.CoverageMean*s.CoverageMean, 0))
+	s.GapCells = gaps / n
+	if pairs > 0 {
+		s.EdgeDensity = edges / pairs
+	}
+	s.CorrelationCells = correlationCells(masks)
+	return s
+}
+
+// pairs adds up f over the pairs of sea cells that lie lag apart along a row or
+// a column.
+func (m Mask) pairs(lag int, f func(a, b bool) float64) (sum float64, n int) {
+	for i := range m.Height {
+		for j := range m.Width {
+			c := i*m.Width + j
+			if !m.Sea[c] {
+				continue
+			}
+			if j+lag < m.Width && m.Sea[c+lag] {
+				sum += f(m.Observed[c], m.Observed[c+lag])
+				n++
+			}
+			if d := c + lag*m.Width; i+lag < m.Height && m.Sea[d] {
+				sum += f(m.Observed[c], m.Observed[d])
+				n++
+			}
+		}
+	}
+	return sum, n
+}
+
+// correlationCells is skill.CorrelationLength for masks of different seas.
+func correlationCells(masks []Mask) float64 {
+	ones, cells, shortest := 0.0, 0.0, math.MaxInt
+	for _, m := range masks {
+		shortest = min(shortest, m.Height, m.Width)
+		for c, sea := range m.Sea {
+			if sea {
+				cells++
+				ones += indicator(m.Observed[c])
+			}
+		}
+	}
+	mean := ones / cells
+	variance := mean * (1 - mean)
+	if !(variance > 0) {
+		return 0
+	}
+	before := 1.0
+	for lag := 1; lag <= shortest/2; lag++ {
+		sum, pairs := 0.0, 0
+		for _, m := range masks {
+			s, n := m.pairs(lag, func(a, b bool) float64 { return (indicator(a) - mean) * (indicator(b) - mean) })
+			sum, pairs = sum+s, pairs+n
+		}
+		now := sum / float64(max(pairs, 1)) / variance
+		if now <= 1/math.E {
+			return float64(lag-1) + (before-1/math.E)/(before-now)
+		}
+		before = now
+	}
+	return float64(shortest / 2)
+}
+
+func indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Distance returns how far s is from those of real masks: 0 where all agree,
+// about 1 where one of them is off by half. It is the mean over the coverage's
+// mean and standard deviation, the correlation length and the edge density of
+// the absolute logarithm of their ratio, in units of ln 1.5.
+func (s Statistics) Distance(real Statistics) float64 {
+	sum := 0.0
+	for _, pair := range [][2]float64{
+		{s.CoverageMean, real.CoverageMean},
+		{s.CoverageSD, real.CoverageSD},
+		{s.CorrelationCells, real.CorrelationCells},
+		{s.EdgeDensity, real.EdgeDensity},
+	} {
+		const least = 1e-3 // nothing at all is a hundred times too little, not infinitely
+		sum += math.Abs(math.Log(max(pair[0], least) / max(pair[1], least)))
+	}
+	return sum / 4 / math.Log(1.5)
+}

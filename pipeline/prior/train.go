@@ -1,0 +1,139 @@
+package prior
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/gomlx/backends"
+
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
+)
+
+// TrainConfig says how a prior is fitted.
+type TrainConfig struct {
+	Model Config       `json:"model" yaml:"model"`
+	Step  train.Config `json:"step" yaml:"step"` // Step.Steps is the length of the training
+
+	Side        int    `json:"side" yaml:"side"`     // of the square windows, in cells
+	Stride      int    `json:"stride" yaml:"stride"` // between them
+	MinObserved int    `json:"min_observed" yaml:"min_observed"`
+	Batch       int    `json:"batch" yaml:"batch"`
+	Workers     int    `json:"workers" yaml:"workers"` // that prepare batches
+	Seed        uint64 `json:"seed" yaml:"seed"`
+
+	// Every so many steps, masks are drawn and compared with held-out ones;
+	// the weights that came closest are kept, and training ends when Patience
+	// comparisons in a row were no better. 0: never, the last weights are kept.
+	EvaluateEvery int          `json:"evaluate_every" yaml:"evaluate_every"`
+	EvaluateMasks int          `json:"evaluate_masks" yaml:"evaluate_masks"`
+	Patience      int          `json:"patience" yaml:"patience"`
+	Sampling      SampleConfig `json:"sampling" yaml:"sampling"`
+
+	CheckpointEvery int `json:"checkpoint_every" yaml:"checkpoint_every"` // steps; 0: never
+}
+
+// DefaultTraining returns the settings that hold where a file is silent.
+func DefaultTraining() TrainConfig {
+	step := train.DefaultConfig()
+	step.Steps = 2000 // an hour for a small network on two processors
+	step.LearningRate = 3e-3
+	step.EMADecay = 0.995 // forgets the first steps within a training as short as that
+	return TrainConfig{
+		Model: DefaultConfig(), Step: step,
+		Side: 64, Stride: 32, MinObserved: MinObservedCells, Batch: 32, Workers: 2, Seed: 1,
+		EvaluateEvery: 500, EvaluateMasks: 192, Patience: 4, Sampling: DefaultSampling(),
+		CheckpointEvery: 500,
+	}
+}
+
+// Validate reports everything wrong with c.
+func (c TrainConfig) Validate() error {
+	errs := []error{c.Model.Validate(), c.Step.Validate(), c.Sampling.Validate()}
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.Side > 0, "side is %d cells, must be positive", c.Side)
+	check(c.Stride > 0, "stride is %d cells, must be positive", c.Stride)
+	check(c.MinObserved >= 0, "min_observed is %d cells, must not be negative", c.MinObserved)
+	check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
+	check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
+	check(c.Step.Steps > 0, "step.steps is %d, must be positive", c.Step.Steps)
+	check(c.EvaluateEvery >= 0 && c.CheckpointEvery >= 0, "evaluate_every and checkpoint_every must not be negative")
+	check(c.EvaluateEvery == 0 || c.EvaluateMasks > 1, "evaluate_masks is %d, must be at least 2", c.EvaluateMasks)
+	if c.Side > 0 {
+		errs = append(errs, batchFits(max(c.Batch, c.Sampling.Batch), c.Side*c.Side))
+	}
+	return errors.Join(errs...)
+}
+
+// Progress is what a training tells on its way.
+type Progress struct {
+	Step, Steps int
+	Loss        float64     // mean since the last report
+	Drawn       *Statistics // of an evaluation, else nil
+	Distance    float64     // of Drawn from the held-out masks
+}
+
+// Hooks are what a training calls. All may be nil.
+type Hooks struct {
+	Progress func(Progress)
+	// Checkpoint gets the state every CheckpointEvery steps and when training
+	// stops for a loss that is not finite; the state it gets is always good.
+	// An error of it ends the training.
+	Checkpoint func(Checkpoint) error
+	// Resume is a state that Checkpoint was given: the training goes on as if
+	// it had not been interrupted.
+	Resume *Checkpoint
+}
+
+// A Checkpoint is everything that a training needs to go on.
+type Checkpoint struct {
+	State *train.State
+	Best  Best
+}
+
+// Best is the outcome of the evaluations so far.
+type Best struct {
+	Weights  []float32 `json:"-"` // nil before the first evaluation
+	Step     int       `json:"step"`
+	Distance float64   `json:"distance"`
+	Worse    int       `json:"worse"` // evaluations since
+}
+
+// Report says what a training did.
+type Report struct {
+	Masks           int        `json:"masks"` // windows it learned from
+	Weights         int        `json:"weights"`
+	Steps           int        `json:"steps"`
+	KeptStep        int        `json:"kept_step"`
+	Stopped         string     `json:"stopped"`      // why
+	Loss            float64    `json:"loss"`         // mean of the last tenth of the steps
+	Seconds         float64    `json:"seconds"`      // all of it, compilation and evaluations included
+	WaitSeconds     float64    `json:"wait_seconds"` // in which the engine waited for a batch
+	HeldOut         Statistics `json:"held_out"`
+	Drawn           Statistics `json:"drawn"`    // of the weights kept, at their evaluation
+	Distance        float64    `json:"distance"` // of Drawn from HeldOut
+	EvaluateSeconds float64    `json:"evaluate_seconds"`
+}
+
+// Train fits a prior to the masks of data. Held-out masks only say when to
+// stop. The same data, config and engine give the same weights.
+//
+// An error that wraps train.ErrNotFinite comes with the last good state handed
+// to hooks.Checkpoint.
+func Train(ctx context.Context, b backends.Backend, data samples.Train, held samples.HeldOut, cfg TrainConfig, hooks Hooks) (*Model, Report, error) {
+	t, err := newTraining(b, data, held, cfg, hooks)
+	if err != nil {
+		return nil, Report{}, fmt.Errorf("train prior: %w", err)
+	}
+	defer t.step.Close()
+	if err := t.run(ctx); err != nil {
+		t.model.Close()
+		return nil, t.report, fmt.Errorf("train prior: %w", err)
+	}
+	return t.model, t.report, nil
+}

@@ -1,0 +1,277 @@
+package prior
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
+)
+
+// lesson is a short training of a tiny network.
+func lesson(steps int) TrainConfig {
+	cfg := DefaultTraining()
+	cfg.Model.Size = nn.Tiny
+	cfg.Side, cfg.Stride, cfg.Batch, cfg.EvaluateEvery, cfg.CheckpointEvery = 16, 16, 4, 0, 0
+	cfg.Step.Steps, cfg.Step.WarmupSteps, cfg.Step.EMADecay, cfg.Step.LearningRate = steps, 10, 0.9, 3e-3
+	cfg.Sampling = testSampling()
+	return cfg
+}
+
+func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
+	e := openEngine(t)
+	_, data, held := archive(t, 30, 16)
+	cfg := lesson(12)
+	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.CheckpointEvery = 4, 4, 7
+	cfg.Model.Yesterday = true
+	var file bytes.Buffer
+	whole, _, err := Train(t.Context(), e, data, held, cfg, Hooks{Checkpoint: func(c Checkpoint) error {
+		return c.Encode(&file, cfg.Model)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	resume, err := DecodeCheckpoint(&file, cfg.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resume.State.Step != 7 || resume.Best.Step != 4 {
+		t.Fatalf("checkpoint of step %d with the best of step %d, want 7 and 4", resume.State.Step, resume.Best.Step)
+	}
+	cfg.Workers = 3 // who prepares a batch must not matter
+	rest, report, err := Train(t.Context(), e, data, held, cfg, Hooks{Resume: resume})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rest.Close()
+	if whole.Fingerprint() != rest.Fingerprint() {
+		t.Errorf("a training that was saved and resumed differs from one that was not; kept step %d", report.KeptStep)
+	}
+}
+
+func TestLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
+	e := openEngine(t)
+	_, data, held := archive(t, 30, 16)
+	var kept *Checkpoint
+	tr, err := newTraining(e, data, held, lesson(40), Hooks{Checkpoint: func(c Checkpoint) error {
+		kept = &c
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.step.Close()
+	defer tr.model.Close()
+	tr.source.schedule = &spoiled{good: 5 * tr.cfg.Batch}
+	err = tr.run(t.Context())
+	if !errors.Is(err, train.ErrNotFinite) {
+		t.Fatalf("error is %v, want one that is ErrNotFinite", err)
+	}
+	if kept == nil || kept.State.Step < 1 || kept.State.Step >= 40 {
+		t.Fatalf("checkpoint is %+v, want one of a step before the bad batch", kept)
+	}
+	for _, w := range kept.State.Weights {
+		if math.IsNaN(float64(w)) {
+			t.Fatal("the state that was kept holds NaN")
+		}
+	}
+}
+
+// spoiled is a schedule whose levels are NaN from the given number on.
+type spoiled struct {
+	Cosine
+	good int
+	used atomic.Int64
+}
+
+func (s *spoiled) At(t float64) Level {
+	if int(s.used.Add(1)) > s.good {
+		return Level{Alpha: math.NaN(), Sigma: math.NaN()}
+	}
+	return s.Cosine.At(t)
+}
+
+func TestTrainingStopsWhereItDoesNotGetBetter(t *testing.T) {
+	e := openEngine(t)
+	_, data, held := archive(t, 30, 16)
+	cfg := lesson(200)
+	cfg.Step.LearningRate = 1e-9 // it learns nothing
+	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 3, 4, 2
+	m, report, err := Train(t.Context(), e, data, held, cfg, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if report.Steps != 9 || report.KeptStep != 3 {
+		t.Errorf("%d steps, those of step %d kept, want 9 and 3 (%s)", report.Steps, report.KeptStep, report.Stopped)
+	}
+}
+
+// M05: on independent cells the network must come to Toy A's closed form.
+func TestTrainedNetworkAgreesWithTheClosedForm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("training takes seconds")
+	}
+	e := openEngine(t)
+	const p, side = 0.3, 8
+	data, held := bernoulli(t, p, side)
+	cfg := lesson(150)
+	cfg.Side, cfg.Stride, cfg.Batch, cfg.MinObserved = side, side, 16, 1
+	cfg.Model.Season = false
+	m, _, err := Train(t.Context(), e, data, held, cfg, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	worst := 0.0
+	for _, logSNR := range []float64{-2, -1, -0.5, 0, 0.5} {
+		l := Cosine{}.At(Cosine{}.TimeOf(logSNR))
+		mask := Mask{Place: Place{Height: side, Width: side, Sea: make([]bool, side*side)}, Observed: make([]bool, side*side)}
+		r := noise.New(3, "closed").Rand(0)
+		for c := range mask.Sea {
+			mask.Sea[c], mask.Observed[c] = true, r.Float64() < p
+		}
+		x := make([]float32, classes*side*side)
+		latents(x, mask.Observed, l, noise.New(3, "closed"), 1)
+		patch := samples.Patch{Ref: samples.Ref{Window: samples.Square(0, 0, side)}, Sea: mask.Sea}
+		got, _ := asked(t, m, patch, x, l, nil)
+		for c := range got {
+			want := sigmoid(math.Log(p/(1-p)) + l.Gain()*float64(x[side*side+c]-x[c]))
+			worst = max(worst, math.Abs(float64(got[c])-want))
+		}
+	}
+	t.Logf("largest difference from the closed form: %.3f", worst)
+	if worst > 0.1 {
+		t.Errorf("probabilities are off by up to %.3f", worst)
+	}
+}
+
+// bernoulli is an archive of independent cells, all sea.
+func bernoulli(t testing.TB, p float64, side int) (samples.Train, samples.HeldOut) {
+	t.Helper()
+	grid := field.Grid{Lat: make([]float64, side), Lon: make([]float64, side)}
+	for i := range side {
+		grid.Lat[i], grid.Lon[i] = 40+0.05*float64(i), 10+0.05*float64(i)
+	}
+	sea := make(field.Mask, side*side)
+	for i := range sea {
+		sea[i] = true
+	}
+	fields := make([]field.Field, 600)
+	for d := range fields {
+		r := noise.New(8, "bernoulli").Rand(uint64(d))
+		values := make([]float32, side*side)
+		for c := range values {
+			values[c] = field.NaN()
+			if r.Float64() < p {
+				values[c] = float32(r.NormFloat64())
+			}
+		}
+		fields[d] = field.Field{Grid: grid, Time: time.Date(2020, 1, 1+d, 12, 0, 0, 0, time.UTC), Values: values}
+	}
+	series, err := samples.New(fields, sea, field.Transform{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, held, err := series.Split(samples.SplitConfig{HeldOut: 0.1, GapDays: 1, Blocks: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, held
+}
+
+func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
+	e := openEngine(t)
+	series, _, _ := archive(t, 30, 16)
+	value := func(change func(day, cell int) float32) samples.Series {
+		s := series
+		s.Days = slices.Clone(series.Days)
+		for d := range s.Days {
+			values := make([]float32, len(s.Days[d].Values))
+			for c := range values {
+				values[c] = field.NaN()
+				if s.Sea[c] {
+					values[c] = change(d, c)
+				}
+			}
+			s.Days[d].Values = values
+		}
+		return s
+	}
+	full := func(d, c int) float32 { return float32(d + c%3) }
+	for _, tt := range []struct {
+		name   string
+		series samples.Series
+		edit   func(*TrainConfig)
+		want   string
+	}{
+		{"all full", value(full), nil, "observed everywhere"},
+		{"all empty", value(func(d, c int) float32 {
+			if c > 1 { // one cell, or the series could not be scaled
+				return field.NaN()
+			}
+			return full(d, c)
+		}), nil, "smaller windows"},
+		{"full or empty", value(func(d, c int) float32 {
+			if d%2 == 0 {
+				return field.NaN()
+			}
+			return full(d, c)
+		}), func(c *TrainConfig) { c.MinObserved = 0 }, "full or empty"},
+		{"a single sample", value(func(d, c int) float32 {
+			if d != 3 && c > 1 {
+				return field.NaN()
+			}
+			return full(d, c)
+		}), nil, "2021-01-04"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			data, held, err := tt.series.Split(samples.SplitConfig{HeldOut: 0.3, GapDays: 2, Blocks: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := lesson(5)
+			if tt.edit != nil {
+				tt.edit(&cfg)
+			}
+			_, _, err = Train(t.Context(), e, data, held, cfg, Hooks{})
+			if !errors.Is(err, ErrNothingToLearn) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestConfigsSayWhatIsWrong(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		edit func(*TrainConfig)
+		want string // part of the message; empty: valid
+	}{
+		{name: "defaults", edit: func(*TrainConfig) {}},
+		{"no such size", func(c *TrainConfig) { c.Model.Size = "huge" }, "size is"},
+		{"no such schedule", func(c *TrainConfig) { c.Model.Schedule = "linear" }, "schedule is"},
+		{"larger than memory", func(c *TrainConfig) { c.Side, c.Batch = 8192, 64 }, "larger than memory allows"},
+		{"no steps", func(c *TrainConfig) { c.Step.Steps = 0 }, "steps"},
+		{"no spacing", func(c *TrainConfig) { c.Sampling.Spacing = "" }, "spacing is"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := DefaultTraining()
+			tt.edit(&cfg)
+			err := cfg.Validate()
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("Validate() = %v, want a message with %q", err, tt.want)
+			}
+		})
+	}
+}
