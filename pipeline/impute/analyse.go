@@ -1,0 +1,37 @@
+package impute
+
+import (
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/samples"
+)
+
+// OI is an Analyser: optimal interpolation of exactly what a network is given.
+type OI struct {
+	Days interface {
+		Analyse(r samples.Ref, visible []bool, cfg samples.BackgroundConfig) (value, sigma []float32, err error)
+	}
+	Settings classical.OI
+}
+
+// QuickOI returns settings of optimal interpolation that are fast enough to
+// make analyses for training: half of the neighbours, on one core. On 300
+// overlays of 64×64 cells of real chlorophyll it takes two fifths of the time
+// and has an MSE of 0.1439 against 0.1431. Larger blocks are quicker still, but
+// lose close to what is visible: 0.0755 against 0.0573 beside it with blocks of
+// eight cells, which a network does not make good.
+func QuickOI(o classical.OI) classical.OI {
+	o.Neighbours, o.Block, o.Workers = 24, min(o.Block, 2), 1
+	return o
+}
+
+// Analyse implements Analyser.
+func (o OI) Analyse(r samples.Ref, visible []bool, mode Mode) (value, sigma []float32, err error) {
+	cfg := samples.BackgroundConfig{OI: o.Settings}
+	switch mode {
+	case Past:
+		cfg.PastDays = samples.LastDays
+	case Delayed:
+		cfg.PastDays, cfg.FutureDays = samples.LastDays, samples.NextDays
+	}
+	return o.Days.Analyse(r, visible, cfg)
+}

@@ -1,0 +1,144 @@
+package impute
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/samples"
+)
+
+// seaAnalyser analyses a sea and counts how often it is asked.
+type seaAnalyser struct {
+	OI
+	asked *atomic.Int64
+}
+
+func (a seaAnalyser) Analyse(r samples.Ref, visible []bool, mode Mode) (value, sigma []float32, err error) {
+	a.asked.Add(1)
+	return a.OI.Analyse(r, visible, mode)
+}
+
+func analysisConfig(side int) TrainConfig {
+	cfg := tinyConfig(side)
+	cfg.Design.Extras, cfg.Design.Departure, cfg.Clean = Extras{Last: true, Analysis: true}, true, 1
+	return cfg
+}
+
+// analysedSea returns material with an analyser, and the analyser.
+func analysedSea(t *testing.T) (Material, seaAnalyser) {
+	t.Helper()
+	sea := newGaussianSea(t, seaConfig{side: 16, days: 6, length: 3, memory: 0.9, seed: 3})
+	m, _ := sea.lessonsOf(t, 1)
+	a := seaAnalyser{OI{Days: m.Train, Settings: QuickOI(classical.DefaultOI(m.Train.Grid()))}, new(atomic.Int64)}
+	m.Analyser = a
+	return m, a
+}
+
+func TestAnUntrainedNetworkOnAnAnalysisIsTheAnalysis(t *testing.T) {
+	m, _ := analysedSea(t)
+	model, err := newModel(newShop(t, 1), analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := samples.Ref{Day: 3, Window: samples.Square(0, 0, 16)}
+	in, err := m.surroundings().Analysed(r, m.Train.Cut(r).Observed(), Past)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := predictOne(t, model, in)
+	for i, want := range in.Analysis {
+		if in.Sea[i] && math.Abs(float64(got.Mean[i]-want)) > 1e-5 {
+			t.Fatalf("cell %d is %g, the analysis says %g", i, got.Mean[i], want)
+		}
+	}
+}
+
+// freshWeights are those that training begins with.
+func freshWeights(t *testing.T, d Design) []float32 {
+	t.Helper()
+	network, err := nn.New(d.network())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return network.Layout().Init(7)
+}
+
+func TestTheAnalysisOfALessonSeesItsContextOnly(t *testing.T) {
+	m, a := analysedSea(t)
+	r := samples.Ref{Day: 3, Window: samples.Square(0, 0, 16)}
+	observed := m.Train.Cut(r).Observed()
+	context := slices.Clone(observed)
+	for i := range context[:len(context)/2] {
+		context[i] = false
+	}
+	value, _, err := a.Analyse(r, context, Single)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _, err := a.Analyse(r, observed, Single)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for i, v := range m.Train.Cut(r).Values {
+		switch {
+		case context[i] && value[i] != v:
+			t.Fatalf("cell %d of the context is analysed as %g, it is %g", i, value[i], v)
+		case observed[i] && !context[i] && value[i] == v:
+			same++
+		case observed[i] && whole[i] != v:
+			t.Fatalf("visible cell %d is analysed as %g, it is %g", i, whole[i], v)
+		}
+	}
+	if same > 0 {
+		t.Errorf("%d hidden cells come out exactly as they are: they leaked into the analysis", same)
+	}
+}
+
+func TestRepeatedLessonsAreAnalysedOnce(t *testing.T) {
+	m, a := analysedSea(t)
+	refs := m.Train.Refs(16, 16, 20)
+	const perPatch = 2
+	src, err := Repeated(m.Train, refs, blocky{}, perPatch, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := analysisConfig(16)
+	cfg.DropTemporal, cfg.DropFuture, cfg.CacheMB = 0, 1, 64 // one mode
+	l := newLessons(m, src, cfg)
+	b := (&loader{dims: cfg.batchDims(), cells: 16 * 16}).newBatch()
+	contexts := map[uint64][]bool{}
+	for n := range uint64(200) {
+		got, err := l.teach(context.Background(), b, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := contexts[got.Key]; ok && !slices.Equal(before, got.Context) {
+			t.Fatalf("lesson %d has the key of another context", n)
+		}
+		contexts[got.Key] = got.Context
+	}
+	if got, most := int(a.asked.Load()), len(refs)*perPatch; got != len(contexts) || got > most {
+		t.Errorf("%d analyses for %d contexts of %d patches", got, len(contexts), len(refs))
+	}
+}
+
+func TestRecentredMembersHaveTheMeanAndSpreadAskedFor(t *testing.T) {
+	members := [][]float32{{1, 5, 7}, {3, 5, 9}}
+	mean, visible := []float32{10, 5, 0}, []bool{false, true, false}
+	out := Recentre(members, mean, visible, func(int) float32 { return 2 })
+	want := [][]float32{{8, 5, -2}, {12, 5, 2}}
+	for m := range want {
+		if !slices.Equal(out[m], want[m]) {
+			t.Errorf("member %d is %v, want %v", m, out[m], want[m])
+		}
+	}
+	if center, sigma := Spread(members, 0); center != 2 || math.Abs(float64(sigma)-math.Sqrt2) > 1e-6 {
+		t.Errorf("mean %g and spread %g, want 2 and √2", center, sigma)
+	}
+}

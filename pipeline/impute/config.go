@@ -1,0 +1,114 @@
+package impute
+
+import (
+	"errors"
+	"fmt"
+
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/train"
+)
+
+// LossOn says which cells of a patch are scored in training.
+type LossOn string
+
+// The choices.
+const (
+	OnQuery    LossOn = "query"    // what the context does not show
+	OnObserved LossOn = "observed" // context and query
+)
+
+// TrainConfig sets the training of a network.
+type TrainConfig struct {
+	Design Design `json:"design" yaml:"design"`
+
+	Side         int     `json:"side" yaml:"side"` // of the patches, in cells
+	Steps        int     `json:"steps" yaml:"steps"`
+	Batch        int     `json:"batch" yaml:"batch"`
+	LearningRate float64 `json:"learning_rate" yaml:"learning_rate"`
+	WarmupSteps  int     `json:"warmup_steps" yaml:"warmup_steps"`
+	EMADecay     float64 `json:"ema_decay" yaml:"ema_decay"`
+	ClipNorm     float64 `json:"clip_norm" yaml:"clip_norm"`
+	BFloat16     bool    `json:"bfloat16" yaml:"bfloat16"`
+	Seed         uint64  `json:"seed" yaml:"seed"`
+
+	LossOn LossOn  `json:"loss_on" yaml:"loss_on"`
+	Beta   float64 `json:"beta" yaml:"beta"`   // of the beta-NLL, for a network with a variance; 0: plain likelihood
+	Clean  float64 `json:"clean" yaml:"clean"` // share of lessons without noise on the context (p0); the others are at t~U(0,1)
+
+	// What is withheld, so that one network serves near real time, delayed
+	// mode and days without neighbours.
+	DropTemporal float64 `json:"drop_temporal" yaml:"drop_temporal"` // share of lessons that see the target day alone
+	DropFuture   float64 `json:"drop_future" yaml:"drop_future"`     // share of the others that see the past only
+	Thin         float64 `json:"thin" yaml:"thin"`                   // share of the others whose composites lose cells at random
+	Flip         bool    `json:"flip" yaml:"flip"`                   // mirror patches at random
+
+	// How batches are made; the result does not depend on it.
+	Workers int `json:"-" yaml:"workers"`  // goroutines
+	CacheMB int `json:"-" yaml:"cache_mb"` // memory for what surrounds patches; what does not fit is cut out again each time
+}
+
+// DefaultTrainConfig returns the preset "lacuna".
+func DefaultTrainConfig() TrainConfig {
+	return TrainConfig{
+		Design: Design{
+			Backbone: nn.BackboneUNet, Size: nn.Base, Variance: true, Departure: true,
+			Extras: Extras{Last: true, Next: true, Background: true},
+		},
+		Side: 64, Steps: 5000, Batch: 64, LearningRate: 1e-3, WarmupSteps: 200, EMADecay: 0.999, ClipNorm: 1,
+		LossOn: OnQuery, Beta: 0.5, Clean: 0.5,
+		DropTemporal: 0.25, DropFuture: 0.5, Thin: 0.3,
+		Workers: 4, CacheMB: 1024, Seed: 1,
+	}
+}
+
+// PaperConfig returns the preset "paper": a single frame in, no variance, and
+// nothing but the partition to tell it from its baselines.
+func PaperConfig() TrainConfig {
+	c := DefaultTrainConfig()
+	c.Design.Extras, c.Design.Variance, c.Design.Departure = Extras{}, false, false
+	c.Beta, c.DropTemporal, c.DropFuture, c.Thin = 0, 0, 0, 0
+	return c
+}
+
+// Validate reports everything wrong with c.
+func (c TrainConfig) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.Side > 0, "side is %d, must be positive", c.Side)
+	check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
+	check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
+	check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
+	check(c.LossOn == OnQuery || c.LossOn == OnObserved, "loss_on is %q, must be %q or %q", c.LossOn, OnQuery, OnObserved)
+	for _, share := range []struct {
+		name  string
+		value float64
+	}{
+		{"beta", c.Beta},
+		{"clean", c.Clean},
+		{"drop_temporal", c.DropTemporal},
+		{"drop_future", c.DropFuture},
+		{"thin", c.Thin},
+	} {
+		check(share.value >= 0 && share.value <= 1, "%s is %g, must be in 0..1", share.name, share.value)
+	}
+	if err := c.optimizer().Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if network, err := nn.New(c.Design.network()); err != nil {
+		errs = append(errs, err)
+	} else {
+		check(c.Side%network.Multiple() == 0, "side is %d, must be a multiple of %d", c.Side, network.Multiple())
+	}
+	return errors.Join(errs...)
+}
+
+func (c TrainConfig) optimizer() train.Config {
+	o := train.DefaultConfig()
+	o.LearningRate, o.Steps, o.WarmupSteps = c.LearningRate, c.Steps, c.WarmupSteps
+	o.ClipNorm, o.EMADecay, o.BFloat16 = c.ClipNorm, c.EMADecay, c.BFloat16
+	return o
+}

@@ -1,0 +1,198 @@
+package impute
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"lacuna/pipeline/noise"
+)
+
+// The residual of Toy B about its conditional mean is Gaussian with the
+// posterior's covariance, so its exact denoiser is a formula too.
+func (b toyB) residualCleaner() (cleaner, *mat.Dense) {
+	_, left := b.given(0, b.truth, b.visible)
+	hidden := make([]int, 0, toyCells)
+	for i, v := range b.visible {
+		if !v {
+			hidden = append(hidden, i)
+		}
+	}
+	n := len(hidden)
+	p := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			p.Set(i, j, left.At(hidden[i], hidden[j]))
+		}
+	}
+	return func(_ context.Context, t float32, x [][]float32) ([][]float32, error) {
+		alpha, sigma := alphaSigma(t)
+		var noised, gain mat.Dense
+		noised.Scale(float64(alpha*alpha), p)
+		for i := range n {
+			noised.Set(i, i, noised.At(i, i)+float64(sigma*sigma))
+		}
+		if err := gain.Solve(&noised, p); err != nil {
+			return nil, err
+		}
+		out := make([][]float32, len(x))
+		for m := range x {
+			out[m] = make([]float32, n)
+			for i := range n {
+				for j := range n {
+					out[m][i] += alpha * float32(gain.At(j, i)) * x[m][j]
+				}
+			}
+		}
+		return out, nil
+	}, p
+}
+
+func TestTheFlowOfAnExactDenoiserGivesThePosterior(t *testing.T) {
+	b := newToyB(5)
+	clean, p := b.residualCleaner()
+	n, _ := p.Dims()
+	spread := func(o ODE) float64 {
+		x, streams := make([][]float32, 1500), make([]noise.Stream, 1500)
+		for m := range x {
+			x[m], streams[m] = make([]float32, n), noise.New(uint64(m), "residual")
+			streams[m].Normals(x[m], 0)
+		}
+		calls := 0
+		counted := func(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
+			calls++
+			return clean(ctx, t, x)
+		}
+		if err := o.run(context.Background(), counted, x, streams); err != nil {
+			t.Fatal(err)
+		}
+		if calls != o.Calls() {
+			t.Errorf("%+v: %d calls, want %d", o, calls, o.Calls())
+		}
+		var drawn, exact float64
+		for i := range n {
+			for m := range x {
+				drawn += float64(x[m][i]) * float64(x[m][i]) / float64(len(x))
+			}
+			exact += p.At(i, i)
+		}
+		return math.Sqrt(drawn / exact)
+	}
+	for _, o := range []ODE{{10, 1, true}, {20, 1, true}, {20, 3, true}, {20, 1, false}, {20, 3, false}, {100, 1, false}} {
+		s := spread(o)
+		t.Logf("%+v: spread %.3f of the posterior's", o, s)
+		if o.Calls() >= 20 && (s < 0.8 || s > 1.25) {
+			t.Errorf("%+v: spread is %.3f of the posterior's, want 0.8..1.25", o, s)
+		}
+	}
+	if first, second := spread(ODE{10, 1, false}), spread(ODE{10, 1, true}); math.Abs(second-1) >= math.Abs(first-1) {
+		t.Errorf("ten steps: the second order has a spread of %.3f, the first %.3f, want it nearer to 1", second, first)
+	}
+}
+
+// tinyMembers trains members for a few steps.
+func tinyMembers(t *testing.T, shop *Workshop, steps int) (*Members, Target) {
+	t.Helper()
+	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
+	m, src := s.lessonsOf(t, 1)
+	cfg := tinyConfig(16)
+	model := trained(t, shop, m, src, cfg)
+	cfg = MembersConfig(cfg)
+	cfg.Steps = steps
+	members, _, err := TrainMembers(context.Background(), model, m, src, cfg, Hooks[*Members]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := someInputs(t, 16, 3)
+	return members, Target{Inputs: in, Prediction: predictOne(t, model, in), Stream: noise.New(1, "granule")}
+}
+
+func TestMembersKeepWhatIsVisibleAndDifferElsewhere(t *testing.T) {
+	members, target := tinyMembers(t, newShop(t, 3), 4)
+	ode := ODE{Steps: 3, Jumps: 1}
+	drawn, err := members.Draw(context.Background(), []Target{target}, 4, ode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, visible := range target.Visible {
+		for _, m := range drawn[0] {
+			if visible && math.Float32bits(m[i]) != math.Float32bits(target.Values[i]) {
+				t.Fatalf("visible cell %d is %v in a member, was %v", i, m[i], target.Values[i])
+			}
+			if !finite(m[i]) {
+				t.Fatalf("cell %d of a member is %v", i, m[i])
+			}
+		}
+		if !visible && drawn[0][0][i] == drawn[0][1][i] {
+			t.Fatalf("gap %d is the same in two members", i)
+		}
+	}
+
+	second := target
+	second.Stream = noise.New(1, "another granule")
+	together, err := members.Draw(context.Background(), []Target{second, target}, 2, ode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(together[1][1], drawn[0][1]) {
+		t.Error("a member depends on what it is drawn with")
+	}
+	if slices.Equal(together[0][0], together[1][0]) {
+		t.Error("another stream gives the same member")
+	}
+}
+
+func TestNothingUnderTheMaskReachesMembers(t *testing.T) {
+	members, target := tinyMembers(t, newShop(t, 2), 4)
+	ode := ODE{Steps: 2, Jumps: 1}
+	want, err := members.Draw(context.Background(), []Target{target}, 2, ode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Values = slices.Clone(target.Values)
+	for i, visible := range target.Visible {
+		if !visible {
+			target.Values[i] = float32(math.NaN())
+		}
+	}
+	got, err := members.Draw(context.Background(), []Target{target}, 2, ode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range want[0] {
+		if !slices.Equal(got[0][m], want[0][m]) {
+			t.Errorf("member %d changes with what is hidden", m)
+		}
+	}
+}
+
+func TestSavedMembersBelongToTheirModel(t *testing.T) {
+	shop := newShop(t, 2)
+	members, target := tinyMembers(t, shop, 4)
+	data, err := members.Save(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := LoadMembers(data, members.model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ode := ODE{Steps: 2, Jumps: 2}
+	want, err := members.Draw(context.Background(), []Target{target}, 2, ode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.Draw(context.Background(), []Target{target}, 2, ode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got[0][1], want[0][1]) {
+		t.Error("the file draws something else")
+	}
+	if _, err := LoadMembers(data, busyModel(t, shop, tinyDesign())); err == nil {
+		t.Error("members were accepted for a model that is not theirs")
+	}
+}

@@ -1,0 +1,73 @@
+package impute
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/noise"
+)
+
+// MembersConfig returns the settings for the members of a model that was
+// trained with cfg.
+func MembersConfig(cfg TrainConfig) TrainConfig {
+	cfg.Clean = 1 // the context is clean; the residual is what is noised
+	cfg.Beta = 0
+	cfg.LossOn = OnQuery
+	cfg.Design.Variance = false
+	return cfg
+}
+
+// TrainMembers trains the members of a model. The extras of cfg's design are
+// those of the model whatever it says. It ends as Train does.
+func TrainMembers(ctx context.Context, model *Model, m Material, source Source, cfg TrainConfig, hooks Hooks[*Members]) (*Members, Report, error) {
+	shop := model.shop
+	cfg.Design.Extras, cfg.Design.Departure, cfg.Design.Scaled = model.design.Extras, model.design.Departure, model.design.Scaled
+	if err := cfg.Validate(); err != nil {
+		return nil, Report{}, fmt.Errorf("train config: %w", err)
+	}
+	if cfg.Clean != 1 || cfg.LossOn != OnQuery {
+		return nil, Report{}, fmt.Errorf("train config: members see a clean context and are scored on the query; clean is %g, loss_on %q", cfg.Clean, cfg.LossOn)
+	}
+	network, err := nn.New(memberNetwork(model.design, cfg.Design))
+	if err != nil {
+		return nil, Report{}, err
+	}
+	l := residualLessons{lessons: newLessons(m, source, cfg), levels: noise.New(cfg.Seed, "levels"), noise: noise.New(cfg.Seed, "residual noise")}
+	dims := append(cfg.batchDims(), []int{cfg.Batch, 1, cfg.Side, cfg.Side})
+	weights, report, err := run(ctx, shop, course{
+		kind: kindMembers + model.design.kindOf(), network: network, cfg: cfg, dims: dims, fill: l.fill,
+		loss:  residualLoss(network, model.operand.network, cfg.BFloat16),
+		fixed: []*tensors.Tensor{model.operand.tensor()},
+	}, hooks, func(w []float32) (*Members, error) { return newMembers(model, cfg, w) })
+	if err != nil {
+		return nil, report, fmt.Errorf("train members: %w", err)
+	}
+	members, err := newMembers(model, cfg, weights)
+	return members, report, err
+}
+
+// kindOf tells the graphs of designs apart.
+func (d Design) kindOf() string { return fmt.Sprint(" of ", d.network()) }
+
+// residualLessons adds noise for the residual to the lessons of the imputer.
+// The residual itself is made on the device, where the prediction is.
+type residualLessons struct {
+	*lessons
+	levels, noise noise.Stream
+}
+
+// epsTensor is the tensor of noise, [batch, 1, side, side], after those of the
+// imputer.
+const epsTensor = targetTensor + 1
+
+func (l residualLessons) fill(ctx context.Context, b *batch, item int, n uint64) error {
+	if err := l.lessons.fill(ctx, b, item, n); err != nil {
+		return err
+	}
+	l.levels.Uniforms(b.buffers[timeTensor][item:item+1], n)
+	l.noise.Normals(b.image(epsTensor, item, l.cfg).data, n)
+	return nil
+}

@@ -1,0 +1,95 @@
+package impute
+
+import (
+	"context"
+	"fmt"
+
+	"lacuna/pipeline/noise"
+)
+
+// Sampling says how a model is to be sampled.
+type Sampling struct {
+	Sampler  Sampler
+	Contexts Contexts
+	Config   SamplerConfig
+}
+
+// Sample completes a window with one of the paper's samplers. Visible cells
+// keep their value.
+func (m *Model) Sample(ctx context.Context, in Inputs, how Sampling, s noise.Stream) (Drawn, error) {
+	if err := in.Validate(); err != nil {
+		return Drawn{}, fmt.Errorf("sample: %w", err)
+	}
+	// The network lives in departures from its base.
+	observed := make([]float32, in.Cells())
+	for i, visible := range in.Visible {
+		if visible {
+			observed[i] = in.Values[i] - m.design.base(&in, i)
+		}
+	}
+	p := Problem{Observed: observed, Visible: in.Visible, Sea: in.Sea, Contexts: how.Contexts}
+	drawn, err := how.Sampler(ctx, m.denoiser(in), p, how.Config, s)
+	if err != nil {
+		return Drawn{}, fmt.Errorf("sample: %w", err)
+	}
+	for _, x := range drawn.Members {
+		for i := range x {
+			x[i] += m.design.base(&in, i)
+			if in.Visible[i] {
+				x[i] = in.Values[i]
+			}
+		}
+	}
+	return drawn, nil
+}
+
+// denoiser returns the network as a denoiser of departures from the base,
+// with everything around the window as in has it.
+func (m *Model) denoiser(in Inputs) Denoiser {
+	return func(ctx context.Context, t float32, x [][]float32, mask [][]bool) ([][]float32, error) {
+		windows, levels := make([]Inputs, len(x)), make([]level, len(x))
+		for i := range x {
+			windows[i], levels[i] = in, level{t: t, there: true}
+			windows[i].Values, windows[i].Visible = x[i], mask[i]
+		}
+		answers, err := m.denoise(ctx, windows, levels)
+		if err != nil {
+			return nil, err
+		}
+		out := make([][]float32, len(x))
+		for i, a := range answers {
+			for k := range a.Mean {
+				a.Mean[k] -= m.design.base(&in, k)
+			}
+			out[i] = a.Mean
+		}
+		return out, nil
+	}
+}
+
+// Masks are contexts made of real observation masks, such as those of other
+// days of the same place.
+type Masks struct {
+	Observed [][]bool
+	Visible  []bool // of the window that is sampled
+}
+
+// Within implements Contexts: the visible cells that another day observed too,
+// or all of them where that is none.
+func (m Masks) Within(s noise.Stream) []bool {
+	out := make([]bool, len(m.Visible))
+	some := false
+	for i, observed := range m.Anywhere(s) {
+		out[i] = observed && m.Visible[i]
+		some = some || out[i]
+	}
+	if !some {
+		copy(out, m.Visible)
+	}
+	return out
+}
+
+// Anywhere implements Contexts: what another day observed.
+func (m Masks) Anywhere(s noise.Stream) []bool {
+	return m.Observed[s.Rand(0).IntN(len(m.Observed))]
+}

@@ -1,0 +1,138 @@
+package impute
+
+import (
+	"fmt"
+	"time"
+
+	"lacuna/pipeline/samples"
+)
+
+// A Mode says which days around a target are known.
+type Mode string
+
+// The modes, from the least known to the most.
+const (
+	Single  Mode = "single"  // the target day alone
+	Past    Mode = "past"    // and the days before it: near real time
+	Delayed Mode = "delayed" // and those after it
+)
+
+// ParseMode returns the mode of a name.
+func ParseMode(name string) (Mode, error) {
+	for _, m := range []Mode{Single, Past, Delayed} {
+		if name == string(m) {
+			return m, nil
+		}
+	}
+	return "", fmt.Errorf("mode is %q, must be %q, %q or %q", name, Single, Past, Delayed)
+}
+
+// Days gives patches and the observations nearest in time around them. Both
+// sides of a split are Days.
+type Days interface {
+	Cut(samples.Ref) samples.Patch
+	Last(r samples.Ref, maxDays int) samples.Composite
+	Next(r samples.Ref, maxDays int) samples.Composite
+}
+
+// Backgrounds gives analyses of days that were made from their neighbours;
+// samples.Backgrounds does.
+type Backgrounds interface {
+	Cut(samples.Ref) (value, sigma []float32, ok bool)
+}
+
+// An Analyser estimates a patch from its visible cells and, where the mode
+// shows them, from the days around it; 0 on land.
+type Analyser interface {
+	Analyse(r samples.Ref, visible []bool, mode Mode) (value, sigma []float32, err error)
+}
+
+// Surroundings are days with what was made of them. Backgrounds and Analyser
+// may be nil.
+type Surroundings struct {
+	Days          Days
+	Past, Delayed Backgrounds // from earlier days only, and from earlier and later ones
+	Analyser      Analyser
+}
+
+// Inputs returns what may be known in a mode of the patch r where only the
+// visible cells of its day are.
+func (s Surroundings) Inputs(r samples.Ref, visible []bool, mode Mode) Inputs {
+	sc := s.scene(r)
+	in := sc.inputs(mode)
+	in.Visible = visible
+	return in
+}
+
+// Analysed returns Inputs with an analysis of them, where there is an
+// analyser.
+func (s Surroundings) Analysed(r samples.Ref, visible []bool, mode Mode) (Inputs, error) {
+	in := s.Inputs(r, visible, mode)
+	return in, s.analyse(r, &in, mode)
+}
+
+// analyse adds the analysis of the visible cells to in, where there is an
+// analyser.
+func (s Surroundings) analyse(r samples.Ref, in *Inputs, mode Mode) (err error) {
+	if s.Analyser == nil {
+		return nil
+	}
+	in.Analysis, in.AnalysisSigma, err = s.Analyser.Analyse(r, in.Visible, mode)
+	if err != nil {
+		return fmt.Errorf("analyse window at %d, %d of day %d: %w", r.Window.Row, r.Window.Col, r.Day, err)
+	}
+	return nil
+}
+
+// A scene is everything around a patch, of which a mode shows a part.
+type scene struct {
+	patch         samples.Patch
+	last, next    samples.Composite
+	past, delayed background
+}
+
+type background struct{ value, sigma []float32 }
+
+func (s Surroundings) scene(r samples.Ref) *scene {
+	return &scene{
+		patch: s.Days.Cut(r),
+		last:  s.Days.Last(r, samples.LastDays), next: s.Days.Next(r, samples.NextDays),
+		past: cutBackground(s.Past, r), delayed: cutBackground(s.Delayed, r),
+	}
+}
+
+func cutBackground(b Backgrounds, r samples.Ref) background {
+	if b == nil {
+		return background{}
+	}
+	value, sigma, ok := b.Cut(r)
+	if !ok {
+		return background{}
+	}
+	return background{value, sigma}
+}
+
+// inputs returns the part of the scene that a mode shows, without a mask.
+func (s *scene) inputs(mode Mode) Inputs {
+	w := s.patch.Window
+	in := Inputs{
+		Height: w.Height, Width: w.Width, Values: s.patch.Values, Sea: s.patch.Sea,
+		DayOfYear: dayOfYear(s.patch.Time),
+	}
+	switch mode {
+	case Past:
+		in.Last = s.last
+		in.Background, in.BackgroundSigma = s.past.value, s.past.sigma
+	case Delayed:
+		in.Last, in.Next = s.last, s.next
+		in.Background, in.BackgroundSigma = s.delayed.value, s.delayed.sigma
+	}
+	return in
+}
+
+func dayOfYear(t time.Time) int {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UTC().YearDay()
+}
