@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 )
 
 // ErrPermanent marks a failure of the archive as a whole that trying again
-// will not cure, such as refused credentials. A Watcher stops on it.
+// will not cure, such as refused credentials. A Watcher says so once and asks
+// again a day later.
 var ErrPermanent = errors.New("permanent failure")
 
 // ErrChanged says that an object is no longer the one that was listed. The
@@ -19,8 +21,33 @@ var ErrChanged = errors.New("object changed since it was listed")
 type Object struct {
 	Name    string    // slash-separated path below the root of the archive
 	Size    int64     // bytes
-	ModTime time.Time // by the clock of the archive
+	ModTime time.Time // by the clock of the archive; zero where it does not say
 	ETag    string    // version tag, opaque; empty where the archive has none
+	MD5     string    // of the bytes, lower-case hex; empty where the archive does not give it
+}
+
+// Scope is the part of an archive that a listing is to show. The zero Scope is
+// all of it.
+type Scope struct {
+	// Prefixes are what names may begin with; none means anything. A listing
+	// shows no other names.
+	Prefixes []string
+	// Since allows an archive to leave out what was last modified before. An
+	// archive that would gain nothing from it shows those objects too.
+	Since time.Time
+}
+
+// Holds reports whether an object of this name belongs into a listing of s.
+func (s Scope) Holds(name string) bool {
+	if len(s.Prefixes) == 0 {
+		return true
+	}
+	for _, prefix := range s.Prefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // Archive is a place where granules appear. Objects may appear, be replaced
@@ -28,23 +55,27 @@ type Object struct {
 // An Archive is safe for concurrent use, and package archivetest checks what
 // is promised here.
 type Archive interface {
-	// List returns the objects that are there now, each name once, in any
-	// order. Names that end in what writers use for unfinished files are left
-	// out; names that are merely odd are not, so that they can be reported.
+	// List returns the objects of scope that are there now, each name once, in
+	// any order. Names that end in what writers use for unfinished files are
+	// left out; names that are merely odd are not, so that they can be
+	// reported.
 	//
 	// An error does not void the objects that come with it: they are there,
-	// but the list is not complete. An empty archive is no error; a root that
-	// cannot be reached is one, so that an outage is never taken for
-	// emptiness. An error that wraps ErrPermanent stops the watcher.
-	List(ctx context.Context) ([]Object, error)
+	// but the list is not complete. An empty archive is no error, nor is a
+	// prefix under which nothing lies; a root that cannot be reached is one, so
+	// that an outage is never taken for emptiness. An error that wraps
+	// ErrPermanent is not cured by asking again soon.
+	List(ctx context.Context, scope Scope) ([]Object, error)
 
-	// Open returns the bytes of o, an object from List, from its start. Where
-	// the object is gone the error wraps fs.ErrNotExist. Where it is no longer
-	// the listed one, Open or Read fails with ErrChanged; an archive that
-	// cannot tell delivers what there is, and the length or the next listing
-	// shows it. A reader that ends in io.EOF has delivered the whole object.
+	// Open returns the bytes of o, an object from List, from offset on, which
+	// is 0 for all of it and at most its size. Where the object is gone the
+	// error wraps fs.ErrNotExist. Where it is no longer the listed one, Open or
+	// Read fails with ErrChanged; an archive that cannot tell delivers what
+	// there is, and the length, the hash or the next listing shows it. A reader
+	// that ends in io.EOF has delivered the rest of the object; an object that
+	// ends early ends in io.ErrUnexpectedEOF, so that it can be resumed.
 	//
 	// Cancelling ctx makes a blocked Read return. The caller closes the
 	// reader.
-	Open(ctx context.Context, o Object) (io.ReadCloser, error)
+	Open(ctx context.Context, o Object, offset int64) (io.ReadCloser, error)
 }

@@ -3,21 +3,44 @@ package fetch
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
 // Config is how one archive is watched.
 type Config struct {
-	Name         string        `yaml:"name"`          // of the archive, for the log
-	PollInterval time.Duration `yaml:"poll_interval"` // from one listing to the next
+	Name         string        `yaml:"-"`             // of the archive, for the log
+	PollInterval time.Duration `yaml:"poll_interval"` // from one listing to the next, where there is no schedule
+	Schedule     string        `yaml:"schedule"`      // cron expression: when to list
+	TimeZone     string        `yaml:"time_zone"`     // of schedule and expect
+	Jitter       time.Duration `yaml:"jitter"`        // a scheduled listing is late by up to this, so that not everybody asks at once
 	Settle       time.Duration `yaml:"settle"`        // an object that changed less than this ago is left alone
+	Prefixes     []string      `yaml:"prefixes"`      // what names begin with; {year}, {month}, {day}, {yearday} are filled in
+	Lookback     time.Duration `yaml:"lookback"`      // how old the day of a granule may be; 0: any
+	Backfill     Days          `yaml:"backfill"`      // older days that are fetched when nothing newer is to be
+	Expect       Expect        `yaml:"expect"`
+	Parallel     int           `yaml:"parallel"`   // downloads at a time
+	DiskFloor    Floor         `yaml:"disk_floor"` // free space that intake leaves alone: 10GiB, or 5%
+}
+
+// Expect is when the granule of a day is due.
+type Expect struct {
+	By      string `yaml:"by"`       // time of day, such as 14:30; empty: no granule is ever late
+	LagDays int    `yaml:"lag_days"` // how many days after its own day
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
 	return Config{
-		PollInterval: 2 * time.Minute,  // granules arrive daily; this is prompt, and a listing is cheap
-		Settle:       30 * time.Second, // longer than a writer pauses between two blocks
+		PollInterval: 2 * time.Minute, // granules arrive daily; this is prompt, and a listing is cheap
+		TimeZone:     "UTC",
+		Settle:       30 * time.Second,      // longer than a writer pauses between two blocks
+		Expect:       Expect{LagDays: 1},    // a day is complete when it is over
+		Parallel:     2,                     // hides the pause between two objects; more is for fat pipes
+		DiskFloor:    Floor{Bytes: 1 << 30}, // room for the ledger and the products of what is in hand
 	}
 }
 
@@ -32,5 +55,55 @@ func (c Config) Validate() error {
 	check(c.Name != "", "name is empty")
 	check(c.PollInterval > 0, "poll_interval is %v, must be positive", c.PollInterval)
 	check(c.Settle >= 0, "settle is %v, must not be negative", c.Settle)
+	check(c.Jitter >= 0, "jitter is %v, must not be negative", c.Jitter)
+	check(c.Lookback >= 0, "lookback is %v, must not be negative", c.Lookback)
+	check(c.Lookback == 0 || c.Lookback >= c.PollInterval, "lookback is %v, shorter than poll_interval %v", c.Lookback, c.PollInterval)
+	check(c.Backfill.IsZero() || !c.Backfill.To.Before(c.Backfill.From) && !c.Backfill.From.IsZero(),
+		"backfill is %v, must be two days in their order, like 2020-01-01..2020-12-31", c.Backfill)
+	check(c.Parallel >= 1 && c.Parallel <= 64, "parallel is %d, must be 1..64", c.Parallel)
+	for _, prefix := range c.Prefixes {
+		check(knownPlaceholders(prefix), "prefixes has %q: the placeholders are {year}, {month}, {day} and {yearday}", prefix)
+	}
+	return errors.Join(append(errs, c.timing(), c.DiskFloor.fault())...)
+}
+
+// timing says what is wrong with the settings that speak of hours.
+func (c Config) timing() error {
+	var errs []error
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return fmt.Errorf("time_zone is %q, must be a name like UTC or Europe/Paris", c.TimeZone)
+	}
+	if c.Schedule != "" {
+		spec, err := cron.ParseStandard(c.Schedule)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("schedule is %q, must be a cron expression like \"*/10 * * * *\": %w", c.Schedule, err))
+		case spec.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, zone)).IsZero():
+			errs = append(errs, fmt.Errorf("schedule is %q, a time that never comes", c.Schedule))
+		}
+	}
+	if _, err := time.Parse("15:04", c.Expect.By); c.Expect.By != "" && err != nil {
+		errs = append(errs, fmt.Errorf("expect.by is %q, must be a time of day like 14:30", c.Expect.By))
+	}
+	if c.Expect.LagDays < 0 || c.Expect.LagDays > 366 {
+		errs = append(errs, fmt.Errorf("expect.lag_days is %d, must be 0..366", c.Expect.LagDays))
+	}
 	return errors.Join(errs...)
+}
+
+// knownPlaceholders reports whether every brace in prefix belongs to a
+// placeholder that expand fills in.
+func knownPlaceholders(prefix string) bool {
+	for rest := prefix; ; {
+		_, after, found := strings.Cut(rest, "{")
+		if !found {
+			return !strings.Contains(rest, "}")
+		}
+		name, behind, closed := strings.Cut(after, "}")
+		if !closed || !slices.Contains([]string{"year", "month", "day", "yearday"}, name) {
+			return false
+		}
+		rest = behind
+	}
 }

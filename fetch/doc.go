@@ -4,16 +4,26 @@
 // A Watcher polls one Archive, copies what it has not had before into a Spool
 // and hands each finished granule downstream. A granule is handed on only
 // after its file has been synced and renamed into place, so a receiver never
-// sees half a file, and only after Deliveries has recorded it, so that it is
-// handed on once while the process lives:
+// sees half a file, after it was looked at and found to be one, and after
+// Deliveries has recorded it, so that it is handed on once while the process
+// lives:
 //
-//	List ─▶ seen? ─▶ name fit? ─▶ settled? ─▶ spool ─▶ recorded ─▶ handed on
-//	         skip      problem       wait     problem     skip if same bytes
+//	List ─▶ decide ─▶ settled? ─▶ spool ─▶ valid? ─▶ recorded ─▶ handed on
+//	          │          wait     resume   set aside   skip if the bytes are known
+//	          └─▶ touched, moved, vanished: recorded, nothing is read
+//
+// The bytes decide whether a granule is new, not names or times: by the hash
+// that the archive lists, else by reading. A download that breaks off is
+// resumed, by the next process too.
 //
 // Nothing is lost in a crash. Before the record, the next poll finds the
 // object again; after it, the granule is unfinished work in the record, which
 // whoever keeps the record takes up again at the next start. Delivery is
 // therefore at least once.
+//
+// A reader begins with archive.go (what an archive promises), decide.go (what
+// is done about a listing, without doing it) and pass.go (doing it); spool.go
+// and part.go bring the bytes in.
 //
 // Package fetch knows nothing of grids, models or the ledger. To it a granule
 // is a file with a name, a size, a time and a hash.

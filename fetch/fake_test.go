@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +42,21 @@ func (a *memArchive) put(name, content string, modTime time.Time) {
 	a.content[name] = []byte(content)
 }
 
-func (a *memArchive) List(context.Context) ([]Object, error) {
+// onOpening makes open answer from now on; nil: as usual.
+func (a *memArchive) onOpening(open func(Object) (io.ReadCloser, error)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.onOpen = open
+}
+
+// reads returns how often an object was opened.
+func (a *memArchive) reads() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.opened
+}
+
+func (a *memArchive) List(context.Context, Scope) ([]Object, error) {
 	var err error
 	if a.onList != nil {
 		err = a.onList()
@@ -50,41 +66,93 @@ func (a *memArchive) List(context.Context) ([]Object, error) {
 	return slices.Collect(maps.Values(a.objects)), err
 }
 
-func (a *memArchive) Open(_ context.Context, o Object) (io.ReadCloser, error) {
+func (a *memArchive) Open(_ context.Context, o Object, offset int64) (io.ReadCloser, error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.opened++
-	if a.onOpen != nil {
-		return a.onOpen(o)
+	open, content := a.onOpen, a.content[o.Name]
+	_, ok := a.content[o.Name]
+	a.mu.Unlock()
+	if open != nil {
+		return open(o)
 	}
-	content, ok := a.content[o.Name]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return io.NopCloser(bytes.NewReader(content)), nil
+	return io.NopCloser(bytes.NewReader(content[offset:])), nil
 }
 
 // memDeliveries does in memory what the ledger does on disk.
 type memDeliveries struct {
-	newest map[string]Granule
-	fail   error // of the next Arrived
+	objects  map[string]Known
+	newest   map[string]Granule
+	changes  []Change // all that was recorded
+	fail     error    // of the next Record
+	lastPoll time.Time
 }
 
-func newMemDeliveries() *memDeliveries { return &memDeliveries{newest: map[string]Granule{}} }
-
-func (d *memDeliveries) Seen(_ context.Context, o Object) (bool, error) {
-	g, ok := d.newest[o.Name]
-	return ok && g.Size == o.Size && g.ModTime.Equal(o.ModTime), nil
+func newMemDeliveries() *memDeliveries {
+	return &memDeliveries{objects: map[string]Known{}, newest: map[string]Granule{}}
 }
 
-func (d *memDeliveries) Arrived(_ context.Context, g Granule) (bool, error) {
+func (d *memDeliveries) Known(context.Context) iter.Seq2[Known, error] {
+	return func(yield func(Known, error) bool) {
+		for _, name := range slices.Sorted(maps.Keys(d.objects)) {
+			if !yield(d.objects[name], nil) {
+				return
+			}
+		}
+	}
+}
+
+func (d *memDeliveries) Holding(_ context.Context, sum string) ([]Known, error) {
+	var holders []Known
+	for _, name := range slices.Sorted(maps.Keys(d.objects)) {
+		if k := d.objects[name]; k.SHA256 == sum {
+			holders = append(holders, k)
+		}
+	}
+	return holders, nil
+}
+
+func (d *memDeliveries) Record(_ context.Context, changes ...Change) error {
 	if err := d.fail; err != nil {
 		d.fail = nil
-		return false, err
+		return err
 	}
-	fresh := d.newest[g.Name].SHA256 != g.SHA256
-	d.newest[g.Name] = g
-	return fresh, nil
+	for _, c := range changes {
+		k := d.objects[c.Object.Name]
+		k.Object, k.Vanished = c.Object, time.Time{}
+		switch c.Kind {
+		case Arrived, SetAside:
+			k.SHA256, k.Aside = c.Granule.SHA256, c.Kind == SetAside
+			d.newest[c.Object.Name] = c.Granule
+		case Refused:
+			k.SHA256, k.Aside = "", true
+		case Moved:
+			k.SHA256, k.Aside = d.objects[c.From].SHA256, d.objects[c.From].Aside
+		case Vanished:
+			k.Vanished = c.At
+		}
+		d.objects[c.Object.Name] = k
+	}
+	d.changes = append(d.changes, changes...)
+	return nil
+}
+
+func (d *memDeliveries) LastPoll(context.Context) (time.Time, error) { return d.lastPoll, nil }
+
+func (d *memDeliveries) Polled(_ context.Context, at time.Time) error {
+	d.lastPoll = at
+	return nil
+}
+
+// kinds returns what was recorded, in order.
+func (d *memDeliveries) kinds() []string {
+	list := []string{}
+	for _, c := range d.changes {
+		list = append(list, string(c.Kind)+" "+c.Object.Name)
+	}
+	return list
 }
 
 // bench is a watcher with everything around it.
@@ -102,7 +170,7 @@ func newBench(t *testing.T, edit func(*Config, *Parts)) *bench {
 	cfg := DefaultConfig()
 	cfg.Name = "test"
 	parts := Parts{
-		Archive: b.archive, Spool: NewSpool(b.spoolDir), Deliveries: b.deliveries, Log: slog.New(slog.DiscardHandler),
+		Archive: b.archive, Spool: NewSpool(b.spoolDir), Deliveries: b.deliveries, Polls: b.deliveries, Log: slog.New(slog.DiscardHandler),
 		OnProblem: func(_ context.Context, p Problem) { b.problems = append(b.problems, p) },
 	}
 	if edit != nil {
@@ -166,11 +234,21 @@ func filesIn(t *testing.T, dir string) []string {
 	return files
 }
 
+// granulesIn returns the finished files below dir.
+func granulesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	return slices.DeleteFunc(filesIn(t, dir), func(f string) bool { return strings.HasPrefix(f, tempPrefix) })
+}
+
 // cutReader delivers content and then fails.
 func cutReader(content string, err error) io.ReadCloser {
 	failing := readerFunc(func([]byte) (int, error) { return 0, err })
 	return io.NopCloser(io.MultiReader(bytes.NewReader([]byte(content)), failing))
 }
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func longAgo() time.Time { return time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC) }
 

@@ -2,8 +2,6 @@ package fetch
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +17,10 @@ import (
 // or of an object. The next object would meet it too.
 var ErrSpool = errors.New("spool folder")
 
+// ErrCorrupt says that the bytes which came are not those that the archive
+// gives the hash of.
+var ErrCorrupt = errors.New("bytes do not have the hash that the archive gives")
+
 // Granule is a whole object in the spool.
 type Granule struct {
 	Name    string    // as on the archive
@@ -30,70 +32,158 @@ type Granule struct {
 
 // Spool is the folder that granules are copied into. A file in it lies in
 // a folder named after its content: it never changes, and a replaced object
-// becomes another file. It is safe for concurrent use.
+// becomes another file. It is safe for concurrent use, also by several
+// processes.
 type Spool struct {
-	dir        string
-	createTemp func(dir string) (tempFile, error)
-}
-
-// tempFile is the part of os.File that the spool writes through.
-type tempFile interface {
-	io.WriteCloser
-	Name() string
-	Sync() error
+	dir  string
+	room room
+	wrap func(tempFile) tempFile // tests put a failing disk in front of files with it
 }
 
 // NewSpool returns the spool in dir, which is made when it is first needed.
 func NewSpool(dir string) *Spool {
-	return &Spool{dir: dir, createTemp: func(dir string) (tempFile, error) {
-		return os.CreateTemp(dir, tempPrefix+"*")
-	}}
+	return &Spool{dir: dir, room: room{space: diskSpace}, wrap: func(f tempFile) tempFile { return f }}
 }
 
-// tempPrefix begins the names of files that are being written.
-const tempPrefix = ".arriving-"
+// Download is an object to be brought in.
+type Download struct {
+	Archive Archive
+	Object  Object
+	Floor   Floor       // free space that must be left
+	OnBytes func(n int) // told of bytes as they come, those that were there before included; may be nil
+}
 
-// Bring copies o from archive. When it returns, the file is whole, has the
-// listed size and survives a power cut; on any error nothing of it is left.
-// A failure of the local disk wraps ErrSpool.
-func (s *Spool) Bring(ctx context.Context, archive Archive, o Object) (Granule, error) {
-	src, err := archive.Open(ctx, o)
-	if err != nil {
-		return Granule{}, fmt.Errorf("open %s: %w", o.Name, err)
-	}
-	defer src.Close()
+// Bring copies an object from its archive. When it returns, the file is whole,
+// has the listed size and hash and survives a power cut. A download that broke
+// off is resumed where it stopped, by the next call and by the next process,
+// as long as the archive lists the object as before. A failure of the local
+// disk wraps ErrSpool.
+func (s *Spool) Bring(ctx context.Context, d Download) (Granule, error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return Granule{}, fmt.Errorf("make %w: %w", ErrSpool, err)
 	}
-	temp, err := s.createTemp(s.dir)
+	p, err := openPart(s.dir, d.Object)
 	if err != nil {
 		return Granule{}, fmt.Errorf("write to %w: %w", ErrSpool, err)
 	}
-	defer os.Remove(temp.Name()) // a no-op once it is renamed
-	sum, err := fill(ctx, temp, src, o.Size)
+	p.out = s.wrap(p.file)
+	g, err := s.complete(ctx, p, d)
+	switch {
+	case err == nil:
+		return g, nil
+	case resumable(err):
+		err = errors.Join(err, p.leave())
+	default:
+		_ = p.discard() // says nothing that err does not; the sweep has another try
+	}
+	return Granule{}, fmt.Errorf("copy %s: %w", d.Object.Name, err)
+}
+
+// resumable reports whether what came before err is worth keeping. After a
+// failure of the disk nobody knows what is on it.
+func resumable(err error) bool {
+	for _, useless := range []error{ErrChanged, ErrCorrupt, ErrSpool, fs.ErrNotExist} {
+		if errors.Is(err, useless) && !errors.Is(err, ErrDiskFloor) {
+			return false
+		}
+	}
+	return true
+}
+
+// complete fetches what p lacks, checks the whole and moves it to its place.
+func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, error) {
+	o := d.Object
+	if d.OnBytes == nil {
+		d.OnBytes = func(int) {}
+	}
+	space, err := s.room.take(s.dir, o.Size-p.written, d.Floor)
 	if err != nil {
-		return Granule{}, fmt.Errorf("copy %s: %w", o.Name, err)
+		return Granule{}, err
+	}
+	defer space.release()
+	d.OnBytes(int(p.written))
+	// A part that is whole already was left by a process that died just
+	// before it could move it.
+	if p.written < o.Size || o.Size == 0 {
+		onBytes := func(n int) { space.used(n); d.OnBytes(n) }
+		if err := download(ctx, p, d.Archive, onBytes); err != nil {
+			return Granule{}, err
+		}
+	}
+	sum, md5 := p.sums()
+	if o.MD5 != "" && !strings.EqualFold(o.MD5, md5) {
+		return Granule{}, fmt.Errorf("%w: MD5 %s, came with %s", ErrCorrupt, o.MD5, md5)
 	}
 	g := Granule{Name: o.Name, Path: s.path(o.Name, sum), SHA256: sum, Size: o.Size, ModTime: o.ModTime}
-	if err := moveInto(temp.Name(), g.Path); err != nil {
-		return Granule{}, fmt.Errorf("move %s into %w: %w", o.Name, ErrSpool, err)
+	return g, p.moveTo(g.Path)
+}
+
+// blockBytes is how much is read at a time: enough that system calls do not
+// count, little enough to stay in the processor's cache.
+const blockBytes = 256 << 10
+
+// download appends to p what the archive has behind it.
+func download(ctx context.Context, p *part, archive Archive, onBytes func(n int)) error {
+	src, err := archive.Open(ctx, p.object, p.written)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
 	}
+	defer src.Close()
+	// Two blocks in turn: one is filled while the other is hashed.
+	block, other := make([]byte, min(blockBytes, p.object.Size+1)), make([]byte, min(blockBytes, p.object.Size+1))
+	for ; p.written <= p.object.Size; block, other = other, block {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// One byte more than listed is enough to see that an object has grown;
+		// an archive that never stops sending must not fill the disk.
+		n, err := src.Read(block[:min(int64(len(block)), p.object.Size+1-p.written)])
+		if n > 0 {
+			if _, err := p.Write(block[:n]); err != nil {
+				return err
+			}
+			onBytes(n)
+		}
+		switch {
+		case err == io.EOF && p.written < p.object.Size:
+			return fmt.Errorf("ended after %d of %d bytes: %w", p.written, p.object.Size, ErrChanged)
+		case err == io.EOF && p.written == p.object.Size:
+			return nil
+		case err != nil && err != io.EOF:
+			return err
+		}
+	}
+	return fmt.Errorf("longer than the %d bytes listed: %w", p.object.Size, ErrChanged)
+}
+
+// Aside moves a granule that is none out of the way, into folder, with the
+// reason beside it, and returns it as it lies there.
+func (s *Spool) Aside(g Granule, folder, reason string) (Granule, error) {
+	target := filepath.Join(folder, g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name)))
+	if err := moveInto(g.Path, target); err != nil {
+		return Granule{}, fmt.Errorf("set aside from %w: %w", ErrSpool, err)
+	}
+	if err := os.WriteFile(target+".why.txt", []byte(reason+"\n"), 0o644); err != nil {
+		return Granule{}, fmt.Errorf("set aside from %w: %w", ErrSpool, err)
+	}
+	g.Path = target
 	return g, nil
 }
 
-// Sweep removes what a killed process left half written. It must not run
-// while another process fills the same spool.
-func (s *Spool) Sweep() error {
+// Sweep removes what killed processes left half written and no download will
+// take up again. Downloads under way are left alone.
+func (s *Spool) Sweep(now time.Time) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("sweep %w: %w", ErrSpool, err)
 	}
 	var errs []error
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) {
+		file := filepath.Join(s.dir, e.Name())
+		if !strings.HasPrefix(e.Name(), tempPrefix) || !stale(file, e, now) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(s.dir, e.Name())); err != nil {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("sweep %w: %w", ErrSpool, err))
 		}
 	}
@@ -105,58 +195,6 @@ func (s *Spool) Sweep() error {
 // content; the two-digit folder above keeps folders small over years.
 func (s *Spool) path(name, sum string) string {
 	return filepath.Join(s.dir, sum[:2], sum, path.Base(path.Clean("/"+name)))
-}
-
-// fill copies src to dst and closes dst. It checks the size, syncs, and
-// returns the hash of what it wrote.
-func fill(ctx context.Context, dst tempFile, src io.Reader, size int64) (sum string, err error) {
-	defer func() {
-		if closeErr := dst.Close(); err == nil && closeErr != nil {
-			err = fmt.Errorf("close in %w: %w", ErrSpool, closeErr)
-		}
-	}()
-	hash := sha256.New()
-	// One byte more than listed is enough to see that an object has grown; an
-	// archive that never stops sending must not fill the disk.
-	n, err := copyUntil(ctx, spoolWriter{dst}, io.TeeReader(io.LimitReader(src, size+1), hash))
-	switch {
-	case err != nil:
-		return "", err
-	case n > size:
-		return "", fmt.Errorf("longer than the %d bytes listed: %w", size, ErrChanged)
-	case n < size:
-		return "", fmt.Errorf("ended after %d of %d bytes: %w", n, size, ErrChanged)
-	}
-	if err := dst.Sync(); err != nil {
-		return "", fmt.Errorf("sync %w: %w", ErrSpool, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-// copyUntil is io.Copy that stops when ctx is cancelled.
-func copyUntil(ctx context.Context, dst io.Writer, src io.Reader) (int64, error) {
-	return io.Copy(dst, readerFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		return src.Read(p)
-	}))
-}
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-// spoolWriter tells failures of the disk from failures of the archive, which
-// io.Copy does not.
-type spoolWriter struct{ file io.Writer }
-
-func (w spoolWriter) Write(p []byte) (int, error) {
-	n, err := w.file.Write(p)
-	if err != nil {
-		return n, fmt.Errorf("write to %w: %w", ErrSpool, err)
-	}
-	return n, nil
 }
 
 // moveInto renames temp to file and syncs the folders, so that the new name
@@ -172,10 +210,13 @@ func moveInto(temp, file string) error {
 	if err := os.Rename(temp, file); err != nil {
 		return err
 	}
-	if err := syncFolder(folder); err != nil {
-		return err
+	for range 3 { // the folder, and the two above that may be new
+		if err := syncFolder(folder); err != nil {
+			return err
+		}
+		folder = filepath.Dir(folder)
 	}
-	return syncFolder(filepath.Dir(folder))
+	return nil
 }
 
 func syncFolder(folder string) error {

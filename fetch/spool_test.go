@@ -27,14 +27,11 @@ func TestDiskFailureStopsThePollAndLeavesNothing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, nil)
+			b := newBench(t, func(c *Config, _ *Parts) { c.Parallel = 1 })
 			b.archive.put("a.nc", "a", longAgo())
 			b.archive.put("b.nc", "b", longAgo())
-			healthy := b.parts.Spool.createTemp
-			b.parts.Spool.createTemp = func(dir string) (tempFile, error) {
-				f, err := healthy(dir)
-				return tt.file(f), err
-			}
+			healthy := b.parts.Spool.wrap
+			b.parts.Spool.wrap = tt.file
 			if got, err := b.Poll(t.Context()); !errors.Is(err, ErrSpool) || len(got) != 0 {
 				t.Errorf("Poll() = %v, %v; want ErrSpool", got, err)
 			}
@@ -44,7 +41,7 @@ func TestDiskFailureStopsThePollAndLeavesNothing(t *testing.T) {
 			if files := filesIn(t, b.spoolDir); len(files) != 0 {
 				t.Errorf("spool holds %v, want nothing", files)
 			}
-			b.parts.Spool.createTemp = healthy
+			b.parts.Spool.wrap = healthy
 			if diff := cmp.Diff([]string{"a.nc", "b.nc"}, b.pollNames(t)); diff != "" {
 				t.Errorf("Poll() once the disk is well (-want +got):\n%s", diff)
 			}
@@ -59,28 +56,9 @@ func TestSpoolFolderThatCannotBeMadeIsADiskFailure(t *testing.T) {
 	}
 	a := newMemArchive()
 	a.put("a.nc", "a", longAgo())
-	_, err := NewSpool(filepath.Join(file, "spool")).Bring(t.Context(), a, a.objects["a.nc"])
+	_, err := NewSpool(filepath.Join(file, "spool")).Bring(t.Context(), Download{Archive: a, Object: a.objects["a.nc"]})
 	if !errors.Is(err, ErrSpool) || !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("Bring() = %v, want ErrSpool and why", err)
-	}
-}
-
-func TestCancelledCopyLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	a := newMemArchive()
-	a.put("a.nc", strings.Repeat("a", 1<<20), longAgo())
-	ctx, cancel := context.WithCancel(t.Context())
-	a.onOpen = func(Object) (io.ReadCloser, error) {
-		return io.NopCloser(readerFunc(func(p []byte) (int, error) {
-			cancel() // in the middle of the copy
-			return 1, nil
-		})), nil
-	}
-	if _, err := NewSpool(dir).Bring(ctx, a, a.objects["a.nc"]); !errors.Is(err, context.Canceled) {
-		t.Errorf("Bring() = %v, want the cancellation", err)
-	}
-	if files := filesIn(t, dir); len(files) != 0 {
-		t.Errorf("spool holds %v, want nothing", files)
 	}
 }
 
@@ -93,7 +71,7 @@ func TestSameBytesBroughtAtOnceAreOneFile(t *testing.T) {
 	for range 8 {
 		o := a.objects["a.nc"]
 		wg.Go(func() {
-			g, err := spool.Bring(t.Context(), staticArchive(content), o)
+			g, err := spool.Bring(t.Context(), Download{Archive: staticArchive(content), Object: o})
 			if err != nil {
 				t.Errorf("Bring(): %v", err)
 				return
@@ -107,6 +85,51 @@ func TestSameBytesBroughtAtOnceAreOneFile(t *testing.T) {
 	}
 }
 
+// Two datasets may have objects of one name: their downloads meet at one part,
+// and none may touch what the other has finished.
+func TestDownloadsOfOneNameDoNotSpoilEachOther(t *testing.T) {
+	dir := t.TempDir()
+	contents := []string{strings.Repeat("chl", 1000), strings.Repeat("sst", 1000), strings.Repeat("ssh", 1000)}
+	var wg sync.WaitGroup
+	for i := range 9 {
+		content := contents[i%len(contents)]
+		wg.Go(func() {
+			for range 20 {
+				d := Download{Archive: staticArchive(content), Object: Object{Name: "a.nc", Size: 3000, ETag: content[:3]}}
+				g, err := NewSpool(dir).Bring(t.Context(), d)
+				if err != nil {
+					t.Errorf("Bring(): %v", err)
+					return
+				}
+				wantWhole(t, g, content)
+			}
+		})
+	}
+	wg.Wait()
+	if files := filesIn(t, dir); len(files) != len(contents) {
+		t.Errorf("spool holds %v, want %d granules", files, len(contents))
+	}
+}
+
+func TestFileThatWasMovedAwayIsNotTakenForAPart(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.part")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if !liesAt(file, path) {
+		t.Error("the file has gone before anybody moved it")
+	}
+	if err := os.Rename(path, filepath.Join(dir, "granule")); err != nil || liesAt(file, path) {
+		t.Errorf("moved away (%v), the file is taken for the part", err)
+	}
+	if err := os.WriteFile(path, nil, 0o644); err != nil || liesAt(file, path) {
+		t.Errorf("with a new part in its place (%v), the file is taken for it", err)
+	}
+}
+
 func TestSpoolPathStaysInTheSpool(t *testing.T) {
 	s, sum := NewSpool("spool"), strings.Repeat("ab", 32)
 	for name, want := range map[string]string{
@@ -115,31 +138,6 @@ func TestSpoolPathStaysInTheSpool(t *testing.T) {
 		if got := s.path(name, sum); got != filepath.Join("spool", "ab", sum, want) {
 			t.Errorf("path(%q) = %s, want %s in spool/ab/%s", name, got, want, sum)
 		}
-	}
-}
-
-func TestSweepRemovesOnlyWhatIsHalfWritten(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "spool [a-")
-	spool, a := NewSpool(dir), newMemArchive()
-	a.put("a.nc", "a", longAgo())
-	g, err := spool.Bring(t.Context(), a, a.objects["a.nc"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	left, err := spool.createTemp(dir) // as a killed process leaves it
-	if err != nil {
-		t.Fatal(err)
-	}
-	left.Close()
-	if err := spool.Sweep(); err != nil {
-		t.Errorf("Sweep(): %v", err)
-	}
-	wantWhole(t, g, "a")
-	if files := filesIn(t, dir); len(files) != 1 {
-		t.Errorf("spool holds %v, want the granule alone", files)
-	}
-	if err := NewSpool(filepath.Join(dir, "absent")).Sweep(); err != nil {
-		t.Errorf("Sweep() of a spool that is not made yet: %v", err)
 	}
 }
 
@@ -169,8 +167,8 @@ func (f failingFile) Close() error { return errors.Join(f.tempFile.Close(), f.cl
 // staticArchive has one content under every name.
 type staticArchive string
 
-func (a staticArchive) List(context.Context) ([]Object, error) { return nil, nil }
+func (a staticArchive) List(context.Context, Scope) ([]Object, error) { return nil, nil }
 
-func (a staticArchive) Open(context.Context, Object) (io.ReadCloser, error) {
+func (a staticArchive) Open(context.Context, Object, int64) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(string(a))), nil
 }

@@ -1,55 +1,79 @@
 package fetch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
 	"time"
 )
 
-// Deliveries remembers what was handed on. It is declared here, where it is
-// used; the ledger that implements it does not know this package.
-type Deliveries interface {
-	// Seen reports whether the newest thing known under the name of o has its
-	// size and modification time, so that its bytes need not be read.
-	Seen(ctx context.Context, o Object) (bool, error)
-	// Arrived records that g lies in the spool and reports whether its bytes
-	// differ from the newest known under its name. Afterwards Seen is true of
-	// the object that g was copied from, also where the bytes are the same.
-	Arrived(ctx context.Context, g Granule) (fresh bool, err error)
-}
+// ErrInvalid marks what Parts.Validate says of a file that is no granule,
+// whatever is done with it. Other errors of Validate are failures of our own,
+// and the object is tried again.
+var ErrInvalid = errors.New("not a granule")
 
 // Problem is an object that could not be handed on, and why. The others are
 // not held up by it.
 type Problem struct {
 	Object Object
-	Err    error // wraps ErrName where fetching again is pointless
+	Err    error // wraps ErrName or ErrInvalid where fetching it again is pointless
 }
 
-// Parts are what a Watcher works with.
+// Late is a granule that should have come.
+type Late struct {
+	Day time.Time // that it is of
+	Due time.Time // when it should have been there
+}
+
+// Parts are what a Watcher works with. The first three and Log are needed.
 type Parts struct {
 	Archive    Archive
-	Spool      *Spool
+	Spool      *Spool // shared by all watchers that write to one disk
 	Deliveries Deliveries
+	Polls      Polls // nil: after a restart the look-back starts from now
 	// CheckName says why an object of this name is not to be fetched, or nil.
 	// Where it is nil, package function CheckName is used.
 	CheckName func(name string) error
+	// Validate says why the file at path is no granule, with an error that
+	// wraps ErrInvalid. Several calls may run at a time. Where it is nil,
+	// every file is one.
+	Validate func(ctx context.Context, path string) error
+	AsideDir string // for files that are no granules; empty: a folder in the spool
 	// OnProblem is told of every problem, once a poll, in the goroutine of
 	// the poll. Where it is nil, problems are logged.
 	OnProblem func(ctx context.Context, p Problem)
+	OnLate    func(ctx context.Context, l Late) // told once for each day; nil: logged
+	Now       func() time.Time                  // nil: time.Now
+	Random    func(n int64) int64               // 0..n-1; nil: math/rand
 	Log       *slog.Logger
 }
 
-// Watcher polls one archive and hands on what is new there. Run and Poll must
-// not be called at the same time.
+// State is how the watching goes, for people to look at.
+type State struct {
+	LastPoll time.Time // that saw the whole archive; zero: none since the start
+	NextPoll time.Time
+	Err      string // of the last poll; empty: all is well
+	Refused  bool   // the archive does not let us in
+	DiskFull bool   // intake stands still until there is room
+	Late     Late   // the last granule that was missed and is still; zero: none
+}
+
+// Watcher polls one archive and hands on what is new there. Run, Poll and Sync
+// must not be called at the same time.
 type Watcher struct {
 	cfg      Config
 	parts    Parts
 	log      *slog.Logger
+	schedule schedule
 	sighting map[string]sighting // of objects that are not delivered yet
+	alarmed  time.Time           // the last day that OnLate was told of
+
+	mu    sync.Mutex // of state
+	state State
 }
 
 // NewWatcher returns a Watcher. It checks cfg and touches neither the network
@@ -58,20 +82,69 @@ func NewWatcher(cfg Config, parts Parts) (*Watcher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("fetch config: %w", err)
 	}
+	if parts.Random == nil {
+		parts.Random = rand.Int64N
+	}
+	schedule, err := newSchedule(cfg, parts.Random)
+	if err != nil {
+		return nil, fmt.Errorf("fetch config: %w", err)
+	}
 	log := parts.Log.With("component", "fetch", "archive", cfg.Name)
-	if parts.CheckName == nil {
-		parts.CheckName = CheckName
-	}
-	if parts.OnProblem == nil {
-		parts.OnProblem = func(_ context.Context, p Problem) {
-			log.Warn("object passed over", "object", p.Object.Name, "err", p.Err)
-		}
-	}
-	return &Watcher{cfg: cfg, parts: parts, log: log, sighting: map[string]sighting{}}, nil
+	w := &Watcher{cfg: cfg, parts: parts, log: log, schedule: schedule, sighting: map[string]sighting{}}
+	w.fillIn()
+	return w, nil
 }
 
-// Run polls until ctx is cancelled, then returns nil. Any other return is a
-// failure that needs an operator. Run closes out when it returns.
+// fillIn puts defaults in the place of parts that were not given.
+func (w *Watcher) fillIn() {
+	p := &w.parts
+	if p.CheckName == nil {
+		p.CheckName = CheckName
+	}
+	if p.Validate == nil {
+		p.Validate = func(context.Context, string) error { return nil }
+	}
+	if p.AsideDir == "" {
+		p.AsideDir = filepath.Join(p.Spool.dir, "aside")
+	}
+	if p.Now == nil {
+		p.Now = time.Now
+	}
+	if p.OnProblem == nil {
+		p.OnProblem = func(_ context.Context, p Problem) {
+			w.log.Warn("object passed over", "object", p.Object.Name, "err", p.Err)
+		}
+	}
+	if p.OnLate == nil {
+		p.OnLate = func(_ context.Context, l Late) {
+			w.log.Warn("granule is late", "day", l.Day.Format(time.DateOnly), "due", l.Due)
+		}
+	}
+}
+
+// State returns how it goes. It may be called at any time.
+func (w *Watcher) State() State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state
+}
+
+// update changes the state and returns what it was.
+func (w *Watcher) update(edit func(s *State)) State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.state
+	edit(&w.state)
+	return before
+}
+
+// refusedPause is how long an archive that refuses us is left alone: whoever
+// renews a password does so within a working day, and servers lock out who
+// knocks more often.
+const refusedPause = 24 * time.Hour
+
+// Run polls until ctx is cancelled, then returns nil. An archive that refuses
+// our credentials is asked again a day later. Run closes out when it returns.
 func (w *Watcher) Run(ctx context.Context, out chan<- Granule) error {
 	defer close(out)
 	send := func(g Granule) error {
@@ -82,23 +155,68 @@ func (w *Watcher) Run(ctx context.Context, out chan<- Granule) error {
 			return ctx.Err()
 		}
 	}
-	tick := time.NewTicker(w.cfg.PollInterval)
-	defer tick.Stop()
+	due := w.parts.Now()
+	clock := alarm{now: w.parts.Now}
 	for {
-		err := w.poll(ctx, send)
-		switch {
-		case ctx.Err() != nil:
+		next := w.schedule.next(due, w.parts.Now())
+		_, err := w.pass(ctx, errand{handOn: send, until: next})
+		if ctx.Err() != nil {
 			return nil
-		case errors.Is(err, ErrPermanent):
-			return err
-		case err != nil:
-			w.log.Warn("poll failed", "err", err, "retry_in", w.cfg.PollInterval)
 		}
+		if due = w.schedule.next(due, w.parts.Now()); errors.Is(err, ErrPermanent) {
+			due = w.parts.Now().Add(refusedPause)
+		}
+		w.conclude(err, due)
+		if !w.sleep(ctx, &clock, due) {
+			return nil
+		}
+	}
+}
+
+// sleep waits until due by the wall clock. It reports false where ctx ended.
+func (w *Watcher) sleep(ctx context.Context, clock *alarm, due time.Time) bool {
+	for {
+		nap, back := clock.nap(due)
+		if back { // due was worked out by a clock that was wrong
+			due = w.schedule.next(clock.last, clock.last)
+			nap, _ = clock.nap(due)
+		}
+		if nap <= 0 {
+			return true
+		}
+		timer := time.NewTimer(nap)
 		select {
+		case <-timer.C:
 		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+			timer.Stop()
+			return false
 		}
+	}
+}
+
+// conclude writes down how a poll ended, and logs what is news: a condition
+// that lasts is said once.
+func (w *Watcher) conclude(err error, due time.Time) {
+	refused, full := errors.Is(err, ErrPermanent), diskFull(err)
+	before := w.update(func(s *State) {
+		s.NextPoll, s.Refused, s.DiskFull, s.Err = due, refused, full, ""
+		if err != nil {
+			s.Err = err.Error()
+		}
+	})
+	switch {
+	case refused && !before.Refused:
+		w.log.Warn("archive refuses us, asking once a day from now on", "err", err)
+	case full && !before.DiskFull:
+		w.log.Warn("disk is full, intake stopped until there is room", "err", err)
+	case err != nil && !refused && !full:
+		w.log.Warn("poll failed", "err", err, "retry_at", due)
+	}
+	if before.Refused && !refused && err == nil {
+		w.log.Info("archive lets us in again")
+	}
+	if before.DiskFull && !full {
+		w.log.Info("disk has room, intake goes on")
 	}
 }
 
@@ -107,107 +225,9 @@ func (w *Watcher) Run(ctx context.Context, out chan<- Granule) error {
 // come with an error are recorded and in the spool like any others.
 func (w *Watcher) Poll(ctx context.Context) ([]Granule, error) {
 	var fresh []Granule
-	err := w.poll(ctx, func(g Granule) error {
+	_, err := w.pass(ctx, errand{handOn: func(g Granule) error {
 		fresh = append(fresh, g)
 		return nil
-	})
+	}})
 	return fresh, err
 }
-
-// poll hands on what is new. Its error is of the archive, the record or the
-// local disk; what is wrong with a single object goes to OnProblem.
-func (w *Watcher) poll(ctx context.Context, handOn func(Granule) error) error {
-	objects, listErr := w.parts.Archive.List(ctx)
-	if listErr != nil {
-		listErr = fmt.Errorf("list archive %s: %w", w.cfg.Name, listErr)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	slices.SortFunc(objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
-	ready, err := w.ready(ctx, objects, time.Now())
-	if err != nil {
-		return errors.Join(err, listErr)
-	}
-	for _, o := range ready {
-		if err := w.deliver(ctx, o, handOn); err != nil {
-			return errors.Join(err, listErr)
-		}
-	}
-	return listErr
-}
-
-// ready returns the objects that are to be fetched now, and remembers those
-// that have yet to settle.
-func (w *Watcher) ready(ctx context.Context, objects []Object, now time.Time) ([]Object, error) {
-	var ready []Object
-	waiting := map[string]sighting{}
-	for _, o := range objects {
-		seen, err := w.parts.Deliveries.Seen(ctx, o)
-		if err != nil {
-			return nil, fmt.Errorf("look up %s: %w", o.Name, err)
-		}
-		if seen {
-			continue
-		}
-		if err := w.parts.CheckName(o.Name); err != nil {
-			w.parts.OnProblem(ctx, Problem{Object: o, Err: fmt.Errorf("%w: %w", ErrName, err)})
-			continue
-		}
-		s := w.sighting[o.Name].next(o, now)
-		waiting[o.Name] = s
-		if s.quiet(now) >= w.cfg.Settle {
-			ready = append(ready, o)
-		}
-	}
-	w.sighting = waiting
-	return ready, nil
-}
-
-// deliver brings one object in and hands it on if its bytes are new.
-func (w *Watcher) deliver(ctx context.Context, o Object, handOn func(Granule) error) error {
-	g, err := w.parts.Spool.Bring(ctx, w.parts.Archive, o)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, ErrSpool), errors.Is(err, ErrPermanent):
-		return err
-	case err != nil:
-		w.parts.OnProblem(ctx, Problem{Object: o, Err: err})
-		return nil
-	}
-	fresh, err := w.parts.Deliveries.Arrived(ctx, g)
-	if err != nil {
-		return fmt.Errorf("record %s: %w", o.Name, err)
-	}
-	if !fresh {
-		w.log.Debug("object touched, same bytes", "object", o.Name)
-		return nil
-	}
-	w.log.Info("granule spooled", "granule", g.Name, "bytes", g.Size)
-	return handOn(g)
-}
-
-// sighting is how an object was last seen, and since when it looks so.
-type sighting struct {
-	object Object
-	since  time.Time // by our clock
-}
-
-// next returns the sighting that follows s. An object that is seen for the
-// first time is taken to be as old as the archive says.
-func (s sighting) next(o Object, now time.Time) sighting {
-	first := s.object.Name == ""
-	same := s.object.Size == o.Size && s.object.ModTime.Equal(o.ModTime) && s.object.ETag == o.ETag
-	switch {
-	case !first && same:
-		return s
-	case first && o.ModTime.Before(now):
-		return sighting{object: o, since: o.ModTime}
-	default: // it changed under our eyes, or its clock runs ahead of ours
-		return sighting{object: o, since: now}
-	}
-}
-
-// quiet is how long the object has not changed, as far as can be told.
-func (s sighting) quiet(now time.Time) time.Duration { return now.Sub(s.since) }

@@ -1,11 +1,14 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -150,15 +153,56 @@ func TestRunRetriesAfterFailedPoll(t *testing.T) {
 	})
 }
 
-func TestPermanentFailureEndsRun(t *testing.T) {
-	b := newBench(t, nil)
-	b.archive.onList = func() error { return errors.Join(ErrPermanent, errors.New("login refused")) }
-	out := make(chan Granule)
-	if err := b.Run(t.Context(), out); !errors.Is(err, ErrPermanent) {
-		t.Errorf("Run() = %v, want the permanent failure", err)
+func TestRefusedCredentialsAreSaidOnceAndTriedDaily(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		b := newBench(t, func(_ *Config, p *Parts) { p.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		b.archive.put("a.nc", "a", longAgo())
+		var lists atomic.Int64
+		var renewed atomic.Bool
+		b.archive.onList = func() error {
+			lists.Add(1)
+			if renewed.Load() {
+				return nil
+			}
+			return errors.Join(ErrPermanent, errors.New("login refused"))
+		}
+		b.archive.onOpening(func(Object) (io.ReadCloser, error) { return nil, ErrPermanent })
+		ctx, cancel := context.WithCancel(t.Context())
+		out, done := make(chan Granule), make(chan error)
+		go func() { done <- b.Run(ctx, out) }()
+		time.Sleep(72*time.Hour + time.Minute)
+		synctest.Wait()
+		if said := strings.Count(log.String(), "archive refuses us"); lists.Load() != 4 || said != 1 {
+			t.Errorf("in three days %d listings and %d complaints, want 4 and 1:\n%s", lists.Load(), said, &log)
+		}
+		if !b.State().Refused {
+			t.Errorf("State() = %+v, want refused", b.State())
+		}
+		renewed.Store(true)
+		b.archive.onOpening(nil)
+		wantWhole(t, <-out, "a") // at the next daily try
+		synctest.Wait()
+		if s := b.State(); s.Refused || s.Err != "" || !strings.Contains(log.String(), "lets us in again") {
+			t.Errorf("State() = %+v once the password is renewed:\n%s", s, &log)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run() = %v after cancellation", err)
+		}
+	})
+}
+
+func TestRefusedDownloadIsNotTheObjectsFault(t *testing.T) {
+	b := newBench(t, func(c *Config, _ *Parts) { c.Parallel = 1 })
+	b.archive.put("a.nc", "a", longAgo())
+	b.archive.put("b.nc", "b", longAgo())
+	b.archive.onOpen = func(Object) (io.ReadCloser, error) { return nil, errors.Join(ErrPermanent, errors.New("401")) }
+	if _, err := b.Poll(t.Context()); !errors.Is(err, ErrPermanent) {
+		t.Errorf("Poll() = %v, want the refusal", err)
 	}
-	if _, open := <-out; open {
-		t.Error("Run() left its channel open")
+	if b.archive.opened != 1 || len(b.problems) != 0 {
+		t.Errorf("%d objects tried, problems %v; want one, and none that blames it", b.archive.opened, b.problems)
 	}
 }
 
@@ -238,12 +282,15 @@ func TestObjectThatCannotBeReadDoesNotStopTheOthers(t *testing.T) {
 			if len(b.problems) != 1 || !errors.Is(b.problems[0].Err, tt.want) || errors.Is(b.problems[0].Err, ErrName) {
 				t.Errorf("problems = %v, want a.nc with %v", b.problems, tt.want)
 			}
-			if files := filesIn(t, b.spoolDir); len(files) != 1 {
+			if files := granulesIn(t, b.spoolDir); len(files) != 1 {
 				t.Errorf("spool holds %v, want b.nc alone", files)
 			}
 			b.archive.onOpen = nil
 			if diff := cmp.Diff([]string{"a.nc"}, b.pollNames(t)); diff != "" {
 				t.Errorf("Poll() once it can be read (-want +got):\n%s", diff)
+			}
+			if files := filesIn(t, b.spoolDir); len(files) != 2 {
+				t.Errorf("spool holds %v, want the two granules", files)
 			}
 		})
 	}
@@ -288,8 +335,20 @@ func TestConfigReportsEverythingWrong(t *testing.T) {
 		{name: "no name", edit: func(c *Config) { c.Name = "" }, want: []string{"name is empty"}},
 		{
 			name: "all wrong", edit: func(c *Config) { *c = Config{Settle: -1} },
-			want: []string{"name is empty", "poll_interval is 0s", "settle is -1ns"},
+			want: []string{"name is empty", "poll_interval is 0s", "settle is -1ns", "parallel is 0"},
 		},
+		{name: "cron", edit: func(c *Config) { c.Schedule, c.TimeZone, c.Jitter = "15 6 * * 1-5", "Europe/Paris", time.Minute }},
+		{name: "no cron", edit: func(c *Config) { c.Schedule = "at dawn" }, want: []string{"schedule is \"at dawn\""}},
+		{name: "a day that never comes", edit: func(c *Config) { c.Schedule = "0 0 31 2 *" }, want: []string{"never comes"}},
+		{name: "no zone", edit: func(c *Config) { c.TimeZone = "Mars/Olympus" }, want: []string{"time_zone is \"Mars/Olympus\""}},
+		{name: "no hour", edit: func(c *Config) { c.Expect.By = "noon" }, want: []string{"expect.by is \"noon\""}},
+		{name: "lag", edit: func(c *Config) { c.Expect.LagDays = -1 }, want: []string{"expect.lag_days is -1"}},
+		{name: "short look-back", edit: func(c *Config) { c.Lookback = time.Second }, want: []string{"lookback is 1s, shorter than"}},
+		{name: "backfill from later to earlier", edit: func(c *Config) { c.Backfill = Days{From: time.Now(), To: longAgo()} }, want: []string{"backfill is"}},
+		{name: "backfill without an end", edit: func(c *Config) { c.Backfill = Days{From: longAgo()} }, want: []string{"backfill is"}},
+		{name: "placeholder", edit: func(c *Config) { c.Prefixes = []string{"{year}/{hour}/"} }, want: []string{"prefixes has"}},
+		{name: "brace", edit: func(c *Config) { c.Prefixes = []string{"{year"} }, want: []string{"prefixes has"}},
+		{name: "floor", edit: func(c *Config) { c.DiskFloor = Floor{Share: 1} }, want: []string{"disk_floor is 100%"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,7 +32,16 @@ type Fixture struct {
 	Remove func(name string)
 	// Sever makes the root unreachable.
 	Sever func()
+	// Refuse makes the host turn the archive's credentials down from now on.
+	// It is nil where there are none.
+	Refuse func()
+	// Coarse is how far apart the times of two versions must be for a listing
+	// to tell them apart; 0 stands for an hour.
+	Coarse time.Duration
 }
+
+// later is when a replaced object of the suite was modified.
+func (f Fixture) later() time.Time { return base().Add(max(f.Coarse, time.Hour)) }
 
 // base is when the objects of the suite were modified: a whole second, for
 // some archives keep no more.
@@ -57,6 +66,14 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"an unreachable root is not emptiness", unreachableRoot},
 		{"cancellation ends calls", cancellation},
 		{"readers do not disturb each other", concurrentReaders},
+		{"a checksum is that of the bytes", checksumIsOfTheBytes},
+		{"a scope narrows the listing", scopeNarrows},
+		{"overlapping prefixes list nothing twice", prefixesOverlap},
+		{"a reader begins at its offset", beginsAtOffset},
+		{"a replaced object is not resumed", replacedNotResumed},
+		{"a vanished object is not resumed", vanishedNotResumed},
+		{"versions are not mixed", versionsNotMixed},
+		{"refused credentials are permanent", refusedIsPermanent},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, open(t)) })
 	}
@@ -127,7 +144,7 @@ func openReturnsWhole(t *testing.T, f Fixture) {
 func replacedShows(t *testing.T, f Fixture) {
 	f.Put("a.nc", []byte("old"), base())
 	before := list(t, f)["a.nc"]
-	f.Put("a.nc", []byte("new"), base().Add(time.Hour))
+	f.Put("a.nc", []byte("new"), f.later())
 	if after := list(t, f)["a.nc"]; after == before {
 		t.Errorf("the replaced object is listed as before: %+v", after)
 	}
@@ -136,7 +153,7 @@ func replacedShows(t *testing.T, f Fixture) {
 func replacedNotPassedOff(t *testing.T, f Fixture) {
 	f.Put("a.nc", []byte("the first content"), base())
 	listed := list(t, f)["a.nc"]
-	f.Put("a.nc", []byte("the second, longer content"), base().Add(time.Hour))
+	f.Put("a.nc", []byte("the second, longer content"), f.later())
 	got, err := read(t, f, listed)
 	switch {
 	case err != nil && !errors.Is(err, fetch.ErrChanged):
@@ -162,7 +179,7 @@ func vanishedDoesNotExist(t *testing.T, f Fixture) {
 func unreachableRoot(t *testing.T, f Fixture) {
 	f.Put("a.nc", []byte("a"), base())
 	f.Sever()
-	if objects, err := f.Archive.List(t.Context()); err == nil {
+	if objects, err := f.Archive.List(t.Context(), fetch.Scope{}); err == nil {
 		t.Errorf("List() = %v without an error, though the root is gone", objects)
 	}
 }
@@ -172,10 +189,10 @@ func cancellation(t *testing.T, f Fixture) {
 	listed := list(t, f)["a.nc"]
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.Archive.List(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := f.Archive.List(ctx, fetch.Scope{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("List() after cancellation: %v", err)
 	}
-	r, err := f.Archive.Open(ctx, listed)
+	r, err := f.Archive.Open(ctx, listed, 0)
 	if err == nil {
 		_, err = io.Copy(io.Discard, r)
 		r.Close()
@@ -198,7 +215,7 @@ func concurrentReaders(t *testing.T, f Fixture) {
 			if want := bytes.Repeat([]byte{byte('a' + i)}, 100_000); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("reader %d got %d bytes, %v; want its own object", i, len(got), err)
 			}
-			if _, err := f.Archive.List(t.Context()); err != nil {
+			if _, err := f.Archive.List(t.Context(), fetch.Scope{}); err != nil {
 				t.Errorf("List() beside readers: %v", err)
 			}
 		})
@@ -210,14 +227,19 @@ func concurrentReaders(t *testing.T, f Fixture) {
 // twice.
 func list(t *testing.T, f Fixture) map[string]fetch.Object {
 	t.Helper()
-	objects, err := f.Archive.List(t.Context())
+	return listScope(t, f, fetch.Scope{})
+}
+
+func listScope(t *testing.T, f Fixture, scope fetch.Scope) map[string]fetch.Object {
+	t.Helper()
+	objects, err := f.Archive.List(t.Context(), scope)
 	if err != nil {
-		t.Fatalf("List(): %v", err)
+		t.Fatalf("List(%v): %v", scope.Prefixes, err)
 	}
 	byName := map[string]fetch.Object{}
 	for _, o := range objects {
 		if _, twice := byName[o.Name]; twice {
-			t.Errorf("List() has %q twice", o.Name)
+			t.Errorf("List(%v) has %q twice", scope.Prefixes, o.Name)
 		}
 		byName[o.Name] = o
 	}
@@ -226,7 +248,12 @@ func list(t *testing.T, f Fixture) map[string]fetch.Object {
 
 func read(t *testing.T, f Fixture, o fetch.Object) ([]byte, error) {
 	t.Helper()
-	r, err := f.Archive.Open(t.Context(), o)
+	return readFrom(t, f, o, 0)
+}
+
+func readFrom(t *testing.T, f Fixture, o fetch.Object, offset int64) ([]byte, error) {
+	t.Helper()
+	r, err := f.Archive.Open(t.Context(), o, offset)
 	if err != nil {
 		return nil, err
 	}

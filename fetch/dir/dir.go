@@ -17,8 +17,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
-	"strings"
 	"syscall"
 
 	"lacuna/fetch"
@@ -33,7 +31,7 @@ func New(root string) *Archive { return &Archive{root: root} }
 
 // List returns the finished files below the root. Folders that cannot be read
 // make it an error, beside what the others hold.
-func (a *Archive) List(ctx context.Context) ([]fetch.Object, error) {
+func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
 	root, err := a.open()
 	if err != nil {
 		return nil, err
@@ -51,10 +49,10 @@ func (a *Archive) List(ctx context.Context) ([]fetch.Object, error) {
 		if err != nil || name == "." {
 			return nil // WalkDir passes over what it could not read
 		}
-		if unfinished(entry.Name()) {
+		if fetch.Unfinished(entry.Name()) || entry.IsDir() && !scope.Reaches(name) {
 			return skip(entry)
 		}
-		if o, ok := stat(root, name, entry); ok {
+		if o, ok := stat(root, name, entry); ok && scope.Holds(name) {
 			objects = append(objects, o)
 		}
 		return nil
@@ -62,8 +60,8 @@ func (a *Archive) List(ctx context.Context) ([]fetch.Object, error) {
 	return objects, errors.Join(append(unread, err)...)
 }
 
-// Open returns the bytes of o.
-func (a *Archive) Open(ctx context.Context, o fetch.Object) (io.ReadCloser, error) {
+// Open returns the bytes of o from offset on.
+func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -83,6 +81,10 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object) (io.ReadCloser, erro
 		f.Close()
 		return nil, err
 	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
@@ -94,19 +96,7 @@ func (a *Archive) open() (*os.Root, error) {
 	return root, nil
 }
 
-// unfinished tells the names under which programs write a file before they
-// give it its own: rsync and browsers, cp and curl wrappers, ftp servers.
-func unfinished(base string) bool {
-	if strings.HasPrefix(base, ".") || strings.HasSuffix(base, "~") {
-		return true
-	}
-	switch strings.ToLower(path.Ext(base)) {
-	case ".tmp", ".temp", ".part", ".partial", ".filepart", ".crdownload":
-		return true
-	}
-	return false
-}
-
+// skip passes over an entry and, if it is a folder, all that is in it.
 func skip(entry fs.DirEntry) error {
 	if entry.IsDir() {
 		return fs.SkipDir

@@ -45,13 +45,13 @@ func TestLinksThatLeaveTheRootAreNotFollowed(t *testing.T) {
 	must(t, os.Symlink("real.nc", filepath.Join(root, "within.nc")))
 
 	a := New(root)
-	objects, err := a.List(t.Context())
+	objects, err := a.List(t.Context(), fetch.Scope{})
 	must(t, err)
 	if len(objects) != 2 || objects[0].Name != "real.nc" || objects[1].Name != "within.nc" || objects[1].Size != 4 {
 		t.Errorf("List() = %+v, want real.nc and the link within, with its target's size", objects)
 	}
 	for _, name := range []string{"absolute.nc", "relative.nc", "folder/secret.nc", filepath.Join(up, "secret.nc")} {
-		if r, err := a.Open(t.Context(), fetch.Object{Name: name, Size: 6, ModTime: old}); err == nil {
+		if r, err := a.Open(t.Context(), fetch.Object{Name: name, Size: 6, ModTime: old}, 0); err == nil {
 			got, _ := io.ReadAll(r)
 			t.Errorf("Open(%q) gave %q", name, got)
 		}
@@ -63,9 +63,9 @@ func TestFileRewrittenInPlaceDuringTheCopyIsNoticed(t *testing.T) {
 	file := filepath.Join(root, "a.nc")
 	write(t, file, bytes.Repeat([]byte("old "), 50_000), time.Now().Add(-time.Hour))
 	a := New(root)
-	objects, err := a.List(t.Context())
+	objects, err := a.List(t.Context(), fetch.Scope{})
 	must(t, err)
-	r, err := a.Open(t.Context(), objects[0])
+	r, err := a.Open(t.Context(), objects[0], 0)
 	must(t, err)
 	defer r.Close()
 	_, err = io.ReadFull(r, make([]byte, 1000))
@@ -84,9 +84,9 @@ func TestFileReplacedByRenameIsReadWhole(t *testing.T) {
 	old := strings.Repeat("old ", 50_000)
 	write(t, file, []byte(old), time.Now().Add(-time.Hour))
 	a := New(root)
-	objects, err := a.List(t.Context())
+	objects, err := a.List(t.Context(), fetch.Scope{})
 	must(t, err)
-	r, err := a.Open(t.Context(), objects[0])
+	r, err := a.Open(t.Context(), objects[0], 0)
 	must(t, err)
 	defer r.Close()
 	write(t, file+".tmp", []byte("new"), time.Now())
@@ -100,11 +100,11 @@ func TestPipeHoldsNobodyUp(t *testing.T) {
 	root := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(root, "pipe.nc"), 0o644))
 	a := New(root)
-	objects, err := a.List(t.Context())
+	objects, err := a.List(t.Context(), fetch.Scope{})
 	if err != nil || len(objects) != 0 {
 		t.Errorf("List() = %v, %v; want no pipes", objects, err)
 	}
-	if _, err := a.Open(t.Context(), fetch.Object{Name: "pipe.nc"}); !errors.Is(err, fetch.ErrChanged) {
+	if _, err := a.Open(t.Context(), fetch.Object{Name: "pipe.nc"}, 0); !errors.Is(err, fetch.ErrChanged) {
 		t.Errorf("Open() of a pipe: %v, want ErrChanged", err)
 	}
 }
@@ -118,14 +118,14 @@ func TestUnreadableFolderDoesNotHideTheOthers(t *testing.T) {
 	write(t, filepath.Join(root, "closed/b.nc"), []byte("b"), time.Now())
 	must(t, os.Chmod(filepath.Join(root, "closed"), 0))
 	t.Cleanup(func() { os.Chmod(filepath.Join(root, "closed"), 0o755) })
-	objects, err := New(root).List(t.Context())
+	objects, err := New(root).List(t.Context(), fetch.Scope{})
 	if err == nil || len(objects) != 1 {
 		t.Errorf("List() = %v, %v; want open/a.nc and an error", objects, err)
 	}
 }
 
 func TestMissingRootSaysWhatToDo(t *testing.T) {
-	_, err := New(filepath.Join(t.TempDir(), "absent")).List(t.Context())
+	_, err := New(filepath.Join(t.TempDir(), "absent")).List(t.Context(), fetch.Scope{})
 	if err == nil || !strings.Contains(err.Error(), "create the folder") {
 		t.Errorf("List() = %v, want what to do", err)
 	}

@@ -1,0 +1,277 @@
+package cmems
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"lacuna/fetch"
+	"lacuna/fetch/s3"
+	"lacuna/fetch/web"
+)
+
+// resolve reads the catalogues and returns where the version to use lies. The
+// caller holds the turn.
+func (a *Archive) resolve(ctx context.Context) (*location, error) {
+	at := &location{read: time.Now()}
+	catalogues, err := a.catalogues(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("read client configuration: %w", err)
+	}
+	var errs []error
+	for _, c := range catalogues {
+		found, err := a.versions(ctx, c)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, err)
+			at.failures = append(at.failures, "catalogue "+shownURL(c.StacRoot))
+			continue
+		}
+		for _, v := range found {
+			at.versions = merge(at.versions, v)
+		}
+	}
+	if len(errs) == len(catalogues) {
+		return nil, fmt.Errorf("read catalogue: %w", errors.Join(errs...))
+	}
+	if len(at.versions) == 0 {
+		return nil, fmt.Errorf("dataset %q is in no catalogue; correct dataset or part", a.cfg.Dataset)
+	}
+	v, err := a.pick(at.versions)
+	if err != nil {
+		return nil, err
+	}
+	at.version = v.Label
+	at.places, err = a.places(v)
+	return at, err
+}
+
+// clientConfig is the part of the client configuration that is used.
+type clientConfig struct {
+	Catalogues []catalogue `json:"catalogues"`
+}
+
+type catalogue struct {
+	StacRoot  string `json:"stacRoot"`
+	IDMapping string `json:"idMapping"`
+}
+
+// catalogues reads the client configuration from the first host that has it.
+func (a *Archive) catalogues(ctx context.Context, at *location) ([]catalogue, error) {
+	var errs []error
+	for _, address := range a.cfg.ConfigURLs {
+		var c clientConfig
+		err := a.get(ctx, address, &c)
+		if err == nil && len(c.Catalogues) > 0 {
+			return c.Catalogues, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("GET %s: it names no catalogue", shownURL(address))
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		errs = append(errs, err)
+		at.failures = append(at.failures, "configuration "+shownURL(address))
+	}
+	return nil, errors.Join(errs...)
+}
+
+// product is the part of a product's description that is used.
+type product struct {
+	Links []struct {
+		Rel  string `json:"rel"`
+		Href string `json:"href"`
+	} `json:"links"`
+}
+
+// item is the part of a version's description that is used.
+type item struct {
+	ID         string `json:"id"`
+	Properties struct {
+		Preparation *bool  `json:"admp_in_preparation"`
+		Released    string `json:"admp_released_date"`
+		Retired     string `json:"admp_retired_date"`
+	} `json:"properties"`
+	Assets map[string]struct {
+		Href string `json:"href"`
+	} `json:"assets"`
+}
+
+// versions returns what one catalogue knows of the dataset: nothing, where it
+// does not hold it.
+func (a *Archive) versions(ctx context.Context, c catalogue) ([]Version, error) {
+	var products map[string]string
+	if err := a.get(ctx, c.IDMapping, &products); err != nil {
+		return nil, err
+	}
+	var versions []Version
+	for id := range strings.SplitSeq(products[a.cfg.Dataset], ",") {
+		if id = strings.TrimSpace(id); id == "" {
+			continue
+		}
+		root := strings.TrimRight(c.StacRoot, "/") + "/" + url.PathEscape(id) + "/"
+		var p product
+		if err := a.get(ctx, root+"product.stac.json", &p); err != nil {
+			return nil, err
+		}
+		for _, link := range p.Links {
+			folder, _, _ := strings.Cut(link.Href, "/")
+			dataset, _, part := parseItem(folder)
+			if link.Rel != "item" || dataset != a.cfg.Dataset || part != a.cfg.Part {
+				continue
+			}
+			var it item
+			if err := a.get(ctx, root+link.Href, &it); err != nil {
+				return nil, err
+			}
+			if v, ok := it.version(); ok {
+				versions = merge(versions, v)
+			}
+		}
+	}
+	return versions, nil
+}
+
+// version returns the version that an item describes, if it has files.
+func (it item) version() (Version, bool) {
+	_, label, _ := parseItem(it.ID)
+	native := it.Assets["native"].Href
+	preparation := it.Properties.Preparation
+	return Version{
+		Label: label, Released: instant(it.Properties.Released), Retired: instant(it.Properties.Retired),
+		Preparation: preparation != nil && *preparation, hrefs: []string{native},
+	}, native != ""
+}
+
+// instant reads a date as catalogues write it; zero where there is none.
+func instant(text string) time.Time {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// maxDocumentBytes bounds a document of the catalogue; the mapping of all
+// datasets is the largest and has some hundred kilobytes.
+const maxDocumentBytes = 32 << 20
+
+// get reads a JSON document.
+func (a *Archive) get(ctx context.Context, address string, to any) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return errors.New("the catalogue names an address that is none")
+	}
+	query := u.Query()
+	for name, value := range a.query() {
+		query.Set(name, value)
+	}
+	u.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxDocumentBytes)).Decode(to); err != nil {
+		return fmt.Errorf("read %s: %w", web.Shown(u), noEOF(err))
+	}
+	return nil
+}
+
+// noEOF keeps a document that is cut from looking like the end of something.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// query names the program and, once it is known, the user, as the service asks
+// its clients to. The caller holds the turn.
+func (a *Archive) query() map[string]string {
+	client, version, _ := strings.Cut(a.manners.UserAgent, "/")
+	query := map[string]string{"x-cop-client": client, "x-cop-client-version": version}
+	if a.user != "" {
+		query["x-cop-user"] = a.user
+	}
+	return query
+}
+
+// pick returns the version of the configuration or of the pin file, or else
+// chooses one and writes the pin file.
+func (a *Archive) pick(versions []Version) (Version, error) {
+	label := a.cfg.Version
+	if label == "" {
+		pin, err := os.ReadFile(a.cfg.PinFile)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return Version{}, fmt.Errorf("read pin_file: %w", err)
+		}
+		label = strings.TrimSpace(string(pin))
+	}
+	if label == "" {
+		v, ok := choose(versions, time.Now())
+		if !ok {
+			return Version{}, fmt.Errorf("every version of %s is retired; give another dataset", a.cfg.Dataset)
+		}
+		if err := renameio.WriteFile(a.cfg.PinFile, []byte(v.Label+"\n"), 0o644); err != nil {
+			return Version{}, fmt.Errorf("write pin_file: %w", err)
+		}
+		return v, nil
+	}
+	if i := slices.IndexFunc(versions, func(v Version) bool { return v.Label == label }); i >= 0 {
+		return versions[i], nil
+	}
+	var labels []string
+	for _, v := range versions {
+		labels = append(labels, v.Label)
+	}
+	return Version{}, fmt.Errorf("%w: version %s of %s is in no catalogue, there are %s; set version to one of them",
+		fetch.ErrPermanent, label, a.cfg.Dataset, strings.Join(labels, ", "))
+}
+
+// places returns the archives that hold a version.
+func (a *Archive) places(v Version) ([]*s3.Archive, error) {
+	var places []*s3.Archive
+	for _, href := range v.hrefs {
+		u, err := url.Parse(href)
+		if err != nil {
+			return nil, fmt.Errorf("version %s has an address that is none", v.Label)
+		}
+		cfg := s3.DefaultConfig()
+		cfg.Endpoint = u.Scheme + "://" + u.Host
+		cfg.Bucket, cfg.Prefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
+		cfg.Web, cfg.Query = a.cfg.Web, a.query()
+		place, err := s3.New(cfg, a.manners)
+		if err != nil {
+			return nil, fmt.Errorf("version %s lies at %s: %w", v.Label, web.Shown(u), err)
+		}
+		places = append(places, place)
+	}
+	return places, nil
+}
+
+func shownURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that is none"
+	}
+	return web.Shown(u)
+}

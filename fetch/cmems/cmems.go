@@ -1,0 +1,268 @@
+// Package cmems is the archive that is a dataset of the Copernicus Marine
+// Service: the catalogue says where a version of it lies, and the files are
+// read from there without signature.
+//
+// The version is given, or chosen once and remembered in a file. It is never
+// changed behind the operator's back: that a newer one exists, or that the one
+// in use is to be retired, Notices tells. One of the two configuration hosts,
+// one of the catalogues and the login service may be down without harm; a
+// catalogue that was read before serves as long as no better one is to be had.
+// Only refused credentials stop the archive.
+//
+// Files keep the names and folders they have below the version's folder.
+// Interim files of a reprocessed dataset lie beside the final ones and have
+// their own names; ParseName tells them apart.
+//
+// Package cmems only reads, and knows nothing of what the files hold.
+package cmems
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/fetch/s3"
+	"lacuna/fetch/web"
+)
+
+// Config is which dataset is read and how.
+type Config struct {
+	Dataset    string             `yaml:"dataset"`     // as in cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D
+	Version    string             `yaml:"version"`     // as in 202311; empty: chosen once and kept in pin_file
+	PinFile    string             `yaml:"pin_file"`    // remembers the version that was chosen
+	Part       string             `yaml:"part"`        // of datasets that come in parts
+	Login      bool               `yaml:"login"`       // check the credentials, daily
+	User       string             `yaml:"user"`        // empty: as the Copernicus Marine toolbox finds it
+	Password   fetch.SecretConfig `yaml:"password"`    // likewise
+	Refresh    time.Duration      `yaml:"refresh"`     // age at which the catalogue is read again
+	ConfigURLs []string           `yaml:"config_urls"` // of the client configuration, tried in this order
+	AuthURL    string             `yaml:"auth_url"`    // of the realm that logins go to
+	Web        web.Config         `yaml:",inline"`
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		Login:   true,
+		Refresh: 6 * time.Hour, // versions change a few times a year, with weeks of overlap
+		ConfigURLs: []string{
+			"https://s3.waw3-1.cloudferro.com/mdl-metadata/clientsConfigV1.json",
+			"https://stac.marine.copernicus.eu/clients-config-v1",
+		},
+		AuthURL: "https://auth.marine.copernicus.eu/realms/MIS",
+		Web:     web.DefaultConfig(),
+	}
+}
+
+// versionLabel is the form of a version: a year and a month, or the word that
+// stands for a dataset without versions.
+var versionLabel = regexp.MustCompile(`^([12]\d{3}(0[1-9]|1[0-2])|default)$`)
+
+// Validate reports everything wrong with c; messages begin with the key.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.Dataset != "", "dataset is empty")
+	check(c.Version == "" || versionLabel.MatchString(c.Version), "version is %q, must be like 202311", c.Version)
+	check(c.Version != "" || c.PinFile != "", "version and pin_file are empty; give one, or a restart could change the version")
+	check(c.Refresh > 0, "refresh is %v, must be positive", c.Refresh)
+	check(len(c.ConfigURLs) > 0, "config_urls is empty")
+	for _, text := range c.ConfigURLs {
+		check(isURL(text), "config_urls has an entry that is no http or https address")
+	}
+	check(!c.Login || isURL(c.AuthURL), "auth_url is no http or https address")
+	check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
+	if err := c.Password.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("password: %w", err))
+	}
+	if err := c.Web.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil
+}
+
+// Archive is a version of a dataset.
+type Archive struct {
+	cfg     Config
+	manners fetch.Manners
+	client  *web.Client
+
+	turn    chan struct{} // who holds it may use what follows, also while asking hosts: one caller reads the catalogue for all
+	current *location
+	user    string // as the login service knows it
+	checked time.Time
+	authErr error // of the last login check that got no answer
+}
+
+// location is where the version in use lies, as of a reading of the catalogue.
+type location struct {
+	read     time.Time
+	versions []Version
+	version  string
+	failures []string      // hosts that did not answer
+	places   []*s3.Archive // that hold the version; the one in use comes first
+}
+
+// New returns the archive of cfg. It checks cfg and touches neither the network
+// nor the disk.
+func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("cmems config: %w", err)
+	}
+	return &Archive{cfg: cfg, manners: manners, client: web.New(cfg.Web, manners), turn: make(chan struct{}, 1)}, nil
+}
+
+// List returns the files of the version in use. A place that is gone makes it
+// read the catalogue again, once.
+func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
+	if err := a.login(ctx); err != nil {
+		return nil, err
+	}
+	objects, err := a.list(ctx, scope)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return objects, err
+	}
+	if err := a.outdate(ctx); err != nil {
+		return nil, err
+	}
+	return a.list(ctx, scope)
+}
+
+func (a *Archive) list(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
+	at, err := a.locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, place := range at.places {
+		objects, err := place.List(ctx, scope)
+		if err == nil {
+			return objects, a.prefer(ctx, place)
+		}
+		if ctx.Err() != nil {
+			return objects, ctx.Err()
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("list %s version %s: %w", a.cfg.Dataset, at.version, errors.Join(errs...))
+}
+
+// Open returns the bytes of o from offset on, from the place that was listed.
+func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.ReadCloser, error) {
+	at, err := a.locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return at.places[0].Open(ctx, o, offset)
+}
+
+// prefer puts the place that answered first: tags of another place may differ,
+// and would make every object look changed.
+func (a *Archive) prefer(ctx context.Context, place *s3.Archive) error {
+	if err := a.enter(ctx); err != nil {
+		return err
+	}
+	defer a.leave()
+	if i := slices.Index(a.current.places, place); i > 0 {
+		a.current.places[0], a.current.places[i] = place, a.current.places[0]
+	}
+	return nil
+}
+
+func (a *Archive) enter(ctx context.Context) error {
+	select {
+	case a.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *Archive) leave() { <-a.turn }
+
+// Version returns the version in use.
+func (a *Archive) Version(ctx context.Context) (string, error) {
+	at, err := a.locate(ctx)
+	if err != nil {
+		return "", err
+	}
+	return at.version, nil
+}
+
+// Notices returns what an operator should know of the dataset: versions that
+// are new or announced, the retirement of the one in use, and hosts that do
+// not answer. A notice that still holds is returned each time; notices can be
+// compared, so that a caller can announce each of them once.
+func (a *Archive) Notices(ctx context.Context) ([]Notice, error) {
+	at, err := a.locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := notices(a.cfg.Dataset, at.version, at.versions, time.Now())
+	for _, host := range at.failures {
+		found = append(found, Notice{Kind: Degraded, Dataset: a.cfg.Dataset, Text: host + " does not answer; the others are used"})
+	}
+	if err := a.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer a.leave()
+	if a.authErr != nil {
+		found = append(found, Notice{Kind: Degraded, Dataset: a.cfg.Dataset, Text: "the login service does not answer; files are read without it"})
+	}
+	return found, nil
+}
+
+// outdate makes the next call read the catalogue.
+func (a *Archive) outdate(ctx context.Context) error {
+	if err := a.enter(ctx); err != nil {
+		return err
+	}
+	defer a.leave()
+	if a.current != nil {
+		a.current.read = time.Time{}
+	}
+	return nil
+}
+
+// tryAgain is when a catalogue that could not be read is asked next.
+const tryAgain = 10 * time.Minute
+
+// locate returns where the version in use lies, from the catalogue or, while
+// that cannot be had, from what it said before. The caller owns the answer.
+func (a *Archive) locate(ctx context.Context) (location, error) {
+	if err := a.enter(ctx); err != nil {
+		return location{}, err
+	}
+	defer a.leave()
+	if a.current == nil || time.Since(a.current.read) >= a.cfg.Refresh {
+		at, err := a.resolve(ctx)
+		switch {
+		case err == nil:
+			a.current = at
+		case a.current == nil || errors.Is(err, fetch.ErrPermanent) || ctx.Err() != nil:
+			return location{}, err
+		default:
+			a.current.failures = []string{"the catalogue"}
+			a.current.read = time.Now().Add(min(tryAgain, a.cfg.Refresh) - a.cfg.Refresh)
+		}
+	}
+	at := *a.current
+	at.places = slices.Clone(at.places)
+	return at, nil
+}

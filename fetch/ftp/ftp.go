@@ -1,0 +1,245 @@
+// Package ftp is the archive that is a folder on an FTP server, in the clear
+// or over TLS, explicit or implicit.
+//
+// The folder is listed recursively, with MLSD where the server has it and LIST
+// where not. Data connections are passive and go to the host of the control
+// connection, whatever address the server names. A few connections are kept
+// and used again; one that has gone stale is noticed and replaced. A broken
+// download goes on where it stopped, and a file that changes while it is read
+// is noticed as far as SIZE and MDTM show it.
+//
+// With LIST, times are only as good as the server prints them: a minute for
+// young files, a day for old ones, and taken to be UTC.
+//
+// Package ftp only reads, and knows nothing of what the files hold.
+package ftp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/jlaffaye/ftp"
+
+	"lacuna/fetch"
+)
+
+// How a server is spoken to.
+const (
+	Clear    = "none"
+	Explicit = "explicit" // AUTH TLS on the plain port
+	Implicit = "implicit" // TLS from the first byte, port 990
+)
+
+// Config is where the folder is and how it is reached.
+type Config struct {
+	Address     string             `yaml:"address"` // host, or host:port
+	TLS         string             `yaml:"tls"`     // none, explicit or implicit
+	CAFile      string             `yaml:"ca_file"` // PEM; added to what the system trusts
+	User        string             `yaml:"user"`
+	Password    fetch.SecretConfig `yaml:"password"`
+	Root        string             `yaml:"root"`        // the folder that is the root
+	Depth       int                `yaml:"depth"`       // folders below the root that are listed
+	MaxObjects  int                `yaml:"max_objects"` // a listing with more is cut and is an error
+	MLSD        bool               `yaml:"mlsd"`        // false: use LIST even where the server has MLSD
+	EPSV        bool               `yaml:"epsv"`        // false: use PASV at once
+	Connections int                `yaml:"connections"` // at most
+	Idle        time.Duration      `yaml:"idle"`        // an unused connection is closed after this
+	Timeout     time.Duration      `yaml:"timeout"`     // for an answer, and between two pieces of a file
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		TLS:         Clear,
+		User:        "anonymous",
+		Root:        "/",
+		Depth:       6,       // mission, product, year, month or day of year, with one to spare
+		MaxObjects:  200_000, // sixty years of nine products a day; more means a wrong root
+		MLSD:        true,
+		EPSV:        true,
+		Connections: 4, // archives allow 5 to 30 from one address
+		Idle:        time.Minute,
+		Timeout:     30 * time.Second,
+	}
+}
+
+// Validate reports everything wrong with c; messages begin with the key.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.Address != "" && !strings.ContainsAny(c.Address, "/@ \r\n"), "address is %q, must be a host or host:port", shownAddress(c.Address))
+	check(c.TLS == Clear || c.TLS == Explicit || c.TLS == Implicit, "tls is %q, must be none, explicit or implicit", c.TLS)
+	check(c.User != "" && !strings.ContainsAny(c.User, "\r\n"), "user is empty or has a line break")
+	check(strings.HasPrefix(c.Root, "/") && !strings.ContainsAny(c.Root, "\r\n"), "root is %q, must begin with a slash", c.Root)
+	check(c.Depth >= 0, "depth is %d, must not be negative", c.Depth)
+	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
+	check(c.Connections > 0, "connections is %d, must be positive", c.Connections)
+	check(c.Idle > 0, "idle is %v, must be positive", c.Idle)
+	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	if err := c.Password.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("password: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// shownAddress hides what stands before an @, which may be a password.
+func shownAddress(address string) string {
+	if i := strings.LastIndex(address, "@"); i >= 0 {
+		return "[redacted]" + address[i:]
+	}
+	return address
+}
+
+// Archive is a folder on an FTP server.
+type Archive struct {
+	cfg     Config
+	host    string
+	manners fetch.Manners
+	pool    *pool
+}
+
+// New returns the archive of cfg. It checks cfg and touches neither the network
+// nor the disk.
+func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("ftp config: %w", err)
+	}
+	host, _, err := net.SplitHostPort(cfg.Address)
+	if err != nil {
+		port := "21"
+		if cfg.TLS == Implicit {
+			port = "990"
+		}
+		host, cfg.Address = cfg.Address, net.JoinHostPort(strings.Trim(cfg.Address, "[]"), port)
+	}
+	cfg.Root = path.Clean(cfg.Root)
+	a := &Archive{cfg: cfg, host: host, manners: manners}
+	a.pool = newPool(cfg.Connections, cfg.Idle, a.dial)
+	return a, nil
+}
+
+// Close closes the connections that are idle. The archive can still be used.
+func (a *Archive) Close() error {
+	a.pool.closeIdle()
+	return nil
+}
+
+// List returns the files below the root. Folders that cannot be read make it
+// an error, beside what the others hold.
+func (a *Archive) List(ctx context.Context, scope fetch.Scope) (objects []fetch.Object, err error) {
+	s, err := a.pool.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unbind := s.bind(ctx)
+	w := &walk{archive: a, session: s, scope: scope}
+	err = w.folder(ctx, "", 0)
+	unbind()
+	a.pool.put(s, err == nil && ctx.Err() == nil)
+	if ctx.Err() != nil {
+		return w.objects, ctx.Err()
+	}
+	return w.objects, errors.Join(append(w.unread, err)...)
+}
+
+// walk is one recursive listing.
+type walk struct {
+	archive *Archive
+	session *session
+	scope   fetch.Scope
+	objects []fetch.Object
+	unread  []error
+}
+
+// folder lists a folder, a path below the root, and those below it. Its error
+// is of the connection, after which no other folder can be listed.
+func (w *walk) folder(ctx context.Context, name string, depth int) error {
+	if err := w.archive.manners.Pacer.Wait(ctx, w.archive.host); err != nil {
+		return err
+	}
+	entries, err := w.entries(name)
+	var refused *textproto.Error
+	if name != "" && errors.As(err, &refused) && refused.Code == ftp.StatusFileUnavailable {
+		w.unread = append(w.unread, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		below := path.Join(name, e.Name)
+		switch {
+		case e.Name == "" || e.Name == "." || e.Name == ".." || strings.Contains(e.Name, "/"):
+		case fetch.Unfinished(e.Name):
+		case e.Type == ftp.EntryTypeFolder && w.scope.Reaches(below):
+			if depth >= w.archive.cfg.Depth {
+				w.unread = append(w.unread, fmt.Errorf("folder %s lies deeper than depth %d", below, w.archive.cfg.Depth))
+				continue
+			}
+			if err := w.folder(ctx, below, depth+1); err != nil {
+				return err
+			}
+		case e.Type != ftp.EntryTypeFolder && w.scope.Holds(below):
+			if len(w.objects) >= w.archive.cfg.MaxObjects {
+				return fmt.Errorf("more than max_objects %d below %s", w.archive.cfg.MaxObjects, w.archive.cfg.Root)
+			}
+			w.file(below, e)
+		}
+	}
+	return nil
+}
+
+// entries lists one folder from within: servers take the argument of LIST for
+// a pattern or an option, and show a missing folder as an empty one.
+func (w *walk) entries(name string) ([]*ftp.Entry, error) {
+	folder := w.archive.at(name)
+	if err := w.session.conn.ChangeDir(folder); err != nil {
+		return nil, fmt.Errorf("enter folder %s: %w", folder, noEOF(err))
+	}
+	entries, err := w.session.conn.List("")
+	if err != nil {
+		return nil, fmt.Errorf("list folder %s: %w", folder, noEOF(err))
+	}
+	return entries, nil
+}
+
+// file takes in a file. A link counts as the file it points at; one to a
+// folder is not followed, for it may form a ring.
+func (w *walk) file(name string, e *ftp.Entry) {
+	o := fetch.Object{Name: name, Size: int64(e.Size), ModTime: e.Time.UTC()}
+	if e.Type == ftp.EntryTypeLink {
+		size, err := w.session.conn.FileSize(w.archive.at(name))
+		if err != nil {
+			return
+		}
+		o.Size = size
+	}
+	w.objects = append(w.objects, o)
+}
+
+// at returns the path of an object on the server.
+func (a *Archive) at(name string) string {
+	if name == "" {
+		return a.cfg.Root
+	}
+	return strings.TrimRight(a.cfg.Root, "/") + "/" + name
+}
+
+// noEOF keeps a connection that ends from looking like the end of a file.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("connection closed: %w", io.ErrUnexpectedEOF)
+	}
+	return err
+}

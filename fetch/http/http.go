@@ -1,0 +1,229 @@
+// Package http is the archive that is a folder on a web server, shown by its
+// index pages or by a manifest.
+//
+// An index page, as Apache and nginx make it, tells little of a file, so each
+// row that is new or looks different is asked about once. A manifest is a file
+// with a line for each object: a name, or a checksum and a name, or a JSON
+// object. Only what lies below the root, on the same host, is ever listed or
+// read. A download names the version that was listed, so that a file replaced
+// meanwhile is noticed and a broken download goes on where it stopped.
+//
+// Package http only reads, and knows nothing of what the files hold.
+package http
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/fetch/web"
+)
+
+// Config is where the folder is and how it is reached.
+type Config struct {
+	URL        string             `yaml:"url"`      // of the folder
+	Manifest   string             `yaml:"manifest"` // path of the manifest below it; empty: index pages are read
+	User       string             `yaml:"user"`     // of a basic authorization
+	Password   fetch.SecretConfig `yaml:"password"`
+	Token      fetch.SecretConfig `yaml:"token"`       // of a bearer authorization, instead of user and password
+	Depth      int                `yaml:"depth"`       // folders below the root that are listed
+	MaxObjects int                `yaml:"max_objects"` // a listing with more is cut and is an error
+	Web        web.Config         `yaml:",inline"`
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		Depth:      6,       // mission, product, year, month or day of year, with one to spare
+		MaxObjects: 200_000, // sixty years of nine products a day; more means a wrong root
+		Web:        web.DefaultConfig(),
+	}
+}
+
+// Validate reports everything wrong with c; messages begin with the key.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		u = &url.URL{} // its text may hold a password
+	}
+	check(u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
+		"url is %q, must be like https://data.example.org/sst/", web.Shown(u))
+	check(u.User == nil && u.RawQuery == "", "url holds a user or a query; give user, password or token")
+	check(!strings.HasPrefix(c.Manifest, "/") && !climbs(c.Manifest), "manifest is %q, must be a path below url", c.Manifest)
+	check(c.Token.IsZero() || c.User == "" && c.Password.IsZero(), "token excludes user and password")
+	check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
+	check(c.Depth >= 0, "depth is %d, must not be negative", c.Depth)
+	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
+	for _, secret := range []struct {
+		key string
+		err error
+	}{{"password", c.Password.Validate()}, {"token", c.Token.Validate()}} {
+		check(secret.err == nil, "%s: %w", secret.key, secret.err)
+	}
+	if err := c.Web.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// climbs reports whether a path has a part that leads upwards.
+func climbs(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." || part == "." {
+			return true
+		}
+	}
+	return false
+}
+
+// Archive is a folder on a web server.
+type Archive struct {
+	cfg    Config
+	root   url.URL // ends in a slash
+	client *web.Client
+	mu     sync.Mutex          // of known
+	known  map[string]sighting // by name: what the host said of rows
+}
+
+// sighting is what a row said and what the host said of its object.
+type sighting struct {
+	row    string
+	object fetch.Object
+}
+
+// New returns the archive of cfg. It checks cfg and touches neither the network
+// nor the disk.
+func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("http config: %w", err)
+	}
+	root, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, errors.New("http config: url cannot be read")
+	}
+	root.Path = strings.TrimRight(root.Path, "/") + "/"
+	root.RawPath, root.Fragment = "", ""
+	return &Archive{cfg: cfg, root: *root, client: web.New(cfg.Web, manners), known: map[string]sighting{}}, nil
+}
+
+// List returns the files below the root. Folders that cannot be read make it
+// an error, beside what the others hold.
+func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
+	auth, err := a.auth()
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{archive: a, auth: auth, scope: scope}
+	if a.cfg.Manifest != "" {
+		err = l.manifest(ctx)
+	} else {
+		err = l.folder(ctx, "", 0)
+	}
+	err = errors.Join(append(l.unread, err, l.ask(ctx))...)
+	if ctx.Err() != nil {
+		return l.objects, ctx.Err()
+	}
+	if err == nil && len(scope.Prefixes) == 0 {
+		a.prune(l.names)
+	}
+	return l.objects, err
+}
+
+// prune drops what is known of names that are gone.
+func (a *Archive) prune(names map[string]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.known, func(name string, _ sighting) bool { return !names[name] })
+}
+
+// Open returns the bytes of o from offset on.
+func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.ReadCloser, error) {
+	if climbs(o.Name) {
+		return nil, fmt.Errorf("open %q: it leads out of the folder", o.Name)
+	}
+	auth, err := a.auth()
+	if err != nil {
+		return nil, err
+	}
+	get := web.Get{URL: a.at(o.Name), Object: o, Offset: offset, Sign: auth.sign, Secrets: auth.secrets()}
+	sum, summed := strings.CutPrefix(o.ETag, sha256Tag)
+	if a.cfg.Manifest != "" && (summed || o.ETag == "") {
+		get.Object.ETag, get.Object.ModTime = "", time.Time{} // the host knows neither
+	}
+	src, err := a.client.Open(ctx, get)
+	if err != nil {
+		a.forget(o.Name)
+		return nil, err
+	}
+	if summed && offset == 0 {
+		return &summedReader{ReadCloser: src, want: sum, hash: sha256.New()}, nil
+	}
+	return &forgettingReader{ReadCloser: src, forget: func() { a.forget(o.Name) }}, nil
+}
+
+// at returns the URL of an object or folder below the root.
+func (a *Archive) at(name string) *url.URL {
+	u := a.root
+	u.Path += name
+	return &u
+}
+
+// forget lets the next listing ask about a name again: its row told less than
+// had happened.
+func (a *Archive) forget(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.known, name)
+}
+
+// auth is what requests are authorized with.
+type auth struct {
+	user            string
+	password, token fetch.Secret
+}
+
+// auth reads the secrets anew, for they may have been changed.
+func (a *Archive) auth() (auth, error) {
+	password, err := a.cfg.Password.Load()
+	if err != nil {
+		return auth{}, fmt.Errorf("%w: password: %w", fetch.ErrPermanent, err)
+	}
+	token, err := a.cfg.Token.Load()
+	if err != nil {
+		return auth{}, fmt.Errorf("%w: token: %w", fetch.ErrPermanent, err)
+	}
+	return auth{user: a.cfg.User, password: password, token: token}, nil
+}
+
+func (a auth) sign(req *http.Request) error {
+	switch {
+	case a.token != "":
+		req.Header.Set("Authorization", "Bearer "+a.token.Reveal())
+	case a.user != "":
+		req.SetBasicAuth(a.user, a.password.Reveal())
+	}
+	return nil
+}
+
+// secrets are the secrets and the form in which a basic authorization has them.
+func (a auth) secrets() []fetch.Secret {
+	if a.password == "" {
+		return []fetch.Secret{a.token}
+	}
+	return []fetch.Secret{a.token, a.password, fetch.Secret(a.user+":") + a.password}
+}

@@ -1,0 +1,285 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"sync"
+	"time"
+)
+
+// errand is one pass over an archive: what is asked for and who hears of it.
+type errand struct {
+	days   Days                                 // zero: the look-back
+	handOn func(Granule) error                  // takes what is new
+	until  time.Time                            // no backfill is begun after it; zero: no end
+	begin  func(downloads []Action)             // told what will be downloaded; may be nil
+	bytes  func(o Object, n int)                // told of bytes as they come; may be nil
+	done   func(o Object, kind Kind, err error) // told of each download; may be nil
+}
+
+// tally is how a pass went.
+type tally struct {
+	survey
+	problems []Problem
+}
+
+// pass hands on what is new. Its error is of the archive, the record or the
+// local disk; what is wrong with a single object goes to OnProblem.
+func (w *Watcher) pass(ctx context.Context, e errand) (tally, error) {
+	s, err := w.survey(ctx, e.days)
+	if err != nil {
+		return tally{}, err
+	}
+	t := tally{survey: s}
+	w.sighting = w.sort(t.survey)
+	if err := w.note(ctx, &t); err != nil {
+		return t, errors.Join(err, t.err)
+	}
+	downloads := pick(t.actions)
+	if e.begin != nil {
+		e.begin(downloads)
+	}
+	if err := w.fetchAll(ctx, downloads, e, &t); err != nil {
+		return t, errors.Join(err, t.err)
+	}
+	w.raiseLate(ctx, t)
+	return t, errors.Join(t.err, w.remember(ctx, e, t))
+}
+
+// pick returns the downloads, the live lane first, each in the order of names.
+func pick(actions []Action) []Action {
+	var picked []Action
+	for _, lane := range []Lane{Live, Backfill} {
+		for _, a := range actions {
+			if (a.Kind == New || a.Kind == Changed) && a.Lane == lane {
+				picked = append(picked, a)
+			}
+		}
+	}
+	return picked
+}
+
+// note records what needs no download, in one go.
+func (w *Watcher) note(ctx context.Context, t *tally) error {
+	var changes []Change
+	vanished := 0
+	for _, a := range t.actions {
+		c := Change{Kind: a.Kind, Object: a.Object, From: a.From, At: t.now}
+		switch a.Kind {
+		case Touched, Moved, Returned:
+		case Vanished:
+			vanished++
+		case Refused:
+			err := fmt.Errorf("%w: %s", ErrName, a.Why)
+			c.Reason = fmt.Sprintf("%q: %v", a.Object.Name, err)
+			w.problem(ctx, t, Problem{Object: a.Object, Err: err})
+		default:
+			continue
+		}
+		changes = append(changes, c)
+	}
+	if vanished > t.listed { // more than half of what there was
+		w.log.Warn("most of the archive is gone", "vanished", vanished, "listed", t.listed)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := w.parts.Deliveries.Record(ctx, changes...); err != nil {
+		return fmt.Errorf("record %d changes: %w", len(changes), err)
+	}
+	return nil
+}
+
+// arrival is how a download ended.
+type arrival struct {
+	action  Action
+	granule Granule
+	invalid error // the file is no granule
+	err     error
+}
+
+// fetchAll makes downloads, several at a time, and concludes them in their
+// order, so that days are handed on one after the other.
+func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t *tally) error {
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // before the wait: what is under way is left to be resumed
+	var queue []chan arrival
+	for len(downloads) > 0 || len(queue) > 0 {
+		for len(downloads) > 0 && len(queue) < w.cfg.Parallel {
+			a := downloads[0]
+			if a.Lane == Backfill && !e.until.IsZero() && !w.parts.Now().Before(e.until) {
+				downloads = nil // the next poll has them again, behind what is live by then
+				break
+			}
+			end := make(chan arrival, 1)
+			underWay.Go(func() { end <- w.bring(ctx, a, e) })
+			queue, downloads = append(queue, end), downloads[1:]
+		}
+		if len(queue) == 0 {
+			break
+		}
+		a := <-queue[0]
+		queue = queue[1:]
+		if err := w.finish(ctx, a, e, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring downloads one object and looks whether it is a granule.
+func (w *Watcher) bring(ctx context.Context, a Action, e errand) arrival {
+	d := Download{Archive: w.parts.Archive, Object: a.Object, Floor: w.cfg.DiskFloor}
+	if e.bytes != nil {
+		d.OnBytes = func(n int) { e.bytes(a.Object, n) }
+	}
+	g, err := w.parts.Spool.Bring(ctx, d)
+	if err != nil || g.SHA256 == a.Known.SHA256 {
+		return arrival{action: a, granule: g, err: err}
+	}
+	err = w.parts.Validate(ctx, g.Path)
+	if errors.Is(err, ErrInvalid) {
+		return arrival{action: a, granule: g, invalid: err}
+	}
+	if err != nil {
+		err = fmt.Errorf("validate %s: %w", a.Object.Name, err)
+	}
+	return arrival{action: a, granule: g, err: err}
+}
+
+// finish records how one download ended and hands the granule on if its
+// bytes are new. An error ends the pass.
+func (w *Watcher) finish(ctx context.Context, a arrival, e errand, t *tally) error {
+	o := a.action.Object
+	change, err := w.judge(ctx, a, t.now)
+	if e.done != nil && ctx.Err() == nil {
+		e.done(o, change.Kind, err)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, ErrSpool), errors.Is(err, ErrPermanent):
+		return err
+	case err != nil:
+		s := w.sighting[o.Name]
+		s.failures, s.failed = s.failures+1, t.now
+		w.sighting[o.Name] = s
+		w.problem(ctx, t, Problem{Object: o, Err: err})
+		return nil
+	}
+	if err := w.parts.Deliveries.Record(ctx, change); err != nil {
+		return fmt.Errorf("record %s: %w", o.Name, err)
+	}
+	delete(w.sighting, o.Name)
+	switch change.Kind {
+	case SetAside:
+		w.problem(ctx, t, Problem{Object: o, Err: fmt.Errorf("set aside in %s: %w", change.Granule.Path, a.invalid)})
+	case Arrived:
+		w.noteDue(t, o)
+		w.log.Info("granule spooled", "granule", o.Name, "bytes", o.Size)
+		return e.handOn(change.Granule)
+	default:
+		w.log.Debug("object has bytes that are known", "object", o.Name, "kind", change.Kind)
+	}
+	return nil
+}
+
+// judge tells by its bytes what a download was.
+func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, error) {
+	c := Change{Kind: Arrived, Object: a.action.Object, Granule: a.granule, At: now}
+	if a.err != nil || ctx.Err() != nil {
+		return Change{}, a.err
+	}
+	if a.granule.SHA256 == a.action.Known.SHA256 {
+		c.Kind = Touched
+		if a.action.Known.Aside {
+			w.drop(a.granule) // its twin lies where it was set aside
+		}
+		return c, nil
+	}
+	holders, err := w.parts.Deliveries.Holding(ctx, a.granule.SHA256)
+	if err != nil {
+		return Change{}, fmt.Errorf("look up bytes of %s: %w", c.Object.Name, err)
+	}
+	switch i := slices.IndexFunc(holders, func(k Known) bool { return holds(k, c.Object) }); {
+	case i >= 0:
+		c.Kind, c.From = Moved, holders[i].Name
+		// One that shares its file name shares the file.
+		if !slices.ContainsFunc(holders, func(k Known) bool { return path.Base(k.Name) == path.Base(c.Object.Name) }) {
+			w.drop(a.granule)
+		}
+	case a.invalid != nil:
+		c.Kind, c.Reason = SetAside, a.invalid.Error()
+		c.Granule, err = w.parts.Spool.Aside(a.granule, w.parts.AsideDir, c.Reason)
+	}
+	return c, err
+}
+
+// holds reports whether the bytes of k under the name of o are no granule of
+// their own: a copy has the file name of the original, a moved file leaves its
+// old name behind.
+func holds(k Known, o Object) bool {
+	moved := path.Base(k.Name) == path.Base(o.Name) || !k.Vanished.IsZero()
+	return moved && sameDay(k.Name, o.Name)
+}
+
+// drop removes a copy from the spool that nobody is told of.
+func (w *Watcher) drop(g Granule) {
+	if err := os.Remove(g.Path); err != nil {
+		w.log.Warn("copy left in the spool", "file", g.Path, "err", err)
+	}
+}
+
+func (w *Watcher) problem(ctx context.Context, t *tally, p Problem) {
+	t.problems = append(t.problems, p)
+	w.parts.OnProblem(ctx, p)
+}
+
+// noteDue notes that the granule which is due has come.
+func (w *Watcher) noteDue(t *tally, o Object) {
+	if day, ok := DayInName(o.Name); ok && day.Equal(t.due.Day) {
+		t.dueKnown = true
+	}
+}
+
+// raiseLate tells of a granule that is due and did not come, once.
+func (w *Watcher) raiseLate(ctx context.Context, t tally) {
+	if t.due.Due.IsZero() {
+		return
+	}
+	if t.dueKnown {
+		w.update(func(s *State) { s.Late = Late{} })
+		return
+	}
+	w.update(func(s *State) { s.Late = t.due })
+	if !w.alarmed.Equal(t.due.Day) {
+		w.alarmed = t.due.Day
+		w.parts.OnLate(ctx, t.due)
+	}
+}
+
+// remember writes down that the archive was seen whole and nothing of it is
+// left to be fetched, so that the next look-back may begin here.
+func (w *Watcher) remember(ctx context.Context, e errand, t tally) error {
+	waiting := slices.ContainsFunc(t.actions, func(a Action) bool { return a.Kind == Waiting })
+	failed := slices.ContainsFunc(t.problems, func(p Problem) bool {
+		return !errors.Is(p.Err, ErrName) && !errors.Is(p.Err, ErrInvalid)
+	})
+	if !t.complete || !e.days.IsZero() {
+		return nil
+	}
+	w.update(func(s *State) { s.LastPoll = t.now })
+	if w.parts.Polls == nil || w.cfg.Lookback == 0 || waiting || failed {
+		return nil
+	}
+	if err := w.parts.Polls.Polled(ctx, t.now); err != nil {
+		return fmt.Errorf("record poll: %w", err)
+	}
+	return nil
+}

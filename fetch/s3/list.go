@@ -1,0 +1,186 @@
+package s3
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/fetch/web"
+)
+
+// List returns the objects below the prefix, page by page. What was read
+// before a page failed comes with the error.
+func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
+	keys, err := a.keys()
+	if err != nil {
+		return nil, err
+	}
+	var objects []fetch.Object
+	names := map[string]bool{}
+	for _, root := range scope.Roots() {
+		for token := ""; ; {
+			p, err := a.page(ctx, keys, root, token)
+			if err != nil {
+				return objects, fmt.Errorf("list bucket %s: %w", a.cfg.Bucket, listRefused(explain(err)))
+			}
+			found, err := a.objects(p, root, names)
+			objects = append(objects, found...)
+			if err != nil {
+				return objects, fmt.Errorf("list bucket %s: %w", a.cfg.Bucket, err)
+			}
+			if !p.IsTruncated {
+				break
+			}
+			if p.NextContinuationToken == "" || p.NextContinuationToken == token {
+				return objects, fmt.Errorf("list bucket %s: more pages are announced, but not how to ask for them", a.cfg.Bucket)
+			}
+			token = p.NextContinuationToken
+		}
+	}
+	return objects, nil
+}
+
+// page is the part of a ListObjectsV2 answer that is used.
+type page struct {
+	XMLName               xml.Name `xml:"ListBucketResult"`
+	EncodingType          string
+	IsTruncated           bool
+	NextContinuationToken string
+	Contents              []struct {
+		Key          string
+		Size         int64
+		LastModified time.Time
+		ETag         string
+	}
+}
+
+// maxPageBytes bounds a page: 1000 keys of 1024 bytes, escaped, with room.
+const maxPageBytes = 16 << 20
+
+func (a *Archive) page(ctx context.Context, k keys, root, token string) (*page, error) {
+	query := url.Values{
+		"list-type":     {"2"},
+		"prefix":        {a.prefix + root},
+		"max-keys":      {strconv.Itoa(a.cfg.PageObjects)},
+		"encoding-type": {"url"}, // XML cannot hold every name
+	}
+	if token != "" {
+		query.Set("continuation-token", token)
+	}
+	u := a.at("", query)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.sign(req); err != nil {
+		return nil, err
+	}
+	resp, err := a.client.Do(req, k.secrets()...)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var p page
+	if err := xml.NewDecoder(io.LimitReader(resp.Body, maxPageBytes)).Decode(&p); err != nil {
+		return nil, fmt.Errorf("read listing: %w", noEOF(err))
+	}
+	return &p, nil
+}
+
+// noEOF keeps a cut listing from looking like the end of something.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// objects returns what page p shows of root. Folder markers and unfinished
+// names are left out; a name outside root, or one that another page showed,
+// means that the host answers another question than was asked.
+func (a *Archive) objects(p *page, root string, names map[string]bool) ([]fetch.Object, error) {
+	var objects []fetch.Object
+	for _, c := range p.Contents {
+		key := c.Key
+		if p.EncodingType == "url" {
+			if plain, err := url.QueryUnescape(key); err == nil {
+				key = plain
+			}
+		}
+		if !strings.HasPrefix(key, a.prefix+root) {
+			return objects, fmt.Errorf("the listing of %q shows %q", a.prefix+root, key)
+		}
+		name := key[len(a.prefix):]
+		if names[name] {
+			return objects, fmt.Errorf("the listing shows %q twice", key)
+		}
+		names[name] = true
+		if name == "" || strings.HasSuffix(name, "/") || fetch.Unfinished(name) {
+			continue
+		}
+		tag := web.Tag(c.ETag)
+		objects = append(objects, fetch.Object{
+			Name: name, Size: c.Size, ModTime: c.LastModified.UTC(), ETag: tag, MD5: a.md5(tag),
+		})
+	}
+	return objects, nil
+}
+
+// md5 returns the MD5 that a tag is. An object uploaded in parts has the hash
+// of their hashes and a dash, which is none.
+func (a *Archive) md5(tag string) string {
+	if !a.cfg.ETagIsMD5 || len(tag) != 32 || strings.Trim(strings.ToLower(tag), "0123456789abcdef") != "" {
+		return ""
+	}
+	return strings.ToLower(tag)
+}
+
+// explain adds the code of S3 to a refusal, which tells more than the status:
+// some of them mean that no request will succeed with these keys.
+func explain(err error) error {
+	var status *web.StatusError
+	if err == nil || !errors.As(err, &status) {
+		return err
+	}
+	var told struct {
+		XMLName xml.Name `xml:"Error"`
+		Code    string
+	}
+	if xml.Unmarshal([]byte(status.Body), &told) != nil || !isCode(told.Code) {
+		return err
+	}
+	switch told.Code {
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem":
+		return fmt.Errorf("%w: %s: %w; correct access_key and secret_key", fetch.ErrPermanent, told.Code, err)
+	}
+	return fmt.Errorf("%s: %w", told.Code, err)
+}
+
+// isCode keeps what is not an error code of S3 out of messages.
+func isCode(code string) bool {
+	for _, r := range code {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return false
+		}
+	}
+	return code != "" && len(code) <= 64
+}
+
+// listRefused marks a refusal to list as permanent: unlike one object, nothing
+// else can be had then. A clock that is off passes.
+func listRefused(err error) error {
+	var status *web.StatusError
+	if errors.As(err, &status) && status.Code == http.StatusForbidden &&
+		!strings.Contains(status.Body, "RequestTimeTooSkewed") && !errors.Is(err, fetch.ErrPermanent) {
+		return fmt.Errorf("%w: %w; give keys that may list the bucket", fetch.ErrPermanent, err)
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+// Package s3 is the archive that is a bucket, or a part of one, on any host
+// that speaks S3.
+//
+// Requests are unsigned, or signed where keys are given. A download names the
+// version that was listed, so that an object replaced meanwhile is noticed and
+// a broken download goes on where it stopped. The tag of an object that was
+// uploaded in one piece is its MD5 and is passed on as such.
+//
+// Package s3 only reads, and knows nothing of what the objects hold.
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/minio/minio-go/v7/pkg/signer"
+
+	"lacuna/fetch"
+	"lacuna/fetch/web"
+)
+
+// Config is where the bucket is and how it is reached.
+type Config struct {
+	Endpoint     string             `yaml:"endpoint"` // scheme and host, as in https://s3.example.org
+	Region       string             `yaml:"region"`   // part of a signature
+	Bucket       string             `yaml:"bucket"`
+	Prefix       string             `yaml:"prefix"`        // the folder that is the root; empty: the whole bucket
+	VirtualHost  bool               `yaml:"virtual_host"`  // the bucket is part of the host name, not of the path
+	ETagIsMD5    bool               `yaml:"etag_is_md5"`   // of objects uploaded in one piece; not so on encrypted buckets
+	AccessKey    fetch.SecretConfig `yaml:"access_key"`    // empty: requests are not signed
+	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    //
+	SessionToken fetch.SecretConfig `yaml:"session_token"` // of temporary keys
+	Web          web.Config         `yaml:",inline"`       //
+	PageObjects  int                `yaml:"page_objects"`  // objects a page of a listing
+	Query        map[string]string  `yaml:"-"`             // added to every request
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		Region:      "us-east-1", // what hosts without regions expect
+		ETagIsMD5:   true,
+		PageObjects: 1000, // the most that S3 gives
+		Web:         web.DefaultConfig(),
+	}
+}
+
+// Validate reports everything wrong with c; messages begin with the key.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	u, err := url.Parse(c.Endpoint)
+	check(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
+		"endpoint is %q, must be like https://s3.example.org", safe(u))
+	check(err != nil || u.User == nil, "endpoint holds a user; give access_key and secret_key")
+	check(c.Bucket != "" && !strings.Contains(c.Bucket, "/"), "bucket is %q, must be a name without slashes", c.Bucket)
+	check(!strings.HasPrefix(c.Prefix, "/"), "prefix is %q, must not begin with a slash", c.Prefix)
+	check(c.PageObjects >= 1 && c.PageObjects <= 1000, "page_objects is %d, must be 1 to 1000", c.PageObjects)
+	check(c.AccessKey.IsZero() == c.SecretKey.IsZero(), "access_key and secret_key go together")
+	check(c.AccessKey.IsZero() || c.Region != "", "region is empty, requests cannot be signed")
+	for key, secret := range map[string]fetch.SecretConfig{
+		"access_key": c.AccessKey, "secret_key": c.SecretKey, "session_token": c.SessionToken,
+	} {
+		err := secret.Validate()
+		check(err == nil, "%s: %w", key, err)
+	}
+	if err := c.Web.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func safe(u *url.URL) string {
+	if u == nil {
+		return ""
+	}
+	return web.Shown(u)
+}
+
+// Archive is a bucket, or the part of one below a prefix.
+type Archive struct {
+	cfg    Config
+	base   url.URL // of the bucket, without a slash at its end
+	prefix string  // empty, or ends in a slash
+	client *web.Client
+}
+
+// New returns the archive of cfg. It checks cfg and touches neither the network
+// nor the disk.
+func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("s3 config: %w", err)
+	}
+	base, err := url.Parse(strings.TrimRight(cfg.Endpoint, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("s3 config: %w", err)
+	}
+	if cfg.VirtualHost {
+		base.Host = cfg.Bucket + "." + base.Host
+	} else {
+		base.Path += "/" + cfg.Bucket
+	}
+	prefix := strings.TrimRight(cfg.Prefix, "/")
+	if prefix != "" {
+		prefix += "/"
+	}
+	return &Archive{cfg: cfg, base: *base, prefix: prefix, client: web.New(cfg.Web, manners)}, nil
+}
+
+// Open returns the bytes of o from offset on.
+func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.ReadCloser, error) {
+	keys, err := a.keys()
+	if err != nil {
+		return nil, err
+	}
+	src, err := a.client.Open(ctx, web.Get{
+		URL: a.at(a.prefix+o.Name, nil), Object: o, Offset: offset, Sign: keys.sign, Secrets: keys.secrets(),
+	})
+	return src, explain(err)
+}
+
+// at returns the URL of a key, or of the bucket where key is empty.
+func (a *Archive) at(key string, query url.Values) *url.URL {
+	u := a.base
+	u.RawPath = escape(u.Path) + "/" + escape(key)
+	u.Path += "/" + key
+	if query == nil {
+		query = url.Values{}
+	}
+	for name, value := range a.cfg.Query {
+		query.Set(name, value)
+	}
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // as signatures want it
+	return &u
+}
+
+// escape encodes every byte of a path but those that S3 signs as they are.
+func escape(path string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(path) {
+		c := path[i]
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/", c) >= 0
+		if plain {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// keys are what requests are signed with; none are signed where access is
+// empty.
+type keys struct {
+	access, secret, session fetch.Secret
+	region                  string
+}
+
+// keys reads the keys anew, for they may have been changed.
+func (a *Archive) keys() (keys, error) {
+	k := keys{region: a.cfg.Region}
+	for _, part := range []struct {
+		key  string
+		from fetch.SecretConfig
+		to   *fetch.Secret
+	}{
+		{"access_key", a.cfg.AccessKey, &k.access},
+		{"secret_key", a.cfg.SecretKey, &k.secret},
+		{"session_token", a.cfg.SessionToken, &k.session},
+	} {
+		secret, err := part.from.Load()
+		if err != nil {
+			return keys{}, fmt.Errorf("%w: %s: %w", fetch.ErrPermanent, part.key, err)
+		}
+		*part.to = secret
+	}
+	return k, nil
+}
+
+func (k keys) secrets() []fetch.Secret { return []fetch.Secret{k.access, k.secret, k.session} }
+
+// emptySHA256 is the hash of no bytes, which is what a GET sends.
+const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+func (k keys) sign(req *http.Request) error {
+	if k.access == "" {
+		return nil
+	}
+	req.Header.Set("X-Amz-Content-Sha256", emptySHA256)
+	signed := signer.SignV4(*req, k.access.Reveal(), k.secret.Reveal(), k.session.Reveal(), k.region)
+	req.Header = signed.Header
+	return nil
+}

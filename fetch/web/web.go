@@ -1,0 +1,207 @@
+// Package web is HTTP as archives speak it: GET and HEAD with timeouts, pace,
+// a private certificate authority and a User-Agent, and readers of objects
+// that resume at an offset and notice when the object is no longer the listed
+// one.
+//
+// Every call ends: connecting, waiting for an answer and waiting for the next
+// bytes have a time limit each, while a download that makes progress may take
+// as long as it needs. What errors say holds no query, no user and no secret.
+//
+// Package web knows nothing of listings, buckets or catalogues.
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"lacuna/fetch"
+)
+
+// Config is how a host is reached.
+type Config struct {
+	CAFile  string        `yaml:"ca_file"` // PEM; added to what the system trusts
+	Timeout time.Duration `yaml:"timeout"` // for an answer to begin, and between two of its pieces
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{Timeout: 60 * time.Second} // what catalogues under load need at worst
+}
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	if c.Timeout <= 0 {
+		return fmt.Errorf("timeout is %v, must be positive", c.Timeout)
+	}
+	return nil
+}
+
+// dialTimeout bounds connecting and the TLS handshake, each: three
+// retransmissions of a lost packet.
+const dialTimeout = 10 * time.Second
+
+// Client makes requests. It is safe for concurrent use.
+type Client struct {
+	cfg     Config
+	manners fetch.Manners
+	http    func() (*http.Client, error) // made at the first request, for it reads a file
+}
+
+// New returns a Client. It touches neither the network nor the disk.
+func New(cfg Config, manners fetch.Manners) *Client {
+	return &Client{cfg: cfg, manners: manners, http: sync.OnceValues(func() (*http.Client, error) {
+		return newHTTP(cfg)
+	})}
+}
+
+func newHTTP(cfg Config) (*http.Client, error) {
+	trust, err := TLS(cfg.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSClientConfig:       trust,
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: cfg.Timeout,
+		IdleConnTimeout:       90 * time.Second, // shorter than a poll interval would be too short to be of use
+		MaxIdleConnsPerHost:   8,                // as many as read at a time
+		ForceAttemptHTTP2:     true,
+		DisableCompression:    true, // offsets and lengths are of the bytes that are stored
+	}}, nil
+}
+
+// TLS returns a configuration that trusts what the system trusts and, where
+// caFile is not empty, the certificates in it.
+func TLS(caFile string) (*tls.Config, error) {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile == "" {
+		return cfg, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("read ca_file: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file %s holds no certificate in PEM form", caFile)
+	}
+	cfg.RootCAs = pool
+	return cfg, nil
+}
+
+// StatusError is an answer that says no. It wraps fs.ErrNotExist, ErrChanged
+// or ErrPermanent where the status means that.
+type StatusError struct {
+	Request string // method and URL, without its query
+	Code    int
+	Body    string // the beginning of the answer, for those who parse it; not shown
+}
+
+// Error names the request and the status.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: %d %s", e.Request, e.Code, http.StatusText(e.Code))
+}
+
+// Unwrap returns what the status means to an archive. That one object is
+// forbidden does not condemn the others; a listing that is, the archive says
+// itself.
+func (e *StatusError) Unwrap() error {
+	switch e.Code {
+	case http.StatusNotFound, http.StatusGone:
+		return fs.ErrNotExist
+	case http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
+		return fetch.ErrChanged
+	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
+		return fetch.ErrPermanent
+	}
+	return nil
+}
+
+// Do makes a request and returns its answer if that is a success. The caller
+// closes the body. Errors hold none of secrets.
+func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response, error) {
+	client, err := c.http()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.manners.Pacer.Wait(req.Context(), req.URL.Host); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	parent := req.Context()
+	req = req.WithContext(ctx)
+	req.Header.Set("User-Agent", c.manners.UserAgent)
+	shown := req.Method + " " + Shown(req.URL)
+	resp, err := client.Do(req)
+	if err != nil {
+		cancel(nil)
+		return nil, fetch.Scrub(fmt.Errorf("%s: %w", shown, plain(parent, err)), secrets...)
+	}
+	resp.Body = &body{src: resp.Body, parent: parent, cancel: cancel, idle: c.cfg.Timeout, what: shown}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	return nil, fetch.Scrub(c.refusal(shown, resp), secrets...)
+}
+
+// refusal returns what the answer says, and closes it.
+func (c *Client) refusal(shown string, resp *http.Response) error {
+	defer resp.Body.Close()
+	const enough = 4 << 10 // S3 errors are a few hundred bytes
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
+	err := &StatusError{Request: shown, Code: resp.StatusCode, Body: string(text)}
+	if after := RetryAfter(resp.Header.Get("Retry-After"), time.Now()); after > 0 {
+		c.manners.Pacer.Hold(resp.Request.URL.Host, after)
+		return &fetch.RetryAfterError{After: after, Err: err}
+	}
+	return err
+}
+
+// maxRetryAfter bounds what is believed of a Retry-After.
+const maxRetryAfter = 24 * time.Hour
+
+// RetryAfter reads the header of that name, a number of seconds or a date. It
+// is 0 where the header is missing, senseless or in the past.
+func RetryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseInt(header, 10, 32); err == nil {
+		return max(0, min(time.Duration(seconds)*time.Second, maxRetryAfter))
+	}
+	if date, err := http.ParseTime(header); err == nil {
+		return max(0, min(date.Sub(now), maxRetryAfter))
+	}
+	return 0
+}
+
+// Shown returns u as it may be shown: without user and query.
+func Shown(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
+// plain takes the URL, which may hold a user, out of an error of net/http.
+func plain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return unexpected(err) // a connection that ends is not the end of an object
+}
