@@ -18,13 +18,15 @@ import (
 // Config is the whole configuration file. Every section belongs to the package
 // that uses it, which knows its defaults and checks it.
 type Config struct {
-	StateDir    string         `yaml:"state_dir"`    // ledger, spool and what was set aside
-	ProductsDir string         `yaml:"products_dir"` // finished products
-	Drain       time.Duration  `yaml:"drain"`        // how long a stop waits for the granule in hand
-	Decode      ingest.Config  `yaml:"decode"`       // limits of the process that reads granules
-	Web         ops.Config     `yaml:"web"`
-	Credits     netcdf.Credits `yaml:"credits"` // who stands behind the products
-	Datasets    []Dataset      `yaml:"datasets"`
+	StateDir    string              `yaml:"state_dir"`    // ledger, spool and what was set aside
+	ProductsDir string              `yaml:"products_dir"` // finished products
+	Drain       time.Duration       `yaml:"drain"`        // how long a stop waits for the granule in hand
+	Decode      ingest.Config       `yaml:"decode"`       // limits of the process that reads granules
+	Web         ops.Config          `yaml:"web"`
+	Credits     netcdf.Credits      `yaml:"credits"` // who stands behind the products
+	Publish     Publish             `yaml:"publish"` // where products go
+	Manners     fetch.MannersConfig `yaml:"manners"` // towards the hosts of archives
+	Datasets    []Dataset           `yaml:"datasets"`
 }
 
 // Dataset is one stream of granules and what becomes of it.
@@ -37,18 +39,6 @@ type Dataset struct {
 	Simulate       *Feed        `yaml:"simulate"` // a simulated producer that writes into the archive
 }
 
-// Archive is where granules appear.
-type Archive struct {
-	Dir          string        `yaml:"dir"`
-	PollInterval time.Duration `yaml:"poll_interval"`
-	Settle       time.Duration `yaml:"settle"`
-}
-
-// watch returns the archive's settings in the words of package fetch.
-func (a Archive) watch(dataset string) fetch.Config {
-	return fetch.Config{Name: dataset, PollInterval: a.PollInterval, Settle: a.Settle}
-}
-
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
 	return Config{
@@ -58,17 +48,14 @@ func DefaultConfig() Config {
 		Decode:      ingest.DefaultConfig(),
 		Web:         ops.DefaultConfig(),
 		Credits:     netcdf.DefaultCredits(),
+		Publish:     defaultPublish(),
+		Manners:     fetch.DefaultMannersConfig(),
 	}
 }
 
 // DefaultDataset returns the settings of a dataset that a file does not give.
 func DefaultDataset() Dataset {
-	watch := fetch.DefaultConfig()
-	return Dataset{
-		SeaMask: "auto",
-		Archive: Archive{PollInterval: watch.PollInterval, Settle: watch.Settle},
-		Fill:    infer.DefaultConfig(),
-	}
+	return Dataset{SeaMask: "auto", Archive: defaultArchive(), Fill: infer.DefaultConfig()}
 }
 
 // UnmarshalYAML fills in the defaults of a dataset before its keys are read.
@@ -112,6 +99,8 @@ func (c Config) faults() []fault {
 	check(c.Drain > 0, "$", "drain is %v, must be positive", c.Drain)
 	add("$.decode", c.Decode.Validate())
 	add("$.web", c.Web.Validate())
+	all = append(all, c.Publish.faults()...)
+	add("$.manners", c.Manners.Validate())
 	check(len(c.Datasets) > 0, "$", "datasets is empty: there is nothing to do")
 	names := map[string]bool{}
 	for i, d := range c.Datasets {
@@ -139,10 +128,9 @@ func (d Dataset) faults(section string) []fault {
 		_, err := os.Stat(d.SeaMask)
 		check(err == nil, "sea_mask is %q, must be auto, builtin, learned or a NetCDF file that is there", d.SeaMask)
 	}
-	check(d.Archive.Dir != "", "archive.dir is empty: name the folder where granules appear")
 	add(section, d.Validate())
-	watch := d.Archive.watch("archive")
-	add(section+".archive", watch.Validate())
+	all = append(all, d.Archive.faults(section+".archive")...)
+	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".fill", d.Fill.Validate())
 	if d.Simulate != nil {
 		add(section+".simulate", d.Simulate.Validate())

@@ -52,6 +52,12 @@ func TestConfigErrorsNameFileLineAndWhatIsAllowed(t *testing.T) {
 		{"product that is none", "product: chlorophyll", "product: chlorophyl", []string{"lacuna.yaml:5:", "chlorophyl", "chlorophyll"}},
 		{"name that is no folder", "name: chl", "name: ../chl", []string{"lacuna.yaml:4:", "name is", "lower-case"}},
 		{"missing folder", "dir: archive", "dir: ''", []string{"lacuna.yaml:7:", "archive.dir is empty"}},
+		{"archive that is none", "dir: archive", "type: gopher", []string{"lacuna.yaml:7:", "archive.type is \"gopher\"", "dir, s3, ftp, http or cmems"}},
+		{"archive without its settings", "dir: archive", "type: s3", []string{"lacuna.yaml:", "archive.s3.bucket"}},
+		{"only the section that counts is checked", "poll_interval: 1m", "ftp: {address: ''}\n      poll_interval: 0s", []string{"lacuna.yaml:9:", "poll_interval is 0s"}},
+		{"schedule that is none", "poll_interval: 1m", "schedule: daily", []string{"lacuna.yaml:8:", "archive.schedule is", "cron"}},
+		{"floor that is none", "poll_interval: 1m", "disk_floor: lots", []string{"lacuna.yaml:8:", "lots", "10GiB"}},
+		{"backfill that is none", "poll_interval: 1m", "backfill: 2024", []string{"lacuna.yaml:8:", "2020-01-01..2020-12-31"}},
 		{"mask that is not there", "product: chlorophyll", "sea_mask: nowhere.nc", []string{"lacuna.yaml:5:", "sea_mask", "builtin, learned"}},
 		{"no datasets", validConfig[strings.Index(validConfig, "datasets:"):], "datasets: []", []string{"datasets is empty"}},
 		{"broken YAML", "archive:\n", "archive: [\n", []string{"lacuna.yaml:"}},
@@ -105,7 +111,7 @@ func TestExampleConfigIsTheDefaults(t *testing.T) {
 	want := DefaultConfig()
 	set := DefaultDataset()
 	set.Name, set.Archive.Dir = "example", "/var/lib/lacuna/archive"
-	set.Quality = []string{}
+	set.Quality, set.Archive.Prefixes = []string{}, []string{}
 	want.Datasets = []Dataset{set}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("systemd/lacuna.yaml differs from the defaults (-code +file):\n%s", diff)

@@ -173,7 +173,7 @@ func keysOf(t reflect.Type) []string {
 		f := t.Field(i)
 		if name, inline := yamlName(f); inline {
 			keys = append(keys, keysOf(f.Type)...)
-		} else if name != "" {
+		} else if name != "" && name != "-" {
 			keys = append(keys, name)
 		}
 	}

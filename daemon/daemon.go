@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lacuna/fetch"
-	"lacuna/fetch/dir"
 	"lacuna/ops"
 	"lacuna/ops/ledger"
 	"lacuna/pipeline/ingest"
@@ -28,13 +27,15 @@ type Parts struct {
 
 // Daemon is the service.
 type Daemon struct {
-	cfg    Config
-	parts  Parts
-	log    *slog.Logger
-	reader *ingest.Reader
-	store  disk.Store
-	ready  atomic.Bool
-	addr   atomic.Value // string: where the status page is
+	cfg      Config
+	parts    Parts
+	log      *slog.Logger
+	reader   *ingest.Reader
+	archives *archives
+	spool    *fetch.Spool // one for all datasets, so that they share the disk fairly
+	store    disk.Store
+	ready    atomic.Bool
+	addr     atomic.Value // string: where the status page is
 }
 
 // New returns the service that cfg describes. It touches neither the network
@@ -47,8 +48,13 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	archives, err := newArchives(cfg, parts.Log)
+	if err != nil {
+		return nil, err
+	}
 	return &Daemon{
-		cfg: cfg, parts: parts, log: parts.Log, reader: reader, store: disk.Store{Root: cfg.ProductsDir},
+		cfg: cfg, parts: parts, log: parts.Log, reader: reader, store: cfg.store(),
+		archives: archives, spool: fetch.NewSpool(cfg.spoolDir()),
 	}, nil
 }
 
@@ -68,6 +74,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	defer book.Close()
+	out, err := d.openOutbox(ctx, book)
+	if err != nil {
+		return err
+	}
+	defer out.close()
 	server, err := ops.New(d.cfg.Web, d.cfg.ProductsDir, d.statusOf(book), d.log)
 	if err != nil {
 		return err
@@ -90,15 +101,18 @@ func (d *Daemon) Run(ctx context.Context) error {
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	stages, err := d.stages(intake, work, book)
+	stages, err := d.stages(intake, work, book, out)
 	if err != nil {
 		return err
 	}
-	for _, stage := range append(stages, func() error { return server.Run(intake) }) {
+	stages = append(append(stages, out.stages(intake)...), func() error { return server.Run(intake) })
+	for _, stage := range stages {
 		g.Go(stage)
 	}
 	d.ready.Store(true)
-	if err := g.Wait(); err != nil {
+	err = g.Wait()
+	out.lastFlush(ctx)
+	if err != nil {
 		return err
 	}
 	return context.Cause(hard) // nil, or errDrainTimeout
@@ -106,10 +120,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 // stages makes what runs for every dataset. It starts nothing, so that an error
 // here leaves nothing running behind.
-func (d *Daemon) stages(intake, work context.Context, book *ledger.Ledger) ([]func() error, error) {
+func (d *Daemon) stages(intake, work context.Context, book *ledger.Ledger, out *outbox) ([]func() error, error) {
 	var all []func() error
 	for _, set := range d.cfg.Datasets {
-		w, watcher, err := d.dataset(set, book)
+		w, in, err := d.dataset(set, book, out)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +134,8 @@ func (d *Daemon) stages(intake, work context.Context, book *ledger.Ledger) ([]fu
 			}
 			all = append(all, func() error { return set.Simulate.run(intake, set.Archive.Dir, d.log) })
 		}
-		all = append(all, func() error { return w.run(intake, work, watcher) })
+		all = append(all, func() error { return w.run(intake, work, in.Watcher) },
+			func() error { return in.archive.announce(intake, w.log) })
 	}
 	return all, nil
 }
@@ -139,6 +154,13 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 		return Summary{}, err
 	}
 	defer book.Close()
+	out, err := d.openOutbox(ctx, book)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer out.close()
+	stop := out.background(ctx)
+	defer stop()
 	var total Summary
 	var errs []error
 	for _, set := range d.cfg.Datasets {
@@ -148,21 +170,24 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 				continue
 			}
 		}
-		w, watcher, err := d.dataset(set, book)
+		w, in, err := d.dataset(set, book, out)
 		if err != nil {
 			return total, err
 		}
-		if _, err := watcher.Poll(ctx); err != nil {
+		fetched, err := in.Sync(ctx, fetch.Days{}, nil)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
 		}
 		done, err := w.workOff(ctx)
 		total.Products += done.Products
-		total.SetAside += done.SetAside
+		total.SetAside += done.SetAside + fetched.SetAside
 		total.Unfinished += done.Unfinished
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
 		}
 	}
+	stop()
+	errs = append(errs, out.flush(ctx), out.tidyOnce(ctx))
 	return total, errors.Join(errs...)
 }
 
@@ -172,25 +197,18 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fetch.NewSpool(d.cfg.spoolDir()).Sweep(); err != nil {
+	if err := d.spool.Sweep(d.parts.Now()); err != nil {
 		return nil, errors.Join(err, book.Close())
 	}
 	return book, nil
 }
 
 // dataset makes the watcher and the worker of one dataset.
-func (d *Daemon) dataset(set Dataset, book *ledger.Ledger) (*worker, *fetch.Watcher, error) {
+func (d *Daemon) dataset(set Dataset, book *ledger.Ledger, out *outbox) (*worker, intake, error) {
 	w := &worker{
-		set: set, cfg: d.cfg, book: book, reader: d.reader, store: d.store, now: d.parts.Now,
+		set: set, cfg: d.cfg, book: book, reader: d.reader, store: d.store, nudge: out.nudge, now: d.parts.Now,
 		log: d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
 	}
-	seen := deliveries{dataset: set.Name, ledger: book, now: d.parts.Now}
-	watcher, err := fetch.NewWatcher(set.Archive.watch(set.Name), fetch.Parts{
-		Archive:    dir.New(set.Archive.Dir),
-		Spool:      fetch.NewSpool(d.cfg.spoolDir()),
-		Deliveries: seen,
-		OnProblem:  w.onProblem(seen),
-		Log:        d.log,
-	})
-	return w, watcher, err
+	in, err := d.intake(set, book)
+	return w, in, err
 }

@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 	cfg.Web.Listen = "127.0.0.1:0"
 	set := DefaultDataset()
 	set.Name = "sea"
-	set.Archive = Archive{Dir: filepath.Join(root, "archive"), PollInterval: 50 * time.Millisecond}
+	set.Archive.Dir, set.Archive.PollInterval, set.Archive.Settle = filepath.Join(root, "archive"), 50*time.Millisecond, 0
 	cfg.Datasets = []Dataset{set}
 	if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
 		t.Fatal(err)

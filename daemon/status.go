@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"lacuna/ops"
 	"lacuna/ops/ledger"
@@ -54,8 +55,13 @@ func (d *Daemon) productRow(g ledger.Granule) ops.Product {
 	if err != nil {
 		file = ""
 	}
+	picture := ""
+	if d.cfg.Publish.QuickLook && file != "" {
+		picture = filepath.ToSlash(strings.TrimSuffix(file, filepath.Ext(file)) + ".png")
+	}
 	return ops.Product{
-		Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision, Day: g.First, Stored: g.Changed,
+		QuickLook: picture,
+		Dataset:   g.Dataset, Granule: g.Name, Revision: g.Revision, Day: g.First, Stored: g.Changed,
 		File: filepath.ToSlash(file), ObservedBefore: g.Product.Observed, FilledAfter: g.Product.Covered,
 	}
 }

@@ -2,7 +2,7 @@ package daemon
 
 import (
 	"context"
-	"fmt"
+	"iter"
 	"time"
 
 	"lacuna/fetch"
@@ -55,30 +55,70 @@ func convert[A, B any](as []A, f func(A) B) []B {
 type deliveries struct {
 	dataset string
 	ledger  *ledger.Ledger
-	now     func() time.Time
 }
 
-func (d deliveries) Seen(ctx context.Context, o fetch.Object) (bool, error) {
-	return d.ledger.Seen(ctx, d.object(o))
-}
-
-func (d deliveries) Arrived(ctx context.Context, g fetch.Granule) (bool, error) {
-	arrival := ledger.Arrival{
-		Object: ledger.Object{Dataset: d.dataset, Name: g.Name, Size: g.Size, ModTime: g.ModTime},
-		SHA256: g.SHA256, SpoolPath: g.Path,
+func (d deliveries) Known(ctx context.Context) iter.Seq2[fetch.Known, error] {
+	return func(yield func(fetch.Known, error) bool) {
+		for o, err := range d.ledger.Objects(ctx, d.dataset) {
+			if !yield(known(o), err) {
+				return
+			}
+		}
 	}
-	_, fresh, err := d.ledger.Arrive(ctx, arrival, d.now())
-	return fresh, err
 }
 
-// Refused records an object that is not worth fetching again.
-func (d deliveries) Refused(ctx context.Context, o fetch.Object, reason error) error {
-	if _, err := d.ledger.Refuse(ctx, d.object(o), fmt.Sprintf("%q: %v", o.Name, reason), d.now()); err != nil {
-		return fmt.Errorf("record refusal of %q: %w", o.Name, err)
+func (d deliveries) Holding(ctx context.Context, sha256 string) ([]fetch.Known, error) {
+	held, err := d.ledger.Holding(ctx, d.dataset, sha256)
+	return convert(held, known), err
+}
+
+func (d deliveries) Record(ctx context.Context, changes ...fetch.Change) error {
+	return d.ledger.Batch(ctx, func(b ledger.Batch) error {
+		for _, c := range changes {
+			if err := d.record(ctx, b, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (d deliveries) record(ctx context.Context, b ledger.Batch, c fetch.Change) error {
+	o := ledger.Object{
+		Dataset: d.dataset, Name: c.Object.Name, Size: c.Object.Size, ModTime: c.Object.ModTime,
+		ETag: c.Object.ETag, MD5: c.Object.MD5,
 	}
-	return nil
+	arrival := ledger.Arrival{Object: o, SHA256: c.Granule.SHA256, SpoolPath: c.Granule.Path}
+	switch c.Kind {
+	case fetch.Arrived:
+		_, _, err := b.Arrive(ctx, arrival, c.At)
+		return err
+	case fetch.SetAside:
+		return b.SetAside(ctx, arrival, c.Reason, c.At)
+	case fetch.Refused:
+		return b.Refuse(ctx, o, c.Reason, c.At)
+	case fetch.Moved:
+		return b.Move(ctx, o, c.From)
+	case fetch.Vanished:
+		return b.Vanish(ctx, o, c.At)
+	case fetch.Touched, fetch.Returned:
+		return b.Relist(ctx, o)
+	}
+	panic("daemon: no line in the ledger for " + c.Kind)
 }
 
-func (d deliveries) object(o fetch.Object) ledger.Object {
-	return ledger.Object{Dataset: d.dataset, Name: o.Name, Size: o.Size, ModTime: o.ModTime}
+func (d deliveries) LastPoll(ctx context.Context) (time.Time, error) {
+	return d.ledger.LastPoll(ctx, d.dataset)
+}
+
+func (d deliveries) Polled(ctx context.Context, at time.Time) error {
+	return d.ledger.Polled(ctx, d.dataset, at)
+}
+
+// known is an object of the ledger in the words of a watcher.
+func known(o ledger.Listed) fetch.Known {
+	return fetch.Known{
+		Object: fetch.Object{Name: o.Name, Size: o.Size, ModTime: o.ModTime, ETag: o.ETag, MD5: o.MD5},
+		SHA256: o.SHA256, Aside: o.State == ledger.Quarantined, Vanished: o.Vanished,
+	}
 }

@@ -16,7 +16,6 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/disk"
-	"lacuna/publish/netcdf"
 )
 
 // worker takes the granules of one dataset from the spool to products.
@@ -26,6 +25,7 @@ type worker struct {
 	book   *ledger.Ledger
 	reader *ingest.Reader
 	store  disk.Store
+	nudge  func() // tells the sinks that something was queued
 	now    func() time.Time
 	log    *slog.Logger
 	// decoded keeps the granules of the last window by sha256, so that the
@@ -118,19 +118,18 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	if err := w.book.Advance(ctx, g.ID, ledger.Filled, w.now()); err != nil {
 		return err
 	}
-	stored, err := w.store.Put(ctx, w.set.Name, first, ProductName(granule.Name), func(path string) error {
-		return netcdf.WriteProduct(path, outcome.Product)
-	})
+	told, stored, err := w.storeProduct(ctx, g, granule, outcome)
 	if err != nil {
 		return err
 	}
-	product := ledger.Product{Path: stored.Path, SHA256: stored.SHA256, Observed: outcome.Observed, Covered: outcome.After}
-	if err := w.book.Store(ctx, g.ID, product, w.now()); err != nil {
+	product := ledger.Product{Path: stored.Visible, SHA256: stored.SHA256, Observed: outcome.Observed, Covered: outcome.After}
+	if err := w.queueProduct(ctx, g, told, product); err != nil {
 		return err
 	}
+	w.nudge()
 	w.log.Info("product stored", "granule", granule.Name, "revision", g.Revision,
 		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
-		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.now().Sub(started)), "file", stored.Path)
+		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.now().Sub(started)), "file", stored.Visible)
 	return nil
 }
 
@@ -220,19 +219,6 @@ func (w *worker) setAside(ctx context.Context, g ledger.Granule, bad *ingest.Bad
 	}
 	w.log.Warn("granule set aside", "granule", g.Name, "reason", reason, "file", target)
 	return w.book.Quarantine(ctx, g.ID, reason, w.now())
-}
-
-// onProblem records objects that are not fit to be fetched, so that they are
-// said once, and logs those that may be well at the next poll.
-func (w *worker) onProblem(seen deliveries) func(context.Context, fetch.Problem) {
-	return func(ctx context.Context, p fetch.Problem) {
-		w.log.Warn("object passed over", "object", p.Object.Name, "err", p.Err)
-		if errors.Is(p.Err, fetch.ErrName) {
-			if err := seen.Refused(ctx, p.Object, p.Err); err != nil {
-				w.log.Warn("refusal not recorded", "err", err)
-			}
-		}
-	}
 }
 
 // span returns the first and the last time of fields.

@@ -15,8 +15,19 @@
 // file, the new content is a new row with the next revision; the old one
 // stays.
 //
+// Beside the granules stand the objects of the archives: which content each
+// name was last seen with, under which tag and hash, and whether it is still
+// listed. Archives move and copy files, so several objects may hold one
+// granule.
+//
+// What was stored is queued for every sink in the same transaction: a
+// publication is a revision that was promised to the world, a delivery is one
+// thing to tell one sink of it. Deliveries wait, in order per dataset, until
+// they are made, or are set aside with the reason.
+//
 // The file is SQLite, so that people can look into it with its own tool. One
-// process at a time has it open; another is told which.
+// process at a time works on it; another is told which, and may Join it to look
+// or to ask for something.
 //
 // Package ledger has no clock and reads no granule: times are given to it,
 // and names, paths, hashes and grids are text that it keeps.

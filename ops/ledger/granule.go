@@ -49,6 +49,8 @@ type Object struct {
 	Name    string
 	Size    int64 // bytes
 	ModTime time.Time
+	ETag    string // version tag of the archive; empty where it has none
+	MD5     string // of the bytes, lower-case hex; empty where the archive does not give it
 }
 
 // Arrival is an object whose bytes lie in the spool.

@@ -130,39 +130,13 @@ func TestChangedContentIsTheNextRevision(t *testing.T) {
 		if err != nil || g.Revision != tt.revision || fresh != tt.fresh {
 			t.Errorf("%s: revision %d, fresh %v, %v; want %d, %v", tt.name, g.Revision, fresh, err, tt.revision, tt.fresh)
 		}
-		if seen, err := l.Seen(t.Context(), a.Object); !seen || err != nil {
-			t.Errorf("%s: Seen() = %v, %v after the arrival", tt.name, seen, err)
-		}
-		if known, err := l.Known(t.Context(), a.Dataset, a.Name, tt.sha256); !known || err != nil {
-			t.Errorf("%s: Known() = %v, %v after the arrival", tt.name, known, err)
+		want := []Listed{{Object: a.Object, SHA256: tt.sha256, State: Fetched}}
+		if diff := cmp.Diff(want, objects(t, l, "chl")); diff != "" {
+			t.Errorf("%s: Objects() (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if known, err := l.Known(t.Context(), "chl", "a.nc", "bb"); known || err != nil {
-		t.Errorf("Known() = %v, %v of a content that was replaced", known, err)
-	}
-}
-
-func TestSeenLooksAtEverythingThatNamesAnObject(t *testing.T) {
-	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
-	a := arrival("a.nc", "aa")
-	a.ModTime = at(0).Add(123456789) // file systems keep nanoseconds
-	arriveNow(t, l, a)
-	for name, edit := range map[string]func(*Object){
-		"dataset": func(o *Object) { o.Dataset = "sst" },
-		"name":    func(o *Object) { o.Name = "b.nc" },
-		"size":    func(o *Object) { o.Size++ },
-		"time":    func(o *Object) { o.ModTime = o.ModTime.Add(1) },
-	} {
-		o := a.Object
-		edit(&o)
-		if seen, err := l.Seen(t.Context(), o); seen || err != nil {
-			t.Errorf("Seen() = %v, %v of an object with another %s", seen, err, name)
-		}
-	}
-	elsewhere := a.Object
-	elsewhere.ModTime = a.ModTime.In(time.FixedZone("CET", 3600))
-	if seen, err := l.Seen(t.Context(), elsewhere); !seen || err != nil {
-		t.Errorf("Seen() = %v, %v of the same time in another zone", seen, err)
+	if held, err := l.Holding(t.Context(), "chl", "bb"); len(held) != 0 || err != nil {
+		t.Errorf("Holding() = %v, %v of a content that was replaced", held, err)
 	}
 }
 
@@ -174,8 +148,8 @@ func TestRefusedObjectIsRefusedOnce(t *testing.T) {
 	if g.State != Quarantined || g.SHA256 != "" {
 		t.Errorf("Refuse() = %+v, want it quarantined, unread", g)
 	}
-	if seen, err := l.Seen(t.Context(), o); !seen || err != nil {
-		t.Errorf("Seen() = %v, %v of what was refused", seen, err)
+	if diff := cmp.Diff([]Listed{{Object: o, State: Quarantined}}, objects(t, l, "chl")); diff != "" {
+		t.Errorf("Objects() (-want +got):\n%s", diff)
 	}
 	o.Size = 2
 	_, err = l.Refuse(t.Context(), o, "backslash in the name; rename it", at(2))

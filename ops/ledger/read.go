@@ -9,25 +9,6 @@ import (
 	"time"
 )
 
-// Seen reports whether the newest thing known under the name of o has its
-// size and time: then its bytes need not be read.
-func (l *Ledger) Seen(ctx context.Context, o Object) (bool, error) {
-	g, known, err := newest(ctx, l.db, o.Dataset, o.Name)
-	if err != nil {
-		return false, fmt.Errorf("look up %q: %w", o.Name, err)
-	}
-	return known && g.Size == o.Size && g.ModTime.Equal(o.ModTime), nil
-}
-
-// Known reports whether the newest revision under this name has these bytes.
-func (l *Ledger) Known(ctx context.Context, dataset, name, sha256 string) (bool, error) {
-	g, known, err := newest(ctx, l.db, dataset, name)
-	if err != nil {
-		return false, fmt.Errorf("look up %q: %w", name, err)
-	}
-	return known && g.SHA256 == sha256, nil
-}
-
 // Pending returns the granules of a dataset that are in the spool and have no
 // product yet, in the order of names and revisions: the work that is left
 // after a crash.

@@ -163,22 +163,3 @@ func TestGridIsRememberedByDataset(t *testing.T) {
 		t.Errorf("Grid() = %v, %v (-want +got):\n%s", ok, err, diff)
 	}
 }
-
-// BenchmarkSeen is what a listing costs an object.
-func BenchmarkSeen(b *testing.B) {
-	l, err := Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	a := arrival("a.nc", "aa")
-	if _, _, err := l.Arrive(b.Context(), a, at(0)); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if seen, err := l.Seen(b.Context(), a.Object); !seen || err != nil {
-			b.Fatal(seen, err)
-		}
-	}
-}

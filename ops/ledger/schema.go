@@ -69,6 +69,8 @@ CREATE TABLE grid (
 	since       TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 `,
+		outboxLayout,
+		objectLayout,
 	}
 }
 

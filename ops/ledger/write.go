@@ -30,22 +30,21 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 		return Granule{}, false, errors.New("hash or path is empty")
 	}
 	g, known, err := newest(ctx, tx, a.Dataset, a.Name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Granule{}, false, err
-	case known && g.SHA256 == a.SHA256:
+	}
+	fresh := !known || g.SHA256 != a.SHA256
+	if known && (!fresh || g.SHA256 == "") { // the same bytes, or refused unread before and read now
 		g.Arrival = a
-		return g, false, setArrival(ctx, tx, g)
-	case known && g.SHA256 == "": // refused unread before, read now
-		g.Arrival = a
-		if err := setArrival(ctx, tx, g); err != nil {
-			return Granule{}, false, err
-		}
-	default:
+		err = setArrival(ctx, tx, g)
+	} else {
 		g, err = insert(ctx, tx, Granule{Arrival: a, Revision: g.Revision + 1}, now)
-		if err != nil {
-			return Granule{}, false, err
-		}
+	}
+	if err == nil {
+		err = setObject(ctx, tx, a.Object, g.ID)
+	}
+	if err != nil || !fresh {
+		return g, false, err
 	}
 	g, err = step(ctx, tx, g, move{to: Fetched, at: now})
 	return g, true, err
@@ -73,10 +72,14 @@ func refuse(ctx context.Context, tx *sql.Tx, o Object, m move) (Granule, error) 
 	}
 	if known && g.SHA256 == "" {
 		g.Object = o
-		return g, setArrival(ctx, tx, g)
+		err = setArrival(ctx, tx, g)
+	} else {
+		g, err = insert(ctx, tx, Granule{Arrival: Arrival{Object: o}, Revision: g.Revision + 1}, m.at)
 	}
-	g, err = insert(ctx, tx, Granule{Arrival: Arrival{Object: o}, Revision: g.Revision + 1}, m.at)
 	if err != nil {
+		return Granule{}, err
+	}
+	if err := setObject(ctx, tx, o, g.ID); err != nil {
 		return Granule{}, err
 	}
 	return step(ctx, tx, g, m)

@@ -1,14 +1,24 @@
 // Package disk keeps products in a folder.
 //
-// A Store puts each product at <root>/<dataset>/<YYYY>/<MM>/<name>.nc, with
-// its sha256 in a file beside it that sha256sum --check reads. A product
-// appears whole or not at all. Where there is a side file it tells the truth,
-// even after a crash: it is removed before a product is replaced and written
-// after, so a product without one is complete but not yet vouched for, and
-// putting it again mends that. Putting the same bytes again changes nothing.
+// A Store takes the bytes of every revision of a product to a file of its own,
+// out of sight, that never changes afterwards: what waits to be delivered
+// elsewhere finds there what was promised. A Sink makes revisions visible:
+//
+//	<root>/<dataset>/<YYYY>/<MM>/<name>.nc          the current revision
+//	                            /<name>.nc.sha256   as sha256sum --check reads it
+//	                            /<name>.png         a quick look
+//	                            /<YYYYMMDD>.manifest.json
+//	                /latest                         a link to the newest product
+//	                /.revisions/<YYYY>/<MM>/...     every revision, hard links to the above
+//
+// A product appears whole or not at all. Where there is a side file or a
+// manifest entry it tells the truth, also after a crash: both are taken away
+// before a product is replaced and written after. Doing the same again changes
+// nothing, or mends what a crash or a hand has damaged.
 //
 // Package disk knows nothing of NetCDF: it hands out a path and another writes
-// the file. Nor does it delete products; that is a matter of retention.
+// the file. Nor does it know what is still to be delivered; who asks it to
+// remove old products says what must stay.
 package disk
 
 import (
@@ -17,7 +27,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,61 +34,97 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"lacuna/publish"
 )
 
 const (
 	folderMode = 0o755
 	fileMode   = 0o644
 
-	// nameBytesMax leaves room for .nc.sha256 in the 255 bytes that file
-	// systems give a name.
-	nameBytesMax = 240
+	// nameBytesMax leaves room for what is added to a name (.nc.sha256, or the
+	// number of a revision) in the 255 bytes that file systems give it.
+	nameBytesMax = 220
 )
 
 // Store is a folder of products. Its methods may be called from many
 // goroutines and processes, also for the same product: the last one wins.
 type Store struct {
 	Root string
+	// FloorBytes is how much of the disk stays free: below, Put refuses.
+	FloorBytes int64
+	// Free returns the free bytes of the disk that a folder is on; nil asks
+	// the system.
+	Free func(folder string) (int64, error)
 }
 
-// Stored is a product in the store.
+// Item is a revision of a product that is to be stored.
+type Item struct {
+	Dataset  string
+	Granule  string
+	Name     string    // of the visible file; .nc is added where it lacks
+	Time     time.Time // of the first field
+	Revision int
+}
+
+// Stored is a revision in the store.
 type Stored struct {
-	Path   string
-	SHA256 string // hex, of the file's bytes
-	Bytes  int64
-	New    bool // false if these very bytes were there already
+	Path    string // of the revision's own file
+	Visible string // where a Sink on the same root shows it while it is current
+	SHA256  string // hex, of the file's bytes
+	Bytes   int64
+	New     bool // false if these very bytes were there already
 }
 
-// Put stores what write writes to the path it is given, as the product name of
-// a dataset on a day. The suffix .nc is added to a name without it. If write
-// or ctx fails nothing is changed.
-func (s Store) Put(ctx context.Context, dataset string, day time.Time, name string, write func(path string) error) (Stored, error) {
-	path, err := s.Path(dataset, day, name)
+// Put stores what write writes to the path it is given. A picture that write
+// leaves at that path with .png added goes with it. If write or ctx fails
+// nothing is changed; with too little room left the error wraps ErrFull.
+func (s Store) Put(ctx context.Context, item Item, write func(path string) error) (Stored, error) {
+	visible, err := s.Visible(item.Dataset, item.Time, item.Name)
 	if err != nil {
 		return Stored{}, err
 	}
+	path := s.revisionPath(item)
+	if err := s.checkRoom(0); err != nil {
+		return Stored{}, fmt.Errorf("store %s: %w", visible, err)
+	}
 	stored, err := s.put(ctx, path, write)
 	if err != nil {
-		return Stored{}, fmt.Errorf("store %s: %w", path, err)
+		return Stored{}, fmt.Errorf("store %s: %w", visible, err)
 	}
+	stored.Visible = visible
 	return stored, nil
 }
 
-// Path returns where a product belongs, and refuses names that could lead out
-// of the store.
-func (s Store) Path(dataset string, day time.Time, name string) (string, error) {
+// Visible returns where a Sink shows a product, and refuses names that could
+// lead out of the store.
+func (s Store) Visible(dataset string, t time.Time, name string) (string, error) {
 	if err := checkName(dataset); err != nil {
 		return "", fmt.Errorf("dataset: %w", err)
 	}
 	if err := checkName(name); err != nil {
 		return "", fmt.Errorf("product: %w", err)
 	}
-	if !strings.HasSuffix(name, ".nc") {
-		name += ".nc"
+	return filepath.Join(s.Root, filepath.FromSlash(publish.Folder(dataset, t)), fileName(name)), nil
+}
+
+func fileName(name string) string {
+	if strings.HasSuffix(name, ".nc") {
+		return name
 	}
-	day = day.UTC()
-	return filepath.Join(s.Root, dataset, day.Format("2006"), day.Format("01"), name), nil
+	return name + ".nc"
+}
+
+// revisionsFolder is hidden, so that who lists a dataset sees each product
+// once.
+const revisionsFolder = ".revisions"
+
+// revisionPath returns the file of one revision. Granules of one name in two
+// folders of an archive are told apart by the start of a hash.
+func (s Store) revisionPath(item Item) string {
+	sum := sha256.Sum256([]byte(item.Granule))
+	folder := strings.TrimPrefix(publish.Folder(item.Dataset, item.Time), item.Dataset)
+	name := fmt.Sprintf("%s_r%d_%s", strings.TrimSuffix(item.Name, ".nc"), item.Revision, hex.EncodeToString(sum[:4]))
+	return filepath.Join(s.Root, item.Dataset, revisionsFolder, filepath.FromSlash(folder), name)
 }
 
 func checkName(name string) error {
@@ -95,6 +140,10 @@ func checkName(name string) error {
 	return nil
 }
 
+// stagingPattern names the folders that unfinished work lies in; Sweep removes
+// them.
+const stagingPattern = ".put-*"
+
 // put writes into a folder of its own beside path, so that whatever write
 // leaves there is out of sight and goes with the folder.
 func (s Store) put(ctx context.Context, path string, write func(path string) error) (stored Stored, err error) {
@@ -102,7 +151,7 @@ func (s Store) put(ctx context.Context, path string, write func(path string) err
 	if err := makeFolders(dir); err != nil {
 		return Stored{}, err
 	}
-	staging, err := os.MkdirTemp(dir, ".put-*")
+	staging, err := os.MkdirTemp(dir, stagingPattern)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -115,7 +164,7 @@ func (s Store) put(ctx context.Context, path string, write func(path string) err
 	if stored.SHA256, stored.Bytes, err = sumAndSync(staged); err != nil {
 		return Stored{}, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(s.checkRoom(stored.Bytes), ctx.Err()); err != nil {
 		return Stored{}, err
 	}
 	unlock, err := lockFolder(dir)
@@ -123,104 +172,28 @@ func (s Store) put(ctx context.Context, path string, write func(path string) err
 		return Stored{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if stored.holds() {
-		return stored, nil
+	if err := moveIfThere(staged+pictureEnding, path+pictureEnding); err != nil {
+		return Stored{}, err
+	}
+	if sum, _, err := sumAndSync(path); err == nil && sum == stored.SHA256 {
+		return stored, syncFolder(dir)
 	}
 	stored.New = true
-	return stored, stored.replace(staged)
+	if err := os.Rename(staged, path); err != nil {
+		return Stored{}, err
+	}
+	return stored, syncFolder(dir)
 }
 
-// lockFolder keeps others, of this process or another, from replacing products
-// of dir, so that no side file ends up beside another's product.
-func lockFolder(dir string) (unlock func() error, err error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock folder: %w", err), d.Close())
-	}
-	return d.Close, nil // closing gives the lock up
-}
+// pictureEnding is what the name of a revision's quick look ends in.
+const pictureEnding = ".png"
 
-// holds reports whether the product is in the store with the same bytes and
-// its side file.
-func (p Stored) holds() bool {
-	side, err := os.ReadFile(p.sidePath())
-	if err != nil || string(side) != p.sideText() {
-		return false
-	}
-	sum, _, err := sumAndSync(p.Path)
-	return err == nil && sum == p.SHA256
-}
-
-// replace moves the staged file into its place and vouches for it.
-func (p Stored) replace(staged string) error {
-	if err := os.Remove(p.sidePath()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	dir := filepath.Dir(p.Path)
-	if err := syncFolder(dir); err != nil {
-		return err
-	}
-	if err := os.Rename(staged, p.Path); err != nil {
-		return err
-	}
-	side := staged + ".sha256"
-	if err := os.WriteFile(side, []byte(p.sideText()), fileMode); err != nil {
-		return err
-	}
-	if _, _, err := sumAndSync(side); err != nil {
-		return err
-	}
-	if err := syncFolder(dir); err != nil { // the product is there before its side file is
-		return err
-	}
-	if err := os.Rename(side, p.sidePath()); err != nil {
-		return err
-	}
-	return syncFolder(dir)
-}
-
-func (p Stored) sidePath() string { return p.Path + ".sha256" }
-
-// sideText is a line as sha256sum writes it.
-func (p Stored) sideText() string { return p.SHA256 + "  " + filepath.Base(p.Path) + "\n" }
-
-// sumAndSync returns the sha256 and the size of a file, and makes sure that
-// its bytes are on the disk.
-func sumAndSync(path string) (sum string, bytes int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", 0, err
-	}
-	h := sha256.New()
-	bytes, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), bytes, errors.Join(err, f.Sync(), f.Close())
-}
-
-// makeFolders makes dir and what is missing above it, to last through a power
-// cut.
-func makeFolders(dir string) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+// moveIfThere moves a file that may not exist.
+func moveIfThere(from, to string) error {
+	if _, _, err := sumAndSync(from); errors.Is(err, os.ErrNotExist) {
 		return nil
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeFolders(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, folderMode); err != nil && !errors.Is(err, os.ErrExist) {
+	} else if err != nil {
 		return err
 	}
-	return syncFolder(parent)
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return os.Rename(from, to)
 }

@@ -17,67 +17,57 @@ import (
 
 var someDay = time.Date(2021, 1, 5, 23, 30, 0, 0, time.UTC)
 
-func TestPutLaysProductsOutByDatasetYearAndMonth(t *testing.T) {
-	root := t.TempDir()
-	got, err := Store{root}.Put(context.Background(), "chl_l4", someDay, "20210105_chl", content("abc"))
-	if err != nil {
-		t.Fatal(err)
+func item(revision int) Item {
+	return Item{Dataset: "d", Granule: "n.nc", Name: "n_l4", Time: someDay, Revision: revision}
+}
+
+func TestPutKeepsARevisionOutOfSight(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	got := put(t, s, item(1), "abc")
+	if got.Visible != filepath.Join(s.Root, "d", "2021", "01", "n_l4.nc") || got.Bytes != 3 || !got.New ||
+		got.SHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte("abc"))) {
+		t.Errorf("Put() = %+v", got)
 	}
-	want := Stored{
-		Path: filepath.Join(root, "chl_l4", "2021", "01", "20210105_chl.nc"), Bytes: 3, New: true,
-		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("abc"))),
+	if names := list(t, s.Root); !slices.Equal(names, []string{got.Path}) || !strings.Contains(got.Path, revisionsFolder) {
+		t.Errorf("store holds %v, want the hidden file of the revision only", names)
 	}
-	if got != want {
-		t.Errorf("Put() = %+v, want %+v", got, want)
-	}
-	side, err := os.ReadFile(want.Path + ".sha256")
-	if err != nil || string(side) != want.SHA256+"  20210105_chl.nc\n" {
-		t.Errorf("side file is %q, %v", side, err)
-	}
-	if names := list(t, root); len(names) != 2 {
-		t.Errorf("store holds %v, want the product and its side file only", names)
+}
+
+func TestEveryRevisionKeepsItsOwnBytes(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	first, second := put(t, s, item(1), "one"), put(t, s, item(2), "two")
+	other := item(1)
+	other.Granule = "elsewhere/n.nc" // the same name in another folder of the archive
+	third := put(t, s, other, "three")
+	for path, want := range map[string]string{first.Path: "one", second.Path: "two", third.Path: "three"} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s has %q, %v, want %q", path, got, err, want)
+		}
 	}
 }
 
 func TestDayIsCountedInUTC(t *testing.T) {
 	east := time.FixedZone("east", 3600)
-	path, err := Store{"r"}.Path("d", time.Date(2021, 2, 1, 0, 30, 0, 0, east), "n.nc")
+	path, err := Store{Root: "r"}.Visible("d", time.Date(2021, 2, 1, 0, 30, 0, 0, east), "n.nc")
 	if want := filepath.Join("r", "d", "2021", "01", "n.nc"); err != nil || path != want {
-		t.Errorf("Path() = %s, %v, want %s", path, err, want)
+		t.Errorf("Visible() = %s, %v, want %s", path, err, want)
 	}
 }
 
 func TestPuttingTheSameBytesAgainChangesNothing(t *testing.T) {
-	s := Store{t.TempDir()}
-	first := put(t, s, "abc")
+	s := Store{Root: t.TempDir()}
+	first := put(t, s, item(1), "abc")
 	long := time.Unix(1e9, 0)
 	if err := os.Chtimes(first.Path, long, long); err != nil {
 		t.Fatal(err)
 	}
-	second := put(t, s, "abc")
+	second := put(t, s, item(1), "abc")
 	info, err := os.Stat(first.Path)
 	if err != nil || !info.ModTime().Equal(long) || second.New {
 		t.Errorf("the product was written again: %v, %v, new %v", info.ModTime(), err, second.New)
 	}
-	if third := put(t, s, "abcd"); !third.New || third.SHA256 == first.SHA256 {
+	if third := put(t, s, item(1), "abcd"); !third.New || third.SHA256 == first.SHA256 {
 		t.Errorf("other bytes did not replace the product: %+v", third)
-	}
-}
-
-func TestPuttingAgainMendsAMissingSideFileAndADamagedProduct(t *testing.T) {
-	s := Store{t.TempDir()}
-	first := put(t, s, "abc")
-	if err := os.Remove(first.sidePath()); err != nil {
-		t.Fatal(err)
-	}
-	if put(t, s, "abc"); !first.holds() {
-		t.Error("side file is still missing")
-	}
-	if err := os.WriteFile(first.Path, []byte("ab"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if put(t, s, "abc"); !first.holds() {
-		t.Error("product is still damaged")
 	}
 }
 
@@ -99,14 +89,14 @@ func TestFailureLeavesTheOldProductAndNothingElse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := Store{t.TempDir()}
-			old := put(t, s, "old")
+			s := Store{Root: t.TempDir()}
+			old := put(t, s, item(1), "old")
 			before := list(t, s.Root)
-			if _, err := s.Put(tt.ctx, "d", someDay, "n", tt.write); !errors.Is(err, tt.want) {
+			if _, err := s.Put(tt.ctx, item(1), tt.write); !errors.Is(err, tt.want) {
 				t.Errorf("Put() = %v, want %v", err, tt.want)
 			}
-			if !old.holds() || !slices.Equal(list(t, s.Root), before) {
-				t.Errorf("store holds %v, was %v", list(t, s.Root), before)
+			if text, err := os.ReadFile(old.Path); string(text) != "old" || err != nil || !slices.Equal(list(t, s.Root), before) {
+				t.Errorf("store holds %v, was %v; %q, %v", list(t, s.Root), before, text, err)
 			}
 		})
 	}
@@ -114,12 +104,13 @@ func TestFailureLeavesTheOldProductAndNothingElse(t *testing.T) {
 
 func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 	for _, bad := range []string{"", ".", "..", "../x", "a/b", `a\b`, "a\nb", "a\x00b", ".hidden", "\xff", strings.Repeat("x", 300)} {
-		s := Store{t.TempDir()}
-		if _, err := s.Put(context.Background(), "d", someDay, bad, content("x")); err == nil {
-			t.Errorf("product name %q was accepted", bad)
-		}
-		if _, err := s.Put(context.Background(), bad, someDay, "n", content("x")); err == nil {
-			t.Errorf("dataset name %q was accepted", bad)
+		s := Store{Root: t.TempDir()}
+		name, dataset := item(1), item(1)
+		name.Name, dataset.Dataset = bad, bad
+		for _, it := range []Item{name, dataset} {
+			if _, err := s.Put(context.Background(), it, content("x")); err == nil {
+				t.Errorf("%+v was accepted", it)
+			}
 		}
 		if names := list(t, s.Root); len(names) != 0 {
 			t.Errorf("a refused name left %v", names)
@@ -127,27 +118,78 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 	}
 }
 
-func TestSideFileFitsTheProductAfterARace(t *testing.T) {
-	s := Store{t.TempDir()}
+func TestPuttingAtOnceLeavesOneWholeFile(t *testing.T) {
+	s := Store{Root: t.TempDir()}
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 5 {
-				text := strings.Repeat(fmt.Sprint(i, j), 1+i)
-				if _, err := s.Put(context.Background(), "d", someDay, "n", content(text)); err != nil {
+				if _, err := s.Put(context.Background(), item(1), content(strings.Repeat(fmt.Sprint(i, j), 1+i))); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	path, _ := s.Path("d", someDay, "n")
-	sum, n, err := sumAndSync(path)
-	if last := (Stored{Path: path, SHA256: sum, Bytes: n}); err != nil || !last.holds() {
-		t.Errorf("side file does not fit the product, %v", err)
+	if names := list(t, s.Root); len(names) != 1 {
+		t.Errorf("store holds %v, want one file", names)
 	}
-	if names := list(t, s.Root); len(names) != 2 {
-		t.Errorf("store holds %v, want two files", names)
+}
+
+func TestAPictureGoesWithItsRevision(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	stored, err := s.Put(t.Context(), item(1), func(path string) error {
+		return errors.Join(content("abc")(path), content("picture")(path+".png"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(stored.Path + ".png"); string(text) != "picture" || err != nil {
+		t.Errorf("picture is %q, %v", text, err)
+	}
+}
+
+func TestDiskAtItsFloorTakesNoProductAndSaysWhatToFree(t *testing.T) {
+	left := int64(100 << 20)
+	s := Store{Root: t.TempDir(), FloorBytes: 50 << 20, Free: func(string) (int64, error) { return left, nil }}
+	first := put(t, s, item(1), "one")
+	if err := NewSink(s).Publish(t.Context(), product(s, first, 1)); err != nil {
+		t.Fatal(err)
+	}
+	second := put(t, s, item(2), "two")
+	if err := NewSink(s).Publish(t.Context(), product(s, second, 2)); err != nil {
+		t.Fatal(err)
+	}
+	left = 20 << 20
+	before := list(t, s.Root)
+	_, err := s.Put(t.Context(), item(3), func(string) error { t.Error("the writer was asked to write"); return nil })
+	if !errors.Is(err, ErrFull) {
+		t.Fatalf("Put() = %v, want ErrFull", err)
+	}
+	for _, want := range []string{"20.0 MiB free", "50.0 MiB are to stay", "free 30.0 MiB", "1 superseded files", "keep_days"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("message lacks %q: %v", want, err)
+		}
+	}
+	// What was promised is still shown: it takes no more room.
+	third := product(s, second, 2)
+	if err := NewSink(s).Publish(t.Context(), third); err != nil || !slices.Equal(before, list(t, s.Root)) {
+		t.Errorf("Publish() = %v on a full disk, files %v", err, list(t, s.Root))
+	}
+}
+
+func TestSweepRemovesWhatAKilledProcessLeft(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	stored := put(t, s, item(1), "abc")
+	left := filepath.Join(filepath.Dir(stored.Path), ".put-123", "half")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(left), 0o755), os.WriteFile(left, nil, 0o600), s.Sweep()); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, s.Root); !slices.Equal(names, []string{stored.Path}) {
+		t.Errorf("store holds %v after a sweep, want the product", names)
+	}
+	if err := (Store{Root: filepath.Join(s.Root, "nowhere")}).Sweep(); err != nil {
+		t.Errorf("Sweep() = %v of a store that was never used", err)
 	}
 }
 
@@ -155,16 +197,16 @@ func content(text string) func(string) error {
 	return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
 }
 
-func put(t *testing.T, s Store, text string) Stored {
+func put(t *testing.T, s Store, it Item, text string) Stored {
 	t.Helper()
-	stored, err := s.Put(context.Background(), "d", someDay, "n", content(text))
+	stored, err := s.Put(context.Background(), it, content(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return stored
 }
 
-// list returns the files under root.
+// list returns the files and links under root.
 func list(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string

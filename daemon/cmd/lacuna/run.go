@@ -132,7 +132,7 @@ Exit status: 0 the configuration is good, 2 usage, 78 it is not.`,
 			}
 			for _, set := range cfg.Datasets {
 				fmt.Fprintf(c.OutOrStdout(), "dataset %s: %s from %s, filled by %s, %d days back and %d ahead\n", set.Name,
-					orElse(set.Product, "any product"), set.Archive.Dir, set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays)
+					orElse(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays)
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is good\n", flags.config)
 			return err

@@ -1,0 +1,286 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/publish"
+	"lacuna/publish/disk"
+	"lacuna/publish/kafka"
+	"lacuna/publish/kafka/embedded"
+	"lacuna/publish/s3"
+)
+
+// outbox takes stored products to every sink. The ledger holds what is due; a
+// dispatcher a sink delivers it, none waiting for another.
+type outbox struct {
+	book        *ledger.Ledger
+	store       disk.Store
+	keep        disk.Keep
+	dispatchers []*publish.Dispatcher
+	kafka       *kafka.Sink      // nil: none
+	broker      *embedded.Broker // nil: none of our own
+	now         func() time.Time
+	log         *slog.Logger
+}
+
+// openOutbox makes the sinks of the configuration. Close ends what it starts.
+func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox, error) {
+	o := &outbox{book: book, store: d.store, keep: d.cfg.Publish.Disk.keep(), now: d.parts.Now, log: d.log}
+	if err := errors.Join(o.store.Sweep(), o.warnForgotten(ctx, d.cfg.SinkNames())); err != nil {
+		return nil, err
+	}
+	sinks, err := o.open(d.cfg.Publish)
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	for _, sink := range sinks {
+		queue := ledgerQueue{book: book, sink: sink.Name(), now: d.parts.Now}
+		dispatcher, err := publish.NewDispatcher(d.cfg.Publish.Config, sink, queue, d.log)
+		if err != nil {
+			o.close()
+			return nil, err
+		}
+		o.dispatchers = append(o.dispatchers, dispatcher)
+	}
+	return o, nil
+}
+
+// open returns the sinks of the configuration, the same and by the same names
+// as Config.SinkNames.
+func (o *outbox) open(cfg Publish) ([]publish.Sink, error) {
+	sinks := []publish.Sink{disk.NewSink(o.store)}
+	if cfg.S3 != nil {
+		bucket, err := s3.New(cfg.S3.Config)
+		if err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, bucket)
+	}
+	if cfg.Kafka != nil {
+		if err := o.openKafka(*cfg.Kafka); err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, o.kafka)
+	}
+	return sinks, nil
+}
+
+func (o *outbox) openKafka(k Kafka) (err error) {
+	if k.Embedded {
+		cfg := embedded.DefaultConfig()
+		cfg.Port = k.EmbeddedPort
+		if o.broker, err = embedded.New(cfg); err != nil {
+			return err
+		}
+		k.Brokers = []string{o.broker.Addr()}
+		o.log.Info("embedded broker started: in memory, for trying out", "kafka", o.broker.Addr())
+	}
+	o.kafka, err = kafka.New(k.Config, o.log)
+	return err
+}
+
+func (o *outbox) close() {
+	if o.kafka != nil {
+		o.kafka.Close()
+	}
+	if o.broker != nil {
+		o.broker.Close()
+	}
+}
+
+// SinkNames returns the names under which the configured sinks stand in the
+// ledger, without opening them.
+func (c Config) SinkNames() []string {
+	names := []string{"disk"}
+	if c.Publish.S3 != nil {
+		names = append(names, "s3:"+path.Join(c.Publish.S3.Bucket, c.Publish.S3.Prefix))
+	}
+	if c.Publish.Kafka != nil {
+		names = append(names, "kafka:"+c.Publish.Kafka.Prefix)
+	}
+	return names
+}
+
+// stages returns what runs for as long as the daemon does.
+func (o *outbox) stages(ctx context.Context) []func() error {
+	all := []func() error{func() error { return o.tidy(ctx) }}
+	for _, d := range o.dispatchers {
+		all = append(all, func() error { return d.Run(ctx) })
+	}
+	if o.kafka != nil {
+		all = append(all, func() error {
+			// An operator should hear at the start, not with the first product.
+			if err := o.kafka.Check(ctx); err != nil && ctx.Err() == nil {
+				o.log.Warn("kafka is not ready, products wait in the ledger", "err", err)
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// background delivers while something else is done, until the function it
+// returns is called.
+func (o *outbox) background(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, d := range o.dispatchers {
+		wg.Go(func() { _ = d.Run(ctx) }) // nil after the cancellation that ends it
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// warnForgotten says what waits for sinks that nobody serves.
+func (o *outbox) warnForgotten(ctx context.Context, names []string) error {
+	backlogs, err := o.book.Backlogs(ctx)
+	for _, b := range backlogs {
+		if b.Waiting > 0 && !slices.Contains(names, b.Sink) {
+			o.log.Warn("deliveries wait for a sink that is not configured any more; lacuna publish forget drops them",
+				"sink", b.Sink, "waiting", b.Waiting)
+		}
+	}
+	return err
+}
+
+// nudge says that something was queued.
+func (o *outbox) nudge() {
+	for _, d := range o.dispatchers {
+		d.Nudge()
+	}
+}
+
+// flush delivers what is due to all sinks at once, each until it is done or
+// fails. No dispatcher may be running.
+func (o *outbox) flush(ctx context.Context) error {
+	errs := make([]error, len(o.dispatchers))
+	var wg sync.WaitGroup
+	for i, d := range o.dispatchers {
+		wg.Go(func() { errs[i] = d.Flush(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// lastFlushLimit is how long a stop waits for sinks: enough for files and a
+// broker that is there. What is left is taken up at the next start.
+const lastFlushLimit = 5 * time.Second
+
+// lastFlush delivers what the last granules have left when everything else has
+// stopped. ctx is the one that was cancelled.
+func (o *outbox) lastFlush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushLimit)
+	defer cancel()
+	if err := o.flush(ctx); err != nil {
+		o.log.Info("deliveries wait for the next start", "err", err)
+	}
+}
+
+// tidyInterval is how often products whose time is up are removed; rules
+// count in days.
+const tidyInterval = time.Hour
+
+// tidy removes old products until ctx is cancelled.
+func (o *outbox) tidy(ctx context.Context) error {
+	tick := time.NewTicker(tidyInterval)
+	defer tick.Stop()
+	for {
+		if err := o.tidyOnce(ctx); err != nil && ctx.Err() == nil {
+			o.log.Warn("old products not removed", "err", err, "retry_in", tidyInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// tidyOnce removes what is due, except what a sink is still to get.
+func (o *outbox) tidyOnce(ctx context.Context) error {
+	due, err := o.store.Plan(o.now(), o.keep)
+	if err != nil {
+		return err
+	}
+	gone, err := o.store.Remove(ctx, due, func(ctx context.Context, r disk.Removal) (bool, error) {
+		return o.book.Awaited(ctx, r.Dataset, r.Granule, r.Revision)
+	})
+	for _, r := range gone {
+		o.log.Info("old product removed", "dataset", r.Dataset, "granule", r.Granule, "revision", r.Revision, "class", string(r.Class))
+	}
+	return err
+}
+
+// ledgerQueue lets a dispatcher see what the ledger holds for its sink.
+type ledgerQueue struct {
+	book *ledger.Ledger
+	sink string
+	now  func() time.Time
+}
+
+// Due implements publish.Queue.
+func (q ledgerQueue) Due(ctx context.Context) ([]publish.Delivery, error) {
+	rows, err := q.book.Due(ctx, q.sink)
+	if err != nil {
+		return nil, err
+	}
+	return convert(rows, delivery), nil
+}
+
+// delivery is a row of the ledger in the words of package publish. A body that
+// cannot be read gives a product without a name, which is set aside.
+func delivery(row ledger.Delivery) publish.Delivery {
+	d := publish.Delivery{ID: row.ID, Kind: publish.Kind(row.Kind), Attempts: row.Attempts}
+	_ = json.Unmarshal([]byte(row.Publication.Body), &d.Product)
+	d.Product.Dataset, d.Product.Granule, d.Product.Revision = row.Publication.Dataset, row.Publication.Granule, row.Publication.Revision
+	d.Product.Retracted, d.Product.Why = row.Kind == ledger.Retract, row.Publication.Why
+	return d
+}
+
+// Delivered implements publish.Queue.
+func (q ledgerQueue) Delivered(ctx context.Context, d publish.Delivery) error {
+	return q.book.EndDelivery(ctx, d.ID, q.now())
+}
+
+// Failed implements publish.Queue.
+func (q ledgerQueue) Failed(ctx context.Context, d publish.Delivery, problem string, aside bool) error {
+	return q.book.FailDelivery(ctx, d.ID, problem, aside, q.now())
+}
+
+// queueProduct records that a granule's product is stored and queues it to
+// every sink, in one transaction.
+func (w *worker) queueProduct(ctx context.Context, g ledger.Granule, p publish.Product, product ledger.Product) error {
+	before, known, err := w.book.Current(ctx, g.Dataset, g.Name)
+	if err != nil {
+		return err
+	}
+	var moved *ledger.Publication
+	switch {
+	case known && publish.Day(before.Time) != publish.Day(p.Time):
+		moved = &before
+	case known:
+		p.Supersedes = before.Revision
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode product: %w", err)
+	}
+	return w.book.StoreAndQueue(ctx, g.ID, ledger.Outgoing{
+		Product:     product,
+		Publication: ledger.Publication{Time: p.Time, File: p.Path, Size: p.Size, Body: string(body)},
+		Sinks:       w.cfg.SinkNames(),
+		Moved:       moved,
+	}, w.now())
+}

@@ -1,0 +1,180 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"math"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish"
+	"lacuna/publish/disk"
+	"lacuna/publish/netcdf"
+	"lacuna/publish/quicklook"
+)
+
+// storeProduct writes the product of a granule where sinks find it, and
+// returns what they are told about it.
+func (w *worker) storeProduct(ctx context.Context, g ledger.Granule, granule ingest.Granule, outcome Outcome) (publish.Product, disk.Stored, error) {
+	first, _ := span(granule.Fields)
+	name := datedName(granule.Name, first)
+	item := disk.Item{Dataset: w.set.Name, Granule: g.Name, Name: name, Time: first, Revision: g.Revision}
+	drawn := false
+	stored, err := w.store.Put(ctx, item, func(path string) error {
+		if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
+			return err
+		}
+		if w.cfg.Publish.QuickLook {
+			if err := drawProduct(path+".png", granule, outcome); err != nil {
+				w.log.Warn("quick look left out", "granule", g.Name, "err", err) // a picture is no reason to hold a product back
+				return errors.Join(removeIfThere(path + ".png"))
+			}
+			drawn = true
+		}
+		return nil
+	})
+	if err != nil {
+		return publish.Product{}, disk.Stored{}, err
+	}
+	p := describeProduct(granule, outcome)
+	p.Granule, p.Name, p.Path, p.Size, p.SHA256 = g.Name, filepath.Base(stored.Visible), stored.Path, stored.Bytes, stored.SHA256
+	p.Links = w.cfg.links(stored.Visible, drawn)
+	return p, stored, nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// datedName returns the name of a product in the folder of its month. The
+// names of most granules begin with their day; others get it, for an archive
+// that tells days apart by folders only has one name for all of them.
+func datedName(granule string, first time.Time) string {
+	name := ProductName(granule)
+	first = first.UTC()
+	for _, layout := range []string{"20060102", "2006-01-02", "2006002"} {
+		if strings.Contains(name, first.Format(layout)) {
+			return name
+		}
+	}
+	return first.Format("20060102") + "_" + name
+}
+
+// describeProduct is what receivers are told of a granule's product, less its
+// file.
+func describeProduct(granule ingest.Granule, outcome Outcome) publish.Product {
+	out := outcome.Product
+	first, _ := span(granule.Fields)
+	return publish.Product{
+		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
+		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Mode: out.Mode,
+		CoverageBefore: outcome.Observed, CoverageAfter: outcome.After, MeanUncertainty: meanUncertainty(out),
+		Created: out.Created,
+	}
+}
+
+// boundingBox returns west, south, east, north of the cell centres, with
+// longitudes in -180..180.
+func boundingBox(g field.Grid) [4]float64 {
+	south, north, west, east := g.Bounds()
+	if g.Periodic() {
+		return [4]float64{-180, south, 180, north}
+	}
+	if west < -180 || east > 180 {
+		west, east = field.Wrap(west), field.Wrap(east)
+	}
+	return [4]float64{west, south, east, north}
+}
+
+// unitsOf returns the units of the product's variable.
+func unitsOf(s ingest.Source, p netcdf.Product) string {
+	if v, ok := s.Var(p.Variable); ok {
+		for _, a := range v.Attrs {
+			if units, ok := a.Value.(string); ok && a.Name == "units" {
+				return units
+			}
+		}
+	}
+	return p.Units
+}
+
+// meanUncertainty returns the mean of one standard deviation over the filled
+// cells, in the space that the product gives it in; 0 where none was filled.
+func meanUncertainty(p netcdf.Product) float64 {
+	var sum float64
+	n := 0
+	for i, sigma := range p.Sigma {
+		if p.Flags[i]&netcdf.Interpolated != 0 && !math.IsNaN(float64(sigma)) {
+			sum += float64(sigma)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / float64(n)
+}
+
+// links are where receivers find the files of a product: under base_url, or
+// relative to the folder of products.
+func (c Config) links(visible string, drawn bool) map[string]string {
+	rel, err := filepath.Rel(c.ProductsDir, visible)
+	if err != nil {
+		return nil
+	}
+	rel = filepath.ToSlash(rel)
+	at := func(p string) string {
+		u := url.URL{Path: p}
+		if c.Publish.BaseURL == "" {
+			return u.EscapedPath()
+		}
+		return strings.TrimSuffix(c.Publish.BaseURL, "/") + "/" + u.EscapedPath()
+	}
+	all := map[string]string{"file": at(rel), "sha256": at(rel + ".sha256")}
+	if drawn {
+		all["quick_look"] = at(strings.TrimSuffix(rel, path.Ext(rel)) + ".png")
+	}
+	return all
+}
+
+// drawProduct draws the last field of a granule, before and after.
+func drawProduct(path string, granule ingest.Granule, outcome Outcome) (err error) {
+	p := outcome.Product
+	last := len(granule.Fields) - 1
+	f := granule.Fields[last]
+	n := f.Grid.Len()
+	scene := quicklook.Scene{
+		Title: p.Dataset + ", " + p.Variable + ", " + f.Time.UTC().Format(time.DateOnly),
+		Units: unitsOf(granule.Source, p), Lat: f.Grid.Lat, Lon: f.Grid.Lon, Log: p.Space == netcdf.Log10,
+		Observed: f.Values, Filled: p.Value[last*n : (last+1)*n], Sigma: p.Sigma[last*n : (last+1)*n], Land: make([]bool, n),
+	}
+	scene.SigmaUnits = scene.Units
+	if scene.Log {
+		scene.SigmaUnits = "of log10"
+	}
+	for i, flags := range p.Flags[last*n : (last+1)*n] {
+		scene.Land[i] = flags&infer.Land != 0
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	buffered := bufio.NewWriter(file)
+	if err := quicklook.Render(buffered, scene); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}

@@ -1,0 +1,186 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/publish/disk"
+)
+
+// Publications is the queue to the sinks as an operator sees it, beside a
+// daemon that may be running: what is asked for here is done by that daemon,
+// or by the next one.
+type Publications struct {
+	cfg  Config
+	book *ledger.Ledger
+	now  func() time.Time
+}
+
+// JoinPublications opens the queue of the daemon that cfg describes.
+func JoinPublications(ctx context.Context, cfg Config) (*Publications, error) {
+	book, err := ledger.Join(ctx, cfg.ledgerPath())
+	if err != nil {
+		return nil, err
+	}
+	return &Publications{cfg: cfg, book: book, now: time.Now}, nil
+}
+
+// Close lets go of the ledger.
+func (p *Publications) Close() error { return p.book.Close() }
+
+// PublishStatus is what waits for the sinks, and what needs somebody to look.
+type PublishStatus struct {
+	Now   time.Time     `json:"now"`
+	Sinks []SinkStatus  `json:"sinks"`
+	Aside []AsideStatus `json:"aside"` // oldest first, at most a screenful
+}
+
+// SinkStatus is what waits for one sink.
+type SinkStatus struct {
+	Sink       string    `json:"sink"`
+	Configured bool      `json:"configured"` // false: what waits for it is delivered to nobody
+	Waiting    int       `json:"waiting"`
+	Bytes      int64     `json:"bytes"`           // of the files that wait
+	Oldest     time.Time `json:"oldest,omitzero"` // when the first of them was queued
+	Aside      int       `json:"aside"`
+	Delivered  int       `json:"delivered"`
+	Attempts   int       `json:"attempts"` // at the delivery that is due
+	Problem    string    `json:"problem,omitempty"`
+}
+
+// AsideStatus is a delivery that cannot be made as it is.
+type AsideStatus struct {
+	ID       int64     `json:"id"`
+	Sink     string    `json:"sink"`
+	Kind     string    `json:"kind"`
+	Dataset  string    `json:"dataset"`
+	Granule  string    `json:"granule"`
+	Revision int       `json:"revision"`
+	Problem  string    `json:"problem"`
+	At       time.Time `json:"at"`
+}
+
+// Status returns what waits for every sink.
+func (p *Publications) Status(ctx context.Context) (PublishStatus, error) {
+	s := PublishStatus{Now: p.now(), Aside: []AsideStatus{}}
+	backlogs, err := p.book.Backlogs(ctx)
+	if err != nil {
+		return s, err
+	}
+	names := p.cfg.SinkNames()
+	for _, b := range backlogs {
+		s.Sinks = append(s.Sinks, SinkStatus{
+			Sink: b.Sink, Configured: slices.Contains(names, b.Sink), Waiting: b.Waiting, Bytes: b.Bytes, Oldest: b.Oldest,
+			Aside: b.Aside, Delivered: b.Delivered, Attempts: b.Attempts, Problem: b.Problem,
+		})
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(s.Sinks, func(row SinkStatus) bool { return row.Sink == name }) {
+			s.Sinks = append(s.Sinks, SinkStatus{Sink: name, Configured: true})
+		}
+	}
+	aside, err := p.book.SetAside(ctx, recentRows)
+	for _, d := range aside {
+		s.Aside = append(s.Aside, AsideStatus{
+			ID: d.ID, Sink: d.Sink, Kind: string(d.Kind), Dataset: d.Publication.Dataset, Granule: d.Publication.Granule,
+			Revision: d.Publication.Revision, Problem: d.Problem, At: d.Ended,
+		})
+	}
+	return s, err
+}
+
+// Replay says what is to be published again.
+type Replay struct {
+	Sink     string    // empty: to all that are configured
+	Dataset  string    // empty: of all
+	From, To time.Time // of the fields; zero: open
+}
+
+// Replay queues products again and returns how many deliveries that are.
+func (p *Publications) Replay(ctx context.Context, r Replay) (int, error) {
+	sinks, err := p.sinks(r.Sink)
+	if err != nil {
+		return 0, err
+	}
+	return p.book.QueueReplay(ctx, ledger.Replay{Sinks: sinks, Dataset: r.Dataset, From: r.From, To: r.To}, p.now())
+}
+
+// Retracted is a revision that must not be used any more.
+type Retracted struct {
+	Dataset  string `json:"dataset"`
+	Granule  string `json:"granule"`
+	Revision int    `json:"revision"`
+	Why      string `json:"why"`
+}
+
+// Retract marks every revision of a granule's product as retracted and queues
+// the news to every sink. dataset may be empty.
+func (p *Publications) Retract(ctx context.Context, dataset, granule, why string) ([]Retracted, error) {
+	gone, err := p.book.QueueRetraction(ctx, ledger.Retraction{
+		Dataset: dataset, Granule: granule, Why: why, Sinks: p.cfg.SinkNames(),
+	}, p.now())
+	return convert(gone, func(g ledger.Publication) Retracted {
+		return Retracted{Dataset: g.Dataset, Granule: g.Granule, Revision: g.Revision, Why: g.Why}
+	}), err
+}
+
+// Retry puts what was set aside for a sink, or for all, back into the queue,
+// and returns how many deliveries that are.
+func (p *Publications) Retry(ctx context.Context, sink string) (int, error) {
+	sinks, err := p.sinks(sink)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, name := range sinks {
+		n, err := p.book.RetryAside(ctx, name, 0)
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// Forget drops what waits for a sink that is no longer configured.
+func (p *Publications) Forget(ctx context.Context, sink string) (int, error) {
+	if slices.Contains(p.cfg.SinkNames(), sink) {
+		return 0, fmt.Errorf("sink %s is configured: take it out of the configuration first", sink)
+	}
+	return p.book.ForgetSink(ctx, sink)
+}
+
+// Expired returns the products that the rules of retention would remove now.
+func (p *Publications) Expired(ctx context.Context) ([]disk.Removal, error) {
+	due, err := p.cfg.store().Plan(p.now(), p.cfg.Publish.Disk.keep())
+	if err != nil {
+		return nil, err
+	}
+	var free []disk.Removal
+	for _, r := range due {
+		held, err := p.book.Awaited(ctx, r.Dataset, r.Granule, r.Revision)
+		if err != nil {
+			return nil, err
+		}
+		if !held {
+			free = append(free, r)
+		}
+	}
+	return free, nil
+}
+
+// sinks returns the configured sinks that name means: all where it is empty.
+func (p *Publications) sinks(name string) ([]string, error) {
+	names := p.cfg.SinkNames()
+	if name == "" {
+		return names, nil
+	}
+	if !slices.Contains(names, name) {
+		return nil, fmt.Errorf("no sink %q is configured, only %s", name, strings.Join(names, ", "))
+	}
+	return []string{name}, nil
+}

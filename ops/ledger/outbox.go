@@ -1,0 +1,209 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Publication is a revision of a product that the world was promised.
+type Publication struct {
+	ID        int64
+	Dataset   string
+	Granule   string // name of the granule it was made from
+	Revision  int
+	Time      time.Time // of its first field
+	File      string    // with the bytes of this very revision
+	Size      int64     // bytes of the file
+	Body      string    // what sinks are told, as JSON; the ledger does not read it
+	Stored    time.Time
+	Retracted time.Time // zero: it holds
+	Why       string    // it was retracted
+}
+
+// DeliveryState is how far a delivery has come.
+type DeliveryState string
+
+// The states of a delivery.
+const (
+	Waiting   DeliveryState = "waiting"
+	Delivered DeliveryState = "delivered"
+	Aside     DeliveryState = "aside" // cannot be delivered as it is; somebody has to look
+)
+
+// DeliveryKind is what a sink is to be told of a publication.
+type DeliveryKind string
+
+// The kinds of deliveries.
+const (
+	Publish      DeliveryKind = "publish" // it is there
+	Retract      DeliveryKind = "retract" // it must not be used any more
+	PublishAgain DeliveryKind = "replay"  // it is there, for those who have lost it
+)
+
+// Delivery is one thing that one sink is to be told.
+type Delivery struct {
+	ID          int64 // deliveries to a sink are due in the order of their ids, per dataset
+	Sink        string
+	Kind        DeliveryKind
+	State       DeliveryState
+	Attempts    int
+	Problem     string // of the last attempt that went wrong
+	Queued      time.Time
+	Ended       time.Time // when it was delivered or set aside
+	Publication Publication
+}
+
+// Outgoing is a product with what is to be told of it, and to whom.
+type Outgoing struct {
+	Product     Product
+	Publication Publication // ID, Stored and the granule's name and dataset are filled in
+	Sinks       []string
+	// Moved is the publication of the revision before where that one has
+	// another time, and so another place: it is retracted, for nothing
+	// would be put over it.
+	Moved *Publication
+}
+
+// StoreAndQueue moves a filled granule on to Stored and queues a delivery to
+// every sink, in one transaction: a product that is stored is announced,
+// whatever happens next. Doing the same again changes nothing.
+func (l *Ledger) StoreAndQueue(ctx context.Context, id int64, o Outgoing, now time.Time) error {
+	err := transact(ctx, l.db, func(tx *sql.Tx) error { return storeAndQueue(ctx, tx, id, o, now) })
+	if err != nil {
+		return fmt.Errorf("store and queue product of granule %d: %w", id, err)
+	}
+	return nil
+}
+
+func storeAndQueue(ctx context.Context, tx *sql.Tx, id int64, o Outgoing, now time.Time) error {
+	g, err := byID(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if g.State == Stored || g.State == Announced {
+		if g.Product != o.Product {
+			return fmt.Errorf("%w: %s revision %d has the product %s already", ErrTransition, g.Name, g.Revision, g.Product.Path)
+		}
+		return nil
+	}
+	if g, err = step(ctx, tx, g, move{to: Stored, product: o.Product, at: now}); err != nil {
+		return err
+	}
+	if o.Moved != nil {
+		o.Moved.Why = fmt.Sprintf("revision %d has another time", g.Revision)
+		if err := retract(ctx, tx, *o.Moved, o.Sinks, now); err != nil {
+			return err
+		}
+	}
+	p := o.Publication
+	result, err := tx.ExecContext(ctx, `INSERT INTO publication (granule, dataset, name, revision, time, file, size, body, stored)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		g.ID, g.Dataset, g.Name, g.Revision, text(p.Time), p.File, p.Size, p.Body, text(now))
+	if err != nil {
+		return err
+	}
+	if p.ID, err = result.LastInsertId(); err != nil {
+		return err
+	}
+	p.Dataset = g.Dataset
+	for _, sink := range o.Sinks {
+		if _, err := enqueue(ctx, tx, p, Delivery{Sink: sink, Kind: Publish, Queued: now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueue adds a delivery of p unless the same one is waiting already.
+func enqueue(ctx context.Context, tx *sql.Tx, p Publication, d Delivery) (added bool, err error) {
+	result, err := tx.ExecContext(ctx, `INSERT INTO delivery (sink, dataset, publication, kind, state, queued)
+		VALUES (?, ?, ?, ?, 'waiting', ?) ON CONFLICT DO NOTHING`, d.Sink, p.Dataset, p.ID, d.Kind, text(d.Queued))
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// EndDelivery records that a delivery was made. A granule whose product every
+// sink has is Announced. Ending a delivery again changes nothing.
+func (l *Ledger) EndDelivery(ctx context.Context, id int64, now time.Time) error {
+	err := transact(ctx, l.db, func(tx *sql.Tx) error { return endDelivery(ctx, tx, id, now) })
+	if err != nil {
+		return fmt.Errorf("end delivery %d: %w", id, err)
+	}
+	return nil
+}
+
+func endDelivery(ctx context.Context, tx *sql.Tx, id int64, now time.Time) error {
+	_, err := tx.ExecContext(ctx, `UPDATE delivery SET state = 'delivered', attempts = attempts + 1, problem = '', ended = ?
+		WHERE id = ? AND state <> 'delivered'`, text(now), id)
+	if err != nil {
+		return err
+	}
+	var granule int64
+	err = tx.QueryRowContext(ctx, `SELECT p.granule FROM delivery AS d JOIN publication AS p ON p.id = d.publication
+		WHERE d.id = ? AND NOT EXISTS (SELECT 1 FROM delivery AS other
+			WHERE other.publication = p.id AND other.kind = 'publish' AND other.state <> 'delivered')`, id).Scan(&granule)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g, err := byID(ctx, tx, granule)
+	if err != nil {
+		return err
+	}
+	if g.State != Stored {
+		return nil
+	}
+	_, err = step(ctx, tx, g, move{to: Announced, at: now})
+	return err
+}
+
+// FailDelivery records an attempt that went wrong. With aside the delivery
+// leaves the line, so that what is behind it goes on, until RetryAside.
+func (l *Ledger) FailDelivery(ctx context.Context, id int64, problem string, aside bool, now time.Time) error {
+	if problem == "" {
+		return fmt.Errorf("record attempt of delivery %d: no problem is given", id)
+	}
+	state, ended := Waiting, ""
+	if aside {
+		state, ended = Aside, text(now)
+	}
+	_, err := l.db.ExecContext(ctx, `UPDATE delivery SET state = ?, attempts = attempts + 1, problem = ?, ended = ?
+		WHERE id = ? AND state = 'waiting'`, state, problem, ended, id)
+	if err != nil {
+		return fmt.Errorf("record attempt of delivery %d: %w", id, err)
+	}
+	return nil
+}
+
+// RetryAside puts what was set aside for a sink back into its line, at the
+// place it had, and returns how many. With an id other than 0 it is that one
+// only.
+func (l *Ledger) RetryAside(ctx context.Context, sink string, id int64) (int, error) {
+	// One that waits already under the same name is what a replay has queued.
+	result, err := l.db.ExecContext(ctx, `UPDATE OR IGNORE delivery SET state = 'waiting', ended = ''
+		WHERE state = 'aside' AND sink = ? AND (? = 0 OR id = ?)`, sink, id, id)
+	if err != nil {
+		return 0, fmt.Errorf("retry deliveries to %s: %w", sink, err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// ForgetSink drops what waits for a sink that is no more, and returns how
+// many deliveries that were.
+func (l *Ledger) ForgetSink(ctx context.Context, sink string) (int, error) {
+	result, err := l.db.ExecContext(ctx, "DELETE FROM delivery WHERE sink = ? AND state <> 'delivered'", sink)
+	if err != nil {
+		return 0, fmt.Errorf("forget sink %s: %w", sink, err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}

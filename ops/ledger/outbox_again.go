@@ -1,0 +1,130 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Replay says what is to be told again, and to whom.
+type Replay struct {
+	Sinks    []string
+	Dataset  string    // empty: all
+	From, To time.Time // of the fields, both included; zero: open
+}
+
+// QueueReplay queues the newest revision of every product in a range again,
+// unless it was retracted or waits already, and returns how many deliveries
+// that are. Sinks are idempotent, so a receiver that has it all sees nothing
+// new.
+func (l *Ledger) QueueReplay(ctx context.Context, r Replay, now time.Time) (n int, err error) {
+	err = transact(ctx, l.db, func(tx *sql.Tx) error {
+		n, err = queueReplay(ctx, tx, r, now)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("queue replay: %w", err)
+	}
+	return n, nil
+}
+
+func queueReplay(ctx context.Context, tx *sql.Tx, r Replay, now time.Time) (int, error) {
+	to := r.To
+	if to.IsZero() {
+		to = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // later than any field
+	}
+	publications, err := query(ctx, tx, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p
+		WHERE time BETWEEN ? AND ? AND (? = '' OR dataset = ?) AND retracted = ''
+		AND NOT EXISTS (SELECT 1 FROM publication AS later WHERE later.dataset = p.dataset AND later.name = p.name
+			AND later.revision > p.revision AND later.retracted = '')
+		ORDER BY time, id`, text(r.From), text(to), r.Dataset, r.Dataset)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, p := range publications {
+		for _, sink := range r.Sinks {
+			added, err := enqueue(ctx, tx, p, Delivery{Sink: sink, Kind: PublishAgain, Queued: now})
+			if err != nil {
+				return 0, err
+			}
+			if added {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// Retraction says whose products must not be used any more, and why.
+type Retraction struct {
+	Dataset string // empty: of every dataset that has the granule
+	Granule string
+	Why     string
+	Sinks   []string // that are told
+}
+
+// ErrNoPublication says that nothing was published of what was asked for.
+var ErrNoPublication = errors.New("nothing was published of it")
+
+// QueueRetraction marks every revision of a granule's product as retracted and
+// queues the news to every sink. It returns what was retracted; nothing where
+// all of it was before.
+func (l *Ledger) QueueRetraction(ctx context.Context, r Retraction, now time.Time) (gone []Publication, err error) {
+	if r.Why == "" {
+		return nil, fmt.Errorf("retract %s: a retraction needs a reason", r.Granule)
+	}
+	err = transact(ctx, l.db, func(tx *sql.Tx) error {
+		gone, err = queueRetraction(ctx, tx, r, now)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("retract %s: %w", r.Granule, err)
+	}
+	return gone, nil
+}
+
+func queueRetraction(ctx context.Context, tx *sql.Tx, r Retraction, now time.Time) ([]Publication, error) {
+	all, err := query(ctx, tx, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p
+		WHERE name = ? AND (? = '' OR dataset = ?) ORDER BY dataset, revision`, r.Granule, r.Dataset, r.Dataset)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, ErrNoPublication
+	}
+	var gone []Publication
+	for _, p := range all {
+		if !p.Retracted.IsZero() {
+			continue
+		}
+		p.Retracted, p.Why = now, r.Why
+		if err := retract(ctx, tx, p, r.Sinks, now); err != nil {
+			return nil, err
+		}
+		gone = append(gone, p)
+	}
+	return gone, nil
+}
+
+// retract marks one publication for the reason it has and tells sinks of it.
+func retract(ctx context.Context, tx *sql.Tx, p Publication, sinks []string, now time.Time) error {
+	_, err := tx.ExecContext(ctx, "UPDATE publication SET retracted = ?, why = ? WHERE id = ?", text(now), p.Why, p.ID)
+	if err != nil {
+		return err
+	}
+	// What could not be delivered before is not worth another try, and would
+	// come after the retraction.
+	_, err = tx.ExecContext(ctx, "DELETE FROM delivery WHERE publication = ? AND kind <> 'retract' AND state = 'aside'", p.ID)
+	if err != nil {
+		return err
+	}
+	for _, sink := range sinks {
+		if _, err := enqueue(ctx, tx, p, Delivery{Sink: sink, Kind: Retract, Queued: now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Join opens a ledger beside the process that works on it, for commands that
+// look and for requests that are one transaction, such as QueueReplay: SQLite
+// keeps such writers apart. It takes no lock, so the state of granules is not
+// to be changed through it. It makes no file and changes no layout.
+func Join(ctx context.Context, path string) (*Ledger, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("join ledger %s: %w", path, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("join ledger: %w; it is made by the first lacuna run or once", err)
+	}
+	db, err := sql.Open("sqlite", dataSource(path))
+	if err != nil {
+		return nil, fmt.Errorf("join ledger %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1)
+	var have int
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return nil, errors.Join(fmt.Errorf("join ledger %s: %w", path, err), db.Close())
+	}
+	if want := len(migrations()); have != want {
+		return nil, errors.Join(fmt.Errorf("join ledger %s: file has layout %d and this program %d; start the daemon of this version once",
+			path, have, want), db.Close())
+	}
+	return &Ledger{db: db}, nil
+}

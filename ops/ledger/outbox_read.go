@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Due returns the delivery at the head of every dataset's line to a sink. It
+// follows an index from head to head, so that a long line costs no more than
+// a short one.
+func (l *Ledger) Due(ctx context.Context, sink string) ([]Delivery, error) {
+	ds, err := l.deliveries(ctx, `
+		WITH RECURSIVE line (dataset) AS (
+			SELECT min(dataset) FROM delivery WHERE sink = ?1 AND state = 'waiting'
+			UNION ALL
+			SELECT (SELECT min(dataset) FROM delivery WHERE sink = ?1 AND state = 'waiting' AND dataset > line.dataset)
+			FROM line WHERE line.dataset IS NOT NULL)
+		SELECT `+deliveryColumns+` FROM line JOIN delivery AS d ON d.id =
+			(SELECT min(id) FROM delivery WHERE sink = ?1 AND state = 'waiting' AND dataset = line.dataset)
+		JOIN publication AS p ON p.id = d.publication ORDER BY d.id`, sink)
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries due to %s: %w", sink, err)
+	}
+	return ds, nil
+}
+
+// SetAside returns the deliveries that were set aside, oldest first, at most n.
+func (l *Ledger) SetAside(ctx context.Context, n int) ([]Delivery, error) {
+	ds, err := l.deliveries(ctx, "SELECT "+deliveryColumns+` FROM delivery AS d JOIN publication AS p ON p.id = d.publication
+		WHERE d.state = 'aside' ORDER BY d.id LIMIT ?`, n)
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries set aside: %w", err)
+	}
+	return ds, nil
+}
+
+// Backlog is what waits for one sink.
+type Backlog struct {
+	Sink      string
+	Waiting   int
+	Bytes     int64     // of the files that wait, retractions not counted
+	Oldest    time.Time // when the first of them was queued; zero: none waits
+	Aside     int
+	Delivered int
+	Attempts  int    // of the delivery at the head of a line, the most of any dataset
+	Problem   string // of the last attempt at that delivery
+}
+
+// Backlogs returns what waits for every sink that was ever sent anything.
+func (l *Ledger) Backlogs(ctx context.Context) ([]Backlog, error) {
+	backlogs, err := query(ctx, l.db, func(row scanner) (b Backlog, err error) {
+		return b, row.Scan(&b.Sink, &b.Waiting, &b.Bytes, (*moment)(&b.Oldest), &b.Aside, &b.Delivered)
+	}, `SELECT d.sink, count(*) FILTER (WHERE d.state = 'waiting'),
+		coalesce(sum(p.size) FILTER (WHERE d.state = 'waiting' AND d.kind <> 'retract'), 0),
+		coalesce(min(d.queued) FILTER (WHERE d.state = 'waiting'), ''),
+		count(*) FILTER (WHERE d.state = 'aside'), count(*) FILTER (WHERE d.state = 'delivered')
+		FROM delivery AS d JOIN publication AS p ON p.id = d.publication GROUP BY d.sink ORDER BY d.sink`)
+	if err != nil {
+		return nil, fmt.Errorf("count deliveries: %w", err)
+	}
+	for i := range backlogs {
+		heads, err := l.Due(ctx, backlogs[i].Sink)
+		if err != nil {
+			return nil, err
+		}
+		for _, head := range heads {
+			if head.Attempts > backlogs[i].Attempts {
+				backlogs[i].Attempts, backlogs[i].Problem = head.Attempts, head.Problem
+			}
+		}
+	}
+	return backlogs, nil
+}
+
+// Current returns the newest revision of a granule's product that holds; ok is
+// false where there is none.
+func (l *Ledger) Current(ctx context.Context, dataset, granule string) (p Publication, ok bool, err error) {
+	all, err := query(ctx, l.db, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p
+		WHERE dataset = ? AND name = ? AND retracted = '' ORDER BY revision DESC LIMIT 1`, dataset, granule)
+	if err != nil {
+		return Publication{}, false, fmt.Errorf("look up product of %s: %w", granule, err)
+	}
+	if len(all) == 0 {
+		return Publication{}, false, nil
+	}
+	return all[0], true, nil
+}
+
+// Publications returns the publications of a dataset, or of all, with a time
+// from through to, in the order in which they were promised. Zero times are
+// open.
+func (l *Ledger) Publications(ctx context.Context, dataset string, from, to time.Time) ([]Publication, error) {
+	all, err := query(ctx, l.db, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p
+		WHERE (?1 = '' OR dataset = ?1) AND time >= ?2 AND (?3 = '' OR time <= ?3) ORDER BY id`, dataset, text(from), text(to))
+	if err != nil {
+		return nil, fmt.Errorf("list publications: %w", err)
+	}
+	return all, nil
+}
+
+// Awaited reports whether somebody is still to be told of a file: then it must
+// stay.
+func (l *Ledger) Awaited(ctx context.Context, dataset, granule string, revision int) (bool, error) {
+	var n int
+	err := l.db.QueryRowContext(ctx, `SELECT count(*) FROM publication AS p JOIN delivery AS d ON d.publication = p.id
+		WHERE p.dataset = ? AND p.name = ? AND p.revision = ? AND d.kind <> 'retract' AND d.state <> 'delivered'`,
+		dataset, granule, revision).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look up deliveries of %s: %w", granule, err)
+	}
+	return n > 0, nil
+}
+
+// publicationColumns are the columns of publication p that scanPublication
+// takes, in its order.
+const publicationColumns = `p.id, p.dataset, p.name, p.revision, p.time, p.file, p.size, p.body, p.stored, p.retracted, p.why`
+
+func scanPublication(row scanner) (p Publication, err error) { return p, row.Scan(p.destinations()...) }
+
+func (p *Publication) destinations() []any {
+	return []any{
+		&p.ID, &p.Dataset, &p.Granule, &p.Revision, (*moment)(&p.Time), &p.File, &p.Size, &p.Body,
+		(*moment)(&p.Stored), (*moment)(&p.Retracted), &p.Why,
+	}
+}
+
+const deliveryColumns = `d.id, d.sink, d.kind, d.state, d.attempts, d.problem, d.queued, d.ended, ` + publicationColumns
+
+func (l *Ledger) deliveries(ctx context.Context, text string, args ...any) ([]Delivery, error) {
+	return query(ctx, l.db, func(row scanner) (d Delivery, err error) {
+		dest := append([]any{
+			&d.ID, &d.Sink, &d.Kind, &d.State, &d.Attempts, &d.Problem, (*moment)(&d.Queued), (*moment)(&d.Ended),
+		}, d.Publication.destinations()...)
+		return d, row.Scan(dest...)
+	}, text, args...)
+}

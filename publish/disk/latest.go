@@ -1,0 +1,122 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"lacuna/publish"
+)
+
+// latestName is the link of a dataset to its newest product.
+const latestName = "latest"
+
+// linkLatest points the link of a dataset at its newest product, or removes it
+// where there is none.
+func (s Store) linkLatest(dataset, staging string) error {
+	folder := filepath.Join(s.Root, dataset)
+	link := filepath.Join(folder, latestName)
+	newest, err := newestIn(folder)
+	if err != nil {
+		return err
+	}
+	if newest == "" {
+		return removeAll(link)
+	}
+	target, err := filepath.Rel(folder, newest)
+	if err != nil {
+		return err
+	}
+	if there, err := os.Readlink(link); err == nil && there == target {
+		return nil
+	}
+	staged := filepath.Join(staging, latestName)
+	if err := os.Symlink(target, staged); err != nil {
+		return err
+	}
+	if err := os.Rename(staged, link); err != nil {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// newestIn returns the live product of a dataset with the latest time, or
+// nothing. It looks from the latest folder back, so that it reads one manifest
+// as a rule.
+func newestIn(dataset string) (string, error) {
+	for year, err := range backward(dataset) {
+		if err != nil {
+			return "", err
+		}
+		for month, err := range backward(year) {
+			if err != nil {
+				return "", err
+			}
+			manifests, err := manifestsIn(month)
+			if err != nil {
+				return "", err
+			}
+			for _, path := range slices.Backward(manifests) {
+				m, err := loadManifest(path)
+				if err != nil {
+					return "", err
+				}
+				if e, ok := m.Newest(); ok {
+					return filepath.Join(month, e.File), nil
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+// backward goes through the folders of years or months in dir, latest first.
+func backward(dir string) func(yield func(string, error) bool) {
+	return func(yield func(string, error) bool) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, e := range slices.Backward(entries) {
+			number := e.IsDir() && e.Name()[0] >= '0' && e.Name()[0] <= '9'
+			if number && !yield(filepath.Join(dir, e.Name()), nil) {
+				return
+			}
+		}
+	}
+}
+
+// manifestsIn returns the manifests in the folder of a month, by day.
+func manifestsIn(month string) ([]string, error) {
+	entries, err := os.ReadDir(month)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range entries {
+		if publish.IsManifest(e.Name()) {
+			paths = append(paths, filepath.Join(month, e.Name()))
+		}
+	}
+	return paths, nil
+}
+
+// loadManifest reads a manifest; one that is not there is empty.
+func loadManifest(path string) (publish.Manifest, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return publish.Manifest{}, nil
+	}
+	if err != nil {
+		return publish.Manifest{}, err
+	}
+	m, err := publish.ParseManifest(text)
+	if err != nil {
+		return publish.Manifest{}, fmt.Errorf("%s: %w; remove it and replay the day", path, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,236 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/publish"
+)
+
+// Class is what decides how long a file is kept.
+type Class string
+
+// The classes.
+const (
+	NearRealTime Class = publish.NearRealTime
+	Delayed      Class = publish.Delayed
+	Superseded   Class = "superseded" // replaced by a later revision, or retracted
+)
+
+// Keep is how long files of a class stay after they were made or replaced. A
+// class that is not in it, or has 0, stays for ever.
+type Keep map[Class]time.Duration
+
+// Removal is a revision whose time is up.
+type Removal struct {
+	Class    Class     `json:"class"`
+	Dataset  string    `json:"dataset"`
+	Granule  string    `json:"granule"`
+	Revision int       `json:"revision"`
+	Since    time.Time `json:"since"` // its time counts from here
+	Bytes    int64     `json:"bytes"`
+	Files    []string  `json:"files"`
+	manifest string
+}
+
+// Plan returns what Remove would remove, without removing it.
+func (s Store) Plan(now time.Time, keep Keep) ([]Removal, error) {
+	var due []Removal
+	err := s.eachRevision(func(r Removal) {
+		if limit := keep[r.Class]; limit > 0 && now.Sub(r.Since) > limit && len(r.Files) > 0 {
+			due = append(due, r)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("plan removal of products: %w", err)
+	}
+	return due, nil
+}
+
+// Remove removes what Plan returned, less what stays says must stay because
+// somebody is still to get it. It returns what it removed.
+func (s Store) Remove(ctx context.Context, due []Removal, stays func(context.Context, Removal) (bool, error)) ([]Removal, error) {
+	var gone []Removal
+	for _, r := range due {
+		held, err := stays(ctx, r)
+		if err != nil {
+			return gone, err
+		}
+		if held {
+			continue
+		}
+		if err := s.remove(r); err != nil {
+			return gone, fmt.Errorf("remove revision %d of %s: %w", r.Revision, r.Granule, err)
+		}
+		gone = append(gone, r)
+	}
+	return gone, ctx.Err()
+}
+
+// remove takes a revision off the manifest, then its files away.
+func (s Store) remove(r Removal) (err error) {
+	unlock, err := lockFolder(filepath.Join(s.Root, r.Dataset))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	staging, err := os.MkdirTemp(filepath.Dir(r.manifest), stagingPattern)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	m, err := loadManifest(r.manifest)
+	if err != nil {
+		return err
+	}
+	there, known := m.Entry(r.Granule)
+	current := r.Class != Superseded
+	if current && known && there.Revision != r.Revision {
+		return nil // replaced since it was planned: it is superseded now
+	}
+	text, err := unlist(m, r).Encode()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(staging, r.manifest, text); err != nil {
+		return err
+	}
+	for _, path := range r.Files {
+		if err := removeAll(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return s.linkLatest(r.Dataset, staging)
+}
+
+// unlist returns m without a revision. An entry stays for as long as it is
+// what leads to earlier revisions, and that of a retraction for good.
+func unlist(m publish.Manifest, r Removal) publish.Manifest {
+	m.Products = slices.Clone(m.Products)
+	for i := range m.Products {
+		e := &m.Products[i]
+		if e.Granule != r.Granule {
+			continue
+		}
+		if e.Revision == r.Revision && !e.Retracted {
+			e.Absent, e.QuickLook = true, ""
+		}
+		e.Superseded = slices.DeleteFunc(slices.Clone(e.Superseded), func(s publish.Superseded) bool { return s.Revision == r.Revision })
+	}
+	m.Products = slices.DeleteFunc(m.Products, func(e publish.Entry) bool {
+		return e.Granule == r.Granule && e.Absent && len(e.Superseded) == 0
+	})
+	return m
+}
+
+// Use is what the files of a class take up.
+type Use struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Usage returns what is stored, by class.
+func (s Store) Usage() (map[Class]Use, error) {
+	all := map[Class]Use{}
+	err := s.eachRevision(func(r Removal) {
+		if len(r.Files) > 0 {
+			u := all[r.Class]
+			all[r.Class] = Use{Files: u.Files + 1, Bytes: u.Bytes + r.Bytes}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count products: %w", err)
+	}
+	return all, nil
+}
+
+// eachRevision goes through every revision that a manifest knows.
+func (s Store) eachRevision(visit func(Removal)) error {
+	datasets, err := os.ReadDir(s.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range datasets {
+		if !d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+			continue
+		}
+		for year, err := range backward(filepath.Join(s.Root, d.Name())) {
+			if err != nil {
+				return err
+			}
+			for month, err := range backward(year) {
+				if err != nil {
+					return err
+				}
+				if err := s.eachOfMonth(month, visit); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s Store) eachOfMonth(month string, visit func(Removal)) error {
+	manifests, err := manifestsIn(month)
+	if err != nil {
+		return err
+	}
+	for _, path := range manifests {
+		m, err := loadManifest(path)
+		if err != nil {
+			return err
+		}
+		for _, e := range m.Products {
+			for _, r := range s.revisionsOf(m.Dataset, e) {
+				r.manifest = path
+				visit(r)
+			}
+		}
+	}
+	return nil
+}
+
+// revisionsOf returns the revisions of an entry whose files are there.
+func (s Store) revisionsOf(dataset string, e publish.Entry) []Removal {
+	of := func(revision int, bytes int64) Removal {
+		r := Removal{Class: Superseded, Dataset: dataset, Granule: e.Granule, Revision: revision, Since: e.Created, Bytes: bytes}
+		r.Files = s.filesOf(Item{Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: revision})
+		return r
+	}
+	current := of(e.Revision, e.Size)
+	if e.Live() {
+		current.Class = Class(e.Mode)
+		visible, err := s.Visible(dataset, e.Time, e.File)
+		if err == nil {
+			current.Files = append([]string{visible + ".sha256", strings.TrimSuffix(visible, ".nc") + pictureEnding, visible}, current.Files...)
+		}
+	}
+	all := []Removal{current}
+	for _, old := range e.Superseded {
+		all = append(all, of(old.Revision, old.Size))
+	}
+	return all
+}
+
+// filesOf returns the own files of a revision that are there.
+func (s Store) filesOf(item Item) []string {
+	var files []string
+	for _, ending := range []string{pictureEnding, ""} {
+		path := s.revisionPath(item) + ending
+		if _, err := os.Lstat(path); err == nil {
+			files = append(files, path)
+		}
+	}
+	return files
+}

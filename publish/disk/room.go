@@ -1,0 +1,83 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrFull says that the disk has less room left than the floor.
+var ErrFull = errors.New("disk is at its floor")
+
+// checkRoom refuses to go below the floor with bytes that are written already
+// or, with 0, about to be. The message says what could be freed.
+func (s Store) checkRoom(written int64) error {
+	if s.FloorBytes <= 0 {
+		return nil
+	}
+	free := s.Free
+	if free == nil {
+		free = freeBytes
+	}
+	left, err := free(nearest(s.Root))
+	if err != nil {
+		return fmt.Errorf("look at free space: %w", err)
+	}
+	if left >= s.FloorBytes {
+		return nil
+	}
+	return fmt.Errorf("%w: %s free on the disk of %s, %s are to stay; free %s%s", ErrFull,
+		size(left), s.Root, size(s.FloorBytes), size(s.FloorBytes-left+written), s.suggestion())
+}
+
+// suggestion says what old products take up.
+func (s Store) suggestion() string {
+	usage, err := s.Usage()
+	if err != nil {
+		return ""
+	}
+	text := ""
+	for _, class := range []Class{Superseded, NearRealTime, Delayed} {
+		if u := usage[class]; u.Files > 0 {
+			text += fmt.Sprintf(", %d %s files hold %s", u.Files, class, size(u.Bytes))
+		}
+	}
+	if text == "" {
+		return " or lower publish.disk.floor_mib"
+	}
+	return ": " + text[2:] + "; shorten publish.disk.keep_days or lower publish.disk.floor_mib"
+}
+
+// nearest returns the folder itself, or the first above it that exists.
+func nearest(folder string) string {
+	for {
+		if _, err := os.Stat(folder); err == nil {
+			return folder
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return folder
+		}
+		folder = parent
+	}
+}
+
+func freeBytes(folder string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(folder, &st); err != nil {
+		return 0, err
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// size writes bytes for people.
+func size(bytes int64) string {
+	const mib = 1 << 20
+	if bytes >= 10*1024*mib {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1024*mib))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
+}

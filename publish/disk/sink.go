@@ -1,0 +1,255 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lacuna/publish"
+)
+
+// Sink makes products visible in the folder of a Store. It is a publish.Sink.
+type Sink struct {
+	store Store
+	crash func(step string) // tests stop here between any two steps; nil: nothing
+}
+
+// NewSink returns the sink of a store.
+func NewSink(store Store) *Sink { return &Sink{store: store} }
+
+// Name implements publish.Sink.
+func (s *Sink) Name() string { return "disk" }
+
+// Publish shows a revision as the current one of its product, unless a later
+// one is there.
+func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if err := checkFile(p); err != nil {
+		return err
+	}
+	return s.change(ctx, p, func(w *work) error {
+		entry := publish.EntryOf(p)
+		entry.File = filepath.Base(w.visible)
+		if _, err := os.Stat(p.Path + pictureEnding); err == nil {
+			entry.QuickLook = filepath.Base(w.picture())
+		}
+		return w.show(p, entry)
+	})
+}
+
+// Retract takes a revision away and says in the manifest why.
+func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	return s.change(ctx, p, func(w *work) error {
+		entry := publish.EntryOf(p)
+		entry.File = filepath.Base(w.visible)
+		next, current := w.manifest.Retract(entry, p.Why)
+		if !current {
+			return nil
+		}
+		if err := w.write(next); err != nil {
+			return err
+		}
+		s.step("retracted")
+		return removeAll(w.side(), w.picture(), w.visible)
+	})
+}
+
+// checkFile makes sure that the file of p is what was promised.
+func checkFile(p publish.Product) error {
+	sum, _, err := sumAndSync(p.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: its file %s is gone; fill the granule again", publish.ErrPermanent, p.Path)
+	case err != nil:
+		return fmt.Errorf("read product: %w", err)
+	case sum != p.SHA256:
+		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, p.Path, sum, p.SHA256)
+	}
+	return nil
+}
+
+// work is a change to the products of one day.
+type work struct {
+	sink     *Sink
+	visible  string // path of the product
+	listed   string // path of the manifest of its day
+	staging  string // folder for unfinished files
+	manifest publish.Manifest
+}
+
+// change runs do with the day of p at hand and nobody else at work on the
+// dataset, then brings the link to the newest product up to date.
+func (s *Sink) change(ctx context.Context, p publish.Product, do func(*work) error) (err error) {
+	visible, err := s.store.Visible(p.Dataset, p.Time, p.Name)
+	if err != nil {
+		return fmt.Errorf("%w: %w", publish.ErrPermanent, err)
+	}
+	dir, dataset := filepath.Dir(visible), filepath.Join(s.store.Root, p.Dataset)
+	if err := makeFolders(dir); err != nil {
+		return err
+	}
+	unlock, err := lockFolder(dataset)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	staging, err := os.MkdirTemp(dir, stagingPattern)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := &work{
+		sink: s, visible: visible, staging: staging,
+		listed: filepath.Join(dir, publish.ManifestName(p.Time)),
+	}
+	if w.manifest, err = loadManifest(w.listed); err != nil {
+		return err
+	}
+	w.manifest.Dataset, w.manifest.Day = p.Dataset, publish.Day(p.Time)
+	if err := w.checkOwner(p); err != nil {
+		return err
+	}
+	if err := do(w); err != nil {
+		return err
+	}
+	s.step("changed")
+	return s.store.linkLatest(p.Dataset, staging)
+}
+
+// step is where tests crash.
+func (s *Sink) step(name string) {
+	if s.crash != nil {
+		s.crash(name)
+	}
+}
+
+// checkOwner refuses a file name that the product of another granule has.
+func (w *work) checkOwner(p publish.Product) error {
+	if _, ours := w.manifest.Entry(p.Granule); ours {
+		return nil
+	}
+	if _, err := os.Lstat(w.visible); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	manifests, err := manifestsIn(filepath.Dir(w.visible))
+	if err != nil {
+		return err
+	}
+	for _, path := range manifests {
+		m, err := loadManifest(path)
+		if err != nil {
+			return err
+		}
+		if owner, taken := m.Owner(filepath.Base(w.visible)); taken && owner != p.Granule {
+			return fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, filepath.Base(w.visible), owner)
+		}
+	}
+	return nil
+}
+
+// show puts the revision of entry in its place and vouches for it.
+func (w *work) show(p publish.Product, entry publish.Entry) error {
+	next, current := w.manifest.Add(entry)
+	if !current {
+		return w.write(next)
+	}
+	side := sideText(p.SHA256, w.visible)
+	if !w.holds(p, side) {
+		if err := w.replace(p, side); err != nil {
+			return err
+		}
+	}
+	if err := w.showPicture(p, entry); err != nil {
+		return err
+	}
+	w.sink.step("shown")
+	return w.write(next)
+}
+
+// showPicture puts the quick look beside the product. That of an earlier
+// revision does not stay behind.
+func (w *work) showPicture(p publish.Product, entry publish.Entry) error {
+	if entry.QuickLook == "" {
+		return removeAll(w.picture())
+	}
+	return w.link(p.Path+pictureEnding, w.picture())
+}
+
+// holds reports whether the product is in its place with its side file.
+func (w *work) holds(p publish.Product, side string) bool {
+	text, err := os.ReadFile(w.side())
+	if err != nil || string(text) != side {
+		return false
+	}
+	sum, _, err := sumAndSync(w.visible)
+	return err == nil && sum == p.SHA256
+}
+
+// replace moves a revision into its place. What vouches for the one before is
+// taken away first.
+func (w *work) replace(p publish.Product, side string) error {
+	if there, known := w.manifest.Entry(p.Granule); known && there.Live() {
+		there.Absent, there.QuickLook = true, ""
+		m, _ := w.manifest.Add(there)
+		if err := w.write(m); err != nil {
+			return err
+		}
+	}
+	w.sink.step("withdrawn")
+	if err := removeAll(w.side()); err != nil {
+		return err
+	}
+	w.sink.step("unvouched")
+	if err := w.link(p.Path, w.visible); err != nil {
+		return err
+	}
+	w.sink.step("linked")
+	return writeFile(w.staging, w.side(), []byte(side))
+}
+
+// link gives a file its visible name, in place of what has it now.
+func (w *work) link(from, to string) error {
+	staged := filepath.Join(w.staging, filepath.Base(to))
+	if err := linkOrCopy(from, staged); err != nil {
+		return err
+	}
+	if err := os.Rename(staged, to); err != nil {
+		return err
+	}
+	// Renaming a link onto another to the same file does nothing and leaves
+	// the first behind; staging is removed with it.
+	return syncFolder(filepath.Dir(to))
+}
+
+// write writes the manifest of the day if it changed.
+func (w *work) write(m publish.Manifest) error {
+	text, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	path := w.listed
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, text) {
+		return nil
+	}
+	w.manifest = m
+	return writeFile(w.staging, path, text)
+}
+
+func (w *work) side() string    { return w.visible + ".sha256" }
+func (w *work) picture() string { return strings.TrimSuffix(w.visible, ".nc") + pictureEnding }
+
+// sideText is a line as sha256sum writes it.
+func sideText(sum, path string) string { return sum + "  " + filepath.Base(path) + "\n" }

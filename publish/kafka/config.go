@@ -1,0 +1,93 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/segmentio/kafka-go/compress"
+)
+
+// Config is what a Sink needs to know.
+type Config struct {
+	Connection `yaml:",inline"`
+
+	Prefix      string        `yaml:"prefix"`      // of the names of both topics
+	Source      string        `yaml:"source"`      // ce_source of the events: which installation speaks
+	Compression string        `yaml:"compression"` // none, gzip, snappy, lz4 or zstd
+	PartBytes   int           `yaml:"part_bytes"`  // of a product in one message
+	Timeout     time.Duration `yaml:"timeout"`     // how long one message is tried before Publish gives up
+
+	Topics Topics `yaml:"topics"`
+}
+
+// Topics is how missing topics are made. Topics that exist are used as they
+// are, if that is possible.
+type Topics struct {
+	Create        bool          `yaml:"create"`
+	Partitions    int           `yaml:"partitions"`
+	Replication   int           `yaml:"replication"`    // -1: what the broker has as its default
+	DataRetention time.Duration `yaml:"data_retention"` // how long parts are kept; events are kept for good
+	Tombstones    time.Duration `yaml:"tombstones"`     // how long a retraction is kept for readers that are away
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		Prefix:      "lacuna",
+		Source:      "urn:lacuna",
+		Compression: "zstd",
+		PartBytes:   maxPartBytes,
+		Timeout:     20 * time.Second, // rides out the restart of a broker, which takes about 10 s
+		Topics: Topics{
+			Create:        true,
+			Partitions:    4,
+			Replication:   -1,
+			DataRetention: 7 * 24 * time.Hour,
+			Tombstones:    30 * 24 * time.Hour,
+		},
+	}
+}
+
+// maxPartBytes leaves room for key, headers and the frame of a record batch in
+// the 1 MiB that brokers take by default.
+const maxPartBytes = 900_000
+
+// minPartBytes keeps the number of parts of a large product sensible.
+const minPartBytes = 16 << 10
+
+// topicName is what Kafka accepts, less the room for ".events".
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
+
+// Validate reports everything wrong with c, not just the first thing.
+func (c Config) Validate() error {
+	errs := []error{c.Connection.Validate()}
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(topicName.MatchString(c.Prefix), "prefix is %q, must be letters, digits, '.', '_' and '-'", c.Prefix)
+	check(c.Source != "", "source is empty: it tells readers which installation speaks, such as urn:lacuna")
+	_, known := compressions[c.Compression]
+	check(known, "compression is %q, must be none, gzip, snappy, lz4 or zstd", c.Compression)
+	check(c.PartBytes >= minPartBytes && c.PartBytes <= maxPartBytes,
+		"part_bytes is %d, must be from %d to %d", c.PartBytes, minPartBytes, maxPartBytes)
+	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	check(c.Topics.Partitions > 0, "topics.partitions is %d, must be positive", c.Topics.Partitions)
+	check(c.Topics.Replication == -1 || c.Topics.Replication > 0, "topics.replication is %d, must be positive, or -1 for the broker's default", c.Topics.Replication)
+	check(c.Topics.DataRetention >= time.Minute, "topics.data_retention is %v, must be at least a minute", c.Topics.DataRetention)
+	check(c.Topics.Tombstones >= time.Minute, "topics.tombstones is %v, must be at least a minute", c.Topics.Tombstones)
+	return errors.Join(errs...)
+}
+
+// EventsTopic names the topic of the events.
+func EventsTopic(prefix string) string { return prefix + ".events" }
+
+// DataTopic names the topic of the parts.
+func DataTopic(prefix string) string { return prefix + ".data" }
+
+var compressions = map[string]compress.Compression{
+	"none": compress.None, "gzip": compress.Gzip, "snappy": compress.Snappy, "lz4": compress.Lz4, "zstd": compress.Zstd,
+}

@@ -1,0 +1,110 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+)
+
+// Connection says where a cluster is and how to be let in. It is the same for
+// publishers and readers.
+type Connection struct {
+	Brokers []string `yaml:"brokers"` // host:port; any of them leads to the others
+	TLS     TLS      `yaml:"tls"`
+	SASL    SASL     `yaml:"sasl"`
+}
+
+// TLS is how connections are encrypted.
+type TLS struct {
+	Enabled  bool   `yaml:"enabled"`
+	CAFile   string `yaml:"ca_file"`   // PEM; empty: the authorities of the system
+	CertFile string `yaml:"cert_file"` // PEM, with KeyFile: who we are, where the broker asks
+	KeyFile  string `yaml:"key_file"`
+}
+
+// SASL is how we log in.
+type SASL struct {
+	Mechanism    string `yaml:"mechanism"` // empty (none), plain, scram-sha-256 or scram-sha-512
+	User         string `yaml:"user"`
+	PasswordFile string `yaml:"password_file"` // its first line; a password does not belong into a configuration
+}
+
+// Validate reports everything wrong with c. It does not look into the files.
+func (c Connection) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(len(c.Brokers) > 0, "brokers is empty: name at least one host:port")
+	for _, b := range c.Brokers {
+		host, port, err := net.SplitHostPort(b)
+		check(err == nil && host != "" && port != "", "brokers has %q, must be host:port", b)
+	}
+	check((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.cert_file and tls.key_file go together: one of them is empty")
+	check(c.TLS.Enabled || (c.TLS.CAFile == "" && c.TLS.CertFile == ""), "tls names files but tls.enabled is false")
+	switch c.SASL.Mechanism {
+	case "":
+		check(c.SASL.User == "" && c.SASL.PasswordFile == "", "sasl has a user or password but no mechanism: plain, scram-sha-256 or scram-sha-512")
+	case "plain", "scram-sha-256", "scram-sha-512":
+		check(c.SASL.User != "", "sasl.user is empty")
+		check(c.SASL.PasswordFile != "", "sasl.password_file is empty")
+	default:
+		check(false, "sasl.mechanism is %q, must be plain, scram-sha-256 or scram-sha-512", c.SASL.Mechanism)
+	}
+	return errors.Join(errs...)
+}
+
+// config loads the certificates; nil where connections are not encrypted.
+func (t TLS) config() (*tls.Config, error) {
+	if !t.Enabled {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read tls.ca_file: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read tls.ca_file: %s has no certificate in PEM", t.CAFile)
+		}
+	}
+	if t.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read tls.cert_file and tls.key_file: %w", err)
+		}
+		cfg.Certificates = []tls.Certificate{cert}
+	}
+	return cfg, nil
+}
+
+// mechanism returns how to log in; nil where nobody asks.
+func (s SASL) mechanism() (sasl.Mechanism, error) {
+	if s.Mechanism == "" {
+		return nil, nil
+	}
+	file, err := os.ReadFile(s.PasswordFile)
+	if err != nil {
+		return nil, fmt.Errorf("read sasl.password_file: %w", err)
+	}
+	password, _, _ := strings.Cut(strings.TrimRight(string(file), "\r\n"), "\n")
+	switch s.Mechanism {
+	case "plain":
+		return plain.Mechanism{Username: s.User, Password: password}, nil
+	case "scram-sha-256":
+		return scram.Mechanism(scram.SHA256, s.User, password)
+	}
+	return scram.Mechanism(scram.SHA512, s.User, password)
+}

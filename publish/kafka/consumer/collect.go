@@ -1,0 +1,101 @@
+package consumer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+
+	"lacuna/publish/kafka"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// missingError says that a product cannot be had, now or later.
+type missingError struct{ error }
+
+func (e missingError) Unwrap() error { return e.error }
+
+// collect puts the parts of a product together in a temporary file and returns
+// its path. It waits for brokers that are away. A missingError is final.
+func (f *follower) collect(ctx context.Context, e kafka.Event) (path string, err error) {
+	if e.File.Size > f.cfg.MaxBytes {
+		return "", missingError{fmt.Errorf("%s has %d bytes, more than the %d that are taken", e.ID, e.File.Size, f.cfg.MaxBytes)}
+	}
+	file, err := os.CreateTemp(f.cfg.Dir, ".incoming-*")
+	if err != nil {
+		return "", handlerError{fmt.Errorf("make a temporary file for %s: %w", e.ID, err)}
+	}
+	defer func() {
+		err = errors.Join(err, file.Close())
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	a := &assembly{event: e, file: file, digest: sha256.New(), position: e.Data.FirstOffset}
+	for wait := minPause; ; wait = min(2*wait, maxPause) {
+		span := kafka.Span{Topic: e.Data.Topic, Partition: e.Data.Partition, From: a.position, To: e.Data.LastOffset + 1}
+		err := f.cluster.Read(ctx, span, a.add)
+		var local handlerError
+		switch {
+		case err == nil:
+			return file.Name(), a.finish()
+		case ctx.Err() != nil:
+			return "", errReshuffled
+		case errors.As(err, &local):
+			return "", err
+		case errors.Is(err, kafka.ErrGone):
+			return "", missingError{fmt.Errorf("parts of %s: %w", e.ID, err)}
+		}
+		f.log.Log(ctx, once(wait), "reading parts was interrupted, trying again", "id", e.ID, "parts", a.next, "err", err)
+		if !pause(ctx, wait) {
+			return "", errReshuffled
+		}
+	}
+}
+
+// assembly is a product that is being put together.
+type assembly struct {
+	event    kafka.Event
+	file     *os.File
+	digest   hash.Hash
+	next     int   // number of the part that is wanted
+	written  int64 // bytes
+	position int64 // offset of the next message
+}
+
+// add appends the wanted part. Messages of other products, repetitions of a
+// part and what is not a part at all are passed over.
+func (a *assembly) add(m kafkago.Message) error {
+	a.position = m.Offset + 1
+	part, err := kafka.ParsePart(m)
+	if err != nil || part.ID != a.event.ID || part.SHA256 != a.event.File.SHA256 || part.Number != a.next {
+		return nil
+	}
+	if a.written+int64(len(m.Value)) > a.event.File.Size {
+		return nil // finish will say that it is damaged
+	}
+	if _, err := a.file.Write(m.Value); err != nil {
+		return handlerError{fmt.Errorf("write %s: %w", a.event.ID, err)}
+	}
+	_, _ = a.digest.Write(m.Value)
+	a.next++
+	a.written += int64(len(m.Value))
+	return nil
+}
+
+// finish checks the whole and syncs it.
+func (a *assembly) finish() error {
+	e := a.event
+	if sum := hex.EncodeToString(a.digest.Sum(nil)); a.next != e.Data.Parts || a.written != e.File.Size || sum != e.File.SHA256 {
+		return missingError{fmt.Errorf("%s is damaged: %d of %d parts, %d of %d bytes, sha256 %s instead of %s",
+			e.ID, a.next, e.Data.Parts, a.written, e.File.Size, sum, e.File.SHA256)}
+	}
+	if err := a.file.Sync(); err != nil {
+		return handlerError{fmt.Errorf("write %s: %w", e.ID, err)}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"lacuna/publish/kafka"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// follower hands over the events of one partition.
+type follower struct {
+	*Consumer
+	cluster   *kafka.Cluster
+	topic     string
+	partition int
+	position  int64 // offset of the next event
+	commit    func(offset int64) error
+}
+
+// handlerError is what the handler said: it ends Run.
+type handlerError struct{ error }
+
+func (e handlerError) Unwrap() error { return e.error }
+
+// run follows the partition until ctx is done (errReshuffled), the handler
+// fails, or with Once the end is reached (nil).
+func (f *follower) run(ctx context.Context) error {
+	var end int64
+	begun := false
+	for wait := minPause; ; wait = min(2*wait, maxPause) {
+		var err error
+		if !begun {
+			end, err = f.begin(ctx)
+			begun = err == nil
+		}
+		if begun {
+			before := f.position
+			span := kafka.Span{Topic: f.topic, Partition: f.partition, From: f.position, To: end}
+			err = f.cluster.Read(ctx, span, func(m kafkago.Message) error { return f.take(ctx, m) })
+			if f.position > before {
+				wait = minPause
+			}
+		}
+		var failed handlerError
+		switch {
+		case errors.As(err, &failed):
+			return failed.error
+		case ctx.Err() != nil, errors.Is(err, errReshuffled):
+			return errReshuffled
+		case err == nil:
+			return nil
+		}
+		f.log.Log(ctx, once(wait), "reading events was interrupted, trying again", "partition", f.partition, "err", err)
+		if errors.Is(err, kafka.ErrGone) {
+			begun = false // retention has gone past us, or the topic was made anew
+		}
+		if !pause(ctx, wait) {
+			return errReshuffled
+		}
+	}
+}
+
+// once is the level at which to log a trouble that is met after a pause: the
+// first time as a warning. A broker may be away for days.
+func once(wait time.Duration) slog.Level {
+	if wait > minPause {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
+
+// Pauses between two attempts to reach a broker.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 2 * time.Second
+)
+
+// begin finds out where to read from and which of the events before were
+// handed over. It returns where to stop, or -1.
+func (f *follower) begin(ctx context.Context) (end int64, err error) {
+	first, next, err := f.cluster.Bounds(ctx, f.topic, f.partition)
+	if err != nil {
+		return -1, err
+	}
+	switch {
+	case f.position == kafkago.LastOffset:
+		f.position = next
+		// Without this, events that arrive while we are away would be passed
+		// over at the next start, which would begin at its own now.
+		if err := f.commit(next); err != nil {
+			return -1, errReshuffled
+		}
+	case f.position < first: // never committed, or compaction has gone on
+		f.position = first
+	case f.position > next:
+		f.log.Warn("the events topic was made anew, reading it from the beginning", "partition", f.partition, "offset", f.position)
+		f.position = first
+	}
+	err = f.recall(ctx, max(first, f.position-memorySize))
+	if !f.cfg.Once {
+		next = -1
+	}
+	return next, err
+}
+
+// recall remembers the events from an offset on up to the position: the group
+// has handed them over.
+func (f *follower) recall(ctx context.Context, from int64) error {
+	span := kafka.Span{Topic: f.topic, Partition: f.partition, From: from, To: f.position}
+	return f.cluster.Read(ctx, span, func(m kafkago.Message) error {
+		if e, err := kafka.ParseEvent(m); err == nil {
+			f.mu.Lock()
+			f.memory().add(e.ID)
+			f.mu.Unlock()
+		}
+		return nil
+	})
+}
+
+// memory of the partition; the caller holds mu.
+func (f *follower) memory() *memory {
+	if f.seen[f.partition] == nil {
+		f.seen[f.partition] = &memory{ids: map[string]bool{}}
+	}
+	return f.seen[f.partition]
+}
+
+// take hands over what one message of the events topic says, unless it is a
+// repetition, and commits.
+func (f *follower) take(ctx context.Context, m kafkago.Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return errReshuffled // another member may have the partition by now
+	}
+	e, err := kafka.ParseEvent(m)
+	switch {
+	case err != nil:
+		f.log.Warn("passing over a message", "partition", m.Partition, "offset", m.Offset, "err", err)
+	case f.memory().has(e.ID):
+		f.log.Debug("passing over a repetition", "id", e.ID, "offset", m.Offset)
+	default:
+		whole, err := f.handOver(ctx, e)
+		if err != nil {
+			return err
+		}
+		if whole { // else a replay is news
+			f.memory().add(e.ID)
+		}
+	}
+	f.position = m.Offset + 1
+	if err := f.commit(f.position); err != nil {
+		f.log.Debug("committing did not work", "offset", f.position, "err", err)
+		return errReshuffled
+	}
+	return nil
+}
+
+// handOver calls the handler; whole: with the file, where there should be one.
+func (f *follower) handOver(ctx context.Context, e kafka.Event) (whole bool, err error) {
+	p := Product{Event: e}
+	if !e.Retracted {
+		path, err := f.collect(ctx, e)
+		var missing missingError
+		switch {
+		case errors.As(err, &missing):
+			p.Missing = err
+		case err != nil:
+			return false, err
+		default:
+			p.Path = path
+			defer os.Remove(path)
+		}
+	}
+	if err := f.handle(ctx, p); err != nil {
+		return false, handlerError{fmt.Errorf("hand over %s: %w", e.ID, err)}
+	}
+	return p.Missing == nil, nil
+}
+
+// memorySize is how many events of a partition are remembered: a repetition
+// comes within the few that are under way when a publisher is killed.
+const memorySize = 10_000
+
+// memory is a set of ids that forgets the oldest.
+type memory struct {
+	ids   map[string]bool
+	order []string // ring of the ids, once it is full
+	next  int      // in order
+}
+
+func (m *memory) has(id string) bool { return m.ids[id] }
+
+func (m *memory) add(id string) {
+	if m.ids[id] {
+		return
+	}
+	m.ids[id] = true
+	if len(m.order) < memorySize {
+		m.order = append(m.order, id)
+		return
+	}
+	delete(m.ids, m.order[m.next])
+	m.order[m.next] = id
+	m.next = (m.next + 1) % memorySize
+}

@@ -1,0 +1,192 @@
+package kafka
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"lacuna/publish"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// SchemaVersion is the version of the messages that this package writes. It
+// changes when a reader of the old version would misunderstand the new one;
+// fields may be added without.
+const SchemaVersion = 1
+
+// Types of events, as in ce_type.
+const (
+	TypePublished = "lacuna.product.published.v1"
+	TypeRetracted = "lacuna.product.retracted.v1"
+)
+
+// Event is what the events topic says of one revision of a product. It is the
+// body of a published event; of a retraction only the fields up to Why are set.
+type Event struct {
+	ID        string `json:"-"` // ce_id: equal for every repetition of the event
+	Retracted bool   `json:"-"` // by ce_type
+	Why       string `json:"-"` // ce_why: the reason of a retraction
+
+	Dataset    string    `json:"dataset"`
+	Granule    string    `json:"granule"`
+	Revision   int       `json:"revision"`
+	Supersedes int       `json:"supersedes,omitempty"` // 0: none
+	Created    time.Time `json:"created"`
+
+	File File      `json:"file"`
+	Data Placement `json:"data"`
+
+	Time     time.Time  `json:"time"` // of the first field
+	BBox     [4]float64 `json:"bbox"` // west, south, east, north in degrees
+	Variable string     `json:"variable"`
+	Units    string     `json:"units"`
+	Model    string     `json:"model"`
+	Seed     uint64     `json:"seed,string"` // as text: JSON readers round numbers above 2^53
+	Mode     string     `json:"mode"`
+
+	Coverage        Coverage          `json:"coverage"`
+	MeanUncertainty *float64          `json:"mean_uncertainty"` // null: not known
+	Links           map[string]string `json:"links,omitempty"`
+}
+
+// File is the product as a file.
+type File struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// Placement is where the parts of a product lie. Between the two offsets there
+// may be messages of other products and repetitions of a part.
+type Placement struct {
+	Topic       string `json:"topic"`
+	Partition   int    `json:"partition"`
+	FirstOffset int64  `json:"first_offset"`
+	LastOffset  int64  `json:"last_offset"`
+	Parts       int    `json:"parts"`
+}
+
+// Coverage is the share of the sea that has a value, 0 to 1.
+type Coverage struct {
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+}
+
+// newEvent describes p, whose parts lie at data.
+func newEvent(p publish.Product, data Placement) Event {
+	e := Event{
+		ID: p.ID(), Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Supersedes: p.Supersedes,
+		Created: p.Created.UTC(), File: File{Name: p.Name, Size: p.Size, SHA256: p.SHA256}, Data: data,
+		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Mode: p.Mode,
+		Coverage: Coverage{Before: p.CoverageBefore, After: p.CoverageAfter}, Links: p.Links,
+	}
+	if u := p.MeanUncertainty; !math.IsNaN(u) && !math.IsInf(u, 0) {
+		e.MeanUncertainty = &u
+	}
+	return e
+}
+
+// newRetraction says that p must not be used.
+func newRetraction(p publish.Product) Event {
+	return Event{
+		ID: p.ID() + "/retracted", Retracted: true, Why: p.Why,
+		Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Created: p.Created.UTC(), File: File{Name: p.Name},
+	}
+}
+
+// Key names the product whatever its revision.
+func (e Event) Key() string { return e.Dataset + "/" + e.Granule }
+
+// Type is the event's ce_type.
+func (e Event) Type() string {
+	if e.Retracted {
+		return TypeRetracted
+	}
+	return TypePublished
+}
+
+// message encodes e in the binary mode of the Kafka binding of CloudEvents 1.0.
+func (e Event) message(source string) (kafkago.Message, error) {
+	m := kafkago.Message{Key: []byte(e.Key())}
+	add := func(name, value string) {
+		m.Headers = append(m.Headers, kafkago.Header{Key: name, Value: []byte(value)})
+	}
+	add("ce_specversion", "1.0")
+	add("ce_id", e.ID)
+	add("ce_type", e.Type())
+	add("ce_source", source)
+	add("ce_subject", e.File.Name)
+	add("ce_time", e.Created.Format(time.RFC3339Nano))
+	add("ce_partitionkey", e.Key())
+	add("ce_dataset", e.Dataset)
+	add("ce_granule", e.Granule)
+	add("ce_revision", strconv.Itoa(e.Revision))
+	if e.Retracted {
+		add("ce_why", e.Why)
+		return m, nil // no value: a tombstone
+	}
+	add("ce_dataschema", fmt.Sprintf("urn:lacuna:schema:product-event:%d", SchemaVersion))
+	add("content-type", "application/json")
+	var err error
+	m.Value, err = json.Marshal(e)
+	return m, err
+}
+
+// ErrNotOurs marks a message of the events topic that this version cannot
+// read: written by somebody else, or by a later version of Lacuna.
+var ErrNotOurs = errors.New("not a message this version of Lacuna understands")
+
+// ParseEvent reads a message of the events topic. It refuses what would be
+// dangerous to act on, such as a file name with a folder in it.
+func ParseEvent(m kafkago.Message) (Event, error) {
+	h := headersOf(m)
+	e := Event{Why: h["ce_why"]}
+	switch kind := h["ce_type"]; {
+	case kind == TypeRetracted:
+		e.Retracted = true
+	case kind != TypePublished:
+		return Event{}, fmt.Errorf("%w: ce_type is %q", ErrNotOurs, kind)
+	case json.Unmarshal(m.Value, &e) != nil:
+		return Event{}, fmt.Errorf("%w: %s has a body that is not JSON of this schema", ErrNotOurs, h["ce_id"])
+	}
+	if e.Retracted {
+		e.Dataset, e.Granule, e.File.Name = h["ce_dataset"], h["ce_granule"], h["ce_subject"]
+		e.Revision, _ = strconv.Atoi(h["ce_revision"])
+		e.Created, _ = time.Parse(time.RFC3339Nano, h["ce_time"])
+	}
+	e.ID = h["ce_id"]
+	return e, e.check()
+}
+
+func (e Event) check() error {
+	switch {
+	case e.ID == "" || e.Revision < 1:
+		return fmt.Errorf("%w: no id or revision", ErrNotOurs)
+	case !plainName(e.Dataset):
+		return fmt.Errorf("%w: %s has the dataset %q, which cannot be the name of a folder", ErrNotOurs, e.ID, e.Dataset)
+	case !plainName(e.File.Name):
+		return fmt.Errorf("%w: %s has the file name %q, which cannot be one", ErrNotOurs, e.ID, e.File.Name)
+	case !e.Retracted && (e.File.Size < 0 || len(e.File.SHA256) != 64 || e.Data.Parts < 1 || e.Data.FirstOffset < 0 || e.Data.LastOffset < e.Data.FirstOffset):
+		return fmt.Errorf("%w: %s does not say what its file is or where its parts lie", ErrNotOurs, e.ID)
+	}
+	return nil
+}
+
+// plainName tells whether s names a file in its folder and nothing else.
+func plainName(s string) bool {
+	return s != "" && s[0] != '.' && path.Base(s) == s && !strings.ContainsAny(s, "\\\x00")
+}
+
+func headersOf(m kafkago.Message) map[string]string {
+	h := make(map[string]string, len(m.Headers))
+	for _, one := range m.Headers {
+		h[one.Key] = string(one.Value)
+	}
+	return h
+}

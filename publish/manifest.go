@@ -1,0 +1,188 @@
+package publish
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Manifest lists the products of one day of a dataset: what a receiver of
+// files reads to know what there is, which revision holds, and what must not
+// be used any more. It is a JSON file beside the products.
+type Manifest struct {
+	Dataset  string  `json:"dataset"`
+	Day      string  `json:"day"` // YYYY-MM-DD, UTC
+	Products []Entry `json:"products"`
+}
+
+// Entry is a product in a manifest.
+type Entry struct {
+	Granule         string       `json:"granule"`
+	File            string       `json:"file"`             // beside the manifest
+	Absent          bool         `json:"absent,omitempty"` // the file is not to be read: it is being replaced, or its time was up
+	Revision        int          `json:"revision"`
+	Time            time.Time    `json:"time"`
+	Created         time.Time    `json:"created"`
+	Mode            string       `json:"mode"`
+	Size            int64        `json:"size"`
+	SHA256          string       `json:"sha256"`
+	QuickLook       string       `json:"quick_look,omitempty"` // beside the manifest
+	Model           string       `json:"model"`
+	BBox            [4]float64   `json:"bbox"`
+	CoverageBefore  float64      `json:"coverage_before"`
+	CoverageAfter   float64      `json:"coverage_after"`
+	MeanUncertainty float64      `json:"mean_uncertainty"`
+	Retracted       bool         `json:"retracted,omitempty"`
+	Why             string       `json:"why,omitempty"`
+	Superseded      []Superseded `json:"superseded,omitempty"` // earlier revisions, oldest first
+}
+
+// Superseded is a revision that a later one has replaced.
+type Superseded struct {
+	Revision int    `json:"revision"`
+	SHA256   string `json:"sha256"`
+	Size     int64  `json:"size"`
+}
+
+// EntryOf is what a manifest says of p.
+func EntryOf(p Product) Entry {
+	return Entry{
+		Granule: p.Granule, File: p.Name, Revision: p.Revision, Time: p.Time.UTC(), Created: p.Created.UTC(), Mode: p.Mode,
+		Size: p.Size, SHA256: p.SHA256, Model: p.Model, BBox: p.BBox, CoverageBefore: p.CoverageBefore,
+		CoverageAfter: p.CoverageAfter, MeanUncertainty: p.MeanUncertainty,
+	}
+}
+
+// Live reports whether the file of e is there to be used.
+func (e Entry) Live() bool { return !e.Absent && !e.Retracted }
+
+// ParseManifest reads what Encode wrote.
+func ParseManifest(text []byte) (Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return Manifest{}, fmt.Errorf("read manifest: %w", err)
+	}
+	return m, nil
+}
+
+// Encode returns m as a file has it.
+func (m Manifest) Encode() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode manifest: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// Entry returns what m says of a granule's product.
+func (m Manifest) Entry(granule string) (Entry, bool) {
+	i := m.find(granule)
+	if i < 0 {
+		return Entry{}, false
+	}
+	return m.Products[i], true
+}
+
+// Owner returns the granule whose product has a file name.
+func (m Manifest) Owner(file string) (granule string, ok bool) {
+	for _, e := range m.Products {
+		if e.File == file {
+			return e.Granule, true
+		}
+	}
+	return "", false
+}
+
+// Add returns m with e as the product of its granule, and whether e is now
+// the current one: a revision that is older than the one there, or was
+// retracted, is noted at most.
+func (m Manifest) Add(e Entry) (next Manifest, current bool) {
+	m.Products = slices.Clone(m.Products)
+	i := m.find(e.Granule)
+	if i < 0 {
+		m.Products = append(m.Products, e)
+		slices.SortFunc(m.Products, func(a, b Entry) int {
+			return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Granule, b.Granule))
+		})
+		return m, true
+	}
+	there := m.Products[i]
+	switch {
+	case there.Revision == e.Revision && there.Retracted:
+		return m, false
+	case there.Revision == e.Revision:
+		e.Superseded = there.Superseded
+		m.Products[i] = e
+		return m, true
+	case there.Revision > e.Revision:
+		m.Products[i].Superseded = supersede(there.Superseded, e)
+		return m, false
+	}
+	e.Superseded = supersede(there.Superseded, there)
+	m.Products[i] = e
+	return m, true
+}
+
+// Retract returns m with a revision marked as retracted, and whether that was
+// the current one. A product that m does not know is noted, so that a late
+// publication of the same revision does not bring it back.
+func (m Manifest) Retract(e Entry, why string) (next Manifest, current bool) {
+	there, known := m.Entry(e.Granule)
+	if known && there.Revision > e.Revision {
+		return m, false // a later revision holds, and what it replaced is out of use anyway
+	}
+	if !known || there.Revision < e.Revision {
+		m, _ = m.Add(e)
+	} else {
+		m.Products = slices.Clone(m.Products)
+	}
+	i := m.find(e.Granule)
+	m.Products[i].QuickLook, m.Products[i].Retracted, m.Products[i].Why = "", true, why
+	return m, true
+}
+
+func (m Manifest) find(granule string) int {
+	return slices.IndexFunc(m.Products, func(e Entry) bool { return e.Granule == granule })
+}
+
+func supersede(all []Superseded, e Entry) []Superseded {
+	if slices.ContainsFunc(all, func(s Superseded) bool { return s.Revision == e.Revision }) {
+		return all
+	}
+	all = append(slices.Clone(all), Superseded{Revision: e.Revision, SHA256: e.SHA256, Size: e.Size})
+	slices.SortFunc(all, func(a, b Superseded) int { return a.Revision - b.Revision })
+	return all
+}
+
+// Newest returns the live entry of m with the latest time.
+func (m Manifest) Newest() (Entry, bool) {
+	for _, e := range slices.Backward(m.Products) {
+		if e.Live() {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Folder returns where the products of a dataset and time belong, with
+// slashes, below the root of a tree.
+func Folder(dataset string, t time.Time) string {
+	t = t.UTC()
+	return path.Join(dataset, t.Format("2006"), t.Format("01"))
+}
+
+// ManifestName returns the name of the manifest of the day of t, in its
+// Folder.
+func ManifestName(t time.Time) string { return t.UTC().Format("20060102") + manifestEnding }
+
+// IsManifest reports whether a file of a Folder is a manifest.
+func IsManifest(name string) bool { return strings.HasSuffix(name, manifestEnding) }
+
+const manifestEnding = ".manifest.json"
+
+// Day returns the day of t as manifests write it.
+func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -1,0 +1,117 @@
+// Package publish says what a product is to those who receive it, and how it
+// reaches them.
+//
+// A Sink takes products to one place: a folder, a bucket, a Kafka topic. A
+// Dispatcher delivers what a Queue holds to one sink, in order per dataset,
+// and tries again for as long as the sink is away. Delivery is at least once
+// and a sink is idempotent, so that a receiver sees each revision of a product
+// exactly once, whatever was killed in between.
+//
+// Package publish knows nothing of grids, models or databases. To it a product
+// is a file with a hash, a revision and a description; the queue that lasts
+// through a crash is somebody else's.
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Modes of a product.
+const (
+	NearRealTime = "near-real-time" // sees past days only
+	Delayed      = "delayed"        // sees later days too
+)
+
+// Product is one revision of a product: a file that is whole and in its place,
+// and what its receivers are told about it.
+type Product struct {
+	Dataset    string    `json:"dataset"`
+	Granule    string    `json:"granule"` // the input it was made from; with Dataset the product's identity
+	Name       string    `json:"name"`    // of the file, with its ending
+	Time       time.Time `json:"time"`    // of the first field
+	Revision   int       `json:"revision"`
+	Supersedes int       `json:"supersedes,omitempty"` // the revision that this one replaces; 0: none
+
+	Path   string `json:"path"` // of the file, on the machine of the publisher
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+
+	// BBox is west, south, east, north in degrees, as GeoJSON has it: where
+	// the grid crosses the antimeridian west is greater than east.
+	BBox     [4]float64 `json:"bbox"`
+	Variable string     `json:"variable"`
+	Units    string     `json:"units"`
+
+	Model string `json:"model"`
+	Seed  uint64 `json:"seed"`
+	Mode  string `json:"mode"` // NearRealTime or Delayed
+
+	CoverageBefore  float64 `json:"coverage_before"`  // share of the sea with a value, 0..1
+	CoverageAfter   float64 `json:"coverage_after"`   // the same with the gaps filled
+	MeanUncertainty float64 `json:"mean_uncertainty"` // of the filled cells, as the file gives it: in Units or of their log10
+
+	Created time.Time         `json:"created"` // of the revision
+	Links   map[string]string `json:"links,omitempty"`
+
+	// Retracted says that nobody should use this revision any more, and Why.
+	Retracted bool   `json:"retracted,omitempty"`
+	Why       string `json:"why,omitempty"`
+}
+
+// ID names a revision of a product among all others: what a receiver compares
+// to tell a repetition from news.
+func (p Product) ID() string { return fmt.Sprintf("%s/%s/r%d", p.Dataset, p.Granule, p.Revision) }
+
+// Key names a product whatever its revision: messages with the same key are
+// received in the order in which they were sent.
+func (p Product) Key() string { return p.Dataset + "/" + p.Granule }
+
+// Check says what a product lacks to be published, or nil.
+func (p Product) Check() error {
+	switch {
+	case p.Dataset == "" || p.Granule == "" || p.Name == "":
+		return fmt.Errorf("%w: product without dataset, granule or name: %q", ErrPermanent, p.ID())
+	case p.Revision < 1:
+		return fmt.Errorf("%w: %s has no revision", ErrPermanent, p.ID())
+	case p.Time.IsZero():
+		return fmt.Errorf("%w: %s has no time", ErrPermanent, p.ID())
+	}
+	return nil
+}
+
+// Sink takes products to one place.
+//
+// What every implementation guarantees, and sinktest checks:
+//   - Idempotent by dataset, granule and revision: publishing or retracting
+//     the same revision again changes nothing that a receiver can see.
+//   - Whole or not at all: a receiver never finds part of a product, nor one
+//     whose bytes differ from its SHA256. What is announced is there.
+//   - A crash between any two steps leaves a state from which doing the same
+//     again comes to the same end.
+//   - nil means done for good: acknowledged by whoever keeps it, not queued.
+//   - A revision older than one that is already there is never made current
+//     again.
+//
+// An error with ErrPermanent says that the product can never be delivered as
+// it is; any other that the sink is away or full and the same call may do
+// later. Methods may be called from many goroutines, but never two at a time
+// for the same dataset.
+type Sink interface {
+	// Name is short, stable over restarts and unlike that of any other sink:
+	// the queue keeps what is due by it.
+	Name() string
+	// Publish makes a revision of a product visible to receivers.
+	Publish(ctx context.Context, p Product) error
+	// Retract tells receivers that a revision must not be used any more and
+	// why (p.Why), and takes it away where it can be taken away. Retracting
+	// what was never published is no error.
+	Retract(ctx context.Context, p Product) error
+}
+
+// ErrPermanent marks a failure that trying again will not cure: a product
+// whose file is gone, a message larger than the topic takes. Such a delivery
+// is set aside with its reason, and what is behind it goes on.
+var ErrPermanent = errors.New("cannot be delivered as it is")

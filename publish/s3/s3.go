@@ -1,0 +1,283 @@
+// Package s3 keeps products in a bucket, in the same tree as package disk
+// keeps them in a folder.
+//
+//	<prefix>/<dataset>/<YYYY>/<MM>/<name>.nc, .nc.sha256, .png, <YYYYMMDD>.manifest.json
+//	<prefix>/<dataset>/latest.json    what the newest product is: buckets have no links
+//
+// An object appears whole or not at all, and carries its sha256 as metadata.
+// Where there is a side object or a manifest entry it tells the truth: both
+// are taken away before a product is replaced and written after. It takes for
+// granted that nobody else writes below the prefix.
+//
+// Package s3 knows nothing of NetCDF and removes nothing but what is
+// retracted: how long objects stay, and whether replaced ones are kept, is set
+// on the bucket (life cycle, versions).
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"lacuna/publish"
+)
+
+// Config is where the bucket is and how to be let in. Keys come from the
+// environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or from a file.
+type Config struct {
+	Endpoint        string `yaml:"endpoint"` // scheme and host, as in https://s3.example.org
+	Region          string `yaml:"region"`
+	Bucket          string `yaml:"bucket"`
+	Prefix          string `yaml:"prefix"`           // the folder that is the root; empty: the whole bucket
+	CredentialsFile string `yaml:"credentials_file"` // as the AWS tools have it; empty: their default
+	Profile         string `yaml:"profile"`          // section of that file
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{Region: "us-east-1"} // what hosts without regions expect
+}
+
+// Validate reports everything wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	u, err := url.Parse(c.Endpoint)
+	check(err == nil && u.Host != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https"),
+		"endpoint must be like https://s3.example.org")
+	check(c.Bucket != "" && !strings.Contains(c.Bucket, "/"), "bucket is %q, must be a name without slashes", c.Bucket)
+	check(!strings.HasPrefix(c.Prefix, "/"), "prefix is %q, must not begin with a slash", c.Prefix)
+	return errors.Join(errs...)
+}
+
+// Sink shows products in a bucket. It is a publish.Sink.
+type Sink struct {
+	cfg    Config
+	client *minio.Client
+}
+
+// New returns the sink of a bucket. It touches nothing; Publish does.
+func New(cfg Config) (*Sink, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("s3 config: %w", err)
+	}
+	u, err := url.Parse(cfg.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("s3 config: %w", err)
+	}
+	client, err := minio.New(u.Host, &minio.Options{
+		Secure: u.Scheme == "https", Region: cfg.Region, BucketLookup: minio.BucketLookupPath,
+		Creds: credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{Filename: cfg.CredentialsFile, Profile: cfg.Profile},
+		}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("s3 config: %w", err)
+	}
+	return &Sink{cfg: cfg, client: client}, nil
+}
+
+// Name implements publish.Sink.
+func (s *Sink) Name() string { return "s3:" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
+
+// Publish shows a revision as the current one of its product, unless a later
+// one is there.
+func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if err := checkFile(p); err != nil {
+		return err
+	}
+	d, err := s.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	entry := publish.EntryOf(p)
+	if _, err := os.Stat(p.Path + ".png"); err == nil {
+		entry.QuickLook = path.Base(d.picture())
+	}
+	next, current := d.manifest.Add(entry)
+	if !current {
+		return d.write(ctx, next)
+	}
+	if err := d.show(ctx, p, entry); err != nil {
+		return err
+	}
+	if err := d.write(ctx, next); err != nil {
+		return err
+	}
+	return s.setLatest(ctx, p.Dataset, d.folder, entry)
+}
+
+// Retract takes a revision away and says in the manifest why.
+func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	d, err := s.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	next, current := d.manifest.Retract(publish.EntryOf(p), p.Why)
+	if !current {
+		return nil
+	}
+	if err := d.write(ctx, next); err != nil {
+		return err
+	}
+	for _, key := range []string{d.side(), d.picture(), d.product} {
+		if err := s.remove(ctx, key); err != nil {
+			return err
+		}
+	}
+	return s.findLatest(ctx, p.Dataset)
+}
+
+// checkFile makes sure that the file of p is what was promised.
+func checkFile(p publish.Product) error {
+	f, err := os.Open(p.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: its file %s is gone; fill the granule again", publish.ErrPermanent, p.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("read product: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return fmt.Errorf("read product: %w", err)
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); sum != p.SHA256 {
+		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, p.Path, sum, p.SHA256)
+	}
+	return nil
+}
+
+// get returns an object; nil where there is none.
+func (s *Sink) get(ctx context.Context, key string) ([]byte, error) {
+	object, err := s.client.GetObject(ctx, s.cfg.Bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	defer object.Close()
+	content, err := io.ReadAll(object)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return content, nil
+}
+
+// put writes a small object.
+func (s *Sink) put(ctx context.Context, key string, content []byte, kind string) error {
+	_, err := s.client.PutObject(ctx, s.cfg.Bucket, key, bytes.NewReader(content), int64(len(content)),
+		minio.PutObjectOptions{ContentType: kind})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
+}
+
+func (s *Sink) remove(ctx context.Context, key string) error {
+	if err := s.client.RemoveObject(ctx, s.cfg.Bucket, key, minio.RemoveObjectOptions{}); err != nil && !absent(err) {
+		return fmt.Errorf("remove %s: %w", key, err)
+	}
+	return nil
+}
+
+// absent reports whether an error says that there is no such object. That the
+// bucket is not there is another matter.
+func absent(err error) bool {
+	response := minio.ToErrorResponse(err)
+	return response.Code == minio.NoSuchKey || (response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket)
+}
+
+// latest is what <dataset>/latest.json holds.
+type latest struct {
+	Key string `json:"key"` // of the newest product
+	publish.Entry
+}
+
+// setLatest makes entry the newest of its dataset unless a newer one is.
+func (s *Sink) setLatest(ctx context.Context, dataset, folder string, entry publish.Entry) error {
+	there, err := s.get(ctx, s.latestKey(dataset))
+	if err != nil {
+		return err
+	}
+	var newest latest
+	if err := json.Unmarshal(there, &newest); err == nil && newest.Time.After(entry.Time) {
+		return nil
+	}
+	text, err := json.MarshalIndent(latest{Key: path.Join(folder, entry.File), Entry: entry}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode latest: %w", err)
+	}
+	if bytes.Equal(text, there) {
+		return nil
+	}
+	return s.put(ctx, s.latestKey(dataset), text, "application/json")
+}
+
+// findLatest goes through the manifests of a dataset for its newest product,
+// after the newest was taken away.
+func (s *Sink) findLatest(ctx context.Context, dataset string) error {
+	var found publish.Entry
+	folder := ""
+	objects := s.client.ListObjects(ctx, s.cfg.Bucket, minio.ListObjectsOptions{Prefix: path.Join(s.cfg.Prefix, dataset) + "/", Recursive: true})
+	for o := range objects {
+		if o.Err != nil {
+			return fmt.Errorf("list %s: %w", dataset, o.Err)
+		}
+		if !publish.IsManifest(o.Key) {
+			continue
+		}
+		m, err := s.manifest(ctx, o.Key)
+		if err != nil {
+			return err
+		}
+		if e, ok := m.Newest(); ok && !e.Time.Before(found.Time) {
+			found, folder = e, path.Dir(o.Key)
+		}
+	}
+	if err := s.remove(ctx, s.latestKey(dataset)); err != nil || folder == "" {
+		return err
+	}
+	return s.setLatest(ctx, dataset, folder, found)
+}
+
+func (s *Sink) latestKey(dataset string) string {
+	return path.Join(s.cfg.Prefix, dataset, "latest.json")
+}
+
+func (s *Sink) manifest(ctx context.Context, key string) (publish.Manifest, error) {
+	text, err := s.get(ctx, key)
+	if err != nil || text == nil {
+		return publish.Manifest{}, err
+	}
+	m, err := publish.ParseManifest(text)
+	if err != nil {
+		return publish.Manifest{}, fmt.Errorf("%s: %w; remove it and replay the day", key, err)
+	}
+	return m, nil
+}
