@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test build lint fmt bench fuzz clean system python onnxruntime
+.PHONY: help run test build install deb lint fmt bench fuzz clean system python onnxruntime parts
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -31,7 +31,7 @@ run: build onnxruntime ## the daemon on a simulated live feed; state in var/, st
 build: system ## the program, bin/lacuna
 	@go build -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
 
-test: system python onnxruntime lint ## every test, vet, formatting and lint
+test: system python onnxruntime parts lint ## every test, vet, formatting and lint
 	@go vet ./...
 	@go test ./...
 	@go test -race -short ./...
@@ -46,9 +46,19 @@ fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time
 	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
 	  done; done
 
-bench: system python onnxruntime ## benchmarks, with xarray timed in the same run
+bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt
 	@go test -run '^$$' -bench . -benchtime 3x -timeout 60m ./...
+
+deb: build ## a Debian package in bin/
+	@ops/setup/deb.sh bin/lacuna $(VERSION) bin
+
+install: build ## the program, units, manual page and configuration below DESTDIR
+	@install -D -m 755 bin/lacuna $(DESTDIR)/usr/bin/lacuna
+	@install -D -m 644 -t $(DESTDIR)/lib/systemd/system systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer
+	@install -D -m 644 systemd/lacuna.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/lacuna.conf
+	@install -d -m 755 $(DESTDIR)/usr/share/man/man1 && bin/lacuna man | gzip -9n >$(DESTDIR)/usr/share/man/man1/lacuna.1.gz
+	@[ -e $(DESTDIR)/etc/lacuna/lacuna.yaml ] || install -D -m 644 systemd/lacuna.yaml $(DESTDIR)/etc/lacuna/lacuna.yaml
 
 lint: system $(GOLANGCI) ## formatting and lint
 	@unformatted=$$(gofmt -l daemon fetch modelstore ops pipeline publish); \
@@ -69,6 +79,13 @@ system:
 
 python:
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-test.txt
+
+# Servers and clients that tests talk to: a Kafka broker, kcat, an FTP server.
+# Where one cannot be had, the tests that need it say so and are skipped.
+parts:
+	@ops/setup/packages.sh "openjdk-17-jre-headless=command -v java" "maven=command -v mvn" \
+	  "kcat=command -v kcat" "vsftpd=command -v vsftpd" "curl=command -v curl" || echo "make: some tests will be skipped" >&2
+	@ops/setup/kafka/broker.sh $(CACHE)/kafka || echo "make: the tests with a real Kafka broker will be skipped" >&2
 
 onnxruntime: system
 	@[ -z "$(OWN_ORT)" ] || { ops/setup/python.sh $(VENV); ops/setup/onnxruntime.sh $(VENV) $(ORT_DIR); }
