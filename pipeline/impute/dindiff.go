@@ -25,7 +25,7 @@ const kindDINDiff = "dindiff"
 // DINDiffConfig returns the settings of the baseline for a budget like cfg's.
 func DINDiffConfig(cfg TrainConfig) TrainConfig {
 	cfg.Clean, cfg.Beta, cfg.LossOn = 0, 0, OnQuery
-	cfg.Design.Variance, cfg.Design.Departure = false, false
+	cfg.Design.Variance, cfg.Design.Departure, cfg.Design.Extras.Analysis = false, false, false
 	return cfg
 }
 

@@ -141,6 +141,9 @@ func tinyConfig(side int) TrainConfig {
 	c.Design.Size = nn.Tiny
 	c.Side, c.Batch, c.Steps, c.WarmupSteps, c.EMADecay, c.LearningRate = side, 4, 8, 2, 0.95, 3e-3
 	c.Workers = 2
+	// A background is at hand in tests, an analyser is not; noise is on its way.
+	c.Design.Extras = Extras{Last: true, Next: true, Background: true}
+	c.Clean, c.Flip = 0.5, false
 	return c
 }
 

@@ -2,6 +2,7 @@ package impute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"lacuna/pipeline/noise"
@@ -19,6 +20,10 @@ type Sampling struct {
 func (m *Model) Sample(ctx context.Context, in Inputs, how Sampling, s noise.Stream) (Drawn, error) {
 	if err := in.Validate(); err != nil {
 		return Drawn{}, fmt.Errorf("sample: %w", err)
+	}
+	if m.design.Extras.Analysis {
+		return Drawn{}, errors.New("sample: the network sees an analysis of the clean observations, so noise over them means nothing to it; " +
+			"train one with the paper's preset, or draw members")
 	}
 	// The network lives in departures from its base.
 	observed := make([]float32, in.Cells())

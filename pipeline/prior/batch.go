@@ -154,6 +154,9 @@ func (b *batches) next(ctx context.Context) (*batch, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case ready, ok := <-b.queue:
+		if ctx.Err() != nil { // the queue ends with ctx too, and either may be seen first
+			return nil, context.Cause(ctx)
+		}
 		if !ok {
 			return nil, errors.New("no batch is left")
 		}

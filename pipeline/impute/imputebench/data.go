@@ -19,6 +19,7 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/prior"
@@ -42,6 +43,7 @@ type bench struct {
 	oi       classical.OI
 	perPatch int // of the experiment at hand
 	priors   *prior.Model
+	sea      *evaluate.GaussianSea // nil: the data are none
 }
 
 // load reads the series, lays the overlays and makes the backgrounds that any
@@ -87,7 +89,8 @@ func (b *bench) settings(g field.Grid) classical.OI {
 // series reads the data, or makes the Gaussian sea.
 func (b *bench) series() (samples.Series, error) {
 	if b.gaussianDays > 0 {
-		return newGaussianSea(b.side).series(b.gaussianDays)
+		b.sea = evaluate.NewGaussianSea(b.side)
+		return b.sea.Series(b.gaussianDays)
 	}
 	f, err := os.Open(b.data)
 	if err != nil {
