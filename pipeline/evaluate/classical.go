@@ -1,0 +1,81 @@
+package evaluate
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/samples"
+)
+
+// OI returns optimal interpolation as a method.
+func OI(o classical.OI) Method {
+	o.Workers = 1 // cases run side by side instead
+	return eachCase("oi", func(c Case) (classical.Estimate, error) { return o.Fill(c.Series, c.Target, nil) })
+}
+
+// DINEOF returns the empirical orthogonal functions of the window's own days
+// as a method: no less and no more than the other methods see.
+func DINEOF(d classical.DINEOF) Method {
+	d.Workers = 1
+	return eachCase("dineof", func(c Case) (classical.Estimate, error) { return d.Fill(c.Series, c.Target, nil) })
+}
+
+// Persistence returns the last observation as a method.
+func Persistence() Method {
+	return eachCase("persistence", func(c Case) (classical.Estimate, error) {
+		return classical.Persistence(c.Series, c.Target, samples.LastDays*24*time.Hour), nil
+	})
+}
+
+// Climatology returns the mean map of the training days as a method: zero, in
+// anomalies, with the spread of the variable.
+func Climatology() Method {
+	return eachCase("climatology", func(c Case) (classical.Estimate, error) {
+		n := c.Inputs.Cells()
+		e := classical.Estimate{Mean: make([]float32, n), Sigma: make([]float32, n)}
+		for i := range e.Sigma {
+			e.Sigma[i] = 1
+		}
+		return e, nil
+	})
+}
+
+// eachCase makes a method of one that takes a case at a time.
+func eachCase(name string, fill func(Case) (classical.Estimate, error)) Method {
+	return Method{Name: name, Fill: func(ctx context.Context, cases []Case) ([]Answer, error) {
+		out := make([]Answer, len(cases))
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i, c := range cases {
+			group.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				e, err := fill(c)
+				if err != nil {
+					return err
+				}
+				out[i] = Answer{Mean: known(e.Mean, 0), Sigma: known(e.Sigma, 1)}
+				return nil
+			})
+		}
+		return out, group.Wait()
+	}}
+}
+
+// known returns values with otherwise where a method had nothing to say: the
+// mean map and its spread.
+func known(values []float32, otherwise float32) []float32 {
+	out := make([]float32, len(values))
+	for i, v := range values {
+		out[i] = otherwise
+		if v == v { // not NaN
+			out[i] = v
+		}
+	}
+	return out
+}

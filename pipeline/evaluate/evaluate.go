@@ -1,0 +1,275 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// A Case is a question: fill this window. It holds what may be known, in
+// normalised anomalies.
+type Case struct {
+	Inputs impute.Inputs    // as a network sees it
+	Series classical.Series // as a classical method sees it: the same days, the same cells
+	Target int              // the day in question, in Series
+	Number int              // of the case, for noise that must not depend on batches
+}
+
+// An Answer is a method's estimate for every sea cell, in normalised
+// anomalies.
+type Answer struct {
+	Mean    []float32
+	Sigma   []float32   // nil: the method claims no uncertainty
+	Members [][]float32 // nil: it has no ensemble
+	Calls   int         // of a network, for each member; 0: not counted
+}
+
+// A Method fills cases. Its name and seed tell it from others; methods of one
+// name are one row of a table.
+type Method struct {
+	Name string
+	Seed uint64
+	Fill func(ctx context.Context, cases []Case) ([]Answer, error)
+}
+
+// Exam is what methods are judged on.
+type Exam struct {
+	held     samples.HeldOut
+	around   impute.Surroundings
+	overlays []samples.Overlay
+	mode     impute.Mode
+	options  skill.Options
+	level    float64     // common mean of the scaling, in the space of the transform
+	weights  [][]float32 // of the scored cells of each overlay; nil before WeighGaps
+}
+
+// NewExam returns the exam on the overlays of held, in a mode: with the past
+// only, or with the future too. around must be of held.
+func NewExam(held samples.HeldOut, around impute.Surroundings, overlays []samples.Overlay, mode impute.Mode) (*Exam, error) {
+	if len(overlays) == 0 {
+		return nil, samples.ErrNoOverlays
+	}
+	e := &Exam{held: held, around: around, overlays: overlays, mode: mode, options: skill.DefaultOptions()}
+	e.options.Range = valueRange(overlays)
+	mean, n := 0.0, 0
+	for i, sea := range held.Sea() {
+		if sea {
+			mean, n = mean+float64(held.Scaling().Mean[i]), n+1
+		}
+	}
+	e.level = mean / float64(n)
+	return e, nil
+}
+
+// Cases returns how many questions there are.
+func (e *Exam) Cases() int { return len(e.overlays) }
+
+// Mode returns which days around a target methods may see.
+func (e *Exam) Mode() impute.Mode { return e.mode }
+
+// Overlay returns the overlay behind case i, for pictures.
+func (e *Exam) Overlay(i int) samples.Overlay { return e.overlays[i] }
+
+// window is how many days before and after a day methods may look.
+func (e *Exam) window() (past, future int) {
+	switch e.mode {
+	case impute.Single:
+		return 0, 0
+	case impute.Past:
+		return samples.LastDays, 0
+	}
+	return samples.LastDays, samples.NextDays
+}
+
+// Case returns question i.
+func (e *Exam) Case(i int) (Case, error) {
+	o := e.overlays[i]
+	past, future := e.window()
+	series, target := e.held.Around(o.Ref, o.Visible, past, future)
+	in, err := e.around.Analysed(o.Ref, o.Visible, e.mode)
+	in.Values = blank(in.Values, o.Visible)
+	return Case{Inputs: in, Series: series, Target: target, Number: i}, err
+}
+
+// blank returns values with all but the visible cells gone.
+func blank(values []float32, visible []bool) []float32 {
+	out := make([]float32, len(values))
+	for i, v := range values {
+		out[i] = field.NaN()
+		if visible[i] {
+			out[i] = v
+		}
+	}
+	return out
+}
+
+// Verdict is what one method did.
+type Verdict struct {
+	Method  string        `json:"method"`
+	Seed    uint64        `json:"seed"`
+	Summary skill.Summary `json:"summary"`
+	Seconds float64       `json:"seconds,omitempty"` // of filling, all cases together
+
+	Losses Losses `json:"-"` // what comparisons need, case by case
+}
+
+// Losses are what a method lost on each case, in the order of the cases.
+type Losses struct {
+	Squared []skill.Loss `json:"squared"`
+	CRPS    []skill.Loss `json:"crps,omitempty"` // of the members if there are some, else of mean and sigma
+}
+
+func lossesOf(s *skill.Scores) Losses {
+	l := Losses{Squared: s.SquaredErrors(), CRPS: s.EnsembleCRPS()}
+	if len(l.CRPS) == 0 {
+		l.CRPS = s.GaussianCRPS()
+	}
+	return l
+}
+
+// batchCases is how many cases a method gets at a time: enough for a network,
+// little enough for progress to move.
+const batchCases = 32
+
+// Judge asks a method about every case. keep, if not nil, is handed every
+// answer with its case number; progress hears how many are done.
+func (e *Exam) Judge(ctx context.Context, m Method, keep func(i int, a Answer), progress func(done, total int)) (Verdict, error) {
+	v, scores := Verdict{Method: m.Name, Seed: m.Seed}, skill.NewScores(e.options)
+	for first := 0; first < len(e.overlays); first += batchCases {
+		end := min(first+batchCases, len(e.overlays))
+		cases, err := e.cases(ctx, first, end)
+		if err != nil {
+			return v, err
+		}
+		start := time.Now()
+		answers, err := m.Fill(ctx, cases)
+		v.Seconds += time.Since(start).Seconds()
+		if err != nil {
+			return v, fmt.Errorf("%s on cases %d to %d: %w", m.Name, first, end-1, err)
+		}
+		if len(answers) != len(cases) {
+			return v, fmt.Errorf("%s gave %d answers to %d cases", m.Name, len(answers), len(cases))
+		}
+		for k, a := range answers {
+			if err := scores.Add(e.sample(first+k, a)); err != nil {
+				return v, fmt.Errorf("score %s on case %d: %w", m.Name, first+k, err)
+			}
+			if keep != nil {
+				keep(first+k, a)
+			}
+		}
+		if progress != nil {
+			progress(end, len(e.overlays))
+		}
+	}
+	v.Summary, v.Losses = scores.Summary(), lossesOf(scores)
+	return v, nil
+}
+
+// cases returns questions first to end-1.
+func (e *Exam) cases(ctx context.Context, first, end int) ([]Case, error) {
+	out := make([]Case, end-first)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range out {
+		group.Go(func() (err error) {
+			if err = ctx.Err(); err == nil {
+				out[i], err = e.Case(first + i)
+			}
+			return err
+		})
+	}
+	return out, group.Wait()
+}
+
+// sample puts the answer to a case beside the truth. Scores see the whole
+// field in units of its standard deviation, the mean map included: seams and
+// spectra are those of the map that people look at.
+func (e *Exam) sample(i int, a Answer) skill.Sample {
+	o := e.overlays[i]
+	scaling := e.held.Scaling()
+	offset := e.held.CutMap(scaling.Mean, o.Window)
+	for k := range offset {
+		offset[k] = float32((float64(offset[k]) - e.level) / scaling.Std)
+	}
+	add := func(values []float32) []float32 {
+		out := make([]float32, len(values))
+		for k := range out {
+			out[k] = values[k] + offset[k]
+		}
+		return out
+	}
+	s := skill.Sample{
+		Day: o.Time, Height: o.Window.Height, Width: o.Window.Width,
+		Truth: add(o.Values), Mean: add(a.Mean), Sigma: a.Sigma, Visible: o.Visible, Scored: o.Scored,
+		Physical: skill.Physical{Normalisation: field.Normalisation{Mean: e.level, Std: scaling.Std}, Transform: e.held.Transform()},
+	}
+	for _, m := range a.Members {
+		s.Members = append(s.Members, add(m))
+	}
+	if e.weights != nil {
+		s.Weights = e.weights[i]
+	}
+	return s
+}
+
+// Mapped returns normalised anomalies of the window of case i in the space of
+// the transform, such as decimal logarithms, for pictures.
+func (e *Exam) Mapped(i int, anomalies []float32) []float32 {
+	scaling := e.held.Scaling()
+	mean := e.held.CutMap(scaling.Mean, e.overlays[i].Window)
+	out := make([]float32, len(anomalies))
+	for k, a := range anomalies {
+		out[k] = float32(float64(a)*scaling.Std + float64(mean[k]))
+	}
+	return out
+}
+
+// Against returns the paired difference in squared error of v from a
+// reference on the same exam, and in CRPS where both have one: of the members
+// if there are some, else of mean and sigma.
+func (v Verdict) Against(ref Verdict) (mse skill.Difference, crps *skill.Difference, err error) {
+	mse, crps, err = v.Losses.against(ref.Losses)
+	if err != nil {
+		return mse, crps, fmt.Errorf("compare %s with %s: %w", v.Method, ref.Method, err)
+	}
+	return mse, crps, nil
+}
+
+func (l Losses) against(ref Losses) (mse skill.Difference, crps *skill.Difference, err error) {
+	boot := skill.DefaultBootstrap()
+	if mse, err = boot.Paired(l.Squared, ref.Squared); err != nil {
+		return mse, nil, err
+	}
+	if len(l.CRPS) == 0 || len(ref.CRPS) == 0 {
+		return mse, nil, nil
+	}
+	d, err := boot.Paired(l.CRPS, ref.CRPS)
+	if err != nil {
+		return mse, nil, fmt.Errorf("by CRPS: %w", err)
+	}
+	return mse, &d, nil
+}
+
+// valueRange is the range of what is scored, for PSNR.
+func valueRange(overlays []samples.Overlay) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, o := range overlays {
+		for i, v := range o.Values {
+			if o.Visible[i] || o.Scored[i] {
+				low, high = min(low, float64(v)), max(high, float64(v))
+			}
+		}
+	}
+	return high - low
+}

@@ -1,0 +1,196 @@
+package evaluate
+
+import (
+	"fmt"
+	"math"
+
+	"lacuna/pipeline/skill"
+)
+
+// Results is what one table says, ready to be written as JSON. They hold no
+// time of day and no duration: the same data and settings give the same bytes.
+type Results struct {
+	Table     string    `json:"table"`
+	Dataset   string    `json:"dataset"`
+	Mode      string    `json:"mode"`
+	Side      int       `json:"side"` // cells
+	Cases     int       `json:"cases"`
+	Reference string    `json:"reference"` // the method that others are compared with
+	Rows      []Row     `json:"rows"`
+	Verdicts  []Verdict `json:"verdicts"`
+	Notes     []string  `json:"notes,omitempty"` // what a reader must know, a sentence each
+}
+
+// A Row is one method over its seeds.
+type Row struct {
+	Method string  `json:"method"`
+	Seeds  int     `json:"seeds"`
+	MSE    Spread  `json:"mse"`
+	Scores Columns `json:"scores"`
+	// Difference is the MSE less the reference's, both as means over their
+	// seeds, paired by case; nil for the reference itself.
+	Difference     *skill.Difference `json:"difference,omitempty"`
+	CRPSDifference *skill.Difference `json:"crps_difference,omitempty"`
+
+	Calls int         `json:"calls,omitempty"` // of the network for each member; 0: not counted
+	Truth *TruthScore `json:"truth,omitempty"` // where the truth under the clouds is known
+	Masks *MaskScore  `json:"masks,omitempty"` // of a guided strategy
+}
+
+// A TruthScore is the error against a truth without noise, under overlays and
+// under the real clouds. If what is missing were missing at random, both would
+// be the same.
+type TruthScore struct {
+	Overlay   float64         `json:"overlay_mse"`
+	OverlayIn *skill.Interval `json:"overlay_mse_in,omitempty"` // over days
+	Gaps      float64         `json:"gaps_mse"`
+	GapsIn    *skill.Interval `json:"gaps_mse_in,omitempty"`
+}
+
+// A MaskScore says what guidance does to the masks of a strategy.
+type MaskScore struct {
+	ContextShare float64 `json:"context_share"` // of the observed cells
+	SD           float64 `json:"sd"`            // of a cell of the mask over draws, mean over the sea
+	Draws        int     `json:"draws"`         // of each patch
+}
+
+// Columns are means over seeds; absent where a method has none.
+type Columns struct {
+	MSEOfSamples *float64 `json:"mse_of_samples,omitempty"`
+	GapMSE       *float64 `json:"gap_mse,omitempty"` // weighted to the age and distance of true gaps
+	PSNR         *float64 `json:"psnr,omitempty"`
+	RMSEPhysical *float64 `json:"rmse_physical,omitempty"`
+	BiasPhysical *float64 `json:"bias_physical,omitempty"`
+	CBGD         *float64 `json:"cbgd,omitempty"`
+	CRPS         *float64 `json:"crps,omitempty"`
+	SpreadSkill  *float64 `json:"spread_skill,omitempty"`
+	Coverage90   *float64 `json:"coverage_90,omitempty"`
+	Resolved     *float64 `json:"resolved_scale_cells,omitempty"`
+}
+
+// A Spread is the mean over seeds and half the range between them.
+type Spread struct {
+	Mean float64 `json:"mean"`
+	Half float64 `json:"half_range"`
+}
+
+// NewResults groups verdicts by method, in the order in which they first
+// appear, and compares each with the reference, seeds pooled.
+func NewResults(table string, e *Exam, reference string, verdicts []Verdict) (Results, error) {
+	r := Results{
+		Table: table, Mode: string(e.mode), Cases: e.Cases(), Side: e.overlays[0].Window.Height,
+		Reference: reference,
+	}
+	var names []string
+	byName := map[string][]Verdict{}
+	for _, v := range verdicts {
+		if byName[v.Method] == nil {
+			names = append(names, v.Method)
+		}
+		byName[v.Method] = append(byName[v.Method], v)
+		v.Seconds = 0
+		r.Verdicts = append(r.Verdicts, v)
+	}
+	for _, name := range names {
+		row := newRow(byName[name])
+		if ref := byName[reference]; len(ref) > 0 && name != reference {
+			mse, crps, err := pooled(byName[name]).against(pooled(ref))
+			if err != nil {
+				return r, fmt.Errorf("compare %s with %s: %w", name, reference, err)
+			}
+			row.Difference, row.CRPSDifference = &mse, crps
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return r, nil
+}
+
+// pooled returns the losses of each case as means over seeds.
+func pooled(of []Verdict) Losses {
+	mean := func(get func(Losses) []skill.Loss) []skill.Loss {
+		out := append([]skill.Loss(nil), get(of[0].Losses)...)
+		for _, v := range of[1:] {
+			for i, l := range get(v.Losses) {
+				out[i].Sum += l.Sum
+			}
+		}
+		for i := range out {
+			out[i].Sum /= float64(len(of))
+		}
+		return out
+	}
+	return Losses{
+		Squared: mean(func(l Losses) []skill.Loss { return l.Squared }),
+		CRPS:    mean(func(l Losses) []skill.Loss { return l.CRPS }),
+	}
+}
+
+func newRow(of []Verdict) Row {
+	row := Row{Method: of[0].Method, Seeds: len(of)}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range of {
+		if v.Summary.MSE != nil {
+			row.MSE.Mean += *v.Summary.MSE / float64(len(of))
+			low, high = min(low, *v.Summary.MSE), max(high, *v.Summary.MSE)
+		}
+	}
+	if high > low {
+		row.MSE.Half = (high - low) / 2
+	}
+	column := func(of []Verdict, get func(skill.Summary) *float64) *float64 {
+		sum := 0.0
+		for _, v := range of {
+			p := get(v.Summary)
+			if p == nil {
+				return nil
+			}
+			sum += *p / float64(len(of))
+		}
+		return &sum
+	}
+	row.Scores = Columns{
+		MSEOfSamples: column(of, func(s skill.Summary) *float64 { return s.MSEOfSamples }),
+		GapMSE:       column(of, func(s skill.Summary) *float64 { return s.WeightedMSE }),
+		PSNR:         column(of, func(s skill.Summary) *float64 { return s.PSNR }),
+		RMSEPhysical: column(of, func(s skill.Summary) *float64 { return s.RMSEPhysical }),
+		BiasPhysical: column(of, func(s skill.Summary) *float64 { return s.BiasPhysical }),
+		CBGD:         column(of, cbgd),
+		Resolved:     column(of, func(s skill.Summary) *float64 { return s.ResolvedScaleCells }),
+		CRPS: column(of, func(s skill.Summary) *float64 {
+			return calibrated(s, func(c *skill.Calibration) *float64 { return &c.CRPS })
+		}),
+		SpreadSkill: column(of, func(s skill.Summary) *float64 {
+			return calibrated(s, func(c *skill.Calibration) *float64 { return c.SpreadSkill })
+		}),
+		Coverage90: column(of, func(s skill.Summary) *float64 {
+			return calibrated(s, func(c *skill.Calibration) *float64 {
+				if share, ok := c.Covers(0.9); ok {
+					return &share
+				}
+				return nil
+			})
+		}),
+	}
+	return row
+}
+
+// cbgd is that of single members where there are some: they are what has the
+// texture of a map; a mean is smooth by nature.
+func cbgd(s skill.Summary) *float64 {
+	if s.Ensemble != nil && s.Ensemble.CBGD != nil {
+		return s.Ensemble.CBGD
+	}
+	return s.CBGD
+}
+
+// calibrated reads a number of the ensemble where there is one, else of mean
+// and sigma.
+func calibrated(s skill.Summary, get func(*skill.Calibration) *float64) *float64 {
+	switch {
+	case s.Ensemble != nil:
+		return get(s.Ensemble)
+	case s.Gaussian != nil:
+		return get(s.Gaussian)
+	}
+	return nil
+}

@@ -1,0 +1,275 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// do makes the record of an entry and keeps it.
+func (r *run) do(ctx context.Context, e *entry) error {
+	r.trainSeconds = 0
+	if err := r.surround(ctx); err != nil {
+		return err
+	}
+	x, err := r.examsOf(e.mode)
+	if err != nil {
+		return err
+	}
+	answers, end, err := r.method(ctx, *e)
+	if err != nil {
+		return err
+	}
+	defer end()
+	e.record = record{Row: e.row}
+	if err := r.judge(ctx, e, x.main, answers); err != nil {
+		return err
+	}
+	if e.record.Truth, err = r.judgeTruth(ctx, x, answers); err != nil {
+		return err
+	}
+	if e.row.Network.Strategy == "guided" && e.seed == 1 {
+		if e.record.Masks, err = r.studyMasks(ctx, e.row.Network); err != nil {
+			return err
+		}
+	}
+	e.record.TrainSeconds, e.done = r.trainSeconds, true
+	return r.folder.keep(e.key, e.record)
+}
+
+// A teacher makes a method for an exam.
+type teacher func(*evaluate.Exam) evaluate.Method
+
+// judge scores a method on the exam of its mode.
+func (r *run) judge(ctx context.Context, e *entry, x *evaluate.Exam, answers teacher) error {
+	rec := &e.record
+	m := answers(x)
+	m.Name, m.Seed = e.row.Name, e.seed
+	all := make([]evaluate.Answer, x.Cases())
+	keep := func(i int, a evaluate.Answer) {
+		rec.Calls = a.Calls
+		if i == r.median {
+			rec.Sample = shown{Case: i, Mean: finite(a.Mean)}
+		}
+		if e.row.By == Calibrated {
+			all[i] = evaluate.Answer{Mean: a.Mean, Sigma: a.Sigma}
+		}
+	}
+	var err error
+	if rec.Verdict, err = x.Judge(ctx, m, keep, r.telling("scoring")); err != nil || e.row.By != Calibrated {
+		return err
+	}
+	seconds := rec.Verdict.Seconds
+	calibrated, err := x.Calibrated(all)
+	if err != nil {
+		return err
+	}
+	calibrated.Name, calibrated.Seed = m.Name, m.Seed
+	rec.Verdict, err = x.Judge(ctx, calibrated, nil, nil)
+	rec.Verdict.Seconds = seconds
+	return err
+}
+
+func (r *run) telling(phase string) func(done, total int) {
+	return func(done, total int) { r.tell(phase, done, total, 0) }
+}
+
+// judgeTruth scores a method under overlays and under the real clouds.
+func (r *run) judgeTruth(ctx context.Context, x *exams, answers teacher) (*evaluate.TruthScore, error) {
+	if x.truth == nil {
+		return nil, nil
+	}
+	score := func(x *evaluate.Exam, phase string) (float64, *skill.Interval, error) {
+		v, err := x.Judge(ctx, answers(x), nil, r.telling(phase))
+		if err != nil {
+			return 0, nil, err
+		}
+		if v.Summary.MSE == nil {
+			return 0, nil, fmt.Errorf("%s has no finite answer", v.Method)
+		}
+		in, known := skill.DefaultBootstrap().Mean(v.Losses.Squared)
+		if !known {
+			return *v.Summary.MSE, nil, nil
+		}
+		return *v.Summary.MSE, &in, nil
+	}
+	t := &evaluate.TruthScore{}
+	var err error
+	if t.Overlay, t.OverlayIn, err = score(x.truth, "scoring against the truth"); err != nil {
+		return nil, err
+	}
+	t.Gaps, t.GapsIn, err = score(x.gaps, "scoring under real clouds")
+	return t, err
+}
+
+// examsOf returns the exams of a mode, all on the same overlays.
+func (r *run) examsOf(mode impute.Mode) (*exams, error) {
+	if x := r.exams[mode]; x != nil {
+		return x, nil
+	}
+	x := &exams{}
+	var err error
+	if x.main, err = evaluate.NewExam(r.held, r.around, r.overlays, mode); err != nil {
+		return nil, err
+	}
+	x.reached = x.main.WeighGaps()
+	if r.truth != nil {
+		if x.truth, err = x.main.AgainstTruth(*r.truth); err != nil {
+			return nil, err
+		}
+		if x.gaps, err = x.main.OnRealGaps(*r.truth); err != nil {
+			return nil, err
+		}
+	}
+	r.exams[mode] = x
+	return x, nil
+}
+
+// method returns how an entry answers, and what ends it.
+func (r *run) method(ctx context.Context, e entry) (teacher, func(), error) {
+	keep := func() {}
+	fixed := func(m evaluate.Method) teacher { return func(*evaluate.Exam) evaluate.Method { return m } }
+	switch e.row.By {
+	case Climatology:
+		return fixed(evaluate.Climatology()), keep, nil
+	case Persistence:
+		return fixed(evaluate.Persistence()), keep, nil
+	case OI:
+		return fixed(evaluate.OI(classical.DefaultOI(r.held.Grid()))), keep, nil
+	case TunedOI:
+		oi, err := r.tunedOI(e.mode)
+		return fixed(evaluate.OI(oi)), keep, err
+	case DINEOF:
+		return fixed(evaluate.DINEOF(classical.DefaultDINEOF())), keep, nil
+	case Kriging:
+		return fixed(r.job.Gaussian.Kriging(r.held.Scaling())), keep, nil
+	case Champion:
+		return r.champion()
+	case DINDiff:
+		d, err := r.dindiff(ctx, e)
+		if err != nil {
+			return nil, nil, err
+		}
+		return fixed(evaluate.DINDiff(d, r.s.DINDiffDraws, r.s.DINDiffSteps)), d.Close, nil
+	}
+	model, err := r.network(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch e.row.By {
+	case Members:
+		members, err := r.members(ctx, e, model)
+		if err != nil {
+			return nil, nil, err
+		}
+		return fixed(evaluate.Ensemble(model, members, r.s.Drawing)), members.Close, nil
+	case Sampled:
+		return r.sampled(e.row.Sampler, model)
+	}
+	return fixed(evaluate.OneStep(model)), keep, nil
+}
+
+// tunedOI tunes optimal interpolation on the training days for the days that a
+// mode shows.
+func (r *run) tunedOI(mode impute.Mode) (classical.OI, error) {
+	g := r.train.Grid()
+	tuning := r.s.Tuning
+	tuning.Past, tuning.Future = 0, 0
+	const day = 24 * time.Hour
+	if mode != impute.Single {
+		tuning.Past = samples.LastDays * day
+	}
+	if mode == impute.Delayed {
+		tuning.Future = samples.NextDays * day
+	}
+	key, err := keyOf(r.dataKey, tuning)
+	if err != nil {
+		return classical.OI{}, err
+	}
+	name := "oi-" + key + ".json"
+	var oi classical.OI
+	if known, err := r.folder.load(&oi, networksFolder, name); err != nil || known {
+		return oi, err
+	}
+	r.tell("tuning", 0, 1, 0)
+	all := samples.Ref{Window: samples.Window{Height: g.Height(), Width: g.Width()}}
+	observed := make([]bool, g.Len())
+	for i := range observed {
+		observed[i] = true
+	}
+	series, _ := r.train.Around(all, observed, 0, math.MaxInt32)
+	if oi, _, err = classical.Tune(series, tuning); err != nil {
+		return oi, err
+	}
+	return oi, r.folder.save(oi, networksFolder, name)
+}
+
+// champion returns the version of the store as it serves.
+func (r *run) champion() (teacher, func(), error) {
+	c, err := finetune.LoadCandidate(r.job.Champion, r.shop, r.held)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(x *evaluate.Exam) evaluate.Method { return c.Method("champion", x, r.held) }, c.Close, nil
+}
+
+// sampled returns a sampler on a network.
+func (r *run) sampled(s Sampler, model *impute.Model) (teacher, func(), error) {
+	sampler, err := impute.SamplerOf(s.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	small := model.In(r.small)
+	return func(x *evaluate.Exam) evaluate.Method {
+		return evaluate.Sampled(small, sampler, s.Config, func(c evaluate.Case) impute.Contexts {
+			return r.contexts(x.Overlay(c.Number).Window, c.Inputs.Visible)
+		})
+	}, small.Close, nil
+}
+
+// contexts returns what was observed of a window on training days, for the
+// samplers that draw contexts.
+func (r *run) contexts(w samples.Window, visible []bool) impute.Masks {
+	const days = 64 // different enough, and cheap
+	m := impute.Masks{Visible: visible}
+	for k := range r.train.Days() {
+		day := k * 37 % r.train.Days() // over all seasons
+		observed := r.train.Cut(samples.Ref{Day: day, Window: w}).Observed()
+		n := 0
+		for _, o := range observed {
+			if o {
+				n++
+			}
+		}
+		if n >= prior.MinObservedCells {
+			m.Observed = append(m.Observed, observed)
+		}
+		if len(m.Observed) == days {
+			break
+		}
+	}
+	if len(m.Observed) == 0 {
+		m.Observed = [][]bool{visible}
+	}
+	return m
+}
+
+// finite returns values with zeros for what JSON cannot hold: land.
+func finite(values []float32) []float32 {
+	out := make([]float32, len(values))
+	for i, v := range values {
+		if v-v == 0 {
+			out[i] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package tables
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/samples"
+)
+
+// A record is a row and seed that is done.
+type record struct {
+	Row          Row                  `json:"row"`
+	Verdict      evaluate.Verdict     `json:"verdict"`
+	Losses       evaluate.Losses      `json:"losses"`
+	Sample       shown                `json:"sample"`
+	Calls        int                  `json:"calls,omitempty"`
+	Truth        *evaluate.TruthScore `json:"truth,omitempty"`
+	Masks        *maskStudy           `json:"masks,omitempty"`
+	TrainSeconds float64              `json:"train_seconds"`
+}
+
+// shown is the answer to the case that pictures show.
+type shown struct {
+	Case int       `json:"case"`
+	Mean []float32 `json:"mean"`
+}
+
+// folder keeps what a run has finished.
+type folder string
+
+// Subfolders.
+const (
+	rowsFolder     = "rows"
+	networksFolder = "networks"
+)
+
+func (f folder) make() error {
+	return errors.Join(os.MkdirAll(filepath.Join(string(f), rowsFolder), 0o755), os.MkdirAll(filepath.Join(string(f), networksFolder), 0o755))
+}
+
+func (f folder) path(parts ...string) string {
+	return filepath.Join(append([]string{string(f)}, parts...)...)
+}
+
+// record returns what is kept of a row, false where it is not done.
+func (f folder) record(key string) (record, bool, error) {
+	var r record
+	found, err := f.load(&r, rowsFolder, key+".json")
+	r.Verdict.Losses = r.Losses
+	return r, found, err
+}
+
+func (f folder) keep(key string, r record) error {
+	r.Losses = r.Verdict.Losses
+	return f.save(r, rowsFolder, key+".json")
+}
+
+// load reads a JSON file, and reports false where there is none.
+func (f folder) load(to any, parts ...string) (bool, error) {
+	data, err := os.ReadFile(f.path(parts...))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, to)
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", f.path(parts...), err)
+	}
+	return true, nil
+}
+
+func (f folder) save(v any, parts ...string) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.path(parts...), err)
+	}
+	return renameio.WriteFile(f.path(parts...), data, 0o644)
+}
+
+// file returns the bytes of a file, nil where there is none.
+func (f folder) file(parts ...string) ([]byte, error) {
+	data, err := os.ReadFile(f.path(parts...))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// keyOf names what depends on values: the sha256 of their JSON.
+func keyOf(values ...any) (string, error) {
+	data, err := json.Marshal(values)
+	if err != nil {
+		return "", fmt.Errorf("name a result: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:12]), nil // 96 bits: no two of a folder agree
+}
+
+// fingerprint is the sha256 of a series.
+func fingerprint(s samples.Series) (string, error) {
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode([]any{s.Grid.Lat, s.Grid.Lon, s.Sea, s.Transform}); err != nil {
+		return "", fmt.Errorf("name a series: %w", err)
+	}
+	for _, d := range s.Days {
+		writeMap(h, d.Time, d.Values)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// fingerprintFields is the sha256 of the times and values of fields, empty
+// without any.
+func fingerprintFields(fields []field.Field) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, f := range fields {
+		writeMap(h, f.Time, f.Values)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func writeMap(h hash.Hash, t time.Time, values []float32) {
+	buffer := binary.LittleEndian.AppendUint64(nil, uint64(t.Unix()))
+	for _, v := range values {
+		buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(v))
+	}
+	h.Write(buffer)
+}

@@ -1,0 +1,107 @@
+package tables
+
+import (
+	"slices"
+	"testing"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
+)
+
+// Every way to answer is asked twice about one case: as it is, and with 1e6
+// under everything that is scored. Training days are the same in both.
+func TestNothingThatIsScoredLeaksIntoAnAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains eight networks; leave -short out to run it")
+	}
+	rows := []Row{
+		{Name: "climatology", By: Climatology},
+		{Name: "persistence", By: Persistence},
+		{Name: "oi", By: OI},
+		{Name: "dineof", By: DINEOF},
+		{Name: "imputer", By: OneStep, Network: Network{Preset: presetLacuna, Strategy: "empirical", Extras: &impute.Extras{Last: true, Next: true, Background: true, Analysis: true}}},
+		members(), missdiff(), dindiff(), dincae(), ambient(0.3),
+	}
+	rows[5].Network.Strategy = "empirical"
+	rows[6].Sampler.Config.Members, rows[6].Sampler.Config.Steps, rows[6].Sampler.Config.Jumps = 2, 2, 1
+	rows[8].By = OneStep
+	job := tiny(t, Table{Name: "leak", Mode: impute.Delayed, Rows: rows})
+	honest, err := begin(job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer honest.close()
+	if err := honest.surround(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	spoiled := spoil(t, honest)
+	for i, e := range honest.entries {
+		honest.at = i
+		answers, end, err := honest.method(t.Context(), e)
+		if err != nil {
+			t.Fatalf("%s: %v", e.row.Name, err)
+		}
+		plain, err := honest.examsOf(e.mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := ask(t, answers, plain.main), ask(t, answers, spoiled)
+		if !slices.Equal(want.Mean, got.Mean) || !slices.Equal(want.Sigma, got.Sigma) {
+			t.Errorf("%s answers otherwise when what is hidden changes", e.row.Name)
+		}
+		for m := range want.Members {
+			if !slices.Equal(want.Members[m], got.Members[m]) {
+				t.Errorf("member %d of %s changes with what is hidden", m, e.row.Name)
+			}
+		}
+		end()
+	}
+}
+
+// spoil returns the exam of a run with 1e6 in the archive wherever the first
+// case is scored.
+func spoil(t *testing.T, r *run) *evaluate.Exam {
+	t.Helper()
+	o := r.overlays[0]
+	series := r.job.Series
+	series.Days = slices.Clone(series.Days)
+	at := slices.IndexFunc(series.Days, func(d samples.Day) bool { return d.Time.Equal(o.Time) })
+	values := slices.Clone(series.Days[at].Values)
+	for i, scored := range o.Scored {
+		if scored {
+			values[(o.Window.Row+i/o.Window.Width)*series.Grid.Width()+o.Window.Col+i%o.Window.Width] = 1e6
+		}
+	}
+	series.Days[at].Values = values
+	_, held, err := series.Split(r.s.Split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := r.around
+	around.Days = held
+	around.Analyser = impute.OI{Days: held, Settings: r.around.Analyser.(impute.OI).Settings}
+	o.Patch = held.Cut(o.Ref)
+	if slices.Max(o.Values) < 1e5 {
+		t.Fatal("nothing was spoiled")
+	}
+	exam, err := evaluate.NewExam(held, around, []samples.Overlay{o}, r.s.Mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exam
+}
+
+// ask returns the answer to the first case of an exam.
+func ask(t *testing.T, answers teacher, x *evaluate.Exam) evaluate.Answer {
+	t.Helper()
+	c, err := x.Case(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := answers(x).Fill(t.Context(), []evaluate.Case{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}

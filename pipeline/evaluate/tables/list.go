@@ -1,0 +1,257 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/prior"
+)
+
+// A Table is a question and the rows that answer it. Others are compared with
+// its first row.
+type Table struct {
+	Name  string      `json:"name"`
+	About string      `json:"about"` // what it settles, a sentence
+	Mode  impute.Mode `json:"mode"`  // where nothing else is said
+	Rows  []Row       `json:"rows"`
+}
+
+// Validate reports everything wrong with t.
+func (t Table) Validate() error {
+	errs := []error{}
+	if len(t.Rows) == 0 {
+		errs = append(errs, fmt.Errorf("table %s has no rows", t.Name))
+	}
+	seen := map[string]bool{}
+	for _, r := range t.Rows {
+		errs = append(errs, r.Validate())
+		if seen[r.Name] {
+			errs = append(errs, fmt.Errorf("table %s has two rows called %s", t.Name, r.Name))
+		}
+		seen[r.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// All returns every table.
+func All() []Table {
+	return []Table{
+		{
+			"main", "The paper's main table: one frame in, equal data, split, network and steps.", impute.Single,
+			[]Row{paper("guided"), ambient(0.3), ambientObserved(), dindiff(), missdiff()},
+		},
+		{
+			"strategies", "How observations are split into context and query in training.", impute.Single,
+			[]Row{paper("guided"), pixelAnchors(), paper("unconditional"), paper("empirical"), ambient(0.3), paper("block8"), paper("saliency"), paper("coherent")},
+		},
+		{"samplers", "The paper's five samplers, and both readings of its blend and of its contexts, on one network.", impute.Single, samplers()},
+		{"backbones", "UNet against vision transformer, at the same size and number of steps.", impute.Single, []Row{paper("guided"), vit()}},
+		{"ratio", "How much of a map AmbientDiff shows in training.", impute.Single, []Row{ambient(0.3), ambient(0.1), ambient(0.5), ambient(0.7), ambient(0.9)}},
+		{"sensitivity", "Guidance: share of the anchor, weight and steps, and what they do to masks and to the error.", impute.Single, sensitivity()},
+		{"anchors", "How the anchor of guidance is thinned, by regions or by pixels.", impute.Single, anchors()},
+		{
+			"classical", "Lacuna against the methods in use, with the same information.", impute.Past,
+			[]Row{imputer(), members(), {Name: "oi-tuned", By: TunedOI}, {Name: "oi", By: OI}, {Name: "dineof", By: DINEOF}, dincae(), {Name: "persistence", By: Persistence}, {Name: "climatology", By: Climatology}},
+		},
+		{"temporal", "What the days around a day bring.", impute.Past, temporal()},
+		{
+			"mnar", "Missing not at random: the error under overlays against that under the real clouds, where the truth is known.", impute.Past,
+			[]Row{imputer(), {Name: "oi", By: OI}, {Name: "persistence", By: Persistence}, {Name: "climatology", By: Climatology}},
+		},
+		{"gaussian", "A Gaussian random field, of which kriging is the best that can be done.", impute.Single, []Row{{Name: "kriging", By: Kriging}, paper("empirical"), {Name: "oi", By: OI}}},
+	}
+}
+
+// Of returns the table of a name.
+func Of(name string) (Table, error) {
+	var names []string
+	for _, t := range All() {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return Table{}, fmt.Errorf("table is %q, must be one of %v", name, names)
+}
+
+// Methods returns the rows of all tables by name, in order.
+func Methods() []Row {
+	rows := []Row{}
+	for _, t := range append(All(), Table{Rows: []Row{{Name: "champion", By: Champion}}}) {
+		for _, r := range t.Rows {
+			if !slices.ContainsFunc(rows, func(o Row) bool { return o.Name == r.Name }) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows
+}
+
+// Free returns a table of methods by name. Besides those of Methods,
+// imputer:STRATEGY and paper:STRATEGY are imputers of either preset.
+func Free(names []string, mode impute.Mode) (Table, error) {
+	t := Table{Name: "methods", About: "Methods as named.", Mode: mode}
+	all := Methods()
+	for _, name := range names {
+		if i := slices.IndexFunc(all, func(r Row) bool { return r.Name == name }); i >= 0 {
+			t.Rows = append(t.Rows, all[i])
+			continue
+		}
+		preset, strategy, _ := strings.Cut(name, ":")
+		switch preset {
+		case "imputer":
+			t.Rows = append(t.Rows, Row{Name: name, By: Calibrated, Network: Network{Preset: presetLacuna, Strategy: strategy}})
+		case presetPaper:
+			t.Rows = append(t.Rows, Row{Name: name, By: OneStep, Network: Network{Preset: presetPaper, Strategy: strategy}})
+		default:
+			return t, fmt.Errorf("method is %q, must be imputer:STRATEGY, paper:STRATEGY or one of %v", name, namesOf(all))
+		}
+	}
+	return t, t.Validate()
+}
+
+func namesOf(rows []Row) []string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = r.Name
+	}
+	return out
+}
+
+// paper is the published imputer with a strategy, which names the row.
+func paper(strategy string) Row {
+	return Row{Name: strategy, By: OneStep, Network: Network{Preset: presetPaper, Strategy: strategy}}
+}
+
+// pixelAnchors is guidance as the paper has it.
+func pixelAnchors() Row {
+	r := paper("guided")
+	r.Name, r.Network.Guidance = "guided-pixel", &Guidance{Anchor: prior.AnchorPixel, Rho: 0.8}
+	return r
+}
+
+// ambient is AmbientDiff: pixels at random, and its loss on those asked for.
+func ambient(share float64) Row {
+	return Row{Name: fmt.Sprintf("ambientdiff-%.0f", 100*share), By: OneStep, Network: Network{Preset: presetPaper, Strategy: fmt.Sprintf("pixel:%g", share)}}
+}
+
+// ambientObserved is AmbientDiff with its loss on all that was observed.
+func ambientObserved() Row {
+	r := ambient(0.3)
+	r.Name, r.Network.LossOn = "ambientdiff-30-observed", impute.OnObserved
+	return r
+}
+
+// dindiff draws members from noise; Default says how many.
+func dindiff() Row {
+	return Row{Name: "dindiff", By: DINDiff, Network: Network{Preset: presetPaper, Strategy: "empirical"}}
+}
+
+// missdiff knows no partition: its diffusion goes over the whole sea and is
+// held to what is visible.
+func missdiff() Row {
+	c := impute.DefaultSampler()
+	c.Blend, c.Scope = impute.Diffusion, impute.ScopeSea
+	return Row{Name: "missdiff", By: Sampled, Network: Network{Preset: presetPaper, Strategy: "everything"}, Sampler: Sampler{"iterative", c}}
+}
+
+func vit() Row {
+	r := paper("guided")
+	r.Name, r.Network.Backbone = "vit", nn.BackboneViT
+	return r
+}
+
+// imputer is the product: the preset lacuna, calibrated.
+func imputer() Row {
+	return Row{Name: "imputer", By: Calibrated, Network: Network{Preset: presetLacuna, Strategy: "guided"}}
+}
+
+func members() Row {
+	r := imputer()
+	r.Name, r.By = "members", Members
+	return r
+}
+
+// dincae sees composites of the days around, as others do.
+func dincae() Row {
+	return Row{Name: "dincae", By: Calibrated, Network: Network{
+		Preset: presetLacuna, Strategy: "empirical", Supervised: true, Extras: &impute.Extras{Last: true, Next: true},
+	}}
+}
+
+func samplers() []Row {
+	row := func(name, sampler string, change func(*impute.SamplerConfig)) Row {
+		c := impute.DefaultSampler()
+		change(&c)
+		r := paper("guided")
+		r.Name, r.By, r.Sampler = name, Sampled, Sampler{sampler, c}
+		return r
+	}
+	none := func(*impute.SamplerConfig) {}
+	draws := func(c *impute.SamplerConfig) { c.Draws = 10 }
+	printed := func(c *impute.SamplerConfig) { c.Draws, c.Blend = 10, impute.Printed }
+	observed := func(c *impute.SamplerConfig) { c.Scope = impute.ScopeObserved }
+	return []Row{
+		row("direct", "direct", none), row("direct-10-contexts", "direct", draws),
+		row("proximal", "proximal", none), row("proximal-10-contexts", "proximal", draws),
+		row("iterative", "iterative", none), row("resampling", "resampling", none), row("recursive", "recursive", none),
+		row("iterative-printed", "iterative", printed), row("resampling-printed", "resampling", printed), row("recursive-printed", "recursive", printed),
+		row("iterative-observed", "iterative", observed), row("recursive-observed", "recursive", observed),
+	}
+}
+
+// sensitivity is the grid over the ranges that the paper names, around its own
+// settings.
+func sensitivity() []Row {
+	rows := []Row{paper("guided")}
+	for _, rho := range []float64{0.6, 0.8, 1} {
+		for _, weight := range []float64{80, 140, 200} {
+			for _, steps := range []int{10, 20} {
+				r := paper("guided")
+				r.Name = fmt.Sprintf("rho-%g-weight-%g-steps-%d", rho, weight, steps)
+				r.Network.Guidance = &Guidance{Anchor: prior.AnchorPixel, Rho: rho, Weight: weight, Steps: steps}
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows
+}
+
+func anchors() []Row {
+	rows := []Row{paper("guided")}
+	for _, anchor := range []prior.Anchor{prior.AnchorPixel, prior.AnchorCoherent} {
+		for _, rho := range []float64{1, 0.8, 0.6} {
+			if anchor == prior.AnchorCoherent && rho == 1 {
+				continue // all of the observation, whatever its shape
+			}
+			r := paper("guided")
+			r.Name = fmt.Sprintf("anchor-%s-%g", anchor, rho)
+			r.Network.Guidance = &Guidance{Anchor: anchor, Rho: rho}
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// temporal adds what the days around tell, one after the other, to networks
+// that are otherwise the product's.
+func temporal() []Row {
+	row := func(name string, mode impute.Mode, extras impute.Extras) Row {
+		return Row{Name: name, By: OneStep, Mode: mode, Network: Network{Preset: presetLacuna, Strategy: "empirical", Extras: &extras}}
+	}
+	around := impute.Extras{Last: true, Next: true}
+	background, analysis := around, around
+	background.Background, analysis.Analysis = true, true
+	return []Row{
+		row("one-frame", impute.Single, impute.Extras{}),
+		row("last", impute.Past, impute.Extras{Last: true}),
+		row("last-next-past", impute.Past, around), row("last-next-delayed", impute.Delayed, around),
+		row("background-past", impute.Past, background), row("background-delayed", impute.Delayed, background),
+		row("analysis-past", impute.Past, analysis), row("analysis-delayed", impute.Delayed, analysis),
+		row("around-withheld", impute.Single, around),
+	}
+}

@@ -1,0 +1,159 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"lacuna/pipeline/impute"
+)
+
+// checkpointEvery is how many steps a killed training loses at most.
+const checkpointEvery = 100
+
+// network returns the imputer of an entry: the last one used, the one that is
+// kept, or a new one.
+func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
+	cfg := e.row.Network.config(r.s.Train)
+	cfg.Seed = e.seed
+	key, err := r.networkKey(e.row, cfg)
+	if err != nil || key == r.modelKey {
+		return r.model, err
+	}
+	if r.model != nil {
+		r.model.Close()
+		r.model, r.modelKey = nil, ""
+	}
+	data, err := r.folder.file(networksFolder, key+".onnx")
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training"}, func(source impute.Source, checkpoint string) (network, error) {
+			m, _, err := impute.Train(ctx, r.shop, r.material, source, cfg, hooks[*impute.Model](r, "training", checkpoint))
+			return m, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.model, err = impute.Load(data, r.shop); err == nil {
+		r.modelKey = key
+	}
+	return r.model, err
+}
+
+// networkKey names a network with all that its weights depend on.
+func (r *run) networkKey(row Row, cfg impute.TrainConfig) (string, error) {
+	on := []any{r.dataKey, row.Network, cfg}
+	if row.needsPrior() {
+		on = append(on, r.priorKey, r.s.Target, r.s.Pool)
+	}
+	return keyOf(on...)
+}
+
+// members returns the residual members of an entry's imputer.
+func (r *run) members(ctx context.Context, e entry, model *impute.Model) (*impute.Members, error) {
+	cfg := r.s.Members
+	cfg.Seed = e.seed
+	key, err := keyOf(r.modelKey, cfg)
+	if err != nil {
+		return nil, err
+	}
+	key = "members-" + key
+	data, err := r.folder.file(networksFolder, key+".onnx")
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training members"}, func(source impute.Source, checkpoint string) (network, error) {
+			m, _, err := impute.TrainMembers(ctx, model, r.material, source, cfg, hooks[*impute.Members](r, "training members", checkpoint))
+			return m, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return impute.LoadMembers(data, model)
+}
+
+// dindiff trains the baseline of an entry. Its checkpoint is what is kept of
+// it.
+func (r *run) dindiff(ctx context.Context, e entry) (*impute.DINDiff, error) {
+	cfg := impute.DINDiffConfig(e.row.Network.config(r.s.Train))
+	cfg.Seed = e.seed
+	key, err := r.networkKey(e.row, cfg)
+	if err != nil {
+		return nil, err
+	}
+	l := lesson{e.row.Network, cfg, "dindiff-" + key, "training"}
+	began := time.Now()
+	source, end, err := r.lessons(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	d, _, err := impute.TrainDINDiff(ctx, r.shop, r.material, source, cfg, hooks[*impute.DINDiff](r, l.phase, r.checkpoint(l)))
+	r.trainSeconds += time.Since(began).Seconds()
+	return d, err
+}
+
+// A lesson is a training to be done.
+type lesson struct {
+	network Network
+	cfg     impute.TrainConfig
+	key     string
+	phase   string
+}
+
+// network is what a training makes.
+type network interface {
+	Save(side int) ([]byte, error)
+	Close()
+}
+
+// teach trains a network and keeps its file.
+func (r *run) teach(ctx context.Context, l lesson, train func(impute.Source, string) (network, error)) ([]byte, error) {
+	began := time.Now()
+	source, end, err := r.lessons(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	made, err := train(source, r.checkpoint(l))
+	end()
+	r.trainSeconds += time.Since(began).Seconds()
+	if err != nil {
+		return nil, err
+	}
+	defer made.Close()
+	data, err := made.Save(l.cfg.Side)
+	if err != nil {
+		return nil, err
+	}
+	if err := renameio.WriteFile(r.folder.path(networksFolder, l.key+".onnx"), data, 0o644); err != nil {
+		return nil, fmt.Errorf("keep a network: %w", err)
+	}
+	_ = os.Remove(r.checkpoint(l)) // the network is kept; a checkpoint that stays does no harm
+	return data, nil
+}
+
+// lessons returns the source of a training, from where its checkpoint is.
+func (r *run) lessons(ctx context.Context, l lesson) (impute.Source, func(), error) {
+	first, err := impute.CheckpointStep(r.checkpoint(l))
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.source(ctx, l.network, l.cfg, uint64(first)*uint64(l.cfg.Batch))
+}
+
+func (r *run) checkpoint(l lesson) string { return r.folder.path(networksFolder, l.key+".ckpt") }
+
+func hooks[N any](r *run, phase, checkpoint string) impute.Hooks[N] {
+	return impute.Hooks[N]{
+		Checkpoint: checkpoint, CheckpointEvery: checkpointEvery,
+		Progress: func(p impute.Progress) { r.tell(phase, p.Step, p.Steps, p.Loss) },
+	}
+}

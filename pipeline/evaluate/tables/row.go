@@ -1,0 +1,213 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/prior"
+)
+
+// By says how a row answers.
+type By string
+
+// The ways. The first six train nothing.
+const (
+	Climatology By = "climatology" // the mean map of the training days
+	Persistence By = "persistence" // the last observation
+	OI          By = "oi"          // optimal interpolation with the settings of the grid
+	TunedOI     By = "oi-tuned"    // with settings that were tuned on the training days
+	DINEOF      By = "dineof"      // empirical orthogonal functions of the window's days
+	Kriging     By = "kriging"     // exact, where the covariance is known
+	Champion    By = "champion"    // the version that a model store serves, as it serves
+	OneStep     By = "one-step"    // the prediction of a network
+	Calibrated  By = "calibrated"  // the same with calibrated sigmas
+	Members     By = "members"     // residual members about the prediction
+	Sampled     By = "sampled"     // one of the paper's samplers
+	DINDiff     By = "dindiff"     // the baseline of that name
+)
+
+// A Row is a method of a table.
+type Row struct {
+	Name    string      `json:"name"`
+	By      By          `json:"by"`
+	Mode    impute.Mode `json:"mode,omitempty"` // empty: that of the run
+	Network Network     `json:"network,omitzero"`
+	Sampler Sampler     `json:"sampler,omitzero"`
+}
+
+// Network says how the network of a row differs from others. Zero values are
+// as the preset has them.
+type Network struct {
+	Preset   string         `json:"preset,omitempty"`   // lacuna or paper; empty: no network
+	Strategy string         `json:"strategy,omitempty"` // how observations are split: see Strategies
+	Guidance *Guidance      `json:"guidance,omitempty"` // nil: that of the preset, with a strength that is found
+	Backbone string         `json:"backbone,omitempty"`
+	LossOn   impute.LossOn  `json:"loss_on,omitempty"`
+	Extras   *impute.Extras `json:"extras,omitempty"`
+	// Supervised trains as DINCAE does: no noise on the context, all observed
+	// cells scored by a Gaussian likelihood, anomalies rather than departures.
+	Supervised bool `json:"supervised,omitempty"`
+}
+
+// Guidance is what a sensitivity study varies.
+type Guidance struct {
+	Anchor prior.Anchor `json:"anchor"`
+	Rho    float64      `json:"rho"`
+	Weight float64      `json:"weight,omitempty"` // 0: found
+	Steps  int          `json:"steps,omitempty"`  // 0: as the prior's default
+}
+
+// Sampler is one of the paper's samplers with its constants.
+type Sampler struct {
+	Name   string               `json:"name,omitempty"`
+	Config impute.SamplerConfig `json:"config,omitzero"`
+}
+
+// Strategies are the names of the ways to split observations; pixel takes a
+// share, as in pixel:0.3. Those that begin with guided, and unconditional, need
+// a mask prior.
+func Strategies() []string {
+	return []string{"guided", "unconditional", "empirical", "coherent", "pixel", "block8", "block3", "saliency", "everything"}
+}
+
+// trains reports whether the row needs a network of its own.
+func (r Row) trains() bool { return r.Network.Preset != "" }
+
+// needsPrior reports whether the row draws from a mask prior.
+func (r Row) needsPrior() bool {
+	return r.Network.Strategy == "guided" || r.Network.Strategy == "unconditional"
+}
+
+// Validate reports everything wrong with r.
+func (r Row) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("row "+r.Name+": "+format, args...))
+		}
+	}
+	check(r.Name != "", "it has no name")
+	switch r.By {
+	case Climatology, Persistence, OI, TunedOI, DINEOF, Kriging, Champion:
+		check(!r.trains(), "%s has no network", r.By)
+	case OneStep, Calibrated, Members, Sampled, DINDiff:
+		check(r.trains(), "%s needs a network", r.By)
+		errs = append(errs, r.Network.validate(r.Name))
+	default:
+		check(false, "by is %q", r.By)
+	}
+	if r.Mode != "" {
+		_, err := impute.ParseMode(string(r.Mode))
+		errs = append(errs, err)
+	}
+	if r.By == Sampled {
+		_, err := impute.SamplerOf(r.Sampler.Name)
+		errs = append(errs, err, r.Sampler.Config.Validate())
+	}
+	if r.By == Calibrated || r.By == Members {
+		check(r.Network.Preset == presetLacuna, "%s needs a network with a variance, that is preset %s", r.By, presetLacuna)
+	}
+	return errors.Join(errs...)
+}
+
+// The presets.
+const (
+	presetLacuna = "lacuna"
+	presetPaper  = "paper"
+)
+
+func (n Network) validate(name string) error {
+	if n.Preset == "" {
+		return nil
+	}
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("row "+name+": "+format, args...))
+		}
+	}
+	check(n.Preset == presetLacuna || n.Preset == presetPaper, "preset is %q, must be %q or %q", n.Preset, presetLacuna, presetPaper)
+	kind, argument, _ := strings.Cut(n.Strategy, ":")
+	check(slices.Contains(Strategies(), kind), "strategy is %q, must be one of %v", n.Strategy, Strategies())
+	if argument != "" {
+		_, err := shareOf(n.Strategy)
+		errs = append(errs, err)
+	}
+	check(n.Backbone == "" || n.Backbone == nn.BackboneUNet || n.Backbone == nn.BackboneViT, "backbone is %q", n.Backbone)
+	if g := n.Guidance; g != nil {
+		check(kind == "guided", "strategy %s is not guided", kind)
+		errs = append(errs, n.guidance().Validate())
+	}
+	return errors.Join(errs...)
+}
+
+// shareOf returns the share in pixel:0.3.
+func shareOf(strategy string) (float64, error) {
+	kind, argument, _ := strings.Cut(strategy, ":")
+	share := 0.3 // the paper's best
+	if argument == "" {
+		return share, nil
+	}
+	if _, err := fmt.Sscan(argument, &share); err != nil || kind != "pixel" || !(share > 0 && share < 1) {
+		return 0, fmt.Errorf("strategy is %q; a share is for pixel, and lies between 0 and 1", strategy)
+	}
+	return share, nil
+}
+
+// guidance returns the settings of guided draws.
+func (n Network) guidance() prior.GuideConfig {
+	c := prior.DefaultGuidance()
+	g := n.Guidance
+	if g == nil {
+		return c
+	}
+	if g.Anchor == prior.AnchorPixel {
+		c = prior.PaperGuidance()
+	}
+	c.Rho = g.Rho
+	if g.Weight > 0 {
+		c.Weight = g.Weight
+	}
+	if g.Steps > 0 {
+		c.Steps = g.Steps
+	}
+	return c
+}
+
+// config returns how the network is trained within a budget: size, side,
+// steps, batch and seed.
+func (n Network) config(budget impute.TrainConfig) impute.TrainConfig {
+	c := budget
+	if n.Preset == presetPaper {
+		p := impute.PaperConfig()
+		c.Design.Extras, c.Design.Variance, c.Design.Departure = p.Design.Extras, p.Design.Variance, p.Design.Departure
+		c.Beta, c.DropTemporal, c.DropFuture, c.Thin = p.Beta, p.DropTemporal, p.DropFuture, p.Thin
+	}
+	if n.Backbone != "" {
+		c.Design.Backbone = n.Backbone
+	}
+	if n.LossOn != "" {
+		c.LossOn = n.LossOn
+	}
+	if n.Strategy == "everything" { // there is no query to score, and nothing clean to copy
+		c.LossOn, c.Clean = impute.OnObserved, 0
+	}
+	if n.Extras != nil {
+		c.Design.Extras = *n.Extras
+		based := n.Extras.Background || n.Extras.Analysis
+		c.Design.Departure = c.Design.Departure && based
+		if *n.Extras != (impute.Extras{}) {
+			d := impute.DefaultTrainConfig()
+			c.DropTemporal, c.DropFuture, c.Thin = d.DropTemporal, d.DropFuture, d.Thin
+		}
+	}
+	if n.Supervised {
+		c.Design.Departure, c.Design.Variance = false, true
+		c.Beta, c.Clean, c.LossOn = 0, 1, impute.OnObserved
+	}
+	return c
+}

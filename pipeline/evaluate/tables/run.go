@@ -1,0 +1,316 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// A Job is a table to be made.
+type Job struct {
+	Table    Table
+	Settings Settings
+	Series   samples.Series
+	Dataset  string                // for titles
+	Label    string                // of maps, with the unit
+	Truth    []field.Field         // days without gaps, in physical units; nil: not known
+	Gaussian *evaluate.GaussianSea // that Series was made by; nil: by none
+	Champion finetune.Files        // of a model store; nil: none
+	Prior    []byte                // a mask prior; nil: trained where a row needs one
+	Folder   string                // for results, and what the run needs to go on
+	// Engine opens what networks run on. It is called at most once, and only
+	// if a network has to run. The caller closes it.
+	Engine func() (*engine.Engine, error)
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	Done, Rows  int    // rows times seeds
+	Name        string // of the row
+	Seed        uint64
+	Phase       string
+	Step, Steps int
+	Loss        float64 // 0: none
+}
+
+// Run makes a table. It returns ctx.Err() when cancelled; the same job goes on
+// from what is kept in its folder.
+func Run(ctx context.Context, job Job, progress func(Progress)) (evaluate.Results, error) {
+	r, err := begin(job, progress)
+	if err != nil {
+		return evaluate.Results{}, fmt.Errorf("evaluate: %w", err)
+	}
+	defer r.close()
+	for i := range r.entries {
+		if err := ctx.Err(); err != nil {
+			return evaluate.Results{}, err
+		}
+		r.at = i
+		if r.entries[i].done {
+			continue
+		}
+		if err := r.do(ctx, &r.entries[i]); err != nil {
+			return evaluate.Results{}, fmt.Errorf("evaluate %s: %w", r.entries[i].row.Name, err)
+		}
+	}
+	results, err := r.results()
+	if err != nil {
+		return results, fmt.Errorf("evaluate: %w", err)
+	}
+	if err := r.draw(ctx, results); err != nil {
+		return results, fmt.Errorf("draw pictures: %w", err)
+	}
+	return results, nil
+}
+
+// An entry is a row for one seed.
+type entry struct {
+	row    Row
+	seed   uint64
+	mode   impute.Mode
+	key    string
+	done   bool
+	record record
+}
+
+// A run is a Run under way.
+type run struct {
+	job      Job
+	s        Settings
+	progress func(Progress)
+	folder   folder
+	entries  []entry
+	at       int // entry
+
+	train    samples.Train
+	held     samples.HeldOut
+	overlays []samples.Overlay
+	median   int // case that pictures show
+	material impute.Material
+	around   impute.Surroundings
+	truth    *evaluate.Truth
+	exams    map[impute.Mode]*exams
+
+	dataKey, priorKey string
+	engine            *engine.Engine // nil: not open
+	shop, small       *impute.Workshop
+	prior             *prior.Model
+	model             *impute.Model // of modelKey, the last one used
+	modelKey          string
+	trainSeconds      float64 // since the entry began
+}
+
+// exams are the questions of one mode.
+type exams struct {
+	main        *evaluate.Exam
+	truth, gaps *evaluate.Exam // nil: the truth is not known
+	reached     float64        // share of the true gaps that weighted overlays stand for
+}
+
+func begin(job Job, progress func(Progress)) (*run, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	r := &run{job: job, s: job.Settings, progress: progress, folder: folder(job.Folder), exams: map[impute.Mode]*exams{}}
+	if err := errors.Join(job.Table.Validate(), r.s.Validate(), r.checkRows()); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.train, r.held, err = job.Series.Split(r.s.Split); err != nil {
+		return nil, err
+	}
+	if r.overlays, err = r.held.Overlays(r.s.Overlays); err != nil {
+		return nil, err
+	}
+	if err := enoughDays(r.overlays); err != nil {
+		return nil, err
+	}
+	r.median = medianCase(r.overlays)
+	r.material, r.around = impute.Material{Train: r.train}, impute.Surroundings{Days: r.held}
+	if job.Truth != nil {
+		t, err := evaluate.NewTruth(job.Truth, r.held)
+		if err != nil {
+			return nil, err
+		}
+		r.truth = &t
+	}
+	return r, errors.Join(r.folder.make(), r.list())
+}
+
+// enoughDays reports days that are too few to tell methods apart, before
+// anything is trained for it.
+func enoughDays(overlays []samples.Overlay) error {
+	losses := make([]skill.Loss, len(overlays))
+	for i, o := range overlays {
+		losses[i] = skill.Loss{Day: o.Time, Sum: 1, Pixels: 1}
+	}
+	if _, known := skill.DefaultBootstrap().Mean(losses); !known {
+		return fmt.Errorf("the %d overlays lie on too few days to tell methods apart: give more days, or more overlays", len(overlays))
+	}
+	return nil
+}
+
+// checkRows reports rows that the job has not what they need for.
+func (r *run) checkRows() error {
+	var errs []error
+	for _, row := range r.job.Table.Rows {
+		switch {
+		case row.By == Kriging && r.job.Gaussian == nil:
+			errs = append(errs, fmt.Errorf("row %s: of these data no covariance is known; it is for synthetic data", row.Name))
+		case row.By == Champion && r.job.Champion == nil:
+			errs = append(errs, fmt.Errorf("row %s: it needs a model store with a champion", row.Name))
+		}
+	}
+	if r.job.Table.Name == "mnar" && r.job.Truth == nil {
+		errs = append(errs, errors.New("table mnar needs a series without gaps beside the data"))
+	}
+	return errors.Join(errs...)
+}
+
+// list makes the entries, and finds those that are done.
+func (r *run) list() error {
+	data, err := fingerprint(r.job.Series)
+	if err != nil {
+		return err
+	}
+	truth := fingerprintFields(r.job.Truth)
+	kind, err := r.engineKind()
+	if err != nil {
+		return err
+	}
+	if r.dataKey, err = keyOf(data, r.s.Split, kind); err != nil {
+		return err
+	}
+	if r.priorKey, err = keyOf(r.dataKey, r.s.Prior, r.job.Prior); err != nil {
+		return err
+	}
+	for _, row := range r.job.Table.Rows {
+		seeds := 1
+		if row.trains() {
+			seeds = r.s.Seeds
+		}
+		for seed := 1; seed <= seeds; seed++ {
+			e := entry{row: row, seed: uint64(seed), mode: row.Mode}
+			if e.mode == "" {
+				e.mode = r.s.Mode
+			}
+			if e.key, err = r.entryKey(e, data, truth); err != nil {
+				return err
+			}
+			if e.record, e.done, err = r.folder.record(e.key); err != nil {
+				return err
+			}
+			r.entries = append(r.entries, e)
+		}
+	}
+	return nil
+}
+
+// entryKey names a row and seed with all that its record depends on.
+func (r *run) entryKey(e entry, data, truth string) (string, error) {
+	common := []any{data, truth, r.s.Split, r.s.Overlays, e.mode, e.row, e.seed}
+	switch {
+	case e.row.trains():
+		common = append(common, r.dataKey, r.s.Train, r.s.Members, r.s.Drawing, r.s.DINDiffDraws, r.s.DINDiffSteps)
+		if e.row.needsPrior() {
+			common = append(common, r.priorKey, r.s.Target, r.s.Pool, r.s.MaskPatches, r.s.MaskDraws)
+		}
+	case e.row.By == TunedOI:
+		common = append(common, r.s.Tuning)
+	case e.row.By == Champion:
+		common = append(common, r.dataKey, r.job.Champion)
+	}
+	return keyOf(common...)
+}
+
+// engineKind opens the engine where a row needs one: results of another engine
+// are others in their last digits.
+func (r *run) engineKind() (string, error) {
+	if !slices.ContainsFunc(r.job.Table.Rows, func(row Row) bool { return row.trains() || row.By == Champion }) {
+		return "", nil
+	}
+	e, err := r.open()
+	if err != nil {
+		return "", err
+	}
+	return e.Kind, nil
+}
+
+// samplerBatch is how many members the paper's samplers take through a network
+// at a time: those of one case.
+const samplerBatch = 8
+
+// open returns the engine, with workshops on it.
+func (r *run) open() (*engine.Engine, error) {
+	if r.engine != nil {
+		return r.engine, nil
+	}
+	e, err := r.job.Engine()
+	if err != nil {
+		return nil, err
+	}
+	if r.shop, err = impute.NewWorkshop(e, r.s.Workshop); err != nil {
+		return nil, err
+	}
+	small := r.s.Workshop
+	small.Batch = min(small.Batch, samplerBatch)
+	if r.small, err = impute.NewWorkshop(e, small); err != nil {
+		return nil, err
+	}
+	r.engine = e
+	return e, nil
+}
+
+func (r *run) close() {
+	if r.model != nil {
+		r.model.Close()
+	}
+	if r.prior != nil {
+		r.prior.Close()
+	}
+	if r.engine != nil {
+		r.shop.Close()
+		r.small.Close()
+	}
+}
+
+func (r *run) tell(phase string, step, steps int, loss float64) {
+	e := r.entries[min(r.at, len(r.entries)-1)]
+	r.progress(Progress{Done: r.at, Rows: len(r.entries), Name: e.row.Name, Seed: e.seed, Phase: phase, Step: step, Steps: steps, Loss: loss})
+}
+
+// medianCase returns the case of which the mean map has the median error: a
+// rule that no method has a say in.
+func medianCase(overlays []samples.Overlay) int {
+	errs, order := make([]float64, len(overlays)), make([]int, len(overlays))
+	for i, o := range overlays {
+		sum, n := 0.0, 0.0
+		for k, v := range o.Values {
+			if o.Scored[k] {
+				sum, n = sum+float64(v)*float64(v), n+1
+			}
+		}
+		errs[i], order[i] = math.Sqrt(sum/n), i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case errs[a] < errs[b]:
+			return -1
+		case errs[a] > errs[b]:
+			return 1
+		}
+		return 0
+	})
+	return order[len(order)/2]
+}

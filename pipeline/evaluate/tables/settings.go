@@ -1,0 +1,115 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+)
+
+// Settings are what all rows of a run share. Results depend on them, and on
+// nothing else but the data, the rows and the engine.
+type Settings struct {
+	Mode     impute.Mode           `json:"mode"`
+	Seeds    int                   `json:"seeds"` // of every network
+	Split    samples.SplitConfig   `json:"split"`
+	Overlays samples.OverlayConfig `json:"overlays"`
+
+	Train    impute.TrainConfig    `json:"train"`   // the budget; what a row changes is changed
+	Members  impute.TrainConfig    `json:"members"` // of residual members
+	Prior    prior.TrainConfig     `json:"prior"`
+	Target   prior.Target          `json:"target"` // of guidance whose strength is found
+	Pool     prior.PoolConfig      `json:"pool"`
+	Workshop impute.WorkshopConfig `json:"workshop"`
+
+	Tuning       classical.Tuning `json:"tuning"`        // of optimal interpolation; the days that it sees are those of the mode
+	Drawing      evaluate.Drawing `json:"drawing"`       // of members
+	DINDiffDraws int              `json:"dindiff_draws"` // members of that baseline
+	DINDiffSteps int              `json:"dindiff_steps"`
+	MaskPatches  int              `json:"mask_patches"` // on which masks of guidance are described
+	MaskDraws    int              `json:"mask_draws"`   // of each; the paper has 16
+	QueryPatches int              `json:"query_patches"`
+	QueryDraws   int              `json:"query_draws"` // behind the map of P(query), of each patch
+}
+
+// Budget is what a person asks for; zero leaves a setting as it is.
+type Budget struct {
+	Seeds, Steps, PriorSteps, Batch int
+	Side                            int // cells
+	Overlays                        int
+	Mode                            impute.Mode
+}
+
+// Default returns the settings for a size of network and an engine, in the mode
+// of a table.
+func Default(size string, gpu bool) Settings {
+	f := finetune.DefaultSettings(size, gpu)
+	s := Settings{
+		Mode: impute.Single, Seeds: 1, Split: f.Split, Overlays: samples.DefaultOverlays(f.Imputer.Side),
+		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Workshop: f.Workshop,
+		Tuning:       classical.DefaultTuning(),
+		Drawing:      evaluate.Drawing{Members: 8, ODE: impute.DefaultODE()},
+		DINDiffDraws: 8, DINDiffSteps: 20, MaskPatches: 8, MaskDraws: 16, QueryPatches: 16, QueryDraws: 16,
+	}
+	s.Overlays.Count = 200 // on a processor; their means are known to some per cent
+	if gpu {
+		s.Seeds, s.Overlays.Count = 3, 0
+		s.Train.Workers, s.QueryPatches = 8, 64
+	}
+	return s.With(Budget{})
+}
+
+// With returns s with what b asks for.
+func (s Settings) With(b Budget) Settings {
+	set := func(to *int, v int) {
+		if v > 0 {
+			*to = v
+		}
+	}
+	set(&s.Seeds, b.Seeds)
+	set(&s.Overlays.Count, b.Overlays)
+	set(&s.Train.Batch, b.Batch)
+	set(&s.Train.Steps, b.Steps)
+	set(&s.Prior.Step.Steps, b.PriorSteps)
+	if b.Side > 0 {
+		s.Train.Side, s.Overlays.Side = b.Side, b.Side
+		s.Prior.Side, s.Prior.Stride = b.Side, max(b.Side/2, 1)
+	}
+	s.Train.WarmupSteps = min(s.Train.WarmupSteps, s.Train.Steps/10)
+	s.Prior.Step.WarmupSteps = min(s.Prior.Step.WarmupSteps, s.Prior.Step.Steps/10)
+	s.Prior.EvaluateEvery = min(s.Prior.EvaluateEvery, max(s.Prior.Step.Steps/3, 1))
+	if b.Mode != "" {
+		s.Mode = b.Mode
+	}
+	s.Members = impute.MembersConfig(s.Train)
+	return s
+}
+
+// Validate reports everything wrong with s.
+func (s Settings) Validate() error {
+	_, err := impute.ParseMode(string(s.Mode))
+	errs := []error{err, s.Split.Validate(), s.Train.Validate(), s.Members.Validate(), s.Drawing.ODE.Validate(), s.Pool.Validate(), s.Prior.Validate()}
+	for _, positive := range []struct {
+		name  string
+		value int
+	}{
+		{"seeds", s.Seeds},
+		{"drawing.members", s.Drawing.Members - 1},
+		{"dindiff_draws", s.DINDiffDraws},
+		{"dindiff_steps", s.DINDiffSteps},
+		{"mask_patches", s.MaskPatches},
+		{"mask_draws", s.MaskDraws - 1},
+		{"query_patches", s.QueryPatches},
+		{"query_draws", s.QueryDraws},
+	} {
+		if positive.value < 1 {
+			errs = append(errs, fmt.Errorf("%s is too small", positive.name))
+		}
+	}
+	return errors.Join(errs...)
+}

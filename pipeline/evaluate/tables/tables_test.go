@@ -1,0 +1,321 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/simulate"
+)
+
+// seas returns a simulated series and its truth, made once for all tests.
+var seas = sync.OnceValues(func() (sea simulated, err error) {
+	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 32, Width: 32, Days: 80, Seed: 3})
+	if err != nil {
+		return sea, err
+	}
+	var seen []field.Field
+	for d := range world.Days() {
+		day := world.Day(d)
+		seen, sea.truth = append(seen, day.Seen), append(sea.truth, day.Truth)
+	}
+	sea.series, err = samples.New(seen, world.Sea(), field.Transform{Log10: true, Floor: 1e-3})
+	return sea, err
+})
+
+type simulated struct {
+	series samples.Series
+	truth  []field.Field
+}
+
+// tiny returns a job that takes seconds.
+func tiny(t *testing.T, table Table) Job {
+	t.Helper()
+	sea, err := seas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Default(nn.Tiny, false).With(Budget{Steps: 4, PriorSteps: 6, Batch: 2, Side: 16, Overlays: 8, Mode: table.Mode})
+	s.Split = samples.SplitConfig{HeldOut: 0.4, GapDays: 3, Blocks: 1}
+	s.Prior.Batch, s.Prior.EvaluateMasks, s.Prior.Sampling.Steps, s.Prior.Sampling.Batch = 4, 4, 2, 4
+	s.Pool = prior.PoolConfig{Size: 8, Uses: 2, Batch: 4}
+	s.Drawing.Members, s.Drawing.ODE = 2, impute.ODE{Steps: 2, Jumps: 1}
+	s.DINDiffDraws, s.DINDiffSteps = 2, 2
+	s.Tuning.Overlays, s.Tuning.Pixels = 4, 10
+	s.MaskPatches, s.MaskDraws, s.QueryPatches, s.QueryDraws = 1, 2, 2, 2
+	return Job{Table: table, Settings: s, Series: sea.series, Dataset: "simulated", Label: "CHL", Folder: t.TempDir(), Engine: func() (*engine.Engine, error) { return openEngine(t), nil }}
+}
+
+// openEngine returns ONNX Runtime with one thread, which is quickest where
+// tests of other packages run at the same time.
+func openEngine(t testing.TB) *engine.Engine {
+	t.Helper()
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Finalize)
+	return e
+}
+
+func free(t *testing.T, mode impute.Mode, names ...string) Table {
+	t.Helper()
+	table, err := Free(names, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func TestEveryTableCanBeTrained(t *testing.T) {
+	byName := map[string]Row{}
+	for _, table := range All() {
+		if err := table.Validate(); err != nil {
+			t.Error(err)
+		}
+		for _, side := range []int{64, 128, 256} {
+			s := Default(nn.Base, true).With(Budget{Side: side, Mode: table.Mode})
+			if err := s.Validate(); err != nil {
+				t.Errorf("side %d: %v", side, err)
+			}
+			for _, row := range table.Rows {
+				if !row.trains() {
+					continue
+				}
+				if err := row.Network.config(s.Train).Validate(); err != nil {
+					t.Errorf("table %s, row %s, side %d: %v", table.Name, row.Name, side, err)
+				}
+			}
+		}
+		for _, row := range table.Rows {
+			if other, ok := byName[row.Name]; ok {
+				a, _ := keyOf(row)
+				if b, _ := keyOf(other); a != b {
+					t.Errorf("%s is one thing in table %s and another elsewhere", row.Name, table.Name)
+				}
+			}
+			byName[row.Name] = row
+		}
+	}
+}
+
+func TestPresetsDifferInWhatTheyShould(t *testing.T) {
+	budget := Default(nn.Small, false).Train
+	frame := paper("empirical").Network.config(budget)
+	if frame.Design.Extras != (impute.Extras{}) || frame.Design.Variance || frame.Steps != budget.Steps {
+		t.Errorf("the published imputer sees %+v", frame.Design)
+	}
+	if miss := missdiff().Network.config(budget); miss.LossOn != impute.OnObserved || miss.Clean != 0 {
+		t.Errorf("missdiff is trained with %+v", miss)
+	}
+	if d := dincae().Network.config(budget); !d.Design.Variance || d.Beta != 0 || d.Clean != 1 || d.Design.Departure || !d.Design.Extras.Last {
+		t.Errorf("dincae is trained with %+v", d)
+	}
+	if observed := ambientObserved().Network.config(budget); observed.LossOn != impute.OnObserved {
+		t.Error("the second loss of ambientdiff is that of the first")
+	}
+	if i := imputer().Network.config(budget); i.Design != budget.Design {
+		t.Errorf("the product's network is %+v, want that of the budget", i.Design)
+	}
+}
+
+func TestMistakesInAListAreFound(t *testing.T) {
+	for _, names := range [][]string{{"nonsense"}, {"paper:nonsense"}, {"paper:pixel:2"}, {"imputer:block8:0.3"}, {"oi", "oi"}, {}} {
+		if _, err := Free(names, impute.Past); err == nil {
+			t.Errorf("%v was accepted", names)
+		}
+	}
+	if _, err := Of("nonsense"); err == nil {
+		t.Error("a table of nonsense was found")
+	}
+	for _, name := range []string{"kriging", "champion"} {
+		if _, err := Run(t.Context(), tiny(t, free(t, impute.Past, name)), nil); err == nil {
+			t.Errorf("%s ran without what it needs", name)
+		}
+	}
+}
+
+func TestTheTableOfClassicalMethodsIsMade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains three networks and their backgrounds; leave -short out to run it")
+	}
+	table, err := Of("classical")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := tiny(t, table)
+	results, err := Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results.Rows) != len(table.Rows) {
+		t.Fatalf("%d rows, want %d", len(results.Rows), len(table.Rows))
+	}
+	mse := map[string]float64{}
+	for _, row := range results.Rows {
+		mse[row.Method] = row.MSE.Mean
+		if !(row.MSE.Mean > 0) || row.Scores.GapMSE == nil || row.Scores.CRPS == nil {
+			t.Errorf("%s has scores %+v", row.Method, row.Scores)
+		}
+		if row.Method != "imputer" && row.Difference == nil {
+			t.Errorf("%s is not compared with the imputer", row.Method)
+		}
+	}
+	if mse["oi"] >= mse["climatology"] {
+		t.Errorf("optimal interpolation leaves %.3f, the mean map %.3f", mse["oi"], mse["climatology"])
+	}
+	for _, name := range []string{"results.json", "results.md", "timing.json", "maps.png", "map-imputer.png", "distance.png", "spectra.png", "reliability.png", "rank-members.png", "query.png", "anchors.png"} {
+		if info, err := os.Stat(filepath.Join(job.Folder, name)); err != nil || info.Size() == 0 {
+			if name == "spectra.png" && errors.Is(err, os.ErrNotExist) {
+				continue // few small windows have a patch of clear sky
+			}
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestARunThatIsStoppedEndsWithTheSameBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes a table several times; leave -short out to run it")
+	}
+	table := free(t, impute.Single, "paper:empirical", "direct", "recursive", "missdiff", "dindiff", "climatology")
+	table.Rows[1].Network.Strategy, table.Rows[2].Network.Strategy = "empirical", "empirical"
+	for i := range table.Rows {
+		c := &table.Rows[i].Sampler.Config
+		c.Members, c.Steps, c.Jumps = min(c.Members, 2), min(c.Steps, 2), min(c.Jumps, 2)
+	}
+	whole := tiny(t, table)
+	whole.Settings.Seeds = 2
+	if _, err := Run(t.Context(), whole, nil); err != nil {
+		t.Fatal(err)
+	}
+	broken := whole
+	broken.Folder = t.TempDir()
+	stops := 0
+	for range 20 {
+		ctx, stop := context.WithCancel(t.Context())
+		first := -1
+		_, err := Run(ctx, broken, func(p Progress) {
+			if first < 0 {
+				first = p.Done
+			}
+			if p.Done > first+1 || p.Phase == "training" && p.Step == 2 && stops%2 == 0 {
+				stop()
+			}
+		})
+		stop()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		stops++
+	}
+	if stops < 3 {
+		t.Errorf("the run was stopped %d times, want some", stops)
+	}
+	want, got := readFile(t, whole.Folder), readFile(t, broken.Folder)
+	if !slices.Equal(want, got) {
+		t.Errorf("results of a run that was stopped %d times differ", stops)
+	}
+	asked := 0
+	if _, err := Run(t.Context(), broken, func(p Progress) {
+		if p.Phase == "training" || p.Phase == "scoring" {
+			asked++
+		}
+	}); err != nil || asked > 0 {
+		t.Errorf("a run that is done trained or scored %d times more: %v", asked, err)
+	}
+}
+
+func readFile(t *testing.T, folder string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, ResultsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A champion that is the network of another row must score as that does.
+func TestTheChampionOfAStoreIsARow(t *testing.T) {
+	job := tiny(t, free(t, impute.Single, "paper:empirical"))
+	if _, err := Run(t.Context(), job, nil); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(job.Folder + "/networks/*.onnx")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("networks %v, %v", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Champion = finetune.Files{finetune.ImputerFile: data}
+	job.Table = free(t, impute.Single, "paper:empirical", "champion")
+	results, err := Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := results.Rows[0].MSE.Mean, results.Rows[1].MSE.Mean; a != b {
+		t.Errorf("the network scores %g as a row and %g as the champion", a, b)
+	}
+}
+
+func TestOtherSettingsAreOtherRows(t *testing.T) {
+	job := tiny(t, free(t, impute.Past, "oi", "persistence"))
+	if _, err := Run(t.Context(), job, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := readFile(t, job.Folder)
+	job.Settings.Mode = impute.Delayed
+	results, err := Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(before, readFile(t, job.Folder)) || results.Mode != "delayed" {
+		t.Error("a row of another mode was taken for this one")
+	}
+}
+
+func TestRealCloudsAreScoredBesideOverlays(t *testing.T) {
+	sea, err := seas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := tiny(t, free(t, impute.Past, "oi", "climatology"))
+	job.Truth = sea.truth
+	job.Settings.Overlays.Count = 40
+	results, err := Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oi, mean := results.Rows[0].Truth, results.Rows[1].Truth
+	if oi == nil || mean == nil {
+		t.Fatal("nothing was scored against the truth")
+	}
+	if oi.Gaps >= mean.Gaps || oi.Overlay >= mean.Overlay {
+		t.Errorf("optimal interpolation leaves %+v, the mean map %+v", *oi, *mean)
+	}
+	// Observations carry noise that the truth does not.
+	if oi.Overlay >= results.Rows[0].MSE.Mean {
+		t.Errorf("against the truth the error is %.3f, against noisy observations %.3f", oi.Overlay, results.Rows[0].MSE.Mean)
+	}
+}

@@ -1,0 +1,271 @@
+package finetune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// A Candidate is a version as it would serve: its networks with the scaling
+// and the calibration that were stored with them.
+type Candidate struct {
+	model       *impute.Model
+	members     *impute.Members // nil: none
+	calibration Calibration
+	scaling     *samples.Scaling // nil: that of whoever asks
+}
+
+// LoadCandidate reads a version. It must fit the grid and the transform of the
+// days that it is to be judged on.
+func LoadCandidate(files Files, shop *impute.Workshop, on samples.HeldOut) (*Candidate, error) {
+	if files[ImputerFile] == nil {
+		return nil, fmt.Errorf("the version has no %s", ImputerFile)
+	}
+	model, err := impute.Load(files[ImputerFile], shop)
+	if err != nil {
+		return nil, err
+	}
+	c := &Candidate{model: model}
+	if c.calibration, err = DecodeCalibration(files[CalibrationFile]); err != nil {
+		return nil, err
+	}
+	if data := files[MembersFile]; data != nil {
+		if c.members, err = impute.LoadMembers(data, model); err != nil {
+			return nil, err
+		}
+	}
+	if data := files[ScalingFile]; data != nil {
+		s, err := DecodeScaling(data)
+		if err != nil {
+			return nil, err
+		}
+		if !s.Fits(on.Grid(), on.Transform()) {
+			return nil, errors.New("the version is of another grid or transform than the days it is to be judged on")
+		}
+		scaling := s.Samples()
+		c.scaling = &scaling
+	}
+	return c, nil
+}
+
+// Close frees what the candidate holds on its device.
+func (c *Candidate) Close() {
+	c.model.Close()
+	if c.members != nil {
+		c.members.Close()
+	}
+}
+
+// Model returns the imputer.
+func (c *Candidate) Model() *impute.Model { return c.model }
+
+// Method returns the candidate as a method for an exam on the days of on:
+// inputs are brought to its own scaling and answers back, and sigma is
+// calibrated.
+func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut) evaluate.Method {
+	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
+		inputs, maps := make([]impute.Inputs, len(cases)), make([]rescaling, len(cases))
+		for i, k := range cases {
+			maps[i] = c.rescaling(on, exam.Overlay(k.Number).Window)
+			inputs[i] = maps[i].inputs(k.Inputs)
+		}
+		said, err := c.model.Predict(ctx, inputs)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]evaluate.Answer, len(said))
+		for i, p := range said {
+			calibrate(p.Sigma, inputs[i], c.calibration.Calibration)
+			maps[i].back(p.Mean, p.Sigma)
+			out[i] = evaluate.Answer{Mean: p.Mean, Sigma: p.Sigma}
+		}
+		return out, nil
+	}}
+}
+
+// Ensemble returns the members of the candidate as a method, of so many members
+// each, calibrated.
+func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOut, j Judging) evaluate.Method {
+	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
+		out := make([]evaluate.Answer, len(cases))
+		for i, k := range cases {
+			rescale := c.rescaling(on, exam.Overlay(k.Number).Window)
+			in := rescale.inputs(k.Inputs)
+			members, err := c.draw(ctx, in, j, uint64(k.Number))
+			if err != nil {
+				return nil, err
+			}
+			mean, _ := meanOf(members)
+			if c.calibration.Members != nil {
+				spread(members, mean, in, *c.calibration.Members)
+			}
+			for _, m := range members {
+				rescale.back(m, nil)
+			}
+			rescale.back(mean, nil)
+			out[i] = evaluate.Answer{Mean: mean, Members: members}
+		}
+		return out, nil
+	}}
+}
+
+// draw draws members of one window.
+func (c *Candidate) draw(ctx context.Context, in impute.Inputs, j Judging, number uint64) ([][]float32, error) {
+	said, err := c.model.Predict(ctx, []impute.Inputs{in})
+	if err != nil {
+		return nil, err
+	}
+	target := impute.Target{Inputs: in, Prediction: said[0], Stream: noise.New(1, "judged members").Sub(number)}
+	drawn, err := c.members.Draw(ctx, []impute.Target{target}, j.Members, j.ODE)
+	if err != nil {
+		return nil, err
+	}
+	return drawn[0], nil
+}
+
+// Latency returns the shortest of some times that the prediction of one window
+// takes: what is longer is somebody else's work on the machine.
+func (c *Candidate) Latency(ctx context.Context, in impute.Inputs, now func() time.Time) (time.Duration, error) {
+	const tries = 5
+	shortest := time.Duration(math.MaxInt64)
+	for i := range tries + 1 {
+		began := now()
+		if _, err := c.model.Predict(ctx, []impute.Inputs{in}); err != nil {
+			return 0, err
+		}
+		if i > 0 { // the first may compile
+			shortest = min(shortest, now().Sub(began))
+		}
+	}
+	return max(shortest, time.Nanosecond), nil // 0 would mean that nothing was measured
+}
+
+// A rescaling leads from the anomalies of an exam to those of a candidate in a
+// window: a ↦ a·factor + offset.
+type rescaling struct {
+	factor float32
+	offset []float32 // per cell; nil: nothing to do
+}
+
+func (c *Candidate) rescaling(on samples.HeldOut, w samples.Window) rescaling {
+	if c.scaling == nil {
+		return rescaling{factor: 1}
+	}
+	exam := on.Scaling()
+	theirs, own := on.CutMap(exam.Mean, w), on.CutMap(c.scaling.Mean, w)
+	r := rescaling{factor: float32(exam.Std / c.scaling.Std), offset: make([]float32, len(own))}
+	for i := range own {
+		if d := float64(theirs[i]) - float64(own[i]); d == d { // NaN beyond the grid
+			r.offset[i] = float32(d / c.scaling.Std)
+		}
+	}
+	return r
+}
+
+// inputs returns in with its values in the candidate's anomalies.
+func (r rescaling) inputs(in impute.Inputs) impute.Inputs {
+	if r.offset == nil {
+		return in
+	}
+	in.Values = r.forward(in.Values, nil)
+	in.Last.Value = r.forward(in.Last.Value, in.Last.Freshness)
+	in.Next.Value = r.forward(in.Next.Value, in.Next.Freshness)
+	in.Background, in.BackgroundSigma = r.forward(in.Background, nil), r.wider(in.BackgroundSigma)
+	in.Analysis, in.AnalysisSigma = r.forward(in.Analysis, nil), r.wider(in.AnalysisSigma)
+	return in
+}
+
+// wider scales standard deviations.
+func (r rescaling) wider(sigma []float32) []float32 {
+	if sigma == nil {
+		return nil
+	}
+	out := make([]float32, len(sigma))
+	for i, s := range sigma {
+		out[i] = s * r.factor
+	}
+	return out
+}
+
+// forward scales values, with those of no freshness left at zero.
+func (r rescaling) forward(values, freshness []float32) []float32 {
+	if values == nil {
+		return nil
+	}
+	out := make([]float32, len(values))
+	for i, v := range values {
+		if freshness == nil || freshness[i] > 0 {
+			out[i] = v*r.factor + r.offset[i]
+		}
+	}
+	return out
+}
+
+// back brings an answer to the anomalies of the exam, in place.
+func (r rescaling) back(mean, sigma []float32) {
+	if r.offset == nil {
+		return
+	}
+	for i := range mean {
+		mean[i] = (mean[i] - r.offset[i]) / r.factor
+	}
+	for i := range sigma {
+		sigma[i] /= r.factor
+	}
+}
+
+// calibrate applies a calibration to the sigmas of a window, in place.
+func calibrate(sigma []float32, in impute.Inputs, c impute.Calibration) {
+	if len(c.Factors) == 0 {
+		return
+	}
+	distance := skill.Distances(field.Mask(in.Visible), in.Height, in.Width)
+	for i := range sigma {
+		sigma[i] = c.Apply(sigma[i], float32(distance[i]), in.DayOfYear)
+	}
+}
+
+// spread widens or narrows members about their mean by a calibration, in
+// place.
+func spread(members [][]float32, mean []float32, in impute.Inputs, c impute.Calibration) {
+	factor := make([]float32, len(mean))
+	for i := range factor {
+		factor[i] = 1
+	}
+	calibrate(factor, in, c)
+	for _, m := range members {
+		for i := range m {
+			m[i] = mean[i] + (m[i]-mean[i])*factor[i]
+		}
+	}
+}
+
+// meanOf returns mean and standard deviation over members, cell by cell; the
+// latter with the (M+1)/M of a truth that is one more member.
+func meanOf(members [][]float32) (mean, sigma []float32) {
+	n := len(members[0])
+	mean, sigma = make([]float32, n), make([]float32, n)
+	count := float64(len(members))
+	for i := range n {
+		sum, squares := 0.0, 0.0
+		for _, m := range members {
+			sum += float64(m[i])
+		}
+		for _, m := range members {
+			d := float64(m[i]) - sum/count
+			squares += d * d
+		}
+		mean[i] = float32(sum / count)
+		sigma[i] = float32(math.Sqrt(squares / (count - 1) * (count + 1) / count))
+	}
+	return mean, sigma
+}

@@ -1,0 +1,77 @@
+package finetune
+
+import (
+	"time"
+
+	"github.com/gomlx/gomlx/backends"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// Request is what a version is made from.
+type Request struct {
+	Series   samples.Series
+	Settings Settings
+	Backend  backends.Backend
+	Parent   Files // the version to begin from; nil: none
+	Champion Files // the version to be beaten; nil: none
+
+	// Folder is where the run keeps what it needs to go on after it was
+	// killed; empty: nowhere. It must belong to this run alone.
+	Folder string
+}
+
+// Hooks are what a run tells on its way. All may be nil.
+type Hooks struct {
+	Progress func(Progress)
+	Now      func() time.Time // for latencies; nil: time.Now
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	Phase       string
+	Step, Steps int
+	Loss        float64
+	Score       *float64 // on held-out days, less is better; nil: not asked at this step
+}
+
+// Phases of a run, in order.
+const (
+	PhaseBackground  = "background"
+	PhasePrior       = "prior"
+	PhaseStrength    = "strength"
+	PhaseImputer     = "imputer"
+	PhaseMembers     = "members"
+	PhaseReliability = "reliability"
+	PhaseCalibration = "calibration"
+	PhaseGate        = "gate"
+)
+
+// Outcome is a version that was made, and what became of it.
+type Outcome struct {
+	Files      Files
+	Evaluation Evaluation
+	Decision   skill.Decision
+	Queries    *prior.QueryMap // P(query) over the draws of the strategy; nil: the imputer was not trained
+	Scaling    Scaling
+	TrainDays  int
+	HeldDays   int
+	Networks   []Network
+}
+
+// Network is the size of a network in a file of the version.
+type Network struct {
+	File, Backbone, Size string
+	Weights              int
+}
+
+// Reports are what the trainings did; nil: not trained here.
+type Reports struct {
+	Prior       *prior.Report  `json:"prior,omitempty"`
+	Imputer     *impute.Report `json:"imputer,omitempty"`
+	Members     *impute.Report `json:"members,omitempty"`
+	Reliability *impute.Report `json:"reliability,omitempty"`
+}

@@ -1,0 +1,263 @@
+package finetune
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/simulate"
+)
+
+// openEngine returns ONNX Runtime with one thread, which is quickest where
+// tests of other packages run at the same time.
+func openEngine(t testing.TB) *engine.Engine {
+	t.Helper()
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Finalize)
+	return e
+}
+
+// sea returns a simulated series, made once for all tests.
+var sea = sync.OnceValues(func() (samples.Series, error) {
+	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 140, Seed: 3})
+	if err != nil {
+		return samples.Series{}, err
+	}
+	fields := make([]field.Field, world.Days())
+	for d := range fields {
+		fields[d] = world.Day(d).Seen
+	}
+	return samples.New(fields, world.Sea(), field.Transform{Log10: true, Floor: 1e-3})
+})
+
+func series(t testing.TB) samples.Series {
+	t.Helper()
+	s, err := sea()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// lesson returns settings that take seconds.
+func lesson() Settings {
+	s := DefaultSettings(nn.Tiny, false)
+	s.Strategy = "guided" // with every phase
+	s.Split = samples.SplitConfig{HeldOut: 0.4, GapDays: 3, Blocks: 1}
+	s.Stride = 16
+	s.Prior.Side, s.Prior.Stride, s.Prior.Batch = 16, 16, 4
+	s.Prior.Step.Steps, s.Prior.Step.WarmupSteps, s.Prior.EvaluateEvery, s.Prior.CheckpointEvery = 12, 2, 6, 3
+	s.Prior.EvaluateMasks, s.Prior.Sampling.Batch, s.Prior.Sampling.Steps = 8, 8, 4
+	s.Guidance.SampleConfig = s.Prior.Sampling
+	s.Target = prior.Target{ContextShare: 0.5, Tolerance: 0.2, MaxRoughness: 10}
+	s.Pool = prior.PoolConfig{Size: 32, Uses: 4, Batch: 8}
+	s.Imputer.Design.Extras.Background, s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = false, false, false
+	s.Imputer.Side, s.Imputer.Batch, s.Imputer.Steps, s.Imputer.WarmupSteps, s.Imputer.EMADecay = 16, 8, 60, 5, 0.9
+	s.Imputer.LearningRate = 3e-3
+	s.ScoreEvery, s.Patience, s.CheckpointEvery = 20, 3, 10
+	s.Members = membersOf(s.Imputer, 10)
+	s.Reliability = reliabilityOf(s.Imputer, 5)
+	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 60, 60, 16
+	s.Judging.MemberCases, s.Judging.Members, s.Judging.ODE.Steps, s.Judging.ODE.Jumps = 3, 4, 4, 1
+	return s
+}
+
+// first is an outcome of an uninterrupted run, made once for all tests.
+var first struct {
+	sync.Once
+	out    Outcome
+	phases map[string]bool
+}
+
+func firstModel(t *testing.T) Outcome {
+	t.Helper()
+	req := Request{Series: series(t), Settings: lesson(), Backend: openEngine(t)}
+	first.Do(func() {
+		first.phases = map[string]bool{}
+		out, err := Make(t.Context(), req, Hooks{Progress: func(p Progress) { first.phases[p.Phase] = true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.out = out
+	})
+	if first.out.Files == nil {
+		t.Fatal("the first model could not be made")
+	}
+	return first.out
+}
+
+func TestFirstModelIsMadeAndJudged(t *testing.T) {
+	out := firstModel(t)
+	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ReliabilityFile, CalibrationFile, ScalingFile, EvaluationFile} {
+		if len(out.Files[name]) == 0 {
+			t.Errorf("no %s", name)
+		}
+	}
+	for _, name := range []string{PhasePrior, PhaseStrength, PhaseImputer, PhaseMembers, PhaseReliability, PhaseCalibration, PhaseGate} {
+		if !first.phases[name] {
+			t.Errorf("phase %s told nothing", name)
+		}
+	}
+	r := out.Evaluation.Ruling
+	if r == nil || r.Champion != nil || r.Challenger.Verdict.Summary.MSE == nil || r.Challenger.LatencySeconds <= 0 {
+		t.Fatalf("ruling is %+v", r)
+	}
+	// The networks learned something: the mean map alone scores the variance.
+	if mse := *r.Challenger.Verdict.Summary.MSE; mse > 1 {
+		t.Errorf("MSE %.3f, the mean map has about 1", mse)
+	}
+	if share, _ := r.Challenger.Verdict.Summary.Gaussian.Covers(0.9); share < 0.8 || share > 0.97 {
+		t.Errorf("calibrated 90 %% intervals cover %.3f of days that did not calibrate them", share)
+	}
+	if m := out.Evaluation.Members; m == nil || m.Summary.Ensemble == nil {
+		t.Error("members were not judged")
+	}
+	if b := out.Evaluation.Prior.Bits; !(b.Mean > 0 && b.Std > 0 && b.Masks > 0) {
+		t.Errorf("held-out masks cost %+v", b)
+	}
+}
+
+func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
+	parent := firstModel(t)
+	s := lesson()
+	s.Only, s.Members.Steps, s.Reliability.Steps = "", 0, 0
+	s.Imputer.Steps = 10
+	if err := s.From(parent.Files); err != nil {
+		t.Fatal(err)
+	}
+	req := Request{Series: series(t), Settings: s, Backend: openEngine(t), Parent: parent.Files, Champion: parent.Files}
+	out, err := Make(t.Context(), req, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := out.Evaluation.Prior; !p.Taken || p.Drift == nil || math.Abs(*p.Drift) > 1e-6 {
+		t.Errorf("prior %+v, want that of the parent without drift", p)
+	}
+	if !bytes.Equal(out.Files[PriorFile], parent.Files[PriorFile]) {
+		t.Error("the prior is not that of the parent")
+	}
+	if bytes.Equal(out.Files[ImputerFile], parent.Files[ImputerFile]) {
+		t.Error("the imputer learned nothing")
+	}
+	if out.Files[MembersFile] != nil {
+		t.Error("members of the parent's imputer went along with another one")
+	}
+	r := out.Evaluation.Ruling
+	if r.Champion == nil || r.MSE == nil {
+		t.Fatalf("ruling is %+v", r)
+	}
+	if a, b := *r.Champion.Verdict.Summary.MSE, *parent.Evaluation.Ruling.Challenger.Verdict.Summary.MSE; a != b {
+		t.Errorf("the parent scores %v as champion and scored %v when it was made", a, b)
+	}
+}
+
+func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("every interruption compiles again")
+	}
+	want := firstModel(t)
+	req := Request{Series: series(t), Settings: lesson(), Backend: openEngine(t), Folder: t.TempDir()}
+	// One interruption in each phase that trains, and one between phases.
+	for _, at := range []struct {
+		phase string
+		step  int
+	}{{PhasePrior, 6}, {PhaseStrength, 1}, {PhaseImputer, 33}, {PhaseMembers, 5}, {PhaseCalibration, 9}} {
+		ctx, stop := context.WithCancel(t.Context())
+		_, err := Make(ctx, req, Hooks{Progress: func(p Progress) {
+			if p.Phase == at.phase && p.Step >= at.step {
+				stop()
+			}
+		}})
+		stop()
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted in phase %s: error %v", at.phase, err)
+		}
+	}
+	out, err := Make(t.Context(), req, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ReliabilityFile, CalibrationFile, ScalingFile} {
+		if !bytes.Equal(out.Files[name], want.Files[name]) {
+			t.Errorf("%s differs from that of an uninterrupted run", name)
+		}
+	}
+	if !slices.Equal(out.Queries.Queried, want.Queries.Queried) {
+		t.Error("the map of P(query) differs from that of an uninterrupted run")
+	}
+	again, err := Make(t.Context(), req, Hooks{Progress: func(p Progress) { t.Errorf("a finished run does phase %s again", p.Phase) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(again.Files[EvaluationFile], out.Files[EvaluationFile]) {
+		t.Error("a finished run is judged differently the second time")
+	}
+	req.Settings.Imputer.LearningRate *= 2
+	if _, err := Make(t.Context(), req, Hooks{}); !errors.Is(err, ErrOtherRun) {
+		t.Errorf("other settings in the same folder: error %v", err)
+	}
+}
+
+func TestHeldOutDaysNeverReachTraining(t *testing.T) {
+	s := lesson()
+	s.Strategy, s.Patience, s.Prior.EvaluateEvery = "unconditional", 0, 0
+	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
+	clean := series(t)
+	_, held, err := clean.Split(s.Split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := map[time.Time]bool{}
+	for _, ref := range held.Refs(16, 16, 0) {
+		judged[held.Time(ref.Day)] = true
+	}
+	poisoned := clean
+	poisoned.Days = slices.Clone(clean.Days)
+	for d, day := range poisoned.Days {
+		if !judged[day.Time] {
+			continue
+		}
+		values := make([]float32, len(day.Values))
+		for i := range values { // other values under other gaps
+			values[i] = 1e3 + 7*day.Values[len(values)-1-i]
+			if !clean.Sea[i] {
+				values[i] = field.NaN()
+			}
+		}
+		poisoned.Days[d].Values = values
+	}
+	var files [2]Files
+	for i, series := range []samples.Series{clean, poisoned} {
+		out, err := Make(t.Context(), Request{Series: series, Settings: s, Backend: openEngine(t)}, Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = out.Files
+	}
+	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ScalingFile} {
+		if !bytes.Equal(files[0][name], files[1][name]) {
+			t.Errorf("%s depends on held-out days", name)
+		}
+	}
+	if bytes.Equal(files[0][CalibrationFile], files[1][CalibrationFile]) {
+		t.Error("the poison did not even reach the calibration: this test shows nothing")
+	}
+}

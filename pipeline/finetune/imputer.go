@@ -1,0 +1,246 @@
+package finetune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn/netfile"
+	"lacuna/pipeline/prior"
+)
+
+// makeImputer trains the imputer and tests what a reader of its file gets.
+func (r *run) makeImputer(ctx context.Context) error {
+	report := &impute.Report{}
+	r.eval.Reports.Imputer = report
+	data, err := r.train1(ctx, training{file: ImputerFile, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
+		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
+			from, err := r.parentWeights()
+			if err != nil {
+				return nil, impute.Report{}, err
+			}
+			return impute.Train(ctx, r.shop, r.material, source, r.s.Imputer, impute.Hooks[*impute.Model]{
+				Progress: r.tell(PhaseImputer), Score: r.score, ScoreEvery: r.s.ScoreEvery, Patience: r.s.Patience,
+				Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery, From: from,
+			})
+		})
+	if err != nil {
+		return err
+	}
+	r.model, err = impute.Load(data, r.shop)
+	return err
+}
+
+// parentWeights returns the weights of the parent's imputer, nil without one.
+func (r *run) parentWeights() ([]float32, error) {
+	data := r.req.Parent[ImputerFile]
+	if data == nil {
+		return nil, nil
+	}
+	parent, err := impute.Load(data, r.shop)
+	if err != nil {
+		return nil, fmt.Errorf("load the parent: %w", err)
+	}
+	if parent.Design() != r.s.Imputer.Design {
+		return nil, fmt.Errorf("the version to begin from is another network, %+v, than is asked for, %+v", parent.Design(), r.s.Imputer.Design)
+	}
+	return weightsOf(data)
+}
+
+func weightsOf(data []byte) ([]float32, error) {
+	f, err := netfile.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return f.Weights, nil
+}
+
+// makeMembers trains the residual members of the new imputer.
+func (r *run) makeMembers(ctx context.Context) error {
+	delete(r.files, MembersFile) // those of the parent belong to its imputer
+	if r.s.Members.Steps == 0 {
+		return nil
+	}
+	report := &impute.Report{}
+	r.eval.Reports.Members = report
+	_, err := r.train1(ctx, training{file: MembersFile, phase: PhaseMembers, cfg: r.s.Members, report: report},
+		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
+			from, err := r.parentMembers()
+			if err != nil {
+				return nil, impute.Report{}, err
+			}
+			return impute.TrainMembers(ctx, r.model, r.material, source, r.s.Members, impute.Hooks[*impute.Members]{
+				Progress: r.tell(PhaseMembers), Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery, From: from,
+			})
+		})
+	return err
+}
+
+// parentMembers returns the weights of the parent's members where they are of
+// the same network, else nil: members are cheap to train anew.
+func (r *run) parentMembers() ([]float32, error) {
+	data := r.req.Parent[MembersFile]
+	if data == nil {
+		return nil, nil
+	}
+	f, err := netfile.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("load the parent's members: %w", err)
+	}
+	if f.Config.Backbone != r.s.Members.Design.Backbone || f.Config.Size != r.s.Members.Design.Size {
+		return nil, nil
+	}
+	return f.Weights, nil
+}
+
+// makeReliability trains the classifier of P(query | context), and counts how
+// often cells are query.
+func (r *run) makeReliability(ctx context.Context) error {
+	if err := r.countQueries(ctx); err != nil {
+		return err
+	}
+	if r.s.Reliability.Steps == 0 {
+		return nil
+	}
+	report := &impute.Report{}
+	r.eval.Reports.Reliability = report
+	_, err := r.train1(ctx, training{file: ReliabilityFile, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
+		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
+			return impute.TrainReliability(ctx, r.shop, r.material, source, r.s.Reliability, impute.Hooks[*impute.Reliability]{
+				Progress: r.tell(PhaseReliability), Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery,
+			})
+		})
+	return err
+}
+
+// queriesFile keeps the counts of P(query) in the checkpoint folder.
+const queriesFile = "queries.json"
+
+// countQueries draws partitions for the map of P(query).
+func (r *run) countQueries(ctx context.Context) error {
+	known, err := r.folder.load(queriesFile, &r.queries)
+	if err != nil {
+		return err
+	}
+	if !known {
+		grid := r.train.Grid()
+		r.queries = prior.NewQueryMap(grid.Height(), grid.Width())
+		patches := spreadPatches(r.refs, r.s.Pool.Size/2, r.train.Cut)
+		if err := prior.DrawQueries(ctx, r.strategy, patches, 2, r.queries, stream(r.s, "queries")); err != nil {
+			return err
+		}
+		if err := r.folder.save(queriesFile, r.queries); err != nil {
+			return err
+		}
+	}
+	const fewest = 8 // draws: with fewer a cell that was never query says nothing
+	if lowest, err := r.queries.Lowest(fewest); err == nil {
+		r.eval.Queries = &lowest
+	}
+	return nil
+}
+
+// A saver is a network that can be written.
+type saver interface {
+	Save(side int) ([]byte, error)
+	Close()
+}
+
+// training is a phase that trains one network.
+type training struct {
+	file, phase string
+	cfg         impute.TrainConfig
+	report      *impute.Report
+}
+
+// train1 returns the file of a network: the one in the folder, where the phase
+// is over, or that of a training, which goes on from its checkpoint.
+func (r *run) train1(ctx context.Context, t training, fit func(source impute.Source, checkpoint string) (saver, impute.Report, error)) ([]byte, error) {
+	data, err := r.folder.read(t.file)
+	if err != nil {
+		return nil, err
+	}
+	if data != nil {
+		r.files[t.file] = data
+		_, err := r.folder.load(t.phase+".json", t.report)
+		return data, err
+	}
+	checkpoint := r.folder.path(t.phase + ".ckpt")
+	source, closeSource, err := r.lessons(ctx, t, checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	network, report, err := fit(source, checkpoint)
+	closeSource()
+	if err != nil {
+		return nil, err
+	}
+	defer network.Close()
+	*t.report = report
+	if data, err = network.Save(t.cfg.Side); err != nil {
+		return nil, err
+	}
+	r.files[t.file] = data
+	// The report first: a file of weights says that the phase is over.
+	if err := errors.Join(r.folder.save(t.phase+".json", report), r.folder.write(t.file, data)); err != nil {
+		return nil, err
+	}
+	return data, r.folder.discard(t.phase + ".ckpt")
+}
+
+// lessons returns the source of a training from the step of its checkpoint on.
+// Partitions that a prior draws come from a pool; others cost little.
+func (r *run) lessons(ctx context.Context, t training, checkpoint string) (impute.Source, func(), error) {
+	if r.prior == nil {
+		source, err := impute.Fresh(r.train, r.refs, r.strategy, t.cfg.Seed)
+		return source, func() {}, err
+	}
+	step := 0
+	if checkpoint != "" {
+		var err error
+		if step, err = impute.CheckpointStep(checkpoint); err != nil {
+			return nil, nil, err
+		}
+	}
+	first := uint64(step) * uint64(t.cfg.Batch)
+	from := prior.Windows{Data: r.train, Refs: r.refs, By: r.strategy}
+	pool, err := prior.NewPool(ctx, from, r.s.Pool, stream(r.s, t.phase+" pool"), first)
+	if err != nil {
+		return nil, nil, err
+	}
+	return impute.Queue(pool.Next, first), func() {
+		use := pool.Use()
+		r.eval.Pools = append(r.eval.Pools, use)
+		pool.Close()
+	}, nil
+}
+
+func (r *run) tell(phase string) func(impute.Progress) {
+	return func(p impute.Progress) {
+		r.hooks.Progress(Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss, Score: p.Score})
+	}
+}
+
+// score returns the mean squared error on the overlays that choose.
+func (r *run) score(ctx context.Context, m *impute.Model) (float64, error) {
+	said, err := m.Predict(ctx, r.scoring)
+	if err != nil {
+		return 0, err
+	}
+	sum, n := 0.0, 0
+	for i, p := range said {
+		o := r.choosing[i]
+		for cell, scored := range o.Scored {
+			if scored {
+				d := float64(p.Mean[cell]) - float64(o.Values[cell])
+				sum, n = sum+d*d, n+1
+			}
+		}
+	}
+	if score := sum / float64(n); !math.IsNaN(score) {
+		return score, nil
+	}
+	return math.MaxFloat64, nil // a network that says NaN is the worst there is
+}

@@ -1,0 +1,308 @@
+package finetune
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn/netfile"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// Evaluation is what a version's evaluation.json holds: what was trained, how
+// challenger and champion did, and the decision.
+type Evaluation struct {
+	Mode     impute.Mode        `json:"mode,omitempty"`
+	Cases    int                `json:"cases,omitempty"`    // that judged
+	Choosing int                `json:"choosing,omitempty"` // that chose and calibrated
+	Prior    *PriorReport       `json:"prior,omitempty"`
+	Strength *prior.Strength    `json:"strength,omitempty"`
+	Queries  *prior.LowestQuery `json:"queries,omitempty"`
+	Reports  Reports            `json:"reports"`
+	Pools    []prior.PoolUse    `json:"pools,omitempty"`
+	Ruling   *Ruling            `json:"ruling,omitempty"`
+	Members  *evaluate.Verdict  `json:"members,omitempty"` // of the calibrated members, on a part of the cases
+	Values   Values             `json:"values"`
+}
+
+// Values are the statistics of the training values in the space of the
+// transform, against which the drift of later ones is measured.
+type Values struct {
+	Mean  float64 `json:"mean"`
+	Std   float64 `json:"std"`
+	Count int     `json:"count"`
+}
+
+// makeCalibration fits factors on sigma, and on the spread of members, so that
+// intervals cover what they promise on the overlays that choose.
+func (r *run) makeCalibration(ctx context.Context) error {
+	data, err := r.folder.read(CalibrationFile)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		c, err := r.calibrations(ctx)
+		if err != nil {
+			return err
+		}
+		if data, err = json.Marshal(c); err != nil {
+			return err
+		}
+		if err := r.folder.write(CalibrationFile, data); err != nil {
+			return err
+		}
+	}
+	r.files[CalibrationFile] = data
+	return nil
+}
+
+func (r *run) calibrations(ctx context.Context) (Calibration, error) {
+	var c Calibration
+	var sigma, spread []impute.Case
+	members := (*impute.Members)(nil)
+	if data := r.files[MembersFile]; data != nil {
+		var err error
+		if members, err = impute.LoadMembers(data, r.model); err != nil {
+			return c, err
+		}
+		defer members.Close()
+	}
+	candidate := Candidate{model: r.model, members: members}
+	for i, o := range r.choosing {
+		r.hooks.Progress(Progress{Phase: PhaseCalibration, Step: i, Steps: len(r.choosing)})
+		in, err := r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
+		if err != nil {
+			return c, err
+		}
+		said, err := r.model.Predict(ctx, []impute.Inputs{in})
+		if err != nil {
+			return c, err
+		}
+		sigma = appendCases(sigma, o, in, said[0])
+		if members == nil || i >= r.s.Judging.MemberCases {
+			continue
+		}
+		drawn, err := candidate.draw(ctx, in, r.s.Judging, uint64(i))
+		if err != nil {
+			return c, err
+		}
+		mean, sd := meanOf(drawn)
+		spread = appendCases(spread, o, in, impute.Prediction{Mean: mean, Sigma: sd})
+	}
+	var err error
+	if c.Calibration, err = impute.Calibrate(sigma, r.s.Judging.Calibration); err != nil || members == nil {
+		return c, err
+	}
+	m, err := impute.Calibrate(spread, r.s.Judging.Calibration)
+	c.Members = &m
+	return c, err
+}
+
+// appendCases adds the scored cells of an overlay.
+func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p impute.Prediction) []impute.Case {
+	distance := skill.Distances(field.Mask(o.Visible), in.Height, in.Width)
+	for i, scored := range o.Scored {
+		if scored {
+			cases = append(cases, impute.Case{
+				Error: p.Mean[i] - o.Values[i], Sigma: p.Sigma[i], DistanceCells: float32(distance[i]), DayOfYear: in.DayOfYear,
+			})
+		}
+	}
+	return cases
+}
+
+// judge asks champion and challenger about the same overlays.
+func (r *run) judge(ctx context.Context) error {
+	scaling, err := json.Marshal(scalingOf(r.train))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", ScalingFile, err)
+	}
+	r.files[ScalingFile] = scaling
+	// The decision is kept under the name of the champion that it was about.
+	kept := "ruling-" + r.req.Champion.fingerprint() + ".json"
+	var before Evaluation
+	known, err := r.folder.load(kept, &before)
+	if err != nil {
+		return err
+	}
+	if known {
+		r.eval = before
+		return nil
+	}
+	if err := r.contest(ctx); err != nil {
+		return err
+	}
+	r.eval.Mode, r.eval.Cases, r.eval.Choosing, r.eval.Values = r.s.Judging.Mode, len(r.judging), len(r.choosing), r.values()
+	return r.folder.save(kept, r.eval)
+}
+
+func (r *run) contest(ctx context.Context) error {
+	exam, err := evaluate.NewExam(r.held, r.around, r.judging, r.s.Judging.Mode)
+	if err != nil {
+		return err
+	}
+	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total}) }
+	gate := Gate{Rule: r.s.Rule, Low: r.low, High: r.high}
+	var champion *Entrant
+	if r.req.Champion != nil {
+		served, err := LoadCandidate(r.req.Champion, r.shop, r.held)
+		if err != nil {
+			return fmt.Errorf("load the champion: %w", err)
+		}
+		defer served.Close()
+		champion = &Entrant{Method: served.Method("champion", exam, r.held)}
+		if champion.Latency, err = served.Latency(ctx, r.scoring[0], r.hooks.Now); err != nil {
+			return fmt.Errorf("time the champion: %w", err)
+		}
+	}
+	candidate, err := LoadCandidate(r.files, r.shop, r.held)
+	if err != nil {
+		return fmt.Errorf("load what was just saved: %w", err)
+	}
+	defer candidate.Close()
+	challenger := Entrant{Method: candidate.Method("challenger", exam, r.held)}
+	if challenger.Faults, err = r.selfTest(ctx, candidate); err != nil {
+		return err
+	}
+	if challenger.Latency, err = candidate.Latency(ctx, r.scoring[0], r.hooks.Now); err != nil {
+		return fmt.Errorf("time the challenger: %w", err)
+	}
+	ruling, err := gate.Decide(ctx, exam, challenger, champion, tell)
+	if err != nil {
+		return err
+	}
+	r.eval.Ruling = &ruling
+	return r.judgeMembers(ctx, candidate)
+}
+
+// selfTest compares what was loaded from the files with the networks in
+// memory on one window, and looks at every other network once.
+func (r *run) selfTest(ctx context.Context, loaded *Candidate) ([]string, error) {
+	var faults []string
+	window := r.scoring[:1]
+	want, err := r.model.Predict(ctx, window)
+	if err != nil {
+		return nil, fmt.Errorf("self-test: %w", err)
+	}
+	got, err := loaded.model.Predict(ctx, window)
+	if err != nil {
+		return nil, fmt.Errorf("self-test: %w", err)
+	}
+	const tolerance = 1e-4 // of a standard deviation; the same program gives the same bits
+	if d := largestDifference(want[0].Mean, got[0].Mean); !(d <= tolerance) {
+		faults = append(faults, fmt.Sprintf("the model that was saved and loaded answers differently by %.3g", d))
+	}
+	if data := r.files[ReliabilityFile]; data != nil {
+		rel, err := impute.LoadReliability(data, r.shop)
+		if err != nil {
+			return append(faults, "the reliability network does not load: "+err.Error()), nil
+		}
+		defer rel.Close()
+		p, err := rel.Probability(ctx, window[0])
+		if err != nil {
+			return nil, fmt.Errorf("self-test: %w", err)
+		}
+		for _, v := range p {
+			if !(v >= 0 && v <= 1) {
+				return append(faults, fmt.Sprintf("the reliability network says %v, which is no probability", v)), nil
+			}
+		}
+	}
+	return faults, nil
+}
+
+func largestDifference(a, b []float32) float64 {
+	worst := 0.0
+	for i := range a {
+		d := math.Abs(float64(a[i]) - float64(b[i]))
+		if math.IsNaN(d) {
+			return d
+		}
+		worst = max(worst, d)
+	}
+	return worst
+}
+
+// judgeMembers scores the ensemble on a part of the cases. It does not decide:
+// whether members are published is for the filler to say by their coverage.
+func (r *run) judgeMembers(ctx context.Context, c *Candidate) error {
+	if c.members == nil {
+		return nil
+	}
+	some := r.judging[:min(r.s.Judging.MemberCases, len(r.judging))]
+	exam, err := evaluate.NewExam(r.held, r.around, some, r.s.Judging.Mode)
+	if err != nil {
+		return err
+	}
+	verdict, err := exam.Judge(ctx, c.Ensemble("members", exam, r.held, r.s.Judging), nil, func(done, total int) {
+		r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total})
+	})
+	if err != nil {
+		return fmt.Errorf("judge the members: %w", err)
+	}
+	r.eval.Members = &verdict
+	return nil
+}
+
+// values returns the statistics of the training values.
+func (r *run) values() Values {
+	sum, squares, n := 0.0, 0.0, 0
+	scaling := r.train.Scaling()
+	width := r.train.Grid().Width()
+	for _, ref := range r.train.Refs(r.s.Imputer.Side, r.s.Imputer.Side, prior.MinObservedCells) {
+		p := r.train.Cut(ref)
+		for i, v := range p.Values {
+			if v != v { // NaN
+				continue
+			}
+			row, col := ref.Window.Row+i/ref.Window.Width, ref.Window.Col+i%ref.Window.Width
+			x := float64(scaling.Inverse(v, row*width+col))
+			sum, squares, n = sum+x, squares+x*x, n+1
+		}
+	}
+	mean := sum / float64(max(n, 1))
+	return Values{Mean: mean, Std: math.Sqrt(max(squares/float64(max(n, 1))-mean*mean, 0)), Count: n}
+}
+
+// outcome puts everything together.
+func (r *run) outcome() (Outcome, error) {
+	out := Outcome{
+		Files: r.files, Evaluation: r.eval, Queries: r.queries, Scaling: scalingOf(r.train),
+		TrainDays: r.train.Days(), HeldDays: r.heldDays(),
+	}
+	if r.eval.Ruling != nil {
+		out.Decision = r.eval.Ruling.Decision
+	} else {
+		out.Decision = skill.Decision{Reasons: []string{"against: only the prior was trained, which fills nothing by itself: there was nothing to judge"}}
+	}
+	data, err := json.MarshalIndent(r.eval, "", " ")
+	if err != nil {
+		return out, fmt.Errorf("write %s: %w", EvaluationFile, err)
+	}
+	out.Files[EvaluationFile] = data
+	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ReliabilityFile} {
+		if data := out.Files[name]; data != nil {
+			f, err := netfile.Decode(data)
+			if err != nil {
+				return out, err
+			}
+			out.Networks = append(out.Networks, Network{File: name, Backbone: f.Config.Backbone, Size: f.Config.Size, Weights: len(f.Weights)})
+		}
+	}
+	return out, nil
+}
+
+func (r *run) heldDays() int {
+	days := map[time.Time]bool{}
+	for _, ref := range r.held.Refs(r.s.Imputer.Side, r.s.Imputer.Side, 0) {
+		days[r.held.Time(ref.Day)] = true
+	}
+	return len(days)
+}

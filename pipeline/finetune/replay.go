@@ -1,0 +1,72 @@
+package finetune
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
+)
+
+// Replay says how often patches of a day are learned from, by its age: new
+// days count most, and older seasons come back often enough not to be
+// forgotten.
+type Replay struct {
+	HalfLifeDays float64 `json:"half_life_days" yaml:"half_life_days"` // age at which a patch counts half; 0: all count alike
+	Floor        float64 `json:"floor" yaml:"floor"`                   // least that a patch counts, of 1
+}
+
+// DefaultReplay gives the last season about as much weight as a year before
+// it.
+func DefaultReplay() Replay { return Replay{HalfLifeDays: 45, Floor: 0.2} }
+
+func (r Replay) validate() error {
+	if r.HalfLifeDays < 0 || r.Floor < 0 || r.Floor > 1 {
+		return fmt.Errorf("replay has a half-life of %g days and a floor of %g, must not be negative, and the floor at most 1", r.HalfLifeDays, r.Floor)
+	}
+	return nil
+}
+
+// weight returns what a patch of an age counts.
+func (r Replay) weight(age time.Duration) float64 {
+	if r.HalfLifeDays == 0 {
+		return 1
+	}
+	return max(math.Exp2(-age.Hours()/24/r.HalfLifeDays), r.Floor)
+}
+
+// errNoPatches says that there is nothing to train on.
+var errNoPatches = errors.New("no patch of the training days has enough observations: give more days, or smaller patches")
+
+// choose returns as many refs as it is given, each as often as its weight
+// asks, rounded up or down so that the sum is right (systematic resampling).
+// The newest day has age 0.
+func (r Replay) choose(refs []samples.Ref, timeOf func(day int) time.Time, stream noise.Stream) ([]samples.Ref, error) {
+	if len(refs) == 0 {
+		return nil, errNoPatches
+	}
+	newest := timeOf(refs[0].Day)
+	for _, ref := range refs {
+		if t := timeOf(ref.Day); t.After(newest) {
+			newest = t
+		}
+	}
+	sum := 0.0
+	for _, ref := range refs {
+		sum += r.weight(newest.Sub(timeOf(ref.Day)))
+	}
+	step := sum / float64(len(refs))
+	next := step * stream.Rand(0).Float64()
+	out := make([]samples.Ref, 0, len(refs))
+	passed := 0.0
+	for _, ref := range refs {
+		passed += r.weight(newest.Sub(timeOf(ref.Day)))
+		for next < passed && len(out) < len(refs) {
+			out = append(out, ref)
+			next += step
+		}
+	}
+	return out, nil
+}

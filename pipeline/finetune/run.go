@@ -1,0 +1,248 @@
+package finetune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+)
+
+// Make makes a version and judges it. A cancelled ctx ends it with ctx.Err();
+// with a checkpoint folder the same request goes on from there.
+func Make(ctx context.Context, req Request, hooks Hooks) (Outcome, error) {
+	r, err := begin(req, hooks)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("fine-tune: %w", err)
+	}
+	defer r.close()
+	for _, phase := range r.phases() {
+		if err := ctx.Err(); err != nil {
+			return Outcome{}, err
+		}
+		if err := phase.do(ctx); err != nil {
+			return Outcome{}, fmt.Errorf("fine-tune: %s: %w", phase.name, err)
+		}
+	}
+	return r.outcome()
+}
+
+// A run is a Make under way.
+type run struct {
+	req    Request
+	s      Settings
+	hooks  Hooks
+	folder folder
+	shop   *impute.Workshop
+
+	train     samples.Train
+	held      samples.HeldOut
+	refs      []samples.Ref // of the training patches, with replay
+	choosing  []samples.Overlay
+	judging   []samples.Overlay
+	material  impute.Material
+	around    impute.Surroundings
+	scoring   []impute.Inputs // of the first choosing overlays
+	low, high float32         // of the training values, in anomalies
+
+	prior    *prior.Model
+	strategy prior.Partitioner
+	model    *impute.Model
+	queries  *prior.QueryMap
+	files    Files
+	eval     Evaluation
+}
+
+func begin(req Request, hooks Hooks) (*run, error) {
+	if hooks.Now == nil {
+		hooks.Now = time.Now
+	}
+	if hooks.Progress == nil {
+		hooks.Progress = func(Progress) {}
+	}
+	s := req.Settings
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	r := &run{req: req, s: s, hooks: hooks, files: Files{}}
+	var err error
+	if r.train, r.held, err = req.Series.Split(s.Split); err != nil {
+		return nil, err
+	}
+	name, err := req.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	if r.folder, err = openFolder(req.Folder, name); err != nil {
+		return nil, err
+	}
+	if r.shop, err = impute.NewWorkshop(req.Backend, s.Workshop); err != nil {
+		return nil, err
+	}
+	r.material = impute.Material{Train: r.train}
+	r.around = impute.Surroundings{Days: r.held}
+	for name, data := range req.Parent {
+		r.files[name] = data
+	}
+	return r, r.choosePatches()
+}
+
+func (r *run) close() {
+	if r.prior != nil {
+		r.prior.Close()
+	}
+	if r.model != nil {
+		r.model.Close()
+	}
+	r.shop.Close()
+}
+
+type phase struct {
+	name string
+	do   func(context.Context) error
+}
+
+func (r *run) phases() []phase {
+	all := []phase{{PhasePrior, r.makePrior}}
+	if r.s.Only == OnlyPrior {
+		return all
+	}
+	return append(all, phase{PhaseStrength, r.makeStrategy}, phase{PhaseBackground, r.makeSurroundings},
+		phase{PhaseImputer, r.makeImputer}, phase{PhaseMembers, r.makeMembers}, phase{PhaseReliability, r.makeReliability},
+		phase{PhaseCalibration, r.makeCalibration}, phase{PhaseGate, r.judge})
+}
+
+// choosePatches says what is learned from and what is judged on. Overlays of
+// one week choose (early stop, calibration), those of the next judge.
+func (r *run) choosePatches() error {
+	refs := r.train.Refs(r.s.Imputer.Side, r.s.Stride, prior.MinObservedCells)
+	replay := r.s.Replay
+	if r.req.Parent == nil {
+		replay = Replay{} // a first model learns from all seasons alike
+	}
+	var err error
+	if r.refs, err = replay.choose(refs, r.train.Time, stream(r.s, "replay")); err != nil {
+		return err
+	}
+	cfg := samples.DefaultOverlays(r.s.Imputer.Side)
+	overlays, err := r.held.Overlays(cfg)
+	if err != nil {
+		return err
+	}
+	order := stream(r.s, "overlays").Rand(0).Perm(len(overlays))
+	for _, i := range order {
+		o := overlays[i]
+		switch chooses := o.Time.Unix()/(7*24*3600)%2 == 0; {
+		case chooses && len(r.choosing) < r.s.Judging.Choosing:
+			r.choosing = append(r.choosing, o)
+		case !chooses && len(r.judging) < r.s.Judging.Overlays:
+			r.judging = append(r.judging, o)
+		}
+	}
+	if len(r.choosing) == 0 || len(r.judging) == 0 {
+		return fmt.Errorf("%d held-out overlays choose and %d judge, both must be there: give more days", len(r.choosing), len(r.judging))
+	}
+	r.low, r.high = rangeOf(r.train, refs, r.s.Judging.Margin)
+	return nil
+}
+
+// rangeOf returns the range of the anomalies of patches, wider by a share of
+// it on both sides.
+func rangeOf(data samples.Train, refs []samples.Ref, margin float64) (low, high float32) {
+	l, h := math.Inf(1), math.Inf(-1)
+	for _, ref := range refs {
+		for _, v := range data.Cut(ref).Values {
+			if v == v { // not NaN
+				l, h = min(l, float64(v)), max(h, float64(v))
+			}
+		}
+	}
+	wider := margin * (h - l)
+	return float32(l - wider), float32(h + wider)
+}
+
+// makeSurroundings analyses the days around patches and overlays where a
+// network is given that.
+func (r *run) makeSurroundings(ctx context.Context) error {
+	extras := r.s.Imputer.Design.Extras
+	if r.req.Champion[ImputerFile] != nil {
+		champion, err := impute.Load(r.req.Champion[ImputerFile], r.shop)
+		if err != nil {
+			return fmt.Errorf("load the champion: %w", err)
+		}
+		theirs := champion.Design().Extras
+		extras.Background, extras.Analysis = extras.Background || theirs.Background, extras.Analysis || theirs.Analysis
+	}
+	oi := classical.DefaultOI(r.train.Grid())
+	oi.Workers = 1
+	if extras.Analysis {
+		quick := impute.QuickOI(oi)
+		r.material.Analyser = impute.OI{Days: r.train, Settings: quick}
+		r.around.Analyser = impute.OI{Days: r.held, Settings: quick}
+	}
+	if extras.Background {
+		if err := r.makeBackgrounds(ctx, oi); err != nil {
+			return err
+		}
+	}
+	for _, o := range r.choosing[:min(r.s.Judging.Scoring, len(r.choosing))] {
+		in, err := r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
+		if err != nil {
+			return err
+		}
+		r.scoring = append(r.scoring, in)
+	}
+	return nil
+}
+
+func (r *run) makeBackgrounds(ctx context.Context, oi classical.OI) error {
+	past := samples.BackgroundConfig{PastDays: samples.LastDays, OI: oi, Workers: r.s.Imputer.Workers}
+	delayed := past
+	delayed.FutureDays = samples.NextDays
+	learn, ask := daysOf(r.refs), overlayDays(r.choosing, r.judging)
+	total, done := 2*(len(learn)+len(ask)), 0
+	tell := func(n, _ int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done + n, Steps: total}) }
+	made := make([]samples.Backgrounds, 0, 4)
+	for _, cfg := range []samples.BackgroundConfig{past, delayed} {
+		b, err := r.train.Backgrounds(ctx, learn, cfg, tell)
+		if err != nil {
+			return err
+		}
+		done += len(learn)
+		h, err := r.held.Backgrounds(ctx, ask, cfg, tell)
+		if err != nil {
+			return err
+		}
+		done += len(ask)
+		made = append(made, b, h)
+	}
+	r.material.Past, r.around.Past = made[0], made[1]
+	r.material.Delayed, r.around.Delayed = made[2], made[3]
+	return nil
+}
+
+func daysOf(refs []samples.Ref) []int {
+	seen := map[int]bool{}
+	var out []int
+	for _, ref := range refs {
+		if !seen[ref.Day] {
+			seen[ref.Day] = true
+			out = append(out, ref.Day)
+		}
+	}
+	return out
+}
+
+func overlayDays(sets ...[]samples.Overlay) []int {
+	var refs []samples.Ref
+	for _, set := range sets {
+		for _, o := range set {
+			refs = append(refs, o.Ref)
+		}
+	}
+	return daysOf(refs)
+}

@@ -1,0 +1,278 @@
+package finetune
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+)
+
+// stream returns the noise of a purpose.
+func stream(s Settings, purpose string) noise.Stream {
+	return noise.New(s.Imputer.Seed, "finetune", purpose)
+}
+
+// Bits are what the masks of held-out days cost under a prior, in bits a cell.
+type Bits struct {
+	Mean  float64 `json:"mean"`
+	Std   float64 `json:"std"`
+	Masks int     `json:"masks"`
+}
+
+// Drift returns how far now lies above b in standard deviations of a single
+// mask: what a mask costs more than masks did when the prior was made.
+func (b Bits) Drift(now Bits) float64 {
+	if b.Std == 0 {
+		return 0
+	}
+	return (now.Mean - b.Mean) / b.Std
+}
+
+// BitsOf measures patches under a prior.
+func BitsOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (Bits, error) {
+	each, err := m.BitsPerPixel(ctx, patches)
+	if err != nil {
+		return Bits{}, err
+	}
+	var b Bits
+	sum, squares := 0.0, 0.0
+	for _, v := range each {
+		if v == v { // NaN: no sea
+			sum, squares, b.Masks = sum+v, squares+v*v, b.Masks+1
+		}
+	}
+	n := float64(max(b.Masks, 1))
+	b.Mean = sum / n
+	b.Std = math.Sqrt(max(squares/n-b.Mean*b.Mean, 0))
+	return b, nil
+}
+
+// bitMasks is how many masks a drift is measured on: their mean is then known
+// to an eighth of their spread.
+const bitMasks = 64
+
+// PriorReport is what became of the prior.
+type PriorReport struct {
+	Taken  bool          `json:"taken"` // from the parent
+	Drift  *float64      `json:"drift,omitempty"`
+	Bits   Bits          `json:"bits"` // of held-out masks
+	Report *prior.Report `json:"report,omitempty"`
+}
+
+const (
+	priorCheckpoint = "prior.ckpt"
+	priorReport     = "prior.json"
+	strengthReport  = "strength.json"
+)
+
+// makePrior trains a prior, or takes that of the parent while masks have not
+// drifted.
+func (r *run) makePrior(ctx context.Context) error {
+	if !r.s.needsPrior() {
+		// The prior of the parent goes along, with what is known of it.
+		if parent, known := r.req.Parent.evaluation(); known {
+			r.eval.Prior, r.eval.Strength = parent.Prior, parent.Strength
+		}
+		return nil
+	}
+	data, err := r.folder.read(PriorFile)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		if data, err = r.findPrior(ctx); err != nil {
+			return err
+		}
+		if err := r.folder.write(PriorFile, data); err != nil {
+			return err
+		}
+	} else if _, err := r.folder.load(priorReport, &r.eval.Prior); err != nil {
+		return err
+	}
+	r.files[PriorFile] = data
+	r.prior, err = prior.Load(r.req.Backend, data)
+	return err
+}
+
+// findPrior returns a prior file and leaves its report in the folder.
+func (r *run) findPrior(ctx context.Context) ([]byte, error) {
+	if r.s.Only != OnlyPrior && r.req.Parent[PriorFile] != nil {
+		taken, err := r.takePrior(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("prior of the parent: %w", err)
+		}
+		if taken {
+			return r.req.Parent[PriorFile], r.folder.save(priorReport, r.eval.Prior)
+		}
+	}
+	if r.s.Only == OnlyImputer {
+		return nil, fmt.Errorf("strategy %s needs a prior, and the version to begin from has none", r.s.Strategy)
+	}
+	model, report, err := r.trainPrior(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer model.Close()
+	r.eval.Prior = &PriorReport{Report: &report}
+	if r.eval.Prior.Bits, err = BitsOf(ctx, model, r.heldPatches()); err != nil {
+		return nil, err
+	}
+	data, err := model.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return data, r.folder.save(priorReport, r.eval.Prior)
+}
+
+// takePrior reports whether the prior of the parent still fits the masks.
+func (r *run) takePrior(ctx context.Context) (bool, error) {
+	model, err := prior.Load(r.req.Backend, r.req.Parent[PriorFile])
+	if err != nil {
+		return false, err
+	}
+	defer model.Close()
+	now, err := BitsOf(ctx, model, r.heldPatches())
+	if err != nil {
+		return false, err
+	}
+	r.eval.Prior = &PriorReport{Taken: true, Bits: now}
+	before, known := r.req.Parent.priorBits()
+	if !known {
+		return r.s.Only == OnlyImputer, nil
+	}
+	drift := before.Drift(now)
+	// The yardstick stays the one of the training, or masks could creep away
+	// in small steps.
+	r.eval.Prior.Drift, r.eval.Prior.Bits = &drift, before
+	return r.s.Only == OnlyImputer || drift <= r.s.Drift, nil
+}
+
+// evaluation returns that of a version. One that cannot be read counts as none:
+// it costs the next training a little time, and no more.
+func (f Files) evaluation() (e Evaluation, known bool) {
+	err := json.Unmarshal(f[EvaluationFile], &e)
+	return e, err == nil
+}
+
+// priorBits returns what masks cost when the prior of a version was made.
+func (f Files) priorBits() (Bits, bool) {
+	e, known := f.evaluation()
+	if !known || e.Prior == nil {
+		return Bits{}, false
+	}
+	return e.Prior.Bits, true
+}
+
+// heldPatches returns patches of held-out days, spread over all of them.
+func (r *run) heldPatches() []samples.Patch {
+	return spreadPatches(r.held.Refs(r.s.Prior.Side, r.s.Prior.Side, prior.MinObservedCells), bitMasks, r.held.Cut)
+}
+
+// spreadPatches cuts at most n of the refs, evenly spread over their order.
+func spreadPatches(refs []samples.Ref, n int, cut func(samples.Ref) samples.Patch) []samples.Patch {
+	n = min(n, len(refs))
+	out := make([]samples.Patch, n)
+	for i := range out {
+		out[i] = cut(refs[i*len(refs)/n])
+	}
+	return out
+}
+
+// trainPrior fits a prior, going on from its checkpoint where there is one.
+func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error) {
+	cfg := r.s.Prior
+	hooks := prior.Hooks{Progress: func(p prior.Progress) {
+		told := Progress{Phase: PhasePrior, Step: p.Step, Steps: p.Steps, Loss: p.Loss}
+		if p.Drawn != nil {
+			told.Score = &p.Distance
+		}
+		r.hooks.Progress(told)
+	}}
+	data, err := r.folder.read(priorCheckpoint)
+	if err != nil {
+		return nil, prior.Report{}, err
+	}
+	if data != nil {
+		if hooks.Resume, err = prior.DecodeCheckpoint(bytes.NewReader(data), cfg.Model); err != nil {
+			return nil, prior.Report{}, err
+		}
+	}
+	// A fast device makes many steps a second: a write every few seconds is
+	// enough, and what is lost by a kill is no more than that.
+	const apart = 5 * time.Second
+	var last time.Time
+	if r.req.Folder != "" {
+		hooks.Checkpoint = func(c prior.Checkpoint) error {
+			if now := r.hooks.Now(); now.Sub(last) < apart && ctx.Err() == nil {
+				return nil
+			}
+			last = r.hooks.Now()
+			var file bytes.Buffer
+			if err := c.Encode(&file, cfg.Model); err != nil {
+				return err
+			}
+			return r.folder.write(priorCheckpoint, file.Bytes())
+		}
+	}
+	model, report, err := prior.Train(ctx, r.req.Backend, r.train, r.held, cfg, hooks)
+	return model, report, err
+}
+
+// strengthPatches is how many patches the strength of guidance is found on;
+// every weight meets the same noise, so few are enough to compare.
+const strengthPatches = 16
+
+// makeStrategy makes what splits observations, with the strength of guidance
+// that belongs to the prior.
+func (r *run) makeStrategy(ctx context.Context) (err error) {
+	guidance := r.s.Guidance
+	if r.s.Strategy == "guided" {
+		if r.eval.Strength, err = r.findStrength(ctx); err != nil {
+			return err
+		}
+		guidance.Weight = r.eval.Strength.Weight
+	}
+	switch r.s.Strategy {
+	case "guided":
+		r.strategy, err = prior.NewGuided(r.prior, guidance)
+	case "unconditional":
+		r.strategy, err = prior.NewUnconditional(r.prior, guidance.SampleConfig)
+	case "empirical":
+		r.strategy = prior.Empirical(r.train)
+	case "coherent":
+		r.strategy = prior.Coherent()
+	case "pixel": // the shares of the paper's AmbientDiff, blocks and saliency
+		r.strategy = prior.Pixel(0.3, 0.3)
+	case "block":
+		r.strategy = prior.Block(8, 0.5, 0.5)
+	case "saliency":
+		r.strategy = prior.Saliency(0.5)
+	}
+	return err
+}
+
+// findStrength finds the strength of guidance, or takes it from the folder, or
+// from the parent with its prior.
+func (r *run) findStrength(ctx context.Context) (*prior.Strength, error) {
+	var s prior.Strength
+	if known, err := r.folder.load(strengthReport, &s); err != nil || known {
+		return &s, err
+	}
+	if parent, known := r.req.Parent.evaluation(); known && r.eval.Prior.Taken && parent.Strength != nil {
+		return parent.Strength, r.folder.save(strengthReport, parent.Strength)
+	}
+	r.hooks.Progress(Progress{Phase: PhaseStrength, Steps: 1})
+	patches := spreadPatches(r.refs, strengthPatches, r.train.Cut)
+	s, err := prior.AutoStrength(ctx, r.prior, patches, r.s.Guidance, r.s.Target)
+	if err != nil {
+		return nil, err
+	}
+	r.hooks.Progress(Progress{Phase: PhaseStrength, Step: 1, Steps: 1})
+	return &s, r.folder.save(strengthReport, s)
+}
