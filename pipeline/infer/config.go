@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// Methods are the names that Config.Method takes.
-var methods = []string{"oi", "persistence", "climatology"}
+// MethodModel is the method that fills with the networks of a Model.
+const MethodModel = "model"
+
+// methods are the names that Config.Method takes.
+var methods = []string{"oi", "persistence", "climatology", MethodModel}
 
 // Config chooses and tunes the method of one dataset.
 type Config struct {
@@ -17,6 +20,10 @@ type Config struct {
 	PastDays   int    `yaml:"past_days"`   // how many days before a field it may see
 	FutureDays int    `yaml:"future_days"` // and after it; 0: near-real-time
 	OI         OI     `yaml:"oi"`
+	// Network tunes the method model. The zero value is the default.
+	Network Network `yaml:"network,omitempty"`
+	Quality Quality `yaml:"quality,omitempty"`
+	Details bool    `yaml:"-"` // whether analyses come with their Details; of the method model only
 }
 
 // OI holds the scales of optimal interpolation. Zero means found out: tuned on
@@ -47,6 +54,7 @@ func (c Config) Validate() error {
 	check(slices.Contains(methods, c.Method), "method is %q, must be one of %s", c.Method, strings.Join(methods, ", "))
 	check(c.PastDays >= 0 && c.PastDays <= 90, "past_days is %d, must be 0..90", c.PastDays)
 	check(c.FutureDays >= 0 && c.FutureDays <= 90, "future_days is %d, must be 0..90", c.FutureDays)
+	errs = append(errs, c.Network.Validate(), c.Quality.Validate())
 	check(c.OI.LengthKM >= 0, "oi.length_km is %g, must not be negative", c.OI.LengthKM)
 	check(c.OI.Days >= 0, "oi.days is %g, must not be negative", c.OI.Days)
 	check(c.OI.Nugget >= 0 && c.OI.Nugget < 1, "oi.nugget is %g, must be in 0..1", c.OI.Nugget)

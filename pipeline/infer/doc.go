@@ -7,6 +7,21 @@
 // has a finite value and uncertainty, and what cannot be said is flagged
 // instead of invented. The same scene gives the same analysis.
 //
+// The method model fills with the networks of a Model:
+//
+//	scene ──▶ anomalies, composites, optimal interpolation ──▶ windows ──▶ imputer ──▶ mean, sigma
+//	                                                              └──────▶ members ──▶ ensemble
+//
+// A basin that fits goes through as one window; a larger one is cut into
+// windows that overlap and are blended, members at every step of their
+// sampler, so that the windows agree. The answer depends on the scene, the
+// model, the seed, the engine and the size of the windows, and not on the
+// number of workers; on a processor not on batches either. What lies under the
+// mask or on land never reaches a network.
+//
+// Means are taken in the space of the transform. For log10 the published value
+// is therefore the median, not the mean, of what is likely.
+//
 // Package infer knows nothing of files, ledgers or Kafka. Which neighbouring
 // days a scene may see is the caller's decision up to the window of the
 // Config, which a Filler never looks beyond.

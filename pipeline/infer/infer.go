@@ -36,23 +36,40 @@ type Scene struct {
 type Analysis struct {
 	Value, Sigma, Lower, Upper []float32
 	Flags                      []byte
+
+	// Of the method model only.
+	Tier    Tier     // that was applied
+	Took    Timing   // where the time went
+	Details *Details // nil: not asked for
 }
 
 // Filler applies one method.
 type Filler struct {
-	cfg Config
+	cfg   Config
+	model *Model // nil for other methods than model
+	now   func() time.Time
 }
 
-// New returns the Filler that cfg describes.
-func New(cfg Config) (*Filler, error) {
+// New returns the Filler that cfg describes. The method model needs a model,
+// the others take none.
+func New(cfg Config, model *Model) (*Filler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("fill config: %w", err)
 	}
-	return &Filler{cfg: cfg}, nil
+	if (cfg.Method == MethodModel) != (model != nil) {
+		return nil, fmt.Errorf("fill config: method is %q, and a model is needed for %q only", cfg.Method, MethodModel)
+	}
+	return &Filler{cfg: cfg, model: model, now: time.Now}, nil
 }
 
-// Name says which method fills, for the product's attributes.
-func (f *Filler) Name() string { return f.cfg.Method }
+// Name says what fills, for the product's attributes: the method, or the
+// version of the model.
+func (f *Filler) Name() string {
+	if f.model != nil {
+		return f.model.Name()
+	}
+	return f.cfg.Method
+}
 
 // Fill analyses every frame of s. progress, if not nil, hears how many of all
 // steps are done; ctx is looked at between steps.
@@ -60,7 +77,15 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 	if progress == nil {
 		progress = func(int, int) {}
 	}
+	if f.model != nil {
+		if err := f.model.fits(s.Frames[0].Grid, s.Transform); err != nil {
+			return nil, err
+		}
+	}
 	series, targets := assemble(s)
+	if f.cfg.Quality.Reject {
+		s = f.screen(s, series, targets)
+	}
 	oi, err := f.interpolator(series)
 	if err != nil {
 		return nil, err
@@ -73,11 +98,21 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		const steps = 1000 // of a frame's progress; enough for a smooth bar
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
-		estimate, err := f.estimate(oi, window, at, within)
+		seen := view{window, at, oi}
+		filled, err := f.fill(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
-		out[n] = compose(s, n, estimate)
+		out[n] = compose(s, n, filled.estimate)
+		out[n].Tier, out[n].Took, out[n].Details = filled.tier, filled.took, filled.details
+		if filled.details != nil {
+			filled.details.Members = physical(s, out[n], filled.members)
+		}
+		if q := f.cfg.Quality.Observed; err == nil && (q == Blend || q == Denoise) {
+			if err := f.reconsider(ctx, seen, s, n, &out[n]); err != nil {
+				return nil, fmt.Errorf("reconsider the observations of %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
+			}
+		}
 		progress((n+1)*steps, len(targets)*steps)
 	}
 	return out, nil
@@ -114,14 +149,63 @@ func assemble(s Scene) (classical.Series, []int) {
 	return series, targets
 }
 
-func (f *Filler) estimate(oi classical.OI, s classical.Series, target int, progress func(done, total int)) (classical.Estimate, error) {
+// A view is a frame of a series with what may be seen around it.
+type view struct {
+	classical.Series
+	target int
+	oi     classical.OI // for the method oi
+}
+
+func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int)) (out filling, err error) {
 	switch f.cfg.Method {
+	case MethodModel:
+		return f.model.fill(ctx, v.Series, v.target, manner{cfg: f.cfg, now: f.now, progress: progress})
 	case "climatology":
-		return classical.Climatology(s, target), nil
+		out.estimate = classical.Climatology(v.Series, v.target)
 	case "persistence":
-		return classical.Persistence(s, target, f.cfg.Past()), nil
+		out.estimate = classical.Persistence(v.Series, v.target, f.cfg.Past())
+	default:
+		out.estimate, err = v.oi.Fill(v.Series, v.target, progress)
 	}
-	return oi.Fill(s, target, progress)
+	return out, err
+}
+
+// screen takes out the observations that stick out, in the series and in the
+// scene that is returned, which marks them as rejected.
+func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
+	out := s
+	out.Frames, out.Rejected = slices.Clone(s.Frames), make([]field.Mask, len(s.Frames))
+	spikes := make([]field.Mask, len(targets))
+	for n, target := range targets {
+		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
+		spikes[n] = Spikes(window.Frames[at].Values, nearestInTime(window, at), series.Grid.Width(), f.cfg.Quality.sigmas())
+	}
+	for n, target := range targets { // after all were judged: none hangs on the order
+		values := slices.Clone(s.Frames[n].Values)
+		out.Rejected[n] = make(field.Mask, len(values))
+		for i, spike := range spikes[n] {
+			if spike {
+				values[i], series.Frames[target].Values[i] = field.NaN(), field.NaN()
+			}
+			out.Rejected[n][i] = spike || s.Rejected != nil && s.Rejected[n] != nil && s.Rejected[n][i]
+		}
+		out.Frames[n].Values = values
+	}
+	return out
+}
+
+// physical returns members in physical units: the observation where there is
+// one, NaN where the analysis says nothing.
+func physical(s Scene, a Analysis, members [][]float32) [][]float32 {
+	for _, x := range members {
+		s.Transform.Inverse(x, x)
+		for i, flags := range a.Flags {
+			if flags&Interpolated == 0 {
+				x[i] = a.Value[i]
+			}
+		}
+	}
+	return members
 }
 
 // quantile90 is the half width of the 90 % interval of a normal distribution
@@ -158,15 +242,22 @@ func compose(s Scene, frame int, e classical.Estimate) Analysis {
 			continue
 		}
 		a.Flags[i] |= Interpolated
-		a.Value[i], a.Sigma[i] = e.Mean[i], e.Sigma[i]
-		if s.Transform.Log10 {
-			half := quantile90 * e.Sigma[i]
-			back := [3]float32{e.Mean[i], e.Mean[i] - half, e.Mean[i] + half}
-			s.Transform.Inverse(back[:], back[:])
-			a.Value[i], a.Lower[i], a.Upper[i] = back[0], back[1], back[2]
-		}
+		a.say(i, s.Transform, e.Mean[i], e.Sigma[i])
 	}
 	return a
+}
+
+// say sets a cell to an estimate in the space of the transform. The mean there
+// is the median in physical units, which is what is published.
+func (a Analysis) say(i int, tr field.Transform, mean, sigma float32) {
+	a.Value[i], a.Sigma[i] = mean, sigma
+	if !tr.Log10 {
+		return
+	}
+	half := quantile90 * sigma
+	back := [3]float32{mean, mean - half, mean + half}
+	tr.Inverse(back[:], back[:])
+	a.Value[i], a.Lower[i], a.Upper[i] = back[0], back[1], back[2]
 }
 
 func (a Analysis) setGap(i int) {

@@ -1,0 +1,208 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// A subject is a field as the networks see it, in the model's anomalies.
+type subject struct {
+	inputs   impute.Inputs // of the whole grid
+	hidden   []bool        // sea that is not visible: what is to be filled
+	distance []float32     // in cells, to the nearest visible cell
+	scaling  samples.Scaling
+	grid     field.Grid
+	time     time.Time
+}
+
+// prepare makes the subject of frame target of s, whose values are in the
+// space of the transform and whose frames are all that may be seen. Nothing
+// observed at all is classical.ErrNoObservations.
+func (m *Model) prepare(s classical.Series, target int, progress func(done, total int)) (*subject, error) {
+	if observedFrames(s) == 0 {
+		return nil, classical.ErrNoObservations
+	}
+	scaling, err := m.scalingOf(s)
+	if err != nil {
+		return nil, err
+	}
+	s = anomalies(s, scaling)
+	own := s.Frames[target]
+	n := s.Grid.Len()
+	sub := &subject{scaling: scaling, grid: s.Grid, time: own.Time, hidden: make([]bool, n)}
+	sub.inputs = impute.Inputs{
+		Height: s.Grid.Height(), Width: s.Grid.Width(), Values: own.Values, Visible: make([]bool, n), Sea: make([]bool, n),
+		DayOfYear: own.Time.UTC().YearDay(),
+	}
+	for i, v := range own.Values {
+		sub.inputs.Sea[i] = s.Sea == nil || s.Sea[i]
+		sub.inputs.Visible[i] = sub.inputs.Sea[i] && finite(v)
+		sub.hidden[i] = sub.inputs.Sea[i] && !sub.inputs.Visible[i]
+	}
+	sub.inputs.Last, sub.inputs.Next = composites(s, target)
+	sub.distance = distances(sub.inputs.Visible, s.Grid)
+	return sub, m.analyse(sub, s, target, progress)
+}
+
+// scalingOf returns the scaling of the version, or else that of the series.
+func (m *Model) scalingOf(s classical.Series) (samples.Scaling, error) {
+	if known := m.version.Scaling; known != nil {
+		return known.Scaling, nil
+	}
+	values := make([][]float32, len(s.Frames))
+	for i, f := range s.Frames {
+		values[i] = f.Values
+	}
+	norm, err := field.NormalisationOf(field.Summarise(values...))
+	if err != nil {
+		return samples.Scaling{}, fmt.Errorf("scale the field: %w", err)
+	}
+	mean := classical.Climatology(s, 0).Mean
+	for i, v := range mean {
+		if v != v { // NaN: land
+			mean[i] = float32(norm.Mean)
+		}
+	}
+	return samples.Scaling{Mean: mean, Std: norm.Std}, nil
+}
+
+// anomalies returns the series in normalised anomalies, with what lies on land
+// left out.
+func anomalies(s classical.Series, scaling samples.Scaling) classical.Series {
+	out := classical.Series{Grid: s.Grid, Sea: s.Sea, Frames: make([]classical.Frame, len(s.Frames))}
+	for f, frame := range s.Frames {
+		values := make([]float32, len(frame.Values))
+		for i, v := range frame.Values {
+			values[i] = field.NaN()
+			if v == v && (s.Sea == nil || s.Sea[i]) { // not NaN
+				values[i] = scaling.Forward(v, i)
+			}
+		}
+		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values}
+	}
+	return out
+}
+
+// composites returns the observations nearest in time of each cell, before and
+// after the target, as package samples makes them for training.
+func composites(s classical.Series, target int) (last, next samples.Composite) {
+	n := s.Grid.Len()
+	empty := func() samples.Composite {
+		return samples.Composite{Value: make([]float32, n), Freshness: make([]float32, n)}
+	}
+	last, next = empty(), empty()
+	for i := target - 1; i >= 0; i-- {
+		merge(last, s.Frames[i].Values, ageDays(s, target, i), samples.LastDays)
+	}
+	for i := target + 1; i < len(s.Frames); i++ {
+		merge(next, s.Frames[i].Values, ageDays(s, target, i), samples.NextDays)
+	}
+	return last, next
+}
+
+// ageDays counts the midnights (UTC) between two frames, at least one: a
+// second field of the same day is no fresher than yesterday's.
+func ageDays(s classical.Series, a, b int) int {
+	day := func(t time.Time) int { return int(math.Floor(float64(t.Unix()) / (24 * 60 * 60))) }
+	d := day(s.Frames[a].Time) - day(s.Frames[b].Time)
+	return max(d, -d, 1)
+}
+
+// merge fills the cells that nothing nearer in time has filled.
+func merge(c samples.Composite, values []float32, age, oldest int) {
+	if age > oldest {
+		return
+	}
+	fresh := freshness(age)
+	for i, v := range values {
+		if v == v && c.Freshness[i] == 0 { // not NaN
+			c.Value[i], c.Freshness[i] = v, fresh
+		}
+	}
+}
+
+// freshness of an observation that is so many days away: 1 for a day.
+func freshness(days int) float32 { return 3 / (2 + float32(days)) }
+
+// daysOf is the inverse of freshness; NaN for none.
+func daysOf(fresh float32) float32 {
+	if fresh == 0 {
+		return field.NaN()
+	}
+	return 3/fresh - 2
+}
+
+// analyse adds the analyses that the imputer departs from, each with all cores.
+func (m *Model) analyse(sub *subject, s classical.Series, target int, progress func(done, total int)) error {
+	oi := impute.QuickOI(classical.DefaultOI(s.Grid))
+	oi.Workers = 0
+	var err error
+	in := &sub.inputs
+	if m.design.Extras.Analysis {
+		if in.Analysis, in.AnalysisSigma, err = interpolate(oi, s, target, progress); err != nil {
+			return err
+		}
+	}
+	if m.design.Extras.Background {
+		blank := make([]float32, s.Grid.Len())
+		for i := range blank {
+			blank[i] = field.NaN()
+		}
+		around := s
+		around.Frames = append([]classical.Frame(nil), s.Frames...)
+		around.Frames[target].Values = blank
+		in.Background, in.BackgroundSigma, err = interpolate(oi, around, target, progress)
+	}
+	return err
+}
+
+// interpolate returns an analysis as the networks take it: zero on land, and
+// the mean map with the spread of the variable where nothing is known.
+func interpolate(oi classical.OI, s classical.Series, target int, progress func(done, total int)) (value, sigma []float32, err error) {
+	e, err := oi.Fill(s, target, progress)
+	if errors.Is(err, classical.ErrNoObservations) {
+		e = classical.Estimate{Mean: make([]float32, s.Grid.Len()), Sigma: make([]float32, s.Grid.Len())}
+		for i := range e.Sigma {
+			e.Sigma[i] = 1
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, v := range e.Mean {
+		if v != v { // NaN
+			e.Mean[i], e.Sigma[i] = 0, 0
+		}
+	}
+	return e.Mean, e.Sigma, nil
+}
+
+// distances returns how far every cell is from the nearest visible one, in
+// cells, round the globe where the grid goes round.
+func distances(visible []bool, grid field.Grid) []float32 {
+	height, width := grid.Height(), grid.Width()
+	pad := 0
+	if grid.Periodic() {
+		pad = width / 2
+	}
+	wide := width + 2*pad
+	mask := make(field.Mask, height*wide)
+	for i := range mask {
+		mask[i] = visible[i/wide*width+(i%wide-pad+width)%width]
+	}
+	all := skill.Distances(mask, height, wide)
+	out := make([]float32, height*width)
+	for i := range out {
+		out[i] = float32(all[i/width*wide+pad+i%width])
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/pipeline/impute"
+)
+
+// A Tier says how much work goes into an analysis.
+type Tier string
+
+// The tiers, from the least work to the most.
+const (
+	// Fast looks once: mean and sigma come from the network itself.
+	Fast Tier = "fast"
+	// Standard draws a few members beside that, ten steps each.
+	Standard Tier = "standard"
+	// Full draws enough members for their spread to be the uncertainty, each
+	// by recursive jump.
+	Full Tier = "full"
+)
+
+// Tiers returns the names of the tiers.
+func Tiers() []Tier { return []Tier{Fast, Standard, Full} }
+
+// Network tunes the method model. Zero leaves a setting to Lacuna.
+type Network struct {
+	Tier    Tier   `yaml:"tier,omitempty"`    // fast, standard or full; empty: what the deadline allows, else fast
+	Members int    `yaml:"members,omitempty"` // 0: 4 for standard, 16 for full
+	Seed    uint64 `yaml:"seed,omitempty"`    // of the members' noise
+	// WindowCells is the side of the largest square that goes through a network
+	// at once; a grid of no more cells goes through whole. 0: 512 on a
+	// processor, 1024 on a GPU.
+	WindowCells int `yaml:"window_cells,omitempty"`
+	// OverlapCells is how far neighbouring windows reach into each other. 0: a
+	// quarter of the window.
+	OverlapCells int `yaml:"overlap_cells,omitempty"`
+	Batch        int `yaml:"batch,omitempty"` // windows or members at a time; 0: 1 on a processor, 8 on a GPU
+	// Deadline picks the tier where none is set: the best that this machine
+	// makes of a field in this time.
+	Deadline time.Duration `yaml:"deadline,omitempty"`
+}
+
+// Validate reports everything wrong with n. Each message begins with the key.
+func (n Network) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	names := make([]string, 0, len(Tiers()))
+	for _, t := range Tiers() {
+		names = append(names, string(t))
+	}
+	check(n.Tier == "" || slices.Contains(Tiers(), n.Tier), "network.tier is %q, must be one of %s", n.Tier, strings.Join(names, ", "))
+	check(n.Members >= 0 && n.Members <= 256, "network.members is %d, must be 0..256", n.Members)
+	check(n.WindowCells == 0 || n.WindowCells >= leastWindow, "network.window_cells is %d, must be at least %d", n.WindowCells, leastWindow)
+	check(n.OverlapCells >= 0 && (n.OverlapCells == 0 || 2*n.OverlapCells <= max(n.WindowCells, leastWindow)),
+		"network.overlap_cells is %d, must be 0 to half of window_cells", n.OverlapCells)
+	check(n.Batch >= 0 && n.Batch <= 1024, "network.batch is %d, must be 0..1024", n.Batch)
+	check(n.Deadline >= 0, "network.deadline is %v, must not be negative", n.Deadline)
+	return errors.Join(errs...)
+}
+
+// A Recipe is what a tier comes down to.
+type Recipe struct {
+	Members int // 0: none are drawn
+	ODE     impute.ODE
+}
+
+// Recipe returns how a tier is made with so many members; 0: the tier's own
+// number.
+func (t Tier) Recipe(members int) Recipe {
+	switch t {
+	case Standard:
+		return Recipe{Members: orDefault(members, 4), ODE: impute.ODE{Steps: 10, Jumps: 1, SecondOrder: true}}
+	case Full:
+		return Recipe{Members: orDefault(members, 16), ODE: impute.ODE{Steps: 20, Jumps: 3, SecondOrder: true}}
+	}
+	return Recipe{}
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// Speed is what a machine was measured to need, per million cells.
+type Speed struct {
+	Analysis time.Duration // optimal interpolation and everything else on the processor
+	Look     time.Duration // of the imputer
+	Step     time.Duration // of one member
+}
+
+// Estimate returns how long a tier takes for a field of so many cells.
+func (s Speed) Estimate(r Recipe, cells int) time.Duration {
+	per := s.Analysis + s.Look + time.Duration(r.Members*r.ODE.Calls())*s.Step
+	return time.Duration(float64(per) * float64(cells) / 1e6)
+}
+
+// PickTier returns the best tier that is done by the deadline, and Fast where
+// none is: a poorer product in time beats none. Without members there is
+// nothing to pick.
+func PickTier(deadline time.Duration, s Speed, cells, members int) Tier {
+	for _, t := range []Tier{Full, Standard} {
+		if s.Estimate(t.Recipe(members), cells) <= deadline {
+			return t
+		}
+	}
+	return Fast
+}

@@ -1,0 +1,193 @@
+package infer
+
+import (
+	"math"
+
+	"lacuna/pipeline/field"
+)
+
+// leastWindow is the side of the smallest window in cells: what networks are
+// trained on.
+const leastWindow = 64
+
+// alignCells is what windows begin at multiples of, so that the coarse levels
+// of a network see the same blocks of cells in every window and in the whole.
+const alignCells = 8
+
+// A tiling covers a grid with windows of one size.
+type tiling struct {
+	gridHeight, gridWidth int
+	periodic              bool // columns go round
+	height, width         int  // of a window
+	rows, cols            []int
+	up, across            []ramp // weights along each axis, one a row or column of windows
+}
+
+// A ramp is the weight of each line of a window.
+type ramp []float32
+
+// A tile is a window of a tiling by its place in it.
+type tile struct{ row, col int }
+
+// newTiling covers grid with windows of at most window × window cells that
+// overlap. A grid with no more cells than that is one window, unless it goes
+// round: then the window reaches across the seam on both sides.
+func newTiling(grid field.Grid, window, overlap int) tiling {
+	t := tiling{gridHeight: grid.Height(), gridWidth: grid.Width(), periodic: grid.Periodic()}
+	overlap = min(overlap, window/2)
+	high, wide := window, window
+	if t.gridHeight*t.gridWidth <= window*window {
+		high, wide = t.gridHeight, t.gridWidth
+	}
+	t.height, t.rows = spreadOut(t.gridHeight, high, overlap)
+	t.up = ramps(t.rows, t.height, t.gridHeight)
+	if !t.periodic {
+		t.width, t.cols = spreadOut(t.gridWidth, wide, overlap)
+		t.across = ramps(t.cols, t.width, t.gridWidth)
+		return t
+	}
+	count := 1
+	if wide < t.gridWidth {
+		count = (t.gridWidth + wide - overlap - 1) / (wide - overlap)
+		t.width = min(aligned(t.gridWidth/count+1+overlap), wide)
+	} else {
+		t.width = t.gridWidth + 2*min(overlap, t.gridWidth/2)
+	}
+	for i := range count {
+		t.cols = append(t.cols, i*t.gridWidth/count-overlap/2)
+	}
+	for range t.cols {
+		t.across = append(t.across, newRamp(t.width, overlap, overlap))
+	}
+	return t
+}
+
+// spreadOut covers an axis of n cells with windows that overlap: as few as
+// windows of the given size take, and those no larger than needed. It returns
+// their size and where they begin.
+func spreadOut(n, size, overlap int) (int, []int) {
+	if n <= size {
+		return n, []int{0}
+	}
+	count := (n - overlap + size - overlap - 1) / (size - overlap)
+	size = min(aligned((n+(count-1)*overlap+count-1)/count+alignCells), size)
+	out := make([]int, count)
+	for i := 1; i < count; i++ {
+		out[i] = i * (n - size) / (count - 1)
+		if i < count-1 {
+			out[i] = out[i] / alignCells * alignCells
+		}
+	}
+	return size, out
+}
+
+func aligned(n int) int { return (n + alignCells - 1) / alignCells * alignCells }
+
+// ramps returns the weights of windows that begin at starts: full at the edges
+// of the grid, rising from nothing where a window reaches into another.
+func ramps(starts []int, size, n int) []ramp {
+	out := make([]ramp, len(starts))
+	for i, s := range starts {
+		before, after := 0, 0
+		if s > 0 {
+			before = starts[i-1] + size - s
+		}
+		if s+size < n {
+			after = s + size - starts[i+1]
+		}
+		out[i] = newRamp(size, before, after)
+	}
+	return out
+}
+
+// newRamp returns weights that rise over the first cells and fall over the
+// last ones as sin². The outer eighth of each counts for nothing: there a
+// network knows only one side.
+func newRamp(size, before, after int) ramp {
+	out := make(ramp, size)
+	for i := range out {
+		out[i] = min(rise(i, before), rise(size-1-i, after))
+	}
+	return out
+}
+
+func rise(i, over int) float32 {
+	if i >= over {
+		return 1
+	}
+	margin := float64(over) / 8
+	at := (float64(i) + 0.5 - margin) / (float64(over) - 2*margin)
+	s := math.Sin(math.Pi / 2 * min(max(at, 0), 1))
+	// Never quite nothing: a cell that only margins cover still has a value.
+	return float32(max(s*s, 1e-6))
+}
+
+// tiles returns the windows that hold a cell of need, row by row.
+func (t tiling) tiles(need []bool) []tile {
+	var out []tile
+	for row := range t.rows {
+		for col := range t.cols {
+			at := tile{row, col}
+			found := false
+			t.each(at, func(_, cell int) { found = found || need[cell] })
+			if found {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// each calls f for every cell of a window: its place in the window and in the
+// grid.
+func (t tiling) each(at tile, f func(inside, cell int)) {
+	first := t.cols[at.col]
+	for i := range t.height {
+		row := (t.rows[at.row] + i) * t.gridWidth
+		for j := range t.width {
+			col := first + j
+			if t.periodic {
+				col = ((col % t.gridWidth) + t.gridWidth) % t.gridWidth
+			}
+			f(i*t.width+j, row+col)
+		}
+	}
+}
+
+// weight returns how much a cell of a window counts.
+func (t tiling) weight(at tile, inside int) float32 {
+	return t.up[at.row][inside/t.width] * t.across[at.col][inside%t.width]
+}
+
+// cut returns the cells of a window.
+func cut[T any](t tiling, at tile, m []T) []T {
+	if m == nil {
+		return nil
+	}
+	out := make([]T, t.height*t.width)
+	t.each(at, func(inside, cell int) { out[inside] = m[cell] })
+	return out
+}
+
+// A blend is the weighted mean of what windows say of the cells that they
+// share.
+type blend struct {
+	t      tiling
+	sum    []float32
+	weight []float32 // of all windows that were added; shared by blends of the same windows
+}
+
+// weights returns the sum of the weights of windows at every cell.
+func (t tiling) weights(tiles []tile) []float32 {
+	out := make([]float32, t.gridHeight*t.gridWidth)
+	for _, at := range tiles {
+		t.each(at, func(inside, cell int) { out[cell] += t.weight(at, inside) })
+	}
+	return out
+}
+
+// add adds what a window says. Windows must be added in one and the same
+// order for sums to be the same, bit for bit.
+func (b blend) add(at tile, said []float32) {
+	b.t.each(at, func(inside, cell int) { b.sum[cell] += b.t.weight(at, inside) / b.weight[cell] * said[inside] })
+}

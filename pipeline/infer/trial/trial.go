@@ -1,0 +1,191 @@
+// Package trial measures how fast a machine fills a basin.
+//
+// Run simulates a sea, fills one field of it by optimal interpolation and by
+// networks of random weights, which cost what trained ones cost, and reports
+// where the time went. The figures are of the machine as it is at the moment;
+// nothing of the sea can be learned from them.
+//
+// Package trial opens no engine and prints nothing but tables that it is asked
+// for. It knows nothing of files.
+package trial
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/simulate"
+)
+
+// Config says what is filled and how.
+type Config struct {
+	Product       string // of package simulate
+	Height, Width int    // cells; both zero: a size fit for a demo
+	Days          int    // before the field that are looked at
+	Size          string // of the networks
+	Tiers         []infer.Tier
+	Network       infer.Network // its tier is not looked at
+}
+
+// DefaultConfig returns a trial of some minutes on two cores.
+func DefaultConfig() Config {
+	return Config{Product: "blk-chl", Days: 10, Size: nn.Small, Tiers: []infer.Tier{infer.Fast, infer.Standard}}
+}
+
+// Row is one measured way to fill the field.
+type Row struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	// Of networks: where the seconds went.
+	Analysis float64 `json:"analysis_seconds,omitempty"`
+	Look     float64 `json:"look_seconds,omitempty"`
+	Members  float64 `json:"members_seconds,omitempty"`
+	Host     float64 `json:"host_seconds,omitempty"`    // everything else: cutting, blending, composing
+	Network  float64 `json:"network_percent,omitempty"` // share of the networks in all
+	Windows  int     `json:"windows,omitempty"`
+}
+
+// Report is what the machine can do.
+type Report struct {
+	Sea     string  `json:"sea"`
+	Cells   int     `json:"cells"`
+	Missing float64 `json:"missing_percent"` // of the sea
+	Days    int     `json:"days"`
+	Network string  `json:"network"`
+	Engine  string  `json:"engine"` // for the caller to fill in, with the machine
+	Rows    []Row   `json:"rows"`
+	PeakMB  int64   `json:"peak_memory_mb,omitempty"` // likewise
+}
+
+// Run makes the trial. began, if not nil, hears the name of each part; it
+// returns the progress of that part.
+func Run(ctx context.Context, cfg Config, d infer.Device, began func(part string) func(done, total int)) (Report, error) {
+	if began == nil {
+		began = func(string) func(int, int) { return func(int, int) {} }
+	}
+	scene, report, err := cfg.scene(began("simulating"))
+	if err != nil {
+		return report, err
+	}
+	v, err := infer.Untrained(impute.Design{
+		Backbone: nn.BackboneUNet, Size: cfg.Size, Variance: true, Departure: true,
+		Extras: impute.Extras{Last: true, Next: true, Analysis: true},
+	}, 1)
+	if err != nil {
+		return report, err
+	}
+	model, err := infer.Load(v, d)
+	if err != nil {
+		return report, err
+	}
+	defer model.Close()
+	report.Network = fmt.Sprintf("%s, %d weights", model.Name(), model.Weights())
+	for _, a := range cfg.attempts(model) {
+		if err := ctx.Err(); err != nil {
+			return report, err
+		}
+		row, err := a.measure(ctx, scene, began(a.name))
+		if err != nil {
+			return report, fmt.Errorf("%s: %w", a.name, err)
+		}
+		report.Rows = append(report.Rows, row)
+	}
+	return report, nil
+}
+
+// scene simulates a field and the days before it.
+func (c Config) scene(progress func(done, total int)) (infer.Scene, Report, error) {
+	world, err := simulate.New(simulate.Config{Product: c.Product, Height: c.Height, Width: c.Width, Days: c.Days + 1, Seed: 1})
+	if err != nil {
+		return infer.Scene{}, Report{}, err
+	}
+	s := infer.Scene{Sea: world.Sea()}
+	if world.Product().Log {
+		s.Transform = field.Transform{Log10: true, Floor: 1e-3}
+	}
+	for day := range c.Days + 1 {
+		seen := world.Day(day).Seen
+		if day < c.Days {
+			s.History = append(s.History, seen)
+		} else {
+			s.Frames = []field.Field{seen}
+		}
+		progress(day+1, c.Days+1)
+	}
+	s.Frames[0].Sea = s.Sea
+	_, _, share := s.Frames[0].Coverage()
+	return s, Report{
+		Sea: fmt.Sprintf("%s, %v", c.Product, world.Grid()), Cells: world.Grid().Len(), Missing: 100 * (1 - share), Days: c.Days,
+	}, nil
+}
+
+// An attempt is a way to fill.
+type attempt struct {
+	name  string
+	cfg   infer.Config
+	model *infer.Model
+}
+
+func (c Config) attempts(model *infer.Model) []attempt {
+	plain := infer.DefaultConfig()
+	plain.PastDays = max(c.Days, 1)
+	plain.OI = infer.OI{LengthKM: 100, Days: 5, Nugget: 0.2} // scales that are given are not searched for
+	tier := func(t infer.Tier) infer.Config {
+		cfg := plain
+		cfg.Method, cfg.Network, cfg.Network.Tier = infer.MethodModel, c.Network, t
+		return cfg
+	}
+	all := []attempt{{"optimal interpolation", plain, nil}, {"network, compiled anew", tier(infer.Fast), model}}
+	for _, t := range c.Tiers {
+		all = append(all, attempt{string(t), tier(t), model})
+	}
+	return all
+}
+
+// measure fills the scene once.
+func (a attempt) measure(ctx context.Context, s infer.Scene, progress func(done, total int)) (Row, error) {
+	filler, err := infer.New(a.cfg, a.model)
+	if err != nil {
+		return Row{}, err
+	}
+	began := time.Now()
+	out, err := filler.Fill(ctx, s, progress)
+	if err != nil {
+		return Row{}, err
+	}
+	row := Row{Name: a.name, Seconds: time.Since(began).Seconds()}
+	if t := out[0].Took; a.model != nil {
+		row.Analysis, row.Look, row.Members, row.Windows = t.Analysis.Seconds(), t.Look.Seconds(), t.Members.Seconds(), t.Windows
+		row.Host = row.Seconds - row.Analysis - t.Network.Seconds()
+		row.Network = 100 * t.Network.Seconds() / row.Seconds
+	}
+	return row, nil
+}
+
+// Print writes the report for people.
+func (r Report) Print(w io.Writer) error {
+	fmt.Fprintf(w, "sea      %s, %.0f %% of it missing, %d days before\n", r.Sea, r.Missing, r.Days)
+	fmt.Fprintf(w, "network  %s\nengine   %s\n\n", r.Network, r.Engine)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\tseconds\tcells/s\tanalysis\tlook\tmembers\thost\tnetwork\twindows")
+	for _, row := range r.Rows {
+		fmt.Fprintf(table, "%s\t%.2f\t%.0f", row.Name, row.Seconds, float64(r.Cells)/row.Seconds)
+		if row.Windows > 0 {
+			fmt.Fprintf(table, "\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f %%\t%d", row.Analysis, row.Look, row.Members, row.Host, row.Network, row.Windows)
+		}
+		fmt.Fprintln(table)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if r.PeakMB > 0 {
+		fmt.Fprintf(w, "\npeak memory %d MB\n", r.PeakMB)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package infer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/nn/netfile"
+	"lacuna/pipeline/noise"
+)
+
+// Untrained returns a version of random weights with members. It costs what a
+// trained one costs and says nothing of the sea: it is for measuring speed.
+func Untrained(d impute.Design, seed uint64) (Version, error) {
+	v := Version{Name: fmt.Sprintf("untrained %s %s", d.Size, d.Backbone)}
+	out := 1
+	if d.Variance {
+		out = 2
+	}
+	var err error
+	v.Imputer, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: planesOf(d), Out: out}, seed, "imputer", d)
+	if err != nil {
+		return v, err
+	}
+	imputer, err := impute.Load(v.Imputer, nil) // only looked at, never run
+	if err != nil {
+		return v, err
+	}
+	own := d
+	own.Variance = false
+	pair := struct {
+		Design  impute.Design `json:"design"`
+		Imputer string        `json:"imputer"`
+	}{own, imputer.Fingerprint()}
+	v.Members, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: planesOf(d) + stillOffset + 1, Out: 1}, seed+1, "members", pair)
+	return v, err
+}
+
+// randomNetwork returns the file of a network whose layers all do something:
+// fresh weights leave many of them silent.
+func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte, error) {
+	network, err := nn.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	weights := network.Layout().Init(seed)
+	shake := make([]float32, len(weights))
+	noise.New(seed, "untrained").Normals(shake, 0)
+	for i := range weights {
+		weights[i] += 0.1 * shake[i]
+	}
+	training := impute.DefaultTrainConfig()
+	meta := map[string]string{"kind": kind}
+	for key, v := range map[string]any{"design": design, "training": training} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		meta[key] = string(text)
+	}
+	file := netfile.File{Config: cfg, Weights: weights, Metadata: meta}
+	if cfg.Backbone == nn.BackboneViT {
+		file.Height, file.Width = training.Side, training.Side
+	}
+	return netfile.Encode(file)
+}
