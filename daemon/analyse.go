@@ -21,6 +21,7 @@ type Job struct {
 	History  []ingest.Granule // neighbours in time; those on another grid are left out
 	Sea      field.Mask
 	Fill     infer.Config
+	Model    *infer.Model // for the method model; else nil
 	Revision int
 	Created  time.Time // of the revision
 	Credits  netcdf.Credits
@@ -30,13 +31,15 @@ type Job struct {
 type Outcome struct {
 	Product         netcdf.Product
 	Observed, After float64 // share of the sea with a value, before and after
+
+	Analyses []infer.Analysis // of the granule's fields, in their order
 }
 
 // Analyse fills the gaps of a granule and describes the product. It is the
 // whole way from a decoded granule to what is written, shared by the daemon
 // and by `lacuna fill`.
 func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outcome, error) {
-	filler, err := infer.New(job.Fill)
+	filler, err := infer.New(job.Fill, job.Model)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -51,7 +54,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	product := describe(job, analyses)
 	product.Inputs = inputs
 	before, after := coverage(analyses)
-	return Outcome{Product: product, Observed: before, After: after}, nil
+	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses}, nil
 }
 
 // neighbours returns the fields of the job's history that its frames may see,
@@ -81,9 +84,10 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 
 // methodPhrase says in the product how its gaps were filled.
 var methodPhrase = map[string]string{
-	"oi":          "optimal interpolation in space and time",
-	"persistence": "persistence of the last observation",
-	"climatology": "mean map of the days around",
+	"oi":              "optimal interpolation in space and time",
+	"persistence":     "persistence of the last observation",
+	"climatology":     "mean map of the days around",
+	infer.MethodModel: "a neural network that was trained on gappy maps of the same dataset, upon optimal interpolation in space and time",
 }
 
 func describe(job Job, analyses []infer.Analysis) netcdf.Product {
@@ -96,6 +100,9 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	}
 	if job.Fill.FutureDays > 0 {
 		p.Mode = "delayed"
+	}
+	if job.Model != nil {
+		p.Model, p.Seed = job.Model.Name(), job.Fill.Network.Seed
 	}
 	for _, product := range ingest.Products() {
 		if product.Name == g.Product {

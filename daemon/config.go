@@ -25,6 +25,7 @@ type Config struct {
 	Web         ops.Config          `yaml:"web"`
 	Credits     netcdf.Credits      `yaml:"credits"` // who stands behind the products
 	Publish     Publish             `yaml:"publish"` // where products go
+	Train       Train               `yaml:"train"`   // when models are renewed; off without a store
 	Manners     fetch.MannersConfig `yaml:"manners"` // towards the hosts of archives
 	Datasets    []Dataset           `yaml:"datasets"`
 }
@@ -49,6 +50,7 @@ func DefaultConfig() Config {
 		Web:         ops.DefaultConfig(),
 		Credits:     netcdf.DefaultCredits(),
 		Publish:     defaultPublish(),
+		Train:       DefaultTrain(),
 		Manners:     fetch.DefaultMannersConfig(),
 	}
 }
@@ -100,6 +102,7 @@ func (c Config) faults() []fault {
 	add("$.decode", c.Decode.Validate())
 	add("$.web", c.Web.Validate())
 	all = append(all, c.Publish.faults()...)
+	add("$.train", c.Train.Validate())
 	add("$.manners", c.Manners.Validate())
 	check(len(c.Datasets) > 0, "$", "datasets is empty: there is nothing to do")
 	names := map[string]bool{}
@@ -109,7 +112,7 @@ func (c Config) faults() []fault {
 		names[d.Name] = true
 		all = append(all, d.faults(section)...)
 	}
-	return all
+	return append(all, c.checkModels()...)
 }
 
 func (d Dataset) faults(section string) []fault {
@@ -140,5 +143,6 @@ func (d Dataset) faults(section string) []fault {
 
 // paths that the daemon keeps its state under.
 func (c Config) ledgerPath() string    { return filepath.Join(c.StateDir, "ledger.db") }
+func (c Config) trainDir() string      { return filepath.Join(c.StateDir, "train") }
 func (c Config) spoolDir() string      { return filepath.Join(c.StateDir, "spool") }
 func (c Config) quarantineDir() string { return filepath.Join(c.StateDir, "quarantine") }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,9 @@ type Parts struct {
 	Log   *slog.Logger
 	Now   func() time.Time // nil: time.Now
 	Child []string         // argv of the decoding child, see ingest.NewReader
+	// Program is the argv of lacuna, for its training children; empty: nothing
+	// is trained.
+	Program []string
 }
 
 // Daemon is the service.
@@ -34,8 +38,15 @@ type Daemon struct {
 	archives *archives
 	spool    *fetch.Spool // one for all datasets, so that they share the disk fairly
 	store    disk.Store
+	began    atomic.Bool // every stage was started once
 	ready    atomic.Bool
 	addr     atomic.Value // string: where the status page is
+
+	vitals     *vitals
+	supervisor *ops.Supervisor
+	// What the status page asks, set before anything runs.
+	intakes map[string]intake // by dataset
+	renewal *renewal
 }
 
 // New returns the service that cfg describes. It touches neither the network
@@ -55,6 +66,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 	return &Daemon{
 		cfg: cfg, parts: parts, log: parts.Log, reader: reader, store: cfg.store(),
 		archives: archives, spool: fetch.NewSpool(cfg.spoolDir()),
+		vitals: &vitals{now: parts.Now}, supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
 	}, nil
 }
 
@@ -79,6 +91,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	defer out.close()
+	renewal := d.openRenewal(book)
+	defer renewal.close()
+	d.renewal = renewal
 	server, err := ops.New(d.cfg.Web, d.cfg.ProductsDir, d.statusOf(book), d.log)
 	if err != nil {
 		return err
@@ -97,19 +112,28 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer stopIntake()
 	defer context.AfterFunc(ctx, func() {
 		d.log.Info("stopping", "drain", d.cfg.Drain)
+		d.ready.Store(false)
+		if errors.Is(context.Cause(ctx), errReload) {
+			d.supervisor.Reloading()
+		} else {
+			d.supervisor.Stopping()
+		}
 		stopIntake()
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	stages, err := d.stages(intake, work, book, out)
+	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics()}
+	stages, err := d.stages(intake, work, shared)
 	if err != nil {
 		return err
 	}
-	stages = append(append(stages, out.stages(intake)...), func() error { return server.Run(intake) })
+	stages = slices.Concat(stages, out.stages(intake), renewal.run(intake), []func() error{func() error { return server.Run(intake) }})
 	for _, stage := range stages {
 		g.Go(stage)
 	}
+	d.began.Store(true)
 	d.ready.Store(true)
+	defer d.watch(ctx, book)()
 	err = g.Wait()
 	out.lastFlush(ctx)
 	if err != nil {
@@ -118,15 +142,24 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return context.Cause(hard) // nil, or errDrainTimeout
 }
 
+// shared is what the workers of all datasets share.
+type shared struct {
+	book    *ledger.Ledger
+	out     *outbox
+	renewal *renewal
+	metrics *ops.Metrics // nil: nobody asks
+}
+
 // stages makes what runs for every dataset. It starts nothing, so that an error
 // here leaves nothing running behind.
-func (d *Daemon) stages(intake, work context.Context, book *ledger.Ledger, out *outbox) ([]func() error, error) {
+func (d *Daemon) stages(intake, work context.Context, with shared) ([]func() error, error) {
 	var all []func() error
 	for _, set := range d.cfg.Datasets {
-		w, in, err := d.dataset(set, book, out)
+		w, in, err := d.dataset(set, with)
 		if err != nil {
 			return nil, err
 		}
+		d.intakes[set.Name] = in
 		if set.Simulate != nil {
 			// The folder must be there before the watcher first looks.
 			if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
@@ -159,6 +192,8 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 		return Summary{}, err
 	}
 	defer out.close()
+	renewal := d.openRenewal(book) // for the models: a pass trains nothing
+	defer renewal.close()
 	stop := out.background(ctx)
 	defer stop()
 	var total Summary
@@ -170,7 +205,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 				continue
 			}
 		}
-		w, in, err := d.dataset(set, book, out)
+		w, in, err := d.dataset(set, shared{book: book, out: out, renewal: renewal})
 		if err != nil {
 			return total, err
 		}
@@ -204,11 +239,13 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 }
 
 // dataset makes the watcher and the worker of one dataset.
-func (d *Daemon) dataset(set Dataset, book *ledger.Ledger, out *outbox) (*worker, intake, error) {
+func (d *Daemon) dataset(set Dataset, with shared) (*worker, intake, error) {
 	w := &worker{
-		set: set, cfg: d.cfg, book: book, reader: d.reader, store: d.store, nudge: out.nudge, now: d.parts.Now,
-		log: d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
+		set: set, cfg: d.cfg, book: with.book, reader: d.reader, store: d.store, nudge: with.out.nudge, now: d.parts.Now,
+		hold: with.renewal.hold, models: with.renewal.models, metrics: with.metrics,
+		pulse: d.vitals.pulse("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
+		log:   d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
 	}
-	in, err := d.intake(set, book)
+	in, err := d.intake(set, with.book)
 	return w, in, err
 }

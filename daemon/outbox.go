@@ -26,6 +26,7 @@ type outbox struct {
 	store       disk.Store
 	keep        disk.Keep
 	dispatchers []*publish.Dispatcher
+	pulses      []*pulse         // of the dispatchers, in their order
 	kafka       *kafka.Sink      // nil: none
 	broker      *embedded.Broker // nil: none of our own
 	now         func() time.Time
@@ -44,13 +45,14 @@ func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox, 
 		return nil, err
 	}
 	for _, sink := range sinks {
-		queue := ledgerQueue{book: book, sink: sink.Name(), now: d.parts.Now}
+		limit := d.cfg.Publish.Timeout + d.cfg.Publish.RetryMax + d.cfg.Publish.Poll + dispatchSilence
+		queue := ledgerQueue{book: book, sink: sink.Name(), now: d.parts.Now, pulse: d.vitals.pulse("sink "+sink.Name(), limit)}
 		dispatcher, err := publish.NewDispatcher(d.cfg.Publish.Config, sink, queue, d.log)
 		if err != nil {
 			o.close()
 			return nil, err
 		}
-		o.dispatchers = append(o.dispatchers, dispatcher)
+		o.dispatchers, o.pulses = append(o.dispatchers, dispatcher), append(o.pulses, queue.pulse)
 	}
 	return o, nil
 }
@@ -114,8 +116,11 @@ func (c Config) SinkNames() []string {
 // stages returns what runs for as long as the daemon does.
 func (o *outbox) stages(ctx context.Context) []func() error {
 	all := []func() error{func() error { return o.tidy(ctx) }}
-	for _, d := range o.dispatchers {
-		all = append(all, func() error { return d.Run(ctx) })
+	for i, d := range o.dispatchers {
+		all = append(all, func() error {
+			defer o.pulses[i].rest()
+			return d.Run(ctx)
+		})
 	}
 	if o.kafka != nil {
 		all = append(all, func() error {
@@ -223,15 +228,19 @@ func (o *outbox) tidyOnce(ctx context.Context) error {
 	return err
 }
 
-// ledgerQueue lets a dispatcher see what the ledger holds for its sink.
+// ledgerQueue lets a dispatcher see what the ledger holds for its sink. The
+// dispatcher looks at it before and after whatever it does, so its calls are
+// the dispatcher's pulse.
 type ledgerQueue struct {
-	book *ledger.Ledger
-	sink string
-	now  func() time.Time
+	book  *ledger.Ledger
+	sink  string
+	now   func() time.Time
+	pulse *pulse
 }
 
 // Due implements publish.Queue.
 func (q ledgerQueue) Due(ctx context.Context) ([]publish.Delivery, error) {
+	q.pulse.beat()
 	rows, err := q.book.Due(ctx, q.sink)
 	if err != nil {
 		return nil, err
@@ -251,11 +260,13 @@ func delivery(row ledger.Delivery) publish.Delivery {
 
 // Delivered implements publish.Queue.
 func (q ledgerQueue) Delivered(ctx context.Context, d publish.Delivery) error {
+	q.pulse.beat()
 	return q.book.EndDelivery(ctx, d.ID, q.now())
 }
 
 // Failed implements publish.Queue.
 func (q ledgerQueue) Failed(ctx context.Context, d publish.Delivery, problem string, aside bool) error {
+	q.pulse.beat()
 	return q.book.FailDelivery(ctx, d.ID, problem, aside, q.now())
 }
 

@@ -3,8 +3,11 @@ package daemon
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
+	"lacuna/fetch"
 	"lacuna/ops"
 	"lacuna/ops/ledger"
 )
@@ -23,14 +26,16 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 			return s, err
 		}
 		for _, set := range d.cfg.Datasets {
-			row := ops.Dataset{Name: set.Name, Title: set.Product, Method: methodPhrase[set.Fill.Method]}
-			for _, c := range counts {
-				if c.Dataset == set.Name {
-					row.States = append(row.States, ops.StateCount{State: string(c.State), Granules: c.Granules})
-				}
+			row, err := d.datasetRow(ctx, book, set, counts)
+			if err != nil {
+				return s, err
 			}
 			s.Datasets = append(s.Datasets, row)
 		}
+		if s.Sinks, err = d.sinkRows(ctx, book); err != nil {
+			return s, err
+		}
+		s.Disks = d.diskRows()
 		done, err := book.Recent(ctx, recentRows, ledger.Stored, ledger.Announced)
 		if err != nil {
 			return s, err
@@ -48,6 +53,67 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 		}
 		return s, nil
 	}
+}
+
+// datasetRow is how far a dataset has come, and how its archive is.
+func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Dataset, counts []ledger.Count) (ops.Dataset, error) {
+	row := ops.Dataset{Name: set.Name, Title: set.Product, Method: d.cfg.method(set)}
+	for _, c := range counts {
+		if c.Dataset != set.Name {
+			continue
+		}
+		row.States = append(row.States, ops.StateCount{State: string(c.State), Granules: c.Granules})
+		if c.State == ledger.Fetched || c.State == ledger.Filled {
+			row.Queue += c.Granules
+		}
+	}
+	newest, _, err := book.Newest(ctx, set.Name)
+	if err != nil {
+		return row, err
+	}
+	row.NewestField = newest.Last
+	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
+		return row, err
+	}
+	if d.renewal != nil {
+		row.Training = d.renewal.news(set.Name)
+	}
+	if in, ok := d.intakes[set.Name]; ok {
+		state := in.State()
+		row.Problem, row.DiskFull = state.Err, state.DiskFull
+		if breaker, ok := in.archive.Archive.(*fetch.Breaker); ok {
+			row.Breaker = string(breaker.State().Phase)
+		}
+	}
+	return row, nil
+}
+
+// sinkRows is what waits for the sinks, those that are not configured any more
+// among them.
+func (d *Daemon) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink, error) {
+	backlogs, err := book.Backlogs(ctx)
+	rows := convert(backlogs, func(b ledger.Backlog) ops.Sink {
+		return ops.Sink{Name: b.Sink, Waiting: b.Waiting, Bytes: b.Bytes, Oldest: b.Oldest, Aside: b.Aside}
+	})
+	for _, name := range d.cfg.SinkNames() {
+		if !slices.ContainsFunc(rows, func(r ops.Sink) bool { return r.Name == name }) {
+			rows = append(rows, ops.Sink{Name: name})
+		}
+	}
+	return rows, err
+}
+
+// diskRows is the room on the disks that fill up. A folder that is not there
+// yet has no row.
+func (d *Daemon) diskRows() []ops.Disk {
+	var rows []ops.Disk
+	for _, folder := range []struct{ name, path string }{{"state", d.cfg.StateDir}, {"products", d.cfg.ProductsDir}} {
+		var s syscall.Statfs_t
+		if err := syscall.Statfs(folder.path, &s); err == nil {
+			rows = append(rows, ops.Disk{Folder: folder.name, FreeBytes: int64(s.Bavail) * s.Bsize})
+		}
+	}
+	return rows
 }
 
 func (d *Daemon) productRow(g ledger.Granule) ops.Product {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/ops"
 	"lacuna/ops/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
@@ -28,6 +29,11 @@ type worker struct {
 	nudge  func() // tells the sinks that something was queued
 	now    func() time.Time
 	log    *slog.Logger
+
+	hold    func() (release func()) // pauses training: filling goes first
+	models  *Models                 // nil: there are none
+	metrics *ops.Metrics
+	pulse   *pulse
 	// decoded keeps the granules of the last window by sha256, so that the
 	// neighbours of today need not be decoded again tomorrow.
 	decoded map[string]ingest.Granule
@@ -47,6 +53,7 @@ func (w *worker) run(intake, work context.Context, watcher *fetch.Watcher) error
 		if _, err := w.workOff(work); err != nil && work.Err() == nil {
 			w.log.Warn("granules left unfinished", "err", err, "retry_in", w.set.Archive.PollInterval)
 		}
+		w.pulse.rest()
 		select {
 		case _, open = <-arrived:
 		case <-retry.C:
@@ -59,10 +66,12 @@ func (w *worker) run(intake, work context.Context, watcher *fetch.Watcher) error
 // error tells what was left unfinished for a reason of our own.
 func (w *worker) workOff(ctx context.Context) (Summary, error) {
 	var done Summary
+	w.pulse.beat()
 	pending, err := w.book.Pending(ctx, w.set.Name)
-	if err != nil {
+	if err != nil || len(pending) == 0 {
 		return done, err
 	}
+	defer w.hold()()
 	var errs []error
 	for _, g := range pending {
 		if err := ctx.Err(); err != nil {
@@ -89,6 +98,7 @@ func (w *worker) workOff(ctx context.Context) (Summary, error) {
 // the granule is at fault and must be set aside.
 func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	started := w.now()
+	w.pulse.beat()
 	granule, err := w.read(ctx, g)
 	if err != nil {
 		return err
@@ -108,13 +118,17 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	if err != nil {
 		return fmt.Errorf("sea mask: %w", err)
 	}
-	outcome, err := Analyse(ctx, Job{
-		Dataset: w.set.Name, Granule: granule, History: history, Sea: sea, Fill: w.set.Fill,
+	decoded := w.now()
+	w.metrics.Took(w.set.Name, ops.Decode, decoded.Sub(started))
+	outcome, err := w.analyse(ctx, Job{
+		Dataset: w.set.Name, Granule: granule, History: history, Sea: sea,
 		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
-	}, nil)
+	})
 	if err != nil {
 		return err
 	}
+	analysed := w.now()
+	w.metrics.Took(w.set.Name, ops.Analyse, analysed.Sub(decoded))
 	if err := w.book.Advance(ctx, g.ID, ledger.Filled, w.now()); err != nil {
 		return err
 	}
@@ -127,10 +141,27 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 		return err
 	}
 	w.nudge()
+	w.metrics.Took(w.set.Name, ops.Store, w.now().Sub(analysed))
+	w.metrics.Covered(w.set.Name, outcome.Observed, outcome.After)
 	w.log.Info("product stored", "granule", granule.Name, "revision", g.Revision,
 		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
 		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.now().Sub(started)), "file", stored.Visible)
 	return nil
+}
+
+// analyse fills a granule as the dataset says. A model that cannot do it, such
+// as one of another grid, is no reason to have no product: then it is optimal
+// interpolation.
+func (w *worker) analyse(ctx context.Context, job Job) (Outcome, error) {
+	alive := func(int, int) { w.pulse.beat() }
+	job.Fill, job.Model = w.models.Choose(w.set.Name, w.set.Fill)
+	outcome, err := Analyse(ctx, job, alive)
+	if err == nil || job.Model == nil || ctx.Err() != nil {
+		return outcome, err
+	}
+	w.log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
+	job.Fill.Method, job.Model = "oi", nil
+	return Analyse(ctx, job, alive)
 }
 
 // read decodes a granule, or takes it from what is still in memory.
@@ -139,6 +170,7 @@ func (w *worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, er
 		return granule, nil
 	}
 	granule, err := w.reader.Read(ctx, g.SpoolPath, w.set.Options)
+	w.pulse.beat()
 	if err != nil {
 		return ingest.Granule{}, err
 	}

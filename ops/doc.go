@@ -1,5 +1,6 @@
 // Package ops is what the operator sees of the service: a status page, the
-// same as JSON, health for supervisors, and the finished products to look at.
+// same as JSON, metrics for Prometheus, health for supervisors, word to the
+// service manager, and the finished products to look at.
 //
 // A Server only ever reads: it answers GET and HEAD, serves no file from
 // outside the product folder and lists no folder. It listens on loopback

@@ -93,6 +93,8 @@ func withLists(s Status) Status {
 	s.Datasets = append([]Dataset{}, s.Datasets...)
 	s.Products = append([]Product{}, s.Products...)
 	s.Quarantine = append([]Quarantined{}, s.Quarantine...)
+	s.Sinks = append([]Sink{}, s.Sinks...)
+	s.Disks = append([]Disk{}, s.Disks...)
 	for i := range s.Datasets {
 		s.Datasets[i].States = append([]StateCount{}, s.Datasets[i].States...)
 	}

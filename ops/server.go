@@ -27,6 +27,7 @@ const (
 type Server struct {
 	cfg      Config
 	handler  http.Handler
+	metrics  *Metrics
 	log      *slog.Logger
 	listener net.Listener // nil before Listen
 }
@@ -39,8 +40,12 @@ func New(cfg Config, products string, status func(context.Context) (Status, erro
 		return nil, fmt.Errorf("ops config: %w", err)
 	}
 	log = log.With("component", "ops")
-	return &Server{cfg: cfg, handler: newHandler(products, status, log), log: log}, nil
+	metrics := newMetrics(status)
+	return &Server{cfg: cfg, handler: metrics.beside(newHandler(products, status, log)), metrics: metrics, log: log}, nil
 }
+
+// Metrics returns what the server shows at /metrics, to be told what happens.
+func (s *Server) Metrics() *Metrics { return s.metrics }
 
 // Listen binds the address, so that Addr is known and a taken port is found
 // before other work begins. It is called once, before Run or not at all.

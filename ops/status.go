@@ -12,6 +12,8 @@ type Status struct {
 	Datasets   []Dataset     `json:"datasets"`
 	Products   []Product     `json:"products"`   // newest first
 	Quarantine []Quarantined `json:"quarantine"` // newest first
+	Sinks      []Sink        `json:"sinks"`
+	Disks      []Disk        `json:"disks"`
 }
 
 // Dataset is one stream of granules and how far it has come.
@@ -23,6 +25,12 @@ type Dataset struct {
 	LastDay     time.Time    `json:"last_day,omitzero"`     // of sensing, of that granule
 	LastArrival time.Time    `json:"last_arrival,omitzero"` // of that granule in the spool
 	States      []StateCount `json:"states"`                // in the order of the work
+	Queue       int          `json:"queue"`                 // granules that wait to be filled
+	NewestField time.Time    `json:"newest_field,omitzero"` // of sensing, of the newest field that was read
+	LastPoll    time.Time    `json:"last_poll,omitzero"`    // when the archive was last seen whole
+	Breaker     string       `json:"breaker,omitempty"`     // closed, open or probing; empty: the archive has none
+	DiskFull    bool         `json:"disk_full,omitempty"`   // intake stands still until there is room
+	Training    string       `json:"training,omitempty"`    // what becomes of its model, for people
 	Problem     string       `json:"problem,omitempty"`     // what an operator should look at; empty: nothing
 }
 
@@ -52,4 +60,19 @@ type Quarantined struct {
 	Granule string    `json:"granule"`
 	Reason  string    `json:"reason"` // what is wrong and what to do
 	At      time.Time `json:"at"`
+}
+
+// Sink is what waits for one receiver of products.
+type Sink struct {
+	Name    string    `json:"name"`
+	Waiting int       `json:"waiting"`
+	Bytes   int64     `json:"bytes"`           // of the files that wait
+	Oldest  time.Time `json:"oldest,omitzero"` // when the first of them was queued
+	Aside   int       `json:"aside"`           // that cannot be delivered as they are
+}
+
+// Disk is the room on the disk of a folder.
+type Disk struct {
+	Folder    string `json:"folder"` // what it is for, such as products
+	FreeBytes int64  `json:"free_bytes"`
 }

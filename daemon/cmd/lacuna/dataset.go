@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"lacuna/daemon"
 	"lacuna/pipeline/field"
@@ -51,8 +52,9 @@ type dataset struct {
 	name     string // of the dataset, as products name it
 }
 
-// load reads the files. One that cannot be read is an error: what a model was
-// trained on must be what was asked for.
+// load reads the files. One that was named and cannot be used is an error: what
+// a model was trained on must be what was asked for. One that was found in a
+// folder, such as a day of clouds only, is left out with a note.
 func (d *dataFlags) load(ctx context.Context, stderr io.Writer) (dataset, error) {
 	paths, err := expand(d.files)
 	if err != nil {
@@ -69,20 +71,28 @@ func (d *dataFlags) load(ctx context.Context, stderr io.Writer) (dataset, error)
 	var first ingest.Granule
 	var fields []field.Field
 	bar := newProgress(stderr, "reading", len(paths))
-	for i, path := range paths {
+	for _, path := range paths {
 		g, err := reader.Read(ctx, path, d.options)
+		bar.step()
+		var bad *ingest.BadGranule
+		if errors.As(err, &bad) && !slices.Contains(d.files, path) {
+			fmt.Fprintf(stderr, "lacuna: left out: %v\n", err)
+			continue
+		}
 		if err != nil {
 			bar.finish()
 			return dataset{}, err
 		}
-		if i == 0 {
+		if len(fields) == 0 {
 			first = g
 		}
 		out.granules[g.Name] = g.SHA256
 		fields = append(fields, g.Fields...)
-		bar.step()
 	}
 	bar.finish()
+	if len(fields) == 0 {
+		return dataset{}, fmt.Errorf("none of %d files below %v can be used", len(paths), d.files)
+	}
 	first.Fields = append(first.Fields[:0:0], fields...)
 	sea, err := daemon.SeaMask(ctx, d.mask, reader, first, nil)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"lacuna/daemon"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/samples"
 	"lacuna/publish/netcdf"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,7 @@ type fillFlags struct {
 	mask    string
 	options ingest.Options
 	fill    infer.Config
+	model   modelFlags
 }
 
 func fillCommand() *cobra.Command {
@@ -42,19 +44,31 @@ several days into one call or one file; every input is a neighbour of the
 others. Only days within the window (--past-days, --future-days) are looked at;
 --future-days 0 makes what a near-real-time service could have made.
 
+--model names what fills: oi (optimal interpolation), persistence, climatology,
+a version of the model store, "champion", or the file of an imputer. With
+--store and without --model it is the champion, else oi. A model makes a tier:
+fast looks once, standard draws 4 members beside that, full draws 16 by
+recursive jump, whose spread then is the uncertainty; --deadline takes the best
+that this machine makes of a field in time. --details writes the members, how
+far the nearest observations are and, where the model knows it, how reliable a
+pixel is into IN_l4_details.nc. The same input, model and seed give the same
+bytes on the same engine.
+
 The variable, its transform and its valid range are found out from the file;
 'lacuna inspect FILE' shows what was found, and --product, --var and the config
 of the daemon say it outright.
 
 Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 		Example: `  lacuna fill 20240312_chl.nc -o products --history archive/
-  lacuna fill week/*.nc -o products --var CHL --model oi`,
+  lacuna fill week/*.nc -o products --var CHL --model oi
+  lacuna fill today.nc -o products --history archive/ --store models --tier full --details`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if flags.out == "" {
 				return usageError{errors.New("-o DIR is required")}
 			}
-			if err := errors.Join(flags.fill.Validate(), flags.options.Validate()); err != nil {
+			flags.choose(c)
+			if err := errors.Join(flags.fill.Validate(), flags.model.validate(flags.fill), flags.options.Validate()); err != nil {
 				return usageError{err}
 			}
 			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
@@ -63,14 +77,30 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f := c.Flags()
 	f.StringVarP(&flags.out, "output", "o", "", "`DIR` for the products (required)")
 	f.StringArrayVar(&flags.history, "history", nil, "`FILE|DIR` with granules of neighbouring days; may be repeated")
-	f.StringVar(&flags.fill.Method, "model", flags.fill.Method, "what fills: oi, persistence or climatology")
+	flags.model.add(f, &flags.fill)
 	f.StringVar(&flags.options.Product, "product", "", "product `NAME` that says how to read the files")
 	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill")
 	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin)")
 	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
 	f.IntVar(&flags.fill.FutureDays, "future-days", flags.fill.PastDays, "how many days ahead to look; 0: as in near-real-time")
+	f.BoolVar(&flags.fill.Quality.Reject, "reject-spikes", false, "take out and fill observations that stick out in space and time")
 	return c
+}
+
+// choose says what fills. Models look further back than optimal interpolation,
+// which gains nothing there.
+func (f *fillFlags) choose(c *cobra.Command) {
+	f.fill.Method = f.model.method()
+	if f.fill.Method != infer.MethodModel {
+		return
+	}
+	if !c.Flags().Changed("past-days") {
+		f.fill.PastDays = samples.LastDays
+	}
+	if !c.Flags().Changed("future-days") {
+		f.fill.FutureDays = samples.NextDays
+	}
 }
 
 func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.Writer) error {
@@ -78,6 +108,11 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
+	model, closeModel, err := f.model.open(f.fill.Method, stderr)
+	if err != nil {
+		return err
+	}
+	defer closeModel()
 	paths, err := expand(f.history)
 	if err != nil {
 		return err
@@ -113,7 +148,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		if !ok {
 			continue // said above
 		}
-		out, err := f.one(ctx, reader, g, history, stderr)
+		out, err := f.one(ctx, reader, daemon.Job{Granule: g, History: history, Model: model}, stderr)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -129,16 +164,16 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 }
 
 // one fills one granule and returns the path of its product.
-func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, g ingest.Granule, history []ingest.Granule, stderr io.Writer) (string, error) {
-	sea, err := daemon.SeaMask(ctx, f.mask, reader, g, history)
+func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, job daemon.Job, stderr io.Writer) (string, error) {
+	g := job.Granule
+	sea, err := daemon.SeaMask(ctx, f.mask, reader, g, job.History)
 	if err != nil {
 		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
 	}
+	job.Dataset, job.Sea, job.Fill = daemon.StandAloneDataset(g), sea, f.fill
+	job.Revision, job.Created = 1, daemon.CreatedBy(g)
 	bar := newProgress(stderr, g.Name, 0)
-	outcome, err := daemon.Analyse(ctx, daemon.Job{
-		Dataset: daemon.StandAloneDataset(g), Granule: g, History: history, Sea: sea, Fill: f.fill,
-		Revision: 1, Created: daemon.CreatedBy(g),
-	}, bar.set)
+	outcome, err := daemon.Analyse(ctx, job, bar.set)
 	bar.finish()
 	if err != nil {
 		return "", err
@@ -149,6 +184,9 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, g ingest.Gran
 	path := filepath.Join(f.out, daemon.ProductName(g.Name)+".nc")
 	if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
 		return "", err
+	}
+	if f.fill.Details {
+		return path, writeDetails(strings.TrimSuffix(path, ".nc")+"_details.nc", g, outcome.Analyses)
 	}
 	return path, nil
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"lacuna/daemon"
 
@@ -26,10 +29,7 @@ func (f *daemonFlags) add(c *cobra.Command) {
 
 // daemon reads the configuration and returns the service it describes.
 func (f *daemonFlags) daemon(stderr io.Writer) (*daemon.Daemon, error) {
-	if f.config == "" {
-		return nil, usageError{errors.New("--config FILE is required")}
-	}
-	log, err := newLogger(stderr, f.log, f.debug)
+	parts, err := f.parts(stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -37,11 +37,23 @@ func (f *daemonFlags) daemon(stderr io.Writer) (*daemon.Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	return daemon.New(cfg, parts)
+}
+
+// parts are what the service takes from outside.
+func (f *daemonFlags) parts(stderr io.Writer) (daemon.Parts, error) {
+	if f.config == "" {
+		return daemon.Parts{}, usageError{errors.New("--config FILE is required")}
+	}
+	log, err := newLogger(stderr, f.log, f.debug)
+	if err != nil {
+		return daemon.Parts{}, err
+	}
 	child, err := decodeChild()
 	if err != nil {
-		return nil, err
+		return daemon.Parts{}, err
 	}
-	return daemon.New(cfg, daemon.Parts{Log: log, Child: child})
+	return daemon.Parts{Log: log, Child: child, Program: child[:1]}, nil
 }
 
 func newLogger(w io.Writer, format string, debug bool) (*slog.Logger, error) {
@@ -70,15 +82,23 @@ granule and stores the products. It stops on SIGTERM or Ctrl-C after it has
 finished the granule in hand; a second signal ends it at once, and the granule
 is taken up again at the next start.
 
+On SIGHUP (systemctl reload) it reads the configuration again. If that is good,
+it finishes the granule in hand and goes on with the new one; else it says in
+the log what is wrong and goes on with the old one. A new state_dir needs a
+restart. An embedded broker begins empty.
+
 Exit status: 0 stopped, 1 failed, 2 usage, 78 bad configuration.`,
 		Example: "  lacuna run --config /etc/lacuna/lacuna.yaml\n  lacuna run --config ops/demo/lacuna.yaml --log console",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			d, err := flags.daemon(c.ErrOrStderr())
+			parts, err := flags.parts(c.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			return d.Run(c.Context())
+			reload := make(chan os.Signal, 1)
+			signal.Notify(reload, syscall.SIGHUP)
+			defer signal.Stop(reload)
+			return daemon.Serve(c.Context(), func() (daemon.Config, error) { return daemon.LoadConfig(flags.config) }, parts, reload)
 		},
 	}
 	flags.add(c)

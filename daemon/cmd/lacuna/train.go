@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/nn"
+
+	"github.com/spf13/cobra"
+)
+
+// trainFlags are the command line of lacuna train.
+type trainFlags struct {
+	data        dataFlags
+	store       string
+	dataset     string
+	size        string
+	backbone    string
+	from        string
+	only        string
+	preset      string
+	strategy    string
+	engine      string
+	policy      string
+	checkpoints string
+	log         string
+	jsonLines   bool
+	steps       int
+	prior       int // steps
+	members     int // steps
+	batch       int
+	side        int // cells
+	seed        uint64
+	budget      time.Duration
+}
+
+// Policies: who decides whether a challenger that won is promoted.
+const (
+	policyAuto  = "auto"  // the gate
+	policyAsk   = "ask"   // a person, with lacuna models promote
+	policyNever = "never" // nobody: the version is only written
+)
+
+func trainCommand() *cobra.Command {
+	var flags trainFlags
+	c := &cobra.Command{
+		Use:   "train --data FILE... --store DIR",
+		Short: "train a model, or fine-tune one, and promote it if it wins",
+		Long: `Train makes a version of a model from gappy granules and writes it into a model
+store: a prior of the gaps, the imputer, residual members for ensembles, a
+calibration and an evaluation. Days are split by time; the held-out ones only
+choose and judge. Where the dataset has a champion, both are asked about the
+same held-out days, and the new version is promoted only if it is better beyond
+chance, without worse seams, calibrated, finite, inside the physical range and
+no slower. Else it is kept with the reasons.
+
+With --from the version begins with the weights of another one, new days count
+most, and older seasons are replayed; the prior is refitted only if gaps have
+drifted. --from champion begins with the champion.
+
+On two processor cores the default is a small network for some minutes, which is
+enough to see that all is well and not the best that the data give: --steps 8000
+over night does more. On a GPU (--engine xla:cuda, taken by itself where it is
+usable) the default is a base network with ten times the work in minutes.
+
+The run can be stopped at any moment, by kill -9 too. The same command goes on
+from its checkpoints and ends with the same weights. On SIGTERM it writes a
+checkpoint within seconds.
+
+Exit status: 0 a version was written (promoted or not), 1 stopped or failed, 2 usage.`,
+		Example: `  lacuna train --data archive --var CHL --store var/store
+  lacuna train --data archive --var CHL --store var/store --from champion --steps 400`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := flags.validate(); err != nil {
+				return usageError{err}
+			}
+			return flags.run(c)
+		},
+	}
+	flags.add(c)
+	return c
+}
+
+func (f *trainFlags) add(c *cobra.Command) {
+	s := c.Flags()
+	f.data.add(s)
+	s.StringVar(&f.store, "store", "", "model store `DIR` (required)")
+	s.StringVar(&f.dataset, "dataset", "", "`NAME` of the dataset the model serves (default: that of the granules)")
+	s.StringVar(&f.size, "size", "", "of the network: tiny, small, base or large (default: small, base on a GPU, or that of --from)")
+	s.StringVar(&f.backbone, "backbone", "", "of the network: unet or vit (default: unet, or that of --from)")
+	s.StringVar(&f.from, "from", "", "`VERSION` to begin with, or champion")
+	s.StringVar(&f.only, "only", "", "train the prior or the imputer only")
+	s.IntVar(&f.steps, "steps", 0, "training steps of the imputer (default: by engine)")
+	s.IntVar(&f.prior, "prior-steps", 0, "training steps of the prior (default: by engine)")
+	s.IntVar(&f.members, "members-steps", -1, "training steps of the members, 0 for none (default: as the imputer)")
+	s.Lookup("members-steps").DefValue = "" // the sentence says it
+	s.IntVar(&f.batch, "batch", 0, "patches a step (default: by engine)")
+	s.IntVar(&f.side, "side", 0, "of the patches in cells (default: 64, or 32 on a smaller grid)")
+	s.StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda; see lacuna engines")
+	s.StringVar(&f.preset, "preset", "lacuna", "lacuna, or paper for the published method")
+	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", finetune.Strategies()))
+	s.Uint64Var(&f.seed, "seed", 1, "of weights and noise")
+	s.StringVar(&f.policy, "policy", policyAuto, "who promotes a version that wins: auto, ask (you, later) or never")
+	s.StringVar(&f.checkpoints, "checkpoints", "", "`DIR` for checkpoints, a folder a job (default: training in the store)")
+	s.BoolVar(&f.jsonLines, "json-lines", false, "tell progress as JSON, a line each, on standard output")
+	s.StringVar(&f.log, "log", "", "append loss and scores to `FILE.csv`")
+	s.DurationVar(&f.budget, "time-budget", 0, "stop with a checkpoint after so long, such as 2h30m (default: none)")
+}
+
+func (f *trainFlags) validate() error {
+	errs := []error{f.data.validate()}
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	oneOf := func(flag, value string, allowed ...string) {
+		check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
+	}
+	check(f.store != "", "--store DIR is required")
+	oneOf("--size", f.size, nn.Tiny, nn.Small, nn.Base, nn.Large)
+	oneOf("--backbone", f.backbone, nn.BackboneUNet, nn.BackboneViT)
+	oneOf("--only", f.only, finetune.OnlyPrior, finetune.OnlyImputer)
+	oneOf("--preset", f.preset, "lacuna", "paper")
+	oneOf("--policy", f.policy, policyAuto, policyAsk, policyNever)
+	oneOf("--strategy", f.strategy, finetune.Strategies()...)
+	check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
+	check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
+	return errors.Join(errs...)
+}
+
+// errBudget ends a run whose time is spent.
+var errBudget = errors.New("the time budget is spent")
+
+func (f *trainFlags) run(c *cobra.Command) error {
+	ctx := c.Context()
+	if f.budget > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, f.budget, errBudget)
+		defer stop()
+	}
+	log := slog.New(newConsole(c.ErrOrStderr(), slog.LevelInfo))
+	set, err := f.data.load(ctx, c.ErrOrStderr())
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w before the training began", stopReason(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	f.dataset = orElse(f.dataset, storeName(set.name))
+	e, err := engine.Open(f.engine, engine.Config{}, log)
+	if err != nil {
+		return err
+	}
+	defer e.Finalize()
+	job, err := f.prepare(set, e)
+	if err != nil {
+		return err
+	}
+	teller, err := newTeller(c.OutOrStdout(), c.ErrOrStderr(), f.jsonLines, f.log)
+	if err != nil {
+		return err
+	}
+	teller.job(job)
+	out, err := finetune.Make(ctx, job.request, finetune.Hooks{Progress: teller.tell})
+	teller.finish()
+	if err == nil {
+		err = job.conclude(ctx, out, teller)
+	}
+	if ctx.Err() != nil {
+		teller.stopped(stopReason(ctx))
+		return fmt.Errorf("%w; the same command goes on from the checkpoints in %s", stopReason(ctx), job.request.Folder)
+	}
+	return errors.Join(err, teller.close())
+}
+
+// storeName returns the name of a dataset as stores and the daemon write it.
+func storeName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, name)
+}
+
+// stopReason says why a run was cut short.
+func stopReason(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errBudget) {
+		return errBudget
+	}
+	return errors.New("stopped")
+}
+
+// prepare finds the version to begin with and the one to beat, and makes the
+// settings.
+func (f *trainFlags) prepare(set dataset, e *engine.Engine) (*trainJob, error) {
+	job := &trainJob{
+		flags: f, set: set, engine: e, started: time.Now(),
+		store: modelstore.New(f.store, time.Now),
+	}
+	if err := job.findVersions(); err != nil {
+		return nil, err
+	}
+	settings, err := f.settings(job, set)
+	if err != nil {
+		return nil, err
+	}
+	job.request = finetune.Request{
+		Series: set.series, Settings: settings, Backend: e,
+		Parent: job.parentFiles, Champion: job.championFiles,
+	}
+	name, err := job.request.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	// A folder of its own for each job: it is removed when the job is done.
+	base := orElse(f.checkpoints, filepath.Join(f.store, "training"))
+	job.request.Folder = filepath.Join(base, fmt.Sprintf("%s-%.12s", f.dataset, name))
+	_, err = os.Stat(filepath.Join(job.request.Folder, "job.json"))
+	job.resumed = err == nil
+	return job, nil
+}
+
+// settings returns those of the engine, with what the flags and the version to
+// begin with say otherwise.
+func (f *trainFlags) settings(job *trainJob, set dataset) (finetune.Settings, error) {
+	gpu := job.engine.Kind != engine.ORT
+	size := nn.Small
+	if gpu {
+		size = nn.Base
+	}
+	s := finetune.DefaultSettings(orElse(f.size, size), gpu)
+	if f.backbone != "" {
+		s.Imputer.Design.Backbone, s.Prior.Model.Backbone = f.backbone, f.backbone
+	}
+	if job.parentFiles[finetune.ImputerFile] != nil {
+		if err := s.From(job.parentFiles); err != nil {
+			return s, err
+		}
+		if f.size != "" && f.size != s.Imputer.Design.Size || f.backbone != "" && f.backbone != s.Imputer.Design.Backbone {
+			return s, usageError{fmt.Errorf("--from %s is a %s %s; leave --size and --backbone out, or train without --from",
+				job.parentID, s.Imputer.Design.Size, s.Imputer.Design.Backbone)}
+		}
+	}
+	if f.preset == "paper" {
+		s = s.WithPaper()
+	}
+	side := f.side
+	if grid := set.series.Grid; side == 0 && max(grid.Height(), grid.Width()) < 64 {
+		side = 32
+	}
+	s = s.With(finetune.Budget{
+		Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, Batch: f.batch, Side: side, Seed: f.seed,
+	})
+	s.Only, s.Strategy = f.only, orElse(f.strategy, s.Strategy)
+	if err := s.Validate(); err != nil {
+		return s, usageError{err}
+	}
+	return s, nil
+}

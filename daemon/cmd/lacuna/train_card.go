@@ -1,0 +1,222 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lacuna/daemon"
+	"lacuna/modelstore"
+	"lacuna/pipeline/finetune"
+	"lacuna/publish/netcdf"
+)
+
+// card says what the version is and how it came about.
+func (j *trainJob) card(out finetune.Outcome) (modelstore.Card, error) {
+	settings, err := json.Marshal(j.request.Settings)
+	if err != nil {
+		return modelstore.Card{}, fmt.Errorf("write the card: %w", err)
+	}
+	card := modelstore.Card{Kind: "trained", Dataset: j.flags.dataset, Variable: j.set.variable}
+	if j.parentID != "" {
+		card = j.parentCard.Child(j.parentID)
+		card.Dataset = j.flags.dataset
+	}
+	s := j.request.Settings
+	days := j.set.series.Days
+	card.Schema, card.Created, card.Lacuna = modelstore.CardSchema, time.Now().UTC(), daemon.Version()
+	card.Data = modelstore.Data{From: days[0].Time, To: days[len(days)-1].Time, Granules: granuleList(j.set.granules)}
+	card.Split = modelstore.Split{
+		Rule:      fmt.Sprintf("by time: the last %g of each of up to %d blocks held out, %d days between", s.Split.HeldOut, s.Split.Blocks, s.Split.GapDays),
+		TrainDays: out.TrainDays, TestDays: out.HeldDays,
+	}
+	card.Transform = "identity"
+	if out.Scaling.Log10 {
+		card.Transform = "log10"
+	}
+	values := out.Evaluation.Values
+	card.Normalisation = modelstore.Normalisation{Mean: values.Mean, Std: out.Scaling.Std}
+	card.Networks = nil
+	for _, n := range out.Networks {
+		card.Networks = append(card.Networks, modelstore.Network{File: n.File, Backbone: n.Backbone, Size: n.Size, Parameters: int64(n.Weights)})
+	}
+	card.Settings = map[string]json.RawMessage{"finetune": settings}
+	card.Seeds = map[string]uint64{"prior": s.Prior.Seed, "imputer": s.Imputer.Seed}
+	card.Scores = scoresOf(out)
+	if out.Files[finetune.CalibrationFile] != nil {
+		card.Calibration = modelstore.Calibration{File: finetune.CalibrationFile, Note: "factors on sigma by distance to the nearest observation and season"}
+	}
+	if st := out.Evaluation.Strength; st != nil {
+		card.Guidance = st.Weight
+	}
+	card.Engine = modelstore.Engine{Name: j.engine.Kind, Device: j.engine.Description(), Libraries: libraries()}
+	card.Training = modelstore.Training{
+		Started: j.started.UTC(), Seconds: time.Since(j.started).Seconds(), Steps: stepsOf(out.Evaluation.Reports),
+		Hardware: hardware(), PeakMemoryBytes: peakMemory(),
+	}
+	if j.resumed {
+		card.Note = "the training was interrupted; its time is that of the last part"
+	}
+	return card, nil
+}
+
+func granuleList(byName map[string]string) []modelstore.Granule {
+	list := make([]modelstore.Granule, 0, len(byName))
+	for name, sum := range byName {
+		list = append(list, modelstore.Granule{Name: name, SHA256: sum})
+	}
+	slices.SortFunc(list, func(a, b modelstore.Granule) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// scoresOf returns the scores of both sides by name.
+func scoresOf(out finetune.Outcome) modelstore.Comparison {
+	r := out.Evaluation.Ruling
+	if r == nil {
+		return modelstore.Comparison{}
+	}
+	table := func(side finetune.Side) map[string]float64 {
+		s := side.Verdict.Summary
+		scores := map[string]float64{"latency_seconds": side.LatencySeconds}
+		for name, v := range map[string]*float64{"mse": s.MSE, "cbgd": s.CBGD, "rmse_physical": s.RMSEPhysical, "bias_physical": s.BiasPhysical} {
+			if v != nil {
+				scores[name] = *v
+			}
+		}
+		if share, known := s.Gaussian.Covers(0.9); known {
+			scores["coverage90"], scores["crps"] = share, s.Gaussian.CRPS
+		}
+		return scores
+	}
+	c := modelstore.Comparison{
+		On:         fmt.Sprintf("%d overlays of held-out days, %s mode", out.Evaluation.Cases, out.Evaluation.Mode),
+		Challenger: table(r.Challenger),
+	}
+	if r.Champion != nil {
+		c.Champion = table(*r.Champion)
+	}
+	return c
+}
+
+func stepsOf(r finetune.Reports) int64 {
+	steps := int64(0)
+	if r.Imputer != nil {
+		steps += int64(r.Imputer.Steps)
+	}
+	if r.Members != nil {
+		steps += int64(r.Members.Steps)
+	}
+	return steps
+}
+
+// libraries returns the versions of what computes.
+func libraries() map[string]string {
+	out := map[string]string{"go": runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return out
+	}
+	for _, d := range info.Deps {
+		switch d.Path {
+		case "github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "github.com/yalue/onnxruntime_go":
+			out[d.Path] = d.Version
+		}
+	}
+	return out
+}
+
+// hardware names the processor; the engine names its device itself.
+func hardware() string {
+	name := runtime.GOARCH
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(data)) {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+				name = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%d x %s", runtime.NumCPU(), name)
+}
+
+// peakMemory returns the most memory that this process had, 0 where the
+// system does not say.
+func peakMemory() int64 {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kB, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kB * 1024
+		}
+	}
+	return 0
+}
+
+// addQueries adds the map of P(query) as a NetCDF file on the native grid.
+func (j *trainJob) addQueries(out finetune.Outcome) error {
+	if out.Queries == nil {
+		return nil
+	}
+	share, draws := make([]float32, len(out.Queries.Drawn)), make([]float32, len(out.Queries.Drawn))
+	for i, p := range out.Queries.Probability() {
+		share[i], draws[i] = float32(p), float32(out.Queries.Drawn[i])
+	}
+	grid := j.set.series.Grid
+	plane := []string{"lat", "lon"}
+	path := filepath.Join(j.request.Folder, modelstore.QueryFile)
+	err := netcdf.Write(path, netcdf.File{
+		Dims: []netcdf.Dim{{Name: "lat", Len: len(grid.Lat)}, {Name: "lon", Len: len(grid.Lon)}},
+		Vars: []netcdf.Var{
+			axisVar("lat", "degrees_north", grid.Lat), axisVar("lon", "degrees_east", grid.Lon),
+			{
+				Name: "query_probability", Type: "float", Dims: plane, Raw: floatBytes(share),
+				Attrs: []netcdf.Attr{{Name: "units", Value: "1"}, {Name: "_FillValue", Value: []float32{float32(math.NaN())}}, {
+					Name: "long_name", Value: "share of the training draws in which an observed cell was to be reconstructed",
+				}},
+			},
+			{
+				Name: "draws", Type: "float", Dims: plane, Raw: floatBytes(draws),
+				Attrs: []netcdf.Attr{{Name: "units", Value: "1"}, {Name: "long_name", Value: "training draws in which the cell was observed"}},
+			},
+		},
+		Attrs: []netcdf.Attr{{Name: "Conventions", Value: "CF-1.8"}, {Name: "title", Value: "P(query) of the partitions that a Lacuna model learned from"}},
+	})
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	out.Files[modelstore.QueryFile] = data
+	return err
+}
+
+func axisVar(name, units string, axis []float64) netcdf.Var {
+	var raw []byte
+	for _, v := range axis {
+		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+	}
+	return netcdf.Var{Name: name, Type: "double", Dims: []string{name}, Raw: raw, Attrs: []netcdf.Attr{{Name: "units", Value: units}}}
+}
+
+func floatBytes(values []float32) []byte {
+	raw := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return raw
+}

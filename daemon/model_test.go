@@ -1,0 +1,155 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/nn"
+)
+
+func modelDevice(t *testing.T) infer.Device {
+	t.Helper()
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Finalize)
+	return infer.Device{Backend: e}
+}
+
+// untrainedFiles are the files of a version of random weights.
+func untrainedFiles(t *testing.T, seed uint64) map[string][]byte {
+	t.Helper()
+	v, err := infer.Untrained(impute.Design{Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true}, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scaling, err := json.Marshal(finetune.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{
+		finetune.ImputerFile: v.Imputer, finetune.MembersFile: v.Members, finetune.ScalingFile: scaling,
+		finetune.CalibrationFile: []byte(`{"edges_cells":[2],"factors":[[1,2]],"cases":9,"members":{"edges_cells":[],"factors":[[3]],"cases":9}}`),
+	}
+}
+
+// promote writes a version and makes it champion.
+func promote(t *testing.T, store *modelstore.Store, files map[string][]byte) string {
+	t.Helper()
+	readers := map[string]io.Reader{}
+	for name, data := range files {
+		readers[name] = bytes.NewReader(data)
+	}
+	v, err := store.Write(t.Context(), modelstore.Card{Kind: "trained", Dataset: "chl", Variable: "CHL", Lacuna: "test"}, readers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Promote(t.Context(), modelstore.Change{Version: v.ID, By: "test", Why: []string{"a test"}}); err != nil {
+		t.Fatal(err)
+	}
+	return v.ID
+}
+
+func TestAPromotionIsSeenAtTheNextGranule(t *testing.T) {
+	device := modelDevice(t)
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	store := modelstore.New(t.TempDir(), func() time.Time { clock = clock.Add(time.Second); return clock })
+	models := NewModels(store, device, slog.New(slog.DiscardHandler))
+	defer models.Close()
+	if _, err := models.Champion("chl"); !errors.Is(err, modelstore.ErrNoChampion) {
+		t.Fatalf("error is %v, want that there is no champion", err)
+	}
+	fill := infer.DefaultConfig()
+	fill.Method = infer.MethodModel
+	if got, model := models.Choose("chl", fill); got.Method != "oi" || model != nil {
+		t.Errorf("without a champion the method is %s, model %v, want oi", got.Method, model)
+	}
+	if got, model := (*Models)(nil).Choose("chl", fill); got.Method != "oi" || model != nil {
+		t.Errorf("without a store the method is %s, model %v, want oi", got.Method, model)
+	}
+	first := promote(t, store, untrainedFiles(t, 1))
+	if got, model := models.Choose("chl", fill); got.Method != infer.MethodModel || model == nil {
+		t.Errorf("with a champion the method is %s, model %v", got.Method, model)
+	}
+	model, err := models.Champion("chl")
+	if err != nil || model.Name() != first || !model.Members() {
+		t.Fatalf("champion is %v, %v, want %s with members", model, err, first)
+	}
+	if again, err := models.Champion("chl"); err != nil || again != model {
+		t.Errorf("the same champion was loaded twice: %v", err)
+	}
+	second := promote(t, store, untrainedFiles(t, 2))
+	model, err = models.Champion("chl")
+	if err != nil || model.Name() != second {
+		t.Fatalf("champion is %v, %v, want %s", model, err, second)
+	}
+	// A version whose files are sound but whose network cannot be used.
+	broken := untrainedFiles(t, 3)
+	broken[finetune.MembersFile] = untrainedFiles(t, 4)[finetune.MembersFile]
+	promote(t, store, broken)
+	if served, err := models.Champion("chl"); err != nil || served != model {
+		t.Errorf("serving %v, %v: want the last that loaded", served, err)
+	}
+}
+
+func TestAModelFileTakesAlongWhatLiesBesideIt(t *testing.T) {
+	device := modelDevice(t)
+	dir := t.TempDir()
+	files := untrainedFiles(t, 1)
+	write := func(names ...string) {
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(finetune.ImputerFile)
+	path := filepath.Join(dir, finetune.ImputerFile)
+	model, err := LoadModelFile(path, device)
+	if err != nil || model.Members() || model.Name() != "imputer" {
+		t.Fatalf("model is %+v, %v, want an imputer alone", model, err)
+	}
+	model.Close()
+	write(finetune.MembersFile, finetune.CalibrationFile, finetune.ScalingFile)
+	model, err = LoadModelFile(path, device)
+	if err != nil || !model.Members() {
+		t.Fatalf("model is %+v, %v, want one with members", model, err)
+	}
+	model.Close()
+	files[finetune.CalibrationFile] = []byte(`{"edges_cells":[2],"factors":[[1,-2]]}`)
+	write(finetune.CalibrationFile)
+	if _, err := LoadModelFile(path, device); err == nil || !strings.Contains(err.Error(), finetune.CalibrationFile) {
+		t.Errorf("error is %v, want one that names %s", err, finetune.CalibrationFile)
+	}
+}
+
+func TestAVersionWithoutImputerSaysWhatToDo(t *testing.T) {
+	store := modelstore.New(t.TempDir(), time.Now)
+	files := untrainedFiles(t, 1)
+	delete(files, finetune.ImputerFile)
+	v, err := store.Load(promote(t, store, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadModel(v, infer.Device{}); err == nil || !strings.Contains(err.Error(), "train an imputer") {
+		t.Errorf("error is %v, want what to do", err)
+	}
+}

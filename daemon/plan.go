@@ -1,0 +1,226 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/ops/ledger"
+)
+
+// Plan is what the daemon would do now, and why.
+type Plan struct {
+	Now     time.Time     `json:"now"`
+	Fetch   []FetchStep   `json:"fetch"`
+	Fill    []FillStep    `json:"fill"`
+	Train   []TrainStep   `json:"train"`
+	Publish []PublishStep `json:"publish"`
+	Notices []Notice      `json:"notices"` // what archives have to say
+}
+
+// FetchStep is something to be done about an object of an archive.
+type FetchStep struct {
+	Dataset string `json:"dataset"`
+	Action  string `json:"action"` // see fetch.Kind
+	Name    string `json:"name"`
+	Size    int64  `json:"size_bytes"`
+	Lane    string `json:"lane"`
+	Why     string `json:"why"`
+}
+
+// FillStep is a granule in the spool to be filled.
+type FillStep struct {
+	Dataset  string `json:"dataset"`
+	Granule  string `json:"granule"`
+	Revision int    `json:"revision"`
+	Why      string `json:"why"`
+}
+
+// TrainStep says whether the model of a dataset is renewed, and why or why not.
+type TrainStep struct {
+	Dataset string `json:"dataset"`
+	Due     bool   `json:"due"`
+	Why     string `json:"why"`
+}
+
+// PublishStep is what waits for one sink.
+type PublishStep struct {
+	Sink    string `json:"sink"`
+	Waiting int    `json:"waiting"`
+	Bytes   int64  `json:"bytes"`
+	Why     string `json:"why"`
+}
+
+// Notice is something that an archive announces.
+type Notice struct {
+	Dataset string `json:"dataset"`
+	Text    string `json:"text"`
+}
+
+// Plan returns what Run would do now, for one dataset or, where the name is
+// empty, for all. It lists the archives, and changes nothing: neither there nor
+// on this machine, and beside a running daemon too. Where an archive cannot be
+// listed, the rest of the plan holds and the error tells.
+func (d *Daemon) Plan(ctx context.Context, dataset string) (Plan, error) {
+	plan := Plan{Now: d.parts.Now(), Fetch: []FetchStep{}, Fill: []FillStep{}, Train: []TrainStep{}, Publish: []PublishStep{}, Notices: []Notice{}}
+	scratch, err := os.MkdirTemp("", "lacuna-plan-")
+	if err != nil {
+		return plan, fmt.Errorf("plan: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	book, err := d.join(ctx, scratch)
+	if err != nil {
+		return plan, err
+	}
+	defer book.Close()
+	look, err := d.onlooker(scratch)
+	if err != nil {
+		return plan, err
+	}
+	var errs []error
+	found := false
+	for i, set := range d.cfg.Datasets {
+		if dataset != "" && set.Name != dataset {
+			continue
+		}
+		found = true
+		if err := errors.Join(look.planFetch(ctx, &plan, look.cfg.Datasets[i], book), d.planFill(ctx, &plan, set, book), d.planTrain(ctx, &plan, set, book)); err != nil {
+			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
+		}
+	}
+	if !found {
+		return plan, fmt.Errorf("%w: there is no dataset %q", ErrConfig, dataset)
+	}
+	return plan, errors.Join(append(errs, d.planPublish(ctx, &plan, book))...)
+}
+
+// join opens the ledger beside a daemon that may be running. Before the first
+// run there is none: then it is an empty one in the folder scratch, for
+// everything is new.
+func (d *Daemon) join(ctx context.Context, scratch string) (*ledger.Ledger, error) {
+	book, err := ledger.Join(ctx, d.cfg.ledgerPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return ledger.Open(ctx, filepath.Join(scratch, "ledger.db"))
+	}
+	return book, err
+}
+
+// onlooker returns a daemon that leaves no trace: what an archive would
+// remember, such as the version of a dataset that was chosen, goes to scratch.
+func (d *Daemon) onlooker(scratch string) (*Daemon, error) {
+	cfg := d.cfg
+	cfg.Datasets = nil
+	for _, set := range d.cfg.Datasets {
+		pin := pinned(set.Archive.CMEMS, filepath.Join(d.cfg.StateDir, "cmems-version-of-"+set.Name)).PinFile
+		copied := filepath.Join(scratch, "version-of-"+set.Name)
+		text, err := os.ReadFile(pin)
+		if err == nil {
+			err = os.WriteFile(copied, text, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("plan: %w", err)
+		}
+		set.Archive.CMEMS.PinFile = copied
+		cfg.Datasets = append(cfg.Datasets, set)
+	}
+	archives, err := newArchives(cfg, d.log)
+	if err != nil {
+		return nil, err
+	}
+	return &Daemon{cfg: cfg, parts: d.parts, log: d.log, reader: d.reader, archives: archives, spool: d.spool}, nil
+}
+
+// planFetch adds what would be fetched of a dataset.
+func (d *Daemon) planFetch(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
+	in, err := d.intake(set, book)
+	if err != nil {
+		return err
+	}
+	actions, err := in.Plan(ctx, fetch.Days{})
+	notices, noticeErr := in.archive.notices(ctx)
+	for _, a := range actions {
+		plan.Fetch = append(plan.Fetch, FetchStep{
+			Dataset: set.Name, Action: string(a.Kind), Name: a.Object.Name, Size: a.Object.Size, Lane: a.Lane.String(), Why: a.Why,
+		})
+	}
+	for _, text := range notices {
+		plan.Notices = append(plan.Notices, Notice{Dataset: set.Name, Text: text})
+	}
+	return errors.Join(err, noticeErr, in.archive.Close())
+}
+
+// planFill adds the granules in the spool that have no product.
+func (d *Daemon) planFill(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
+	pending, err := book.Pending(ctx, set.Name)
+	for _, g := range pending {
+		plan.Fill = append(plan.Fill, FillStep{Dataset: set.Name, Granule: g.Name, Revision: g.Revision, Why: whyFill(g)})
+	}
+	return err
+}
+
+// whyFill says why a granule is unfinished work.
+func whyFill(g ledger.Granule) string {
+	switch {
+	case g.State == ledger.Filled:
+		return "its product was not stored: the work on it broke off"
+	case g.Revision > 1:
+		return fmt.Sprintf("the archive replaced it, which makes revision %d", g.Revision)
+	}
+	return "it is in the spool and has no product yet"
+}
+
+// planTrain adds whether the model of a dataset is renewed.
+func (d *Daemon) planTrain(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
+	step := TrainStep{Dataset: set.Name}
+	stage := newTrainStage(d.cfg.Train, set, book, d, d.parts.Program)
+	if stage == nil {
+		_, step.Why = d.cfg.Train.Due(TrainFacts{})
+		plan.Train = append(plan.Train, step)
+		return nil
+	}
+	var job trainJob
+	unfinished, err := loadJSON(stage.path("job.json"), &job)
+	if err != nil {
+		return err
+	}
+	if unfinished {
+		step.Due, step.Why = true, fmt.Sprintf("a training of %s is under way or broke off: %s", job.Begun.UTC().Format("2006-01-02 15:04"), job.Why)
+	} else {
+		facts, _, err := stage.facts(ctx)
+		if err != nil {
+			return err
+		}
+		step.Due, step.Why = d.cfg.Train.Due(facts)
+	}
+	plan.Train = append(plan.Train, step)
+	return nil
+}
+
+// planPublish adds what waits for sinks, and what nobody will ever deliver.
+func (d *Daemon) planPublish(ctx context.Context, plan *Plan, book *ledger.Ledger) error {
+	queue := &Publications{cfg: d.cfg, book: book, now: d.parts.Now}
+	status, err := queue.Status(ctx)
+	for _, sink := range status.Sinks {
+		if sink.Waiting > 0 {
+			plan.Publish = append(plan.Publish, PublishStep{Sink: sink.Sink, Waiting: sink.Waiting, Bytes: sink.Bytes, Why: whyPublish(sink, plan.Now)})
+		}
+	}
+	return err
+}
+
+// whyPublish says why something waits for a sink.
+func whyPublish(sink SinkStatus, now time.Time) string {
+	since := fmt.Sprintf("since %v", now.Sub(sink.Oldest).Round(time.Second))
+	switch {
+	case !sink.Configured:
+		return "nobody delivers it: the sink is not configured any more; 'lacuna publish forget' drops it"
+	case sink.Attempts > 0:
+		return fmt.Sprintf("%s, after %d attempts: %s", since, sink.Attempts, sink.Problem)
+	}
+	return since
+}

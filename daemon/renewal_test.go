@@ -1,0 +1,177 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/finetune"
+)
+
+// pupil is a trainer that notes its process and counts until it is stopped.
+const pupil = `
+echo '{"event":"start"}'
+trap 'echo stopped > "$0.end"; exit 1' TERM
+echo $$ > "$0.new"; mv "$0.new" "$0.pid"
+n=0
+while :; do n=$((n+1)); echo $n > "$0.n"; mv "$0.n" "$0.count"; sleep 0.01; done`
+
+// spy is a decoding child that first notes whether the trainer is paused: it
+// is stopped (T), or will be when it next has its turn, for the signal (number
+// 19, bit 18 of the mask) is waiting for it.
+const spy = `
+if read -r pid < "$1.pid"; then
+	while read -r key value rest; do
+		case $key$value in State:T | ShdPnd:*[4567cdef]????) echo paused >> "$1.states";; esac
+	done < "/proc/$pid/status"
+	echo looked >> "$1.states"
+fi
+exec "$2" decode`
+
+// start runs a daemon until the function that it returns is called.
+func start(t *testing.T, d *Daemon) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	return func() {
+		t.Helper()
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("Run() = %v, want nil after a stop", err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("Run did not stop")
+		}
+	}
+}
+
+func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
+	b := newBench(t)
+	dir := t.TempDir()
+	trainer := filepath.Join(dir, "trainer")
+	if err := os.WriteFile(trainer, []byte(pupil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.Train.Store, b.cfg.Train.FirstDays, b.cfg.Train.Check = filepath.Join(dir, "store"), 1, 20*time.Millisecond
+	d, err := New(b.cfg, Parts{
+		Log: slog.New(slog.DiscardHandler), Program: []string{"/bin/sh", trainer}, Child: []string{"/bin/sh", "-c", spy, "spy", trainer, self},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world(t, 24, 32)
+	days := firstVersions(w, 2)
+	put(t, b.archive(), w.Granule(days[0]))
+	stop := start(t, d)
+	until(t, "a training", func() bool { return count(trainer+".count") > 0 })
+
+	put(t, b.archive(), w.Granule(days[1]))
+	until(t, "a second product", func() bool { return b.made("sea") == 2 })
+	states, err := os.ReadFile(trainer + ".states")
+	if err != nil || !strings.Contains(string(states), "paused") {
+		t.Errorf("while the second granule was filled the trainer was %q, want it paused; %v", states, err)
+	}
+	before := count(trainer + ".count")
+	until(t, "going on", func() bool { return count(trainer+".count") > before })
+
+	stop()
+	if _, err := os.Stat(trainer + ".end"); err != nil {
+		t.Error("the training was not asked to stop")
+	}
+	if _, err := os.Stat(filepath.Join(b.cfg.trainDir(), "sea", "job.json")); err != nil {
+		t.Errorf("the training is not remembered: %v", err)
+	}
+}
+
+func TestDatasetsAreTrainedOneAfterTheOther(t *testing.T) {
+	turn := make(chan struct{}, 1)
+	first, second := &trainStage{turn: turn}, &trainStage{turn: turn}
+	err := first.inTurn(t.Context(), func(context.Context) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		return second.inTurn(ctx, func(context.Context) error { return fmt.Errorf("both at once") })
+	})
+	if err == nil || err.Error() == "both at once" {
+		t.Errorf("the second stage ended with %v while the first was at work, want it to wait", err)
+	}
+	if err := second.inTurn(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Errorf("the turn was not given back: %v", err)
+	}
+}
+
+func TestAModelNeedsAStore(t *testing.T) {
+	text := strings.Replace(validConfig, "past_days: 5", "past_days: 5\n      method: model", 1)
+	if _, err := parseConfig("f", []byte(text)); err == nil || !strings.Contains(err.Error(), "train.store is empty") {
+		t.Errorf("method model without a store: error %v", err)
+	}
+	if _, err := parseConfig("f", []byte(text+"\ntrain: {store: models}\n")); err != nil {
+		t.Errorf("method model with a store: %v", err)
+	}
+}
+
+// modelOf returns which model a product says that it was made by.
+func modelOf(t *testing.T, product string) string {
+	t.Helper()
+	for _, a := range read(t, product, "CHL").Source.Attrs {
+		if a.Name == "lacuna_model" {
+			return fmt.Sprint(a.Value)
+		}
+	}
+	t.Fatalf("%s has no lacuna_model", product)
+	return ""
+}
+
+// Day one has no model, day two has one, and on day three there is one of
+// another grid: there is a product every day, and it says by what.
+func TestADatasetIsFilledByItsChampionOrElseByInterpolation(t *testing.T) {
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	b := newBench(t)
+	b.cfg.Train.Store, b.cfg.Train.Engine = filepath.Join(t.TempDir(), "store"), "ort"
+	b.cfg.Datasets[0].Name, b.cfg.Datasets[0].Fill.Method = "chl", "model"
+	w := world(t, 24, 32)
+	days := firstVersions(w, 3)
+	store := modelstore.New(b.cfg.Train.Store, time.Now)
+	var want []string
+	for i, files := range []map[string][]byte{nil, untrainedFiles(t, 1), untrainedFiles(t, 2)} {
+		switch i {
+		case 0:
+			want = append(want, "oi")
+		case 1:
+			delete(files, finetune.ScalingFile) // fields are scaled by the days around them
+			want = append(want, promote(t, store, files))
+		case 2:
+			promote(t, store, files) // of two cells by two
+			want = append(want, "oi")
+		}
+		put(t, b.archive(), w.Granule(days[i]))
+		if s := b.once(t); s.Products != 1 {
+			t.Fatalf("day %d: Once() = %+v, want a product\n%s", i+1, s, b.log)
+		}
+	}
+	for i, product := range b.products(t) {
+		if got := modelOf(t, product); got != want[i] {
+			t.Errorf("day %d was filled by %q, want %q", i+1, got, want[i])
+		}
+	}
+	for _, line := range []string{"filling without a model", "the model cannot fill"} {
+		if log := b.log.String(); !strings.Contains(log, line) {
+			t.Errorf("the log does not say %q:\n%s", line, log)
+		}
+	}
+}

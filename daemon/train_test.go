@@ -1,0 +1,187 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestTrainingIsDueForAReason(t *testing.T) {
+	sunday := time.Date(2026, 11, 15, 3, 0, 0, 0, time.UTC)
+	number := func(v float64) *float64 { return &v }
+	quiet := TrainFacts{Now: sunday, Champion: true, LastTrained: sunday.Add(-30 * time.Hour), Days: 200, NewGranules: 1}
+	for _, tt := range []struct {
+		name string
+		cfg  func(*Train)
+		edit func(*TrainFacts)
+		want string // part of the reason
+		due  bool
+	}{
+		{name: "no store", cfg: func(c *Train) { c.Store = "" }, want: "off"},
+		{name: "schedule passed", want: "scheduled for 2026-11-15 02:00", due: true},
+		{name: "schedule not yet", edit: func(f *TrainFacts) { f.Now = sunday.Add(-2 * time.Hour) }, want: "no trigger"},
+		{name: "too few days", edit: func(f *TrainFacts) { f.Days = 89 }, want: "89 of 90 days"},
+		{name: "first model", edit: func(f *TrainFacts) { f.Champion, f.LastTrained = false, time.Time{} }, want: "no model serves yet", due: true},
+		{name: "first model was refused just now", edit: func(f *TrainFacts) { f.Champion, f.LastTrained = false, sunday.Add(-time.Hour) }, want: "less than"},
+		{name: "nothing new", edit: func(f *TrainFacts) { f.NewGranules = 0 }, want: "nothing new"},
+		{name: "drift of gaps", edit: func(f *TrainFacts) { f.MaskDrift = number(0.6) }, want: "the gaps moved by 0.60", due: true},
+		{name: "drift of values", edit: func(f *TrainFacts) { f.ValueDrift = number(0.8) }, want: "the values", due: true},
+		{name: "worse products", edit: func(f *TrainFacts) { f.SkillLoss = number(0.3) }, want: "recent products", due: true},
+		{
+			name: "little drift and no schedule", cfg: func(c *Train) { c.Schedule = "" },
+			edit: func(f *TrainFacts) { f.MaskDrift, f.ValueDrift, f.SkillLoss = number(0.1), number(0.1), number(0.1) }, want: "no trigger",
+		},
+		{
+			name: "enough new", cfg: func(c *Train) { c.Schedule = "" },
+			edit: func(f *TrainFacts) { f.NewGranules = 30 }, want: "30 new granules", due: true,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg, facts := DefaultTrain(), quiet
+			cfg.Store = "store"
+			if tt.cfg != nil {
+				tt.cfg(&cfg)
+			}
+			if tt.edit != nil {
+				tt.edit(&facts)
+			}
+			due, why := cfg.Due(facts)
+			if due != tt.due || !strings.Contains(why, tt.want) {
+				t.Errorf("due %v because %q, want %v because of %q", due, why, tt.due, tt.want)
+			}
+		})
+	}
+}
+
+func TestTrainSettingsSayWhatIsWrong(t *testing.T) {
+	good := DefaultTrain()
+	good.Store = "store"
+	if err := good.Validate(); err != nil {
+		t.Errorf("defaults: %v", err)
+	}
+	bad := Train{Store: "store", Schedule: "whenever", Policy: "maybe", Nice: 30}
+	err := bad.Validate()
+	for _, want := range []string{"schedule", "policy", "first_days", "budget", "nice", "check"} {
+		if err == nil || !strings.Contains(err.Error(), want+" is") {
+			t.Errorf("Validate() = %v, want a message about %s", err, want)
+		}
+	}
+}
+
+// shell returns the argv of a child that runs a script.
+func shell(script string, args ...string) []string {
+	return append([]string{"/bin/sh", "-c", script, "child"}, args...)
+}
+
+func TestChildTellsAndEnds(t *testing.T) {
+	var heard []string
+	c := &trainChild{nice: 5}
+	last, err := c.run(t.Context(), shell(`
+echo '{"event":"progress","phase":"imputer","step":3,"steps":9}'
+echo 'a library says hello'
+echo "{\"event\":\"done\",\"version\":\"v1\",\"state\":\"promoted\",\"reasons\":[\"$(nice)\"]}"`), io.Discard, func(e TrainEvent) { heard = append(heard, e.Event) })
+	if err != nil || last.Version != "v1" || strings.Join(heard, " ") != "progress done" {
+		t.Errorf("last event %+v after %v, error %v", last, heard, err)
+	}
+	if len(last.Reasons) != 1 || last.Reasons[0] != "5" {
+		t.Errorf("the child was at nice %v, want 5", last.Reasons)
+	}
+	if _, err := c.run(t.Context(), shell("exit 0"), io.Discard, nil); !errors.Is(err, errNotTrained) {
+		t.Errorf("a child that says nothing: error %v", err)
+	}
+	if _, err := c.run(t.Context(), shell("exit 3"), io.Discard, nil); err == nil || !strings.Contains(err.Error(), "status 3") {
+		t.Errorf("a child that fails: error %v", err)
+	}
+}
+
+// ticking is a child that counts up in a file until it is told to stop, and
+// then says so.
+const ticking = `
+trap 'echo stopped > "$1.end"; exit 1' TERM
+echo '{"event":"start"}'
+n=0
+while :; do n=$((n+1)); echo $n > "$1.new"; mv "$1.new" "$1"; sleep 0.01; done`
+
+func count(path string) int {
+	data, _ := os.ReadFile(path)
+	n, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+	return n
+}
+
+// until waits for something that is about to happen.
+func until(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for range 1000 {
+		if happened() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not happen", what)
+}
+
+func TestTrainingPausesWhileHeldAndStopsEvenThen(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "count")
+	c := &trainChild{}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.run(ctx, shell(ticking, file), io.Discard, nil)
+		ended <- err
+	}()
+	until(t, "a first count", func() bool { return count(file) > 2 })
+
+	first, second := c.hold(), c.hold()
+	first()
+	first() // a second call must not take away the other's hold
+	c.mu.Lock()
+	group := c.group
+	c.mu.Unlock()
+	until(t, "the pause", func() bool { return paused(group) })
+	time.Sleep(50 * time.Millisecond) // for what was under way in the kernel
+	before := count(file)
+	time.Sleep(100 * time.Millisecond)
+	if now := count(file); now != before {
+		t.Errorf("it counted from %d to %d while it was held", before, now)
+	}
+	second()
+	until(t, "going on", func() bool { return count(file) > before+2 })
+
+	release := c.hold()
+	defer release()
+	until(t, "the second pause", func() bool { return paused(group) })
+	stop()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that of the context", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("a held child did not stop")
+	}
+	if _, err := os.Stat(file + ".end"); err != nil {
+		t.Error("the child was not asked to stop, but killed")
+	}
+	if err := syscall.Kill(group, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("the child is still there: %v", err)
+	}
+}
+
+// paused reports whether the kernel has stopped a process: T, or D for one that
+// waits for a stopped child to begin.
+func paused(pid int) bool {
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return rest[:1] == "T" || rest[:1] == "D"
+}

@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// TrainEvent is a line that lacuna train --json-lines writes.
+type TrainEvent struct {
+	Event       string   `json:"event"` // start, progress, done, stopped
+	Phase       string   `json:"phase"`
+	Step        int      `json:"step"`
+	Steps       int      `json:"steps"`
+	Loss        float64  `json:"loss"`
+	Score       *float64 `json:"held_out_score"`
+	LeftSeconds *float64 `json:"left_seconds"`
+
+	Version string   `json:"version"` // of done, with what follows
+	State   string   `json:"state"`
+	Reasons []string `json:"reasons"`
+}
+
+// trainChild runs a training as a process of its own: niced, in a process
+// group of its own, paused while somebody holds it, and never left behind.
+type trainChild struct {
+	nice int
+
+	mu    sync.Mutex // guards what follows
+	holds int
+	group int // process group of the child; 0: none runs
+}
+
+// trainGrace is how long a child has to write its checkpoint when it is
+// stopped.
+const trainGrace = 15 * time.Second
+
+// hold pauses the training until the returned function is called. Filling has
+// priority: whoever fills a granule holds.
+func (c *trainChild) hold() (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holds++
+	if c.holds == 1 {
+		c.signal(syscall.SIGSTOP)
+	}
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.holds--
+		if c.holds == 0 {
+			c.signal(syscall.SIGCONT)
+		}
+	})
+}
+
+// signal sends to the group of the child. The lock is held.
+func (c *trainChild) signal(s syscall.Signal) {
+	if c.group != 0 {
+		_ = syscall.Kill(-c.group, s) // a child that is gone needs no signal
+	}
+}
+
+// errNotTrained says that a child ended without a version.
+var errNotTrained = errors.New("the training ended without a version")
+
+// run starts argv and hears its events until it ends. It returns the last one,
+// which is "done" where a version was made. When ctx is cancelled the child
+// writes a checkpoint and ends; one that does not is killed.
+func (c *trainChild) run(ctx context.Context, argv []string, stderr io.Writer, hear func(TrainEvent)) (last TrainEvent, err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The kernel kills the child when the thread that made it ends, so
+		// that a paused one is not left behind. So this goroutine keeps a
+		// thread; it is never unlocked and ends with it, because a thread that
+		// was niced cannot go back.
+		runtime.LockOSThread()
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, c.nice) // else it trains less politely
+		last, err = c.attend(ctx, argv, stderr, hear)
+	}()
+	<-ended
+	return last, err
+}
+
+// attend is run on the thread that the child belongs to, from which it inherits
+// its niceness.
+func (c *trainChild) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(TrainEvent)) (TrainEvent, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stderr = stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = trainGrace
+	cmd.Cancel = func() error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.signal(syscall.SIGTERM)
+		c.signal(syscall.SIGCONT) // a paused child hears nothing else
+		c.group = 0               // and nobody is to pause it on its way out
+		return nil
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return TrainEvent{}, fmt.Errorf("start training: %w", err)
+	}
+	if err := c.start(cmd); err != nil {
+		return TrainEvent{}, err
+	}
+	last := listen(out, hear)
+	err = cmd.Wait()
+	c.mu.Lock()
+	c.group = 0
+	c.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return last, ctx.Err()
+	case err != nil:
+		return last, fmt.Errorf("training: %w", err)
+	case last.Event != "done":
+		return last, errNotTrained
+	}
+	return last, nil
+}
+
+// start starts the child, paused at once where somebody holds it.
+func (c *trainChild) start(cmd *exec.Cmd) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start training: %w", err)
+	}
+	c.group = cmd.Process.Pid
+	if c.holds > 0 {
+		c.signal(syscall.SIGSTOP)
+	}
+	return nil
+}
+
+// listen reads events to the end and returns the last. What is not one is left
+// out: a library may write to the same pipe.
+func listen(r io.Reader, hear func(TrainEvent)) TrainEvent {
+	var last TrainEvent
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20) // reasons of a refusal fit well
+	for lines.Scan() {
+		var e TrainEvent
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Event == "" {
+			continue
+		}
+		last = e
+		if hear != nil {
+			hear(e)
+		}
+	}
+	return last
+}

@@ -1,0 +1,194 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/ops/ledger"
+)
+
+// fakeTrainer is a program that stands in for lacuna: it notes its arguments
+// and does what the file "do" says.
+const fakeTrainer = `
+echo "$@" >> "$0.calls"
+case "$(cat "$0.do")" in
+done) echo '{"event":"done","version":"v1","state":"refused","reasons":["no better"]}';;
+fail) exit 1;;
+late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;;
+wait) echo '{"event":"start"}'; : > "$0.waits"; trap 'exit 1' TERM; while :; do sleep 0.01; done;;
+esac`
+
+type school struct {
+	*trainStage
+	program string
+	spool   string
+	clock   time.Time
+}
+
+// newSchool returns a stage with a fake program and a ledger without granules.
+func newSchool(t *testing.T) *school {
+	t.Helper()
+	dir := t.TempDir()
+	book, err := ledger.Open(t.Context(), filepath.Join(dir, "ledger.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = book.Close() })
+	s := &school{program: filepath.Join(dir, "lacuna"), spool: dir, clock: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	if err := os.WriteFile(s.program, []byte(fakeTrainer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultTrain()
+	cfg.Store, cfg.FirstDays, cfg.NewGranules = filepath.Join(dir, "store"), 3, 2
+	d := &Daemon{
+		cfg: Config{StateDir: dir}, log: slog.New(slog.DiscardHandler),
+		parts: Parts{Now: func() time.Time { return s.clock }},
+	}
+	set := DefaultDataset()
+	set.Name, set.Variable = "sea", "CHL"
+	s.trainStage = newTrainStage(cfg, set, book, d, []string{"/bin/sh", s.program})
+	if err := os.MkdirAll(s.folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// arrive adds the granule of a day.
+func (s *school) arrive(t *testing.T, day int) {
+	t.Helper()
+	name := fmt.Sprintf("day%d.nc", day)
+	path := filepath.Join(s.spool, name)
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, _, err := s.book.Arrive(t.Context(), ledger.Arrival{
+		Object: ledger.Object{Dataset: "sea", Name: name}, SHA256: name, SpoolPath: path,
+	}, s.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.book.SetTimes(t.Context(), g.ID, []time.Time{time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *school) do(t *testing.T, what string) {
+	t.Helper()
+	if err := os.WriteFile(s.program+".do", []byte(what), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// calls returns the argument lists of the program so far.
+func (s *school) calls() []string {
+	data, err := os.ReadFile(s.program + ".calls")
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
+}
+
+func (s *school) unfinished() bool {
+	_, err := os.Stat(s.path("job.json"))
+	return err == nil
+}
+
+func TestFirstModelIsTrainedAsSoonAsThereAreDays(t *testing.T) {
+	s := newSchool(t)
+	s.do(t, "done")
+	for day := 1; day <= 2; day++ {
+		s.arrive(t, day)
+	}
+	if err := s.look(t.Context()); err != nil || s.calls() != nil {
+		t.Fatalf("with two of three days: %v, %v", s.calls(), err)
+	}
+	s.arrive(t, 3)
+	if err := s.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calls := s.calls()
+	if len(calls) != 1 || !strings.HasPrefix(calls[0], "train --json-lines --store") || strings.Count(calls[0], "--data ") != 3 ||
+		!strings.Contains(calls[0], "--var CHL") || strings.Contains(calls[0], "--from") {
+		t.Fatalf("calls %q", calls)
+	}
+	var last trainMemory
+	if known, err := loadJSON(s.path("last.json"), &last); !known || err != nil || last.State != "refused" || s.unfinished() {
+		t.Errorf("remembered %+v, %v; unfinished %v", last, err, s.unfinished())
+	}
+	s.clock = s.clock.AddDate(0, 1, 0)
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != 1 {
+		t.Errorf("with nothing new it is trained again: %q, %v", s.calls(), err)
+	}
+	s.arrive(t, 4)
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != 2 {
+		t.Errorf("a first model that was refused is not tried again with a new day: %q, %v", s.calls(), err)
+	}
+}
+
+func TestStoppedTrainingGoesOnWithTheSameData(t *testing.T) {
+	s := newSchool(t)
+	s.do(t, "wait")
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	until(t, "the training", func() bool { _, err := os.Stat(s.program + ".waits"); return err == nil })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("a stop is an error: %v", err)
+	}
+	if !s.unfinished() {
+		t.Fatal("the job is forgotten")
+	}
+	s.arrive(t, 4) // would make it another job, without its checkpoints
+	s.do(t, "done")
+	if err := s.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if calls := s.calls(); len(calls) != 2 || calls[0] != calls[1] {
+		t.Errorf("calls %q, want the same twice", calls)
+	}
+}
+
+func TestTrainingThatFailsIsGivenUpInTheEnd(t *testing.T) {
+	s := newSchool(t)
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	s.do(t, "late") // its time is up, which is no failure
+	for range 2 * trainTries {
+		if err := s.look(t.Context()); err != nil || !s.unfinished() {
+			t.Fatalf("out of time: error %v, unfinished %v", err, s.unfinished())
+		}
+	}
+	if err := os.Remove(s.program + ".calls"); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, "fail")
+	for try := 1; try <= trainTries; try++ {
+		if err := s.look(t.Context()); err == nil || errors.Is(err, context.Canceled) {
+			t.Errorf("try %d: error %v", try, err)
+		}
+	}
+	if s.unfinished() {
+		t.Error("it is still to be tried")
+	}
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != trainTries {
+		t.Errorf("%d calls, want %d: %v", len(s.calls()), trainTries, err)
+	}
+}
+
+func TestWithoutAStoreNothingIsTrained(t *testing.T) {
+	if s := newTrainStage(DefaultTrain(), DefaultDataset(), nil, &Daemon{}, nil); s != nil {
+		t.Error("there is a stage without a store")
+	}
+}

@@ -1,0 +1,78 @@
+package ops
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are what Prometheus is shown. What has a place in the Status is read
+// from there when somebody asks; durations and shares are told as they happen.
+// Labels are the names of datasets, states, sinks, stages and folders, which
+// the configuration bounds: never the name of a granule.
+//
+// A nil *Metrics takes what it is told and shows nobody.
+type Metrics struct {
+	registry *prometheus.Registry
+	took     *prometheus.HistogramVec
+	coverage *prometheus.GaugeVec
+}
+
+// Stage is a part of the work on one granule.
+type Stage string
+
+// The stages, in the order of the work.
+const (
+	Decode  Stage = "decode"  // from the file to fields, with their neighbours
+	Analyse Stage = "analyse" // from fields to filled fields
+	Store   Stage = "store"   // from filled fields to a file
+)
+
+// stageSeconds are the bounds of the histograms: decoding takes tenths of a
+// second, the analysis of a large basin minutes.
+func stageSeconds() []float64 { return prometheus.ExponentialBucketsRange(0.05, 1800, 12) }
+
+// newMetrics returns the metrics of a service whose status is status.
+func newMetrics(status func(context.Context) (Status, error)) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "lacuna_stage_duration_seconds", Help: "Time that a stage took for a granule.", Buckets: stageSeconds(),
+		}, []string{"dataset", "stage"}),
+		coverage: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lacuna_coverage_ratio", Help: "Share of the sea with a value in the last granule (before) and in its product (after).",
+		}, []string{"dataset", "when"}),
+	}
+	m.registry.MustRegister(m.took, m.coverage, newStatusCollector(status),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Took records how long a stage took for a granule.
+func (m *Metrics) Took(dataset string, stage Stage, d time.Duration) {
+	if m != nil {
+		m.took.WithLabelValues(dataset, string(stage)).Observe(d.Seconds())
+	}
+}
+
+// Covered records which shares of the sea had a value before a granule was
+// filled and have one after, 0..1.
+func (m *Metrics) Covered(dataset string, before, after float64) {
+	if m != nil {
+		m.coverage.WithLabelValues(dataset, "before").Set(before)
+		m.coverage.WithLabelValues(dataset, "after").Set(after)
+	}
+}
+
+// beside returns a handler that answers /metrics, and other paths as next
+// does.
+func (m *Metrics) beside(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", readOnly(secured(promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))))
+	mux.Handle("/", next)
+	return mux
+}

@@ -1,0 +1,125 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// statusLimit bounds how long a scrape waits for the status; scrapers give up
+// after ten seconds.
+const statusLimit = 5 * time.Second
+
+// statusCollector shows a Status as metrics.
+type statusCollector struct {
+	status func(context.Context) (Status, error)
+
+	available, info, ready, started                         *prometheus.Desc
+	granules, queue, lag, poll, breaker, problem, diskFloor *prometheus.Desc
+	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
+}
+
+func newStatusCollector(status func(context.Context) (Status, error)) *statusCollector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("lacuna_"+name, help, labels, nil)
+	}
+	return &statusCollector{
+		status:    status,
+		available: desc("status_available", "1 where the status could be read; the other figures of it are absent where not."),
+		info:      desc("info", "1, with the version that runs.", "version"),
+		ready:     desc("ready", "1 while every stage runs."),
+		started:   desc("start_timestamp_seconds", "When the service started."),
+
+		granules:  desc("granules", "Granules of a dataset in a state.", "dataset", "state"),
+		queue:     desc("queue_granules", "Granules of a dataset that wait in the spool to be filled.", "dataset"),
+		lag:       desc("lag_seconds", "Age of the newest field of a dataset that was read.", "dataset"),
+		poll:      desc("last_poll_timestamp_seconds", "When the archive of a dataset was last seen whole.", "dataset"),
+		breaker:   desc("archive_breaker", "1 for the phase that the circuit breaker of an archive is in.", "dataset", "phase"),
+		problem:   desc("dataset_problem", "1 where somebody should look at a dataset; the status page says why.", "dataset"),
+		diskFloor: desc("intake_stopped", "1 where intake stands still until the disk has room.", "dataset"),
+
+		backlog:      desc("publish_backlog", "Deliveries that wait for a sink.", "sink"),
+		backlogBytes: desc("publish_backlog_bytes", "Bytes of the files that wait for a sink.", "sink"),
+		backlogAge:   desc("publish_oldest_seconds", "Age of the oldest delivery that waits for a sink; 0 where none does.", "sink"),
+		aside:        desc("publish_aside", "Deliveries to a sink that were set aside.", "sink"),
+		free:         desc("disk_free_bytes", "Room on the disk of a folder.", "folder"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.poll, c.breaker, c.problem, c.diskFloor,
+		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free,
+	} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), statusLimit)
+	defer cancel()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	s, err := c.status(ctx)
+	gauge(c.available, bit(err == nil))
+	if err != nil {
+		return // the log of the page says why
+	}
+	gauge(c.info, 1, s.Version)
+	gauge(c.ready, bit(s.Ready))
+	gauge(c.started, seconds(s.Started))
+	for _, d := range s.Datasets {
+		c.dataset(gauge, s.Now, d)
+	}
+	for _, sink := range s.Sinks {
+		gauge(c.backlog, float64(sink.Waiting), sink.Name)
+		gauge(c.backlogBytes, float64(sink.Bytes), sink.Name)
+		gauge(c.backlogAge, age(s.Now, sink.Oldest), sink.Name)
+		gauge(c.aside, float64(sink.Aside), sink.Name)
+	}
+	for _, d := range s.Disks {
+		gauge(c.free, float64(d.FreeBytes), d.Folder)
+	}
+}
+
+// dataset shows the figures of one dataset.
+func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...string), now time.Time, d Dataset) {
+	for _, state := range d.States {
+		gauge(c.granules, float64(state.Granules), d.Name, state.State)
+	}
+	gauge(c.queue, float64(d.Queue), d.Name)
+	if !d.NewestField.IsZero() {
+		gauge(c.lag, age(now, d.NewestField), d.Name)
+	}
+	if !d.LastPoll.IsZero() {
+		gauge(c.poll, seconds(d.LastPoll), d.Name)
+	}
+	if d.Breaker != "" {
+		for _, phase := range []string{"closed", "open", "probing"} {
+			gauge(c.breaker, bit(d.Breaker == phase), d.Name, phase)
+		}
+	}
+	gauge(c.problem, bit(d.Problem != ""), d.Name)
+	gauge(c.diskFloor, bit(d.DiskFull), d.Name)
+}
+
+func bit(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// age returns how long t is ago in seconds; 0 where there is no such time.
+func age(now, t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return now.Sub(t).Seconds()
+}
