@@ -169,6 +169,9 @@ func (p *part) remember() error {
 	if err := os.Rename(p.note+aloneEnding, p.note); err != nil {
 		return fmt.Errorf("write note to %w: %w", ErrSpool, err)
 	}
+	// The disk begins with what is there, so that the sync at the end is short.
+	// Where the file system cannot do that, it has more to do then.
+	_ = unix.SyncFileRange(int(p.file.Fd()), p.noted, p.written-p.noted, unix.SYNC_FILE_RANGE_WRITE)
 	p.noted = p.written
 	return nil
 }
