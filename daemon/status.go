@@ -81,6 +81,9 @@ func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Datase
 	if in, ok := d.intakes[set.Name]; ok {
 		state := in.State()
 		row.Problem, row.DiskFull = state.Err, state.DiskFull
+		if !state.LastPoll.IsZero() { // else the ledger may know of one before the start
+			row.LastPoll = state.LastPoll
+		}
 		if breaker, ok := in.archive.Archive.(*fetch.Breaker); ok {
 			row.Breaker = string(breaker.State().Phase)
 		}

@@ -33,7 +33,7 @@ func example() Status {
 				Name: "blk-chl", Title: "Black Sea chlorophyll, daily", Method: "optimal interpolation",
 				LastGranule: "2024/05/20240519_chl.nc", LastDay: now.Add(-36 * time.Hour), LastArrival: now.Add(-90 * time.Second),
 				States:  []StateCount{{"fetched", 2}, {"stored", 40}, {"quarantined", 1}},
-				Problem: "archive not reachable since 11:40; mount it",
+				Problem: "archive not reachable since 11:40; mount it", Training: "not trained now: 12 of 90 days are there",
 			},
 			{Name: "med-sst"},
 		},
