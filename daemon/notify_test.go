@@ -56,6 +56,15 @@ func TestServiceManagerHearsReadyWatchdogAndStopping(t *testing.T) {
 		}
 		return string(buffer[:n])
 	}
+	until := func(what string, wanted func(message string) bool) {
+		t.Helper()
+		for range 400 { // 20 seconds of pings
+			if wanted(hear()) {
+				return
+			}
+		}
+		t.Fatalf("the manager never hears %s", what)
+	}
 	b := newBench(t)
 	deliverDays(t, b, 1)
 	d := b.daemon(t)
@@ -63,19 +72,18 @@ func TestServiceManagerHearsReadyWatchdogAndStopping(t *testing.T) {
 	if got := hear(); !strings.HasPrefix(got, "READY=1\nSTATUS=1 datasets: 0 products") || !d.ready.Load() {
 		t.Errorf("the first message is %q, ready %v", got, d.ready.Load())
 	}
-	for !strings.HasPrefix(hear(), "WATCHDOG=1\nSTATUS=1 datasets: 1 products, 0 granules to fill") {
-	}
+	until("of the product", func(m string) bool {
+		return strings.HasPrefix(m, "WATCHDOG=1\nSTATUS=1 datasets: 1 products, 0 granules to fill")
+	})
 	hung := d.vitals.pulse("the test", 0)
 	hung.beat()
-	for !strings.Contains(hear(), "the test hangs") {
-	}
+	until("what hangs", func(m string) bool { return strings.Contains(m, "the test hangs") })
 	if got := hear(); strings.Contains(got, "WATCHDOG=1") {
 		t.Errorf("heard %q while a stage hangs", got)
 	}
 	hung.rest()
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()
-	for !strings.HasPrefix(hear(), "STOPPING=1\n") {
-	}
+	until("of the stop", func(m string) bool { return strings.HasPrefix(m, "STOPPING=1\n") })
 	<-stopped
 }

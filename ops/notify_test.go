@@ -45,6 +45,19 @@ func hear(t *testing.T, heard <-chan string) string {
 	}
 }
 
+// hearUntil hears messages until one is as wanted; a manager that is told other
+// things again and again is told wrong.
+func hearUntil(t *testing.T, heard <-chan string, wanted func(message string) bool) {
+	t.Helper()
+	const most = 200
+	for range most {
+		if wanted(hear(t, heard)) {
+			return
+		}
+	}
+	t.Fatalf("%d messages, and none is the one that is waited for", most)
+}
+
 func TestManagerIsToldOfEveryTurn(t *testing.T) {
 	heard := manager(t, "")
 	s := NewSupervisor(slog.New(slog.DiscardHandler))
@@ -77,16 +90,14 @@ func TestWatchdogIsFedOnlyWhileTheStagesMove(t *testing.T) {
 		t.Errorf("heard %q of a service that lives", got)
 	}
 	hangs.Store(true)
-	for hear(t, heard) != "STATUS=worker of sea hangs" {
-	}
+	hearUntil(t, heard, func(m string) bool { return m == "STATUS=worker of sea hangs" })
 	for range 3 {
 		if got := hear(t, heard); strings.Contains(got, "WATCHDOG") {
 			t.Errorf("heard %q while a stage hangs", got)
 		}
 	}
 	hangs.Store(false)
-	for !strings.HasPrefix(hear(t, heard), "WATCHDOG=1") {
-	}
+	hearUntil(t, heard, func(m string) bool { return strings.HasPrefix(m, "WATCHDOG=1") })
 	stop()
 	<-ended
 }
