@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+
 	"lacuna/pipeline/noise"
 )
 
@@ -77,6 +81,27 @@ func (m *Model) denoiser(in Inputs) Denoiser {
 type Masks struct {
 	Observed [][]bool
 	Visible  []bool // of the window that is sampled
+}
+
+// MasksOf returns what was observed of a window on training days of all
+// seasons, as contexts for it.
+func MasksOf(train samples.Train, w samples.Window, visible []bool) Masks {
+	const days = 64 // different enough, and cheap
+	m := Masks{Visible: visible}
+	for k := range train.Days() {
+		day := k * 37 % train.Days() // over all seasons
+		observed := train.Cut(samples.Ref{Day: day, Window: w}).Observed()
+		if field.Mask(observed).Count() >= prior.MinObservedCells {
+			m.Observed = append(m.Observed, observed)
+		}
+		if len(m.Observed) == days {
+			break
+		}
+	}
+	if len(m.Observed) == 0 {
+		m.Observed = [][]bool{visible}
+	}
+	return m
 }
 
 // Within implements Contexts: the visible cells that another day observed too,

@@ -141,7 +141,7 @@ func FuzzSniff(f *testing.F) {
 // them, and reads each through a real child. Any granule or error will do.
 func TestDamagedFilesNeverTakeTheParentDown(t *testing.T) {
 	mutations := 100 // of each format; the seed is fixed
-	if raceEnabled {
+	if raceEnabled() {
 		mutations = 20
 	}
 	dir := t.TempDir()

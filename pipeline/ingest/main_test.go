@@ -8,6 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +29,14 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// raceEnabled tells whether the race detector is built in. Tests that count
+// cells by the million do less then: it makes them ten times slower and finds
+// nothing in pure loops.
+var raceEnabled = sync.OnceValue(func() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+})
 
 func children() map[string]func() int {
 	return map[string]func() int{

@@ -230,7 +230,7 @@ data: lat = 1, 2 ; lon = 3, 4 ; NAME = DATA ; }`
 }
 
 func TestSmallestMemoryLimitIsEnoughForAGranule(t *testing.T) {
-	if raceEnabled {
+	if raceEnabled() {
 		t.Skip("the race detector takes more memory than the limit allows")
 	}
 	runtime.LockOSThread() // HDF5 is quiet on its first thread only

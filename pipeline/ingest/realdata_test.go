@@ -87,7 +87,7 @@ func TestRealFilesReadRight(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
-			if raceEnabled && tt.n*tt.height*tt.w > 2_000_000 {
+			if raceEnabled() && tt.n*tt.height*tt.w > 2_000_000 {
 				t.Skip("too many cells for the race detector")
 			}
 			g := mustRead(t, realdata.Path(t, tt.file), Options{})

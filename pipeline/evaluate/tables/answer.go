@@ -10,7 +10,6 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
-	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
@@ -231,36 +230,9 @@ func (r *run) sampled(s Sampler, model *impute.Model) (teacher, func(), error) {
 	small := model.In(r.small)
 	return func(x *evaluate.Exam) evaluate.Method {
 		return evaluate.Sampled(small, sampler, s.Config, func(c evaluate.Case) impute.Contexts {
-			return r.contexts(x.Overlay(c.Number).Window, c.Inputs.Visible)
+			return impute.MasksOf(r.train, x.Overlay(c.Number).Window, c.Inputs.Visible)
 		})
 	}, small.Close, nil
-}
-
-// contexts returns what was observed of a window on training days, for the
-// samplers that draw contexts.
-func (r *run) contexts(w samples.Window, visible []bool) impute.Masks {
-	const days = 64 // different enough, and cheap
-	m := impute.Masks{Visible: visible}
-	for k := range r.train.Days() {
-		day := k * 37 % r.train.Days() // over all seasons
-		observed := r.train.Cut(samples.Ref{Day: day, Window: w}).Observed()
-		n := 0
-		for _, o := range observed {
-			if o {
-				n++
-			}
-		}
-		if n >= prior.MinObservedCells {
-			m.Observed = append(m.Observed, observed)
-		}
-		if len(m.Observed) == days {
-			break
-		}
-	}
-	if len(m.Observed) == 0 {
-		m.Observed = [][]bool{visible}
-	}
-	return m
 }
 
 // finite returns values with zeros for what JSON cannot hold: land.

@@ -1,22 +1,15 @@
 package tables
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/gob"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
-	"github.com/google/renameio/v2"
-
 	"lacuna/pipeline/classical"
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/pack"
 )
 
 // surround makes what any entry that is not done needs of the days around:
@@ -73,7 +66,7 @@ func (r *run) makeBackgrounds(ctx context.Context, oi classical.OI) error {
 	}
 	for _, part := range []struct {
 		name   string
-		from   analyser
+		from   pack.Side
 		days   []int
 		future int
 		to     *impute.Backgrounds
@@ -91,90 +84,9 @@ func (r *run) makeBackgrounds(ctx context.Context, oi classical.OI) error {
 			return err
 		}
 		path := r.folder.path(networksFolder, "background-"+key+".gob.gz")
-		m, err := readMaps(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			m, err = analyse(ctx, part.from, days, cfg, r.telling("analysing the days around"))
-			if err == nil {
-				err = m.write(path)
-			}
-		}
-		if err != nil {
+		if *part.to, err = pack.KeepBackgrounds(ctx, path, part.from, days, cfg, r.telling("analysing the days around")); err != nil {
 			return fmt.Errorf("backgrounds %s: %w", part.name, err)
 		}
-		m.cutMap = part.from.CutMap
-		*part.to = m
 	}
 	return nil
-}
-
-// analyser is either side of a split.
-type analyser interface {
-	Grid() field.Grid
-	CutMap(m []float32, w samples.Window) []float32
-	Backgrounds(ctx context.Context, days []int, cfg samples.BackgroundConfig, progress func(done, total int)) (samples.Backgrounds, error)
-}
-
-// maps are backgrounds of whole days that can be kept in a file.
-type maps struct {
-	Value, Sigma map[int][]float32
-
-	cutMap func(m []float32, w samples.Window) []float32
-}
-
-// Cut implements impute.Backgrounds.
-func (m maps) Cut(r samples.Ref) (value, sigma []float32, ok bool) {
-	if m.Value[r.Day] == nil {
-		return nil, nil, false
-	}
-	value, sigma = m.cutMap(m.Value[r.Day], r.Window), m.cutMap(m.Sigma[r.Day], r.Window)
-	for i, v := range value {
-		if v != v { // NaN: beyond the grid
-			value[i], sigma[i] = 0, 0
-		}
-	}
-	return value, sigma, true
-}
-
-func analyse(ctx context.Context, from analyser, days []int, cfg samples.BackgroundConfig, progress func(done, total int)) (maps, error) {
-	all, err := from.Backgrounds(ctx, days, cfg, progress)
-	if err != nil {
-		return maps{}, err
-	}
-	g := from.Grid()
-	m := maps{Value: map[int][]float32{}, Sigma: map[int][]float32{}}
-	for _, day := range days {
-		r := samples.Ref{Day: day, Window: samples.Window{Height: g.Height(), Width: g.Width()}}
-		m.Value[day], m.Sigma[day], _ = all.Cut(r)
-	}
-	return m, nil
-}
-
-func readMaps(path string) (maps, error) {
-	var m maps
-	f, err := os.Open(path)
-	if err != nil {
-		return m, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return m, err
-	}
-	return m, gob.NewDecoder(z).Decode(&m)
-}
-
-func (m maps) write(path string) error {
-	f, err := renameio.NewPendingFile(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }() // nothing to do after a replacement
-	z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(gob.NewEncoder(z).Encode(m), z.Close()); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
 }

@@ -1,21 +1,15 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/gob"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/google/renameio/v2"
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/engine"
@@ -125,7 +119,7 @@ func (b *bench) loadBackgrounds(ctx context.Context) error {
 	judged := slices.Sorted(maps.Keys(heldDays))
 	for _, part := range []struct {
 		name   string
-		from   analyser
+		from   pack.Side
 		days   []int
 		future int
 		to     *impute.Backgrounds
@@ -138,91 +132,13 @@ func (b *bench) loadBackgrounds(ctx context.Context) error {
 		days := fnv.New32a()
 		fmt.Fprint(days, part.days)
 		key := fmt.Sprintf("%s-%s-%d-%d-%x", filepath.Base(b.data), part.name, part.future, b.oiBlock, days.Sum32())
-		m, err := readMaps(filepath.Join(b.work, key+".bg"))
-		if errors.Is(err, fs.ErrNotExist) {
-			m, err = analyse(ctx, part.from, part.days, samples.BackgroundConfig{PastDays: pastDays, FutureDays: part.future, OI: oi, Workers: b.workers})
-			if err == nil {
-				err = m.write(filepath.Join(b.work, key+".bg"))
-			}
-		}
+		cfg := samples.BackgroundConfig{PastDays: pastDays, FutureDays: part.future, OI: oi, Workers: b.workers}
+		kept, err := pack.KeepBackgrounds(ctx, filepath.Join(b.work, key+".bg"), part.from, part.days, cfg, nil)
 		if err != nil {
 			return fmt.Errorf("backgrounds %s: %w", part.name, err)
 		}
-		m.cutMap = part.from.CutMap
-		*part.to = m
+		*part.to = kept
 	}
 	b.log.Info("backgrounds ready", "days", len(trainDays)+len(judged), "seconds", time.Since(began).Seconds())
 	return nil
-}
-
-// analyser is either side of a split.
-type analyser interface {
-	Grid() field.Grid
-	CutMap(m []float32, w samples.Window) []float32
-	Backgrounds(ctx context.Context, days []int, cfg samples.BackgroundConfig, progress func(done, total int)) (samples.Backgrounds, error)
-}
-
-// bgMaps are backgrounds of whole maps that can be kept in a file.
-type bgMaps struct {
-	Value, Sigma map[int][]float32
-
-	cutMap func(m []float32, w samples.Window) []float32
-}
-
-// Cut implements impute.Backgrounds.
-func (m bgMaps) Cut(r samples.Ref) (value, sigma []float32, ok bool) {
-	if m.Value[r.Day] == nil {
-		return nil, nil, false
-	}
-	value, sigma = m.cutMap(m.Value[r.Day], r.Window), m.cutMap(m.Sigma[r.Day], r.Window)
-	for i, v := range value {
-		if v != v { // NaN: beyond the grid
-			value[i], sigma[i] = 0, 0
-		}
-	}
-	return value, sigma, true
-}
-
-func analyse(ctx context.Context, from analyser, days []int, cfg samples.BackgroundConfig) (bgMaps, error) {
-	all, err := from.Backgrounds(ctx, days, cfg, nil)
-	if err != nil {
-		return bgMaps{}, err
-	}
-	g := from.Grid()
-	m := bgMaps{Value: map[int][]float32{}, Sigma: map[int][]float32{}}
-	for _, day := range days {
-		r := samples.Ref{Day: day, Window: samples.Window{Height: g.Height(), Width: g.Width()}}
-		m.Value[day], m.Sigma[day], _ = all.Cut(r)
-	}
-	return m, nil
-}
-
-func readMaps(path string) (bgMaps, error) {
-	var m bgMaps
-	f, err := os.Open(path)
-	if err != nil {
-		return m, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return m, err
-	}
-	return m, gob.NewDecoder(z).Decode(&m)
-}
-
-func (m bgMaps) write(path string) error {
-	f, err := renameio.NewPendingFile(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }() // nothing to do after a replacement
-	z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(gob.NewEncoder(z).Encode(m), z.Close()); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
 }

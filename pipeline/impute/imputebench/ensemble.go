@@ -195,7 +195,7 @@ func (b *bench) scoreSampler(ctx context.Context, model *impute.Model, plan samp
 	drawn := make([][][]float32, len(in))
 	began := time.Now()
 	for i, s := range b.streams(len(in)) {
-		how := impute.Sampling{Sampler: sampler, Config: plan.Config, Contexts: b.masksOf(b.overlays[i].Window, in[i].Visible)}
+		how := impute.Sampling{Sampler: sampler, Config: plan.Config, Contexts: impute.MasksOf(b.material.Train, b.overlays[i].Window, in[i].Visible)}
 		d, err := small.Sample(ctx, in[i], how, s)
 		if err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
-	"lacuna/pipeline/samples"
 )
 
 // source returns the lessons of a strategy from lesson first on, and what ends
@@ -103,32 +102,4 @@ func (b *bench) loadPrior() (*prior.Model, error) {
 	}
 	b.priors, err = prior.Load(b.engine, data)
 	return b.priors, err
-}
-
-// masksOf returns what was observed of a window on training days, for the
-// samplers that draw contexts.
-func (b *bench) masksOf(w samples.Window, visible []bool) impute.Masks {
-	const days = 64 // different enough, and cheap
-	m := impute.Masks{Visible: visible}
-	train := b.material.Train
-	for k := range train.Days() {
-		day := k * 37 % train.Days() // over all seasons
-		observed := train.Cut(samples.Ref{Day: day, Window: w}).Observed()
-		n := 0
-		for _, o := range observed {
-			if o {
-				n++
-			}
-		}
-		if n >= prior.MinObservedCells {
-			m.Observed = append(m.Observed, observed)
-		}
-		if len(m.Observed) == days {
-			break
-		}
-	}
-	if len(m.Observed) == 0 {
-		m.Observed = [][]bool{visible}
-	}
-	return m
 }
