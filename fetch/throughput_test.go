@@ -12,6 +12,8 @@ import (
 
 	"lacuna/fetch"
 	archive "lacuna/fetch/http"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // BenchmarkDownloadAgainstCurl brings 200 MB over loopback into the spool,
@@ -70,4 +72,65 @@ func BenchmarkDownloadAgainstCurl(b *testing.B) {
 	}
 	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "curl/ours")
 	b.ReportMetric(checked.Seconds()/ours.Seconds(), "checked/ours")
+}
+
+// BenchmarkParallelAgainstCurl brings four objects of 50 MB at a time, and lets
+// curl do the same with --parallel.
+func BenchmarkParallelAgainstCurl(b *testing.B) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		b.Skip("curl is not installed")
+	}
+	const objectCount = 4
+	content := bytes.Repeat([]byte("0123456789abcdef"), 50_000_000/16)
+	modified := time.Date(2024, 5, 17, 0, 0, 0, 0, time.UTC)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			for i := range objectCount {
+				fmt.Fprintf(w, `<a href="%d.nc">%d.nc</a> `, i, i)
+			}
+			return
+		}
+		http.ServeContent(w, r, "a.nc", modified, bytes.NewReader(content))
+	}))
+	defer server.Close()
+	cfg := archive.DefaultConfig()
+	cfg.URL = server.URL + "/"
+	a, err := archive.New(cfg, fetch.Manners{UserAgent: "lacuna/test"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	objects, err := a.List(b.Context(), fetch.Scope{})
+	if err != nil || len(objects) != objectCount {
+		b.Fatalf("List() = %v, %v", objects, err)
+	}
+	b.SetBytes(objectCount * int64(len(content)))
+	ours, theirs := time.Hour, time.Hour
+	for b.Loop() {
+		started := time.Now()
+		spool := fetch.NewSpool(b.TempDir())
+		group, ctx := errgroup.WithContext(b.Context())
+		for _, o := range objects {
+			group.Go(func() error {
+				_, err := spool.Bring(ctx, fetch.Download{Archive: a, Object: o})
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			b.Fatal(err)
+		}
+		ours = min(ours, time.Since(started))
+		b.StopTimer()
+		started = time.Now()
+		args, dir := []string{"-sS", "--parallel"}, b.TempDir()
+		for _, o := range objects {
+			args = append(args, "-o", filepath.Join(dir, o.Name), server.URL+"/"+o.Name)
+		}
+		if out, err := exec.CommandContext(b.Context(), curl, args...).CombinedOutput(); err != nil {
+			b.Fatalf("curl: %v: %s", err, out)
+		}
+		theirs = min(theirs, time.Since(started))
+		b.StartTimer()
+	}
+	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "curl/ours")
 }

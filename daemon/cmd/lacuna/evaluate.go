@@ -82,12 +82,11 @@ matters.
 --synthetic gaussian needs no data: it makes a Gaussian random field under
 clouds and compares with exact kriging, the best that anything can do there.
 
-Time: each network of a table is trained once for every seed. On two processor
-cores, with the defaults there (small network, 800 steps, one seed, 200
-overlays), count ten minutes to half an hour a network, and the same once for
-the mask prior of guided strategies; methods without a network take minutes. On
-a GPU (base network, 5000 steps, three seeds, all overlays) count some minutes a
-network. --steps, --size and --overlays make it shorter and the answer rougher.
+Time: each network of a table is trained once for every seed: on a processor a
+small network for 800 steps with one seed and 200 overlays, on a GPU a base
+network for 5000 steps with three seeds and all overlays. Guided strategies need
+a mask prior besides. The progress line tells the time left; --steps, --size and
+--overlays make it shorter and the answer rougher.
 
 The run can be stopped at any moment, by kill -9 too. Rows that are done are
 kept in DIR: the same command goes on, and ends with the same results.json.

@@ -68,10 +68,10 @@ With --from the version begins with the weights of another one, new days count
 most, and older seasons are replayed; the prior is refitted only if gaps have
 drifted. --from champion begins with the champion.
 
-On two processor cores the default is a small network for some minutes, which is
-enough to see that all is well and not the best that the data give: --steps 8000
-over night does more. On a GPU (--engine xla:cuda, taken by itself where it is
-usable) the default is a base network with ten times the work in minutes.
+On a processor the default is a small network and few steps, enough to see that
+all is well and not the best that the data give: --steps 8000 over night does
+more. On a GPU (--engine xla:cuda, taken by itself where it is usable) the
+default is a base network and more steps. The progress line tells the time left.
 
 The run can be stopped at any moment, by kill -9 too. The same command goes on
 from its checkpoints and ends with the same weights. On SIGTERM it writes a
