@@ -104,9 +104,7 @@ func (s source) draw(r *rand.Rand) Mask {
 	// Yesterday is dropped in half of the cases, so that one network serves
 	// where it is known and where it is not.
 	if s.cfg.Model.Yesterday && r.IntN(2) == 0 {
-		if y := s.data.Yesterday(ref); count(y) > 0 {
-			m.Yesterday = y
-		}
+		m.Yesterday = known(s.data.Yesterday(ref))
 	}
 	return m
 }

@@ -1,10 +1,68 @@
 package prior
 
 import (
+	"fmt"
+	"syscall"
 	"testing"
+	"time"
 
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+
+	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/train"
 )
+
+// What a step of training costs processors, by batch. Processor time is what
+// counts: other work on the machine hardly changes it.
+func BenchmarkStep(b *testing.B) {
+	_, data, _ := archive(b, 30, 64)
+	for _, size := range []string{nn.Tiny, nn.Small} {
+		for _, batch := range []int{8, 16, 32, 64} {
+			b.Run(fmt.Sprintf("%s/%d", size, batch), func(b *testing.B) {
+				cfg := DefaultTraining()
+				cfg.Batch = batch
+				refs, err := trainingRefs(data, cfg)
+				if err != nil {
+					b.Fatal(err)
+				}
+				m := roughModel(b, openEngine(b), func(c *Config) { c.Size = size })
+				step, err := train.NewStep(m.backend, m.net.network.Layout(), cfg.Step, func(w nn.Weights, in []*Node) *Node {
+					return m.net.loss(w, in[0], in[1], in[2], in[3])
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer step.Close()
+				if err := step.Start(m.weights); err != nil {
+					b.Fatal(err)
+				}
+				inputs := newSource(data, refs, cfg, m).make(0).tensors()
+				defer release(inputs)
+				run := func() {
+					if _, err := step.Run(inputs...); err != nil {
+						b.Fatal(err)
+					}
+				}
+				run() // compiles
+				before := processorTime(b)
+				for b.Loop() {
+					run()
+				}
+				b.ReportMetric((processorTime(b)-before).Seconds()*1e3/float64(b.N*batch), "cpu-ms/mask")
+			})
+		}
+	}
+}
+
+// processorTime returns what this process has used of all processors.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // What a batch of training costs one goroutine, and a smooth anchor field.
 func BenchmarkBatch(b *testing.B) {

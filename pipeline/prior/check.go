@@ -3,6 +3,7 @@ package prior
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"lacuna/pipeline/noise"
@@ -14,8 +15,11 @@ var ErrNothingToLearn = errors.New("nothing to learn about gaps")
 
 // trainingRefs returns the windows to learn from, or why there are none.
 func trainingRefs(data samples.Train, cfg TrainConfig) ([]samples.Ref, error) {
-	if data.Sea().Count() == 0 {
+	if !slices.ContainsFunc(data.Places(), func(p *samples.Place) bool { return p.Sea.Count() > 0 }) {
 		return nil, fmt.Errorf("%w: the sea mask has no sea: give another mask, or learn it from the data", ErrNothingToLearn)
+	}
+	if cfg.Model.Frequency && len(data.Places()) > 1 {
+		return nil, fmt.Errorf("a map of frequencies is of one grid, and there are %d series: learn without it, or from one", len(data.Places()))
 	}
 	refs := data.Refs(cfg.Side, cfg.Stride, cfg.MinObserved)
 	days := fmt.Sprintf("%d days from %s to %s", data.Days(), day(data.Time(0)), day(data.Time(data.Days()-1)))

@@ -9,11 +9,12 @@
 // that the mask shares part of it, and only part.
 //
 //	masks ──Train──▶ Model ──NewUnconditional, NewGuided──▶ Partitioner ──NewPool──▶ Pool
-//	                   └──BitsPerPixel (drift), Exhibits (contact sheet), DrawQueries (P(query))
+//	                   └──Surprises (drift), Exhibits (contact sheet), DrawQueries (P(query))
 //
 // Everything drawn depends on the address of its noise alone: the same model,
 // patches and stream give the same partitions, and an item does not depend on
-// its neighbours in a batch. Strategies that claim a partition keep it for
+// its neighbours in a batch. Only which partitions a Pool has ready depends on
+// the clock, unless it is paced by count. Strategies that claim a partition keep it for
 // every draw: context and query are disjoint, neither is empty, and together
 // they are what was observed.
 //

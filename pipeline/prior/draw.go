@@ -27,7 +27,7 @@ func (m *Model) DrawGuided(ctx context.Context, patches []samples.Patch, cfg Gui
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("draw guided masks: %w", err)
 	}
-	drawn, err := m.draw(ctx, guidedDrawing(patches, streamsOf(stream, len(patches)), cfg))
+	drawn, err := m.draw(ctx, m.guidedDrawing(patches, streamsOf(stream, len(patches)), cfg))
 	return drawn.masks, drawn.anchors, err
 }
 
@@ -47,10 +47,10 @@ type drawing struct {
 	cfg     GuideConfig
 }
 
-func guidedDrawing(patches []samples.Patch, streams []noise.Stream, cfg GuideConfig) drawing {
+func (m *Model) guidedDrawing(patches []samples.Patch, streams []noise.Stream, cfg GuideConfig) drawing {
 	places := make([]Place, len(patches))
 	for i, p := range patches {
-		places[i] = PlaceOf(p)
+		places[i] = m.place(p)
 	}
 	return drawing{places: places, patches: patches, streams: streams, cfg: cfg}
 }
@@ -108,25 +108,39 @@ func batchFits(batch, cells int) error {
 
 func (m *Model) drawBatch(ctx context.Context, d drawing) (drawn, error) {
 	items, cells := len(d.places), len(d.places[0].Sea)
+	levels := d.cfg.Spacing.Levels(m.schedule, d.cfg.Steps, cells)
+	deviation := startDeviation(levels)
 	x := make([]float32, items*classes*cells)
 	var out drawn
-	var p *pull
+	var anchors []float32
 	if d.patches != nil {
-		p = &pull{anchors: make([]float32, items*cells), weight: d.cfg.weightFor(cells), steps: d.cfg.GuidedSteps}
-		out.anchors = make([][]bool, items)
+		anchors, out.anchors = make([]float32, items*cells), make([][]bool, items)
 	}
 	inParallel(items, func(i int) {
-		d.streams[i].Sub(drawNoise).Normals(x[i*classes*cells:(i+1)*classes*cells], 0)
-		if p != nil {
-			anchor := p.anchors[i*cells : (i+1)*cells]
+		noise := x[i*classes*cells : (i+1)*classes*cells]
+		d.streams[i].Sub(drawNoise).Normals(noise, 0)
+		for k := range noise {
+			noise[k] *= deviation
+		}
+		if anchors != nil {
+			anchor := anchors[i*cells : (i+1)*cells]
 			d.cfg.anchors(anchor, d.patches[i], d.streams[i])
 			out.anchors[i] = isOne(anchor)
 		}
 	})
 	s := m.open(d.places, d.cfg.Batch)
 	defer s.close()
-	levels := d.cfg.Spacing.Levels(m.schedule, d.cfg.Steps, cells)
-	if err := walk(ctx, s.predict, levels, x, items, p); err != nil {
+	s.start(x)
+	var p pull
+	if anchors != nil {
+		s.pullTo(anchors)
+		p = pull{weight: d.cfg.weightFor(cells), steps: d.cfg.GuidedSteps}
+	}
+	if err := walk(ctx, s, levels, p); err != nil {
+		return drawn{}, err
+	}
+	x, err := s.latents(items)
+	if err != nil {
 		return drawn{}, err
 	}
 	out.masks = decode(x, items)

@@ -101,7 +101,10 @@ func (t *training) run(ctx context.Context) error {
 			break
 		}
 	}
-	return t.finish()
+	if err := t.finish(); err != nil {
+		return err
+	}
+	return t.calibrate(ctx)
 }
 
 // one does one step.
@@ -209,6 +212,20 @@ func (t *training) finish() error {
 	t.report.KeptStep = state.Step
 	t.model.renew(state.EMA)
 	return nil
+}
+
+// calibrate gives the model its yardstick, of training masks spread over all
+// days. A series with fewer masks than that takes goes without.
+func (t *training) calibrate(ctx context.Context) error {
+	n := min(t.cfg.CalibrateMasks, len(t.source.refs))
+	if n < yardstickBin {
+		return nil
+	}
+	patches := make([]samples.Patch, n)
+	for i := range patches {
+		patches[i] = t.source.data.Cut(t.source.refs[i*len(t.source.refs)/n])
+	}
+	return t.model.Calibrate(ctx, patches, t.cfg.Sampling.Batch)
 }
 
 // lossMeter averages losses since the last report and over the last steps.

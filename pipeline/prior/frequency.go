@@ -45,6 +45,12 @@ func FrequencyOf(data samples.Train) Frequency {
 	return f
 }
 
+// FitsGrid reports whether the prior may be used on a grid of so many cells: one
+// that has learned a map of frequencies only on the grid of the map.
+func (m *Model) FitsGrid(height, width int) bool {
+	return !m.cfg.Frequency || m.places.Height == height && m.places.Width == width
+}
+
 // fill stores the frequency in the cells of a place, less one, in a plane of
 // a padded size; 0 beyond the grid.
 func (f Frequency) fill(plane []float32, p Place, padded size) {

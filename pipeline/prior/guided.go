@@ -89,7 +89,7 @@ func (b *byModel) draw(ctx context.Context, patches []samples.Patch, items []int
 	for k, i := range items {
 		chosen[k], streams[k] = patches[i], stream.Sub(uint64(i)).Sub(try)
 	}
-	d := guidedDrawing(chosen, streams, b.cfg)
+	d := b.model.guidedDrawing(chosen, streams, b.cfg)
 	if !b.guided {
 		d.patches = nil
 	}

@@ -22,23 +22,32 @@ const (
 //	∫ 2·||e - ê||² dSNR / (d ln 2),  SNR = (α/σ)²,
 //
 // over the sea. It is a bound of the negative log-likelihood, and equal to it
-// for an exact predictor. Masks as the prior has learned cost little; a new
-// sensor, a lost satellite or salt and pepper cost more, which makes it a
-// score of drift. A patch without sea costs NaN.
+// for an exact predictor. Salt and pepper costs more than masks as the prior
+// has learned them, and masks of a calmer region cost less: what tells both is
+// Surprises. A patch without sea costs NaN.
 //
 // Every patch meets the same noise, so scores of patches can be compared.
 func (m *Model) BitsPerPixel(ctx context.Context, patches []samples.Patch) ([]float64, error) {
-	masks := make([]Mask, len(patches))
-	for i, p := range patches {
-		masks[i] = MaskOf(p)
-	}
-	return m.MaskBits(ctx, masks, DefaultSampling().Batch)
+	return m.MaskBits(ctx, m.masksOf(patches), DefaultSampling().Batch)
 }
 
 // MaskBits is BitsPerPixel for masks that are not of a patch, batch at a time;
 // with the batch of a sampler, nothing more is compiled.
 func (m *Model) MaskBits(ctx context.Context, masks []Mask, batch int) ([]float64, error) {
-	out := make([]float64, 0, len(masks))
+	costs, err := m.costs(ctx, masks, batch)
+	if err != nil {
+		return nil, fmt.Errorf("score masks: %w", err)
+	}
+	out := make([]float64, len(masks))
+	for i, c := range costs {
+		out[i] = c.bits()
+	}
+	return out, nil
+}
+
+// costs returns what masks cost at each level, batch at a time.
+func (m *Model) costs(ctx context.Context, masks []Mask, batch int) ([]bitProfile, error) {
+	out := make([]bitProfile, 0, len(masks))
 	for from := 0; from < len(masks); from += batch {
 		part := masks[from:min(from+batch, len(masks))]
 		places := make([]Place, len(part))
@@ -46,27 +55,39 @@ func (m *Model) MaskBits(ctx context.Context, masks []Mask, batch int) ([]float6
 			places[i] = mask.Place
 		}
 		if err := (drawing{places: places, cfg: GuideConfig{SampleConfig: SampleConfig{Batch: batch}}}).check(); err != nil {
-			return nil, fmt.Errorf("score masks: %w", err)
+			return nil, err
 		}
 		s := m.open(places, batch)
-		bits, err := maskBits(ctx, s.predict, m.schedule, part)
+		some, err := bitProfiles(ctx, s.predict, m.schedule, part)
 		s.close()
 		if err != nil {
-			return nil, fmt.Errorf("score masks: %w", err)
+			return nil, err
 		}
-		out = append(out, bits...)
+		out = append(out, some...)
 	}
 	return out, nil
 }
 
-// maskBits adds up the loss over levels that are even in ln(α/σ), of which
-// SNR = exp(2·ln(α/σ)) makes the weight.
-func maskBits(ctx context.Context, predict Predictor, schedule Schedule, masks []Mask) ([]float64, error) {
+// A bitProfile is what a cell of a mask costs at each level, from noise to the
+// mask: first how much is observed, then where, then the edges. Levels are even
+// in ln(α/σ), of which SNR = exp(2·ln(α/σ)) makes the weight.
+type bitProfile [likelihoodLevels]float64
+
+// bits adds up the loss over all levels.
+func (p bitProfile) bits() float64 {
+	sum := 0.0
+	for _, b := range p {
+		sum += b
+	}
+	return sum
+}
+
+func bitProfiles(ctx context.Context, predict Predictor, schedule Schedule, masks []Mask) ([]bitProfile, error) {
 	cells := len(masks[0].Sea)
 	first, _ := logSNRRange(cells)
 	last := min(likelihoodLogSNRLast, schedule.At(0).LogSNR())
 	step := (last - first) / likelihoodLevels
-	sums := make([]float64, len(masks))
+	out := make([]bitProfile, len(masks))
 	x := make([]float32, len(masks)*classes*cells)
 	stream := noise.New(1, "prior", "likelihood") // one seed for all time: scores are to be compared
 	for k := range likelihoodLevels {
@@ -75,20 +96,18 @@ func maskBits(ctx context.Context, predict Predictor, schedule Schedule, masks [
 		for i, mask := range masks {
 			latents(x[i*classes*cells:(i+1)*classes*cells], mask.Observed, level, stream, uint64(k))
 		}
-		observed, _, err := predict(ctx, Latents{X: x, Items: len(masks), Cells: cells, Level: level}, nil)
+		observed, err := predict(ctx, Latents{X: x, Items: len(masks), Cells: cells, Level: level})
 		if err != nil {
 			return nil, err
 		}
 		snr := math.Exp(2 * logSNR)
 		for i, mask := range masks {
 			// Two classes miss by the same, hence 2·2; dSNR = 2·SNR·dln(α/σ).
-			sums[i] += 4 * mask.miss(observed[i*cells:(i+1)*cells]) * 2 * snr * step
+			miss := mask.miss(observed[i*cells : (i+1)*cells])
+			out[i][k] = 4 * miss * 2 * snr * step / (math.Ln2 * float64(count(mask.Sea)))
 		}
 	}
-	for i, mask := range masks {
-		sums[i] /= math.Ln2 * float64(count(mask.Sea))
-	}
-	return sums, nil
+	return out, nil
 }
 
 // latents fills x with α·K·e + σ·ε.

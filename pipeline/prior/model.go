@@ -68,6 +68,9 @@ type Model struct {
 	backend  backends.Backend
 	weights  []float32
 	places   Frequency // empty unless the config has it
+	days     Days      // nil: yesterday is known where a Place says so
+
+	yardstick *Yardstick // nil: not calibrated
 
 	mu       sync.Mutex // guards what follows, and serialises the engine
 	vector   *tensors.Tensor
@@ -95,10 +98,11 @@ func NewModel(b backends.Backend, cfg Config, weights []float32) (*Model, error)
 	}, nil
 }
 
-// Where an ONNX file keeps the Config and the Frequency.
+// Where an ONNX file keeps the Config, the Frequency and the Yardstick.
 const (
 	configKey    = "prior.config"
 	frequencyKey = "prior.frequency"
+	yardstickKey = "prior.yardstick"
 )
 
 // Load returns the prior that Encode wrote.
@@ -119,13 +123,29 @@ func Load(b backends.Backend, data []byte) (*Model, error) {
 		return nil, fmt.Errorf("load prior: %s asks for %+v, the file holds %+v", configKey, cfg.network(), f.Config)
 	}
 	m, err := NewModel(b, cfg, f.Weights)
-	if err != nil || !cfg.Frequency {
-		return m, err
+	if err != nil {
+		return nil, err
 	}
-	if m.places, err = decodeFrequency(f.Metadata[frequencyKey]); err != nil {
-		return nil, fmt.Errorf("load prior: %s: %w", frequencyKey, err)
+	if err := m.restore(f.Metadata); err != nil {
+		return nil, fmt.Errorf("load prior: %w", err)
 	}
 	return m, nil
+}
+
+// restore takes what a file keeps beside the weights. A file without a
+// yardstick is one of a prior that was never calibrated.
+func (m *Model) restore(metadata map[string]string) (err error) {
+	if m.cfg.Frequency {
+		if m.places, err = decodeFrequency(metadata[frequencyKey]); err != nil {
+			return fmt.Errorf("%s: %w", frequencyKey, err)
+		}
+	}
+	if text, ok := metadata[yardstickKey]; ok {
+		if m.yardstick, err = decodeYardstick(text); err != nil {
+			return fmt.Errorf("%s: %w", yardstickKey, err)
+		}
+	}
+	return nil
 }
 
 // Encode returns the prior as an ONNX file. Its input "image" has the channels
@@ -143,6 +163,13 @@ func (m *Model) Encode() ([]byte, error) {
 		if f.Metadata[frequencyKey], err = m.places.encode(); err != nil {
 			return nil, fmt.Errorf("write prior: %w", err)
 		}
+	}
+	if m.yardstick != nil {
+		text, err := json.Marshal(m.yardstick)
+		if err != nil {
+			return nil, fmt.Errorf("write prior: %w", err)
+		}
+		f.Metadata[yardstickKey] = string(text)
 	}
 	if m.cfg.Backbone == nn.BackboneViT {
 		f.Height, f.Width = 64, 64 // a vit is written for one size; the weights serve any

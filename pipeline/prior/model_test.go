@@ -1,7 +1,6 @@
 package prior
 
 import (
-	"context"
 	"log/slog"
 	"math"
 	"slices"
@@ -92,15 +91,34 @@ func placesOf(patches []samples.Patch) []Place {
 }
 
 // asked returns what a model says about latents at a level, one patch.
-func asked(t testing.TB, m *Model, p samples.Patch, x []float32, l Level, anchors []float32) (observed, gradient []float32) {
+func asked(t testing.TB, m *Model, p samples.Patch, x []float32, l Level) []float32 {
 	t.Helper()
 	s := m.open([]Place{PlaceOf(p)}, 1)
 	defer s.close()
-	observed, gradient, err := s.predict(context.Background(), Latents{X: x, Items: 1, Cells: len(p.Sea), Level: l}, anchors)
+	observed, err := s.predict(t.Context(), Latents{X: x, Items: 1, Cells: len(p.Sea), Level: l})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return observed, gradient
+	return observed
+}
+
+// moved returns where a move of a model takes latents, one patch.
+func moved(t testing.TB, m *Model, p samples.Patch, x, anchors []float32, by move) []float32 {
+	t.Helper()
+	s := m.open([]Place{PlaceOf(p)}, 1)
+	defer s.close()
+	s.start(x)
+	if anchors != nil {
+		s.pullTo(anchors)
+	}
+	if err := s.advance(t.Context(), by); err != nil {
+		t.Fatal(err)
+	}
+	next, err := s.latents(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
 }
 
 func normals(n int, name string) []float32 {
@@ -116,11 +134,11 @@ func TestShiftOfBothChannelsChangesNothing(t *testing.T) {
 	p := cloudy(1, side)[0]
 	l := Cosine{}.At(0.5)
 	x := normals(classes*side*side, "x")
-	before, _ := asked(t, m, p, x, l, nil)
+	before := asked(t, m, p, x, l)
 	for i := range x {
 		x[i] += 0.75
 	}
-	after, _ := asked(t, m, p, x, l, nil)
+	after := asked(t, m, p, x, l)
 	for i := range before {
 		if d := math.Abs(float64(before[i] - after[i])); d > 1e-5 {
 			t.Fatalf("cell %d: %g before and %g after a shift of both channels", i, before[i], after[i])
@@ -156,6 +174,42 @@ func guidanceLoss(observed, anchors []float32) float64 {
 	return sum / float64(len(observed))
 }
 
+// The engine takes the step that the formula says, also where the sides need
+// padding.
+func TestEngineTakesTheStepOfTheFormula(t *testing.T) {
+	const side = 13
+	m := roughModel(t, openEngine(t), nil)
+	p := cloudy(1, side)[0]
+	x := normals(classes*side*side, "step")
+	anchors := make([]float32, side*side)
+	cfg := DefaultGuidance()
+	cfg.anchors(anchors, p, noise.New(1, "anchors"))
+	by := move{level: Cosine{}.At(0.5), look: 1, data: 0.7, keep: 0.4, pull: 30}
+	observed := asked(t, m, p, x, by.level)
+	gradient := moved(t, m, p, x, anchors, move{level: by.level, look: 1, pull: -1})
+	got := moved(t, m, p, x, anchors, by)
+	for k, v := range x {
+		e := float64(observed[k%(side*side)])
+		if k < side*side {
+			e = 1 - e
+		}
+		want := classes*by.data*e + by.keep*float64(v) - by.pull*float64(gradient[k])
+		if math.Abs(float64(got[k])-want) > 1e-5 {
+			t.Fatalf("latent %d becomes %g, want %g", k, got[k], want)
+		}
+	}
+	// Where a level has no noise, the network must not see the latents.
+	by.look, by.pull = 0, 0
+	blind := moved(t, m, p, x, nil, by)
+	zero := asked(t, m, p, make([]float32, len(x)), by.level)
+	for c, e := range zero {
+		want := classes*by.data*float64(e) + by.keep*float64(x[side*side+c])
+		if math.Abs(float64(blind[side*side+c])-want) > 1e-5 {
+			t.Fatalf("cell %d becomes %g without a look, want %g", c, blind[side*side+c], want)
+		}
+	}
+}
+
 func TestGuidanceLossByHand(t *testing.T) {
 	// One cell is right at 0.8, one wrong at 0.8, two undecided.
 	got := guidanceLoss([]float32{0.8, 0.8, 0.5, 0.5}, []float32{1, 0, 1, 0})
@@ -177,20 +231,19 @@ func TestGuidanceGradientAgreesWithFiniteDifferences(t *testing.T) {
 		anchors := make([]float32, side*side)
 		cfg := DefaultGuidance()
 		cfg.anchors(anchors, p, noise.New(1, "anchors"))
-		_, gradient := asked(t, m, p, x, l, anchors)
+		gradient := moved(t, m, p, x, anchors, move{level: l, look: 1, pull: -1})
 		largest := 0.0
 		for _, g := range gradient {
 			largest = max(largest, math.Abs(float64(g)))
 		}
 		const h = 2e-2 // smaller steps drown in the rounding of float32
 		for _, k := range []int{5*side + 7, 9*side + 3, side*side + 5*side + 7, side*side + 12*side + 12} {
-			moved := func(by float32) float64 {
+			loss := func(by float32) float64 {
 				y := append([]float32(nil), x...)
 				y[k] += by
-				observed, _ := asked(t, m, p, y, l, nil)
-				return guidanceLoss(observed, anchors)
+				return guidanceLoss(asked(t, m, p, y, l), anchors)
 			}
-			want := (moved(h) - moved(-h)) / (2 * h)
+			want := (loss(h) - loss(-h)) / (2 * h)
 			if d := math.Abs(float64(gradient[k]) - want); d > 0.03*largest {
 				t.Errorf("evidence %v, latent %d: gradient %g, finite difference %g", evidence, k, gradient[k], want)
 			}
@@ -237,10 +290,8 @@ func TestAgreementWithTheAnchorRisesWithTheWeight(t *testing.T) {
 	before := -1.0
 	for _, weight := range []float64{0, 10, 40, 160} {
 		x := normals(items*classes*cells, "guided")
-		guide := &pull{anchors: anchors, weight: GuideConfig{Weight: weight}.weightFor(cells), steps: 14}
-		if err := walk(t.Context(), independent(p), LogSNR.Levels(Cosine{}, 20, cells), x, items, guide); err != nil {
-			t.Fatal(err)
-		}
+		guide := pull{weight: GuideConfig{Weight: weight}.weightFor(cells), steps: 14}
+		walkExact(t, exact{independent(p), Latents{X: x, Items: items, Cells: cells}, anchors}, LogSNR.Levels(Cosine{}, 20, cells), guide)
 		agree := 0.0
 		for i, mask := range decode(x, items) {
 			for c, b := range mask {
@@ -286,7 +337,7 @@ func TestPaddingIsLand(t *testing.T) {
 	small := cloudy(1, 13)[0]
 	l := Cosine{}.At(0.4)
 	x := normals(classes*13*13, "odd")
-	got, _ := asked(t, m, small, x, l, nil)
+	got := asked(t, m, small, x, l)
 	if len(got) != 13*13 {
 		t.Fatalf("%d cells, want %d", len(got), 13*13)
 	}
@@ -297,7 +348,7 @@ func TestPaddingIsLand(t *testing.T) {
 		whole.Sea[at] = small.Sea[c]
 		padded[at], padded[16*16+at] = x[c], x[13*13+c]
 	}
-	want, _ := asked(t, m, whole, padded, l, nil)
+	want := asked(t, m, whole, padded, l)
 	for c := range got {
 		if w := want[c/13*16+c%13]; math.Abs(float64(got[c]-w)) > 1e-5 {
 			t.Fatalf("cell %d is %g, and %g with land around it", c, got[c], w)
@@ -324,6 +375,9 @@ func TestFileGivesTheSameModelBack(t *testing.T) {
 	}
 	if !slices.Equal(back.places.Steps, m.places.Steps) {
 		t.Error("the file gave another map of frequencies back")
+	}
+	if !back.FitsGrid(16, 16) || back.FitsGrid(16, 17) {
+		t.Error("a map of 16x16 cells is for other grids, or not for its own")
 	}
 	if _, err := Load(e, data[:len(data)/2]); err == nil {
 		t.Error("half a file was taken for a prior")

@@ -130,24 +130,46 @@ func probability(logits, conditions *Node) *Node {
 	return Mul(Logistic(logits), sea)
 }
 
-// predict is the graph of a Predictor without anchors.
-func (d denoiser) predict(w nn.Weights, x, conditions, level *Node) *Node {
-	return probability(d.logits(w, difference(x), conditions, level), conditions)
+// Planes of a move as the graph gets it.
+const (
+	moveLook = iota
+	moveData // times K
+	moveKeep
+	movePull
+	moveParts
+)
+
+// moving is what the graph of a step takes: x [batch, 2, height, width], the
+// conditions and the level as logits does, the numbers of the move [moveParts]
+// and the cells that are no padding [1, 1, height, width]; guided, also the
+// anchors [batch, 1, height, width].
+type moving struct {
+	x, conditions, level, move, inside, anchors *Node
 }
 
-// guide is the graph of a Predictor with anchors: the probability, and the
-// gradient of each item's loss
+// advance is the graph of a move: the next x. In padding it is zero.
+//
+// The pull is the gradient with respect to x of each item's loss
 //
 //	L = -(1/d) Σ y·log ê + (1-y)·log(1-ê)
 //
-// with respect to x. The derivative of L by a logit is (ê-y)/d, so that is
-// what is sent back through the network; the logarithms are not needed. Cells
-// of padding have share 0 and the others 1/d; on land ê and y are 0.
-func (d denoiser) guide(w nn.Weights, x, conditions, level, anchors, share *Node) (observed, gradient *Node) {
-	logits := d.logits(w, difference(x), conditions, level)
-	observed = probability(logits, conditions)
-	back := StopGradient(Mul(Sub(observed, anchors), share))
-	return observed, Gradient(ReduceAllSum(Mul(back, logits)), x)[0]
+// The derivative of L by a logit is (ê-y)/d, so that is what is sent back
+// through the network; the logarithms are not needed. On land ê and y are 0.
+func (d denoiser) advance(w nn.Weights, in moving) *Node {
+	part := func(k int) *Node { return Reshape(Slice(in.move, AxisElem(k)), 1, 1, 1, 1) }
+	seen := Mul(in.x, part(moveLook))
+	logits := d.logits(w, difference(seen), in.conditions, in.level)
+	observed := probability(logits, in.conditions)
+	next := Add(
+		Mul(Concatenate([]*Node{OneMinus(observed), observed}, 1), part(moveData)),
+		Mul(in.x, part(moveKeep)))
+	if in.anchors != nil {
+		share := Div(in.inside, ReduceAllSum(in.inside))
+		back := StopGradient(Mul(Sub(observed, in.anchors), share))
+		gradient := Gradient(ReduceAllSum(Mul(back, logits)), seen)[0]
+		next = Sub(next, Mul(gradient, part(movePull)))
+	}
+	return Mul(next, in.inside)
 }
 
 // loss is ||ê - e||² over the two classes, the mean over the sea of the batch.

@@ -11,25 +11,56 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// PoolConfig says how many partitions are kept and how often each is used.
+// PoolConfig says how many partitions are kept and how they are refreshed.
 type PoolConfig struct {
-	Size  int `json:"size" yaml:"size"`   // partitions in a generation
-	Uses  int `json:"uses" yaml:"uses"`   // of each partition, before its generation is replaced
+	Size  int `json:"size" yaml:"size"`   // partitions kept; beyond it a fresh one replaces the oldest
 	Batch int `json:"batch" yaml:"batch"` // patches split in one call
+
+	// Prime is how many are drawn before the first is handed out, rounded up to
+	// whole batches; 0: Size. PrimeSeconds ends that earlier, after the batch in
+	// which so much time has passed; 0: no limit.
+	Prime        int     `json:"prime" yaml:"prime"`
+	PrimeSeconds float64 `json:"prime_seconds" yaml:"prime_seconds"`
+
+	// Share is the most of the time that is spent on drawing fresh partitions
+	// once the pool is primed. The receiver never waits for them.
+	Share float64 `json:"share" yaml:"share"`
+	// Uses, where it is not 0, paces by count instead: a fresh partition for
+	// every so many items, and the receiver waits where drawing is slower. What
+	// is handed out then depends on no clock.
+	Uses int `json:"uses,omitempty" yaml:"uses,omitempty"`
 }
 
-// DefaultPool returns the settings that hold where a file is silent. A guided
-// mask costs as much as some forty looks of an imputer of the same size, and a
-// look in training costs three: with sixteen uses and a prior of a quarter of
-// the size, drawing is below a fifth of training.
-func DefaultPool() PoolConfig { return PoolConfig{Size: 4096, Uses: 16, Batch: 256} }
+// DefaultPool returns the settings that hold where a file is silent. With the
+// second or so in which the first are drawn, drawing stays below a fifth of any
+// training of half a minute or more.
+func DefaultPool() PoolConfig {
+	return PoolConfig{Size: 4096, Batch: 256, Prime: 512, PrimeSeconds: 60, Share: 0.15}
+}
 
 // Validate reports everything wrong with c.
 func (c PoolConfig) Validate() error {
-	if c.Size < 1 || c.Uses < 1 || c.Batch < 1 {
-		return fmt.Errorf("size is %d, uses %d and batch %d, must be positive", c.Size, c.Uses, c.Batch)
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	return nil
+	check(c.Size > 0 && c.Batch > 0, "size is %d and batch %d, must be positive", c.Size, c.Batch)
+	check(c.Prime >= 0 && c.PrimeSeconds >= 0, "prime is %d and prime_seconds %g, must not be negative", c.Prime, c.PrimeSeconds)
+	check(c.Uses >= 0, "uses is %d, must not be negative", c.Uses)
+	check(c.Uses > 0 || c.Share > 0 && c.Share < 1, "share is %g, must be above 0 and below 1 where uses is 0", c.Share)
+	return errors.Join(errs...)
+}
+
+// blocks returns how many batches are kept, and how many of them are primed.
+func (c PoolConfig) blocks() (kept, primed int) {
+	up := func(n int) int { return (n + c.Batch - 1) / c.Batch }
+	kept = up(c.Size)
+	if c.Prime == 0 {
+		return kept, kept
+	}
+	return kept, min(up(c.Prime), kept)
 }
 
 // Item is a window with one partition of it.
@@ -38,15 +69,25 @@ type Item struct {
 	Partition Partition
 }
 
+// Windows are what a pool hands out, and how they are split.
+type Windows struct {
+	Data samples.Train
+	Refs []samples.Ref
+	By   Partitioner
+}
+
 // Pool hands out partitions of training windows, drawn in large batches by a
 // goroutine of its own while the receiver trains.
 //
-// It works in generations. Each goes once through windows in random order, as
-// many as its size, and is handed out Uses times in a new order each time
-// while the next one is drawn. So no partition is older than its generation or
-// used more often than that, and item n is a function of n, of the seed and of
-// the strategy: it does not matter how fast either side is. Where the receiver
-// is faster, Next waits.
+// It keeps the newest partitions and hands out any of them with equal
+// probability. Drawing goes through all windows in random order, again and
+// again, so that windows come equally often and each gets several partitions
+// over time. A partition is only ever handed out with its own window.
+//
+// Paced by Share, which partitions are there depends on how fast the machine
+// is, and two trainings differ as two seeds do. Paced by Uses, item n is a
+// function of n, of the seed and of the strategy, whatever the speed of either
+// side and wherever the pool began.
 //
 // A Pool is for one receiver.
 type Pool struct {
@@ -54,31 +95,25 @@ type Pool struct {
 	cfg    PoolConfig
 	stream noise.Stream
 
-	drawn   chan generation
-	current generation
-	order   []int
-	next    uint64 // number of the item to be handed out
-
-	stop    context.CancelFunc
-	wait    sync.WaitGroup
-	started time.Time
-	mu      sync.Mutex // guards what follows
-	busy    time.Duration
-	waited  time.Duration
-	count   int
-}
-
-type generation struct {
-	number uint64
-	items  []Item
+	drawn  chan block
+	blocks [][]Item // a ring; block n is at n modulo its length
+	have   uint64   // blocks that were put in, from the first on
+	prime  uint64   // how many make the pool primed
+	primed bool
+	next   uint64 // number of the item to be handed out
 	err    error
+
+	stop context.CancelFunc
+	wait sync.WaitGroup
+	mu   sync.Mutex // guards what follows
+	cost poolCost
 }
 
-// Windows are what a pool hands out, and how they are split.
-type Windows struct {
-	Data samples.Train
-	Refs []samples.Ref
-	By   Partitioner
+// block is one batch of items on its way from the drawing goroutine.
+type block struct {
+	items  []Item
+	primes bool // the last one of priming
+	err    error
 }
 
 // NewPool starts a pool that hands out items from number first on; a training
@@ -91,53 +126,93 @@ func NewPool(ctx context.Context, from Windows, cfg PoolConfig, stream noise.Str
 	if len(from.Refs) == 0 {
 		return nil, errors.New("partition pool: no windows to split")
 	}
-	cfg.Size = min(cfg.Size, len(from.Refs))
-	p := &Pool{from: from, cfg: cfg, stream: stream, next: first, drawn: make(chan generation), started: time.Now()}
+	kept, primed := cfg.blocks()
+	p := &Pool{
+		from: from, cfg: cfg, stream: stream, next: first, drawn: make(chan block),
+		blocks: make([][]Item, kept), prime: uint64(primed), cost: poolCost{began: time.Now()},
+	}
+	if cfg.Uses > 0 {
+		p.prime = p.due(first)
+		p.have = p.prime - min(p.prime, uint64(kept)) // what is older would be replaced
+	} else {
+		p.stream = stream.Sub(first) // nobody knows what was drawn before: draw something else
+	}
 	ctx, p.stop = context.WithCancel(ctx)
-	number := first / (uint64(cfg.Size) * uint64(cfg.Uses))
+	number := p.have
 	p.wait.Go(func() { p.run(ctx, number) })
 	return p, nil
 }
 
+// due returns how many blocks are in the pool when item n is handed out, where
+// Uses paces it.
+func (p *Pool) due(n uint64) uint64 {
+	_, primed := p.cfg.blocks()
+	return uint64(primed) + n/(uint64(p.cfg.Batch)*uint64(p.cfg.Uses))
+}
+
 // Next returns the next item. After an error it returns the same error again.
 func (p *Pool) Next(ctx context.Context) (Item, error) {
-	perGeneration := uint64(p.cfg.Size) * uint64(p.cfg.Uses)
-	number, at := p.next/perGeneration, p.next%perGeneration
-	if p.current.items == nil || p.current.number != number {
+	for p.err == nil && p.mustWait() {
 		if err := p.receive(ctx); err != nil {
 			return Item{}, err
 		}
 	}
-	if round := at / uint64(p.cfg.Size); p.order == nil || at%uint64(p.cfg.Size) == 0 {
-		p.order = p.stream.Sub(number).Sub(poolOrder).Rand(round).Perm(p.cfg.Size)
+	if p.cfg.Uses == 0 && p.err == nil {
+		select { // what is ready, and no more
+		case b, ok := <-p.drawn:
+			p.put(b, ok)
+		default:
+		}
 	}
-	item := p.current.items[p.order[at%uint64(p.cfg.Size)]]
+	if p.err != nil {
+		return Item{}, p.err
+	}
+	batch := uint64(p.cfg.Batch)
+	at := p.stream.Sub(poolOrder).Rand(p.next).Uint64N(min(p.have, uint64(len(p.blocks))) * batch)
 	p.next++
 	p.mu.Lock()
-	p.count++
+	p.cost.items++
 	p.mu.Unlock()
-	return item, nil
+	return p.blocks[at/batch][at%batch], nil
 }
 
-// receive takes the next generation from the goroutine.
-func (p *Pool) receive(ctx context.Context) error {
-	if p.current.err != nil {
-		return p.current.err
+// mustWait reports whether the next item cannot be chosen yet.
+func (p *Pool) mustWait() bool {
+	if p.cfg.Uses > 0 {
+		return p.have < p.due(p.next)
 	}
-	began := time.Now()
+	return !p.primed
+}
+
+// receive waits for the next block.
+func (p *Pool) receive(ctx context.Context) error {
+	began, primed := time.Now(), p.primed
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case g, ok := <-p.drawn:
-		if !ok {
-			return errors.New("partition pool: closed")
-		}
-		p.current = g
+	case b, ok := <-p.drawn:
+		p.put(b, ok)
 	}
-	p.mu.Lock()
-	p.waited += time.Since(began)
-	p.mu.Unlock()
-	return p.current.err
+	if primed {
+		p.mu.Lock()
+		p.cost.waits += time.Since(began)
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// put takes a block into the ring.
+func (p *Pool) put(b block, ok bool) {
+	switch {
+	case !ok:
+		p.err = errors.New("partition pool: closed")
+	case b.err != nil:
+		p.err = b.err
+	default:
+		p.blocks[p.have%uint64(len(p.blocks))] = b.items
+		p.have++
+		p.primed = p.primed || b.primes
+	}
 }
 
 // Close ends the goroutine and waits for it.
@@ -146,84 +221,76 @@ func (p *Pool) Close() {
 	p.wait.Wait()
 }
 
-// PoolUse is what a pool cost so far.
-type PoolUse struct {
-	Items       int     `json:"items"`         // handed out
-	DrawSeconds float64 `json:"draw_seconds"`  // in which partitions were drawn, beside the training or not
-	WaitSeconds float64 `json:"wait_seconds"`  // in which the receiver waited for them
-	ShareOfTime float64 `json:"share_of_time"` // of drawing in the time since the pool began
-	WaitShare   float64 `json:"wait_share"`    // of waiting in it
-	Uses        int     `json:"uses"`          // of each partition
-	Size        int     `json:"size"`          // partitions in a generation
-	Strategy    string  `json:"strategy"`
-}
-
-// Use returns what the pool cost so far. It may be called from any goroutine.
-func (p *Pool) Use() PoolUse {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	whole := time.Since(p.started).Seconds()
-	return PoolUse{
-		Items: p.count, DrawSeconds: p.busy.Seconds(), WaitSeconds: p.waited.Seconds(),
-		ShareOfTime: p.busy.Seconds() / whole, WaitShare: p.waited.Seconds() / whole,
-		Uses: p.cfg.Uses, Size: p.cfg.Size, Strategy: p.from.By.Name(),
-	}
-}
-
-// Streams below that of a generation.
+// Streams below that of the pool.
 const (
 	poolSplit = iota
 	poolOrder
+	poolPass
 )
 
-// run draws one generation after the other, one ahead of the receiver.
+// run draws one block after the other, from number on.
 func (p *Pool) run(ctx context.Context, number uint64) {
 	defer close(p.drawn)
-	for ; ; number++ {
-		began := time.Now()
-		g := generation{number: number}
-		g.items, g.err = p.draw(ctx, number)
-		p.mu.Lock()
-		p.busy += time.Since(began)
-		p.mu.Unlock()
+	began := time.Now()
+	for primed := false; ; number++ {
+		drawing := time.Now()
+		var b block
+		b.items, b.err = p.draw(ctx, number)
+		took := time.Since(drawing)
+		p.account(took, primed)
+		if !primed {
+			slow := p.cfg.Uses == 0 && p.cfg.PrimeSeconds > 0 && time.Since(began).Seconds() >= p.cfg.PrimeSeconds
+			primed = number+1 >= p.prime || slow
+			b.primes = primed
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case p.drawn <- g:
+		case p.drawn <- b:
 		}
-		if g.err != nil {
+		if b.err != nil || primed && !p.rest(ctx, took) {
 			return
 		}
 	}
 }
 
-// draw splits the windows of a generation. A pass through all windows is one
-// shuffle of them, however many generations it takes.
+// rest waits for so long after a block that drawing keeps to its share. It
+// reports false where ctx ended. Whoever is slow to receive gains no credit:
+// drawing never makes up for lost time.
+func (p *Pool) rest(ctx context.Context, took time.Duration) bool {
+	if p.cfg.Uses > 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(time.Duration(float64(took) * (1 - p.cfg.Share) / p.cfg.Share))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// draw splits the windows of a block. A pass through all windows is one
+// shuffle of them, however many blocks it takes.
 func (p *Pool) draw(ctx context.Context, number uint64) ([]Item, error) {
-	items := make([]Item, p.cfg.Size)
+	items, patches := make([]Item, p.cfg.Batch), make([]samples.Patch, p.cfg.Batch)
 	all := uint64(len(p.from.Refs))
 	var order []int
 	for i := range items {
-		k := number*uint64(p.cfg.Size) + uint64(i)
+		k := number*uint64(p.cfg.Batch) + uint64(i)
 		if order == nil || k%all == 0 {
-			order = p.stream.Rand(k / all).Perm(len(p.from.Refs))
+			order = p.stream.Sub(poolPass).Rand(k / all).Perm(len(p.from.Refs))
 		}
 		items[i].Ref = p.from.Refs[order[k%all]]
+		patches[i] = p.from.Data.Cut(items[i].Ref)
 	}
-	stream := p.stream.Sub(number).Sub(poolSplit)
-	for from := 0; from < len(items); from += p.cfg.Batch {
-		part := items[from:min(from+p.cfg.Batch, len(items))]
-		patches := make([]samples.Patch, len(part))
-		for i, item := range part {
-			patches[i] = p.from.Data.Cut(item.Ref)
-		}
-		split, err := p.from.By.Partition(ctx, patches, stream.Sub(uint64(from)))
-		if err != nil {
-			return nil, fmt.Errorf("partition pool: generation %d: %w", number, err)
-		}
-		for i := range part {
-			part[i].Partition = split[i]
-		}
+	split, err := p.from.By.Partition(ctx, patches, p.stream.Sub(poolSplit).Sub(number))
+	if err != nil {
+		return nil, fmt.Errorf("partition pool: batch %d: %w", number, err)
+	}
+	for i := range items {
+		items[i].Partition = split[i]
 	}
 	return items, nil
 }

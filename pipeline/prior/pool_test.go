@@ -3,22 +3,29 @@ package prior
 import (
 	"context"
 	"errors"
+	"math"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
 
-func newTestPool(t testing.TB, by Partitioner, first uint64) (*Pool, []samples.Ref) {
+// counted paces by count: nothing depends on a clock.
+var counted = PoolConfig{Size: 20, Uses: 3, Batch: 5}
+
+func newTestPool(t testing.TB, by Partitioner, cfg PoolConfig, first uint64) (*Pool, Windows) {
 	t.Helper()
 	_, train, _ := archive(t, 30, 16)
-	refs := train.Refs(16, 16, MinObservedCells)
-	p, err := NewPool(t.Context(), Windows{train, refs, by}, PoolConfig{Size: 8, Uses: 3, Batch: 5}, noise.New(1, "pool"), first)
+	from := Windows{train, train.Refs(16, 16, MinObservedCells), by}
+	p, err := NewPool(t.Context(), from, cfg, noise.New(1, "pool"), first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	return p, refs
+	return p, from
 }
 
 func take(t testing.TB, p *Pool, n int) []Item {
@@ -33,51 +40,178 @@ func take(t testing.TB, p *Pool, n int) []Item {
 	return out
 }
 
-func TestPoolUsesEachPartitionAsOftenAsItSays(t *testing.T) {
-	p, refs := newTestPool(t, Coherent(), 0)
-	items := take(t, p, 2*8*3)
-	for g := range 2 {
-		uses := map[*bool]int{} // a partition is known by where its context lies
-		windows := map[samples.Ref]int{}
-		for _, item := range items[g*24 : (g+1)*24] {
-			uses[&item.Partition.Context[0]]++
-			windows[item.Ref]++
-		}
-		if len(uses) != 8 {
-			t.Errorf("generation %d has %d partitions, want 8", g, len(uses))
-		}
-		for _, n := range uses {
-			if n != 3 {
-				t.Errorf("a partition of generation %d was used %d times, want 3", g, n)
-			}
-		}
-		for _, n := range windows {
-			if n > 3 && len(refs) >= 16 {
-				t.Errorf("a window came %d times in generation %d", n, g)
-			}
+// slow is a strategy that takes its time for a batch.
+type slow struct {
+	Partitioner
+	takes func(call int) time.Duration
+	calls *atomic.Int64
+}
+
+func (s slow) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Partition, error) {
+	time.Sleep(s.takes(int(s.calls.Add(1))))
+	return s.Partitioner.Partition(ctx, patches, stream)
+}
+
+// checkItem fails where an item is no partition of its own window.
+func checkItem(t testing.TB, from Windows, item Item) {
+	t.Helper()
+	context, query := count(item.Partition.Context), count(item.Partition.Query)
+	observed := from.Data.Cut(item.Ref).Observed()
+	if context == 0 || query == 0 || context+query != count(observed) {
+		t.Fatalf("context of %d and query of %d cells for a window with %d observed", context, query, count(observed))
+	}
+	for c, o := range observed {
+		if (item.Partition.Context[c] || item.Partition.Query[c]) != o {
+			t.Fatalf("the partition is not one of day %d", item.Ref.Day)
 		}
 	}
-	if u := p.Use(); u.Items != 48 || u.DrawSeconds <= 0 || u.Strategy != "coherent" {
+}
+
+func TestPrimedPoolKeepsToItsShareAndNeverLetsTrainingWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const share, step = 0.15, 7 * time.Millisecond
+		var calls atomic.Int64
+		by := slow{Coherent(), func(call int) time.Duration { return time.Duration(80+40*(call%3)) * time.Millisecond }, &calls}
+		p, from := newTestPool(t, by, PoolConfig{Size: 20, Batch: 5, Prime: 10, Share: share}, 0)
+		took := func() time.Duration {
+			began := time.Now()
+			item, err := p.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkItem(t, from, item)
+			return time.Since(began)
+		}
+		if got, want := took(), 280*time.Millisecond; got != want {
+			t.Errorf("primed after %v, want %v: two batches", got, want)
+		}
+		began := time.Now()
+		for time.Since(began) < time.Minute {
+			time.Sleep(step)
+			if waited := took(); waited != 0 {
+				t.Fatalf("a step waited for %v after %v", waited, time.Since(began))
+			}
+			// The batch under way may go beyond the share for as long as it takes.
+			busy := p.Use().DrawSeconds
+			if most := share*time.Since(began).Seconds() + 0.16; busy > most {
+				t.Fatalf("%.2f s of drawing in %v", busy, time.Since(began))
+			}
+		}
+		u := p.Use()
+		if u.ShareOfTime < 0.9*share || u.ShareOfTime > 1.02*share {
+			t.Errorf("drawing took %.3f of the time, want %.2f", u.ShareOfTime, share)
+		}
+		drawing := 5*int(calls.Load()) - u.Drawn // one batch may be under way
+		if u.WaitSeconds != 0 || u.PrimeSeconds != 0.28 || drawing != 0 && drawing != 5 || u.Drawn < 300 {
+			t.Errorf("use is %+v after %d batches", u, calls.Load())
+		}
+		if want := float64(u.Items) / float64(u.Drawn); u.MeanUses != want || u.Items < 8000 {
+			t.Errorf("use is %+v", u)
+		}
+	})
+}
+
+func TestFreshPartitionsReplaceTheOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		by := slow{Coherent(), func(int) time.Duration { return 100 * time.Millisecond }, &calls}
+		p, _ := newTestPool(t, by, PoolConfig{Size: 20, Batch: 5, Prime: 5, Share: 0.2}, 0)
+		seen := map[*bool]time.Duration{} // when a partition, known by where its context lies, came first
+		for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
+			at := &take(t, p, 1)[0].Partition.Context[0]
+			if _, known := seen[at]; !known {
+				seen[at] = time.Since(began)
+			}
+			// Five come every half second, and twenty are kept: two seconds and
+			// a little is the longest life.
+			if age := time.Since(began) - seen[at]; age > 2100*time.Millisecond {
+				t.Fatalf("a partition is used after %v", age)
+			}
+		}
+		if len(seen) < 190 || len(seen) > 205 {
+			t.Errorf("%d partitions were used in 20 s, want 200", len(seen))
+		}
+	})
+}
+
+func TestPrimingIsBoundedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		by := slow{Coherent(), func(int) time.Duration { return time.Minute }, &calls}
+		p, _ := newTestPool(t, by, PoolConfig{Size: 100, Batch: 5, Prime: 100, PrimeSeconds: 90, Share: 0.15}, 0)
+		began := time.Now()
+		take(t, p, 1)
+		if got := time.Since(began); got != 2*time.Minute {
+			t.Errorf("the first item came after %v, want two batches of a minute", got)
+		}
+		take(t, p, 1000)
+		if got := time.Since(began); got != 2*time.Minute {
+			t.Errorf("items waited until %v", got)
+		}
+	})
+}
+
+func TestPausedTrainingIsNotMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		by := slow{Coherent(), func(int) time.Duration { return time.Second }, &calls}
+		p, _ := newTestPool(t, by, PoolConfig{Size: 20, Batch: 5, Prime: 5, Share: 0.1}, 0)
+		take(t, p, 1)
+		time.Sleep(time.Hour)
+		if calls.Load() != 2 {
+			t.Errorf("%d batches were drawn while nobody took any, want the first and one ahead", calls.Load())
+		}
+		for range 100 { // ten seconds of training
+			take(t, p, 1)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if calls.Load() > 3 {
+			t.Errorf("%d batches were drawn within ten seconds of a pause, want one", calls.Load()-2)
+		}
+	})
+}
+
+func TestCountedPoolUsesEachPartitionAsOftenAsItSays(t *testing.T) {
+	p, from := newTestPool(t, Coherent(), counted, 0)
+	const items = 3000
+	partitions, windows := map[*bool]int{}, map[samples.Ref]int{}
+	for _, item := range take(t, p, items) {
+		checkItem(t, from, item)
+		partitions[&item.Partition.Context[0]]++
+		windows[item.Ref]++
+	}
+	// A partition is drawn for three items; one in twenty is never chosen.
+	if mean := float64(items) / float64(len(partitions)); mean < 3 || mean > 3.3 {
+		t.Errorf("a partition was used %.2f times, want 3", mean)
+	}
+	for ref, n := range windows {
+		if want := items / len(from.Refs); n < want/2 || n > want*2 {
+			t.Errorf("the window of day %d came %d times, want about %d", ref.Day, n, want)
+		}
+	}
+	if u := p.Use(); u.Items != items || u.DrawSeconds <= 0 || u.Strategy != "coherent" {
 		t.Errorf("use is %+v", u)
 	}
 }
 
-func TestPoolGoesOnWhereATrainingStopped(t *testing.T) {
-	whole, _ := newTestPool(t, Coherent(), 0)
-	items := take(t, whole, 60)
-	later, _ := newTestPool(t, Coherent(), 31)
-	for i, item := range take(t, later, 29) {
-		want := items[31+i]
-		if item.Ref != want.Ref || !equalMasks(item.Partition.Context, want.Partition.Context) {
-			t.Fatalf("item %d differs in a pool that starts at 31", 31+i)
+func TestCountedPoolGoesOnWhereATrainingStopped(t *testing.T) {
+	whole, _ := newTestPool(t, Coherent(), counted, 0)
+	items := take(t, whole, 400)
+	for _, first := range []int{7, 31, 222} { // before the first fresh batch, after it, and when none of the first is left
+		later, _ := newTestPool(t, Coherent(), counted, uint64(first))
+		for i, item := range take(t, later, 100) {
+			want := items[first+i]
+			if item.Ref != want.Ref || !equalMasks(item.Partition.Context, want.Partition.Context) {
+				t.Fatalf("item %d differs in a pool that starts at %d", first+i, first)
+			}
 		}
 	}
 }
 
 func TestSameWindowGetsDifferentContexts(t *testing.T) {
-	p, refs := newTestPool(t, Coherent(), 0)
+	p, from := newTestPool(t, Coherent(), counted, 0)
 	contexts := map[samples.Ref][][]bool{}
-	for _, item := range take(t, p, 24*len(refs)/2) {
+	for _, item := range take(t, p, 24*len(from.Refs)/2) {
 		known := contexts[item.Ref]
 		fresh := true
 		for _, c := range known {
@@ -92,8 +226,8 @@ func TestSameWindowGetsDifferentContexts(t *testing.T) {
 			t.Errorf("the window of day %d was always split the same", ref.Day)
 		}
 	}
-	if len(contexts) != len(refs) {
-		t.Errorf("%d of %d windows came", len(contexts), len(refs))
+	if len(contexts) != len(from.Refs) {
+		t.Errorf("%d of %d windows came", len(contexts), len(from.Refs))
 	}
 }
 
@@ -108,10 +242,49 @@ func (broken) Partition(context.Context, []samples.Patch, noise.Stream) ([]Parti
 var errBroken = errors.New("out of order")
 
 func TestPoolHandsOnTheErrorOfItsStrategy(t *testing.T) {
-	p, _ := newTestPool(t, broken{}, 0)
-	for range 2 {
-		if _, err := p.Next(t.Context()); !errors.Is(err, errBroken) {
-			t.Errorf("error is %v, want that of the strategy", err)
+	for _, cfg := range []PoolConfig{counted, DefaultPool()} {
+		p, _ := newTestPool(t, broken{}, cfg, 0)
+		for range 2 {
+			if _, err := p.Next(t.Context()); !errors.Is(err, errBroken) {
+				t.Errorf("error is %v, want that of the strategy", err)
+			}
 		}
+	}
+}
+
+func TestPoolSaysWhatIsWrongWithItsConfig(t *testing.T) {
+	for _, c := range []PoolConfig{{}, {Size: 1, Batch: 1}, {Size: 1, Batch: 1, Share: 1}, {Size: 1, Batch: 1, Share: 0.5, Prime: -1}} {
+		if c.Validate() == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+	if err := errors.Join(DefaultPool().Validate(), counted.Validate()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A pool changes when partitions are drawn, not which: those it hands out have
+// the context share of fresh ones, within the noise of their number.
+func TestPoolHandsOutWhatFreshDrawsGive(t *testing.T) {
+	p, from := newTestPool(t, Coherent(), PoolConfig{Size: 400, Batch: 20, Uses: 1}, 0)
+	share := func(part Partition) float64 {
+		return float64(count(part.Context)) / float64(count(part.Context)+count(part.Query))
+	}
+	const items = 4000
+	var pooled, fresh, squares float64
+	for i, item := range take(t, p, items) {
+		pooled += share(item.Partition) / items
+		one, err := from.By.Partition(t.Context(), []samples.Patch{from.Data.Cut(from.Refs[i%len(from.Refs)])}, noise.New(uint64(i), "fresh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := share(one[0])
+		fresh += s / items
+		squares += s * s / items
+	}
+	// Two means of which one has fewer independent draws than items: 2·SE each.
+	within := 5 * math.Sqrt(3*(squares-fresh*fresh)/items)
+	if math.Abs(pooled-fresh) > within {
+		t.Errorf("context share %.4f from the pool, %.4f fresh, want them within %.4f", pooled, fresh, within)
 	}
 }

@@ -86,10 +86,8 @@ type programKey struct {
 	size   size
 }
 
-// program returns the program of a key. The caller holds m.mu.
-//
-// Its inputs are the weights, x [batch, 2, height, width], the conditions and
-// the level; guided, also the anchors and the share of each cell in the loss.
+// program returns the program of a key: one move of a walk. The caller holds
+// m.mu.
 func (m *Model) program(key programKey) (*engine.Program, error) {
 	if p, ok := m.programs[key]; ok {
 		return p, nil
@@ -102,16 +100,17 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 	p, err := engine.Compile(m.backend, name, func(g *Graph) []*Node {
 		input := func(name string, dims ...int) *Node { return Parameter(g, name, shapes.Make(dtypes.Float32, dims...)) }
 		weights := flat{input("weights", len(m.weights))}
-		x := input("x", key.batch, classes, h, w)
-		conditions := input("conditions", key.batch, m.cfg.conditions(), h, w)
-		level := input("level", key.batch, levelParts)
-		if !key.guided {
-			return []*Node{m.net.predict(weights, x, conditions, level)}
+		in := moving{
+			x:          input("x", key.batch, classes, h, w),
+			conditions: input("conditions", key.batch, m.cfg.conditions(), h, w),
+			level:      input("level", key.batch, levelParts),
+			move:       input("move", moveParts),
+			inside:     input("inside", 1, 1, h, w),
 		}
-		anchors := input("anchors", key.batch, 1, h, w)
-		share := input("share", 1, 1, h, w)
-		observed, gradient := m.net.guide(weights, x, conditions, level, anchors, share)
-		return []*Node{observed, gradient}
+		if key.guided {
+			in.anchors = input("anchors", key.batch, 1, h, w)
+		}
+		return []*Node{m.net.advance(weights, in)}
 	})
 	if err != nil {
 		return nil, err
@@ -120,16 +119,19 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 	return p, nil
 }
 
-// A session asks the network about one batch of places. What does not change
-// on a walk is handed to the engine once.
+// A session takes the latents of one batch of places along. They stay in the
+// engine from step to step, and what does not change on a walk is handed to it
+// once: on an accelerator, carrying latents to and fro costs as much as a
+// small network.
 type session struct {
 	model      *Model
 	batch      int // of the programs; items beyond the places are land
 	inner      size
 	padded     size
+	x          *tensors.Tensor // nil before start
 	conditions *tensors.Tensor
-	anchors    *tensors.Tensor
-	share      *tensors.Tensor
+	inside     *tensors.Tensor
+	anchors    *tensors.Tensor // nil: not guided
 }
 
 // open returns a session for at most batch places of one size.
@@ -142,56 +144,88 @@ func (m *Model) open(places []Place, batch int) *session {
 		m.fill(data[i*planes:(i+1)*planes], p, s.padded)
 	}
 	s.conditions = tensors.FromFlatDataAndDimensions(data, batch, m.cfg.conditions(), s.padded.height, s.padded.width)
+	inside := make([]float32, s.inner.cells())
+	fillWith(inside, 1)
+	s.inside = tensors.FromFlatDataAndDimensions(s.pad(inside), 1, 1, s.padded.height, s.padded.width)
 	return s
 }
 
 func (s *session) close() {
-	for _, t := range []*tensors.Tensor{s.conditions, s.anchors, s.share} {
+	for _, t := range []*tensors.Tensor{s.x, s.conditions, s.inside, s.anchors} {
 		if t != nil {
 			t.FinalizeAll()
 		}
 	}
 }
 
-// anchor hands the anchors of a walk, items × cells, to the engine.
-func (s *session) anchor(anchors []float32) {
-	whole := make([]float32, s.batch*s.inner.cells())
-	copy(whole, anchors)
-	s.anchors = tensors.FromFlatDataAndDimensions(s.pad(whole), s.batch, 1, s.padded.height, s.padded.width)
-	share := make([]float32, s.inner.cells())
-	fillWith(share, 1/float32(len(share)))
-	s.share = tensors.FromFlatDataAndDimensions(s.pad(share), 1, 1, s.padded.height, s.padded.width)
+// start hands latents, items × 2 × cells, to the engine.
+func (s *session) start(x []float32) {
+	if s.x != nil {
+		s.x.FinalizeAll()
+	}
+	s.x = s.images(x, classes)
 }
 
-// predict implements Predictor.
-func (s *session) predict(_ context.Context, at Latents, anchors []float32) (observed, gradient []float32, err error) {
-	x := make([]float32, s.batch*classes*s.inner.cells())
-	copy(x, at.X)
-	xs := tensors.FromFlatDataAndDimensions(s.pad(x), s.batch, classes, s.padded.height, s.padded.width)
-	defer xs.FinalizeAll()
-	level := tensors.FromFlatDataAndDimensions(levels(at.Level, s.batch), s.batch, levelParts)
-	defer level.FinalizeAll()
-	inputs := []*tensors.Tensor{xs, s.conditions, level}
-	if anchors != nil {
-		if s.anchors == nil {
-			s.anchor(anchors)
-		}
-		inputs = append(inputs, s.anchors, s.share)
-	}
-	out, err := s.run(programKey{anchors != nil, s.batch, s.padded}, inputs)
+// pullTo hands the anchors of a guided walk, items × cells, to the engine.
+func (s *session) pullTo(anchors []float32) { s.anchors = s.images(anchors, 1) }
+
+// images returns channels of cells as the programs take them. Items beyond
+// those given are zero.
+func (s *session) images(x []float32, channels int) *tensors.Tensor {
+	whole := make([]float32, s.batch*channels*s.inner.cells())
+	copy(whole, x)
+	return tensors.FromFlatDataAndDimensions(s.pad(whole), s.batch, channels, s.padded.height, s.padded.width)
+}
+
+// latents brings items of the latents back from the engine.
+func (s *session) latents(items int) ([]float32, error) {
+	x, err := tensors.CopyFlatData[float32](s.x)
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("read the answer of the prior: %w", err)
 	}
-	observed = s.crop(out[0])[:at.Items*at.Cells]
-	if anchors != nil {
-		gradient = s.crop(out[1])[:at.Items*classes*at.Cells]
-	}
-	return observed, gradient, nil
+	return s.crop(x)[:items*classes*s.inner.cells()], nil
 }
 
-// run executes a program and copies its answers out of the engine.
-func (s *session) run(key programKey, inputs []*tensors.Tensor) ([][]float32, error) {
-	m := s.model
+// advance implements walker.
+func (s *session) advance(_ context.Context, move move) error {
+	level := tensors.FromFlatDataAndDimensions(levels(move.level, s.batch), s.batch, levelParts)
+	defer level.FinalizeAll()
+	numbers := tensors.FromFlatDataAndDimensions(
+		[]float32{float32(move.look), float32(classes * move.data), float32(move.keep), float32(move.pull)}, moveParts)
+	defer numbers.FinalizeAll()
+	inputs := []*tensors.Tensor{s.x, s.conditions, level, numbers, s.inside}
+	guided := move.pull != 0 && s.anchors != nil
+	if guided {
+		inputs = append(inputs, s.anchors)
+	}
+	next, err := s.model.run(programKey{guided, s.batch, s.padded}, inputs)
+	if err != nil {
+		return err
+	}
+	s.x.FinalizeAll()
+	s.x = next
+	return nil
+}
+
+// predict implements Predictor: a move to nothing but the data.
+func (s *session) predict(ctx context.Context, at Latents) ([]float32, error) {
+	s.start(at.X)
+	if err := s.advance(ctx, move{level: at.Level, look: 1, data: 1. / classes}); err != nil {
+		return nil, err
+	}
+	x, err := s.latents(at.Items)
+	if err != nil {
+		return nil, err
+	}
+	observed := make([]float32, 0, at.Items*at.Cells)
+	for item := range at.Items {
+		observed = append(observed, x[(classes*item+1)*at.Cells:(classes*item+2)*at.Cells]...)
+	}
+	return observed, nil
+}
+
+// run executes a program with the weights and the inputs.
+func (m *Model) run(key programKey, inputs []*tensors.Tensor) (*tensors.Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.vector == nil {
@@ -205,14 +239,7 @@ func (s *session) run(key programKey, inputs []*tensors.Tensor) ([][]float32, er
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]float32, len(answers))
-	for i, a := range answers {
-		defer a.FinalizeAll()
-		if out[i], err = tensors.CopyFlatData[float32](a); err != nil {
-			return nil, fmt.Errorf("read the answer of the prior: %w", err)
-		}
-	}
-	return out, nil
+	return answers[0], nil
 }
 
 // levels returns the level as the graph wants it, the same for each item.

@@ -24,7 +24,7 @@ type Exhibit struct {
 func Exhibits(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig, stream noise.Stream) ([]Exhibit, error) {
 	places := make([]Place, len(patches))
 	for i, p := range patches {
-		places[i] = PlaceOf(p)
+		places[i] = m.place(p)
 	}
 	free, err := m.Draw(ctx, places, cfg.SampleConfig, stream)
 	if err != nil {

@@ -151,7 +151,8 @@ func (e empirical) split(p samples.Patch, observed []bool, stream noise.Stream) 
 	r := stream.Rand(0)
 	const tries = 64 // a bound for windows that are nearly never seen
 	for range tries {
-		day := r.IntN(e.train.Days())
+		first, end := e.train.Places()[p.Place].Days()
+		day := first + r.IntN(end-first)
 		if e.train.Time(day).Equal(p.Time) {
 			continue
 		}

@@ -12,27 +12,62 @@ import (
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // independent returns the exact predictor of cells that are observed with
-// probability p[cell], whatever the others are. With anchors it also returns
-// the exact gradient of the guidance loss.
+// probability p[cell], whatever the others are.
 func independent(p []float64) Predictor {
-	return func(_ context.Context, at Latents, anchors []float32) (observed, gradient []float32, err error) {
-		observed = make([]float32, at.Items*at.Cells)
+	return func(_ context.Context, at Latents) ([]float32, error) {
+		observed := make([]float32, at.Items*at.Cells)
 		gain := at.Level.Gain()
 		for k := range observed {
 			gap, seen := at.channels(k)
 			q := p[k%at.Cells]
 			observed[k] = float32(sigmoid(math.Log(q/(1-q)) + gain*float64(seen-gap)))
 		}
-		if anchors != nil {
-			gradient = make([]float32, len(at.X))
-			for k, e := range observed {
-				g := float32(gain) * (e - anchors[k]) / float32(at.Cells)
-				item, cell := k/at.Cells, k%at.Cells
-				gradient[item*classes*at.Cells+cell] = -g
-				gradient[item*classes*at.Cells+at.Cells+cell] = g
+		return observed, nil
+	}
+}
+
+// exact walks with a predictor in closed form. Anchors, items × cells, pull on
+// it as if cells were independent: the gradient of the guidance loss is then
+// the gain times (ê-y)/d.
+type exact struct {
+	predict Predictor
+	at      Latents
+	anchors []float32
+}
+
+// advance implements walker.
+func (e *exact) advance(ctx context.Context, m move) error {
+	seen := e.at
+	seen.Level, seen.X = m.level, make([]float32, len(e.at.X))
+	for i, v := range e.at.X {
+		seen.X[i] = float32(m.look) * v
+	}
+	observed, err := e.predict(ctx, seen)
+	if err != nil {
+		return err
+	}
+	for k, p := range observed {
+		item, cell := k/seen.Cells, k%seen.Cells
+		for class, q := range []float32{1 - p, p} {
+			x := &e.at.X[(classes*item+class)*seen.Cells+cell]
+			*x = float32(classes*m.data)*q + float32(m.keep)**x
+			if m.pull != 0 {
+				g := float32(m.level.Gain()) * (p - e.anchors[k]) / float32(seen.Cells)
+				*x -= float32(m.pull) * float32(2*class-1) * g
 			}
 		}
-		return observed, gradient, nil
+	}
+	return nil
+}
+
+// walkExact takes noise, items × 2 × cells, to the end of a walk, in place.
+func walkExact(t testing.TB, e exact, levels []Level, p pull) {
+	t.Helper()
+	for i := range e.at.X {
+		e.at.X[i] *= startDeviation(levels)
+	}
+	if err := walk(t.Context(), &e, levels, p); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -45,8 +80,8 @@ func (l Latents) channels(k int) (gap, seen float32) {
 // mixture returns the exact predictor of masks that are one of templates with
 // the given weights.
 func mixture(templates [][]bool, weights []float64) Predictor {
-	return func(_ context.Context, at Latents, _ []float32) (observed, gradient []float32, err error) {
-		observed = make([]float32, at.Items*at.Cells)
+	return func(_ context.Context, at Latents) ([]float32, error) {
+		observed := make([]float32, at.Items*at.Cells)
 		gain := at.Level.Gain()
 		score := make([]float64, len(templates))
 		for item := range at.Items {
@@ -74,7 +109,7 @@ func mixture(templates [][]bool, weights []float64) Predictor {
 				}
 			}
 		}
-		return observed, nil, nil
+		return observed, nil
 	}
 }
 
@@ -83,9 +118,7 @@ func drawExact(t testing.TB, predict Predictor, levels []Level, items, cells int
 	t.Helper()
 	x := make([]float32, items*classes*cells)
 	noise.New(7, "exact").Normals(x, 0)
-	if err := walk(context.Background(), predict, levels, x, items, nil); err != nil {
-		t.Fatal(err)
-	}
+	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: cells}}, levels, pull{})
 	return decode(x, items)
 }
 
@@ -203,21 +236,19 @@ func equalMasks(a, b []bool) bool {
 func TestWalkReturnsAGaussian(t *testing.T) {
 	const mu, s, items = 0.6, 0.3, toyDraws
 	// The walk takes ê of the second channel, with x̂₀ = K·ê.
-	predict := func(_ context.Context, at Latents, _ []float32) (observed, gradient []float32, err error) {
-		observed = make([]float32, items)
+	predict := func(_ context.Context, at Latents) ([]float32, error) {
+		observed := make([]float32, items)
 		l := at.Level
 		for k := range observed {
 			_, v := at.channels(k)
 			hat := mu + s*s*l.Alpha*(float64(v)-l.Alpha*mu)/(l.Alpha*l.Alpha*s*s+l.Sigma*l.Sigma)
 			observed[k] = float32(hat / classes)
 		}
-		return observed, nil, nil
+		return observed, nil
 	}
 	x := make([]float32, items*classes)
 	noise.New(3, "gauss").Normals(x, 0)
-	if err := walk(context.Background(), predict, LogSNR.Levels(Cosine{}, toySteps, 1), x, items, nil); err != nil {
-		t.Fatal(err)
-	}
+	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: 1}}, LogSNR.Levels(Cosine{}, toySteps, 1), pull{})
 	var sum, squares float64
 	for k := range items {
 		v := float64(x[classes*k+1])
@@ -245,17 +276,15 @@ func TestAccuracyScheduleIsTheTextbookNetworkOnToyA(t *testing.T) {
 	noise.New(5, "ours").Normals(x, 0)
 	step := 0
 	predict := independent([]float64{p})
-	watched := func(ctx context.Context, at Latents, a []float32) ([]float32, []float32, error) {
-		observed, _, err := predict(ctx, at, a)
+	watched := func(ctx context.Context, at Latents) ([]float32, error) {
+		observed, err := predict(ctx, at)
 		for _, e := range observed {
 			ours[step] += math.Abs(float64(e)-0.5) / draws
 		}
 		step++
-		return observed, nil, err
+		return observed, err
 	}
-	if err := walk(context.Background(), watched, levels, x, draws, nil); err != nil {
-		t.Fatal(err)
-	}
+	walkExact(t, exact{predict: watched, at: Latents{X: x, Items: draws, Cells: 1}}, levels, pull{})
 
 	textbook, seen := make([]float64, steps), 0.0
 	for d := range draws {
@@ -310,8 +339,8 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 // prefixes is the exact predictor of masks that are observed up to some cell,
 // any between 5 and 95 % of all with equal probability: cell c is observed
 // where the mask reaches beyond it.
-func prefixes(_ context.Context, at Latents, _ []float32) (observed, gradient []float32, err error) {
-	observed = make([]float32, at.Items*at.Cells)
+func prefixes(_ context.Context, at Latents) ([]float32, error) {
+	observed := make([]float32, at.Items*at.Cells)
 	gain := at.Level.Gain()
 	reach := make([]float64, at.Cells+1) // score of the mask that ends before a cell
 	least, most := at.Cells/20, at.Cells-at.Cells/20
@@ -338,7 +367,7 @@ func prefixes(_ context.Context, at Latents, _ []float32) (observed, gradient []
 		}
 		clear(reach)
 	}
-	return observed, nil, nil
+	return observed, nil
 }
 
 func coverageSD(masks [][]bool) float64 {

@@ -144,7 +144,7 @@ func TestTrainedNetworkAgreesWithTheClosedForm(t *testing.T) {
 		x := make([]float32, classes*side*side)
 		latents(x, mask.Observed, l, noise.New(3, "closed"), 1)
 		patch := samples.Patch{Ref: samples.Ref{Window: samples.Square(0, 0, side)}, Sea: mask.Sea}
-		got, _ := asked(t, m, patch, x, l, nil)
+		got := asked(t, m, patch, x, l)
 		for c := range got {
 			want := sigmoid(math.Log(p/(1-p)) + l.Gain()*float64(x[side*side+c]-x[c]))
 			worst = max(worst, math.Abs(float64(got[c])-want))
@@ -249,6 +249,29 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 				t.Errorf("error is %v, want one with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
+	e := openEngine(t)
+	series, one, _ := archive(t, 30, 16)
+	data, held, err := samples.Split([]samples.Series{series, series}, samples.SplitConfig{HeldOut: 0.3, GapDays: 2, Blocks: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := lesson(2)
+	cfg.Model.Frequency = false
+	m, report, err := Train(t.Context(), e, data, held, cfg, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	if alone := len(one.Refs(16, 16, MinObservedCells)); report.Masks <= alone {
+		t.Errorf("learned from %d windows, one series alone has %d", report.Masks, alone)
+	}
+	cfg.Model.Frequency = true
+	if _, _, err := Train(t.Context(), e, data, held, cfg, Hooks{}); err == nil || !strings.Contains(err.Error(), "one grid") {
+		t.Errorf("error is %v, want one that says that a map of frequencies is of one grid", err)
 	}
 }
 

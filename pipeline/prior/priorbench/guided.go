@@ -24,18 +24,26 @@ func (b *bench) likelihood(ctx context.Context, m *prior.Model) error {
 		}
 		sets["other_region"] = other
 	}
-	bits := map[string][]float64{}
+	if m.Yardstick() == nil { // of a file from before there were any
+		if err := m.Calibrate(ctx, b.trainingPatches(256), b.guide.Batch); err != nil {
+			return err
+		}
+	}
+	bits, scores := map[string][]float64{}, map[string][]float64{}
 	for name, masks := range sets {
-		scores, err := m.MaskBits(ctx, masks, b.guide.Batch)
+		got, err := m.MaskSurprises(ctx, masks, b.guide.Batch)
 		if err != nil {
 			return err
 		}
-		bits[name] = scores
-		b.report.BitsPerPixel[name] = mean(scores)
+		for _, s := range got {
+			bits[name], scores[name] = append(bits[name], s.Bits), append(scores[name], s.Score)
+		}
+		b.report.BitsPerPixel[name], b.report.Surprise[name] = mean(bits[name]), mean(scores[name])
 	}
-	for name, scores := range bits {
+	for name := range sets {
 		if name != "held_out" {
-			b.report.AUC[name] = skill.AUC(scores, bits["held_out"])
+			b.report.AUCBits[name] = skill.AUC(bits[name], bits["held_out"])
+			b.report.AUC[name] = skill.AUC(scores[name], scores["held_out"])
 		}
 	}
 	return nil
@@ -84,22 +92,13 @@ func mean(x []float64) float64 {
 
 // guided finds the strength for both anchors and draws with the default one.
 func (b *bench) guided(ctx context.Context, m *prior.Model) error {
-	tuning := b.places[:min(len(b.places), max(b.guide.Batch, 64))]
 	for _, anchor := range []prior.Anchor{prior.AnchorCoherent, prior.AnchorPixel} {
-		cfg := b.guide
-		cfg.Anchor = anchor
-		if anchor == prior.AnchorPixel {
-			cfg.Rho = 0.8
-		}
-		found, err := prior.AutoStrength(ctx, m, tuning, cfg, prior.DefaultTarget())
+		found, err := b.strength(ctx, m, anchor)
 		if err != nil {
 			return err
 		}
-		b.report.Strength[string(anchor)] = found
+		cfg := b.anchored(anchor)
 		cfg.Weight = found.Weight
-		if anchor == prior.AnchorCoherent {
-			b.guide.Weight = found.Weight
-		}
 		began := time.Now()
 		drawn, _, err := m.DrawGuided(ctx, b.places, cfg, noise.New(b.options.train.Seed, "guided"))
 		if err != nil {
@@ -114,7 +113,13 @@ func (b *bench) guided(ctx context.Context, m *prior.Model) error {
 // query estimates P(query) of single patches, so that a dead zone of one
 // observation is not hidden by the others.
 func (b *bench) query(ctx context.Context, m *prior.Model) error {
-	guided, err := prior.NewGuided(m, b.guide)
+	found, err := b.strength(ctx, m, prior.AnchorCoherent)
+	if err != nil {
+		return err
+	}
+	guide := b.guide
+	guide.Weight = found.Weight
+	guided, err := prior.NewGuided(m, guide)
 	if err != nil {
 		return err
 	}
@@ -168,10 +173,12 @@ type share struct {
 
 // shares sweeps rho, weight, steps and guided steps.
 func (b *bench) shares(ctx context.Context, m *prior.Model) error {
-	if !b.sweep {
-		return nil
+	found, err := b.strength(ctx, m, prior.AnchorCoherent)
+	if err != nil {
+		return err
 	}
 	base := b.guide
+	base.Weight = found.Weight
 	var cells []prior.GuideConfig
 	add := func(edit func(*prior.GuideConfig)) {
 		c := base
@@ -179,10 +186,12 @@ func (b *bench) shares(ctx context.Context, m *prior.Model) error {
 		cells = append(cells, c)
 	}
 	for _, anchor := range []prior.Anchor{prior.AnchorCoherent, prior.AnchorPixel} {
+		found, err := b.strength(ctx, m, anchor)
+		if err != nil {
+			return err
+		}
 		for _, rho := range []float64{0.4, 0.6, 0.8, 1} {
-			add(func(c *prior.GuideConfig) {
-				c.Anchor, c.Rho, c.Weight = anchor, rho, b.report.Strength[string(anchor)].Weight
-			})
+			add(func(c *prior.GuideConfig) { c.Anchor, c.Rho, c.Weight = anchor, rho, found.Weight })
 		}
 	}
 	for _, factor := range []float64{0.25, 0.5, 2, 4} {

@@ -3,6 +3,9 @@
 // needs nothing but the engine's library beside it:
 //
 //	priorbench -data pacific.pack -other region.pack -engine xla:cuda -size small -batch 64 -steps 4000 -o prior.onnx
+//
+// What it measures is a list: -parts rho,until,pool studies guidance and what
+// it costs a training, with a prior that was trained before.
 package main
 
 import (
@@ -48,10 +51,15 @@ type options struct {
 	prior   string // trained before; empty: train
 	train   prior.TrainConfig
 	guide   prior.GuideConfig
-	masks   int // drawn of each kind
-	queries int // draws a patch for P(query)
-	sweep   bool
+	masks   int    // drawn of each kind
+	queries int    // draws a patch for P(query)
+	parts   string // names of what is measured
+	patches int    // of a study of guidance
+	draws   int    // of each of them
 	partial string // file that gets the report after each part
+
+	pool      prior.PoolConfig
+	poolSteps int // of the training that is timed beside a pool
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) error {
@@ -83,7 +91,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
-	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance()}
+	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance(), pool: prior.DefaultPool()}
 	f := flag.NewFlagSet("priorbench", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
@@ -95,7 +103,14 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.partial, "partial", "", "file that gets the report as far as it is known, after each part")
 	f.IntVar(&o.masks, "masks", 1000, "masks to draw, unconditional and guided each")
 	f.IntVar(&o.queries, "queries", 256, "draws of each of eight patches for P(query)")
-	f.BoolVar(&o.sweep, "sweep", true, "measure the context share over rho, weights, steps and anchors")
+	f.StringVar(&o.parts, "parts", "unconditional,likelihood,guided,query,sweep",
+		"what to measure: those, and rho, until (guidance up to a step) and pool (what it costs a training)")
+	f.IntVar(&o.patches, "patches", 32, "patches of the parts rho and until")
+	f.IntVar(&o.draws, "draws", 32, "draws of each of them")
+	f.IntVar(&o.poolSteps, "pool-steps", 1500, "steps of the training that a pool is timed beside")
+	f.IntVar(&o.pool.Batch, "pool-batch", o.pool.Batch, "partitions that the pool draws at a time")
+	f.IntVar(&o.pool.Prime, "pool-prime", o.pool.Prime, "partitions that it draws before the first is used")
+	f.Float64Var(&o.pool.Share, "pool-share", o.pool.Share, "of the time that the pool may draw")
 	trainFlags(f, &o)
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -105,7 +120,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	}
 	o.train.Sampling.Batch, o.train.Sampling.Steps = o.guide.Batch, o.guide.Steps
 	o.train.CheckpointEvery = 0
-	return o, errors.Join(o.train.Validate(), o.guide.Validate())
+	return o, errors.Join(o.train.Validate(), o.guide.Validate(), o.pool.Validate())
 }
 
 func trainFlags(f *flag.FlagSet, o *options) {

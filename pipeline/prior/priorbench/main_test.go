@@ -75,9 +75,17 @@ func TestReportHoldsWhatTheIssueAsks(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, name := range []string{"log-snr", "log-snr-10", "even", "guided coherent", "guided pixel"} {
-		if _, ok := r.ByDraw[name]; !ok {
+	for _, name := range []string{"log-snr", "log-snr-10", "even", "guided coherent", "guided pixel", "empirical"} {
+		drawn, ok := r.ByDraw[name]
+		if !ok {
 			t.Errorf("nothing is said about %s draws", name)
+		}
+		whole := 0.0
+		for _, share := range drawn.ContextShares {
+			whole += share
+		}
+		if math.Abs(whole-1) > 1e-6 || drawn.Degenerate < 0 || drawn.Degenerate > 1 {
+			t.Errorf("%s: context shares %v and %g degenerate draws", name, drawn.ContextShares, drawn.Degenerate)
 		}
 	}
 	if len(r.AUC) != 2 || len(r.LowestQry) != 5 || len(r.Strength) != 2 || len(r.Shares) < 10 || r.Training == nil {
@@ -85,9 +93,64 @@ func TestReportHoldsWhatTheIssueAsks(t *testing.T) {
 	}
 	// The prior that was written serves a second measurement.
 	out.Reset()
-	args = append(args, "-sweep=false", "-data", data, "-prior", onnx)
+	args = append(args, strings.Fields("-parts likelihood,rho,until,pool -masks 4 -sample-batch 4 -patches 4 -draws 4 -pool-steps 100 -pool-batch 16 -pool-prime 16")...)
+	args = append(args, "-data", data, "-prior", onnx)
 	if err := run(t.Context(), args, &out, &errs); err != nil {
 		t.Fatal(err)
+	}
+	r = report{}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	checkStudies(t, r)
+}
+
+// checkStudies looks for what cannot be: the network has learned next to
+// nothing, so what is likely says nothing.
+func checkStudies(t *testing.T, r report) {
+	t.Helper()
+	if len(r.Rho) != 6 || len(r.Until) != 4*len(untilSteps()) || len(r.Pools) != 4 {
+		t.Fatalf("%d values of rho, %d last steps, %d pools", len(r.Rho), len(r.Until), len(r.Pools))
+	}
+	for _, s := range r.Rho {
+		if (s.MoreShare == nil) != (s.Rho == 0.6) || !(s.ContextShare.Mean > 0) || s.ContextShare.Mean > 1 || !(s.ContextShare.Within > 0) {
+			t.Errorf("rho %g: %+v", s.Rho, s)
+		}
+	}
+	for _, s := range r.Until {
+		if s.Steps != 10 || s.GuidedSteps < 2 || !(s.ContextEdges.Mean > 0) {
+			t.Errorf("until step %d: %+v", s.GuidedSteps, s)
+		}
+	}
+	for _, s := range r.Pools {
+		if !(s.StepsPerSecond > 0) || (s.Use == nil) != (s.Strategy == "none") {
+			t.Errorf("pool %s: %+v", s.Strategy, s)
+		}
+		if s.Use != nil && (s.Use.Items != 100*4 || s.Use.WaitSeconds != 0) {
+			t.Errorf("pool %s: %+v", s.Strategy, *s.Use)
+		}
+	}
+}
+
+func TestEdgesInsideAnObservation(t *testing.T) {
+	p := samples.Patch{Ref: samples.Ref{Window: samples.Square(0, 0, 4)}, Values: make([]float32, 16)}
+	half, salt := make([]bool, 16), make([]bool, 16)
+	for c := range 16 {
+		half[c], salt[c] = c%4 < 2, (c/4+c%4)%2 == 0
+	}
+	if got := innerEdges(p, half); got != 4.0/24 {
+		t.Errorf("two halves have edges at %g of the pairs, want 4 of 24", got)
+	}
+	if got := innerEdges(p, salt); got != 1 {
+		t.Errorf("a chessboard has edges at %g of the pairs, want all", got)
+	}
+	for c := range 16 {
+		if c%4 == 1 {
+			p.Values[c] = field.NaN() // between the halves lies a gap now
+		}
+	}
+	if got := innerEdges(p, half); got != 0 {
+		t.Errorf("halves apart have edges at %g of the pairs, want none", got)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -32,11 +34,16 @@ type report struct {
 	FrequencyCeiling float64 `json:"frequency_ceiling"`
 
 	BitsPerPixel map[string]float64 `json:"bits_per_pixel"` // means
-	AUC          map[string]float64 `json:"auc"`            // of the likelihood, held-out masks against others
+	Surprise     map[string]float64 `json:"surprise"`       // means of the score that sees both sides
+	AUC          map[string]float64 `json:"auc"`            // of that score, held-out masks against others
+	AUCBits      map[string]float64 `json:"auc_bits"`       // and of the plain bits
 
 	Strength  map[string]prior.Strength    `json:"strength"`     // by anchor
 	LowestQry map[string]prior.LowestQuery `json:"lowest_query"` // by strategy
 	Shares    []share                      `json:"shares,omitempty"`
+	Rho       []rhoStudy                   `json:"rho,omitempty"`
+	Until     []guidedStudy                `json:"until,omitempty"`
+	Pools     []poolStudy                  `json:"pools,omitempty"`
 	Seconds   map[string]float64           `json:"seconds"`
 }
 
@@ -52,6 +59,8 @@ type drawReport struct {
 	FrequencyToTraining  float64 `json:"frequency_to_training"`
 	ContextShare         float64 `json:"context_share"`
 	Degenerate           float64 `json:"degenerate"` // share of draws with an empty context or query
+	// ContextShares is how the context share is spread over draws, in tenths.
+	ContextShares [10]float64 `json:"context_shares"`
 }
 
 type bench struct {
@@ -67,10 +76,14 @@ type bench struct {
 func (b *bench) measure(ctx context.Context) (*report, error) {
 	r := &report{
 		Engine: b.engine.Description(), Config: b.options.train,
-		ByDraw: map[string]drawReport{}, BitsPerPixel: map[string]float64{}, AUC: map[string]float64{},
+		ByDraw: map[string]drawReport{}, BitsPerPixel: map[string]float64{}, Surprise: map[string]float64{}, AUC: map[string]float64{}, AUCBits: map[string]float64{},
 		Strength: map[string]prior.Strength{}, LowestQry: map[string]prior.LowestQuery{}, Seconds: map[string]float64{},
 	}
 	b.report = r
+	parts, err := b.chosenParts()
+	if err != nil {
+		return nil, err
+	}
 	if err := b.choosePlaces(); err != nil {
 		return nil, err
 	}
@@ -79,12 +92,8 @@ func (b *bench) measure(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	defer m.Close()
-	for _, part := range []struct {
-		name string
-		do   func(context.Context, *prior.Model) error
-	}{
-		{"unconditional", b.unconditional}, {"likelihood", b.likelihood}, {"guided", b.guided}, {"query", b.query}, {"sweep", b.shares},
-	} {
+	m.Recall(b.held)
+	for _, part := range parts {
 		began := time.Now()
 		if err := part.do(ctx, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", part.name, err)
@@ -96,6 +105,37 @@ func (b *bench) measure(ctx context.Context) (*report, error) {
 		b.log.Info("measured", "part", part.name, "seconds", time.Since(began).Seconds())
 	}
 	return r, nil
+}
+
+type part struct {
+	name string
+	do   func(context.Context, *prior.Model) error
+}
+
+// chosenParts returns the parts that the options name, in the order of what
+// they build on.
+func (b *bench) chosenParts() ([]part, error) {
+	all := []part{
+		{"unconditional", b.unconditional},
+		{"likelihood", b.likelihood},
+		{"guided", b.guided},
+		{"query", b.query},
+		{"sweep", b.shares},
+		{"rho", b.rhos},
+		{"until", b.until},
+		{"pool", b.pools},
+	}
+	var out []part
+	wanted := strings.Split(b.parts, ",")
+	for _, p := range all {
+		if slices.Contains(wanted, p.name) {
+			out = append(out, p)
+		}
+	}
+	if len(out) != len(wanted) {
+		return nil, fmt.Errorf("-parts is %q, must be some of unconditional, likelihood, guided, query, sweep, rho, until and pool", b.parts)
+	}
+	return out, nil
 }
 
 func (r *report) text() ([]byte, error) {
@@ -187,7 +227,19 @@ func (b *bench) unconditional(ctx context.Context, m *prior.Model) error {
 		b.report.Seconds["draw "+s.name] = time.Since(began).Seconds()
 		b.report.ByDraw[s.name] = b.compare(drawn)
 	}
+	b.empirical()
 	return nil
+}
+
+// empirical compares masks of training days, each at the place of a held-out
+// one: the overlap that comes for free.
+func (b *bench) empirical() {
+	r := noise.New(b.options.train.Seed, "empirical").Rand(0)
+	drawn := make([][]bool, len(b.places))
+	for i, p := range b.places {
+		drawn[i] = b.train.Cut(samples.Ref{Day: r.IntN(b.train.Days()), Window: p.Window}).Observed()
+	}
+	b.report.ByDraw["empirical"] = b.compare(drawn)
 }
 
 func (b *bench) compare(drawn [][]bool) drawReport {
@@ -214,7 +266,9 @@ func (b *bench) compare(drawn [][]bool) drawReport {
 				}
 			}
 		}
-		r.ContextShare += float64(shared) / float64(seen) / float64(len(b.places))
+		share, weight := float64(shared)/float64(seen), 1/float64(len(b.places))
+		r.ContextShare += share * weight
+		r.ContextShares[min(int(10*share), 9)] += weight
 		if shared == 0 || shared == seen {
 			r.Degenerate += 1 / float64(len(b.places))
 		}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/prior"
+)
+
+// poolStudy is what a pool costs a training on the same device. The training
+// is that of another prior: a network of the size that imputers have, at a
+// batch that they have.
+type poolStudy struct {
+	Strategy       string         `json:"strategy"` // none: the training alone
+	StepsPerSecond float64        `json:"steps_per_second"`
+	Cost           float64        `json:"cost"` // time that a step takes longer, as a share of it; priming does not count
+	Use            *prior.PoolUse `json:"use,omitempty"`
+}
+
+// pools trains alone, beside a guided and beside an unconditional pool, and
+// alone again.
+func (b *bench) pools(ctx context.Context, m *prior.Model) error {
+	found, err := b.strength(ctx, m, prior.AnchorCoherent)
+	if err != nil {
+		return err
+	}
+	guide := b.guide
+	guide.Weight, guide.Batch = found.Weight, b.pool.Batch
+	guided, err := prior.NewGuided(m, guide)
+	if err != nil {
+		return err
+	}
+	free, err := prior.NewUnconditional(m, guide.SampleConfig)
+	if err != nil {
+		return err
+	}
+	var alone []float64
+	for _, by := range []prior.Partitioner{nil, guided, free, nil} {
+		s, err := b.trainBeside(ctx, by)
+		if err != nil {
+			return err
+		}
+		if by == nil {
+			alone = append(alone, s.StepsPerSecond)
+		}
+		b.report.Pools = append(b.report.Pools, s)
+	}
+	for i := range b.report.Pools {
+		b.report.Pools[i].Cost = mean(alone)/b.report.Pools[i].StepsPerSecond - 1
+	}
+	return nil
+}
+
+// trainBeside times steps that take their items from a pool, from the first
+// report on: what comes before it compiles and primes.
+func (b *bench) trainBeside(ctx context.Context, by prior.Partitioner) (poolStudy, error) {
+	s := poolStudy{Strategy: "none"}
+	cfg := b.options.train
+	cfg.EvaluateEvery, cfg.CalibrateMasks, cfg.Step.Steps = 0, 0, b.poolSteps
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var pool *prior.Pool
+	if by != nil {
+		s.Strategy = by.Name()
+		from := prior.Windows{Data: b.train, Refs: b.train.Refs(cfg.Side, cfg.Stride, prior.MinObservedCells), By: by}
+		var err error
+		if pool, err = prior.NewPool(ctx, from, b.pool, noise.New(cfg.Seed, "pool"), 0); err != nil {
+			return s, err
+		}
+		defer pool.Close()
+	}
+	var first prior.Progress
+	var began time.Time
+	taken := 0
+	hooks := prior.Hooks{Progress: func(p prior.Progress) {
+		for ; pool != nil && taken < p.Step*cfg.Batch; taken++ {
+			if _, err := pool.Next(ctx); err != nil {
+				stop(err)
+				return
+			}
+		}
+		if began.IsZero() {
+			first, began = p, time.Now()
+			return
+		}
+		s.StepsPerSecond = float64(p.Step-first.Step) / time.Since(began).Seconds()
+	}}
+	other, _, err := prior.Train(ctx, b.engine, b.train, b.held, cfg, hooks)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return s, cause
+		}
+		return s, err
+	}
+	other.Close()
+	if pool != nil {
+		use := pool.Use()
+		s.Use = &use
+	}
+	return s, nil
+}

@@ -1,0 +1,252 @@
+package prior
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"lacuna/pipeline/samples"
+)
+
+// A Yardstick says what masks of the training cost under their prior, by how
+// much of the sea they observe: coverage alone makes bits differ tenfold, and
+// masks of a calmer region cost less than usual, not more.
+type Yardstick struct {
+	Masks    int         `json:"masks"`    // that were measured
+	Coverage []float64   `json:"coverage"` // at which means and deviations are known, rising
+	Mean     [][]float64 `json:"mean"`     // of the logarithm of the bits in each band
+	SD       [][]float64 `json:"sd"`
+	// Correlation of the bands' deviations, row by row.
+	Correlation []float64 `json:"correlation"`
+}
+
+// costBands is into how many bands the levels of a likelihood are put: what
+// coverage, what places and what edges cost.
+const costBands = 3
+
+// Numbers of a yardstick.
+const (
+	yardstickBins  = 8
+	yardstickBin   = 12   // masks, at least: a deviation is then known to a fifth
+	leastBits      = 1e-4 // a cell, below which it does not matter what a band costs
+	leastDeviation = 0.05 // of a logarithm, where a bin has masks that are all alike
+	ridge          = 0.05 // of the correlation, so that bands that go together do not blow up
+)
+
+// errNoYardstick says why there is no score.
+var errNoYardstick = errors.New("the prior has no yardstick: calibrate it with masks that it has learned from")
+
+// Calibrate measures what the masks of patches cost, batch at a time. Train
+// does it with training masks; Encode keeps it. It is for the time before the
+// model is shared.
+func (m *Model) Calibrate(ctx context.Context, patches []samples.Patch, batch int) error {
+	masks := m.masksOf(patches)
+	costs, err := m.costs(ctx, masks, batch)
+	if err != nil {
+		return fmt.Errorf("calibrate prior: %w", err)
+	}
+	y, err := yardstickOf(masks, costs)
+	if err != nil {
+		return fmt.Errorf("calibrate prior: %w", err)
+	}
+	m.yardstick = &y
+	return nil
+}
+
+// Yardstick returns what masks of the training cost, nil where that was not
+// measured.
+func (m *Model) Yardstick() *Yardstick { return m.yardstick }
+
+// A Surprise is how a mask's cost compares with that of training masks.
+type Surprise struct {
+	Bits float64 `json:"bits"` // a cell, as BitsPerPixel
+	// Score is how far the cost lies from what masks of that coverage usually
+	// cost, to either side, in standard deviations: about 1 for masks as the
+	// prior has learned them, more for salt and pepper, and more for masks that
+	// are simpler than usual. NaN for a patch without sea.
+	Score float64 `json:"score"`
+}
+
+// Surprises scores the masks of patches: a score of drift.
+func (m *Model) Surprises(ctx context.Context, patches []samples.Patch) ([]Surprise, error) {
+	return m.MaskSurprises(ctx, m.masksOf(patches), DefaultSampling().Batch)
+}
+
+// MaskSurprises is Surprises for masks that are not of a patch, batch at a
+// time.
+func (m *Model) MaskSurprises(ctx context.Context, masks []Mask, batch int) ([]Surprise, error) {
+	if m.yardstick == nil {
+		return nil, fmt.Errorf("score masks: %w", errNoYardstick)
+	}
+	costs, err := m.costs(ctx, masks, batch)
+	if err != nil {
+		return nil, fmt.Errorf("score masks: %w", err)
+	}
+	score, err := m.yardstick.scorer()
+	if err != nil {
+		return nil, fmt.Errorf("score masks: %w", err)
+	}
+	out := make([]Surprise, len(masks))
+	for i, mask := range masks {
+		out[i] = Surprise{Bits: costs[i].bits(), Score: score(mask.coverage(), costs[i].bands())}
+	}
+	return out, nil
+}
+
+func (m *Model) masksOf(patches []samples.Patch) []Mask {
+	out := make([]Mask, len(patches))
+	for i, p := range patches {
+		out[i] = Mask{Place: m.place(p), Observed: p.Observed()}
+	}
+	return out
+}
+
+// coverage returns the share of the sea that is observed, NaN without sea.
+func (m Mask) coverage() float64 { return float64(count(m.Observed)) / float64(count(m.Sea)) }
+
+// bands returns the logarithms of what the levels of each band cost together.
+func (p bitProfile) bands() []float64 {
+	out := make([]float64, costBands)
+	for k, bits := range p {
+		out[k*costBands/len(p)] += bits
+	}
+	for b, bits := range out {
+		out[b] = math.Log(bits + leastBits)
+	}
+	return out
+}
+
+// yardstickOf puts masks into bins of coverage, as many in each.
+func yardstickOf(masks []Mask, costs []bitProfile) (Yardstick, error) {
+	type measured struct {
+		coverage float64
+		bands    []float64
+	}
+	var all []measured
+	for i, mask := range masks {
+		if c := mask.coverage(); c == c { // not NaN: there is sea
+			all = append(all, measured{c, costs[i].bands()})
+		}
+	}
+	if len(all) < yardstickBin {
+		return Yardstick{}, fmt.Errorf("%d masks say too little about what masks cost, %d are needed", len(all), yardstickBin)
+	}
+	slices.SortStableFunc(all, func(a, b measured) int { return cmp.Compare(a.coverage, b.coverage) })
+	bins := min(max(len(all)/yardstickBin, 1), yardstickBins)
+	y := Yardstick{Masks: len(all), Correlation: make([]float64, costBands*costBands)}
+	each := func(bin int, do func(measured, float64)) {
+		from, to := bin*len(all)/bins, (bin+1)*len(all)/bins
+		for _, one := range all[from:to] {
+			do(one, 1/float64(to-from))
+		}
+	}
+	for bin := range bins {
+		coverage, mean := 0.0, make([]float64, costBands)
+		each(bin, func(one measured, share float64) {
+			coverage += share * one.coverage
+			for b, v := range one.bands {
+				mean[b] += share * v
+			}
+		})
+		y.Coverage, y.Mean = append(y.Coverage, coverage), append(y.Mean, mean)
+	}
+	for bin := range bins {
+		sd := make([]float64, costBands)
+		each(bin, func(one measured, share float64) {
+			mean := y.at(y.Mean, one.coverage) // on the line between bins: a slope is no deviation
+			for b, v := range one.bands {
+				sd[b] += share * (v - mean[b]) * (v - mean[b])
+			}
+		})
+		for b := range sd {
+			sd[b] = max(math.Sqrt(sd[b]), leastDeviation)
+		}
+		y.SD = append(y.SD, sd)
+	}
+	for _, one := range all {
+		u := y.deviations(one.coverage, one.bands)
+		for i := range u {
+			for j := range u {
+				y.Correlation[i*costBands+j] += u[i] * u[j] / float64(len(all))
+			}
+		}
+	}
+	return y, nil
+}
+
+// at returns a row of table at a coverage, between the two that are known
+// nearest to it.
+func (y *Yardstick) at(table [][]float64, coverage float64) []float64 {
+	k, _ := slices.BinarySearch(y.Coverage, coverage)
+	if k == 0 {
+		return table[0]
+	}
+	if k == len(y.Coverage) {
+		return table[k-1]
+	}
+	low, high := y.Coverage[k-1], y.Coverage[k]
+	part := (coverage - low) / (high - low)
+	out := make([]float64, len(table[k]))
+	for b := range out {
+		out[b] = (1-part)*table[k-1][b] + part*table[k][b]
+	}
+	return out
+}
+
+// deviations returns how far bands lie from their means, in deviations.
+func (y *Yardstick) deviations(coverage float64, bands []float64) []float64 {
+	mean, sd := y.at(y.Mean, coverage), y.at(y.SD, coverage)
+	out := make([]float64, len(bands))
+	for b, v := range bands {
+		out[b] = (v - mean[b]) / sd[b]
+	}
+	return out
+}
+
+// scorer returns the length of a mask's deviations, measured along the axes in
+// which those of the training masks are independent, over the root of their
+// number.
+func (y *Yardstick) scorer() (func(coverage float64, bands []float64) float64, error) {
+	c := mat.NewSymDense(costBands, slices.Clone(y.Correlation))
+	for b := range costBands {
+		c.SetSym(b, b, c.At(b, b)+ridge)
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(c) {
+		return nil, errors.New("the correlation of the yardstick is none")
+	}
+	return func(coverage float64, bands []float64) float64 {
+		if coverage != coverage { // NaN: no sea
+			return math.NaN()
+		}
+		u := mat.NewVecDense(costBands, y.deviations(coverage, bands))
+		var solved mat.VecDense
+		if err := factor.SolveVecTo(&solved, u); err != nil {
+			return math.NaN() // it is singular; the ridge does not let it be
+		}
+		return math.Sqrt(mat.Dot(u, &solved) / costBands)
+	}, nil
+}
+
+// decodeYardstick reads what Encode wrote.
+func decodeYardstick(text string) (*Yardstick, error) {
+	var y Yardstick
+	if err := json.Unmarshal([]byte(text), &y); err != nil {
+		return nil, err
+	}
+	if len(y.Coverage) == 0 || len(y.Mean) != len(y.Coverage) || len(y.SD) != len(y.Coverage) || len(y.Correlation) != costBands*costBands {
+		return nil, errors.New("its tables do not fit together")
+	}
+	for k := range y.Coverage {
+		if len(y.Mean[k]) != costBands || len(y.SD[k]) != costBands {
+			return nil, fmt.Errorf("row %d does not have %d bands", k, costBands)
+		}
+	}
+	return &y, nil
+}
