@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
 	"lacuna/ops/ledger"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
@@ -36,26 +36,40 @@ func (d *Daemon) openRenewal(book *ledger.Ledger) *renewal {
 	return r
 }
 
-// openModels opens the engine where a dataset is filled by a model. Without an
-// engine the daemon fills by optimal interpolation, and says so.
+// openModels makes what chooses the fillers where a dataset may be filled by a
+// model. The engine is opened with the first model; without one the daemon
+// fills by optimal interpolation, and says so.
 func (r *renewal) openModels(d *Daemon) {
-	byModel := func(set Dataset) bool { return set.Fill.Method == infer.MethodModel }
-	if d.cfg.Train.Store == "" || !slices.ContainsFunc(d.cfg.Datasets, byModel) {
+	byModel := func(set Dataset) bool {
+		return set.Fill.Method == infer.MethodModel || set.Fill.Method == infer.MethodAuto
+	}
+	if !slices.ContainsFunc(d.cfg.Datasets, byModel) {
 		return
 	}
-	e, err := engine.Open(d.cfg.Train.Engine, engine.Config{}, d.log)
-	if err != nil {
-		d.log.Warn("no engine for models, filling by optimal interpolation", "err", err)
-		return
+	parts := ModelParts{Log: d.log, Open: func() (infer.Device, error) {
+		e, err := engine.Open(d.cfg.Train.Engine, engine.Config{}, d.log)
+		if err != nil {
+			return infer.Device{}, err
+		}
+		r.engine = e
+		return infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, nil
+	}}
+	if d.cfg.Train.Store != "" {
+		parts.Store = modelstore.New(d.cfg.Train.Store, d.parts.Now)
 	}
-	r.engine = e
-	r.models = NewModels(modelstore.New(d.cfg.Train.Store, d.parts.Now), infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, d.log)
+	var err error
+	if parts.Starters, err = starters.List(context.Background()); err != nil {
+		d.log.Warn("the starter models cannot be used", "err", err) // a bug of the build: champions and interpolation serve
+	}
+	r.models = NewModels(parts)
 }
 
 // close frees the models. No worker may be running.
 func (r *renewal) close() {
 	if r.models != nil {
 		r.models.Close()
+	}
+	if r.engine != nil {
 		r.engine.Finalize()
 	}
 }
@@ -84,15 +98,15 @@ func (r *renewal) news(dataset string) string {
 	return ""
 }
 
-// method says what fills a dataset now.
-func (c Config) method(set Dataset) string {
-	if set.Fill.Method != infer.MethodModel {
-		return methodPhrase[set.Fill.Method]
+// method says what fills a dataset: what filled its last granule, else what is
+// to.
+func (r *renewal) method(set Dataset) string {
+	if r != nil {
+		if choice, ok := r.models.Chosen(set.Name); ok {
+			return choice.String()
+		}
 	}
-	if _, err := modelstore.New(c.Train.Store, time.Now).Champion(set.Name); err != nil {
-		return methodPhrase["oi"] + ", until there is a model"
-	}
-	return methodPhrase[infer.MethodModel]
+	return methodPhrase[set.Fill.Method]
 }
 
 // run returns what runs for as long as the daemon does.

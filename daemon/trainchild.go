@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"lacuna/pipeline/finetune"
 )
 
 // TrainEvent is a line that lacuna train --json-lines writes.
@@ -27,6 +29,8 @@ type TrainEvent struct {
 	Version string   `json:"version"` // of done, with what follows
 	State   string   `json:"state"`
 	Reasons []string `json:"reasons"`
+
+	Drift *finetune.Drift `json:"drift"` // of done, where that was measured
 }
 
 // trainChild runs a training as a process of its own: niced, in a process

@@ -17,6 +17,10 @@ type Train struct {
 	Policy   string `yaml:"policy"`   // auto, ask or never: who promotes a version that won
 	Engine   string `yaml:"engine"`
 
+	// ShadowDays, where it is not 0, is how many new days a version that won fills
+	// beside the champion before it is promoted, by policy auto.
+	ShadowDays int `yaml:"shadow_days"`
+
 	FirstDays   int           `yaml:"first_days"`   // days of data before the first model is trained
 	NewGranules int           `yaml:"new_granules"` // so many since the last training are reason enough; 0: they are none
 	Apart       time.Duration `yaml:"apart"`        // least time from one training to the next
@@ -30,9 +34,9 @@ type Train struct {
 // DriftLimits are how far things may move before a model is renewed; 0: they
 // may move as they like.
 type DriftLimits struct {
-	Masks  float64 `yaml:"masks"`  // bits a mask costs, in standard deviations of a mask
-	Values float64 `yaml:"values"` // mean of the values, in their standard deviations
-	Skill  float64 `yaml:"skill"`  // error of recent products over that at the promotion, less one
+	Masks  float64 `yaml:"masks"`  // how much more recent gaps surprise the prior, in standard deviations of a mask
+	Values float64 `yaml:"values"` // of the distribution of recent values, in standard deviations of the values
+	Skill  float64 `yaml:"skill"`  // error of recent products over that of the weeks before, less one
 }
 
 // DefaultTrain returns the settings that hold where a file is silent.
@@ -74,6 +78,7 @@ func (t Train) Validate() error {
 	}
 	check(slices.Contains([]string{"auto", "ask", "never"}, t.Policy), "policy is %q, must be auto, ask or never", t.Policy)
 	check(t.FirstDays > 0, "first_days is %d, must be positive", t.FirstDays)
+	check(t.ShadowDays >= 0, "shadow_days is %d, must not be negative", t.ShadowDays)
 	check(t.NewGranules >= 0, "new_granules is %d, must not be negative", t.NewGranules)
 	check(t.Apart >= 0, "apart is %v, must not be negative", t.Apart)
 	check(t.Budget > 0, "budget is %v, must be positive", t.Budget)
@@ -90,6 +95,8 @@ type TrainFacts struct {
 	LastTrained time.Time // end of the last training, whatever became of it; zero: never
 	Days        int       // with data
 	NewGranules int       // since the last training
+	Last        trainMemory
+	Serving     string // version of the champion
 	// How far things have moved; nil: not known.
 	MaskDrift, ValueDrift, SkillLoss *float64
 }

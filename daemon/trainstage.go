@@ -68,6 +68,9 @@ type trainMemory struct {
 	Reasons  []string  `json:"reasons,omitempty"`
 }
 
+// stateWaiting is that of a version that won and waits for a person.
+const stateWaiting = "waiting"
+
 // Failures after which a job is given up: the same arguments fail the same
 // way, and the next trigger makes a new one.
 const trainTries = 3
@@ -115,6 +118,9 @@ func (s *trainStage) look(ctx context.Context) error {
 		return err
 	}
 	if !unfinished {
+		if busy, err := s.inShadow(ctx); busy || err != nil {
+			return err
+		}
 		facts, data, err := s.facts(ctx)
 		if err != nil {
 			return err
@@ -122,7 +128,7 @@ func (s *trainStage) look(ctx context.Context) error {
 		due, why := s.cfg.Due(facts)
 		s.log.Debug("training triggers", "due", due, "why", why)
 		if !due {
-			s.say("not trained now: " + why)
+			s.say(s.waiting(facts) + "not trained now: " + why)
 			return nil
 		}
 		job = trainJob{Args: s.args(facts, data), Why: why, Begun: s.now(), Granules: len(data)}
@@ -131,6 +137,14 @@ func (s *trainStage) look(ctx context.Context) error {
 		}
 	}
 	return s.train(ctx, job)
+}
+
+// waiting says that a version has won and waits for a person, where one does.
+func (s *trainStage) waiting(f TrainFacts) string {
+	if f.Last.State != stateWaiting || f.Last.Version == f.Serving {
+		return ""
+	}
+	return fmt.Sprintf("version %s won and waits for 'lacuna models promote'; ", f.Last.Version)
 }
 
 // train runs a job to its end, or to that of its time.
@@ -160,6 +174,9 @@ func (s *trainStage) train(ctx context.Context, job trainJob) error {
 	}
 	memory := trainMemory{Ended: s.now(), Granules: job.Granules, Version: last.Version, State: last.State, Reasons: last.Reasons}
 	s.log.Info("training ended", "state", last.State, "version", last.Version)
+	if last.State == stateWaiting && s.shadows(true) {
+		err = errors.Join(err, s.beginShadow(ctx, last.Version))
+	}
 	return errors.Join(err, saveJSON(s.path("last.json"), memory), os.Remove(s.path("job.json")))
 }
 
@@ -176,7 +193,7 @@ func (s *trainStage) facts(ctx context.Context) (TrainFacts, []string, error) {
 	if _, err := loadJSON(s.path("last.json"), &last); err != nil {
 		return TrainFacts{}, nil, err
 	}
-	f := TrainFacts{Now: s.now(), LastTrained: last.Ended}
+	f := TrainFacts{Now: s.now(), LastTrained: last.Ended, Last: last}
 	days := map[string]bool{}
 	var data []string
 	for _, g := range rows {
@@ -187,12 +204,33 @@ func (s *trainStage) facts(ctx context.Context) (TrainFacts, []string, error) {
 		data = append(data, g.SpoolPath)
 	}
 	f.Days, f.NewGranules = len(days), max(len(data)-last.Granules, 0)
-	_, err = modelstore.New(s.cfg.Store, s.now).Champion(s.set.Name)
+	champion, err := modelstore.New(s.cfg.Store, s.now).Champion(s.set.Name)
 	f.Champion = err == nil
 	if err != nil && !errors.Is(err, modelstore.ErrNoChampion) {
 		return f, nil, err
 	}
-	return f, data, nil
+	if !f.Champion {
+		return f, data, nil
+	}
+	f.Serving = champion.Version
+	moved := s.drift(ctx, champion.Version, data)
+	f.MaskDrift, f.ValueDrift = moved.Masks, moved.Values
+	f.SkillLoss, err = s.skillLoss(ctx)
+	return f, data, err
+}
+
+// shadows reports whether versions that win are shadowed. A first model is not:
+// there is nothing to be published instead.
+func (s *trainStage) shadows(champion bool) bool {
+	return s.cfg.ShadowDays > 0 && s.cfg.Policy == "auto" && champion
+}
+
+// policy returns that of the child: one that is to be shadowed waits.
+func (s *trainStage) policy(f TrainFacts) string {
+	if s.shadows(f.Champion) {
+		return "ask"
+	}
+	return s.cfg.Policy
 }
 
 // args returns the arguments of the child. They are kept with the job: with
@@ -200,24 +238,12 @@ func (s *trainStage) facts(ctx context.Context) (TrainFacts, []string, error) {
 func (s *trainStage) args(f TrainFacts, data []string) []string {
 	args := []string{
 		"train", "--json-lines", "--store", s.cfg.Store, "--dataset", s.set.Name, "--engine", s.cfg.Engine,
-		"--policy", s.cfg.Policy, "--time-budget", s.cfg.Budget.String(), "--mask", s.set.SeaMask,
+		"--policy", s.policy(f), "--time-budget", s.cfg.Budget.String(),
 	}
 	if f.Champion {
 		args = append(args, "--from", "champion")
 	}
-	if s.set.Variable != "" {
-		args = append(args, "--var", s.set.Variable)
-	}
-	if s.set.Product != "" {
-		args = append(args, "--product", s.set.Product)
-	}
-	for _, rule := range s.set.Quality {
-		args = append(args, "--quality", rule)
-	}
-	for _, path := range data {
-		args = append(args, "--data", path)
-	}
-	return args
+	return append(args, s.reading(data)...)
 }
 
 func (s *trainStage) path(name string) string { return filepath.Join(s.folder, name) }

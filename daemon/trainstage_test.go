@@ -18,8 +18,11 @@ import (
 // and does what the file "do" says.
 const fakeTrainer = `
 echo "$@" >> "$0.calls"
+if [ "$1" = shadow ]; then echo '{"event":"done","version":"v2","state":"promoted","reasons":["no worse"]}'; exit; fi
+if [ "$1" = drift ]; then echo '{"event":"done","drift":{"masks":0.9,"values":0.1}}'; exit; fi
 case "$(cat "$0.do")" in
 done) echo '{"event":"done","version":"v1","state":"refused","reasons":["no better"]}';;
+ask) echo '{"event":"done","version":"v2","state":"waiting","won":true,"reasons":["better"]}';;
 fail) exit 1;;
 late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;;
 wait) echo '{"event":"start"}'; : > "$0.waits"; trap 'exit 1' TERM; while :; do sleep 0.01; done;;

@@ -128,6 +128,11 @@ type Training struct {
 	Steps           int64     `json:"steps,omitempty"`
 	Hardware        string    `json:"hardware,omitempty"`
 	PeakMemoryBytes int64     `json:"peak_memory_bytes,omitempty"`
+	// PeakDeviceBytes is the most memory of a graphics card that was in use.
+	PeakDeviceBytes int64 `json:"peak_device_bytes,omitempty"`
+	// Phases are the seconds that each phase took, in the process that ended
+	// the training.
+	Phases map[string]float64 `json:"phases,omitempty"`
 }
 
 // File is a file of a version, without its card.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestChildCardIsOfTheSameKindAndHasItsOwnStory(t *testing.T) {
 	if child.Parent != parent.ID || child.Dataset != "blk-chl" || child.Normalisation != parent.Card.Normalisation {
 		t.Errorf("child is %+v", child)
 	}
-	if len(child.Data.Granules) != 0 || len(child.Scores.Challenger) != 0 || child.Training != (Training{}) || !child.Created.IsZero() {
+	if len(child.Data.Granules) != 0 || len(child.Scores.Challenger) != 0 || !reflect.ValueOf(child.Training).IsZero() || !child.Created.IsZero() {
 		t.Errorf("child claims its parent's training as its own: %+v", child)
 	}
 	child.Networks = nil

@@ -84,29 +84,17 @@ func (e *BadArchive) Error() string {
 // hashes, is refused with a *BadArchive, and nothing of it stays.
 func (s *Store) Import(ctx context.Context, r io.Reader) (*Version, error) {
 	archive := tar.NewReader(until(ctx, r))
-	id, data, err := importCard(archive)
+	id, card, data, err := importCard(archive)
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
-	}
-	card, err := DecodeCard(data)
-	if err == nil && versionID(card, data) != id {
-		err = fmt.Errorf("it belongs to version %s", versionID(card, data))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("import: %w", &BadArchive{path.Join(id, CardFile), err.Error()})
 	}
 	staged, err := s.stage(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
 	defer staged.discard()
-	for _, f := range card.Files {
-		if err := s.importFile(ctx, staged, archive, path.Join(id, f.Name), f); err != nil {
-			return nil, fmt.Errorf("import: %w", err)
-		}
-	}
-	if header, err := archive.Next(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("import: %w", extraEntry(header, err))
+	if err := importFiles(ctx, staged, archive, id, card.Files); err != nil {
+		return nil, fmt.Errorf("import: %w", s.explain(err))
 	}
 	v, err := s.place(ctx, staged, data)
 	if err != nil {
@@ -116,28 +104,54 @@ func (s *Store) Import(ctx context.Context, r io.Reader) (*Version, error) {
 }
 
 // importCard reads the first entry, which names the version.
-func importCard(archive *tar.Reader) (id string, data []byte, err error) {
+func importCard(archive *tar.Reader) (id string, card Card, data []byte, err error) {
 	header, err := archive.Next()
 	if err != nil {
-		return "", nil, &BadArchive{Wrong: "not a readable tar file: " + err.Error()}
+		return "", card, nil, &BadArchive{Wrong: "not a readable tar file: " + err.Error()}
 	}
 	id, name, _ := strings.Cut(header.Name, "/")
 	switch {
 	case header.Typeflag != tar.TypeReg:
-		return "", nil, &BadArchive{header.Name, "not a regular file"}
+		return "", card, nil, &BadArchive{header.Name, "not a regular file"}
 	case !validID(id) || name != CardFile:
-		return "", nil, &BadArchive{header.Name, "the first entry must be VERSION/" + CardFile}
+		return "", card, nil, &BadArchive{header.Name, "the first entry must be VERSION/" + CardFile}
 	case header.Size > maxCardBytes:
-		return "", nil, &BadArchive{header.Name, fmt.Sprintf("%d bytes, a card has at most %d", header.Size, maxCardBytes)}
+		return "", card, nil, &BadArchive{header.Name, fmt.Sprintf("%d bytes, a card has at most %d", header.Size, maxCardBytes)}
 	}
 	if data, err = io.ReadAll(archive); err != nil {
-		return "", nil, &BadArchive{header.Name, err.Error()}
+		return "", card, nil, &BadArchive{header.Name, err.Error()}
 	}
-	return id, data, nil
+	card, err = DecodeCard(data)
+	if err == nil && versionID(card, data) != id {
+		err = fmt.Errorf("it belongs to version %s", versionID(card, data))
+	}
+	if err != nil {
+		return "", card, nil, &BadArchive{header.Name, err.Error()}
+	}
+	return id, card, data, nil
+}
+
+// intake takes in the files of a version that is being imported.
+type intake interface {
+	add(ctx context.Context, name string, r io.Reader) (File, error)
+}
+
+// importFiles takes the rest of the entries, which must be the files that the
+// card lists, and no others.
+func importFiles(ctx context.Context, to intake, archive *tar.Reader, id string, files []File) error {
+	for _, f := range files {
+		if err := importFile(ctx, to, archive, path.Join(id, f.Name), f); err != nil {
+			return err
+		}
+	}
+	if header, err := archive.Next(); !errors.Is(err, io.EOF) {
+		return extraEntry(header, err)
+	}
+	return nil
 }
 
 // importFile takes the next entry, which must be the file that the card lists.
-func (s *Store) importFile(ctx context.Context, st *staging, archive *tar.Reader, name string, want File) error {
+func importFile(ctx context.Context, to intake, archive *tar.Reader, name string, want File) error {
 	header, err := archive.Next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -151,11 +165,11 @@ func (s *Store) importFile(ctx context.Context, st *staging, archive *tar.Reader
 	case header.Size != want.Bytes:
 		return &BadArchive{header.Name, fmt.Sprintf("%d bytes, the card says %d", header.Size, want.Bytes)}
 	}
-	got, err := st.add(ctx, want.Name, archive)
+	got, err := to.add(ctx, want.Name, archive)
 	var onDisk *fs.PathError
 	switch {
 	case errors.As(err, &onDisk), ctx.Err() != nil:
-		return s.explain(err)
+		return err
 	case err != nil:
 		return &BadArchive{header.Name, err.Error()}
 	case got != want:

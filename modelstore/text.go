@@ -80,8 +80,15 @@ func (c Card) textTraining(t *text) {
 		took := time.Duration(c.Training.Seconds * float64(time.Second)).Round(time.Second)
 		t.line("training", "%d steps in %v%s", c.Training.Steps, took, comma(c.Training.Hardware))
 	}
+	var phases []string
+	for _, name := range slices.Sorted(maps.Keys(c.Training.Phases)) {
+		phases = append(phases, fmt.Sprintf("%s %.0f s", name, c.Training.Phases[name]))
+	}
+	if len(phases) > 0 {
+		t.line("phases", "%s", strings.Join(phases, ", "))
+	}
 	if c.Training.PeakMemoryBytes > 0 {
-		t.line("memory", "%s at the peak", FormatBytes(c.Training.PeakMemoryBytes))
+		t.line("memory", "%s at the peak%s", FormatBytes(c.Training.PeakMemoryBytes), onDevice(c.Training.PeakDeviceBytes))
 	}
 	if c.Engine.Name != "" {
 		t.line("engine", "%s%s", c.Engine.Name, comma(c.Engine.Device))
@@ -200,4 +207,12 @@ func orElse(s, other string) string {
 		return other
 	}
 	return s
+}
+
+// onDevice says how much memory of a graphics card was in use.
+func onDevice(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s of the graphics card", FormatBytes(bytes))
 }

@@ -40,7 +40,8 @@ type Version struct {
 	ID   string
 	Card Card
 
-	dir string
+	dir      string
+	contents memory // instead of dir, of a version that is in no store
 }
 
 // Load returns a version after it has checked every byte of it. The error is a
@@ -96,6 +97,9 @@ func (v *Version) Path(name string) (string, error) {
 	if _, ok := v.file(name); !ok {
 		return "", fmt.Errorf("model version %s has no %s", v.ID, name)
 	}
+	if v.contents != nil {
+		return "", fmt.Errorf("model version %s is in memory, in no file", v.ID)
+	}
 	return filepath.Join(v.dir, name), nil
 }
 
@@ -134,6 +138,12 @@ func (v *Version) file(name string) (File, bool) {
 
 // check copies a file to w and compares it with the card.
 func (v *Version) check(f File, w io.Writer) error {
+	if v.contents != nil {
+		if err := v.contents.check(f, w); err != nil {
+			return v.bad(f.Name, err)
+		}
+		return nil
+	}
 	file, err := openFile(filepath.Join(v.dir, f.Name))
 	if err != nil {
 		return v.bad(f.Name, err)

@@ -24,8 +24,9 @@ type Candidate struct {
 	scaling     *samples.Scaling // nil: that of whoever asks
 }
 
-// LoadCandidate reads a version. It must fit the grid and the transform of the
-// days that it is to be judged on.
+// LoadCandidate reads a version. It must fit the transform of the days that it
+// is to be judged on. One of another grid, or of several, is judged with the
+// scaling of those days, as it would serve there.
 func LoadCandidate(files Files, shop *impute.Workshop, on samples.HeldOut) (*Candidate, error) {
 	if files[ImputerFile] == nil {
 		return nil, fmt.Errorf("the version has no %s", ImputerFile)
@@ -48,11 +49,12 @@ func LoadCandidate(files Files, shop *impute.Workshop, on samples.HeldOut) (*Can
 		if err != nil {
 			return nil, err
 		}
-		if !s.Fits(on.Grid(), on.Transform()) {
-			return nil, errors.New("the version is of another grid or transform than the days it is to be judged on")
+		if s.Log10 != on.Transform().Log10 {
+			return nil, errors.New("the version is of another transform than the days it is to be judged on")
 		}
-		scaling := s.Samples()
-		c.scaling = &scaling
+		if scaling := s.Samples(); len(on.Places()) == 1 && s.Fits(on.Grid(), on.Transform()) {
+			c.scaling = &scaling
+		}
 	}
 	return c, nil
 }
@@ -75,7 +77,7 @@ func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut)
 	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
 		inputs, maps := make([]impute.Inputs, len(cases)), make([]rescaling, len(cases))
 		for i, k := range cases {
-			maps[i] = c.rescaling(on, exam.Overlay(k.Number).Window)
+			maps[i] = c.rescaling(on, exam.Overlay(k.Number).Ref)
 			inputs[i] = maps[i].inputs(k.Inputs)
 		}
 		said, err := c.model.Predict(ctx, inputs)
@@ -93,38 +95,39 @@ func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut)
 }
 
 // Ensemble returns the members of the candidate as a method, of so many members
-// each, calibrated.
+// each, about its prediction and calibrated.
 func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOut, j Judging) evaluate.Method {
 	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
 		out := make([]evaluate.Answer, len(cases))
 		for i, k := range cases {
-			rescale := c.rescaling(on, exam.Overlay(k.Number).Window)
+			rescale := c.rescaling(on, exam.Overlay(k.Number).Ref)
 			in := rescale.inputs(k.Inputs)
-			members, err := c.draw(ctx, in, j, uint64(k.Number))
+			said, err := c.model.Predict(ctx, []impute.Inputs{in})
 			if err != nil {
 				return nil, err
 			}
-			mean, _ := meanOf(members)
-			if c.calibration.Members != nil {
-				spread(members, mean, in, *c.calibration.Members)
+			drawn, err := c.draw(ctx, in, said[0], j, uint64(k.Number))
+			if err != nil {
+				return nil, err
 			}
+			var calibration impute.MembersCalibration
+			if c.calibration.Members != nil {
+				calibration = *c.calibration.Members
+			}
+			members := calibration.Recentre(drawn, in, said[0], skill.Distances(field.Mask(in.Visible), in.Height, in.Width))
 			for _, m := range members {
 				rescale.back(m, nil)
 			}
-			rescale.back(mean, nil)
-			out[i] = evaluate.Answer{Mean: mean, Members: members}
+			rescale.back(said[0].Mean, nil)
+			out[i] = evaluate.Answer{Mean: said[0].Mean, Members: members, Centred: true}
 		}
 		return out, nil
 	}}
 }
 
-// draw draws members of one window.
-func (c *Candidate) draw(ctx context.Context, in impute.Inputs, j Judging, number uint64) ([][]float32, error) {
-	said, err := c.model.Predict(ctx, []impute.Inputs{in})
-	if err != nil {
-		return nil, err
-	}
-	target := impute.Target{Inputs: in, Prediction: said[0], Stream: noise.New(1, "judged members").Sub(number)}
+// draw draws members of one window, of which the model said p.
+func (c *Candidate) draw(ctx context.Context, in impute.Inputs, p impute.Prediction, j Judging, number uint64) ([][]float32, error) {
+	target := impute.Target{Inputs: in, Prediction: p, Stream: noise.New(1, "judged members").Sub(number)}
 	drawn, err := c.members.Draw(ctx, []impute.Target{target}, j.Members, j.ODE)
 	if err != nil {
 		return nil, err
@@ -156,12 +159,13 @@ type rescaling struct {
 	offset []float32 // per cell; nil: nothing to do
 }
 
-func (c *Candidate) rescaling(on samples.HeldOut, w samples.Window) rescaling {
+func (c *Candidate) rescaling(on samples.HeldOut, at samples.Ref) rescaling {
 	if c.scaling == nil {
 		return rescaling{factor: 1}
 	}
-	exam := on.Scaling()
-	theirs, own := on.CutMap(exam.Mean, w), on.CutMap(c.scaling.Mean, w)
+	place := on.Place(at.Day)
+	exam := place.Scaling
+	theirs, own := place.CutMap(exam.Mean, at.Window), place.CutMap(c.scaling.Mean, at.Window)
 	r := rescaling{factor: float32(exam.Std / c.scaling.Std), offset: make([]float32, len(own))}
 	for i := range own {
 		if d := float64(theirs[i]) - float64(own[i]); d == d { // NaN beyond the grid
@@ -232,40 +236,4 @@ func calibrate(sigma []float32, in impute.Inputs, c impute.Calibration) {
 	for i := range sigma {
 		sigma[i] = c.Apply(sigma[i], float32(distance[i]), in.DayOfYear)
 	}
-}
-
-// spread widens or narrows members about their mean by a calibration, in
-// place.
-func spread(members [][]float32, mean []float32, in impute.Inputs, c impute.Calibration) {
-	factor := make([]float32, len(mean))
-	for i := range factor {
-		factor[i] = 1
-	}
-	calibrate(factor, in, c)
-	for _, m := range members {
-		for i := range m {
-			m[i] = mean[i] + (m[i]-mean[i])*factor[i]
-		}
-	}
-}
-
-// meanOf returns mean and standard deviation over members, cell by cell; the
-// latter with the (M+1)/M of a truth that is one more member.
-func meanOf(members [][]float32) (mean, sigma []float32) {
-	n := len(members[0])
-	mean, sigma = make([]float32, n), make([]float32, n)
-	count := float64(len(members))
-	for i := range n {
-		sum, squares := 0.0, 0.0
-		for _, m := range members {
-			sum += float64(m[i])
-		}
-		for _, m := range members {
-			d := float64(m[i]) - sum/count
-			squares += d * d
-		}
-		mean[i] = float32(sum / count)
-		sigma[i] = float32(math.Sqrt(squares / (count - 1) * (count + 1) / count))
-	}
-	return mean, sigma
 }

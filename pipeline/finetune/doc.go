@@ -15,7 +15,13 @@
 // Three things are guaranteed. What trains is a samples.Train: no held-out day
 // reaches a weight. The same request gives the same weights. And with a
 // checkpoint folder a run that was killed at any moment goes on from there and
-// ends with the weights of a run that was not.
+// ends with the weights of a run that was not. (The exception to the last two
+// is a pool of partitions that is paced by the clock, as on a GPU: two runs then
+// differ as two seeds do.)
+//
+// The days may be of several seas on grids of their own. Each keeps its own mean
+// map and spread, so what the networks learn belongs to none of them, and the
+// version has no scaling.json: where it serves, that place learns its own.
 //
 // Package finetune writes nothing but the checkpoint folder that it is given.
 // It knows nothing of model stores, cards, granule files or of when a training

@@ -27,11 +27,11 @@ const (
 type Files map[string][]byte
 
 // Calibration is what a version's calibration.json holds: factors on the sigma
-// of the imputer and, where there are members, on their deviations from their
+// of the imputer and, where there are members, how wide they stand about its
 // mean.
 type Calibration struct {
 	impute.Calibration
-	Members *impute.Calibration `json:"members,omitempty"`
+	Members *impute.MembersCalibration `json:"members,omitempty"`
 }
 
 // DecodeCalibration reads a calibration.json. Without one nothing is
@@ -55,7 +55,9 @@ func DecodeCalibration(data []byte) (Calibration, error) {
 }
 
 // Scaling is what a version's scaling.json holds: how the network's anomalies
-// are made of transformed values, cell by cell of a grid.
+// are made of transformed values, cell by cell of a grid. A version of several
+// grids has none, and one of another grid is not looked at: in both cases the
+// place where the version serves learns its own, see samples.LearnScaling.
 type Scaling struct {
 	Lat   []float64 `json:"lat"`
 	Lon   []float64 `json:"lon"`
@@ -63,12 +65,24 @@ type Scaling struct {
 	Floor float32   `json:"floor,omitempty"` // least value that has a logarithm
 	Std   float64   `json:"std"`
 	Mean  []float32 `json:"mean"` // per cell, row by row
+	// Query is P(query) of each cell over the draws that the network learned
+	// from, -1 where too few say; nil: not counted.
+	Query []float32 `json:"query,omitempty"`
 }
 
-// scalingOf returns the scaling of the training days.
-func scalingOf(data samples.Train) Scaling {
-	g, tr, s := data.Grid(), data.Transform(), data.Scaling()
+// NewScaling returns the scaling of a grid in the words of the file.
+func NewScaling(g field.Grid, tr field.Transform, s samples.Scaling) Scaling {
 	return Scaling{Lat: g.Lat, Lon: g.Lon, Log10: tr.Log10, Floor: tr.Floor, Std: s.Std, Mean: s.Mean}
+}
+
+// scalingOf returns the scaling of the training days, nil where they are of
+// several places.
+func scalingOf(data samples.Train) *Scaling {
+	if len(data.Places()) > 1 {
+		return nil
+	}
+	s := NewScaling(data.Grid(), data.Transform(), data.Scaling())
+	return &s
 }
 
 // DecodeScaling reads a scaling.json.
@@ -76,6 +90,9 @@ func DecodeScaling(data []byte) (Scaling, error) {
 	var s Scaling
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("read %s: %w", ScalingFile, err)
+	}
+	if s.Query != nil && len(s.Query) != len(s.Mean) {
+		return s, fmt.Errorf("read %s: P(query) of %d cells, means of %d", ScalingFile, len(s.Query), len(s.Mean))
 	}
 	if len(s.Mean) != len(s.Lat)*len(s.Lon) || !(s.Std > 0) || math.IsInf(s.Std, 1) {
 		return s, fmt.Errorf("read %s: %d means for %d x %d cells, standard deviation %v", ScalingFile, len(s.Mean), len(s.Lat), len(s.Lon), s.Std)

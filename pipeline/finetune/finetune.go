@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
@@ -13,7 +14,9 @@ import (
 
 // Request is what a version is made from.
 type Request struct {
-	Series   samples.Series
+	// Series are of one variable, each on a grid of its own. One network learns
+	// from patches of all of them, as many of each as it has.
+	Series   []samples.Series
 	Settings Settings
 	Backend  backends.Backend
 	Parent   Files // the version to begin from; nil: none
@@ -55,8 +58,9 @@ type Outcome struct {
 	Files      Files
 	Evaluation Evaluation
 	Decision   skill.Decision
-	Queries    *prior.QueryMap // P(query) over the draws of the strategy; nil: the imputer was not trained
-	Scaling    Scaling
+	Queries    *prior.QueryMap // P(query) over the draws of the strategy; nil: the imputer was not trained, or on several grids
+	Transform  field.Transform
+	Scaling    *Scaling // of the training days; nil: of several series, so it is learned where the version serves
 	TrainDays  int
 	HeldDays   int
 	Networks   []Network

@@ -89,7 +89,7 @@ var first struct {
 
 func firstModel(t *testing.T) Outcome {
 	t.Helper()
-	req := Request{Series: series(t), Settings: lesson(), Backend: openEngine(t)}
+	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: openEngine(t)}
 	first.Do(func() {
 		first.phases = map[string]bool{}
 		out, err := Make(t.Context(), req, Hooks{Progress: func(p Progress) { first.phases[p.Phase] = true }})
@@ -143,7 +143,7 @@ func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 	if err := s.From(parent.Files); err != nil {
 		t.Fatal(err)
 	}
-	req := Request{Series: series(t), Settings: s, Backend: openEngine(t), Parent: parent.Files, Champion: parent.Files}
+	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: openEngine(t), Parent: parent.Files, Champion: parent.Files}
 	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 		t.Skip("every interruption compiles again")
 	}
 	want := firstModel(t)
-	req := Request{Series: series(t), Settings: lesson(), Backend: openEngine(t), Folder: t.TempDir()}
+	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: openEngine(t), Folder: t.TempDir()}
 	// One interruption in each phase that trains, and one between phases.
 	for _, at := range []struct {
 		phase string
@@ -221,32 +221,10 @@ func TestHeldOutDaysNeverReachTraining(t *testing.T) {
 	s.Strategy, s.Patience, s.Prior.EvaluateEvery = "unconditional", 0, 0
 	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
 	clean := series(t)
-	_, held, err := clean.Split(s.Split)
-	if err != nil {
-		t.Fatal(err)
-	}
-	judged := map[time.Time]bool{}
-	for _, ref := range held.Refs(16, 16, 0) {
-		judged[held.Time(ref.Day)] = true
-	}
-	poisoned := clean
-	poisoned.Days = slices.Clone(clean.Days)
-	for d, day := range poisoned.Days {
-		if !judged[day.Time] {
-			continue
-		}
-		values := make([]float32, len(day.Values))
-		for i := range values { // other values under other gaps
-			values[i] = 1e3 + 7*day.Values[len(values)-1-i]
-			if !clean.Sea[i] {
-				values[i] = field.NaN()
-			}
-		}
-		poisoned.Days[d].Values = values
-	}
+	poisoned := poisonHeldOut(t, clean, s.Split)
 	var files [2]Files
 	for i, series := range []samples.Series{clean, poisoned} {
-		out, err := Make(t.Context(), Request{Series: series, Settings: s, Backend: openEngine(t)}, Hooks{})
+		out, err := Make(t.Context(), Request{Series: []samples.Series{series}, Settings: s, Backend: openEngine(t)}, Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,4 +238,34 @@ func TestHeldOutDaysNeverReachTraining(t *testing.T) {
 	if bytes.Equal(files[0][CalibrationFile], files[1][CalibrationFile]) {
 		t.Error("the poison did not even reach the calibration: this test shows nothing")
 	}
+}
+
+// poisonHeldOut returns s with other values under other gaps on its held-out
+// days.
+func poisonHeldOut(t *testing.T, s samples.Series, split samples.SplitConfig) samples.Series {
+	t.Helper()
+	_, held, err := s.Split(split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := map[time.Time]bool{}
+	for _, ref := range held.Refs(16, 16, 0) {
+		judged[held.Time(ref.Day)] = true
+	}
+	poisoned := s
+	poisoned.Days = slices.Clone(s.Days)
+	for d, day := range poisoned.Days {
+		if !judged[day.Time] {
+			continue
+		}
+		values := make([]float32, len(day.Values))
+		for i := range values {
+			values[i] = 1e3 + 7*day.Values[len(values)-1-i]
+			if !s.Sea[i] {
+				values[i] = field.NaN()
+			}
+		}
+		poisoned.Days[d].Values = values
+	}
+	return poisoned
 }

@@ -127,10 +127,12 @@ func (q Request) Fingerprint() (string, error) {
 	h := sha256.New()
 	h.Write(settings)
 	h.Write([]byte(q.Parent.fingerprint()))
-	fmt.Fprintln(h, q.Series.Grid.Lat, q.Series.Grid.Lon, q.Series.Transform, q.Series.Sea)
-	for _, d := range q.Series.Days {
-		fmt.Fprintln(h, d.Time.UnixNano())
-		hashValues(h, d.Values)
+	for _, s := range q.Series {
+		fmt.Fprintln(h, s.Grid.Lat, s.Grid.Lon, s.Transform, s.Sea)
+		for _, d := range s.Days {
+			fmt.Fprintln(h, d.Time.UnixNano())
+			hashValues(h, d.Values)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

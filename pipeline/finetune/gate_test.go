@@ -187,10 +187,10 @@ func TestWrongNormalisationIsRefused(t *testing.T) {
 		t.Cleanup(c.Close)
 		return Entrant{Method: c.Method("candidate", exam, held)}
 	}
-	champion := entrant(good.Scaling)
+	champion := entrant(*good.Scaling)
 	gate := Gate{Rule: skill.DefaultRule(), Low: -20, High: 20}
 	for name, factor := range map[string]float64{"natural logarithms for decimal ones": math.Ln10, "the reverse": 1 / math.Ln10} {
-		wrong := good.Scaling
+		wrong := *good.Scaling
 		wrong.Mean = slices.Clone(wrong.Mean)
 		for i := range wrong.Mean {
 			wrong.Mean[i] *= float32(factor)
@@ -231,7 +231,6 @@ func TestRescalingThereAndBackChangesNothing(t *testing.T) {
 }
 
 func TestReplayKeepsOldSeasonsAndPrefersNewDays(t *testing.T) {
-	start := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	const days, perDay = 400, 5
 	var refs []samples.Ref
 	for d := range days {
@@ -239,9 +238,9 @@ func TestReplayKeepsOldSeasonsAndPrefersNewDays(t *testing.T) {
 			refs = append(refs, samples.Ref{Day: d, Window: samples.Square(w, 0, 8)})
 		}
 	}
-	timeOf := func(day int) time.Time { return start.AddDate(0, 0, day) }
+	age := func(day int) time.Duration { return time.Duration(days-1-day) * 24 * time.Hour }
 	r := Replay{HalfLifeDays: 30, Floor: 0.25}
-	chosen, err := r.choose(refs, timeOf, noise.New(1, "test"))
+	chosen, err := r.choose(refs, age, noise.New(1, "test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +265,7 @@ func TestReplayKeepsOldSeasonsAndPrefersNewDays(t *testing.T) {
 			t.Errorf("month %d is learned from %v times, want %.1f", month, got, want)
 		}
 	}
-	even, err := Replay{}.choose(refs, timeOf, noise.New(1, "test"))
+	even, err := Replay{}.choose(refs, age, noise.New(1, "test"))
 	if err != nil || !slices.Equal(even, refs) {
 		t.Errorf("without a half-life every patch counts once: %v", err)
 	}

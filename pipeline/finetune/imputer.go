@@ -98,8 +98,10 @@ func (r *run) parentMembers() ([]float32, error) {
 // makeReliability trains the classifier of P(query | context), and counts how
 // often cells are query.
 func (r *run) makeReliability(ctx context.Context) error {
-	if err := r.countQueries(ctx); err != nil {
-		return err
+	if len(r.train.Places()) == 1 { // the map is one of a grid
+		if err := r.countQueries(ctx); err != nil {
+			return err
+		}
 	}
 	if r.s.Reliability.Steps == 0 {
 		return nil
@@ -135,11 +137,32 @@ func (r *run) countQueries(ctx context.Context) error {
 			return err
 		}
 	}
-	const fewest = 8 // draws: with fewer a cell that was never query says nothing
-	if lowest, err := r.queries.Lowest(fewest); err == nil {
+	if lowest, err := r.queries.Lowest(fewestDraws); err == nil {
 		r.eval.Queries = &lowest
 	}
 	return nil
+}
+
+// fewestDraws is how many draws of a cell say something of it: one that was
+// never query in fewer may have been unlucky.
+const fewestDraws = 8
+
+// queryShares returns P(query) in the words of scaling.json.
+func queryShares(q *prior.QueryMap) []float32 {
+	if q == nil {
+		return nil
+	}
+	out := make([]float32, len(q.Drawn))
+	for i, p := range q.Probability() {
+		out[i] = -1
+		if q.Drawn[i] >= fewestDraws {
+			out[i] = float32(math.Round(p*1000) / 1000) // draws are known no better
+		}
+		if p > 0 && out[i] == 0 {
+			out[i] = 0.001 // nothing means never
+		}
+	}
+	return out
 }
 
 // A saver is a network that can be written.
@@ -194,7 +217,7 @@ func (r *run) train1(ctx context.Context, t training, fit func(source impute.Sou
 // Partitions that a prior draws come from a pool; others cost little.
 func (r *run) lessons(ctx context.Context, t training, checkpoint string) (impute.Source, func(), error) {
 	if r.prior == nil {
-		source, err := impute.Fresh(r.train, r.refs, r.strategy, t.cfg.Seed)
+		source, err := r.ownLessons(t.cfg.Seed)
 		return source, func() {}, err
 	}
 	step := 0
@@ -215,6 +238,14 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (imput
 		r.eval.Pools = append(r.eval.Pools, use)
 		pool.Close()
 	}, nil
+}
+
+// ownLessons returns the source of a strategy that needs no pool.
+func (r *run) ownLessons(seed uint64) (impute.Source, error) {
+	if r.s.Partitions == 0 {
+		return impute.Fresh(r.train, r.refs, r.strategy, seed)
+	}
+	return impute.Repeated(r.train, r.refs, r.strategy, r.s.Partitions, seed)
 }
 
 func (r *run) tell(phase string) func(impute.Progress) {

@@ -40,29 +40,30 @@ func (r Replay) weight(age time.Duration) float64 {
 // errNoPatches says that there is nothing to train on.
 var errNoPatches = errors.New("no patch of the training days has enough observations: give more days, or smaller patches")
 
+// ageIn returns the age of a day: 0 for the newest of its place.
+func ageIn(data samples.Train) func(day int) time.Duration {
+	return func(day int) time.Duration {
+		_, end := data.Place(day).Days()
+		return data.Time(end - 1).Sub(data.Time(day))
+	}
+}
+
 // choose returns as many refs as it is given, each as often as its weight
 // asks, rounded up or down so that the sum is right (systematic resampling).
-// The newest day has age 0.
-func (r Replay) choose(refs []samples.Ref, timeOf func(day int) time.Time, stream noise.Stream) ([]samples.Ref, error) {
+func (r Replay) choose(refs []samples.Ref, age func(day int) time.Duration, stream noise.Stream) ([]samples.Ref, error) {
 	if len(refs) == 0 {
 		return nil, errNoPatches
 	}
-	newest := timeOf(refs[0].Day)
-	for _, ref := range refs {
-		if t := timeOf(ref.Day); t.After(newest) {
-			newest = t
-		}
-	}
 	sum := 0.0
 	for _, ref := range refs {
-		sum += r.weight(newest.Sub(timeOf(ref.Day)))
+		sum += r.weight(age(ref.Day))
 	}
 	step := sum / float64(len(refs))
 	next := step * stream.Rand(0).Float64()
 	out := make([]samples.Ref, 0, len(refs))
 	passed := 0.0
 	for _, ref := range refs {
-		passed += r.weight(newest.Sub(timeOf(ref.Day)))
+		passed += r.weight(age(ref.Day))
 		for next < passed && len(out) < len(refs) {
 			out = append(out, ref)
 			next += step

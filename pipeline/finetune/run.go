@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"lacuna/pipeline/classical"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
@@ -68,9 +67,12 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
+	if len(req.Series) > 1 {
+		s.Prior.Model.Frequency = false // how often cells are observed is a map of one grid
+	}
 	r := &run{req: req, s: s, hooks: hooks, files: Files{}}
 	var err error
-	if r.train, r.held, err = req.Series.Split(s.Split); err != nil {
+	if r.train, r.held, err = samples.Split(req.Series, s.Split); err != nil {
 		return nil, err
 	}
 	name, err := req.Fingerprint()
@@ -83,7 +85,8 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if r.shop, err = impute.NewWorkshop(req.Backend, s.Workshop); err != nil {
 		return nil, err
 	}
-	r.material = impute.Material{Train: r.train}
+	// The members learn from the partitions that the imputer learned from.
+	r.material = impute.Material{Train: r.train, Analyses: impute.NewAnalyses(s.Imputer.CacheMB / 2)}
 	r.around = impute.Surroundings{Days: r.held}
 	for name, data := range req.Parent {
 		r.files[name] = data
@@ -125,11 +128,10 @@ func (r *run) choosePatches() error {
 		replay = Replay{} // a first model learns from all seasons alike
 	}
 	var err error
-	if r.refs, err = replay.choose(refs, r.train.Time, stream(r.s, "replay")); err != nil {
+	if r.refs, err = replay.choose(refs, ageIn(r.train), stream(r.s, "replay")); err != nil {
 		return err
 	}
-	cfg := samples.DefaultOverlays(r.s.Imputer.Side)
-	overlays, err := r.held.Overlays(cfg)
+	overlays, err := r.overlays()
 	if err != nil {
 		return err
 	}
@@ -150,6 +152,19 @@ func (r *run) choosePatches() error {
 	return nil
 }
 
+// overlays returns those of the held-out days. Where there are few, windows
+// overlap by half and then by three quarters; the bootstrap draws days, so that
+// what they say twice does not count twice.
+func (r *run) overlays() ([]samples.Overlay, error) {
+	cfg := samples.DefaultOverlays(r.s.Imputer.Side)
+	for cfg.Stride = cfg.Side; ; cfg.Stride /= 2 {
+		overlays, err := r.held.Overlays(cfg)
+		if err != nil || len(overlays) >= r.s.Judging.Scoring || cfg.Stride <= max(cfg.Side/4, 1) {
+			return overlays, err
+		}
+	}
+}
+
 // rangeOf returns the range of the anomalies of patches, wider by a share of
 // it on both sides.
 func rangeOf(data samples.Train, refs []samples.Ref, margin float64) (low, high float32) {
@@ -163,86 +178,4 @@ func rangeOf(data samples.Train, refs []samples.Ref, margin float64) (low, high 
 	}
 	wider := margin * (h - l)
 	return float32(l - wider), float32(h + wider)
-}
-
-// makeSurroundings analyses the days around patches and overlays where a
-// network is given that.
-func (r *run) makeSurroundings(ctx context.Context) error {
-	extras := r.s.Imputer.Design.Extras
-	if r.req.Champion[ImputerFile] != nil {
-		champion, err := impute.Load(r.req.Champion[ImputerFile], r.shop)
-		if err != nil {
-			return fmt.Errorf("load the champion: %w", err)
-		}
-		theirs := champion.Design().Extras
-		extras.Background, extras.Analysis = extras.Background || theirs.Background, extras.Analysis || theirs.Analysis
-	}
-	oi := classical.DefaultOI(r.train.Grid())
-	oi.Workers = 1
-	if extras.Analysis {
-		quick := impute.QuickOI(oi)
-		r.material.Analyser = impute.OI{Days: r.train, Settings: quick}
-		r.around.Analyser = impute.OI{Days: r.held, Settings: quick}
-	}
-	if extras.Background {
-		if err := r.makeBackgrounds(ctx, oi); err != nil {
-			return err
-		}
-	}
-	for _, o := range r.choosing[:min(r.s.Judging.Scoring, len(r.choosing))] {
-		in, err := r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
-		if err != nil {
-			return err
-		}
-		r.scoring = append(r.scoring, in)
-	}
-	return nil
-}
-
-func (r *run) makeBackgrounds(ctx context.Context, oi classical.OI) error {
-	past := samples.BackgroundConfig{PastDays: samples.LastDays, OI: oi, Workers: r.s.Imputer.Workers}
-	delayed := past
-	delayed.FutureDays = samples.NextDays
-	learn, ask := daysOf(r.refs), overlayDays(r.choosing, r.judging)
-	total, done := 2*(len(learn)+len(ask)), 0
-	tell := func(n, _ int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done + n, Steps: total}) }
-	made := make([]samples.Backgrounds, 0, 4)
-	for _, cfg := range []samples.BackgroundConfig{past, delayed} {
-		b, err := r.train.Backgrounds(ctx, learn, cfg, tell)
-		if err != nil {
-			return err
-		}
-		done += len(learn)
-		h, err := r.held.Backgrounds(ctx, ask, cfg, tell)
-		if err != nil {
-			return err
-		}
-		done += len(ask)
-		made = append(made, b, h)
-	}
-	r.material.Past, r.around.Past = made[0], made[1]
-	r.material.Delayed, r.around.Delayed = made[2], made[3]
-	return nil
-}
-
-func daysOf(refs []samples.Ref) []int {
-	seen := map[int]bool{}
-	var out []int
-	for _, ref := range refs {
-		if !seen[ref.Day] {
-			seen[ref.Day] = true
-			out = append(out, ref.Day)
-		}
-	}
-	return out
-}
-
-func overlayDays(sets ...[]samples.Overlay) []int {
-	var refs []samples.Ref
-	for _, set := range sets {
-		for _, o := range set {
-			refs = append(refs, o.Ref)
-		}
-	}
-	return daysOf(refs)
 }

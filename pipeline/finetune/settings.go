@@ -7,6 +7,7 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -30,6 +31,9 @@ type Settings struct {
 	Strategy string              `json:"strategy" yaml:"strategy"`
 	Split    samples.SplitConfig `json:"split" yaml:"split"`
 	Stride   int                 `json:"stride" yaml:"stride"` // between training patches, in cells
+	// Partitions is how many ways a patch is split in where no pool draws them,
+	// so that each is analysed once; 0: another one each time.
+	Partitions int `json:"partitions,omitempty" yaml:"partitions"`
 
 	Prior    prior.TrainConfig `json:"prior" yaml:"prior"`
 	Guidance prior.GuideConfig `json:"guidance" yaml:"guidance"` // its weight is found
@@ -94,6 +98,9 @@ func DefaultSettings(size string, gpu bool) Settings {
 	}
 	if gpu {
 		s.Imputer.BFloat16 = true
+		s.Imputer.CacheMB = 8192 // analyses of a hundred thousand partitions; made anew they would hold up the device
+		s.Imputer.Workers = 16
+		s.Partitions = 8
 		s.Workshop.Batch = 32
 	} else {
 		s.onProcessor()
@@ -111,7 +118,7 @@ func (s *Settings) onProcessor() {
 	s.Strategy = "empirical"
 	s.Prior.Step.Steps, s.Prior.Batch, s.Prior.EvaluateEvery, s.Prior.EvaluateMasks = 600, 16, 200, 64
 	s.Prior.Step.WarmupSteps, s.Prior.Step.EMADecay = 50, 0.99
-	s.Pool = prior.PoolConfig{Size: 256, Uses: 16, Batch: 32}
+	s.Pool.Size, s.Pool.Prime, s.Pool.Batch = 1024, 32, 32 // seconds a batch
 	s.Imputer.Steps, s.Imputer.Batch, s.Imputer.WarmupSteps, s.Imputer.EMADecay = 800, 8, 50, 0.99
 	s.Imputer.Workers = 2
 	s.ScoreEvery, s.CheckpointEvery = 200, 50
@@ -136,9 +143,14 @@ func (s Settings) WithPaper() Settings {
 type Budget struct {
 	Steps, PriorSteps int
 	MembersSteps      int // negative: as it is; 0: no members
-	Batch             int
-	Side              int // cells
-	Seed              uint64
+	ReliabilitySteps  int // likewise
+	// Sizes of the networks beside the imputer; empty: as they are.
+	MembersSize, PriorSize string
+	Batch                  int
+	Side                   int // cells
+	Stride                 int // between training patches, in cells
+	GapDays                int // between training and held-out days
+	Seed                   uint64
 }
 
 // With returns s with what b asks for. Intervals shrink with the steps, so
@@ -163,6 +175,20 @@ func (s Settings) With(b Budget) Settings {
 	if b.Seed > 0 {
 		s.Prior.Seed, s.Imputer.Seed = b.Seed, b.Seed
 	}
+	if b.Stride > 0 {
+		s.Stride = b.Stride
+	}
+	if b.GapDays > 0 {
+		s.Split.GapDays = b.GapDays
+	}
+	if b.PriorSize != "" {
+		s.Prior.Model.Size = b.PriorSize
+	}
+	return s.withBeside(b)
+}
+
+// withBeside makes the settings of the networks beside the imputer.
+func (s Settings) withBeside(b Budget) Settings {
 	members := s.Imputer.Steps
 	switch {
 	case b.MembersSteps >= 0:
@@ -170,8 +196,17 @@ func (s Settings) With(b Budget) Settings {
 	case s.Members.Steps == 0: // the preset has none
 		members = 0
 	}
+	size := s.Members.Design.Size
 	s.Members = membersOf(s.Imputer, members)
-	s.Reliability = reliabilityOf(s.Imputer, max(s.Imputer.Steps/10, 1))
+	s.Members.Design.Size = size
+	if b.MembersSize != "" {
+		s.Members.Design.Size = b.MembersSize
+	}
+	reliability := max(s.Imputer.Steps/10, 1)
+	if b.ReliabilitySteps >= 0 {
+		reliability = b.ReliabilitySteps
+	}
+	s.Reliability = reliabilityOf(s.Imputer, reliability)
 	return s
 }
 
@@ -179,6 +214,10 @@ func (s Settings) With(b Budget) Settings {
 // training from scratch: weights that are good already are not to be thrown
 // about by the first steps.
 const tuningRate = 0.3
+
+// tuningSteps is how many steps a fine-tune takes, as a share of those of a
+// training from scratch.
+const tuningSteps = 0.6
 
 // From makes s the settings of a fine-tune of a version: the networks are
 // those of the version.
@@ -189,6 +228,17 @@ func (s *Settings) From(parent Files) error {
 	}
 	s.Imputer.Design = model.Design()
 	s.Imputer.LearningRate *= tuningRate
+	s.Imputer.Steps = max(int(tuningSteps*float64(s.Imputer.Steps)), 1)
+	for name, size := range map[string]*string{MembersFile: &s.Members.Design.Size, PriorFile: &s.Prior.Model.Size} {
+		if parent[name] == nil {
+			continue
+		}
+		f, err := netfile.Decode(parent[name])
+		if err != nil {
+			return fmt.Errorf("read the version to begin from: %s: %w", name, err)
+		}
+		*size = f.Config.Size
+	}
 	return nil
 }
 

@@ -26,7 +26,8 @@ type Bits struct {
 }
 
 // Drift returns how far now lies above b in standard deviations of a single
-// mask: what a mask costs more than masks did when the prior was made.
+// mask: what a mask costs more than masks did when the prior was made, or less
+// where it is negative.
 func (b Bits) Drift(now Bits) float64 {
 	if b.Std == 0 {
 		return 0
@@ -59,10 +60,13 @@ const bitMasks = 64
 
 // PriorReport is what became of the prior.
 type PriorReport struct {
-	Taken  bool          `json:"taken"` // from the parent
-	Drift  *float64      `json:"drift,omitempty"`
-	Bits   Bits          `json:"bits"` // of held-out masks
-	Report *prior.Report `json:"report,omitempty"`
+	Taken bool     `json:"taken"` // from the parent
+	Drift *float64 `json:"drift,omitempty"`
+	Bits  Bits     `json:"bits"` // of held-out masks
+	// Surprise is the mean of how far the cost of held-out masks lies from what
+	// such masks usually cost; nil: the prior has no yardstick.
+	Surprise *float64      `json:"surprise,omitempty"`
+	Report   *prior.Report `json:"report,omitempty"`
 }
 
 const (
@@ -96,13 +100,16 @@ func (r *run) makePrior(ctx context.Context) error {
 		return err
 	}
 	r.files[PriorFile] = data
-	r.prior, err = prior.Load(r.req.Backend, data)
-	return err
+	if r.prior, err = prior.Load(r.req.Backend, data); err != nil {
+		return err
+	}
+	r.prior.Recall(r.train)
+	return nil
 }
 
 // findPrior returns a prior file and leaves its report in the folder.
 func (r *run) findPrior(ctx context.Context) ([]byte, error) {
-	if r.s.Only != OnlyPrior && r.req.Parent[PriorFile] != nil {
+	if r.s.Only != OnlyPrior && r.req.Parent[PriorFile] != nil && r.parentIsOfHere() {
 		taken, err := r.takePrior(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("prior of the parent: %w", err)
@@ -123,11 +130,25 @@ func (r *run) findPrior(ctx context.Context) ([]byte, error) {
 	if r.eval.Prior.Bits, err = BitsOf(ctx, model, r.heldPatches()); err != nil {
 		return nil, err
 	}
+	if r.eval.Prior.Surprise, err = surpriseOf(ctx, model, r.heldPatches()); err != nil {
+		return nil, err
+	}
 	data, err := model.Encode()
 	if err != nil {
 		return nil, err
 	}
 	return data, r.folder.save(priorReport, r.eval.Prior)
+}
+
+// parentIsOfHere reports whether the parent is of no grid or of this one: the
+// prior of another knows where that is cloudy.
+func (r *run) parentIsOfHere() bool {
+	data := r.req.Parent[ScalingFile]
+	if data == nil {
+		return true
+	}
+	s, err := DecodeScaling(data)
+	return err == nil && len(r.train.Places()) == 1 && s.Fits(r.train.Grid(), r.train.Transform())
 }
 
 // takePrior reports whether the prior of the parent still fits the masks.
@@ -137,19 +158,30 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer model.Close()
+	for _, p := range r.train.Places() {
+		if !model.FitsGrid(p.Grid.Height(), p.Grid.Width()) {
+			return false, nil // its map of frequencies is of another grid
+		}
+	}
 	now, err := BitsOf(ctx, model, r.heldPatches())
 	if err != nil {
 		return false, err
 	}
 	r.eval.Prior = &PriorReport{Taken: true, Bits: now}
-	before, known := r.req.Parent.priorBits()
-	if !known {
+	parent, known := r.req.Parent.evaluation()
+	if !known || parent.Prior == nil {
 		return r.s.Only == OnlyImputer, nil
 	}
-	drift := before.Drift(now)
+	before := parent.Prior
+	drift := math.Abs(before.Bits.Drift(now))
+	if surprise, err := surpriseOf(ctx, model, r.heldPatches()); err != nil {
+		return false, err
+	} else if surprise != nil && before.Surprise != nil {
+		drift = *surprise - *before.Surprise
+	}
 	// The yardstick stays the one of the training, or masks could creep away
 	// in small steps.
-	r.eval.Prior.Drift, r.eval.Prior.Bits = &drift, before
+	r.eval.Prior.Drift, r.eval.Prior.Bits, r.eval.Prior.Surprise = &drift, before.Bits, before.Surprise
 	return r.s.Only == OnlyImputer || drift <= r.s.Drift, nil
 }
 
@@ -158,15 +190,6 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 func (f Files) evaluation() (e Evaluation, known bool) {
 	err := json.Unmarshal(f[EvaluationFile], &e)
 	return e, err == nil
-}
-
-// priorBits returns what masks cost when the prior of a version was made.
-func (f Files) priorBits() (Bits, bool) {
-	e, known := f.evaluation()
-	if !known || e.Prior == nil {
-		return Bits{}, false
-	}
-	return e.Prior.Bits, true
 }
 
 // heldPatches returns patches of held-out days, spread over all of them.
@@ -187,6 +210,7 @@ func spreadPatches(refs []samples.Ref, n int, cut func(samples.Ref) samples.Patc
 // trainPrior fits a prior, going on from its checkpoint where there is one.
 func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error) {
 	cfg := r.s.Prior
+	cfg.Model.Frequency = cfg.Model.Frequency && len(r.train.Places()) == 1 // a map is of one grid
 	hooks := prior.Hooks{Progress: func(p prior.Progress) {
 		told := Progress{Phase: PhasePrior, Step: p.Step, Steps: p.Steps, Loss: p.Loss}
 		if p.Drawn != nil {

@@ -61,13 +61,14 @@ func (a *archive) Backgrounds(ctx context.Context, days []int, cfg BackgroundCon
 // variable, one.
 func (a *archive) background(day int, cfg BackgroundConfig) (classical.Estimate, error) {
 	series, target := a.around(day, cfg.PastDays, cfg.FutureDays)
-	blank := make([]float32, a.grid.Len())
+	cells := len(a.days[day].Values)
+	blank := make([]float32, cells)
 	for i := range blank {
 		blank[i] = field.NaN()
 	}
 	series.Frames[target].Values = blank
 	if len(series.Frames) == 1 {
-		return plain(a.grid.Len()), nil
+		return plain(cells), nil
 	}
 	return cfg.OI.Fill(series, target, nil)
 }
@@ -75,10 +76,10 @@ func (a *archive) background(day int, cfg BackgroundConfig) (classical.Estimate,
 // around returns the frames from past days before a day to future days after
 // it, and the place of the day among them.
 func (a *archive) around(day, past, future int) (classical.Series, int) {
-	s := classical.Series{Grid: a.grid, Sea: a.sea}
-	target := 0
-	for i, n := range a.numbers {
-		if at := n - a.numbers[day]; at < -int64(past) || at > int64(future) {
+	p, target := a.placeOf[day], 0
+	s := classical.Series{Grid: p.Grid, Sea: p.Sea}
+	for i := p.first; i < p.end; i++ {
+		if at := a.numbers[i] - a.numbers[day]; at < -int64(past) || at > int64(future) {
 			continue
 		}
 		if i == day {
@@ -104,7 +105,8 @@ func (b Backgrounds) Cut(r Ref) (value, sigma []float32, ok bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	value, sigma = b.archive.CutMap(e.Mean, r.Window), b.archive.CutMap(e.Sigma, r.Window)
+	p := b.archive.placeOf[r.Day]
+	value, sigma = p.CutMap(e.Mean, r.Window), p.CutMap(e.Sigma, r.Window)
 	for i := range value {
 		if value[i] != value[i] { // NaN
 			value[i], sigma[i] = 0, 0
@@ -139,10 +141,10 @@ func (a *archive) Analyse(r Ref, visible []bool, cfg BackgroundConfig) (value, s
 // day.
 func (a *archive) Around(r Ref, visible []bool, past, future int) (classical.Series, int) {
 	series, target := a.around(r.Day, past, future)
-	w := r.Window
-	cut := classical.Series{Grid: a.cutGrid(w), Sea: cutMask(a, w), Frames: make([]classical.Frame, len(series.Frames))}
+	w, p := r.Window, a.placeOf[r.Day]
+	cut := classical.Series{Grid: p.cutGrid(w), Sea: p.cutSea(w), Frames: make([]classical.Frame, len(series.Frames))}
 	for i, f := range series.Frames {
-		cut.Frames[i] = classical.Frame{Time: f.Time, Values: a.CutMap(f.Values, w)}
+		cut.Frames[i] = classical.Frame{Time: f.Time, Values: p.CutMap(f.Values, w)}
 	}
 	own := cut.Frames[target].Values
 	for i := range own {
@@ -151,26 +153,4 @@ func (a *archive) Around(r Ref, visible []bool, past, future int) (classical.Ser
 		}
 	}
 	return cut, target
-}
-
-// cutGrid returns the axes of a window. Beyond the grid they go on with the
-// step of its edge.
-func (a *archive) cutGrid(w Window) field.Grid {
-	return field.Grid{Lat: cutAxis(a.grid.Lat, w.Row, w.Height), Lon: cutAxis(a.grid.Lon, w.Col, w.Width)}
-}
-
-func cutAxis(axis []float64, first, n int) []float64 {
-	out := make([]float64, n)
-	last := len(axis) - 1
-	for i := range out {
-		switch at := first + i; {
-		case at < 0:
-			out[i] = axis[0] + float64(at)*(axis[1]-axis[0])
-		case at > last:
-			out[i] = axis[last] + float64(at-last)*(axis[last]-axis[last-1])
-		default:
-			out[i] = axis[at]
-		}
-	}
-	return out
 }

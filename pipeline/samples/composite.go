@@ -1,7 +1,5 @@
 package samples
 
-import "lacuna/pipeline/field"
-
 // How far composites look, in days. Thirty days back gained 5 % of MSE over
 // ten; ahead, a delayed-mode product does not wait longer than ten.
 const (
@@ -19,7 +17,8 @@ type Composite struct {
 // older than maxDays.
 func (a *archive) Last(r Ref, maxDays int) Composite {
 	c := newComposite(r.Window)
-	for day := r.Day - 1; day >= 0 && a.numbers[r.Day]-a.numbers[day] <= int64(maxDays); day-- {
+	first, _ := a.placeOf[r.Day].Days()
+	for day := r.Day - 1; day >= first && a.numbers[r.Day]-a.numbers[day] <= int64(maxDays); day-- {
 		a.merge(c, r.Window, day, a.numbers[r.Day]-a.numbers[day])
 	}
 	return c
@@ -29,7 +28,8 @@ func (a *archive) Last(r Ref, maxDays int) Composite {
 // later than maxDays.
 func (a *archive) Next(r Ref, maxDays int) Composite {
 	c := newComposite(r.Window)
-	for day := r.Day + 1; day < len(a.days) && a.numbers[day]-a.numbers[r.Day] <= int64(maxDays); day++ {
+	_, end := a.placeOf[r.Day].Days()
+	for day := r.Day + 1; day < end && a.numbers[day]-a.numbers[r.Day] <= int64(maxDays); day++ {
 		a.merge(c, r.Window, day, a.numbers[day]-a.numbers[r.Day])
 	}
 	return c
@@ -38,10 +38,10 @@ func (a *archive) Next(r Ref, maxDays int) Composite {
 // Yesterday returns the observation mask of the window on the day before r,
 // all false where that day is not there.
 func (a *archive) Yesterday(r Ref) []bool {
-	if r.Day == 0 || a.numbers[r.Day]-a.numbers[r.Day-1] != 1 {
+	if r.Day == a.placeOf[r.Day].first || a.numbers[r.Day]-a.numbers[r.Day-1] != 1 {
 		return make([]bool, r.Window.Len())
 	}
-	return Patch{Values: a.CutMap(a.days[r.Day-1].Values, r.Window)}.Observed()
+	return Patch{Values: a.placeOf[r.Day].CutMap(a.days[r.Day-1].Values, r.Window)}.Observed()
 }
 
 func newComposite(w Window) Composite {
@@ -51,24 +51,11 @@ func newComposite(w Window) Composite {
 // merge fills the cells that nothing nearer in time has filled.
 func (a *archive) merge(c Composite, w Window, day int, age int64) {
 	values, fresh := a.days[day].Values, 3/(2+float32(age))
-	a.rows(w, func(dst, src, n int) {
+	a.placeOf[day].rows(w, func(dst, src, n int) {
 		for i, v := range values[src : src+n] {
 			if v == v && c.Freshness[dst+i] == 0 { // not NaN
 				c.Value[dst+i], c.Freshness[dst+i] = v, fresh
 			}
 		}
 	})
-}
-
-// Normalised returns transformed values as normalised anomalies of this
-// archive, with gaps kept.
-func (s Scaling) Normalised(values []float32) []float32 {
-	out := make([]float32, len(values))
-	for i, v := range values {
-		out[i] = field.NaN()
-		if v == v { // not NaN
-			out[i] = s.Forward(v, i)
-		}
-	}
-	return out
 }

@@ -10,6 +10,10 @@
 //	fields ──New──▶ Series ──Split──▶ Train ──Refs, Cut──▶ Patch
 //	                            └───▶ HeldOut ──Overlays──▶ Overlay
 //
+// Several series of one variable may be split together. Each stays a Place with
+// its own grid and scaling: a day is of one place, and only days of the same
+// place are its neighbours, lend it their gaps or analyse it.
+//
 // A Patch is a square window of one day in normalised anomalies: the
 // transformed value minus the smooth mean map of the training days, over the
 // standard deviation of the training values. So an error of 1 is one standard

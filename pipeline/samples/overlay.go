@@ -3,12 +3,13 @@ package samples
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"lacuna/pipeline/noise"
 )
 
-// An Overlay is a held-out patch with the gaps of another held-out day laid
-// over it. A method sees Visible and is scored on Scored; together they are
+// An Overlay is a held-out patch with the gaps of another held-out day of the
+// same place laid over it. A method sees Visible and is scored on Scored; together they are
 // what was observed.
 type Overlay struct {
 	Patch
@@ -19,9 +20,10 @@ type Overlay struct {
 // OverlayConfig says which overlays are made.
 type OverlayConfig struct {
 	Side      int    `json:"side" yaml:"side"`
-	Count     int    `json:"count" yaml:"count"`           // at most so many, chosen at random; 0: all
-	MinPixels int    `json:"min_pixels" yaml:"min_pixels"` // at least so many visible and so many scored
-	ApartDays int    `json:"apart_days" yaml:"apart_days"` // between a day and the day whose gaps it gets
+	Stride    int    `json:"stride,omitempty" yaml:"stride"` // between windows, in cells; 0: Side
+	Count     int    `json:"count" yaml:"count"`             // at most so many, chosen at random; 0: all
+	MinPixels int    `json:"min_pixels" yaml:"min_pixels"`   // at least so many visible and so many scored
+	ApartDays int    `json:"apart_days" yaml:"apart_days"`   // between a day and the day whose gaps it gets
 	Seed      uint64 `json:"seed" yaml:"seed"`
 }
 
@@ -40,7 +42,11 @@ var ErrNoOverlays = errors.New("no held-out window has enough pixels both visibl
 func (h HeldOut) Overlays(cfg OverlayConfig) ([]Overlay, error) {
 	stream := noise.New(cfg.Seed, "overlays")
 	var out []Overlay
-	refs := h.Refs(cfg.Side, cfg.Side, 2*cfg.MinPixels)
+	stride := cfg.Stride
+	if stride == 0 {
+		stride = cfg.Side
+	}
+	refs := h.Refs(cfg.Side, stride, 2*cfg.MinPixels)
 	for i, r := range refs {
 		if o, ok := h.overlay(cfg, r, stream, uint64(i)); ok {
 			out = append(out, o)
@@ -57,18 +63,26 @@ func (h HeldOut) Overlays(cfg OverlayConfig) ([]Overlay, error) {
 }
 
 func (h HeldOut) overlay(cfg OverlayConfig, r Ref, stream noise.Stream, index uint64) (Overlay, bool) {
-	p := h.Cut(r)
-	for _, k := range stream.Rand(index).Perm(len(h.targets)) {
-		other := h.targets[k]
+	p, place := h.Cut(r), h.placeOf[r.Day]
+	targets := h.targetsOf(place)
+	for _, k := range stream.Rand(index).Perm(len(targets)) {
+		other := targets[k]
 		if apart := h.numbers[other] - h.numbers[r.Day]; max(apart, -apart) < int64(cfg.ApartDays) {
 			continue
 		}
-		visible, scored, seen, hidden := lay(p.Values, h.CutMap(h.days[other].Values, r.Window))
+		visible, scored, seen, hidden := lay(p.Values, place.CutMap(h.days[other].Values, r.Window))
 		if seen >= cfg.MinPixels && hidden >= cfg.MinPixels {
 			return Overlay{Patch: p, Visible: visible, Scored: scored, GapsOf: other}, true
 		}
 	}
 	return Overlay{}, false
+}
+
+// targetsOf returns the held-out days of a place.
+func (h HeldOut) targetsOf(p *Place) []int {
+	first, _ := slices.BinarySearch(h.targets, p.first)
+	end, _ := slices.BinarySearch(h.targets, p.end)
+	return h.targets[first:end]
 }
 
 // lay splits the observed cells of values by the observed cells of other.

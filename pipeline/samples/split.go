@@ -3,9 +3,8 @@ package samples
 import (
 	"errors"
 	"fmt"
-
-	"lacuna/pipeline/classical"
-	"lacuna/pipeline/field"
+	"slices"
+	"time"
 )
 
 // SplitConfig says how a series is cut in two.
@@ -46,34 +45,62 @@ type Train struct{ *archive }
 // targets.
 type HeldOut struct {
 	*archive
-	targets []int // days of the archive that are held out
+	targets []int // days of the archive that are held out, in order
 }
 
 // Split cuts s by time.
-func (s Series) Split(cfg SplitConfig) (Train, HeldOut, error) {
+func (s Series) Split(cfg SplitConfig) (Train, HeldOut, error) { return Split([]Series{s}, cfg) }
+
+// Split cuts several series of one variable by time, each by itself and with a
+// scaling of its own, and puts them side by side: what is learned is learned
+// from all, and days are neighbours of days of the same series only.
+func Split(all []Series, cfg SplitConfig) (Train, HeldOut, error) {
+	train, held := Train{&archive{}}, HeldOut{archive: &archive{}}
 	if err := cfg.Validate(); err != nil {
-		return Train{}, HeldOut{}, err
+		return train, held, err
 	}
-	roles := cfg.roles(s.Days)
-	var train []Day
-	var targets []int
-	for i, r := range roles {
-		switch r {
-		case forTraining:
-			train = append(train, s.Days[i])
-		case forJudging:
-			targets = append(targets, i)
+	if len(all) == 0 {
+		return train, held, errors.New("no series to split")
+	}
+	for _, s := range all {
+		if s.Transform != all[0].Transform {
+			return train, held, fmt.Errorf("%v is taken as %+v and %v as %+v: what is learned together must be of one variable",
+				all[0].Grid, all[0].Transform, s.Grid, s.Transform)
+		}
+		if err := s.split(cfg, train, &held); err != nil {
+			if len(all) > 1 {
+				err = fmt.Errorf("%v: %w", s.Grid, err)
+			}
+			return train, held, err
 		}
 	}
-	if len(train) < 2 || len(targets) < 2 {
-		return Train{}, HeldOut{}, fmt.Errorf("%d days leave %d for training and %d held out with a gap of %d days and %d blocks: give more days, or a smaller gap",
-			len(s.Days), len(train), len(targets), cfg.GapDays, cfg.Blocks)
+	return train, held, nil
+}
+
+// split adds the two sides of s to those that are there.
+func (s Series) split(cfg SplitConfig, train Train, held *HeldOut) error {
+	var learned []Day
+	var targets []int
+	for i, r := range cfg.roles(s.Days) {
+		switch r {
+		case forTraining:
+			learned = append(learned, s.Days[i])
+		case forJudging:
+			targets = append(targets, held.Days()+i)
+		}
 	}
-	scaling, err := scalingOf(s, train)
+	if len(learned) < 2 || len(targets) < 2 {
+		return fmt.Errorf("%d days leave %d for training and %d held out with a gap of %d days and %d blocks: give more days, or a smaller gap",
+			len(s.Days), len(learned), len(targets), cfg.GapDays, cfg.Blocks)
+	}
+	scaling, err := scalingOf(s, learned)
 	if err != nil {
-		return Train{}, HeldOut{}, err
+		return err
 	}
-	return Train{newArchive(s, train, scaling)}, HeldOut{newArchive(s, s.Days, scaling), targets}, nil
+	train.add(s, learned, scaling)
+	held.add(s, s.Days, scaling)
+	held.targets = append(held.targets, targets...)
+	return nil
 }
 
 // Whole returns all of s for training, for a model whose score does not have
@@ -83,7 +110,9 @@ func (s Series) Whole() (Train, error) {
 	if err != nil {
 		return Train{}, err
 	}
-	return Train{newArchive(s, s.Days, scaling)}, nil
+	train := Train{&archive{}}
+	train.add(s, s.Days, scaling)
+	return train, nil
 }
 
 type role byte
@@ -140,38 +169,24 @@ func (c SplitConfig) roleIn(at, length int, gapFirst bool) role {
 	}
 }
 
-// Scaling maps transformed values to normalised anomalies and back.
-type Scaling struct {
-	Mean []float32 // per cell, in the space of the transform: the smooth mean map
-	Std  float64   // of all training values about their common mean
-}
-
-func scalingOf(s Series, train []Day) (Scaling, error) {
-	frames := make([]classical.Frame, len(train))
-	values := make([][]float32, len(train))
-	for i, d := range train {
-		frames[i] = classical.Frame{Time: d.Time, Values: d.Values}
-		values[i] = d.Values
+// Since returns s with the days from a time on as targets, for versions that
+// were made before: what came later is new to all of them. The scaling is that
+// of the days before.
+func (s Series) Since(t time.Time) (HeldOut, error) {
+	first := slices.IndexFunc(s.Days, func(d Day) bool { return !d.Time.Before(t) })
+	if first < 0 || len(s.Days)-first < 2 {
+		return HeldOut{}, fmt.Errorf("fewer than two days since %s: wait for more", t.Format(time.DateOnly))
 	}
-	norm, err := field.NormalisationOf(field.Summarise(values...))
+	before := s
+	before.Days = s.Days[:first]
+	scaling, err := LearnScaling(before)
 	if err != nil {
-		return Scaling{}, fmt.Errorf("scale the training days: %w", err)
+		return HeldOut{}, fmt.Errorf("days before %s: %w", t.Format(time.DateOnly), err)
 	}
-	mean := classical.Climatology(classical.Series{Grid: s.Grid, Sea: s.Sea, Frames: frames}, 0).Mean
-	for i, m := range mean {
-		if m != m { // sea that no training day reaches: the common mean
-			mean[i] = float32(norm.Mean)
-		}
+	held := HeldOut{archive: &archive{}}
+	held.add(s, s.Days, scaling)
+	for day := first; day < len(s.Days); day++ {
+		held.targets = append(held.targets, day)
 	}
-	return Scaling{Mean: mean, Std: norm.Std}, nil
-}
-
-// Forward returns the normalised anomaly of a transformed value in a cell.
-func (s Scaling) Forward(v float32, cell int) float32 {
-	return float32((float64(v) - float64(s.Mean[cell])) / s.Std)
-}
-
-// Inverse returns the transformed value of a normalised anomaly in a cell.
-func (s Scaling) Inverse(a float32, cell int) float32 {
-	return float32(float64(a)*s.Std + float64(s.Mean[cell]))
+	return held, nil
 }

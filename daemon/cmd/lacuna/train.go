@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"lacuna/daemon"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/finetune"
@@ -25,6 +25,8 @@ type trainFlags struct {
 	store       string
 	dataset     string
 	size        string
+	membersSize string
+	priorSize   string
 	backbone    string
 	from        string
 	only        string
@@ -38,8 +40,11 @@ type trainFlags struct {
 	steps       int
 	prior       int // steps
 	members     int // steps
+	reliability int // steps
 	batch       int
 	side        int // cells
+	stride      int // cells
+	gapDays     int
 	seed        uint64
 	budget      time.Duration
 }
@@ -73,6 +78,11 @@ all is well and not the best that the data give: --steps 8000 over night does
 more. On a GPU (--engine xla:cuda, taken by itself where it is usable) the
 default is a base network and more steps. The progress line tells the time left.
 
+Files of several grids are several series: one network learns from patches of
+all of them, each with a mean map and a spread of its own, and is judged on
+held-out days of each. Such a version serves wherever a dataset has days enough
+to learn its own mean map and spread.
+
 The run can be stopped at any moment, by kill -9 too. The same command goes on
 from its checkpoints and ends with the same weights. On SIGTERM it writes a
 checkpoint within seconds.
@@ -98,15 +108,22 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.StringVar(&f.store, "store", "", "model store `DIR` (required)")
 	s.StringVar(&f.dataset, "dataset", "", "`NAME` of the dataset the model serves (default: that of the granules)")
 	s.StringVar(&f.size, "size", "", "of the network: tiny, small, base or large (default: small, base on a GPU, or that of --from)")
+	s.StringVar(&f.membersSize, "members-size", "", "of the network of the members (default: as the imputer, or that of --from)")
+	s.StringVar(&f.priorSize, "prior-size", "", "of the network of the prior (default: a size below the imputer, or that of --from)")
 	s.StringVar(&f.backbone, "backbone", "", "of the network: unet or vit (default: unet, or that of --from)")
 	s.StringVar(&f.from, "from", "", "`VERSION` to begin with, or champion")
 	s.StringVar(&f.only, "only", "", "train the prior or the imputer only")
 	s.IntVar(&f.steps, "steps", 0, "training steps of the imputer (default: by engine)")
 	s.IntVar(&f.prior, "prior-steps", 0, "training steps of the prior (default: by engine)")
 	s.IntVar(&f.members, "members-steps", -1, "training steps of the members, 0 for none (default: as the imputer)")
-	s.Lookup("members-steps").DefValue = "" // the sentence says it
+	s.IntVar(&f.reliability, "reliability-steps", -1, "training steps of the network of P(query), 0 for none (default: a tenth of the imputer's)")
+	for _, name := range []string{"members-steps", "reliability-steps"} {
+		s.Lookup(name).DefValue = "" // the sentence says it
+	}
 	s.IntVar(&f.batch, "batch", 0, "patches a step (default: by engine)")
 	s.IntVar(&f.side, "side", 0, "of the patches in cells (default: 64, or 32 on a smaller grid)")
+	s.IntVar(&f.stride, "stride", 0, "between training patches in cells (default: half of a side)")
+	s.IntVar(&f.gapDays, "gap-days", 0, "days between training and held-out days; fewer where the series is short (default: 12)")
 	s.StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda; see lacuna engines")
 	s.StringVar(&f.preset, "preset", "lacuna", "lacuna, or paper for the published method")
 	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", finetune.Strategies()))
@@ -129,13 +146,16 @@ func (f *trainFlags) validate() error {
 		check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
 	}
 	check(f.store != "", "--store DIR is required")
-	oneOf("--size", f.size, nn.Tiny, nn.Small, nn.Base, nn.Large)
+	for flag, size := range map[string]string{"--size": f.size, "--members-size": f.membersSize, "--prior-size": f.priorSize} {
+		oneOf(flag, size, nn.Tiny, nn.Small, nn.Base, nn.Large)
+	}
 	oneOf("--backbone", f.backbone, nn.BackboneUNet, nn.BackboneViT)
 	oneOf("--only", f.only, finetune.OnlyPrior, finetune.OnlyImputer)
 	oneOf("--preset", f.preset, "lacuna", "paper")
 	oneOf("--policy", f.policy, policyAuto, policyAsk, policyNever)
 	oneOf("--strategy", f.strategy, finetune.Strategies()...)
 	check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
+	check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
 	check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
 	return errors.Join(errs...)
 }
@@ -151,20 +171,20 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		defer stop()
 	}
 	log := slog.New(newConsole(c.ErrOrStderr(), slog.LevelInfo))
-	set, err := f.data.load(ctx, c.ErrOrStderr())
+	sets, err := f.data.loadAll(ctx, c.ErrOrStderr())
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w before the training began", stopReason(ctx))
 	}
 	if err != nil {
 		return err
 	}
-	f.dataset = orElse(f.dataset, storeName(set.name))
+	f.dataset = orElse(f.dataset, daemon.PlainName(sets[0].name))
 	e, err := engine.Open(f.engine, engine.Config{}, log)
 	if err != nil {
 		return err
 	}
 	defer e.Finalize()
-	job, err := f.prepare(set, e)
+	job, err := f.prepare(sets, e)
 	if err != nil {
 		return err
 	}
@@ -173,9 +193,15 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		return err
 	}
 	teller.job(job)
+	job.memory = &deviceMemory{}
+	if e.Kind != engine.ORT {
+		job.memory = watchDevice(ctx)
+		defer job.memory.stop()
+	}
 	out, err := finetune.Make(ctx, job.request, finetune.Hooks{Progress: teller.tell})
 	teller.finish()
 	if err == nil {
+		job.phases = teller.phases()
 		err = job.conclude(ctx, out, teller)
 	}
 	if ctx.Err() != nil {
@@ -183,19 +209,6 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		return fmt.Errorf("%w; the same command goes on from the checkpoints in %s", stopReason(ctx), job.request.Folder)
 	}
 	return errors.Join(err, teller.close())
-}
-
-// storeName returns the name of a dataset as stores and the daemon write it.
-func storeName(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return '-'
-	}, name)
 }
 
 // stopReason says why a run was cut short.
@@ -208,21 +221,23 @@ func stopReason(ctx context.Context) error {
 
 // prepare finds the version to begin with and the one to beat, and makes the
 // settings.
-func (f *trainFlags) prepare(set dataset, e *engine.Engine) (*trainJob, error) {
+func (f *trainFlags) prepare(sets []dataset, e *engine.Engine) (*trainJob, error) {
 	job := &trainJob{
-		flags: f, set: set, engine: e, started: time.Now(),
+		flags: f, sets: sets, engine: e, started: time.Now(),
 		store: modelstore.New(f.store, time.Now),
 	}
 	if err := job.findVersions(); err != nil {
 		return nil, err
 	}
-	settings, err := f.settings(job, set)
+	settings, err := f.settings(job)
 	if err != nil {
 		return nil, err
 	}
 	job.request = finetune.Request{
-		Series: set.series, Settings: settings, Backend: e,
-		Parent: job.parentFiles, Champion: job.championFiles,
+		Settings: settings, Backend: e, Parent: job.parentFiles, Champion: job.championFiles,
+	}
+	for _, set := range sets {
+		job.request.Series = append(job.request.Series, set.series)
 	}
 	name, err := job.request.Fingerprint()
 	if err != nil {
@@ -238,7 +253,7 @@ func (f *trainFlags) prepare(set dataset, e *engine.Engine) (*trainJob, error) {
 
 // settings returns those of the engine, with what the flags and the version to
 // begin with say otherwise.
-func (f *trainFlags) settings(job *trainJob, set dataset) (finetune.Settings, error) {
+func (f *trainFlags) settings(job *trainJob) (finetune.Settings, error) {
 	gpu := job.engine.Kind != engine.ORT
 	size := nn.Small
 	if gpu {
@@ -261,11 +276,12 @@ func (f *trainFlags) settings(job *trainJob, set dataset) (finetune.Settings, er
 		s = s.WithPaper()
 	}
 	side := f.side
-	if grid := set.series.Grid; side == 0 && max(grid.Height(), grid.Width()) < 64 {
-		side = 32
+	if side == 0 {
+		side = patchSide(job.sets...)
 	}
 	s = s.With(finetune.Budget{
-		Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, Batch: f.batch, Side: side, Seed: f.seed,
+		Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, ReliabilitySteps: f.reliability, MembersSize: f.membersSize, PriorSize: f.priorSize,
+		Batch: f.batch, Side: side, Stride: f.stride, GapDays: f.gapDays, Seed: f.seed,
 	})
 	s.Only, s.Strategy = f.only, orElse(f.strategy, s.Strategy)
 	if err := s.Validate(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -26,25 +27,27 @@ func (j *trainJob) card(out finetune.Outcome) (modelstore.Card, error) {
 	if err != nil {
 		return modelstore.Card{}, fmt.Errorf("write the card: %w", err)
 	}
-	card := modelstore.Card{Kind: "trained", Dataset: j.flags.dataset, Variable: j.set.variable}
+	card := modelstore.Card{Kind: "trained", Dataset: j.flags.dataset, Variable: j.sets[0].variable}
 	if j.parentID != "" {
 		card = j.parentCard.Child(j.parentID)
 		card.Dataset = j.flags.dataset
 	}
 	s := j.request.Settings
-	days := j.set.series.Days
 	card.Schema, card.Created, card.Lacuna = modelstore.CardSchema, time.Now().UTC(), daemon.Version()
-	card.Data = modelstore.Data{From: days[0].Time, To: days[len(days)-1].Time, Granules: granuleList(j.set.granules)}
+	card.Data = dataOf(j.sets)
 	card.Split = modelstore.Split{
 		Rule:      fmt.Sprintf("by time: the last %g of each of up to %d blocks held out, %d days between", s.Split.HeldOut, s.Split.Blocks, s.Split.GapDays),
 		TrainDays: out.TrainDays, TestDays: out.HeldDays,
 	}
 	card.Transform = "identity"
-	if out.Scaling.Log10 {
+	if out.Transform.Log10 {
 		card.Transform = "log10"
 	}
 	values := out.Evaluation.Values
-	card.Normalisation = modelstore.Normalisation{Mean: values.Mean, Std: out.Scaling.Std}
+	card.Normalisation = modelstore.Normalisation{Mean: values.Mean, Std: values.Std}
+	if out.Scaling != nil {
+		card.Normalisation.Std = out.Scaling.Std
+	}
 	card.Networks = nil
 	for _, n := range out.Networks {
 		card.Networks = append(card.Networks, modelstore.Network{File: n.File, Backbone: n.Backbone, Size: n.Size, Parameters: int64(n.Weights)})
@@ -58,10 +61,10 @@ func (j *trainJob) card(out finetune.Outcome) (modelstore.Card, error) {
 	if st := out.Evaluation.Strength; st != nil {
 		card.Guidance = st.Weight
 	}
-	card.Engine = modelstore.Engine{Name: j.engine.Kind, Device: j.engine.Description(), Libraries: libraries()}
+	card.Engine = modelstore.Engine{Name: j.engine.Kind, Device: withoutFolders(j.engine.Description()), Libraries: libraries()}
 	card.Training = modelstore.Training{
 		Started: j.started.UTC(), Seconds: time.Since(j.started).Seconds(), Steps: stepsOf(out.Evaluation.Reports),
-		Hardware: hardware(), PeakMemoryBytes: peakMemory(),
+		Hardware: hardware(), PeakMemoryBytes: peakMemory(), PeakDeviceBytes: j.memory.peak(), Phases: j.phases,
 	}
 	if j.resumed {
 		card.Note = "the training was interrupted; its time is that of the last part"
@@ -69,13 +72,23 @@ func (j *trainJob) card(out finetune.Outcome) (modelstore.Card, error) {
 	return card, nil
 }
 
-func granuleList(byName map[string]string) []modelstore.Granule {
-	list := make([]modelstore.Granule, 0, len(byName))
-	for name, sum := range byName {
-		list = append(list, modelstore.Granule{Name: name, SHA256: sum})
+// dataOf returns the days and the granules of all series together.
+func dataOf(sets []dataset) modelstore.Data {
+	d := modelstore.Data{From: sets[0].series.Days[0].Time}
+	for _, set := range sets {
+		days := set.series.Days
+		if days[0].Time.Before(d.From) {
+			d.From = days[0].Time
+		}
+		if last := days[len(days)-1].Time; last.After(d.To) {
+			d.To = last
+		}
+		for name, sum := range set.granules {
+			d.Granules = append(d.Granules, modelstore.Granule{Name: name, SHA256: sum})
+		}
 	}
-	slices.SortFunc(list, func(a, b modelstore.Granule) int { return strings.Compare(a.Name, b.Name) })
-	return list
+	slices.SortFunc(d.Granules, func(a, b modelstore.Granule) int { return strings.Compare(a.Name, b.Name) })
+	return d
 }
 
 // scoresOf returns the scores of both sides by name.
@@ -134,6 +147,13 @@ func libraries() map[string]string {
 	return out
 }
 
+// folders matches the folders of a path in a text.
+var folders = regexp.MustCompile(`(/[^/\s()]+)+/`)
+
+// withoutFolders leaves file names of paths only: a card travels to machines
+// where the folders mean nothing.
+func withoutFolders(text string) string { return folders.ReplaceAllString(text, "") }
+
 // hardware names the processor; the engine names its device itself.
 func hardware() string {
 	name := runtime.GOARCH
@@ -177,7 +197,7 @@ func (j *trainJob) addQueries(out finetune.Outcome) error {
 	for i, p := range out.Queries.Probability() {
 		share[i], draws[i] = float32(p), float32(out.Queries.Drawn[i])
 	}
-	grid := j.set.series.Grid
+	grid := j.sets[0].series.Grid // queries are counted where there is one
 	plane := []string{"lat", "lon"}
 	path := filepath.Join(j.request.Folder, modelstore.QueryFile)
 	err := netcdf.Write(path, netcdf.File{

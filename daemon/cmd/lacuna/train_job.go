@@ -22,11 +22,13 @@ import (
 // trainJob is a training under way and what is around it.
 type trainJob struct {
 	flags   *trainFlags
-	set     dataset
+	sets    []dataset // one for each grid
 	engine  *engine.Engine
 	store   *modelstore.Store
 	started time.Time
 	resumed bool // an earlier process left checkpoints
+	memory  *deviceMemory
+	phases  map[string]float64 // seconds
 
 	parentID, championID       string // empty: none
 	parentCard                 modelstore.Card

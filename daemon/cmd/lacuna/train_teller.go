@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type teller struct {
 	first   int       // step with which it began here
 	told    time.Time
 	score   *float64 // the last one
+	spent   []phaseTime
 	pool    *mpb.Progress
 	bar     *mpb.Bar
 	caption string
@@ -97,8 +99,12 @@ func (t *teller) job(j *trainJob) {
 		verb = "going on with the training of"
 	}
 	s := j.request.Settings
-	fmt.Fprintf(t.stderr, "%s a %s %s for %s on %d days; checkpoints in %s\n", verb, s.Imputer.Design.Size, s.Imputer.Design.Backbone,
-		j.flags.dataset, len(j.set.series.Days), j.request.Folder)
+	days := make([]string, len(j.sets))
+	for i, set := range j.sets {
+		days[i] = strconv.Itoa(len(set.series.Days))
+	}
+	fmt.Fprintf(t.stderr, "%s a %s %s for %s on %s days; checkpoints in %s\n", verb, s.Imputer.Design.Size, s.Imputer.Design.Backbone,
+		j.flags.dataset, strings.Join(days, " + "), j.request.Folder)
 }
 
 // tell hears every step.
@@ -108,6 +114,7 @@ func (t *teller) tell(p finetune.Progress) {
 	now := time.Now()
 	if p.Phase != t.phase {
 		t.endBar()
+		t.spent = append(t.spent, phaseTime{p.Phase, now})
 		t.phase, t.began, t.first, t.score, t.told = p.Phase, now, p.Step, nil, time.Time{}
 	}
 	if p.Score != nil {
@@ -134,6 +141,27 @@ func (t *teller) tell(p finetune.Progress) {
 		event.LeftSeconds = &seconds
 	}
 	t.line(event)
+}
+
+// phaseTime is when a phase began.
+type phaseTime struct {
+	phase string
+	began time.Time
+}
+
+// phases returns how long each took until now, in seconds.
+func (t *teller) phases() map[string]float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := map[string]float64{}
+	for i, s := range t.spent {
+		end := time.Now()
+		if i+1 < len(t.spent) {
+			end = t.spent[i+1].began
+		}
+		out[s.phase] += end.Sub(s.began).Seconds()
+	}
+	return out
 }
 
 // left estimates the rest of the phase from its pace in this process.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/modelstore"
+)
+
+// A version that won waits for a person, or proves itself on days of its own;
+// meanwhile nothing else serves.
+func TestAVersionThatWonWaitsForAPersonOrForItsShadowDays(t *testing.T) {
+	tr := newTrainee(t)
+	dir := filepath.Join(t.TempDir(), "store")
+	store := modelstore.New(dir, time.Now)
+	run := func(c *exec.Cmd) trained {
+		t.Helper()
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", c.Args, err, out)
+		}
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		var last trained
+		_ = json.Unmarshal([]byte(lines[len(lines)-1]), &last) // models promote writes prose
+		return last
+	}
+	first := run(tr.command(t.Context(), dir, "--policy", "ask"))
+	want := map[bool]string{true: "waiting", false: "refused"}[first.Won] // few steps may not be enough
+	if _, err := store.Champion("sim"); err == nil || first.State != want {
+		t.Fatalf("%+v, and a champion without a person", first)
+	}
+	run(exec.CommandContext(t.Context(), tr.program, "models", "promote", first.Version, "--store", dir, "--dataset", "sim", "--why", "looks good"))
+	if c, err := store.Champion("sim"); err != nil || c.Version != first.Version {
+		t.Fatalf("champion %+v, %v", c, err)
+	}
+	second := run(tr.command(t.Context(), dir, "--policy", "never", "--seed", "2"))
+	shadow := run(exec.CommandContext(t.Context(), tr.program, "shadow", "--store", dir, "--dataset", "sim", "--engine", "ort", "--data", tr.archive,
+		"--version", second.Version, "--since", tr.since.Format(time.RFC3339)))
+	champion, err := store.Champion("sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = map[string]string{"promoted": second.Version, "refused": first.Version}[shadow.State]
+	if champion.Version != want || len(shadow.Reasons) == 0 {
+		t.Errorf("%+v, and %s serves", shadow, champion.Version)
+	}
+	t.Logf("%s: %q", shadow.State, shadow.Reasons)
+}

@@ -1,0 +1,148 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/ops/ledger"
+)
+
+// crown makes a version the champion of the school's dataset.
+func (s *school) crown(t *testing.T) {
+	t.Helper()
+	store := modelstore.New(s.cfg.Store, s.now)
+	card := modelstore.Card{Schema: modelstore.CardSchema, Kind: "trained", Dataset: "sea", Created: s.clock}
+	v, err := store.Write(t.Context(), card, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Promote(t.Context(), modelstore.Change{Dataset: "sea", Version: v.ID, By: "a test", Why: []string{"it is one"}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
+	s := newSchool(t)
+	s.cfg.Schedule, s.cfg.NewGranules = "", 0
+	s.crown(t)
+	for day := 1; day <= 6; day++ {
+		s.arrive(t, day)
+	}
+	if err := saveJSON(s.path("last.json"), trainMemory{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, "done")
+	if err := s.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calls := s.calls()
+	if len(calls) != 2 || !strings.HasPrefix(calls[0], "drift ") || !strings.HasPrefix(calls[1], "train ") {
+		t.Fatalf("calls %q, want a measurement and a training", calls)
+	}
+	facts, _, err := s.facts(t.Context())
+	if err != nil || facts.MaskDrift == nil || *facts.MaskDrift != 0.9 || *facts.ValueDrift != 0.1 {
+		t.Errorf("facts %+v, %v", facts, err)
+	}
+	s.clock = s.clock.Add(2 * driftApart) // but no new days
+	if _, _, err := s.facts(t.Context()); err != nil || len(s.calls()) != 2 {
+		t.Errorf("measured again without new days: %q, %v", s.calls(), err)
+	}
+	for day := 7; day < 7+driftNewDays; day++ {
+		s.arrive(t, day)
+	}
+	if _, _, err := s.facts(t.Context()); err != nil || len(s.calls()) != 3 {
+		t.Errorf("not measured again with new days: %q, %v", s.calls(), err)
+	}
+}
+
+func TestAModelLearnsFromGranulesAsTheyAreFilled(t *testing.T) {
+	s := newSchool(t)
+	s.set.Transform, s.set.Range, s.set.Quality, s.set.SeaMask = "log10", &[2]float64{-0.5, 80}, []string{"flag == 0"}, "learned"
+	args := s.args(TrainFacts{}, []string{"a.nc"})
+	for _, want := range [][2]string{
+		{"--transform", "log10"}, {"--valid-range", "-0.5,80"}, {"--quality", "flag == 0"}, {"--mask", "learned"}, {"--var", "CHL"}, {"--data", "a.nc"},
+	} {
+		if at := slices.Index(args, want[0]); at < 0 || args[at+1] != want[1] {
+			t.Errorf("%q, want %s %s", args, want[0], want[1])
+		}
+	}
+}
+
+func TestWorseProductsAreAReasonToTrain(t *testing.T) {
+	var days []ledger.Skill
+	for day := range recentDays + referenceDays {
+		mse := 0.10 + 0.01*float64(day%3)
+		if day >= referenceDays {
+			mse *= 1.6
+		}
+		days = append(days, ledger.Skill{MSE: mse, Pixels: 100})
+	}
+	if loss := skillLoss(days); loss == nil || *loss < 0.55 || *loss > 0.65 {
+		t.Errorf("loss %s, want about 0.6", told(loss))
+	}
+	if loss := skillLoss(days[:referenceDays]); loss != nil {
+		t.Errorf("steady days have lost %s", told(loss))
+	}
+}
+
+func TestAVersionThatWaitsForAPersonIsTold(t *testing.T) {
+	s := newSchool(t)
+	s.cfg.Policy = "ask"
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	if args := s.args(TrainFacts{}, nil); !slices.Contains(args, "ask") {
+		t.Errorf("%q, want the policy in it", args)
+	}
+	s.do(t, "ask")
+	if err := s.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if news := *s.news.Load(); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
+		t.Errorf("news %q", news)
+	}
+}
+
+func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
+	s := newSchool(t)
+	s.cfg.ShadowDays = 2
+	s.crown(t)
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	s.do(t, "ask")
+	if err := s.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if calls := s.calls(); !strings.Contains(calls[len(calls)-1], "--policy ask") {
+		t.Fatalf("calls %q, want a version that waits", calls)
+	}
+	before := len(s.calls())
+	s.arrive(t, 4)
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != before || !strings.Contains(*s.news.Load(), "shadow days: 1 of 2") {
+		t.Fatalf("after one day: %v, news %q", err, *s.news.Load())
+	}
+	s.arrive(t, 5)
+	if err := s.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := s.calls()[len(s.calls())-1]
+	for _, want := range []string{"shadow ", "--version v2", "--since 2026-01-03T00:00:01Z", "day5.nc", "day1.nc"} {
+		if !strings.Contains(last, want) {
+			t.Errorf("call %q, want %s in it", last, want)
+		}
+	}
+	var m trainMemory
+	if known, err := loadJSON(s.path("last.json"), &m); !known || err != nil || m.State != "promoted" {
+		t.Errorf("memory %+v, %v", m, err)
+	}
+	if busy, err := s.inShadow(t.Context()); busy || err != nil {
+		t.Errorf("the shadow goes on: %v", err)
+	}
+}

@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"lacuna/ops/ledger"
+)
+
+// shadowVersion is a version that won at the gate and is to prove itself on days
+// that it has not seen, while the champion is published.
+type shadowVersion struct {
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"` // after the newest day that it was made from
+}
+
+// shadowPast is how many days before the shadow are read along: what both
+// versions see around the new days, and what their scale is checked with.
+const shadowPast = 60
+
+// inShadow reports whether a version is in its shadow days, which are the whole
+// of the stage's work until they are over: a further challenger would have to
+// beat one of the two, and it is not known yet which.
+func (s *trainStage) inShadow(ctx context.Context) (bool, error) {
+	var v shadowVersion
+	known, err := loadJSON(s.path("shadow.json"), &v)
+	if err != nil || !known {
+		return false, err
+	}
+	rows, err := s.book.Window(ctx, s.set.Name, v.Since.AddDate(0, 0, -shadowPast), s.now().AddDate(1, 0, 0))
+	if err != nil {
+		return true, err
+	}
+	data, days := daysSince(rows, v.Since)
+	if days < s.cfg.ShadowDays {
+		s.say(fmt.Sprintf("version %s is in its shadow days: %d of %d", v.Version, days, s.cfg.ShadowDays))
+		return true, nil
+	}
+	s.say(fmt.Sprintf("version %s is compared with the champion on its %d shadow days", v.Version, days))
+	argv := slices.Concat(s.program, []string{
+		"shadow", "--store", s.cfg.Store, "--dataset", s.set.Name, "--engine", s.cfg.Engine,
+		"--version", v.Version, "--since", v.Since.UTC().Format(time.RFC3339),
+	}, s.reading(data))
+	last, err := s.child.run(ctx, argv, os.Stderr, nil)
+	if err != nil {
+		return true, fmt.Errorf("shadow days of %s: %w", v.Version, err) // tried again at the next look
+	}
+	s.log.Info("shadow days ended", "version", v.Version, "state", last.State)
+	return true, errors.Join(s.remember(last), os.Remove(s.path("shadow.json")))
+}
+
+// daysSince returns the files that are still there, and on how many days since a
+// time there are some.
+func daysSince(rows []ledger.Granule, since time.Time) (data []string, days int) {
+	seen := map[string]bool{}
+	for _, g := range rows {
+		if _, err := os.Stat(g.SpoolPath); err != nil {
+			continue // swept from the spool
+		}
+		data = append(data, g.SpoolPath)
+		if !g.First.Before(since) {
+			seen[g.First.UTC().Format(time.DateOnly)] = true
+		}
+	}
+	return data, len(seen)
+}
+
+// remember changes what is known of the last training.
+func (s *trainStage) remember(last TrainEvent) error {
+	var m trainMemory
+	if _, err := loadJSON(s.path("last.json"), &m); err != nil {
+		return err
+	}
+	m.State, m.Reasons = last.State, last.Reasons
+	return saveJSON(s.path("last.json"), m)
+}
+
+// beginShadow notes that a version is to be shadowed from the day after the
+// newest granule on.
+func (s *trainStage) beginShadow(ctx context.Context, version string) error {
+	rows, err := s.book.Window(ctx, s.set.Name, time.Time{}, s.now().AddDate(1, 0, 0))
+	if err != nil {
+		return err
+	}
+	v := shadowVersion{Version: version}
+	for _, g := range rows {
+		if after := g.Last.Add(time.Second); after.After(v.Since) {
+			v.Since = after
+		}
+	}
+	return saveJSON(s.path("shadow.json"), v)
+}

@@ -1,0 +1,51 @@
+// Package starters holds the models that come with the program, so that a
+// dataset is filled by a network on its first day.
+//
+// A starter is a version of a model as 'lacuna models export' writes it, at
+// most one for each quantity (so far chlorophyll), trained on public real data
+// of other regions. It is built into the program: there is one file
+// to carry, and nothing to install or to find. List checks every byte of it
+// against its card.
+//
+// Package starters does not know what a starter may be used for, nor does it
+// load networks: that is the daemon's part.
+package starters
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"lacuna/modelstore"
+)
+
+//go:embed versions
+var embedded embed.FS
+
+// List returns the starters of this program, in order of their files' names.
+func List(ctx context.Context) ([]*modelstore.Version, error) {
+	return list(ctx, embedded)
+}
+
+func list(ctx context.Context, files fs.FS) ([]*modelstore.Version, error) {
+	names, err := fs.Glob(files, "versions/*.tar")
+	if err != nil {
+		return nil, fmt.Errorf("list starters: %w", err)
+	}
+	var all []*modelstore.Version
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("read starter: %w", err)
+		}
+		v, err := modelstore.Unpack(ctx, bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("starter %s: %w", path.Base(name), err)
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}

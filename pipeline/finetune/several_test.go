@@ -1,0 +1,172 @@
+package finetune
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/nn/netfile"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/simulate"
+)
+
+// otherSea is a second simulated sea on another grid, four times as productive
+// and half as far from day to day.
+var otherSea = sync.OnceValues(func() (samples.Series, error) {
+	world, err := simulate.New(simulate.Config{Product: "bal-nano", Height: 40, Width: 24, Days: 110, Seed: 9})
+	if err != nil {
+		return samples.Series{}, err
+	}
+	fields := make([]field.Field, world.Days())
+	for d := range fields {
+		fields[d] = world.Day(d).Seen
+		for i, v := range fields[d].Values {
+			fields[d].Values[i] = 4 * float32(math.Sqrt(float64(v)))
+		}
+	}
+	return samples.New(fields, world.Sea(), field.Transform{Log10: true, Floor: 1e-3})
+})
+
+// twoSeas returns both.
+func twoSeas(t testing.TB) []samples.Series {
+	t.Helper()
+	other, err := otherSea()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []samples.Series{series(t), other}
+}
+
+// together returns settings of a short training of both seas.
+func together() Settings {
+	s := lesson()
+	s.Strategy = "empirical"
+	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = true, true
+	s.Members = membersOf(s.Imputer, 6)
+	s.Judging.Overlays, s.Judging.Choosing = 40, 40
+	s.Imputer.Steps = 20
+	return s
+}
+
+func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
+	seas, s := twoSeas(t), together()
+	r, err := begin(Request{Series: seas, Settings: s, Backend: openEngine(t)}, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	for number, p := range r.train.Places() {
+		alone, _, err := seas[number].Split(s.Split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Scaling.Std != alone.Scaling().Std || !slices.Equal(p.Scaling.Mean, alone.Scaling().Mean) {
+			t.Errorf("sea %d is not scaled by its own days", number)
+		}
+	}
+	// What is shown in a batch is of both seas, as often as they have patches.
+	source, err := impute.Fresh(r.train, r.refs, prior.Empirical(r.train), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lessons = 800
+	shown, have := [2]float64{}, [2]float64{}
+	for n := range uint64(lessons) {
+		l, err := source.Lesson(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[r.train.Cut(l.Ref).Place]++
+	}
+	for _, ref := range r.refs {
+		have[r.train.Cut(ref).Place]++
+	}
+	share, want := shown[1]/lessons, have[1]/(have[0]+have[1])
+	if noise := 4 * math.Sqrt(want*(1-want)/lessons); want == 0 || math.Abs(share-want) > noise {
+		t.Errorf("the second sea is %.3f of the lessons and %.3f of the patches", share, want)
+	}
+	// Both judge, too.
+	for name, overlays := range map[string][]samples.Overlay{"choose": r.choosing, "judge": r.judging} {
+		of := map[int]int{}
+		for _, o := range overlays {
+			of[o.Place]++
+		}
+		if of[0] == 0 || of[1] == 0 {
+			t.Errorf("overlays that %s are %v of the seas", name, of)
+		}
+	}
+}
+
+func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains three times")
+	}
+	s := together()
+	s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps, s.Patience = 6, 0, 0, 0
+	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = false, false
+	weights := func(seas []samples.Series) []byte {
+		out, err := Make(t.Context(), Request{Series: seas, Settings: s, Backend: openEngine(t)}, Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Files[ImputerFile]
+	}
+	clean := weights(twoSeas(t))
+	for number := range twoSeas(t) {
+		seas := twoSeas(t)
+		seas[number] = poisonHeldOut(t, seas[number], s.Split)
+		if !bytes.Equal(weights(seas), clean) {
+			t.Errorf("the weights depend on held-out days of sea %d", number)
+		}
+	}
+}
+
+func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains twice")
+	}
+	s := together()
+	s.Members.Design.Size = nn.Small // apart from that of the imputer
+	out, err := Make(t.Context(), Request{Series: twoSeas(t), Settings: s, Backend: openEngine(t)}, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Scaling != nil || out.Files[ScalingFile] != nil || out.Queries != nil {
+		t.Error("a version of two grids claims to be of one")
+	}
+	if !out.Transform.Log10 || out.Evaluation.Ruling == nil {
+		t.Errorf("transform %v, ruling %v", out.Transform, out.Evaluation.Ruling)
+	}
+	members, err := netfile.Decode(out.Files[MembersFile])
+	if err != nil || members.Config.Size != nn.Small {
+		t.Errorf("members are %v (%v)", members.Config.Size, err)
+	}
+	// Fine-tuned on a sea of its own it gets that sea's scaling, and is judged
+	// against the version that it comes from as that would serve there.
+	third := series(t)
+	tune := together()
+	if err := tune.From(out.Files); err != nil {
+		t.Fatal(err)
+	}
+	if tune.Members.Design.Size != nn.Small {
+		t.Errorf("members of a fine-tune are %s, want those of the parent", tune.Members.Design.Size)
+	}
+	tune.Imputer.Steps, tune.Members.Steps, tune.Reliability.Steps = 6, 0, 0
+	child, err := Make(t.Context(), Request{Series: []samples.Series{third}, Settings: tune, Backend: openEngine(t), Parent: out.Files, Champion: out.Files}, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if child.Scaling == nil || !child.Scaling.Fits(third.Grid, third.Transform) {
+		t.Error("the child has no scaling of its sea")
+	}
+	champion := child.Evaluation.Ruling.Champion
+	if champion == nil || *champion.Verdict.Summary.MSE > 1 {
+		t.Errorf("the version of two seas on one of them: %+v", champion)
+	}
+}

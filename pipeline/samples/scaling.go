@@ -1,0 +1,85 @@
+package samples
+
+import (
+	"errors"
+	"fmt"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/field"
+)
+
+// Scaling maps transformed values to normalised anomalies and back.
+type Scaling struct {
+	Mean []float32 // per cell, in the space of the transform: the smooth mean map
+	Std  float64   // of all values that it was learned from, about their common mean
+}
+
+// ScalingDays is the fewest days that a scaling is learned from where a network
+// of another place is to be used. The mean map is smooth over twenty cells, so
+// a few looks at each neighbourhood are enough for it; fewer days are all of
+// one weather.
+const ScalingDays = 10
+
+// ErrFewDays marks a series that is too short for a scaling of its own.
+var ErrFewDays = errors.New("too few days to learn a scaling from")
+
+// LearnScaling returns the scaling of a dataset from its own days, for a
+// network that was trained elsewhere. What such a network knows is the shape
+// of anomalies; where their zero and their unit lie, a place must say itself:
+//
+//	anomaly = (transformed value - smooth mean map of the place) / spread of the place
+//
+// exactly as the training days of a network are scaled. The days should be
+// recent ones, since a mean map of another season puts that season into the
+// anomalies, and of at least two months where there are as many. With fewer
+// than ScalingDays days the error is ErrFewDays. LearnScaling is a function of
+// s alone; a caller that keeps the result learns it anew as days come in.
+func LearnScaling(s Series) (Scaling, error) {
+	if len(s.Days) < ScalingDays {
+		return Scaling{}, fmt.Errorf("%w: there are %d, and %d are needed", ErrFewDays, len(s.Days), ScalingDays)
+	}
+	return scalingOf(s, s.Days)
+}
+
+func scalingOf(s Series, days []Day) (Scaling, error) {
+	frames := make([]classical.Frame, len(days))
+	values := make([][]float32, len(days))
+	for i, d := range days {
+		frames[i] = classical.Frame{Time: d.Time, Values: d.Values}
+		values[i] = d.Values
+	}
+	norm, err := field.NormalisationOf(field.Summarise(values...))
+	if err != nil {
+		return Scaling{}, fmt.Errorf("scale the days: %w", err)
+	}
+	mean := classical.Climatology(classical.Series{Grid: s.Grid, Sea: s.Sea, Frames: frames}, 0).Mean
+	for i, m := range mean {
+		if m != m { // land, or sea that no day reaches: the common mean
+			mean[i] = float32(norm.Mean)
+		}
+	}
+	return Scaling{Mean: mean, Std: norm.Std}, nil
+}
+
+// Forward returns the normalised anomaly of a transformed value in a cell.
+func (s Scaling) Forward(v float32, cell int) float32 {
+	return float32((float64(v) - float64(s.Mean[cell])) / s.Std)
+}
+
+// Inverse returns the transformed value of a normalised anomaly in a cell.
+func (s Scaling) Inverse(a float32, cell int) float32 {
+	return float32(float64(a)*s.Std + float64(s.Mean[cell]))
+}
+
+// Normalised returns transformed values as normalised anomalies, with gaps
+// kept.
+func (s Scaling) Normalised(values []float32) []float32 {
+	out := make([]float32, len(values))
+	for i, v := range values {
+		out[i] = field.NaN()
+		if v == v { // not NaN
+			out[i] = s.Forward(v, i)
+		}
+	}
+	return out
+}
