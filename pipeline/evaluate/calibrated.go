@@ -9,48 +9,107 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Calibrated returns a method that gives the answers of another one again,
-// sigmas calibrated. Those of every other month are calibrated on the months
-// between, so that none is judged by what fitted it.
-func (e *Exam) Calibrated(answers []Answer) (Method, error) {
+// Given returns answers to all cases of an exam as a method.
+func Given(answers []Answer) Method {
+	return Method{Name: "given", Fill: func(_ context.Context, asked []Case) ([]Answer, error) {
+		out := make([]Answer, len(asked))
+		for i, c := range asked {
+			out[i] = answers[c.Number]
+		}
+		return out, nil
+	}}
+}
+
+// Calibrated returns answers to all cases with sigmas calibrated. Those of
+// every other month are calibrated on the months between, so that none is
+// judged by what fitted it.
+func (e *Exam) Calibrated(answers []Answer) ([]Answer, error) {
+	var fitted [2]impute.Calibration
+	err := e.fit(answers, func(half int, cases []impute.Case) (err error) {
+		fitted[half], err = impute.Calibrate(cases, impute.DefaultCalibration())
+		return err
+	})
+	out := make([]Answer, len(answers))
+	for i, a := range answers {
+		o := e.overlays[i]
+		distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
+		out[i] = a
+		out[i].Sigma = make([]float32, len(a.Sigma))
+		for k, s := range a.Sigma {
+			out[i].Sigma[k] = fitted[half(o)].Apply(s, float32(distance[k]), o.Time.YearDay())
+		}
+	}
+	return out, err
+}
+
+// CalibratedMembers returns answers to all cases with members moved to the mean
+// and made to stand from it as far as the truth does, by what the months
+// between say.
+func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
+	if len(answers) == 0 || len(answers[0].Members) == 0 {
+		return nil, errors.New("calibrate members: there are none")
+	}
+	var fitted [2]impute.MembersCalibration
+	err := e.fit(answers, func(half int, cases []impute.Case) (err error) {
+		fitted[half], err = impute.CalibrateMembers(cases, len(answers[0].Members), impute.DefaultCalibration())
+		return err
+	})
+	out := make([]Answer, len(answers))
+	for i, a := range answers {
+		o := e.overlays[i]
+		in := impute.Inputs{Height: o.Window.Height, Width: o.Window.Width, Visible: o.Visible, DayOfYear: o.Time.YearDay()}
+		p := impute.Prediction{Mean: a.Mean, Sigma: a.Sigma}
+		out[i] = Answer{Mean: a.Mean, Centred: true, Calls: a.Calls}
+		out[i].Members = fitted[half(o)].Recentre(a.Members, in, p, skill.Distances(o.Visible, in.Height, in.Width))
+	}
+	return out, err
+}
+
+// Textured returns answers whose map is the mean plus a share of what the
+// first member departs from it: from the smooth mean at 0, which errs least, to
+// a map with the texture of a real one at 1.
+func Textured(answers []Answer, share float64) []Answer {
+	out := make([]Answer, len(answers))
+	for i, a := range answers {
+		out[i] = Answer{Mean: make([]float32, len(a.Mean)), Calls: a.Calls}
+		for k, m := range a.Mean {
+			out[i].Mean[k] = m + float32(share)*(a.Members[0][k]-m)
+		}
+	}
+	return out
+}
+
+// fit hands the scored cells of every other month to what is fitted for the
+// months between.
+func (e *Exam) fit(answers []Answer, fit func(half int, cases []impute.Case) error) error {
 	cases := [2][]impute.Case{}
 	for i, a := range answers {
 		o := e.overlays[i]
 		distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
 		for k, scored := range o.Scored {
-			if scored {
-				cases[half(o)] = append(cases[half(o)], impute.Case{
-					Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k]), DayOfYear: o.Time.YearDay(),
-				})
+			if !scored {
+				continue
 			}
+			c := impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k]), DayOfYear: o.Time.YearDay()}
+			if len(a.Members) > 0 {
+				_, c.Spread = impute.Departure(a.Members, k)
+			}
+			cases[half(o)] = append(cases[half(o)], c)
 		}
 	}
-	var fitted [2]impute.Calibration
-	for h := range fitted {
+	for h := range cases {
 		other := cases[1-h]
 		if len(other) == 0 { // a single month: better than nothing
 			other = cases[h]
 		}
 		if len(other) == 0 {
-			return Method{}, errors.New("calibrate: nothing is scored")
+			return errors.New("calibrate: nothing is scored")
 		}
-		var err error
-		if fitted[h], err = impute.Calibrate(other, impute.DefaultCalibration()); err != nil {
-			return Method{}, err
+		if err := fit(h, other); err != nil {
+			return err
 		}
 	}
-	return Method{Name: "calibrated", Fill: func(_ context.Context, asked []Case) ([]Answer, error) {
-		out := make([]Answer, len(asked))
-		for i, c := range asked {
-			o, a := e.overlays[c.Number], answers[c.Number]
-			distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
-			out[i] = Answer{Mean: a.Mean, Sigma: make([]float32, len(a.Sigma)), Members: a.Members}
-			for k, s := range a.Sigma {
-				out[i].Sigma[k] = fitted[half(o)].Apply(s, float32(distance[k]), o.Time.YearDay())
-			}
-		}
-		return out, nil
-	}}, nil
+	return nil
 }
 
 // half puts every other month on either side.

@@ -14,6 +14,10 @@
 // cells to look like true gaps, and with a Truth the true gaps themselves are
 // scored. A GaussianSea is a world whose best method is known.
 //
+// Answers can be changed before they are scored: sigmas calibrated, members
+// moved to the mean and calibrated, maps given the texture of a member. What is
+// fitted for a month is fitted on the months beside it.
+//
 // A case hands out visible cells only; what a method is scored on is not in
 // it. The same cases and methods give the same results.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,6 +32,7 @@ type Answer struct {
 	Mean    []float32
 	Sigma   []float32   // nil: the method claims no uncertainty
 	Members [][]float32 // nil: it has no ensemble
+	Centred bool        // Members were moved so that their mean is Mean
 	Calls   int         // of a network, for each member; 0: not counted
 }
 
@@ -49,9 +51,12 @@ type Exam struct {
 	overlays []samples.Overlay
 	mode     impute.Mode
 	options  skill.Options
-	level    float64     // common mean of the scaling, in the space of the transform
-	weights  [][]float32 // of the scored cells of each overlay; nil before WeighGaps
+	level    map[*samples.Place]float64 // common mean of the scaling, in the space of the transform
+	weights  [][]float32                // of the scored cells of each overlay; nil before WeighGaps
+	analyses sync.Map                   // of case number to analysis: one is made once for all methods
 }
+
+type analysis struct{ value, sigma []float32 }
 
 // NewExam returns the exam on the overlays of held, in a mode: with the past
 // only, or with the future too. around must be of held.
@@ -61,15 +66,28 @@ func NewExam(held samples.HeldOut, around impute.Surroundings, overlays []sample
 	}
 	e := &Exam{held: held, around: around, overlays: overlays, mode: mode, options: skill.DefaultOptions()}
 	e.options.Range = valueRange(overlays)
-	mean, n := 0.0, 0
-	for i, sea := range held.Sea() {
-		if sea {
-			mean, n = mean+float64(held.Scaling().Mean[i]), n+1
-		}
+	e.level = map[*samples.Place]float64{}
+	for _, p := range held.Places() {
+		e.level[p] = levelOf(p)
 	}
-	e.level = mean / float64(n)
 	return e, nil
 }
+
+// levelOf returns the mean of the mean map over the sea.
+func levelOf(p *samples.Place) float64 {
+	mean, n := 0.0, 0
+	for i, sea := range p.Sea {
+		if sea {
+			mean, n = mean+float64(p.Scaling.Mean[i]), n+1
+		}
+	}
+	return mean / float64(n)
+}
+
+// Blocks makes the bootstrap draw so many consecutive days together. With fewer
+// than the default it holds days for independent that are not quite, and its
+// intervals are too narrow; a short series leaves no choice.
+func (e *Exam) Blocks(days int) { e.options.Bootstrap.BlockDays = days }
 
 // Cases returns how many questions there are.
 func (e *Exam) Cases() int { return len(e.overlays) }
@@ -96,9 +114,24 @@ func (e *Exam) Case(i int) (Case, error) {
 	o := e.overlays[i]
 	past, future := e.window()
 	series, target := e.held.Around(o.Ref, o.Visible, past, future)
-	in, err := e.around.Analysed(o.Ref, o.Visible, e.mode)
+	in, err := e.inputs(i)
 	in.Values = blank(in.Values, o.Visible)
 	return Case{Inputs: in, Series: series, Target: target, Number: i}, err
+}
+
+// inputs returns what a network may know of case i, hidden values included.
+func (e *Exam) inputs(i int) (impute.Inputs, error) {
+	o := e.overlays[i]
+	if kept, ok := e.analyses.Load(i); ok {
+		in := e.around.Inputs(o.Ref, o.Visible, e.mode)
+		in.Analysis, in.AnalysisSigma = kept.(analysis).value, kept.(analysis).sigma
+		return in, nil
+	}
+	in, err := e.around.Analysed(o.Ref, o.Visible, e.mode)
+	if err == nil && in.Analysis != nil {
+		e.analyses.Store(i, analysis{in.Analysis, in.AnalysisSigma})
+	}
+	return in, err
 }
 
 // blank returns values with all but the visible cells gone.
@@ -197,10 +230,11 @@ func (e *Exam) cases(ctx context.Context, first, end int) ([]Case, error) {
 // spectra are those of the map that people look at.
 func (e *Exam) sample(i int, a Answer) skill.Sample {
 	o := e.overlays[i]
-	scaling := e.held.Scaling()
-	offset := e.held.CutMap(scaling.Mean, o.Window)
+	place := e.held.Place(o.Day)
+	scaling, level := place.Scaling, e.level[place]
+	offset := place.CutMap(scaling.Mean, o.Window)
 	for k := range offset {
-		offset[k] = float32((float64(offset[k]) - e.level) / scaling.Std)
+		offset[k] = float32((float64(offset[k]) - level) / scaling.Std)
 	}
 	add := func(values []float32) []float32 {
 		out := make([]float32, len(values))
@@ -211,8 +245,8 @@ func (e *Exam) sample(i int, a Answer) skill.Sample {
 	}
 	s := skill.Sample{
 		Day: o.Time, Height: o.Window.Height, Width: o.Window.Width,
-		Truth: add(o.Values), Mean: add(a.Mean), Sigma: a.Sigma, Visible: o.Visible, Scored: o.Scored,
-		Physical: skill.Physical{Normalisation: field.Normalisation{Mean: e.level, Std: scaling.Std}, Transform: e.held.Transform()},
+		Truth: add(o.Values), Mean: add(a.Mean), Sigma: a.Sigma, Visible: o.Visible, Scored: o.Scored, Centred: a.Centred,
+		Physical: skill.Physical{Normalisation: field.Normalisation{Mean: level, Std: scaling.Std}, Transform: e.held.Transform()},
 	}
 	for _, m := range a.Members {
 		s.Members = append(s.Members, add(m))
@@ -226,11 +260,11 @@ func (e *Exam) sample(i int, a Answer) skill.Sample {
 // Mapped returns normalised anomalies of the window of case i in the space of
 // the transform, such as decimal logarithms, for pictures.
 func (e *Exam) Mapped(i int, anomalies []float32) []float32 {
-	scaling := e.held.Scaling()
-	mean := e.held.CutMap(scaling.Mean, e.overlays[i].Window)
+	place := e.held.Place(e.overlays[i].Day)
+	mean := place.CutMap(place.Scaling.Mean, e.overlays[i].Window)
 	out := make([]float32, len(anomalies))
 	for k, a := range anomalies {
-		out[k] = float32(float64(a)*scaling.Std + float64(mean[k]))
+		out[k] = float32(float64(a)*place.Scaling.Std + float64(mean[k]))
 	}
 	return out
 }
@@ -239,15 +273,14 @@ func (e *Exam) Mapped(i int, anomalies []float32) []float32 {
 // reference on the same exam, and in CRPS where both have one: of the members
 // if there are some, else of mean and sigma.
 func (v Verdict) Against(ref Verdict) (mse skill.Difference, crps *skill.Difference, err error) {
-	mse, crps, err = v.Losses.against(ref.Losses)
+	mse, crps, err = v.Losses.against(ref.Losses, skill.DefaultBootstrap())
 	if err != nil {
 		return mse, crps, fmt.Errorf("compare %s with %s: %w", v.Method, ref.Method, err)
 	}
 	return mse, crps, nil
 }
 
-func (l Losses) against(ref Losses) (mse skill.Difference, crps *skill.Difference, err error) {
-	boot := skill.DefaultBootstrap()
+func (l Losses) against(ref Losses, boot skill.Bootstrap) (mse skill.Difference, crps *skill.Difference, err error) {
 	if mse, err = boot.Paired(l.Squared, ref.Squared); err != nil {
 		return mse, nil, err
 	}

@@ -20,8 +20,9 @@ func (r Results) Markdown() string {
 	return b.String()
 }
 
+// scores are two tables: how far off the map is, and how honest and how rough.
 func (r Results) scores(b *strings.Builder) {
-	header(b, "method", "MSE", "against "+r.Reference, "gap MSE", "PSNR", "RMSE", "bias", "CBGD", "CRPS", "spread/skill", "90 % covers", "resolved, cells", "calls")
+	header(b, "method", "MSE", "against "+r.Reference, "gap MSE", "PSNR", "RMSE", "bias", "calls")
 	for _, row := range r.Rows {
 		mse := fmt.Sprintf("%.4f", row.MSE.Mean)
 		if row.Seeds > 1 {
@@ -32,8 +33,14 @@ func (r Results) scores(b *strings.Builder) {
 			calls = fmt.Sprint(row.Calls)
 		}
 		c := row.Scores
-		line(b, row.Method, mse, difference(row.Difference), number(c.GapMSE, 4), number(c.PSNR, 2), significant(c.RMSEPhysical), significant(c.BiasPhysical),
-			number(c.CBGD, 3), number(c.CRPS, 4), number(c.SpreadSkill, 2), number(c.Coverage90, 3), number(c.Resolved, 1), calls)
+		line(b, row.Method, mse, difference(row.Difference), number(c.GapMSE, 4), number(c.PSNR, 2), significant(c.RMSEPhysical), significant(c.BiasPhysical), calls)
+	}
+	b.WriteString("\n")
+	header(b, "method", "CRPS", "against "+r.Reference, "spread/skill", "90 % covers", "CBGD", "off 1 by", "resolved, cells")
+	for _, row := range r.Rows {
+		c := row.Scores
+		line(b, row.Method, number(c.CRPS, 4), difference(row.CRPSDifference), number(c.SpreadSkill, 2), number(c.Coverage90, 3),
+			number(c.CBGD, 3), number(c.CBGDError, 3), number(c.Resolved, 1))
 	}
 	b.WriteString("\n")
 }

@@ -19,7 +19,7 @@ func TestATableReadsAsWritten(t *testing.T) {
 			{
 				Method: "network", Seeds: 3, MSE: Spread{0.12345, 0.0012}, Calls: 1,
 				Scores: Columns{
-					GapMSE: ptr(0.14), PSNR: ptr(27.125), RMSEPhysical: ptr(0.31234), BiasPhysical: ptr(-0.00123), CBGD: ptr(0.97),
+					GapMSE: ptr(0.14), PSNR: ptr(27.125), RMSEPhysical: ptr(0.31234), BiasPhysical: ptr(-0.00123), CBGD: ptr(0.97), CBGDError: ptr(0.03),
 					CRPS: ptr(0.1824), SpreadSkill: ptr(1.02), Coverage90: ptr(0.899), Resolved: ptr(12.34),
 				},
 				Truth: &TruthScore{Overlay: 0.1, OverlayIn: &skill.Interval{Low: 0.09, High: 0.11}, Gaps: 0.125},
@@ -27,7 +27,8 @@ func TestATableReadsAsWritten(t *testing.T) {
 			},
 			{
 				Method: "worse", Seeds: 1, MSE: Spread{Mean: 0.2},
-				Difference: &skill.Difference{Relative: 0.62, Interval: skill.Interval{Low: 0.05, High: 0.1}},
+				Difference:     &skill.Difference{Relative: 0.62, Interval: skill.Interval{Low: 0.05, High: 0.1}},
+				CRPSDifference: &skill.Difference{Relative: -0.03, Interval: skill.Interval{Low: -0.02, High: -0.01}},
 			},
 			{
 				Method: "alike", Seeds: 1, MSE: Spread{Mean: 0.124},

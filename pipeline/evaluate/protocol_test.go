@@ -165,7 +165,7 @@ func TestCalibrationMendsAWrongSigma(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mended, err := e.Judge(t.Context(), m, nil, nil)
+	mended, err := e.Judge(t.Context(), Given(m), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ type Results struct {
 	Mode      string    `json:"mode"`
 	Side      int       `json:"side"` // cells
 	Cases     int       `json:"cases"`
-	Reference string    `json:"reference"` // the method that others are compared with
+	Reference string    `json:"reference"`  // the method that others are compared with
+	BlockDays int       `json:"block_days"` // of the bootstrap
 	Rows      []Row     `json:"rows"`
 	Verdicts  []Verdict `json:"verdicts"`
 	Notes     []string  `json:"notes,omitempty"` // what a reader must know, a sentence each
@@ -62,6 +63,7 @@ type Columns struct {
 	RMSEPhysical *float64 `json:"rmse_physical,omitempty"`
 	BiasPhysical *float64 `json:"bias_physical,omitempty"`
 	CBGD         *float64 `json:"cbgd,omitempty"`
+	CBGDError    *float64 `json:"cbgd_error,omitempty"` // |CBGD - 1|
 	CRPS         *float64 `json:"crps,omitempty"`
 	SpreadSkill  *float64 `json:"spread_skill,omitempty"`
 	Coverage90   *float64 `json:"coverage_90,omitempty"`
@@ -74,13 +76,19 @@ type Spread struct {
 	Half float64 `json:"half_range"`
 }
 
-// NewResults groups verdicts by method, in the order in which they first
-// appear, and compares each with the reference, seeds pooled.
+// NewResults returns the results of verdicts on an exam.
 func NewResults(table string, e *Exam, reference string, verdicts []Verdict) (Results, error) {
-	r := Results{
+	return Results{
 		Table: table, Mode: string(e.mode), Cases: e.Cases(), Side: e.overlays[0].Window.Height,
-		Reference: reference,
-	}
+		Reference: reference, BlockDays: e.options.Bootstrap.BlockDays,
+	}.Of(verdicts)
+}
+
+// Of returns r with verdicts grouped by method, in the order in which they
+// first appear, and each compared with the reference, seeds pooled.
+func (r Results) Of(verdicts []Verdict) (Results, error) {
+	boot := skill.DefaultBootstrap()
+	boot.BlockDays = r.BlockDays
 	var names []string
 	byName := map[string][]Verdict{}
 	for _, v := range verdicts {
@@ -93,10 +101,10 @@ func NewResults(table string, e *Exam, reference string, verdicts []Verdict) (Re
 	}
 	for _, name := range names {
 		row := newRow(byName[name])
-		if ref := byName[reference]; len(ref) > 0 && name != reference {
-			mse, crps, err := pooled(byName[name]).against(pooled(ref))
+		if ref := byName[r.Reference]; len(ref) > 0 && name != r.Reference {
+			mse, crps, err := pooled(byName[name]).against(pooled(ref), boot)
 			if err != nil {
-				return r, fmt.Errorf("compare %s with %s: %w", name, reference, err)
+				return r, fmt.Errorf("compare %s with %s: %w", name, r.Reference, err)
 			}
 			row.Difference, row.CRPSDifference = &mse, crps
 		}
@@ -170,6 +178,10 @@ func newRow(of []Verdict) Row {
 				return nil
 			})
 		}),
+	}
+	if c := row.Scores.CBGD; c != nil {
+		off := math.Abs(*c - 1)
+		row.Scores.CBGDError = &off
 	}
 	return row
 }

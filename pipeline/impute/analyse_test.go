@@ -128,17 +128,44 @@ func TestRepeatedLessonsAreAnalysedOnce(t *testing.T) {
 	}
 }
 
-func TestRecentredMembersHaveTheMeanAndSpreadAskedFor(t *testing.T) {
-	members := [][]float32{{1, 5, 7}, {3, 5, 9}}
-	mean, visible := []float32{10, 5, 0}, []bool{false, true, false}
-	out := Recentre(members, mean, visible, func(int) float32 { return 2 })
-	want := [][]float32{{8, 5, -2}, {12, 5, 2}}
-	for m := range want {
-		if !slices.Equal(out[m], want[m]) {
-			t.Errorf("member %d is %v, want %v", m, out[m], want[m])
+func TestAnalysesServeEverySeedAndCanBeMadeBeforehand(t *testing.T) {
+	m, a := analysedSea(t)
+	m.Analyses = NewAnalyses(64)
+	refs := m.Train.Refs(16, 16, 20)
+	source := func(seed uint64) Repetition {
+		r, err := Repeated(m.Train, refs, blocky{}, 2, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if err := m.Prepare(t.Context(), source(1), []Mode{Past}, 2); err != nil {
+		t.Fatal(err)
+	}
+	before := a.asked.Load()
+	if int(before) != 2*len(refs) {
+		t.Errorf("%d analyses were made for %d patches with two partitions each", before, len(refs))
+	}
+	cfg := analysisConfig(16)
+	cfg.DropTemporal, cfg.DropFuture = 0, 1 // one mode
+	b := (&loader{dims: cfg.batchDims(), cells: 16 * 16}).newBatch()
+	var first [2]Lesson
+	for seed := range uint64(2) {
+		l := newLessons(m, source(seed), cfg)
+		for n := range uint64(50) {
+			got, err := l.teach(t.Context(), b, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				first[seed] = got.Lesson
+			}
 		}
 	}
-	if center, sigma := Spread(members, 0); center != 2 || math.Abs(float64(sigma)-math.Sqrt2) > 1e-6 {
-		t.Errorf("mean %g and spread %g, want 2 and √2", center, sigma)
+	if a.asked.Load() != before {
+		t.Errorf("%d analyses were made again", a.asked.Load()-before)
+	}
+	if first[0].Key == first[1].Key {
+		t.Error("two seeds begin with the same lesson")
 	}
 }

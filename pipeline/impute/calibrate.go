@@ -11,6 +11,7 @@ import (
 // itself, and how far the nearest visible cell was.
 type Case struct {
 	Error, Sigma  float32
+	Spread        float32 // of members, as Departure has it; for CalibrateMembers only
 	DistanceCells float32
 	DayOfYear     int // 0: not known
 }
@@ -55,6 +56,12 @@ const seasons = 4
 // Calibrate returns the calibration under which the intervals of the cases
 // cover 90 % of their errors, in every class that has enough of them.
 func Calibrate(cases []Case, cfg CalibrationConfig) (Calibration, error) {
+	return calibrate(cases, cfg, coverFactor)
+}
+
+// calibrate returns a calibration whose factors come from the cases of each
+// class.
+func calibrate(cases []Case, cfg CalibrationConfig, factor func([]Case) float64) (Calibration, error) {
 	if !slices.IsSorted(cfg.EdgesCells) {
 		return Calibration{}, fmt.Errorf("calibrate: edges %v do not ascend", cfg.EdgesCells)
 	}
@@ -63,39 +70,42 @@ func Calibrate(cases []Case, cfg CalibrationConfig) (Calibration, error) {
 		rows = seasons
 	}
 	c := Calibration{EdgesCells: cfg.EdgesCells, Factors: make([][]float32, rows)}
-	var all []float64
-	byClass := make([][][]float64, rows)
+	var all []Case
+	byClass := make([][][]Case, rows)
 	for r := range rows {
-		c.Factors[r], byClass[r] = make([]float32, len(cfg.EdgesCells)+1), make([][]float64, len(cfg.EdgesCells)+1)
+		c.Factors[r], byClass[r] = make([]float32, len(cfg.EdgesCells)+1), make([][]Case, len(cfg.EdgesCells)+1)
 	}
 	for _, k := range cases {
 		if !(k.Sigma > 0) || !finite(k.Error) {
 			continue
 		}
-		ratio := math.Abs(float64(k.Error) / float64(k.Sigma))
 		r, class := c.place(k.DistanceCells, k.DayOfYear)
-		all, byClass[r][class] = append(all, ratio), append(byClass[r][class], ratio)
+		all, byClass[r][class] = append(all, k), append(byClass[r][class], k)
 	}
 	if len(all) == 0 {
 		return Calibration{}, errors.New("calibrate: no held-out cell with a sigma")
 	}
 	c.Cases = len(all)
-	common := factorOf(all)
+	common := factor(all)
 	for r := range rows {
-		for class, ratios := range byClass[r] {
+		for class, own := range byClass[r] {
 			c.Factors[r][class] = float32(common)
-			if n := float64(len(ratios)); n > 0 {
+			if n := float64(len(own)); n > 0 {
 				trust := min(n/float64(max(cfg.MinCases, 1)), 1)
-				c.Factors[r][class] = float32(trust*factorOf(ratios) + (1-trust)*common)
+				c.Factors[r][class] = float32(trust*factor(own) + (1-trust)*common)
 			}
 		}
 	}
 	return c, nil
 }
 
-// factorOf returns the factor on sigma with which 90 % of the ratios of error
-// to sigma are inside.
-func factorOf(ratios []float64) float64 {
+// coverFactor returns the factor on sigma with which 90 % of the errors are
+// inside.
+func coverFactor(cases []Case) float64 {
+	ratios := make([]float64, len(cases))
+	for i, k := range cases {
+		ratios[i] = math.Abs(float64(k.Error) / float64(k.Sigma))
+	}
 	slices.Sort(ratios)
 	i := min(int(math.Ceil(coverage*float64(len(ratios))))-1, len(ratios)-1)
 	return ratios[max(i, 0)] / coverageSigmas
@@ -140,45 +150,4 @@ func (c Calibration) Validate() error {
 		return fmt.Errorf("calibration has edges %v that do not ascend", c.EdgesCells)
 	}
 	return nil
-}
-
-// Recentre returns members moved so that their mean is the given one, with
-// their departures from their own mean multiplied by factor. The one-step mean
-// errs less than the mean of members, and members of a network spread a little
-// too little: both are mended here. Cells of visible keep their value.
-func Recentre(members [][]float32, mean []float32, visible []bool, factor func(cell int) float32) [][]float32 {
-	out := make([][]float32, len(members))
-	for m := range out {
-		out[m] = make([]float32, len(mean))
-	}
-	for i := range mean {
-		own, _ := Spread(members, i)
-		f := factor(i)
-		for m := range out {
-			out[m][i] = mean[i]
-			if !visible[i] {
-				out[m][i] += f * (members[m][i] - own)
-			}
-		}
-	}
-	return out
-}
-
-// Spread returns mean and standard deviation of members at a cell. The
-// variance divides by one less than their number.
-func Spread(members [][]float32, cell int) (mean, sigma float32) {
-	sum := 0.0
-	for _, m := range members {
-		sum += float64(m[cell])
-	}
-	center := sum / float64(len(members))
-	if len(members) < 2 {
-		return float32(center), 0
-	}
-	square := 0.0
-	for _, m := range members {
-		d := float64(m[cell]) - center
-		square += d * d
-	}
-	return float32(center), float32(math.Sqrt(square / float64(len(members)-1)))
 }

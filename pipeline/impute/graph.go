@@ -138,12 +138,16 @@ func residualLoss(n, imputer nn.Network, bfloat16 bool) func(w nn.Weights, batch
 }
 
 // residualBody maps a scenery (image, mean, sigma and where the residual is
-// known), the noised residual and times to the clean residual, zero where it
-// is not known.
+// known), one for each residual or one for all, the noised residuals and times
+// to the clean residuals, zero where they are not known.
 func residualBody(n nn.Network) body {
 	return func(w nn.Weights, in []*Node) *Node {
 		scenery, noised, t := in[0], in[1], in[2]
-		last := scenery.Shape().Dimensions[1] - 1
+		dims := scenery.Shape().Dimensions
+		if batch := noised.Shape().Dimensions[0]; dims[0] != batch {
+			scenery = BroadcastToDims(scenery, batch, dims[1], dims[2], dims[3])
+		}
+		last := dims[1] - 1
 		known := plane(scenery, last)
 		still := Slice(scenery, AxisRange(), AxisRange(0, last))
 		return Mul(n.Apply(w, Concatenate([]*Node{still, Mul(noised, known), known}, 1), t), known)

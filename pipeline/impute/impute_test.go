@@ -49,11 +49,12 @@ type gaussianSea struct {
 	series     samples.Series
 }
 
-// seaConfig: fields with the covariance exp(-(h/length)²/2), and from day to
-// day the correlation memory.
+// seaConfig: fields with the covariance exp(-(h/length)²/2), or exp(-h/length)
+// where they are rough, and from day to day the correlation memory.
 type seaConfig struct {
 	side, days     int
 	length, memory float64
+	rough          bool
 	seed           uint64
 }
 
@@ -65,6 +66,9 @@ func newGaussianSea(t testing.TB, cfg seaConfig) gaussianSea {
 		for j := i; j < n; j++ {
 			dy, dx := float64(i/cfg.side-j/cfg.side), float64(i%cfg.side-j%cfg.side)
 			c := math.Exp(-(dx*dx + dy*dy) / (2 * cfg.length * cfg.length))
+			if cfg.rough {
+				c = math.Exp(-math.Hypot(dx, dy) / cfg.length)
+			}
 			if i == j {
 				c += 1e-3
 			}

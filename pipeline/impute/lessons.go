@@ -16,6 +16,9 @@ type Material struct {
 	Train         samples.Train
 	Past, Delayed Backgrounds
 	Analyser      Analyser // of Train; asked only where the design has an analysis
+	// Analyses keeps what Analyser made for further trainings; nil: each
+	// training keeps its own.
+	Analyses *Analyses
 }
 
 func (m Material) surroundings() Surroundings {
@@ -24,16 +27,21 @@ func (m Material) surroundings() Surroundings {
 
 // lessons turns what a source says into the planes of a batch.
 type lessons struct {
-	cfg    TrainConfig
-	source Source
-	scenes *scenes
-	draws  noise.Stream // what is dropped, and the noise level
-	eps    noise.Stream // the noise itself
+	cfg      TrainConfig
+	source   Source
+	scenes   *scenes
+	analyses *Analyses
+	draws    noise.Stream // what is dropped, and the noise level
+	eps      noise.Stream // the noise itself
 }
 
 func newLessons(m Material, source Source, cfg TrainConfig) *lessons {
+	analyses := m.Analyses
+	if analyses == nil {
+		analyses = NewAnalyses(cfg.CacheMB / 2) // the other half is for scenes
+	}
 	return &lessons{
-		cfg: cfg, source: source, scenes: &scenes{around: m.surroundings(), budgetBytes: int64(cfg.CacheMB) << 20},
+		cfg: cfg, source: source, analyses: analyses, scenes: &scenes{around: m.surroundings(), budgetBytes: int64(cfg.CacheMB/2) << 20},
 		draws: noise.New(cfg.Seed, "draws"), eps: noise.New(cfg.Seed, "context noise"),
 	}
 }
@@ -68,7 +76,7 @@ func (l *lessons) teach(ctx context.Context, b *batch, n uint64) (taught, error)
 	t := taught{Lesson: lesson, scene: s, in: s.inputs(mode)}
 	t.in.Visible = lesson.Context
 	if l.cfg.Design.Extras.Analysis {
-		if err := l.scenes.analyse(lesson, &t.in, mode); err != nil {
+		if err := l.analyses.add(&t.in, lesson, mode, l.scenes.around); err != nil {
 			return taught{}, err
 		}
 	}
@@ -206,36 +214,8 @@ type scenes struct {
 	around      Surroundings
 	budgetBytes int64
 
-	used     atomic.Int64
-	kept     sync.Map // of samples.Ref to *scene
-	analysed sync.Map // of analysisKey to background
-}
-
-// analysisKey names the analysis of a context.
-type analysisKey struct {
-	lesson uint64
-	mode   Mode
-}
-
-// analyse adds the analysis of a lesson to in, and keeps it for the next time
-// where there is one and room for it.
-func (s *scenes) analyse(l Lesson, in *Inputs, mode Mode) error {
-	key := analysisKey{l.Key, mode}
-	if kept, ok := s.analysed.Load(key); ok && l.Key != 0 {
-		b := kept.(background)
-		in.Analysis, in.AnalysisSigma = b.value, b.sigma
-		return nil
-	}
-	if err := s.around.analyse(l.Ref, in, mode); err != nil {
-		return err
-	}
-	const floatBytes = 4
-	size := int64(2 * floatBytes * len(in.Analysis))
-	if l.Key == 0 || s.used.Add(size) > s.budgetBytes {
-		return nil
-	}
-	s.analysed.Store(key, background{in.Analysis, in.AnalysisSigma})
-	return nil
+	used atomic.Int64
+	kept sync.Map // of samples.Ref to *scene
 }
 
 func (s *scenes) of(r samples.Ref) *scene {

@@ -114,7 +114,7 @@ func (m *Members) Draw(ctx context.Context, targets []Target, members int, ode O
 	for first := 0; first < len(targets)*members; first += m.shop.cfg.Batch {
 		end := min(first+m.shop.cfg.Batch, len(targets)*members)
 		g := m.gather(targets, members, span{first, end})
-		err := ode.run(ctx, g.clean, g.x, g.streams)
+		err := ode.Run(ctx, g.clean, g.x, g.streams)
 		release(g.scenery)
 		if err != nil {
 			return nil, fmt.Errorf("draw members: %w", err)
@@ -153,25 +153,20 @@ type gathering struct {
 func (m *Members) gather(targets []Target, members int, s span) *gathering {
 	g := &gathering{m: m}
 	g.height, g.width = padded(targets[0].Inputs, m.operand.network)
-	batch, cells, planes := m.shop.cfg.Batch, g.height*g.width, m.model.design.planes()
-	still := planes + memberPlanes - 1
+	batch, cells, still := m.shop.cfg.Batch, g.height*g.width, m.stillPlanes()
 	data := make([]float32, batch*still*cells)
 	own := make([]float32, targets[0].Cells())
 	for i := s.first; i < s.end; i++ {
 		t := &targets[i/members]
 		picture := image{data[(i-s.first)*still*cells : (i-s.first+1)*still*cells], g.height, g.width}
-		m.model.design.encode(picture, &t.Inputs, level{})
+		m.encode(picture, &t.Inputs, t.Prediction)
 		x := make([]float32, cells)
 		stream := t.Stream.Sub(uint64(i % members))
 		stream.Normals(own, 0)
-		mean, sigma, known := picture.plane(planes), picture.plane(planes+1), picture.plane(planes+2)
 		for k, eps := range own {
-			if t.Visible[k] || !t.Sea[k] {
-				continue
+			if !t.Visible[k] && t.Sea[k] {
+				x[k/t.Width*g.width+k%t.Width] = eps
 			}
-			at := k/t.Width*g.width + k%t.Width
-			mean[at], sigma[at], known[at] = t.Mean[k]-m.model.design.base(&t.Inputs, k), t.Sigma[k], 1
-			x[at] = eps
 		}
 		g.x, g.streams = append(g.x, x), append(g.streams, stream)
 	}
@@ -179,18 +174,14 @@ func (m *Members) gather(targets []Target, members int, s span) *gathering {
 	return g
 }
 
-// clean is the cleaner of a gathering.
+// clean is the Cleaner of a gathering.
 func (g *gathering) clean(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
 	batch, cells := g.m.shop.cfg.Batch, g.height*g.width
-	data, times := make([]float32, batch*cells), make([]float32, batch)
+	data := make([]float32, batch*cells)
 	for i := range x {
 		copy(data[i*cells:], x[i])
-		times[i] = t
 	}
-	noised := tensors.FromFlatDataAndDimensions(data, batch, 1, g.height, g.width)
-	at := tensors.FromFlatDataAndDimensions(times, batch)
-	defer release(noised, at)
-	answer, err := g.m.shop.run(ctx, "residual", g.m.operand, residualBody(g.m.operand.network), g.scenery, noised, at)
+	answer, err := g.m.step(ctx, g.scenery, residuals{data, batch, g.height, g.width}, t)
 	if err != nil {
 		return nil, err
 	}

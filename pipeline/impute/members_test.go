@@ -13,7 +13,7 @@ import (
 
 // The residual of Toy B about its conditional mean is Gaussian with the
 // posterior's covariance, so its exact denoiser is a formula too.
-func (b toyB) residualCleaner() (cleaner, *mat.Dense) {
+func (b toyB) residualCleaner() (Cleaner, *mat.Dense) {
 	_, left := b.given(0, b.truth, b.visible)
 	hidden := make([]int, 0, toyCells)
 	for i, v := range b.visible {
@@ -66,7 +66,7 @@ func TestTheFlowOfAnExactDenoiserGivesThePosterior(t *testing.T) {
 			calls++
 			return clean(ctx, t, x)
 		}
-		if err := o.run(context.Background(), counted, x, streams); err != nil {
+		if err := o.Run(context.Background(), counted, x, streams); err != nil {
 			t.Fatal(err)
 		}
 		if calls != o.Calls() {
@@ -194,5 +194,45 @@ func TestSavedMembersBelongToTheirModel(t *testing.T) {
 	}
 	if _, err := LoadMembers(data, busyModel(t, shop, tinyDesign())); err == nil {
 		t.Error("members were accepted for a model that is not theirs")
+	}
+}
+
+// TestOneDenoisingStepIsThatOfDraw follows the flow by hand.
+func TestOneDenoisingStepIsThatOfDraw(t *testing.T) {
+	members, target := tinyMembers(t, newShop(t, 2), 4)
+	ode := ODE{Steps: 3, Jumps: 2}
+	want, err := members.Draw(t.Context(), []Target{target}, 2, ode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenery, err := members.Scenery(target.Inputs, target.Prediction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scenery.Close()
+	x, streams := make([][]float32, 2), make([]noise.Stream, 2)
+	for m := range x {
+		x[m], streams[m] = make([]float32, target.Cells()), target.Stream.Sub(uint64(m))
+		streams[m].Normals(x[m], 0)
+	}
+	err = ode.Run(t.Context(), func(ctx context.Context, at float32, x [][]float32) ([][]float32, error) {
+		return members.Clean(ctx, scenery, 3, at, x)
+	}, x, streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range x {
+		for i, visible := range target.Visible {
+			got := target.Mean[i]
+			if !visible && target.Sea[i] {
+				got += target.Sigma[i] * x[m][i]
+			}
+			if math.Abs(float64(got-want[0][m][i])) > 1e-4 {
+				t.Fatalf("cell %d of member %d is %g step by step, %g at once", i, m, got, want[0][m][i])
+			}
+		}
+	}
+	if _, err := members.Clean(t.Context(), scenery, 1, 0.5, x); err == nil {
+		t.Error("two residuals went into a batch of one")
 	}
 }

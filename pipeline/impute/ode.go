@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"lacuna/pipeline/noise"
 )
@@ -40,26 +41,27 @@ func (o ODE) Calls() int {
 	return n
 }
 
-// A cleaner returns the expected clean fields of x at time t.
-type cleaner func(ctx context.Context, t float32, x [][]float32) ([][]float32, error)
+// A Cleaner returns the expected clean fields of x at time t. x stays the
+// caller's; what it returns must not change afterwards.
+type Cleaner func(ctx context.Context, t float32, x [][]float32) ([][]float32, error)
 
-// run turns standard normal x into samples in place. The noise of jumps comes
-// from the streams, one a field, from index 1 on.
-func (o ODE) run(ctx context.Context, c cleaner, x [][]float32, streams []noise.Stream) error {
+// Run turns standard normal x into samples in place. The noise of jumps comes
+// from the streams, one a field, from index 1 on. Cells that the cleaner says
+// are zero end as zero.
+func (o ODE) Run(ctx context.Context, c Cleaner, x [][]float32, streams []noise.Stream) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("ode: %w", err)
 	}
-	var eps []float32
 	jumps := uint64(0)
 	for k := o.Jumps; k >= 1; k-- {
 		from := o.Steps * k / o.Jumps
 		if k < o.Jumps {
 			jumps++
-			for i := range x {
-				eps = append(eps[:0], x[i]...) // room of the right size
+			eachField(x, func(i int) {
+				eps := make([]float32, len(x[i]))
 				streams[i].Normals(eps, jumps)
 				renoise(x[i], eps, 0, o.time(from))
-			}
+			})
 		}
 		if err := o.down(ctx, c, x, from); err != nil {
 			return err
@@ -68,13 +70,22 @@ func (o ODE) run(ctx context.Context, c cleaner, x [][]float32, streams []noise.
 	return nil
 }
 
+// eachField calls f for every field, side by side.
+func eachField(x [][]float32, f func(i int)) {
+	var running sync.WaitGroup
+	for i := range x {
+		running.Go(func() { f(i) })
+	}
+	running.Wait()
+}
+
 func (o ODE) time(step int) float32 { return float32(step) / float32(o.Steps) }
 
 // down follows the flow from a step to the field. The first-order step is that
 // of DDIM, exact for a constant expectation. The second order extrapolates it
 // from the last two, after Lu et al., DPM-Solver++ (2022), the multistep
 // variant, at no further call.
-func (o ODE) down(ctx context.Context, c cleaner, x [][]float32, from int) error {
+func (o ODE) down(ctx context.Context, c Cleaner, x [][]float32, from int) error {
 	var before [][]float32 // the expectation one step ago
 	for s := from; s > 0; s-- {
 		t, next := o.time(s), o.time(s-1)
@@ -88,15 +99,15 @@ func (o ODE) down(ctx context.Context, c cleaner, x [][]float32, from int) error
 		}
 		alpha, sigma := alphaSigma(t)
 		alphaNext, sigmaNext := alphaSigma(next)
-		for i := range x {
-			for k := range x[i] {
-				e := clean[i][k]
+		eachField(x, func(i int) {
+			x := x[i]
+			for k, e := range clean[i] {
 				if ahead > 0 {
 					e += float32(ahead) * (e - before[i][k])
 				}
-				x[i][k] = alphaNext*e + sigmaNext*(x[i][k]-alpha*e)/sigma
+				x[k] = alphaNext*e + sigmaNext*(x[k]-alpha*e)/sigma
 			}
-		}
+		})
 		before = clean
 	}
 	return nil

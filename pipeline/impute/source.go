@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"sync"
 
 	"lacuna/pipeline/noise"
@@ -15,8 +16,9 @@ import (
 type Lesson struct {
 	Ref            samples.Ref
 	Context, Query []bool
-	// Key is the same for lessons of the same source with the same patch and
-	// context, so that what was made of them can be kept; 0: never the same.
+	// Key is the same for lessons with the same patch and context, and for no
+	// others of the same days, so that what was made of them can be kept; 0:
+	// the lesson does not come up again.
 	Key uint64
 }
 
@@ -37,14 +39,18 @@ func Fresh(days Days, refs []samples.Ref, p prior.Partitioner, seed uint64) (Sou
 
 // Repeated is Fresh with so many partitions of each patch and no more, so that
 // what is made of a context, such as an analysis, can be kept and used again.
-func Repeated(days Days, refs []samples.Ref, p prior.Partitioner, perPatch int, seed uint64) (Source, error) {
+// The partitions are the same for every seed; the order of lessons is not.
+func Repeated(days Days, refs []samples.Ref, p prior.Partitioner, perPatch int, seed uint64) (Repetition, error) {
 	if len(refs) == 0 {
-		return nil, errNoRefs
+		return Repetition{}, errNoRefs
 	}
 	if perPatch < 1 {
-		return nil, fmt.Errorf("%d partitions a patch, must be at least one", perPatch)
+		return Repetition{}, fmt.Errorf("%d partitions a patch, must be at least one", perPatch)
 	}
-	return fresh{days: days, refs: refs, partitioner: p, stream: noise.New(seed, "lessons", p.Name()), perPatch: perPatch}, nil
+	return Repetition{
+		days: days, refs: refs, partitioner: p, perPatch: perPatch,
+		order: noise.New(seed, "order of lessons"), partitions: noise.New(1, "partitions", p.Name()),
+	}, nil
 }
 
 var errNoRefs = errors.New("no patch to learn from: give days with more observations, or smaller patches")
@@ -54,24 +60,47 @@ type fresh struct {
 	refs        []samples.Ref
 	partitioner prior.Partitioner
 	stream      noise.Stream
-	perPatch    int // partitions; 0: a new one each time
 }
 
 // Lesson implements Source.
 func (f fresh) Lesson(ctx context.Context, n uint64) (Lesson, error) {
-	stream, key := f.stream.Sub(n), uint64(0)
-	r := stream.Rand(0)
-	patch := r.IntN(len(f.refs))
-	if f.perPatch > 0 {
-		// Far from the numbers of lessons, so that no stream serves both.
-		const drawn = 1 << 40
-		key = uint64(patch*f.perPatch+r.IntN(f.perPatch)) + 1
-		stream = f.stream.Sub(drawn + key)
-	}
-	ref := f.refs[patch]
+	stream := f.stream.Sub(n)
+	ref := f.refs[stream.Rand(0).IntN(len(f.refs))]
 	parts, err := f.partitioner.Partition(ctx, []samples.Patch{f.days.Cut(ref)}, stream)
 	if err != nil {
 		return Lesson{}, fmt.Errorf("draw lesson %d: %w", n, err)
+	}
+	return Lesson{Ref: ref, Context: parts[0].Context, Query: parts[0].Query}, nil
+}
+
+// A Repetition is a source of a fixed set of lessons in random order.
+type Repetition struct {
+	days              Days
+	refs              []samples.Ref
+	partitioner       prior.Partitioner
+	perPatch          int
+	order, partitions noise.Stream
+}
+
+// Lesson implements Source.
+func (s Repetition) Lesson(ctx context.Context, n uint64) (Lesson, error) {
+	r := s.order.Rand(n)
+	l, err := s.partition(ctx, r.IntN(len(s.refs)), r.IntN(s.perPatch))
+	if err != nil {
+		return Lesson{}, fmt.Errorf("draw lesson %d: %w", n, err)
+	}
+	return l, nil
+}
+
+// partition returns partition k of a patch.
+func (s Repetition) partition(ctx context.Context, patch, k int) (Lesson, error) {
+	ref := s.refs[patch]
+	h := fnv.New64a()
+	fmt.Fprint(h, s.partitioner.Name(), ref, k)
+	key := max(h.Sum64(), 1)
+	parts, err := s.partitioner.Partition(ctx, []samples.Patch{s.days.Cut(ref)}, s.partitions.Sub(key))
+	if err != nil {
+		return Lesson{}, err
 	}
 	return Lesson{Ref: ref, Context: parts[0].Context, Query: parts[0].Query, Key: key}, nil
 }
@@ -100,7 +129,7 @@ func (q *queue) Lesson(ctx context.Context, n uint64) (Lesson, error) {
 		if err != nil {
 			return Lesson{}, fmt.Errorf("draw lesson %d: %w", q.at, err)
 		}
-		q.early[q.at] = Lesson{Ref: item.Ref, Context: item.Partition.Context, Query: item.Partition.Query}
+		q.early[q.at] = Lesson{Ref: item.Ref, Context: item.Partition.Context, Query: item.Partition.Query, Key: contextKey(item)}
 		q.at++
 	}
 	l, ok := q.early[n]
@@ -109,6 +138,21 @@ func (q *queue) Lesson(ctx context.Context, n uint64) (Lesson, error) {
 	}
 	delete(q.early, n)
 	return l, nil
+}
+
+// contextKey returns a key of the patch and the context of an item. A pool hands
+// the same partition out many times: its analysis is then made once.
+func contextKey(item prior.Item) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, "item", item.Ref)
+	cells := make([]byte, len(item.Partition.Context))
+	for i, visible := range item.Partition.Context {
+		if visible {
+			cells[i] = 1
+		}
+	}
+	h.Write(cells)
+	return max(h.Sum64(), 1)
 }
 
 // Everything returns a source whose context is all that is observed, and whose

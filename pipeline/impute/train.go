@@ -60,16 +60,19 @@ func Train(ctx context.Context, shop *Workshop, m Material, source Source, cfg T
 	if err != nil {
 		return nil, Report{}, err
 	}
-	c := course{
-		kind: kindImputer, network: network, loss: imputerLoss(network, cfg.Beta),
-		cfg: cfg, dims: cfg.batchDims(), fill: newLessons(m, source, cfg).fill,
-	}
-	weights, report, err := run(ctx, shop, c, hooks, func(w []float32) (*Model, error) { return newModel(shop, cfg, w) })
+	weights, report, err := run(ctx, shop, imputerCourse(network, m, source, cfg), hooks, func(w []float32) (*Model, error) { return newModel(shop, cfg, w) })
 	if err != nil {
 		return nil, report, fmt.Errorf("train imputer: %w", err)
 	}
 	model, err := newModel(shop, cfg, weights)
 	return model, report, err
+}
+
+func imputerCourse(network nn.Network, m Material, source Source, cfg TrainConfig) course {
+	return course{
+		kind: kindImputer, network: network, loss: imputerLoss(network, cfg.Beta),
+		cfg: cfg, dims: cfg.batchDims(), fill: newLessons(m, source, cfg).fill,
+	}
 }
 
 // A course is what a run of training repeats: how a batch is made and what its
@@ -90,6 +93,10 @@ func (c course) key() string {
 	return fmt.Sprint(c.kind, d.network(), c.cfg.optimizer(), c.cfg.Beta, c.dims)
 }
 
+func (c course) loader(shop *Workshop) *loader {
+	return &loader{backend: shop.backend, dims: c.dims, cells: c.cfg.Side * c.cfg.Side, fill: c.fill}
+}
+
 // run trains until the end of the course and returns the weights to use.
 func run[N any](ctx context.Context, shop *Workshop, c course, hooks Hooks[N], build func([]float32) (N, error)) ([]float32, Report, error) {
 	step, err := shop.step(c.key(), c.network.Layout(), c.cfg.optimizer(), c.loss)
@@ -101,7 +108,7 @@ func run[N any](ctx context.Context, shop *Workshop, c course, hooks Hooks[N], b
 		return nil, Report{}, err
 	}
 	p.report.Resumed = p.done
-	l := &loader{backend: shop.backend, dims: c.dims, cells: c.cfg.Side * c.cfg.Side, fill: c.fill}
+	l := c.loader(shop)
 	l.start(ctx, p.done, c.cfg.Steps, c.cfg.Workers)
 	defer l.stop()
 	for p.done < c.cfg.Steps && !p.report.Stopped {

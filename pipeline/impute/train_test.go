@@ -10,9 +10,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"gonum.org/v1/gonum/mat"
 
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/train"
@@ -22,23 +23,44 @@ import (
 // the network, [items, planes, side, side].
 func lossGradient(t *testing.T, shop *Workshop, beta float64, answer, target, weight []float32, dims ...int) []float32 {
 	t.Helper()
-	one := slices.Clone(dims)
-	one[1] = 1
-	in := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(answer, dims...),
-		tensors.FromFlatDataAndDimensions(target, one...),
-		tensors.FromFlatDataAndDimensions(weight, one...),
-	}
-	defer release(in...)
+	return newLossGradient(t, shop, beta, dims...).at(t, answer, target, weight)
+}
+
+// A lossProgram computes gradients of the loss.
+type lossProgram struct {
+	program *engine.Program
+	dims    []int // of answers; targets and weights have one plane
+}
+
+func newLossGradient(t *testing.T, shop *Workshop, beta float64, dims ...int) lossProgram {
+	t.Helper()
+	l := lossProgram{dims: dims}
+	one := []int{dims[0], 1, dims[2], dims[3]}
 	p, err := engine.Compile(shop.backend, "gradient of the loss", func(g *graph.Graph) []*graph.Node {
-		a, y, w := graph.Parameter(g, "a", in[0].Shape()), graph.Parameter(g, "y", in[1].Shape()), graph.Parameter(g, "w", in[2].Shape())
+		parameter := func(name string, dims []int) *graph.Node {
+			return graph.Parameter(g, name, shapes.Make(dtypes.Float32, dims...))
+		}
+		a, y, w := parameter("a", dims), parameter("y", one), parameter("w", one)
 		return graph.Gradient(pointLoss(a, y, w, graph.OnesLike(w), beta), a)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
-	out, err := p.Run(in...)
+	t.Cleanup(p.Close)
+	l.program = p
+	return l
+}
+
+func (l lossProgram) at(t *testing.T, answer, target, weight []float32) []float32 {
+	t.Helper()
+	one := []int{l.dims[0], 1, l.dims[2], l.dims[3]}
+	in := []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(answer, l.dims...),
+		tensors.FromFlatDataAndDimensions(target, one...),
+		tensors.FromFlatDataAndDimensions(weight, one...),
+	}
+	defer release(in...)
+	out, err := l.program.Run(in...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,79 +245,5 @@ func TestPatienceKeepsTheBestNetwork(t *testing.T) {
 	}
 	if model.Fingerprint() != best || report.ScoreStep != 3 || report.Steps != 5 || !report.Stopped {
 		t.Errorf("report is %+v, want the network of step 3 after a stop at step 5", report)
-	}
-}
-
-// kriging returns the conditional mean of a Gaussian sea given its visible
-// cells: no method can be better.
-func (s gaussianSea) kriging(truth []float32, visible []bool) []float64 {
-	var seen []int
-	for i, v := range visible {
-		if v {
-			seen = append(seen, i)
-		}
-	}
-	c, y := mat.NewSymDense(len(seen), nil), mat.NewVecDense(len(seen), nil)
-	for a, i := range seen {
-		y.SetVec(a, float64(truth[i]))
-		for b := a; b < len(seen); b++ {
-			c.SetSym(a, b, s.covariance.At(i, seen[b]))
-		}
-	}
-	var root mat.Cholesky
-	root.Factorize(c)
-	var w mat.VecDense
-	if err := root.SolveVecTo(&w, y); err != nil {
-		panic(err)
-	}
-	out := make([]float64, len(truth))
-	for i := range out {
-		for a, j := range seen {
-			out[i] += s.covariance.At(i, j) * w.AtVec(a)
-		}
-	}
-	return out
-}
-
-// The claim of 10 % needs a longer training than a test may take; imputebench
-// makes it. Here the network must have understood what interpolation is.
-func TestGapsOfAGaussianSeaAreFilledNearlyAsByKriging(t *testing.T) {
-	shop := newShop(t, 8)
-	s := newGaussianSea(t, seaConfig{side: 16, days: 400, length: 3, memory: 0, seed: 1})
-	cfg := tinyConfig(16)
-	cfg.Design.Extras, cfg.Clean, cfg.Steps, cfg.Batch, cfg.LearningRate = Extras{}, 1, 220, 8, 5e-3
-	m, src := s.lessonsOf(t, 1)
-	model := trained(t, shop, m, src, cfg)
-
-	test := newGaussianSea(t, seaConfig{side: 16, days: 24, length: 3, memory: 0, seed: 2})
-	scaling := m.Train.Scaling()
-	var ours, exact, variance, count, inside float64
-	for day, truth := range test.truth {
-		in := Inputs{Height: 16, Width: 16, Values: scaling.Normalised(truth), Sea: test.series.Sea, Visible: make([]bool, len(truth))}
-		for i, v := range test.series.Days[day].Values {
-			in.Visible[i] = v == v // not NaN
-		}
-		p := predictOne(t, model, in)
-		best := test.kriging(truth, in.Visible)
-		for i, visible := range in.Visible {
-			if visible {
-				continue
-			}
-			miss := float64(scaling.Inverse(p.Mean[i], i) - truth[i])
-			ours += miss * miss
-			exact += (best[i] - float64(truth[i])) * (best[i] - float64(truth[i]))
-			variance += float64(truth[i]) * float64(truth[i])
-			if math.Abs(miss) < 1.645*float64(p.Sigma[i])*scaling.Std {
-				inside++
-			}
-			count++
-		}
-	}
-	t.Logf("mean squared error %.3f, kriging %.3f, variance %.3f; 90 %% intervals cover %.2f", ours/count, exact/count, variance/count, inside/count)
-	if ours > exact+0.3*(variance-exact) {
-		t.Errorf("mean squared error is %.3f, of which kriging leaves %.3f and doing nothing %.3f", ours/count, exact/count, variance/count)
-	}
-	if c := inside / count; c < 0.75 || c > 0.99 {
-		t.Errorf("90 %% intervals cover %.2f", c)
 	}
 }

@@ -22,6 +22,8 @@ type Calibration struct {
 	// over that of the error; 1 is calibrated. For an ensemble of M members
 	// the variance counts (M+1)/M, because the mean of few members errs too.
 	// See Fortin and others, Journal of Hydrometeorology 15 (2014), 1708-1713.
+	// Of centred members it is how far they stand from the mean, in the root
+	// mean square, over how far the truth does.
 	SpreadSkill *float64   `json:"spread_skill,omitempty"`
 	Coverage    []Coverage `json:"coverage"`
 	// Histogram counts where in its distribution the truth fell: the rank
@@ -57,6 +59,7 @@ type tally struct {
 	levels     []float64
 	halfWidths []float64 // of the intervals, in standard deviations
 	members    int       // 0: a Gaussian
+	centred    bool      // members were moved to the mean
 	pixels     int
 	crps       float64
 	variance   float64
@@ -66,15 +69,15 @@ type tally struct {
 	boundary   Boundary
 }
 
-func newTally(members int) *tally {
-	t := &tally{levels: Levels(), members: members}
+func newTally(members int, centred bool) *tally {
+	t := &tally{levels: Levels(), members: members, centred: centred}
 	t.inside = make([]float64, len(t.levels))
 	t.histogram = make([]float64, gaussianBins)
 	if members > 0 {
 		t.histogram = make([]float64, members+1)
 	}
 	for _, p := range t.levels {
-		t.halfWidths = append(t.halfWidths, halfWidth(p, members))
+		t.halfWidths = append(t.halfWidths, halfWidth(p, members, centred))
 	}
 	return t
 }
@@ -82,8 +85,9 @@ func newTally(members int) *tally {
 // halfWidth returns how many standard deviations either side of the mean hold
 // the probability p. For members it is that of Student's distribution with
 // √(1+1/M), which is exact for the next draw from the Gaussian that the
-// members come from.
-func halfWidth(p float64, members int) float64 {
+// members come from. The mean of centred ones is no guess of theirs, and the
+// root is 1.
+func halfWidth(p float64, members int, centred bool) float64 {
 	if members == 0 {
 		return distuv.UnitNormal.Quantile((1 + p) / 2)
 	}
@@ -91,6 +95,9 @@ func halfWidth(p float64, members int) float64 {
 		return 0
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(members - 1)}
+	if centred {
+		return t.Quantile((1 + p) / 2)
+	}
 	return t.Quantile((1+p)/2) * math.Sqrt(1+1/float64(members))
 }
 
@@ -125,16 +132,23 @@ func (t *tally) addMembers(x []float64, y float64) float64 {
 	for _, v := range x {
 		variance += (v - mean) * (v - mean)
 	}
-	if len(x) > 1 {
+	claimed := variance / m // how far members stand from the mean
+	if len(x) > 1 && !t.centred {
 		variance /= m - 1
+		claimed = variance * (m + 1) / m
+	} else {
+		variance = claimed
 	}
-	crps := crpsSorted(x, y)
+	crps := crpsSorted(x, y, t.centred)
 	t.pixels++
 	t.crps += crps
-	t.variance += variance * (m + 1) / m
+	t.variance += claimed
 	t.squares += (y - mean) * (y - mean)
 	for k, p := range t.levels {
-		share, resolved := insideOrder(x, y, p)
+		share, resolved := 0.0, false
+		if !t.centred { // ranks are for draws
+			share, resolved = insideOrder(x, y, p)
+		}
 		if !resolved && math.Abs(y-mean) <= t.halfWidths[k]*math.Sqrt(variance) {
 			share = 1
 		}

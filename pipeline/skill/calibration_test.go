@@ -40,7 +40,7 @@ const tallied = 12000
 // or from one that is wider by the given factor.
 func drawTally(members int, wider float64) *Calibration {
 	rng := rand.New(rand.NewPCG(3, uint64(members)))
-	t := newTally(members)
+	t := newTally(members, false)
 	x := make([]float64, members)
 	for range tallied {
 		centre := 10 * rng.Float64()
@@ -93,7 +93,7 @@ func TestTiesAreSharedOutAmongRanks(t *testing.T) {
 }
 
 func TestGaussianTallyCountsByHand(t *testing.T) {
-	tally := newTally(0)
+	tally := newTally(0, false)
 	tally.addGaussian(0, 1, 0.5)  // in all intervals
 	tally.addGaussian(0, 1, -1.5) // in the 90 % interval only
 	tally.addGaussian(0, 1, 3)    // in none
@@ -109,7 +109,7 @@ func TestGaussianTallyCountsByHand(t *testing.T) {
 }
 
 func TestSigmaOfZeroIsCountedWithoutNaN(t *testing.T) {
-	tally := newTally(0)
+	tally := newTally(0, false)
 	tally.addGaussian(1, 0, 1)
 	tally.addGaussian(1, 0, 2)
 	c := tally.calibration()
@@ -136,5 +136,47 @@ func TestErrorByQuantileKeepsEqualPredictorsTogether(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("quantiles are %v, want %v", got, want)
+	}
+}
+
+// TestCentredMembersAreScoredForWhatTheyAre draws truths and members from one
+// Gaussian and moves the members to the mean: scores must be those of the
+// Gaussian itself, whatever the number of members.
+func TestCentredMembersAreScoredForWhatTheyAre(t *testing.T) {
+	const truths = 60000
+	for _, members := range []int{4, 8, 16} {
+		r := rand.New(rand.NewPCG(7, uint64(members)))
+		tally, x := newTally(members, true), make([]float64, members)
+		widen := math.Sqrt(float64(members) / float64(members-1))
+		fair := 0.0
+		for range truths {
+			mean := 0.0
+			for i := range x {
+				x[i] = r.NormFloat64()
+				mean += x[i] / float64(members)
+			}
+			for i := range x {
+				x[i] = widen * (x[i] - mean)
+			}
+			y := r.NormFloat64()
+			fair += CRPSEnsemble(x, y) / truths
+			if got, want := tally.addMembers(x, y), CRPSCentred(x, y); math.Abs(got-want) > 1e-12 {
+				t.Fatalf("CRPS is %g, alone %g", got, want)
+			}
+		}
+		c := tally.calibration()
+		want := 1 / math.SqrtPi // of a standard Gaussian under its own truths
+		if math.Abs(c.CRPS-want) > 0.01 {
+			t.Errorf("%d members: CRPS is %.4f, that of the distribution %.4f", members, c.CRPS, want)
+		}
+		if fair > c.CRPS-0.01 {
+			t.Errorf("%d members: the score for independent draws is %.4f and does not flatter, against %.4f", members, fair, c.CRPS)
+		}
+		if math.Abs(*c.SpreadSkill-1) > 0.02 {
+			t.Errorf("%d members: spread/skill is %.3f, want 1", members, *c.SpreadSkill)
+		}
+		if share, _ := c.Covers(0.9); math.Abs(share-0.9) > 0.01 {
+			t.Errorf("%d members: the 90 %% interval covers %.3f", members, share)
+		}
 	}
 }

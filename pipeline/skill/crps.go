@@ -39,12 +39,24 @@ func CRPSGaussian(mean, sigma, y float64) float64 {
 func CRPSEnsemble(members []float64, y float64) float64 {
 	sorted := slices.Clone(members)
 	slices.Sort(sorted)
-	return crpsSorted(sorted, y)
+	return crpsSorted(sorted, y, false)
 }
 
-// crpsSorted is CRPSEnsemble of members in ascending order. The double sum
+// CRPSCentred is CRPSEnsemble for members that were moved so that their mean is
+// exactly the one that is published. Such members are no independent draws:
+// each stands from the mean as far as the truth does, but two of them are
+// further apart than two draws would be, by √(M/(M-1)) if they are Gaussian, so
+// that the fair score would praise them. The distance between members is
+// divided by as much.
+func CRPSCentred(members []float64, y float64) float64 {
+	sorted := slices.Clone(members)
+	slices.Sort(sorted)
+	return crpsSorted(sorted, y, true)
+}
+
+// crpsSorted is CRPSEnsemble, or CRPSCentred, of members in ascending order. The double sum
 // is 2 Σ (2i - M + 1) xᵢ then, with i counted from 0.
-func crpsSorted(x []float64, y float64) float64 {
+func crpsSorted(x []float64, y float64, centred bool) float64 {
 	m := float64(len(x))
 	miss, spread := 0.0, 0.0
 	for i, v := range x {
@@ -53,6 +65,9 @@ func crpsSorted(x []float64, y float64) float64 {
 	}
 	if len(x) < 2 {
 		return miss / m
+	}
+	if centred {
+		spread *= math.Sqrt((m - 1) / m)
 	}
 	return miss/m - spread/(m*(m-1))
 }

@@ -174,9 +174,9 @@ func TestPowerIsThatOfScipy(t *testing.T) {
 func TestIntervalsOfFewMembersAreStudents(t *testing.T) {
 	// scipy.stats.t.ppf((1+p)/2, 7) · √(1+1/8) and scipy.stats.norm.ppf
 	for k, want := range []float64{0.7542797605000352, 1.5007534561571676, 2.00950406872514} {
-		near(t, "half width", halfWidth(Levels()[k], 8), want, 1e-8)
+		near(t, "half width", halfWidth(Levels()[k], 8, false), want, 1e-8)
 	}
 	for k, want := range []float64{0.6744897501960817, 1.2815515655446004, 1.6448536269514722} {
-		near(t, "half width of a Gaussian", halfWidth(Levels()[k], 0), want, 1e-9)
+		near(t, "half width of a Gaussian", halfWidth(Levels()[k], 0, false), want, 1e-9)
 	}
 }

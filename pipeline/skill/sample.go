@@ -37,6 +37,7 @@ type Sample struct {
 	Mean          []float32   // on scored cells
 	Sigma         []float32   // standard deviation about Mean; nil: none claimed
 	Members       [][]float32 // equally likely maps; nil: none
+	Centred       bool        // Members were moved so that their mean is Mean
 	Visible       field.Mask  // what the method saw
 	Scored        field.Mask  // what it did not; disjoint from Visible
 	Weights       []float32   // what a scored cell counts in WeightedMSE; nil: nothing is weighted

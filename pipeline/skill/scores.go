@@ -81,7 +81,7 @@ func NewScores(opt Options) *Scores {
 
 // Add scores one sample. An error means that the sample cannot be scored, and
 // leaves s as it was; ErrTooFewPixels is one of them. All samples must have
-// members in the same number, or none.
+// members in the same number, all centred or all not, or none.
 func (s *Scores) Add(x Sample) error {
 	if err := x.check(); err != nil {
 		return fmt.Errorf("score the sample of %s: %w", x.Day.Format(time.DateOnly), err)
@@ -90,11 +90,14 @@ func (s *Scores) Add(x Sample) error {
 		return fmt.Errorf("score the sample of %s: %d members after samples of %d",
 			x.Day.Format(time.DateOnly), n, s.ensemble.members)
 	}
+	if len(x.Members) > 0 && s.ensemble != nil && s.ensemble.centred != x.Centred {
+		return fmt.Errorf("score the sample of %s: centred members among others", x.Day.Format(time.DateOnly))
+	}
 	if s.gaussian == nil && x.Sigma != nil {
-		s.gaussian = newTally(0)
+		s.gaussian = newTally(0, false)
 	}
 	if s.ensemble == nil && len(x.Members) > 0 {
-		s.ensemble = newTally(len(x.Members))
+		s.ensemble = newTally(len(x.Members), x.Centred)
 	}
 	s.days[x.Day.UTC().Truncate(day)] = true
 	s.rows = append(s.rows, s.addPixels(x))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
@@ -39,6 +40,7 @@ type evaluateFlags struct {
 	size      string
 	mode      string
 	budget    tables.Budget
+	coarse    evaluate.Coarsening
 	time      time.Duration
 }
 
@@ -68,9 +70,12 @@ What the numbers mean:
                 are; overlays hide clear sky, which is seen again sooner
   PSNR          in dB; compare within a table only
   RMSE, bias    in the units of the variable
-  CBGD          seams: 1 is none, more is a visible edge, less a blur
+  CBGD          seams: 1 is none, more is a visible edge, less a blur; off 1 by
+                says how far from none
   CRPS          error of the whole distribution; less is better
-  spread/skill  claimed over real error; 1 is honest, less is overconfident
+  spread/skill  claimed over real error; 1 is honest, less is overconfident; of an
+                ensemble, how far members stand from the mean over how far the
+                truth does
   90 % covers   share of truths inside the 90 % interval; should be 0.90
   resolved      shortest wave in cells that is more right than wrong
 
@@ -78,6 +83,10 @@ With --truth, a series without gaps on the same grid and days (such as lacuna
 simulate --truth writes), every row is also scored under the real clouds: what
 is missing is not missing at random, and the difference says how much that
 matters.
+
+A series of few days, such as a month, wants --gap-days and --block-days of a few
+days: the intervals then hold neighbouring days for independent, and are somewhat
+too narrow.
 
 --synthetic gaussian needs no data: it makes a Gaussian random field under
 clouds and compares with exact kriging, the best that anything can do there.
@@ -95,6 +104,7 @@ Exit status: 0 done, 1 stopped or failed, 2 usage.`,
 		Example: `  lacuna evaluate --data archive --var CHL --table classical -o report
   lacuna evaluate --data archive --var CHL --methods imputer,oi,dineof --mode delayed -o report
   lacuna evaluate --data archive --truth truth --table mnar -o report
+  lacuna evaluate --data sst.pack --table classical --gap-days 4 --block-days 2 --side 32 -o report
   lacuna evaluate --synthetic gaussian -o report`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -137,6 +147,11 @@ func (f *evaluateFlags) add(c *cobra.Command) {
 	s.IntVar(&f.budget.PriorSteps, "prior-steps", 0, "training steps of the mask prior (default: by engine)")
 	s.IntVar(&f.budget.Batch, "batch", 0, "patches a step (default: by engine)")
 	s.IntVar(&f.budget.Side, "side", 0, "of windows in cells: 64, 128 or 256 (default: 64, or 32 on a smaller grid)")
+	s.Float64Var(&f.budget.HeldOut, "held-out", 0, "`SHARE` of the days that methods are judged on (default: 0.25)")
+	s.IntVar(&f.budget.GapDays, "gap-days", 0, "days of neither side between training and held-out days, in one cut, for a short series (default: 12, in two cuts)")
+	s.IntVar(&f.budget.BlockDays, "block-days", 0, "consecutive days that the bootstrap draws together (default: 8)")
+	s.IntVar(&f.coarse.Factor, "coarsen", 1, "make maps coarser: `CELLS` along the side of squares whose observed values are averaged")
+	s.BoolVar(&f.coarse.Majority, "majority", false, "with --coarsen, a square needs a value in half of its sea cells (default: one is enough)")
 	s.IntVar(&f.budget.Overlays, "overlays", 0, "to score (default: 200, all on a GPU)")
 	s.DurationVar(&f.time, "time-budget", 0, "stop after so long, such as 2h30m; the same command goes on (default: none)")
 }
@@ -150,6 +165,7 @@ func (f *evaluateFlags) validate() (tables.Table, error) {
 		}
 	}
 	check(f.out != "", "-o DIR is required")
+	check(f.coarse.Factor == 1 || len(f.truth) == 0 && f.store == "", "--coarsen changes the grid: leave --truth and --store out")
 	switch f.synthetic {
 	case "":
 		errs = append(errs, f.data.validate())
@@ -164,7 +180,7 @@ func (f *evaluateFlags) validate() (tables.Table, error) {
 	}
 	check(f.size == "" || slices.Contains([]string{nn.Tiny, nn.Small, nn.Base, nn.Large}, f.size), "--size is %q, must be tiny, small, base or large", f.size)
 	b := f.budget
-	check(b.Seeds >= 0 && b.Steps >= 0 && b.PriorSteps >= 0 && b.Batch >= 0 && b.Side >= 0 && b.Overlays >= 0 && f.time >= 0, "numbers must not be negative")
+	check(b.Seeds >= 0 && b.Steps >= 0 && b.PriorSteps >= 0 && b.Batch >= 0 && b.Side >= 0 && b.Overlays >= 0 && b.HeldOut >= 0 && b.GapDays >= 0 && b.BlockDays >= 0 && f.time >= 0, "numbers must not be negative")
 	if f.mode != "" {
 		var err error
 		f.budget.Mode, err = impute.ParseMode(f.mode)
@@ -283,7 +299,13 @@ func (f *evaluateFlags) read(ctx context.Context, job *tables.Job, stderr io.Wri
 		return err
 	}
 	f.dataset = orElse(f.dataset, set.name)
-	job.Series, job.Dataset, job.Label = set.series, f.dataset, set.variable
+	job.Dataset, job.Label = f.dataset, set.variable
+	if job.Series, err = f.coarse.Of(set.series); err != nil {
+		return usageError{err}
+	}
+	if f.coarse.Factor > 1 {
+		job.Dataset += fmt.Sprintf(", squares of %d cells, majority %v", f.coarse.Factor, f.coarse.Majority)
+	}
 	if len(f.truth) == 0 {
 		return nil
 	}
@@ -295,7 +317,7 @@ func (f *evaluateFlags) read(ctx context.Context, job *tables.Job, stderr io.Wri
 
 // readTruth reads days without gaps, which are no series to learn from.
 func (f *evaluateFlags) readTruth(ctx context.Context, stderr io.Writer) ([]field.Field, error) {
-	paths, err := expand(f.truth)
+	paths, err := daemon.GranuleFiles(f.truth...)
 	if err != nil {
 		return nil, err
 	}

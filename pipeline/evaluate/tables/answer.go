@@ -52,30 +52,66 @@ type teacher func(*evaluate.Exam) evaluate.Method
 func (r *run) judge(ctx context.Context, e *entry, x *evaluate.Exam, answers teacher) error {
 	rec := &e.record
 	m := answers(x)
+	seconds := 0.0
+	if e.row.By == Calibrated || e.row.drawsMembers() {
+		all, err := r.answersOf(ctx, e, x, m)
+		if err != nil {
+			return err
+		}
+		seconds = all.seconds
+		made, err := changed(e.row, x, all.answers)
+		if err != nil {
+			return err
+		}
+		m = evaluate.Given(made)
+	}
 	m.Name, m.Seed = e.row.Name, e.seed
-	all := make([]evaluate.Answer, x.Cases())
-	keep := func(i int, a evaluate.Answer) {
+	var err error
+	rec.Verdict, err = x.Judge(ctx, m, func(i int, a evaluate.Answer) {
 		rec.Calls = a.Calls
 		if i == r.median {
 			rec.Sample = shown{Case: i, Mean: finite(a.Mean)}
 		}
-		if e.row.By == Calibrated {
-			all[i] = evaluate.Answer{Mean: a.Mean, Sigma: a.Sigma}
-		}
-	}
-	var err error
-	if rec.Verdict, err = x.Judge(ctx, m, keep, r.telling("scoring")); err != nil || e.row.By != Calibrated {
-		return err
-	}
-	seconds := rec.Verdict.Seconds
-	calibrated, err := x.Calibrated(all)
-	if err != nil {
-		return err
-	}
-	calibrated.Name, calibrated.Seed = m.Name, m.Seed
-	rec.Verdict, err = x.Judge(ctx, calibrated, nil, nil)
-	rec.Verdict.Seconds = seconds
+	}, r.telling("scoring"))
+	rec.Verdict.Seconds += seconds
 	return err
+}
+
+// changed returns the answers of a row that are made of those of another.
+func changed(row Row, x *evaluate.Exam, answers []evaluate.Answer) ([]evaluate.Answer, error) {
+	switch row.By {
+	case Calibrated:
+		return x.Calibrated(answers)
+	case Members:
+		return answers, nil
+	}
+	out, err := x.CalibratedMembers(answers)
+	if err != nil || row.By == Ensemble {
+		return out, err
+	}
+	return evaluate.Textured(out, row.Texture), nil
+}
+
+// kept are answers to all cases, and how long they took.
+type kept struct {
+	answers []evaluate.Answer
+	seconds float64
+}
+
+// answersOf asks a method about every case. Members, which are dear, are drawn
+// once for all rows of the run that are made of them.
+func (r *run) answersOf(ctx context.Context, e *entry, x *evaluate.Exam, m evaluate.Method) (kept, error) {
+	key := fmt.Sprint(r.modelKey, e.row.drawsMembers(), e.seed, e.mode)
+	if k, ok := r.drawn[key]; ok {
+		return k, nil
+	}
+	k := kept{answers: make([]evaluate.Answer, x.Cases())}
+	v, err := x.Judge(ctx, m, func(i int, a evaluate.Answer) { k.answers[i] = a }, r.telling("filling"))
+	k.seconds = v.Seconds
+	if err == nil && e.row.drawsMembers() {
+		r.drawn[key] = k
+	}
+	return k, err
 }
 
 func (r *run) telling(phase string) func(done, total int) {
@@ -95,7 +131,7 @@ func (r *run) judgeTruth(ctx context.Context, x *exams, answers teacher) (*evalu
 		if v.Summary.MSE == nil {
 			return 0, nil, fmt.Errorf("%s has no finite answer", v.Method)
 		}
-		in, known := skill.DefaultBootstrap().Mean(v.Losses.Squared)
+		in, known := r.bootstrap().Mean(v.Losses.Squared)
 		if !known {
 			return *v.Summary.MSE, nil, nil
 		}
@@ -120,6 +156,7 @@ func (r *run) examsOf(mode impute.Mode) (*exams, error) {
 	if x.main, err = evaluate.NewExam(r.held, r.around, r.overlays, mode); err != nil {
 		return nil, err
 	}
+	x.main.Blocks(r.s.BlockDays)
 	x.reached = x.main.WeighGaps()
 	if r.truth != nil {
 		if x.truth, err = x.main.AgainstTruth(*r.truth); err != nil {
@@ -165,7 +202,7 @@ func (r *run) method(ctx context.Context, e entry) (teacher, func(), error) {
 		return nil, nil, err
 	}
 	switch e.row.By {
-	case Members:
+	case Members, Ensemble, Textured:
 		members, err := r.members(ctx, e, model)
 		if err != nil {
 			return nil, nil, err

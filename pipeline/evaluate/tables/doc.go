@@ -11,7 +11,8 @@
 // that is the sha256 of what it depends on: data, split, overlays, row, budget
 // and seed. A run that was killed goes on from there and writes the same
 // results.json, byte for byte; a run with other settings shares what is the
-// same. All rows of a table see the same overlays, and those that are trained
+// same. Several tables of one series may share the networks, the programs and
+// the analyses that they have in common. All rows of a table see the same overlays, and those that are trained
 // see the same days, patches and number of steps.
 //
 // Package tables knows nothing of granule files, model stores or terminals: a

@@ -18,6 +18,7 @@ import (
 
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
 )
 
@@ -31,6 +32,25 @@ type record struct {
 	Truth        *evaluate.TruthScore `json:"truth,omitempty"`
 	Masks        *maskStudy           `json:"masks,omitempty"`
 	TrainSeconds float64              `json:"train_seconds"`
+}
+
+// A Record is what one row did with one seed, for those who keep it elsewhere.
+type Record struct {
+	Table        string           `json:"table"`
+	Dataset      string           `json:"dataset"`
+	Mode         impute.Mode      `json:"mode"`
+	Side         int              `json:"side"`       // of windows, in cells
+	BlockDays    int              `json:"block_days"` // of the bootstrap
+	Verdict      evaluate.Verdict `json:"verdict"`
+	Losses       evaluate.Losses  `json:"losses"` // case by case, to be paired with those of other rows
+	Calls        int              `json:"calls,omitempty"`
+	TrainSeconds float64          `json:"train_seconds"`
+}
+
+func (e entry) public(job Job) Record {
+	r := e.record
+	s := job.Settings
+	return Record{job.Table.Name, job.Dataset, e.mode, s.Overlays.Side, s.BlockDays, r.Verdict, r.Verdict.Losses, r.Calls, r.TrainSeconds}
 }
 
 // shown is the answer to the case that pictures show.

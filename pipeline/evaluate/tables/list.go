@@ -55,8 +55,9 @@ func All() []Table {
 		{"anchors", "How the anchor of guidance is thinned, by regions or by pixels.", impute.Single, anchors()},
 		{
 			"classical", "Lacuna against the methods in use, with the same information.", impute.Past,
-			[]Row{imputer(), members(), {Name: "oi-tuned", By: TunedOI}, {Name: "oi", By: OI}, {Name: "dineof", By: DINEOF}, dincae(), {Name: "persistence", By: Persistence}, {Name: "climatology", By: Climatology}},
+			[]Row{imputer(), ensemble(), members(), {Name: "oi-tuned", By: TunedOI}, {Name: "oi", By: OI}, {Name: "dineof", By: DINEOF}, dincae(), {Name: "persistence", By: Persistence}, {Name: "climatology", By: Climatology}},
 		},
+		{"texture", "What it costs to publish maps as rough as real ones: the prediction with a share of one member.", impute.Past, texture()},
 		{"temporal", "What the days around a day bring.", impute.Past, temporal()},
 		{
 			"mnar", "Missing not at random: the error under overlays against that under the real clouds, where the truth is known.", impute.Past,
@@ -174,6 +175,23 @@ func members() Row {
 	r := imputer()
 	r.Name, r.By = "members", Members
 	return r
+}
+
+func ensemble() Row {
+	r := imputer()
+	r.Name, r.By = "ensemble", Ensemble
+	return r
+}
+
+// texture goes from the mean, which is smooth, to a member, which is not.
+func texture() []Row {
+	rows := []Row{{Name: "oi", By: OI}}
+	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
+		r := imputer()
+		r.Name, r.By, r.Texture = fmt.Sprintf("texture-%g", share), Textured, share
+		rows = append(rows, r)
+	}
+	return rows
 }
 
 // dincae sees composites of the days around, as others do.

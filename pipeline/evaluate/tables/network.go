@@ -27,7 +27,7 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 		r.model.Close()
 		r.model, r.modelKey = nil, ""
 	}
-	data, err := r.folder.file(networksFolder, key+".onnx")
+	data, err := r.trained(e.row.Network, key)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +46,18 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 	return r.model, err
 }
 
+// trained returns the file of a network that is kept or was trained elsewhere,
+// nil where there is none.
+func (r *run) trained(n Network, key string) ([]byte, error) {
+	if n.File != "" {
+		return os.ReadFile(n.File)
+	}
+	return r.folder.file(networksFolder, key+".onnx")
+}
+
 // networkKey names a network with all that its weights depend on.
 func (r *run) networkKey(row Row, cfg impute.TrainConfig) (string, error) {
-	on := []any{r.dataKey, row.Network, cfg}
+	on := []any{r.dataKey, row.Network, cfg, r.s.PerPatch}
 	if row.needsPrior() {
 		on = append(on, r.priorKey, r.s.Target, r.s.Pool)
 	}

@@ -28,15 +28,19 @@ func (r *run) source(ctx context.Context, n Network, cfg impute.TrainConfig, fir
 	if err != nil {
 		return nil, nil, err
 	}
-	if !(Row{Network: n}).needsPrior() { // cheap enough to draw one for each lesson
-		s, err := impute.Fresh(r.train, refs, p, cfg.Seed)
+	if (Row{Network: n}).needsPrior() {
+		pool, err := prior.NewPool(ctx, prior.Windows{Data: r.train, Refs: refs, By: p}, r.s.Pool, noise.New(cfg.Seed, "pool"), first)
+		if err != nil {
+			return nil, nil, err
+		}
+		return impute.Queue(pool.Next, first), pool.Close, nil
+	}
+	if cfg.Design.Extras.Analysis && r.s.PerPatch > 0 {
+		s, err := impute.Repeated(r.train, refs, p, r.s.PerPatch, cfg.Seed)
 		return s, func() {}, err
 	}
-	pool, err := prior.NewPool(ctx, prior.Windows{Data: r.train, Refs: refs, By: p}, r.s.Pool, noise.New(cfg.Seed, "pool"), first)
-	if err != nil {
-		return nil, nil, err
-	}
-	return impute.Queue(pool.Next, first), pool.Close, nil
+	s, err := impute.Fresh(r.train, refs, p, cfg.Seed) // cheap enough to draw one for each lesson
+	return s, func() {}, err
 }
 
 // refs are the training patches.
@@ -146,8 +150,11 @@ func (r *run) mustPrior(ctx context.Context) (*prior.Model, error) {
 			return nil, fmt.Errorf("train the mask prior: %w", err)
 		}
 	}
-	r.prior, err = prior.Load(engine, data)
-	return r.prior, err
+	if r.prior, err = prior.Load(engine, data); err != nil {
+		return nil, err
+	}
+	r.prior.Recall(r.train)
+	return r.prior, nil
 }
 
 func (r *run) trainPrior(ctx context.Context) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"lacuna/pipeline/chart"
@@ -52,7 +53,7 @@ func (r *run) draw(ctx context.Context, results evaluate.Results) error {
 		pictures["query.png"] = queries.Draw()
 	}
 	for name, picture := range pictures {
-		if err := chart.WritePNG(r.folder.path(name), picture); err != nil {
+		if err := chart.WritePNG(filepath.Join(r.job.Folder, name), picture); err != nil {
 			return err
 		}
 	}

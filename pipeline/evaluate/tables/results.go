@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 
@@ -41,10 +42,10 @@ func (r *run) results() (evaluate.Results, error) {
 	if err != nil {
 		return out, fmt.Errorf("write %s: %w", ResultsFile, err)
 	}
-	if err := renameio.WriteFile(r.folder.path(ResultsFile), append(data, '\n'), 0o644); err != nil {
+	if err := renameio.WriteFile(filepath.Join(r.job.Folder, ResultsFile), append(data, '\n'), 0o644); err != nil {
 		return out, err
 	}
-	if err := renameio.WriteFile(r.folder.path(MarkdownFile), []byte(out.Markdown()), 0o644); err != nil {
+	if err := renameio.WriteFile(filepath.Join(r.job.Folder, MarkdownFile), []byte(out.Markdown()), 0o644); err != nil {
 		return out, err
 	}
 	return out, r.timing()
@@ -102,11 +103,11 @@ func (r *run) notes(reached float64) []string {
 		r.job.Table.About,
 		fmt.Sprintf("Split by time: the last %.0f %% of each of up to %d blocks is held out, with %d days of neither side between; %d training days. An overlay hides what was a gap on another held-out day.",
 			100*s.HeldOut, s.Blocks, s.GapDays, r.train.Days()),
-		"MSE is in units of the variance of the training values, pooled over pixels; RMSE and bias are in physical units. In brackets the 95 % interval of the difference, by paired bootstrap over blocks of days; bold where it does not hold zero. ± is half the range over seeds.",
+		fmt.Sprintf("MSE is in units of the variance of the training values, pooled over pixels; RMSE and bias are in physical units. In brackets the 95 %% interval of the difference, by paired bootstrap over blocks of %d days; bold where it does not hold zero. ± is half the range over seeds.", r.s.BlockDays),
 		fmt.Sprintf("Gap MSE weighs cells to the age and distance of true gaps; overlays can stand for %.0f %% of those.", 100*reached),
 	}
 	for _, row := range r.job.Table.Rows {
-		if row.trains() {
+		if row.trains() && row.Network.File == "" {
 			c := r.s.Train
 			notes = append(notes, fmt.Sprintf("Networks: %s %s, %d steps of %d patches of %d×%d cells.", c.Design.Size, c.Design.Backbone, c.Steps, c.Batch, c.Side, c.Side))
 			break
@@ -132,5 +133,5 @@ func (r *run) timing() error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", TimingFile, err)
 	}
-	return os.WriteFile(r.folder.path(TimingFile), append(data, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(r.job.Folder, TimingFile), append(data, '\n'), 0o644)
 }

@@ -25,7 +25,9 @@ const (
 	Champion    By = "champion"    // the version that a model store serves, as it serves
 	OneStep     By = "one-step"    // the prediction of a network
 	Calibrated  By = "calibrated"  // the same with calibrated sigmas
-	Members     By = "members"     // residual members about the prediction
+	Members     By = "members"     // residual members, as they are drawn
+	Ensemble    By = "ensemble"    // residual members, moved to the prediction and calibrated
+	Textured    By = "textured"    // the prediction with a share of the first member of the ensemble
 	Sampled     By = "sampled"     // one of the paper's samplers
 	DINDiff     By = "dindiff"     // the baseline of that name
 )
@@ -37,6 +39,7 @@ type Row struct {
 	Mode    impute.Mode `json:"mode,omitempty"` // empty: that of the run
 	Network Network     `json:"network,omitzero"`
 	Sampler Sampler     `json:"sampler,omitzero"`
+	Texture float64     `json:"texture,omitempty"` // the share of a member, for Textured
 }
 
 // Network says how the network of a row differs from others. Zero values are
@@ -48,6 +51,9 @@ type Network struct {
 	Backbone string         `json:"backbone,omitempty"`
 	LossOn   impute.LossOn  `json:"loss_on,omitempty"`
 	Extras   *impute.Extras `json:"extras,omitempty"`
+	// File is a network of this kind that was trained elsewhere, to be used in
+	// place of a new one, for every seed.
+	File string `json:"file,omitempty"`
 	// Supervised trains as DINCAE does: no noise on the context, all observed
 	// cells scored by a Gaussian likelihood, anomalies rather than departures.
 	Supervised bool `json:"supervised,omitempty"`
@@ -77,6 +83,9 @@ func Strategies() []string {
 // trains reports whether the row needs a network of its own.
 func (r Row) trains() bool { return r.Network.Preset != "" }
 
+// drawsMembers reports whether the row needs residual members.
+func (r Row) drawsMembers() bool { return r.By == Members || r.By == Ensemble || r.By == Textured }
+
 // needsPrior reports whether the row draws from a mask prior.
 func (r Row) needsPrior() bool {
 	return r.Network.Strategy == "guided" || r.Network.Strategy == "unconditional"
@@ -94,7 +103,7 @@ func (r Row) Validate() error {
 	switch r.By {
 	case Climatology, Persistence, OI, TunedOI, DINEOF, Kriging, Champion:
 		check(!r.trains(), "%s has no network", r.By)
-	case OneStep, Calibrated, Members, Sampled, DINDiff:
+	case OneStep, Calibrated, Members, Ensemble, Textured, Sampled, DINDiff:
 		check(r.trains(), "%s needs a network", r.By)
 		errs = append(errs, r.Network.validate(r.Name))
 	default:
@@ -108,7 +117,8 @@ func (r Row) Validate() error {
 		_, err := impute.SamplerOf(r.Sampler.Name)
 		errs = append(errs, err, r.Sampler.Config.Validate())
 	}
-	if r.By == Calibrated || r.By == Members {
+	check(r.Texture >= 0 && r.Texture <= 1, "texture is %g, must be in 0..1", r.Texture)
+	if r.By == Calibrated || r.drawsMembers() {
 		check(r.Network.Preset == presetLacuna, "%s needs a network with a variance, that is preset %s", r.By, presetLacuna)
 	}
 	return errors.Join(errs...)
@@ -186,6 +196,7 @@ func (n Network) config(budget impute.TrainConfig) impute.TrainConfig {
 		p := impute.PaperConfig()
 		c.Design.Extras, c.Design.Variance, c.Design.Departure = p.Design.Extras, p.Design.Variance, p.Design.Departure
 		c.Beta, c.DropTemporal, c.DropFuture, c.Thin = p.Beta, p.DropTemporal, p.DropFuture, p.Thin
+		c.Clean, c.Flip = p.Clean, p.Flip
 	}
 	if n.Backbone != "" {
 		c.Design.Backbone = n.Backbone

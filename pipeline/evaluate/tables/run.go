@@ -1,10 +1,12 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 
 	"lacuna/pipeline/engine"
@@ -28,10 +30,46 @@ type Job struct {
 	Gaussian *evaluate.GaussianSea // that Series was made by; nil: by none
 	Champion finetune.Files        // of a model store; nil: none
 	Prior    []byte                // a mask prior; nil: trained where a row needs one
-	Folder   string                // for results, and what the run needs to go on
+	Folder   string                // for results
+	Kept     string                // for what the run needs to go on, and others may share; empty: Folder
+	Plain    bool                  // draw no pictures
 	// Engine opens what networks run on. It is called at most once, and only
 	// if a network has to run. The caller closes it.
 	Engine func() (*engine.Engine, error)
+	// What several runs may share, one after the other; nil: the run has its
+	// own.
+	Shops    *Shops           // on Engine
+	Analyses *impute.Analyses // of the same series and split
+
+	// Done, if not nil, hears of every row and seed, those of earlier runs too.
+	Done func(Record)
+}
+
+// Shops hold what was compiled on an engine.
+type Shops struct{ many, few *impute.Workshop }
+
+// Many returns the shop that takes many windows at a time.
+func (s *Shops) Many() *impute.Workshop { return s.many }
+
+// samplerBatch is how many members the paper's samplers take through a network
+// at a time: those of one case.
+const samplerBatch = 8
+
+// NewShops returns shops without anything compiled.
+func NewShops(e *engine.Engine, cfg impute.WorkshopConfig) (*Shops, error) {
+	many, err := impute.NewWorkshop(e, cfg)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Batch = min(cfg.Batch, samplerBatch)
+	few, err := impute.NewWorkshop(e, cfg)
+	return &Shops{many, few}, err
+}
+
+// Close frees everything that was compiled.
+func (s *Shops) Close() {
+	s.many.Close()
+	s.few.Close()
 }
 
 // Progress is how far a run has come.
@@ -57,16 +95,21 @@ func Run(ctx context.Context, job Job, progress func(Progress)) (evaluate.Result
 			return evaluate.Results{}, err
 		}
 		r.at = i
-		if r.entries[i].done {
-			continue
+		if !r.entries[i].done {
+			if err := r.do(ctx, &r.entries[i]); err != nil {
+				return evaluate.Results{}, fmt.Errorf("evaluate %s: %w", r.entries[i].row.Name, err)
+			}
 		}
-		if err := r.do(ctx, &r.entries[i]); err != nil {
-			return evaluate.Results{}, fmt.Errorf("evaluate %s: %w", r.entries[i].row.Name, err)
+		if job.Done != nil {
+			job.Done(r.entries[i].public(job))
 		}
 	}
 	results, err := r.results()
 	if err != nil {
 		return results, fmt.Errorf("evaluate: %w", err)
+	}
+	if job.Plain {
+		return results, nil
 	}
 	if err := r.draw(ctx, results); err != nil {
 		return results, fmt.Errorf("draw pictures: %w", err)
@@ -108,7 +151,8 @@ type run struct {
 	prior             *prior.Model
 	model             *impute.Model // of modelKey, the last one used
 	modelKey          string
-	trainSeconds      float64 // since the entry began
+	trainSeconds      float64         // since the entry began
+	drawn             map[string]kept // members of networks, by what they depend on
 }
 
 // exams are the questions of one mode.
@@ -122,7 +166,7 @@ func begin(job Job, progress func(Progress)) (*run, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	r := &run{job: job, s: job.Settings, progress: progress, folder: folder(job.Folder), exams: map[impute.Mode]*exams{}}
+	r := &run{job: job, s: job.Settings, progress: progress, folder: folder(cmp.Or(job.Kept, job.Folder)), exams: map[impute.Mode]*exams{}, drawn: map[string]kept{}}
 	if err := errors.Join(job.Table.Validate(), r.s.Validate(), r.checkRows()); err != nil {
 		return nil, err
 	}
@@ -133,11 +177,11 @@ func begin(job Job, progress func(Progress)) (*run, error) {
 	if r.overlays, err = r.held.Overlays(r.s.Overlays); err != nil {
 		return nil, err
 	}
-	if err := enoughDays(r.overlays); err != nil {
+	if err := enoughDays(r.overlays, r.bootstrap()); err != nil {
 		return nil, err
 	}
 	r.median = medianCase(r.overlays)
-	r.material, r.around = impute.Material{Train: r.train}, impute.Surroundings{Days: r.held}
+	r.material, r.around = impute.Material{Train: r.train, Analyses: job.Analyses}, impute.Surroundings{Days: r.held}
 	if job.Truth != nil {
 		t, err := evaluate.NewTruth(job.Truth, r.held)
 		if err != nil {
@@ -145,17 +189,23 @@ func begin(job Job, progress func(Progress)) (*run, error) {
 		}
 		r.truth = &t
 	}
-	return r, errors.Join(r.folder.make(), r.list())
+	return r, errors.Join(os.MkdirAll(job.Folder, 0o755), r.folder.make(), r.list())
+}
+
+func (r *run) bootstrap() skill.Bootstrap {
+	b := skill.DefaultBootstrap()
+	b.BlockDays = r.s.BlockDays
+	return b
 }
 
 // enoughDays reports days that are too few to tell methods apart, before
 // anything is trained for it.
-func enoughDays(overlays []samples.Overlay) error {
+func enoughDays(overlays []samples.Overlay, boot skill.Bootstrap) error {
 	losses := make([]skill.Loss, len(overlays))
 	for i, o := range overlays {
 		losses[i] = skill.Loss{Day: o.Time, Sum: 1, Pixels: 1}
 	}
-	if _, known := skill.DefaultBootstrap().Mean(losses); !known {
+	if _, known := boot.Mean(losses); !known {
 		return fmt.Errorf("the %d overlays lie on too few days to tell methods apart: give more days, or more overlays", len(overlays))
 	}
 	return nil
@@ -219,10 +269,10 @@ func (r *run) list() error {
 
 // entryKey names a row and seed with all that its record depends on.
 func (r *run) entryKey(e entry, data, truth string) (string, error) {
-	common := []any{data, truth, r.s.Split, r.s.Overlays, e.mode, e.row, e.seed}
+	common := []any{data, truth, r.s.Split, r.s.Overlays, r.s.BlockDays, e.mode, e.row, e.seed}
 	switch {
 	case e.row.trains():
-		common = append(common, r.dataKey, r.s.Train, r.s.Members, r.s.Drawing, r.s.DINDiffDraws, r.s.DINDiffSteps)
+		common = append(common, r.dataKey, r.s.Train, r.s.Members, r.s.PerPatch, r.s.Drawing, r.s.DINDiffDraws, r.s.DINDiffSteps)
 		if e.row.needsPrior() {
 			common = append(common, r.priorKey, r.s.Target, r.s.Pool, r.s.MaskPatches, r.s.MaskDraws)
 		}
@@ -247,10 +297,6 @@ func (r *run) engineKind() (string, error) {
 	return e.Kind, nil
 }
 
-// samplerBatch is how many members the paper's samplers take through a network
-// at a time: those of one case.
-const samplerBatch = 8
-
 // open returns the engine, with workshops on it.
 func (r *run) open() (*engine.Engine, error) {
 	if r.engine != nil {
@@ -260,14 +306,13 @@ func (r *run) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.shop, err = impute.NewWorkshop(e, r.s.Workshop); err != nil {
-		return nil, err
+	shops := r.job.Shops
+	if shops == nil {
+		if shops, err = NewShops(e, r.s.Workshop); err != nil {
+			return nil, err
+		}
 	}
-	small := r.s.Workshop
-	small.Batch = min(small.Batch, samplerBatch)
-	if r.small, err = impute.NewWorkshop(e, small); err != nil {
-		return nil, err
-	}
+	r.shop, r.small = shops.many, shops.few
 	r.engine = e
 	return e, nil
 }
@@ -279,9 +324,8 @@ func (r *run) close() {
 	if r.prior != nil {
 		r.prior.Close()
 	}
-	if r.engine != nil {
-		r.shop.Close()
-		r.small.Close()
+	if r.engine != nil && r.job.Shops == nil {
+		(&Shops{r.shop, r.small}).Close()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
 )
 
 // Settings are what all rows of a run share. Results depend on them, and on
@@ -19,12 +20,17 @@ type Settings struct {
 	Seeds    int                   `json:"seeds"` // of every network
 	Split    samples.SplitConfig   `json:"split"`
 	Overlays samples.OverlayConfig `json:"overlays"`
+	// BlockDays is how many consecutive days the bootstrap draws together.
+	BlockDays int `json:"block_days"`
 
-	Train    impute.TrainConfig    `json:"train"`   // the budget; what a row changes is changed
-	Members  impute.TrainConfig    `json:"members"` // of residual members
-	Prior    prior.TrainConfig     `json:"prior"`
-	Target   prior.Target          `json:"target"` // of guidance whose strength is found
-	Pool     prior.PoolConfig      `json:"pool"`
+	Train   impute.TrainConfig `json:"train"`   // the budget; what a row changes is changed
+	Members impute.TrainConfig `json:"members"` // of residual members
+	Prior   prior.TrainConfig  `json:"prior"`
+	Target  prior.Target       `json:"target"` // of guidance whose strength is found
+	Pool    prior.PoolConfig   `json:"pool"`
+	// PerPatch is how many partitions of each patch a network with an analysis
+	// learns from, so that analyses can be kept; 0: always new ones.
+	PerPatch int                   `json:"per_patch"`
 	Workshop impute.WorkshopConfig `json:"workshop"`
 
 	Tuning       classical.Tuning `json:"tuning"`        // of optimal interpolation; the days that it sees are those of the mode
@@ -43,6 +49,9 @@ type Budget struct {
 	Side                            int // cells
 	Overlays                        int
 	Mode                            impute.Mode
+	// For a series of few days.
+	HeldOut            float64 // share
+	GapDays, BlockDays int
 }
 
 // Default returns the settings for a size of network and an engine, in the mode
@@ -52,10 +61,13 @@ func Default(size string, gpu bool) Settings {
 	s := Settings{
 		Mode: impute.Single, Seeds: 1, Split: f.Split, Overlays: samples.DefaultOverlays(f.Imputer.Side),
 		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Workshop: f.Workshop,
+		BlockDays:    skill.DefaultBootstrap().BlockDays,
 		Tuning:       classical.DefaultTuning(),
 		Drawing:      evaluate.Drawing{Members: 8, ODE: impute.DefaultODE()},
+		PerPatch:     2, // of 33 looks at a patch; more were not better on real chlorophyll
 		DINDiffDraws: 8, DINDiffSteps: 20, MaskPatches: 8, MaskDraws: 16, QueryPatches: 16, QueryDraws: 16,
 	}
+	s.Pool.Uses = 16       // by count: results do not depend on the speed of a machine
 	s.Overlays.Count = 200 // on a processor; their means are known to some per cent
 	if gpu {
 		s.Seeds, s.Overlays.Count = 3, 0
@@ -76,6 +88,14 @@ func (s Settings) With(b Budget) Settings {
 	set(&s.Train.Batch, b.Batch)
 	set(&s.Train.Steps, b.Steps)
 	set(&s.Prior.Step.Steps, b.PriorSteps)
+	set(&s.Split.GapDays, b.GapDays)
+	set(&s.BlockDays, b.BlockDays)
+	if b.HeldOut > 0 {
+		s.Split.HeldOut = b.HeldOut
+	}
+	if b.GapDays > 0 {
+		s.Split.Blocks = 1 // days are too few for more
+	}
 	if b.Side > 0 {
 		s.Train.Side, s.Overlays.Side = b.Side, b.Side
 		s.Prior.Side, s.Prior.Stride = b.Side, max(b.Side/2, 1)
@@ -99,6 +119,7 @@ func (s Settings) Validate() error {
 		value int
 	}{
 		{"seeds", s.Seeds},
+		{"block_days", s.BlockDays},
 		{"drawing.members", s.Drawing.Members - 1},
 		{"dindiff_draws", s.DINDiffDraws},
 		{"dindiff_steps", s.DINDiffSteps},

@@ -1,13 +1,18 @@
-// Command imputebench trains imputers on a packed series and scores them on
-// the same held-out overlays. It needs nothing but the engine's library beside
-// it:
+// Command imputebench makes tables of package tables from packed series on a
+// machine that has nothing but the engine's library: no files of granules, no
+// model store.
 //
-//	imputebench -data pacific.pack -engine xla:cuda -experiments list.json -o results -deadline 9m
+//	imputebench -plan plan.json -engine xla:cuda -o results -deadline 9m
+//	imputebench -pool results/results.jsonl -reference oi
 //
-// Each experiment appends lines to results.jsonl in the folder of -o as soon as
-// they are known, and leaves its networks there. A run that meets its deadline
-// stops within seconds and leaves checkpoints in the folder of -work, from
-// which the same command goes on. Experiments run in the order of the list.
+// A plan is a list of jobs, each a series, rows and settings. Jobs run in order
+// and share what is compiled, the networks of equal rows and the analyses of
+// equal days. Every row and seed appends a line to results.jsonl in the folder
+// of -o with its losses case by case, so that lines of several processes and
+// seeds can be pooled and paired afterwards; that is what -pool does. A job
+// that ends leaves its tables in a folder of its name. A run that meets its
+// deadline leaves checkpoints in the folder of -work, from which the same
+// command goes on.
 package main
 
 import (
@@ -23,12 +28,13 @@ import (
 	"time"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/evaluate/tables"
 	"lacuna/pipeline/impute"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stderr)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -39,68 +45,58 @@ func main() {
 	}
 }
 
-// options are what is the same for all experiments.
+// options are what is the same for all jobs.
 type options struct {
-	engine      string
-	cfg         engine.Config
-	data        string
-	prior       string
-	experiments string
-	output      string
-	work        string
-	deadline    time.Duration
-	overlays    int
-	batch       int
-	side        int
-	workers     int
-	cacheMB     int
-	oiBlock     int
-	oiKM        float64
-	oiDays      float64
-	oiNugget    float64
-	fit         bool
-	// gaussianDays asks for a simulated Gaussian sea of one window in place of
-	// data.
-	gaussianDays int
-	bfloat16     bool
+	engine    string
+	cfg       engine.Config
+	plan      string
+	output    string
+	work      string
+	deadline  time.Duration
+	workers   int
+	cacheMB   int
+	shops     impute.WorkshopConfig
+	pool      bool
+	reference string
+	files     []string // that -pool reads
 }
 
-func run(ctx context.Context, args []string, errs io.Writer) error {
+func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	o, err := parse(args, errs)
 	if err != nil {
 		return err
+	}
+	if o.pool {
+		return poolFiles(o, out)
 	}
 	if o.deadline > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, o.deadline)
 		defer stop()
 	}
-	list, err := readExperiments(o.experiments)
-	if err != nil {
-		return err
-	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
-	b := &bench{options: o, log: log, began: time.Now()}
-	if err := b.load(ctx, list); err != nil {
-		return err
-	}
 	e, err := engine.Open(o.engine, o.cfg, log)
 	if err != nil {
 		return err
 	}
 	defer e.Finalize()
-	b.engine = e
-	b.shop, err = impute.NewWorkshop(e, impute.WorkshopConfig{Batch: o.batch, BFloat16: o.bfloat16, Shared: e.Kind != engine.ORT})
+	o.shops.Shared = e.Kind != engine.ORT
+	shops, err := tables.NewShops(e, o.shops)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		b.shop.Close()
-		if b.small != nil {
-			b.small.Close()
-		}
-	}()
-	return b.runAll(ctx, list)
+	defer shops.Close()
+	plan, err := readPlan(o.plan, e.Kind != engine.ORT)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o, log: log, engine: e, shops: shops, series: map[string]*series{}}
+	err = b.runAll(ctx, plan)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("deadline met; the same command goes on")
+		return nil
+	}
+	return err
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
@@ -109,35 +105,27 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
 	o.cfg.AddFlags(f)
-	f.StringVar(&o.data, "data", "", "packed series (required)")
-	f.StringVar(&o.prior, "prior", "", "ONNX file of a mask prior, for guided and unconditional partitions")
-	f.StringVar(&o.experiments, "experiments", "", "JSON list of experiments (required)")
-	f.StringVar(&o.output, "o", ".", "folder for results and networks")
-	f.StringVar(&o.work, "work", "", "folder for checkpoints and backgrounds (default: that of -o)")
+	f.StringVar(&o.plan, "plan", "", "JSON list of jobs (required)")
+	f.StringVar(&o.output, "o", ".", "folder for results")
+	f.StringVar(&o.work, "work", "", "folder for networks, checkpoints and rows that are done (default: that of -o)")
 	f.DurationVar(&o.deadline, "deadline", 0, "stop after so long (default: never)")
-	f.IntVar(&o.overlays, "overlays", 0, "overlays to score (default: all)")
-	f.IntVar(&o.batch, "predict-batch", 64, "windows predicted at a time")
-	f.IntVar(&o.side, "side", 64, "side of the overlays in cells")
-	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that make batches and backgrounds")
+	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that make batches and analyses")
 	f.IntVar(&o.cacheMB, "cache-mb", 16<<10, "memory for what surrounds training patches")
-	f.IntVar(&o.oiBlock, "oi-block", 4, "cells along the side of a block of the background's optimal interpolation")
-	f.Float64Var(&o.oiKM, "oi-km", 0, "length scale of optimal interpolation in km (default: that of the grid)")
-	f.Float64Var(&o.oiDays, "oi-days", 0, "time scale of optimal interpolation in days (default: that of the grid)")
-	f.Float64Var(&o.oiNugget, "oi-nugget", 0, "nugget of optimal interpolation (default: that of the grid)")
-	f.IntVar(&o.gaussianDays, "gaussian", 0, "in place of -data, so many days of a Gaussian random field with known covariance, of one window")
-	f.BoolVar(&o.fit, "fit", true, "also score with sigmas calibrated on the other half of the days")
-	f.BoolVar(&o.bfloat16, "predict-bf16", false, "predict in bfloat16")
+	f.IntVar(&o.shops.Batch, "predict-batch", 64, "windows predicted at a time")
+	f.BoolVar(&o.shops.BFloat16, "predict-bf16", false, "predict in bfloat16")
+	f.BoolVar(&o.pool, "pool", false, "print tables of the results in the files that follow instead")
+	f.StringVar(&o.reference, "reference", "oi", "row that others are compared with, for -pool")
 	if err := f.Parse(args); err != nil {
 		return o, err
+	}
+	if o.files = f.Args(); o.pool {
+		return o, nil
 	}
 	if o.work == "" {
 		o.work = o.output
 	}
-	switch {
-	case o.data == "" && o.gaussianDays == 0:
-		return o, errors.New("-data is required: a file of package samples/pack")
-	case o.experiments == "":
-		return o, errors.New("-experiments is required: a JSON list")
+	if o.plan == "" {
+		return o, errors.New("-plan is required: a JSON list of jobs")
 	}
 	return o, errors.Join(os.MkdirAll(o.output, 0o755), os.MkdirAll(o.work, 0o755))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,16 +13,17 @@ import (
 	"time"
 
 	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/evaluate/tables"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
 )
 
-// writePack writes waves that travel through clouds: 80 days of 16 x 16 cells.
+// writePack writes waves that travel through clouds: 110 days of 16 x 16 cells.
 func writePack(t *testing.T) string {
 	t.Helper()
-	const side, days = 16, 80
+	const side, days = 16, 110
 	s := samples.Series{Grid: field.Grid{Lat: make([]float64, side), Lon: make([]float64, side)}, Sea: make(field.Mask, side*side)}
 	for i := range side {
 		s.Grid.Lat[i], s.Grid.Lon[i] = 40+0.04*float64(i), 10+0.05*float64(i)
@@ -55,160 +55,121 @@ func writePack(t *testing.T) string {
 	return path
 }
 
-// tinyTraining is what all experiments of a test say.
-const tinyTraining = `"side":16,"steps":4,"batch":2,"warmup_steps":1,"design":{"size":"tiny"}`
+// settings are what all jobs of a test say.
+const settings = `{"seeds":2,"split":{"held_out":0.4,"gap_days":3,"blocks":1},"overlays":{"count":12},"train":{"steps":4,"batch":2,"warmup_steps":1},
+	"members":{"steps":3},"drawing":{"members":3,"ode":{"steps":2,"jumps":1}}}`
 
-func runList(t *testing.T, dir, data, list string, more ...string) []result {
+func runPlan(t *testing.T, dir, plan string, more ...string) string {
 	t.Helper()
-	path := filepath.Join(dir, "list.json")
-	if err := os.WriteFile(path, []byte(list), 0o644); err != nil {
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	path := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{
-		"-engine", "ort", "-threads", "1", "-data", data, "-experiments", path, "-o", dir,
-		"-side", "16", "-overlays", "6", "-predict-batch", "3", "-workers", "2",
-	}, more...)
-	if err := run(context.Background(), args, io.Discard); err != nil {
-		t.Fatal(err)
+	args := append([]string{"-engine", "ort", "-threads", "1", "-plan", path, "-o", dir, "-predict-batch", "3", "-workers", "2"}, more...)
+	var errs bytes.Buffer
+	if err := run(context.Background(), args, io.Discard, &errs); err != nil {
+		t.Fatalf("%v\n%s", err, errs.String())
 	}
-	f, err := os.Open(filepath.Join(dir, "results.jsonl"))
-	if os.IsNotExist(err) {
-		return nil
+	return errs.String()
+}
+
+// plan asks for the product in two modes, its members, and what is timed.
+func plan(data string) string {
+	job := func(rest string) string {
+		return `{"data":"` + data + `","size":"tiny","side":16,"settings":` + settings + `,` + rest + `}`
 	}
+	network := `"network":{"preset":"lacuna","strategy":"empirical"}`
+	return "[" + strings.Join([]string{
+		job(`"name":"past","mode":"past","rows":[{"name":"oi"},{"name":"imputer","by":"calibrated",` + network + `},{"name":"climatology"}]`),
+		job(`"name":"members","mode":"delayed","rows":[{"name":"oi"},{"name":"ensemble","by":"ensemble",` + network + `},
+			{"name":"half","by":"textured","texture":0.5,` + network + `}]`),
+		job(`"name":"speed","mode":"past","speed_steps":5,"rows":[{"name":"oi"}]`),
+		job(`"name":"brier","mode":"single","classify":true,"rows":[{"name":"oi"}]`),
+	}, ",") + "]"
+}
+
+func TestJobsOfAPlanShareNetworksAndCanBePooled(t *testing.T) {
+	dir := t.TempDir()
+	runPlan(t, dir, plan(writePack(t)))
+	networks, err := filepath.Glob(filepath.Join(dir, "networks", "*.onnx"))
+	if err != nil || len(networks) != 4 {
+		t.Errorf("networks are %v, want two seeds of one imputer and of its members; %v", networks, err)
+	}
+	lines := map[string]int{}
+	results := filepath.Join(dir, resultsFile)
+	err = readRecords(results, func(r tables.Record) {
+		lines[r.Table+" "+r.Verdict.Method]++
+		if len(r.Losses.Squared) != r.Verdict.Summary.Samples {
+			t.Errorf("%s of %s has %d losses for %d cases", r.Verdict.Method, r.Table, len(r.Losses.Squared), r.Verdict.Summary.Samples)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	var out []result
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var r result
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-func TestEveryMethodLeavesItsLine(t *testing.T) {
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	dir := t.TempDir()
-	results := runList(t, dir, writePack(t), `[
-		{"name":"ours","train":{`+tinyTraining+`},"classify":true,
-		 "members":{"train":{"steps":3},"count":2,"odes":[{"steps":2,"jumps":1}]}},
-		{"name":"paper","preset":"paper","train":{`+tinyTraining+`},
-		 "samplers":[{"sampler":"recursive","overlays":2,"config":{"steps":3,"jumps":2,"members":2}}]},
-		{"name":"ambient","preset":"paper","partition":"pixel:0.3","train":{`+tinyTraining+`}},
-		{"name":"miss","preset":"paper","method":"missdiff","ensemble":2,"ensemble_steps":2,"ensemble_overlays":2,"train":{`+tinyTraining+`}},
-		{"name":"din","preset":"paper","method":"dindiff","ensemble":2,"ensemble_steps":2,"train":{`+tinyTraining+`}},
-		{"name":"oi","method":"oi","modes":["past"]}
-	]`)
-	lines := map[string]int{}
-	for _, r := range results {
-		lines[r.Name]++
-		if r.Summary.MSE == nil || !(*r.Summary.MSE > 0) {
-			t.Errorf("%s in mode %s, %s: no error", r.Name, r.Mode, r.Variant)
-		}
-		if r.Name == "oi" && *r.Summary.MSE > 0.3 {
-			t.Errorf("optimal interpolation of smooth waves leaves %v", *r.Summary.MSE)
-		}
-	}
-	// Three modes, plain and calibrated, and three readings of the members in each.
-	for name, want := range map[string]int{"ours": 6 + 9, "paper": 1 + 1, "ambient": 1, "miss": 1, "din": 1, "oi": 1} {
+	for name, want := range map[string]int{"past oi": 1, "past imputer": 2, "past climatology": 1, "members oi": 1, "members ensemble": 2, "members half": 2} {
 		if lines[name] != want {
-			t.Errorf("%s left %d lines, want %d", name, lines[name], want)
+			t.Errorf("%d lines of %s, want %d", lines[name], name, want)
 		}
 	}
-	for _, file := range []string{"ours-s1.onnx", "ours-s1-members.onnx", "ours-s1-reliability.onnx"} {
-		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
-			t.Error(err)
+	var speed speedLine
+	var brier brierLine
+	data, err := os.ReadFile(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if err := json.Unmarshal([]byte(all[len(all)-2]), &speed); err != nil || !(speed.BarePerSecond > 0 && speed.TrainPerSecond > 0 && speed.PrepareSeconds > 0) {
+		t.Errorf("speed is %+v, %v", speed, err)
+	}
+	if err := json.Unmarshal([]byte(all[len(all)-1]), &brier); err != nil || brier.Cells == 0 || !(brier.Map > 0 && brier.Classifier > 0 && brier.Constant <= 0.25) {
+		t.Errorf("the classifier's scores are %+v, %v", brier, err)
+	}
+
+	var out bytes.Buffer
+	// The second file is the first again, as of a run that went on.
+	if err := run(context.Background(), []string{"-pool", "-reference", "oi", results, results}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"### past: waves.pack, past, 16×16, 12 overlays", "### members: waves.pack, delayed", "| imputer | ", "(2 seeds)", "against oi"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the pooled tables lack %q:\n%s", want, out.String())
 		}
 	}
 }
 
-func TestKrigingIsTheBarOnAGaussianSea(t *testing.T) {
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	results := runList(t, t.TempDir(), "", `[
-		{"name":"exact","method":"kriging"},
-		{"name":"untrained","preset":"paper","train":{`+tinyTraining+`}}
-	]`, "-gaussian", "90")
-	if len(results) != 2 {
-		t.Fatalf("%d results, want two", len(results))
-	}
-	exact, untrained := *results[0].Summary.MSE, *results[1].Summary.MSE
-	if exact > 0.3 || untrained < 2*exact {
-		t.Errorf("kriging leaves %.3f and a network after 4 steps %.3f, want little and more", exact, untrained)
-	}
-}
-
-func TestARunThatMeetsItsDeadlineGoesOn(t *testing.T) {
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
+func TestARunGoesOnAfterItsDeadline(t *testing.T) {
 	dir, data := t.TempDir(), writePack(t)
-	list := `[{"name":"long","preset":"paper","train":{` + strings.Replace(tinyTraining, `"steps":4`, `"steps":60`, 1) + `}}]`
-	if early := runList(t, dir, data, list, "-deadline", "1500ms"); len(early) != 0 {
-		t.Skip("the machine is too fast for this test")
+	if log := runPlan(t, dir, plan(data), "-deadline", "1ms"); !strings.Contains(log, "goes on") {
+		t.Errorf("the deadline passed in silence:\n%s", log)
 	}
-	results := runList(t, dir, data, list)
-	if len(results) != 1 || results[0].Training.Report.Steps != 60 {
-		t.Errorf("results are %+v, want one of 60 steps", results)
+	if _, err := os.Stat(filepath.Join(dir, "past", tables.ResultsFile)); err == nil {
+		t.Error("a table was made within a millisecond")
 	}
 }
 
-func TestTheListsBesideTheProgramCanBeRun(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join("lists", "*.json"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("lists %v, %v", paths, err)
-	}
-	for _, path := range paths {
-		list, err := readExperiments(path)
-		if err != nil {
-			t.Error(err)
-		}
-		for _, e := range list {
-			e.Train.Workers = 1
-			if err := e.Train.Validate(); err != nil {
-				t.Errorf("%s: %s: %v", path, e.Name, err)
-			}
-			if e.Members == nil {
-				continue
-			}
-			for _, ode := range e.Members.ODEs {
-				if err := ode.Validate(); err != nil {
-					t.Errorf("%s: %s: %v", path, e.Name, err)
-				}
-			}
-		}
-	}
-}
-
-func TestMistakesAreErrors(t *testing.T) {
-	write := func(list string) string {
-		path := filepath.Join(t.TempDir(), "list.json")
-		if err := os.WriteFile(path, []byte(list), 0o644); err != nil {
+func TestPlansAreReadStrictly(t *testing.T) {
+	for _, text := range []string{
+		`{}`,
+		`[{"data":"x.pack","rows":[{"name":"oi"}]}]`,
+		`[{"name":"a","mode":"past","rows":[{"name":"oi"}]}]`,
+		`[{"name":"a","data":"x.pack","mode":"past","rows":[{"name":"nonsense"}]}]`,
+		`[{"name":"a","data":"x.pack","mode":"never","rows":[{"name":"oi"}]}]`,
+		`[{"name":"a","data":"x.pack","mode":"past","table":"nonsense"}]`,
+		`[{"name":"a","data":"x.pack","mode":"past","rows":[{"name":"oi"}],"settings":{"trian":{}}}]`,
+		`[{"name":"a","data":"x.pack","mode":"past","rows":[{"name":"oi"}]},{"name":"a","data":"x.pack","mode":"past","rows":[{"name":"oi"}]}]`,
+	} {
+		path := filepath.Join(t.TempDir(), "plan.json")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return path
-	}
-	for _, list := range []string{
-		`{}`,
-		`[{}]`,
-		`[{"name":"a"},{"name":"a"}]`,
-		`[{"name":"a","preset":"nonsense"}]`,
-		`[{"name":"a","trian":{}}]`,
-	} {
-		if _, err := readExperiments(write(list)); err == nil {
-			t.Errorf("%s was accepted", list)
+		if _, err := readPlan(path, false); err == nil {
+			t.Errorf("%s was accepted", text)
 		}
 	}
-	for _, args := range [][]string{{}, {"-data", "nowhere"}, {"-data", "nowhere", "-experiments", write(`[{"name":"a"}]`), "-o", t.TempDir()}} {
-		if err := run(context.Background(), args, io.Discard); err == nil {
-			t.Errorf("%v was accepted", args)
-		}
+	if err := run(context.Background(), []string{}, io.Discard, io.Discard); err == nil {
+		t.Error("a run without a plan was accepted")
 	}
 }

@@ -1,0 +1,108 @@
+package impute
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+)
+
+// A Scenery is what the network of members sees of a window beside the
+// residual. It does not change while noise is taken off, and stays on the
+// device until it is closed.
+type Scenery struct {
+	Height, Width int // of the window, in cells
+
+	planes                    *tensors.Tensor // [1, planes of the model + 3, padded height, padded width]
+	paddedHeight, paddedWidth int
+}
+
+// Close frees what the scenery holds on its device. The zero value holds
+// nothing.
+func (s Scenery) Close() { release(s.planes) }
+
+// In returns the members for another workshop, of which model must be too.
+func (m *Members) In(shop *Workshop, model *Model) *Members {
+	o := *m.operand
+	o.vector = nil
+	return &Members{model: model, config: m.config, pair: m.pair, shop: shop, operand: &o}
+}
+
+// Scenery returns that of a window of which the model said p.
+func (m *Members) Scenery(in Inputs, p Prediction) (Scenery, error) {
+	if err := in.Validate(); err != nil {
+		return Scenery{}, fmt.Errorf("draw members: %w", err)
+	}
+	s := Scenery{Height: in.Height, Width: in.Width}
+	s.paddedHeight, s.paddedWidth = padded(in, m.operand.network)
+	data := make([]float32, m.stillPlanes()*s.paddedHeight*s.paddedWidth)
+	m.encode(image{data, s.paddedHeight, s.paddedWidth}, &in, p)
+	s.planes = tensors.FromFlatDataAndDimensions(data, 1, m.stillPlanes(), s.paddedHeight, s.paddedWidth)
+	return s, nil
+}
+
+// Clean is one denoising step: it returns the expected clean residuals of x,
+// residuals of one window at time t, in units of the prediction's sigma and
+// zero where a cell is visible or land. It computes a batch of them whatever
+// the number of x, which must not be larger, so that one program serves all.
+func (m *Members) Clean(ctx context.Context, s Scenery, batch int, t float32, x [][]float32) ([][]float32, error) {
+	if len(x) > batch {
+		return nil, fmt.Errorf("clean residuals: %d in a batch of %d", len(x), batch)
+	}
+	cells := s.paddedHeight * s.paddedWidth
+	data := make([]float32, batch*cells)
+	for i := range x {
+		for row := range s.Height {
+			copy(data[i*cells+row*s.paddedWidth:], x[i][row*s.Width:(row+1)*s.Width])
+		}
+	}
+	answer, err := m.step(ctx, s.planes, residuals{data, batch, s.paddedHeight, s.paddedWidth}, t)
+	if err != nil {
+		return nil, fmt.Errorf("clean residuals: %w", err)
+	}
+	out := make([][]float32, len(x))
+	for i := range out {
+		out[i] = make([]float32, s.Height*s.Width)
+		for row := range s.Height {
+			copy(out[i][row*s.Width:(row+1)*s.Width], answer[i*cells+row*s.paddedWidth:])
+		}
+	}
+	return out, nil
+}
+
+// stillPlanes is how many planes a scenery has: those of the model, its mean
+// and sigma, and where the residual is to be found.
+func (m *Members) stillPlanes() int { return m.model.design.planes() + memberPlanes - 1 }
+
+// encode draws the scenery of a window.
+func (m *Members) encode(picture image, in *Inputs, p Prediction) {
+	m.model.design.encode(picture, in, level{})
+	planes := m.model.design.planes()
+	mean, sigma, known := picture.plane(planes), picture.plane(planes+1), picture.plane(planes+2)
+	for k, sea := range in.Sea {
+		if in.Visible[k] || !sea {
+			continue
+		}
+		at := k/in.Width*picture.width + k%in.Width
+		mean[at], sigma[at], known[at] = p.Mean[k]-m.model.design.base(in, k), p.Sigma[k], 1
+	}
+}
+
+// residuals are noised ones that go through the network together.
+type residuals struct {
+	data                 []float32
+	batch, height, width int
+}
+
+// step asks the network about residuals, all at one time. The scenery is that
+// of each, or one of all.
+func (m *Members) step(ctx context.Context, scenery *tensors.Tensor, r residuals, t float32) ([]float32, error) {
+	times := make([]float32, r.batch)
+	for i := range times {
+		times[i] = t
+	}
+	noised := tensors.FromFlatDataAndDimensions(r.data, r.batch, 1, r.height, r.width)
+	at := tensors.FromFlatDataAndDimensions(times, r.batch)
+	defer release(noised, at)
+	return m.shop.run(ctx, "residual", m.operand, residualBody(m.operand.network), scenery, noised, at)
+}

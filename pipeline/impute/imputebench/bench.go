@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/evaluate/tables"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/pack"
+)
+
+// bench is what jobs share.
+type bench struct {
+	options
+	log    *slog.Logger
+	engine *engine.Engine
+	shops  *tables.Shops
+	series map[string]*series
+}
+
+// series is data with what was made of it.
+type series struct {
+	samples.Series
+	sea      *evaluate.GaussianSea // nil: the data are none
+	analyses map[samples.SplitConfig]*impute.Analyses
+}
+
+func (b *bench) runAll(ctx context.Context, plan []job) error {
+	for _, j := range plan {
+		began := time.Now()
+		s, err := b.open(j)
+		if err == nil {
+			err = b.runJob(ctx, j, s)
+		}
+		if err != nil {
+			return fmt.Errorf("job %s: %w", j.Name, err)
+		}
+		b.log.Info("job done", "name", j.Name, "seconds", time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (b *bench) runJob(ctx context.Context, j job, s *series) error {
+	switch {
+	case j.SpeedSteps > 0:
+		return b.speed(ctx, j, s)
+	case j.Classify:
+		return b.classify(ctx, j, s)
+	}
+	t, err := b.job(j, s)
+	if err != nil {
+		return err
+	}
+	var failed error
+	t.Done = func(r tables.Record) { failed = errors.Join(failed, b.append(r)) }
+	last := ""
+	_, err = tables.Run(ctx, t, func(p tables.Progress) {
+		if now := fmt.Sprint(p.Name, p.Seed, p.Phase); now != last {
+			last = now
+			b.log.Info("doing", "job", j.Name, "row", p.Name, "seed", p.Seed, "phase", p.Phase)
+		}
+	})
+	return errors.Join(err, failed)
+}
+
+// job puts together what package tables needs.
+func (b *bench) job(j job, s *series) (tables.Job, error) {
+	j.settings.Train.Workers, j.settings.Members.Workers = b.workers, b.workers
+	j.settings.Train.CacheMB, j.settings.Members.CacheMB = b.cacheMB, b.cacheMB
+	t := tables.Job{
+		Table: j.table, Settings: j.settings, Series: s.Series, Gaussian: s.sea, Dataset: j.dataset(), Label: "value",
+		Folder: filepath.Join(b.output, j.Name), Kept: b.work, Plain: !j.Pictures,
+		Engine: func() (*engine.Engine, error) { return b.engine, nil }, Shops: b.shops, Analyses: s.keeper(j.settings.Split, b.cacheMB),
+	}
+	if j.Prior == "" {
+		return t, nil
+	}
+	var err error
+	t.Prior, err = os.ReadFile(j.Prior)
+	return t, err
+}
+
+func (j job) dataset() string { return cmp.Or(filepath.Base(j.Data), "gaussian") }
+
+// keeper returns what keeps the analyses of a split.
+func (s *series) keeper(split samples.SplitConfig, budgetMB int) *impute.Analyses {
+	if s.analyses[split] == nil {
+		s.analyses[split] = impute.NewAnalyses(budgetMB)
+	}
+	return s.analyses[split]
+}
+
+// open reads the data of a job, or makes the Gaussian sea.
+func (b *bench) open(j job) (*series, error) {
+	key := fmt.Sprint(j.Data, j.Gaussian, j.Side)
+	if b.series[key] != nil {
+		return b.series[key], nil
+	}
+	s := &series{analyses: map[samples.SplitConfig]*impute.Analyses{}}
+	b.series[key] = s
+	var err error
+	if j.Data == "" {
+		s.sea = evaluate.NewGaussianSea(j.settings.Train.Side)
+		s.Series, err = s.sea.Series(j.Gaussian)
+		return s, err
+	}
+	f, err := os.Open(j.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if s.Series, err = pack.Read(f); err != nil {
+		return nil, fmt.Errorf("read %s: %w", j.Data, err)
+	}
+	return s, nil
+}
+
+// append adds a line to the results.
+func (b *bench) append(line any) error {
+	f, err := os.OpenFile(filepath.Join(b.output, resultsFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(json.NewEncoder(f).Encode(line), f.Close()); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	if r, ok := line.(tables.Record); ok && r.Verdict.Summary.MSE != nil {
+		b.log.Info("result", "table", r.Table, "mode", r.Mode, "row", r.Verdict.Method, "seed", r.Verdict.Seed,
+			"mse", *r.Verdict.Summary.MSE, "train_s", r.TrainSeconds, "fill_s", r.Verdict.Seconds)
+	}
+	return nil
+}
+
+const resultsFile = "results.jsonl"

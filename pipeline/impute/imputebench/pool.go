@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/evaluate/tables"
+)
+
+// poolFiles prints a table for every job and mode in files of results, seeds
+// pooled and differences paired by case.
+func poolFiles(o options, out io.Writer) error {
+	var order []evaluate.Results
+	verdicts := map[string][]evaluate.Verdict{}
+	for _, path := range o.files {
+		err := readRecords(path, func(r tables.Record) {
+			key := fmt.Sprint(r.Table, r.Dataset, r.Mode)
+			if verdicts[key] == nil {
+				order = append(order, evaluate.Results{
+					Table: r.Table, Dataset: r.Dataset, Mode: string(r.Mode), Cases: r.Verdict.Summary.Samples, Reference: o.reference,
+					Side: r.Side, BlockDays: r.BlockDays,
+				})
+			}
+			r.Verdict.Losses = r.Losses
+			// A run that went on tells of its earlier rows again.
+			verdicts[key] = slices.DeleteFunc(verdicts[key], func(v evaluate.Verdict) bool {
+				return v.Method == r.Verdict.Method && v.Seed == r.Verdict.Seed
+			})
+			verdicts[key] = append(verdicts[key], r.Verdict)
+		})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	for _, about := range order {
+		table, err := about.Of(verdicts[fmt.Sprint(about.Table, about.Dataset, about.Mode)])
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(out, table.Markdown()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRecords hands on the records of a file, and passes over lines that are
+// none.
+func readRecords(path string, each func(tables.Record)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	for d := json.NewDecoder(f); ; {
+		var r tables.Record
+		switch err := d.Decode(&r); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if r.Table != "" {
+			each(r)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+)
+
+// speedLine is what a timed training leaves in the results.
+type speedLine struct {
+	Job             string  `json:"job"`
+	Size            string  `json:"size"`
+	Batch           int     `json:"batch"`
+	Workers         int     `json:"workers"`
+	PrepareSeconds  float64 `json:"prepare_seconds"`  // to make all analyses beforehand
+	BarePerSecond   float64 `json:"bare_per_second"`  // steps whose batch is on the device
+	TrainPerSecond  float64 `json:"train_per_second"` // steps with partitions, loader and transfer
+	CompiledSeconds float64 `json:"compiled_seconds"` // until the first steps were done
+}
+
+// lessons returns what a job's network learns from.
+func (b *bench) lessons(j job, s *series) (impute.Material, samples.HeldOut, impute.Repetition, error) {
+	train, held, err := s.Split(j.settings.Split)
+	if err != nil {
+		return impute.Material{}, held, impute.Repetition{}, err
+	}
+	quick := impute.QuickOI(classical.DefaultOI(train.Grid()))
+	m := impute.Material{Train: train, Analyser: impute.OI{Days: train, Settings: quick}, Analyses: s.keeper(j.settings.Split, b.cacheMB)}
+	c := j.settings.Train
+	refs := train.Refs(c.Side, max(c.Side/2, 1), prior.MinObservedCells)
+	r, err := impute.Repeated(train, refs, prior.Empirical(train), max(j.settings.PerPatch, 1), c.Seed)
+	return m, held, r, err
+}
+
+// speed times training against its bare step.
+func (b *bench) speed(ctx context.Context, j job, s *series) error {
+	m, _, source, err := b.lessons(j, s)
+	if err != nil {
+		return err
+	}
+	cfg := j.settings.Train
+	cfg.Workers, cfg.CacheMB, cfg.Steps = b.workers, b.cacheMB, j.SpeedSteps
+	line := speedLine{Job: j.Name, Size: cfg.Design.Size, Batch: cfg.Batch, Workers: cfg.Workers}
+	began := time.Now()
+	if cfg.Design.Extras.Analysis {
+		if err := m.Prepare(ctx, source, []impute.Mode{impute.Single, impute.Past, impute.Delayed}, b.workers); err != nil {
+			return err
+		}
+	}
+	line.PrepareSeconds = time.Since(began).Seconds()
+	began = time.Now()
+	bare, err := impute.TimeStep(ctx, b.shops.Many(), m, source, cfg, j.SpeedSteps)
+	if err != nil {
+		return err
+	}
+	line.BarePerSecond, line.CompiledSeconds = 1/bare.Seconds(), time.Since(began).Seconds()-bare.Seconds()*float64(j.SpeedSteps)
+	warm := cfg.Steps / 5 // until the scenes of most patches are cut out
+	_, _, err = impute.Train(ctx, b.shops.Many(), m, source, cfg, impute.Hooks[*impute.Model]{Progress: func(p impute.Progress) {
+		if p.Step == warm {
+			began = time.Now()
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	line.TrainPerSecond = float64(cfg.Steps-warm) / time.Since(began).Seconds()
+	b.log.Info("speed", "line", line)
+	return b.append(line)
+}

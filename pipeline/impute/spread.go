@@ -1,0 +1,154 @@
+package impute
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// MembersCalibration makes an ensemble of the members about the one-step mean,
+// which errs less than their own: members are moved to it, and stand as far
+// from it as the truth does. The standard deviation that a cell's members are
+// given is
+//
+//	f · √(w σ² + (1-w) ρ² s²)
+//
+// with σ that of the imputer, s the members' own, ρ what brings both to one
+// size, and f a factor by distance from the nearest visible cell. Few members
+// know their own spread badly: where it is small by chance their intervals
+// miss, and the share w of the imputer's sigma mends that. The zero value moves
+// members and leaves their spread.
+type MembersCalibration struct {
+	Calibration         // the factors f
+	Share       float32 `json:"share"` // w
+	Ratio       float32 `json:"ratio"` // ρ
+}
+
+// CalibrateMembers returns the calibration under which so many members of the
+// cases stand as far from the mean as the truth, in every class that has enough
+// cells, with the share of the imputer's sigma under which their 90 % interval
+// comes closest to covering 90 %.
+func CalibrateMembers(cases []Case, members int, cfg CalibrationConfig) (MembersCalibration, error) {
+	if members < 2 {
+		return MembersCalibration{}, fmt.Errorf("calibrate members: %d of them, must be two at least", members)
+	}
+	var own, said float64
+	sound := cases[:0:0]
+	for _, k := range cases {
+		if k.Spread > 0 && k.Sigma > 0 && finite(k.Error) {
+			sound = append(sound, k)
+			own += float64(k.Spread) * float64(k.Spread)
+			said += float64(k.Sigma) * float64(k.Sigma)
+		}
+	}
+	if len(sound) == 0 {
+		return MembersCalibration{}, errors.New("calibrate members: no held-out cell with a spread and a sigma")
+	}
+	halfWidth := distuv.StudentsT{Sigma: 1, Nu: float64(members - 1)}.Quantile((1 + coverage) / 2)
+	const shares = 20 // steps of a twentieth: finer than what days tell
+	var best MembersCalibration
+	least := math.Inf(1)
+	for i := range shares + 1 {
+		c := MembersCalibration{Share: float32(i) / shares, Ratio: float32(math.Sqrt(said / own))}
+		var err error
+		if c.Calibration, err = calibrate(blended(sound, c), cfg, sizeFactor); err != nil {
+			return c, err
+		}
+		if miss := math.Abs(c.covers(sound, halfWidth) - coverage); miss < least {
+			best, least = c, miss
+		}
+	}
+	return best, nil
+}
+
+// blended returns cases whose sigma is that of c without factors.
+func blended(cases []Case, c MembersCalibration) []Case {
+	out := make([]Case, len(cases))
+	for i, k := range cases {
+		out[i] = k
+		out[i].Sigma = c.blend(k.Sigma, k.Spread)
+	}
+	return out
+}
+
+func (c MembersCalibration) covers(cases []Case, halfWidth float64) float64 {
+	inside := 0
+	for _, k := range cases {
+		if math.Abs(float64(k.Error)) <= halfWidth*float64(c.Sigma(k.Sigma, k.Spread, k.DistanceCells, k.DayOfYear)) {
+			inside++
+		}
+	}
+	return float64(inside) / float64(len(cases))
+}
+
+// sizeFactor returns the factor with which sigmas are as large as errors, in
+// the mean of squares.
+func sizeFactor(cases []Case) float64 {
+	errs, sigmas := 0.0, 0.0
+	for _, k := range cases {
+		errs += float64(k.Error) * float64(k.Error)
+		sigmas += float64(k.Sigma) * float64(k.Sigma)
+	}
+	return math.Sqrt(errs / sigmas)
+}
+
+func (c MembersCalibration) blend(sigma, spread float32) float32 {
+	own := float64(c.Ratio) * float64(spread)
+	return float32(math.Sqrt(float64(c.Share)*float64(sigma)*float64(sigma) + (1-float64(c.Share))*own*own))
+}
+
+// Sigma returns the standard deviation that the members of a cell are given,
+// from that of the imputer and their own.
+func (c MembersCalibration) Sigma(sigma, spread, distanceCells float32, dayOfYear int) float32 {
+	if c.Ratio == 0 {
+		return spread
+	}
+	return c.Apply(c.blend(sigma, spread), distanceCells, dayOfYear)
+}
+
+// Validate reports what is wrong with a calibration that was read from a file.
+func (c MembersCalibration) Validate() error {
+	if !(c.Share >= 0 && c.Share <= 1) || !(c.Ratio >= 0) || !finite(c.Ratio) {
+		return fmt.Errorf("calibration of members has a share of %v and a ratio of %v", c.Share, c.Ratio)
+	}
+	return c.Calibration.Validate()
+}
+
+// Recentre returns members of a window moved to the mean of p, with the spread
+// that c gives them. distance is that to the nearest visible cell. Visible
+// cells keep their value.
+func (c MembersCalibration) Recentre(members [][]float32, in Inputs, p Prediction, distance []float64) [][]float32 {
+	out := make([][]float32, len(members))
+	for m := range out {
+		out[m] = make([]float32, len(p.Mean))
+	}
+	for i, mean := range p.Mean {
+		own, spread := Departure(members, i)
+		factor := float32(0)
+		if spread > 0 && !in.Visible[i] {
+			factor = c.Sigma(p.Sigma[i], spread, float32(distance[i]), in.DayOfYear) / spread
+		}
+		for m := range out {
+			out[m][i] = mean + factor*(members[m][i]-own)
+		}
+	}
+	return out
+}
+
+// Departure returns the mean of members at a cell, and how far they stand from
+// it, in the root mean square.
+func Departure(members [][]float32, cell int) (mean, spread float32) {
+	sum := 0.0
+	for _, m := range members {
+		sum += float64(m[cell])
+	}
+	centre := sum / float64(len(members))
+	square := 0.0
+	for _, m := range members {
+		d := float64(m[cell]) - centre
+		square += d * d
+	}
+	return float32(centre), float32(math.Sqrt(square / float64(len(members))))
+}
