@@ -32,22 +32,28 @@ type searchFrame struct {
 // 0 and on one that counts from -180.
 func newSphere(g field.Grid) []point {
 	w := g.Width()
-	wrapped := field.Grid{Lat: g.Lat, Lon: make([]float64, w)}
-	order := make([]int, w)
+	wrapped, order := make([]float64, w), make([]int, w)
 	for j, lon := range g.Lon {
-		wrapped.Lon[j], order[j] = field.Wrap(lon), j
+		wrapped[j], order[j] = field.Wrap(lon), j
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(wrapped.Lon[a], wrapped.Lon[b]) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(wrapped[a], wrapped[b]) })
 	rank := make([]int, w)
 	for k, j := range order {
 		rank[j] = k
 	}
 	sphere := make([]point, g.Len())
-	for c := range sphere {
-		x, y, z := wrapped.Cartesian(c/w, c%w)
-		sphere[c] = point{
-			x: float32(x), y: float32(y), z: float32(z),
-			cell: int32(c), rank: int32(c - c%w + rank[c%w]),
+	meridian := field.Grid{Lat: g.Lat, Lon: []float64{0}}
+	sin, cos := make([]float64, w), make([]float64, w)
+	for j, lon := range wrapped {
+		sin[j], cos[j] = math.Sincos(lon * math.Pi / 180)
+	}
+	for i := range g.Lat {
+		radius, _, z := meridian.Cartesian(i, 0) // of the circle of latitude
+		for j := range w {
+			sphere[i*w+j] = point{
+				x: float32(radius * cos[j]), y: float32(radius * sin[j]), z: float32(z),
+				cell: int32(i*w + j), rank: int32(i*w + rank[j]),
+			}
 		}
 	}
 	return sphere
@@ -57,7 +63,7 @@ func newSphere(g field.Grid) []point {
 // looked for in.
 func (a *analysis) search(trees []boxTree) {
 	for f := range trees {
-		if len(trees[f].points) > 0 {
+		if len(trees[f].cells) > 0 {
 			a.frames = append(a.frames, searchFrame{
 				tree:   &trees[f],
 				values: a.series.Frames[f].Values,

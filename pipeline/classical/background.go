@@ -49,64 +49,107 @@ type background struct {
 func newBackground(s Series, sigmaKM float64) background {
 	m := newSmoother(s.Grid, sigmaKM)
 	n := s.Grid.Len()
-	sum, count := make([]float64, n), make([]float64, n)
-	total, seen := 0.0, 0
-	for f := range s.Frames {
-		for i, v := range s.Frames[f].Values {
-			if s.observed(f, i) {
-				sum[i] += float64(v)
-				count[i]++
-				total += float64(v)
-				seen++
-			}
-		}
-	}
-	b := background{mean: make([]float32, n), sd: make([]float32, n), n: seen}
-	if seen == 0 {
+	b := background{mean: make([]float32, n), sd: make([]float32, n)}
+	level, seen := s.level()
+	if b.n = seen; seen == 0 {
 		return b
 	}
-	overall := total / float64(seen)
 	// Sums of deviations instead of values: nothing is lost to rounding where
 	// the field is far from zero, as kelvin are.
-	coarseSum, coarseCount := m.gather(), m.gather()
-	for i := range sum {
-		if count[i] > 0 {
-			coarseSum[m.coarse(i)] += sum[i] - count[i]*overall
-			coarseCount[m.coarse(i)] += count[i]
-		}
-	}
-	near := m.smooth(coarseCount)
-	b.spreadMean(m, m.smooth(coarseSum), near, overall)
+	sum, count := m.gather(), m.gather()
+	m.eachObservation(s, func(coarse, _ int, v float64) float64 {
+		sum[coarse] += v - level
+		count[coarse]++
+		return 0
+	})
+	near := m.smooth(count)
+	b.spreadMean(m, m.smooth(sum), near, level)
 	b.measureSpread(s, m, near)
 	return b
 }
 
-// spreadMean stores the smooth mean at every cell.
-func (b background) spreadMean(m smoother, sum, near []float64, overall float64) {
-	for i := range b.mean {
-		row, col := i/m.width, i%m.width
-		b.mean[i] = float32(overall + m.at(sum, row, col)/(m.at(near, row, col)+shyObservations))
+// level returns the mean of all observations and how many there are.
+func (s Series) level() (mean float64, n int) {
+	sums, counts := make([]float64, len(s.Frames)), make([]int, len(s.Frames))
+	workers(s.Grid.Len()).each(len(s.Frames), func(f int) {
+		for i, v := range s.Frames[f].Values {
+			if s.observed(f, i) {
+				sums[f] += float64(v)
+				counts[f]++
+			}
+		}
+	})
+	for f := range sums {
+		mean, n = mean+sums[f], n+counts[f]
 	}
+	return mean / max(float64(n), 1), n
+}
+
+// workers returns as many workers as a grid of so many cells is worth: a patch
+// takes no longer than to hand it over, and whoever has many of them has
+// workers already.
+func workers(cells int) OI {
+	if cells < 1<<16 {
+		return OI{Workers: 1}
+	}
+	return OI{}
+}
+
+// eachObservation calls f for all observations: the index of the coarse cell,
+// that of the cell, and the value. Coarse rows are dealt out to the workers, so
+// f may change what belongs to its coarse cell. The sum of what f returns is
+// the same on any number of them.
+func (m smoother) eachObservation(s Series, f func(coarse, cell int, v float64) float64) float64 {
+	rows, cols := len(m.rows.centre), len(m.cols.centre)
+	sums := make([]float64, rows)
+	workers(s.Grid.Len()).each(rows, func(r int) {
+		first, last := r*m.rows.factor*m.width, min((r+1)*m.rows.factor*m.width, s.Grid.Len())
+		for frame := range s.Frames {
+			values := s.Frames[frame].Values
+			for row := first; row < last; row += m.width {
+				for j, v := range values[row : row+m.width] {
+					if v-v == 0 && s.sea(row+j) { // an observation
+						sums[r] += f(r*cols+j/m.cols.factor, row+j, float64(v))
+					}
+				}
+			}
+		}
+	})
+	total := 0.0
+	for _, v := range sums {
+		total += v
+	}
+	return total
+}
+
+// spreadMean stores the smooth mean at every cell.
+func (b background) spreadMean(m smoother, sum, near []float64, level float64) {
+	m.eachCell(len(b.mean), func(i, row, col int) {
+		b.mean[i] = float32(level + m.at(sum, row, col)/(m.at(near, row, col)+shyObservations))
+	})
+}
+
+// eachCell calls f for every cell of the grid, rows dealt out to the workers.
+func (m smoother) eachCell(cells int, f func(i, row, col int)) {
+	workers(cells).each(cells/m.width, func(row int) {
+		for col := range m.width {
+			f(row*m.width+col, row, col)
+		}
+	})
 }
 
 // measureSpread stores the standard deviation of the observations about the
 // mean map.
 func (b background) measureSpread(s Series, m smoother, near []float64) {
 	squares := m.gather()
-	total := 0.0
-	for f := range s.Frames {
-		for i, v := range s.Frames[f].Values {
-			if s.observed(f, i) {
-				d := float64(v) - float64(b.mean[i])
-				squares[m.coarse(i)] += d * d
-				total += d * d
-			}
-		}
-	}
+	total := m.eachObservation(s, func(coarse, cell int, v float64) float64 {
+		d := v - float64(b.mean[cell])
+		squares[coarse] += d * d
+		return d * d
+	})
 	overall := total / float64(b.n)
 	squares = m.smooth(squares)
-	for i := range b.sd {
-		row, col := i/m.width, i%m.width
+	m.eachCell(len(b.sd), func(i, row, col int) {
 		b.sd[i] = float32(math.Sqrt((m.at(squares, row, col) + shySpread*overall) / (m.at(near, row, col) + shySpread)))
-	}
+	})
 }

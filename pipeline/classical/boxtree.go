@@ -16,11 +16,12 @@ const leafSide = 4
 // Cartesian extent of the observations in it. Distances are chords through
 // the Earth, which is what makes date line and poles need no care.
 type boxTree struct {
-	points []point  // in order of their leaves
+	sphere []point  // of all cells of the grid, shared by all trees
+	cells  []int32  // that were observed, in order of their leaves
 	levels []boxMap // leaves first, one box last
 }
 
-// A point is an observed cell, in kilometres from the centre of the Earth.
+// A point is a cell, in kilometres from the centre of the Earth.
 // Single precision is good to half a metre there.
 type point struct {
 	x, y, z float32
@@ -33,30 +34,36 @@ type boxMap struct {
 	boxes      []box
 }
 
-// A box is the extent of the points first..last-1. An empty one has
+// A box is the extent of the cells first..last-1. An empty one has
 // first == last.
 type box struct {
 	low, high   [3]float32
-	first, last int32 // of points; on upper levels only whether there are any
+	first, last int32 // of cells; on upper levels only whether there are any
 }
 
 func newBoxTree(sphere []point, g field.Grid, observed func(cell int) bool) boxTree {
-	t := boxTree{}
+	n := 0
+	for cell := range sphere {
+		if observed(cell) {
+			n++
+		}
+	}
+	t := boxTree{sphere: sphere, cells: make([]int32, 0, n)}
 	h, w := g.Height(), g.Width()
 	leaves := newBoxMap((h+leafSide-1)/leafSide, (w+leafSide-1)/leafSide)
 	for k := range leaves.boxes {
 		b := &leaves.boxes[k]
-		b.first = int32(len(t.points))
+		b.first = int32(len(t.cells))
 		top, left := k/leaves.cols*leafSide, k%leaves.cols*leafSide
 		for i := top; i < min(top+leafSide, h); i++ {
 			for j := left; j < min(left+leafSide, w); j++ {
 				if cell := i*w + j; observed(cell) {
-					t.points = append(t.points, sphere[cell])
+					t.cells = append(t.cells, int32(cell))
 					b.include(sphere[cell])
 				}
 			}
 		}
-		b.last = int32(len(t.points))
+		b.last = int32(len(t.cells))
 	}
 	t.levels = append(t.levels, leaves)
 	for top := leaves; len(top.boxes) > 1; {
@@ -124,7 +131,7 @@ func (b *box) extent(axis [3]float32, q point) (low, high float32) {
 
 // collect offers to h all points that it could still want.
 func (t *boxTree) collect(h *neighbourhood) {
-	if len(t.points) > 0 {
+	if len(t.cells) > 0 {
 		t.descend(len(t.levels)-1, 0, 0, h)
 	}
 }
@@ -132,8 +139,8 @@ func (t *boxTree) collect(h *neighbourhood) {
 func (t *boxTree) descend(level, row, col int, h *neighbourhood) {
 	if level == 0 {
 		b := &t.levels[0].boxes[row*t.levels[0].cols+col]
-		for _, p := range t.points[b.first:b.last] {
-			h.offer(p)
+		for _, c := range t.cells[b.first:b.last] {
+			h.offer(t.sphere[c])
 		}
 		return
 	}

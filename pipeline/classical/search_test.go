@@ -42,7 +42,8 @@ func everywhere(a *analysis, h *neighbourhood, q point) []neighbour {
 	for k, f := range a.frames {
 		lag := f.days / a.oi.Days
 		var bySector [sectors][]neighbour
-		for _, p := range f.tree.points {
+		for _, c := range f.tree.cells {
+			p := a.sphere[c]
 			d := [3]float32{p.x - q.x, p.y - q.y, p.z - q.z}
 			sector := 0
 			for i, axis := range h.axes {

@@ -11,8 +11,12 @@ import (
 // MethodModel is the method that fills with the networks of a Model.
 const MethodModel = "model"
 
+// MethodAuto leaves it to the caller to say what fills, for each granule: a
+// Filler takes only what the caller settles on.
+const MethodAuto = "auto"
+
 // methods are the names that Config.Method takes.
-var methods = []string{"oi", "persistence", "climatology", MethodModel}
+var methods = []string{MethodAuto, "oi", "persistence", "climatology", MethodModel}
 
 // Config chooses and tunes the method of one dataset.
 type Config struct {
@@ -23,16 +27,18 @@ type Config struct {
 	// Network tunes the method model. The zero value is the default.
 	Network Network `yaml:"network,omitempty"`
 	Quality Quality `yaml:"quality,omitempty"`
-	Details bool    `yaml:"-"` // whether analyses come with their Details; of the method model only
+	// Details adds to the product how far the nearest observations are, in
+	// space and in time, and how reliable a model holds its cells to be.
+	Details bool `yaml:"details,omitempty"`
 }
 
 // OI holds the scales of optimal interpolation. Zero means found out: tuned on
 // overlays where there are enough days, else the default for the grid.
 type OI struct {
-	LengthKM   float64 `yaml:"length_km"`
-	Days       float64 `yaml:"days"`
-	Nugget     float64 `yaml:"nugget"`
-	Neighbours int     `yaml:"neighbours"`
+	LengthKM   float64 `yaml:"length_km"`  // over which anomalies resemble each other
+	Days       float64 `yaml:"days"`       // over which they do in time
+	Nugget     float64 `yaml:"nugget"`     // share of the variance that is noise of the sensor
+	Neighbours int     `yaml:"neighbours"` // observations that a pixel is made from
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.

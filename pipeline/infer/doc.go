@@ -14,7 +14,10 @@
 //
 // A basin that fits goes through as one window; a larger one is cut into
 // windows that overlap and are blended, members at every step of their
-// sampler, so that the windows agree. The answer depends on the scene, the
+// sampler, so that the windows agree. Windows without a gap are left out. What
+// lies beyond a window reaches it by the optimal interpolation, which is made
+// of the whole basin at once: it is the coarse pass on which the networks build,
+// and a gap larger than a window is filled from afar by it. The answer depends on the scene, the
 // model, the seed, the engine and the size of the windows, and not on the
 // number of workers; on a processor not on batches either. What lies under the
 // mask or on land never reaches a network.

@@ -9,6 +9,7 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/samples"
 )
 
 // Flags of an analysed cell. An observed cell has none.
@@ -26,6 +27,9 @@ type Scene struct {
 	History   []field.Field // fields of other granules on the same grid, in any order
 	Sea       field.Mask
 	Transform field.Transform
+	// Scaling is that of the dataset, for a model that was trained elsewhere
+	// (samples.LearnScaling); nil: the model's own. Other methods have none.
+	Scaling *samples.Scaling
 }
 
 // Analysis is one frame, complete. Value is in physical units; Sigma, one
@@ -37,10 +41,11 @@ type Analysis struct {
 	Value, Sigma, Lower, Upper []float32
 	Flags                      []byte
 
-	// Of the method model only.
-	Tier    Tier     // that was applied
-	Took    Timing   // where the time went
 	Details *Details // nil: not asked for
+
+	// Of the method model only.
+	Tier Tier   // that was applied
+	Took Timing // where the time went
 }
 
 // Filler applies one method.
@@ -55,6 +60,9 @@ type Filler struct {
 func New(cfg Config, model *Model) (*Filler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("fill config: %w", err)
+	}
+	if cfg.Method == MethodAuto {
+		return nil, fmt.Errorf("fill config: method is %q: settle on another first", MethodAuto)
 	}
 	if (cfg.Method == MethodModel) != (model != nil) {
 		return nil, fmt.Errorf("fill config: method is %q, and a model is needed for %q only", cfg.Method, MethodModel)
@@ -78,7 +86,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		progress = func(int, int) {}
 	}
 	if f.model != nil {
-		if err := f.model.fits(s.Frames[0].Grid, s.Transform); err != nil {
+		if err := f.model.fits(s); err != nil {
 			return nil, err
 		}
 	}
@@ -98,17 +106,19 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		const steps = 1000 // of a frame's progress; enough for a smooth bar
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
-		seen := view{window, at, oi}
+		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, last: n == len(targets)-1 && !again}
 		filled, err := f.fill(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
 		out[n] = compose(s, n, filled.estimate)
-		out[n].Tier, out[n].Took, out[n].Details = filled.tier, filled.took, filled.details
-		if filled.details != nil {
-			filled.details.Members = physical(s, out[n], filled.members)
+		out[n].Tier, out[n].Took = filled.tier, filled.took
+		if f.cfg.Details {
+			out[n].Details = detail(window, at)
+			out[n].Details.Members, out[n].Details.Reliability = physical(s, out[n], filled.members), filled.reliability
 		}
-		if q := f.cfg.Quality.Observed; err == nil && (q == Blend || q == Denoise) {
+		if err == nil && again {
 			if err := f.reconsider(ctx, seen, s, n, &out[n]); err != nil {
 				return nil, fmt.Errorf("reconsider the observations of %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 			}
@@ -136,16 +146,17 @@ func assemble(s Scene) (classical.Series, []int) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return all[a].Time.Compare(all[b].Time) })
 
-	series := classical.Series{Grid: s.Frames[0].Grid, Sea: s.Sea}
+	series := classical.Series{Grid: s.Frames[0].Grid, Sea: s.Sea, Frames: make([]classical.Frame, len(all))}
 	targets := make([]int, len(s.Frames))
-	for at, i := range order {
+	each(len(order), func(at int) {
+		i := order[at]
 		values := make([]float32, len(all[i].Values))
 		s.Transform.Forward(values, all[i].Values)
-		series.Frames = append(series.Frames, classical.Frame{Time: all[i].Time, Values: values})
+		series.Frames[at] = classical.Frame{Time: all[i].Time, Values: values}
 		if i < len(s.Frames) {
 			targets[i] = at
 		}
-	}
+	})
 	return series, targets
 }
 
@@ -154,12 +165,14 @@ type view struct {
 	classical.Series
 	target int
 	oi     classical.OI // for the method oi
+	scale  *samples.Scaling
+	last   bool // nobody looks at the series afterwards: it may be written over
 }
 
 func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int)) (out filling, err error) {
 	switch f.cfg.Method {
 	case MethodModel:
-		return f.model.fill(ctx, v.Series, v.target, manner{cfg: f.cfg, now: f.now, progress: progress})
+		return f.model.fill(ctx, v.Series, v.target, manner{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, last: v.last})
 	case "climatology":
 		out.estimate = classical.Climatology(v.Series, v.target)
 	case "persistence":
@@ -197,14 +210,15 @@ func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
 // physical returns members in physical units: the observation where there is
 // one, NaN where the analysis says nothing.
 func physical(s Scene, a Analysis, members [][]float32) [][]float32 {
-	for _, x := range members {
+	each(len(members), func(k int) {
+		x := members[k]
 		s.Transform.Inverse(x, x)
 		for i, flags := range a.Flags {
 			if flags&Interpolated == 0 {
 				x[i] = a.Value[i]
 			}
 		}
-	}
+	})
 	return members
 }
 
@@ -222,7 +236,7 @@ func compose(s Scene, frame int, e classical.Estimate) Analysis {
 	if s.Transform.Log10 {
 		a.Lower, a.Upper = make([]float32, n), make([]float32, n)
 	}
-	for i := range n {
+	everywhere(n, func(i int) {
 		a.setGap(i)
 		refused := s.Rejected != nil && s.Rejected[frame] != nil && s.Rejected[frame][i]
 		switch {
@@ -230,20 +244,20 @@ func compose(s Scene, frame int, e classical.Estimate) Analysis {
 			// Also where the mask says land: masks are coarser than coasts, and
 			// what the sensor saw is never thrown away.
 			a.Value[i] = observed.Values[i]
-			continue
+			return
 		case s.Sea != nil && !s.Sea[i]:
 			a.Flags[i] = Land
-			continue
+			return
 		case refused:
 			a.Flags[i] = Rejected
 		}
 		if e.Mean == nil || !finite(e.Mean[i]) || !finite(e.Sigma[i]) {
 			a.Flags[i] |= NotReconstructible
-			continue
+			return
 		}
 		a.Flags[i] |= Interpolated
 		a.say(i, s.Transform, e.Mean[i], e.Sigma[i])
-	}
+	})
 	return a
 }
 

@@ -28,8 +28,8 @@ func (f fakeNetworks) look(_ context.Context, batch int, windows []impute.Inputs
 	return out, nil
 }
 
-func (f fakeNetworks) scene(in impute.Inputs, _ impute.Prediction) scenery {
-	return scenery{window: in}
+func (f fakeNetworks) scene(in impute.Inputs, _ impute.Prediction) (scenery, error) {
+	return scenery{window: in}, nil
 }
 
 func (f fakeNetworks) clean(_ context.Context, _ int, s scenery, t float32, x [][]float32) ([][]float32, error) {

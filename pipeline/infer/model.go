@@ -22,8 +22,8 @@ type Version struct {
 	Members     []byte // ONNX; nil: it cannot draw members
 	Reliability []byte // ONNX; nil: P(query) is not known
 
-	Calibration        impute.Calibration // of the imputer's sigma
-	MembersCalibration impute.Calibration // of the members' deviations from their mean
+	Calibration        impute.Calibration        // of the imputer's sigma
+	MembersCalibration impute.MembersCalibration // of the members' deviations from the mean
 
 	// Scaling is that of the training days. Nil: every field is scaled by what
 	// is known around it, which serves a network far from where it was trained.
@@ -31,9 +31,6 @@ type Version struct {
 	// Query is P(query) of every cell of the scaling's grid, NaN where it is
 	// not known; nil: nowhere. A cell that was never query was never learned.
 	Query []float32
-	// MeanOfMembers publishes the mean of the members where there are any,
-	// instead of what the imputer says.
-	MeanOfMembers bool
 }
 
 // Scaling is how a model's anomalies are made, and for which grid.
@@ -80,7 +77,7 @@ type Model struct {
 type networks interface {
 	look(ctx context.Context, batch int, windows []impute.Inputs) ([]impute.Prediction, error)
 	// scene keeps what does not change while members are drawn.
-	scene(in impute.Inputs, p impute.Prediction) scenery
+	scene(in impute.Inputs, p impute.Prediction) (scenery, error)
 	clean(ctx context.Context, batch int, s scenery, t float32, x [][]float32) ([][]float32, error)
 }
 
@@ -91,7 +88,7 @@ func Load(v Version, d Device) (*Model, error) {
 		return nil, fmt.Errorf("load model %s: %w", v.Name, err)
 	}
 	m := &Model{
-		version: v, design: n.imputer.Design(), weights: n.imputer.Weights(), networks: n, members: n.residual != nil,
+		version: v, design: n.imputer.Design(), weights: n.imputer.Weights(), networks: n, members: n.members != nil,
 		gpu: d.GPU, close: n.Close,
 	}
 	if n.reliability != nil {
@@ -125,6 +122,9 @@ func (m *Model) Weights() int { return m.weights }
 // Members reports whether the model can draw members.
 func (m *Model) Members() bool { return m.members }
 
+// Calibrated reports whether the imputer's sigma is corrected.
+func (m *Model) Calibrated() bool { return len(m.version.Calibration.Factors) > 0 }
+
 // Speed returns what the device was measured to need, zero where nothing was
 // filled yet.
 func (m *Model) Speed() Speed {
@@ -133,10 +133,14 @@ func (m *Model) Speed() Speed {
 	return m.speed
 }
 
-// fits says in a sentence why the model cannot fill fields of a grid.
-func (m *Model) fits(grid field.Grid, tr field.Transform) error {
-	s := m.version.Scaling
-	switch {
+// fits says in a sentence why the model cannot fill a scene.
+func (m *Model) fits(scene Scene) error {
+	grid, tr, s := scene.Frames[0].Grid, scene.Transform, m.version.Scaling
+	switch given := scene.Scaling; {
+	case given != nil && (len(given.Mean) != grid.Len() || !(given.Std > 0)):
+		return fmt.Errorf("the scaling has %d cells and the standard deviation %g, the field is on %v", len(given.Mean), given.Std, grid)
+	case given != nil:
+		return nil
 	case s == nil:
 		return nil
 	case !grid.Same(s.Grid):
@@ -150,20 +154,28 @@ func (m *Model) fits(grid field.Grid, tr field.Transform) error {
 }
 
 // A size is how much goes through a network at once.
-type size struct{ window, batch int }
+type size struct {
+	window, batch int
+	cells         int // of all windows of a batch; 0: any number
+}
 
 // Sizes where a config is silent. On a processor a window of 512 keeps all
-// cores busy and takes some hundred megabytes; batches gain nothing there.
+// cores busy and takes some hundred megabytes; batches gain nothing there. A
+// million cells keep a GPU busy, and the attention of more takes more memory
+// than it has: batches are of small windows only.
 const (
-	windowCPU, batchCPU = 512, 1
-	windowGPU, batchGPU = 1024, 8
+	windowCPU, batchCPU           = 512, 1
+	windowGPU, batchGPU, cellsGPU = 1024, 16, 1 << 20
 )
 
 // size returns what to try for a config.
 func (m *Model) size(cfg Network) size {
-	s := size{orDefault(cfg.WindowCells, windowCPU), orDefault(cfg.Batch, batchCPU)}
+	s := size{window: orDefault(cfg.WindowCells, windowCPU), batch: orDefault(cfg.Batch, batchCPU)}
 	if m.gpu {
-		s = size{orDefault(cfg.WindowCells, windowGPU), orDefault(cfg.Batch, batchGPU)}
+		s = size{window: orDefault(cfg.WindowCells, windowGPU), batch: orDefault(cfg.Batch, batchGPU)}
+		if cfg.Batch == 0 {
+			s.cells = cellsGPU
+		}
 	}
 	if m.side > 0 {
 		s.window = m.side

@@ -226,12 +226,12 @@ func TestOneWindowDrawsWhatMembersDraw(t *testing.T) {
 			}
 			m := untrained(t, d, s, device)
 			series, targets := assemble(s)
-			sub, err := m.prepare(series, targets[0], nil)
+			sub, err := m.prepare(series, targets[0], manner{progress: func(int, int) {}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.busy = &busyTime{now: time.Now}
-			l := newLayout(sub, size{512, 2}, 0)
+			l := newLayout(sub, size{window: 512, batch: 2}, 0)
 			said, err := m.look(t.Context(), sub, l, func(int, int) {})
 			if err != nil {
 				t.Fatal(err)

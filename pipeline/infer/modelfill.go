@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -12,33 +13,17 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples"
 )
-
-// Details are what else is known of a filled field, cell by cell. They are
-// made on demand.
-type Details struct {
-	// Members are complete fields that could be the truth, in physical units,
-	// NaN on land. Nil where none were drawn.
-	Members [][]float32
-	// Reliability is P(query | context): how likely the cell would have been
-	// one to learn from, given what is visible. A heuristic and no uncertainty.
-	// Nil where the model does not have it.
-	Reliability []float32
-	// DistanceKM is the distance to the nearest observation of the same field,
-	// as cells times the step of the grid, and DistanceDays that to the nearest
-	// observation of the cell in time; 0 at observed cells, and +Inf and NaN
-	// where there is none.
-	DistanceKM, DistanceDays []float32
-}
 
 // A filling is what the networks say of a field, in the space of the
 // transform.
 type filling struct {
-	estimate classical.Estimate
-	members  [][]float32
-	details  *Details
-	tier     Tier
-	took     Timing
+	estimate    classical.Estimate
+	members     [][]float32
+	reliability []float32 // nil: not known, or not asked for
+	tier        Tier
+	took        Timing
 }
 
 // Timing is where the time of a field went.
@@ -58,7 +43,7 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how ma
 	defer m.turn.Unlock()
 	how.progress = forward(how.progress)
 	began := how.now()
-	sub, err := m.prepare(s, target, how.part(0, 300))
+	sub, err := m.prepare(s, target, how)
 	if err != nil {
 		return filling{}, err
 	}
@@ -68,12 +53,13 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how ma
 		return filling{}, err
 	}
 	for size := m.size(how.cfg.Network); ; {
-		out, err := m.run(ctx, sub, size, how, began)
+		l := newLayout(sub, size, how.cfg.Network.OverlapCells)
+		out, err := m.run(ctx, sub, l, how, began)
 		out.took.Analysis = analysis
 		if !errors.Is(err, engine.ErrOutOfMemory) {
 			return out, err
 		}
-		smaller, ok := m.shrink(size)
+		smaller, ok := m.shrink(l.size)
 		if !ok {
 			return out, fmt.Errorf("a window of %d x %d cells is the smallest: %w", size.window, size.window, err)
 		}
@@ -86,6 +72,8 @@ type manner struct {
 	cfg      Config
 	now      func() time.Time
 	progress func(done, total int) // of a thousand
+	scaling  *samples.Scaling      // of the scene; nil: that of the version
+	last     bool                  // the series may be written over
 }
 
 // part returns the progress of a part of the work, from and to in thousandths.
@@ -104,9 +92,8 @@ func forward(progress func(done, total int)) func(done, total int) {
 	}
 }
 
-// run asks the networks, in windows of a size.
-func (m *Model) run(ctx context.Context, sub *subject, s size, how manner, began time.Time) (filling, error) {
-	l := newLayout(sub, s, how.cfg.Network.OverlapCells)
+// run asks the networks, in the windows of a layout.
+func (m *Model) run(ctx context.Context, sub *subject, l layout, how manner, began time.Time) (filling, error) {
 	cells := sub.grid.Len()
 	looked := how.now()
 	m.busy = &busyTime{now: how.now}
@@ -131,7 +118,7 @@ func (m *Model) run(ctx context.Context, sub *subject, s size, how manner, began
 	out.took.Network = m.busy.total
 	m.publish(&out, sub, said, members)
 	if how.cfg.Details {
-		out.details, err = m.detail(ctx, sub, l)
+		out.reliability, err = m.reliable(ctx, sub, l)
 	}
 	return out, err
 }
@@ -172,57 +159,54 @@ const spreadMembers = 10
 func (m *Model) publish(out *filling, sub *subject, said impute.Prediction, members [][]float32) {
 	n := len(sub.hidden)
 	mean, sigma := said.Mean, make([]float32, n)
-	for i := range sigma {
+	everywhere(n, func(i int) {
 		sigma[i] = m.version.Calibration.Apply(said.Sigma[i], sub.distance[i], sub.inputs.DayOfYear)
-	}
+	})
 	if len(members) > 0 {
-		middle, sd := meanOf(members)
-		for i := range n {
-			factor := m.version.MembersCalibration.Apply(1, sub.distance[i], sub.inputs.DayOfYear)
+		everywhere(n, func(i int) {
+			if given := m.centre(sub, said, members, i); len(members) >= spreadMembers {
+				sigma[i] = given
+			}
 			for _, x := range members {
-				x[i] = sub.scaling.Inverse(middle[i]+factor*(x[i]-middle[i]), i)
+				x[i] = sub.scaling.Inverse(x[i], i)
 			}
-			if len(members) >= spreadMembers {
-				sigma[i] = factor * sd[i]
-			}
-		}
-		if m.version.MeanOfMembers {
-			mean = middle
-		}
+		})
 		out.members = members
 	}
 	out.estimate = classical.Estimate{Mean: make([]float32, n), Sigma: make([]float32, n)}
-	for i := range n {
+	everywhere(n, func(i int) {
 		out.estimate.Mean[i] = sub.scaling.Inverse(mean[i], i)
 		out.estimate.Sigma[i] = float32(float64(sigma[i]) * sub.scaling.Std)
-		if q := m.version.Query; !sub.hidden[i] || q != nil && q[i] == 0 {
+		if q := sub.query; !sub.hidden[i] || q != nil && q[i] == 0 {
 			out.estimate.Mean[i], out.estimate.Sigma[i] = field.NaN(), field.NaN()
 		}
-	}
+	})
 }
 
-// detail measures how far observations are, and asks how reliable cells are.
-func (m *Model) detail(ctx context.Context, sub *subject, l layout) (*Details, error) {
-	n := len(sub.hidden)
-	d := &Details{DistanceKM: make([]float32, n), DistanceDays: make([]float32, n)}
-	step := float32(sub.grid.StepKM())
-	for i := range n {
-		d.DistanceKM[i] = sub.distance[i] * step
-		before, after := daysOf(sub.inputs.Last.Freshness[i]), daysOf(sub.inputs.Next.Freshness[i])
-		switch {
-		case sub.inputs.Visible[i]:
-			d.DistanceDays[i] = 0
-		case !(before > after): // also where there is none after
-			d.DistanceDays[i] = before
-		default:
-			d.DistanceDays[i] = after
-		}
-		if !finite(d.DistanceDays[i]) && finite(after) {
-			d.DistanceDays[i] = after
-		}
+// centre moves the members of a cell to the mean that is published, which errs
+// less than their own, gives them the spread that the calibration says, and
+// returns the standard deviation of a truth that is one more of them.
+func (m *Model) centre(sub *subject, said impute.Prediction, members [][]float32, i int) float32 {
+	own, spread := impute.Departure(members, i)
+	factor := float32(0)
+	if spread > 0 {
+		factor = m.version.MembersCalibration.Sigma(said.Sigma[i], spread, sub.distance[i], sub.inputs.DayOfYear) / spread
 	}
+	for _, x := range members {
+		x[i] = said.Mean[i] + factor*(x[i]-own)
+	}
+	if m.version.MembersCalibration.Ratio > 0 {
+		return factor * spread // as large as errors are
+	}
+	count := float64(len(members))
+	return spread * float32(math.Sqrt((count+1)/max(count-1, 1)))
+}
+
+// reliable asks how reliable cells are: the classifier, or else the map of the
+// version.
+func (m *Model) reliable(ctx context.Context, sub *subject, l layout) ([]float32, error) {
 	if m.reliability == nil {
-		return d, nil
+		return sub.query, nil
 	}
 	all := l.blend()
 	for _, at := range l.tiles {
@@ -232,8 +216,7 @@ func (m *Model) detail(ctx context.Context, sub *subject, l layout) (*Details, e
 		}
 		all.add(at, p)
 	}
-	d.Reliability = all.sum
-	return d, nil
+	return all.sum, nil
 }
 
 // busyTime adds up the time in which at least one call is under way.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-
 	"lacuna/pipeline/impute"
 )
 
@@ -15,8 +13,8 @@ type deviceNetworks struct {
 	device  Device
 	imputer *impute.Model
 
-	residual    *residualNetwork // nil: no members
-	reliability *classifier      // nil: none
+	members     *denoiser   // nil: no members
+	reliability *classifier // nil: none
 
 	mu    sync.Mutex // guards the workshop
 	batch int
@@ -37,7 +35,7 @@ func newDeviceNetworks(v Version, d Device) (*deviceNetworks, error) {
 	}
 	n.model = n.imputer
 	if v.Members != nil {
-		if n.residual, err = newResidualNetwork(v.Members, n.imputer, d); err != nil {
+		if n.members, err = newDenoiser(v.Members, n.imputer, d); err != nil {
 			n.Close()
 			return nil, err
 		}
@@ -58,8 +56,8 @@ func (n *deviceNetworks) workshop(batch int) (*impute.Workshop, error) {
 // Close frees what the networks hold on the device.
 func (n *deviceNetworks) Close() {
 	n.model.Close()
-	if n.residual != nil {
-		n.residual.Close()
+	if n.members != nil {
+		n.members.Close()
 	}
 	if n.reliability != nil {
 		n.reliability.Close()
@@ -93,14 +91,17 @@ func (n *deviceNetworks) look(ctx context.Context, batch int, windows []impute.I
 	return model.Predict(ctx, windows)
 }
 
-func (n *deviceNetworks) scene(in impute.Inputs, p impute.Prediction) scenery {
-	return n.residual.scene(in, p)
+func (n *deviceNetworks) scene(in impute.Inputs, p impute.Prediction) (scenery, error) {
+	s, err := n.members.Scenery(in, p)
+	return scenery{Scenery: s}, err
 }
 
 func (n *deviceNetworks) clean(ctx context.Context, batch int, s scenery, t float32, x [][]float32) ([][]float32, error) {
+	batch = n.device.together(batch)
+	n.members.turnTo(shape{s.Height, s.Width, batch})
 	out := make([][]float32, 0, len(x))
-	for some := range slices.Chunk(x, n.device.together(batch)) {
-		answer, err := n.residual.clean(ctx, n.device.together(batch), s, t, some)
+	for some := range slices.Chunk(x, batch) {
+		answer, err := n.members.Clean(ctx, s.Scenery, batch, t, some)
 		if err != nil {
 			return nil, err
 		}
@@ -145,17 +146,54 @@ func (c *classifier) Close() {
 	c.shop.Close()
 }
 
-// A scenery is what a denoiser of residuals sees beside the residual.
-type scenery struct {
-	window impute.Inputs
-	// The planes may be larger than the window, which lies in their upper left
-	// corner: networks take multiples of a few cells only.
-	height, width int
-	planes        *tensors.Tensor // [1, planes, height, width]
+// A denoiser takes noise off the residuals of windows in a workshop of its own,
+// step by step, so that between two steps the windows of a basin can be made to
+// agree.
+type denoiser struct {
+	*impute.Members
+	shop *impute.Workshop
+
+	mu    sync.Mutex // guards shape
+	shape shape      // that is compiled
 }
 
-func (s scenery) release() {
-	if s.planes != nil {
-		s.planes.FinalizeAll()
+// A shape is what a program was compiled for.
+type shape struct{ height, width, batch int }
+
+func newDenoiser(data []byte, imputer *impute.Model, d Device) (*denoiser, error) {
+	shop, err := impute.NewWorkshop(d.Backend, impute.WorkshopConfig{Batch: 1, BFloat16: d.GPU})
+	if err != nil {
+		return nil, err
 	}
+	m, err := impute.LoadMembers(data, imputer)
+	if err != nil {
+		shop.Close()
+		return nil, err
+	}
+	defer m.Close()
+	return &denoiser{Members: m.In(shop, imputer.In(shop)), shop: shop}, nil
+}
+
+// turnTo throws away what was compiled for another shape: it may be what fills
+// the memory.
+func (d *denoiser) turnTo(s shape) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shape != s {
+		d.shop.Close()
+		d.shape = s
+	}
+}
+
+// Close frees what the denoiser holds on its device.
+func (d *denoiser) Close() {
+	d.Members.Close()
+	d.shop.Close()
+}
+
+// A scenery is what a denoiser of residuals sees of a window beside the
+// residual.
+type scenery struct {
+	impute.Scenery
+	window impute.Inputs // kept by networks that answer by hand
 }

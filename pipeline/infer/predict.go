@@ -3,7 +3,6 @@ package infer
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -26,6 +25,9 @@ func newLayout(sub *subject, s size, overlap int) layout {
 		overlap = s.window / 4
 	}
 	l := layout{tiling: newTiling(sub.grid, s.window, overlap), size: s}
+	if s.cells > 0 {
+		l.size.batch = max(min(s.batch, s.cells/(l.height*l.width)), 1)
+	}
 	l.tiles = l.tiling.tiles(sub.hidden)
 	l.weight = l.weights(l.tiles)
 	return l
@@ -130,7 +132,7 @@ func inOrder(ctx context.Context, n int, work func(ctx context.Context, i int) e
 // blended, so that each begins the next step from what all agree on. The noise
 // of a cell depends on its place in the grid, not on the window it is in.
 func (m *Model) draw(ctx context.Context, sub *subject, l layout, how drawing) ([][]float32, error) {
-	d := &drawer{model: m, sub: sub, layout: l, said: how.said, sceneries: make([]scenery, len(l.tiles))}
+	d := &drawer{model: m, sub: sub, layout: l, said: how.said, sceneries: make([]*scenery, len(l.tiles))}
 	d.batch = min(l.size.batch, how.recipe.Members)
 	d.keep = len(l.tiles)*l.height*l.width <= keptCells
 	defer d.release()
@@ -142,23 +144,27 @@ func (m *Model) draw(ctx context.Context, sub *subject, l layout, how drawing) (
 	for first := 0; first < len(members); first += together {
 		group := members[first:min(first+together, len(members))]
 		streams := make([]noise.Stream, len(group))
-		for i := range group {
+		each(len(group), func(i int) {
 			streams[i] = how.noise.Sub(uint64(first + i))
 			group[i] = make([]float32, len(sub.hidden))
 			streams[i].Normals(group[i], 0)
 			clearSeen(group[i], sub.hidden)
-		}
+		})
 		done := first / together * how.recipe.ODE.Calls()
-		flow := flow{ODE: how.recipe.ODE, clean: d.clean, streams: streams, stepped: func() { done++; tell(done) }}
-		if err := flow.run(ctx, group, sub.hidden); err != nil {
+		step := func(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
+			defer func() { done++; tell(done) }()
+			return d.clean(ctx, t, x)
+		}
+		if err := how.recipe.ODE.Run(ctx, step, group, streams); err != nil {
 			return nil, fmt.Errorf("draw members in %d windows of %d x %d: %w", len(l.tiles), l.height, l.width, err)
 		}
 	}
-	for _, x := range members {
+	each(len(members), func(k int) {
+		x := members[k]
 		for i := range x {
 			x[i] = how.said.Mean[i] + how.said.Sigma[i]*x[i]
 		}
-	}
+	})
 	return members, nil
 }
 
@@ -184,9 +190,9 @@ type drawer struct {
 	sub       *subject
 	layout    layout
 	said      impute.Prediction
-	sceneries []scenery // of each window, made when it is first asked for
-	keep      bool      // sceneries from step to step
-	batch     int       // members at a time
+	sceneries []*scenery // of each window, made when it is first asked for
+	keep      bool       // sceneries from step to step
+	batch     int        // members at a time
 }
 
 // keptCells is how many cells of sceneries are kept between steps: at some
@@ -195,13 +201,21 @@ const keptCells = 4 << 20
 
 func (d *drawer) release() {
 	for _, s := range d.sceneries {
-		s.release()
+		if s != nil {
+			s.Close()
+		}
 	}
 }
 
 // clean returns the expected clean residuals of members of the whole field.
 func (d *drawer) clean(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	l := d.layout
+	if l.whole() && len(l.tiles) > 0 {
+		return d.window(ctx, 0, t, x) // nothing to blend
+	}
 	blends, out := make([]blend, len(x)), make([][]float32, len(x))
 	for i := range blends {
 		blends[i] = l.blend()
@@ -212,9 +226,7 @@ func (d *drawer) clean(ctx context.Context, t float32, x [][]float32) ([][]float
 		said[i], err = d.window(ctx, i, t, x)
 		return err
 	}, func(i int) {
-		for k := range blends {
-			blends[k].add(l.tiles[i], said[i][k])
-		}
+		each(len(blends), func(k int) { blends[k].add(l.tiles[i], said[i][k]) })
 		said[i] = nil
 	})
 	return out, err
@@ -223,47 +235,33 @@ func (d *drawer) clean(ctx context.Context, t float32, x [][]float32) ([][]float
 // window returns the expected clean residuals of members in one window.
 func (d *drawer) window(ctx context.Context, i int, t float32, x [][]float32) ([][]float32, error) {
 	l, at := d.layout, d.layout.tiles[i]
-	if d.sceneries[i].planes == nil {
+	if d.sceneries[i] == nil {
 		p := impute.Prediction{Mean: cut(l.tiling, at, d.said.Mean), Sigma: cut(l.tiling, at, d.said.Sigma)}
-		d.sceneries[i] = d.model.networks.scene(d.sub.cut(l, at), p)
-	}
-	var said [][]float32
-	for members := range slices.Chunk(x, d.batch) {
-		var some [][]float32
-		for _, member := range members {
-			some = append(some, cut(l.tiling, at, member))
-		}
-		d.model.busy.begin()
-		answer, err := d.model.networks.clean(ctx, d.batch, d.sceneries[i], t, some)
-		d.model.busy.end()
+		s, err := d.model.networks.scene(d.sub.cut(l, at), p)
 		if err != nil {
 			return nil, err
 		}
-		said = append(said, answer...)
+		d.sceneries[i] = &s
+	}
+	chunks := slices.Collect(slices.Chunk(x, d.batch))
+	said := make([][]float32, 0, len(x))
+	answers := make([][][]float32, len(chunks))
+	err := inOrder(ctx, len(chunks), func(ctx context.Context, k int) (err error) {
+		some := make([][]float32, 0, len(chunks[k]))
+		for _, member := range chunks[k] {
+			some = append(some, cut(l.tiling, at, member))
+		}
+		d.model.busy.begin()
+		defer d.model.busy.end()
+		answers[k], err = d.model.networks.clean(ctx, d.batch, *d.sceneries[i], t, some)
+		return err
+	}, func(k int) { said = append(said, answers[k]...) })
+	if err != nil {
+		return nil, err
 	}
 	if !d.keep {
-		d.sceneries[i].release()
-		d.sceneries[i] = scenery{}
+		d.sceneries[i].Close()
+		d.sceneries[i] = nil
 	}
 	return said, nil
-}
-
-// meanOf returns mean and standard deviation over members, cell by cell; the
-// latter with the (M+1)/M of a truth that is one more member.
-func meanOf(members [][]float32) (mean, sigma []float32) {
-	n, count := len(members[0]), float64(len(members))
-	mean, sigma = make([]float32, n), make([]float32, n)
-	for i := range n {
-		sum, squares := 0.0, 0.0
-		for _, m := range members {
-			sum += float64(m[i])
-		}
-		for _, m := range members {
-			d := float64(m[i]) - sum/count
-			squares += d * d
-		}
-		mean[i] = float32(sum / count)
-		sigma[i] = float32(math.Sqrt(squares / max(count-1, 1) * (count + 1) / count))
-	}
-	return mean, sigma
 }

@@ -21,23 +21,27 @@ type subject struct {
 	scaling  samples.Scaling
 	grid     field.Grid
 	time     time.Time
+	query    []float32 // P(query) of the version, where the scaling is its own
 }
 
 // prepare makes the subject of frame target of s, whose values are in the
 // space of the transform and whose frames are all that may be seen. Nothing
 // observed at all is classical.ErrNoObservations.
-func (m *Model) prepare(s classical.Series, target int, progress func(done, total int)) (*subject, error) {
+func (m *Model) prepare(s classical.Series, target int, how manner) (*subject, error) {
 	if observedFrames(s) == 0 {
 		return nil, classical.ErrNoObservations
 	}
-	scaling, err := m.scalingOf(s)
+	scaling, err := m.scalingOf(s, how.scaling)
 	if err != nil {
 		return nil, err
 	}
-	s = anomalies(s, scaling)
+	s = anomalies(s, scaling, how.last)
 	own := s.Frames[target]
 	n := s.Grid.Len()
 	sub := &subject{scaling: scaling, grid: s.Grid, time: own.Time, hidden: make([]bool, n)}
+	if how.scaling == nil {
+		sub.query = m.version.Query
+	}
 	sub.inputs = impute.Inputs{
 		Height: s.Grid.Height(), Width: s.Grid.Width(), Values: own.Values, Visible: make([]bool, n), Sea: make([]bool, n),
 		DayOfYear: own.Time.UTC().YearDay(),
@@ -47,13 +51,21 @@ func (m *Model) prepare(s classical.Series, target int, progress func(done, tota
 		sub.inputs.Visible[i] = sub.inputs.Sea[i] && finite(v)
 		sub.hidden[i] = sub.inputs.Sea[i] && !sub.inputs.Visible[i]
 	}
+	// First, while there is little else: it takes the most memory by far.
+	if err := m.analyse(sub, s, target, how.part(0, 300)); err != nil {
+		return nil, err
+	}
 	sub.inputs.Last, sub.inputs.Next = composites(s, target)
 	sub.distance = distances(sub.inputs.Visible, s.Grid)
-	return sub, m.analyse(sub, s, target, progress)
+	return sub, nil
 }
 
-// scalingOf returns the scaling of the version, or else that of the series.
-func (m *Model) scalingOf(s classical.Series) (samples.Scaling, error) {
+// scalingOf returns the scaling that is given, that of the version, or else
+// that of the series.
+func (m *Model) scalingOf(s classical.Series, given *samples.Scaling) (samples.Scaling, error) {
+	if given != nil {
+		return *given, nil
+	}
 	if known := m.version.Scaling; known != nil {
 		return known.Scaling, nil
 	}
@@ -75,11 +87,16 @@ func (m *Model) scalingOf(s classical.Series) (samples.Scaling, error) {
 }
 
 // anomalies returns the series in normalised anomalies, with what lies on land
-// left out.
-func anomalies(s classical.Series, scaling samples.Scaling) classical.Series {
+// left out. In place it spares the memory of a second series: a gigabyte where
+// a basin has 4096 x 4096 cells.
+func anomalies(s classical.Series, scaling samples.Scaling, inPlace bool) classical.Series {
 	out := classical.Series{Grid: s.Grid, Sea: s.Sea, Frames: make([]classical.Frame, len(s.Frames))}
-	for f, frame := range s.Frames {
-		values := make([]float32, len(frame.Values))
+	each(len(s.Frames), func(f int) {
+		frame := s.Frames[f]
+		values := frame.Values
+		if !inPlace {
+			values = make([]float32, len(frame.Values))
+		}
 		for i, v := range frame.Values {
 			values[i] = field.NaN()
 			if v == v && (s.Sea == nil || s.Sea[i]) { // not NaN
@@ -87,7 +104,7 @@ func anomalies(s classical.Series, scaling samples.Scaling) classical.Series {
 			}
 		}
 		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values}
-	}
+	})
 	return out
 }
 
@@ -131,14 +148,6 @@ func merge(c samples.Composite, values []float32, age, oldest int) {
 
 // freshness of an observation that is so many days away: 1 for a day.
 func freshness(days int) float32 { return 3 / (2 + float32(days)) }
-
-// daysOf is the inverse of freshness; NaN for none.
-func daysOf(fresh float32) float32 {
-	if fresh == 0 {
-		return field.NaN()
-	}
-	return 3/fresh - 2
-}
 
 // analyse adds the analyses that the imputer departs from, each with all cores.
 func (m *Model) analyse(sub *subject, s classical.Series, target int, progress func(done, total int)) error {

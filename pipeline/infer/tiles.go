@@ -2,6 +2,7 @@ package infer
 
 import (
 	"math"
+	"slices"
 
 	"lacuna/pipeline/field"
 )
@@ -60,6 +61,24 @@ func newTiling(grid field.Grid, window, overlap int) tiling {
 		t.across = append(t.across, newRamp(t.width, overlap, overlap))
 	}
 	return t
+}
+
+// Borders returns the rows and the columns of a grid at which windows of so many
+// cells begin or end, overlapping by a quarter: where seams would show.
+func Borders(grid field.Grid, window int) (rows, cols []int) {
+	t := newTiling(grid, window, window/4)
+	both := func(starts []int, size, n int) []int {
+		var out []int
+		for _, s := range starts {
+			for _, at := range []int{s, s + size} {
+				if at > 0 && at < n {
+					out = append(out, at)
+				}
+			}
+		}
+		return out
+	}
+	return both(t.rows, t.height, t.gridHeight), both(t.cols, t.width, t.gridWidth)
 }
 
 // spreadOut covers an axis of n cells with windows that overlap: as few as
@@ -129,7 +148,7 @@ func (t tiling) tiles(need []bool) []tile {
 		for col := range t.cols {
 			at := tile{row, col}
 			found := false
-			t.each(at, func(_, cell int) { found = found || need[cell] })
+			t.spans(at, func(_, cell, n int) { found = found || slices.Contains(need[cell:cell+n], true) })
 			if found {
 				out = append(out, at)
 			}
@@ -138,34 +157,36 @@ func (t tiling) tiles(need []bool) []tile {
 	return out
 }
 
-// each calls f for every cell of a window: its place in the window and in the
-// grid.
-func (t tiling) each(at tile, f func(inside, cell int)) {
-	first := t.cols[at.col]
+// spans calls f for every run of cells that lie side by side in a window and
+// in the grid: where it begins in either, and how many there are.
+func (t tiling) spans(at tile, f func(inside, cell, n int)) {
 	for i := range t.height {
 		row := (t.rows[at.row] + i) * t.gridWidth
-		for j := range t.width {
-			col := first + j
+		for j := 0; j < t.width; {
+			col := t.cols[at.col] + j
 			if t.periodic {
 				col = ((col % t.gridWidth) + t.gridWidth) % t.gridWidth
 			}
-			f(i*t.width+j, row+col)
+			n := min(t.width-j, t.gridWidth-col)
+			f(i*t.width+j, row+col, n)
+			j += n
 		}
 	}
 }
 
-// weight returns how much a cell of a window counts.
-func (t tiling) weight(at tile, inside int) float32 {
-	return t.up[at.row][inside/t.width] * t.across[at.col][inside%t.width]
+// whole reports whether the grid is one window and nothing beyond it.
+func (t tiling) whole() bool {
+	return t.height == t.gridHeight && t.width == t.gridWidth && len(t.cols) == 1 && t.cols[0] == 0
 }
 
-// cut returns the cells of a window.
+// cut returns the cells of a window, which are only to be read: of a whole grid
+// they are the grid's own.
 func cut[T any](t tiling, at tile, m []T) []T {
-	if m == nil {
-		return nil
+	if m == nil || t.whole() {
+		return m
 	}
 	out := make([]T, t.height*t.width)
-	t.each(at, func(inside, cell int) { out[inside] = m[cell] })
+	t.spans(at, func(inside, cell, n int) { copy(out[inside:inside+n], m[cell:]) })
 	return out
 }
 
@@ -181,13 +202,31 @@ type blend struct {
 func (t tiling) weights(tiles []tile) []float32 {
 	out := make([]float32, t.gridHeight*t.gridWidth)
 	for _, at := range tiles {
-		t.each(at, func(inside, cell int) { out[cell] += t.weight(at, inside) })
+		t.spans(at, func(inside, cell, n int) {
+			up, across := t.weight(at, inside, n)
+			for k, w := range across {
+				out[cell+k] += up * w
+			}
+		})
 	}
 	return out
+}
+
+// weight returns how much a run of cells of a window counts: the weight of its
+// row, and that of each column.
+func (t tiling) weight(at tile, inside, n int) (up float32, across ramp) {
+	col := inside % t.width
+	return t.up[at.row][inside/t.width], t.across[at.col][col : col+n]
 }
 
 // add adds what a window says. Windows must be added in one and the same
 // order for sums to be the same, bit for bit.
 func (b blend) add(at tile, said []float32) {
-	b.t.each(at, func(inside, cell int) { b.sum[cell] += b.t.weight(at, inside) / b.weight[cell] * said[inside] })
+	b.t.spans(at, func(inside, cell, n int) {
+		up, across := b.t.weight(at, inside, n)
+		sum, all, said := b.sum[cell:cell+n], b.weight[cell:cell+n], said[inside:inside+n]
+		for k, w := range across {
+			sum[k] += up * w / all[k] * said[k]
+		}
+	})
 }

@@ -105,7 +105,8 @@ func boxSum(x []float32, width, reach int) []float32 {
 
 // denoiser by hand: the residual is smooth, so noise is what is rough.
 func smoothResidual(t float32, s scenery, x []float32) []float32 {
-	alpha, sigma := alphaSigma(t)
+	sin, cos := math.Sincos(math.Pi / 2 * float64(t))
+	alpha, sigma := float32(cos), float32(sin)
 	const reach = 2
 	smooth := boxSum(x, s.window.Width, reach)
 	for i := range smooth {

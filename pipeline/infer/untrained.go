@@ -33,7 +33,7 @@ func Untrained(d impute.Design, seed uint64) (Version, error) {
 		Design  impute.Design `json:"design"`
 		Imputer string        `json:"imputer"`
 	}{own, imputer.Fingerprint()}
-	v.Members, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: planesOf(d) + stillOffset + 1, Out: 1}, seed+1, "members", pair)
+	v.Members, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: planesOf(d) + memberPlanes, Out: 1}, seed+1, "members", pair)
 	return v, err
 }
 
@@ -65,3 +65,19 @@ func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte,
 	}
 	return netfile.Encode(file)
 }
+
+// planesOf returns how many planes an imputer sees: the visible values, where
+// they are, the sea, and two for every extra.
+func planesOf(d impute.Design) int {
+	n := 3
+	for _, has := range []bool{d.Extras.Last, d.Extras.Next, d.Extras.Background, d.Extras.Analysis, d.Extras.Season} {
+		if has {
+			n += 2
+		}
+	}
+	return n
+}
+
+// memberPlanes is how many planes members see beyond those of the imputer: its
+// mean, its sigma, the residual and where it is.
+const memberPlanes = 4

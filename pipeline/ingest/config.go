@@ -11,8 +11,8 @@ import (
 // Config limits the decoding child.
 type Config struct {
 	MemoryMiB int           `yaml:"memory_mib"` // of the child, and of what one granule may take in the parent
-	CPUTime   time.Duration `yaml:"cpu_time"`
-	Timeout   time.Duration `yaml:"timeout"` // wall time of one file
+	CPUTime   time.Duration `yaml:"cpu_time"`   // of one file, on the processor
+	Timeout   time.Duration `yaml:"timeout"`    // wall time of one file
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.

@@ -123,7 +123,7 @@ func (x *extract) fields(grid field.Grid, times []time.Time, opt Options) ([]fie
 	case opt.Range != nil:
 		c.narrow(*opt.Range)
 	case p.product.Name != "":
-		c.narrow(p.product.rangeIn(v.text("units")))
+		c.narrow(p.product.RangeIn(v.text("units")))
 	}
 	n, cells := p.frames(h), p.cells(h)
 	if len(times) != n || len(x.raw[p.variable]) != n*cells*sizeOf(v.Type) {

@@ -227,8 +227,8 @@ func unitOf(u string) string {
 // kelvinAtZero is 0 degC.
 const kelvinAtZero = 273.15
 
-// rangeIn returns the range of p in the units that the variable has.
-func (p Product) rangeIn(units string) [2]float64 {
+// RangeIn returns the range of p in the units that the variable has.
+func (p Product) RangeIn(units string) [2]float64 {
 	if u := strings.ToLower(units); p.Units == "degC" && (u == "k" || strings.Contains(u, "kelvin") || u == "degk") {
 		return [2]float64{p.Range[0] + kelvinAtZero, p.Range[1] + kelvinAtZero}
 	}

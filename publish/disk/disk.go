@@ -118,6 +118,9 @@ func fileName(name string) string {
 // once.
 const revisionsFolder = ".revisions"
 
+// RevisionFile returns where the bytes of a revision lie, if it was stored.
+func (s Store) RevisionFile(item Item) string { return s.revisionPath(item) }
+
 // revisionPath returns the file of one revision. Granules of one name in two
 // folders of an archive are told apart by the start of a hash.
 func (s Store) revisionPath(item Item) string {

@@ -25,8 +25,8 @@ type Config struct {
 // Topics is how missing topics are made. Topics that exist are used as they
 // are, if that is possible.
 type Topics struct {
-	Create        bool          `yaml:"create"`
-	Partitions    int           `yaml:"partitions"`
+	Create        bool          `yaml:"create"`         // whether topics that are not there are made
+	Partitions    int           `yaml:"partitions"`     // of topics that are made
 	Replication   int           `yaml:"replication"`    // -1: what the broker has as its default
 	DataRetention time.Duration `yaml:"data_retention"` // how long parts are kept; events are kept for good
 	Tombstones    time.Duration `yaml:"tombstones"`     // how long a retraction is kept for readers that are away

@@ -24,16 +24,16 @@ type Connection struct {
 
 // TLS is how connections are encrypted.
 type TLS struct {
-	Enabled  bool   `yaml:"enabled"`
+	Enabled  bool   `yaml:"enabled"`   // whether brokers are spoken to over TLS
 	CAFile   string `yaml:"ca_file"`   // PEM; empty: the authorities of the system
 	CertFile string `yaml:"cert_file"` // PEM, with KeyFile: who we are, where the broker asks
-	KeyFile  string `yaml:"key_file"`
+	KeyFile  string `yaml:"key_file"`  // PEM; that belongs to cert_file
 }
 
 // SASL is how we log in.
 type SASL struct {
-	Mechanism    string `yaml:"mechanism"` // empty (none), plain, scram-sha-256 or scram-sha-512
-	User         string `yaml:"user"`
+	Mechanism    string `yaml:"mechanism"`     // empty (none), plain, scram-sha-256 or scram-sha-512
+	User         string `yaml:"user"`          // that logs in
 	PasswordFile string `yaml:"password_file"` // its first line; a password does not belong into a configuration
 }
 

@@ -54,6 +54,11 @@ func (p *Product) validateCells() error {
 			return fmt.Errorf("%s has %d cells, variable %s has %d", name, got, p.Variable, n)
 		}
 	}
+	for _, x := range p.Extras {
+		if len(x.Values) != n || x.Suffix == "" {
+			return fmt.Errorf("%q has %d cells, variable %s has %d", x.Suffix, len(x.Values), p.Variable, n)
+		}
+	}
 	if p.Space != Log10 && (p.Lower != nil || p.Upper != nil) {
 		return errors.New("quantiles are given for a variable that is not log-normal")
 	}

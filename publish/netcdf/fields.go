@@ -37,6 +37,9 @@ func (p *Product) fields(f File, scalars []string) ([]Var, error) {
 	if p.Space == Log10 {
 		companions = append(companions, p.quantile(filled, "lower", 5, p.Lower), p.quantile(filled, "upper", 95, p.Upper))
 	}
+	for _, x := range p.Extras {
+		companions = append(companions, p.extra(filled, x))
+	}
 	companions = append(companions, p.flagVariable())
 	names := strings.Fields(text(filled.Attrs, "ancillary_variables"))
 	for i := range companions {
@@ -130,6 +133,21 @@ func (p *Product) quantile(filled Var, suffix string, percent int, x []float32) 
 		Attr{"valid_min", []float32{0}},
 		Attr{"coverage_content_type", "qualityInformation"})
 	return Var{Name: filled.Name + "_" + suffix, Type: "float", Attrs: attrs, Raw: p.companion(x)}
+}
+
+// extra describes a further variable.
+func (p *Product) extra(filled Var, x Extra) Var {
+	return Var{
+		Name: filled.Name + "_" + x.Suffix, Type: "float", Raw: p.companion(x.Values),
+		Attrs: []Attr{
+			{"_FillValue", []float32{companionFill}},
+			{"long_name", x.LongName},
+			{"units", x.Units},
+			{"comment", x.Comment},
+			{"valid_min", []float32{0}},
+			{"coverage_content_type", "auxiliaryInformation"},
+		},
+	}
 }
 
 // companion returns the bytes of x, rounded, with the fill value where there

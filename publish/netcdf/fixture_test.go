@@ -42,6 +42,11 @@ func gulfOfMaine() Product {
 	p := product(src, "SST", Identity)
 	p.StandardName, p.LongName = "sea_surface_temperature", "sea surface temperature"
 	p.Times = []time.Time{day(2018, 8, 1), day(2018, 8, 2)}
+	distance := Extra{Suffix: "distance_km", LongName: "distance to the nearest observation", Units: "km", Comment: "0 where observed"}
+	for i := range 2 * rows * cols {
+		distance.Values = append(distance.Values, float32(i))
+	}
+	p.Extras = []Extra{distance}
 	return fill(p, func(i int) float64 { return 15 + 0.37*float64(i) })
 }
 

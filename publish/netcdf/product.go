@@ -45,6 +45,7 @@ type Product struct {
 	Lower, Upper []float32 // 5 % and 95 % quantiles in physical units; for Log10 only, else nil
 	Space        string    // Identity or Log10
 	Flags        []byte
+	Extras       []Extra // further variables beside the analysis
 
 	Times []time.Time   // of the granule, decoded, in the order of the file
 	Step  time.Duration // between two fields of the dataset; 0: as in Times, else a day
@@ -68,6 +69,13 @@ type Product struct {
 	Credits Credits
 }
 
+// An Extra is a variable that accompanies the analysis: <VAR>_<Suffix>, one
+// number per cell, none negative, NaN where nothing is to be said.
+type Extra struct {
+	Suffix, LongName, Units, Comment string
+	Values                           []float32
+}
+
 // Input is a file that a product was made from.
 type Input struct {
 	Name   string
@@ -78,14 +86,14 @@ type Input struct {
 // Credits says who stands behind a product and on which terms. An empty field
 // takes that of DefaultCredits.
 type Credits struct {
-	Name            string `yaml:"name"`
-	Type            string `yaml:"type"` // group, institution, person or position
-	Email           string `yaml:"email"`
-	URL             string `yaml:"url"`
-	Institution     string `yaml:"institution"`
-	Project         string `yaml:"project"`
-	License         string `yaml:"license"`
-	Acknowledgement string `yaml:"acknowledgement"`
+	Name            string `yaml:"name"`            // of the creator and publisher
+	Type            string `yaml:"type"`            // group, institution, person or position
+	Email           string `yaml:"email"`           // of the same
+	URL             string `yaml:"url"`             // of the same
+	Institution     string `yaml:"institution"`     // that they belong to
+	Project         string `yaml:"project"`         // that products belong to
+	License         string `yaml:"license"`         // under which products may be used
+	Acknowledgement string `yaml:"acknowledgement"` // that users of products are asked for
 }
 
 // WriteProduct writes p to path, as Write does.

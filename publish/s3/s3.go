@@ -39,9 +39,9 @@ import (
 // Config is where the bucket is and how to be let in. Keys come from the
 // environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or from a file.
 type Config struct {
-	Endpoint        string `yaml:"endpoint"` // scheme and host, as in https://s3.example.org
-	Region          string `yaml:"region"`
-	Bucket          string `yaml:"bucket"`
+	Endpoint        string `yaml:"endpoint"`         // scheme and host, as in https://s3.example.org
+	Region          string `yaml:"region"`           // part of a signature
+	Bucket          string `yaml:"bucket"`           // that products go to; it must be there
 	Prefix          string `yaml:"prefix"`           // the folder that is the root; empty: the whole bucket
 	CredentialsFile string `yaml:"credentials_file"` // as the AWS tools have it; empty: their default
 	Profile         string `yaml:"profile"`          // section of that file
@@ -97,6 +97,19 @@ func New(cfg Config) (*Sink, error) {
 
 // Name implements publish.Sink.
 func (s *Sink) Name() string { return "s3:" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
+
+// Check finds out whether the bucket is there and lets us in. An error says what
+// an operator should change.
+func (s *Sink) Check(ctx context.Context) error {
+	there, err := s.client.BucketExists(ctx, s.cfg.Bucket)
+	if err != nil {
+		return fmt.Errorf("look for bucket %s: %w", s.cfg.Bucket, err)
+	}
+	if !there {
+		return fmt.Errorf("there is no bucket %s: make it, or name another", s.cfg.Bucket)
+	}
+	return nil
+}
 
 // Publish shows a revision as the current one of its product, unless a later
 // one is there.

@@ -30,7 +30,7 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "measure how fast this machine fills",
-		Long: `Bench fills a field of a simulated sea with optimal interpolation and with
+		Long: `Bench fills a field of a simulated sea with DINEOF, optimal interpolation and
 networks of random weights, which cost what trained ones cost, and prints where
 the time went: the analysis by optimal interpolation that networks begin with,
 the look of the imputer, the members, and what the host did beside them. The

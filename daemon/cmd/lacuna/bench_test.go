@@ -25,8 +25,8 @@ func TestBenchMeasuresTheTiersThatItIsAskedFor(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &report); err != nil {
 		t.Fatalf("%v in %s", err, out.String())
 	}
-	if n := len(report.Rows); n != 3 || report.Rows[2].Name != "fast" || report.Cells != 16*24 {
-		t.Errorf("report is %+v, want three rows that end with fast", report)
+	if n := len(report.Rows); n != 4 || report.Rows[3].Name != "fast" || report.Cells != 16*24 {
+		t.Errorf("report is %+v, want four rows that end with fast", report)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +27,8 @@ type fillFlags struct {
 	options ingest.Options
 	fill    infer.Config
 	model   modelFlags
+
+	pastGiven, futureGiven bool // on the command line
 }
 
 func fillCommand() *cobra.Command {
@@ -46,13 +47,15 @@ others. Only days within the window (--past-days, --future-days) are looked at;
 
 --model names what fills: oi (optimal interpolation), persistence, climatology,
 a version of the model store, "champion", or the file of an imputer. With
---store and without --model it is the champion, else oi. A model makes a tier:
-fast looks once, standard draws 4 members beside that, full draws 16 by
+--store and without --model it is the champion. Without both it is the starter
+model that comes with the program, for chlorophyll and sea surface temperature
+where at least ten days are given to scale it by, else oi; what it is and why is
+said on standard error, and in the product. A model makes a tier: fast looks once, standard draws 4 members beside that, full draws 16 by
 recursive jump, whose spread then is the uncertainty; --deadline takes the best
-that this machine makes of a field in time. --details writes the members, how
+that this machine makes of a field in time. --details adds to the product how
 far the nearest observations are and, where the model knows it, how reliable a
-pixel is into IN_l4_details.nc. The same input, model and seed give the same
-bytes on the same engine.
+pixel is; --members-file writes the members into IN_l4_members.nc. The same
+input, model and seed give the same bytes on the same engine.
 
 The variable, its transform and its valid range are found out from the file;
 'lacuna inspect FILE' shows what was found, and --product, --var and the config
@@ -61,7 +64,7 @@ of the daemon say it outright.
 Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 		Example: `  lacuna fill 20240312_chl.nc -o products --history archive/
   lacuna fill week/*.nc -o products --var CHL --model oi
-  lacuna fill today.nc -o products --history archive/ --store models --tier full --details`,
+  lacuna fill today.nc -o products --history archive/ --store models --tier full --members-file`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if flags.out == "" {
@@ -88,19 +91,25 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	return c
 }
 
-// choose says what fills. Models look further back than optimal interpolation,
-// which gains nothing there.
+// choose says what fills.
 func (f *fillFlags) choose(c *cobra.Command) {
+	f.pastGiven, f.futureGiven = c.Flags().Changed("past-days"), c.Flags().Changed("future-days")
 	f.fill.Method = f.model.method()
-	if f.fill.Method != infer.MethodModel {
-		return
+}
+
+// window widens the window for a model, unless it was given: models look
+// further back than optimal interpolation, which gains nothing there.
+func (f fillFlags) window(fill infer.Config) infer.Config {
+	if fill.Method != infer.MethodModel {
+		return fill
 	}
-	if !c.Flags().Changed("past-days") {
-		f.fill.PastDays = samples.LastDays
+	if !f.pastGiven {
+		fill.PastDays = samples.LastDays
 	}
-	if !c.Flags().Changed("future-days") {
-		f.fill.FutureDays = samples.NextDays
+	if !f.futureGiven {
+		fill.FutureDays = samples.NextDays
 	}
+	return fill
 }
 
 func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.Writer) error {
@@ -108,12 +117,12 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
-	model, closeModel, err := f.model.open(f.fill.Method, stderr)
+	filler, err := f.model.open(f.fill.Method, stderr)
 	if err != nil {
 		return err
 	}
-	defer closeModel()
-	paths, err := expand(f.history)
+	defer filler.close()
+	paths, err := daemon.GranuleFiles(f.history...)
 	if err != nil {
 		return err
 	}
@@ -148,7 +157,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		if !ok {
 			continue // said above
 		}
-		out, err := f.one(ctx, reader, daemon.Job{Granule: g, History: history, Model: model}, stderr)
+		out, err := f.one(ctx, reader, filler, daemon.Job{Granule: g, History: history}, stderr)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -164,13 +173,16 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 }
 
 // one fills one granule and returns the path of its product.
-func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, job daemon.Job, stderr io.Writer) (string, error) {
+func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *filler, job daemon.Job, stderr io.Writer) (string, error) {
 	g := job.Granule
 	sea, err := daemon.SeaMask(ctx, f.mask, reader, g, job.History)
 	if err != nil {
 		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
 	}
 	job.Dataset, job.Sea, job.Fill = daemon.StandAloneDataset(g), sea, f.fill
+	filler.settle(&job)
+	job.Fill = f.window(job.Fill)
+	job.Fill.Details = job.Fill.Details || f.model.membersFile
 	job.Revision, job.Created = 1, daemon.CreatedBy(g)
 	bar := newProgress(stderr, g.Name, 0)
 	outcome, err := daemon.Analyse(ctx, job, bar.set)
@@ -185,31 +197,10 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, job daemon.Jo
 	if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
 		return "", err
 	}
-	if f.fill.Details {
-		return path, writeDetails(strings.TrimSuffix(path, ".nc")+"_details.nc", g, outcome.Analyses)
+	if f.model.membersFile {
+		return path, writeMembers(strings.TrimSuffix(path, ".nc")+"_members.nc", g, outcome.Analyses)
 	}
 	return path, nil
-}
-
-// expand returns the files that names stand for: a folder stands for the
-// NetCDF files below it.
-func expand(names []string) ([]string, error) {
-	var files []string
-	for _, name := range names {
-		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if !d.IsDir() && (path == name || strings.HasSuffix(path, ".nc")) {
-				files = append(files, path)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("history: %w", err)
-		}
-	}
-	return files, nil
 }
 
 // shortTime formats times of fields for tables: the day, and the time of day

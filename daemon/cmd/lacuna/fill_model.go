@@ -1,11 +1,10 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -13,10 +12,9 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/ingest"
-	"lacuna/publish/netcdf"
 
 	"github.com/spf13/pflag"
 )
@@ -26,6 +24,8 @@ type modelFlags struct {
 	name   string // a method, a version, champion or a file; empty: found out
 	store  string
 	engine string
+
+	membersFile bool
 }
 
 func (m *modelFlags) add(f *pflag.FlagSet, cfg *infer.Config) {
@@ -37,7 +37,8 @@ func (m *modelFlags) add(f *pflag.FlagSet, cfg *infer.Config) {
 	f.Uint64Var(&cfg.Network.Seed, "seed", 0, "of the members' noise")
 	f.DurationVar(&cfg.Network.Deadline, "deadline", 0, "take the best tier that is done with a field in this time")
 	f.IntVar(&cfg.Network.WindowCells, "window", 0, "side of the largest window in cells (default: 512, on a GPU 1024)")
-	f.BoolVar(&cfg.Details, "details", false, "write members, distances and reliability into a second file")
+	f.BoolVar(&cfg.Details, "details", false, "add to the product how far observations are and, of a model, how reliable pixels are")
+	f.BoolVar(&m.membersFile, "members-file", false, "write the members of a model into IN_l4_members.nc")
 }
 
 // classicalMethods are the names of --model that are not of a model.
@@ -49,14 +50,14 @@ func (m modelFlags) method() string {
 	case slices.Contains(classicalMethods(), m.name):
 		return m.name
 	case m.name == "" && m.store == "":
-		return "oi"
+		return infer.MethodAuto
 	}
 	return infer.MethodModel
 }
 
 func (m modelFlags) validate(cfg infer.Config) error {
-	if m.method() != infer.MethodModel && (cfg.Details || cfg.Network != infer.Network{}) {
-		return errors.New("--tier, --members, --seed, --deadline, --window and --details are for models: give --store DIR or --model FILE.onnx, or leave them out")
+	if slices.Contains(classicalMethods(), m.name) && (m.membersFile || cfg.Network != infer.Network{}) {
+		return fmt.Errorf("--tier, --members, --members-file, --seed, --deadline and --window are for models: leave them out, or --model %s", m.name)
 	}
 	if m.method() == infer.MethodModel && m.store == "" && !m.isFile() {
 		return fmt.Errorf("--model %s: it is none of %s and no .onnx file, and there is no --store DIR to look it up in",
@@ -67,36 +68,100 @@ func (m modelFlags) validate(cfg infer.Config) error {
 
 func (m modelFlags) isFile() bool { return strings.HasSuffix(m.name, ".onnx") }
 
-// open opens the engine and loads the model, for the method that needs one.
-// The function that is returned closes both.
-func (m modelFlags) open(method string, stderr io.Writer) (*infer.Model, func(), error) {
-	nothing := func() {}
-	if method != infer.MethodModel {
-		return nil, nothing, nil
+// A filler is what fills the granules of a call.
+type filler struct {
+	model  *infer.Model   // that was asked for; nil: none
+	models *daemon.Models // that choose for each granule; nil: nothing is to be chosen
+	engine *engine.Engine // nil: not needed so far
+	stderr io.Writer
+	said   string // of the last granule
+}
+
+// open opens the engine and loads the model that was asked for. For the method
+// auto both wait for a granule that needs them.
+func (m modelFlags) open(method string, stderr io.Writer) (*filler, error) {
+	f := &filler{stderr: stderr}
+	var err error
+	switch method {
+	case infer.MethodModel:
+		err = m.load(f)
+	case infer.MethodAuto:
+		log := slog.New(newConsole(stderr, slog.LevelWarn))
+		parts := daemon.ModelParts{Log: log, Open: func() (infer.Device, error) { return f.device(m.engine) }}
+		parts.Starters, err = starters.List(context.Background())
+		f.models = daemon.NewModels(parts)
 	}
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// device opens the engine.
+func (f *filler) device(name string) (infer.Device, error) {
+	e, err := engine.Open(name, engine.Config{}, slog.New(newConsole(f.stderr, slog.LevelWarn)))
+	if err != nil {
+		return infer.Device{}, err
+	}
+	f.engine = e
+	return infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, nil
+}
+
+// load loads the model that was asked for.
+func (m modelFlags) load(f *filler) error {
 	version, err := m.version()
 	if err != nil {
-		return nil, nothing, err
+		return err
 	}
-	e, err := engine.Open(m.engine, engine.Config{}, slog.New(newConsole(stderr, slog.LevelWarn)))
+	device, err := f.device(m.engine)
 	if err != nil {
-		return nil, nothing, err
+		return err
 	}
-	device := infer.Device{Backend: e, GPU: e.Kind != engine.ORT}
-	var model *infer.Model
 	if version != nil {
-		model, err = daemon.LoadModel(version, device)
+		f.model, err = daemon.LoadModel(version, device)
 	} else {
-		model, err = daemon.LoadModelFile(m.name, device)
+		f.model, err = daemon.LoadModelFile(m.name, device)
 	}
-	if err != nil {
-		e.Finalize()
-		return nil, nothing, err
+	return err
+}
+
+func (f *filler) close() {
+	if f.model != nil {
+		f.model.Close()
 	}
-	return model, func() {
-		model.Close()
-		e.Finalize()
-	}, nil
+	if f.models != nil {
+		f.models.Close()
+	}
+	if f.engine != nil {
+		f.engine.Finalize()
+	}
+}
+
+// settle says what fills the job, and tells it where it was to be chosen.
+func (f *filler) settle(job *daemon.Job) {
+	job.Model = f.model
+	if f.models == nil {
+		return
+	}
+	g := job.Granule
+	choice := f.models.Choose(daemon.Case{
+		Dataset: job.Dataset, Granule: g, Fill: job.Fill,
+		Scaling: func() (daemon.LocalScaling, error) {
+			fields := slices.Clone(g.Fields)
+			for _, h := range job.History {
+				if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
+					fields = append(fields, h.Fields...)
+				}
+			}
+			return daemon.LearnLocalScaling(fields, job.Sea, g.Transform)
+		},
+	})
+	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	if text := choice.String(); text != f.said {
+		fmt.Fprintf(f.stderr, "lacuna: filled by %s\n", text)
+		f.said = text
+	}
 }
 
 // version finds the version in the store; nil for a file.
@@ -113,70 +178,4 @@ func (m modelFlags) version() (*modelstore.Version, error) {
 		return nil, fmt.Errorf("find model: %w", err)
 	}
 	return store.Load(id)
-}
-
-// writeDetails writes what else is known of the fields of a granule. A field
-// of which nothing at all is known has none.
-func writeDetails(path string, g ingest.Granule, analyses []infer.Analysis) error {
-	grid := g.Fields[0].Grid
-	members, reliable := 0, false
-	for _, a := range analyses {
-		if a.Details != nil {
-			members, reliable = max(members, len(a.Details.Members)), reliable || a.Details.Reliability != nil
-		}
-	}
-	f := netcdf.File{
-		Dims: []netcdf.Dim{{Name: "time", Len: len(analyses)}, {Name: "lat", Len: len(grid.Lat)}, {Name: "lon", Len: len(grid.Lon)}},
-		Vars: []netcdf.Var{
-			axisVar("time", "seconds since 1970-01-01 00:00:00", secondsOf(g)),
-			axisVar("lat", "degrees_north", grid.Lat), axisVar("lon", "degrees_east", grid.Lon),
-		},
-		Attrs: []netcdf.Attr{{Name: "Conventions", Value: "CF-1.8"}, {Name: "title", Value: "Details of the analysis of " + g.Name}},
-	}
-	add := func(name, longName string, maps int, of func(d *infer.Details) [][]float32) {
-		v := netcdf.Var{Name: name, Type: "float", Dims: []string{"time", "lat", "lon"}, Attrs: []netcdf.Attr{{Name: "long_name", Value: longName}}}
-		if name == "members" {
-			v.Dims = []string{"time", "member", "lat", "lon"}
-		}
-		for _, a := range analyses {
-			v.Raw = append(v.Raw, detailMaps(a, maps, of)...)
-		}
-		f.Vars = append(f.Vars, v)
-	}
-	if members > 0 {
-		f.Dims = append(f.Dims, netcdf.Dim{Name: "member", Len: members})
-		add("members", "complete fields that could be the truth, in the units of the variable", members,
-			func(d *infer.Details) [][]float32 { return d.Members })
-	}
-	add("distance_km", "distance to the nearest observation of the same field in km", 1,
-		func(d *infer.Details) [][]float32 { return [][]float32{d.DistanceKM} })
-	add("distance_days", "time to the nearest observation of the same pixel in days", 1,
-		func(d *infer.Details) [][]float32 { return [][]float32{d.DistanceDays} })
-	if reliable {
-		add("reliability", "heuristic: how likely the pixel would have been one to learn from; no uncertainty", 1,
-			func(d *infer.Details) [][]float32 { return [][]float32{d.Reliability} })
-	}
-	return netcdf.Write(path, f)
-}
-
-// detailMaps returns so many maps of an analysis, NaN where it has fewer.
-func detailMaps(a infer.Analysis, maps int, of func(d *infer.Details) [][]float32) []byte {
-	var raw []byte
-	if a.Details != nil {
-		for _, m := range of(a.Details) {
-			raw = append(raw, floatBytes(m)...)
-		}
-	}
-	for size := maps * len(a.Flags) * 4; len(raw) < size; {
-		raw = append(raw, floatBytes([]float32{float32(math.NaN())})...)
-	}
-	return raw
-}
-
-func secondsOf(g ingest.Granule) []float64 {
-	out := make([]float64, len(g.Fields))
-	for i, f := range g.Fields {
-		out[i] = float64(f.Time.UnixNano()) / 1e9
-	}
-	return out
 }

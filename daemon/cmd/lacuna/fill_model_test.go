@@ -38,7 +38,7 @@ func modelFolder(t *testing.T) string {
 	return dir
 }
 
-func TestFillWithAModelGivesTheSameBytesTwiceAndDetails(t *testing.T) {
+func TestFillWithAModelGivesTheSameBytesTwiceWithDetailsAndMembers(t *testing.T) {
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
 	}
@@ -55,18 +55,20 @@ func TestFillWithAModelGivesTheSameBytesTwiceAndDetails(t *testing.T) {
 	for i := range files {
 		out := t.TempDir()
 		status, stdout, stderr := lacuna("fill", days[2], "-o", out, "--history", archive, "--model", model, "--engine", "ort",
-			"--tier", "standard", "--members", "2", "--seed", "5", "--details")
+			"--tier", "standard", "--members", "2", "--seed", "5", "--details", "--members-file")
 		product := strings.TrimSpace(stdout)
 		if status != 0 || !strings.HasSuffix(product, "_l4.nc") {
 			t.Fatalf("status %d, %s%s", status, stdout, stderr)
 		}
-		for k, path := range []string{product, strings.TrimSuffix(product, ".nc") + "_details.nc"} {
+		for k, path := range []string{product, strings.TrimSuffix(product, ".nc") + "_members.nc"} {
 			if files[i][k], err = os.ReadFile(path); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if status, _, stderr := lacuna("inspect", "--var", "CHL", product); status != 0 {
-			t.Errorf("the product cannot be read: %s", stderr)
+		for _, name := range []string{"CHL", "CHL_distance_km", "CHL_distance_days"} {
+			if status, _, stderr := lacuna("inspect", "--var", name, product); status != 0 {
+				t.Errorf("%s of the product cannot be read: %s", name, stderr)
+			}
 		}
 	}
 	if !bytes.Equal(files[0][0], files[1][0]) || !bytes.Equal(files[0][1], files[1][1]) {
@@ -82,8 +84,8 @@ func TestFillSaysWhatIsWrongWithTheModelThatIsAskedFor(t *testing.T) {
 		want   string
 	}{
 		{[]string{"--model", "v7"}, exitUsage, "there is no --store"},
-		{[]string{"--tier", "full"}, exitUsage, "are for models"},
-		{[]string{"--model", "oi", "--store", dir, "--details"}, exitUsage, "are for models"},
+		{[]string{"--model", "persistence", "--tier", "full"}, exitUsage, "are for models"},
+		{[]string{"--model", "oi", "--store", dir, "--members-file"}, exitUsage, "are for models"},
 		{[]string{"--store", dir, "--tier", "best"}, exitUsage, "fast, standard, full"},
 		{[]string{"--store", filepath.Join(dir, "none")}, exitFailed, "open model store"},
 		{[]string{"--store", dir}, exitFailed, "champion"},

@@ -1,9 +1,10 @@
 // Package trial measures how fast a machine fills a basin.
 //
-// Run simulates a sea, fills one field of it by optimal interpolation and by
-// networks of random weights, which cost what trained ones cost, and reports
-// where the time went. The figures are of the machine as it is at the moment;
-// nothing of the sea can be learned from them.
+// Run simulates a sea, fills one field of it by DINEOF, by optimal
+// interpolation and by networks of random weights, which cost what trained ones
+// cost, and reports where the time went. Grow does so for seas of ascending
+// size. The figures are of the machine as it is at the moment; nothing of the
+// sea can be learned from them.
 //
 // Package trial opens no engine and prints nothing but tables that it is asked
 // for. It knows nothing of files.
@@ -13,9 +14,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
+	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
@@ -73,20 +76,18 @@ func Run(ctx context.Context, cfg Config, d infer.Device, began func(part string
 	if err != nil {
 		return report, err
 	}
-	v, err := infer.Untrained(impute.Design{
-		Backbone: nn.BackboneUNet, Size: cfg.Size, Variance: true, Departure: true,
-		Extras: impute.Extras{Last: true, Next: true, Analysis: true},
-	}, 1)
-	if err != nil {
-		return report, err
-	}
-	model, err := infer.Load(v, d)
+	model, err := cfg.model(d)
 	if err != nil {
 		return report, err
 	}
 	defer model.Close()
 	report.Network = fmt.Sprintf("%s, %d weights", model.Name(), model.Weights())
-	for _, a := range cfg.attempts(model) {
+	row, err := expand(scene, began("DINEOF"))
+	if err != nil {
+		return report, fmt.Errorf("DINEOF: %w", err)
+	}
+	report.Rows = append(report.Rows, row)
+	for _, a := range cfg.attempts(model, d.GPU) {
 		if err := ctx.Err(); err != nil {
 			return report, err
 		}
@@ -99,18 +100,36 @@ func Run(ctx context.Context, cfg Config, d infer.Device, began func(part string
 	return report, nil
 }
 
+// model returns networks of random weights.
+func (c Config) model(d infer.Device) (*infer.Model, error) {
+	v, err := infer.Untrained(impute.Design{
+		Backbone: nn.BackboneUNet, Size: c.Size, Variance: true, Departure: true,
+		Extras: impute.Extras{Last: true, Next: true, Analysis: true},
+	}, 1)
+	if err != nil {
+		return nil, err
+	}
+	return infer.Load(v, d)
+}
+
 // scene simulates a field and the days before it.
 func (c Config) scene(progress func(done, total int)) (infer.Scene, Report, error) {
-	world, err := simulate.New(simulate.Config{Product: c.Product, Height: c.Height, Width: c.Width, Days: c.Days + 1, Seed: 1})
+	m := mosaic{height: c.Height, width: c.Width}
+	world, err := simulate.New(simulate.Config{
+		Product: c.Product, Height: min(c.Height, stoneCells), Width: min(c.Width, stoneCells), Days: c.Days + 1, Seed: 1,
+	})
 	if err != nil {
 		return infer.Scene{}, Report{}, err
 	}
-	s := infer.Scene{Sea: world.Sea()}
+	m.stone = world.Grid()
+	grid := m.grid()
+	s := infer.Scene{Sea: lay(m, world.Sea())}
 	if world.Product().Log {
 		s.Transform = field.Transform{Log10: true, Floor: 1e-3}
 	}
 	for day := range c.Days + 1 {
 		seen := world.Day(day).Seen
+		seen.Grid, seen.Values = grid, lay(m, seen.Values)
 		if day < c.Days {
 			s.History = append(s.History, seen)
 		} else {
@@ -121,7 +140,7 @@ func (c Config) scene(progress func(done, total int)) (infer.Scene, Report, erro
 	s.Frames[0].Sea = s.Sea
 	_, _, share := s.Frames[0].Coverage()
 	return s, Report{
-		Sea: fmt.Sprintf("%s, %v", c.Product, world.Grid()), Cells: world.Grid().Len(), Missing: 100 * (1 - share), Days: c.Days,
+		Sea: fmt.Sprintf("%s, %v", c.Product, grid), Cells: grid.Len(), Missing: 100 * (1 - share), Days: c.Days,
 	}, nil
 }
 
@@ -132,7 +151,9 @@ type attempt struct {
 	model *infer.Model
 }
 
-func (c Config) attempts(model *infer.Model) []attempt {
+// attempts returns what is measured. A GPU compiles for half a minute, so there
+// members are drawn once before they count; a processor takes a second.
+func (c Config) attempts(model *infer.Model, gpu bool) []attempt {
 	plain := infer.DefaultConfig()
 	plain.PastDays = max(c.Days, 1)
 	plain.OI = infer.OI{LengthKM: 100, Days: 5, Nugget: 0.2} // scales that are given are not searched for
@@ -142,10 +163,29 @@ func (c Config) attempts(model *infer.Model) []attempt {
 		return cfg
 	}
 	all := []attempt{{"optimal interpolation", plain, nil}, {"network, compiled anew", tier(infer.Fast), model}}
+	if gpu && slices.ContainsFunc(c.Tiers, func(t infer.Tier) bool { return t != infer.Fast }) {
+		all = append(all, attempt{"members, compiled anew", tier(infer.Standard), model})
+	}
 	for _, t := range c.Tiers {
 		all = append(all, attempt{string(t), tier(t), model})
 	}
 	return all
+}
+
+// expand fills the scene with DINEOF, on the same days: what many would do
+// instead.
+func expand(s infer.Scene, progress func(done, total int)) (Row, error) {
+	began := time.Now()
+	series := classical.Series{Grid: s.Frames[0].Grid, Sea: s.Sea}
+	for _, f := range append(slices.Clone(s.History), s.Frames...) {
+		values := make([]float32, len(f.Values))
+		s.Transform.Forward(values, f.Values)
+		series.Frames = append(series.Frames, classical.Frame{Time: f.Time, Values: values})
+	}
+	if _, err := classical.DefaultDINEOF().Fill(series, len(series.Frames)-1, progress); err != nil {
+		return Row{}, err
+	}
+	return Row{Name: "DINEOF", Seconds: time.Since(began).Seconds()}, nil
 }
 
 // measure fills the scene once.

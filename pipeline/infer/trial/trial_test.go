@@ -27,7 +27,7 @@ func TestATrialSaysWhereTheTimeOfEveryTierWent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"optimal interpolation", "network, compiled anew", "fast", "standard"}
+	want := []string{"DINEOF", "optimal interpolation", "network, compiled anew", "fast", "standard"}
 	if len(report.Rows) != len(want) {
 		t.Fatalf("rows %v, want %v", report.Rows, want)
 	}

@@ -50,6 +50,8 @@ func Accepted(f Finding) string {
 	switch {
 	case f.Standard == "acdd:1.3" && f.Message == "standard_name" && strings.Contains(f.Check, "_uncertainty"):
 		return "CF has no standard name for the standard deviation of a logarithm, and a made-up one would be an error"
+	case f.Standard == "acdd:1.3" && f.Message == "standard_name" && (strings.Contains(f.Check, "_distance_") || strings.Contains(f.Check, "_reliability")):
+		return "CF has no standard name for how far observations are, or how often a pixel was learned from"
 	case f.Standard == "cf:1.8" && strings.Contains(f.Message, "months or years is not recommended"):
 		return "the time coordinate is that of the input, to the bit"
 	}

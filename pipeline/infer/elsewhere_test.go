@@ -1,0 +1,68 @@
+package infer
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"lacuna/pipeline/samples"
+)
+
+// A sea whose chlorophyll is ten times as high everywhere is the same sea to a
+// network, if its mean map says so.
+func TestAScenesScalingTakesTheModelElsewhere(t *testing.T) {
+	s := basin(40, 48, false)
+	m := untrained(t, everything(), s, openDevice(t, 1))
+	home := fillWith(t, m, modelConfig(Fast), s)
+
+	rich := basin(40, 48, false)
+	for _, f := range slices.Concat(rich.Frames, rich.History) {
+		for i := range f.Values {
+			f.Values[i] *= 10
+		}
+	}
+	scaling := samples.Scaling{Mean: slices.Repeat([]float32{1}, len(s.Sea)), Std: 0.5}
+	rich.Scaling = &scaling
+	// The grid of the training is not asked for any more.
+	m.version.Scaling.Grid.Lat = []float64{1, 2}
+	got := fillWith(t, m, modelConfig(Fast), rich)
+	filled := 0
+	for i, flags := range home.Flags {
+		if flags != Interpolated {
+			continue
+		}
+		filled++
+		if math.Abs(float64(got.Value[i]/home.Value[i])/10-1) > 1e-3 || math.Abs(float64(got.Sigma[i]/home.Sigma[i])-1) > 1e-3 {
+			t.Fatalf("cell %d: %g ± %g became %g ± %g, want ten times the value and the same sigma",
+				i, home.Value[i], home.Sigma[i], got.Value[i], got.Sigma[i])
+		}
+	}
+	if filled == 0 {
+		t.Error("nothing was filled")
+	}
+}
+
+func TestAScalingOfAnotherGridIsRefused(t *testing.T) {
+	s := basin(24, 32, false)
+	m := untrained(t, everything(), s, openDevice(t, 1))
+	s.Scaling = &samples.Scaling{Mean: make([]float32, 7), Std: 1}
+	f, err := New(modelConfig(Fast), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Fill(t.Context(), s, nil); err == nil || !strings.Contains(err.Error(), "7 cells") {
+		t.Errorf("Fill = %v, want an error that tells the cells", err)
+	}
+}
+
+func TestAutoIsNoMethodOfAFiller(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Method = MethodAuto
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(cfg, nil); err == nil {
+		t.Error("a filler was made of the method auto")
+	}
+}

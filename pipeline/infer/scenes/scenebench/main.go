@@ -1,0 +1,161 @@
+// Command scenebench judges whole scenes on machines without netCDF, which the
+// command lacuna needs: 'lacuna scenes' does the same. It takes the days from a
+// file of 'lacuna pack' and prints lines of JSON, one for each way to fill.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/infer/scenes"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/pack"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "scenebench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the command line.
+type options struct {
+	data, imputer, members, calibration string
+	engine                              string
+	settings                            engine.Config
+	judge                               scenes.Config
+	full                                int // scenes in the tier full; 0: none
+	seams                               int // scenes that seams are looked for in
+	windows                             [2]int
+	window                              int
+}
+
+// line is what is printed of one way to fill.
+type line struct {
+	Data       string        `json:"data"`
+	Tier       infer.Tier    `json:"tier"`
+	FutureDays int           `json:"future_days"`
+	Scores     scenes.Report `json:"scores,omitzero"`
+	Seams      scenes.Seams  `json:"seams,omitzero"`
+}
+
+func run() error {
+	o := options{judge: scenes.DefaultConfig()}
+	flag.StringVar(&o.data, "data", "", "file of lacuna pack")
+	flag.StringVar(&o.imputer, "imputer", "", "ONNX file of the imputer")
+	flag.StringVar(&o.members, "members", "", "ONNX file of its members")
+	flag.StringVar(&o.calibration, "calibration", "", "calibration.json of the version")
+	flag.StringVar(&o.engine, "engine", engine.Auto, "what networks run on")
+	o.settings.AddFlags(flag.CommandLine)
+	flag.IntVar(&o.judge.Scenes, "scenes", o.judge.Scenes, "how many; 0: all")
+	flag.BoolVar(&o.judge.AllDays, "all-days", false, "the model has learned from none of the days")
+	flag.IntVar(&o.full, "full", 0, "how many scenes to fill in the tier full besides")
+	flag.IntVar(&o.seams, "seams", 0, "how many scenes to look for seams in")
+	flag.IntVar(&o.windows[0], "window-a", 128, "side of the windows whose seams are looked for")
+	flag.IntVar(&o.windows[1], "window-b", 160, "side of those that they are compared with")
+	flag.IntVar(&o.window, "window", 0, "side of the largest window in cells")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	series, err := read(o.data)
+	if err != nil {
+		return err
+	}
+	e, err := engine.Open(o.engine, o.settings, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	defer e.Finalize()
+	model, err := o.load(infer.Device{Backend: e, GPU: e.Kind != engine.ORT})
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	return o.all(ctx, scenes.Subject{Series: series, Model: model})
+}
+
+func read(path string) (samples.Series, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return samples.Series{}, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return pack.Read(f)
+}
+
+func (o options) load(d infer.Device) (*infer.Model, error) {
+	v := infer.Version{Name: "scenebench"}
+	var calibration []byte
+	var errs []error
+	for path, dst := range map[string]*[]byte{o.imputer: &v.Imputer, o.members: &v.Members, o.calibration: &calibration} {
+		if path != "" {
+			var err error
+			*dst, err = os.ReadFile(path)
+			errs = append(errs, err)
+		}
+	}
+	c, err := finetune.DecodeCalibration(calibration)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	v.Calibration = c.Calibration
+	if c.Members != nil {
+		v.MembersCalibration = *c.Members
+	}
+	return infer.Load(v, d)
+}
+
+// all judges past only and with later days, then the tier full and the seams.
+func (o options) all(ctx context.Context, sub scenes.Subject) error {
+	sub.Fill = infer.DefaultConfig()
+	sub.Fill.Method, sub.Fill.PastDays = infer.MethodModel, samples.LastDays
+	sub.Fill.Network = infer.Network{Tier: infer.Fast, WindowCells: o.window}
+	for _, future := range []int{0, samples.NextDays} {
+		sub.Fill.FutureDays = future
+		if err := o.one(ctx, sub, o.judge); err != nil {
+			return err
+		}
+	}
+	if sub.Model.Members() && o.full > 0 {
+		sub.Fill.FutureDays, sub.Fill.Network.Tier = 0, infer.Full
+		few := o.judge
+		few.Scenes = o.full
+		if err := o.one(ctx, sub, few); err != nil {
+			return err
+		}
+	}
+	if o.seams == 0 {
+		return nil
+	}
+	if sub.Fill.Network.Tier = infer.Fast; sub.Model.Members() {
+		sub.Fill.Network.Tier = infer.Standard
+	}
+	few := o.judge
+	few.Scenes = o.seams
+	found, err := few.Seams(ctx, sub, o.windows, func(int, int) {})
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(line{Data: o.data, Tier: sub.Fill.Network.Tier, Seams: found})
+}
+
+func (o options) one(ctx context.Context, sub scenes.Subject, judge scenes.Config) error {
+	scores, err := judge.Judge(ctx, sub, func(int, int) {})
+	if err != nil {
+		return err
+	}
+	if err := scores.Print(os.Stderr); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(line{Data: o.data, Tier: sub.Fill.Network.Tier, FutureDays: sub.Fill.FutureDays, Scores: scores})
+}
