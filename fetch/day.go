@@ -126,6 +126,12 @@ func (o Object) day() (time.Time, bool) {
 	return dayOf(o.ModTime), !o.ModTime.IsZero()
 }
 
+// RecentScope is what to list of an archive with these prefixes to see what it
+// has of the days from through to.
+func RecentScope(prefixes []string, from, to time.Time) Scope {
+	return Scope{Prefixes: expand(prefixes, Days{From: from, To: to}, to), Since: dayOf(from)}
+}
+
 // expand returns the prefixes that templates make over days, each once. In a
 // template {year}, {month}, {day} and {yearday} stand for the digits of a day.
 // Where a template names days and the range has no beginning, the part before

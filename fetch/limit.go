@@ -13,8 +13,8 @@ import (
 
 // PaceConfig is how often a host is asked.
 type PaceConfig struct {
-	RequestsPerSecond float64 `yaml:"requests_per_second"`
-	Burst             int     `yaml:"burst"` // requests that may follow one another at once
+	RequestsPerSecond float64 `yaml:"requests_per_second"` // to one host, on average
+	Burst             int     `yaml:"burst"`               // requests that may follow one another at once
 }
 
 // DefaultPaceConfig returns the settings that hold where a file is silent.

@@ -191,7 +191,14 @@ func (p *part) moveTo(path string) error {
 	if err := p.out.Close(); err != nil {
 		return fmt.Errorf("close in %w: %w", ErrSpool, err)
 	}
-	if err := moveInto(p.file.Name(), path); err != nil {
+	move := moveInto
+	if there, err := os.Stat(path); err == nil && there.Size() == p.written {
+		// Its place is named after its bytes, so they lie there already. They are
+		// left alone: who opens the file just now, for another dataset, would
+		// find it replaced under his hands.
+		move = func(temp, _ string) error { return os.Remove(temp) }
+	}
+	if err := move(p.file.Name(), path); err != nil {
 		return fmt.Errorf("move into %w: %w", ErrSpool, err)
 	}
 	if p.note != "" {

@@ -192,7 +192,7 @@ func (w *Watcher) finish(ctx context.Context, a arrival, e errand, t *tally) err
 
 // judge tells by its bytes what a download was.
 func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, error) {
-	c := Change{Kind: Arrived, Object: a.action.Object, Granule: a.granule, At: now}
+	c := Change{Kind: Arrived, Object: a.action.Object, Granule: a.granule, Lane: a.action.Lane, At: now}
 	if a.err != nil || ctx.Err() != nil {
 		return Change{}, a.err
 	}

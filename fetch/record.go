@@ -60,6 +60,7 @@ type Change struct {
 	Object  Object  // as listed; of Vanished, as last listed
 	From    string  // of Moved: the name on record that has the same bytes
 	Granule Granule // of Arrived and SetAside: where the bytes lie
+	Lane    Lane    // of Arrived and SetAside: the one that it came by
 	Reason  string  // of SetAside and Refused: what is wrong and what to do
 	At      time.Time
 }

@@ -170,6 +170,25 @@ func (s *Spool) Aside(g Granule, folder, reason string) (Granule, error) {
 	return g, nil
 }
 
+// Adopt gives a file with a content that is known its place in the spool, beside
+// the name that it has, and returns that place.
+func (s *Spool) Adopt(file, name, sha256 string) (string, error) {
+	place := s.path(name, sha256)
+	if file == place {
+		return place, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
+	}
+	if err := os.Link(file, place); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
+	}
+	if err := syncFolder(filepath.Dir(place)); err != nil {
+		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
+	}
+	return place, nil
+}
+
 // Sweep removes what killed processes left half written and no download will
 // take up again. Downloads under way are left alone.
 func (s *Spool) Sweep(now time.Time) error {

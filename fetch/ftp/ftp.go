@@ -39,11 +39,11 @@ const (
 
 // Config is where the folder is and how it is reached.
 type Config struct {
-	Address     string             `yaml:"address"` // host, or host:port
-	TLS         string             `yaml:"tls"`     // none, explicit or implicit
-	CAFile      string             `yaml:"ca_file"` // PEM; added to what the system trusts
-	User        string             `yaml:"user"`
-	Password    fetch.SecretConfig `yaml:"password"`
+	Address     string             `yaml:"address"`     // host, or host:port
+	TLS         string             `yaml:"tls"`         // none, explicit or implicit
+	CAFile      string             `yaml:"ca_file"`     // PEM; added to what the system trusts
+	User        string             `yaml:"user"`        // that logs in
+	Password    fetch.SecretConfig `yaml:"password"`    // of user
 	Root        string             `yaml:"root"`        // the folder that is the root
 	Depth       int                `yaml:"depth"`       // folders below the root that are listed
 	MaxObjects  int                `yaml:"max_objects"` // a listing with more is cut and is an error

@@ -30,10 +30,10 @@ import (
 
 // Config is where the folder is and how it is reached.
 type Config struct {
-	URL        string             `yaml:"url"`      // of the folder
-	Manifest   string             `yaml:"manifest"` // path of the manifest below it; empty: index pages are read
-	User       string             `yaml:"user"`     // of a basic authorization
-	Password   fetch.SecretConfig `yaml:"password"`
+	URL        string             `yaml:"url"`         // of the folder
+	Manifest   string             `yaml:"manifest"`    // path of the manifest below it; empty: index pages are read
+	User       string             `yaml:"user"`        // of a basic authorization
+	Password   fetch.SecretConfig `yaml:"password"`    // of user
 	Token      fetch.SecretConfig `yaml:"token"`       // of a bearer authorization, instead of user and password
 	Depth      int                `yaml:"depth"`       // folders below the root that are listed
 	MaxObjects int                `yaml:"max_objects"` // a listing with more is cut and is an error

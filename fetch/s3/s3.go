@@ -26,14 +26,14 @@ import (
 
 // Config is where the bucket is and how it is reached.
 type Config struct {
-	Endpoint     string             `yaml:"endpoint"` // scheme and host, as in https://s3.example.org
-	Region       string             `yaml:"region"`   // part of a signature
-	Bucket       string             `yaml:"bucket"`
+	Endpoint     string             `yaml:"endpoint"`      // scheme and host, as in https://s3.example.org
+	Region       string             `yaml:"region"`        // part of a signature
+	Bucket       string             `yaml:"bucket"`        // that granules are in
 	Prefix       string             `yaml:"prefix"`        // the folder that is the root; empty: the whole bucket
 	VirtualHost  bool               `yaml:"virtual_host"`  // the bucket is part of the host name, not of the path
 	ETagIsMD5    bool               `yaml:"etag_is_md5"`   // of objects uploaded in one piece; not so on encrypted buckets
 	AccessKey    fetch.SecretConfig `yaml:"access_key"`    // empty: requests are not signed
-	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    //
+	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    // that belongs to access_key
 	SessionToken fetch.SecretConfig `yaml:"session_token"` // of temporary keys
 	Web          web.Config         `yaml:",inline"`       //
 	PageObjects  int                `yaml:"page_objects"`  // objects a page of a listing

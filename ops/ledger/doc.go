@@ -15,6 +15,11 @@
 // file, the new content is a new row with the next revision; the old one
 // stays.
 //
+// A revision may also be the same content made anew. Placing a granule, which is
+// recording its times, reopens the products that have it in their window; such
+// a reopening is due when no other neighbour has come for a while, and ends in a
+// revision, or unchanged. Every new content is due to be scored, once.
+//
 // Beside the granules stand the objects of the archives: which content each
 // name was last seen with, under which tag and hash, and whether it is still
 // listed. Archives move and copy files, so several objects may hold one

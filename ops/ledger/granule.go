@@ -58,7 +58,27 @@ type Arrival struct {
 	Object
 	SHA256    string
 	SpoolPath string
+	Lane      Lane // empty: Live
 }
+
+// Lane is how urgent the work on a granule is.
+type Lane string
+
+// The lanes, the first to go first.
+const (
+	Live     Lane = "live"
+	Backfill Lane = "backfill" // older days: when nothing live is to be done
+)
+
+// Cause is what made a revision.
+type Cause string
+
+// The causes.
+const (
+	FromArchive Cause = "archive"    // the archive has new bytes
+	Reanalysis  Cause = "reanalysis" // the same bytes, with other days around them
+	Redo        Cause = "redo"       // the same bytes: somebody asked for it
+)
 
 // Product is the file that came out of a granule.
 type Product struct {
@@ -68,11 +88,14 @@ type Product struct {
 	Covered  float64 // share of the sea with a value in the product, 0..1
 }
 
-// Granule is a row: one content of one file of a dataset.
+// Granule is a row: a revision of a file of a dataset, which is a new content
+// or the one before, to be made into a product anew.
 type Granule struct {
 	ID       int64
 	Arrival      // SHA256 and SpoolPath are empty where it was refused unread
-	Revision int // 1, 2, 3...: counts the contents under this name
+	Revision int // 1, 2, 3...: counts under this name
+	Cause    Cause
+	Why      string // somebody or something asked for this revision; empty with FromArchive
 	State    State
 	Reason   string    // why it is quarantined; else empty
 	First    time.Time // of sensing, of the earliest field in it; zero until SetTimes

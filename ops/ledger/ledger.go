@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	_ "modernc.org/sqlite" // the driver that sql.Open is asked for
 )
@@ -17,6 +16,7 @@ import (
 // turns.
 type Ledger struct {
 	db   *sql.DB // one connection: transactions never meet
+	path string
 	lock *lock
 }
 
@@ -35,7 +35,7 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	l := &Ledger{lock: held}
+	l := &Ledger{path: path, lock: held}
 	if err := l.open(ctx, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
 	}
@@ -58,7 +58,7 @@ func (l *Ledger) open(ctx context.Context, path string) error {
 	}
 	l.db = db
 	db.SetMaxOpenConns(1)
-	if err := check(ctx, db); err != nil {
+	if err := checkBriefly(ctx, db); err != nil {
 		return fmt.Errorf("%w; put a backup in its place, or move it away to begin anew from the archives", err)
 	}
 	return migrate(ctx, db)
@@ -75,32 +75,6 @@ func dataSource(path string) string {
 		"_txlock": {"immediate"},
 	}
 	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
-}
-
-// check reads through the file and reports what does not fit together.
-func check(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(5)") // five faults tell as much as five thousand
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var faults []string
-	for rows.Next() {
-		var fault string
-		if err := rows.Scan(&fault); err != nil {
-			return err
-		}
-		if fault != "ok" {
-			faults = append(faults, fault)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if len(faults) > 0 {
-		return fmt.Errorf("file is damaged: %s", strings.Join(faults, ", "))
-	}
-	return nil
 }
 
 // transact runs work in one transaction, which is on the disk when transact

@@ -65,6 +65,7 @@ type Outgoing struct {
 	// another time, and so another place: it is retracted, for nothing
 	// would be put over it.
 	Moved *Publication
+	Skill bool // whether the granule is to be scored as well
 }
 
 // StoreAndQueue moves a filled granule on to Stored and queues a delivery to
@@ -95,6 +96,14 @@ func storeAndQueue(ctx context.Context, tx *sql.Tx, id int64, o Outgoing, now ti
 	if o.Moved != nil {
 		o.Moved.Why = fmt.Sprintf("revision %d has another time", g.Revision)
 		if err := retract(ctx, tx, *o.Moved, o.Sinks, now); err != nil {
+			return err
+		}
+	}
+	if err := closeReopening(ctx, tx, Reopening{Dataset: g.Dataset, Granule: g.Name, Outcome: Overtaken}, now); err != nil {
+		return err
+	}
+	if o.Skill {
+		if err := queueSkills(ctx, tx, g, now); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func (l *Ledger) QueueReplay(ctx context.Context, r Replay, now time.Time) (n in
 func queueReplay(ctx context.Context, tx *sql.Tx, r Replay, now time.Time) (int, error) {
 	to := r.To
 	if to.IsZero() {
-		to = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // later than any field
+		to = farFuture()
 	}
 	publications, err := query(ctx, tx, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p
 		WHERE time BETWEEN ? AND ? AND (? = '' OR dataset = ?) AND retracted = ''

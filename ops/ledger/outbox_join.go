@@ -34,5 +34,5 @@ func Join(ctx context.Context, path string) (*Ledger, error) {
 		return nil, errors.Join(fmt.Errorf("join ledger %s: file has layout %d and this program %d; start the daemon of this version once",
 			path, have, want), db.Close())
 	}
-	return &Ledger{db: db}, nil
+	return &Ledger{db: db, path: path}, nil
 }

@@ -27,7 +27,7 @@ func (l *Ledger) Due(ctx context.Context, sink string) ([]Delivery, error) {
 
 // SetAside returns the deliveries that were set aside, oldest first, at most n.
 func (l *Ledger) SetAside(ctx context.Context, n int) ([]Delivery, error) {
-	ds, err := l.deliveries(ctx, "SELECT "+deliveryColumns+` FROM delivery AS d JOIN publication AS p ON p.id = d.publication
+	ds, err := l.deliveries(ctx, "SELECT "+deliveryColumns+` FROM delivery AS d INDEXED BY delivery_aside CROSS JOIN publication AS p ON p.id = d.publication
 		WHERE d.state = 'aside' ORDER BY d.id LIMIT ?`, n)
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries set aside: %w", err)
@@ -51,11 +51,14 @@ type Backlog struct {
 func (l *Ledger) Backlogs(ctx context.Context) ([]Backlog, error) {
 	backlogs, err := query(ctx, l.db, func(row scanner) (b Backlog, err error) {
 		return b, row.Scan(&b.Sink, &b.Waiting, &b.Bytes, (*moment)(&b.Oldest), &b.Aside, &b.Delivered)
-	}, `SELECT d.sink, count(*) FILTER (WHERE d.state = 'waiting'),
-		coalesce(sum(p.size) FILTER (WHERE d.state = 'waiting' AND d.kind <> 'retract'), 0),
-		coalesce(min(d.queued) FILTER (WHERE d.state = 'waiting'), ''),
-		count(*) FILTER (WHERE d.state = 'aside'), count(*) FILTER (WHERE d.state = 'delivered')
-		FROM delivery AS d JOIN publication AS p ON p.id = d.publication GROUP BY d.sink ORDER BY d.sink`)
+	}, `WITH line AS MATERIALIZED (SELECT d.sink AS sink, count(*) AS waiting, min(d.queued) AS oldest,
+			sum(CASE d.kind WHEN 'retract' THEN 0 ELSE p.size END) AS bytes
+			FROM delivery AS d INDEXED BY delivery_line CROSS JOIN publication AS p ON p.id = d.publication
+			WHERE d.state = 'waiting' GROUP BY d.sink)
+		SELECT t.sink, coalesce(line.waiting, 0), coalesce(line.bytes, 0), coalesce(line.oldest, ''),
+			coalesce((SELECT deliveries FROM delivery_tally WHERE sink = t.sink AND state = 'aside'), 0),
+			coalesce((SELECT deliveries FROM delivery_tally WHERE sink = t.sink AND state = 'delivered'), 0)
+		FROM (SELECT DISTINCT sink FROM delivery_tally WHERE deliveries > 0) AS t LEFT JOIN line USING (sink) ORDER BY t.sink`)
 	if err != nil {
 		return nil, fmt.Errorf("count deliveries: %w", err)
 	}

@@ -10,10 +10,16 @@ import (
 )
 
 // Pending returns the granules of a dataset that are in the spool and have no
-// product yet, in the order of names and revisions: the work that is left
-// after a crash.
+// product yet, the live lane first, in the order of names and revisions: the
+// work that is left after a crash.
 func (l *Ledger) Pending(ctx context.Context, dataset string) ([]Granule, error) {
-	gs, err := l.granules(ctx, `WHERE dataset = ? AND state IN ('fetched', 'filled') ORDER BY name, revision`, dataset)
+	return l.FirstPending(ctx, dataset, -1)
+}
+
+// FirstPending returns the first n of Pending; all where n is negative.
+func (l *Ledger) FirstPending(ctx context.Context, dataset string, n int) ([]Granule, error) {
+	gs, err := l.granules(ctx, `WHERE dataset = ? AND state IN ('fetched', 'filled')
+		ORDER BY lane DESC, name, revision LIMIT ?`, dataset, n)
 	if err != nil {
 		return nil, fmt.Errorf("list pending granules of %s: %w", dataset, err)
 	}
@@ -81,7 +87,7 @@ func (l *Ledger) Recent(ctx context.Context, n int, states ...State) ([]Granule,
 func (l *Ledger) Counts(ctx context.Context) ([]Count, error) {
 	counts, err := query(ctx, l.db, func(row scanner) (c Count, err error) {
 		return c, row.Scan(&c.Dataset, &c.State, &c.Granules)
-	}, "SELECT dataset, state, count(*) FROM granule GROUP BY dataset, state ORDER BY dataset, state")
+	}, "SELECT dataset, state, granules FROM tally WHERE granules > 0 ORDER BY dataset, state")
 	if err != nil {
 		return nil, fmt.Errorf("count granules: %w", err)
 	}
@@ -114,12 +120,12 @@ func (l *Ledger) Grid(ctx context.Context, dataset string) (g Grid, ok bool, err
 
 // granuleColumns are the columns that scanGranule takes, in its order.
 const granuleColumns = `id, dataset, name, revision, sha256, size, mod_time, spool_path, state, reason,
-	first_time, last_time, product_path, product_sha256, observed, covered, recorded, changed`
+	first_time, last_time, product_path, product_sha256, observed, covered, recorded, changed, lane, cause, why`
 
 func scanGranule(row scanner) (g Granule, err error) {
 	return g, row.Scan(&g.ID, &g.Dataset, &g.Name, &g.Revision, &g.SHA256, &g.Size, (*moment)(&g.ModTime), &g.SpoolPath,
 		&g.State, &g.Reason, (*moment)(&g.First), (*moment)(&g.Last), &g.Product.Path, &g.Product.SHA256, &g.Product.Observed, &g.Product.Covered,
-		(*moment)(&g.Recorded), (*moment)(&g.Changed))
+		(*moment)(&g.Recorded), (*moment)(&g.Changed), &g.Lane, &g.Cause, &g.Why)
 }
 
 func (l *Ledger) granules(ctx context.Context, where string, args ...any) ([]Granule, error) {

@@ -94,9 +94,9 @@ func TestPendingIsWhatACrashLeft(t *testing.T) {
 func TestQueriesFollowTheirIndexes(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	for where, index := range map[string]string{
-		"dataset = 'chl' AND state IN ('fetched', 'filled') ORDER BY name, revision": "granule_pending (dataset=?)",
-		"dataset = 'chl' AND name = 'a.nc' ORDER BY revision DESC LIMIT 1":           "(dataset=? AND name=?)",
-		"state = 'stored' ORDER BY changed DESC, id DESC LIMIT 9":                    "granule_by_state_change (state=?)",
+		"dataset = 'chl' AND state IN ('fetched', 'filled') ORDER BY lane DESC, name, revision": "granule_pending (dataset=?)",
+		"dataset = 'chl' AND name = 'a.nc' ORDER BY revision DESC LIMIT 1":                      "(dataset=? AND name=?)",
+		"state = 'stored' ORDER BY changed DESC, id DESC LIMIT 9":                               "granule_by_state_change (state=?)",
 	} {
 		plan, err := query(t.Context(), l.db, func(row scanner) (detail string, err error) {
 			var skip any

@@ -71,6 +71,7 @@ CREATE TABLE grid (
 `,
 		outboxLayout,
 		objectLayout,
+		rollingLayout,
 	}
 }
 

@@ -35,6 +35,7 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 	}
 	fresh := !known || g.SHA256 != a.SHA256
 	if known && (!fresh || g.SHA256 == "") { // the same bytes, or refused unread before and read now
+		a.Lane = cmp.Or(a.Lane, g.Lane)
 		g.Arrival = a
 		err = setArrival(ctx, tx, g)
 	} else {
@@ -223,17 +224,19 @@ func step(ctx context.Context, tx *sql.Tx, g Granule, m move) (Granule, error) {
 // insert adds g as a discovered granule and returns it with its id.
 func insert(ctx context.Context, tx *sql.Tx, g Granule, now time.Time) (Granule, error) {
 	g.State, g.Recorded, g.Changed = Discovered, now, now
+	g.Lane, g.Cause = cmp.Or(g.Lane, Live), cmp.Or(g.Cause, FromArchive)
 	result, err := tx.ExecContext(ctx, `INSERT INTO granule (dataset, name, revision, sha256, size, mod_time, spool_path,
-		state, reason, first_time, last_time, product_path, product_sha256, recorded, changed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', '', '', ?, ?)`,
-		g.Dataset, g.Name, g.Revision, g.SHA256, g.Size, text(g.ModTime), g.SpoolPath, g.State, text(now), text(now))
+		state, reason, first_time, last_time, product_path, product_sha256, recorded, changed, lane, cause, why)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', '', '', ?, ?, ?, ?, ?)`,
+		g.Dataset, g.Name, g.Revision, g.SHA256, g.Size, text(g.ModTime), g.SpoolPath, g.State, text(now), text(now),
+		g.Lane, g.Cause, g.Why)
 	if err != nil {
 		return Granule{}, err
 	}
 	if g.ID, err = result.LastInsertId(); err != nil {
 		return Granule{}, err
 	}
-	return g, addHistory(ctx, tx, g.ID, Event{State: Discovered, At: now})
+	return g, addHistory(ctx, tx, g.ID, Event{State: Discovered, At: now, Note: g.Why})
 }
 
 // setArrival writes what the archive and the spool say of g.

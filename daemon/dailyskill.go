@@ -1,0 +1,224 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/skill"
+	"lacuna/publish"
+)
+
+// score does what is due: it fills a granule once more under the gaps of
+// another day, or looks how an earlier product did on the cells that a
+// replacement reveals. What cannot be scored is recorded with the reason: a
+// score is not worth a second try.
+func (w *worker) score(ctx context.Context, due ledger.DueSkill) error {
+	s, err := w.scene(ctx, due.Granule, false)
+	var got ledger.Skill
+	if err == nil {
+		switch due.Kind {
+		case ledger.Revealed:
+			got, err = w.scoreRevealed(ctx, due.Scored, s)
+		default:
+			got, err = w.scoreOverlay(ctx, due.Granule, s)
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		w.log.Debug("granule not scored", "granule", due.Granule.Name, "kind", due.Kind, "why", err)
+		return w.book.SkipSkill(ctx, due.ID, err.Error(), w.now())
+	}
+	w.log.Debug("granule scored", "granule", due.Granule.Name, "kind", due.Kind, "mse", got.MSE, "pixels", got.Pixels)
+	return w.book.EndSkill(ctx, due.ID, got, w.now())
+}
+
+// errNoOverlay says that no day around a granule has gaps that hide enough of
+// it and leave enough.
+var errNoOverlay = errors.New("no day around it has gaps that hide enough and leave enough")
+
+// scoreOverlay hides a part of the granule's last field under the gaps of
+// another day and fills it from the past, as its first product was.
+func (w *worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (ledger.Skill, error) {
+	last := len(s.granule.Fields) - 1
+	truth := s.granule.Fields[last]
+	s.history = upTo(s.history, truth.Time)
+	visible, hidden, ok := overlay(truth, s.history, g.SHA256)
+	if !ok {
+		return ledger.Skill{}, errNoOverlay
+	}
+	scale, err := scaleOf(s)
+	if err != nil {
+		return ledger.Skill{}, err
+	}
+	shown := s.granule
+	shown.Fields = slices.Clone(s.granule.Fields)
+	shown.Fields[last].Values = slices.Clone(truth.Values)
+	for c, h := range hidden {
+		if h {
+			shown.Fields[last].Values[c] = field.NaN()
+		}
+	}
+	outcome, err := w.analyse(ctx, Job{
+		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
+	})
+	if err != nil {
+		return ledger.Skill{}, err
+	}
+	a := outcome.Analyses[last]
+	value := make([]float32, len(a.Value))
+	s.granule.Transform.Forward(value, a.Value)
+	for c := range hidden { // land is not scored, whatever a sensor saw there
+		hidden[c] = hidden[c] && finite(a.Sigma[c])
+	}
+	return scale.score(outcome.Product.Model, trial{truth: truth, visible: visible, scored: hidden, value: value, sigma: a.Sigma})
+}
+
+// upTo returns the granules without a field later than t.
+func upTo(gs []ingest.Granule, t time.Time) []ingest.Granule {
+	var past []ingest.Granule
+	for _, g := range gs {
+		if _, last := span(g.Fields); !last.After(t) {
+			past = append(past, g)
+		}
+	}
+	return past
+}
+
+// overlay splits the observations of truth by the gaps of one of the fields
+// around it. Which one follows from key, so that the same granule is always
+// scored alike and granules that follow one another are not all scored by the
+// same gaps.
+func overlay(truth field.Field, around []ingest.Granule, key string) (visible, hidden field.Mask, ok bool) {
+	var lenders []field.Field
+	for _, g := range around {
+		for _, f := range g.Fields {
+			if f.Grid.Same(truth.Grid) && !f.Time.Equal(truth.Time) {
+				lenders = append(lenders, f)
+			}
+		}
+	}
+	hash := fnv.New64a()
+	hash.Write([]byte(key))
+	start := hash.Sum64()
+	for i := range lenders {
+		lender := lenders[(start+uint64(i))%uint64(len(lenders))]
+		visible, hidden = make(field.Mask, len(truth.Values)), make(field.Mask, len(truth.Values))
+		for c := range truth.Values {
+			if truth.Observed(c) {
+				visible[c] = lender.Observed(c)
+				hidden[c] = !visible[c]
+			}
+		}
+		if skill.Usable(visible, hidden) {
+			return visible, hidden, true
+		}
+	}
+	return nil, nil, false
+}
+
+// scoreRevealed looks how an earlier product did on what it filled and the
+// granule that replaced its own shows.
+func (w *worker) scoreRevealed(ctx context.Context, before ledger.Publication, s scene) (ledger.Skill, error) {
+	old, err := w.readProduct(ctx, before.File, s.granule)
+	if err != nil {
+		return ledger.Skill{}, fmt.Errorf("the earlier product cannot be read: %w", err)
+	}
+	var told publish.Product
+	if err := json.Unmarshal([]byte(before.Body), &told); err != nil {
+		return ledger.Skill{}, fmt.Errorf("read what was told of the earlier product: %w", err)
+	}
+	scale, err := scaleOf(s)
+	if err != nil {
+		return ledger.Skill{}, err
+	}
+	trials := make([]trial, len(old))
+	for i, f := range s.granule.Fields {
+		t := trial{
+			truth: f, visible: make(field.Mask, len(f.Values)), scored: make(field.Mask, len(f.Values)),
+			value: old[i].value, sigma: old[i].sigma,
+		}
+		for c := range f.Values {
+			t.scored[c] = f.Observed(c) && finite(t.sigma[c])
+			t.visible[c] = f.Observed(c) && !t.scored[c]
+		}
+		trials[i] = t
+	}
+	return scale.score(told.Model, trials...)
+}
+
+// trial is a field, what a method was shown of it, and what it made of the
+// rest, in the space of the transform.
+type trial struct {
+	truth           field.Field // in physical units
+	visible, scored field.Mask
+	value, sigma    []float32
+}
+
+// scale is what errors of a granule are measured in.
+type scale struct {
+	field.Normalisation
+	transform field.Transform
+}
+
+// scaleOf returns the mean and standard deviation of a granule and the days
+// around it, in the space of the transform.
+func scaleOf(s scene) (scale, error) {
+	var all [][]float32
+	for _, g := range append([]ingest.Granule{s.granule}, s.history...) {
+		for _, f := range g.Fields {
+			values := make([]float32, len(f.Values))
+			s.granule.Transform.Forward(values, f.Values)
+			all = append(all, values)
+		}
+	}
+	n, err := field.NormalisationOf(field.Summarise(all...))
+	return scale{Normalisation: n, transform: s.granule.Transform}, err
+}
+
+// score returns the figures of trials of one method.
+func (s scale) score(method string, trials ...trial) (ledger.Skill, error) {
+	const nominal = 0.9
+	scores := skill.NewScores(skill.Options{Bootstrap: skill.DefaultBootstrap()})
+	var scored error
+	for _, t := range trials {
+		if err := scores.Add(s.sample(t)); err != nil {
+			scored = err
+		}
+	}
+	sum := scores.Summary()
+	if sum.MSE == nil || sum.Bias == nil {
+		return ledger.Skill{}, errors.Join(errors.New("nothing of it can be scored"), scored)
+	}
+	out := ledger.Skill{Method: method, MSE: *sum.MSE, Bias: *sum.Bias, Pixels: sum.Pixels}
+	if sum.Gaussian != nil {
+		out.Covered90, _ = sum.Gaussian.Covers(nominal)
+	}
+	return out, nil
+}
+
+// sample is a trial in normalised units.
+func (s scale) sample(t trial) skill.Sample {
+	n := len(t.truth.Values)
+	x := skill.Sample{
+		Day: t.truth.Time, Height: t.truth.Grid.Height(), Width: t.truth.Grid.Width(), Visible: t.visible, Scored: t.scored,
+		Truth: make([]float32, n), Mean: make([]float32, n), Sigma: make([]float32, n),
+		Physical: skill.Physical{Normalisation: s.Normalisation, Transform: s.transform},
+	}
+	s.transform.Forward(x.Truth, t.truth.Values)
+	s.Forward(x.Truth, x.Truth)
+	s.Forward(x.Mean, t.value)
+	for c, sigma := range t.sigma {
+		x.Sigma[c] = sigma / float32(s.Std)
+	}
+	return x
+}

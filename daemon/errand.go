@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/ingest"
+)
+
+// An errand is one thing that a worker may do next.
+type errand struct {
+	what string // for errors
+	live bool   // somebody waits for it
+	do   func(ctx context.Context, done *Summary) error
+}
+
+// workOff runs errands, the most urgent first, until none is left or between,
+// which is asked before each, says that it is enough. Its error tells what was
+// left unfinished for a reason of our own.
+func (w *worker) workOff(ctx context.Context, between func() bool) (Summary, error) {
+	var done Summary
+	var errs []error
+	failed := map[int64]bool{} // granules that are not tried again in this round
+	release := func() {}
+	defer func() { release() }()
+	for first := true; between() && ctx.Err() == nil; first = false {
+		w.pulse.beat()
+		next, err := w.next(ctx, failed)
+		if err != nil || next == nil {
+			return done, errors.Join(append(errs, err)...)
+		}
+		if first {
+			release = w.hold()
+		}
+		w.pulse.rest() // until it is its turn
+		err = w.slots.within(ctx, next.live, func() error {
+			w.pulse.beat()
+			return next.do(ctx, &done)
+		})
+		if err != nil {
+			done.Unfinished++
+			errs = append(errs, fmt.Errorf("%s: %w", next.what, err))
+		}
+	}
+	return done, errors.Join(append(errs, ctx.Err())...)
+}
+
+// next returns the most urgent errand: new granules before products that were
+// reopened, the live lane before the other, and scores when all else is done.
+// It is asked anew after each, for what is urgent may have come meanwhile.
+func (w *worker) next(ctx context.Context, failed map[int64]bool) (*errand, error) {
+	pending, err := w.book.FirstPending(ctx, w.set.Name, len(failed)+1)
+	if err != nil {
+		return nil, err
+	}
+	var fill *errand
+	for _, g := range pending {
+		if !failed[g.ID] {
+			fill = w.fillErrand(g, failed)
+			break
+		}
+	}
+	for _, lane := range []ledger.Lane{ledger.Live, ledger.Backfill} {
+		if fill != nil && (fill.live || lane == ledger.Backfill) {
+			return fill, nil
+		}
+		r, ok, err := w.book.DueReopening(ctx, w.set.Name, lane, w.now())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return w.reanalysisErrand(r), nil
+		}
+	}
+	due, ok, err := w.book.NextSkill(ctx, w.set.Name)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &errand{what: "score of " + due.Granule.Name, do: func(ctx context.Context, _ *Summary) error { return w.score(ctx, due) }}, nil
+}
+
+func (w *worker) fillErrand(g ledger.Granule, failed map[int64]bool) *errand {
+	return &errand{what: "granule " + g.Name, live: g.Lane == ledger.Live, do: func(ctx context.Context, done *Summary) error {
+		err := w.process(ctx, g)
+		bad := (*ingest.BadGranule)(nil)
+		switch {
+		case errors.As(err, &bad):
+			done.SetAside++
+			err = w.setAside(ctx, g, bad)
+		case err == nil:
+			done.Products++
+		}
+		if err != nil {
+			failed[g.ID] = true
+		}
+		return err
+	}}
+}
+
+func (w *worker) reanalysisErrand(r ledger.Reopening) *errand {
+	return &errand{what: "reopened product of " + r.Granule, do: func(ctx context.Context, done *Summary) error {
+		revised, err := w.reanalyse(ctx, r)
+		if revised {
+			done.Products++
+		}
+		if err != nil && ctx.Err() == nil {
+			// It stays open, behind those that may have better luck.
+			return errors.Join(err, w.book.PostponeReopening(ctx, r.ID, w.now().Add(w.set.Archive.PollInterval)))
+		}
+		return err
+	}}
+}
+
+// slots bound how much is filled at a time by all datasets together. One slot
+// is left to what somebody waits for.
+type slots struct{ all, patient chan struct{} }
+
+// newSlots returns n slots, at least two.
+func newSlots(n int) *slots {
+	n = max(n, 2)
+	return &slots{all: make(chan struct{}, n), patient: make(chan struct{}, n-1)}
+}
+
+// within calls work when there is a slot for it.
+func (s *slots) within(ctx context.Context, live bool, work func() error) error {
+	if s == nil {
+		return work()
+	}
+	take := []chan struct{}{s.all}
+	if !live {
+		take = []chan struct{}{s.patient, s.all}
+	}
+	for _, slot := range take {
+		select {
+		case slot <- struct{}{}:
+			defer func() { <-slot }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return work()
+}

@@ -1,0 +1,186 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/ingest"
+)
+
+// Reanalysis is when a product is made anew because a day in its window came
+// late, was replaced, or followed. The first product of a granule does not wait
+// for anything; these come after it.
+type Reanalysis struct {
+	Enabled bool          `yaml:"enabled"`  // whether products are made again as their neighbours arrive
+	Settle  time.Duration `yaml:"settle"`   // no neighbour must have come for so long
+	MaxWait time.Duration `yaml:"max_wait"` // but at most so long since the first
+	// LeastChange is by how much a product must move to be published anew, in
+	// its own standard deviations, at the cell that moves most.
+	LeastChange float64 `yaml:"least_change"`
+}
+
+func defaultReanalysis() Reanalysis {
+	return Reanalysis{
+		Enabled: true,
+		// Longer than from one daily granule to the next: while days follow one
+		// another a product waits, and when its window is full it is made anew
+		// once.
+		Settle:  36 * time.Hour,
+		MaxWait: 240 * time.Hour, // neighbours that keep coming for ten days must not put it off for ever
+		// A quarter of what is uncertain anyway is no news.
+		LeastChange: 0.25,
+	}
+}
+
+// Validate reports everything wrong with r. Each message begins with the key.
+func (r Reanalysis) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(r.Settle >= 0, "settle is %v, must not be negative", r.Settle)
+	check(r.MaxWait >= r.Settle, "max_wait is %v, must not be shorter than settle, %v", r.MaxWait, r.Settle)
+	check(r.LeastChange >= 0, "least_change is %v, must be a number of standard deviations, or 0", r.LeastChange)
+	return errors.Join(errs...)
+}
+
+// placement is what the ledger is told of a granule that was read, with the
+// window within which it concerns products.
+func (d Dataset) placement(times []time.Time) ledger.Placement {
+	p := ledger.Placement{Times: times}
+	if d.Reanalysis.Enabled {
+		p.Past, p.Future = d.Fill.Past(), d.Fill.Future()
+		p.Settle, p.MaxWait = d.Reanalysis.Settle, d.Reanalysis.MaxWait
+	}
+	return p
+}
+
+// reanalyse looks at a reopened product again and reports whether there is a
+// new revision of it. An error is a failure of our own: it stays open.
+func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised bool, err error) {
+	end := func(outcome ledger.Outcome, note string) error {
+		r.Outcome, r.Note = outcome, note
+		return w.book.EndReopening(ctx, r, w.now())
+	}
+	g, ok, err := w.book.LastGood(ctx, r.Dataset, r.Granule)
+	if err != nil {
+		return false, err
+	}
+	before, published, err := w.book.Current(ctx, r.Dataset, r.Granule)
+	switch {
+	case err != nil:
+		return false, err
+	case !ok || !published:
+		return false, end(ledger.Dropped, "its product was retracted")
+	case g.State == ledger.Fetched || g.State == ledger.Filled:
+		return false, end(ledger.Overtaken, "a revision of it is to be made anyway")
+	}
+	s, err := w.scene(ctx, g, false)
+	if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
+		w.log.Warn("product not made anew", "granule", g.Name, "err", err)
+		return false, end(ledger.Dropped, bad.Error())
+	}
+	if err != nil {
+		return false, err
+	}
+	outcome, err := w.fill(ctx, g, s)
+	if err != nil {
+		return false, err
+	}
+	change, comparable := w.change(ctx, before, s.granule, outcome)
+	if comparable && change < w.set.Reanalysis.LeastChange {
+		r.Change = change
+		w.log.Info("product unchanged", "granule", g.Name, "why", r.Why, "change_sigmas", roundChange(change))
+		return false, end(ledger.Unchanged, "")
+	}
+	next, err := w.book.Revise(ctx, ledger.Revision{
+		Dataset: r.Dataset, Granule: r.Granule, Cause: ledger.Reanalysis, Why: whyRevised(r), Lane: r.Lane, Change: change,
+	}, w.now())
+	if err != nil {
+		return false, err
+	}
+	outcome.Product.Revision, outcome.Product.Created = next.Revision, next.Recorded
+	return true, w.finish(ctx, next, s, outcome)
+}
+
+// whyRevised says what led to a revision.
+func whyRevised(r ledger.Reopening) string {
+	if r.Neighbours > 1 {
+		return fmt.Sprintf("%d granules in its window are new or replaced, the latest: %s", r.Neighbours, r.Why)
+	}
+	return r.Why
+}
+
+// change returns by how much the product before and a new analysis of the same
+// granule differ: the largest change of a value or of an uncertainty in
+// standard deviations of the former. They cannot be compared where the former
+// cannot be read, or where what is filled differs.
+func (w *worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now Outcome) (largest float64, comparable bool) {
+	old, err := w.readProduct(ctx, before.File, g)
+	if err != nil {
+		w.log.Warn("earlier product cannot be compared with", "granule", g.Name, "file", before.File, "err", err)
+		return 0, false
+	}
+	for i, a := range now.Analyses {
+		value := make([]float32, len(a.Value))
+		g.Transform.Forward(value, a.Value)
+		for c := range value {
+			filled, was := finite(a.Sigma[c]), finite(old[i].sigma[c])
+			if filled != was {
+				return 0, false
+			}
+			if !filled || !finite(old[i].value[c]) {
+				continue
+			}
+			sigma := max(float64(old[i].sigma[c]), leastSigma)
+			moved := math.Abs(float64(value[c]) - float64(old[i].value[c]))
+			surer := math.Abs(float64(a.Sigma[c]) - float64(old[i].sigma[c]))
+			largest = max(largest, moved/sigma, surer/sigma)
+		}
+	}
+	return largest, true
+}
+
+// leastSigma keeps a change from being divided by nothing: no satellite knows
+// anything better, in whatever units, than to a millionth.
+const leastSigma = 1e-6
+
+// filledField is a field of a product in the space of the transform, NaN in
+// sigma where the value was observed.
+type filledField struct{ value, sigma []float32 }
+
+// readProduct reads what a product says of a granule, field by field.
+func (w *worker) readProduct(ctx context.Context, path string, g ingest.Granule) ([]filledField, error) {
+	variable := g.Source.Variable
+	value, err := w.reader.Read(ctx, path, ingest.Options{Variable: variable})
+	w.pulse.beat()
+	if err != nil {
+		return nil, err
+	}
+	sigma, err := w.reader.Read(ctx, path, ingest.Options{Variable: variable + "_uncertainty", Transform: "identity"})
+	w.pulse.beat()
+	if err != nil {
+		return nil, err
+	}
+	if len(value.Fields) != len(g.Fields) || len(sigma.Fields) != len(g.Fields) || !value.Fields[0].Grid.Same(g.Fields[0].Grid) {
+		return nil, fmt.Errorf("it has %d fields on the grid %v, the granule has %d on %v",
+			len(value.Fields), value.Fields[0].Grid, len(g.Fields), g.Fields[0].Grid)
+	}
+	fields := make([]filledField, len(g.Fields))
+	for i := range fields {
+		fields[i] = filledField{value: make([]float32, len(value.Fields[i].Values)), sigma: sigma.Fields[i].Values}
+		g.Transform.Forward(fields[i].value, value.Fields[i].Values)
+	}
+	return fields, nil
+}
+
+func finite(x float32) bool { return x-x == 0 }
+
+// roundChange is for people.
+func roundChange(sigmas float64) float64 { return math.Round(sigmas*1000) / 1000 }

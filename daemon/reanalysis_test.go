@@ -1,0 +1,339 @@
+package daemon
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/simulate"
+	"lacuna/publish"
+	"lacuna/publish/netcdf"
+)
+
+// rolling is a bench whose clock is set by hand.
+type rolling struct {
+	*bench
+	world *simulate.World
+	days  []simulate.Delivery
+	now   time.Time
+}
+
+func newRolling(t *testing.T, days int) *rolling {
+	t.Helper()
+	b := newBench(t)
+	set := &b.cfg.Datasets[0]
+	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays = "climatology", 3, 2
+	set.DailySkill = false
+	w := world(t, 24, 32)
+	return &rolling{bench: b, world: w, days: firstVersions(w, days), now: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+// deliver puts the granules of some days into the archive.
+func (r *rolling) deliver(t *testing.T, days ...int) {
+	t.Helper()
+	for _, i := range days {
+		put(t, r.archive(), r.world.Granule(r.days[i]))
+	}
+}
+
+// pass lets time go by and makes a pass.
+func (r *rolling) pass(t *testing.T, later time.Duration) Summary {
+	t.Helper()
+	r.now = r.now.Add(later)
+	d := r.daemon(t)
+	d.parts.Now = func() time.Time { return r.now }
+	s, err := d.Once(t.Context())
+	if err != nil {
+		t.Fatalf("Once() = %v\n%s", err, r.log)
+	}
+	return s
+}
+
+// book looks at the ledger.
+func (r *rolling) book(t *testing.T) *ledger.Ledger {
+	t.Helper()
+	book, err := ledger.Join(t.Context(), r.cfg.ledgerPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { book.Close() })
+	return book
+}
+
+// revisions returns the revisions of the product of each day with their modes.
+func (r *rolling) revisions(t *testing.T) map[int]string {
+	t.Helper()
+	all, err := r.book(t).Publications(t.Context(), "sea", time.Time{}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byDay := map[int]string{}
+	for _, p := range all {
+		product := delivery(ledger.Delivery{Publication: p}).Product
+		for i, d := range r.days {
+			if d.Name == p.Granule {
+				byDay[i] += fmt.Sprintf("%d %s over %d; ", p.Revision, product.Mode, product.Supersedes)
+			}
+		}
+	}
+	return byDay
+}
+
+const nrt1, late1 = "1 near-real-time over 0; ", "1 delayed over 0; "
+
+func TestDelayedRevisionFollowsWhenTheNeighboursHaveSettled(t *testing.T) {
+	r := newRolling(t, 6)
+	r.cfg.Datasets[0].Reanalysis.LeastChange = 0 // whatever moves is published
+	for i := range 5 {                           // a granule a day
+		r.deliver(t, i)
+		if s := r.pass(t, 24*time.Hour); s.Products != 1 && i < 4 {
+			t.Fatalf("day %d made %d products, want its own only: its neighbours have not settled", i, s.Products)
+		}
+	}
+	// Day 0 saw day 1 and 2 come; the second came two days ago.
+	got := r.revisions(t)
+	if got[0] != nrt1+"2 delayed over 1; " {
+		t.Errorf("day 0 has %q, want one delayed revision when its window was full", got[0])
+	}
+	for i := 1; i < 5; i++ {
+		if got[i] != nrt1 {
+			t.Errorf("day %d has %q, want the near-real-time product only", i, got[i])
+		}
+	}
+	plan, err := r.planned(t)
+	if err != nil || len(plan.Reanalyse) != 3 || !strings.Contains(plan.Reanalyse[0].Why, "2 granules in its window are new") {
+		t.Errorf("plan: %+v, %v, want the days 1, 2 and 3", plan.Reanalyse, err)
+	}
+	if s := r.pass(t, 48*time.Hour); s.Products != 3 {
+		t.Errorf("after the settle time %d products were made anew, want 3", s.Products)
+	}
+	if s := r.pass(t, 48*time.Hour); s != (Summary{}) {
+		t.Errorf("then %+v, want nothing: a revision of a product is no neighbour", s)
+	}
+	file := read(t, r.fileOf(t, 2), "CHL")
+	for _, want := range []int{0, 1, 3, 4} {
+		if !mentions(file, r.days[want].Name) {
+			t.Errorf("the delayed product of day 2 does not name day %d among its inputs", want)
+		}
+	}
+}
+
+func (r *rolling) planned(t *testing.T) (Plan, error) {
+	t.Helper()
+	d := r.daemon(t)
+	d.parts.Now = func() time.Time { return r.now }
+	return d.Plan(t.Context(), "")
+}
+
+// fileOf returns the visible file of a day's product.
+func (r *rolling) fileOf(t *testing.T, i int) string {
+	t.Helper()
+	p, ok, err := r.book(t).Current(t.Context(), "sea", r.days[i].Name)
+	if err != nil || !ok {
+		t.Fatalf("day %d has no product: %v", i, err)
+	}
+	return p.File
+}
+
+// mentions reports whether an attribute of a product holds text.
+func mentions(g ingest.Granule, text string) bool {
+	for _, a := range g.Source.Attrs {
+		if value, ok := a.Value.(string); ok && strings.Contains(value, text) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
+	r := newRolling(t, 9)
+	r.cfg.Datasets[0].Reanalysis.LeastChange = 0
+	r.deliver(t, 0, 1, 2, 4, 5, 6, 7, 8)
+	r.pass(t, 0)
+	r.pass(t, 40*time.Hour) // what followed upon one another has settled
+	before := r.revisions(t)
+	r.deliver(t, 3)
+	if s := r.pass(t, time.Hour); s.Products != 1 {
+		t.Errorf("the late granule made %d products at once, want its own", s.Products)
+	}
+	if got := r.revisions(t)[3]; got != late1 {
+		t.Errorf("the late granule's own product is %q: later days were there already", got)
+	}
+	r.pass(t, 40*time.Hour)
+	after := r.revisions(t)
+	for i := range r.days {
+		away := r.days[i].Day - r.days[3].Day
+		concerned := away >= -2 && away <= 3 // sees two days ahead and three back
+		if revised := after[i] != before[i]; revised != concerned && i != 3 {
+			t.Errorf("day %d: %q became %q", i, before[i], after[i])
+		}
+	}
+	rs, err := r.book(t).Reopenings(t.Context(), ledger.ReopeningQuery{Dataset: "sea", Granule: r.days[5].Name})
+	if err != nil || rs[0].Outcome != ledger.Revised || !strings.Contains(rs[0].Why, r.days[3].Name) {
+		t.Errorf("the story of day 5: %+v, %v", rs, err)
+	}
+}
+
+func TestProductThatDoesNotMoveIsNotPublishedAnew(t *testing.T) {
+	r := newRolling(t, 4)
+	r.cfg.Datasets[0].Fill.Method = "persistence" // never looks ahead; but how sure it is depends on the days around
+	r.deliver(t, 0, 1, 2, 3)
+	r.pass(t, 0)
+	if s := r.pass(t, 40*time.Hour); s != (Summary{}) {
+		t.Errorf("the second pass did %+v, want nothing published", s)
+	}
+	rs, err := r.book(t).Reopenings(t.Context(), ledger.ReopeningQuery{Dataset: "sea"})
+	if err != nil || len(rs) != 3 {
+		t.Fatalf("reopened: %+v, %v, want days 0 to 2", rs, err)
+	}
+	for _, o := range rs {
+		if o.Outcome != ledger.Unchanged || o.Change <= 0 || o.Change >= 0.25 {
+			t.Errorf("%s: %+v, want it unchanged but for noise", o.Granule, o)
+		}
+	}
+	for i, got := range r.revisions(t) {
+		if got != nrt1 {
+			t.Errorf("day %d has %q", i, got)
+		}
+	}
+}
+
+// The measure of change is checked against a product whose difference is known.
+func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
+	r := newRolling(t, 2)
+	r.deliver(t, 0, 1)
+	r.pass(t, 0)
+	d := r.daemon(t)
+	w := &worker{set: d.cfg.Datasets[0], cfg: d.cfg, reader: d.reader, log: d.log, now: d.parts.Now}
+	g, err := d.reader.Read(t.Context(), filepath.Join(r.archive(), r.days[1].Name), w.set.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, err := r.book(t).Current(t.Context(), "sea", r.days[1].Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sea, err := SeaMask(t.Context(), "auto", d.reader, g, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history, err := d.reader.Read(t.Context(), filepath.Join(r.archive(), r.days[0].Name), w.set.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := Analyse(t.Context(), Job{Dataset: "sea", Granule: g, History: []ingest.Granule{history}, Sea: sea, Fill: w.set.Fill, Revision: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, ok := w.change(t.Context(), before, g, outcome); !ok || same > 0.02 {
+		t.Errorf("the same analysis differs by %v sigmas, comparable %v", same, ok)
+	}
+	a := &outcome.Analyses[0]
+	for c, flags := range a.Flags {
+		if flags&netcdf.Interpolated != 0 {
+			a.Value[c] = float32(float64(a.Value[c]) * math.Pow(10, 1.5*float64(a.Sigma[c]))) // values are in log10
+			break
+		}
+	}
+	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
+		t.Errorf("one cell moved by 1.5 sigmas, measured %v, comparable %v", moved, ok)
+	}
+	for c, flags := range a.Flags {
+		if flags&netcdf.Interpolated != 0 {
+			a.Sigma[c] = float32(math.NaN())
+			break
+		}
+	}
+	if _, ok := w.change(t.Context(), before, g, outcome); ok {
+		t.Error("a cell that is not filled any more is no change")
+	}
+}
+
+// A crash between the decision to revise and the product leaves a revision that
+// the next pass finishes.
+func TestBrokenOffRevisionIsFinished(t *testing.T) {
+	r := newRolling(t, 3)
+	r.deliver(t, 0, 1, 2)
+	r.pass(t, 0)
+	book := r.book(t)
+	if _, err := book.Revise(t.Context(), ledger.Revision{Dataset: "sea", Granule: r.days[0].Name, Cause: ledger.Reanalysis, Why: "crash"}, r.now); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := r.planned(t)
+	if err != nil || len(plan.Fill) != 1 || plan.Fill[0].Why != "crash" {
+		t.Errorf("plan: %+v, %v", plan.Fill, err)
+	}
+	if s := r.pass(t, time.Hour); s.Products != 1 {
+		t.Errorf("the next pass made %d products, want 1", s.Products)
+	}
+	if got := r.revisions(t)[0]; got != nrt1+"2 delayed over 1; " {
+		t.Errorf("day 0 has %q", got)
+	}
+}
+
+// A granule of today is filled before a thousand of the past, and before
+// products that wait to be made anew.
+func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
+	r := newRolling(t, 4)
+	r.deliver(t, 0, 1)
+	r.pass(t, 0)
+	r.deliver(t, 2, 3)
+	if _, err := r.daemon(t).Fetch(t.Context(), Fetch{Backfill: true}); err != nil {
+		t.Fatal(err)
+	}
+	book := r.book(t)
+	d := r.daemon(t)
+	w := &worker{set: d.cfg.Datasets[0], cfg: d.cfg, book: book, log: d.log, now: func() time.Time { return r.now.Add(100 * time.Hour) }}
+	next := func() string {
+		e, err := w.next(t.Context(), map[int64]bool{})
+		if err != nil || e == nil {
+			t.Fatalf("next errand: %+v, %v", e, err)
+		}
+		return e.what
+	}
+	if got, want := next(), "reopened product of "+r.days[0].Name; got != want {
+		t.Errorf("first is %q, want %q: it is live, the granules are of the backfill", got, want)
+	}
+	a := ledger.Arrival{Object: ledger.Object{Dataset: "sea", Name: "z.nc"}, SHA256: "z", SpoolPath: "z", Lane: ledger.Live}
+	if _, _, err := book.Arrive(t.Context(), a, r.now); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(); got != "granule z.nc" {
+		t.Errorf("then %q, want the live granule", got)
+	}
+}
+
+// Years of the past are made once, with the days around them, and not twice.
+func TestBackfillIsMadeOnceWithTheDaysThatFollow(t *testing.T) {
+	r := newRolling(t, 7)
+	r.deliver(t, 0, 1, 2, 3, 4, 5, 6)
+	if _, err := r.daemon(t).Fetch(t.Context(), Fetch{Backfill: true}); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.pass(t, 0); s.Products != 7 {
+		t.Fatalf("%d products, want 7\n%s", s.Products, r.log)
+	}
+	got := r.revisions(t)
+	for i := range 6 {
+		if got[i] != late1 {
+			t.Errorf("day %d has %q, want a product that saw the days after it", i, got[i])
+		}
+	}
+	if got[6] != nrt1 {
+		t.Errorf("the last day has %q", got[6])
+	}
+	if plan, err := r.planned(t); err != nil || len(plan.Reanalyse) != 0 {
+		t.Errorf("to be looked at again: %+v, %v, want nothing", plan.Reanalyse, err)
+	}
+}
+
+func TestModeSaysWhatAProductSaw(t *testing.T) {
+	if publish.Delayed != netcdf.Delayed || publish.NearRealTime != netcdf.NearRealTime {
+		t.Error("the modes of packages publish and netcdf differ")
+	}
+}

@@ -1,0 +1,85 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Backup writes the ledger as it is at one moment to a file, while others work
+// on it: they do not wait, and what they do meanwhile is in it wholly or not at
+// all. The copy was read through and is on the disk when Backup returns nil;
+// until then file is what it was. It is compact, and can be put in the place of
+// the ledger as it is.
+func (l *Ledger) Backup(ctx context.Context, file string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("back ledger up to %s: %w", file, err)
+		}
+	}()
+	file, err = filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if file == l.path {
+		return errors.New("that is the ledger itself")
+	}
+	staging, err := os.MkdirTemp(filepath.Dir(file), ".ledger-backup-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	staged := filepath.Join(staging, filepath.Base(file))
+	if err := l.copyTo(ctx, staged); err != nil {
+		return err
+	}
+	if err := syncFile(staged); err != nil {
+		return err
+	}
+	if err := os.Rename(staged, file); err != nil {
+		return err
+	}
+	return syncFile(filepath.Dir(file))
+}
+
+// copyTo writes a copy and reads it through. It has connections of its own, so
+// that nobody waits for it.
+func (l *Ledger) copyTo(ctx context.Context, path string) error {
+	from, err := sql.Open("sqlite", dataSource(l.path))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if _, err := from.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+		return damage(err)
+	}
+	to, err := sql.Open("sqlite", dataSource(path))
+	if err != nil {
+		return err
+	}
+	// Closing brings the copy's own log into it, so that it is one file.
+	return errors.Join(check(ctx, to), to.Close())
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Size returns the bytes that a ledger takes on the disk, with what is yet to
+// be merged into it. One that is not there takes none.
+func Size(path string) int64 {
+	total := int64(0)
+	for _, ending := range []string{"", "-wal"} {
+		if info, err := os.Stat(path + ending); err == nil {
+			total += info.Size()
+		}
+	}
+	return total
+}

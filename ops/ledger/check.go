@@ -1,0 +1,80 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ErrDamaged says that the file does not fit together.
+var ErrDamaged = errors.New("file is damaged")
+
+// openCheckLimit is how long an opening reads through the file for damage. A
+// ledger of a few hundred thousand granules is read in that time; of a larger
+// one it is the beginning, and Check reads the rest beside the work.
+const openCheckLimit = time.Second
+
+// Check reads through the whole file and reports what does not fit together,
+// as ErrDamaged. It has a connection of its own, so nobody waits for it.
+func (l *Ledger) Check(ctx context.Context) error {
+	db, err := sql.Open("sqlite", dataSource(l.path))
+	if err != nil {
+		return fmt.Errorf("check ledger %s: %w", l.path, err)
+	}
+	defer db.Close()
+	if err := check(ctx, db); err != nil {
+		return fmt.Errorf("check ledger %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// checkBriefly is check for as long as an opening may take.
+func checkBriefly(ctx context.Context, db *sql.DB) error {
+	brief, cancel := context.WithTimeout(ctx, openCheckLimit)
+	defer cancel()
+	err := check(brief, db)
+	if brief.Err() != nil && ctx.Err() == nil && !errors.Is(err, ErrDamaged) {
+		return nil // nothing found so far
+	}
+	return err
+}
+
+// check reads through the file and reports what does not fit together.
+func check(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(5)") // five faults tell as much as five thousand
+	if err != nil {
+		return damage(err)
+	}
+	defer rows.Close()
+	var faults []string
+	for rows.Next() {
+		var fault string
+		if err := rows.Scan(&fault); err != nil {
+			return damage(err)
+		}
+		if fault != "ok" {
+			faults = append(faults, fault)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return damage(err)
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("%w: %s", ErrDamaged, strings.Join(faults, ", "))
+	}
+	return nil
+}
+
+// damage marks the errors by which SQLite says that it cannot make sense of
+// the file.
+func damage(err error) error {
+	const corrupt, notADatabase = 11, 26 // SQLITE_CORRUPT, SQLITE_NOTADB; extended codes have them in the low byte
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) && (coded.Code()&0xff == corrupt || coded.Code()&0xff == notADatabase) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}

@@ -1,0 +1,265 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// Fact is what a journal keeps of one revision of a granule: what no file on
+// the disk tells by itself.
+type Fact struct {
+	Dataset     string          `json:"dataset"`
+	Name        string          `json:"name"`
+	Revision    int             `json:"revision"`
+	SHA256      string          `json:"sha256"`
+	Size        int64           `json:"size"`
+	ModTime     time.Time       `json:"mod_time"`
+	ETag        string          `json:"etag,omitempty"`
+	MD5         string          `json:"md5,omitempty"`
+	SpoolPath   string          `json:"spool_path"`
+	Lane        Lane            `json:"lane,omitempty"`
+	Cause       Cause           `json:"cause,omitempty"`
+	Why         string          `json:"why,omitempty"`
+	Recorded    time.Time       `json:"recorded"`
+	Times       []time.Time     `json:"times,omitempty"`       // of its fields, where it was read
+	Publication *PublishedFact  `json:"publication,omitempty"` // where its product was stored
+	Grid        json.RawMessage `json:"grid,omitempty"`        // of the dataset, where a line is about it and no granule
+	Fingerprint string          `json:"fingerprint,omitempty"`
+}
+
+// PublishedFact is what a journal keeps of a product.
+type PublishedFact struct {
+	Time    time.Time       `json:"time"`
+	File    string          `json:"file"`
+	Size    int64           `json:"size"`
+	Body    json.RawMessage `json:"body"`
+	Stored  time.Time       `json:"stored"`
+	Product Product         `json:"product"`
+}
+
+// The journal of a ledger and how far it has come lie beside it.
+const (
+	journalEnding = ".journal"
+	cursorEnding  = ".journal.cursor"
+)
+
+// cursor is how far a journal has come: the last rows that are in it.
+type cursor struct {
+	Granule     int64  `json:"granule"`
+	Publication int64  `json:"publication"`
+	Grid        string `json:"grid"` // since when the last grid holds, as text
+}
+
+// journalRows is how many rows are written at a time, so that memory does not
+// grow with what is missing.
+const journalRows = 500
+
+// WriteJournal appends to the journal what has come into the ledger since. The
+// journal is lines of JSON in a file of its own, only ever appended to: with it
+// and the files on the disk a ledger that is lost can be made anew.
+func (l *Ledger) WriteJournal(ctx context.Context) error {
+	at, err := loadCursor(l.path)
+	if err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	for {
+		before := at
+		facts, err := l.news(ctx, &at)
+		if err == nil && len(facts) > 0 {
+			err = appendFacts(l.path+journalEnding, facts)
+		}
+		if err == nil && at != before {
+			err = saveCursor(l.path, at)
+		}
+		if err != nil {
+			return fmt.Errorf("write journal: %w", err)
+		}
+		if at == before {
+			return nil
+		}
+	}
+}
+
+// news returns the facts behind a cursor and moves it on.
+func (l *Ledger) news(ctx context.Context, at *cursor) ([]Fact, error) {
+	granules, err := query(ctx, l.db, scanFact, factQuery+`LEFT JOIN publication AS p ON 0
+		WHERE g.id > ? ORDER BY g.id LIMIT ?`, at.Granule, journalRows)
+	if err != nil {
+		return nil, err
+	}
+	published, err := query(ctx, l.db, scanFact, factQuery+`JOIN publication AS p ON p.granule = g.id
+		WHERE p.id > ? ORDER BY p.id LIMIT ?`, at.Publication, journalRows)
+	if err != nil {
+		return nil, err
+	}
+	var facts []Fact
+	for _, row := range granules {
+		at.Granule = row.id
+		facts = append(facts, row.Fact)
+	}
+	for _, row := range published {
+		at.Publication = row.publication
+		if row.Times, err = l.times(ctx, row.id); err != nil {
+			return nil, err
+		}
+		facts = append(facts, row.Fact)
+	}
+	grids, err := query(ctx, l.db, func(row scanner) (f Fact, err error) {
+		var text string
+		err = row.Scan(&f.Dataset, &f.Fingerprint, &text, (*moment)(&f.Recorded))
+		f.Grid = json.RawMessage(text)
+		return f, err
+	}, "SELECT dataset, fingerprint, json, since FROM grid WHERE since > ? ORDER BY since", at.Grid)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range grids {
+		at.Grid = text(f.Recorded)
+		facts = append(facts, f)
+	}
+	return facts, nil
+}
+
+// factRow is a fact with the rows that it is from.
+type factRow struct {
+	Fact
+	id, publication int64
+}
+
+const factQuery = `SELECT g.id, g.dataset, g.name, g.revision, g.sha256, g.size, g.mod_time, g.spool_path, g.lane, g.cause, g.why, g.recorded,
+	coalesce(o.etag, ''), coalesce(o.md5, ''), g.product_path, g.product_sha256, g.observed, g.covered,
+	coalesce(p.id, 0), coalesce(p.time, ''), coalesce(p.file, ''), coalesce(p.size, 0), coalesce(p.body, ''), coalesce(p.stored, '')
+	FROM granule AS g LEFT JOIN object AS o ON o.dataset = g.dataset AND o.name = g.name AND o.granule = g.id `
+
+func scanFact(row scanner) (f factRow, err error) {
+	var p PublishedFact
+	var body string
+	err = row.Scan(&f.id, &f.Dataset, &f.Name, &f.Revision, &f.SHA256, &f.Size, (*moment)(&f.ModTime), &f.SpoolPath, &f.Lane, &f.Cause, &f.Why,
+		(*moment)(&f.Recorded), &f.ETag, &f.MD5, &p.Product.Path, &p.Product.SHA256, &p.Product.Observed, &p.Product.Covered,
+		&f.publication, (*moment)(&p.Time), &p.File, &p.Size, &body, (*moment)(&p.Stored))
+	if f.publication > 0 {
+		p.Body = json.RawMessage(body)
+		f.Publication = &p
+	}
+	return f, err
+}
+
+// times returns the times of the fields in a granule.
+func (l *Ledger) times(ctx context.Context, granule int64) ([]time.Time, error) {
+	return query(ctx, l.db, func(row scanner) (t time.Time, err error) { return t, row.Scan((*moment)(&t)) },
+		"SELECT time FROM field_time WHERE granule = ? ORDER BY time", granule)
+}
+
+// appendFacts writes lines that are on the disk when it returns nil. A line
+// that a crash cut off before is ended first.
+func appendFacts(path string, facts []Fact) (err error) {
+	var lines bytes.Buffer
+	for _, f := range facts {
+		text, err := json.Marshal(f)
+		if err != nil {
+			return err
+		}
+		lines.Write(append(text, '\n'))
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil && size > 0 {
+		last := make([]byte, 1)
+		if _, err := f.ReadAt(last, size-1); err == nil && last[0] != '\n' {
+			lines = *bytes.NewBuffer(append([]byte{'\n'}, lines.Bytes()...))
+		}
+	}
+	if _, err := f.Write(lines.Bytes()); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func loadCursor(path string) (cursor, error) {
+	var at cursor
+	content, err := os.ReadFile(path + cursorEnding)
+	if errors.Is(err, fs.ErrNotExist) {
+		return at, nil
+	}
+	if err == nil && json.Unmarshal(content, &at) != nil {
+		return cursor{}, nil // begins anew: a line that is there twice does no harm
+	}
+	return at, err
+}
+
+func saveCursor(path string, at cursor) error {
+	content, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(path+cursorEnding, content, 0o644)
+}
+
+// longestLine bounds a line of a journal: a grid of ten thousand by ten
+// thousand cells has lines of some hundred kilobytes.
+const longestLine = 16 << 20
+
+// Journal yields the facts in the journal of a ledger, oldest first. Lines that
+// cannot be read are passed over: a journal that is damaged too still tells
+// most of it. There may be none.
+func Journal(path string) iter.Seq2[Fact, error] {
+	return func(yield func(Fact, error) bool) {
+		f, err := os.Open(path + journalEnding)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(Fact{}, fmt.Errorf("read journal: %w", err))
+			return
+		}
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, longestLine)
+		for lines.Scan() {
+			var fact Fact
+			if json.Unmarshal(lines.Bytes(), &fact) != nil || fact.Dataset == "" {
+				continue
+			}
+			if !yield(fact, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
+			yield(Fact{}, fmt.Errorf("read journal: %w", err))
+		}
+	}
+}
+
+// Behind reports whether the journal tells of rows that the ledger does not
+// have: it was lost, or a part of it.
+func (l *Ledger) Behind(ctx context.Context) (bool, error) {
+	at, err := loadCursor(l.path)
+	if err != nil {
+		return false, err
+	}
+	var granule, publication int64
+	err = l.db.QueryRowContext(ctx, "SELECT coalesce((SELECT max(id) FROM granule), 0), coalesce((SELECT max(id) FROM publication), 0)").
+		Scan(&granule, &publication)
+	if err != nil {
+		return false, fmt.Errorf("compare with journal: %w", err)
+	}
+	if granule == 0 { // an empty ledger beside a journal: also where nobody knows how far that has come
+		info, err := os.Stat(l.path + journalEnding)
+		return err == nil && info.Size() > 0, nil
+	}
+	return granule < at.Granule || publication < at.Publication, nil
+}

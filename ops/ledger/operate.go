@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrNotAside says that a granule is not set aside, so that it cannot be taken
+// up again.
+var ErrNotAside = errors.New("it is not set aside")
+
+// Retry takes a granule that was set aside up again, with its file at
+// spoolPath. It is one transaction and may be called through Join: the worker
+// of the dataset takes it up.
+func (l *Ledger) Retry(ctx context.Context, id int64, spoolPath string, now time.Time) error {
+	err := transact(ctx, l.db, func(tx *sql.Tx) error {
+		g, err := byID(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if g.State != Quarantined {
+			return fmt.Errorf("%w: %s revision %d is %s", ErrNotAside, g.Name, g.Revision, g.State)
+		}
+		g.SpoolPath = spoolPath
+		if err := setArrival(ctx, tx, g); err != nil {
+			return err
+		}
+		_, err = step(ctx, tx, g, move{to: Fetched, at: now})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("retry granule %d: %w", id, err)
+	}
+	return nil
+}
+
+// GranuleQuery says which granules are asked for. What is empty is open.
+type GranuleQuery struct {
+	Dataset  string
+	Name     string
+	State    State
+	From, To time.Time // with a field at a time from through to
+	Limit    int       // the newest so many; 0: all
+}
+
+// Granules returns the revisions that a query asks for, the newest row first.
+// At least a name, a state or a time must be given, so that an index is
+// followed.
+func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error) {
+	limit := q.Limit
+	if limit == 0 {
+		limit = -1 // SQLite's word for all
+	}
+	var gs []Granule
+	var err error
+	switch {
+	case q.Name != "":
+		gs, err = l.granules(ctx, `WHERE name = ?1 AND dataset IN (SELECT dataset FROM tally WHERE ?2 = '' OR dataset = ?2)
+			AND (?3 = '' OR state = ?3) ORDER BY id DESC LIMIT ?4`, q.Name, q.Dataset, q.State, limit)
+	case !q.From.IsZero():
+		gs, err = l.granules(ctx, `WHERE id IN (SELECT granule FROM field_time WHERE time BETWEEN ?1 AND ?2
+				AND dataset IN (SELECT dataset FROM tally WHERE ?3 = '' OR dataset = ?3))
+			AND (?4 = '' OR state = ?4) ORDER BY id DESC LIMIT ?5`, text(q.From), text(q.To), q.Dataset, q.State, limit)
+	case q.State != "":
+		gs, err = l.granules(ctx, `WHERE state = ?1 AND (?2 = '' OR dataset = ?2) ORDER BY changed DESC, id DESC LIMIT ?3`,
+			q.State, q.Dataset, limit)
+	default:
+		err = errors.New("neither name, time nor state is given")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list granules: %w", err)
+	}
+	return gs, nil
+}
+
+// Deliveries returns what sinks were told and are to be told of a granule's
+// products, in the order of the queue.
+func (l *Ledger) Deliveries(ctx context.Context, dataset, granule string) ([]Delivery, error) {
+	ds, err := l.deliveries(ctx, "SELECT "+deliveryColumns+` FROM publication AS p JOIN delivery AS d ON d.publication = p.id
+		WHERE p.dataset = ? AND p.name = ? ORDER BY d.id`, dataset, granule)
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries of %s: %w", granule, err)
+	}
+	return ds, nil
+}
+
+// Named returns what is known under a name, or the end of a path, as people
+// type it: dataset and full name of each.
+func (l *Ledger) Named(ctx context.Context, dataset, name string) ([]Object, error) {
+	found, err := query(ctx, l.db, func(row scanner) (o Object, err error) {
+		return o, row.Scan(&o.Dataset, &o.Name)
+	}, `SELECT DISTINCT dataset, name FROM granule WHERE (?1 = '' OR dataset = ?1)
+		AND (name = ?2 OR substr(name, -length(?2) - 1) = '/' || ?2) ORDER BY dataset, name`, dataset, name)
+	if err != nil {
+		return nil, fmt.Errorf("look up granules named %s: %w", name, err)
+	}
+	return found, nil
+}
