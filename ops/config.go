@@ -6,9 +6,10 @@ import (
 	"strconv"
 )
 
-// Config is where the status page is served.
+// Config is where the status page is served, and to whom it listens.
 type Config struct {
-	Listen string `yaml:"listen"` // host:port; port 0 takes a free one
+	Listen    string `yaml:"listen"`     // host:port; port 0 takes a free one
+	TokenFile string `yaml:"token_file"` // file with the token that actions need; empty: the pages are read-only
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.

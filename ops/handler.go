@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,46 +13,97 @@ import (
 // handler answers requests. Its pages are made in memory first, so that a
 // failure never leaves half a page behind a 200.
 type handler struct {
-	status func(context.Context) (Status, error)
-	page   *page
-	log    *slog.Logger
+	src   Sources
+	pages pages
+	feed  *feed
+	maps  *mapShelf
+	acts  *actions
+	log   *slog.Logger
 }
 
-// newHandler returns the routes of the server.
-func newHandler(products string, status func(context.Context) (Status, error), log *slog.Logger) http.Handler {
-	h := &handler{status: status, page: newPage(), log: log}
+func newHandler(src Sources, tokenFile string, log *slog.Logger) *handler {
+	return &handler{
+		src: src, pages: newPages(), feed: newFeed(src.Status), maps: newMapShelf(src.Granules),
+		acts: newActions(src.Actions, tokenFile, log), log: log,
+	}
+}
+
+// routes returns what is served.
+func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", h.serveStatus("text/html; charset=utf-8", h.page.render))
-	mux.HandleFunc("/status.json", h.serveStatus("application/json", renderJSON))
-	mux.HandleFunc("/style.css", serveAsset("text/css; charset=utf-8", styleCSS))
-	mux.HandleFunc("/icon.svg", serveAsset("image/svg+xml", iconSVG))
+	mux.HandleFunc("/{$}", h.page(h.overview))
+	mux.HandleFunc("/datasets/{dataset}", h.page(h.calendar))
+	mux.HandleFunc("/datasets/{dataset}/{day}", h.page(h.day))
+	mux.HandleFunc("/granule", h.page(h.granule))
+	mux.HandleFunc("/models", h.page(h.models))
+	mux.HandleFunc("/map", h.serveMap)
+	mux.HandleFunc("/status.json", h.serveJSON)
+	mux.Handle("/events", h.feed)
+	for name, contentType := range assets() {
+		mux.HandleFunc("/"+name, serveAsset(name, contentType))
+	}
 	mux.HandleFunc("/healthz", serveHealth)
 	mux.HandleFunc("/readyz", h.serveReady)
-	mux.Handle("/products/", http.StripPrefix("/products/", productFiles{folder: products}))
-	return readOnly(secured(mux))
+	mux.Handle("/products/", http.StripPrefix("/products/", productFiles{folder: h.src.Products}))
+	all := http.NewServeMux()
+	all.Handle("/actions/", h.acts)
+	all.Handle("/", readOnly(mux))
+	return secured(all)
 }
 
-// serveStatus answers with the status as render writes it.
-func (h *handler) serveStatus(contentType string, render func(*bytes.Buffer, Status) error) http.HandlerFunc {
+// page answers with what fill makes of the status and the request. Fill may
+// answer itself, by an *elsewhere, that the page is to be found elsewhere.
+func (h *handler) page(fill func(ctx context.Context, r *http.Request, v *view) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		status, err := h.status(r.Context())
+		status, err := h.src.Status(r.Context())
+		v := view{
+			Status: status, Stamp: stampOf(status), HasModels: h.src.Models != nil, Acts: h.acts.offered(),
+		}
+		if err == nil {
+			err = fill(r.Context(), r, &v)
+		}
 		var body bytes.Buffer
 		if err == nil {
-			err = render(&body, status)
+			err = h.pages.render(&body, v)
 		}
-		if err != nil {
+		var moved *elsewhere
+		switch {
+		case errors.As(err, &moved):
+			http.Redirect(w, r, moved.path, http.StatusSeeOther)
+		case err != nil:
 			h.fail(w, r, err)
-			return
+		default:
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store") // yesterday's status is worse than none
+			_, _ = w.Write(body.Bytes())                // fails only where the client has left
 		}
-		w.Header().Set("Content-Type", contentType)
-		w.Header().Set("Cache-Control", "no-store") // yesterday's status is worse than none
-		_, _ = w.Write(body.Bytes())                // fails only where the client has left
 	}
+}
+
+// elsewhere says that a page is to be found under another path of this server.
+type elsewhere struct{ path string }
+
+func (e *elsewhere) Error() string { return "to be found at " + e.path }
+
+// serveJSON answers with the status for programs.
+func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
+	status, err := h.src.Status(r.Context())
+	var body bytes.Buffer
+	if err == nil {
+		err = renderJSON(&body, status)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(body.Bytes()) // fails only where the client has left
 }
 
 // serveReady answers 200 once every stage runs, for those who wait for it.
 func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
-	status, err := h.status(r.Context())
+	status, err := h.src.Status(r.Context())
 	switch {
 	case err != nil:
 		h.fail(w, r, err)
@@ -62,13 +114,17 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fail answers that there is no status now. The reason goes to the log, where
-// only the operator reads it.
+// fail answers that there is no such page, or none now. The reason goes to the
+// log, where only the operator reads it.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() == nil { // else the client left, which is no event
-		h.log.Warn("status not available", "path", r.URL.Path, "err", err)
+	if errors.Is(err, ErrNotFound) {
+		http.NotFound(w, r)
+		return
 	}
-	http.Error(w, "status not available; the log says why", http.StatusServiceUnavailable)
+	if r.Context().Err() == nil { // else the client left, which is no event
+		h.log.Warn("page not available", "path", r.URL.Path, "err", err)
+	}
+	http.Error(w, "not available now; the log says why", http.StatusServiceUnavailable)
 }
 
 // serveHealth answers 200 while the process answers at all.
@@ -95,37 +151,9 @@ func withLists(s Status) Status {
 	s.Quarantine = append([]Quarantined{}, s.Quarantine...)
 	s.Sinks = append([]Sink{}, s.Sinks...)
 	s.Disks = append([]Disk{}, s.Disks...)
+	s.Alarms = append([]Alarm{}, s.Alarms...)
 	for i := range s.Datasets {
 		s.Datasets[i].States = append([]StateCount{}, s.Datasets[i].States...)
 	}
 	return s
-}
-
-// readOnly refuses everything but reading.
-func readOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "this server is read-only", http.StatusMethodNotAllowed)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// secured sets the headers that keep a browser from doing more with an answer
-// than showing it: no scripts, nothing from elsewhere, no frames, no guessing
-// of types.
-func secured(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'self'; script-src 'none'; object-src 'none'; "+
-			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("X-Frame-Options", "DENY")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Cross-Origin-Opener-Policy", "same-origin")
-		next.ServeHTTP(w, r)
-	})
 }

@@ -49,6 +49,9 @@ func newMetrics(status func(context.Context) (Status, error)) *Metrics {
 	}
 	m.registry.MustRegister(m.took, m.coverage, newStatusCollector(status),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if gpus := newGPUCollector(time.Now); gpus != nil {
+		m.registry.MustRegister(gpus)
+	}
 	return m
 }
 

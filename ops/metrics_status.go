@@ -18,6 +18,8 @@ type statusCollector struct {
 	available, info, ready, started                         *prometheus.Desc
 	granules, queue, lag, poll, breaker, problem, diskFloor *prometheus.Desc
 	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
+	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
+	ledgerBytes, ledgerRebuilt, hung                        *prometheus.Desc
 }
 
 func newStatusCollector(status func(context.Context) (Status, error)) *statusCollector {
@@ -44,6 +46,16 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		backlogAge:   desc("publish_oldest_seconds", "Age of the oldest delivery that waits for a sink; 0 where none does.", "sink"),
 		aside:        desc("publish_aside", "Deliveries to a sink that were set aside.", "sink"),
 		free:         desc("disk_free_bytes", "Room on the disk of a folder.", "folder"),
+
+		unfinished:  desc("fill_unfinished", "1 where granules of a dataset could not be filled for a reason of our own and are tried again.", "dataset"),
+		trainFailed: desc("train_failed", "1 where the last training of a dataset failed.", "dataset"),
+		drift:       desc("skill_drift", "1 where the skill of a dataset has got worse beyond noise.", "dataset"),
+		skillMSE: desc("skill_mse", "Mean squared error of the last fill that was scored on pixels held back, in normalised units: "+
+			"1 is as bad as the mean of the sea.", "dataset"),
+		skillWithin90: desc("skill_within90_ratio", "Share of those pixels inside the 90 % interval.", "dataset"),
+		ledgerBytes:   desc("ledger_bytes", "Size of the ledger."),
+		ledgerRebuilt: desc("ledger_rebuilt_timestamp_seconds", "When the ledger was damaged and made anew; 0 where it never was."),
+		hung:          desc("stage_hung", "1 where a stage is at work and shows no sign of life."),
 	}
 }
 
@@ -51,7 +63,8 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.poll, c.breaker, c.problem, c.diskFloor,
-		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free,
+		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.unfinished, c.trainFailed, c.drift,
+		c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung,
 	} {
 		out <- d
 	}
@@ -84,6 +97,9 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	for _, d := range s.Disks {
 		gauge(c.free, float64(d.FreeBytes), d.Folder)
 	}
+	gauge(c.ledgerBytes, float64(s.Ledger.Bytes))
+	gauge(c.ledgerRebuilt, rebuilt(s.Ledger))
+	gauge(c.hung, bit(s.Hung != ""))
 }
 
 // dataset shows the figures of one dataset.
@@ -105,6 +121,21 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 	}
 	gauge(c.problem, bit(d.Problem != ""), d.Name)
 	gauge(c.diskFloor, bit(d.DiskFull), d.Name)
+	gauge(c.unfinished, bit(d.Unfinished != ""), d.Name)
+	gauge(c.trainFailed, bit(d.TrainFailed != ""), d.Name)
+	gauge(c.drift, bit(d.Drift != ""), d.Name)
+	if d.Skill != nil {
+		gauge(c.skillMSE, d.Skill.MSE, d.Name)
+		gauge(c.skillWithin90, d.Skill.Within90, d.Name)
+	}
+}
+
+// rebuilt is when the ledger was made anew; 0: never.
+func rebuilt(l Ledger) float64 {
+	if l.Rebuilt.IsZero() {
+		return 0
+	}
+	return seconds(l.Rebuilt)
 }
 
 func bit(on bool) float64 {

@@ -14,7 +14,7 @@ import (
 // scrape returns what Prometheus reads of a service with a status.
 func scrape(t *testing.T, status func(context.Context) (Status, error), tell func(*Metrics)) string {
 	t.Helper()
-	s, err := New(DefaultConfig(), "", status, slog.New(slog.DiscardHandler))
+	s, err := New(DefaultConfig(), Sources{Status: status}, slog.New(slog.DiscardHandler))
 	must(t, err)
 	if tell != nil {
 		tell(s.Metrics())
@@ -33,6 +33,9 @@ func busy(context.Context) (Status, error) {
 	d.Queue, d.NewestField, d.LastPoll, d.Breaker = 2, s.Now.Add(-36*time.Hour), s.Now.Add(-time.Minute), "open"
 	s.Sinks = []Sink{{Name: "kafka:lacuna", Waiting: 3, Bytes: 3000, Oldest: s.Now.Add(-time.Hour), Aside: 1}, {Name: "disk"}}
 	s.Disks = []Disk{{Folder: "products", FreeBytes: 5 << 30}}
+	s.Ledger, s.Hung = Ledger{Bytes: 4096, Rebuilt: time.Unix(1e9, 0)}, "sink disk"
+	d.Skill = &Skill{MSE: 0.125, Within90: 0.875}
+	d.Unfinished, d.TrainFailed, d.Drift = "disk full", "no memory", "40 % worse"
 	return s, nil
 }
 
@@ -72,6 +75,10 @@ func TestMetricsHaveTheFiguresOfTheStatus(t *testing.T) {
 		`lacuna_disk_free_bytes{folder="products"} 5.36870912e+09`,
 		`lacuna_coverage_ratio{dataset="blk-chl",when="before"} 0.25`,
 		`lacuna_stage_duration_seconds_sum{dataset="blk-chl",stage="analyse"} 2`,
+		`lacuna_fill_unfinished{dataset="blk-chl"} 1`, `lacuna_fill_unfinished{dataset="med-sst"} 0`,
+		`lacuna_train_failed{dataset="blk-chl"} 1`, `lacuna_skill_drift{dataset="blk-chl"} 1`,
+		`lacuna_skill_mse{dataset="blk-chl"} 0.125`, `lacuna_skill_within90_ratio{dataset="blk-chl"} 0.875`,
+		`lacuna_ledger_bytes 4096`, `lacuna_ledger_rebuilt_timestamp_seconds 1e+09`, `lacuna_stage_hung 1`,
 	} {
 		if !slices.Contains(strings.Split(text, "\n"), want) {
 			t.Errorf("/metrics lacks %s", want)

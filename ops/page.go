@@ -2,48 +2,88 @@ package ops
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 )
 
-//go:embed web/status.html
-var statusHTML string
+//go:embed web
+var web embed.FS
 
-//go:embed web/style.css
-var styleCSS []byte
+// pages are the templates, by name. Each is one HTML page that needs nothing
+// from elsewhere and reads without a script.
+type pages map[string]*template.Template
 
-//go:embed web/icon.svg
-var iconSVG []byte
-
-// page is the status for people: one HTML page that needs no script and
-// nothing from elsewhere.
-type page struct{ template *template.Template }
-
-// newPage parses the embedded template. That it parses is a matter of the
-// build, so it panics where it does not.
-func newPage() *page {
-	return &page{template: template.Must(template.New("status").Funcs(template.FuncMap{
-		"ago":     ago,
-		"base":    path.Base,
-		"day":     day,
-		"percent": percent,
-		"product": productURL,
-		"total":   total,
-		"utc":     utc,
-	}).Parse(statusHTML))}
+// newPages parses the embedded templates. That they parse is a matter of the
+// build, so it panics where they do not.
+func newPages() pages {
+	all := pages{}
+	base := template.Must(template.New("base.html").Funcs(pageFuncs()).ParseFS(web, "web/base.html", "web/parts.html"))
+	for _, name := range []string{"overview", "calendar", "day", "granule", "models"} {
+		all[name] = template.Must(template.Must(base.Clone()).ParseFS(web, "web/"+name+".html"))
+	}
+	return all
 }
 
-func (p *page) render(body *bytes.Buffer, s Status) error { return p.template.Execute(body, s) }
+// view is what a page is made from.
+type view struct {
+	Page      string
+	Title     string
+	Status    Status
+	Stamp     string // of the status, see feed
+	HasModels bool
+	Acts      bool // actions are offered
+	Body      any
+}
 
-// serveAsset answers with an embedded file. The content security policy wants
-// the look of the page as a file of its own.
-func serveAsset(contentType string, asset []byte) http.HandlerFunc {
+func (p pages) render(body *bytes.Buffer, v view) error { return p[v.Page].Execute(body, v) }
+
+func pageFuncs() template.FuncMap {
+	return template.FuncMap{
+		"action":   actionWord,
+		"ago":      ago,
+		"base":     path.Base,
+		"bytes":    bytesOf,
+		"calendar": calendarPath,
+		"count":    countOf,
+		"day":      dayOf,
+		"dayPath":  dayPath,
+		"granule":  granulePath,
+		"lag":      func(now, t time.Time) string { return inWords(max(0, now.Sub(t))) },
+		"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+		"number":   number,
+		"percent":  percent,
+		"product":  ProductURL,
+		"tall":     func(s DayState) int { _, tall := s.bar(); return tall },
+		"top":      func(s DayState) int { top, _ := s.bar(); return top },
+		"utc":      utc,
+	}
+}
+
+// assets are the embedded files that pages refer to, with their types. The
+// content security policy wants them as files of their own.
+func assets() map[string]string {
+	return map[string]string{
+		"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
+		"live.js": javaScript, "calendar.js": javaScript, "map.js": javaScript, "view.js": javaScript, "steer.js": javaScript, "colour.js": javaScript, "act.js": javaScript,
+	}
+}
+
+const javaScript = "text/javascript; charset=utf-8"
+
+// serveAsset answers with an embedded file.
+func serveAsset(name, contentType string) http.HandlerFunc {
+	asset, err := web.ReadFile("web/" + name)
+	if err != nil {
+		panic("ops: no embedded file " + name)
+	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Cache-Control", "no-cache") // the next version of the program may have another
@@ -70,12 +110,12 @@ func ago(now, t time.Time) string {
 	}
 }
 
-// day is the date, with the time of day where it is not midnight.
-func day(t time.Time) string {
+// dayOf is the date, with the time of day where it is not midnight.
+func dayOf(t time.Time) string {
 	t = t.UTC()
 	switch {
 	case t.IsZero():
-		return "-"
+		return "–"
 	case t.Equal(t.Truncate(24 * time.Hour)):
 		return t.Format(time.DateOnly)
 	default:
@@ -95,8 +135,53 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// productURL is where a file of the product folder is served.
-func productURL(file string) string {
+// number writes a score.
+func number(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "–"
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// bytesOf writes a number of bytes for people.
+func bytesOf(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n)/1000, 0
+	for value >= 999.5 && unit < len(siPrefixes)-1 {
+		value /= 1000
+		unit++
+	}
+	return fmt.Sprintf("%.3g %cB", value, siPrefixes[unit])
+}
+
+const siPrefixes = "kMGTP"
+
+// countOf writes a large number with a thin gap every three digits.
+func countOf(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "\u202f" + digits[i:]
+	}
+	return digits
+}
+
+func actionWord(action string) string {
+	switch action {
+	case "promote":
+		return "promoted"
+	case "rollback":
+		return "rolled back to"
+	case "refuse":
+		return "refused"
+	}
+	return action
+}
+
+// ProductURL is where a file below the folder of products is served, given its
+// name with slashes.
+func ProductURL(file string) string {
 	parts := strings.Split(file, "/")
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
@@ -104,10 +189,17 @@ func productURL(file string) string {
 	return "/products/" + strings.Join(parts, "/")
 }
 
-func total(states []StateCount) int {
-	n := 0
-	for _, s := range states {
-		n += s.Granules
+func calendarPath(dataset string) string { return "/datasets/" + url.PathEscape(dataset) }
+
+func dayPath(dataset string, t time.Time) string {
+	return calendarPath(dataset) + "/" + t.UTC().Format(time.DateOnly)
+}
+
+// granulePath is the page of a granule; revision 0 is the newest.
+func granulePath(dataset, name string, revision int) string {
+	query := url.Values{"dataset": {dataset}, "name": {name}}
+	if revision > 0 {
+		query.Set("revision", strconv.Itoa(revision))
 	}
-	return n
+	return "/granule?" + query.Encode()
 }

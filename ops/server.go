@@ -26,22 +26,23 @@ const (
 // Server serves the status page.
 type Server struct {
 	cfg      Config
+	feed     *feed
 	handler  http.Handler
 	metrics  *Metrics
 	log      *slog.Logger
 	listener net.Listener // nil before Listen
 }
 
-// New returns a Server that shows what status returns, and the files below
-// the folder products. It checks cfg and touches neither the network nor the
-// disk; Listen and Run do.
-func New(cfg Config, products string, status func(context.Context) (Status, error), log *slog.Logger) (*Server, error) {
+// New returns a Server that shows what src knows. It checks cfg and touches
+// neither the network nor the disk; Listen and Run do.
+func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ops config: %w", err)
 	}
 	log = log.With("component", "ops")
-	metrics := newMetrics(status)
-	return &Server{cfg: cfg, handler: metrics.beside(newHandler(products, status, log)), metrics: metrics, log: log}, nil
+	metrics := newMetrics(src.Status)
+	h := newHandler(src, cfg.TokenFile, log)
+	return &Server{cfg: cfg, feed: h.feed, handler: metrics.beside(h.routes()), metrics: metrics, log: log}, nil
 }
 
 // Metrics returns what the server shows at /metrics, to be told what happens.
@@ -50,6 +51,11 @@ func (s *Server) Metrics() *Metrics { return s.metrics }
 // Listen binds the address, so that Addr is known and a taken port is found
 // before other work begins. It is called once, before Run or not at all.
 func (s *Server) Listen() error {
+	if s.cfg.TokenFile != "" {
+		if _, err := readToken(s.cfg.TokenFile); err != nil {
+			return err
+		}
+	}
 	l, err := net.Listen("tcp", s.cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("serve status page: %w; free the port, or set listen to another address (port 0 takes any free one)", err)
@@ -78,6 +84,10 @@ func (s *Server) Run(ctx context.Context) error {
 	server := s.httpServer()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(s.listener) }()
+	fed := make(chan struct{})
+	look, blind := context.WithCancel(ctx)
+	go func() { defer close(fed); s.feed.run(look) }() // its end ends the open streams, which would hold up the drain
+	defer func() { blind(); <-fed }()
 	s.log.Info("status page served", "url", "http://"+s.Addr()+"/")
 	select {
 	case err := <-served:

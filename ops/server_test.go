@@ -73,7 +73,7 @@ func TestTakenPortSaysWhatToDo(t *testing.T) {
 
 func TestBadListenAddressIsABadConfig(t *testing.T) {
 	for _, listen := range []string{"", "8087", "localhost", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", "1:2:3"} {
-		_, err := New(Config{Listen: listen}, "", noStatus, slog.New(slog.DiscardHandler))
+		_, err := New(Config{Listen: listen}, Sources{Status: noStatus}, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), "listen is") {
 			t.Errorf("New() with listen %q = %v, want it refused", listen, err)
 		}
@@ -99,7 +99,7 @@ func TestNoClientCanStallForEver(t *testing.T) {
 
 func newServer(t *testing.T, listen string, status func(context.Context) (Status, error)) *Server {
 	t.Helper()
-	s, err := New(Config{Listen: listen}, filepath.Join(t.TempDir(), "products"), status, slog.New(slog.DiscardHandler))
+	s, err := New(Config{Listen: listen}, Sources{Status: status, Products: filepath.Join(t.TempDir(), "products")}, slog.New(slog.DiscardHandler))
 	must(t, err)
 	return s
 }

@@ -14,6 +14,15 @@ type Status struct {
 	Quarantine []Quarantined `json:"quarantine"` // newest first
 	Sinks      []Sink        `json:"sinks"`
 	Disks      []Disk        `json:"disks"`
+	Alarms     []Alarm       `json:"alarms"`         // what somebody should look at
+	Hung       string        `json:"hung,omitempty"` // the stage that is at work and shows no sign of life
+	Ledger     Ledger        `json:"ledger"`
+}
+
+// Ledger is the file that the service keeps its books in.
+type Ledger struct {
+	Bytes   int64     `json:"bytes"`            // with what is yet to be merged into it
+	Rebuilt time.Time `json:"rebuilt,omitzero"` // when it was damaged and made anew from what is on disk
 }
 
 // Dataset is one stream of granules and how far it has come.
@@ -22,16 +31,34 @@ type Dataset struct {
 	Title       string       `json:"title,omitempty"`  // for people
 	Method      string       `json:"method,omitempty"` // what fills its gaps now
 	LastGranule string       `json:"last_granule,omitempty"`
-	LastDay     time.Time    `json:"last_day,omitzero"`     // of sensing, of that granule
-	LastArrival time.Time    `json:"last_arrival,omitzero"` // of that granule in the spool
-	States      []StateCount `json:"states"`                // in the order of the work
-	Queue       int          `json:"queue"`                 // granules that wait to be filled
-	NewestField time.Time    `json:"newest_field,omitzero"` // of sensing, of the newest field that was read
-	LastPoll    time.Time    `json:"last_poll,omitzero"`    // when the archive was last seen whole
-	Breaker     string       `json:"breaker,omitempty"`     // closed, open or probing; empty: the archive has none
-	DiskFull    bool         `json:"disk_full,omitempty"`   // intake stands still until there is room
-	Training    string       `json:"training,omitempty"`    // what becomes of its model, for people
-	Problem     string       `json:"problem,omitempty"`     // what an operator should look at; empty: nothing
+	LastDay     time.Time    `json:"last_day,omitzero"`      // of sensing, of that granule
+	LastArrival time.Time    `json:"last_arrival,omitzero"`  // of that granule in the spool
+	States      []StateCount `json:"states"`                 // in the order of the work
+	Queue       int          `json:"queue"`                  // granules that wait to be filled
+	NewestField time.Time    `json:"newest_field,omitzero"`  // of sensing, of the newest field that was read
+	LastPoll    time.Time    `json:"last_poll,omitzero"`     // when the archive was last seen whole
+	Breaker     string       `json:"breaker,omitempty"`      // closed, open or probing; empty: the archive has none
+	DiskFull    bool         `json:"disk_full,omitempty"`    // intake stands still until there is room
+	Training    string       `json:"training,omitempty"`     // what becomes of its model, for people
+	Problem     string       `json:"problem,omitempty"`      // what an operator should look at; empty: nothing
+	Unfinished  string       `json:"unfinished,omitempty"`   // why granules are left unfinished, by the last attempt
+	TrainFailed string       `json:"train_failed,omitempty"` // why the last training failed
+	Champion    string       `json:"champion,omitempty"`     // version of the model that serves; empty: none
+	Skill       *Skill       `json:"skill,omitempty"`        // the last that was measured; nil: none was
+	RecentMSE   float64      `json:"recent_mse,omitempty"`   // typical of the last days, as in Skill; 0: not known
+	Drift       string       `json:"drift,omitempty"`        // how the skill got worse, for people; empty: it did not
+}
+
+// Skill is how well gaps of one day were filled, measured on pixels that were
+// held back.
+type Skill struct {
+	Day      time.Time `json:"day"`
+	Kind     string    `json:"kind"`     // overlay: under the gaps of another day; revealed: by a later delivery
+	Method   string    `json:"method"`   // or version of the model
+	MSE      float64   `json:"mse"`      // in normalised units: 1 is as bad as the mean of the sea
+	Bias     float64   `json:"bias"`     // in the same units
+	Within90 float64   `json:"within90"` // share of the pixels inside the 90 % interval
+	Pixels   int       `json:"pixels"`
 }
 
 // StateCount is how many granules are in a state.

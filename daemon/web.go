@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/ops"
+	"lacuna/ops/ledger"
+	"lacuna/publish"
+)
+
+// sources is what the pages show. Actions are those of the operator's
+// commands, on the ledger that is open.
+func (d *Daemon) sources(book *ledger.Ledger) ops.Sources {
+	o := newOperations(d.cfg, book, d.parts.Now)
+	return ops.Sources{
+		Status: d.statusOf(book), Products: d.cfg.ProductsDir,
+		Days: webDays{o}, Granules: webGranules{Operations: o, reader: d.reader}, Models: webModels{o}, Actions: o,
+	}
+}
+
+// webDays shows the ledger as a calendar.
+type webDays struct{ *Operations }
+
+// Span implements ops.Days.
+func (w webDays) Span(ctx context.Context, dataset string) (first, last time.Time, err error) {
+	if err := w.known(dataset); err != nil {
+		return first, last, err
+	}
+	if first, last, err = w.book.Span(ctx, dataset); err != nil {
+		return first, last, err
+	}
+	unread, err := w.unread(ctx, dataset)
+	for _, u := range unread {
+		if first.IsZero() || u.date.Before(first) {
+			first = u.date
+		}
+		if u.date.After(last) {
+			last = u.date
+		}
+	}
+	return first, last, err
+}
+
+// Days implements ops.Days.
+func (w webDays) Days(ctx context.Context, dataset string, from, to time.Time) ([]ops.Day, error) {
+	rows, err := w.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, From: from, To: to})
+	if err != nil {
+		return nil, err
+	}
+	modes, err := w.modes(ctx, dataset, from, to)
+	if err != nil {
+		return nil, err
+	}
+	unread, err := w.unread(ctx, dataset)
+	if err != nil {
+		return nil, err
+	}
+	days := map[time.Time]ops.DayState{}
+	note := func(date time.Time, state ops.DayState) {
+		if rank(state) > rank(days[date]) && !date.Before(from.Truncate(oneDay)) && !date.After(to) {
+			days[date] = state
+		}
+	}
+	for _, g := range newestRows(rows) {
+		state := dayState(g, modes)
+		for date := g.First.Truncate(oneDay); !date.After(g.Last); date = date.Add(oneDay) {
+			note(date, state)
+		}
+	}
+	for _, u := range unread {
+		note(u.date, dayState(u.granule, modes))
+	}
+	all := make([]ops.Day, 0, len(days))
+	for date, state := range days {
+		all = append(all, ops.Day{Date: date, State: state})
+	}
+	slices.SortFunc(all, func(a, b ops.Day) int { return a.Date.Compare(b.Date) })
+	return all, nil
+}
+
+const oneDay = 24 * time.Hour
+
+// known errs where no dataset has that name.
+func (o *Operations) known(dataset string) error {
+	if slices.ContainsFunc(o.cfg.Datasets, func(s Dataset) bool { return s.Name == dataset }) {
+		return nil
+	}
+	return fmt.Errorf("dataset %s: %w", dataset, ops.ErrNotFound)
+}
+
+// unreadGranule is a granule of which only the name tells the day.
+type unreadGranule struct {
+	date    time.Time
+	granule ledger.Granule
+}
+
+// mostUnread bounds what is looked through for a calendar: a spool that is
+// fuller than this is told by the queue.
+const mostUnread = 2000
+
+// unread returns the granules of a dataset that were not read, or could not
+// be, and whose names tell their day.
+func (w webDays) unread(ctx context.Context, dataset string) ([]unreadGranule, error) {
+	var all []unreadGranule
+	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} {
+		rows, err := w.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state, Limit: mostUnread})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range rows {
+			if date, ok := fetch.DayInName(g.Name); ok && g.First.IsZero() {
+				all = append(all, unreadGranule{date: date, granule: g})
+			}
+		}
+	}
+	return all, nil
+}
+
+// modes returns the modes of the products of a time, by granule and revision.
+func (w webDays) modes(ctx context.Context, dataset string, from, to time.Time) (map[ops.GranuleID]string, error) {
+	all, err := w.book.Publications(ctx, dataset, from, to)
+	if err != nil {
+		return nil, err
+	}
+	modes := make(map[ops.GranuleID]string, len(all))
+	for _, p := range all {
+		modes[ops.GranuleID{Name: p.Granule, Revision: p.Revision}] = toldOf(p).Mode
+	}
+	return modes, nil
+}
+
+// newestRows returns, of rows with the newest first, the one of each name that
+// tells how it stands: the newest, less one that only makes a product anew
+// that is there.
+func newestRows(rows []ledger.Granule) []ledger.Granule {
+	var all []ledger.Granule
+	standing := map[string]int{} // where in all
+	for _, g := range rows {
+		at, ok := standing[g.Name]
+		switch {
+		case !ok:
+			standing[g.Name] = len(all)
+			all = append(all, g)
+		case isAnew(all[at]) && g.Product.Path != "":
+			all[at] = g
+		}
+	}
+	return all
+}
+
+// isAnew reports whether g waits to be made again, from bytes that were made
+// into a product before.
+func isAnew(g ledger.Granule) bool {
+	return g.Cause != ledger.FromArchive && g.Product.Path == "" && g.State != ledger.Quarantined
+}
+
+// dayState is what a granule makes of its day.
+func dayState(g ledger.Granule, modes map[ops.GranuleID]string) ops.DayState {
+	switch g.State {
+	case ledger.Quarantined:
+		return ops.DayQuarantined
+	case ledger.Stored, ledger.Announced:
+		if modes[ops.GranuleID{Name: g.Name, Revision: g.Revision}] == publish.Delayed {
+			return ops.DayDelayed
+		}
+		return ops.DayNearRealTime
+	}
+	return ops.DayWaiting
+}
+
+// rank orders the states of several granules of a day: what needs a look goes
+// first.
+func rank(s ops.DayState) int {
+	return slices.Index([]ops.DayState{"", ops.DayMissing, ops.DayDelayed, ops.DayNearRealTime, ops.DayWaiting, ops.DayQuarantined}, s)
+}

@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/ops"
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish"
+)
+
+// webGranules shows granules, their stories and the maps in their products.
+type webGranules struct {
+	*Operations
+	reader *ingest.Reader
+}
+
+// OfDay implements ops.Granules.
+func (w webGranules) OfDay(ctx context.Context, dataset string, day time.Time) ([]ops.GranuleLine, error) {
+	if err := w.known(dataset); err != nil {
+		return nil, err
+	}
+	rows, err := w.ofDay(ctx, dataset, day)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(rows) // newest first
+	lines := convert(newestRows(rows), func(g ledger.Granule) ops.GranuleLine {
+		return ops.GranuleLine{ID: ops.GranuleID{Dataset: dataset, Name: g.Name}, State: string(g.State), Time: g.First}
+	})
+	slices.SortFunc(lines, func(a, b ops.GranuleLine) int { return a.Time.Compare(b.Time) })
+	return lines, nil
+}
+
+// Granule implements ops.Granules.
+func (w webGranules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule, error) {
+	rows, row, err := w.revision(ctx, id)
+	if err != nil {
+		return ops.Granule{}, err
+	}
+	id.Revision = row.Revision
+	g := ops.Granule{
+		ID: id, State: string(row.State), Reason: row.Reason, First: row.First, Last: row.Last,
+		Input: ops.File{Name: row.Name, Bytes: row.Size, SHA256: row.SHA256},
+	}
+	story, err := w.story(ctx, id.Dataset, id.Name)
+	if err != nil {
+		return g, err
+	}
+	g.ToDo = story.ToDo
+	short := strings.NewReplacer(w.cfg.ProductsDir+"/", "", w.cfg.StateDir+"/", "") // where these are is known
+	g.History = convert(story.Lines, func(l StoryLine) ops.Event { return ops.Event{At: l.At, Text: short.Replace(l.Text)} })
+	deliveries, err := w.book.Deliveries(ctx, id.Dataset, id.Name)
+	if err != nil {
+		return g, err
+	}
+	g.Revisions = revisionsOf(rows, deliveries)
+	for _, d := range deliveries {
+		if d.Publication.Revision == id.Revision {
+			g.Product = w.made(row, d.Publication)
+			g.Deliveries = append(g.Deliveries, deliveryRow(d))
+		}
+	}
+	if g.Product != nil && productFile(row, deliveries) != "" {
+		times, err := w.book.Times(ctx, row.ID)
+		if err != nil {
+			return g, err
+		}
+		g.Fields = max(1, len(times))
+	}
+	return g, nil
+}
+
+// revision returns the rows of a granule, newest first, and the one that is
+// meant.
+func (w webGranules) revision(ctx context.Context, id ops.GranuleID) (rows []ledger.Granule, meant ledger.Granule, err error) {
+	if err := w.known(id.Dataset); err != nil {
+		return nil, meant, err
+	}
+	rows, err = w.book.Granules(ctx, ledger.GranuleQuery{Dataset: id.Dataset, Name: id.Name})
+	if err != nil {
+		return nil, meant, err
+	}
+	if id.Revision == 0 && len(rows) > 0 {
+		return rows, newestRows(rows)[0], nil
+	}
+	for _, g := range rows {
+		if g.Revision == id.Revision {
+			return rows, g, nil
+		}
+	}
+	return nil, meant, fmt.Errorf("granule %s of %s, revision %d: %w", id.Name, id.Dataset, id.Revision, ops.ErrNotFound)
+}
+
+// made is the product of a row as it was published.
+func (w webGranules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
+	told := toldOf(p)
+	m := &ops.Made{
+		File:     ops.File{Name: told.Name, Bytes: p.Size, SHA256: told.SHA256},
+		Variable: told.Variable, Units: told.Units, Mode: told.Mode, Model: told.Model, Seed: told.Seed, Created: told.Created,
+		ObservedBefore: told.CoverageBefore, FilledAfter: told.CoverageAfter,
+	}
+	if phrase, ok := methodPhrase[told.Model]; ok {
+		m.Model = phrase
+	}
+	if !p.Retracted.IsZero() {
+		m.Retracted = p.Why
+		return m
+	}
+	visible := w.below(row.Product.Path)
+	if visible == "" || !sameFile(row.Product.Path, p.File) {
+		return m // another revision is to be seen there
+	}
+	m.URL = ops.ProductURL(visible)
+	if picture := strings.TrimSuffix(visible, filepath.Ext(visible)) + ".png"; w.cfg.Publish.QuickLook {
+		m.QuickLook = picture
+	}
+	return m
+}
+
+// below returns a file's name below the folder of products, with slashes; empty
+// where it is not below.
+func (w webGranules) below(file string) string {
+	rel, err := filepath.Rel(w.cfg.ProductsDir, file)
+	if err != nil || file == "" || strings.HasPrefix(rel, "..") {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+// sameFile reports whether two names are of one file: the visible product is a
+// link to that of its revision.
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// productFile returns the file with the bytes of the product of a row; empty
+// where it is gone.
+func productFile(row ledger.Granule, deliveries []ledger.Delivery) string {
+	for _, d := range deliveries {
+		if d.Publication.Revision != row.Revision {
+			continue
+		}
+		if info, err := os.Stat(d.Publication.File); err == nil && info.Mode().IsRegular() {
+			return d.Publication.File
+		}
+	}
+	return ""
+}
+
+// revisionsOf lists the revisions of a granule, newest first.
+func revisionsOf(rows []ledger.Granule, deliveries []ledger.Delivery) []ops.Revision {
+	return convert(rows, func(g ledger.Granule) ops.Revision {
+		r := ops.Revision{Number: g.Revision, Note: string(g.State)}
+		for _, d := range deliveries {
+			if p := d.Publication; p.Revision == g.Revision {
+				r.Stored, r.Note = p.Stored, toldOf(p).Mode
+				if !p.Retracted.IsZero() {
+					r.Note += ", retracted"
+				}
+			}
+		}
+		return r
+	})
+}
+
+// deliveryRow is a delivery with the place of its message.
+func deliveryRow(d ledger.Delivery) ops.Delivery {
+	row := ops.Delivery{
+		Sink: d.Sink, Kind: string(d.Kind), State: string(d.State), At: d.Ended, Attempts: d.Attempts, Problem: d.Problem,
+	}
+	if d.State == ledger.Delivered {
+		row.Problem = "" // of an attempt before
+	}
+	if prefix, ok := strings.CutPrefix(d.Sink, "kafka:"); ok {
+		row.Message = fmt.Sprintf("topic %s.events, key %s", prefix, toldOf(d.Publication).Key())
+	}
+	return row
+}
+
+// toldOf is what sinks are told of a publication. A body that is not to be
+// read, by a later version perhaps, tells nothing.
+func toldOf(p ledger.Publication) publish.Product {
+	var told publish.Product
+	if err := json.Unmarshal([]byte(p.Body), &told); err != nil {
+		return publish.Product{Dataset: p.Dataset, Granule: p.Granule, Name: filepath.Base(p.File), Revision: p.Revision}
+	}
+	return told
+}

@@ -1,0 +1,126 @@
+package daemon
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"lacuna/ops"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish/netcdf"
+)
+
+// Map implements ops.Granules. It reads the file of the revision as granules
+// are read, in a child process.
+func (w webGranules) Map(ctx context.Context, id ops.GranuleID, field int) (ops.Map, error) {
+	_, row, err := w.revision(ctx, id)
+	if err != nil {
+		return ops.Map{}, err
+	}
+	deliveries, err := w.book.Deliveries(ctx, id.Dataset, id.Name)
+	if err != nil {
+		return ops.Map{}, err
+	}
+	file := productFile(row, deliveries)
+	if file == "" {
+		return ops.Map{}, fmt.Errorf("product of %s: %w", id.Name, ops.ErrNotFound)
+	}
+	for _, d := range deliveries {
+		if d.Publication.Revision == row.Revision {
+			return readMap(ctx, w.reader, file, toldOf(d.Publication).Variable, field)
+		}
+	}
+	return ops.Map{}, fmt.Errorf("product of %s: %w", id.Name, ops.ErrNotFound)
+}
+
+// readMap reads a field of a product, with its uncertainty and flags.
+func readMap(ctx context.Context, reader *ingest.Reader, file, variable string, field int) (ops.Map, error) {
+	read := func(variable string) (ingest.Granule, ingest.Var, error) {
+		g, err := reader.Read(ctx, file, ingest.Options{Variable: variable, Transform: "identity"})
+		if err != nil {
+			return g, ingest.Var{}, err
+		}
+		v, ok := g.Source.Var(variable)
+		if !ok {
+			return g, v, fmt.Errorf("%s has no variable %s", g.Name, variable)
+		}
+		return g, v, nil
+	}
+	g, value, err := read(variable)
+	if err != nil {
+		return ops.Map{}, err
+	}
+	if field >= len(g.Fields) {
+		return ops.Map{}, fmt.Errorf("field %d of %s: %w", field+1, g.Name, ops.ErrNotFound)
+	}
+	companions := strings.Fields(attrText(value, "ancillary_variables"))
+	_, sigma, err := read(companion(companions, variable+"_uncertainty"))
+	if err != nil {
+		return ops.Map{}, err
+	}
+	_, flags, err := read(companion(companions, "flags"))
+	if err != nil {
+		return ops.Map{}, err
+	}
+	f := g.Fields[field]
+	n := f.Grid.Len()
+	if len(sigma.Raw) != 4*n*len(g.Fields) || len(flags.Raw) != n*len(g.Fields) {
+		return ops.Map{}, fmt.Errorf("%s: %s or %s is not as large as %s", g.Name, sigma.Name, flags.Name, variable)
+	}
+	m := ops.Map{
+		Variable: attrText(value, "long_name"), Units: attrText(value, "units"), Time: f.Time, Lat: f.Grid.Lat, Lon: f.Grid.Lon,
+		Value: f.Values, Sigma: floats(sigma.Raw[4*n*field:4*n*(field+1)], sigma), Flags: flags.Raw[n*field : n*(field+1)],
+	}
+	m.SigmaUnits = attrText(sigma, "units")
+	if strings.Contains(attrText(sigma, "long_name"), "logarithm") { // as package netcdf describes it
+		m.Log, m.SigmaUnits = true, "of log10"
+	}
+	for i, flag := range m.Flags {
+		if flag&netcdf.Land != 0 {
+			m.Value[i] = float32(math.NaN())
+		}
+	}
+	return m, nil
+}
+
+// companion returns which of the variables that accompany another has a name;
+// the writer adds to names that are taken.
+func companion(all []string, name string) string {
+	for _, c := range all {
+		if strings.HasPrefix(c, name) {
+			return c
+		}
+	}
+	return name
+}
+
+// floats returns the numbers of a variable of type float, NaN for its fill
+// value. They are taken as stored: a reader that knows the variable's name
+// might refuse some.
+func floats(raw []byte, v ingest.Var) []float32 {
+	fill := float32(math.NaN())
+	for _, a := range v.Attrs {
+		if x, ok := a.Value.([]float32); ok && a.Name == "_FillValue" && len(x) == 1 {
+			fill = x[0]
+		}
+	}
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		if out[i] == fill {
+			out[i] = float32(math.NaN())
+		}
+	}
+	return out
+}
+
+func attrText(v ingest.Var, name string) string {
+	for _, a := range v.Attrs {
+		if s, ok := a.Value.(string); ok && a.Name == name {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package ops
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	shortestToken = 16       // bytes: what nobody guesses at the pace allowed here
+	actionBytes   = 16 << 10 // of a request: a name and a sentence
+	// Wrong tokens are answered at this pace, all visitors together.
+	wrongTokens     = rate.Limit(0.5) // a second
+	wrongTokenBurst = 5
+)
+
+// actions lets those who have the token do something. The token travels in a
+// header that no browser adds by itself, so a page from elsewhere cannot act
+// for a visitor; requests that come from such a page are refused before.
+type actions struct {
+	do        Actions
+	tokenFile string
+	log       *slog.Logger
+	wrong     *rate.Limiter
+	foreign   *http.CrossOriginProtection
+}
+
+func newActions(do Actions, tokenFile string, log *slog.Logger) *actions {
+	return &actions{
+		do: do, tokenFile: tokenFile, log: log, wrong: rate.NewLimiter(wrongTokens, wrongTokenBurst),
+		foreign: http.NewCrossOriginProtection(),
+	}
+}
+
+// offered reports whether there is anything that a visitor may do.
+func (a *actions) offered() bool { return a.do != nil && a.tokenFile != "" }
+
+// ServeHTTP answers POST /actions/retry and /actions/redo.
+func (a *actions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !a.offered() {
+		http.Error(w, "no action is allowed here; set web.token_file", http.StatusForbidden)
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "an action is a POST", http.StatusMethodNotAllowed)
+		return
+	}
+	if err := a.foreign.Check(r); err != nil {
+		http.Error(w, "a page from elsewhere asked for this", http.StatusForbidden)
+		return
+	}
+	if !a.admit(w, r) {
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, actionBytes)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "the request cannot be read", http.StatusBadRequest)
+		return
+	}
+	told, err := a.act(r.Context(), r)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		http.Error(w, "there is nothing of that name", http.StatusNotFound)
+	case err != nil:
+		a.log.Warn("action refused", "action", r.URL.Path, "err", err)
+		http.Error(w, err.Error(), http.StatusConflict)
+	default:
+		a.log.Info("action taken", "action", r.URL.Path, "dataset", r.PostForm.Get("dataset"),
+			"granule", r.PostForm.Get("granule"), "day", r.PostForm.Get("day"))
+		writeLine(w, told)
+	}
+}
+
+// admit answers those who lack the token.
+func (a *actions) admit(w http.ResponseWriter, r *http.Request) bool {
+	token, err := readToken(a.tokenFile)
+	if err != nil {
+		a.log.Warn("no action can be taken", "err", err)
+		http.Error(w, "the token of this server cannot be read; the log says why", http.StatusServiceUnavailable)
+		return false
+	}
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	// Hashes, so that the time to compare tells not even the length.
+	want, have := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
+	if ok && subtle.ConstantTimeCompare(want[:], have[:]) == 1 {
+		return true
+	}
+	if !a.wrong.Allow() {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many wrong tokens, wait a little", http.StatusTooManyRequests)
+		return false
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="lacuna"`)
+	http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
+	return false
+}
+
+// act does what the request asks for and says so.
+func (a *actions) act(ctx context.Context, r *http.Request) (string, error) {
+	dataset := r.PostForm.Get("dataset")
+	switch r.URL.Path {
+	case "/actions/retry":
+		return "it is taken up again", a.do.Retry(ctx, dataset, r.PostForm.Get("granule"))
+	case "/actions/redo":
+		day, err := time.Parse(time.DateOnly, r.PostForm.Get("day"))
+		if err != nil {
+			return "", errors.New("day must be like 2024-05-20")
+		}
+		why := strings.TrimSpace(r.PostForm.Get("why"))
+		if why == "" {
+			return "", errors.New("say why: the reason is kept with the new revision")
+		}
+		return "the day is made again", a.do.RedoDay(ctx, dataset, day, why)
+	}
+	return "", ErrNotFound
+}
+
+// readToken returns the token in a file. It is read anew each time, so that it
+// can be changed without a restart.
+func readToken(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read web.token_file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < shortestToken {
+		return "", fmt.Errorf("read web.token_file: the token has %d bytes, must have at least %d", len(token), shortestToken)
+	}
+	return token, nil
+}

@@ -1,0 +1,132 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Alarm is something that a person should look at.
+type Alarm struct {
+	Name    string `json:"name"`              // what kind it is, such as lag
+	Subject string `json:"subject,omitempty"` // the dataset, sink or folder it is about; empty: the service
+	Summary string `json:"summary"`           // what is the matter
+	Remedy  string `json:"remedy"`            // what to do
+}
+
+// Key tells alarms apart: one that lasts has the same key while its summary
+// changes.
+func (a Alarm) Key() string { return a.Name + "/" + a.Subject }
+
+// Limits say when a figure of the status is an alarm. Zero: never.
+type Limits struct {
+	Lag         time.Duration `yaml:"lag"`           // age of the newest field of a dataset
+	Backlog     time.Duration `yaml:"backlog"`       // age of the oldest delivery that waits for a sink
+	SetAside    int           `yaml:"set_aside"`     // granules set aside within a day
+	DiskFreeMiB int64         `yaml:"disk_free_mib"` // room on a disk
+}
+
+// Alarms returns what somebody should look at in s, in the order of names and
+// subjects.
+func Alarms(s Status, l Limits) []Alarm {
+	var all []Alarm
+	add := func(on bool, a Alarm) {
+		if on {
+			all = append(all, a)
+		}
+	}
+	for _, d := range s.Datasets {
+		all = append(all, datasetAlarms(s, d, l)...)
+	}
+	for _, sink := range s.Sinks {
+		age := s.Now.Sub(sink.Oldest)
+		add(l.Backlog > 0 && !sink.Oldest.IsZero() && age > l.Backlog, Alarm{
+			Name: "backlog", Subject: sink.Name,
+			Summary: fmt.Sprintf("%d deliveries wait for %s, the oldest for %s", sink.Waiting, sink.Name, inWords(age)),
+			Remedy:  "'lacuna publish status' shows what the sink answers; what waits is delivered when it is back",
+		})
+		add(sink.Aside > 0, Alarm{
+			Name: "aside", Subject: sink.Name,
+			Summary: fmt.Sprintf("%d deliveries to %s were set aside", sink.Aside, sink.Name),
+			Remedy:  "'lacuna publish status' says why; mend it, then 'lacuna publish retry'",
+		})
+	}
+	for _, disk := range s.Disks {
+		const mib = 1 << 20
+		add(l.DiskFreeMiB > 0 && disk.FreeBytes < l.DiskFreeMiB*mib, Alarm{
+			Name: "disk", Subject: disk.Folder,
+			Summary: fmt.Sprintf("%d MiB are left on the disk of the %s folder", disk.FreeBytes/mib, disk.Folder),
+			Remedy:  "make room, or shorten publish.disk.keep_days; 'lacuna publish expired' shows what would go",
+		})
+	}
+	add(s.Hung != "", Alarm{
+		Name: "hung", Summary: s.Hung + " is at work and shows no sign of life",
+		Remedy: "the watchdog of systemd restarts the service; without one, restart it by hand and read the log around the last line of this stage",
+	})
+	slices.SortFunc(all, func(a, b Alarm) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Subject, b.Subject))
+	})
+	return all
+}
+
+// day is the time over which granules that were set aside are counted.
+const day = 24 * time.Hour
+
+func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
+	var all []Alarm
+	add := func(on bool, a Alarm) {
+		a.Subject = d.Name
+		if on {
+			all = append(all, a)
+		}
+	}
+	lag := s.Now.Sub(d.NewestField)
+	add(l.Lag > 0 && !d.NewestField.IsZero() && lag > l.Lag, Alarm{
+		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, inWords(lag)),
+		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
+	})
+	add(d.DiskFull, Alarm{
+		Name: "intake", Summary: "intake of " + d.Name + " stands still: the disk is full",
+		Remedy: "make room on the disk of state_dir; intake goes on by itself",
+	})
+	add(d.Problem != "" && !d.DiskFull, Alarm{
+		Name: "archive", Summary: "the archive of " + d.Name + ": " + d.Problem,
+		Remedy: "'lacuna check --online' tries the archive and its credentials and says what to do",
+	})
+	aside := 0
+	for _, q := range s.Quarantine {
+		if q.Dataset == d.Name && s.Now.Sub(q.At) < day {
+			aside++
+		}
+	}
+	add(l.SetAside > 0 && aside >= l.SetAside, Alarm{
+		Name: "quarantine", Summary: fmt.Sprintf("%d granules of %s were set aside within a day", aside, d.Name),
+		Remedy: "'lacuna quarantine list' says why; after the cause is mended, 'lacuna quarantine retry'",
+	})
+	add(d.Unfinished != "", Alarm{
+		Name: "fill", Summary: "granules of " + d.Name + " are left unfinished: " + d.Unfinished,
+		Remedy: "mend what the message names; they are tried again at every poll",
+	})
+	add(d.Drift != "", Alarm{
+		Name: "skill", Summary: "the skill of " + d.Name + " has drifted: " + d.Drift,
+		Remedy: "look at the recent products; 'lacuna models list' and 'lacuna models rollback' where a new model is the cause",
+	})
+	add(d.TrainFailed != "", Alarm{
+		Name: "training", Summary: "training of " + d.Name + " fails: " + d.TrainFailed,
+		Remedy: "the champion serves on; the log of the service has what the training said",
+	})
+	return all
+}
+
+// inWords is a duration as people say it: hours up to two days, then days.
+func inWords(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return fmt.Sprintf("%d minutes", int(d.Minutes()))
+	case d < 2*day:
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}

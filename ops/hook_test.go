@@ -1,0 +1,255 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func names(alarms []Alarm) []string {
+	var all []string
+	for _, a := range alarms {
+		all = append(all, a.Key())
+	}
+	return all
+}
+
+func TestEveryAlarmSaysWhatIsTheMatterAndWhatToDo(t *testing.T) {
+	s := example()
+	s.Hung = "worker of blk-chl"
+	s.Datasets[0] = Dataset{
+		Name: "blk-chl", NewestField: s.Now.Add(-5 * day), Problem: "not reachable", Unfinished: "disk full",
+		TrainFailed: "no memory", Drift: "error 40 % above that of last month",
+	}
+	s.Datasets[1].DiskFull, s.Datasets[1].Problem = true, "no space left"
+	s.Quarantine[0].At = s.Now.Add(-time.Hour)
+	s.Sinks = []Sink{{Name: "disk"}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1}}
+	s.Disks = []Disk{{Folder: "products", FreeBytes: 1 << 30}, {Folder: "state", FreeBytes: 1 << 40}}
+	limits := DefaultHookConfig().Limits
+	limits.SetAside = 1
+	got := Alarms(s, limits)
+	want := []string{
+		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "disk/products", "fill/blk-chl", "hung/",
+		"intake/med-sst", "lag/blk-chl", "quarantine/blk-chl", "skill/blk-chl", "training/blk-chl",
+	}
+	if diff := cmp.Diff(want, names(got)); diff != "" {
+		t.Errorf("Alarms() (-want +got):\n%s", diff)
+	}
+	for _, a := range got {
+		if a.Summary == "" || a.Remedy == "" {
+			t.Errorf("%s has no summary or remedy: %+v", a.Key(), a)
+		}
+	}
+	if quiet := Alarms(Status{Now: s.Now, Datasets: []Dataset{{Name: "a", NewestField: s.Now.Add(-day)}}}, limits); len(quiet) != 0 {
+		t.Errorf("a service that is well raises %v", names(quiet))
+	}
+	if off := Alarms(s, Limits{}); len(names(off)) != len(want)-4 {
+		t.Errorf("without limits there are %v", names(off))
+	}
+}
+
+func TestAnAlarmIsToldOnceThenAgainAfterTheIntervalAndWhenItIsOver(t *testing.T) {
+	start := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
+	lag, disk := Alarm{Name: "lag", Subject: "a"}, Alarm{Name: "disk", Subject: "state"}
+	told := map[string]notice{}
+	tests := []struct {
+		after   time.Duration
+		current []Alarm
+		want    []string
+	}{
+		{0, nil, nil},
+		{time.Minute, []Alarm{lag}, []string{"firing lag 0"}},
+		{2 * time.Minute, []Alarm{lag}, nil},
+		{3 * time.Minute, []Alarm{lag, disk}, []string{"firing disk 0"}},
+		{61 * time.Minute, []Alarm{lag, disk}, []string{"firing lag 1"}},
+		{64 * time.Minute, []Alarm{disk}, []string{"firing disk 1", "resolved lag 2"}},
+		{65 * time.Minute, []Alarm{disk}, nil},
+		{66 * time.Minute, []Alarm{lag}, []string{"firing lag 0", "resolved disk 2"}},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, m := range due(start.Add(tt.after), tt.current, told, time.Hour) {
+			note(told, m)
+			got = append(got, m.State+" "+m.Name+" "+string(rune('0'+m.Repeat)))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("after %v (-want +got):\n%s", tt.after, diff)
+		}
+	}
+}
+
+// receiver is a webhook that keeps what it is sent.
+type receiver struct {
+	*httptest.Server
+	messages chan Message
+	answer   int
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{messages: make(chan Message, 16), answer: http.StatusNoContent}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var m Message
+		if err := json.NewDecoder(req.Body).Decode(&m); err != nil || req.Method != http.MethodPost {
+			t.Errorf("%s with %v", req.Method, err)
+		}
+		w.WriteHeader(r.answer)
+		if r.answer < 300 {
+			r.messages <- m
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// bell is a hook whose status tests choose.
+func bell(t *testing.T, cfg HookConfig, memory string, status *Status) *Hook {
+	t.Helper()
+	h, err := NewHook(cfg, HookParts{
+		Status: func(context.Context) (Status, error) { return *status, nil }, Memory: memory,
+		Now: func() time.Time { return status.Now }, Log: slog.New(slog.DiscardHandler),
+	})
+	must(t, err)
+	return h
+}
+
+func TestAWebhookHearsOfAnAlarmAndOfItsEndAcrossARestart(t *testing.T) {
+	r := newReceiver(t)
+	cfg := DefaultHookConfig()
+	cfg.Webhook = r.URL
+	memory := filepath.Join(t.TempDir(), "alarms.json")
+	s := Status{Now: time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC), Datasets: []Dataset{{Name: "sea", Problem: "archive away"}}}
+	h := bell(t, cfg, memory, &s)
+	told, err := h.load()
+	must(t, err)
+	for range 3 {
+		must(t, h.look(t.Context(), told))
+	}
+	m := <-r.messages
+	if m.State != firing || m.Name != "archive" || m.Subject != "sea" || !strings.Contains(m.Text, "archive away") || !strings.Contains(m.Text, "What to do") {
+		t.Errorf("message is %+v", m)
+	}
+	// A new process knows what the one before has told.
+	h = bell(t, cfg, memory, &s)
+	told, err = h.load()
+	must(t, err)
+	must(t, h.look(t.Context(), told))
+	s.Datasets[0].Problem = ""
+	s.Now = s.Now.Add(time.Hour)
+	must(t, h.look(t.Context(), told))
+	over := <-r.messages
+	if over.State != resolved || over.Name != "archive" || !over.Since.Equal(m.Since) {
+		t.Errorf("after the end the message is %+v", over)
+	}
+	if len(r.messages) != 0 {
+		t.Errorf("%d messages too many, such as %+v", len(r.messages), <-r.messages)
+	}
+}
+
+func TestAMessageThatDoesNotArriveIsSentAgainAndItsAddressIsKeptSecret(t *testing.T) {
+	r := newReceiver(t)
+	secret := filepath.Join(t.TempDir(), "webhook")
+	must(t, os.WriteFile(secret, []byte(r.URL+"/token-123\n"), 0o600))
+	cfg := DefaultHookConfig()
+	cfg.WebhookFile = secret
+	s := Status{Now: time.Unix(1e9, 0), Hung: "worker of sea"}
+	h := bell(t, cfg, filepath.Join(t.TempDir(), "alarms.json"), &s)
+	told := map[string]notice{}
+	r.answer = http.StatusBadGateway
+	if err := h.look(t.Context(), told); err == nil || !strings.Contains(err.Error(), "502") || len(told) != 0 {
+		t.Errorf("look() = %v where the hook answers 502", err)
+	}
+	r.answer = http.StatusOK
+	must(t, h.look(t.Context(), told))
+	if m := <-r.messages; m.Name != "hung" {
+		t.Errorf("message is %+v", m)
+	}
+	r.Close()
+	s.Hung = ""
+	if err := h.look(t.Context(), told); err == nil || strings.Contains(err.Error(), "token-123") {
+		t.Errorf("look() = %v where the hook is away", err)
+	}
+}
+
+func TestACommandGetsTheMessageAndOneThatHangsIsCutOff(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	cfg := DefaultHookConfig()
+	cfg.Command = []string{"/bin/sh", "-c", "cat >>" + out}
+	s := Status{Now: time.Unix(1e9, 0), Hung: "sink disk"}
+	h := bell(t, cfg, filepath.Join(t.TempDir(), "alarms.json"), &s)
+	must(t, h.look(t.Context(), map[string]notice{}))
+	text, err := os.ReadFile(out)
+	must(t, err)
+	var m Message
+	must(t, json.Unmarshal(text, &m))
+	if m.State != firing || m.Summary == "" || m.Remedy == "" {
+		t.Errorf("the command got %s", text)
+	}
+	h.cfg.Command, h.cfg.Timeout = []string{"/bin/sh", "-c", "sleep 60"}, 50*time.Millisecond
+	began := time.Now()
+	if err := h.look(t.Context(), map[string]notice{}); err == nil {
+		t.Error("a command that hangs is a success")
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("a command that hangs held the hook for %v", took)
+	}
+	h.cfg.Command, h.cfg.Timeout = []string{"/bin/sh", "-c", "echo no such list >&2; exit 3"}, time.Minute
+	if err := h.look(t.Context(), map[string]notice{}); err == nil || !strings.Contains(err.Error(), "no such list") {
+		t.Errorf("look() = %v, want what the command said", err)
+	}
+}
+
+func TestALostStatusIsAnAlarmAndCancellationEndsTheHookAtOnce(t *testing.T) {
+	r := newReceiver(t)
+	cfg := DefaultHookConfig()
+	cfg.Webhook, cfg.Check = r.URL, time.Millisecond
+	h, err := NewHook(cfg, HookParts{
+		Status: func(context.Context) (Status, error) { return Status{}, errors.New("disk I/O error") },
+		Memory: filepath.Join(t.TempDir(), "alarms.json"), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(ctx) }()
+	if m := <-r.messages; m.Name != "status" || !strings.Contains(m.Summary, "disk I/O error") {
+		t.Errorf("message is %+v", m)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run() = %v after cancellation", err)
+	}
+}
+
+func TestHookConfigNamesWhatIsWrong(t *testing.T) {
+	tests := []struct {
+		name string
+		edit func(*HookConfig)
+		want string
+	}{
+		{"defaults", func(*HookConfig) {}, ""},
+		{"two hooks", func(c *HookConfig) { c.Webhook, c.WebhookFile = "http://a/b", "f" }, "exclude one another"},
+		{"no URL", func(c *HookConfig) { c.Webhook = "example.org" }, "not a URL"},
+		{"empty program", func(c *HookConfig) { c.Command = []string{""} }, "empty program"},
+		{"no interval", func(c *HookConfig) { c.Check = 0 }, "check is 0s"},
+		{"negative lag", func(c *HookConfig) { c.Lag = -1 }, "lag is -1ns"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := DefaultHookConfig()
+			tt.edit(&c)
+			err := c.Validate()
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Validate() = %v, want a message with %q", err, tt.want)
+			}
+		})
+	}
+}

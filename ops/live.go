@@ -1,0 +1,205 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	mostListeners = 64               // pages that are open at a time; each costs a connection
+	lookPause     = time.Second      // between two looks at the status while somebody listens
+	lookShare     = 20               // a look may take this part of the time, whatever the ledger has grown to
+	heartbeat     = 15 * time.Second // below the minute after which proxies give up
+)
+
+// feed tells open pages that something has changed. It sends no content: a
+// page that hears of a change asks for itself again.
+type feed struct {
+	status func(context.Context) (Status, error)
+	ended  chan struct{} // closed when the service stops
+	end    func()
+	wake   chan struct{} // somebody listens
+
+	mu        sync.Mutex // guards what follows
+	stamp     string     // of the status as it was last seen
+	listeners map[chan string]bool
+}
+
+func newFeed(status func(context.Context) (Status, error)) *feed {
+	f := &feed{status: status, ended: make(chan struct{}), wake: make(chan struct{}, 1), listeners: map[chan string]bool{}}
+	f.end = sync.OnceFunc(func() { close(f.ended) })
+	return f
+}
+
+// run looks at the status while somebody listens, until ctx is cancelled, and
+// tells those who listen. A status that cannot be read is no news: the page
+// will say so when it is asked for.
+func (f *feed) run(ctx context.Context) {
+	defer f.end()
+	pause := time.NewTimer(lookPause)
+	defer pause.Stop()
+	for {
+		if !f.heard() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-f.wake:
+			}
+		}
+		began := time.Now()
+		if s, err := f.status(ctx); err == nil {
+			f.tell(stampOf(s))
+		}
+		pause.Reset(max(lookPause, lookShare*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+func (f *feed) heard() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.listeners) > 0
+}
+
+// tell passes a stamp on where it is a new one. A listener that has not taken
+// the last one yet gets this one instead.
+func (f *feed) tell(stamp string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if stamp == f.stamp {
+		return
+	}
+	f.stamp = stamp
+	for listener := range f.listeners {
+		select {
+		case <-listener:
+		default:
+		}
+		listener <- stamp
+	}
+}
+
+// join adds a listener; nil where there are too many.
+func (f *feed) join() (listener chan string, leave func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.listeners) >= mostListeners {
+		return nil, nil
+	}
+	listener = make(chan string, 1)
+	if f.stamp != "" {
+		listener <- f.stamp
+	}
+	f.listeners[listener] = true
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+	return listener, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.listeners, listener)
+	}
+}
+
+// ServeHTTP streams the changes since the stamp that the page was made with.
+func (f *feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	news, leave := f.join()
+	if news == nil {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // for proxies that collect answers
+	line := stream{w: w, control: http.NewResponseController(w)}
+	if line.open() != nil {
+		return
+	}
+	known := r.URL.Query().Get("since")
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		known = last // of a browser that has come back
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case <-r.Context().Done():
+			return
+		case <-f.ended:
+			return
+		case <-beat.C:
+			err = line.send(":\n\n")
+		case stamp := <-news:
+			if stamp != known {
+				known = stamp
+				err = line.send("id: " + stamp + "\nevent: change\ndata: " + stamp + "\n\n")
+			}
+		}
+		if err != nil {
+			return // the page was closed
+		}
+	}
+}
+
+// stream writes to one listener.
+type stream struct {
+	w       io.Writer
+	control *http.ResponseController
+}
+
+// open lifts the limits of ordinary requests and tells the browser that the
+// line stands, and how long to wait before it comes back.
+func (s stream) open() error {
+	// Tests without a connection have no deadline to lift.
+	if err := s.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return s.send("retry: 3000\n\n")
+}
+
+// send writes text and sends it off, within the limit of a page.
+func (s stream) send(text string) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(responseLimit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := io.WriteString(s.w, text); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+// stampOf names a status. It stays the same while only time goes by: ages and
+// free bytes change all the time, and a page shows ages without being told.
+func stampOf(s Status) string {
+	s.Now, s.Disks = time.Time{}, nil
+	s.Datasets = append([]Dataset{}, s.Datasets...)
+	for i := range s.Datasets {
+		s.Datasets[i].LastPoll = time.Time{}
+	}
+	alarms := make([]Alarm, len(s.Alarms))
+	for i, a := range s.Alarms {
+		alarms[i] = Alarm{Name: a.Name, Subject: a.Subject} // summaries tell ages
+	}
+	s.Alarms = alarms
+	hash := fnv.New64a()
+	if err := json.NewEncoder(hash).Encode(s); err != nil {
+		return "unknown" // a number that JSON does not have; the page is not told
+	}
+	return fmt.Sprintf("%016x", hash.Sum64())
+}

@@ -1,0 +1,202 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Sources are where the pages get what they show. Status is always there; a
+// page whose source is nil says that there is nothing to see.
+type Sources struct {
+	Status   func(context.Context) (Status, error)
+	Products string // folder of the finished files
+	Days     Days
+	Granules Granules
+	Models   Models
+	Actions  Actions
+}
+
+// ErrNotFound says that there is no such dataset, day, granule or field.
+var ErrNotFound = errors.New("not found")
+
+// Days knows what became of the days of a dataset.
+type Days interface {
+	// Span returns the first and the last day of which anything is known;
+	// zero times where nothing is. A dataset that is not there is ErrNotFound.
+	Span(ctx context.Context, dataset string) (first, last time.Time, err error)
+	// Days returns the days from through to of which anything is known, in
+	// their order.
+	Days(ctx context.Context, dataset string, from, to time.Time) ([]Day, error)
+}
+
+// Granules knows the granules and the maps in their products.
+type Granules interface {
+	// OfDay returns the granules with a field of that day.
+	OfDay(ctx context.Context, dataset string, day time.Time) ([]GranuleLine, error)
+	// Granule returns the story of a granule; ErrNotFound where there is none.
+	Granule(ctx context.Context, id GranuleID) (Granule, error)
+	// Map returns a field of a product; ErrNotFound where there is none.
+	Map(ctx context.Context, id GranuleID, field int) (Map, error)
+}
+
+// Models knows the versions of the models, and how well gaps are filled.
+type Models interface {
+	Models(ctx context.Context) (ModelBook, error)
+	// Skill returns the newest n scores, oldest first.
+	Skill(ctx context.Context, dataset string, n int) ([]Skill, error)
+}
+
+// Actions are what a visitor with the token may do. An error is for the
+// visitor to read.
+type Actions interface {
+	// Retry takes a granule that was set aside up again.
+	Retry(ctx context.Context, dataset, granule string) error
+	// RedoDay makes the products of a day again, as new revisions.
+	RedoDay(ctx context.Context, dataset string, day time.Time, why string) error
+}
+
+// DayState is what became of a day, in a word.
+type DayState string
+
+// The states of a day.
+const (
+	DayMissing      DayState = "missing"        // between days that are there, nothing was delivered
+	DayWaiting      DayState = "waiting"        // delivered, and no product yet
+	DayNearRealTime DayState = "near-real-time" // filled from the days before it
+	DayDelayed      DayState = "delayed"        // filled from the days around it
+	DayQuarantined  DayState = "quarantined"    // set aside; somebody has to look
+)
+
+// Day is a day of a dataset.
+type Day struct {
+	Date  time.Time // midnight, UTC
+	State DayState
+}
+
+// GranuleID names a granule, or one revision of its product.
+type GranuleID struct {
+	Dataset, Name string
+	Revision      int // 0: the newest
+}
+
+// GranuleLine is a granule in a list.
+type GranuleLine struct {
+	ID    GranuleID
+	State string
+	Time  time.Time // of its first field; zero: it was not read
+}
+
+// Granule is everything that is known of a granule.
+type Granule struct {
+	ID          GranuleID
+	State       string
+	Reason      string    // why it was set aside; else empty
+	First, Last time.Time // of sensing; zero until it was read
+	Fields      int       // maps in its product; 0: it has none
+	Input       File      // as it was delivered
+	Product     *Made     // nil: there is none
+	Revisions   []Revision
+	History     []Event
+	ToDo        string // what to do about it now; empty: nothing
+	Deliveries  []Delivery
+}
+
+// File is a file with what tells it from others.
+type File struct {
+	Name   string
+	Bytes  int64
+	SHA256 string
+	URL    string // where this server has it; empty: nowhere
+}
+
+// Made is the product of a granule.
+type Made struct {
+	File
+	QuickLook      string // below the folder of products; empty: none
+	Variable       string
+	Units          string
+	Mode           string
+	Model          string // or method
+	Seed           uint64
+	Created        time.Time
+	ObservedBefore float64 // share of the sea, 0..1
+	FilledAfter    float64
+	Retracted      string // why nobody should use it; empty: it holds
+}
+
+// Revision is one of the products of a granule.
+type Revision struct {
+	Number int
+	Stored time.Time
+	Note   string // such as its mode, or that it was retracted
+}
+
+// Event is a line of a granule's history.
+type Event struct {
+	At   time.Time
+	Text string // a sentence
+}
+
+// Delivery is what one sink was told of a product, or is to be told.
+type Delivery struct {
+	Sink     string
+	Kind     string // publish, retract or replay
+	State    string // waiting, delivered or aside
+	At       time.Time
+	Attempts int
+	Problem  string
+	Message  string // how a reader finds it, such as the key of the Kafka message; empty: it is no message
+}
+
+// Map is a field of a product, one number a cell, row by row.
+type Map struct {
+	Variable   string // for people
+	Units      string
+	SigmaUnits string
+	Log        bool // colours follow the logarithm of the values
+	Time       time.Time
+	Lat, Lon   []float64 // of the rows and the columns, rising or falling
+	Value      []float32 // NaN where there is none
+	Sigma      []float32
+	Flags      []byte // bits: 1 land, 2 filled, 4 cannot be filled, 8 refused by quality control; 0 observed
+}
+
+// ModelBook is what the store of models holds.
+type ModelBook struct {
+	Versions   []Version   // newest first
+	Promotions []Promotion // newest first
+	Problems   []string    // what of the store cannot be read
+}
+
+// Version is a version of a model.
+type Version struct {
+	ID, Dataset, Kind string
+	Parent            string // the version it was made from; empty: none
+	States            []string
+	Created           time.Time
+	From, To          time.Time // of the days it was trained on
+	TrainDays         int
+	Parameters        int64
+	Bytes             int64
+	Hardware          string
+	TrainingSeconds   float64
+	ScoredOn          string
+	Scores            []Score // by name
+}
+
+// Score is a score of a version and of the champion of its day, on the same
+// gaps.
+type Score struct {
+	Name                 string
+	Champion, Challenger float64 // NaN: not measured
+}
+
+// Promotion is a line of the log of promotions.
+type Promotion struct {
+	At                         time.Time
+	Action                     string // promote, rollback or refuse
+	Dataset, Version, Previous string
+	By                         string
+	Why                        []string
+}
