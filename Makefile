@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test build install deb lint fmt bench fuzz clean system python onnxruntime parts
+.PHONY: help run test build install deb models lint fmt bench fuzz clean system python onnxruntime parts
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -33,10 +33,10 @@ build: system ## the program, bin/lacuna
 
 test: system python onnxruntime parts lint ## every test, vet, formatting and lint
 	@go vet ./...
-	@go test ./...
+	@go test -timeout 25m ./...
 # The tests of the commands start the program again and again, which takes
 # minutes with the race detector in it; what commands call is tested below.
-	@go test -race -short $$(go list ./... | grep -v '/cmd/lacuna$$')
+	@go test -timeout 25m -race -short $$(go list ./... | grep -v '/cmd/lacuna$$')
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=30000x
 
 # go test fuzzes one target a call. A number of inputs (30000x) is exact; with a
@@ -52,12 +52,15 @@ bench: system python onnxruntime parts ## benchmarks, with xarray timed in the s
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt
 	@go test -run '^$$' -bench . -benchtime 3x -timeout 60m ./...
 
+models: build onnxruntime ## train the starter models from ../shared/data
+	@ops/setup/models.sh bin/lacuna ../shared/data modelstore/starters/versions
+
 deb: build ## a Debian package in bin/
 	@ops/setup/deb.sh bin/lacuna $(VERSION) bin
 
 install: build ## the program, units, manual page and configuration below DESTDIR
 	@install -D -m 755 bin/lacuna $(DESTDIR)/usr/bin/lacuna
-	@install -D -m 644 -t $(DESTDIR)/lib/systemd/system systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer
+	@install -D -m 644 -t $(DESTDIR)/usr/lib/systemd/system systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer
 	@install -D -m 644 systemd/lacuna.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/lacuna.conf
 	@install -d -m 755 $(DESTDIR)/usr/share/man/man1 && bin/lacuna man | gzip -9n >$(DESTDIR)/usr/share/man/man1/lacuna.1.gz
 	@[ -e $(DESTDIR)/etc/lacuna/lacuna.yaml ] || install -D -m 644 systemd/lacuna.yaml $(DESTDIR)/etc/lacuna/lacuna.yaml
@@ -82,11 +85,13 @@ system:
 python:
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-test.txt
 
-# Servers and clients that tests talk to: a Kafka broker, kcat, an FTP server.
+# What tests talk to: a Kafka broker, kcat, an FTP server, a browser, and the
+# tool that checks alert rules.
 # Where one cannot be had, the tests that need it say so and are skipped.
 parts:
 	@ops/setup/packages.sh "openjdk-17-jre-headless=command -v java" "maven=command -v mvn" \
-	  "kcat=command -v kcat" "vsftpd=command -v vsftpd" "curl=command -v curl" || echo "make: some tests will be skipped" >&2
+	  "kcat=command -v kcat" "vsftpd=command -v vsftpd" "curl=command -v curl" \
+	  "chromium=command -v chromium" "prometheus=command -v promtool" || echo "make: some tests will be skipped" >&2
 	@ops/setup/kafka/broker.sh $(CACHE)/kafka || echo "make: the tests with a real Kafka broker will be skipped" >&2
 
 onnxruntime: system

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds a Debian package: deb.sh BINARY VERSION OUTDIR
 #
-# The package holds the program, its manual page, the systemd units and the
-# configuration with every key at its default. libonnxruntime is not in it: it
-# is found where pip, npm or an administrator put it.
+# The package holds the program, its manual page and completions, the systemd
+# units, the configuration with every key at its default, the alert rules and
+# the dashboard. libonnxruntime is not in it: it is found where pip, npm or an
+# administrator put it. ops/setup/try-deb.sh tries the package on a clean root.
 set -euo pipefail
 
 binary=$1 version=$2 out=$3
@@ -13,16 +14,16 @@ trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 
 install -D -m 755 "$binary" "$root/usr/bin/lacuna"
-install -D -m 644 systemd/lacuna.service "$root/lib/systemd/system/lacuna.service"
-install -D -m 644 systemd/lacuna-once.service "$root/lib/systemd/system/lacuna-once.service"
-install -D -m 644 systemd/lacuna-once.timer "$root/lib/systemd/system/lacuna-once.timer"
-install -D -m 644 systemd/gpu.conf "$root/usr/share/doc/lacuna/gpu.conf"
-install -D -m 644 systemd/lacuna.sysusers "$root/usr/share/doc/lacuna/lacuna.sysusers"
+install -D -m 644 -t "$root/usr/lib/systemd/system" \
+  systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer
 install -D -m 644 systemd/lacuna.tmpfiles "$root/usr/lib/tmpfiles.d/lacuna.conf"
 install -D -m 644 systemd/lacuna.yaml "$root/etc/lacuna/lacuna.yaml"
+install -D -m 644 -t "$root/usr/share/doc/lacuna" systemd/gpu.conf systemd/lacuna.sysusers
 install -D -m 644 LICENSE "$root/usr/share/doc/lacuna/copyright"
-mkdir -p "$root/usr/share/man/man1"
+install -D -m 644 -t "$root/usr/share/lacuna/alerts" ops/alerts/lacuna.rules.yaml ops/alerts/lacuna.dashboard.json
+mkdir -p "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions"
 "$binary" man | gzip -9n >"$root/usr/share/man/man1/lacuna.1.gz"
+"$binary" completion bash >"$root/usr/share/bash-completion/completions/lacuna"
 
 # A version of Debian begins with a digit and has no other hyphen than its own.
 debian_version=$(sed -e 's/^v//' -e 's/-/+/g' <<<"$version")
@@ -41,29 +42,58 @@ Architecture: $arch
 Maintainer: Lacuna <lacuna@localhost>
 Section: science
 Priority: optional
-Depends: ${depends:-libc6, libnetcdf19}, adduser
-Recommends: ca-certificates
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
+Depends: ${depends:-libc6, libnetcdf19}
+Recommends: ca-certificates, tzdata
+Suggests: prometheus
 Description: gap-free satellite ocean maps
  A daemon that fills the gaps of satellite maps of chlorophyll, temperature or
  salinity as they arrive, and publishes NetCDF files and Kafka messages.
 CONTROL
 echo /etc/lacuna/lacuna.yaml >"$root/DEBIAN/conffiles"
+
+# The service is neither enabled nor started: it first needs a dataset in its
+# configuration. An upgrade restarts it where it runs; a granule in hand is
+# finished first, and the books last through it.
 cat >"$root/DEBIAN/postinst" <<'POST'
 #!/bin/sh
 set -e
+[ "$1" = configure ] || exit 0
 if [ -d /run/systemd/system ]; then
   systemd-tmpfiles --create lacuna.conf || true
   systemctl daemon-reload || true
+  [ -z "$2" ] || systemctl try-restart lacuna.service || true
 else
   install -d -m 755 /etc/lacuna
   install -d -m 700 /etc/lacuna/credentials
 fi
+if [ -z "$2" ]; then
+  echo "lacuna: edit /etc/lacuna/lacuna.yaml, try it with 'lacuna check --online', then 'systemctl enable --now lacuna'"
+fi
 POST
+cat >"$root/DEBIAN/prerm" <<'PRE'
+#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+  systemctl disable --now lacuna-once.timer lacuna.service || true
+fi
+PRE
+# Products are what other people build on: a purge leaves them, and says so.
 cat >"$root/DEBIAN/postrm" <<'POST'
 #!/bin/sh
 set -e
 if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi
+if [ "$1" = purge ]; then
+  rm -rf /etc/lacuna/credentials /var/cache/lacuna /var/cache/private/lacuna
+  rmdir --ignore-fail-on-non-empty /etc/lacuna 2>/dev/null || true
+  for state in /var/lib/private/lacuna /var/lib/lacuna; do
+    if [ -e "$state" ] && ! rmdir "$state" 2>/dev/null; then
+      echo "lacuna: $state holds products and books, and stays; remove it by hand"
+    fi
+  done
+fi
 POST
-chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/postrm"
+chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" "$root/DEBIAN/postrm"
 mkdir -p "$out"
-dpkg-deb --root-owner-group --build "$root" "$out/lacuna_${debian_version}_$arch.deb"
+# The models in the program are dense already: more effort buys minutes and no bytes.
+dpkg-deb --root-owner-group -Zxz -z1 --build "$root" "$out/lacuna_${debian_version}_$arch.deb"

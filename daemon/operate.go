@@ -1,0 +1,331 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/ops/ledger"
+)
+
+// Operations is what an operator can see and ask for beside a daemon that may
+// be running. What is asked for is one transaction in the ledger: that daemon
+// does it, or the next one.
+type Operations struct {
+	cfg  Config
+	book *ledger.Ledger
+	now  func() time.Time
+}
+
+// JoinOperations opens the books of the daemon that cfg describes.
+func JoinOperations(ctx context.Context, cfg Config) (*Operations, error) {
+	book, err := ledger.Join(ctx, cfg.ledgerPath())
+	if err != nil {
+		return nil, err
+	}
+	return newOperations(cfg, book, time.Now), nil
+}
+
+// newOperations returns the operations on a ledger that is open.
+func newOperations(cfg Config, book *ledger.Ledger, now func() time.Time) *Operations {
+	return &Operations{cfg: cfg, book: book, now: now}
+}
+
+// Close lets go of the ledger.
+func (o *Operations) Close() error { return o.book.Close() }
+
+// Backup writes the ledger as it is at one moment to a file, and returns its
+// size in bytes.
+func (o *Operations) Backup(ctx context.Context, file string) (int64, error) {
+	if err := o.book.Backup(ctx, file); err != nil {
+		return 0, err
+	}
+	return ledger.Size(file), nil
+}
+
+// CheckLedger reads the whole ledger and says what does not fit together.
+func (o *Operations) CheckLedger(ctx context.Context) error { return o.book.Check(ctx) }
+
+// ErrUnknown says that nothing is known of what was asked for.
+var ErrUnknown = errors.New("nothing is known of it")
+
+// Aside is a granule that was set aside.
+type Aside struct {
+	Dataset  string    `json:"dataset"`
+	Granule  string    `json:"granule"`
+	Revision int       `json:"revision"`
+	Reason   string    `json:"reason"`
+	Since    time.Time `json:"since"`
+	File     string    `json:"file,omitempty"` // where its bytes lie; empty: they were never fetched, or are gone
+	Bytes    int64     `json:"bytes"`
+	SHA256   string    `json:"sha256,omitempty"`
+}
+
+// Quarantine returns the granules that are set aside, the latest first: of one
+// dataset, or of all where its name is empty.
+func (o *Operations) Quarantine(ctx context.Context, dataset string) ([]Aside, error) {
+	rows, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: ledger.Quarantined})
+	return convert(rows, o.aside), err
+}
+
+// ShowAside returns the revisions of a granule that are set aside, the latest
+// first.
+func (o *Operations) ShowAside(ctx context.Context, dataset, granule string) ([]Aside, error) {
+	found, err := o.named(ctx, dataset, granule)
+	if err != nil {
+		return nil, err
+	}
+	var all []Aside
+	for _, name := range found {
+		rows, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: name.Dataset, Name: name.Name, State: ledger.Quarantined})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, convert(rows, o.aside)...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w", granule, ledger.ErrNotAside)
+	}
+	return all, nil
+}
+
+func (o *Operations) aside(g ledger.Granule) Aside {
+	return Aside{
+		Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision, Reason: g.Reason, Since: g.Changed,
+		File: o.asideFile(g), Bytes: g.Size, SHA256: g.SHA256,
+	}
+}
+
+// asideFile returns where the bytes of a granule that was set aside lie; empty
+// where they do not.
+func (o *Operations) asideFile(g ledger.Granule) string {
+	if g.SHA256 == "" {
+		return ""
+	}
+	folder := filepath.Join(o.cfg.quarantineDir(), g.Dataset)
+	for _, file := range []string{
+		g.SpoolPath, // where the intake put it, or a crash left it
+		filepath.Join(folder, fmt.Sprintf("r%d-%s", g.Revision, path.Base(g.Name))),
+		filepath.Join(folder, g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name))),
+	} {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
+}
+
+// Retried is a granule that is taken up again.
+type Retried struct {
+	Dataset  string `json:"dataset"`
+	Granule  string `json:"granule"`
+	Revision int    `json:"revision"`
+	Problem  string `json:"problem,omitempty"` // why it is not, after all
+}
+
+// RetryAside takes granules that were set aside up again: all of a dataset, or
+// the newest revision of the one that is named. One that cannot be is told
+// with its problem, and the others are.
+func (o *Operations) RetryAside(ctx context.Context, dataset, granule string) ([]Retried, error) {
+	rows, err := o.asideRows(ctx, dataset, granule)
+	if err != nil {
+		return nil, err
+	}
+	var all []Retried
+	for _, g := range rows {
+		one := Retried{Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision}
+		if err := o.retry(ctx, g); err != nil {
+			one.Problem = err.Error()
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// asideRows returns what RetryAside is about.
+func (o *Operations) asideRows(ctx context.Context, dataset, granule string) ([]ledger.Granule, error) {
+	if granule == "" {
+		return o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: ledger.Quarantined})
+	}
+	found, err := o.named(ctx, dataset, granule)
+	if err != nil {
+		return nil, err
+	}
+	var all []ledger.Granule
+	for _, name := range found {
+		newest, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: name.Dataset, Name: name.Name, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(newest) == 1 && newest[0].State == ledger.Quarantined {
+			all = append(all, newest[0])
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w; 'lacuna why %s' tells what became of it", granule, ledger.ErrNotAside, granule)
+	}
+	return all, nil
+}
+
+// Retry takes one granule that was set aside up again.
+func (o *Operations) Retry(ctx context.Context, dataset, granule string) error {
+	all, err := o.RetryAside(ctx, dataset, granule)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if one.Problem != "" {
+			return errors.New(one.Problem)
+		}
+	}
+	return nil
+}
+
+// retry brings the file of a granule back into the spool, records that, and
+// only then takes it out of the quarantine: whatever breaks off in between
+// leaves the granule set aside with its file, or taken up with it.
+func (o *Operations) retry(ctx context.Context, g ledger.Granule) error {
+	from := o.asideFile(g)
+	if from == "" {
+		return fmt.Errorf("%s has no bytes here (it was refused by its name, or its file is gone): put the file on the archive again, under a good name", g.Name)
+	}
+	to, err := fetch.NewSpool(o.cfg.spoolDir()).Adopt(from, g.Name, g.SHA256)
+	if err != nil {
+		return err
+	}
+	if err := o.book.Retry(ctx, g.ID, to, o.now()); err != nil {
+		return err
+	}
+	if from == to {
+		return nil
+	}
+	return errors.Join(removeIfThere(from), removeIfThere(from+".why.txt"))
+}
+
+// RedoRequest says which products are to be made again, and why.
+type RedoRequest struct {
+	Dataset string    // empty: of every dataset that has it
+	Granule string    // a name, or
+	Day     time.Time // a day: every granule with a field of it
+	Why     string
+}
+
+// Redone is a product that is made again.
+type Redone struct {
+	Dataset  string `json:"dataset"`
+	Granule  string `json:"granule"`
+	Revision int    `json:"revision"` // that it will be
+	Note     string `json:"note,omitempty"`
+}
+
+// Redo asks for products to be made and published again as new revisions. The
+// reason is kept with them.
+func (o *Operations) Redo(ctx context.Context, r RedoRequest) ([]Redone, error) {
+	if strings.TrimSpace(r.Why) == "" {
+		return nil, errors.New("a redo needs a reason: it is kept with the new revision")
+	}
+	targets, err := o.redoTargets(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var all []Redone
+	var errs []error
+	for _, t := range targets {
+		before, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: t.Dataset, Name: t.Name, Limit: 1})
+		if err != nil {
+			return all, err
+		}
+		g, err := o.book.Revise(ctx, ledger.Revision{Dataset: t.Dataset, Granule: t.Name, Cause: ledger.Redo, Why: r.Why, Lane: ledger.Live}, o.now())
+		if errors.Is(err, ledger.ErrNothingToRevise) {
+			errs = append(errs, fmt.Errorf("%s of %s was set aside: 'lacuna quarantine retry' takes it up again", t.Name, t.Dataset))
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		one := Redone{Dataset: t.Dataset, Granule: t.Name, Revision: g.Revision}
+		if len(before) == 1 && before[0].ID == g.ID {
+			one.Note = "it was about to be made anyway"
+		}
+		all = append(all, one)
+	}
+	return all, errors.Join(errs...)
+}
+
+// RedoDay asks for the products of a day to be made again.
+func (o *Operations) RedoDay(ctx context.Context, dataset string, day time.Time, why string) error {
+	_, err := o.Redo(ctx, RedoRequest{Dataset: dataset, Day: day, Why: why})
+	return err
+}
+
+// redoTargets returns the granules that a request is about.
+func (o *Operations) redoTargets(ctx context.Context, r RedoRequest) ([]ledger.Object, error) {
+	if r.Granule != "" {
+		return o.named(ctx, r.Dataset, r.Granule)
+	}
+	rows, err := o.ofDay(ctx, r.Dataset, r.Day)
+	if err != nil {
+		return nil, err
+	}
+	var all []ledger.Object
+	for _, g := range rows {
+		if !slices.ContainsFunc(all, func(o ledger.Object) bool { return o.Dataset == g.Dataset && o.Name == g.Name }) {
+			all = append(all, ledger.Object{Dataset: g.Dataset, Name: g.Name})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w", r.Day.Format(time.DateOnly), ErrUnknown)
+	}
+	return all, nil
+}
+
+// named returns the granules that a name, or the end of a path, means.
+func (o *Operations) named(ctx context.Context, dataset, name string) ([]ledger.Object, error) {
+	if dataset != "" && !slices.ContainsFunc(o.cfg.Datasets, func(d Dataset) bool { return d.Name == dataset }) {
+		return nil, fmt.Errorf("%w: there is no dataset %q", ErrConfig, dataset)
+	}
+	found, err := o.book.Named(ctx, dataset, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: %w: no archive has shown it; 'lacuna plan' lists what they show now", name, ErrUnknown)
+	}
+	return found, nil
+}
+
+// ofDay returns the revisions of granules with a field of a day, and those that
+// were set aside unread and have the day in their names, oldest row first.
+func (o *Operations) ofDay(ctx context.Context, dataset string, day time.Time) ([]ledger.Granule, error) {
+	return o.ofRange(ctx, dataset, day, day)
+}
+
+// ofRange is ofDay for the days from through to.
+func (o *Operations) ofRange(ctx context.Context, dataset string, from, to time.Time) ([]ledger.Granule, error) {
+	const oneDay = 24 * time.Hour
+	from, to = from.UTC().Truncate(oneDay), to.UTC().Truncate(oneDay).Add(oneDay-time.Nanosecond)
+	rows, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, From: from, To: to})
+	if err != nil {
+		return nil, err
+	}
+	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} { // those that may not have been read
+		unread, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range unread {
+			if named, ok := fetch.DayInName(g.Name); g.First.IsZero() && ok && !named.Before(from) && !named.After(to) {
+				rows = append(rows, g)
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b ledger.Granule) int { return int(a.ID - b.ID) })
+	return rows, nil
+}

@@ -1,0 +1,25 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+
+	"lacuna/ops"
+	"lacuna/ops/ledger"
+)
+
+// attendants returns what runs beside the work: the alarms, the backfills
+// that operators ask for and the journal of the ledger.
+func (d *Daemon) attendants(ctx context.Context, book *ledger.Ledger) ([]func() error, error) {
+	hook, err := ops.NewHook(d.cfg.Alarms, ops.HookParts{
+		Status: d.statusOf(book), Memory: filepath.Join(d.cfg.StateDir, "alarms.json"), Now: d.parts.Now, Log: d.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []func() error{
+		func() error { return hook.Run(ctx) },
+		func() error { return d.backfills(ctx, book) },
+		func() error { return d.keepBooks(ctx, book) },
+	}, nil
+}

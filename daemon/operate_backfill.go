@@ -1,0 +1,271 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/ops/ledger"
+)
+
+// Backfill is a range of older days that is to be fetched and filled behind
+// what is live. It is kept in a file until it is done, so that a stop, a crash
+// or another process goes on with it.
+type Backfill struct {
+	Dataset string    `json:"dataset"`
+	From    time.Time `json:"from"` // first day
+	To      time.Time `json:"to"`   // last day
+	Next    time.Time `json:"next"` // first day that was not fetched yet
+	Asked   time.Time `json:"asked"`
+}
+
+// BackfillNews is how far a backfill has come.
+type BackfillNews struct {
+	Backfill
+	ByDaemon bool   `json:"by_daemon"` // a daemon that runs does it; else this process
+	Granules int    `json:"granules"`  // of the range that are known
+	Waiting  int    `json:"waiting"`   // of them, to be filled
+	Products int    `json:"products"`
+	SetAside int    `json:"set_aside"`
+	Done     bool   `json:"done"`
+	Problem  string `json:"problem,omitempty"` // of the last attempt
+}
+
+// ErrBackfill says that another range of a dataset is being filled.
+var ErrBackfill = errors.New("another backfill is under way")
+
+// backfillDays is how many days are fetched at a time: a listing of an archive
+// for each, and at most so many granules between a live one and the worker.
+const backfillDays = 31
+
+func (c Config) backfillPath(dataset string) string {
+	return filepath.Join(c.StateDir, "backfill-of-"+dataset+".json")
+}
+
+// AskBackfill puts a range on the list of the daemon that cfg describes. The
+// same range asked for again goes on where it was.
+func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
+	if !slices.ContainsFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset }) {
+		return b, fmt.Errorf("%w: there is no dataset %q", ErrConfig, b.Dataset)
+	}
+	if b.From.IsZero() || b.To.Before(b.From) {
+		return b, fmt.Errorf("backfill from %s to %s: the days must be in their order", b.From.Format(time.DateOnly), b.To.Format(time.DateOnly))
+	}
+	path := d.cfg.backfillPath(b.Dataset)
+	var there Backfill
+	known, err := loadJSON(path, &there)
+	if err != nil {
+		return b, err
+	}
+	if known && (!there.From.Equal(b.From) || !there.To.Equal(b.To)) {
+		return there, fmt.Errorf("%w: %s to %s of %s; wait for it, or cancel it with --cancel", ErrBackfill,
+			there.From.Format(time.DateOnly), there.To.Format(time.DateOnly), b.Dataset)
+	}
+	if known {
+		return there, nil
+	}
+	b.Next, b.Asked = b.From, d.parts.Now()
+	if err := os.MkdirAll(d.cfg.StateDir, 0o755); err != nil {
+		return b, fmt.Errorf("ask for backfill: %w", err)
+	}
+	return b, saveJSON(path, b)
+}
+
+// CancelBackfill takes the backfill of a dataset off the list. What was fetched
+// of it stays. It reports whether there was one.
+func (d *Daemon) CancelBackfill(dataset string) (bool, error) {
+	err := os.Remove(d.cfg.backfillPath(dataset))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Backfill fetches and fills a range that was asked for, and returns when it is
+// done or ctx is cancelled; then it stays on the list. Where a daemon runs it is
+// that daemon that does it, and Backfill follows. tell hears how it gets on.
+func (d *Daemon) Backfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
+	book, err := d.open(ctx)
+	if errors.Is(err, ledger.ErrLocked) {
+		return d.followBackfill(ctx, b, tell)
+	}
+	if err != nil {
+		return BackfillNews{}, err
+	}
+	defer d.closeLedger(ctx, book)
+	return d.backfillHere(ctx, b, book, tell)
+}
+
+// backfillHere does the work of a backfill in this process.
+func (d *Daemon) backfillHere(ctx context.Context, b Backfill, book *ledger.Ledger, tell func(BackfillNews)) (BackfillNews, error) {
+	out, err := d.openOutbox(ctx, book)
+	if err != nil {
+		return BackfillNews{}, err
+	}
+	defer out.close()
+	renewal := d.openRenewal(book)
+	defer renewal.close()
+	set := d.cfg.Datasets[slices.IndexFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset })]
+	w, live, err := d.dataset(set, shared{book: book, out: out, renewal: renewal})
+	if err != nil {
+		return BackfillNews{}, err
+	}
+	stop := out.background(ctx)
+	defer stop()
+	var errs []error
+	for more := true; more; {
+		// What is live comes first, every time.
+		if _, err := live.Sync(ctx, fetch.Days{}, nil); err != nil {
+			errs = append(errs, err)
+		}
+		if more, err = d.backfillChunk(ctx, &b, book); err != nil {
+			errs = append(errs, err)
+			break
+		}
+		if _, err := w.workOff(ctx, func() bool { return true }); err != nil {
+			errs = append(errs, err)
+			break
+		}
+		news, err := d.backfillNews(ctx, b, book)
+		if err != nil {
+			return news, err
+		}
+		tell(news)
+	}
+	stop()
+	err = errors.Join(append(errs, out.flush(ctx))...)
+	news, newsErr := d.backfillNews(ctx, b, book)
+	return news, errors.Join(err, newsErr)
+}
+
+// backfillChunk fetches the next days of a backfill and moves it on; more is
+// false when it was the last, and the backfill is off the list.
+func (d *Daemon) backfillChunk(ctx context.Context, b *Backfill, book *ledger.Ledger) (more bool, err error) {
+	i := slices.IndexFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset })
+	in, err := d.intake(d.cfg.Datasets[i], deliveries{dataset: b.Dataset, ledger: book, backfill: true})
+	if err != nil {
+		return false, err
+	}
+	last := b.Next.AddDate(0, 0, backfillDays-1)
+	if last.After(b.To) {
+		last = b.To
+	}
+	_, err = in.Sync(ctx, fetch.Days{From: b.Next, To: last}, nil)
+	if err := errors.Join(err, in.archive.Close()); err != nil {
+		return true, fmt.Errorf("backfill %s from %s to %s: %w", b.Dataset, b.Next.Format(time.DateOnly), last.Format(time.DateOnly), err)
+	}
+	b.Next = last.AddDate(0, 0, 1)
+	path := d.cfg.backfillPath(b.Dataset)
+	if b.Next.After(b.To) {
+		return false, removeIfThere(path)
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return false, nil // cancelled meanwhile
+	}
+	return true, saveJSON(path, *b)
+}
+
+// backfillNews returns how far a backfill has come.
+func (d *Daemon) backfillNews(ctx context.Context, b Backfill, book *ledger.Ledger) (BackfillNews, error) {
+	news := BackfillNews{Backfill: b, Done: b.Next.After(b.To)}
+	rows, err := newOperations(d.cfg, book, d.parts.Now).ofRange(ctx, b.Dataset, b.From, b.To)
+	for _, g := range rows {
+		news.Granules++
+		switch g.State {
+		case ledger.Fetched, ledger.Filled, ledger.Discovered:
+			news.Waiting++
+		case ledger.Quarantined:
+			news.SetAside++
+		default:
+			news.Products++
+		}
+	}
+	return news, err
+}
+
+// followPause is how often a daemon's progress is looked at.
+const followPause = time.Second
+
+// followBackfill watches a daemon do a backfill until it is done.
+func (d *Daemon) followBackfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
+	book, err := ledger.Join(ctx, d.cfg.ledgerPath())
+	if err != nil {
+		return BackfillNews{}, err
+	}
+	defer book.Close()
+	for {
+		there := b
+		known, err := loadJSON(d.cfg.backfillPath(b.Dataset), &there)
+		if err != nil {
+			return BackfillNews{}, err
+		}
+		if !known {
+			there.Next = b.To.AddDate(0, 0, 1)
+		}
+		news, err := d.backfillNews(ctx, there, book)
+		if err != nil && ctx.Err() == nil {
+			return news, err
+		}
+		news.ByDaemon, news.Done = true, !known && news.Waiting == 0
+		tell(news)
+		if news.Done {
+			return news, nil
+		}
+		select {
+		case <-ctx.Done():
+			return news, nil
+		case <-time.After(followPause):
+		}
+	}
+}
+
+// backfillPause is how often the daemon looks whether a backfill may go on.
+const backfillPause = 5 * time.Second
+
+// backfills does what was asked for, some days at a time, and only while
+// nothing else waits to be filled, until ctx is cancelled.
+func (d *Daemon) backfills(ctx context.Context, book *ledger.Ledger) error {
+	tick := time.NewTicker(backfillPause)
+	defer tick.Stop()
+	said := map[string]string{}
+	for {
+		for _, set := range d.cfg.Datasets {
+			err := d.goOnWithBackfill(ctx, set.Name, book)
+			if err != nil && ctx.Err() == nil && err.Error() != said[set.Name] {
+				said[set.Name] = err.Error()
+				d.log.Warn("backfill does not get on", "dataset", set.Name, "err", err, "retry_in", backfillPause)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// goOnWithBackfill takes the next step of the backfill of a dataset, if there
+// is one and its turn has come.
+func (d *Daemon) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) error {
+	var b Backfill
+	known, err := loadJSON(d.cfg.backfillPath(dataset), &b)
+	if err != nil || !known {
+		return err
+	}
+	waiting, err := book.FirstPending(ctx, dataset, 1)
+	if err != nil || len(waiting) > 0 {
+		return err
+	}
+	from := b.Next
+	more, err := d.backfillChunk(ctx, &b, book)
+	if err != nil {
+		return err
+	}
+	d.log.Info("backfill goes on", "dataset", dataset, "from", from.Format(time.DateOnly), "to", b.Next.AddDate(0, 0, -1).Format(time.DateOnly), "last", !more)
+	return nil
+}

@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"lacuna/fetch"
+	"lacuna/modelstore"
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/infer"
+	"lacuna/publish/kafka"
+	"lacuna/publish/s3"
+)
+
+// Finding is one thing that was tried.
+type Finding struct {
+	What string `json:"what"` // that was tried, such as "archive of black-sea-chl"
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`            // what was found
+	ToDo string `json:"to_do,omitempty"` // where it is not well
+}
+
+// tryLimit is how long one thing may take to answer: a listing of a large
+// archive takes most of it.
+const tryLimit = time.Minute
+
+// Online tries what the configuration names: the folders, the ledger, the
+// archives and their credentials, the sinks, the engine and the models, and the
+// hook for alarms. Nothing is fetched, filled or published; a daemon may be
+// running. tell hears of each thing as it was tried; ok is false where one of
+// them is not well.
+func (d *Daemon) Online(ctx context.Context, tell func(Finding)) (ok bool, err error) {
+	scratch, err := os.MkdirTemp("", "lacuna-check-")
+	if err != nil {
+		return false, fmt.Errorf("check: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	look, err := d.onlooker(scratch)
+	if err != nil {
+		return false, err
+	}
+	ok = true
+	report := func(what, good, toDo string, err error) {
+		f := Finding{What: what, OK: err == nil, Text: good}
+		if err != nil {
+			f.Text, f.ToDo, ok = err.Error(), toDo, false
+		}
+		tell(f)
+	}
+	d.tryFolders(report)
+	d.tryLedger(ctx, report)
+	for _, set := range look.cfg.Datasets {
+		look.tryArchive(ctx, set, report)
+	}
+	d.trySinks(ctx, report)
+	d.tryModels(ctx, report)
+	d.tryAlarms(report)
+	return ok, ctx.Err()
+}
+
+// reporter takes what was tried, what is said where it is well, what to do
+// where it is not, and why it is not.
+type reporter func(what, good, toDo string, err error)
+
+// tryFolders looks whether the folders can be written to and have room.
+func (d *Daemon) tryFolders(report reporter) {
+	const mib = 1 << 20
+	for _, folder := range []struct {
+		key, path string
+		floor     int64 // bytes that must be free for anything to be done
+	}{
+		{"state_dir", d.cfg.StateDir, mib},
+		{"products_dir", d.cfg.ProductsDir, d.cfg.Publish.Disk.FloorMiB * mib},
+	} {
+		free, err := tryFolder(folder.path)
+		if err == nil && free < folder.floor {
+			err = fmt.Errorf("%s has %d MiB free, and %d are to stay", folder.path, free/mib, folder.floor/mib)
+		}
+		report(folder.key, fmt.Sprintf("%s can be written to, %d MiB free", folder.path, free/mib),
+			"make the folder, give it to the user that lacuna runs as, or make room", err)
+	}
+}
+
+// tryFolder writes into a folder, or into the nearest one above that is there,
+// and returns the free bytes.
+func tryFolder(path string) (int64, error) {
+	for {
+		_, err := os.Stat(path)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	f, err := os.CreateTemp(path, ".lacuna-check-")
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return 0, err
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return 0, fmt.Errorf("look for room on %s: %w", path, err)
+	}
+	return int64(s.Bavail) * s.Bsize, nil
+}
+
+// tryLedger reads the ledger through.
+func (d *Daemon) tryLedger(ctx context.Context, report reporter) {
+	path := d.cfg.ledgerPath()
+	book, err := ledger.Join(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		report("ledger", "none yet: the first run makes it", "", nil)
+		return
+	}
+	if err == nil {
+		err = errors.Join(book.Check(ctx), book.Close())
+	}
+	text := "whole, and nobody works on it"
+	if holder, running := ledger.Holder(path); running {
+		text = "whole, " + holder + " works on it"
+	}
+	report("ledger", text, "restart the daemon: it makes a damaged ledger anew from what is on the disk", err)
+}
+
+// tryArchive lists what an archive has of the last days.
+func (d *Daemon) tryArchive(ctx context.Context, set Dataset, report reporter) {
+	what := "archive of " + set.Name
+	ctx, cancel := context.WithTimeout(ctx, tryLimit)
+	defer cancel()
+	archive, err := d.archives.open(set)
+	if err != nil {
+		report(what, "", "mend the configuration of the archive", err)
+		return
+	}
+	// The archive below its manners: a check wants the first answer, not the
+	// one after the fifth attempt.
+	objects, err := archive.bare.List(ctx, set.recentScope(d.parts.Now()))
+	err = errors.Join(err, archive.Close())
+	toDo := "look at the address and the network; it may be down for a while"
+	switch {
+	case errors.Is(err, fetch.ErrPermanent):
+		toDo = "renew the credentials, or look at the address: the archive refuses us"
+	case errors.Is(err, context.DeadlineExceeded):
+		toDo = "the listing took more than a minute: name prefixes with {year} and {month}, or look at the network"
+	case errors.Is(err, fs.ErrNotExist):
+		toDo = "make the folder or mount it, or name another"
+	}
+	report(what, fmt.Sprintf("%s answers, %d objects listed", set.Archive.Place(), len(objects)), toDo, err)
+}
+
+// recentScope is what a listing of the last days asks for.
+func (d Dataset) recentScope(now time.Time) fetch.Scope {
+	const recent = 3 * 24 * time.Hour
+	return fetch.RecentScope(d.Archive.Prefixes, now.Add(-recent), now)
+}
+
+// trySinks looks whether the sinks are there.
+func (d *Daemon) trySinks(ctx context.Context, report reporter) {
+	try := func(check func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, tryLimit)
+		defer cancel()
+		return check(ctx)
+	}
+	if cfg := d.cfg.Publish.S3; cfg != nil {
+		sink, err := s3.New(cfg.Config)
+		if err == nil {
+			err = try(sink.Check)
+		}
+		report("bucket "+cfg.Bucket, cfg.Endpoint+" has it", "make the bucket, or mend endpoint, bucket and credentials under publish.s3", err)
+	}
+	if cfg := d.cfg.Publish.Kafka; cfg != nil && !cfg.Embedded {
+		sink, err := kafka.New(cfg.Config, d.log)
+		if err == nil {
+			err = try(sink.Check)
+			sink.Close()
+		}
+		report("Kafka topics "+cfg.Prefix, "the cluster has them", "mend brokers, topics and credentials under publish.kafka as the message says", err)
+	}
+}
+
+// tryModels opens the engine and loads the champions.
+func (d *Daemon) tryModels(ctx context.Context, report reporter) {
+	byModel := false
+	for _, set := range d.cfg.Datasets {
+		byModel = byModel || set.Fill.Method == infer.MethodModel || set.Fill.Method == infer.MethodAuto
+	}
+	if !byModel && d.cfg.Train.Store == "" {
+		return
+	}
+	e, err := engine.Open(d.cfg.Train.Engine, engine.Config{}, d.log)
+	kind := ""
+	if err == nil {
+		kind = e.Kind
+		defer e.Finalize()
+	}
+	report("engine", kind+" runs", "'lacuna engines' lists what is there and what each needs; without one, optimal interpolation fills", err)
+	if err != nil || d.cfg.Train.Store == "" {
+		return
+	}
+	store := modelstore.New(d.cfg.Train.Store, d.parts.Now)
+	for _, set := range d.cfg.Datasets {
+		if ctx.Err() != nil {
+			return
+		}
+		version := "none yet: optimal interpolation or a starter model fills until one is trained"
+		serving, err := store.LoadChampion(set.Name)
+		if errors.Is(err, modelstore.ErrNoChampion) {
+			err = nil
+		} else if err == nil {
+			var model *infer.Model
+			if model, err = LoadModel(serving.Version, infer.Device{Backend: e, GPU: e.Kind != engine.ORT}); err == nil {
+				version = serving.Version.ID + " loads"
+				model.Close()
+			}
+		}
+		report("champion of "+set.Name, version, "'lacuna models rollback' goes back to the version before", err)
+	}
+}
+
+// tryAlarms looks whether the hook for alarms is there, without ringing it.
+func (d *Daemon) tryAlarms(report reporter) {
+	if cfg := d.cfg.Alarms; len(cfg.Command) > 0 {
+		path, err := exec.LookPath(cfg.Command[0])
+		report("alarm command", path+" is there", "install it, or name another under alarms.command", err)
+	}
+	if file := d.cfg.Alarms.WebhookFile; file != "" {
+		_, err := os.ReadFile(file)
+		report("alarm webhook", file+" can be read", "write the URL into the file, readable by the user that lacuna runs as", err)
+	}
+}

@@ -1,0 +1,206 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"lacuna/ops/ledger"
+)
+
+// Rebuilt is what was found when a ledger was made anew.
+type Rebuilt struct {
+	Away     string `json:"away,omitempty"` // where the damaged ledger is now; empty: there was none
+	Granules int    `json:"granules"`       // revisions that were restored
+	Products int    `json:"products"`       // of them, with a product
+	SetAside int    `json:"set_aside"`      // of them, set aside
+	Waiting  int    `json:"waiting"`        // of them, to be filled
+	Lost     int    `json:"lost"`           // that the journal knows and no file is there of: the archives give them again
+	Orphans  int    `json:"orphans"`        // files in the spool of which nothing is known
+}
+
+// Rebuild moves the ledger away and makes another from the journal, the spool,
+// what was set aside and the products. No daemon may be running.
+func (d *Daemon) Rebuild(ctx context.Context) (Rebuilt, error) {
+	if holder, running := ledger.Holder(d.cfg.ledgerPath()); running {
+		return Rebuilt{}, fmt.Errorf("rebuild ledger: %w by %s; stop it first", ledger.ErrLocked, holder)
+	}
+	book, done, err := d.rebuild(ctx)
+	if err != nil {
+		return done, err
+	}
+	return done, book.Close()
+}
+
+// openLedger opens the ledger. One that is damaged, or that lacks what its
+// journal knows, is made anew from what is on the disk, and the log says so.
+func (d *Daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+	path := d.cfg.ledgerPath()
+	book, err := ledger.Open(ctx, path)
+	if err == nil && suspected(path) {
+		if err = book.Check(ctx); err != nil {
+			err = errors.Join(err, book.Close())
+		}
+	}
+	if errors.Is(err, ledger.ErrDamaged) {
+		d.log.Warn("THE LEDGER IS DAMAGED and is made anew from what is on the disk", "err", err)
+		book, done, err := d.rebuild(ctx)
+		d.tellRebuilt(done, err)
+		return book, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := d.complete(ctx, book); err != nil {
+		return nil, errors.Join(err, book.Close())
+	}
+	return book, removeIfThere(suspectPath(path))
+}
+
+// complete adds to a ledger what its journal and the products show that it had.
+func (d *Daemon) complete(ctx context.Context, book *ledger.Ledger) error {
+	behind, err := book.Behind(ctx)
+	if err != nil {
+		return err
+	}
+	if !behind {
+		fresh, err := book.Counts(ctx)
+		if err != nil || len(fresh) > 0 || !d.hasProducts() {
+			return err
+		}
+	}
+	d.log.Warn("THE LEDGER HAS LOST WHAT IT HAD and is completed from what is on the disk")
+	done, err := d.restoreAll(ctx, book)
+	d.tellRebuilt(done, err)
+	return err
+}
+
+func (d *Daemon) tellRebuilt(done Rebuilt, err error) {
+	if err != nil {
+		return // whoever called says so
+	}
+	d.log.Warn("ledger made anew", "moved_to", done.Away, "granules", done.Granules, "products", done.Products,
+		"set_aside", done.SetAside, "to_fill", done.Waiting, "lost", done.Lost, "orphans", done.Orphans)
+}
+
+// rebuild moves the ledger away and fills a new one.
+func (d *Daemon) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
+	path := d.cfg.ledgerPath()
+	away := ""
+	if _, err := os.Stat(path); err == nil {
+		if away, err = ledger.MoveAway(path, d.parts.Now()); err != nil {
+			return nil, Rebuilt{}, err
+		}
+	}
+	book, err := ledger.Open(ctx, path)
+	if err != nil {
+		return nil, Rebuilt{Away: away}, err
+	}
+	done, err := d.restoreAll(ctx, book)
+	done.Away = away
+	if err == nil {
+		err = removeIfThere(suspectPath(path))
+	}
+	if err != nil {
+		return nil, done, errors.Join(err, book.Close())
+	}
+	return book, done, nil
+}
+
+// restoreAll adds all that is found on the disk to a ledger. An error leaves
+// the journal as it is, so that the next start tries again.
+func (d *Daemon) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, error) {
+	var done Rebuilt
+	s := newSalvage(d)
+	if err := s.collect(ctx); err != nil {
+		return done, fmt.Errorf("rebuild ledger: %w", err)
+	}
+	for dataset, g := range s.grids {
+		if err := book.SetGrid(ctx, dataset, g); err != nil {
+			return done, err
+		}
+	}
+	for _, f := range s.found() {
+		added, err := book.Restore(ctx, f)
+		if err != nil {
+			return done, err
+		}
+		if !added {
+			continue
+		}
+		done.Granules++
+		switch f.State {
+		case ledger.Stored:
+			done.Products++
+		case ledger.Quarantined:
+			done.SetAside++
+		default:
+			done.Waiting++
+		}
+	}
+	done.Lost, done.Orphans = s.lost, s.orphans()
+	return done, book.BeginJournal(ctx, d.parts.Now())
+}
+
+// The mark of a ledger in which damage was met while it was in use: the next
+// opening reads it through.
+func suspectPath(path string) string { return path + ".suspect" }
+
+func suspected(path string) bool {
+	_, err := os.Stat(suspectPath(path))
+	return err == nil
+}
+
+// journalPause is how often the journal is brought up to date: what is lost
+// with a ledger at worst, and found again on the disk and the archives.
+const journalPause = 10 * time.Second
+
+// keepBooks writes the journal until ctx is cancelled. It reads the ledger
+// through once, beside the work, and ends the service where it is damaged, for
+// the next start to make it anew.
+func (d *Daemon) keepBooks(ctx context.Context, book *ledger.Ledger) error {
+	tick := time.NewTicker(journalPause)
+	defer tick.Stop()
+	err := book.Check(ctx)
+	for {
+		if errors.Is(err, ledger.ErrDamaged) {
+			return errors.Join(err, os.WriteFile(suspectPath(d.cfg.ledgerPath()), nil, 0o644))
+		}
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn("journal not written", "err", err, "retry_in", journalPause)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err = book.WriteJournal(ctx)
+	}
+}
+
+// lastWords is how long a stop waits for the journal: seconds of work are
+// written in no time, and what is left is written after the next start.
+const lastWords = 5 * time.Second
+
+// closeLedger brings the journal up to date and closes the ledger.
+func (d *Daemon) closeLedger(ctx context.Context, book *ledger.Ledger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if err := errors.Join(book.WriteJournal(ctx), book.Close()); err != nil {
+		d.log.Warn("ledger not closed well", "err", err)
+	}
+}
+
+// sortFound puts what was found into the order in which it came to be, so that
+// revisions follow one another and sinks are told in order.
+func sortFound(all []ledger.Found) {
+	slices.SortStableFunc(all, func(a, b ledger.Found) int {
+		if a.Dataset == b.Dataset && a.Name == b.Name {
+			return a.Revision - b.Revision
+		}
+		return a.Recorded.Compare(b.Recorded)
+	})
+}

@@ -1,0 +1,306 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish"
+	"lacuna/publish/disk"
+)
+
+// salvage collects what the disk shows of granules and products.
+type salvage struct {
+	d     *Daemon
+	facts map[revisionKey]ledger.Fact
+	grids map[string]ledger.Grid
+	aside map[string]string // reasons by dataset and content, of files that were set aside
+	// What the manifests say of current products.
+	entries map[granuleKey]publish.Entry
+	lost    int
+}
+
+type granuleKey struct{ dataset, granule string }
+
+type revisionKey struct {
+	granuleKey
+	revision int
+}
+
+func newSalvage(d *Daemon) *salvage {
+	return &salvage{
+		d: d, facts: map[revisionKey]ledger.Fact{}, grids: map[string]ledger.Grid{}, aside: map[string]string{},
+		entries: map[granuleKey]publish.Entry{},
+	}
+}
+
+// collect reads the journal, what was set aside and the manifests. A product
+// that the journal does not know is asked itself.
+func (s *salvage) collect(ctx context.Context) error {
+	for f, err := range ledger.Journal(s.d.cfg.ledgerPath()) {
+		if err != nil {
+			return err
+		}
+		s.addFact(f)
+	}
+	if err := s.collectAside(); err != nil {
+		return err
+	}
+	return s.eachManifest(func(m publish.Manifest) error {
+		for _, e := range m.Products {
+			if err := s.addEntry(ctx, m.Dataset, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addFact keeps a line of the journal: of several on a revision, what the later
+// says, and the product if any does.
+func (s *salvage) addFact(f ledger.Fact) {
+	if f.Name == "" {
+		s.grids[f.Dataset] = ledger.Grid{Fingerprint: f.Fingerprint, JSON: string(f.Grid), Since: f.Recorded}
+		return
+	}
+	key := revisionKey{granuleKey{f.Dataset, f.Name}, f.Revision}
+	before := s.facts[key]
+	if f.Publication == nil {
+		f.Publication, f.Times = before.Publication, before.Times
+	}
+	f.ETag, f.MD5 = cmp.Or(f.ETag, before.ETag), cmp.Or(f.MD5, before.MD5)
+	s.facts[key] = f
+}
+
+// collectAside notes the files that were set aside, and why.
+func (s *salvage) collectAside() error {
+	return filepath.WalkDir(s.d.cfg.quarantineDir(), func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || e.IsDir() || strings.HasSuffix(file, ".why.txt"):
+			return err
+		}
+		sum, err := sumFile(file)
+		if err != nil {
+			return err
+		}
+		reason, err := os.ReadFile(file + ".why.txt")
+		if err != nil { // a crash came before the reason was written
+			reason = []byte("its reason was lost with the ledger; 'lacuna quarantine retry' finds it again")
+		}
+		s.aside[filepath.Base(filepath.Dir(file))+" "+sum] = strings.TrimSpace(string(reason))
+		return nil
+	})
+}
+
+func sumFile(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// eachManifest goes through the manifests of the products.
+func (s *salvage) eachManifest(visit func(publish.Manifest) error) error {
+	return filepath.WalkDir(s.d.cfg.ProductsDir, func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() != "." && strings.HasPrefix(e.Name(), ".") && file != s.d.cfg.ProductsDir:
+			return fs.SkipDir
+		case e.IsDir() || !publish.IsManifest(e.Name()):
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		m, err := publish.ParseManifest(text)
+		if err != nil {
+			s.d.log.Warn("manifest passed over", "file", file, "err", err)
+			return nil
+		}
+		return visit(m)
+	})
+}
+
+// hasProducts reports whether the folder of products holds any of a dataset
+// that is configured.
+func (d *Daemon) hasProducts() bool {
+	found := errors.New("found")
+	return errors.Is(newSalvage(d).eachManifest(func(m publish.Manifest) error {
+		if slices.ContainsFunc(d.cfg.Datasets, func(set Dataset) bool { return set.Name == m.Dataset }) {
+			return found
+		}
+		return nil
+	}), found)
+}
+
+// addEntry notes what a manifest says, and makes a fact of a product that the
+// journal does not know.
+func (s *salvage) addEntry(ctx context.Context, dataset string, e publish.Entry) error {
+	key := granuleKey{dataset, e.Granule}
+	s.entries[key] = e
+	i := slices.IndexFunc(s.d.cfg.Datasets, func(set Dataset) bool { return set.Name == dataset })
+	if s.facts[revisionKey{key, e.Revision}].Publication != nil || i < 0 {
+		return nil
+	}
+	visible, err := s.d.store.Visible(dataset, e.Time, e.File)
+	if err != nil {
+		return err
+	}
+	file := s.d.store.RevisionFile(disk.Item{Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision})
+	if !exists(file) && exists(visible) {
+		file = visible
+	}
+	product, err := s.d.reader.Read(ctx, file, s.d.cfg.Datasets[i].Options)
+	if err != nil {
+		s.d.log.Warn("what a product was made from is lost", "file", file, "err", err)
+	}
+	f, err := s.factOf(dataset, file, e, product)
+	if err != nil {
+		return err
+	}
+	f.Publication.Product.Path = visible
+	s.addFact(f)
+	return ctx.Err()
+}
+
+// unknownContent stands for the hash of a granule of which only the product is
+// known. Whatever the archive has under its name is then another revision, for
+// the one that was published is not to be made a second time.
+const unknownContent = "unknown"
+
+// factOf is what a manifest and a product say of a granule. product may be
+// empty.
+func (s *salvage) factOf(dataset, file string, e publish.Entry, product ingest.Granule) (ledger.Fact, error) {
+	body, err := json.Marshal(publish.Product{
+		Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision, Size: e.Size, SHA256: e.SHA256, Path: file,
+		BBox: e.BBox, Variable: product.Source.Variable, Model: e.Model, Mode: e.Mode, CoverageBefore: e.CoverageBefore,
+		CoverageAfter: e.CoverageAfter, MeanUncertainty: e.MeanUncertainty, Created: e.Created,
+	})
+	if err != nil {
+		return ledger.Fact{}, err
+	}
+	f := ledger.Fact{
+		Dataset: dataset, Name: e.Granule, Revision: e.Revision, SHA256: madeFrom(product), Recorded: e.Created, Times: []time.Time{e.Time},
+		Publication: &ledger.PublishedFact{
+			Time: e.Time, File: file, Size: e.Size, Body: body, Stored: e.Created,
+			Product: ledger.Product{SHA256: e.SHA256, Observed: e.CoverageBefore, Covered: e.CoverageAfter},
+		},
+	}
+	if len(product.Fields) > 0 {
+		f.Times = times(product.Fields)
+	}
+	f.SpoolPath = filepath.Join(s.d.cfg.spoolDir(), f.SHA256[:2], f.SHA256, path.Base(path.Clean("/"+e.Granule)))
+	if info, err := os.Stat(f.SpoolPath); err == nil {
+		f.Size, f.ModTime = info.Size(), info.ModTime()
+	}
+	return f, nil
+}
+
+// madeFrom returns the hash of the granule that a product was made from.
+func madeFrom(product ingest.Granule) string {
+	for _, a := range product.Source.Attrs {
+		text, ok := a.Value.(string)
+		if !ok || a.Name != "lacuna_inputs" {
+			continue
+		}
+		target, _, _ := strings.Cut(text, "\n")
+		_, behind, _ := strings.Cut(target, " sha256:")
+		if sum, _, _ := strings.Cut(behind, " "); len(sum) == 2*sha256.Size {
+			return sum
+		}
+	}
+	return unknownContent
+}
+
+// found returns what the ledger is to be told, in order. A revision of which no
+// file is left is counted as lost.
+func (s *salvage) found() []ledger.Found {
+	newest := map[granuleKey]int{}
+	for key := range s.facts {
+		newest[key.granuleKey] = max(newest[key.granuleKey], key.revision)
+	}
+	now := s.d.parts.Now()
+	var all []ledger.Found
+	for key, fact := range s.facts {
+		f := ledger.Found{Fact: fact, At: now}
+		reason, aside := s.aside[key.dataset+" "+fact.SHA256]
+		switch {
+		case fact.SHA256 == "":
+			continue // refused unread: so it is again
+		case fact.Publication != nil:
+			f.State = ledger.Stored
+			f.Retracted, f.Sinks = s.audience(key, fact, newest[key.granuleKey])
+		case aside && reason != "":
+			f.State, f.Reason = ledger.Quarantined, reason
+		case exists(fact.SpoolPath):
+			f.State = ledger.Fetched
+		default:
+			s.lost++
+			continue
+		}
+		all = append(all, f)
+	}
+	sortFound(all)
+	return all
+}
+
+// audience says who is to be told of a product: everybody of one that is
+// current and whose file is there, for whoever has it sees nothing new; nobody
+// of others.
+func (s *salvage) audience(key revisionKey, fact ledger.Fact, newest int) (retracted string, sinks []string) {
+	e, listed := s.entries[key.granuleKey]
+	if listed && e.Retracted && e.Revision >= key.revision {
+		return cmp.Or(e.Why, "it was retracted before the ledger was lost"), s.d.cfg.SinkNames()
+	}
+	superseded := key.revision < newest && s.facts[revisionKey{key.granuleKey, newest}].Publication != nil
+	if superseded || !exists(fact.Publication.File) || listed && e.Absent && e.Revision == key.revision && !exists(fact.Publication.File) {
+		return "", nil
+	}
+	return "", s.d.cfg.SinkNames()
+}
+
+// orphans counts the files in the spool of which nothing is known.
+func (s *salvage) orphans() int {
+	known := map[string]bool{}
+	for _, f := range s.facts {
+		known[f.SHA256] = true
+	}
+	n := 0
+	_ = filepath.WalkDir(s.d.cfg.spoolDir(), func(file string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && len(filepath.Base(filepath.Dir(file))) == 2*sha256.Size && !known[filepath.Base(filepath.Dir(file))] {
+			n++
+		}
+		return nil // a count for people: what cannot be read is not counted
+	})
+	return n
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}

@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"lacuna/ops"
+	"lacuna/ops/ledger"
+)
+
+// Overview is how the service is, with or without a daemon that runs.
+type Overview struct {
+	Running bool   `json:"running"`
+	Holder  string `json:"holder,omitempty"` // the process that runs, in words
+	Page    string `json:"page,omitempty"`   // address of the status page; empty: it was not asked
+	// Backfills are what operators have asked for and is not done yet.
+	Backfills []Backfill `json:"backfills"`
+	Status    ops.Status `json:"status"`
+}
+
+// overviewLimit is how long a daemon that runs is waited for: its answer is
+// made from a few queries.
+const overviewLimit = 5 * time.Second
+
+// A daemon that starts needs a moment for a ledger that others can read: it is
+// given two seconds.
+const (
+	startPause = 100 * time.Millisecond
+	startTries = 20
+)
+
+// Overview returns how the service is: as the daemon that runs tells, else as
+// its books do. Without a daemon the problems of archives and sinks are those
+// that the ledger knows of.
+func (d *Daemon) Overview(ctx context.Context) (Overview, error) {
+	o := Overview{Backfills: []Backfill{}}
+	for _, set := range d.cfg.Datasets {
+		var b Backfill
+		if known, err := loadJSON(d.cfg.backfillPath(set.Name), &b); known && err == nil {
+			o.Backfills = append(o.Backfills, b)
+		}
+	}
+	o.Holder, o.Running = ledger.Holder(d.cfg.ledgerPath())
+	if o.Running {
+		page := "http://" + d.cfg.Web.Listen + "/"
+		if s, err := askStatus(ctx, page); err == nil {
+			o.Page, o.Status = page, s
+			return o, nil
+		}
+	} else {
+		o.Holder = ""
+	}
+	scratch, err := os.MkdirTemp("", "lacuna-status-")
+	if err != nil {
+		return o, fmt.Errorf("status: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	book, err := d.join(ctx, scratch)
+	for tries := 0; err != nil && o.Running && tries < startTries && ctx.Err() == nil; tries++ {
+		time.Sleep(startPause) // it has just been started and is about to lay its ledger out
+		book, err = d.join(ctx, scratch)
+	}
+	if err != nil {
+		return o, err
+	}
+	defer book.Close()
+	o.Status, err = d.statusOf(book)(ctx)
+	o.Status.Started = time.Time{} // nobody has started anything
+	return o, err
+}
+
+// askStatus asks a daemon for its status.
+func askStatus(ctx context.Context, page string) (ops.Status, error) {
+	var s ops.Status
+	ctx, cancel := context.WithTimeout(ctx, overviewLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page+"status.json", nil)
+	if err != nil {
+		return s, err
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext}} // no proxy stands before our own machine
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	if err != nil {
+		return s, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return s, errors.New(response.Status)
+	}
+	return s, json.NewDecoder(response.Body).Decode(&s)
+}
+
+// assess adds to a status what operators are to look at.
+func (d *Daemon) assess(s *ops.Status) {
+	s.Ledger = ops.Ledger{Bytes: ledger.Size(d.cfg.ledgerPath()), Rebuilt: ledger.LastDamage(d.cfg.ledgerPath())}
+	if d.vitals != nil {
+		s.Hung = d.vitals.hung()
+	}
+	for i := range s.Datasets {
+		row := &s.Datasets[i]
+		row.Unfinished, row.TrainFailed = d.troubles.of(row.Name), d.cfg.trainFailure(row.Name)
+	}
+	s.Alarms = ops.Alarms(*s, d.cfg.Alarms.Limits)
+}
+
+// troubles are what keeps the granules of datasets from being filled.
+type troubles struct {
+	mu sync.Mutex // guards by
+	by map[string]string
+}
+
+// note records how the last attempt on a dataset ended.
+func (t *troubles) note(dataset string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by == nil {
+		t.by = map[string]string{}
+	}
+	delete(t.by, dataset)
+	if err != nil {
+		t.by[dataset], _, _ = strings.Cut(err.Error(), "\n")
+	}
+}
+
+// of returns why granules of a dataset are left unfinished; empty: none is.
+func (t *troubles) of(dataset string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.by[dataset]
+}
+
+// trainFailure says why the last training of a dataset failed; empty: it did
+// not. It is read from what the training left, so that it is known without a
+// daemon too.
+func (c Config) trainFailure(dataset string) string {
+	folder := filepath.Join(c.trainDir(), dataset)
+	var job trainJob
+	if known, err := loadJSON(filepath.Join(folder, "job.json"), &job); known && err == nil && job.Failures > 0 {
+		return fmt.Sprintf("%d times in a row; it is tried again", job.Failures)
+	}
+	var last trainMemory
+	if known, err := loadJSON(filepath.Join(folder, "last.json"), &last); known && err == nil && last.State == "failed" {
+		return strings.Join(last.Reasons, "; ")
+	}
+	return ""
+}

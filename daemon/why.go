@@ -1,0 +1,361 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/publish"
+)
+
+// Story is what became of a granule, from the first sight of it to now.
+type Story struct {
+	Dataset string      `json:"dataset"`
+	Granule string      `json:"granule,omitempty"` // empty: nothing of the day is known
+	Days    []string    `json:"days"`              // of its fields, where it was read
+	State   string      `json:"state"`             // of the newest revision; unknown where there is none
+	Lines   []StoryLine `json:"lines"`             // in the order of time
+	ToDo    string      `json:"to_do"`             // what to do now, if anything
+}
+
+// StoryLine is one thing that happened.
+type StoryLine struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"` // a sentence
+	rank int       // of lines of one moment: the later in the course of the work
+}
+
+// Why tells the story of a granule, or of every granule of a day (2024-05-17).
+// dataset may be empty. A day of which nothing is known has a story for every
+// dataset, which says why there may be nothing.
+func (o *Operations) Why(ctx context.Context, what, dataset string) ([]Story, error) {
+	day, err := time.Parse(time.DateOnly, what)
+	if err != nil {
+		found, err := o.named(ctx, dataset, what)
+		if err != nil {
+			return nil, err
+		}
+		return o.stories(ctx, found)
+	}
+	var all []Story
+	for _, set := range o.cfg.Datasets {
+		if dataset != "" && set.Name != dataset {
+			continue
+		}
+		found, err := o.redoTargets(ctx, RedoRequest{Dataset: set.Name, Day: day})
+		var stories []Story
+		switch {
+		case err != nil && len(found) == 0:
+			var s Story
+			s, err = o.absence(ctx, set, day)
+			stories = []Story{s}
+		default:
+			stories, err = o.stories(ctx, found)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stories...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: there is no dataset %q", ErrConfig, dataset)
+	}
+	return all, nil
+}
+
+func (o *Operations) stories(ctx context.Context, names []ledger.Object) ([]Story, error) {
+	var all []Story
+	for _, n := range names {
+		s, err := o.story(ctx, n.Dataset, n.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// story tells what became of one granule.
+func (o *Operations) story(ctx context.Context, dataset, name string) (Story, error) {
+	s := Story{Dataset: dataset, Granule: name, Days: []string{}}
+	rows, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, Name: name})
+	if err != nil {
+		return s, err
+	}
+	slices.Reverse(rows)
+	for _, g := range rows {
+		events, err := o.book.History(ctx, g.ID)
+		if err != nil {
+			return s, err
+		}
+		s.Lines = append(s.Lines, revisionLines(g, events)...)
+		s.noteDays(g)
+	}
+	deliveries, err := o.book.Deliveries(ctx, dataset, name)
+	if err != nil {
+		return s, err
+	}
+	reopenings, err := o.book.Reopenings(ctx, ledger.ReopeningQuery{Dataset: dataset, Granule: name})
+	if err != nil {
+		return s, err
+	}
+	scores, err := o.scores(ctx, dataset, name, rows)
+	if err != nil {
+		return s, err
+	}
+	s.Lines = append(s.Lines, slices.Concat(deliveryLines(deliveries), reopeningLines(reopenings), scores)...)
+	slices.SortStableFunc(s.Lines, func(a, b StoryLine) int { return cmp.Or(a.At.Compare(b.At), a.rank-b.rank) })
+	newest := rows[len(rows)-1]
+	s.State, s.ToDo = string(newest.State), o.toDo(newest, deliveries, reopenings)
+	return s, nil
+}
+
+func (s *Story) noteDays(g ledger.Granule) {
+	for _, t := range []time.Time{g.First, g.Last} {
+		if day := t.UTC().Format(time.DateOnly); !t.IsZero() && !slices.Contains(s.Days, day) {
+			s.Days = append(s.Days, day)
+		}
+	}
+}
+
+// revisionLines tells the history of one revision.
+func revisionLines(g ledger.Granule, events []ledger.Event) []StoryLine {
+	var lines []StoryLine
+	before := ledger.State("")
+	for _, e := range events {
+		line := StoryLine{At: e.At, Text: fmt.Sprintf("Revision %d: %s.", g.Revision, eventSentence(g, before, e))}
+		if e.State == ledger.Announced {
+			line.rank = 2
+		}
+		lines = append(lines, line)
+		before = e.State
+	}
+	return lines
+}
+
+// eventSentence says what a line of the history means.
+func eventSentence(g ledger.Granule, before ledger.State, e ledger.Event) string {
+	switch e.State {
+	case ledger.Discovered:
+		return causeSentence(g)
+	case ledger.Fetched:
+		if before == ledger.Quarantined {
+			return "taken up again, because an operator asked for it"
+		}
+		if g.Cause != ledger.FromArchive {
+			return "queued to be filled"
+		}
+		return "fetched and whole in the spool, " + g.SpoolPath
+	case ledger.Filled:
+		return "its gaps are filled"
+	case ledger.Stored:
+		return fmt.Sprintf("product stored as %s; %.1f %% of the sea were seen, %.1f %% have a value now",
+			e.Note, percent(g.Product.Observed), percent(g.Product.Covered))
+	case ledger.Announced:
+		return "every sink has the product"
+	case ledger.Quarantined:
+		return "set aside because " + strings.TrimSuffix(e.Note, ".")
+	}
+	return strings.TrimSpace(string(e.State) + " " + e.Note)
+}
+
+// causeSentence says why there is this revision.
+func causeSentence(g ledger.Granule) string {
+	lane := ""
+	if g.Lane == ledger.Backfill {
+		lane = ", in the backfill lane"
+	}
+	switch {
+	case g.Cause == ledger.Redo:
+		return "an operator asked for it to be made again: " + g.Why
+	case g.Cause == ledger.Reanalysis:
+		return "made again because " + g.Why
+	case g.SHA256 == "":
+		return "seen on the archive and refused unread"
+	case g.Revision > 1:
+		return fmt.Sprintf("the archive replaced it by %d bytes of %s%s", g.Size, clock(g.ModTime), lane)
+	}
+	return fmt.Sprintf("seen on the archive, %d bytes of %s%s", g.Size, clock(g.ModTime), lane)
+}
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "an unknown time"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// deliveryLines tells what sinks were told.
+func deliveryLines(deliveries []ledger.Delivery) []StoryLine {
+	var lines []StoryLine
+	add := func(at time.Time, format string, args ...any) {
+		lines = append(lines, StoryLine{At: at, Text: fmt.Sprintf(format, args...), rank: 1})
+	}
+	retracted := map[int64]bool{}
+	for _, d := range deliveries {
+		p := d.Publication
+		if !p.Retracted.IsZero() && !retracted[p.ID] {
+			retracted[p.ID] = true
+			add(p.Retracted, "Revision %d: retracted, because %s.", p.Revision, p.Why)
+		}
+		what := map[ledger.DeliveryKind]string{
+			ledger.Publish: "published to", ledger.PublishAgain: "published again to", ledger.Retract: "retraction told to",
+		}[d.Kind]
+		switch d.State {
+		case ledger.Delivered:
+			add(d.Ended, "Revision %d: %s %s%s%s.", p.Revision, what, d.Sink, attempts(d.Attempts), modeOf(d))
+		case ledger.Aside:
+			add(d.Ended, "Revision %d: not %s %s: set aside%s, because %s.", p.Revision, what, d.Sink, attempts(d.Attempts), d.Problem)
+		default:
+			add(d.Queued, "Revision %d: waits to be %s %s%s.", p.Revision, what, d.Sink, waiting(d))
+		}
+	}
+	return lines
+}
+
+func attempts(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" after %d attempts", n)
+}
+
+func waiting(d ledger.Delivery) string {
+	if d.Attempts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d attempts so far, the last one: %s", d.Attempts, d.Problem)
+}
+
+// modeOf says which kind of product was delivered.
+func modeOf(d ledger.Delivery) string {
+	var p publish.Product
+	if err := json.Unmarshal([]byte(d.Publication.Body), &p); err != nil || d.Kind != ledger.Publish {
+		return ""
+	}
+	text := fmt.Sprintf(" as %s product, filled by %s", p.Mode, p.Model)
+	if p.Supersedes > 0 {
+		text += fmt.Sprintf(", in place of revision %d", p.Supersedes)
+	}
+	return text
+}
+
+// reopeningLines tells when and why the product was looked at again.
+func reopeningLines(all []ledger.Reopening) []StoryLine {
+	var lines []StoryLine
+	for _, r := range all {
+		lines = append(lines, StoryLine{At: r.Opened, Text: fmt.Sprintf("Re-opened because %s%s.", r.Why, more(r.Neighbours))})
+		if r.Outcome == "" {
+			continue
+		}
+		text := map[ledger.Outcome]string{
+			ledger.Revised:   "Looked at again: a new revision is worth it",
+			ledger.Unchanged: "Looked at again: nothing changes beyond noise, so it was not published again",
+			ledger.Overtaken: "Not looked at again: a newer revision sees the same",
+			ledger.Dropped:   "Not looked at again",
+		}[r.Outcome]
+		if r.Change > 0 {
+			text += fmt.Sprintf(" (largest change %.2f standard deviations)", r.Change)
+		}
+		if r.Note != "" {
+			text += ": " + r.Note
+		}
+		lines = append(lines, StoryLine{At: r.Ended, Text: cmp.Or(text, string(r.Outcome)) + "."})
+	}
+	return lines
+}
+
+// more counts the neighbours beside the one that a reopening names.
+func more(neighbours int) string {
+	if neighbours < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d neighbours before it)", neighbours-1)
+}
+
+// scores tells how well the gaps of a granule were filled.
+func (o *Operations) scores(ctx context.Context, dataset, name string, rows []ledger.Granule) ([]StoryLine, error) {
+	var lines []StoryLine
+	newest := rows[len(rows)-1]
+	if newest.First.IsZero() {
+		return nil, nil
+	}
+	const around = 24 * time.Hour
+	all, err := o.book.Skills(ctx, ledger.SkillQuery{Dataset: dataset, From: newest.First.Add(-around), To: newest.Last.Add(around)})
+	for _, s := range all {
+		if s.Granule == name {
+			lines = append(lines, StoryLine{At: s.At, Text: fmt.Sprintf(
+				"Scored on %d pixels (%s): mean squared error %.3f of the variance, %.0f %% inside the 90 %% interval.",
+				s.Pixels, s.Kind, s.MSE, 100*s.Covered90)})
+		}
+	}
+	return lines, err
+}
+
+// toDo says what an operator may do about a granule now.
+func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopenings []ledger.Reopening) string {
+	name := filepath.Base(g.Name)
+	switch g.State {
+	case ledger.Quarantined:
+		if g.SHA256 == "" {
+			return "Have the file put on the archive under another name; it is refused once, and not asked for again."
+		}
+		return fmt.Sprintf("Mend the cause, then 'lacuna quarantine retry %s'; or wait until the archive replaces it. The file is %s.",
+			name, cmp.Or(o.asideFile(g), "gone"))
+	case ledger.Discovered, ledger.Fetched, ledger.Filled:
+		if _, running := ledger.Holder(o.cfg.ledgerPath()); !running {
+			return "Start the daemon, or run 'lacuna once': nobody is at work."
+		}
+		return "Nothing: the daemon fills it in its turn. If it stays so, 'lacuna status' says what holds it up."
+	}
+	for _, d := range deliveries {
+		if d.State == ledger.Aside {
+			return "Mend what keeps " + d.Sink + " from taking it, then 'lacuna publish retry'."
+		}
+	}
+	if slices.ContainsFunc(deliveries, func(d ledger.Delivery) bool { return d.State == ledger.Waiting }) {
+		return "Nothing: it is delivered when the sink takes it; 'lacuna publish status' shows the queue."
+	}
+	if slices.ContainsFunc(reopenings, func(r ledger.Reopening) bool { return r.Outcome == "" }) {
+		return "Nothing: it is looked at again when no more neighbours come."
+	}
+	return fmt.Sprintf("Nothing. To have it made again: 'lacuna redo %s --why REASON'.", name)
+}
+
+// absence tells why there may be nothing of a day.
+func (o *Operations) absence(ctx context.Context, set Dataset, day time.Time) (Story, error) {
+	s := Story{Dataset: set.Name, Days: []string{day.Format(time.DateOnly)}, State: "unknown", Lines: []StoryLine{}}
+	last, err := o.book.LastPoll(ctx, set.Name)
+	if err != nil {
+		return s, err
+	}
+	newest, known, err := o.book.Newest(ctx, set.Name)
+	if err != nil {
+		return s, err
+	}
+	if !last.IsZero() {
+		s.Lines = append(s.Lines, StoryLine{At: last, Text: "The archive was seen whole, and nothing of this day was fetched from it."})
+	}
+	if known {
+		s.Lines = append(s.Lines, StoryLine{At: newest.Changed, Text: "The newest field that was read is of " + clock(newest.Last) + "."})
+	}
+	back := set.Archive.Lookback
+	switch {
+	case day.After(o.now()):
+		s.ToDo = "Wait: the day has yet to come."
+	case known && day.After(newest.Last):
+		s.ToDo = fmt.Sprintf("'lacuna plan --dataset %s' shows whether the archive has it; where it has not, wait or ask the producer.", set.Name)
+	case back > 0 && o.now().Sub(day) > back:
+		s.ToDo = fmt.Sprintf("The day is older than the look-back of %v: 'lacuna backfill --dataset %s --from %s --to %s' fetches it.",
+			back, set.Name, day.Format(time.DateOnly), day.Format(time.DateOnly))
+	default:
+		s.ToDo = fmt.Sprintf("'lacuna plan --dataset %s' shows whether the archive has it; 'lacuna check --online' whether the archive can be reached.", set.Name)
+	}
+	return s, nil
+}
