@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"math"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +23,8 @@ type Job struct {
 	History  []ingest.Granule // neighbours in time; those on another grid are left out
 	Sea      field.Mask
 	Fill     infer.Config
-	Model    *infer.Model // for the method model; else nil
+	Model    *infer.Model  // for the method model; else nil
+	Scaling  *LocalScaling // for a model that was trained elsewhere; else nil
 	Revision int
 	Created  time.Time // of the revision
 	Credits  netcdf.Credits
@@ -45,14 +48,16 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	}
 	g := job.Granule
 	history, inputs := neighbours(job)
-	analyses, err := filler.Fill(ctx, infer.Scene{
-		Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform,
-	}, progress)
+	scene := infer.Scene{Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform}
+	if job.Scaling != nil {
+		scene.Scaling = &job.Scaling.Scaling
+	}
+	analyses, err := filler.Fill(ctx, scene, progress)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("analyse %s: %w", g.Name, err)
 	}
 	product := describe(job, analyses)
-	product.Inputs = inputs
+	product.Inputs, product.Mode = inputs, mode(g.Fields, history)
 	before, after := coverage(analyses)
 	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses}, nil
 }
@@ -82,11 +87,23 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	return fields, inputs
 }
 
+// mode says whether an analysis of fields saw anything later than they are.
+func mode(fields, history []field.Field) string {
+	_, last := span(fields)
+	for _, h := range history {
+		if h.Time.After(last) {
+			return netcdf.Delayed
+		}
+	}
+	return netcdf.NearRealTime
+}
+
 // methodPhrase says in the product how its gaps were filled.
 var methodPhrase = map[string]string{
 	"oi":              "optimal interpolation in space and time",
 	"persistence":     "persistence of the last observation",
 	"climatology":     "mean map of the days around",
+	infer.MethodAuto:  "the model of the dataset, else a starter model, else optimal interpolation in space and time",
 	infer.MethodModel: "a neural network that was trained on gappy maps of the same dataset, upon optimal interpolation in space and time",
 }
 
@@ -96,13 +113,13 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 		Source: sourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
 		Dataset: job.Dataset, Method: methodPhrase[job.Fill.Method], Model: job.Fill.Method,
 		Revision: job.Revision, Created: job.Created, Version: Version(),
-		Mode: "near-real-time", Credits: job.Credits,
-	}
-	if job.Fill.FutureDays > 0 {
-		p.Mode = "delayed"
+		Credits: job.Credits,
 	}
 	if job.Model != nil {
 		p.Model, p.Seed = job.Model.Name(), job.Fill.Network.Seed
+	}
+	if job.Scaling != nil {
+		p.Method = fmt.Sprintf("a neural network that was trained on gappy maps of the same quantity elsewhere and scaled by %d days of this dataset, upon optimal interpolation in space and time", job.Scaling.Days)
 	}
 	for _, product := range ingest.Products() {
 		if product.Name == g.Product {
@@ -115,7 +132,47 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 		p.Lower, p.Upper = append(p.Lower, a.Lower...), append(p.Upper, a.Upper...)
 		p.Flags = append(p.Flags, a.Flags...)
 	}
+	p.Extras = extras(analyses)
 	return p
+}
+
+// extras returns the details of a granule's fields as variables of its product.
+// Members are none: they would make it many times as large.
+func extras(analyses []infer.Analysis) []netcdf.Extra {
+	distance := netcdf.Extra{
+		Suffix: "distance_km", LongName: "distance to the nearest observation of the same field", Units: "km",
+		Comment: "0 where observed; on the grid, as cells times its step",
+	}
+	days := netcdf.Extra{
+		Suffix: "distance_days", LongName: "time to the nearest observation of the same pixel", Units: "day",
+		Comment: "0 where observed; earlier or later, within the days that the analysis looked at",
+	}
+	reliability := netcdf.Extra{
+		Suffix: "reliability", LongName: "share of the training draws in which the pixel was to be reconstructed", Units: "1",
+		Comment: "a heuristic, and no uncertainty: where it is low, the model had little to learn from; 0 is flagged as NOT_RECONSTRUCTIBLE",
+	}
+	known := false
+	for _, a := range analyses {
+		if a.Details == nil {
+			return nil
+		}
+		distance.Values = append(distance.Values, a.Details.DistanceKM...)
+		days.Values = append(days.Values, a.Details.DistanceDays...)
+		share := a.Details.Reliability
+		if known = known || share != nil; share == nil {
+			share = slices.Repeat([]float32{field.NaN()}, len(a.Flags))
+		}
+		reliability.Values = append(reliability.Values, share...)
+	}
+	for i, km := range distance.Values {
+		if math.IsInf(float64(km), 1) { // nothing was observed that day
+			distance.Values[i] = field.NaN()
+		}
+	}
+	if !known {
+		return []netcdf.Extra{distance, days}
+	}
+	return []netcdf.Extra{distance, days, reliability}
 }
 
 // coverage returns the shares of the sea that had and that have a value.

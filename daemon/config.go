@@ -23,6 +23,7 @@ type Config struct {
 	Drain       time.Duration       `yaml:"drain"`        // how long a stop waits for the granule in hand
 	Decode      ingest.Config       `yaml:"decode"`       // limits of the process that reads granules
 	Web         ops.Config          `yaml:"web"`
+	Alarms      ops.HookConfig      `yaml:"alarms"`  // who is told when something is wrong
 	Credits     netcdf.Credits      `yaml:"credits"` // who stands behind the products
 	Publish     Publish             `yaml:"publish"` // where products go
 	Train       Train               `yaml:"train"`   // when models are renewed; off without a store
@@ -37,7 +38,9 @@ type Dataset struct {
 	SeaMask        string       `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
 	Archive        Archive      `yaml:"archive"`
 	Fill           infer.Config `yaml:"fill"`
-	Simulate       *Feed        `yaml:"simulate"` // a simulated producer that writes into the archive
+	Reanalysis     Reanalysis   `yaml:"reanalysis"`
+	DailySkill     bool         `yaml:"daily_skill"` // score every granule under the gaps of another day
+	Simulate       *Feed        `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -48,6 +51,7 @@ func DefaultConfig() Config {
 		Drain:       30 * time.Second, // a granule of a large basin takes this long to fill on two cores
 		Decode:      ingest.DefaultConfig(),
 		Web:         ops.DefaultConfig(),
+		Alarms:      ops.DefaultHookConfig(),
 		Credits:     netcdf.DefaultCredits(),
 		Publish:     defaultPublish(),
 		Train:       DefaultTrain(),
@@ -57,7 +61,15 @@ func DefaultConfig() Config {
 
 // DefaultDataset returns the settings of a dataset that a file does not give.
 func DefaultDataset() Dataset {
-	return Dataset{SeaMask: "auto", Archive: defaultArchive(), Fill: infer.DefaultConfig()}
+	d := Dataset{
+		SeaMask: "auto", Archive: defaultArchive(), Fill: infer.DefaultConfig(),
+		Reanalysis: defaultReanalysis(), DailySkill: true,
+	}
+	d.Fill.FutureDays = 5 // most of what later days have to say of a field; all of it would come a week later
+	// A network betters optimal interpolation where it can be used, and where it
+	// cannot this is optimal interpolation, with the reason.
+	d.Fill.Method = infer.MethodAuto
+	return d
 }
 
 // UnmarshalYAML fills in the defaults of a dataset before its keys are read.
@@ -101,6 +113,7 @@ func (c Config) faults() []fault {
 	check(c.Drain > 0, "$", "drain is %v, must be positive", c.Drain)
 	add("$.decode", c.Decode.Validate())
 	add("$.web", c.Web.Validate())
+	add("$.alarms", c.Alarms.Validate())
 	all = append(all, c.Publish.faults()...)
 	add("$.train", c.Train.Validate())
 	add("$.manners", c.Manners.Validate())
@@ -135,6 +148,7 @@ func (d Dataset) faults(section string) []fault {
 	all = append(all, d.Archive.faults(section+".archive")...)
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".fill", d.Fill.Validate())
+	add(section+".reanalysis", d.Reanalysis.Validate())
 	if d.Simulate != nil {
 		add(section+".simulate", d.Simulate.Validate())
 	}

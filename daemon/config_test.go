@@ -28,7 +28,7 @@ func TestConfigFillsInDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := cfg.Datasets[0]
-	if set.Fill.Method != "oi" || set.Fill.PastDays != 5 || set.SeaMask != "auto" || set.Archive.Settle != DefaultDataset().Archive.Settle {
+	if set.Fill.Method != "auto" || set.Fill.PastDays != 5 || set.SeaMask != "auto" || set.Archive.Settle != DefaultDataset().Archive.Settle {
 		t.Errorf("dataset = %+v, want the defaults around what the file says", set)
 	}
 	if cfg.Web != DefaultConfig().Web {

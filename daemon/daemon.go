@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,7 @@ type Daemon struct {
 	addr     atomic.Value // string: where the status page is
 
 	vitals     *vitals
+	troubles   troubles // what keeps granules from being filled
 	supervisor *ops.Supervisor
 	// What the status page asks, set before anything runs.
 	intakes map[string]intake // by dataset
@@ -85,7 +87,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer book.Close()
+	defer d.closeLedger(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	renewal := d.openRenewal(book)
 	defer renewal.close()
 	d.renewal = renewal
-	server, err := ops.New(d.cfg.Web, d.cfg.ProductsDir, d.statusOf(book), d.log)
+	server, err := ops.New(d.cfg.Web, d.sources(book), d.log)
 	if err != nil {
 		return err
 	}
@@ -122,14 +124,20 @@ func (d *Daemon) Run(ctx context.Context) error {
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics()}
-	stages, err := d.stages(intake, work, shared)
+	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics(), slots: newSlots(runtime.GOMAXPROCS(0))}
+	stages, err := d.stages(shared)
 	if err != nil {
 		return err
 	}
-	stages = slices.Concat(stages, out.stages(intake), renewal.run(intake), []func() error{func() error { return server.Run(intake) }})
-	for _, stage := range stages {
-		g.Go(stage)
+	attendants, err := d.attendants(intake, book)
+	if err != nil {
+		return err
+	}
+	stages = slices.Concat(stages, out.stages(), unnamed("attendant", attendants), unnamed("training", renewal.run(intake)),
+		[]stage{lasting("status page", nil, server.Run)})
+	keeper := newSupervisor(d.log)
+	for _, s := range stages {
+		g.Go(func() error { return keeper.keep(intake, work, s) })
 	}
 	d.began.Store(true)
 	d.ready.Store(true)
@@ -148,12 +156,13 @@ type shared struct {
 	out     *outbox
 	renewal *renewal
 	metrics *ops.Metrics // nil: nobody asks
+	slots   *slots       // nil: there is one worker at a time
 }
 
 // stages makes what runs for every dataset. It starts nothing, so that an error
 // here leaves nothing running behind.
-func (d *Daemon) stages(intake, work context.Context, with shared) ([]func() error, error) {
-	var all []func() error
+func (d *Daemon) stages(with shared) ([]stage, error) {
+	var all []stage
 	for _, set := range d.cfg.Datasets {
 		w, in, err := d.dataset(set, with)
 		if err != nil {
@@ -165,10 +174,13 @@ func (d *Daemon) stages(intake, work context.Context, with shared) ([]func() err
 			if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
 				return nil, fmt.Errorf("make archive of dataset %s: %w", set.Name, err)
 			}
-			all = append(all, func() error { return set.Simulate.run(intake, set.Archive.Dir, d.log) })
+			all = append(all, lasting("simulated producer of "+set.Name, nil, func(ctx context.Context) error {
+				return set.Simulate.run(ctx, set.Archive.Dir, d.log)
+			}))
 		}
-		all = append(all, func() error { return w.run(intake, work, in.Watcher) },
-			func() error { return in.archive.announce(intake, w.log) })
+		work := func(intake, work context.Context) error { return w.run(intake, work, in.Watcher) }
+		all = append(all, stage{name: w.pulse.name(), pulse: w.pulse, run: work},
+			lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.archive.announce(ctx, w.log) }))
 	}
 	return all, nil
 }
@@ -186,7 +198,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	defer book.Close()
+	defer d.closeLedger(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
 		return Summary{}, err
@@ -213,7 +225,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
 		}
-		done, err := w.workOff(ctx)
+		done, err := w.workOff(ctx, func() bool { return true })
 		total.Products += done.Products
 		total.SetAside += done.SetAside + fetched.SetAside
 		total.Unfinished += done.Unfinished
@@ -228,7 +240,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 
 // open opens the ledger and clears what a killed process left half written.
 func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
-	book, err := ledger.Open(ctx, d.cfg.ledgerPath())
+	book, err := d.openLedger(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -242,10 +254,12 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 func (d *Daemon) dataset(set Dataset, with shared) (*worker, intake, error) {
 	w := &worker{
 		set: set, cfg: d.cfg, book: with.book, reader: d.reader, store: d.store, nudge: with.out.nudge, now: d.parts.Now,
-		hold: with.renewal.hold, models: with.renewal.models, metrics: with.metrics,
+		hold: with.renewal.hold, models: with.renewal.models, metrics: with.metrics, slots: with.slots,
 		pulse: d.vitals.pulse("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
 		log:   d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
+		trouble: func(err error) { d.troubles.note(set.Name, err) },
 	}
-	in, err := d.intake(set, with.book)
+	in, err := d.intake(set, deliveries{dataset: set.Name, ledger: with.book})
+	w.fresh = in.fresh
 	return w, in, err
 }

@@ -14,6 +14,11 @@
 // failure of our own (a full disk, a process that cannot be started) leaves
 // the granule where it is, to be tried again.
 //
+// A worker does one errand after the other, the most urgent first: granules of
+// the live lane, products that were reopened because a day in their window came,
+// the backfill, and scores of what was filled. A product is made at once from the
+// past, and anew when the days after it have come and that changes it.
+//
 // A product is stored under a name that never gets other bytes, and in the
 // transaction that records it a delivery is queued to every sink. Each sink has
 // a dispatcher of its own that works its queue off, the folder of products

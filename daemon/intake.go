@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
-	"lacuna/ops/ledger"
 	"lacuna/pipeline/ingest"
 )
 
@@ -18,35 +19,72 @@ import (
 type intake struct {
 	*fetch.Watcher
 	archive connection
+	fresh   *fresh
 }
 
-// intake makes the watcher of one dataset. It starts nothing.
-func (d *Daemon) intake(set Dataset, book *ledger.Ledger) (intake, error) {
+// intake makes the watcher of one dataset, which writes into record. It starts
+// nothing.
+func (d *Daemon) intake(set Dataset, record deliveries) (intake, error) {
 	archive, err := d.archives.open(set)
 	if err != nil {
 		return intake{}, err
 	}
-	record := deliveries{dataset: set.Name, ledger: book}
 	watch := set.Archive.Config
 	watch.Name = set.Name
+	fresh := &fresh{most: watch.Parallel}
 	watcher, err := fetch.NewWatcher(watch, fetch.Parts{
 		Archive:    archive,
 		Spool:      d.spool,
 		Deliveries: record,
 		Polls:      record,
-		Validate:   d.validate(set),
+		Validate:   d.validate(set, fresh),
 		AsideDir:   filepath.Join(d.cfg.quarantineDir(), set.Name),
 		Now:        d.parts.Now,
 		Log:        d.log,
 	})
-	return intake{Watcher: watcher, archive: archive}, err
+	return intake{Watcher: watcher, archive: archive, fresh: fresh}, err
+}
+
+// fresh keeps the granules that were decoded last when they came in, so that
+// they need not be decoded again to be filled.
+type fresh struct {
+	most int
+
+	mu  sync.Mutex // guards all
+	all []ingest.Granule
+}
+
+func (f *fresh) put(g ingest.Granule) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, g)
+	f.all = f.all[max(0, len(f.all)-f.most):]
+}
+
+// take returns the granule with this hash and forgets it. Nil has none.
+func (f *fresh) take(sha256 string) (ingest.Granule, bool) {
+	if f == nil {
+		return ingest.Granule{}, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.all, func(g ingest.Granule) bool { return g.SHA256 == sha256 })
+	if i < 0 {
+		return ingest.Granule{}, false
+	}
+	g := f.all[i]
+	f.all = slices.Delete(f.all, i, i+1)
+	return g, true
 }
 
 // validate returns what looks whether a file that has just come is a granule
 // of the dataset at all, before it counts as one.
-func (d *Daemon) validate(set Dataset) func(ctx context.Context, path string) error {
+func (d *Daemon) validate(set Dataset, fresh *fresh) func(ctx context.Context, path string) error {
 	return func(ctx context.Context, path string) error {
-		_, err := d.reader.Read(ctx, path, set.Options)
+		g, err := d.reader.Read(ctx, path, set.Options)
+		if err == nil {
+			fresh.put(g)
+		}
 		bad := (*ingest.BadGranule)(nil)
 		if errors.As(err, &bad) {
 			return fmt.Errorf("%w: %w", fetch.ErrInvalid, err)
@@ -59,6 +97,9 @@ func (d *Daemon) validate(set Dataset) func(ctx context.Context, path string) er
 type Fetch struct {
 	Dataset string     // empty: all
 	Days    fetch.Days // open: what the look-back of the dataset says
+	// Backfill says that what comes is not urgent: it is filled when nothing
+	// live is to be done.
+	Backfill bool
 	// Progress returns who hears how a dataset comes along; may be nil.
 	Progress func(dataset string) fetch.Progress
 }
@@ -75,7 +116,7 @@ type Fetched struct {
 func (d *Daemon) Fetch(ctx context.Context, ask Fetch) ([]Fetched, error) {
 	var all []Fetched
 	var errs []error
-	err := d.eachIntake(ctx, ask.Dataset, func(set Dataset, in intake) {
+	err := d.eachIntake(ctx, ask, func(set Dataset, in intake) {
 		var progress fetch.Progress
 		if ask.Progress != nil {
 			progress = ask.Progress(set.Name)
@@ -100,7 +141,7 @@ type FetchPlan struct {
 func (d *Daemon) PlanFetch(ctx context.Context, ask Fetch) ([]FetchPlan, error) {
 	var all []FetchPlan
 	var errs []error
-	err := d.eachIntake(ctx, ask.Dataset, func(set Dataset, in intake) {
+	err := d.eachIntake(ctx, ask, func(set Dataset, in intake) {
 		actions, err := in.Plan(ctx, ask.Days)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
@@ -115,19 +156,19 @@ func (d *Daemon) PlanFetch(ctx context.Context, ask Fetch) ([]FetchPlan, error) 
 }
 
 // eachIntake calls work with the intake of one dataset, or of each.
-func (d *Daemon) eachIntake(ctx context.Context, dataset string, work func(Dataset, intake)) error {
+func (d *Daemon) eachIntake(ctx context.Context, ask Fetch, work func(Dataset, intake)) error {
 	book, err := d.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer book.Close()
+	defer d.closeLedger(ctx, book)
 	found := false
 	for _, set := range d.cfg.Datasets {
-		if dataset != "" && set.Name != dataset {
+		if ask.Dataset != "" && set.Name != ask.Dataset {
 			continue
 		}
 		found = true
-		in, err := d.intake(set, book)
+		in, err := d.intake(set, deliveries{dataset: set.Name, ledger: book, backfill: ask.Backfill})
 		if err != nil {
 			return err
 		}
@@ -137,7 +178,7 @@ func (d *Daemon) eachIntake(ctx context.Context, dataset string, work func(Datas
 		}
 	}
 	if !found {
-		return fmt.Errorf("%w: there is no dataset %q", ErrConfig, dataset)
+		return fmt.Errorf("%w: there is no dataset %q", ErrConfig, ask.Dataset)
 	}
 	return nil
 }

@@ -15,17 +15,37 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// Models keeps the champions of a store loaded, so that a granule does not
-// wait for its model. A promotion by whatever process is seen at the next
-// granule. Each dataset has a model of its own, which must not be filling
-// while its champion is asked for.
+// Models chooses what fills a granule, and keeps the models for it loaded, so
+// that a granule does not wait for its model. A promotion by whatever process
+// is seen at the next granule. Each dataset has a champion of its own, which
+// must not be filling while it is asked for; a starter is shared by all.
 type Models struct {
-	store  *modelstore.Store
-	device infer.Device
-	log    *slog.Logger
+	parts ModelParts
+	log   *slog.Logger
 
-	mu     sync.Mutex // guards what is loaded
-	loaded map[string]*champion
+	mu       sync.Mutex // guards the rest
+	device   *openDevice
+	loaded   map[string]*champion
+	starters map[string]*infer.Model // by version
+	chosen   map[string]Choice       // the last one of each dataset
+}
+
+// ModelParts are what Models takes from outside.
+type ModelParts struct {
+	Store *modelstore.Store // of the champions; nil: there are none
+	// Starters are the models that a dataset without a champion may be filled
+	// with.
+	Starters []*modelstore.Version
+	// Open opens what networks run on, when the first one is loaded.
+	Open func() (infer.Device, error)
+	Log  *slog.Logger
+}
+
+// openDevice is what came of opening the device. It is tried once: what is
+// missing now is missing until the next start.
+type openDevice struct {
+	infer.Device
+	err error
 }
 
 type champion struct {
@@ -34,10 +54,12 @@ type champion struct {
 	model   *infer.Model
 }
 
-// NewModels returns the models of a store, to run on a device. It touches
-// nothing; Champion does.
-func NewModels(store *modelstore.Store, device infer.Device, log *slog.Logger) *Models {
-	return &Models{store: store, device: device, log: log.With("component", "models"), loaded: map[string]*champion{}}
+// NewModels returns the models of a store. It touches nothing; Choose does.
+func NewModels(parts ModelParts) *Models {
+	return &Models{
+		parts: parts, log: parts.Log.With("component", "models"),
+		loaded: map[string]*champion{}, starters: map[string]*infer.Model{}, chosen: map[string]Choice{},
+	}
 }
 
 // Close frees the models. None may be filling.
@@ -49,41 +71,39 @@ func (m *Models) Close() {
 			c.model.Close()
 		}
 	}
+	for _, model := range m.starters {
+		model.Close()
+	}
 	clear(m.loaded)
+	clear(m.starters)
 }
 
-// Choose returns what fills a dataset now: where its method is model, its
-// champion, and optimal interpolation while there is none or it does not load.
-// Without models, a nil m, it is optimal interpolation too.
-func (m *Models) Choose(dataset string, fill infer.Config) (infer.Config, *infer.Model) {
-	if fill.Method != infer.MethodModel {
-		return fill, nil
+// open returns the device. The lock is held.
+func (m *Models) open() (infer.Device, error) {
+	if m.device == nil {
+		m.device = &openDevice{}
+		m.device.Device, m.device.err = m.parts.Open()
 	}
-	if m != nil {
-		model, err := m.Champion(dataset)
-		if err == nil {
-			return fill, model
-		}
-		m.log.Warn("filling without a model", "dataset", dataset, "method", "oi", "err", err)
-	}
-	fill.Method = "oi"
-	return fill, nil
+	return m.device.Device, m.device.err
 }
 
 // Champion returns the model that is to serve a dataset now. Without one the
 // error is modelstore.ErrNoChampion. A new champion that does not load is
 // passed over: the one before serves on.
 func (m *Models) Champion(dataset string) (*infer.Model, error) {
+	if m.parts.Store == nil {
+		return nil, fmt.Errorf("%w: no model store is configured", modelstore.ErrNoChampion)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.loaded[dataset]
 	if c == nil {
-		c = &champion{watch: m.store.Watch()} // before loading, so that no promotion is missed
+		c = &champion{watch: m.parts.Store.Watch()} // before loading, so that no promotion is missed
 		m.loaded[dataset] = c
 	} else if changed, err := c.watch.Changed(); c.model != nil && (err != nil || !changed) {
 		return c.model, nil // a store that cannot be read just now is no reason to stop
 	}
-	serving, err := m.store.LoadChampion(dataset)
+	serving, err := m.parts.Store.LoadChampion(dataset)
 	if err == nil && serving.Version.ID != c.version {
 		err = m.replace(dataset, c, serving)
 	}
@@ -98,7 +118,11 @@ func (m *Models) Champion(dataset string) (*infer.Model, error) {
 }
 
 func (m *Models) replace(dataset string, c *champion, serving modelstore.Serving) error {
-	model, err := LoadModel(serving.Version, m.device)
+	device, err := m.open()
+	if err != nil {
+		return err
+	}
+	model, err := LoadModel(serving.Version, device)
 	if err != nil {
 		return err
 	}
@@ -173,6 +197,12 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 		}
 		v.Scaling = &infer.Scaling{
 			Grid: field.Grid{Lat: s.Lat, Lon: s.Lon}, Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(),
+		}
+		for _, p := range s.Query {
+			if p < 0 { // not known
+				p = field.NaN()
+			}
+			v.Query = append(v.Query, p)
 		}
 	}
 	return infer.Load(v, d)

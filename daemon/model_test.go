@@ -72,22 +72,22 @@ func TestAPromotionIsSeenAtTheNextGranule(t *testing.T) {
 	device := modelDevice(t)
 	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	store := modelstore.New(t.TempDir(), func() time.Time { clock = clock.Add(time.Second); return clock })
-	models := NewModels(store, device, slog.New(slog.DiscardHandler))
+	models := NewModels(ModelParts{Store: store, Log: slog.New(slog.DiscardHandler), Open: func() (infer.Device, error) { return device, nil }})
 	defer models.Close()
 	if _, err := models.Champion("chl"); !errors.Is(err, modelstore.ErrNoChampion) {
 		t.Fatalf("error is %v, want that there is no champion", err)
 	}
-	fill := infer.DefaultConfig()
-	fill.Method = infer.MethodModel
-	if got, model := models.Choose("chl", fill); got.Method != "oi" || model != nil {
-		t.Errorf("without a champion the method is %s, model %v, want oi", got.Method, model)
+	asked := Case{Dataset: "chl", Fill: infer.DefaultConfig()}
+	asked.Fill.Method = infer.MethodModel
+	if got := models.Choose(asked); got.Fill.Method != "oi" || got.Model != nil {
+		t.Errorf("without a champion it is %v, want oi", got)
 	}
-	if got, model := (*Models)(nil).Choose("chl", fill); got.Method != "oi" || model != nil {
-		t.Errorf("without a store the method is %s, model %v, want oi", got.Method, model)
+	if got := (*Models)(nil).Choose(asked); got.Fill.Method != "oi" || got.Model != nil {
+		t.Errorf("without a store it is %v, want oi", got)
 	}
 	first := promote(t, store, untrainedFiles(t, 1))
-	if got, model := models.Choose("chl", fill); got.Method != infer.MethodModel || model == nil {
-		t.Errorf("with a champion the method is %s, model %v", got.Method, model)
+	if got := models.Choose(asked); got.Fill.Method != infer.MethodModel || got.Model == nil || got.Why != "" {
+		t.Errorf("with a champion it is %v", got)
 	}
 	model, err := models.Champion("chl")
 	if err != nil || model.Name() != first || !model.Members() {

@@ -53,6 +53,25 @@ func (p *pulse) rest() {
 	}
 }
 
+// silent reports whether the stage is at work and has been silent for too long.
+func (p *pulse) silent() bool {
+	if p == nil {
+		return false
+	}
+	now := p.vitals.now()
+	p.vitals.mu.Lock()
+	defer p.vitals.mu.Unlock()
+	return !p.last.IsZero() && now.Sub(p.last) > p.limit
+}
+
+// name returns the name of the stage.
+func (p *pulse) name() string {
+	if p == nil {
+		return "unwatched stage"
+	}
+	return p.stage
+}
+
 func (p *pulse) set(t time.Time) {
 	p.vitals.mu.Lock()
 	defer p.vitals.mu.Unlock()

@@ -114,22 +114,19 @@ func (c Config) SinkNames() []string {
 }
 
 // stages returns what runs for as long as the daemon does.
-func (o *outbox) stages(ctx context.Context) []func() error {
-	all := []func() error{func() error { return o.tidy(ctx) }}
+func (o *outbox) stages() []stage {
+	all := []stage{lasting("removal of old products", nil, o.tidy)}
 	for i, d := range o.dispatchers {
-		all = append(all, func() error {
-			defer o.pulses[i].rest()
-			return d.Run(ctx)
-		})
+		all = append(all, lasting(o.pulses[i].name(), o.pulses[i], d.Run))
 	}
 	if o.kafka != nil {
-		all = append(all, func() error {
+		all = append(all, lasting("look at kafka", nil, func(ctx context.Context) error {
 			// An operator should hear at the start, not with the first product.
 			if err := o.kafka.Check(ctx); err != nil && ctx.Err() == nil {
 				o.log.Warn("kafka is not ready, products wait in the ledger", "err", err)
 			}
 			return nil
-		})
+		}))
 	}
 	return all
 }
@@ -293,5 +290,6 @@ func (w *worker) queueProduct(ctx context.Context, g ledger.Granule, p publish.P
 		Publication: ledger.Publication{Time: p.Time, File: p.Path, Size: p.Size, Body: string(body)},
 		Sinks:       w.cfg.SinkNames(),
 		Moved:       moved,
+		Skill:       w.set.DailySkill,
 	}, w.now())
 }

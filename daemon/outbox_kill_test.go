@@ -136,8 +136,8 @@ func TestPublisherProcess(t *testing.T) {
 		return
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, stage := range p.out.stages(ctx) {
-		g.Go(stage)
+	for _, stage := range p.out.stages() {
+		g.Go(func() error { return stage.run(ctx, ctx) })
 	}
 	g.Go(func() error { return p.produce(ctx) })
 	t.Fatal(g.Wait())

@@ -15,12 +15,15 @@ import (
 
 // Plan is what the daemon would do now, and why.
 type Plan struct {
-	Now     time.Time     `json:"now"`
-	Fetch   []FetchStep   `json:"fetch"`
-	Fill    []FillStep    `json:"fill"`
-	Train   []TrainStep   `json:"train"`
-	Publish []PublishStep `json:"publish"`
-	Notices []Notice      `json:"notices"` // what archives have to say
+	Now   time.Time   `json:"now"`
+	Fetch []FetchStep `json:"fetch"`
+	Fill  []FillStep  `json:"fill"`
+	// Reanalyse are the products that are looked at again, in the order in which
+	// they are due.
+	Reanalyse []ReanalyseStep `json:"reanalyse"`
+	Train     []TrainStep     `json:"train"`
+	Publish   []PublishStep   `json:"publish"`
+	Notices   []Notice        `json:"notices"` // what archives have to say
 }
 
 // FetchStep is something to be done about an object of an archive.
@@ -39,6 +42,16 @@ type FillStep struct {
 	Granule  string `json:"granule"`
 	Revision int    `json:"revision"`
 	Why      string `json:"why"`
+}
+
+// ReanalyseStep is a product that is looked at again, and published anew if
+// that changes it beyond noise.
+type ReanalyseStep struct {
+	Dataset string    `json:"dataset"`
+	Granule string    `json:"granule"`
+	Lane    string    `json:"lane"`
+	Due     time.Time `json:"due"` // unless another neighbour comes
+	Why     string    `json:"why"`
 }
 
 // TrainStep says whether the model of a dataset is renewed, and why or why not.
@@ -67,7 +80,7 @@ type Notice struct {
 // on this machine, and beside a running daemon too. Where an archive cannot be
 // listed, the rest of the plan holds and the error tells.
 func (d *Daemon) Plan(ctx context.Context, dataset string) (Plan, error) {
-	plan := Plan{Now: d.parts.Now(), Fetch: []FetchStep{}, Fill: []FillStep{}, Train: []TrainStep{}, Publish: []PublishStep{}, Notices: []Notice{}}
+	plan := Plan{Now: d.parts.Now(), Fetch: []FetchStep{}, Fill: []FillStep{}, Reanalyse: []ReanalyseStep{}, Train: []TrainStep{}, Publish: []PublishStep{}, Notices: []Notice{}}
 	scratch, err := os.MkdirTemp("", "lacuna-plan-")
 	if err != nil {
 		return plan, fmt.Errorf("plan: %w", err)
@@ -89,7 +102,8 @@ func (d *Daemon) Plan(ctx context.Context, dataset string) (Plan, error) {
 			continue
 		}
 		found = true
-		if err := errors.Join(look.planFetch(ctx, &plan, look.cfg.Datasets[i], book), d.planFill(ctx, &plan, set, book), d.planTrain(ctx, &plan, set, book)); err != nil {
+		if err := errors.Join(look.planFetch(ctx, &plan, look.cfg.Datasets[i], book), d.planFill(ctx, &plan, set, book),
+			d.planReanalyse(ctx, &plan, set, book), d.planTrain(ctx, &plan, set, book)); err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
 		}
 	}
@@ -137,7 +151,7 @@ func (d *Daemon) onlooker(scratch string) (*Daemon, error) {
 
 // planFetch adds what would be fetched of a dataset.
 func (d *Daemon) planFetch(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
-	in, err := d.intake(set, book)
+	in, err := d.intake(set, deliveries{dataset: set.Name, ledger: book})
 	if err != nil {
 		return err
 	}
@@ -163,11 +177,32 @@ func (d *Daemon) planFill(ctx context.Context, plan *Plan, set Dataset, book *le
 	return err
 }
 
+// planReanalyse adds the products that wait for their neighbours to settle.
+func (d *Daemon) planReanalyse(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
+	open, err := book.Reopenings(ctx, ledger.ReopeningQuery{Dataset: set.Name, OpenOnly: true})
+	for _, r := range open {
+		plan.Reanalyse = append(plan.Reanalyse, ReanalyseStep{
+			Dataset: set.Name, Granule: r.Granule, Lane: string(r.Lane), Due: r.Due, Why: whyReopened(r, plan.Now),
+		})
+	}
+	return err
+}
+
+// whyReopened says why a product is looked at again, and what it waits for.
+func whyReopened(r ledger.Reopening, now time.Time) string {
+	if !r.Due.After(now) {
+		return whyRevised(r)
+	}
+	return fmt.Sprintf("%s; in %v, unless another comes", whyRevised(r), r.Due.Sub(now).Round(time.Second))
+}
+
 // whyFill says why a granule is unfinished work.
 func whyFill(g ledger.Granule) string {
 	switch {
 	case g.State == ledger.Filled:
 		return "its product was not stored: the work on it broke off"
+	case g.Why != "":
+		return g.Why
 	case g.Revision > 1:
 		return fmt.Sprintf("the archive replaced it, which makes revision %d", g.Revision)
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"lacuna/fetch"
+	"lacuna/modelstore"
 	"lacuna/ops"
 	"lacuna/ops/ledger"
 )
@@ -32,6 +33,7 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 			}
 			s.Datasets = append(s.Datasets, row)
 		}
+		d.noteChampions(s.Datasets)
 		if s.Sinks, err = d.sinkRows(ctx, book); err != nil {
 			return s, err
 		}
@@ -51,13 +53,14 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 		for _, g := range aside {
 			s.Quarantine = append(s.Quarantine, ops.Quarantined{Dataset: g.Dataset, Granule: g.Name, Reason: g.Reason, At: g.Changed})
 		}
+		d.assess(&s)
 		return s, nil
 	}
 }
 
 // datasetRow is how far a dataset has come, and how its archive is.
 func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Dataset, counts []ledger.Count) (ops.Dataset, error) {
-	row := ops.Dataset{Name: set.Name, Title: set.Product, Method: d.cfg.method(set)}
+	row := ops.Dataset{Name: set.Name, Title: set.Product, Method: d.renewal.method(set)}
 	for _, c := range counts {
 		if c.Dataset != set.Name {
 			continue
@@ -78,6 +81,9 @@ func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Datase
 	if d.renewal != nil {
 		row.Training = d.renewal.news(set.Name)
 	}
+	if err := d.noteSkill(ctx, book, &row); err != nil {
+		return row, err
+	}
 	if in, ok := d.intakes[set.Name]; ok {
 		state := in.State()
 		row.Problem, row.DiskFull = state.Err, state.DiskFull
@@ -89,6 +95,36 @@ func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Datase
 		}
 	}
 	return row, nil
+}
+
+// noteSkill puts the last score of a dataset and its drift on its row.
+func (d *Daemon) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
+	last, err := book.Skills(ctx, ledger.SkillQuery{Dataset: row.Name, Kind: ledger.Overlay, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(last) == 1 {
+		s := skillRow(last[0])
+		row.Skill = &s
+	}
+	news, err := d.skillNews(ctx, book, row.Name)
+	if err != nil {
+		return err
+	}
+	row.Drift, row.RecentMSE = news.Alarm, news.Recent
+	return nil
+}
+
+// noteChampions puts on every row which model serves. A store whose log is
+// damaged tells what its sound part says; the page of the models tells why.
+func (d *Daemon) noteChampions(rows []ops.Dataset) {
+	if d.cfg.Train.Store == "" {
+		return
+	}
+	champions, _ := modelstore.New(d.cfg.Train.Store, d.parts.Now).Champions()
+	for i := range rows {
+		rows[i].Champion = champions[rows[i].Name].Version
+	}
 }
 
 // sinkRows is what waits for the sinks, those that are not configured any more

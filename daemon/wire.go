@@ -53,8 +53,9 @@ func convert[A, B any](as []A, f func(A) B) []B {
 
 // deliveries lets a watcher of one dataset see the ledger.
 type deliveries struct {
-	dataset string
-	ledger  *ledger.Ledger
+	dataset  string
+	ledger   *ledger.Ledger
+	backfill bool // whatever comes belongs to the backfill lane
 }
 
 func (d deliveries) Known(ctx context.Context) iter.Seq2[fetch.Known, error] {
@@ -88,7 +89,10 @@ func (d deliveries) record(ctx context.Context, b ledger.Batch, c fetch.Change) 
 		Dataset: d.dataset, Name: c.Object.Name, Size: c.Object.Size, ModTime: c.Object.ModTime,
 		ETag: c.Object.ETag, MD5: c.Object.MD5,
 	}
-	arrival := ledger.Arrival{Object: o, SHA256: c.Granule.SHA256, SpoolPath: c.Granule.Path}
+	arrival := ledger.Arrival{Object: o, SHA256: c.Granule.SHA256, SpoolPath: c.Granule.Path, Lane: ledger.Live}
+	if d.backfill || c.Lane == fetch.Backfill {
+		arrival.Lane = ledger.Backfill
+	}
 	switch c.Kind {
 	case fetch.Arrived:
 		_, _, err := b.Arrive(ctx, arrival, c.At)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -34,26 +35,52 @@ type worker struct {
 	models  *Models                 // nil: there are none
 	metrics *ops.Metrics
 	pulse   *pulse
-	// decoded keeps the granules of the last window by sha256, so that the
-	// neighbours of today need not be decoded again tomorrow.
+	trouble func(err error) // told how an attempt at all that is due ended; nil: nobody asks
+	slots   *slots          // nil: the worker is alone
+	fresh   *fresh          // what the intake has decoded already; nil: nothing
+	// decoded keeps the granules of the last windows by sha256, so that the
+	// neighbours of today need not be decoded again tomorrow. There are two,
+	// that of the live lane and that of all else, for the one comes in between
+	// the other.
 	decoded map[string]ingest.Granule
+	windows [2]map[string]bool // of decoded: what is of the live lane, and what of all else
 }
 
 // run watches the archive until intake is cancelled and works off what
 // arrives; work is cancelled when the granule in hand must be dropped.
 func (w *worker) run(intake, work context.Context, watcher *fetch.Watcher) error {
+	watching, stop := context.WithCancel(intake)
 	arrived := make(chan fetch.Granule)
 	watched := make(chan error, 1)
-	go func() { watched <- watcher.Run(intake, arrived) }()
-	// What a crash left unfinished comes first; what failed is tried again at
-	// the pace of the polls.
+	go func() { watched <- watcher.Run(watching, arrived) }()
+	defer func() { // a worker that panics is followed by another, and that by a watcher of its own
+		stop()
+		for range arrived {
+		}
+	}()
+	// What a crash left unfinished comes first; what failed is tried again, and
+	// what has settled is looked at, at the pace of the polls.
 	retry := time.NewTicker(w.set.Archive.PollInterval)
 	defer retry.Stop()
 	for open := true; open; {
-		if _, err := w.workOff(work); err != nil && work.Err() == nil {
+		between := func() bool { // the watcher goes on while the worker has much to do
+			select {
+			case _, open = <-arrived:
+			default:
+			}
+			return open && intake.Err() == nil
+		}
+		_, err := w.workOff(work, between)
+		if w.trouble != nil && work.Err() == nil {
+			w.trouble(err)
+		}
+		if err != nil && work.Err() == nil {
 			w.log.Warn("granules left unfinished", "err", err, "retry_in", w.set.Archive.PollInterval)
 		}
 		w.pulse.rest()
+		if !open {
+			break
+		}
 		select {
 		case _, open = <-arrived:
 		case <-retry.C:
@@ -62,43 +89,10 @@ func (w *worker) run(intake, work context.Context, watcher *fetch.Watcher) error
 	return <-watched
 }
 
-// workOff takes every unfinished granule of the dataset as far as it goes. Its
-// error tells what was left unfinished for a reason of our own.
-func (w *worker) workOff(ctx context.Context) (Summary, error) {
-	var done Summary
-	w.pulse.beat()
-	pending, err := w.book.Pending(ctx, w.set.Name)
-	if err != nil || len(pending) == 0 {
-		return done, err
-	}
-	defer w.hold()()
-	var errs []error
-	for _, g := range pending {
-		if err := ctx.Err(); err != nil {
-			return done, err
-		}
-		err := w.process(ctx, g)
-		bad := (*ingest.BadGranule)(nil)
-		switch {
-		case errors.As(err, &bad):
-			done.SetAside++
-			err = w.setAside(ctx, g, bad)
-		case err == nil:
-			done.Products++
-		}
-		if err != nil {
-			done.Unfinished++
-			errs = append(errs, fmt.Errorf("granule %s: %w", g.Name, err))
-		}
-	}
-	return done, errors.Join(errs...)
-}
-
 // process makes the product of one granule. A *ingest.BadGranule says that
 // the granule is at fault and must be set aside.
 func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	started := w.now()
-	w.pulse.beat()
 	granule, err := w.read(ctx, g)
 	if err != nil {
 		return err
@@ -106,33 +100,105 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	if err := w.checkGrid(ctx, granule); err != nil {
 		return err
 	}
-	if err := w.book.SetTimes(ctx, g.ID, times(granule.Fields)); err != nil {
-		return err
-	}
-	first, last := span(granule.Fields)
-	history, err := w.history(ctx, g, first, last)
+	reopened, err := w.book.Place(ctx, g.ID, w.set.placement(times(granule.Fields)), w.now())
 	if err != nil {
 		return err
 	}
-	sea, err := SeaMask(ctx, w.set.SeaMask, w.reader, granule, history)
-	if err != nil {
-		return fmt.Errorf("sea mask: %w", err)
+	if reopened > 0 {
+		w.log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
 	}
-	decoded := w.now()
-	w.metrics.Took(w.set.Name, ops.Decode, decoded.Sub(started))
+	if g.Lane == ledger.Backfill {
+		if err := w.lookAhead(ctx, g); err != nil {
+			return err
+		}
+	}
+	s, err := w.scene(ctx, g, g.Lane == ledger.Live)
+	if err != nil {
+		return err
+	}
+	s.began = started
+	w.metrics.Took(w.set.Name, ops.Decode, w.now().Sub(started))
+	outcome, err := w.fill(ctx, g, s)
+	if err != nil {
+		return err
+	}
+	return w.finish(ctx, g, s, outcome)
+}
+
+// lookAhead takes in the days that follow a granule of the backfill and wait
+// behind it, so that its first product sees them: nobody waits for it, and made
+// without them it would only be made again.
+func (w *worker) lookAhead(ctx context.Context, g ledger.Granule) error {
+	waiting, err := w.book.FirstPending(ctx, w.set.Name, 1+w.set.Fill.FutureDays)
+	if err != nil {
+		return err
+	}
+	for _, next := range waiting {
+		if next.Name <= g.Name {
+			continue
+		}
+		granule, err := w.read(ctx, next)
+		if err == nil {
+			err = w.checkGrid(ctx, granule)
+		}
+		if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
+			continue // it is set aside when it is its turn
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := w.book.Place(ctx, next.ID, w.set.placement(times(granule.Fields)), w.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scene is a granule with what surrounds it.
+type scene struct {
+	granule ingest.Granule
+	history []ingest.Granule
+	sea     field.Mask
+	began   time.Time // when it was first looked at
+}
+
+// scene reads a granule that was accepted before, and what surrounds it.
+func (w *worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
+	s := scene{began: w.now()}
+	var err error
+	if s.granule, err = w.read(ctx, g); err != nil {
+		return s, err
+	}
+	first, last := span(s.granule.Fields)
+	if s.history, err = w.history(ctx, g, [2]time.Time{first, last}, live); err != nil {
+		return s, err
+	}
+	if s.sea, err = SeaMask(ctx, w.set.SeaMask, w.reader, s.granule, s.history); err != nil {
+		return s, fmt.Errorf("sea mask: %w", err)
+	}
+	return s, nil
+}
+
+// fill analyses a granule for the revision g.
+func (w *worker) fill(ctx context.Context, g ledger.Granule, s scene) (Outcome, error) {
+	started := w.now()
 	outcome, err := w.analyse(ctx, Job{
-		Dataset: w.set.Name, Granule: granule, History: history, Sea: sea,
+		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea,
 		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		w.metrics.Took(w.set.Name, ops.Analyse, w.now().Sub(started))
 	}
+	return outcome, err
+}
+
+// finish stores the product of a revision and queues it to the sinks.
+func (w *worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome Outcome) error {
 	analysed := w.now()
-	w.metrics.Took(w.set.Name, ops.Analyse, analysed.Sub(decoded))
 	if err := w.book.Advance(ctx, g.ID, ledger.Filled, w.now()); err != nil {
 		return err
 	}
-	told, stored, err := w.storeProduct(ctx, g, granule, outcome)
+	told, stored, err := w.storeProduct(ctx, g, s.granule, outcome)
 	if err != nil {
 		return err
 	}
@@ -143,9 +209,9 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	w.nudge()
 	w.metrics.Took(w.set.Name, ops.Store, w.now().Sub(analysed))
 	w.metrics.Covered(w.set.Name, outcome.Observed, outcome.After)
-	w.log.Info("product stored", "granule", granule.Name, "revision", g.Revision,
+	w.log.Info("product stored", "granule", s.granule.Name, "revision", g.Revision, "mode", outcome.Product.Mode,
 		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
-		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.now().Sub(started)), "file", stored.Visible)
+		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.now().Sub(s.began)), "file", stored.Visible)
 	return nil
 }
 
@@ -154,19 +220,27 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 // interpolation.
 func (w *worker) analyse(ctx context.Context, job Job) (Outcome, error) {
 	alive := func(int, int) { w.pulse.beat() }
-	job.Fill, job.Model = w.models.Choose(w.set.Name, w.set.Fill)
+	choice := w.models.Choose(Case{
+		Dataset: w.set.Name, Granule: job.Granule, Fill: w.set.Fill,
+		Scaling: func() (LocalScaling, error) { return w.localScaling(ctx, job) },
+	})
+	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
 	outcome, err := Analyse(ctx, job, alive)
 	if err == nil || job.Model == nil || ctx.Err() != nil {
 		return outcome, err
 	}
 	w.log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
-	job.Fill.Method, job.Model = "oi", nil
+	job.Fill.Method, job.Model, job.Scaling = "oi", nil, nil
 	return Analyse(ctx, job, alive)
 }
 
 // read decodes a granule, or takes it from what is still in memory.
 func (w *worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
 	if granule, ok := w.decoded[g.SHA256]; ok {
+		return granule, nil
+	}
+	if granule, ok := w.fresh.take(g.SHA256); ok && granule.Name == filepath.Base(g.SpoolPath) {
+		w.decoded[g.SHA256] = granule
 		return granule, nil
 	}
 	granule, err := w.reader.Read(ctx, g.SpoolPath, w.set.Options)
@@ -178,18 +252,17 @@ func (w *worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, er
 	return granule, nil
 }
 
-// history returns the granules around [first, last] that the window of the
-// dataset allows, and forgets those outside it.
-func (w *worker) history(ctx context.Context, g ledger.Granule, first, last time.Time) ([]ingest.Granule, error) {
-	rows, err := w.book.Window(ctx, w.set.Name, first.Add(-w.set.Fill.Past()), last.Add(w.set.Fill.Future()))
+// history returns the granules around the first and last time of g that the
+// window of the dataset allows, and forgets those outside the windows in use.
+func (w *worker) history(ctx context.Context, g ledger.Granule, around [2]time.Time, live bool) ([]ingest.Granule, error) {
+	rows, err := w.book.Window(ctx, w.set.Name, around[0].Add(-w.set.Fill.Past()), around[1].Add(w.set.Fill.Future()))
 	if err != nil {
 		return nil, err
 	}
-	kept := map[string]ingest.Granule{}
+	window := map[string]bool{g.SHA256: true}
 	var history []ingest.Granule
 	for _, row := range rows {
 		if row.Name == g.Name {
-			kept[g.SHA256] = w.decoded[g.SHA256]
 			continue
 		}
 		neighbour, err := w.read(ctx, row)
@@ -199,10 +272,17 @@ func (w *worker) history(ctx context.Context, g ledger.Granule, first, last time
 			w.log.Warn("neighbour left out", "granule", g.Name, "neighbour", row.Name, "err", err)
 			continue
 		}
-		kept[row.SHA256] = neighbour
+		window[row.SHA256] = true
 		history = append(history, neighbour)
 	}
-	w.decoded = kept
+	lane := 1
+	if live {
+		lane = 0
+	}
+	w.windows[lane] = window
+	maps.DeleteFunc(w.decoded, func(sha256 string, _ ingest.Granule) bool {
+		return !w.windows[0][sha256] && !w.windows[1][sha256]
+	})
 	return history, nil
 }
 

@@ -62,6 +62,9 @@ func (f *planFlags) print(w io.Writer, p daemon.Plan) error {
 	for _, s := range p.Fill {
 		fmt.Fprintf(table, "fill\t%s\t%s\trevision %d: %s\n", s.Dataset, s.Granule, s.Revision, s.Why)
 	}
+	for _, s := range p.Reanalyse {
+		fmt.Fprintf(table, "reanalyse\t%s\t%s\t%s: %s\n", s.Dataset, s.Granule, s.Lane, s.Why)
+	}
 	trainings := 0
 	for _, s := range p.Train {
 		verdict := "no"
@@ -79,6 +82,7 @@ func (f *planFlags) print(w io.Writer, p daemon.Plan) error {
 	for _, n := range p.Notices {
 		fmt.Fprintf(table, "notice\t%s\t\t%s\n", n.Dataset, n.Text)
 	}
-	fmt.Fprintf(table, "%d to look at on the archives, %d to fill, %d to train, %d to publish\n", len(p.Fetch), len(p.Fill), trainings, waiting)
+	fmt.Fprintf(table, "%d to look at on the archives, %d to fill, %d to look at again, %d to train, %d to publish\n",
+		len(p.Fetch), len(p.Fill), len(p.Reanalyse), trainings, waiting)
 	return table.Flush()
 }

@@ -183,6 +183,10 @@ func (f *sampleFlags) exhibits(ctx context.Context, m *prior.Model, s samples.Se
 	for i := range patches {
 		patches[i] = days.Cut(refs[i*len(refs)/n])
 	}
+	if grid := days.Grid(); !m.FitsGrid(grid.Height(), grid.Width()) {
+		return nil, fmt.Errorf("the prior was learned on another grid than the %dx%d cells of the data", grid.Height(), grid.Width())
+	}
+	m.Recall(days)
 	return prior.Exhibits(ctx, m, patches, cfg, noise.New(f.seed, "prior", "sheet"))
 }
 

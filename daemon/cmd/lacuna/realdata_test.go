@@ -122,3 +122,25 @@ func TestHelpOfEveryCommandNamesItsExitStatus(t *testing.T) {
 		}
 	}
 }
+
+// What a newcomer does: a real file, a configuration, a product.
+func TestInitProposesWhatARealFileNeeds(t *testing.T) {
+	input := realdata.Path(t, "bigelow_gom_sst/gom_modis_sst_daily_201808.nc")
+	dir := t.TempDir()
+	config := filepath.Join(dir, "lacuna.yaml")
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"init", "--sample", input, "-o", config, "--state", dir, "--name", "gom", "--unmeasured"}, bytes.NewReader(nil), &stdout, &stderr); code != exitDone {
+		t.Fatalf("exit status %d\n%s", code, stderr.String())
+	}
+	cfg, err := daemon.LoadConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := cfg.Datasets[0]
+	if set.Product != "sst" || set.Transform != "identity" || set.Archive.Dir != filepath.Dir(input) || set.Fill.FutureDays != 10 {
+		t.Errorf("proposed %+v", set)
+	}
+	if set.Range == nil || set.Range[0] > 0 || set.Range[1] < 35 {
+		t.Errorf("the range is %v, want one for degrees Celsius", set.Range)
+	}
+}

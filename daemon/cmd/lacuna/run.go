@@ -131,37 +131,6 @@ Exit status: 0 done (also where granules were set aside, each with its reason),
 	return c
 }
 
-func checkCommand() *cobra.Command {
-	var flags daemonFlags
-	c := &cobra.Command{
-		Use:   "check --config FILE",
-		Short: "check a configuration without running it",
-		Long: `Check reads a configuration as run does and reports everything that is wrong
-with it: file, line, what is there and what is allowed.
-
-Exit status: 0 the configuration is good, 2 usage, 78 it is not.`,
-		Example: "  lacuna check --config systemd/lacuna.yaml",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if flags.config == "" {
-				return usageError{errors.New("--config FILE is required")}
-			}
-			cfg, err := daemon.LoadConfig(flags.config)
-			if err != nil {
-				return err
-			}
-			for _, set := range cfg.Datasets {
-				fmt.Fprintf(c.OutOrStdout(), "dataset %s: %s from %s, filled by %s, %d days back and %d ahead\n", set.Name,
-					orElse(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays)
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is good\n", flags.config)
-			return err
-		},
-	}
-	c.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `FILE` (required)")
-	return c
-}
-
 func orElse(s, other string) string {
 	if s == "" {
 		return other

@@ -1,0 +1,196 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/samples"
+)
+
+// A Case is a granule for which something has to be chosen that fills it.
+type Case struct {
+	Dataset string
+	Granule ingest.Granule
+	Fill    infer.Config // as it is configured
+	// Scaling learns that of the dataset from its own days, for a model that
+	// was trained elsewhere. Too few days are samples.ErrFewDays.
+	Scaling func() (LocalScaling, error)
+}
+
+// LocalScaling is how a dataset is scaled for a model that was trained
+// elsewhere.
+type LocalScaling struct {
+	samples.Scaling
+	Days int // that it was learned from
+}
+
+// A Choice is what fills a granule.
+type Choice struct {
+	Fill    infer.Config  // with a method that fills
+	Model   *infer.Model  // for the method model; else nil
+	Scaling *LocalScaling // for a model that was trained elsewhere
+	Why     string        // nothing better fills; empty: it is the best there is, or what was asked for
+}
+
+// String says what fills, for people.
+func (c Choice) String() string {
+	text := methodPhrase[c.Fill.Method]
+	switch {
+	case c.Scaling != nil:
+		text = fmt.Sprintf("a starter model (%s), scaled by %d days of the dataset", c.Model.Name(), c.Scaling.Days)
+	case c.Model != nil:
+		text = "model " + c.Model.Name()
+	}
+	if c.Why != "" {
+		text += ": " + c.Why
+	}
+	return text
+}
+
+// Choose returns what fills a granule now. For the method auto it is the
+// champion of the dataset, else the starter of the same quantity, else optimal
+// interpolation; for the method model it is the champion, else optimal
+// interpolation; any other method is what was asked for. What keeps a better
+// one from filling is in Why, and is logged when it changes. Without models, a
+// nil m, it is optimal interpolation.
+func (m *Models) Choose(c Case) Choice {
+	if c.Fill.Method != infer.MethodModel && c.Fill.Method != infer.MethodAuto {
+		return Choice{Fill: c.Fill}
+	}
+	if m == nil {
+		return interpolation(c, "no model can be used here")
+	}
+	choice := m.choose(c)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if before, ok := m.chosen[c.Dataset]; !ok || before.Why != choice.Why || before.Model != choice.Model {
+		m.log.Info("filler chosen", "dataset", c.Dataset, "filler", choice.String())
+	}
+	m.chosen[c.Dataset] = choice
+	return choice
+}
+
+// Chosen says what filled the last granule of a dataset; false before the
+// first.
+func (m *Models) Chosen(dataset string) (Choice, bool) {
+	if m == nil {
+		return Choice{}, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.chosen[dataset]
+	return c, ok
+}
+
+func interpolation(c Case, why string) Choice {
+	c.Fill.Method = "oi"
+	return Choice{Fill: c.Fill, Why: why}
+}
+
+func (m *Models) choose(c Case) Choice {
+	method := c.Fill.Method
+	c.Fill.Method = infer.MethodModel
+	model, err := m.Champion(c.Dataset)
+	if err == nil {
+		return Choice{Fill: c.Fill, Model: model}
+	}
+	why := "the champion cannot be used: " + err.Error()
+	if errors.Is(err, modelstore.ErrNoChampion) {
+		why = "the dataset has no model of its own yet"
+	}
+	if method == infer.MethodModel {
+		return interpolation(c, why)
+	}
+	starter, reason := StarterFor(m.parts.Starters, c.Granule)
+	if starter == nil {
+		return interpolation(c, why+", and "+reason)
+	}
+	scaling, err := c.Scaling()
+	if errors.Is(err, samples.ErrFewDays) { // how many is left out: it would be news with every granule
+		return interpolation(c, fmt.Sprintf("%s, and too few days to scale a starter model by, which takes %d", why, samples.ScalingDays))
+	}
+	if err != nil {
+		return interpolation(c, fmt.Sprintf("%s, and a starter model cannot be scaled: %v", why, err))
+	}
+	model, err = m.starter(starter)
+	if err != nil {
+		return interpolation(c, fmt.Sprintf("%s, and the starter does not load: %v", why, err))
+	}
+	return Choice{Fill: c.Fill, Model: model, Scaling: &scaling, Why: why}
+}
+
+// starter returns the loaded model of a starter.
+func (m *Models) starter(v *modelstore.Version) (*infer.Model, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if model := m.starters[v.ID]; model != nil {
+		return model, nil
+	}
+	device, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	model, err := LoadModel(v, device)
+	if err != nil {
+		return nil, err
+	}
+	m.starters[v.ID] = model
+	return model, nil
+}
+
+// StarterFor returns the starter of the quantity of a granule, or nil and why
+// there is none.
+func StarterFor(starters []*modelstore.Version, g ingest.Granule) (*modelstore.Version, string) {
+	name := standardName(g)
+	if name == "" {
+		return nil, "it is not known what the variable " + g.Source.Variable + " is, so no starter fits"
+	}
+	for _, v := range starters {
+		if slices.Contains(namesOf(v.Card), name) && v.Card.Transform == g.Transform.String() {
+			return v, ""
+		}
+	}
+	return nil, fmt.Sprintf("there is no starter for %s in the space %v", name, g.Transform)
+}
+
+// standardName returns what a granule holds, as CF names it: what its variable
+// says, else what its product says; empty where neither does.
+func standardName(g ingest.Granule) string {
+	if v, ok := g.Source.Var(g.Source.Variable); ok {
+		for _, a := range v.Attrs {
+			if text, isText := a.Value.(string); isText && a.Name == "standard_name" && text != "" {
+				return text
+			}
+		}
+	}
+	if names := standardNames(g.Product); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// standardNames returns the names of what a product of the table holds, the
+// usual one first.
+func standardNames(product string) []string {
+	p := productOf(product)
+	if p.StandardName == "" {
+		return nil
+	}
+	return append([]string{p.StandardName}, p.StandardNames...)
+}
+
+// namesOf returns the CF names of what a starter fills: those of the product
+// whose variable it was trained on, however it is spelled.
+func namesOf(card modelstore.Card) []string {
+	for _, p := range ingest.Products() {
+		if slices.ContainsFunc(append(p.Variables, p.Variable), func(v string) bool { return strings.EqualFold(v, card.Variable) }) {
+			return standardNames(p.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/samples"
+)
+
+// starterOf makes a starter of random weights for a quantity.
+func starterOf(t *testing.T, variable, transform string) *modelstore.Version {
+	t.Helper()
+	files := untrainedFiles(t, 5)
+	delete(files, finetune.ScalingFile)
+	readers := map[string]io.Reader{}
+	for name, data := range files {
+		readers[name] = bytes.NewReader(data)
+	}
+	v, err := modelstore.New(t.TempDir(), time.Now).Write(t.Context(),
+		modelstore.Card{Dataset: "starter-" + strings.ToLower(variable), Variable: variable, Transform: transform}, readers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// chlorophyllGranule says by its attributes what it is.
+func chlorophyllGranule(standardName string) ingest.Granule {
+	return ingest.Granule{
+		Product: "chlorophyll", Transform: field.Transform{Log10: true, Floor: 1e-3},
+		Source: ingest.Source{Variable: "CHL", Vars: []ingest.Var{{
+			Name: "CHL", Attrs: []ingest.Attr{{Name: "standard_name", Value: standardName}},
+		}}},
+	}
+}
+
+func TestAutoIsTheChampionElseTheStarterElseInterpolation(t *testing.T) {
+	device := modelDevice(t)
+	store := modelstore.New(t.TempDir(), time.Now)
+	var log bytes.Buffer
+	models := NewModels(ModelParts{
+		Store: store, Starters: []*modelstore.Version{starterOf(t, "sst", "identity"), starterOf(t, "CHL", "log10")},
+		Log: slog.New(slog.NewTextHandler(&log, nil)), Open: func() (infer.Device, error) { return device, nil },
+	})
+	defer models.Close()
+	days := 4
+	asked := Case{
+		Dataset: "chl", Fill: DefaultDataset().Fill, Granule: chlorophyllGranule("mass_concentration_of_chlorophyll_a_in_sea_water"),
+		Scaling: func() (LocalScaling, error) {
+			if days < samples.ScalingDays {
+				return LocalScaling{}, samples.ErrFewDays
+			}
+			return LocalScaling{Scaling: samples.Scaling{Std: 1}, Days: days}, nil
+		},
+	}
+	if got := models.Choose(asked); got.Fill.Method != "oi" || !strings.Contains(got.Why, "too few days") {
+		t.Errorf("with four days it is %v, want oi because of the days", got)
+	}
+	days = 40
+	got := models.Choose(asked)
+	if got.Fill.Method != infer.MethodModel || got.Model == nil || got.Scaling == nil || !strings.HasPrefix(got.Model.Name(), "starter-chl-") {
+		t.Fatalf("with forty days it is %v, want the starter of chlorophyll", got)
+	}
+	if text := got.String(); !strings.Contains(text, "starter model (starter-chl-") || !strings.Contains(text, "40 days") {
+		t.Errorf("it is told as %q", text)
+	}
+	if again := models.Choose(asked); again.Model != got.Model || strings.Count(log.String(), "filler chosen") != 2 {
+		t.Errorf("the same starter was loaded or told twice:\n%s", log.String())
+	}
+	id := promote(t, store, untrainedFiles(t, 1))
+	if got := models.Choose(asked); got.Model == nil || got.Model.Name() != id || got.Scaling != nil || got.Why != "" {
+		t.Errorf("with a champion it is %v, want %s", got, id)
+	}
+	if got, ok := models.Chosen("chl"); !ok || got.Model.Name() != id {
+		t.Errorf("the last choice is %v", got)
+	}
+}
+
+func TestAStarterIsUsedForItsQuantityOnly(t *testing.T) {
+	ours := []*modelstore.Version{starterOf(t, "CHL", "log10")}
+	plain := chlorophyllGranule("mass_concentration_of_chlorophyll_in_sea_water")
+	plain.Transform = field.Transform{}
+	unknown := ingest.Granule{Source: ingest.Source{Variable: "x"}}
+	for name, tt := range map[string]struct {
+		granule ingest.Granule
+		want    string // part of the reason; empty: it is used
+	}{
+		"another name of chlorophyll": {granule: chlorophyllGranule("mass_concentration_of_chlorophyll_in_sea_water")},
+		"no name, but the product":    {granule: chlorophyllGranule("")},
+		"a plankton group of the same product": {
+			granule: chlorophyllGranule("mass_concentration_of_nanophytoplankton_expressed_as_chlorophyll_in_sea_water"), want: "no starter for",
+		},
+		"not in log10":    {granule: plain, want: "space identity"},
+		"nothing is said": {granule: unknown, want: "not known what"},
+	} {
+		v, why := StarterFor(ours, tt.granule)
+		if (v != nil) != (tt.want == "") || !strings.Contains(why, tt.want) {
+			t.Errorf("%s: %v, %q; want %q", name, v, why, tt.want)
+		}
+	}
+}
+
+func TestWithoutAnEngineAutoInterpolatesAndSaysWhy(t *testing.T) {
+	tries := 0
+	models := NewModels(ModelParts{
+		Starters: []*modelstore.Version{starterOf(t, "CHL", "log10")}, Log: slog.New(slog.DiscardHandler),
+		Open: func() (infer.Device, error) { tries++; return infer.Device{}, errors.New("no libonnxruntime") },
+	})
+	asked := Case{
+		Dataset: "chl", Fill: DefaultDataset().Fill, Granule: chlorophyllGranule(""),
+		Scaling: func() (LocalScaling, error) { return LocalScaling{Days: 20}, nil },
+	}
+	for range 2 {
+		if got := models.Choose(asked); got.Fill.Method != "oi" || !strings.Contains(got.Why, "no libonnxruntime") {
+			t.Errorf("it is %v, want oi because of the engine", got)
+		}
+	}
+	if tries != 1 {
+		t.Errorf("the engine was tried %d times", tries)
+	}
+}
+
+func TestKeptScalingServesUntilATenthOfItsDaysAreOthers(t *testing.T) {
+	at := time.Date(2024, 4, 30, 12, 0, 0, 0, time.UTC)
+	kept := keptScaling{Around: at, Days: 30}
+	for _, tt := range []struct {
+		away, days int
+		want       bool
+	}{{0, 30, true}, {3, 33, true}, {-3, 30, true}, {4, 30, false}, {1, 34, false}} {
+		if got := kept.serves(at.AddDate(0, 0, tt.away), tt.days); got != tt.want {
+			t.Errorf("%d days away with %d days: %v", tt.away, tt.days, got)
+		}
+	}
+	if (keptScaling{}).serves(at, 0) {
+		t.Error("nothing serves")
+	}
+}
+
+func TestEveryStarterOfTheProgramFillsSomething(t *testing.T) {
+	all, err := starters.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if len(namesOf(v.Card)) == 0 {
+			t.Errorf("%s: nothing is known of its variable %q", v.ID, v.Card.Variable)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lacuna/modelstore/starters"
+	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/ingest"
+)
+
+// chlorophyllStarter returns the name of the version, or skips.
+func chlorophyllStarter(t *testing.T) string {
+	t.Helper()
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	all, err := starters.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if v.Card.Variable == "CHL" {
+			return v.ID
+		}
+	}
+	t.Skip("the program has no starter for chlorophyll: make models")
+	return ""
+}
+
+// modelOf returns what a product says that filled it.
+func modelOf(t *testing.T, product string) (model, source string) {
+	t.Helper()
+	g, err := testReader(t).Read(t.Context(), product, ingest.Options{Variable: "CHL"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range g.Source.Attrs {
+		switch text, _ := a.Value.(string); a.Name {
+		case "lacuna_model":
+			model = text
+		case "source":
+			source = text
+		}
+	}
+	return model, source
+}
+
+func TestADatasetIsFilledByTheStarterOnceItHasTenDays(t *testing.T) {
+	want := chlorophyllStarter(t)
+	dir := t.TempDir()
+	if status, _, stderr := lacuna("simulate", "-o", filepath.Join(dir, "archive"), "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
+		t.Fatal(stderr)
+	}
+	config := filepath.Join(dir, "lacuna.yaml")
+	text := "state_dir: " + dir + "/state\nproducts_dir: " + dir + "/products\npublish: {quick_look: false}\n" +
+		"datasets:\n  - name: black-sea\n    archive: {dir: " + dir + "/archive, settle: 0s}\n"
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := lacuna("once", "--config", config)
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	products, err := filepath.Glob(filepath.Join(dir, "products/black-sea/2024/04/*_l4.nc"))
+	if err != nil || len(products) < 11 {
+		t.Fatalf("products %v, %v", products, err)
+	}
+	if model, _ := modelOf(t, products[0]); model != "oi" {
+		t.Errorf("the first product was filled by %s, with one day to scale a starter by", model)
+	}
+	model, source := modelOf(t, products[len(products)-1])
+	if model != want || !strings.Contains(source, "trained on gappy maps of the same quantity elsewhere") {
+		t.Errorf("the last product was filled by %s, source %q; want %s", model, source, want)
+	}
+	for _, said := range []string{"too few days", "starter model (" + want} {
+		if !strings.Contains(stderr, said) {
+			t.Errorf("the log does not say %q:\n%s", said, stderr)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "state/scaling/black-sea.json")); err != nil {
+		t.Errorf("the scaling was not kept: %v", err)
+	}
+}
+
+func TestFillTakesTheStarterWhereThereAreDaysToScaleItBy(t *testing.T) {
+	want := chlorophyllStarter(t)
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "archive")
+	if status, _, stderr := lacuna("simulate", "-o", archive, "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
+		t.Fatal(stderr)
+	}
+	days, err := filepath.Glob(filepath.Join(archive, "20240405_*.nc"))
+	if err != nil || len(days) != 1 {
+		t.Fatalf("%v, %v", days, err)
+	}
+	for _, tt := range []struct{ history, model, said string }{
+		{archive, want, "starter model (" + want},
+		{days[0], "oi", "too few days"},
+	} {
+		status, stdout, stderr := lacuna("fill", days[0], "-o", t.TempDir(), "--history", tt.history)
+		if status != 0 || !strings.Contains(stderr, tt.said) {
+			t.Fatalf("status %d, want the word %q:\n%s", status, tt.said, stderr)
+		}
+		if model, _ := modelOf(t, strings.TrimSpace(stdout)); model != tt.model {
+			t.Errorf("with the history %s it was filled by %s, want %s", tt.history, model, tt.model)
+		}
+	}
+}

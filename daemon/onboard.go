@@ -1,0 +1,300 @@
+package daemon
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+)
+
+// Onboarding is what is known of a new dataset and of the machine when its
+// configuration is proposed.
+type Onboarding struct {
+	Name    string // of the dataset
+	Archive Archive
+	Options ingest.Options // what was said outright
+	Sample  *Sample        // what was found in its granules; nil: none could be looked at
+	Machine Machine
+	Starter string // version that fills it from the tenth day on; empty: none fits
+	// StateDir holds state, products and models.
+	StateDir string
+	Now      time.Time
+}
+
+// Machine is what was measured of this machine.
+type Machine struct {
+	Engine  string      // what networks run on; empty: none is usable
+	Missing string      // why none is
+	Speed   infer.Speed // zero: not measured
+}
+
+// setting is a line of a configuration with its reason. Indent is in steps.
+type setting struct {
+	indent int
+	text   string
+	why    string // empty: the line needs none, as it only opens a section
+}
+
+// Propose returns a configuration for the dataset, as YAML in which a comment
+// above every line gives its reason. It decides from o alone.
+func (o Onboarding) Propose() []byte {
+	all := []setting{
+		{0, "state_dir: " + quoteYAML(o.StateDir), "ledger, spool and what is set aside; all that Lacuna remembers"},
+		{0, "products_dir: " + quoteYAML(filepath.Join(o.StateDir, "products")), "where the gap-free maps appear, a folder a month"},
+		{0, "train:", ""},
+		{1, "store: " + quoteYAML(filepath.Join(o.StateDir, "models")), o.whyTrain()},
+		{0, "datasets:", ""},
+		{1, "- name: " + o.Name, "a folder of the products and a label of the metrics"},
+	}
+	all = slices.Concat(all, o.reading(), o.watching(), o.filling())
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Proposed by lacuna init on %s%s. Every reason stands above its line:\n# change what you know better, then run lacuna check.\n",
+		o.Now.UTC().Format(time.DateOnly), o.from())
+	for _, s := range all {
+		pad := strings.Repeat("  ", s.indent)
+		for _, line := range wrap(s.why, 96-len(pad)) {
+			fmt.Fprintf(&b, "%s# %s\n", pad, line)
+		}
+		fmt.Fprintf(&b, "%s%s\n", pad, s.text)
+	}
+	return []byte(b.String())
+}
+
+func (o Onboarding) from() string {
+	if o.Sample == nil {
+		return ", without a granule to look at"
+	}
+	return fmt.Sprintf(", from %d of %d files such as %s", o.Sample.Read, o.Sample.Files, o.Sample.Example)
+}
+
+func (o Onboarding) whyTrain() string {
+	first := DefaultTrain().FirstDays
+	why := fmt.Sprintf("a model of the dataset's own is trained when %d days are there, at night and only while nothing is to be filled; remove the line to train nothing", first)
+	if o.Sample != nil {
+		why = fmt.Sprintf("%d days are there; ", o.Sample.Days) + why
+	}
+	return why
+}
+
+// reading proposes how granules are read.
+func (o Onboarding) reading() []setting {
+	s := o.Sample
+	if s == nil {
+		return o.readingUnseen()
+	}
+	all := []setting{}
+	if s.Product != "" {
+		all = append(all, setting{2, "product: " + s.Product, s.whyProduct()})
+	}
+	all = append(all,
+		setting{2, "variable: " + quoteYAML(s.Variable), s.whyVariable()},
+		setting{2, "transform: " + s.Transform.String(), s.whyTransform()},
+		setting{2, fmt.Sprintf("valid_range: [%g, %g]", s.Range[0], s.Range[1]), s.whyRange()},
+		setting{2, "quality: " + flowList(s.Quality), s.whyQuality()},
+		setting{2, "sea_mask: auto", s.whySea()},
+	)
+	return all
+}
+
+func (o Onboarding) readingUnseen() []setting {
+	if o.Options.Product == "" {
+		return []setting{{2, "sea_mask: auto", "the granules' own mask, else the built-in one, to which lakes are land"}}
+	}
+	p := productOf(o.Options.Product)
+	return []setting{
+		{2, "product: " + p.Name, "known to Lacuna: " + p.Title},
+		{2, "variable: " + p.Variable, "the one that the product is read for where nothing else is said"},
+		{2, "transform: " + p.Transform, whyTransform(p.Transform)},
+		{2, fmt.Sprintf("valid_range: [%g, %g]", p.Range[0], p.Range[1]), "of the product, in " + p.Units + "; values outside are refused"},
+		{2, "quality: " + flowList(p.Quality), "of the product; give --sample FILE to see what it refuses"},
+		{2, "sea_mask: auto", "the granules' own mask, else the built-in one, to which lakes are land"},
+	}
+}
+
+// watching proposes where granules come from, and when.
+func (o Onboarding) watching() []setting {
+	all := []setting{{2, "archive:", ""}}
+	add := func(indent int, text, why string) { all = append(all, setting{indent, text, why}) }
+	a := o.Archive
+	switch a.Type {
+	case "dir":
+		add(3, "dir: "+quoteYAML(a.Dir), "granules are taken up as they appear here; the folder is only read")
+		add(3, "poll_interval: 1m", "a folder costs nothing to list")
+		add(3, "settle: 30s", "a file that was written to less than this ago is left alone, so that none is read half")
+		return append(all, o.expecting()...)
+	case "s3":
+		add(3, "type: s3", "by the address that was given")
+		add(3, "s3:", "")
+		add(4, "endpoint: "+quoteYAML(a.S3.Endpoint), "the host")
+		add(4, "bucket: "+quoteYAML(a.S3.Bucket), "the first part of the path; keys, if it needs any, go into access_key and secret_key")
+		add(4, "prefix: "+quoteYAML(a.S3.Prefix), "the rest of the path")
+	case "ftp":
+		add(3, "type: ftp", "by the address that was given")
+		add(3, "ftp:", "")
+		add(4, "address: "+quoteYAML(a.FTP.Address), "the host; user and password, if it needs any, go beside it")
+		add(4, "root: "+quoteYAML(a.FTP.Root), "the folder")
+	case "http":
+		add(3, "type: http", "by the address that was given")
+		add(3, "http:", "")
+		add(4, "url: "+quoteYAML(a.HTTP.URL), "its index pages are read; name a manifest if there is one")
+	case "cmems":
+		add(3, "type: cmems", "the dataset is one of Copernicus Marine")
+		add(3, "cmems:", "")
+		add(4, "dataset: "+a.CMEMS.Dataset, "its version is chosen at the first listing, kept, and never changed silently; user and password are found as the Copernicus Marine toolbox finds them")
+		add(3, "lookback: 960h", "the last 40 days to begin with; lacuna backfill fetches older ones")
+	}
+	add(3, "schedule: \"17 * * * *\"", "once an hour: products of a day come once a day, at times that vary by hours")
+	add(3, "jitter: 5m", "so that not everybody asks at the same minute")
+	return append(all, o.expecting()...)
+}
+
+// expecting proposes when a missing granule is an alarm.
+func (o Onboarding) expecting() []setting {
+	s := o.Sample
+	if s == nil || s.Step != 24*time.Hour || o.Now.Sub(s.Newest) > staleAfter {
+		return nil
+	}
+	lag := max(int(o.Now.Sub(s.Newest).Hours()/24)+1, 1)
+	return []setting{
+		{3, "expect:", ""},
+		{4, "by: \"18:00\"", "a granule a day, as in the sample: one that is not there by this time (UTC) raises an alarm"},
+		{4, fmt.Sprintf("lag_days: %d", lag), fmt.Sprintf("after its own day: the newest now is of %s", s.Newest.UTC().Format(time.DateOnly))},
+	}
+}
+
+// staleAfter is how old the newest granule of an archive is that nobody adds
+// to any more.
+const staleAfter = 30 * 24 * time.Hour
+
+// fillBudget is what a granule may take to fill: a backlog of a season is then
+// worked off in one and a half hours.
+const fillBudget = time.Minute
+
+// filling proposes how gaps are filled.
+func (o Onboarding) filling() []setting {
+	all := []setting{{2, "fill:", ""}, {3, "method: auto", o.whyMethod()}}
+	past, whyPast := o.past()
+	all = append(all, setting{3, fmt.Sprintf("past_days: %d", past), whyPast})
+	if s := o.Sample; s != nil && o.Now.Sub(s.Newest) > staleAfter {
+		all = append(all, setting{3, "future_days: 10", fmt.Sprintf(
+			"the newest granule is of %s: nothing here is near real time, and days after a gap help as much as those before it", s.Newest.UTC().Format(time.DateOnly))})
+	} else {
+		all = append(all, setting{3, "future_days: 0", "products appear on the day; those of the days before are made anew as their neighbours arrive"})
+	}
+	if o.Machine.Speed == (infer.Speed{}) || o.Sample == nil {
+		return all
+	}
+	tier, why := o.tier()
+	return append(all, setting{3, "network:", ""}, setting{4, "tier: " + string(tier), why})
+}
+
+func (o Onboarding) whyMethod() string {
+	why := "the dataset's own model once there is one, else "
+	switch {
+	case o.Machine.Engine == "":
+		why += "optimal interpolation: no engine for networks is usable here (" + o.Machine.Missing + ")"
+	case o.Starter != "":
+		why += fmt.Sprintf("the starter model (%s) from the tenth day on, else optimal interpolation", o.Starter)
+	default:
+		why += "optimal interpolation: there is no starter model for this variable"
+	}
+	return why
+}
+
+// past proposes how far back a field may see.
+func (o Onboarding) past() (int, string) {
+	usual := infer.DefaultConfig().PastDays
+	if o.Sample == nil || o.Sample.Memory == 0 {
+		return usual, "what chlorophyll and temperature remember of an anomaly; too few days were at hand to measure it"
+	}
+	m := o.Sample.Memory
+	return min(max(2*m, usual), 30), fmt.Sprintf("anomalies of the sample keep half of themselves for about %d days; twice that is looked at, and no less than %d", m, usual)
+}
+
+// tier proposes the tier that this machine makes in time.
+func (o Onboarding) tier() (infer.Tier, string) {
+	cells := o.Sample.Grid.Len()
+	tier := infer.PickTier(fillBudget, o.Machine.Speed, cells, 0)
+	var times []string
+	for _, t := range infer.Tiers() {
+		d := o.Machine.Speed.Estimate(t.Recipe(0), cells)
+		times = append(times, fmt.Sprintf("%s about %s", t, roundUp(d)))
+	}
+	return tier, fmt.Sprintf("measured on %s, for %d cells: %s; the best that takes no more than %v a field. standard and full need a model with members",
+		o.Machine.Engine, cells, strings.Join(times, ", "), fillBudget)
+}
+
+// roundUp returns a duration with two digits, for people.
+func roundUp(d time.Duration) time.Duration {
+	switch {
+	case d < time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d < time.Minute:
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Minute)
+}
+
+// ArchiveAt returns the archive at a place that a user names: a folder, an
+// address with the scheme http, https, ftp or s3 (s3://HOST/BUCKET/PREFIX), or
+// a dataset of Copernicus Marine.
+func ArchiveAt(place string) (Archive, error) {
+	a := defaultArchive()
+	if cmemsDataset.MatchString(place) {
+		a.Type, a.CMEMS.Dataset = "cmems", place
+		return a, nil
+	}
+	u, err := url.Parse(place)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		a.Dir, err = filepath.Abs(place)
+		return a, err
+	}
+	switch u.Scheme {
+	case "http", "https":
+		a.Type, a.HTTP.URL = "http", place
+	case "ftp":
+		a.Type, a.FTP.Address, a.FTP.Root = "ftp", u.Host, path.Join("/", u.Path)
+	case "s3":
+		bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
+		if bucket == "" {
+			return a, fmt.Errorf("%s names no bucket: write s3://HOST/BUCKET/PREFIX", place)
+		}
+		a.Type, a.S3.Endpoint, a.S3.Bucket, a.S3.Prefix = "s3", "https://"+u.Host, bucket, prefix
+	default:
+		return a, fmt.Errorf("%s: the schemes are http, https, ftp and s3", place)
+	}
+	return a, nil
+}
+
+// cmemsDataset is how Copernicus Marine names datasets of observations.
+var cmemsDataset = regexp.MustCompile(`^cmems_obs-[a-z]+_[a-z]+_[A-Za-z0-9_-]+$`)
+
+// DatasetName returns a name for a dataset after its folder, product or file.
+func DatasetName(from string) string {
+	name := strings.Trim(PlainName(strings.TrimSuffix(path.Base(filepath.ToSlash(from)), ".nc")), "-_")
+	if name == "" {
+		return "dataset"
+	}
+	return strings.TrimRight(name[:min(len(name), 62)], "-_")
+}
+
+// PlainName returns a text with nothing in it but what names of datasets are
+// made of.
+func PlainName(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, text)
+}

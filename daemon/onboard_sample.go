@@ -1,0 +1,269 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest"
+)
+
+// Sample is what the granules of a new dataset look like.
+type Sample struct {
+	Files, Read int    // that there are, and that were looked at
+	Example     string // name of the newest that was
+	Newest      time.Time
+	Days        int           // in all files, as far as can be told
+	Step        time.Duration // from one field to the next; 0: only one was seen
+
+	Variable, Units, Product string
+	Transform                field.Transform
+	Range                    [2]float64 // that values are allowed
+	Quality                  []string
+	Grid                     field.Grid
+	OwnMask                  bool
+	Notes                    []string
+
+	Values             field.Stats // of all that were observed
+	Coverage           float64     // mean share of the sea that was
+	Rejected           int         // values that range or quality refused
+	Skewness, LogSkew  float64     // of the values and of their logarithms; NaN: they have none
+	Memory             int         // days after which half of an anomaly is left; 0: not known
+	granule            ingest.Granule
+	unreadable, others int // files that could not be read, and that are on other grids
+}
+
+// Granule returns the newest granule that was looked at.
+func (s *Sample) Granule() ingest.Granule { return s.granule }
+
+// sampleFiles is how many files are looked at: enough to see for how many days
+// anomalies last, and done in seconds.
+const sampleFiles = 15
+
+// LookAt reads the newest of the files, as far as their names tell, and says
+// what they hold. Files that cannot be read are counted; if
+// none can, the error is that of the newest.
+func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options ingest.Options) (*Sample, error) {
+	s := &Sample{Files: len(files)}
+	var granules []ingest.Granule
+	var first error
+	newest := slices.SortedStableFunc(slices.Values(files), func(a, b string) int {
+		return strings.Compare(filepath.Base(b), filepath.Base(a)) // most names have the day in them
+	})
+	for _, file := range newest[:min(sampleFiles, len(newest))] {
+		g, err := reader.Read(ctx, file, options)
+		var bad *ingest.BadGranule
+		switch {
+		case errors.As(err, &bad):
+			s.unreadable++
+			if first == nil {
+				first = err
+			}
+		case err != nil:
+			return nil, err
+		case len(granules) > 0 && !g.Fields[0].Grid.Same(granules[0].Fields[0].Grid):
+			s.others++
+		default:
+			granules = append(granules, g)
+		}
+	}
+	if len(granules) == 0 {
+		return nil, first
+	}
+	sea, err := SeaMask(ctx, "auto", reader, granules[0], nil)
+	if err != nil {
+		return nil, err
+	}
+	s.describe(granules[0], options)
+	s.measure(granules, sea)
+	return s, nil
+}
+
+// describe takes over what the reader found out.
+func (s *Sample) describe(g ingest.Granule, options ingest.Options) {
+	s.granule, s.Example = g, g.Name
+	s.Variable, s.Product, s.Transform, s.Notes = g.Source.Variable, g.Product, g.Transform, g.Notes
+	s.Grid, s.OwnMask = g.Fields[0].Grid, g.Fields[0].Sea != nil
+	if v, ok := g.Source.Var(s.Variable); ok {
+		for _, a := range v.Attrs {
+			if text, isText := a.Value.(string); isText && a.Name == "units" {
+				s.Units = text
+			}
+		}
+	}
+	p := productOf(s.Product)
+	s.Quality = p.Quality
+	if len(options.Quality) > 0 {
+		s.Quality = options.Quality
+	}
+	s.Range = p.RangeIn(s.Units)
+	if options.Range != nil {
+		s.Range = *options.Range
+	}
+}
+
+// measure takes the figures that reasons are made of.
+func (s *Sample) measure(granules []ingest.Granule, sea field.Mask) {
+	var fields []field.Field
+	var values [][]float32
+	days := map[string]bool{}
+	for _, g := range granules {
+		for i, f := range g.Fields {
+			f.Sea = sea
+			_, _, share := f.Coverage()
+			s.Coverage += share
+			if g.Rejected != nil && g.Rejected[i] != nil {
+				s.Rejected += g.Rejected[i].Count()
+			}
+			fields, values = append(fields, f), append(values, f.Values)
+			days[f.Time.UTC().Format(time.DateOnly)] = true
+			if f.Time.After(s.Newest) {
+				s.Newest = f.Time
+			}
+		}
+	}
+	s.Read = len(granules)
+	s.Days = len(days) * s.Files / max(s.Read+s.unreadable+s.others, 1)
+	s.Coverage /= float64(len(fields))
+	s.Values = field.Summarise(values...)
+	s.Skewness, s.LogSkew = skewness(values, nil), skewness(values, func(v float64) float64 { return math.Log10(v) })
+	slices.SortFunc(fields, func(a, b field.Field) int { return a.Time.Compare(b.Time) })
+	s.Step = usualStep(fields)
+	if s.Step == 24*time.Hour {
+		s.Memory = memoryDays(fields, s.Transform)
+	}
+	if s.Range == ([2]float64{}) { // nobody knows: what was seen, with as much again on both sides
+		wide := s.Values.Max - s.Values.Min
+		s.Range = [2]float64{s.Values.Min - wide, s.Values.Max + wide}
+		if s.Transform.Log10 {
+			s.Range[0] = float64(s.Transform.Floor)
+		}
+	}
+}
+
+// skewness returns the third standardised moment of the values, of what of
+// makes of them; NaN where it is not a number for one of them.
+func skewness(values [][]float32, of func(float64) float64) float64 {
+	each := func(yield func(float64)) {
+		for _, vs := range values {
+			for _, v := range vs {
+				x := float64(v)
+				if math.IsNaN(x) {
+					continue
+				}
+				if of != nil {
+					x = of(x)
+				}
+				yield(x)
+			}
+		}
+	}
+	n, mean := 0.0, 0.0
+	each(func(x float64) { n++; mean += x })
+	mean /= n
+	var m2, m3 float64
+	each(func(x float64) { d := x - mean; m2 += d * d; m3 += d * d * d })
+	if m2 == 0 {
+		return math.NaN()
+	}
+	return m3 / n / math.Pow(m2/n, 1.5)
+}
+
+// usualStep returns the median time from one field to the next, to the hour.
+func usualStep(fields []field.Field) time.Duration {
+	var steps []time.Duration
+	for i := 1; i < len(fields); i++ {
+		if d := fields[i].Time.Sub(fields[i-1].Time); d > 0 {
+			steps = append(steps, d)
+		}
+	}
+	if len(steps) == 0 {
+		return 0
+	}
+	slices.Sort(steps)
+	return steps[len(steps)/2].Round(time.Hour)
+}
+
+// memoryDays returns the first lag in days at which the anomalies of pixels
+// correlate with less than a half, and 0 where too little was seen to say.
+func memoryDays(fields []field.Field, tr field.Transform) int {
+	const leastPairs = 1000 // below, the correlation of two maps is mostly that of two clouds
+	n := fields[0].Grid.Len()
+	maps := make([][]float32, len(fields))
+	mean, count := make([]float64, n), make([]float64, n)
+	for i, f := range fields {
+		maps[i] = make([]float32, n)
+		tr.Forward(maps[i], f.Values)
+		for c, v := range maps[i] {
+			if v == v { // not NaN
+				mean[c] += float64(v)
+				count[c]++
+			}
+		}
+	}
+	for lag := 1; lag <= len(fields)/2; lag++ {
+		var xy, xx, yy float64
+		pairs := 0
+		for i := range fields {
+			for j := i + 1; j < len(fields); j++ {
+				if int(math.Round(fields[j].Time.Sub(fields[i].Time).Hours()/24)) != lag {
+					continue
+				}
+				for c := range n {
+					x, y := float64(maps[i][c]), float64(maps[j][c])
+					if math.IsNaN(x+y) || count[c] < 4 {
+						continue
+					}
+					x, y = x-mean[c]/count[c], y-mean[c]/count[c]
+					xy, xx, yy, pairs = xy+x*y, xx+x*x, yy+y*y, pairs+1
+				}
+			}
+		}
+		if pairs < leastPairs {
+			return 0
+		}
+		if xy < 0.5*math.Sqrt(xx*yy) {
+			return lag
+		}
+	}
+	return 0
+}
+
+// productOf returns the product of the table with that name, else an empty
+// one.
+func productOf(name string) ingest.Product {
+	for _, p := range ingest.Products() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return ingest.Product{}
+}
+
+// GranuleFiles returns the files that names stand for: a folder stands for the
+// NetCDF files below it, in order of their paths.
+func GranuleFiles(names ...string) ([]string, error) {
+	var files []string
+	for _, name := range names {
+		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if !d.IsDir() && (path == name || strings.HasSuffix(path, ".nc")) {
+				files = append(files, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find granules: %w", err)
+		}
+	}
+	return files, nil
+}
