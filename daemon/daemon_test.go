@@ -202,6 +202,7 @@ func TestOnceFillsEverySeaPixelAndKeepsObservations(t *testing.T) {
 func slice4(b []byte, cell int) []byte { return b[4*cell : 4*cell+4] }
 
 func TestTheFutureDoesNotReachANearRealTimeProduct(t *testing.T) {
+	skipInShort(t)
 	w := world(t, 40, 60)
 	days := firstVersions(w, 5)
 	product := func(n int) []byte {

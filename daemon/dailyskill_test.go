@@ -16,6 +16,7 @@ import (
 )
 
 func TestEveryGranuleIsScoredUnderTheGapsOfAnotherDay(t *testing.T) {
+	skipInShort(t)
 	r := newRolling(t, 6)
 	r.cfg.Datasets[0].DailySkill = true
 	r.deliver(t, 0, 1, 2, 3, 4, 5)
@@ -43,6 +44,7 @@ func TestEveryGranuleIsScoredUnderTheGapsOfAnotherDay(t *testing.T) {
 // What lies under the overlay must not reach the method: if it is raised by a
 // known amount, the error falls by just that.
 func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
+	skipInShort(t)
 	for _, method := range []string{"persistence", "climatology", "oi"} {
 		r := newRolling(t, 5)
 		r.world = world(t, 40, 60)
@@ -98,6 +100,7 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 }
 
 func TestReplacementScoresTheEarlierFillWhereItReveals(t *testing.T) {
+	skipInShort(t)
 	b := newBench(t)
 	r := &rolling{bench: b, world: world(t, 40, 60), now: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)}
 	set := &b.cfg.Datasets[0]

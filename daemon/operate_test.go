@@ -71,6 +71,7 @@ func productsOf(d ops.Dataset) int {
 // A backfill that is asked for beside a daemon is done by it, behind what is
 // live.
 func TestADaemonDoesABackfillBehindWhatIsLive(t *testing.T) {
+	skipInShort(t)
 	b := newBench(t)
 	set := b.plain()
 	set.Archive.Lookback = 48 * time.Hour // the simulated days are years ago: nothing is live

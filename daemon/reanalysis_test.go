@@ -151,6 +151,7 @@ func mentions(g ingest.Granule, text string) bool {
 }
 
 func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
+	skipInShort(t)
 	r := newRolling(t, 9)
 	r.cfg.Datasets[0].Reanalysis.LeastChange = 0
 	r.deliver(t, 0, 1, 2, 4, 5, 6, 7, 8)
@@ -180,6 +181,7 @@ func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
 }
 
 func TestProductThatDoesNotMoveIsNotPublishedAnew(t *testing.T) {
+	skipInShort(t)
 	r := newRolling(t, 4)
 	r.cfg.Datasets[0].Fill.Method = "persistence" // never looks ahead; but how sure it is depends on the days around
 	r.deliver(t, 0, 1, 2, 3)
@@ -205,6 +207,7 @@ func TestProductThatDoesNotMoveIsNotPublishedAnew(t *testing.T) {
 
 // The measure of change is checked against a product whose difference is known.
 func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
+	skipInShort(t)
 	r := newRolling(t, 2)
 	r.deliver(t, 0, 1)
 	r.pass(t, 0)
@@ -257,6 +260,7 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 // A crash between the decision to revise and the product leaves a revision that
 // the next pass finishes.
 func TestBrokenOffRevisionIsFinished(t *testing.T) {
+	skipInShort(t)
 	r := newRolling(t, 3)
 	r.deliver(t, 0, 1, 2)
 	r.pass(t, 0)
@@ -310,6 +314,7 @@ func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 
 // Years of the past are made once, with the days around them, and not twice.
 func TestBackfillIsMadeOnceWithTheDaysThatFollow(t *testing.T) {
+	skipInShort(t)
 	r := newRolling(t, 7)
 	r.deliver(t, 0, 1, 2, 3, 4, 5, 6)
 	if _, err := r.daemon(t).Fetch(t.Context(), Fetch{Backfill: true}); err != nil {

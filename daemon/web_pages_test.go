@@ -18,6 +18,7 @@ import (
 var audit string
 
 func TestPagesAreSoundInARealBrowser(t *testing.T) {
+	skipInShort(t)
 	s := openSite(t, 40, 60, 8)
 	champion := s.addModels(t)
 	b := openBrowser(t, s.at)
@@ -62,6 +63,7 @@ func spoiltOf(t *testing.T, s *site) string {
 }
 
 func TestCalendarIsWalkedByKeys(t *testing.T) {
+	skipInShort(t)
 	s := openSite(t, 24, 32, 8)
 	b := openBrowser(t, s.at)
 	b.open(t, "/datasets/black-sea")
@@ -97,6 +99,7 @@ func TestCalendarIsWalkedByKeys(t *testing.T) {
 }
 
 func TestPageFollowsTheDaemonWithoutAReload(t *testing.T) {
+	skipInShort(t)
 	s := openSite(t, 24, 32, 6)
 	b := openBrowser(t, s.at)
 	b.open(t, "/datasets/black-sea")
@@ -122,6 +125,7 @@ func TestPageFollowsTheDaemonWithoutAReload(t *testing.T) {
 }
 
 func TestActionNeedsTheTokenInTheBrowserToo(t *testing.T) {
+	skipInShort(t)
 	s := openSite(t, 24, 32, 4)
 	b := openBrowser(t, s.at)
 	name := filepath.Base(spoiltOf(t, s))

@@ -13,6 +13,7 @@ import (
 )
 
 func TestProbeShowsWhatIsInTheFile(t *testing.T) {
+	skipInShort(t)
 	s := openSite(t, 40, 60, 6)
 	b := openBrowser(t, s.at)
 	b.window(t, 1280, 1000, false)

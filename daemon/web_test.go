@@ -49,6 +49,7 @@ func TestDayIsWhatItsNewestRevisionMakesOfIt(t *testing.T) {
 }
 
 func TestMapServedIsWhatIsInTheFile(t *testing.T) {
+	skipInShort(t)
 	s := openSite(t, 24, 32, 4)
 	name := s.world.Granule(s.days[3]).Name
 	query := url.Values{"dataset": {"black-sea"}, "name": {name}}.Encode()
@@ -99,6 +100,7 @@ func TestMapServedIsWhatIsInTheFile(t *testing.T) {
 }
 
 func TestStoryAndFilesOfAGranuleAreOnItsPage(t *testing.T) {
+	skipInShort(t)
 	s := openSite(t, 24, 32, 4)
 	get := func(path string) (int, string) {
 		r, err := http.Get(s.at + path)
