@@ -34,9 +34,10 @@ build: system ## the program, bin/lacuna
 test: system python onnxruntime parts lint ## every test, vet, formatting and lint
 	@go vet ./...
 	@go test -timeout 25m ./...
-# The tests of the commands start the program again and again, which takes
-# minutes with the race detector in it; what commands call is tested below.
-	@go test -timeout 25m -race -short $$(go list ./... | grep -v '/cmd/lacuna$$')
+# The tests of the commands start the program again and again, and trainings as a
+# whole are long, which takes many minutes with the race detector in it; what
+# they call is tested below.
+	@go test -timeout 25m -race -short $$(go list ./... | grep -vE '/cmd/lacuna$$|bench$$|/finetune$$|/tables$$|/scenes$$')
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=30000x
 
 # go test fuzzes one target a call. A number of inputs (30000x) is exact; with a
