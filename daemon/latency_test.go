@@ -208,7 +208,8 @@ func TestGranuleIsAProductAndAnEventInTime(t *testing.T) {
 		t.Skip("measures times")
 	}
 	simulated, real := 8, 4
-	if os.Getenv("LACUNA_LONG") != "" {
+	long := os.Getenv("LACUNA_LONG") != ""
+	if long {
 		simulated, real = 200, 200
 	}
 	feeds := map[string]struct {
@@ -234,7 +235,9 @@ func TestGranuleIsAProductAndAnEventInTime(t *testing.T) {
 				return took[int(share*float64(len(took)-1)+0.5)].Round(time.Millisecond)
 			}
 			t.Logf("%d granules: median %v, p95 %v, most %v; bare fill %v", len(took), p(0.5), p(0.95), p(1), bare.Round(time.Millisecond))
-			if limit := 2*bare + 5*time.Second; p(0.95) > limit {
+			// A short run shares its machine with other tests: it shows that
+			// every granule arrives, and times nothing.
+			if limit := 2*bare + 5*time.Second; long && p(0.95) > limit {
 				t.Errorf("95 %% of the granules took up to %v, want %v", p(0.95), limit)
 			}
 		})
