@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,8 +50,11 @@ func constant(v float32, n int) []float32 { return slices.Repeat([]float32{v}, n
 func TestOutOfMemoryHalvesBatchThenWindowAndIsRemembered(t *testing.T) {
 	s := basin(300, 300, false)
 	type call struct{ batch, cells int }
+	var mu sync.Mutex // batches are looked at side by side
 	var calls []call
 	m := fakeModel(fakeNetworks{looked: func(batch int, in impute.Inputs) (impute.Prediction, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		if len(calls) == 0 || calls[len(calls)-1] != (call{batch, in.Width}) {
 			calls = append(calls, call{batch, in.Width})
 		}
