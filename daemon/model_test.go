@@ -13,8 +13,7 @@ import (
 	"time"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
@@ -23,15 +22,7 @@ import (
 
 func modelDevice(t *testing.T) infer.Device {
 	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Finalize)
-	return infer.Device{Backend: e}
+	return infer.Device{Backend: enginetest.Open(t)}
 }
 
 // untrainedFiles are the files of a version of random weights.

@@ -92,9 +92,6 @@ func (e *Exam) Blocks(days int) { e.options.Bootstrap.BlockDays = days }
 // Cases returns how many questions there are.
 func (e *Exam) Cases() int { return len(e.overlays) }
 
-// Mode returns which days around a target methods may see.
-func (e *Exam) Mode() impute.Mode { return e.mode }
-
 // Overlay returns the overlay behind case i, for pictures.
 func (e *Exam) Overlay(i int) samples.Overlay { return e.overlays[i] }
 

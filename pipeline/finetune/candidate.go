@@ -67,9 +67,6 @@ func (c *Candidate) Close() {
 	}
 }
 
-// Model returns the imputer.
-func (c *Candidate) Model() *impute.Model { return c.model }
-
 // Method returns the candidate as a method for an exam on the days of on:
 // inputs are brought to its own scaling and answers back, and sigma is
 // calibrated.

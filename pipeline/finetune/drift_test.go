@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/samples"
 )
@@ -24,7 +25,7 @@ func changed(t *testing.T, change func(day, cell int, v float32) float32) sample
 }
 
 func TestDriftOfValuesAndMasksIsToldApart(t *testing.T) {
-	version, backend := firstModel(t), openEngine(t)
+	version, backend := firstModel(t), enginetest.Open(t)
 	spread := version.Evaluation.Values.Std
 	measure := func(s samples.Series) Drift {
 		t.Helper()

@@ -4,36 +4,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"math"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
 )
-
-// openEngine returns ONNX Runtime with one thread, which is quickest where
-// tests of other packages run at the same time.
-func openEngine(t testing.TB) *engine.Engine {
-	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Finalize)
-	return e
-}
 
 // sea returns a simulated series, made once for all tests.
 var sea = sync.OnceValues(func() (samples.Series, error) {
@@ -89,7 +72,7 @@ var first struct {
 
 func firstModel(t *testing.T) Outcome {
 	t.Helper()
-	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: openEngine(t)}
+	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: enginetest.Open(t)}
 	first.Do(func() {
 		first.phases = map[string]bool{}
 		out, err := Make(t.Context(), req, Hooks{Progress: func(p Progress) { first.phases[p.Phase] = true }})
@@ -143,7 +126,7 @@ func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 	if err := s.From(parent.Files); err != nil {
 		t.Fatal(err)
 	}
-	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: openEngine(t), Parent: parent.Files, Champion: parent.Files}
+	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: parent.Files, Champion: parent.Files}
 	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +157,7 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 		t.Skip("every interruption compiles again")
 	}
 	want := firstModel(t)
-	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: openEngine(t), Folder: t.TempDir()}
+	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: enginetest.Open(t), Folder: t.TempDir()}
 	// One interruption in each phase that trains, and one between phases.
 	for _, at := range []struct {
 		phase string
@@ -224,7 +207,7 @@ func TestHeldOutDaysNeverReachTraining(t *testing.T) {
 	poisoned := poisonHeldOut(t, clean, s.Split)
 	var files [2]Files
 	for i, series := range []samples.Series{clean, poisoned} {
-		out, err := Make(t.Context(), Request{Series: []samples.Series{series}, Settings: s, Backend: openEngine(t)}, Hooks{})
+		out, err := Make(t.Context(), Request{Series: []samples.Series{series}, Settings: s, Backend: enginetest.Open(t)}, Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}

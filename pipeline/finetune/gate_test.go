@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -170,7 +171,7 @@ func shuffled(exam *evaluate.Exam) func(context.Context, []evaluate.Case) ([]eva
 func TestWrongNormalisationIsRefused(t *testing.T) {
 	good := firstModel(t)
 	exam, held := anExam(t)
-	shop, err := impute.NewWorkshop(openEngine(t), impute.WorkshopConfig{Batch: 1, Shared: true})
+	shop, err := impute.NewWorkshop(enginetest.Open(t), impute.WorkshopConfig{Batch: 1, Shared: true})
 	if err != nil {
 		t.Fatal(err)
 	}

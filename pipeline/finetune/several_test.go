@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
@@ -56,7 +57,7 @@ func together() Settings {
 
 func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 	seas, s := twoSeas(t), together()
-	r, err := begin(Request{Series: seas, Settings: s, Backend: openEngine(t)}, Hooks{})
+	r, err := begin(Request{Series: seas, Settings: s, Backend: enginetest.Open(t)}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
 	s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps, s.Patience = 6, 0, 0, 0
 	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = false, false
 	weights := func(seas []samples.Series) []byte {
-		out, err := Make(t.Context(), Request{Series: seas, Settings: s, Backend: openEngine(t)}, Hooks{})
+		out, err := Make(t.Context(), Request{Series: seas, Settings: s, Backend: enginetest.Open(t)}, Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 	}
 	s := together()
 	s.Members.Design.Size = nn.Small // apart from that of the imputer
-	out, err := Make(t.Context(), Request{Series: twoSeas(t), Settings: s, Backend: openEngine(t)}, Hooks{})
+	out, err := Make(t.Context(), Request{Series: twoSeas(t), Settings: s, Backend: enginetest.Open(t)}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 		t.Errorf("members of a fine-tune are %s, want those of the parent", tune.Members.Design.Size)
 	}
 	tune.Imputer.Steps, tune.Members.Steps, tune.Reliability.Steps = 6, 0, 0
-	child, err := Make(t.Context(), Request{Series: []samples.Series{third}, Settings: tune, Backend: openEngine(t), Parent: out.Files, Champion: out.Files}, Hooks{})
+	child, err := Make(t.Context(), Request{Series: []samples.Series{third}, Settings: tune, Backend: enginetest.Open(t), Parent: out.Files, Champion: out.Files}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

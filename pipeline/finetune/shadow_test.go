@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"lacuna/pipeline/engine/enginetest"
 )
 
 func TestAShadowRefusesWhatIsWorseOnNewDays(t *testing.T) {
@@ -22,7 +24,7 @@ func TestAShadowRefusesWhatIsWorseOnNewDays(t *testing.T) {
 	}
 	spoiled[ScalingFile] = data
 	s := series(t)
-	q := Shadow{Series: s, Since: s.Days[len(s.Days)-20].Time, Settings: lesson(), Backend: openEngine(t)}
+	q := Shadow{Series: s, Since: s.Days[len(s.Days)-20].Time, Settings: lesson(), Backend: enginetest.Open(t)}
 	for _, tt := range []struct {
 		name                 string
 		champion, challenger Files

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -83,7 +84,7 @@ func TestFineTuningRecoversFromAShift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains twice")
 	}
-	backend, s := openEngine(t), lesson()
+	backend, s := enginetest.Open(t), lesson()
 	s.Strategy, s.Members.Steps, s.Reliability.Steps = "empirical", 0, 0
 	s.Imputer.Steps = 240
 	same := seaShift{sensor: func(v float64) float64 { return v }}

@@ -2,15 +2,13 @@ package impute
 
 import (
 	"context"
-	"log/slog"
 	"math"
 	"testing"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
-	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
@@ -22,21 +20,12 @@ import (
 // tests of other packages run at the same time.
 func newShop(t testing.TB, batch int) *Workshop {
 	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := enginetest.Open(t)
 	shop, err := NewWorkshop(e, WorkshopConfig{Batch: batch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		shop.Close()
-		e.Finalize()
-	})
+	t.Cleanup(shop.Close)
 	return shop
 }
 

@@ -2,15 +2,13 @@ package infer
 
 import (
 	"errors"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
@@ -28,15 +26,7 @@ func everything() impute.Design {
 
 func openDevice(t testing.TB, threads int) Device {
 	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: threads}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Finalize)
-	return Device{Backend: e}
+	return Device{Backend: enginetest.OpenThreads(t, threads)}
 }
 
 // untrained is a model of random weights for the grid of a scene.

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/enginetest"
 )
 
 // applyOn runs a network in dtype on a backend, on one image of 16x16 pixels.
@@ -53,7 +54,7 @@ func plainGo(t *testing.T) backends.Backend {
 func TestTwoEnginesAgree(t *testing.T) {
 	for name, n := range backbones(t) {
 		want := applyOn(t, plainGo(t), n, dtypes.Float32)
-		got := applyOn(t, open(t), n, dtypes.Float32)
+		got := applyOn(t, enginetest.Open(t), n, dtypes.Float32)
 		if d := largestDifference(got, want); d > 1e-4*rms(want) {
 			t.Errorf("%s: the engines differ by %g, of %g", name, d, rms(want))
 		}

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -11,23 +10,9 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/noise"
 )
-
-// open returns the engine of the tests.
-func open(t *testing.T) *engine.Engine {
-	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Finalize)
-	return e
-}
 
 func tensor(values []float32, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(values, dims...)
@@ -42,7 +27,7 @@ func normals(name string, n int) []float32 {
 // compute runs build once and returns its output.
 func compute(t *testing.T, build func(in []*Node) *Node, inputs ...*tensors.Tensor) []float32 {
 	t.Helper()
-	p, err := engine.Compile(open(t), t.Name(), func(g *Graph) []*Node {
+	p, err := engine.Compile(enginetest.Open(t), t.Name(), func(g *Graph) []*Node {
 		var nodes []*Node
 		for _, in := range inputs {
 			nodes = append(nodes, Parameter(g, "in"+string(rune('a'+len(nodes))), in.Shape()))
@@ -205,7 +190,7 @@ func TestWrongShapesAreErrors(t *testing.T) {
 		{"rank", []int{2, 3, 16}, "rank"},
 	}
 	for _, tt := range tests {
-		_, err := engine.Compile(open(t), "wrong", func(g *Graph) []*Node {
+		_, err := engine.Compile(enginetest.Open(t), "wrong", func(g *Graph) []*Node {
 			x := Parameter(g, "x", tensor(make([]float32, product(tt.dims)), tt.dims...).Shape())
 			times := Parameter(g, "t", tensor([]float32{0, 0}, 2).Shape())
 			return []*Node{unet.Apply(Constants(g, unet.Layout().Init(1)), x, times)}

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/train"
@@ -26,7 +27,7 @@ func BenchmarkStep(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				m := roughModel(b, openEngine(b), func(c *Config) { c.Size = size })
+				m := roughModel(b, enginetest.Open(b), func(c *Config) { c.Size = size })
 				step, err := train.NewStep(m.backend, m.net.network.Layout(), cfg.Step, func(w nn.Weights, in []*Node) *Node {
 					return m.net.loss(w, in[0], in[1], in[2], in[3])
 				})
@@ -73,7 +74,7 @@ func BenchmarkBatch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := roughModel(b, openEngine(b), nil)
+	m := roughModel(b, enginetest.Open(b), nil)
 	s := newSource(data, refs, cfg, m)
 	b.SetBytes(int64(cfg.Batch * 4 * cfg.Side * cfg.Side))
 	b.ReportAllocs()

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
@@ -25,7 +26,7 @@ func covered(side int, share float64) samples.Patch {
 // nearly empty patch would be many times that of a full one.
 func TestPullIsAsStrongOnEmptyPatchesAsOnFullOnes(t *testing.T) {
 	const side = 16
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	x := normals(classes*side*side, "pull")
 	var least, most, leastByObserved, mostByObserved float64
 	for i, share := range []float64{0.05, 0.25, 0.5, 0.75, 0.95} {
@@ -54,7 +55,7 @@ func TestPullIsAsStrongOnEmptyPatchesAsOnFullOnes(t *testing.T) {
 // A cell that is certain and wrong is pulled with a finite force.
 func TestPullIsFiniteWhereTheNetworkIsCertain(t *testing.T) {
 	const side = 16
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	p := covered(side, 1)
 	x, anchors := make([]float32, classes*side*side), make([]float32, side*side)
 	for c := range anchors {

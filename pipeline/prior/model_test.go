@@ -1,34 +1,18 @@
 package prior
 
 import (
-	"log/slog"
 	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
-
-// openEngine returns the engine of the tests. One thread is quickest where
-// tests of other packages run at the same time.
-func openEngine(t testing.TB) *engine.Engine {
-	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Finalize)
-	return e
-}
 
 // roughModel is a tiny prior whose weights are all drawn at random: its answers
 // mean nothing, but every part of it takes part.
@@ -130,7 +114,7 @@ func normals(n int, name string) []float32 {
 // Theorem 3: only the softmax is looked at.
 func TestShiftOfBothChannelsChangesNothing(t *testing.T) {
 	const side = 16
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	p := cloudy(1, side)[0]
 	l := Cosine{}.At(0.5)
 	x := normals(classes*side*side, "x")
@@ -148,7 +132,7 @@ func TestShiftOfBothChannelsChangesNothing(t *testing.T) {
 
 func TestLandIsNeverObserved(t *testing.T) {
 	patches := cloudy(3, 16)
-	masks, err := roughModel(t, openEngine(t), nil).Draw(t.Context(), placesOf(patches), testSampling(), noise.New(1, "land"))
+	masks, err := roughModel(t, enginetest.Open(t), nil).Draw(t.Context(), placesOf(patches), testSampling(), noise.New(1, "land"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +162,7 @@ func guidanceLoss(observed, anchors []float32) float64 {
 // padding.
 func TestEngineTakesTheStepOfTheFormula(t *testing.T) {
 	const side = 13
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	p := cloudy(1, side)[0]
 	x := normals(classes*side*side, "step")
 	anchors := make([]float32, side*side)
@@ -224,7 +208,7 @@ func TestGuidanceLossByHand(t *testing.T) {
 func TestGuidanceGradientAgreesWithFiniteDifferences(t *testing.T) {
 	const side = 16
 	for _, evidence := range []bool{true, false} {
-		m := roughModel(t, openEngine(t), func(c *Config) { c.Evidence = evidence })
+		m := roughModel(t, enginetest.Open(t), func(c *Config) { c.Evidence = evidence })
 		p := cloudy(1, side)[0]
 		l := Cosine{}.At(0.55)
 		x := normals(classes*side*side, "latents")
@@ -258,7 +242,7 @@ func TestGuidanceGradientAgreesWithFiniteDifferences(t *testing.T) {
 
 func TestNoGuidanceIsBitForBitUnconditional(t *testing.T) {
 	patches := cloudy(3, 16)
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig, cfg.Weight = testSampling(), 0
 	stream := noise.New(4, "same")
@@ -308,7 +292,7 @@ func TestAgreementWithTheAnchorRisesWithTheWeight(t *testing.T) {
 
 func TestBatchOfOneEqualsTheItemInABatch(t *testing.T) {
 	patches := cloudy(6, 16)
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig = testSampling()
 	g, err := NewGuided(m, cfg)
@@ -333,7 +317,7 @@ func TestBatchOfOneEqualsTheItemInABatch(t *testing.T) {
 // show: a window of odd size gives what it gives as part of a larger sea of
 // land.
 func TestPaddingIsLand(t *testing.T) {
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	small := cloudy(1, 13)[0]
 	l := Cosine{}.At(0.4)
 	x := normals(classes*13*13, "odd")
@@ -357,7 +341,7 @@ func TestPaddingIsLand(t *testing.T) {
 }
 
 func TestFileGivesTheSameModelBack(t *testing.T) {
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	m := roughModel(t, e, func(c *Config) { c.Yesterday, c.Frequency = true, true })
 	_, train, _ := archive(t, 30, 16)
 	m.places = FrequencyOf(train)
@@ -385,7 +369,7 @@ func TestFileGivesTheSameModelBack(t *testing.T) {
 }
 
 func TestPriorStaysFrozenWhilePartitionsAreDrawn(t *testing.T) {
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	before := m.Fingerprint()
 	g, err := NewUnconditional(m, testSampling())
 	if err != nil {

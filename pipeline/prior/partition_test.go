@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
@@ -39,7 +40,7 @@ func archive(t testing.TB, days, side int) (samples.Series, samples.Train, sampl
 // partitioners are the strategies that claim a partition.
 func partitioners(t testing.TB, train samples.Train) []Partitioner {
 	t.Helper()
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	free, err := NewUnconditional(m, testSampling())
 	if err != nil {
 		t.Fatal(err)

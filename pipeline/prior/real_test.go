@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
@@ -156,7 +157,7 @@ func TestTrainedOnRealMasks(t *testing.T) {
 	cfg.Step.Steps, cfg.Step.LearningRate, cfg.Step.EMADecay = 1200, 3e-3, 0.995
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 400, 128, 0
 	cfg.Sampling.Batch = 64
-	m, report, err := Train(t.Context(), openEngine(t), data, held, cfg, Hooks{})
+	m, report, err := Train(t.Context(), enginetest.Open(t), data, held, cfg, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
@@ -64,7 +65,7 @@ func TestCorrelationLengthOfSmoothMasks(t *testing.T) {
 }
 
 func TestStrengthReachesItsTarget(t *testing.T) {
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	patches, _ := Usable(cloudy(8, 16))
 	cfg := DefaultGuidance()
 	cfg.SampleConfig, cfg.Rho = testSampling(), 0.9                        // without guidance this model shares half
@@ -103,7 +104,7 @@ func TestStrengthStopsBeforeMasksAreTorn(t *testing.T) {
 }
 
 func TestExhibitsShowWhatIsDrawn(t *testing.T) {
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	patches := cloudy(2, 16)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig = testSampling()
@@ -121,7 +122,7 @@ func TestExhibitsShowWhatIsDrawn(t *testing.T) {
 }
 
 func TestPlacesOfDifferentSizesAreRefused(t *testing.T) {
-	m := roughModel(t, openEngine(t), nil)
+	m := roughModel(t, enginetest.Open(t), nil)
 	places := []Place{PlaceOf(cloudy(1, 16)[0]), PlaceOf(cloudy(1, 8)[0])}
 	if _, err := m.Draw(t.Context(), places, testSampling(), noise.New(1, "sizes")); err == nil {
 		t.Error("places of 16 and 8 cells were drawn in one batch")

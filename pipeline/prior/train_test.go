@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
@@ -28,7 +29,7 @@ func lesson(steps int) TrainConfig {
 }
 
 func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	_, data, held := archive(t, 30, 16)
 	cfg := lesson(12)
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.CheckpointEvery = 4, 4, 7
@@ -60,7 +61,7 @@ func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 }
 
 func TestLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	_, data, held := archive(t, 30, 16)
 	var kept *Checkpoint
 	tr, err := newTraining(e, data, held, lesson(40), Hooks{Checkpoint: func(c Checkpoint) error {
@@ -102,7 +103,7 @@ func (s *spoiled) At(t float64) Level {
 }
 
 func TestTrainingStopsWhereItDoesNotGetBetter(t *testing.T) {
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	_, data, held := archive(t, 30, 16)
 	cfg := lesson(200)
 	cfg.Step.LearningRate = 1e-9 // it learns nothing
@@ -122,7 +123,7 @@ func TestTrainedNetworkAgreesWithTheClosedForm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("training takes seconds")
 	}
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	const p, side = 0.3, 8
 	data, held := bernoulli(t, p, side)
 	cfg := lesson(150)
@@ -191,7 +192,7 @@ func bernoulli(t testing.TB, p float64, side int) (samples.Train, samples.HeldOu
 }
 
 func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	series, _, _ := archive(t, 30, 16)
 	value := func(change func(day, cell int) float32) samples.Series {
 		s := series
@@ -253,7 +254,7 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 }
 
 func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	series, one, _ := archive(t, 30, 16)
 	data, held, err := samples.Split([]samples.Series{series, series}, samples.SplitConfig{HeldOut: 0.3, GapDays: 2, Blocks: 1})
 	if err != nil {

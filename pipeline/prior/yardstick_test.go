@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/skill"
 )
@@ -92,7 +93,7 @@ func sumOf(x []float64) float64 {
 }
 
 func TestYardstickNeedsMasksAndTravelsWithTheModel(t *testing.T) {
-	e := openEngine(t)
+	e := enginetest.Open(t)
 	m := roughModel(t, e, nil)
 	patches := cloudy(24, 16)
 	if _, err := m.Surprises(t.Context(), patches); err == nil {

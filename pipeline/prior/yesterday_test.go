@@ -3,6 +3,7 @@ package prior
 import (
 	"testing"
 
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
@@ -33,7 +34,7 @@ func TestYesterdayReachesTheNetworkWhereItIsKnown(t *testing.T) {
 			told[i].Yesterday = before[i]
 		}
 	}
-	m := roughModel(t, openEngine(t), func(c *Config) { c.Yesterday = true })
+	m := roughModel(t, enginetest.Open(t), func(c *Config) { c.Yesterday = true })
 	m.Recall(calendar{patches, before})
 	stream := noise.New(1, "yesterday")
 	by, err := NewUnconditional(m, testSampling())
@@ -74,7 +75,7 @@ func TestYesterdayReachesTheNetworkWhereItIsKnown(t *testing.T) {
 
 func TestYesterdayOfOtherDaysIsNotTaken(t *testing.T) {
 	patches := cloudy(2, 16)
-	m := roughModel(t, openEngine(t), func(c *Config) { c.Yesterday = true })
+	m := roughModel(t, enginetest.Open(t), func(c *Config) { c.Yesterday = true })
 	m.Recall(calendar{patches[:1], [][]bool{patches[1].Observed()}})
 	if m.place(patches[0]).Yesterday == nil {
 		t.Error("the day before is not known of a patch of the days")

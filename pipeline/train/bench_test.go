@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 )
@@ -67,7 +68,7 @@ func benchLesson(b *testing.B, backbone, size string) lesson {
 		noise.New(1, "bench", name).Uniforms(x, 0)
 		return tensors.FromFlatDataAndDimensions(x, dims...)
 	}
-	return lesson{engine: open(b, benchThreads), network: n, batch: []*tensors.Tensor{
+	return lesson{engine: enginetest.OpenThreads(b, benchThreads), network: n, batch: []*tensors.Tensor{
 		draw("x", benchBatch, 5, benchSide, benchSide), draw("t", benchBatch), draw("y", benchBatch, 1, benchSide, benchSide),
 	}}
 }

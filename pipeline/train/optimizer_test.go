@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/nn"
 )
 
@@ -85,7 +86,7 @@ func compareWithReference(t *testing.T, cfg Config) {
 	curve := []float64{1, 0.1, 3, 10, 0.5}
 	target := []float64{1, -2, 0.5, 0, 3}
 	start := []float32{0, 1, -1, 2, 0}
-	s, err := NewStep(open(t, 1), &parabola, cfg, func(w nn.Weights, batch []*Node) *Node {
+	s, err := NewStep(enginetest.OpenThreads(t, 1), &parabola, cfg, func(w nn.Weights, batch []*Node) *Node {
 		flat := Concatenate([]*Node{w.Weight(parabola.Params[0]), Reshape(w.Weight(parabola.Params[1]), 2)}, 0)
 		return ReduceAllSum(Mul(batch[0], Square(Sub(flat, batch[1]))))
 	})
@@ -137,7 +138,7 @@ func compareWithReference(t *testing.T, cfg Config) {
 func TestRatesFollowTheirFormula(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Steps, cfg.WarmupSteps = 1000, 50
-	p, err := engine.Compile(open(t, 1), "rates", func(g *Graph) []*Node {
+	p, err := engine.Compile(enginetest.OpenThreads(t, 1), "rates", func(g *Graph) []*Node {
 		step := Reshape(Parameter(g, "step", shapes.Make(dtypes.Float32, 1)))
 		r := newRates(cfg, step)
 		return []*Node{Concatenate([]*Node{Reshape(r.learning, 1), Reshape(r.epsilon, 1), Reshape(r.ema, 1)}, 0)}

@@ -3,7 +3,6 @@ package train
 import (
 	"bytes"
 	"errors"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -13,25 +12,10 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 )
-
-// open returns the engine of the tests. One thread is quickest where tests of
-// other packages run at the same time.
-func open(t testing.TB, threads int) *engine.Engine {
-	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: threads}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Finalize)
-	return e
-}
 
 // lesson is a network with a batch to learn.
 type lesson struct {
@@ -55,7 +39,7 @@ func newLesson(t testing.TB, backbone string) lesson {
 		item, pixel := i/(side*side), i%(side*side)
 		y[i] = float32(math.Sin(float64(pixel%side)/3+float64(item))) + 0.3*x[item*2*side*side+pixel]
 	}
-	return lesson{engine: open(t, 1), network: n, batch: []*tensors.Tensor{
+	return lesson{engine: enginetest.OpenThreads(t, 1), network: n, batch: []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(x, items, 2, side, side),
 		tensors.FromFlatDataAndDimensions([]float32{0.1, 0.7}, items),
 		tensors.FromFlatDataAndDimensions(y, items, 1, side, side),
@@ -121,7 +105,7 @@ func TestOneBatchIsLearnedByHeart(t *testing.T) {
 
 func TestSameSeedGivesTheSameBytes(t *testing.T) {
 	l := newLesson(t, nn.BackboneUNet)
-	l.engine = open(t, 2) // threads must not race for the order of a sum
+	l.engine = enginetest.OpenThreads(t, 2) // threads must not race for the order of a sum
 	var first *State
 	for range 2 {
 		s := l.start(t, DefaultConfig())

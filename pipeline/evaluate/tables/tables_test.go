@@ -3,7 +3,6 @@ package tables
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"testing"
 
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
@@ -57,22 +56,7 @@ func tiny(t *testing.T, table Table) Job {
 	s.DINDiffDraws, s.DINDiffSteps = 2, 2
 	s.Tuning.Overlays, s.Tuning.Pixels = 4, 10
 	s.MaskPatches, s.MaskDraws, s.QueryPatches, s.QueryDraws = 1, 2, 2, 2
-	return Job{Table: table, Settings: s, Series: sea.series, Dataset: "simulated", Label: "CHL", Folder: t.TempDir(), Engine: func() (*engine.Engine, error) { return openEngine(t), nil }}
-}
-
-// openEngine returns ONNX Runtime with one thread, which is quickest where
-// tests of other packages run at the same time.
-func openEngine(t testing.TB) *engine.Engine {
-	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Finalize)
-	return e
+	return Job{Table: table, Settings: s, Series: sea.series, Dataset: "simulated", Label: "CHL", Folder: t.TempDir(), Engine: func() (*engine.Engine, error) { return enginetest.Open(t), nil }}
 }
 
 func free(t *testing.T, mode impute.Mode, names ...string) Table {
@@ -166,7 +150,7 @@ func TestEveryTableIsMade(t *testing.T) {
 	for _, table := range All() {
 		job := tiny(t, table)
 		if shops == nil {
-			if shops, err = NewShops(openEngine(t), job.Settings.Workshop); err != nil {
+			if shops, err = NewShops(enginetest.Open(t), job.Settings.Workshop); err != nil {
 				t.Fatal(err)
 			}
 			defer shops.Close()

@@ -1,15 +1,13 @@
 package scenes
 
 import (
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
@@ -152,14 +150,7 @@ func TestAPictureShowsTheDayThatIsAskedFor(t *testing.T) {
 }
 
 func TestSeamsAreLookedForAtTheBordersOfWindows(t *testing.T) {
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Finalize()
+	e := enginetest.Open(t)
 	v, err := infer.Untrained(impute.Design{
 		Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true, Departure: true, Extras: impute.Extras{Last: true, Analysis: true},
 	}, 1)

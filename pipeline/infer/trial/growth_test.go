@@ -1,14 +1,12 @@
 package trial
 
 import (
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/nn"
@@ -26,14 +24,7 @@ func TestAPowerLawIsFound(t *testing.T) {
 }
 
 func TestGrowthFillsEverySide(t *testing.T) {
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Finalize()
+	e := enginetest.Open(t)
 	cfg := DefaultConfig()
 	cfg.Days, cfg.Size = 1, nn.Tiny
 	used := Usage{PeakMB: 7}

@@ -1,25 +1,16 @@
 package trial
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 
-	"lacuna/pipeline/engine"
-	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/nn"
 )
 
 func TestATrialSaysWhereTheTimeOfEveryTierWent(t *testing.T) {
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Finalize()
+	e := enginetest.Open(t)
 	cfg := DefaultConfig()
 	cfg.Height, cfg.Width, cfg.Days, cfg.Size = 24, 32, 2, nn.Tiny
 	cfg.Network.Members = 1

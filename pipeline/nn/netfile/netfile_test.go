@@ -3,7 +3,6 @@ package netfile
 import (
 	"bytes"
 	"encoding/binary"
-	"log/slog"
 	"math"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/engine/ort"
 	"lacuna/pipeline/engine/ort/onnx"
 	"lacuna/pipeline/nn"
@@ -187,14 +187,7 @@ func TestPythonGivesTheSameAnswer(t *testing.T) {
 // answer runs the network of f on the processor.
 func answer(t *testing.T, f File, image, times *tensors.Tensor) []float32 {
 	t.Helper()
-	if _, err := ort.LibraryPath(""); err != nil {
-		t.Skip(err)
-	}
-	e, err := engine.Open(engine.ORT, engine.Config{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Finalize()
+	e := enginetest.OpenThreads(t, 0)
 	network, err := nn.New(f.Config)
 	if err != nil {
 		t.Fatal(err)

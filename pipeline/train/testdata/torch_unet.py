@@ -110,6 +110,17 @@ class UNet(nn.Module):
         return self.last(F.silu(h)).float()
 
 
+def configure(a):
+    """Sets threads, precision and seed as the command line wants them."""
+    if a.threads:
+        torch.set_num_threads(a.threads)
+    tf32 = "tf32" in a.mode or "bf16" in a.mode
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(1)
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--size", default="small", choices=CHANNELS)
@@ -124,13 +135,7 @@ def main():
     p.add_argument("--steps", type=int, default=10)
     p.add_argument("--warmup", type=int, default=3)
     a = p.parse_args()
-    if a.threads:
-        torch.set_num_threads(a.threads)
-    tf32 = "tf32" in a.mode or "bf16" in a.mode
-    torch.backends.cuda.matmul.allow_tf32 = tf32
-    torch.backends.cudnn.allow_tf32 = tf32
-    torch.backends.cudnn.benchmark = True
-    torch.manual_seed(1)
+    configure(a)
     dev = torch.device(a.device)
     net = UNet(a.size, a.cin, a.cout).to(dev)
     if a.channels_last:

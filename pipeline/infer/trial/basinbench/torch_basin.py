@@ -18,7 +18,7 @@ import time
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "train", "testdata"))
-from torch_unet import CHANNELS, UNet  # noqa: E402
+from torch_unet import CHANNELS, UNet, configure  # noqa: E402
 
 # Planes of the imputer (values, mask, sea, last, next and analysis in pairs)
 # and what a denoiser of residuals sees beside them: mean, sigma, the residual
@@ -120,13 +120,7 @@ def main():
     p.add_argument("--channels-last", action="store_true")
     p.add_argument("--threads", type=int, default=0)
     a = p.parse_args()
-    if a.threads:
-        torch.set_num_threads(a.threads)
-    tf32 = "tf32" in a.mode or "bf16" in a.mode
-    torch.backends.cuda.matmul.allow_tf32 = tf32
-    torch.backends.cudnn.allow_tf32 = tf32
-    torch.backends.cudnn.benchmark = True
-    torch.manual_seed(1)
+    configure(a)
     with torch.inference_mode():
         basin = Basin(a)
 
