@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Join opens a ledger beside the process that works on it, for commands that
@@ -26,13 +27,34 @@ func Join(ctx context.Context, path string) (*Ledger, error) {
 		return nil, fmt.Errorf("join ledger %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1)
-	var have int
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+	want := len(migrations())
+	have, err := settledLayout(ctx, db, path, want)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("join ledger %s: %w", path, err), db.Close())
 	}
-	if want := len(migrations()); have != want {
+	if have != want {
 		return nil, errors.Join(fmt.Errorf("join ledger %s: file has layout %d and this program %d; start the daemon of this version once",
 			path, have, want), db.Close())
 	}
 	return &Ledger{db: db, path: path}, nil
+}
+
+// settledLayout returns the layout of the file. A process that has just begun
+// to work on it may be laying it out still, step by step; it is waited for.
+func settledLayout(ctx context.Context, db *sql.DB, path string, want int) (int, error) {
+	const patience, pause = 10 * time.Second, 20 * time.Millisecond
+	for began := time.Now(); ; {
+		var have int
+		if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+			return 0, err
+		}
+		if _, working := Holder(path); have >= want || !working || time.Since(began) > patience {
+			return have, nil
+		}
+		select {
+		case <-ctx.Done():
+			return have, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -283,4 +285,26 @@ func TestALongLineCostsNoMoreThanAShortOne(t *testing.T) {
 	if long := look(); long > limit*short {
 		t.Errorf("the head of a line of 8000 took %v, of one %v", long, short)
 	}
+}
+
+func TestJoiningWaitsForWhoeverLaysTheFileOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db, err := sql.Open("sqlite", dataSource(path))
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	must(t, apply(t.Context(), db, migrations()[0], 1))
+	if _, err := Join(t.Context(), path); err == nil || !strings.Contains(err.Error(), "layout 1") {
+		t.Errorf("joining an old file that nobody works on: %v, want its layout", err)
+	}
+	working, err := takeLock(path + ".lock")
+	must(t, err)
+	t.Cleanup(func() { must(t, working.release()) })
+	laidOut := make(chan error, 1)
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		laidOut <- migrate(context.Background(), db)
+	}()
+	l, err := Join(t.Context(), path)
+	must(t, errors.Join(err, <-laidOut))
+	must(t, l.Close())
 }
