@@ -30,6 +30,11 @@ func TestTrainingIsDueForAReason(t *testing.T) {
 		{name: "too few days", edit: func(f *TrainFacts) { f.Days = 89 }, want: "89 of 90 days"},
 		{name: "first model", edit: func(f *TrainFacts) { f.Champion, f.LastTrained = false, time.Time{} }, want: "no model serves yet", due: true},
 		{name: "first model was refused just now", edit: func(f *TrainFacts) { f.Champion, f.LastTrained = false, sunday.Add(-time.Hour) }, want: "less than"},
+		{
+			name: "first model was refused a day ago", edit: func(f *TrainFacts) { f.Champion, f.Last.State, f.Now = false, stateRefused, sunday.Add(-2*time.Hour) },
+			want: "no trigger",
+		},
+		{name: "first model failed a day ago", edit: func(f *TrainFacts) { f.Champion, f.Last.State = false, "failed" }, want: "no model serves yet", due: true},
 		{name: "nothing new", edit: func(f *TrainFacts) { f.NewGranules = 0 }, want: "nothing new"},
 		{name: "drift of gaps", edit: func(f *TrainFacts) { f.MaskDrift = number(0.6) }, want: "the gaps moved by 0.60", due: true},
 		{name: "drift of values", edit: func(f *TrainFacts) { f.ValueDrift = number(0.8) }, want: "the values", due: true},

@@ -112,7 +112,7 @@ func (t Train) Due(f TrainFacts) (due bool, why string) {
 		return false, "nothing new since the last training"
 	case !f.LastTrained.IsZero() && f.Now.Sub(f.LastTrained) < t.Apart:
 		return false, fmt.Sprintf("the last training was %v ago, less than %v", f.Now.Sub(f.LastTrained).Round(time.Minute), t.Apart)
-	case !f.Champion:
+	case !f.Champion && f.Last.State != stateRefused:
 		return true, fmt.Sprintf("no model serves yet, and %d days are there", f.Days)
 	}
 	for _, trigger := range []func(TrainFacts) (bool, string){t.drifted, t.enoughNew, t.scheduled} {

@@ -68,8 +68,11 @@ type trainMemory struct {
 	Reasons  []string  `json:"reasons,omitempty"`
 }
 
-// stateWaiting is that of a version that won and waits for a person.
-const stateWaiting = "waiting"
+// States of a version that was trained.
+const (
+	stateWaiting = "waiting" // it won and waits for a person
+	stateRefused = "refused" // it did not win
+)
 
 // Failures after which a job is given up: the same arguments fail the same
 // way, and the next trigger makes a new one.

@@ -100,12 +100,13 @@ type Network struct {
 	Parameters int64  `json:"parameters"`
 }
 
-// Comparison holds scores by name (mse, cbgd, coverage90, ...) of both sides on
+// Comparison holds scores by name (mse, cbgd, coverage90, ...) of all sides on
 // the same overlays.
 type Comparison struct {
-	On         string             `json:"on,omitempty"`       // what was scored: days, overlays
-	Champion   map[string]float64 `json:"champion,omitempty"` // of the version that served then
-	Challenger map[string]float64 `json:"challenger,omitempty"`
+	On            string             `json:"on,omitempty"`       // what was scored: days, overlays
+	Champion      map[string]float64 `json:"champion,omitempty"` // of the version that served then
+	Challenger    map[string]float64 `json:"challenger,omitempty"`
+	Interpolation map[string]float64 `json:"interpolation,omitempty"` // of optimal interpolation
 }
 
 // Calibration refers to the calibration of the spread.
@@ -196,7 +197,7 @@ func (c Card) validate() error {
 	check(c.Created.Year() < 10000, "created is in the year %d", c.Created.Year())
 	check(c.Parent == "" || validID(c.Parent), "parent %q is not the name of a version", c.Parent)
 	check(finite(c.Normalisation.Mean, c.Normalisation.Std, c.Guidance, c.Training.Seconds), "a number is not finite")
-	for _, scores := range []map[string]float64{c.Scores.Champion, c.Scores.Challenger} {
+	for _, scores := range []map[string]float64{c.Scores.Champion, c.Scores.Challenger, c.Scores.Interpolation} {
 		for name, v := range scores {
 			check(finite(v), "score %s is %v; leave out what is not finite", name, v)
 		}

@@ -56,7 +56,7 @@ func (c Card) textNetworks(t *text) {
 	}
 }
 
-// textScores shows both sides beside each other.
+// textScores shows all sides beside each other.
 func (c Card) textScores(t *text) {
 	names := map[string]bool{}
 	for name := range c.Scores.Challenger {
@@ -69,6 +69,9 @@ func (c Card) textScores(t *text) {
 		line := name + ": " + score(c.Scores.Challenger, name)
 		if _, ok := c.Scores.Champion[name]; ok {
 			line += ", the champion then " + score(c.Scores.Champion, name)
+		}
+		if _, ok := c.Scores.Interpolation[name]; ok {
+			line += ", optimal interpolation " + score(c.Scores.Interpolation, name)
 		}
 		t.line("score", "%s", line)
 	}

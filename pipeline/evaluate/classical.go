@@ -17,6 +17,20 @@ func OI(o classical.OI) Method {
 	return eachCase("oi", func(c Case) (classical.Estimate, error) { return o.Fill(c.Series, c.Target, nil) })
 }
 
+// Interpolation returns optimal interpolation with the settings that suit the
+// grid of each place of the exam.
+func (e *Exam) Interpolation() Method {
+	settings := map[*samples.Place]classical.OI{}
+	for _, p := range e.held.Places() {
+		oi := classical.DefaultOI(p.Grid)
+		oi.Workers = 1 // cases run side by side instead
+		settings[p] = oi
+	}
+	return eachCase("oi", func(c Case) (classical.Estimate, error) {
+		return settings[e.held.Place(e.overlays[c.Number].Day)].Fill(c.Series, c.Target, nil)
+	})
+}
+
 // DINEOF returns the empirical orthogonal functions of the window's own days
 // as a method: no less and no more than the other methods see.
 func DINEOF(d classical.DINEOF) Method {

@@ -21,10 +21,22 @@ type Request struct {
 	Backend  backends.Backend
 	Parent   Files // the version to begin from; nil: none
 	Champion Files // the version to be beaten; nil: none
+	// Starter is a model that came with the program and serves for want of a
+	// champion; nil: none does. It is to be beaten too, by a network of any
+	// size: it was made small to be carried.
+	Starter Files
 
 	// Folder is where the run keeps what it needs to go on after it was
 	// killed; empty: nowhere. It must belong to this run alone.
 	Folder string
+}
+
+// incumbent is the version that serves now: the champion, else the starter.
+func (q Request) incumbent() Files {
+	if q.Champion != nil {
+		return q.Champion
+	}
+	return q.Starter
 }
 
 // Hooks are what a run tells on its way. All may be nil.

@@ -38,15 +38,24 @@ type Ruling struct {
 	Champion   *Side             `json:"champion,omitempty"`
 	MSE        *skill.Difference `json:"mse_difference,omitempty"`
 	CRPS       *skill.Difference `json:"crps_difference,omitempty"`
-	Decision   skill.Decision    `json:"decision"`
+	// Interpolation is how optimal interpolation did, and OverInterpolation
+	// the challenger's MSE less its.
+	Interpolation     *Side             `json:"interpolation,omitempty"`
+	OverInterpolation *skill.Difference `json:"over_interpolation,omitempty"`
+	Decision          skill.Decision    `json:"decision"`
 }
 
-// Decide asks both about the same exam. A challenger that cannot answer is
-// refused; a champion that cannot is an error, because nothing can be said of
-// who is better.
+// Decide asks both about the same exam, and optimal interpolation besides. A
+// challenger that cannot answer is refused; a champion that cannot is an error,
+// because nothing can be said of who is better.
 func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entrant, champion *Entrant, progress func(done, total int)) (Ruling, error) {
 	r := Ruling{}
 	var contest skill.Contest
+	floor, err := g.judge(ctx, exam, Entrant{Method: exam.Interpolation()}, progress)
+	if err != nil {
+		return r, fmt.Errorf("judge interpolation: %w", err)
+	}
+	r.Interpolation = &floor
 	if champion != nil {
 		side, err := g.judge(ctx, exam, *champion, progress)
 		if err != nil {
@@ -65,6 +74,10 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 	}
 	r.Challenger = side
 	contest.Challenger = skill.Entrant{Summary: side.Verdict.Summary, Latency: challenger.Latency}
+	over, _, unpaired := side.Verdict.Against(floor.Verdict)
+	if unpaired == nil {
+		contest.OverInterpolation, r.OverInterpolation = &over, &over
+	}
 	if champion != nil {
 		mse, crps, err := side.Verdict.Against(r.Champion.Verdict)
 		if err != nil {
@@ -76,6 +89,9 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 		}
 	}
 	r.Decision = g.Rule.Decide(contest)
+	if unpaired != nil {
+		g.add(&r.Decision, false, "it cannot be told from optimal interpolation: %v", unpaired)
+	}
 	g.add(&r.Decision, side.Outside == 0, "%d filled cells lie outside %.3g to %.3g, the range of the training values with a margin", side.Outside, g.Low, g.High)
 	for _, fault := range challenger.Faults {
 		g.add(&r.Decision, false, "%s", fault)

@@ -73,7 +73,7 @@ func fading(most float64) func(samples.Overlay, int, float64) float64 {
 
 func TestPoisonedChallengersAreRefusedEachForItsReason(t *testing.T) {
 	exam, _ := anExam(t)
-	champion := answering(exam, fading(1.2))
+	champion := answering(exam, fading(0.75))
 	gate := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12}
 	for _, tt := range []struct {
 		name   string
@@ -84,7 +84,7 @@ func TestPoisonedChallengersAreRefusedEachForItsReason(t *testing.T) {
 		{name: "better", poison: func() Entrant { return answering(exam, fading(0.4)) }},
 		{name: "the same", poison: func() Entrant { return champion }, want: "MSE changes by +0", alone: true},
 		{name: "seams but a better MSE", poison: func() Entrant {
-			return answering(exam, func(samples.Overlay, int, float64) float64 { return 0.5 })
+			return answering(exam, func(samples.Overlay, int, float64) float64 { return 0.35 })
 		}, want: "|CBGD-1| goes from", alone: true},
 		{name: "NaN", poison: func() Entrant {
 			return answering(exam, func(_ samples.Overlay, number int, d float64) float64 {
@@ -146,6 +146,36 @@ func TestPoisonedChallengersAreRefusedEachForItsReason(t *testing.T) {
 				t.Errorf("against it %q, want one reason", against)
 			}
 		})
+	}
+}
+
+// Interpolation fills where no model serves, and a model that is worse than
+// that would make the product worse.
+func TestNobodyIsPromotedWhoIsWorseThanInterpolation(t *testing.T) {
+	exam, _ := anExam(t)
+	gate := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12}
+	poor := answering(exam, fading(1.4))
+	for _, tt := range []struct {
+		name     string
+		errs     float64
+		champion *Entrant
+		promoted bool
+	}{
+		{"first and better", 0.4, nil, true},
+		{"first and worse", 1.1, nil, false},
+		{"better than a poor champion and than interpolation", 0.4, &poor, true},
+		{"better than a poor champion only", 1.1, &poor, false},
+	} {
+		ruling, err := gate.Decide(t.Context(), exam, answering(exam, fading(tt.errs)), tt.champion, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ruling.Interpolation == nil || ruling.OverInterpolation == nil || ruling.Decision.Promote != tt.promoted {
+			t.Errorf("%s: promoted %v, want %v: %q", tt.name, ruling.Decision.Promote, tt.promoted, ruling.Decision.Reasons)
+		}
+		if against := Against(ruling.Decision); !tt.promoted && (len(against) != 1 || !strings.Contains(against[0], "optimal interpolation")) {
+			t.Errorf("%s: against it %q, want interpolation alone", tt.name, against)
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func (r *run) judge(ctx context.Context) error {
 		r.files[ScalingFile] = data
 	}
 	// The decision is kept under the name of the champion that it was about.
-	kept := "ruling-" + r.req.Champion.fingerprint() + ".json"
+	kept := "ruling-" + r.req.incumbent().fingerprint() + ".json"
 	var before Evaluation
 	known, err := r.folder.load(kept, &before)
 	if err != nil {
@@ -155,8 +155,8 @@ func (r *run) contest(ctx context.Context) error {
 	gate := Gate{Rule: r.s.Rule, Low: r.low, High: r.high}
 	var champion *Entrant
 	var served *Candidate
-	if r.req.Champion != nil {
-		if served, err = LoadCandidate(r.req.Champion, r.shop, r.held); err != nil {
+	if serving := r.req.incumbent(); serving != nil {
+		if served, err = LoadCandidate(serving, r.shop, r.held); err != nil {
 			return fmt.Errorf("load the champion: %w", err)
 		}
 		defer served.Close()
@@ -171,7 +171,11 @@ func (r *run) contest(ctx context.Context) error {
 	if challenger.Faults, err = r.selfTest(ctx, candidate); err != nil {
 		return err
 	}
-	if err := r.race(ctx, clocked{candidate, &challenger}, clocked{served, champion}); err != nil {
+	racers := []clocked{{candidate, &challenger}}
+	if r.req.Champion != nil { // a starter is quick because it is small, which is no measure
+		racers = append(racers, clocked{served, champion})
+	}
+	if err := r.race(ctx, racers...); err != nil {
 		return err
 	}
 	ruling, err := gate.Decide(ctx, exam, challenger, champion, tell)
@@ -182,7 +186,7 @@ func (r *run) contest(ctx context.Context) error {
 	return r.judgeMembers(ctx, candidate)
 }
 
-// clocked is a candidate whose time is taken for an entrant; nil: there is none.
+// clocked is a candidate whose time is taken for an entrant.
 type clocked struct {
 	*Candidate
 	entrant *Entrant
@@ -194,9 +198,6 @@ func (r *run) race(ctx context.Context, all ...clocked) error {
 	const rounds = 3
 	for range rounds {
 		for _, c := range all {
-			if c.Candidate == nil {
-				continue
-			}
 			took, err := c.Latency(ctx, r.scoring[0], r.hooks.Now)
 			if err != nil {
 				return fmt.Errorf("time a candidate: %w", err)

@@ -14,8 +14,8 @@ import (
 // network is given that.
 func (r *run) makeSurroundings(ctx context.Context) error {
 	extras := r.s.Imputer.Design.Extras
-	if r.req.Champion[ImputerFile] != nil {
-		champion, err := impute.Load(r.req.Champion[ImputerFile], r.shop)
+	if data := r.req.incumbent()[ImputerFile]; data != nil {
+		champion, err := impute.Load(data, r.shop)
 		if err != nil {
 			return fmt.Errorf("load the champion: %w", err)
 		}

@@ -41,6 +41,9 @@ type Contest struct {
 	// MSE is the challenger's less the champion's, by Bootstrap.Paired; not
 	// looked at without a champion.
 	MSE Difference
+	// OverInterpolation is the challenger's MSE less that of optimal
+	// interpolation with the same information; nil: they were not compared.
+	OverInterpolation *Difference
 }
 
 // A Decision is the outcome of a contest with every reason for it.
@@ -49,19 +52,38 @@ type Decision struct {
 	Reasons []string `json:"reasons"`
 }
 
-// Decide returns whether the challenger replaces the champion. Without a
-// champion it needs finite output, calibrated intervals and acceptable
-// latency; against one it must also be better in MSE beyond chance, with no
-// worse seams, on the same pixels.
+// Decide returns whether the challenger replaces the champion. It needs finite
+// output, calibrated intervals and acceptable latency; against a champion it
+// must also be better in MSE beyond chance, with no worse seams, on the same
+// pixels, and no worse than optimal interpolation. Without a champion it is
+// interpolation that serves, and that has to be beaten beyond chance.
 func (r Rule) Decide(c Contest) Decision {
 	j := judge{decision: Decision{Promote: true}}
 	r.judgeAlone(&j, c.Challenger)
-	if c.Champion == nil {
+	if c.Champion != nil {
+		r.judgeAgainst(&j, *c.Champion, c)
+	} else {
 		j.say(true, "there is no champion to beat")
-		return j.decision
 	}
-	r.judgeAgainst(&j, *c.Champion, c)
+	if d := c.OverInterpolation; d != nil {
+		ok := r.better(*d)
+		if c.Champion != nil {
+			ok = d.Blocks > 0 && d.Interval.Low <= 0
+		}
+		j.say(ok, "against optimal interpolation %s", change(*d))
+	}
 	return j.decision
+}
+
+// better reports whether an MSE is lower beyond chance.
+func (r Rule) better(d Difference) bool {
+	return d.Blocks > 0 && d.P <= 1-r.Confidence && d.Mean < 0 && d.Interval.High < 0
+}
+
+// change says how an MSE differs.
+func change(d Difference) string {
+	return fmt.Sprintf("MSE changes by %+.4g (%+.1f %%), between %+.4g and %+.4g, p = %.4f",
+		d.Mean, 100*d.Relative, d.Interval.Low, d.Interval.High, d.P)
 }
 
 // A judge collects reasons; one that speaks against is enough.
@@ -108,9 +130,7 @@ func (r Rule) judgeAgainst(j *judge, champion Entrant, c Contest) {
 	j.say(a.Samples == b.Samples && a.Pixels == b.Pixels && b.Samples == c.MSE.Samples,
 		"champion and challenger have %d and %d samples, %d and %d pixels, %d samples compared",
 		a.Samples, b.Samples, a.Pixels, b.Pixels, c.MSE.Samples)
-	better := c.MSE.Blocks > 0 && c.MSE.P <= 1-r.Confidence && c.MSE.Mean < 0 && c.MSE.Interval.High < 0
-	j.say(better, "MSE changes by %+.4g (%+.1f %%), between %+.4g and %+.4g, p = %.4f",
-		c.MSE.Mean, 100*c.MSE.Relative, c.MSE.Interval.Low, c.MSE.Interval.High, c.MSE.P)
+	j.say(r.better(c.MSE), "%s", change(c.MSE))
 	switch {
 	case a.CBGDError == nil:
 	case b.CBGDError == nil:

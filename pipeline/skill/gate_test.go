@@ -58,6 +58,27 @@ func TestChallengerMustWinOnEveryCount(t *testing.T) {
 		{name: "not finite", edit: func(c *Contest) { c.Challenger.Summary.NonFinite = 1 }, against: "not finite"},
 		{name: "slow", edit: func(c *Contest) { c.Challenger.Latency = 2 * time.Second }, against: "the champion 1s"},
 		{name: "speed unknown", edit: func(c *Contest) { c.Challenger.Latency = 0 }, against: "the champion 1s"},
+		{name: "better than interpolation", edit: func(c *Contest) { c.OverInterpolation = &c.MSE }},
+		{
+			name: "as good as interpolation",
+			edit: func(c *Contest) {
+				c.OverInterpolation = &Difference{Mean: 0.001, Interval: Interval{Low: -0.01, High: 0.012}, P: 0.6, Blocks: 20}
+			},
+		},
+		{
+			name: "better than the champion, worse than interpolation",
+			edit: func(c *Contest) {
+				c.OverInterpolation = &Difference{Mean: 0.02, Interval: Interval{Low: 0.01, High: 0.03}, P: 1, Blocks: 20}
+			}, against: "against optimal interpolation",
+		},
+		{name: "first, and better than interpolation", edit: func(c *Contest) { c.Champion, c.OverInterpolation = nil, &c.MSE }},
+		{
+			name: "first, and as good as interpolation",
+			edit: func(c *Contest) {
+				c.Champion = nil
+				c.OverInterpolation = &Difference{Mean: -0.001, Interval: Interval{Low: -0.01, High: 0.008}, P: 0.4, Blocks: 20}
+			}, against: "against optimal interpolation",
+		},
 		{name: "other overlays", edit: func(c *Contest) { c.Champion.Summary.Pixels++ }, against: "pixels"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

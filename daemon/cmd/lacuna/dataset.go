@@ -64,7 +64,8 @@ type dataset struct {
 	series   samples.Series
 	granules map[string]string // sha256 by name
 	variable string
-	name     string // of the dataset, as products name it
+	name     string         // of the dataset, as products name it
+	sample   ingest.Granule // the first one, without its fields; zero: not known what it holds
 }
 
 // load reads files of one grid.
@@ -172,7 +173,8 @@ func (g *granuleGroup) dataset(ctx context.Context, mask string) (dataset, error
 	if err != nil {
 		return dataset{}, fmt.Errorf("sea mask: %w", err)
 	}
-	out := dataset{granules: g.granules, variable: first.Source.Variable, name: daemon.StandAloneDataset(first)}
+	out := dataset{granules: g.granules, variable: first.Source.Variable, name: daemon.StandAloneDataset(first), sample: first}
+	out.sample.Fields = nil
 	out.series, err = samples.New(g.fields, sea, first.Transform)
 	return out, err
 }

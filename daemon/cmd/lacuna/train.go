@@ -64,14 +64,17 @@ func trainCommand() *cobra.Command {
 		Long: `Train makes a version of a model from gappy granules and writes it into a model
 store: a prior of the gaps, the imputer, residual members for ensembles, a
 calibration and an evaluation. Days are split by time; the held-out ones only
-choose and judge. Where the dataset has a champion, both are asked about the
-same held-out days, and the new version is promoted only if it is better beyond
-chance, without worse seams, calibrated, finite, inside the physical range and
-no slower. Else it is kept with the reasons.
+choose and judge. The new version and what fills now (the champion of the
+dataset, else a starter model that fits, else optimal interpolation) are asked
+about the same held-out days, and it is promoted only if it is better beyond
+chance, no worse than optimal interpolation, without worse seams, calibrated,
+finite, inside the physical range and no slower than the champion. Else it is
+kept with the reasons; lacuna models promote makes it champion all the same.
 
 With --from the version begins with the weights of another one, new days count
 most, and older seasons are replayed; the prior is refitted only if gaps have
-drifted. --from champion begins with the champion.
+drifted. --from champion begins with the champion, --from starter with the model
+that comes with the program.
 
 On a processor the default is a small network and few steps, enough to see that
 all is well and not the best that the data give: --steps 8000 over night does
@@ -111,7 +114,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.StringVar(&f.membersSize, "members-size", "", "of the network of the members (default: as the imputer, or that of --from)")
 	s.StringVar(&f.priorSize, "prior-size", "", "of the network of the prior (default: a size below the imputer, or that of --from)")
 	s.StringVar(&f.backbone, "backbone", "", "of the network: unet or vit (default: unet, or that of --from)")
-	s.StringVar(&f.from, "from", "", "`VERSION` to begin with, or champion")
+	s.StringVar(&f.from, "from", "", "`VERSION` to begin with, or champion, or starter")
 	s.StringVar(&f.only, "only", "", "train the prior or the imputer only")
 	s.IntVar(&f.steps, "steps", 0, "training steps of the imputer (default: by engine)")
 	s.IntVar(&f.prior, "prior-steps", 0, "training steps of the prior (default: by engine)")
@@ -184,7 +187,7 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer e.Finalize()
-	job, err := f.prepare(sets, e)
+	job, err := f.prepare(ctx, sets, e)
 	if err != nil {
 		return err
 	}
@@ -221,12 +224,12 @@ func stopReason(ctx context.Context) error {
 
 // prepare finds the version to begin with and the one to beat, and makes the
 // settings.
-func (f *trainFlags) prepare(sets []dataset, e *engine.Engine) (*trainJob, error) {
+func (f *trainFlags) prepare(ctx context.Context, sets []dataset, e *engine.Engine) (*trainJob, error) {
 	job := &trainJob{
 		flags: f, sets: sets, engine: e, started: time.Now(),
 		store: modelstore.New(f.store, time.Now),
 	}
-	if err := job.findVersions(); err != nil {
+	if err := job.findVersions(ctx); err != nil {
 		return nil, err
 	}
 	settings, err := f.settings(job)
@@ -234,7 +237,7 @@ func (f *trainFlags) prepare(sets []dataset, e *engine.Engine) (*trainJob, error
 		return nil, err
 	}
 	job.request = finetune.Request{
-		Settings: settings, Backend: e, Parent: job.parentFiles, Champion: job.championFiles,
+		Settings: settings, Backend: e, Parent: job.parentFiles, Champion: job.championFiles, Starter: job.starterFiles,
 	}
 	for _, set := range sets {
 		job.request.Series = append(job.request.Series, set.series)

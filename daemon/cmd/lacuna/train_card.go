@@ -91,7 +91,7 @@ func dataOf(sets []dataset) modelstore.Data {
 	return d
 }
 
-// scoresOf returns the scores of both sides by name.
+// scoresOf returns the scores of all sides by name.
 func scoresOf(out finetune.Outcome) modelstore.Comparison {
 	r := out.Evaluation.Ruling
 	if r == nil {
@@ -99,7 +99,10 @@ func scoresOf(out finetune.Outcome) modelstore.Comparison {
 	}
 	table := func(side finetune.Side) map[string]float64 {
 		s := side.Verdict.Summary
-		scores := map[string]float64{"latency_seconds": side.LatencySeconds}
+		scores := map[string]float64{}
+		if side.LatencySeconds > 0 {
+			scores["latency_seconds"] = side.LatencySeconds
+		}
 		for name, v := range map[string]*float64{"mse": s.MSE, "cbgd": s.CBGD, "rmse_physical": s.RMSEPhysical, "bias_physical": s.BiasPhysical} {
 			if v != nil {
 				scores[name] = *v
@@ -116,6 +119,9 @@ func scoresOf(out finetune.Outcome) modelstore.Comparison {
 	}
 	if r.Champion != nil {
 		c.Champion = table(*r.Champion)
+	}
+	if r.Interpolation != nil {
+		c.Interpolation = table(*r.Interpolation)
 	}
 	return c
 }

@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/daemon"
 	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/finetune"
 
@@ -30,15 +32,16 @@ type trainJob struct {
 	memory  *deviceMemory
 	phases  map[string]float64 // seconds
 
-	parentID, championID       string // empty: none
-	parentCard                 modelstore.Card
-	parentFiles, championFiles finetune.Files
-	request                    finetune.Request
+	parentID, championID                     string // empty: none
+	parentCard                               modelstore.Card
+	parentFiles, championFiles, starterFiles finetune.Files
+	starter                                  *modelstore.Version // that fits the data; nil: none does
+	request                                  finetune.Request
 }
 
-// findVersions loads the version to begin with and the one to beat, every byte
+// findVersions loads the version to begin with and those to beat, every byte
 // checked.
-func (j *trainJob) findVersions() error {
+func (j *trainJob) findVersions(ctx context.Context) error {
 	serving, err := j.store.LoadChampion(j.flags.dataset)
 	switch {
 	case errors.Is(err, modelstore.ErrNoChampion):
@@ -53,9 +56,18 @@ func (j *trainJob) findVersions() error {
 	if j.championFiles[finetune.ImputerFile] == nil {
 		j.championFiles = nil // a champion that fills nothing is none to beat
 	}
+	if err := j.findStarter(ctx); err != nil {
+		return err
+	}
+	var parent *modelstore.Version
 	switch j.flags.from {
 	case "":
 		return nil
+	case "starter":
+		if j.starter == nil {
+			return errors.New("no starter model fits these data; train without --from")
+		}
+		parent, j.parentID = j.starter, j.starter.ID
 	case "champion":
 		if j.championID == "" {
 			return fmt.Errorf("dataset %s has no champion to begin with; train without --from first", j.flags.dataset)
@@ -66,12 +78,27 @@ func (j *trainJob) findVersions() error {
 			return err
 		}
 	}
-	parent, err := j.store.Load(j.parentID)
-	if err != nil {
-		return err
+	if parent == nil {
+		if parent, err = j.store.Load(j.parentID); err != nil {
+			return err
+		}
 	}
 	j.parentCard = parent.Card
 	j.parentFiles, err = versionFiles(parent)
+	return err
+}
+
+// findStarter finds the starter of the quantity of the data. Without a champion
+// it is what fills.
+func (j *trainJob) findStarter(ctx context.Context) error {
+	all, err := starters.List(ctx)
+	if err != nil {
+		return err
+	}
+	if j.starter, _ = daemon.StarterFor(all, j.sets[0].sample); j.starter == nil || j.championFiles != nil {
+		return nil
+	}
+	j.starterFiles, err = versionFiles(j.starter)
 	return err
 }
 
