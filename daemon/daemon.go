@@ -225,7 +225,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
 		}
-		done, err := w.workOff(ctx, func() bool { return true })
+		done, err := w.workOff(ctx, nil)
 		total.Products += done.Products
 		total.SetAside += done.SetAside + fetched.SetAside
 		total.Unfinished += done.Unfinished

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lacuna/fetch"
 	"lacuna/ops/ledger"
 	"lacuna/pipeline/ingest"
 )
@@ -16,16 +17,15 @@ type errand struct {
 	do   func(ctx context.Context, done *Summary) error
 }
 
-// workOff runs errands, the most urgent first, until none is left or between,
-// which is asked before each, says that it is enough. Its error tells what was
-// left unfinished for a reason of our own.
-func (w *worker) workOff(ctx context.Context, between func() bool) (Summary, error) {
+// workOff runs errands, the most urgent first, until none is left or the door
+// is shut. Its error tells what was left unfinished for a reason of our own.
+func (w *worker) workOff(ctx context.Context, at *door) (Summary, error) {
 	var done Summary
 	var errs []error
 	failed := map[int64]bool{} // granules that are not tried again in this round
 	release := func() {}
 	defer func() { release() }()
-	for first := true; between() && ctx.Err() == nil; first = false {
+	for first := true; at.look() && ctx.Err() == nil; first = false {
 		w.pulse.beat()
 		next, err := w.next(ctx, failed)
 		if err != nil || next == nil {
@@ -35,16 +35,86 @@ func (w *worker) workOff(ctx context.Context, between func() bool) (Summary, err
 			release = w.hold()
 		}
 		w.pulse.rest() // until it is its turn
+		put := false   // aside, for something that somebody waits for
 		err = w.slots.within(ctx, next.live, func() error {
 			w.pulse.beat()
-			return next.do(ctx, &done)
+			if next.live {
+				return next.do(ctx, &done)
+			}
+			put, err = at.unless(ctx, func(ctx context.Context) error { return next.do(ctx, &done) })
+			return err
 		})
+		if put {
+			w.log.Debug("put aside for what has just come", "what", next.what)
+			continue
+		}
 		if err != nil {
 			done.Unfinished++
 			errs = append(errs, fmt.Errorf("%s: %w", next.what, err))
 		}
 	}
 	return done, errors.Join(append(errs, ctx.Err())...)
+}
+
+// A door is where granules come in while a worker is busy. Work that nobody
+// waits for is put aside when one does: it can be done again.
+type door struct {
+	arrived <-chan fetch.Granule // closed when nothing will come any more; nil: nobody comes
+	shut    bool
+	still   func() bool // whether it is still to be worked; nil: it is
+	put     int         // how often in a row work was put aside
+}
+
+// mostPut is how often in a row work is put aside: an archive that delivers
+// faster than work is done must not keep it from ever being done.
+const mostPut = 3
+
+// look lets in who waits, and reports whether work is to go on.
+func (d *door) look() bool {
+	if d == nil {
+		return true
+	}
+	select {
+	case _, open := <-d.arrived:
+		d.shut = d.shut || !open
+	default:
+	}
+	return !d.shut && (d.still == nil || d.still())
+}
+
+// unless does work, and cancels it when somebody comes. It reports whether the
+// work was put aside for that.
+func (d *door) unless(ctx context.Context, work func(context.Context) error) (put bool, err error) {
+	if d == nil || d.arrived == nil || d.put >= mostPut {
+		if d != nil {
+			d.put = 0
+		}
+		return false, work(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done, watched := make(chan struct{}), make(chan bool)
+	go func() {
+		select {
+		case _, open := <-d.arrived:
+			d.shut = d.shut || !open // read again after the worker has heard of it
+			if open {
+				cancel()
+			}
+			watched <- open
+		case <-done:
+			watched <- false
+		}
+	}()
+	err = work(ctx)
+	close(done)
+	came := <-watched
+	cancel()
+	if put = came && err != nil; put { // whatever it says: it was cut short
+		d.put++
+		return true, nil
+	}
+	d.put = 0
+	return false, err
 }
 
 // next returns the most urgent errand: new granules before products that were

@@ -127,7 +127,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b Backfill, book *ledger.Ledg
 			errs = append(errs, err)
 			break
 		}
-		if _, err := w.workOff(ctx, func() bool { return true }); err != nil {
+		if _, err := w.workOff(ctx, nil); err != nil {
 			errs = append(errs, err)
 			break
 		}

@@ -94,6 +94,9 @@ func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 		return false, err
 	}
 	change, comparable := w.change(ctx, before, s.granule, outcome)
+	if err := ctx.Err(); err != nil {
+		return false, err // what could not be read was not looked for
+	}
 	if comparable && change < w.set.Reanalysis.LeastChange {
 		r.Change = change
 		w.log.Info("product unchanged", "granule", g.Name, "why", r.Why, "change_sigmas", roundChange(change))
@@ -106,7 +109,8 @@ func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 		return false, err
 	}
 	outcome.Product.Revision, outcome.Product.Created = next.Revision, next.Recorded
-	return true, w.finish(ctx, next, s, outcome)
+	// From here on there is a revision to be kept: it is not put aside any more.
+	return true, w.finish(context.WithoutCancel(ctx), next, s, outcome)
 }
 
 // whyRevised says what led to a revision.

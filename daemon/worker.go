@@ -62,15 +62,9 @@ func (w *worker) run(intake, work context.Context, watcher *fetch.Watcher) error
 	// what has settled is looked at, at the pace of the polls.
 	retry := time.NewTicker(w.set.Archive.PollInterval)
 	defer retry.Stop()
-	for open := true; open; {
-		between := func() bool { // the watcher goes on while the worker has much to do
-			select {
-			case _, open = <-arrived:
-			default:
-			}
-			return open && intake.Err() == nil
-		}
-		_, err := w.workOff(work, between)
+	at := &door{arrived: arrived, still: func() bool { return intake.Err() == nil }}
+	for !at.shut {
+		_, err := w.workOff(work, at)
 		if w.trouble != nil && work.Err() == nil {
 			w.trouble(err)
 		}
@@ -78,11 +72,12 @@ func (w *worker) run(intake, work context.Context, watcher *fetch.Watcher) error
 			w.log.Warn("granules left unfinished", "err", err, "retry_in", w.set.Archive.PollInterval)
 		}
 		w.pulse.rest()
-		if !open {
+		if at.shut {
 			break
 		}
 		select {
-		case _, open = <-arrived:
+		case _, open := <-arrived:
+			at.shut = !open
 		case <-retry.C:
 		}
 	}

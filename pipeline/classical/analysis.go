@@ -2,6 +2,7 @@ package classical
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"sync"
@@ -88,12 +89,15 @@ func (a *analysis) keepObserved(e Estimate) {
 
 // fill estimates all gaps of the target. Rows of blocks are dealt out to the
 // workers; a block does not depend on who solves it or when.
-func (a *analysis) fill(e Estimate, progress func(done, total int)) {
+func (a *analysis) fill(ctx context.Context, e Estimate, progress func(done, total int)) {
 	rows := (a.series.Grid.Height() + a.oi.Block - 1) / a.oi.Block
 	solvers := sync.Pool{New: func() any { return newSolver(a) }}
 	var mu sync.Mutex
 	done := 0
 	a.oi.each(rows, func(r int) {
+		if ctx.Err() != nil {
+			return
+		}
 		s := solvers.Get().(*solver)
 		a.fillRow(r, s, e)
 		solvers.Put(s)

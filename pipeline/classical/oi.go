@@ -1,6 +1,7 @@
 package classical
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -89,6 +90,11 @@ func (o OI) Validate() error {
 // progress, if not nil, is told how many rows of blocks are done, by one
 // goroutine at a time and never after Fill has returned.
 func (o OI) Fill(s Series, target int, progress func(done, total int)) (Estimate, error) {
+	return o.FillContext(context.Background(), s, target, progress)
+}
+
+// FillContext is Fill that ends with the error of ctx soon after that is done.
+func (o OI) FillContext(ctx context.Context, s Series, target int, progress func(done, total int)) (Estimate, error) {
 	s.check(target)
 	if err := o.Validate(); err != nil {
 		return Estimate{}, fmt.Errorf("check settings of optimal interpolation: %w", err)
@@ -102,8 +108,8 @@ func (o OI) Fill(s Series, target int, progress func(done, total int)) (Estimate
 	a.search(o.plant(s, sphere))
 	e := gaps(s.Grid.Len())
 	a.keepObserved(e)
-	a.fill(e, progress)
-	return e, nil
+	a.fill(ctx, e, progress)
+	return e, ctx.Err()
 }
 
 // plant returns the search tree of each frame.

@@ -1,9 +1,11 @@
 package classical
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -309,5 +311,21 @@ func TestValidateNamesEverySettingThatIsWrong(t *testing.T) {
 				t.Errorf("Validate() = %v, want a message with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestFillEndsSoonAfterItIsCancelled(t *testing.T) {
+	s := cloudy(80, 40, 6, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	told := 0
+	_, err := DefaultOI(s.Grid).FillContext(ctx, s, 3, func(done, total int) {
+		told = done
+		cancel()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want that it was cancelled", err)
+	}
+	if most := 1 + runtime.GOMAXPROCS(0); told > most {
+		t.Errorf("%d rows were done, want at most %d: what was under way", told, most)
 	}
 }

@@ -178,7 +178,7 @@ func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int
 	case "persistence":
 		out.estimate = classical.Persistence(v.Series, v.target, f.cfg.Past())
 	default:
-		out.estimate, err = v.oi.Fill(v.Series, v.target, progress)
+		out.estimate, err = v.oi.FillContext(ctx, v.Series, v.target, progress)
 	}
 	return out, err
 }

@@ -216,7 +216,7 @@ func TestOneWindowDrawsWhatMembersDraw(t *testing.T) {
 			}
 			m := untrained(t, d, s, device)
 			series, targets := assemble(s)
-			sub, err := m.prepare(series, targets[0], manner{progress: func(int, int) {}})
+			sub, err := m.prepare(t.Context(), series, targets[0], manner{progress: func(int, int) {}})
 			if err != nil {
 				t.Fatal(err)
 			}

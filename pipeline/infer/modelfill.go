@@ -43,7 +43,7 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how ma
 	defer m.turn.Unlock()
 	how.progress = forward(how.progress)
 	began := how.now()
-	sub, err := m.prepare(s, target, how)
+	sub, err := m.prepare(ctx, s, target, how)
 	if err != nil {
 		return filling{}, err
 	}

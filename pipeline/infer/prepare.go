@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -27,7 +28,7 @@ type subject struct {
 // prepare makes the subject of frame target of s, whose values are in the
 // space of the transform and whose frames are all that may be seen. Nothing
 // observed at all is classical.ErrNoObservations.
-func (m *Model) prepare(s classical.Series, target int, how manner) (*subject, error) {
+func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how manner) (*subject, error) {
 	if observedFrames(s) == 0 {
 		return nil, classical.ErrNoObservations
 	}
@@ -52,7 +53,7 @@ func (m *Model) prepare(s classical.Series, target int, how manner) (*subject, e
 		sub.hidden[i] = sub.inputs.Sea[i] && !sub.inputs.Visible[i]
 	}
 	// First, while there is little else: it takes the most memory by far.
-	if err := m.analyse(sub, s, target, how.part(0, 300)); err != nil {
+	if err := m.analyse(ctx, sub, s, target, how.part(0, 300)); err != nil {
 		return nil, err
 	}
 	sub.inputs.Last, sub.inputs.Next = composites(s, target)
@@ -150,13 +151,13 @@ func merge(c samples.Composite, values []float32, age, oldest int) {
 func freshness(days int) float32 { return 3 / (2 + float32(days)) }
 
 // analyse adds the analyses that the imputer departs from, each with all cores.
-func (m *Model) analyse(sub *subject, s classical.Series, target int, progress func(done, total int)) error {
+func (m *Model) analyse(ctx context.Context, sub *subject, s classical.Series, target int, progress func(done, total int)) error {
 	oi := impute.QuickOI(classical.DefaultOI(s.Grid))
 	oi.Workers = 0
 	var err error
 	in := &sub.inputs
 	if m.design.Extras.Analysis {
-		if in.Analysis, in.AnalysisSigma, err = interpolate(oi, s, target, progress); err != nil {
+		if in.Analysis, in.AnalysisSigma, err = interpolate(ctx, oi, s, target, progress); err != nil {
 			return err
 		}
 	}
@@ -168,15 +169,15 @@ func (m *Model) analyse(sub *subject, s classical.Series, target int, progress f
 		around := s
 		around.Frames = append([]classical.Frame(nil), s.Frames...)
 		around.Frames[target].Values = blank
-		in.Background, in.BackgroundSigma, err = interpolate(oi, around, target, progress)
+		in.Background, in.BackgroundSigma, err = interpolate(ctx, oi, around, target, progress)
 	}
 	return err
 }
 
 // interpolate returns an analysis as the networks take it: zero on land, and
 // the mean map with the spread of the variable where nothing is known.
-func interpolate(oi classical.OI, s classical.Series, target int, progress func(done, total int)) (value, sigma []float32, err error) {
-	e, err := oi.Fill(s, target, progress)
+func interpolate(ctx context.Context, oi classical.OI, s classical.Series, target int, progress func(done, total int)) (value, sigma []float32, err error) {
+	e, err := oi.FillContext(ctx, s, target, progress)
 	if errors.Is(err, classical.ErrNoObservations) {
 		e = classical.Estimate{Mean: make([]float32, s.Grid.Len()), Sigma: make([]float32, s.Grid.Len())}
 		for i := range e.Sigma {
