@@ -1,6 +1,7 @@
 package classical
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -82,18 +83,23 @@ type miss struct {
 
 // misses returns, for each candidate, the errors on all overlays, in their
 // order. Candidates must agree in SmoothKM and Workers.
-func (t *trial) misses(candidates []OI) [][]miss {
+func (t *trial) misses(ctx context.Context, candidates []OI) ([][]miss, error) {
 	perOverlay := make([][][]miss, len(t.overlays))
 	candidates[0].each(len(t.overlays), func(i int) {
-		perOverlay[i] = t.missesOn(t.overlays[i], candidates)
+		if ctx.Err() == nil {
+			perOverlay[i] = t.missesOn(t.overlays[i], candidates)
+		}
 	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	all := make([][]miss, len(candidates))
 	for _, byCandidate := range perOverlay {
 		for k := range all {
 			all[k] = append(all[k], byCandidate[k]...)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // missesOn runs all candidates on one overlay.

@@ -88,7 +88,7 @@ func TestReportSkill(t *testing.T) {
 	for _, window := range []struct{ past, future time.Duration }{{30 * day, 0}, {10 * day, 0}, {10 * day, 10 * day}} {
 		tuning := DefaultTuning()
 		tuning.Past, tuning.Future, tuning.Seed = window.past, window.future, 1
-		tuned, _, err := Tune(s, tuning)
+		tuned, _, err := Tune(t.Context(), s, tuning)
 		if err != nil {
 			t.Fatal(err)
 		}

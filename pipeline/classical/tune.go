@@ -1,6 +1,7 @@
 package classical
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -51,8 +52,9 @@ const ninety = 1.645
 // shapes that gaps have; other days stay as they are. The score is that of
 // the result on the overlays that chose it.
 //
-// The same series, tuning and seed give the same result.
-func Tune(s Series, t Tuning) (OI, Score, error) {
+// The same series, tuning and seed give the same result. It ends with the error
+// of ctx soon after that is done.
+func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 	best := t.Start
 	if best == (OI{}) {
 		best = DefaultOI(s.Grid)
@@ -70,8 +72,15 @@ func Tune(s Series, t Tuning) (OI, Score, error) {
 		return OI{}, Score{}, fmt.Errorf("lay real gaps over other days: none of %d frames has one %v away "+
 			"that leaves %d cells visible and hides %d", len(s.Frames), t.Apart, leastCells, leastCells)
 	}
-	best = trial.descend(best)
-	misses := trial.misses([]OI{best})[0]
+	best, err := trial.descend(ctx, best)
+	if err != nil {
+		return OI{}, Score{}, err
+	}
+	all, err := trial.misses(ctx, []OI{best})
+	if err != nil {
+		return OI{}, Score{}, err
+	}
+	misses := all[0]
 	best.SigmaScale = calibration(misses)
 	for i := range misses {
 		misses[i].sigma *= best.SigmaScale
@@ -80,13 +89,17 @@ func Tune(s Series, t Tuning) (OI, Score, error) {
 }
 
 // descend improves one setting after the other.
-func (t *trial) descend(best OI) OI {
+func (t *trial) descend(ctx context.Context, best OI) (OI, error) {
 	for range tuningRounds {
 		before := best
 		for _, vary := range []func(OI) []OI{lengths, times, nuggets} {
 			candidates := vary(best)
 			errs := make([]float64, len(candidates))
-			for i, m := range t.misses(candidates) {
+			misses, err := t.misses(ctx, candidates)
+			if err != nil {
+				return best, err
+			}
+			for i, m := range misses {
 				errs[i] = score(m, len(t.overlays)).MSE
 			}
 			best = candidates[slices.Index(errs, slices.Min(errs))]
@@ -95,7 +108,7 @@ func (t *trial) descend(best OI) OI {
 			break
 		}
 	}
-	return best
+	return best, nil
 }
 
 // The present value comes first in each list, so that it wins a tie.

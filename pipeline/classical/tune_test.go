@@ -1,6 +1,7 @@
 package classical
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -22,8 +23,12 @@ func TestTuneLowersTheErrorAndCalibrates(t *testing.T) {
 	tuning.Start.Neighbours = 16
 	tuning.Start.LengthKM, tuning.Start.Nugget = 2, 0.4 // far off: the field is smooth over 10 km
 	trial := newTrial(s, tuning, tuning.Start)
-	before := score(trial.misses([]OI{tuning.Start})[0], 0)
-	tuned, after, err := Tune(s, tuning)
+	misses, err := trial.misses(t.Context(), []OI{tuning.Start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := score(misses[0], 0)
+	tuned, after, err := Tune(t.Context(), s, tuning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +51,12 @@ func TestTuneIsRepeatableOnAnyNumberOfWorkers(t *testing.T) {
 	tuning := small()
 	tuning.Start = DefaultOI(s.Grid)
 	tuning.Start.Workers = 1
-	a, scoreA, err := Tune(s, tuning)
+	a, scoreA, err := Tune(t.Context(), s, tuning)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tuning.Start.Workers = 3
-	b, scoreB, err := Tune(s, tuning)
+	b, scoreB, err := Tune(t.Context(), s, tuning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,16 +90,16 @@ func TestOverlaysAreRealGapsOfDaysFarApart(t *testing.T) {
 
 func TestTuneSaysWhyItCannot(t *testing.T) {
 	s := cloudy(24, 24, 5, 23) // five days: none is twelve days from another
-	if _, _, err := Tune(s, small()); err == nil || !strings.Contains(err.Error(), "288h") {
+	if _, _, err := Tune(t.Context(), s, small()); err == nil || !strings.Contains(err.Error(), "288h") {
 		t.Errorf("tuning on five days = %v, want the distance that is missing", err)
 	}
-	if _, _, err := Tune(Series{Grid: s.Grid}, small()); !errors.Is(err, ErrNoObservations) {
+	if _, _, err := Tune(t.Context(), Series{Grid: s.Grid}, small()); !errors.Is(err, ErrNoObservations) {
 		t.Errorf("tuning on nothing = %v", err)
 	}
 	bad := small()
 	bad.Start = DefaultOI(s.Grid)
 	bad.Start.Days = -1
-	if _, _, err := Tune(s, bad); err == nil || !strings.Contains(err.Error(), "time scale is -1") {
+	if _, _, err := Tune(t.Context(), s, bad); err == nil || !strings.Contains(err.Error(), "time scale is -1") {
 		t.Errorf("tuning from a bad start = %v", err)
 	}
 }
@@ -135,5 +140,21 @@ func TestTwoFramesOfOneTimeNeedNoNugget(t *testing.T) {
 				t.Fatalf("length %g km: cell %d of a field of unit variance is %v ± %v", lengthKM, c, m, e.Sigma[c])
 			}
 		}
+	}
+}
+
+func TestTuningEndsSoonAfterItIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	if _, _, err := Tune(ctx, cloudy(60, 60, 40, 1), small()); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want that it was cancelled", err)
+	}
+	whole := time.Now()
+	if _, _, err := Tune(t.Context(), cloudy(60, 60, 40, 1), small()); err != nil {
+		t.Fatal(err)
+	}
+	if short, long := whole.Sub(began), time.Since(whole); short > long/2 {
+		t.Errorf("cancelled it took %v, whole %v", short, long)
 	}
 }

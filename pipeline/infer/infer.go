@@ -94,7 +94,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 	if f.cfg.Quality.Reject {
 		s = f.screen(s, series, targets)
 	}
-	oi, err := f.interpolator(series)
+	oi, err := f.interpolator(ctx, series)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"context"
 	"fmt"
 
 	"lacuna/pipeline/classical"
@@ -16,7 +17,7 @@ const tuneOverlays = 60
 
 // interpolator returns the OI of f for a series. Settings of the config win;
 // what they leave open is tuned where the series is long enough.
-func (f *Filler) interpolator(s classical.Series) (classical.OI, error) {
+func (f *Filler) interpolator(ctx context.Context, s classical.Series) (classical.OI, error) {
 	oi := classical.DefaultOI(s.Grid)
 	if f.cfg.Method != "oi" {
 		return oi, nil
@@ -26,7 +27,7 @@ func (f *Filler) interpolator(s classical.Series) (classical.OI, error) {
 		t := classical.DefaultTuning()
 		t.Start, t.Past, t.Future = oi, f.cfg.Past(), f.cfg.Future()
 		t.Overlays = tuneOverlays
-		tuned, _, err := classical.Tune(s, t)
+		tuned, _, err := classical.Tune(ctx, s, t)
 		if err != nil {
 			return oi, fmt.Errorf("tune optimal interpolation: %w", err)
 		}

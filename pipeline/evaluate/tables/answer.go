@@ -182,7 +182,7 @@ func (r *run) method(ctx context.Context, e entry) (teacher, func(), error) {
 	case OI:
 		return fixed(evaluate.OI(classical.DefaultOI(r.held.Grid()))), keep, nil
 	case TunedOI:
-		oi, err := r.tunedOI(e.mode)
+		oi, err := r.tunedOI(ctx, e.mode)
 		return fixed(evaluate.OI(oi)), keep, err
 	case DINEOF:
 		return fixed(evaluate.DINEOF(classical.DefaultDINEOF())), keep, nil
@@ -216,7 +216,7 @@ func (r *run) method(ctx context.Context, e entry) (teacher, func(), error) {
 
 // tunedOI tunes optimal interpolation on the training days for the days that a
 // mode shows.
-func (r *run) tunedOI(mode impute.Mode) (classical.OI, error) {
+func (r *run) tunedOI(ctx context.Context, mode impute.Mode) (classical.OI, error) {
 	g := r.train.Grid()
 	tuning := r.s.Tuning
 	tuning.Past, tuning.Future = 0, 0
@@ -243,7 +243,7 @@ func (r *run) tunedOI(mode impute.Mode) (classical.OI, error) {
 		observed[i] = true
 	}
 	series, _ := r.train.Around(all, observed, 0, math.MaxInt32)
-	if oi, _, err = classical.Tune(series, tuning); err != nil {
+	if oi, _, err = classical.Tune(ctx, series, tuning); err != nil {
 		return oi, err
 	}
 	return oi, r.folder.save(oi, networksFolder, name)
