@@ -72,11 +72,7 @@ func (c *Candidate) Close() {
 // calibrated.
 func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut) evaluate.Method {
 	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
-		inputs, maps := make([]impute.Inputs, len(cases)), make([]rescaling, len(cases))
-		for i, k := range cases {
-			maps[i] = c.rescaling(on, exam.Overlay(k.Number).Ref)
-			inputs[i] = maps[i].inputs(k.Inputs)
-		}
+		inputs, maps := c.inputs(cases, exam, on)
 		said, err := c.model.Predict(ctx, inputs)
 		if err != nil {
 			return nil, err
@@ -95,41 +91,58 @@ func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut)
 // each, about its prediction and calibrated.
 func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOut, j Judging) evaluate.Method {
 	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
-		out := make([]evaluate.Answer, len(cases))
+		inputs, maps := c.inputs(cases, exam, on)
+		said, err := c.model.Predict(ctx, inputs)
+		if err != nil {
+			return nil, err
+		}
+		targets := make([]impute.Target, len(cases))
 		for i, k := range cases {
-			rescale := c.rescaling(on, exam.Overlay(k.Number).Ref)
-			in := rescale.inputs(k.Inputs)
-			said, err := c.model.Predict(ctx, []impute.Inputs{in})
-			if err != nil {
-				return nil, err
-			}
-			drawn, err := c.draw(ctx, in, said[0], j, uint64(k.Number))
-			if err != nil {
-				return nil, err
-			}
-			var calibration impute.MembersCalibration
-			if c.calibration.Members != nil {
-				calibration = *c.calibration.Members
-			}
-			members := calibration.Recentre(drawn, in, said[0], skill.Distances(field.Mask(in.Visible), in.Height, in.Width))
+			targets[i] = judged(inputs[i], said[i], k.Number)
+		}
+		drawn, err := c.draw(ctx, targets, j)
+		if err != nil {
+			return nil, err
+		}
+		var calibration impute.MembersCalibration
+		if c.calibration.Members != nil {
+			calibration = *c.calibration.Members
+		}
+		out := make([]evaluate.Answer, len(cases))
+		for i, in := range inputs {
+			members := calibration.Recentre(drawn[i], in, said[i], skill.Distances(field.Mask(in.Visible), in.Height, in.Width))
 			for _, m := range members {
-				rescale.back(m, nil)
+				maps[i].back(m, nil)
 			}
-			rescale.back(said[0].Mean, nil)
-			out[i] = evaluate.Answer{Mean: said[0].Mean, Members: members, Centred: true}
+			maps[i].back(said[i].Mean, nil)
+			out[i] = evaluate.Answer{Mean: said[i].Mean, Members: members, Centred: true}
 		}
 		return out, nil
 	}}
 }
 
-// draw draws members of one window, of which the model said p.
-func (c *Candidate) draw(ctx context.Context, in impute.Inputs, p impute.Prediction, j Judging, number uint64) ([][]float32, error) {
-	target := impute.Target{Inputs: in, Prediction: p, Stream: noise.New(1, "judged members").Sub(number)}
-	drawn, err := c.members.Draw(ctx, []impute.Target{target}, j.Members, j.ODE)
-	if err != nil {
-		return nil, err
+// inputs returns what the candidate is given of cases, and the ways there.
+func (c *Candidate) inputs(cases []evaluate.Case, exam *evaluate.Exam, on samples.HeldOut) ([]impute.Inputs, []rescaling) {
+	inputs, maps := make([]impute.Inputs, len(cases)), make([]rescaling, len(cases))
+	for i, k := range cases {
+		maps[i] = c.rescaling(on, exam.Overlay(k.Number).Ref)
+		inputs[i] = maps[i].inputs(k.Inputs)
 	}
-	return drawn[0], nil
+	return inputs, maps
+}
+
+// judged is what members are drawn for: a window of a number, of which the
+// model said p.
+func judged(in impute.Inputs, p impute.Prediction, number int) impute.Target {
+	return impute.Target{Inputs: in, Prediction: p, Stream: noise.New(1, "judged members").Sub(uint64(number))}
+}
+
+// draw draws members of windows, all of one size.
+func (c *Candidate) draw(ctx context.Context, targets []impute.Target, j Judging) ([][][]float32, error) {
+	if len(targets) == 0 {
+		return nil, nil
+	}
+	return c.members.Draw(ctx, targets, j.Members, j.ODE)
 }
 
 // Latency returns the shortest of some times that the prediction of one window

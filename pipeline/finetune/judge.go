@@ -69,25 +69,31 @@ func (r *run) calibrations(ctx context.Context) (Calibration, error) {
 		defer members.Close()
 	}
 	candidate := Candidate{model: r.model, members: members}
-	for i, o := range r.choosing {
-		r.hooks.Progress(Progress{Phase: PhaseCalibration, Step: i, Steps: len(r.choosing)})
-		in, err := r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
+	for first := 0; first < len(r.choosing); first += r.s.Workshop.Batch {
+		r.hooks.Progress(Progress{Phase: PhaseCalibration, Step: first, Steps: len(r.choosing)})
+		some := r.choosing[first:min(first+r.s.Workshop.Batch, len(r.choosing))]
+		in, err := r.analysed(ctx, some)
 		if err != nil {
 			return c, err
 		}
-		said, err := r.model.Predict(ctx, []impute.Inputs{in})
+		said, err := r.model.Predict(ctx, in)
 		if err != nil {
 			return c, err
 		}
-		sigma = appendCases(sigma, o, in, said[0], nil)
-		if members == nil || i >= r.s.Judging.MemberCases {
-			continue
+		var targets []impute.Target
+		for i, o := range some {
+			sigma = appendCases(sigma, o, in[i], said[i], nil)
+			if members != nil && first+i < r.s.Judging.MemberCases {
+				targets = append(targets, judged(in[i], said[i], first+i))
+			}
 		}
-		drawn, err := candidate.draw(ctx, in, said[0], r.s.Judging, uint64(i))
+		drawn, err := candidate.draw(ctx, targets, r.s.Judging)
 		if err != nil {
 			return c, err
 		}
-		spread = appendCases(spread, o, in, said[0], drawn)
+		for i := range targets {
+			spread = appendCases(spread, some[i], in[i], said[i], drawn[i])
+		}
 	}
 	var err error
 	if c.Calibration, err = impute.Calibrate(sigma, r.s.Judging.Calibration); err != nil || members == nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
@@ -30,14 +32,26 @@ func (r *run) makeSurroundings(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, o := range r.choosing[:min(r.s.Judging.Scoring, len(r.choosing))] {
-		in, err := r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
-		if err != nil {
+	var err error
+	r.scoring, err = r.analysed(ctx, r.choosing[:min(r.s.Judging.Scoring, len(r.choosing))])
+	return err
+}
+
+// analysed returns what a network may know of overlays, hidden values included.
+func (r *run) analysed(ctx context.Context, overlays []samples.Overlay) ([]impute.Inputs, error) {
+	out := make([]impute.Inputs, len(overlays))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(r.s.Imputer.Workers)
+	for i, o := range overlays {
+		group.Go(func() (err error) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			out[i], err = r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
 			return err
-		}
-		r.scoring = append(r.scoring, in)
+		})
 	}
-	return nil
+	return out, group.Wait()
 }
 
 // side is either side of a split.
