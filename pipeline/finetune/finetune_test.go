@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -115,6 +116,30 @@ func TestFirstModelIsMadeAndJudged(t *testing.T) {
 	}
 	if b := out.Evaluation.Prior.Bits; !(b.Mean > 0 && b.Std > 0 && b.Masks > 0) {
 		t.Errorf("held-out masks cost %+v", b)
+	}
+}
+
+// A starter fills where there is no champion, so it must be beaten; that it is
+// small and quick is nothing that a larger network could be blamed for.
+func TestAStarterIsToBeBeatenWhateverItsSpeed(t *testing.T) {
+	s := lesson()
+	s.Strategy, s.Members.Steps, s.Reliability.Steps, s.Imputer.Steps = "empirical", 0, 0, 10
+	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Starter: firstModel(t).Files}
+	out, err := Make(t.Context(), req, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := out.Evaluation.Ruling
+	if r.Champion == nil || r.MSE == nil || r.Champion.LatencySeconds != 0 {
+		t.Fatalf("the starter was not asked, or timed: %+v", r)
+	}
+	if better := r.MSE.Interval.High < 0; out.Decision.Promote && !better {
+		t.Errorf("promoted though it is not better than the starter: %q", out.Decision.Reasons)
+	}
+	for _, reason := range r.Decision.Reasons {
+		if strings.Contains(reason, "one map takes") || strings.Contains(reason, "no champion") {
+			t.Errorf("the ruling says %q", reason)
+		}
 	}
 }
 
