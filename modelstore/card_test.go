@@ -3,18 +3,15 @@ package modelstore
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"lacuna/ops/golden"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // wholeCard is testCard as it is stored.
 func wholeCard() Card {
@@ -100,20 +97,7 @@ func TestChildCardIsOfTheSameKindAndHasItsOwnStory(t *testing.T) {
 }
 
 func TestTextTellsThePeopleWhatTheCardSays(t *testing.T) {
-	got := []byte(wholeCard().Text())
-	path := filepath.Join("testdata", "card.txt")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; run go test -update to make it", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run go test -update if this is meant\n got: %s\nwant: %s", path, got, want)
-	}
+	golden.Compare(t, "card.txt", []byte(wholeCard().Text()))
 }
 
 func TestTextDoesNotMoveTheCursor(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,11 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/ops/golden"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // example is a status with everything in it, and names that must be escaped.
 func example() Status {
@@ -54,7 +53,7 @@ func TestOverviewShowsTheStatus(t *testing.T) {
 	if r.Code != http.StatusOK || r.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("GET / = %d, %s", r.Code, r.Header().Get("Content-Type"))
 	}
-	golden(t, "overview.html", r.Body.Bytes())
+	golden.Compare(t, "overview.html", r.Body.Bytes())
 }
 
 func TestEmptyStatusIsAPage(t *testing.T) {
@@ -229,20 +228,4 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	r := httptest.NewRecorder()
 	h.ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
 	return r
-}
-
-// golden compares got with testdata/name; with -update it writes the file.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		must(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; run go test -update to make it", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run go test -update if this is meant\n got: %s\nwant: %s", path, got, want)
-	}
 }

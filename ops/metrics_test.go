@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/ops/golden"
 )
 
 // scrape returns what Prometheus reads of a service with a status.
@@ -54,7 +56,7 @@ func TestMetricNamesAreAPromise(t *testing.T) {
 			promised = append(promised, line)
 		}
 	}
-	golden(t, "metrics.txt", []byte(strings.Join(promised, "")))
+	golden.Compare(t, "metrics.txt", []byte(strings.Join(promised, "")))
 }
 
 func TestMetricsHaveTheFiguresOfTheStatus(t *testing.T) {

@@ -3,16 +3,15 @@ package netcdf
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+	"lacuna/ops/golden"
+)
 
 func TestProductIsTheGoldenOne(t *testing.T) {
 	for name, make := range map[string]func() Product{"packed_sst": ghrsst, "log_chlorophyll": blackSea, "salinity_without_time": smap} {
@@ -21,26 +20,8 @@ func TestProductIsTheGoldenOne(t *testing.T) {
 			if err := WriteProduct(path, make()); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".cdl", ncdump(t, path))
+			golden.Compare(t, name+".cdl", ncdump(t, path))
 		})
-	}
-}
-
-// golden compares got with testdata/name; with -update it writes the file.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; run go test -update to make it", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run go test -update if this is meant\n got: %s\nwant: %s", path, got, want)
 	}
 }
 

@@ -3,37 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 	"text/tabwriter"
 	"time"
 
 	"lacuna/daemon"
 	"lacuna/ops"
+	"lacuna/ops/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
-
-// golden compares got with a file in testdata/operate; with -update it writes
-// the file.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", "operate", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; run go test -update to make it", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run go test -update if this is meant\n got: %s\nwant: %s", path, got, want)
-	}
-}
 
 // busyOverview is a service with something to tell of everything.
 func busyOverview() daemon.Overview {
@@ -67,7 +44,7 @@ func TestWhatOperatorsReadIsAPromise(t *testing.T) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	printOverview(w, busyOverview())
 	w.Flush()
-	golden(t, "status.txt", table.Bytes())
+	golden.Compare(t, "operate/status.txt", table.Bytes())
 
 	at := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
 	fill := daemon.Backfill{Dataset: "sea", From: at, To: at, Next: at, Asked: at}
@@ -88,5 +65,5 @@ func TestWhatOperatorsReadIsAPromise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "shapes.json", append(text, '\n'))
+	golden.Compare(t, "operate/shapes.json", append(text, '\n'))
 }
