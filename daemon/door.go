@@ -26,7 +26,7 @@ func (d *door) look() bool {
 	}
 	select {
 	case _, open := <-d.arrived:
-		d.shut = d.shut || !open
+		d.shut = !open
 	default:
 	}
 	return !d.shut && (d.still == nil || d.still())
@@ -35,10 +35,11 @@ func (d *door) look() bool {
 // unless does work, and cancels it when somebody comes. It reports whether the
 // work was put aside for that.
 func (d *door) unless(ctx context.Context, work func(context.Context) error) (put bool, err error) {
-	if d == nil || d.arrived == nil || d.put >= mostPut {
-		if d != nil {
-			d.put = 0
-		}
+	if d == nil {
+		return false, work(ctx)
+	}
+	if d.put >= mostPut {
+		d.put = 0
 		return false, work(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -47,7 +48,7 @@ func (d *door) unless(ctx context.Context, work func(context.Context) error) (pu
 	go func() {
 		select {
 		case _, open := <-d.arrived:
-			d.shut = d.shut || !open // read again after the worker has heard of it
+			d.shut = !open // read again after the worker has heard of it
 			if open {
 				cancel()
 			}

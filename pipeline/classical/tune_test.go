@@ -144,14 +144,15 @@ func TestTwoFramesOfOneTimeNeedNoNugget(t *testing.T) {
 }
 
 func TestTuningEndsSoonAfterItIsCancelled(t *testing.T) {
+	s := cloudy(60, 60, 40, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()
-	if _, _, err := Tune(ctx, cloudy(60, 60, 40, 1), small()); !errors.Is(err, context.Canceled) {
+	if _, _, err := Tune(ctx, s, small()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want that it was cancelled", err)
 	}
 	whole := time.Now()
-	if _, _, err := Tune(t.Context(), cloudy(60, 60, 40, 1), small()); err != nil {
+	if _, _, err := Tune(t.Context(), s, small()); err != nil {
 		t.Fatal(err)
 	}
 	if short, long := whole.Sub(began), time.Since(whole); short > long/2 {

@@ -56,8 +56,10 @@ func (j *trainJob) findVersions(ctx context.Context) error {
 	if j.championFiles[finetune.ImputerFile] == nil {
 		j.championFiles = nil // a champion that fills nothing is none to beat
 	}
-	if err := j.findStarter(ctx); err != nil {
-		return err
+	if j.championFiles == nil || j.flags.from == "starter" {
+		if err := j.findStarter(ctx); err != nil {
+			return err
+		}
 	}
 	var parent *modelstore.Version
 	switch j.flags.from {

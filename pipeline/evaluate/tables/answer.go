@@ -180,7 +180,7 @@ func (r *run) method(ctx context.Context, e entry) (teacher, func(), error) {
 	case Persistence:
 		return fixed(evaluate.Persistence()), keep, nil
 	case OI:
-		return fixed(evaluate.OI(classical.DefaultOI(r.held.Grid()))), keep, nil
+		return (*evaluate.Exam).Interpolation, keep, nil
 	case TunedOI:
 		oi, err := r.tunedOI(ctx, e.mode)
 		return fixed(evaluate.OI(oi)), keep, err
