@@ -177,6 +177,35 @@ func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 	}
 }
 
+func TestAPriorIsRefittedFromThatOfTheParent(t *testing.T) {
+	parent := firstModel(t)
+	refit := func(from Files, rate float64) Outcome {
+		t.Helper()
+		s := lesson()
+		s.Only, s.RefitPrior, s.Prior.Step.LearningRate = OnlyPrior, true, rate
+		out, err := Make(t.Context(), Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: from}, Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Evaluation.Prior.Taken {
+			t.Fatal("the prior was taken, not refitted")
+		}
+		return out
+	}
+	weights := func(f Files) []float32 {
+		w, err := weightsOf(f[PriorFile])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	const barely = 1e-7
+	before, tuned, scratch := weights(parent.Files), weights(refit(parent.Files, barely).Files), weights(refit(nil, barely).Files)
+	if near, far := largestDifference(before, tuned), largestDifference(before, scratch); near == 0 || near > far/100 {
+		t.Errorf("a refit that hardly moves is %g from the parent's weights, one from scratch %g", near, far)
+	}
+}
+
 func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 	if testing.Short() {
 		t.Skip("every interruption compiles again")

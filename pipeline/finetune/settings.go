@@ -41,6 +41,9 @@ type Settings struct {
 	Pool     prior.PoolConfig  `json:"pool" yaml:"pool"`
 	Drift    float64           `json:"drift" yaml:"drift"` // in standard deviations: how far masks may drift before a parent's prior is refitted
 
+	// RefitPrior refits the prior of the parent, drifted or not.
+	RefitPrior bool `json:"refit_prior,omitempty" yaml:"refit_prior"`
+
 	Imputer     impute.TrainConfig    `json:"imputer" yaml:"imputer"`
 	Members     impute.TrainConfig    `json:"members" yaml:"members"`         // Steps 0: none
 	Reliability impute.TrainConfig    `json:"reliability" yaml:"reliability"` // Steps 0: none
@@ -229,6 +232,9 @@ func (s *Settings) From(parent Files) error {
 	s.Imputer.Design = model.Design()
 	s.Imputer.LearningRate *= tuningRate
 	s.Imputer.Steps = max(int(tuningSteps*float64(s.Imputer.Steps)), 1)
+	if parent[PriorFile] != nil {
+		s.Prior.Step.Steps = max(int(tuningSteps*float64(s.Prior.Step.Steps)), 1)
+	}
 	for name, size := range map[string]*string{MembersFile: &s.Members.Design.Size, PriorFile: &s.Prior.Model.Size} {
 		if parent[name] == nil {
 			continue

@@ -109,7 +109,7 @@ func (r *run) makePrior(ctx context.Context) error {
 
 // findPrior returns a prior file and leaves its report in the folder.
 func (r *run) findPrior(ctx context.Context) ([]byte, error) {
-	if r.s.Only != OnlyPrior && r.req.Parent[PriorFile] != nil && r.parentIsOfHere() {
+	if r.s.Only != OnlyPrior && !r.s.RefitPrior && r.req.Parent[PriorFile] != nil && r.parentIsOfHere() {
 		taken, err := r.takePrior(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("prior of the parent: %w", err)
@@ -211,7 +211,14 @@ func spreadPatches(refs []samples.Ref, n int, cut func(samples.Ref) samples.Patc
 func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error) {
 	cfg := r.s.Prior
 	cfg.Model.Frequency = cfg.Model.Frequency && len(r.train.Places()) == 1 // a map is of one grid
-	hooks := prior.Hooks{Progress: func(p prior.Progress) {
+	from, err := r.parentPrior(cfg.Model)
+	if err != nil {
+		return nil, prior.Report{}, err
+	}
+	if from != nil {
+		cfg.Step.LearningRate *= tuningRate
+	}
+	hooks := prior.Hooks{From: from, Progress: func(p prior.Progress) {
 		told := Progress{Phase: PhasePrior, Step: p.Step, Steps: p.Steps, Loss: p.Loss}
 		if p.Drawn != nil {
 			told.Score = &p.Distance
@@ -246,6 +253,25 @@ func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error
 	}
 	model, report, err := prior.Train(ctx, r.req.Backend, r.train, r.held, cfg, hooks)
 	return model, report, err
+}
+
+// parentPrior returns the weights of the parent's prior where it is of the
+// same config, else nil. Those of a prior of another grid serve too: the map
+// of frequencies is made anew.
+func (r *run) parentPrior(cfg prior.Config) ([]float32, error) {
+	data := r.req.Parent[PriorFile]
+	if data == nil {
+		return nil, nil
+	}
+	parent, err := prior.Load(r.req.Backend, data)
+	if err != nil {
+		return nil, fmt.Errorf("prior of the parent: %w", err)
+	}
+	defer parent.Close()
+	if parent.Config() != cfg {
+		return nil, nil
+	}
+	return parent.Weights(), nil
 }
 
 // strengthPatches is how many patches the strength of guidance is found on;

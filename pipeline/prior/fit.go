@@ -42,7 +42,10 @@ func newTraining(b backends.Backend, data samples.Train, held samples.HeldOut, c
 	if err != nil {
 		return nil, err
 	}
-	first := network.Layout().Init(cfg.Seed)
+	first := hooks.From
+	if first == nil {
+		first = network.Layout().Init(cfg.Seed)
+	}
 	model, err := NewModel(b, cfg.Model, first)
 	if err != nil {
 		return nil, err

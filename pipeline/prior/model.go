@@ -184,6 +184,9 @@ func (m *Model) Encode() ([]byte, error) {
 // Config returns what the network is and sees.
 func (m *Model) Config() Config { return m.cfg }
 
+// Weights returns a copy of the weights, for a training to begin with.
+func (m *Model) Weights() []float32 { return slices.Clone(m.weights) }
+
 // Fingerprint returns the sha256 of the weights in hexadecimal.
 func (m *Model) Fingerprint() string {
 	h := sha256.New()

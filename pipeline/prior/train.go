@@ -95,6 +95,9 @@ type Hooks struct {
 	// Resume is a state that Checkpoint was given: the training goes on as if
 	// it had not been interrupted.
 	Resume *Checkpoint
+	// From are weights to begin with, those of a prior of the same config; nil:
+	// a training from scratch.
+	From []float32
 }
 
 // A Checkpoint is everything that a training needs to go on.

@@ -60,6 +60,33 @@ func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 	}
 }
 
+func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
+	e := enginetest.Open(t)
+	_, data, held := archive(t, 30, 16)
+	first, _, err := Train(t.Context(), e, data, held, lesson(12), Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	cfg := lesson(1)
+	cfg.Step.LearningRate, cfg.Step.WarmupSteps, cfg.Seed = 1e-7, 0, 2
+	second, _, err := Train(t.Context(), e, data, held, cfg, Hooks{From: first.Weights()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	moved := 0.0
+	for i, w := range second.Weights() {
+		moved = max(moved, math.Abs(float64(w-first.Weights()[i])))
+	}
+	if moved == 0 || moved > 1e-5 {
+		t.Errorf("one small step moved a weight by %g, want a little from where it was told to begin", moved)
+	}
+	if _, _, err := Train(t.Context(), e, data, held, cfg, Hooks{From: make([]float32, 3)}); err == nil {
+		t.Error("began with three weights")
+	}
+}
+
 func TestLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := archive(t, 30, 16)

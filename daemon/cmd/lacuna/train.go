@@ -30,6 +30,7 @@ type trainFlags struct {
 	backbone    string
 	from        string
 	only        string
+	refitPrior  bool
 	preset      string
 	strategy    string
 	engine      string
@@ -73,7 +74,7 @@ kept with the reasons; lacuna models promote makes it champion all the same.
 
 With --from the version begins with the weights of another one, new days count
 most, and older seasons are replayed; the prior is refitted only if gaps have
-drifted. --from champion begins with the champion, --from starter with the model
+drifted, or with --refit-prior. --from champion begins with the champion, --from starter with the model
 that comes with the program.
 
 On a processor the default is a small network and few steps, enough to see that
@@ -116,6 +117,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.StringVar(&f.backbone, "backbone", "", "of the network: unet or vit (default: unet, or that of --from)")
 	s.StringVar(&f.from, "from", "", "`VERSION` to begin with, or champion, or starter")
 	s.StringVar(&f.only, "only", "", "train the prior or the imputer only")
+	s.BoolVar(&f.refitPrior, "refit-prior", false, "refit the prior of --from even though gaps have not drifted")
 	s.IntVar(&f.steps, "steps", 0, "training steps of the imputer (default: by engine)")
 	s.IntVar(&f.prior, "prior-steps", 0, "training steps of the prior (default: by engine)")
 	s.IntVar(&f.members, "members-steps", -1, "training steps of the members, 0 for none (default: as the imputer)")
@@ -286,7 +288,7 @@ func (f *trainFlags) settings(job *trainJob) (finetune.Settings, error) {
 		Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, ReliabilitySteps: f.reliability, MembersSize: f.membersSize, PriorSize: f.priorSize,
 		Batch: f.batch, Side: side, Stride: f.stride, GapDays: f.gapDays, Seed: f.seed,
 	})
-	s.Only, s.Strategy = f.only, orElse(f.strategy, s.Strategy)
+	s.Only, s.Strategy, s.RefitPrior = f.only, orElse(f.strategy, s.Strategy), f.refitPrior
 	if err := s.Validate(); err != nil {
 		return s, usageError{err}
 	}
