@@ -162,6 +162,7 @@ func (s Settings) With(b Budget) Settings {
 	if b.Side > 0 {
 		s.Imputer.Side, s.Prior.Side = b.Side, b.Side
 		s.Stride, s.Prior.Stride = max(b.Side/2, 1), max(b.Side/2, 1)
+		s.Pool = s.Pool.ForSide(b.Side)
 	}
 	if b.Batch > 0 {
 		s.Imputer.Batch, s.Prior.Batch = b.Batch, b.Batch

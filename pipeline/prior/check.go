@@ -54,17 +54,18 @@ func trainingRefs(data samples.Train, cfg TrainConfig) ([]samples.Ref, error) {
 
 func day(t time.Time) string { return t.Format(time.DateOnly) }
 
-// heldOutMasks returns the masks that evaluations compare with, drawn evenly
-// from all held-out windows.
-func heldOutMasks(held samples.HeldOut, cfg TrainConfig) ([]Mask, error) {
+// heldOutMasks returns the masks that evaluations compare with, and those at
+// whose places masks are drawn for it: a sample of them. All are compared with,
+// because they cost nothing, and the spread of a sample is known to a tenth.
+func heldOutMasks(held samples.HeldOut, cfg TrainConfig) (all, sample []Mask, err error) {
 	refs := held.Refs(cfg.Side, cfg.Stride, max(cfg.MinObserved, 1))
 	if len(refs) < 2 {
-		return nil, fmt.Errorf("%d held-out windows of %d cells have data, two are needed to say when to stop: hold out more days, or do not evaluate", len(refs), cfg.Side)
+		return nil, nil, fmt.Errorf("%d held-out windows of %d cells have data, two are needed to say when to stop: hold out more days, or do not evaluate", len(refs), cfg.Side)
 	}
 	order := noise.New(cfg.Seed, "prior", "held-out").Rand(0).Perm(len(refs))
-	var out []Mask
-	for _, k := range order[:min(cfg.EvaluateMasks, len(refs))] {
-		out = append(out, MaskOf(held.Cut(refs[k])))
+	const most = 4096 // more are no better known, and take memory
+	for _, k := range order[:min(most, len(refs))] {
+		all = append(all, MaskOf(held.Cut(refs[k])))
 	}
-	return out, nil
+	return all, all[:min(cfg.EvaluateMasks, len(all))], nil
 }

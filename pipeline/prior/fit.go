@@ -24,7 +24,7 @@ type training struct {
 	step   *train.Step
 	model  *Model // for evaluations; gets the weights at the end
 
-	real   []Mask // held out
+	sample []Mask // held out, at whose places masks are drawn
 	best   Best
 	losses lossMeter
 	report Report
@@ -67,10 +67,11 @@ func newTraining(b backends.Backend, data samples.Train, held samples.HeldOut, c
 		best:   Best{Distance: math.Inf(1)},
 	}
 	if cfg.EvaluateEvery > 0 {
-		if t.real, err = heldOutMasks(held, cfg); err != nil {
+		var all []Mask
+		if all, t.sample, err = heldOutMasks(held, cfg); err != nil {
 			return nil, err
 		}
-		t.report.HeldOut = Describe(t.real)
+		t.report.HeldOut = Describe(all)
 	}
 	return t, t.start(first)
 }
@@ -169,8 +170,8 @@ func (t *training) evaluate(ctx context.Context) (Statistics, error) {
 		return Statistics{}, err
 	}
 	t.model.renew(state.EMA)
-	places := make([]Place, len(t.real))
-	for i, m := range t.real {
+	places := make([]Place, len(t.sample))
+	for i, m := range t.sample {
 		places[i] = m.Place
 	}
 	masks, err := t.model.Draw(ctx, places, t.cfg.Sampling, noise.New(t.cfg.Seed, "prior", "evaluation"))

@@ -38,6 +38,17 @@ func DefaultPool() PoolConfig {
 	return PoolConfig{Size: 4096, Batch: 256, Prime: 512, PrimeSeconds: 60, Share: 0.15}
 }
 
+// ForSide returns c with a batch that takes no more memory in square windows of
+// so many cells a side than it does in those of 64. Guided masks keep what the
+// gradient needs: 256 of them at 256 cells a side do not fit a GPU of 140 GB.
+func (c PoolConfig) ForSide(side int) PoolConfig {
+	const usual = 64 // cells
+	if side > usual {
+		c.Batch = max(c.Batch*usual*usual/(side*side), 1)
+	}
+	return c
+}
+
 // Validate reports everything wrong with c.
 func (c PoolConfig) Validate() error {
 	var errs []error

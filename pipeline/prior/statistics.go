@@ -31,9 +31,9 @@ type Statistics struct {
 	Masks        int     `json:"masks"`
 	CoverageMean float64 `json:"coverage_mean"` // of the share of sea that is observed, over masks
 	CoverageSD   float64 `json:"coverage_sd"`
-	// CorrelationCells is the distance at which the correlation of two cells
-	// falls to 1/e, half of a mask where it does not fall that far, and 0 where
-	// all cells are alike.
+	// CorrelationCells is the distance at which the correlation of two cells of
+	// a mask falls to 1/e, half of a mask where it does not fall that far, and 0
+	// where all cells are alike.
 	CorrelationCells float64 `json:"correlation_cells"`
 	// EdgeDensity is the share of neighbouring pairs of sea cells of which one
 	// is observed and one is not: salt and pepper has a high one.
@@ -94,31 +94,36 @@ func (m Mask) pairs(lag int, f func(a, b bool) float64) (sum float64, n int) {
 	return sum, n
 }
 
-// correlationCells is skill.CorrelationLength for masks of different seas.
+// correlationCells returns how far apart cells of a mask are that are alike by
+// 1/e, up to half a window. Each mask is taken about its own coverage: about
+// that of all masks, two cells of a mask would be alike at any distance, because
+// masks differ in coverage, and the length would hang on how much they do.
 func correlationCells(masks []Mask) float64 {
-	ones, cells, shortest := 0.0, 0.0, math.MaxInt
-	for _, m := range masks {
+	shortest := math.MaxInt
+	coverage := make([]float64, len(masks))
+	for i, m := range masks {
 		shortest = min(shortest, m.Height, m.Width)
+		ones, cells := 0.0, 0.0
 		for c, sea := range m.Sea {
 			if sea {
 				cells++
 				ones += indicator(m.Observed[c])
 			}
 		}
-	}
-	mean := ones / cells
-	variance := mean * (1 - mean)
-	if !(variance > 0) {
-		return 0
+		coverage[i] = ones / max(cells, 1)
 	}
 	before := 1.0
 	for lag := 1; lag <= shortest/2; lag++ {
-		sum, pairs := 0.0, 0
-		for _, m := range masks {
-			s, n := m.pairs(lag, func(a, b bool) float64 { return (indicator(a) - mean) * (indicator(b) - mean) })
-			sum, pairs = sum+s, pairs+n
+		sum, variance := 0.0, 0.0
+		for i, m := range masks {
+			p := coverage[i]
+			s, n := m.pairs(lag, func(a, b bool) float64 { return (indicator(a) - p) * (indicator(b) - p) })
+			sum, variance = sum+s, variance+float64(n)*p*(1-p)
 		}
-		now := sum / float64(max(pairs, 1)) / variance
+		if variance == 0 {
+			return 0 // every mask is all observed or all missing
+		}
+		now := sum / variance
 		if now <= 1/math.E {
 			return float64(lag-1) + (before-1/math.E)/(before-now)
 		}

@@ -64,6 +64,31 @@ func TestCorrelationLengthOfSmoothMasks(t *testing.T) {
 	}
 }
 
+// That masks differ in coverage says nothing of how large their gaps are.
+func TestCorrelationLengthDoesNotHangOnCoverage(t *testing.T) {
+	const side, length = 64, 6
+	place := Place{Height: side, Width: side, Sea: make([]bool, side*side)}
+	for c := range place.Sea {
+		place.Sea[c] = true
+	}
+	cut := func(threshold func(i int) float32) float64 {
+		var masks []Mask
+		for i := range 60 {
+			m := Mask{Place: place, Observed: make([]bool, side*side)}
+			for c, v := range smoothField(side, side, length, noise.New(uint64(i), "masks")) {
+				m.Observed[c] = v > threshold(i)
+			}
+			masks = append(masks, m)
+		}
+		return Describe(masks).CorrelationCells
+	}
+	even := cut(func(int) float32 { return 0.5 })
+	differing := cut(func(i int) float32 { return float32(i%3)*1.2 - 0.7 }) // 0.76, 0.31 and 0.04 of the cells
+	if math.Abs(differing-even) > 0.15*even {
+		t.Errorf("correlation length %.2f cells where coverage differs, %.2f where it does not", differing, even)
+	}
+}
+
 func TestStrengthReachesItsTarget(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
 	patches, _ := Usable(cloudy(8, 16))

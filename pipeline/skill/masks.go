@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"math"
 	"slices"
 
 	"lacuna/pipeline/field"
@@ -108,88 +107,4 @@ func sides(c, height, width int) [4]int {
 		out[3] = c + 1
 	}
 	return out
-}
-
-// CorrelationLength returns the distance, in cells, at which the correlation
-// of a set of masks falls to 1/e, along rows and columns together. A mask
-// counts as 1 where observed and 0 in a gap, about the mean of the whole set;
-// only pairs of sea cells count. It is not known where no correlation up to
-// half the smaller side has fallen that far, or where all cells are alike.
-func CorrelationLength(masks []field.Mask, sea field.Mask, height, width int) (cells float64, known bool) {
-	mean, variance := moments(masks, sea)
-	if !(variance > 0) {
-		return 0, false
-	}
-	const wanted = 1 / math.E
-	before := 1.0
-	for lag := 1; lag <= min(height, width)/2; lag++ {
-		sum, pairs := 0.0, 0
-		for _, m := range masks {
-			s, n := masked{m, sea, height, width, mean}.products(lag)
-			sum += s
-			pairs += n
-		}
-		if pairs == 0 {
-			return 0, false
-		}
-		now := sum / float64(pairs) / variance
-		if now <= wanted {
-			return float64(lag-1) + (before-wanted)/(before-now), true
-		}
-		before = now
-	}
-	return 0, false
-}
-
-// moments returns the mean and the variance over all sea cells of all masks.
-func moments(masks []field.Mask, sea field.Mask) (mean, variance float64) {
-	ones, cells := 0, 0
-	for _, m := range masks {
-		for c, b := range m {
-			if sea == nil || sea[c] {
-				cells++
-				if b {
-					ones++
-				}
-			}
-		}
-	}
-	if cells == 0 {
-		return 0, 0
-	}
-	mean = float64(ones) / float64(cells)
-	return mean, mean * (1 - mean)
-}
-
-// A masked grid is one mask with the mean that its anomalies are about.
-type masked struct {
-	mask, sea     field.Mask
-	height, width int
-	mean          float64
-}
-
-// products sums the products of the anomalies of all pairs of sea cells that
-// lie lag cells apart along a row or a column.
-func (g masked) products(lag int) (sum float64, pairs int) {
-	if len(g.mask) != g.height*g.width {
-		panic(badLength)
-	}
-	add := func(a, b int) {
-		if g.sea == nil || g.sea[a] && g.sea[b] {
-			sum += (indicator(g.mask[a]) - g.mean) * (indicator(g.mask[b]) - g.mean)
-			pairs++
-		}
-	}
-	for i := range g.height {
-		for j := range g.width {
-			c := i*g.width + j
-			if j+lag < g.width {
-				add(c, c+lag)
-			}
-			if i+lag < g.height {
-				add(c, c+lag*g.width)
-			}
-		}
-	}
-	return sum, pairs
 }

@@ -54,33 +54,6 @@ func TestClearSkyHasNoGaps(t *testing.T) {
 	}
 }
 
-// TestCorrelationLengthOfBlocksIsKnown uses masks of independent blocks, whose
-// correlation falls linearly to zero over the side of a block.
-func TestCorrelationLengthOfBlocksIsKnown(t *testing.T) {
-	const side, blocks, block = 60, 12, 5
-	var masks []field.Mask
-	for seed := range 60 {
-		u := uniform(uint64(seed)*7919+11, blocks*blocks)
-		m := make(field.Mask, side*side)
-		for c := range m {
-			m[c] = u[c/side/block*blocks+c%side/block] < 0.4
-		}
-		masks = append(masks, m)
-	}
-	got, known := CorrelationLength(masks, nil, side, side)
-	if !known {
-		t.Fatal("no correlation length")
-	}
-	near(t, "correlation length", got, block*(1-1/math.E), 0.15)
-}
-
-func TestUniformMasksHaveNoCorrelationLength(t *testing.T) {
-	m, h, w := drawn("xxxx", "xxxx", "xxxx", "xxxx")
-	if _, known := CorrelationLength([]field.Mask{m}, nil, h, w); known {
-		t.Error("a mask without gaps has a correlation length")
-	}
-}
-
 func TestDistancesWithoutAnyObservationAreInfinite(t *testing.T) {
 	for _, d := range Distances(make(field.Mask, 12), 3, 4) {
 		if !math.IsInf(d, 1) {

@@ -30,7 +30,7 @@ func (j *trainJob) card(out finetune.Outcome) (modelstore.Card, error) {
 	card := modelstore.Card{Kind: "trained", Dataset: j.flags.dataset, Variable: j.sets[0].variable}
 	if j.parentID != "" {
 		card = j.parentCard.Child(j.parentID)
-		card.Dataset = j.flags.dataset
+		card.Dataset, card.Variable = j.flags.dataset, j.sets[0].variable // the parent may be of another quantity
 	}
 	s := j.request.Settings
 	card.Schema, card.Created, card.Lacuna = modelstore.CardSchema, time.Now().UTC(), daemon.Version()

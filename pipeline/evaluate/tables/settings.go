@@ -99,6 +99,7 @@ func (s Settings) With(b Budget) Settings {
 	if b.Side > 0 {
 		s.Train.Side, s.Overlays.Side = b.Side, b.Side
 		s.Prior.Side, s.Prior.Stride = b.Side, max(b.Side/2, 1)
+		s.Pool = s.Pool.ForSide(b.Side)
 	}
 	s.Train.WarmupSteps = min(s.Train.WarmupSteps, s.Train.Steps/10)
 	s.Prior.Step.WarmupSteps = min(s.Prior.Step.WarmupSteps, s.Prior.Step.Steps/10)

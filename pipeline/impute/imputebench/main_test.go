@@ -150,6 +150,25 @@ func TestARunGoesOnAfterItsDeadline(t *testing.T) {
 	}
 }
 
+func TestPlansOfTheResultsAreGood(t *testing.T) {
+	files, err := filepath.Glob("plans/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("plans: %v, %v", files, err)
+	}
+	for _, path := range files {
+		plan, err := readPlan(path, true)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, j := range plan {
+			// Guided masks of larger windows must not take more memory.
+			if cells := j.settings.Pool.Batch * j.settings.Train.Side * j.settings.Train.Side; cells > 256*64*64 {
+				t.Errorf("%s: job %s draws %d cells at a time", path, j.Name, cells)
+			}
+		}
+	}
+}
+
 func TestPlansAreReadStrictly(t *testing.T) {
 	for _, text := range []string{
 		`{}`,
