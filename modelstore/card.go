@@ -21,7 +21,7 @@ const (
 	ImputerFile     = "imputer.onnx"
 	MembersFile     = "members.onnx"     // the residual denoiser
 	ReliabilityFile = "reliability.onnx" // P(query | context)
-	QueryFile       = "query.nc"         // the P(query) map on the native grid
+	QueryFile       = "query.nc"         // the P(query) map on the native grid; of several grids: query-1.nc and on
 	CalibrationFile = "calibration.json"
 	EvaluationFile  = "evaluation.json"
 )

@@ -70,7 +70,7 @@ type Outcome struct {
 	Files      Files
 	Evaluation Evaluation
 	Decision   skill.Decision
-	Queries    *prior.QueryMap // P(query) over the draws of the strategy; nil: the imputer was not trained, or on several grids
+	Queries    []*prior.QueryMap // P(query) over the draws of the strategy, of each grid in order; nil: the imputer was not trained
 	Transform  field.Transform
 	Scaling    *Scaling // of the training days; nil: of several series, so it is learned where the version serves
 	TrainDays  int

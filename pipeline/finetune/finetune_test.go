@@ -237,7 +237,7 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 			t.Errorf("%s differs from that of an uninterrupted run", name)
 		}
 	}
-	if !slices.Equal(out.Queries.Queried, want.Queries.Queried) {
+	if !slices.Equal(out.Queries[0].Queried, want.Queries[0].Queried) {
 		t.Error("the map of P(query) differs from that of an uninterrupted run")
 	}
 	again, err := Make(t.Context(), req, Hooks{Progress: func(p Progress) { t.Errorf("a finished run does phase %s again", p.Phase) }})

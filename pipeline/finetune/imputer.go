@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
 )
 
 // makeImputer trains the imputer and tests what a reader of its file gets.
@@ -98,10 +100,8 @@ func (r *run) parentMembers() ([]float32, error) {
 // makeReliability trains the classifier of P(query | context), and counts how
 // often cells are query.
 func (r *run) makeReliability(ctx context.Context) error {
-	if len(r.train.Places()) == 1 { // the map is one of a grid
-		if err := r.countQueries(ctx); err != nil {
-			return err
-		}
+	if err := r.countQueries(ctx); err != nil {
+		return err
 	}
 	if r.s.Reliability.Steps == 0 {
 		return nil
@@ -118,27 +118,34 @@ func (r *run) makeReliability(ctx context.Context) error {
 }
 
 // queriesFile keeps the counts of P(query) in the checkpoint folder.
-const queriesFile = "queries.json"
+const queriesFile = "queries-by-grid.json"
 
-// countQueries draws partitions for the map of P(query).
+// countQueries draws partitions for the map of P(query) of each grid, and keeps
+// what the worst of them says.
 func (r *run) countQueries(ctx context.Context) error {
 	known, err := r.folder.load(queriesFile, &r.queries)
 	if err != nil {
 		return err
 	}
 	if !known {
-		grid := r.train.Grid()
-		r.queries = prior.NewQueryMap(grid.Height(), grid.Width())
-		patches := spreadPatches(r.refs, r.s.Pool.Size/2, r.train.Cut)
-		if err := prior.DrawQueries(ctx, r.strategy, patches, 2, r.queries, stream(r.s, "queries")); err != nil {
-			return err
+		for i, p := range r.train.Places() {
+			of := slices.DeleteFunc(slices.Clone(r.refs), func(ref samples.Ref) bool { return r.train.Place(ref.Day) != p })
+			q := prior.NewQueryMap(p.Grid.Height(), p.Grid.Width())
+			patches := spreadPatches(of, r.s.Pool.Size/2, r.train.Cut)
+			if err := prior.DrawQueries(ctx, r.strategy, patches, 2, q, stream(r.s, "queries").Sub(uint64(i))); err != nil {
+				return err
+			}
+			r.queries = append(r.queries, q)
 		}
 		if err := r.folder.save(queriesFile, r.queries); err != nil {
 			return err
 		}
 	}
-	if lowest, err := r.queries.Lowest(fewestDraws); err == nil {
-		r.eval.Queries = &lowest
+	for _, q := range r.queries {
+		lowest, err := q.Lowest(fewestDraws)
+		if err == nil && (r.eval.Queries == nil || lowest.Bound < r.eval.Queries.Bound) {
+			r.eval.Queries = &lowest
+		}
 	}
 	return nil
 }
@@ -147,11 +154,8 @@ func (r *run) countQueries(ctx context.Context) error {
 // never query in fewer may have been unlucky.
 const fewestDraws = 8
 
-// queryShares returns P(query) in the words of scaling.json.
+// queryShares returns P(query) of a grid in the words of scaling.json.
 func queryShares(q *prior.QueryMap) []float32 {
-	if q == nil {
-		return nil
-	}
 	out := make([]float32, len(q.Drawn))
 	for i, p := range q.Probability() {
 		out[i] = -1

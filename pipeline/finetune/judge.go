@@ -125,7 +125,9 @@ func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p imp
 func (r *run) judge(ctx context.Context) error {
 	delete(r.files, ScalingFile) // that of the parent
 	if s := scalingOf(r.train); s != nil {
-		s.Query = queryShares(r.queries)
+		if r.queries != nil {
+			s.Query = queryShares(r.queries[0]) // of the one grid
+		}
 		data, err := json.Marshal(s)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", ScalingFile, err)

@@ -51,7 +51,7 @@ type run struct {
 	prior    *prior.Model
 	strategy prior.Partitioner
 	model    *impute.Model
-	queries  *prior.QueryMap
+	queries  []*prior.QueryMap // one for each grid; nil: not counted
 	files    Files
 	eval     Evaluation
 }

@@ -138,8 +138,26 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Scaling != nil || out.Files[ScalingFile] != nil || out.Queries != nil {
+	if out.Scaling != nil || out.Files[ScalingFile] != nil {
 		t.Error("a version of two grids claims to be of one")
+	}
+	if len(out.Queries) != 2 || out.Evaluation.Queries == nil {
+		t.Fatalf("%d maps of P(query) for two grids, lowest %v", len(out.Queries), out.Evaluation.Queries)
+	}
+	for i, sea := range twoSeas(t) {
+		q, asked := out.Queries[i], 0
+		if q.Height != sea.Grid.Height() || q.Width != sea.Grid.Width() {
+			t.Fatalf("the map of sea %d is %d x %d", i, q.Height, q.Width)
+		}
+		for c, n := range q.Queried {
+			asked += n
+			if !sea.Sea[c] && q.Drawn[c] > 0 {
+				t.Fatalf("the map of sea %d counts land: a patch of the other one", i)
+			}
+		}
+		if asked == 0 {
+			t.Errorf("nothing of sea %d was ever query", i)
+		}
 	}
 	if !out.Transform.Log10 || out.Evaluation.Ruling == nil {
 		t.Errorf("transform %v, ruling %v", out.Transform, out.Evaluation.Ruling)

@@ -17,7 +17,9 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/modelstore"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/prior"
 	"lacuna/publish/netcdf"
 )
 
@@ -194,18 +196,29 @@ func peakMemory() int64 {
 	return 0
 }
 
-// addQueries adds the map of P(query) as a NetCDF file on the native grid.
+// addQueries adds the maps of P(query) as NetCDF files on the native grids.
 func (j *trainJob) addQueries(out finetune.Outcome) error {
-	if out.Queries == nil {
-		return nil
+	for i, q := range out.Queries {
+		name := modelstore.QueryFile
+		if len(out.Queries) > 1 {
+			name = fmt.Sprintf("query-%d.nc", i+1)
+		}
+		data, err := queryMap(filepath.Join(j.request.Folder, name), j.sets[i].series.Grid, q)
+		if err != nil {
+			return err
+		}
+		out.Files[name] = data
 	}
-	share, draws := make([]float32, len(out.Queries.Drawn)), make([]float32, len(out.Queries.Drawn))
-	for i, p := range out.Queries.Probability() {
-		share[i], draws[i] = float32(p), float32(out.Queries.Drawn[i])
+	return nil
+}
+
+// queryMap writes a map of P(query) to path and returns the file.
+func queryMap(path string, grid field.Grid, q *prior.QueryMap) ([]byte, error) {
+	share, draws := make([]float32, len(q.Drawn)), make([]float32, len(q.Drawn))
+	for i, p := range q.Probability() {
+		share[i], draws[i] = float32(p), float32(q.Drawn[i])
 	}
-	grid := j.sets[0].series.Grid // queries are counted where there is one
 	plane := []string{"lat", "lon"}
-	path := filepath.Join(j.request.Folder, modelstore.QueryFile)
 	err := netcdf.Write(path, netcdf.File{
 		Dims: []netcdf.Dim{{Name: "lat", Len: len(grid.Lat)}, {Name: "lon", Len: len(grid.Lon)}},
 		Vars: []netcdf.Var{
@@ -224,11 +237,9 @@ func (j *trainJob) addQueries(out finetune.Outcome) error {
 		Attrs: []netcdf.Attr{{Name: "Conventions", Value: "CF-1.8"}, {Name: "title", Value: "P(query) of the partitions that a Lacuna model learned from"}},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	data, err := os.ReadFile(path)
-	out.Files[modelstore.QueryFile] = data
-	return err
+	return os.ReadFile(path)
 }
 
 func axisVar(name, units string, axis []float64) netcdf.Var {
