@@ -356,35 +356,21 @@ func TestSecretsAreKept(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		edit func(*Config)
-		want string // how the message begins; empty: valid
-	}{
-		{name: "valid", edit: func(*Config) {}},
-		{"no dataset", func(c *Config) { c.Dataset = "" }, "dataset"},
-		{"version that is none", func(c *Config) { c.Version = "latest" }, "version"},
-		{"neither version nor pin", func(c *Config) { c.Version = "" }, "version and pin_file"},
-		{"no configuration", func(c *Config) { c.ConfigURLs = nil }, "config_urls"},
-		{"configuration with a password", func(c *Config) { c.ConfigURLs = []string{"https://me:planted@x.example"} }, "config_urls"},
-		{"login nowhere", func(c *Config) { c.AuthURL = "" }, "auth_url"},
-		{"password without user", func(c *Config) { c.Password.Env = "A" }, "user"},
-		{"no refresh", func(c *Config) { c.Refresh = 0 }, "refresh"},
-		{"no timeout", func(c *Config) { c.Web.Timeout = 0 }, "timeout"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := DefaultConfig()
-			c.Dataset, c.Version = dataset, "202311"
-			tt.edit(&c)
-			_, err := New(c, fetch.Manners{})
-			switch {
-			case tt.want == "" && err != nil:
-				t.Errorf("New(): %v", err)
-			case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "cmems config: "+tt.want)):
-				t.Errorf("New() = %v, want a message that begins with %q", err, tt.want)
-			case err != nil && strings.Contains(err.Error(), "planted"):
-				t.Errorf("New() shows a password: %v", err)
-			}
-		})
+	good := DefaultConfig()
+	good.Dataset, good.Version = dataset, "202311"
+	open := func(c Config) error {
+		_, err := New(c, fetch.Manners{})
+		return err
 	}
+	archivetest.CheckConfigs(t, good, "planted", "cmems", open, []archivetest.ConfigCase[Config]{
+		{Name: "no dataset", Edit: func(c *Config) { c.Dataset = "" }, Key: "dataset"},
+		{Name: "version that is none", Edit: func(c *Config) { c.Version = "latest" }, Key: "version"},
+		{Name: "neither version nor pin", Edit: func(c *Config) { c.Version = "" }, Key: "version and pin_file"},
+		{Name: "no configuration", Edit: func(c *Config) { c.ConfigURLs = nil }, Key: "config_urls"},
+		{Name: "configuration with a password", Edit: func(c *Config) { c.ConfigURLs = []string{"https://me:planted@x.example"} }, Key: "config_urls"},
+		{Name: "login nowhere", Edit: func(c *Config) { c.AuthURL = "" }, Key: "auth_url"},
+		{Name: "password without user", Edit: func(c *Config) { c.Password.Env = "A" }, Key: "user"},
+		{Name: "no refresh", Edit: func(c *Config) { c.Refresh = 0 }, Key: "refresh"},
+		{Name: "no timeout", Edit: func(c *Config) { c.Web.Timeout = 0 }, Key: "timeout"},
+	})
 }

@@ -232,36 +232,22 @@ func TestBoundsOfAListingAreErrors(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		edit func(*Config)
-		want string // how the message begins; empty: valid
-	}{
-		{name: "valid", edit: func(*Config) {}},
-		{"no address", func(c *Config) { c.Address = "" }, "address"},
-		{"address with a password", func(c *Config) { c.Address = "me:swordfish@host" }, "address"},
-		{"unknown tls", func(c *Config) { c.TLS = "yes" }, "tls"},
-		{"relative root", func(c *Config) { c.Root = "sst" }, "root"},
-		{"command in the user", func(c *Config) { c.User = "me\r\nDELE x" }, "user"},
-		{"no connections", func(c *Config) { c.Connections = 0 }, "connections"},
-		{"no timeout", func(c *Config) { c.Timeout = 0 }, "timeout"},
-		{"two passwords", func(c *Config) { c.Password = fetch.SecretConfig{Env: "A", File: "b"} }, "password"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := DefaultConfig()
-			c.Address = "ftp.example.org"
-			tt.edit(&c)
-			_, err := New(c, fetch.Manners{})
-			switch {
-			case tt.want == "" && err != nil:
-				t.Errorf("New(): %v", err)
-			case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "ftp config: "+tt.want)):
-				t.Errorf("New() = %v, want a message that begins with %q", err, tt.want)
-			case err != nil && strings.Contains(err.Error(), "swordfish"):
-				t.Errorf("New() shows a password: %v", err)
-			}
-		})
+	good := DefaultConfig()
+	good.Address = "ftp.example.org"
+	open := func(c Config) error {
+		_, err := New(c, fetch.Manners{})
+		return err
 	}
+	archivetest.CheckConfigs(t, good, "swordfish", "ftp", open, []archivetest.ConfigCase[Config]{
+		{Name: "no address", Edit: func(c *Config) { c.Address = "" }, Key: "address"},
+		{Name: "address with a password", Edit: func(c *Config) { c.Address = "me:swordfish@host" }, Key: "address"},
+		{Name: "unknown tls", Edit: func(c *Config) { c.TLS = "yes" }, Key: "tls"},
+		{Name: "relative root", Edit: func(c *Config) { c.Root = "sst" }, Key: "root"},
+		{Name: "command in the user", Edit: func(c *Config) { c.User = "me\r\nDELE x" }, Key: "user"},
+		{Name: "no connections", Edit: func(c *Config) { c.Connections = 0 }, Key: "connections"},
+		{Name: "no timeout", Edit: func(c *Config) { c.Timeout = 0 }, Key: "timeout"},
+		{Name: "two passwords", Edit: func(c *Config) { c.Password = fetch.SecretConfig{Env: "A", File: "b"} }, Key: "password"},
+	})
 }
 
 func single(t *testing.T, a *Archive) fetch.Object {

@@ -217,37 +217,23 @@ func TestSecretsAreKept(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		edit func(*Config)
-		want string // how the message begins; empty: valid
-	}{
-		{name: "valid", edit: func(*Config) {}},
-		{"no url", func(c *Config) { c.URL = "" }, "url"},
-		{"ftp url", func(c *Config) { c.URL = "ftp://data.example" }, "url"},
-		{"url with a password", func(c *Config) { c.URL = "https://me:planted@data.example/" }, "url"},
-		{"broken url with a password", func(c *Config) { c.URL = "https://me:planted@data.example:port/" }, "url"},
-		{"manifest elsewhere", func(c *Config) { c.Manifest = "../x" }, "manifest"},
-		{"token and user", func(c *Config) { c.Token.Env, c.User = "A", "me" }, "token"},
-		{"password without user", func(c *Config) { c.Password.Env = "A" }, "user"},
-		{"no objects", func(c *Config) { c.MaxObjects = 0 }, "max_objects"},
-		{"no timeout", func(c *Config) { c.Web.Timeout = 0 }, "timeout"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := DefaultConfig()
-			c.URL = "https://data.example/sst"
-			tt.edit(&c)
-			_, err := New(c, fetch.Manners{})
-			switch {
-			case tt.want == "" && err != nil:
-				t.Errorf("New(): %v", err)
-			case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "http config: "+tt.want)):
-				t.Errorf("New() = %v, want a message that begins with %q", err, tt.want)
-			case err != nil && strings.Contains(err.Error(), "planted"):
-				t.Errorf("New() shows a password: %v", err)
-			}
-		})
+	good := DefaultConfig()
+	good.URL = "https://data.example/sst"
+	open := func(c Config) error {
+		_, err := New(c, fetch.Manners{})
+		return err
 	}
+	archivetest.CheckConfigs(t, good, "planted", "http", open, []archivetest.ConfigCase[Config]{
+		{Name: "no url", Edit: func(c *Config) { c.URL = "" }, Key: "url"},
+		{Name: "ftp url", Edit: func(c *Config) { c.URL = "ftp://data.example" }, Key: "url"},
+		{Name: "url with a password", Edit: func(c *Config) { c.URL = "https://me:planted@data.example/" }, Key: "url"},
+		{Name: "broken url with a password", Edit: func(c *Config) { c.URL = "https://me:planted@data.example:port/" }, Key: "url"},
+		{Name: "manifest elsewhere", Edit: func(c *Config) { c.Manifest = "../x" }, Key: "manifest"},
+		{Name: "token and user", Edit: func(c *Config) { c.Token.Env, c.User = "A", "me" }, Key: "token"},
+		{Name: "password without user", Edit: func(c *Config) { c.Password.Env = "A" }, Key: "user"},
+		{Name: "no objects", Edit: func(c *Config) { c.MaxObjects = 0 }, Key: "max_objects"},
+		{Name: "no timeout", Edit: func(c *Config) { c.Web.Timeout = 0 }, Key: "timeout"},
+	})
 }
 
 func find(t *testing.T, a *Archive, name string) fetch.Object {

@@ -328,36 +328,22 @@ func TestTenThousandObjectsAreListedInPages(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		edit func(*Config)
-		want string // how the message begins; empty: valid
-	}{
-		{name: "valid", edit: func(*Config) {}},
-		{"no endpoint", func(c *Config) { c.Endpoint = "" }, "endpoint"},
-		{"endpoint without scheme", func(c *Config) { c.Endpoint = "s3.example.org" }, "endpoint"},
-		{"endpoint with a password", func(c *Config) { c.Endpoint = "https://me:sesame@s3.example.org" }, "endpoint"},
-		{"no bucket", func(c *Config) { c.Bucket = "" }, "bucket"},
-		{"absolute prefix", func(c *Config) { c.Prefix = "/x" }, "prefix"},
-		{"half a key", func(c *Config) { c.AccessKey.Env = "A" }, "access_key"},
-		{"page too large", func(c *Config) { c.PageObjects = 5000 }, "page_objects"},
-		{"no timeout", func(c *Config) { c.Web.Timeout = 0 }, "timeout"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := DefaultConfig()
-			c.Endpoint, c.Bucket = "https://s3.example.org", "b"
-			tt.edit(&c)
-			_, err := New(c, fetch.Manners{})
-			switch {
-			case tt.want == "" && err != nil:
-				t.Errorf("New(): %v", err)
-			case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "s3 config: "+tt.want)):
-				t.Errorf("New() = %v, want a message that begins with %q", err, tt.want)
-			case err != nil && strings.Contains(err.Error(), "sesame"):
-				t.Errorf("New() shows a password: %v", err)
-			}
-		})
+	good := DefaultConfig()
+	good.Endpoint, good.Bucket = "https://s3.example.org", "b"
+	open := func(c Config) error {
+		_, err := New(c, fetch.Manners{})
+		return err
 	}
+	archivetest.CheckConfigs(t, good, "sesame", "s3", open, []archivetest.ConfigCase[Config]{
+		{Name: "no endpoint", Edit: func(c *Config) { c.Endpoint = "" }, Key: "endpoint"},
+		{Name: "endpoint without scheme", Edit: func(c *Config) { c.Endpoint = "s3.example.org" }, Key: "endpoint"},
+		{Name: "endpoint with a password", Edit: func(c *Config) { c.Endpoint = "https://me:sesame@s3.example.org" }, Key: "endpoint"},
+		{Name: "no bucket", Edit: func(c *Config) { c.Bucket = "" }, Key: "bucket"},
+		{Name: "absolute prefix", Edit: func(c *Config) { c.Prefix = "/x" }, Key: "prefix"},
+		{Name: "half a key", Edit: func(c *Config) { c.AccessKey.Env = "A" }, Key: "access_key"},
+		{Name: "page too large", Edit: func(c *Config) { c.PageObjects = 5000 }, Key: "page_objects"},
+		{Name: "no timeout", Edit: func(c *Config) { c.Web.Timeout = 0 }, Key: "timeout"},
+	})
 }
 
 func must(t *testing.T, err error) {
