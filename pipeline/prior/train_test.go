@@ -75,9 +75,9 @@ func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	moved := 0.0
+	moved, before := 0.0, first.Weights()
 	for i, w := range second.Weights() {
-		moved = max(moved, math.Abs(float64(w-first.Weights()[i])))
+		moved = max(moved, math.Abs(float64(w-before[i])))
 	}
 	if moved == 0 || moved > 1e-5 {
 		t.Errorf("one small step moved a weight by %g, want a little from where it was told to begin", moved)
