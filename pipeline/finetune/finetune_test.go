@@ -179,18 +179,22 @@ func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 
 func TestAPriorIsRefittedFromThatOfTheParent(t *testing.T) {
 	parent := firstModel(t)
-	refit := func(from Files, rate float64) Outcome {
+	refit := func(from Files, rate float64) Files {
 		t.Helper()
 		s := lesson()
-		s.Only, s.RefitPrior, s.Prior.Step.LearningRate = OnlyPrior, true, rate
-		out, err := Make(t.Context(), Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: from}, Hooks{})
+		s.RefitPrior, s.Prior.Step.LearningRate = true, rate
+		r, err := begin(Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: from}, Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out.Evaluation.Prior.Taken {
+		defer r.close()
+		if err := r.makePrior(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r.eval.Prior.Taken {
 			t.Fatal("the prior was taken, not refitted")
 		}
-		return out
+		return r.files
 	}
 	weights := func(f Files) []float32 {
 		w, err := weightsOf(f[PriorFile])
@@ -200,7 +204,7 @@ func TestAPriorIsRefittedFromThatOfTheParent(t *testing.T) {
 		return w
 	}
 	const barely = 1e-7
-	before, tuned, scratch := weights(parent.Files), weights(refit(parent.Files, barely).Files), weights(refit(nil, barely).Files)
+	before, tuned, scratch := weights(parent.Files), weights(refit(parent.Files, barely)), weights(refit(nil, barely))
 	if near, far := largestDifference(before, tuned), largestDifference(before, scratch); near == 0 || near > far/100 {
 		t.Errorf("a refit that hardly moves is %g from the parent's weights, one from scratch %g", near, far)
 	}

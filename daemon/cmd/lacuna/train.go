@@ -74,8 +74,8 @@ kept with the reasons; lacuna models promote makes it champion all the same.
 
 With --from the version begins with the weights of another one, new days count
 most, and older seasons are replayed; the prior is refitted only if gaps have
-drifted, or with --refit-prior. --from champion begins with the champion, --from starter with the model
-that comes with the program.
+drifted, or with --refit-prior. --from champion begins with the champion, --from
+starter with the model that comes with the program.
 
 On a processor the default is a small network and few steps, enough to see that
 all is well and not the best that the data give: --steps 8000 over night does
