@@ -25,12 +25,13 @@ const (
 type SampleConfig struct {
 	Steps   int     `json:"steps" yaml:"steps"` // questions to the network
 	Spacing Spacing `json:"spacing" yaml:"spacing"`
+	Order   Order   `json:"order" yaml:"order"`
 	Batch   int     `json:"batch" yaml:"batch"` // masks at a time; fewer cost as much
 }
 
 // DefaultSampling returns the settings that hold where a file is silent.
 func DefaultSampling() SampleConfig {
-	return SampleConfig{Steps: 20, Spacing: LogSNR, Batch: 32}
+	return SampleConfig{Steps: 20, Spacing: LogSNR, Order: SecondOrder, Batch: 32}
 }
 
 // Validate reports everything wrong with c.
@@ -42,7 +43,7 @@ func (c SampleConfig) Validate() error {
 	if c.Batch < 1 {
 		errs = append(errs, fmt.Errorf("batch is %d, must be positive", c.Batch))
 	}
-	return errors.Join(append(errs, c.Spacing.validate())...)
+	return errors.Join(append(errs, c.Spacing.validate(), c.Order.validate())...)
 }
 
 // GuideConfig says how masks are pulled towards observations.
@@ -66,7 +67,7 @@ func DefaultGuidance() GuideConfig {
 // PaperGuidance returns what the paper says, for comparison.
 func PaperGuidance() GuideConfig {
 	c := DefaultGuidance()
-	c.Anchor, c.Rho, c.Spacing = AnchorPixel, 0.8, Even
+	c.Anchor, c.Rho, c.Spacing, c.Order = AnchorPixel, 0.8, Even, FirstOrder
 	return c
 }
 

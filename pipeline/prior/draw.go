@@ -136,7 +136,7 @@ func (m *Model) drawBatch(ctx context.Context, d drawing) (drawn, error) {
 		s.pullTo(anchors)
 		p = pull{weight: d.cfg.weightFor(cells), steps: d.cfg.GuidedSteps}
 	}
-	if err := walk(ctx, s, levels, p); err != nil {
+	if err := walk(ctx, s, levels, d.cfg.Order, p); err != nil {
 		return drawn{}, err
 	}
 	x, err := s.latents(items)

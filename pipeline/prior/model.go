@@ -32,11 +32,13 @@ type Config struct {
 	// in training: where on the grid of the dataset it is.
 	Frequency bool `json:"frequency" yaml:"frequency"`
 
-	// Coverage adds the mean of the latents over the sea to the input, and
-	// Evidence what a cell's own latent says to the output. Both are functions
-	// of the softmax of the latents, which is all that the paper's network
-	// sees; off, the network finds them by itself.
+	// Coverage adds the mean of the latents over the sea to the input, Vicinity
+	// their means over squares about each cell, and Evidence what a cell's own
+	// latent says to the output. All are functions of the softmax of the
+	// latents, which is all that the paper's network sees; off, the network
+	// finds them by itself.
 	Coverage bool `json:"coverage" yaml:"coverage"`
+	Vicinity bool `json:"vicinity" yaml:"vicinity"`
 	Evidence bool `json:"evidence" yaml:"evidence"`
 }
 
@@ -44,7 +46,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Backbone: nn.BackboneUNet, Size: nn.Small, Schedule: CosineSchedule,
-		Season: true, Coverage: true, Evidence: true,
+		Season: true, Coverage: true, Vicinity: true, Evidence: true,
 	}
 }
 
@@ -150,9 +152,9 @@ func (m *Model) restore(metadata map[string]string) (err error) {
 
 // Encode returns the prior as an ONNX file. Its input "image" has the channels
 // of the config in order: 2·softmax-1, sea, sine and cosine of the season,
-// yesterday's mask and whether it is known, frequency, mean of the latents; "time" is
-// ln(α/σ) from -8 to 4 as 0 to 1; and "answer" is the logit of "observed",
-// without the evidence of the cell itself.
+// yesterday's mask and whether it is known, frequency, mean of the latents over
+// all sea and around the cell; "time" is ln(α/σ) from -8 to 4 as 0 to 1; and
+// "answer" is the logit of "observed", without the evidence of the cell itself.
 func (m *Model) Encode() ([]byte, error) {
 	text, err := json.Marshal(m.cfg)
 	if err != nil {

@@ -64,7 +64,9 @@ func cloudy(n, side int) []samples.Patch {
 	return out
 }
 
-func testSampling() SampleConfig { return SampleConfig{Steps: 4, Spacing: LogSNR, Batch: 4} }
+func testSampling() SampleConfig {
+	return SampleConfig{Steps: 4, Spacing: LogSNR, Order: SecondOrder, Batch: 4}
+}
 
 func placesOf(patches []samples.Patch) []Place {
 	out := make([]Place, len(patches))
@@ -275,7 +277,7 @@ func TestAgreementWithTheAnchorRisesWithTheWeight(t *testing.T) {
 	for _, weight := range []float64{0, 10, 40, 160} {
 		x := normals(items*classes*cells, "guided")
 		guide := pull{weight: GuideConfig{Weight: weight}.weightFor(cells), steps: 14}
-		walkExact(t, exact{independent(p), Latents{X: x, Items: items, Cells: cells}, anchors}, LogSNR.Levels(Cosine{}, 20, cells), guide)
+		walkExact(t, exact{predict: independent(p), at: Latents{X: x, Items: items, Cells: cells}, anchors: anchors}, LogSNR.Levels(Cosine{}, 20, cells), SecondOrder, guide)
 		agree := 0.0
 		for i, mask := range decode(x, items) {
 			for c, b := range mask {

@@ -2,6 +2,7 @@ package prior
 
 import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 
 	"lacuna/pipeline/nn"
 )
@@ -42,6 +43,9 @@ func (c Config) channels() int {
 	if c.Coverage {
 		n++
 	}
+	if c.Vicinity {
+		n += len(vicinities)
+	}
 	return n
 }
 
@@ -81,9 +85,15 @@ func (d denoiser) logits(w nn.Weights, delta, conditions, level *Node) *Node {
 		return Reshape(Slice(level, AxisRange(), AxisElem(k)), batch, 1, 1, 1)
 	}
 	planes := []*Node{AddScalar(MulScalar(Logistic(delta), 2), -1), conditions}
+	sea := Slice(conditions, AxisRange(), AxisRange(0, 1), AxisRange(), AxisRange())
 	if d.cfg.Coverage {
-		sea := Slice(conditions, AxisRange(), AxisRange(0, 1), AxisRange(), AxisRange())
-		planes = append(planes, coverageEvidence(delta, sea, part(levelAlpha), part(levelSigma)))
+		all := evidenceOf(keepSum(Mul(delta, sea)), keepSum(sea), part(levelAlpha), part(levelSigma))
+		planes = append(planes, BroadcastToDims(all, delta.Shape().Dimensions...))
+	}
+	if d.cfg.Vicinity {
+		for _, side := range vicinities {
+			planes = append(planes, evidenceOf(boxSum(Mul(delta, sea), side), boxSum(sea, side), part(levelAlpha), part(levelSigma)))
+		}
 	}
 	time := Reshape(part(levelTime), batch)
 	out := d.network.Apply(w, Concatenate(planes, 1), time)
@@ -98,18 +108,34 @@ func (d denoiser) logits(w nn.Weights, delta, conditions, level *Node) *Node {
 // evidenceLimit is a little less than logitLimit, in logits.
 const evidenceLimit = 12.0
 
-// coverageEvidence returns the mean difference over sea as a plane of about
-// unit variance at every level. Early in a walk it is all that is known of how
-// much will be observed, and a network of local filters finds it hard to add
-// up thousands of cells.
-func coverageEvidence(delta, sea, alpha, sigma *Node) *Node {
+// vicinities are the sides of the squares about each cell, in cells, over which
+// the evidence is added up for the network, from the size of a wisp to that of
+// half a window.
+var vicinities = []int{5, 9, 17, 33}
+
+// evidenceOf returns the mean difference over sea, of its sum and the number of
+// cells, in about unit variance at every level. Early in a walk it is all that is
+// known of how much will be observed, of all or around a cell, and a network of
+// local filters finds it hard to add up hundreds of noisy cells.
+func evidenceOf(sum, cells, alpha, sigma *Node) *Node {
 	const coverageSD = 0.25 // of real masks, about; it sets the scale, not the answer
-	cells := AddScalar(keepSum(sea), 1)
-	mean := Div(keepSum(Mul(delta, sea)), cells)
+	cells = AddScalar(cells, 1)
 	signal := MulScalar(Square(alpha), 4*classes*classes*coverageSD*coverageSD)
 	grain := Div(MulScalar(Square(sigma), classes), cells)
-	plane := Div(mean, Sqrt(AddScalar(Add(signal, grain), 1e-12)))
-	return BroadcastToDims(plane, delta.Shape().Dimensions...)
+	return Div(Div(sum, cells), Sqrt(AddScalar(Add(signal, grain), 1e-12)))
+}
+
+// boxSum adds up x [batch, 1, height, width] over the square of a side about
+// each cell, as far as it lies inside: a product with a band of ones from either
+// side, which costs little and has a gradient at any size.
+func boxSum(x *Node, side int) *Node {
+	band := func(n int) *Node {
+		i, j := Iota(x.Graph(), shapes.Make(x.DType(), n, n), 0), Iota(x.Graph(), shapes.Make(x.DType(), n, n), 1)
+		return ConvertDType(LessOrEqual(Abs(Sub(i, j)), Scalar(x.Graph(), x.DType(), side/2)), x.DType())
+	}
+	d := x.Shape().Dimensions
+	rows := Einsum("bchw,wj->bchj", x, band(d[3]))
+	return Einsum("bchj,ih->bcij", rows, band(d[2]))
 }
 
 // keepSum adds up [batch, 1, height, width] to [batch, 1, 1, 1].
@@ -135,19 +161,22 @@ const (
 	moveLook = iota
 	moveData // times K
 	moveKeep
+	moveAhead
 	movePull
 	moveParts
 )
 
 // moving is what the graph of a step takes: x [batch, 2, height, width], the
-// conditions and the level as logits does, the numbers of the move [moveParts]
-// and the cells that are no padding [1, 1, height, width]; guided, also the
-// anchors [batch, 1, height, width].
+// conditions and the level as logits does, what was predicted before [batch, 1,
+// height, width], the numbers of the move [moveParts] and the cells that are no
+// padding [1, 1, height, width]; guided, also the anchors [batch, 1, height,
+// width].
 type moving struct {
-	x, conditions, level, move, inside, anchors *Node
+	x, conditions, level, before, move, inside, anchors *Node
 }
 
-// advance is the graph of a move: the next x. In padding it is zero.
+// advance is the graph of a move: the next x, zero in padding, and what was
+// predicted.
 //
 // The pull is the gradient with respect to x of each item's loss
 //
@@ -155,13 +184,14 @@ type moving struct {
 //
 // The derivative of L by a logit is (ê-y)/d, so that is what is sent back
 // through the network; the logarithms are not needed. On land ê and y are 0.
-func (d denoiser) advance(w nn.Weights, in moving) *Node {
+func (d denoiser) advance(w nn.Weights, in moving) (next, observed *Node) {
 	part := func(k int) *Node { return Reshape(Slice(in.move, AxisElem(k)), 1, 1, 1, 1) }
 	seen := Mul(in.x, part(moveLook))
 	logits := d.logits(w, difference(seen), in.conditions, in.level)
-	observed := probability(logits, in.conditions)
-	next := Add(
-		Mul(Concatenate([]*Node{OneMinus(observed), observed}, 1), part(moveData)),
+	observed = probability(logits, in.conditions)
+	ahead := Add(observed, Mul(Sub(observed, in.before), part(moveAhead)))
+	next = Add(
+		Mul(Concatenate([]*Node{OneMinus(ahead), ahead}, 1), part(moveData)),
 		Mul(in.x, part(moveKeep)))
 	if in.anchors != nil {
 		share := Div(in.inside, ReduceAllSum(in.inside))
@@ -169,7 +199,7 @@ func (d denoiser) advance(w nn.Weights, in moving) *Node {
 		gradient := Gradient(ReduceAllSum(Mul(back, logits)), seen)[0]
 		next = Sub(next, Mul(gradient, part(movePull)))
 	}
-	return Mul(next, in.inside)
+	return Mul(next, in.inside), observed
 }
 
 // loss is ||ê - e||² over the two classes, the mean over the sea of the batch.

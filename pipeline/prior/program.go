@@ -104,13 +104,15 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 			x:          input("x", key.batch, classes, h, w),
 			conditions: input("conditions", key.batch, m.cfg.conditions(), h, w),
 			level:      input("level", key.batch, levelParts),
+			before:     input("before", key.batch, 1, h, w),
 			move:       input("move", moveParts),
 			inside:     input("inside", 1, 1, h, w),
 		}
 		if key.guided {
 			in.anchors = input("anchors", key.batch, 1, h, w)
 		}
-		return []*Node{m.net.advance(weights, in)}
+		next, observed := m.net.advance(weights, in)
+		return []*Node{next, observed}
 	})
 	if err != nil {
 		return nil, err
@@ -129,6 +131,7 @@ type session struct {
 	inner      size
 	padded     size
 	x          *tensors.Tensor // nil before start
+	before     *tensors.Tensor // what was predicted in the last move
 	conditions *tensors.Tensor
 	inside     *tensors.Tensor
 	anchors    *tensors.Tensor // nil: not guided
@@ -151,7 +154,7 @@ func (m *Model) open(places []Place, batch int) *session {
 }
 
 func (s *session) close() {
-	for _, t := range []*tensors.Tensor{s.x, s.conditions, s.inside, s.anchors} {
+	for _, t := range []*tensors.Tensor{s.x, s.before, s.conditions, s.inside, s.anchors} {
 		if t != nil {
 			t.FinalizeAll()
 		}
@@ -160,10 +163,17 @@ func (s *session) close() {
 
 // start hands latents, items × 2 × cells, to the engine.
 func (s *session) start(x []float32) {
-	if s.x != nil {
-		s.x.FinalizeAll()
+	s.keep(s.images(x, classes), s.images(nil, 1))
+}
+
+// keep lets go of the latents and the prediction before and takes others.
+func (s *session) keep(x, predicted *tensors.Tensor) {
+	for _, t := range []*tensors.Tensor{s.x, s.before} {
+		if t != nil {
+			t.FinalizeAll()
+		}
 	}
-	s.x = s.images(x, classes)
+	s.x, s.before = x, predicted
 }
 
 // pullTo hands the anchors of a guided walk, items × cells, to the engine.
@@ -191,19 +201,18 @@ func (s *session) advance(_ context.Context, move move) error {
 	level := tensors.FromFlatDataAndDimensions(levels(move.level, s.batch), s.batch, levelParts)
 	defer level.FinalizeAll()
 	numbers := tensors.FromFlatDataAndDimensions(
-		[]float32{float32(move.look), float32(classes * move.data), float32(move.keep), float32(move.pull)}, moveParts)
+		[]float32{float32(move.look), float32(classes * move.data), float32(move.keep), float32(move.ahead), float32(move.pull)}, moveParts)
 	defer numbers.FinalizeAll()
-	inputs := []*tensors.Tensor{s.x, s.conditions, level, numbers, s.inside}
+	inputs := []*tensors.Tensor{s.x, s.conditions, level, s.before, numbers, s.inside}
 	guided := move.pull != 0 && s.anchors != nil
 	if guided {
 		inputs = append(inputs, s.anchors)
 	}
-	next, err := s.model.run(programKey{guided, s.batch, s.padded}, inputs)
+	answers, err := s.model.run(programKey{guided, s.batch, s.padded}, inputs)
 	if err != nil {
 		return err
 	}
-	s.x.FinalizeAll()
-	s.x = next
+	s.keep(answers[0], answers[1])
 	return nil
 }
 
@@ -225,7 +234,7 @@ func (s *session) predict(ctx context.Context, at Latents) ([]float32, error) {
 }
 
 // run executes a program with the weights and the inputs.
-func (m *Model) run(key programKey, inputs []*tensors.Tensor) (*tensors.Tensor, error) {
+func (m *Model) run(key programKey, inputs []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.vector == nil {
@@ -235,11 +244,7 @@ func (m *Model) run(key programKey, inputs []*tensors.Tensor) (*tensors.Tensor, 
 	if err != nil {
 		return nil, err
 	}
-	answers, err := program.Run(append([]*tensors.Tensor{m.vector}, inputs...)...)
-	if err != nil {
-		return nil, err
-	}
-	return answers[0], nil
+	return program.Run(append([]*tensors.Tensor{m.vector}, inputs...)...)
 }
 
 // levels returns the level as the graph wants it, the same for each item.

@@ -146,6 +146,22 @@ func (s Spacing) Levels(schedule Schedule, steps, cells int) []Level {
 	return out
 }
 
+// Order is how a step of a walk guesses what the network would say on the way.
+type Order int
+
+// The orders. Both ask the network once a step.
+const (
+	FirstOrder  Order = 1 // the same as at its start: DDIM, the paper's
+	SecondOrder Order = 2 // it goes on changing as in the step before: half the steps, or fewer, for the same masks
+)
+
+func (o Order) validate() error {
+	if o != FirstOrder && o != SecondOrder {
+		return fmt.Errorf("order is %d, must be %d or %d", o, FirstOrder, SecondOrder)
+	}
+	return nil
+}
+
 func (s Spacing) validate() error {
 	if s != LogSNR && s != Even {
 		return fmt.Errorf("spacing is %q, must be %q or %q", s, LogSNR, Even)

@@ -33,6 +33,7 @@ type exact struct {
 	predict Predictor
 	at      Latents
 	anchors []float32
+	before  []float32 // what was predicted in the last move
 }
 
 // advance implements walker.
@@ -46,9 +47,13 @@ func (e *exact) advance(ctx context.Context, m move) error {
 	if err != nil {
 		return err
 	}
+	if e.before == nil {
+		e.before = make([]float32, len(observed))
+	}
 	for k, p := range observed {
 		item, cell := k/seen.Cells, k%seen.Cells
-		for class, q := range []float32{1 - p, p} {
+		on := p + float32(m.ahead)*(p-e.before[k])
+		for class, q := range []float32{1 - on, on} {
 			x := &e.at.X[(classes*item+class)*seen.Cells+cell]
 			*x = float32(classes*m.data)*q + float32(m.keep)**x
 			if m.pull != 0 {
@@ -57,16 +62,17 @@ func (e *exact) advance(ctx context.Context, m move) error {
 			}
 		}
 	}
+	e.before = observed
 	return nil
 }
 
 // walkExact takes noise, items × 2 × cells, to the end of a walk, in place.
-func walkExact(t testing.TB, e exact, levels []Level, p pull) {
+func walkExact(t testing.TB, e exact, levels []Level, o Order, p pull) {
 	t.Helper()
 	for i := range e.at.X {
 		e.at.X[i] *= startDeviation(levels)
 	}
-	if err := walk(t.Context(), &e, levels, p); err != nil {
+	if err := walk(t.Context(), &e, levels, o, p); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,11 +120,11 @@ func mixture(templates [][]bool, weights []float64) Predictor {
 }
 
 // drawExact walks items masks of cells cells with a predictor.
-func drawExact(t testing.TB, predict Predictor, levels []Level, items, cells int) [][]bool {
+func drawExact(t testing.TB, predict Predictor, levels []Level, o Order, items, cells int) [][]bool {
 	t.Helper()
 	x := make([]float32, items*classes*cells)
 	noise.New(7, "exact").Normals(x, 0)
-	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: cells}}, levels, pull{})
+	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: cells}}, levels, o, pull{})
 	return decode(x, items)
 }
 
@@ -141,13 +147,15 @@ const (
 func TestToyAReturnsItsProbability(t *testing.T) {
 	for _, schedule := range []Schedule{Cosine{}, Accuracy{Final: DefaultFinalAccuracy}} {
 		for _, spacing := range []Spacing{Even, LogSNR} {
-			for _, p := range []float64{0.1, 0.3, 0.7} {
-				t.Run(fmt.Sprintf("%s %s %g", schedule.Name(), spacing, p), func(t *testing.T) {
-					masks := drawExact(t, independent([]float64{p}), spacing.Levels(schedule, toySteps, 1), toyDraws, 1)
-					if got := frequency(masks, 0); math.Abs(got-p) > toyTolerance {
-						t.Errorf("observed in %.3f of the draws, want %.3f", got, p)
-					}
-				})
+			for _, order := range []Order{FirstOrder, SecondOrder} {
+				for _, p := range []float64{0.1, 0.3, 0.7} {
+					t.Run(fmt.Sprintf("%s %s order %d %g", schedule.Name(), spacing, order, p), func(t *testing.T) {
+						masks := drawExact(t, independent([]float64{p}), spacing.Levels(schedule, toySteps, 1), order, toyDraws, 1)
+						if got := frequency(masks, 0); math.Abs(got-p) > toyTolerance {
+							t.Errorf("observed in %.3f of the draws, want %.3f", got, p)
+						}
+					})
+				}
 			}
 		}
 	}
@@ -184,7 +192,7 @@ func TestPrintedStepOfAlgorithmOneFailsToyA(t *testing.T) {
 
 func TestIndependentCellsKeepTheirProbabilities(t *testing.T) {
 	p := []float64{0.05, 0.2, 0.5, 0.8, 0.95, 0.35}
-	masks := drawExact(t, independent(p), LogSNR.Levels(Cosine{}, toySteps, len(p)), toyDraws, len(p))
+	masks := drawExact(t, independent(p), LogSNR.Levels(Cosine{}, toySteps, len(p)), SecondOrder, toyDraws, len(p))
 	both := 0.0
 	for _, m := range masks {
 		both += indicator(m[2] && m[3])
@@ -206,7 +214,7 @@ func TestTwoTemplatesComeInTheirShares(t *testing.T) {
 		left[c], right[c] = c%8 < 4, c%8 >= 2
 	}
 	predict := mixture([][]bool{left, right}, []float64{0.3, 0.7})
-	masks := drawExact(t, predict, LogSNR.Levels(Cosine{}, 60, cells), 4000, cells)
+	masks := drawExact(t, predict, LogSNR.Levels(Cosine{}, 60, cells), SecondOrder, 4000, cells)
 	lefts := 0.0
 	for _, m := range masks {
 		switch {
@@ -248,7 +256,7 @@ func TestWalkReturnsAGaussian(t *testing.T) {
 	}
 	x := make([]float32, items*classes)
 	noise.New(3, "gauss").Normals(x, 0)
-	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: 1}}, LogSNR.Levels(Cosine{}, toySteps, 1), pull{})
+	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: 1}}, LogSNR.Levels(Cosine{}, toySteps, 1), SecondOrder, pull{})
 	var sum, squares float64
 	for k := range items {
 		v := float64(x[classes*k+1])
@@ -284,7 +292,7 @@ func TestAccuracyScheduleIsTheTextbookNetworkOnToyA(t *testing.T) {
 		step++
 		return observed, err
 	}
-	walkExact(t, exact{predict: watched, at: Latents{X: x, Items: draws, Cells: 1}}, levels, pull{})
+	walkExact(t, exact{predict: watched, at: Latents{X: x, Items: draws, Cells: 1}}, levels, FirstOrder, pull{})
 
 	textbook, seen := make([]float64, steps), 0.0
 	for d := range draws {
@@ -324,7 +332,7 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 	want := 0.9 / math.Sqrt(12) // coverage is uniform in 0.05..0.95
 	got := map[Spacing]float64{}
 	for _, spacing := range []Spacing{Even, LogSNR} {
-		got[spacing] = coverageSD(drawExact(t, prefixes, spacing.Levels(Cosine{}, steps, cells), draws, cells))
+		got[spacing] = coverageSD(drawExact(t, prefixes, spacing.Levels(Cosine{}, steps, cells), SecondOrder, draws, cells))
 	}
 	t.Logf("sd of coverage: true %.3f, log-SNR %.3f, even %.3f", want, got[LogSNR], got[Even])
 	const tolerance = 0.15 // of the sd, the bar for real masks
@@ -333,6 +341,29 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 	}
 	if ratio := got[Even] / want; math.Abs(ratio-1) <= tolerance {
 		t.Errorf("even steps give %.2f of the spread of coverage and pass: the test does not tell", ratio)
+	}
+}
+
+// A step of second order costs what one of first order does, and ends closer to
+// where the ODE does: each walk is compared with the same noise taken along in
+// many small steps.
+func TestSecondOrderEndsCloserToTheODE(t *testing.T) {
+	const cells, draws = 32 * 32, 200
+	end := func(order Order, steps int) [][]bool {
+		return drawExact(t, prefixes, LogSNR.Levels(Cosine{}, steps, cells), order, draws, cells)
+	}
+	truth := end(FirstOrder, 400)
+	miss := func(masks [][]bool) float64 {
+		sum := 0.0
+		for i, m := range masks {
+			sum += math.Abs(float64(count(m)-count(truth[i]))) / (cells * draws)
+		}
+		return sum
+	}
+	first, second := miss(end(FirstOrder, 20)), miss(end(SecondOrder, 20))
+	t.Logf("coverage off by %.4f after 20 steps of first order, %.4f of second", first, second)
+	if second > 0.7*first {
+		t.Errorf("20 steps of second order end %.4f away, of first order %.4f", second, first)
 	}
 }
 

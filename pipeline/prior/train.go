@@ -42,7 +42,7 @@ type TrainConfig struct {
 func DefaultTraining() TrainConfig {
 	step := train.DefaultConfig()
 	step.Steps = 1000 // of 32: enough for a small network, and 40 minutes on two processors
-	step.LearningRate = 3e-3
+	step.LearningRate = 2e-3
 	step.EMADecay = 0.995 // forgets the first steps within a training as short as that
 	model := DefaultConfig()
 	model.Frequency = true // where clouds lie on the grid is then matched as well as other days match it

@@ -3,6 +3,7 @@ package prior
 import (
 	"context"
 	"fmt"
+	"math"
 )
 
 // Latents are walks at one level: for each item the channel of the class gap,
@@ -22,10 +23,14 @@ type Predictor func(ctx context.Context, at Latents) (observed []float32, err er
 
 // A move is one step of a walk,
 //
-//	x' = data·K·ê + keep·x - pull·∇L,  ê and ∇L at look·x and the level
+//	x' = data·K·(ê + ahead·(ê - ê⁻)) + keep·x - pull·∇L
+//
+// with ê and ∇L at look·x and the level, and ê⁻ what was predicted in the move
+// before.
 type move struct {
 	level            Level // that the predictor is told
 	look, data, keep float64
+	ahead            float64 // 0: the prediction is taken to hold for the whole step
 	pull             float64 // 0: not guided
 }
 
@@ -42,8 +47,8 @@ type pull struct {
 
 // walk takes latents, at first noise of the standard deviation that
 // startDeviation says, along the probability-flow ODE to masks.
-func walk(ctx context.Context, w walker, levels []Level, p pull) error {
-	moves := movesOf(levels, p)
+func walk(ctx context.Context, w walker, levels []Level, o Order, p pull) error {
+	moves := movesOf(levels, o, p)
 	for i, m := range moves {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -64,7 +69,10 @@ func walk(ctx context.Context, w walker, levels []Level, p pull) error {
 // its step takes all of x as noise, so that the mean of what follows is right.
 // At a level without noise the predictor sees zero, whatever noise the walk
 // will take from there.
-func movesOf(levels []Level, p pull) []move {
+//
+// Between the first step and the last, a walk of second order takes x̂₀ to go on
+// changing as it did: in ln(α/σ) the step is then exact for a straight line.
+func movesOf(levels []Level, o Order, p pull) []move {
 	moves := make([]move, len(levels)-1)
 	for i, to := range levels[1:] {
 		from := levels[i]
@@ -77,12 +85,27 @@ func movesOf(levels []Level, p pull) []move {
 			}
 			m.keep /= from.Sigma
 		}
+		if o == SecondOrder && i > 0 {
+			m.ahead = ahead(levels[i-1], from, to)
+		}
 		if p.steps == 0 || i < p.steps {
 			m.pull = p.weight
 		}
 		moves[i] = m
 	}
 	return moves
+}
+
+// ahead returns by how much of its last change a prediction is carried on to
+// stand for the mean over a step: half of it where steps are even in ln(α/σ).
+// Where a level is all noise or all mask there is no step to measure by.
+func ahead(before, from, to Level) float64 {
+	const most = 0.5 // longer steps than the last are not trusted with more
+	share := (to.LogSNR() - from.LogSNR()) / (2 * (from.LogSNR() - before.LogSNR()))
+	if math.IsNaN(share) || math.IsInf(to.LogSNR(), 0) {
+		return 0
+	}
+	return min(share, most)
 }
 
 // startDeviation returns the standard deviation of the noise that a walk

@@ -132,6 +132,7 @@ func trainFlags(f *flag.FlagSet, o *options) {
 	f.BoolVar(&m.Yesterday, "yesterday", m.Yesterday, "yesterday's mask as a condition")
 	f.BoolVar(&m.Frequency, "frequency", m.Frequency, "observation frequency of each cell as a condition")
 	f.BoolVar(&m.Coverage, "coverage", m.Coverage, "mean of the latents as an input")
+	f.BoolVar(&m.Vicinity, "vicinity", m.Vicinity, "means of the latents around each cell as inputs")
 	f.BoolVar(&m.Evidence, "evidence", m.Evidence, "the cell's own evidence added to the output")
 	f.IntVar(&t.Step.Steps, "steps", t.Step.Steps, "training steps")
 	f.IntVar(&t.Batch, "batch", t.Batch, "masks a step")
@@ -146,6 +147,7 @@ func trainFlags(f *flag.FlagSet, o *options) {
 	f.IntVar(&t.EvaluateMasks, "evaluate-masks", t.EvaluateMasks, "masks of a comparison")
 	f.IntVar(&t.Patience, "patience", t.Patience, "comparisons without gain before training ends; 0: never ends early")
 	f.IntVar(&o.guide.Steps, "sample-steps", o.guide.Steps, "steps of a walk")
+	f.IntVar((*int)(&o.guide.Order), "sample-order", int(o.guide.Order), "order of a step: 1 or 2")
 	f.IntVar(&o.guide.Batch, "sample-batch", o.guide.Batch, "masks drawn at a time")
 }
 
