@@ -22,12 +22,12 @@ func BenchmarkStep(b *testing.B) {
 		for _, batch := range []int{8, 16, 32, 64} {
 			b.Run(fmt.Sprintf("%s/%d", size, batch), func(b *testing.B) {
 				cfg := DefaultTraining()
-				cfg.Batch = batch
+				cfg.Batch, cfg.Model.Size = batch, size
 				refs, err := trainingRefs(data, cfg)
 				if err != nil {
 					b.Fatal(err)
 				}
-				m := roughModel(b, enginetest.Open(b), func(c *Config) { c.Size = size })
+				m := roughModel(b, enginetest.Open(b), func(c *Config) { *c = cfg.Model })
 				step, err := train.NewStep(m.backend, m.net.network.Layout(), cfg.Step, func(w nn.Weights, in []*Node) *Node {
 					return m.net.loss(w, in[0], in[1], in[2], in[3])
 				})
@@ -74,7 +74,7 @@ func BenchmarkBatch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := roughModel(b, enginetest.Open(b), nil)
+	m := roughModel(b, enginetest.Open(b), func(c *Config) { *c = cfg.Model })
 	s := newSource(data, refs, cfg, m)
 	b.SetBytes(int64(cfg.Batch * 4 * cfg.Side * cfg.Side))
 	b.ReportAllocs()
