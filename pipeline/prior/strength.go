@@ -14,8 +14,9 @@ import (
 type Target struct {
 	ContextShare float64 `json:"context_share" yaml:"context_share"` // mean over patches of |context| / |observed|
 	Tolerance    float64 `json:"tolerance" yaml:"tolerance"`         // of it, absolute
-	// MaxRoughness is how many times the edges of the real masks a guided mask
-	// may have: beyond it the pull has torn the mask into salt and pepper.
+	// MaxRoughness is how many times the edges of the real masks, or of the
+	// prior's own where it is a rough one, a guided mask may have: beyond it the
+	// pull has torn the mask into salt and pepper.
 	MaxRoughness float64 `json:"max_roughness" yaml:"max_roughness"`
 }
 
@@ -27,7 +28,7 @@ func DefaultTarget() Target { return Target{ContextShare: 0.5, Tolerance: 0.02, 
 type Strength struct {
 	Weight       float64 `json:"weight"` // on 64×64 cells, for GuideConfig
 	ContextShare float64 `json:"context_share"`
-	Roughness    float64 `json:"roughness"` // edges of the guided masks over those of the real ones
+	Roughness    float64 `json:"roughness"` // edges of the guided masks over those that masks have without a pull
 	Reached      bool    `json:"reached"`   // the target, within its tolerance
 	Tried        int     `json:"tried"`     // weights
 }
@@ -51,9 +52,21 @@ func AutoStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg Gu
 	if len(patches) == 0 {
 		return Strength{}, errors.New("find the strength of guidance: no patches")
 	}
+	real := make([]Mask, len(patches))
+	for i, p := range patches {
+		real[i] = MaskOf(p)
+	}
+	// A prior that was trained in haste is rough by itself. That is no fault of
+	// the pull, and must not keep it at nothing.
+	cfg.Weight = 0
+	free, err := measureStrength(ctx, m, patches, cfg, Describe(real).EdgeDensity)
+	if err != nil {
+		return Strength{}, fmt.Errorf("find the strength of guidance: %w", err)
+	}
+	edges := Describe(real).EdgeDensity * max(free.Roughness, 1)
 	search := strengthSearch{want: want, measure: func(weight float64) (Strength, error) {
 		cfg.Weight = weight
-		return measureStrength(ctx, m, patches, cfg)
+		return measureStrength(ctx, m, patches, cfg, edges)
 	}}
 	if err := search.run(); err != nil {
 		return Strength{}, fmt.Errorf("find the strength of guidance: %w", err)
@@ -128,20 +141,19 @@ func (w Target) misses(s Strength) float64 {
 }
 
 // measureStrength draws one guided mask for each patch, with the same noise
-// for every weight.
-func measureStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig) (Strength, error) {
+// for every weight, and compares its edges with those of masks without a pull.
+func measureStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig, edges float64) (Strength, error) {
 	masks, _, err := m.DrawGuided(ctx, patches, cfg, noise.New(1, "prior", "strength"))
 	if err != nil {
 		return Strength{}, err
 	}
-	guided, real := make([]Mask, len(patches)), make([]Mask, len(patches))
+	guided := make([]Mask, len(patches))
 	share := 0.0
 	for i, p := range patches {
-		real[i] = MaskOf(p)
-		guided[i] = Mask{Place: real[i].Place, Observed: masks[i]}
-		share += contextShare(real[i].Observed, masks[i])
+		guided[i] = Mask{Place: PlaceOf(p), Observed: masks[i]}
+		share += contextShare(p.Observed(), masks[i])
 	}
-	rough := Describe(guided).EdgeDensity / max(Describe(real).EdgeDensity, 1e-6)
+	rough := Describe(guided).EdgeDensity / max(edges, 1e-6)
 	return Strength{Weight: cfg.Weight, ContextShare: share / float64(len(patches)), Roughness: rough}, nil
 }
 
