@@ -70,15 +70,6 @@ func New(cfg Config, model *Model) (*Filler, error) {
 	return &Filler{cfg: cfg, model: model, now: time.Now}, nil
 }
 
-// Name says what fills, for the product's attributes: the method, or the
-// version of the model.
-func (f *Filler) Name() string {
-	if f.model != nil {
-		return f.model.Name()
-	}
-	return f.cfg.Method
-}
-
 // Fill analyses every frame of s. progress, if not nil, hears how many of all
 // steps are done; ctx is looked at between steps.
 func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total int)) ([]Analysis, error) {

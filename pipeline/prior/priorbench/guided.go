@@ -148,14 +148,15 @@ func (b *bench) queryOf(ctx context.Context, by prior.Partitioner, p samples.Pat
 	p.Window.Row, p.Window.Col = 0, 0
 	q := prior.NewQueryMap(p.Window.Height, p.Window.Width)
 	// All draws of the patch in one call: batches are then full.
-	copies := make([]samples.Patch, b.queries)
+	draws := prior.DrawsFor(b.least, len(p.Sea))
+	copies := make([]samples.Patch, draws)
 	for i := range copies {
 		copies[i] = p
 	}
 	if err := prior.DrawQueries(ctx, by, copies, 1, q, noise.New(1, "query").Sub(index)); err != nil {
 		return prior.LowestQuery{}, err
 	}
-	return q.Lowest(b.queries)
+	return q.Lowest(draws)
 }
 
 // share is one cell of the sensitivity table.

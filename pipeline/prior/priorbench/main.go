@@ -51,12 +51,12 @@ type options struct {
 	prior   string // trained before; empty: train
 	train   prior.TrainConfig
 	guide   prior.GuideConfig
-	masks   int    // drawn of each kind
-	queries int    // draws a patch for P(query)
-	parts   string // names of what is measured
-	patches int    // of a study of guidance
-	draws   int    // of each of them
-	partial string // file that gets the report after each part
+	masks   int     // drawn of each kind
+	least   float64 // P(query) that must show
+	parts   string  // names of what is measured
+	patches int     // of a study of guidance
+	draws   int     // of each of them
+	partial string  // file that gets the report after each part
 
 	pool      prior.PoolConfig
 	poolSteps int // of the training that is timed beside a pool
@@ -102,7 +102,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.prior, "prior", "", "ONNX file of a prior trained before; nothing is trained then")
 	f.StringVar(&o.partial, "partial", "", "file that gets the report as far as it is known, after each part")
 	f.IntVar(&o.masks, "masks", 1000, "masks to draw, unconditional and guided each")
-	f.IntVar(&o.queries, "queries", 256, "draws of each of eight patches for P(query)")
+	f.Float64Var(&o.least, "least-query", 0.04, "P(query) that must show in every cell with 95 % confidence: how often each of eight patches is drawn")
 	f.StringVar(&o.parts, "parts", "unconditional,likelihood,guided,query,sweep",
 		"what to measure: those, and rho, until (guidance up to a step) and pool (what it costs a training)")
 	f.IntVar(&o.patches, "patches", 32, "patches of the parts rho and until")

@@ -66,7 +66,7 @@ func TestReportHoldsWhatTheIssueAsks(t *testing.T) {
 	data := packed(t)
 	onnx := filepath.Join(t.TempDir(), "prior.onnx")
 	args := strings.Fields("-engine ort -threads 1 -size tiny -side 16 -stride 8 -batch 4 -steps 6 -evaluate 3 -evaluate-masks 8 " +
-		"-sample-steps 3 -sample-batch 16 -masks 16 -queries 8")
+		"-sample-steps 3 -sample-batch 16 -masks 16 -least-query 0.7")
 	var out, errs bytes.Buffer
 	if err := run(t.Context(), append(args, "-data", data, "-other", data, "-o", onnx), &out, &errs); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
