@@ -182,7 +182,7 @@ func TestTrainedOnRealMasks(t *testing.T) {
 // checkSpread compares unconditional masks of both spacings with real ones.
 func checkSpread(t *testing.T, m *Model, cfg TrainConfig, patches []samples.Patch, real Statistics) {
 	places := placesOf(patches)
-	ratio := map[Spacing]float64{}
+	ratio, length := map[Spacing]float64{}, map[Spacing]float64{}
 	for _, spacing := range []Spacing{LogSNR, Even} {
 		c := cfg.Sampling
 		c.Spacing = spacing
@@ -193,12 +193,19 @@ func checkSpread(t *testing.T, m *Model, cfg TrainConfig, patches []samples.Patc
 		s := Describe(masksAt(places, drawn))
 		t.Logf("%s: %+v; real: %+v", spacing, s, real)
 		ratio[spacing] = s.CoverageSD / real.CoverageSD
+		length[spacing] = s.CorrelationCells / real.CorrelationCells
 	}
 	if math.Abs(ratio[LogSNR]-1) > 0.15 {
 		t.Errorf("log-SNR steps give %.2f of the real spread of coverage, want 1 within 0.15", ratio[LogSNR])
 	}
 	if ratio[Even] >= ratio[LogSNR] {
 		t.Errorf("even steps give %.2f of the real spread and log-SNR steps %.2f", ratio[Even], ratio[LogSNR])
+	}
+	if math.Abs(length[LogSNR]-1) > 0.2 {
+		t.Errorf("masks hang together over %.2f of the real length, want 1 within 0.2", length[LogSNR])
+	}
+	if length[Even] >= length[LogSNR] {
+		t.Errorf("even steps give %.2f of the real length and log-SNR steps %.2f", length[Even], length[LogSNR])
 	}
 }
 
