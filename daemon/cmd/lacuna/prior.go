@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,7 +196,7 @@ func sheet(exhibits []prior.Exhibit, set dataset) chart.Contact {
 	w := exhibits[0].Patch.Window
 	lat := set.series.Grid.Lat
 	c := chart.Contact{
-		Title: "Masks of " + set.variable, Caption: "blue: observed, white: gap; context and query are the guided partition of the real mask",
+		Title: "Masks of " + cmp.Or(set.variable, set.name, "real days"), Caption: "blue: observed, white: gap; context and query are the guided partition of the real mask",
 		Height: w.Height, Width: w.Width, NorthUp: lat[len(lat)-1] > lat[0], Sea: exhibits[0].Patch.Sea,
 	}
 	for _, x := range exhibits {
