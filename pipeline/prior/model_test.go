@@ -107,6 +107,48 @@ func moved(t testing.TB, m *Model, p samples.Patch, x, anchors []float32, by mov
 	return next
 }
 
+// A move of second order goes on with the change of the prediction: by hand,
+// from what the model says at both places. The first of a walk changes from
+// nothing, whatever an earlier walk has left.
+func TestMoveOfSecondOrderGoesOnWithTheChange(t *testing.T) {
+	const side, ahead = 16, 0.5
+	m := roughModel(t, enginetest.Open(t), nil)
+	p := cloudy(1, side)[0]
+	moves := []move{
+		{level: Cosine{}.At(0.7), look: 1, data: 0.4, keep: 0.6, ahead: ahead},
+		{level: Cosine{}.At(0.4), look: 1, data: 0.3, keep: 0.5, ahead: ahead},
+	}
+	s := m.open([]Place{PlaceOf(p)}, 1)
+	defer s.close()
+	s.start(normals(classes*side*side, "an earlier walk"))
+	if err := s.advance(t.Context(), moves[0]); err != nil {
+		t.Fatal(err)
+	}
+	x := normals(classes*side*side, "x")
+	s.start(x)
+	before := make([]float32, side*side) // nothing was predicted
+	for i, by := range moves {
+		if err := s.advance(t.Context(), by); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.latents(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := asked(t, m, p, x, by.level)
+		for c, e := range said {
+			on := float64(e) + by.ahead*float64(e-before[c])
+			for class, q := range []float64{1 - on, on} {
+				k := class*side*side + c
+				if want := classes*by.data*q + by.keep*float64(x[k]); math.Abs(float64(got[k])-want) > 1e-4 {
+					t.Fatalf("move %d, class %d of cell %d: %g, want %g", i, class, c, got[k], want)
+				}
+			}
+		}
+		x, before = got, said
+	}
+}
+
 func normals(n int, name string) []float32 {
 	out := make([]float32, n)
 	noise.New(9, name).Normals(out, 0)
