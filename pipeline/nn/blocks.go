@@ -34,10 +34,12 @@ func (c conv) withGain(gain float64) conv {
 
 // apply maps x [batch, in, height, width] to [batch, out, height, width].
 func (c conv) apply(w Weights, x *Node) *Node {
-	return convolve(x, unitFilters(w.Weight(c.kernel), c.gain))
+	return Filter(x, unitFilters(w.Weight(c.kernel), c.gain))
 }
 
-func convolve(x, kernel *Node) *Node {
+// Filter convolves x [batch, in, height, width] with kernel [out, in, rows,
+// columns] and keeps its height and width: beyond the edge is zero.
+func Filter(x, kernel *Node) *Node {
 	return Convolve(x, kernel).ChannelsAxis(images.ChannelsFirst).Strides(1).PadSame().Done()
 }
 
@@ -86,7 +88,7 @@ func newZeroDense(s scope, in, out int) dense {
 
 // apply maps x [batch, in, height, width] to [batch, out, height, width].
 func (d dense) apply(w Weights, x *Node) *Node {
-	return Add(convolve(x, w.Weight(d.kernel)), channelwise(w.Weight(d.bias)))
+	return Add(Filter(x, w.Weight(d.kernel)), channelwise(w.Weight(d.bias)))
 }
 
 // silu returns x*sigmoid(x).

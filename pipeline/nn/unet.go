@@ -144,7 +144,7 @@ func (u *UNet) Apply(w Weights, x, t *Node) *Node {
 			h = double(h)
 		}
 	}
-	h = convolve(silu(h), w.Weight(u.last))
+	h = Filter(silu(h), w.Weight(u.last))
 	h = Add(h, channelwise(w.Weight(u.lastBias)))
 	return ConvertDType(h, dtypes.Float32)
 }

@@ -3,7 +3,6 @@ package prior
 import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors/images"
 
 	"lacuna/pipeline/nn"
 )
@@ -132,10 +131,7 @@ func evidenceOf(sum, cells, alpha, sigma *Node) *Node {
 // for windows of 256×256 cells.
 func boxSum(x *Node, side int) *Node {
 	ones := func(h, w int) *Node { return Ones(x.Graph(), shapes.Make(x.DType(), 1, 1, h, w)) }
-	along := func(x, kernel *Node) *Node {
-		return Convolve(x, kernel).ChannelsAxis(images.ChannelsFirst).Strides(1).PadSame().Done()
-	}
-	return along(along(x, ones(1, side)), ones(side, 1))
+	return nn.Filter(nn.Filter(x, ones(1, side)), ones(side, 1))
 }
 
 // keepSum adds up [batch, 1, height, width] to [batch, 1, 1, 1].

@@ -28,7 +28,7 @@ func DefaultTarget() Target { return Target{ContextShare: 0.5, Tolerance: 0.02, 
 type Strength struct {
 	Weight       float64 `json:"weight"` // on 64×64 cells, for GuideConfig
 	ContextShare float64 `json:"context_share"`
-	Roughness    float64 `json:"roughness"` // edges of the guided masks over those that masks have without a pull
+	Roughness    float64 `json:"roughness"` // edges of the guided masks over those that real ones, or the prior's own, have without a pull
 	Reached      bool    `json:"reached"`   // the target, within its tolerance
 	Tried        int     `json:"tried"`     // weights
 }
@@ -52,18 +52,10 @@ func AutoStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg Gu
 	if len(patches) == 0 {
 		return Strength{}, errors.New("find the strength of guidance: no patches")
 	}
-	real := make([]Mask, len(patches))
-	for i, p := range patches {
-		real[i] = MaskOf(p)
-	}
-	// A prior that was trained in haste is rough by itself. That is no fault of
-	// the pull, and must not keep it at nothing.
-	cfg.Weight = 0
-	free, err := measureStrength(ctx, m, patches, cfg, Describe(real).EdgeDensity)
+	edges, err := freeEdges(ctx, m, patches, cfg)
 	if err != nil {
 		return Strength{}, fmt.Errorf("find the strength of guidance: %w", err)
 	}
-	edges := Describe(real).EdgeDensity * max(free.Roughness, 1)
 	search := strengthSearch{want: want, measure: func(weight float64) (Strength, error) {
 		cfg.Weight = weight
 		return measureStrength(ctx, m, patches, cfg, edges)
@@ -140,6 +132,23 @@ func (w Target) misses(s Strength) float64 {
 	return miss
 }
 
+// freeEdges returns the edge density that masks have without a pull: that of
+// the real ones, or of the prior's own where it is higher. A prior that was
+// trained in haste is rough by itself, which is no fault of the pull and must not
+// keep it at nothing.
+func freeEdges(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig) (float64, error) {
+	cfg.Weight = 0
+	free, err := measureStrength(ctx, m, patches, cfg, 1)
+	if err != nil {
+		return 0, err
+	}
+	real := make([]Mask, len(patches))
+	for i, p := range patches {
+		real[i] = MaskOf(p)
+	}
+	return max(Describe(real).EdgeDensity, free.Roughness), nil
+}
+
 // measureStrength draws one guided mask for each patch, with the same noise
 // for every weight, and compares its edges with those of masks without a pull.
 func measureStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig, edges float64) (Strength, error) {
@@ -147,13 +156,12 @@ func measureStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg
 	if err != nil {
 		return Strength{}, err
 	}
-	guided := make([]Mask, len(patches))
-	share := 0.0
+	places, share := make([]Place, len(patches)), 0.0
 	for i, p := range patches {
-		guided[i] = Mask{Place: PlaceOf(p), Observed: masks[i]}
+		places[i] = PlaceOf(p)
 		share += contextShare(p.Observed(), masks[i])
 	}
-	rough := Describe(guided).EdgeDensity / max(edges, 1e-6)
+	rough := Describe(masksAt(places, masks)).EdgeDensity / max(edges, 1e-6)
 	return Strength{Weight: cfg.Weight, ContextShare: share / float64(len(patches)), Roughness: rough}, nil
 }
 

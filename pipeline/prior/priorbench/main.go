@@ -118,7 +118,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	if o.data == "" {
 		return o, errors.New("-data is required: a file of package samples/pack")
 	}
-	o.train.Sampling.Batch, o.train.Sampling.Steps = o.guide.Batch, o.guide.Steps
+	o.train.Sampling = o.guide.SampleConfig
 	o.train.CheckpointEvery = 0
 	return o, errors.Join(o.train.Validate(), o.guide.Validate(), o.pool.Validate())
 }
