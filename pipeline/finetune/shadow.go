@@ -40,7 +40,7 @@ func (q Shadow) Judge(ctx context.Context) (Ruling, error) {
 	if err != nil {
 		return Ruling{}, fmt.Errorf("shadow: %w", err)
 	}
-	exam, err := evaluate.NewExam(held, impute.Surroundings{Days: held, Analyser: analyserOf(held)}, overlays, q.Settings.Judging.Mode)
+	exam, err := evaluate.NewExam(held, impute.Surroundings{Days: held, Analyser: analyserOf(held, impute.ServingOI)}, overlays, q.Settings.Judging.Mode)
 	if err != nil {
 		return Ruling{}, fmt.Errorf("shadow: %w", err)
 	}

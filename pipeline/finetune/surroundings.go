@@ -25,7 +25,7 @@ func (r *run) makeSurroundings(ctx context.Context) error {
 		extras.Background, extras.Analysis = extras.Background || theirs.Background, extras.Analysis || theirs.Analysis
 	}
 	if extras.Analysis {
-		r.material.Analyser, r.around.Analyser = analyserOf(r.train), analyserOf(r.held)
+		r.material.Analyser, r.around.Analyser = analyserOf(r.train, impute.QuickOI), analyserOf(r.held, impute.ServingOI)
 	}
 	if extras.Background {
 		if err := r.makeBackgrounds(ctx); err != nil {
@@ -68,10 +68,10 @@ type placeOI struct {
 	settings map[*samples.Place]classical.OI
 }
 
-func analyserOf(days side) placeOI {
+func analyserOf(days side, of func(classical.OI) classical.OI) placeOI {
 	a := placeOI{days, map[*samples.Place]classical.OI{}}
 	for _, p := range days.Places() {
-		a.settings[p] = impute.QuickOI(classical.DefaultOI(p.Grid))
+		a.settings[p] = of(classical.DefaultOI(p.Grid))
 	}
 	return a
 }

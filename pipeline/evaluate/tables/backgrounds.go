@@ -22,9 +22,8 @@ func (r *run) surround(ctx context.Context) error {
 	oi := classical.DefaultOI(r.train.Grid())
 	oi.Workers = 1 // windows and days run side by side instead
 	if extras.Analysis && r.around.Analyser == nil {
-		quick := impute.QuickOI(oi)
-		r.material.Analyser = impute.OI{Days: r.train, Settings: quick}
-		r.around.Analyser = impute.OI{Days: r.held, Settings: quick}
+		r.material.Analyser = impute.OI{Days: r.train, Settings: impute.QuickOI(oi)}
+		r.around.Analyser = impute.OI{Days: r.held, Settings: impute.ServingOI(oi)}
 		clear(r.exams) // those show no analysis
 	}
 	if !extras.Background || r.around.Past != nil {
