@@ -69,6 +69,7 @@ type Data struct {
 	From     time.Time `json:"from,omitzero"`
 	To       time.Time `json:"to,omitzero"`
 	Granules []Granule `json:"granules,omitempty"`
+	Beside   []Granule `json:"beside,omitempty"` // of other quantities or regions, that were learned from and not judged on
 }
 
 // Granule is a file of the training data.

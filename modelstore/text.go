@@ -39,6 +39,9 @@ func (c Card) textData(t *text) {
 	if n := len(c.Data.Granules); n > 0 || !c.Data.From.IsZero() {
 		t.line("data", "%d granules from %s to %s, each with its sha256 in the card", n, day(c.Data.From), day(c.Data.To))
 	}
+	if n := len(c.Data.Beside); n > 0 {
+		t.line("beside", "%d granules of other datasets were learned from as well", n)
+	}
 	if c.Split != (Split{}) {
 		t.line("split", "%d days to train, %d to choose, %d held out%s", c.Split.TrainDays, c.Split.CheckDays, c.Split.TestDays, comma(c.Split.Rule))
 	}

@@ -16,7 +16,12 @@ import (
 type Request struct {
 	// Series are of one variable, each on a grid of its own. One network learns
 	// from patches of all of them, as many of each as it has.
-	Series   []samples.Series
+	Series []samples.Series
+	// Beside are series of any variable that are learned from too, in as many
+	// patches as those of Series, and not judged on. They help where Series has
+	// few days. Anomalies of one variable may be skewed as those of another
+	// are not, so that patches should then be shown with either sign (Negate).
+	Beside   []samples.Series
 	Settings Settings
 	Backend  backends.Backend
 	Parent   Files // the version to begin from; nil: none

@@ -127,7 +127,10 @@ func (q Request) Fingerprint() (string, error) {
 	h := sha256.New()
 	h.Write(settings)
 	h.Write([]byte(q.Parent.fingerprint()))
-	for _, s := range q.Series {
+	for i, s := range slices.Concat(q.Series, q.Beside) {
+		if i == len(q.Series) {
+			fmt.Fprintln(h, "beside")
+		}
 		fmt.Fprintln(h, s.Grid.Lat, s.Grid.Lon, s.Transform, s.Sea)
 		for _, d := range s.Days {
 			fmt.Fprintln(h, d.Time.UnixNano())

@@ -11,6 +11,7 @@ import (
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
 )
 
 // makeImputer trains the imputer and tests what a reader of its file gets.
@@ -129,7 +130,7 @@ func (r *run) countQueries(ctx context.Context) error {
 	}
 	if !known {
 		for i, p := range r.train.Places() {
-			of := slices.DeleteFunc(slices.Clone(r.refs), func(ref samples.Ref) bool { return r.train.Place(ref.Day) != p })
+			of := slices.DeleteFunc(slices.Clone(r.own), func(ref samples.Ref) bool { return r.train.Place(ref.Day) != p })
 			q := prior.NewQueryMap(p.Grid.Height(), p.Grid.Width())
 			patches := spreadPatches(of, r.s.Pool.Size/2, r.train.Cut)
 			if err := prior.DrawQueries(ctx, r.strategy, patches, 2, q, stream(r.s, "queries").Sub(uint64(i))); err != nil {
@@ -232,7 +233,7 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (imput
 		}
 	}
 	first := uint64(step) * uint64(t.cfg.Batch)
-	from := prior.Windows{Data: r.train, Refs: r.refs, By: r.strategy}
+	from := prior.Windows{Data: r.learned, Refs: r.refs, By: r.strategy}
 	pool, err := prior.NewPool(ctx, from, r.s.Pool, stream(r.s, t.phase+" pool"), first)
 	if err != nil {
 		return nil, nil, err
@@ -247,9 +248,9 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (imput
 // ownLessons returns the source of a strategy that needs no pool.
 func (r *run) ownLessons(seed uint64) (impute.Source, error) {
 	if r.s.Partitions == 0 {
-		return impute.Fresh(r.train, r.refs, r.strategy, seed)
+		return impute.Fresh(r.learned, r.refs, r.strategy, seed)
 	}
-	return impute.Repeated(r.train, r.refs, r.strategy, r.s.Partitions, seed)
+	return impute.Repeated(r.learned, r.refs, r.strategy, r.s.Partitions, seed)
 }
 
 func (r *run) tell(phase string) func(impute.Progress) {
@@ -258,7 +259,8 @@ func (r *run) tell(phase string) func(impute.Progress) {
 	}
 }
 
-// score returns the mean squared error on the overlays that choose.
+// score returns the mean squared error on the overlays that choose, or the
+// CRPS where only the spread is learned.
 func (r *run) score(ctx context.Context, m *impute.Model) (float64, error) {
 	said, err := m.Predict(ctx, r.scoring)
 	if err != nil {
@@ -269,8 +271,13 @@ func (r *run) score(ctx context.Context, m *impute.Model) (float64, error) {
 		o := r.choosing[i]
 		for cell, scored := range o.Scored {
 			if scored {
-				d := float64(p.Mean[cell]) - float64(o.Values[cell])
-				sum, n = sum+d*d, n+1
+				mean, truth := float64(p.Mean[cell]), float64(o.Values[cell])
+				if r.s.Imputer.SpreadOnly {
+					sum += skill.CRPSGaussian(mean, float64(p.Sigma[cell]), truth)
+				} else {
+					sum += (mean - truth) * (mean - truth)
+				}
+				n++
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"lacuna/pipeline/impute"
@@ -40,7 +41,8 @@ type run struct {
 
 	train     samples.Train
 	held      samples.HeldOut
-	refs      []samples.Ref // of the training patches, with replay
+	learned   samples.Train // train, and what is learned from beside it; days of train keep their numbers
+	own, refs []samples.Ref // of the training patches, with replay: of train, and of learned
 	choosing  []samples.Overlay
 	judging   []samples.Overlay
 	material  impute.Material
@@ -67,13 +69,16 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	if len(req.Series) > 1 {
+	if len(req.Series)+len(req.Beside) > 1 {
 		s.Prior.Model.Frequency = false // how often cells are observed is a map of one grid
 	}
 	r := &run{req: req, s: s, hooks: hooks, files: Files{}}
 	var err error
 	if r.train, r.held, err = samples.Split(req.Series, s.Split); err != nil {
 		return nil, err
+	}
+	if r.learned, err = r.train.Beside(req.Beside, s.Split); err != nil {
+		return nil, fmt.Errorf("learn beside: %w", err)
 	}
 	name, err := req.Fingerprint()
 	if err != nil {
@@ -86,7 +91,7 @@ func begin(req Request, hooks Hooks) (*run, error) {
 		return nil, err
 	}
 	// The members learn from the partitions that the imputer learned from.
-	r.material = impute.Material{Train: r.train, Analyses: impute.NewAnalyses(s.Imputer.CacheMB / 2)}
+	r.material = impute.Material{Train: r.learned, Analyses: impute.NewAnalyses(s.Imputer.CacheMB / 2)}
 	r.around = impute.Surroundings{Days: r.held}
 	for name, data := range req.Parent {
 		r.files[name] = data
@@ -128,7 +133,10 @@ func (r *run) choosePatches() error {
 		replay = Replay{} // a first model learns from all seasons alike
 	}
 	var err error
-	if r.refs, err = replay.choose(refs, ageIn(r.train), stream(r.s, "replay")); err != nil {
+	if r.own, err = replay.choose(refs, ageIn(r.train), stream(r.s, "replay")); err != nil {
+		return err
+	}
+	if r.refs, err = r.besideOwn(); err != nil {
 		return err
 	}
 	overlays, err := r.overlays()
@@ -150,6 +158,25 @@ func (r *run) choosePatches() error {
 	}
 	r.low, r.high = rangeOf(r.train, refs, r.s.Judging.Margin)
 	return nil
+}
+
+// besideOwn returns the patches of train and, where there is something to learn
+// from beside it, as many of that: the fewer are shown again.
+func (r *run) besideOwn() ([]samples.Ref, error) {
+	if len(r.req.Beside) == 0 {
+		return r.own, nil
+	}
+	others := slices.DeleteFunc(r.learned.Refs(r.s.Imputer.Side, r.s.Stride, prior.MinObservedCells), func(ref samples.Ref) bool {
+		return ref.Day < r.train.Days()
+	})
+	if len(others) == 0 {
+		return nil, fmt.Errorf("learn beside: %w", errNoPatches)
+	}
+	all := make([]samples.Ref, 0, 2*max(len(r.own), len(others)))
+	for i := range max(len(r.own), len(others)) {
+		all = append(all, r.own[i%len(r.own)], others[i%len(others)])
+	}
+	return all, nil
 }
 
 // overlays returns those of the held-out days. Where there are few, windows

@@ -189,3 +189,68 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 		t.Errorf("the version of two seas on one of them: %+v", champion)
 	}
 }
+
+func TestHalfOfTheLessonsAreOfWhatIsLearnedBeside(t *testing.T) {
+	seas, s := twoSeas(t), together()
+	seas[1].Transform = field.Transform{} // another quantity
+	seas[0].Days = seas[0].Days[:60]      // fewer than the other
+	request := Request{Series: seas[:1], Beside: seas[1:], Settings: s, Backend: enginetest.Open(t)}
+	r, err := begin(request, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	r.strategy = prior.Empirical(r.learned)
+	source, err := r.ownLessons(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lessons = 800
+	shown := map[int]float64{}
+	for n := range uint64(lessons) {
+		l, err := source.Lesson(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[r.learned.Cut(l.Ref).Place]++
+	}
+	if noise := 4 * math.Sqrt(0.25/lessons); math.Abs(shown[1]/lessons-0.5) > noise {
+		t.Errorf("%v lessons are of the two seas, want as many of each", shown)
+	}
+	for _, o := range slices.Concat(r.choosing, r.judging) {
+		if o.Place != 0 || !r.held.Place(o.Day).Grid.Same(seas[0].Grid) {
+			t.Fatal("what is learned beside is judged on")
+		}
+	}
+	// To be learned beside is not to be learned together.
+	name, err := request.Fingerprint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Series, request.Beside = seas, nil
+	if other, err := request.Fingerprint(); err != nil || other == name {
+		t.Errorf("both requests have the fingerprint %s (%v)", other, err)
+	}
+}
+
+func TestAVersionWithSomethingBesideIsOfItsOwnSea(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains")
+	}
+	seas, s := twoSeas(t), together()
+	s.Imputer.Negate, s.Members.Negate = true, true
+	out, err := Make(t.Context(), Request{Series: seas[:1], Beside: seas[1:], Settings: s, Backend: enginetest.Open(t)}, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Scaling == nil || !out.Scaling.Fits(seas[0].Grid, seas[0].Transform) {
+		t.Error("the version has no scaling of its sea")
+	}
+	train, _, err := seas[0].Split(s.Split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Queries) != 1 || out.TrainDays != train.Days() {
+		t.Errorf("%d maps of P(query) and %d days to train, want 1 and %d", len(out.Queries), out.TrainDays, train.Days())
+	}
+}

@@ -210,7 +210,7 @@ func spreadPatches(refs []samples.Ref, n int, cut func(samples.Ref) samples.Patc
 // trainPrior fits a prior, going on from its checkpoint where there is one.
 func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error) {
 	cfg := r.s.Prior
-	cfg.Model.Frequency = cfg.Model.Frequency && len(r.train.Places()) == 1 // a map is of one grid
+	cfg.Model.Frequency = cfg.Model.Frequency && len(r.learned.Places()) == 1 // a map is of one grid
 	from, err := r.parentPrior(cfg.Model)
 	if err != nil {
 		return nil, prior.Report{}, err
@@ -294,7 +294,7 @@ func (r *run) makeStrategy(ctx context.Context) (err error) {
 	case "unconditional":
 		r.strategy, err = prior.NewUnconditional(r.prior, guidance.SampleConfig)
 	case "empirical":
-		r.strategy = prior.Empirical(r.train)
+		r.strategy = prior.Empirical(r.learned)
 	case "coherent":
 		r.strategy = prior.Coherent()
 	case "pixel": // the shares of the paper's AmbientDiff, blocks and saliency
@@ -318,7 +318,7 @@ func (r *run) findStrength(ctx context.Context) (*prior.Strength, error) {
 		return parent.Strength, r.folder.save(strengthReport, parent.Strength)
 	}
 	r.hooks.Progress(Progress{Phase: PhaseStrength, Steps: 1})
-	patches := spreadPatches(r.refs, strengthPatches, r.train.Cut)
+	patches := spreadPatches(r.own, strengthPatches, r.train.Cut)
 	s, err := prior.AutoStrength(ctx, r.prior, patches, r.s.Guidance, r.s.Target)
 	if err != nil {
 		return nil, err

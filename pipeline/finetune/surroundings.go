@@ -25,7 +25,7 @@ func (r *run) makeSurroundings(ctx context.Context) error {
 		extras.Background, extras.Analysis = extras.Background || theirs.Background, extras.Analysis || theirs.Analysis
 	}
 	if extras.Analysis {
-		r.material.Analyser, r.around.Analyser = analyserOf(r.train, impute.QuickOI), analyserOf(r.held, impute.ServingOI)
+		r.material.Analyser, r.around.Analyser = analyserOf(r.learned, impute.QuickOI), analyserOf(r.held, impute.ServingOI)
 	}
 	if extras.Background {
 		if err := r.makeBackgrounds(ctx); err != nil {
@@ -104,9 +104,9 @@ func (r *run) makeBackgrounds(ctx context.Context) error {
 		days   []int
 		future int
 	}{
-		{&r.material.Past, r.train, learn, 0},
+		{&r.material.Past, r.learned, learn, 0},
 		{&r.around.Past, r.held, ask, 0},
-		{&r.material.Delayed, r.train, learn, samples.NextDays},
+		{&r.material.Delayed, r.learned, learn, samples.NextDays},
 		{&r.around.Delayed, r.held, ask, samples.NextDays},
 	} {
 		cfg := samples.BackgroundConfig{PastDays: samples.LastDays, FutureDays: job.future, Workers: r.s.Imputer.Workers}

@@ -58,6 +58,50 @@ func TestAnUntrainedNetworkOnAnAnalysisIsTheAnalysis(t *testing.T) {
 	}
 }
 
+func TestANetworkOfTheSpreadLeavesTheMeanToTheAnalysis(t *testing.T) {
+	m, _ := analysedSea(t)
+	src, err := Fresh(m.Train, m.Train.Refs(16, 16, 20), blocky{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop, cfg := newShop(t, 1), analysisConfig(16)
+	cfg.SpreadOnly = true
+	from := freshWeights(t, cfg.Design)
+	from[len(from)-2] = 0.1 // the bias of the mean: a version that departs from its analysis
+	r := samples.Ref{Day: 3, Window: samples.Square(0, 0, 16)}
+	in, err := m.surroundings().Analysed(r, m.Train.Cut(r).Observed(), Past)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := newModel(shop, cfg, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := predictOne(t, parent, in)
+	model, _, err := Train(context.Background(), shop, m, src, cfg, Hooks[*Model]{From: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := predictOne(t, model, in)
+	departed, learned := false, false
+	for i, want := range in.Analysis {
+		if !in.Sea[i] || in.Visible[i] {
+			continue
+		}
+		if after.Mean[i] != want {
+			t.Fatalf("cell %d is %g, the analysis says %g", i, after.Mean[i], want)
+		}
+		departed, learned = departed || before.Mean[i] != want, learned || after.Sigma[i] != before.Sigma[i]
+	}
+	if !departed || !learned {
+		t.Errorf("the parent departs: %v, and the spread was learned: %v", departed, learned)
+	}
+	cfg.Design.Variance = false
+	if cfg.Validate() == nil {
+		t.Error("a network without a variance may learn nothing but its spread")
+	}
+}
+
 // freshWeights are those that training begins with.
 func freshWeights(t *testing.T, d Design) []float32 {
 	t.Helper()

@@ -41,6 +41,14 @@ type TrainConfig struct {
 	DropFuture   float64 `json:"drop_future" yaml:"drop_future"`     // share of the others that see the past only
 	Thin         float64 `json:"thin" yaml:"thin"`                   // share of the others whose composites lose cells at random
 	Flip         bool    `json:"flip" yaml:"flip"`                   // mirror patches at random
+	// Negate shows patches with the opposite sign at random, so that what is
+	// above the mean and what is below it are learned alike. It keeps a network
+	// that learns from few days, or from another quantity, from a bias.
+	Negate bool `json:"negate,omitempty" yaml:"negate"`
+
+	// SpreadOnly leaves the mean to the analysis: the network learns how far off
+	// it is and says a departure of zero. For days too few to better an analysis.
+	SpreadOnly bool `json:"spread_only,omitempty" yaml:"spread_only"`
 
 	// How batches are made; the result does not depend on it.
 	Workers int `json:"-" yaml:"workers"`  // goroutines
@@ -103,6 +111,8 @@ func (c TrainConfig) Validate() error {
 		check(share.value >= 0 && share.value <= 1, "%s is %g, must be in 0..1", share.name, share.value)
 	}
 	check(!c.Design.Extras.Analysis || c.Clean == 1, "clean is %g, must be 1 for a network that sees an analysis of the clean context", c.Clean)
+	check(!c.SpreadOnly || c.Design.Variance && c.Design.Departure && c.Design.Extras.Analysis && c.Design.Backbone == nn.BackboneUNet,
+		"spread_only is for a unet with a variance that departs from an analysis")
 	if err := c.optimizer().Validate(); err != nil {
 		errs = append(errs, err)
 	}

@@ -42,6 +42,19 @@ func (d Design) planes() int {
 	return n
 }
 
+// signed returns the planes whose sign is that of anomalies.
+func (d Design) signed() []int {
+	planes := []int{valuePlane}
+	at := basicPlanes
+	for _, has := range []bool{d.Extras.Last, d.Extras.Next, d.Extras.Background, d.Extras.Analysis} {
+		if has {
+			planes = append(planes, at)
+			at += 2
+		}
+	}
+	return planes
+}
+
 func (d Design) network() nn.Config {
 	out := 1
 	if d.Variance {

@@ -44,7 +44,7 @@ func TrainDINDiff(ctx context.Context, shop *Workshop, m Material, source Source
 	}
 	l := noiseLessons{newLessons(m, source, cfg)}
 	weights, report, err := run(ctx, shop, course{
-		kind: kindDINDiff, network: network, loss: imputerLoss(network, 0), cfg: cfg, dims: cfg.batchDims(), fill: l.fill,
+		kind: kindDINDiff, network: network, loss: imputerLoss(network, 0, pointLoss), cfg: cfg, dims: cfg.batchDims(), fill: l.fill,
 	}, hooks, build)
 	if err != nil {
 		return nil, report, fmt.Errorf("train dindiff: %w", err)

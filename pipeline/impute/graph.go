@@ -47,7 +47,18 @@ func inUnits(answer, unit *Node) (mean, logVariance *Node) {
 // (ICLR 2022); without one the squared error.
 func pointLoss(answer, target, weight, unit *Node, beta float64) *Node {
 	mean, logVariance := inUnits(answer, unit)
-	each := Square(Sub(target, mean))
+	return likelihood(Square(Sub(target, mean)), logVariance, weight, beta)
+}
+
+// spreadLoss is pointLoss of a prediction of zero: nothing is learned of the
+// mean.
+func spreadLoss(answer, target, weight, unit *Node, beta float64) *Node {
+	_, logVariance := inUnits(answer, unit)
+	return likelihood(Square(target), logVariance, weight, beta)
+}
+
+// likelihood returns the loss of pointLoss from the squared error of each cell.
+func likelihood(each, logVariance, weight *Node, beta float64) *Node {
 	if logVariance != nil {
 		each = MulScalar(Add(Mul(each, Exp(Neg(logVariance))), logVariance), 0.5)
 		if beta > 0 {
@@ -105,11 +116,11 @@ func predictionBody(n nn.Network) body {
 }
 
 // imputerLoss is the loss of a batch of image, times, and target with its
-// weight.
-func imputerLoss(n nn.Network, beta float64) func(w nn.Weights, batch []*Node) *Node {
+// weight: pointLoss, or spreadLoss.
+func imputerLoss(n nn.Network, beta float64, loss func(answer, target, weight, unit *Node, beta float64) *Node) func(w nn.Weights, batch []*Node) *Node {
 	return func(w nn.Weights, batch []*Node) *Node {
 		target := batch[targetTensor]
-		return pointLoss(n.Apply(w, batch[imageTensor], batch[timeTensor]), plane(target, valueOfTarget), plane(target, weightOfTarget),
+		return loss(n.Apply(w, batch[imageTensor], batch[timeTensor]), plane(target, valueOfTarget), plane(target, weightOfTarget),
 			plane(target, unitOfTarget), beta)
 	}
 }

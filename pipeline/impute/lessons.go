@@ -54,6 +54,7 @@ type taught struct {
 	level  level
 	flipNS bool
 	flipWE bool
+	negate bool
 }
 
 // Scratch of a batch, in windows.
@@ -91,6 +92,7 @@ func (l *lessons) teach(ctx context.Context, b *batch, n uint64) (taught, error)
 		t.level = level{t: at, eps: b.window(scratchEps)}
 		l.eps.Normals(t.level.eps, n)
 	}
+	t.negate = l.cfg.Negate && r.Uint64()&1 == 1 // after all other draws, which it leaves as they were
 	return t, nil
 }
 
@@ -158,6 +160,10 @@ func (l *lessons) fill(ctx context.Context, b *batch, item int, n uint64) error 
 	b.buffers[timeTensor][item] = t.level.t
 	y := b.image(targetTensor, item, l.cfg)
 	l.target(y, &t)
+	if t.negate {
+		x.negate(l.cfg.Design.signed()...)
+		y.negate(valueOfTarget)
+	}
 	x.flip(t.flipNS, t.flipWE)
 	y.flip(t.flipNS, t.flipWE)
 	return nil
@@ -182,6 +188,15 @@ func (l *lessons) scored(t *taught, cell int) bool {
 func (b *batch) image(i, item int, c TrainConfig) image {
 	n := len(b.buffers[i]) / c.Batch
 	return image{b.buffers[i][item*n : (item+1)*n], c.Side, c.Side}
+}
+
+// negate changes the sign of planes.
+func (m image) negate(planes ...int) {
+	for _, i := range planes {
+		for cell, v := range m.plane(i) {
+			m.plane(i)[cell] = -v
+		}
+	}
 }
 
 // flip mirrors all planes.

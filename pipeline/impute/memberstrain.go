@@ -13,6 +13,7 @@ import (
 // MembersConfig returns the settings for the members of a model that was
 // trained with cfg.
 func MembersConfig(cfg TrainConfig) TrainConfig {
+	cfg.SpreadOnly = false
 	cfg.Clean = 1 // the context is clean; the residual is what is noised
 	cfg.Beta = 0
 	cfg.LossOn = OnQuery

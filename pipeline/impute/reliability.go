@@ -34,7 +34,7 @@ func reliabilityNetwork(d Design) nn.Config {
 func ReliabilityConfig(cfg TrainConfig) TrainConfig {
 	cfg.Design = Design{Backbone: cfg.Design.Backbone, Size: nn.Tiny}
 	cfg.Steps = max(cfg.Steps/10, 1)
-	cfg.Clean, cfg.Beta = 1, 0
+	cfg.Clean, cfg.Beta, cfg.SpreadOnly = 1, 0, false
 	return cfg
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
@@ -60,6 +61,9 @@ func Train(ctx context.Context, shop *Workshop, m Material, source Source, cfg T
 	if err != nil {
 		return nil, Report{}, err
 	}
+	if cfg.SpreadOnly && hooks.From != nil {
+		hooks.From = withoutMean(network.Layout(), hooks.From)
+	}
 	weights, report, err := run(ctx, shop, imputerCourse(network, m, source, cfg), hooks, func(w []float32) (*Model, error) { return newModel(shop, cfg, w) })
 	if err != nil {
 		return nil, report, fmt.Errorf("train imputer: %w", err)
@@ -69,10 +73,27 @@ func Train(ctx context.Context, shop *Workshop, m Material, source Source, cfg T
 }
 
 func imputerCourse(network nn.Network, m Material, source Source, cfg TrainConfig) course {
-	return course{
-		kind: kindImputer, network: network, loss: imputerLoss(network, cfg.Beta),
+	c := course{
+		kind: kindImputer, network: network, loss: imputerLoss(network, cfg.Beta, pointLoss),
 		cfg: cfg, dims: cfg.batchDims(), fill: newLessons(m, source, cfg).fill,
 	}
+	if cfg.SpreadOnly {
+		c.kind, c.loss = kindImputer+" of spread", imputerLoss(network, cfg.Beta, spreadLoss)
+	}
+	return c
+}
+
+// withoutMean returns weights of a UNet whose mean is zero everywhere. Without a
+// gradient it stays so.
+func withoutMean(layout *nn.Layout, weights []float32) []float32 {
+	out := slices.Clone(weights)
+	for _, p := range layout.Params {
+		if p.Name == "last.kernel" || p.Name == "last.bias" {
+			channels := p.Dims[0]
+			clear(out[p.Offset : p.Offset+p.Size()/channels]) // the first
+		}
+	}
+	return out
 }
 
 // A course is what a run of training repeats: how a batch is made and what its

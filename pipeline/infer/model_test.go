@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/classical"
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
@@ -112,6 +114,38 @@ func sameBits(a, b []float32) bool {
 
 func sameAnalysis(a, b Analysis) bool {
 	return sameBits(a.Value, b.Value) && sameBits(a.Sigma, b.Sigma) && sameBits(a.Lower, b.Lower) && slices.Equal(a.Flags, b.Flags)
+}
+
+func TestANetworkThatSaysNothingIsOptimalInterpolation(t *testing.T) {
+	s := basin(70, 90, false)
+	v, err := Untrained(everything(), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := netfile.Decode(v.Imputer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(file.Weights) // a departure of zero everywhere
+	if v.Imputer, err = netfile.Encode(file); err != nil {
+		t.Fatal(err)
+	}
+	v.Members, v.Scaling = nil, scalingFor(s)
+	m, err := Load(v, openDevice(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	got := fillWith(t, m, modelConfig(Fast), s)
+	cfg, scales := modelConfig(Fast), classical.DefaultOI(s.Frames[0].Grid)
+	cfg.Method, cfg.Network = "oi", Network{}
+	cfg.OI = OI{LengthKM: scales.LengthKM, Days: scales.Days, Nugget: scales.Nugget}
+	want := fillWith(t, nil, cfg, s)
+	for i, v := range want.Value {
+		if finite(v) && math.Abs(math.Log10(float64(got.Value[i]/v))) > 1e-4 {
+			t.Fatalf("cell %d is %g, and %g without a network", i, got.Value[i], v)
+		}
+	}
 }
 
 func TestModelKeepsObservationsAndLeavesLandAlone(t *testing.T) {

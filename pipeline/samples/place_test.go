@@ -160,3 +160,43 @@ func TestAScalingIsLearnedFromTheDaysOfThePlaceItself(t *testing.T) {
 		t.Errorf("error %v with %d days", err, len(few.Days))
 	}
 }
+
+func TestWhatIsLearnedBesideComesAfterAndLeavesTheRestAlone(t *testing.T) {
+	all, cfg := twoSeas(t), samples.DefaultSplit()
+	all[1].Transform = field.Transform{Log10: true} // another quantity
+	own, _, err := all[0].Split(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := all[1].Split(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	days := own.Days()
+	both, err := own.Beside(all[1:], cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own.Days() != days || len(own.Places()) != 1 {
+		t.Errorf("the series itself has %d days of %d places, and had %d of one", own.Days(), len(own.Places()), days)
+	}
+	if both.Transform() != all[0].Transform {
+		t.Errorf("the space became %v, that of the other", both.Transform())
+	}
+	// Held-out days of the other are in neither.
+	if both.Days() != days+other.Days() {
+		t.Fatalf("%d days, want %d and %d", both.Days(), days, other.Days())
+	}
+	for i, r := range own.Refs(8, 8, 20) {
+		if i%17 == 0 {
+			alike(t, "a patch of its own", both.Cut(r), own.Cut(r))
+		}
+	}
+	for i, r := range other.Refs(8, 8, 20) {
+		if i%17 == 0 {
+			here := samples.Ref{Day: days + r.Day, Window: r.Window}
+			alike(t, "a patch of the other", both.Cut(here), other.Cut(r))
+			alike(t, "the last observation there", both.Last(here, 30), other.Last(r, 30))
+		}
+	}
+}

@@ -103,6 +103,24 @@ func (s Series) split(cfg SplitConfig, train Train, held *HeldOut) error {
 	return nil
 }
 
+// Beside returns t with the training days of other series after its own: what
+// is learned from beside those that are judged. They may be of another
+// variable, for anomalies in units of their spread are alike, and none of them
+// is held out. The days of t keep their numbers.
+func (t Train) Beside(others []Series, cfg SplitConfig) (Train, error) {
+	all := *t.archive
+	all.places, all.placeOf = slices.Clip(all.places), slices.Clip(all.placeOf)
+	all.days, all.numbers = slices.Clip(all.days), slices.Clip(all.numbers)
+	unused := HeldOut{archive: &archive{}}
+	for _, s := range others {
+		if err := s.split(cfg, Train{&all}, &unused); err != nil {
+			return Train{}, fmt.Errorf("%v: %w", s.Grid, err)
+		}
+	}
+	all.transform = t.transform
+	return Train{&all}, nil
+}
+
 // Whole returns all of s for training, for a model whose score does not have
 // to be known, with the scaling of all days.
 func (s Series) Whole() (Train, error) {

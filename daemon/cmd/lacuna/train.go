@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ import (
 // trainFlags are the command line of lacuna train.
 type trainFlags struct {
 	data        dataFlags
+	beside      []string
+	spreadOnly  bool
 	store       string
 	dataset     string
 	size        string
@@ -87,6 +90,12 @@ all of them, each with a mean map and a spread of its own, and is judged on
 held-out days of each. Such a version serves wherever a dataset has days enough
 to learn its own mean map and spread.
 
+A dataset of few days may borrow: with --beside half of the patches are of other
+granules, of any quantity, each in units of its own spread and with either sign.
+The version is judged on held-out days of --data alone. With --spread-only the
+mean stays that of optimal interpolation, and the network learns how far off it
+is, by itself and in members.
+
 The run can be stopped at any moment, by kill -9 too. The same command goes on
 from its checkpoints and ends with the same weights. On SIGTERM it writes a
 checkpoint within seconds.
@@ -109,6 +118,8 @@ Exit status: 0 a version was written (promoted or not), 1 stopped or failed, 2 u
 func (f *trainFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	f.data.add(s)
+	s.StringArrayVar(&f.beside, "beside", nil, "`FILE|DIR` with granules of another dataset to learn from as well; may be repeated")
+	s.BoolVar(&f.spreadOnly, "spread-only", false, "leave the mean to optimal interpolation and learn how far off it is")
 	s.StringVar(&f.store, "store", "", "model store `DIR` (required)")
 	s.StringVar(&f.dataset, "dataset", "", "`NAME` of the dataset the model serves (default: that of the granules)")
 	s.StringVar(&f.size, "size", "", "of the network: tiny, small, base or large (default: small, base on a GPU, or that of --from)")
@@ -183,13 +194,17 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	beside, err := f.loadBeside(ctx, c.ErrOrStderr())
+	if err != nil {
+		return err
+	}
 	f.dataset = orElse(f.dataset, daemon.PlainName(sets[0].name))
 	e, err := engine.Open(f.engine, engine.Config{}, log)
 	if err != nil {
 		return err
 	}
 	defer e.Finalize()
-	job, err := f.prepare(ctx, sets, e)
+	job, err := f.prepare(ctx, sets, beside, e)
 	if err != nil {
 		return err
 	}
@@ -216,6 +231,15 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	return errors.Join(err, teller.close())
 }
 
+// loadBeside reads what is learned from beside the data.
+func (f *trainFlags) loadBeside(ctx context.Context, stderr io.Writer) ([]dataset, error) {
+	if len(f.beside) == 0 {
+		return nil, nil
+	}
+	data := dataFlags{files: f.beside, mask: f.data.mask}
+	return data.loadAll(ctx, stderr)
+}
+
 // stopReason says why a run was cut short.
 func stopReason(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errBudget) {
@@ -226,9 +250,9 @@ func stopReason(ctx context.Context) error {
 
 // prepare finds the version to begin with and the one to beat, and makes the
 // settings.
-func (f *trainFlags) prepare(ctx context.Context, sets []dataset, e *engine.Engine) (*trainJob, error) {
+func (f *trainFlags) prepare(ctx context.Context, sets, beside []dataset, e *engine.Engine) (*trainJob, error) {
 	job := &trainJob{
-		flags: f, sets: sets, engine: e, started: time.Now(),
+		flags: f, sets: sets, beside: beside, engine: e, started: time.Now(),
 		store: modelstore.New(f.store, time.Now),
 	}
 	if err := job.findVersions(ctx); err != nil {
@@ -243,6 +267,9 @@ func (f *trainFlags) prepare(ctx context.Context, sets []dataset, e *engine.Engi
 	}
 	for _, set := range sets {
 		job.request.Series = append(job.request.Series, set.series)
+	}
+	for _, set := range beside {
+		job.request.Beside = append(job.request.Beside, set.series)
 	}
 	name, err := job.request.Fingerprint()
 	if err != nil {
@@ -280,6 +307,8 @@ func (f *trainFlags) settings(job *trainJob) (finetune.Settings, error) {
 	if f.preset == "paper" {
 		s = s.WithPaper()
 	}
+	s.Imputer.Negate = len(job.beside) > 0 // what is skewed in one quantity is not in another
+	s.Imputer.SpreadOnly = f.spreadOnly
 	side := f.side
 	if side == 0 {
 		side = patchSide(job.sets...)

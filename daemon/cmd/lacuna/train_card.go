@@ -37,6 +37,7 @@ func (j *trainJob) card(out finetune.Outcome) (modelstore.Card, error) {
 	s := j.request.Settings
 	card.Schema, card.Created, card.Lacuna = modelstore.CardSchema, time.Now().UTC(), daemon.Version()
 	card.Data = dataOf(j.sets)
+	card.Data.Beside = granulesOf(j.beside)
 	card.Split = modelstore.Split{
 		Rule:      fmt.Sprintf("by time: the last %g of each of up to %d blocks held out, %d days between", s.Split.HeldOut, s.Split.Blocks, s.Split.GapDays),
 		TrainDays: out.TrainDays, TestDays: out.HeldDays,
@@ -85,12 +86,21 @@ func dataOf(sets []dataset) modelstore.Data {
 		if last := days[len(days)-1].Time; last.After(d.To) {
 			d.To = last
 		}
+	}
+	d.Granules = granulesOf(sets)
+	return d
+}
+
+// granulesOf returns the granules of sets in order of their names.
+func granulesOf(sets []dataset) []modelstore.Granule {
+	var all []modelstore.Granule
+	for _, set := range sets {
 		for name, sum := range set.granules {
-			d.Granules = append(d.Granules, modelstore.Granule{Name: name, SHA256: sum})
+			all = append(all, modelstore.Granule{Name: name, SHA256: sum})
 		}
 	}
-	slices.SortFunc(d.Granules, func(a, b modelstore.Granule) int { return strings.Compare(a.Name, b.Name) })
-	return d
+	slices.SortFunc(all, func(a, b modelstore.Granule) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // scoresOf returns the scores of all sides by name.

@@ -25,6 +25,7 @@ import (
 type trainJob struct {
 	flags   *trainFlags
 	sets    []dataset // one for each grid
+	beside  []dataset // learned from and not judged on
 	engine  *engine.Engine
 	store   *modelstore.Store
 	started time.Time

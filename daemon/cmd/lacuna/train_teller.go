@@ -99,12 +99,20 @@ func (t *teller) job(j *trainJob) {
 		verb = "going on with the training of"
 	}
 	s := j.request.Settings
-	days := make([]string, len(j.sets))
-	for i, set := range j.sets {
-		days[i] = strconv.Itoa(len(set.series.Days))
+	days := daysOfSets(j.sets)
+	if len(j.beside) > 0 {
+		days += " days, beside " + daysOfSets(j.beside)
 	}
 	fmt.Fprintf(t.stderr, "%s a %s %s for %s on %s days; checkpoints in %s\n", verb, s.Imputer.Design.Size, s.Imputer.Design.Backbone,
-		j.flags.dataset, strings.Join(days, " + "), j.request.Folder)
+		j.flags.dataset, days, j.request.Folder)
+}
+
+func daysOfSets(sets []dataset) string {
+	days := make([]string, len(sets))
+	for i, set := range sets {
+		days[i] = strconv.Itoa(len(set.series.Days))
+	}
+	return strings.Join(days, " + ")
 }
 
 // tell hears every step.

@@ -1,0 +1,97 @@
+package impute
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"lacuna/pipeline/samples"
+)
+
+func TestNegatedPlanesAreThoseOfNegatedValues(t *testing.T) {
+	const side, cells = 4, 16
+	r := rand.New(rand.NewPCG(1, 1))
+	draw := func(f func(float32) float32) []float32 {
+		out := make([]float32, cells)
+		for i := range out {
+			out[i] = f(float32(r.NormFloat64()))
+		}
+		return out
+	}
+	same := func(v float32) float32 { return v }
+	size := func(v float32) float32 { return float32(math.Abs(float64(v))) + 0.1 }
+	in := Inputs{
+		Height: side, Width: side, Sea: make([]bool, cells), Visible: make([]bool, cells), DayOfYear: 100, Values: draw(same),
+		Last:       samples.Composite{Value: draw(same), Freshness: draw(size)},
+		Next:       samples.Composite{Value: draw(same), Freshness: draw(size)},
+		Background: draw(same), BackgroundSigma: draw(size), Analysis: draw(same), AnalysisSigma: draw(size),
+	}
+	for i := range cells {
+		in.Sea[i], in.Visible[i] = true, i%3 == 0
+	}
+	opposite := in
+	for _, values := range []*[]float32{&opposite.Values, &opposite.Last.Value, &opposite.Next.Value, &opposite.Background, &opposite.Analysis} {
+		negated := make([]float32, cells)
+		for i, v := range *values {
+			negated[i] = -v
+		}
+		*values = negated
+	}
+	for _, extras := range []Extras{{}, {Last: true, Analysis: true}, {Last: true, Next: true, Background: true, Analysis: true, Season: true}} {
+		d := Design{Extras: extras, Departure: true}
+		planes := func(in *Inputs) image {
+			m := image{make([]float32, d.planes()*cells), side, side}
+			d.encode(m, in, level{})
+			return m
+		}
+		got := planes(&in)
+		got.negate(d.signed()...)
+		if want := planes(&opposite); !slices.Equal(got.data, want.data) {
+			t.Errorf("%+v: planes of opposite sign are others than those of opposite values", extras)
+		}
+	}
+}
+
+func TestHalfOfTheLessonsAreNegatedWithTheirTarget(t *testing.T) {
+	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
+	m, src := s.lessonsOf(t, 1)
+	cfg := tinyConfig(16)
+	cfg.Batch, cfg.Flip = 1, true
+	either := cfg
+	either.Negate = true
+	plain, signed := newLessons(m, src, cfg), newLessons(m, src, either)
+	const count = 200
+	opposite := 0
+	for n := range uint64(count) {
+		want, got := lessonOf(t, plain, n), lessonOf(t, signed, n)
+		if target := got.image(targetTensor, 0, cfg).plane(valueOfTarget); slices.Equal(target, want.image(targetTensor, 0, cfg).plane(valueOfTarget)) {
+			if !slices.Equal(got.buffers[imageTensor], want.buffers[imageTensor]) {
+				t.Fatalf("lesson %d is negated and its target is not", n)
+			}
+			continue
+		}
+		opposite++
+		want.image(imageTensor, 0, cfg).negate(cfg.Design.signed()...)
+		want.image(targetTensor, 0, cfg).negate(valueOfTarget)
+		for tensor := range want.buffers {
+			if !slices.Equal(got.buffers[tensor], want.buffers[tensor]) {
+				t.Fatalf("lesson %d: tensor %d is not that of the other sign", n, tensor)
+			}
+		}
+	}
+	if noise := 4 * math.Sqrt(0.25/count); math.Abs(float64(opposite)/count-0.5) > noise {
+		t.Errorf("%d of %d lessons are of the other sign", opposite, count)
+	}
+}
+
+// lessonOf returns lesson n in a batch of its own.
+func lessonOf(t *testing.T, l *lessons, n uint64) *batch {
+	t.Helper()
+	b := (&loader{dims: l.cfg.batchDims(), cells: l.cfg.Side * l.cfg.Side}).newBatch()
+	if err := l.fill(context.Background(), b, 0, n); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
