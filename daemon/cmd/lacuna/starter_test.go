@@ -11,8 +11,8 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// chlorophyllStarter returns the name of the version, or skips.
-func chlorophyllStarter(t *testing.T) string {
+// starterOf returns the name of the version that fills a variable, or skips.
+func starterOf(t *testing.T, variable string) string {
 	t.Helper()
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
@@ -22,18 +22,18 @@ func chlorophyllStarter(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, v := range all {
-		if v.Card.Variable == "CHL" {
+		if v.Card.Variable == variable {
 			return v.ID
 		}
 	}
-	t.Skip("the program has no starter for chlorophyll: make models")
+	t.Skipf("the program has no starter for %s: make models", variable)
 	return ""
 }
 
 // modelOf returns what a product says that filled it.
-func modelOf(t *testing.T, product string) (model, source string) {
+func modelOf(t *testing.T, product, variable string) (model, source string) {
 	t.Helper()
-	g, err := testReader(t).Read(t.Context(), product, ingest.Options{Variable: "CHL"})
+	g, err := testReader(t).Read(t.Context(), product, ingest.Options{Variable: variable})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func modelOf(t *testing.T, product string) (model, source string) {
 }
 
 func TestADatasetIsFilledByTheStarterOnceItHasTenDays(t *testing.T) {
-	want := chlorophyllStarter(t)
+	want := starterOf(t, "CHL")
 	dir := t.TempDir()
 	if status, _, stderr := lacuna("simulate", "-o", filepath.Join(dir, "archive"), "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
 		t.Fatal(stderr)
@@ -68,10 +68,10 @@ func TestADatasetIsFilledByTheStarterOnceItHasTenDays(t *testing.T) {
 	if err != nil || len(products) < 11 {
 		t.Fatalf("products %v, %v", products, err)
 	}
-	if model, _ := modelOf(t, products[0]); model != "oi" {
+	if model, _ := modelOf(t, products[0], "CHL"); model != "oi" {
 		t.Errorf("the first product was filled by %s, with one day to scale a starter by", model)
 	}
-	model, source := modelOf(t, products[len(products)-1])
+	model, source := modelOf(t, products[len(products)-1], "CHL")
 	if model != want || !strings.Contains(source, "trained on gappy maps of the same quantity elsewhere") {
 		t.Errorf("the last product was filled by %s, source %q; want %s", model, source, want)
 	}
@@ -86,7 +86,7 @@ func TestADatasetIsFilledByTheStarterOnceItHasTenDays(t *testing.T) {
 }
 
 func TestFillTakesTheStarterWhereThereAreDaysToScaleItBy(t *testing.T) {
-	want := chlorophyllStarter(t)
+	want := starterOf(t, "CHL")
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "archive")
 	if status, _, stderr := lacuna("simulate", "-o", archive, "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
@@ -104,8 +104,28 @@ func TestFillTakesTheStarterWhereThereAreDaysToScaleItBy(t *testing.T) {
 		if status != 0 || !strings.Contains(stderr, tt.said) {
 			t.Fatalf("status %d, want the word %q:\n%s", status, tt.said, stderr)
 		}
-		if model, _ := modelOf(t, strings.TrimSpace(stdout)); model != tt.model {
+		if model, _ := modelOf(t, strings.TrimSpace(stdout), "CHL"); model != tt.model {
 			t.Errorf("with the history %s it was filled by %s, want %s", tt.history, model, tt.model)
 		}
+	}
+}
+
+func TestTemperatureHasAStarterOfItsOwn(t *testing.T) {
+	want := starterOf(t, "SST")
+	archive := filepath.Join(t.TempDir(), "archive")
+	if status, _, stderr := lacuna("simulate", "-o", archive, "--product", "med-sst", "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
+		t.Fatal(stderr)
+	}
+	days, err := filepath.Glob(filepath.Join(archive, "*.nc"))
+	if err != nil || len(days) < 14 {
+		t.Fatalf("%v, %v", days, err)
+	}
+	status, stdout, stderr := lacuna("fill", days[len(days)-1], "-o", t.TempDir(), "--history", archive, "--tier", "standard", "--members", "2", "--members-file")
+	if status != 0 || !strings.Contains(stderr, "starter model ("+want) {
+		t.Fatalf("status %d:\n%s", status, stderr)
+	}
+	product := strings.Fields(stdout)[0]
+	if model, _ := modelOf(t, product, "sea_surface_temperature"); model != want {
+		t.Errorf("it was filled by %s, want %s", model, want)
 	}
 }
