@@ -2,8 +2,8 @@
 // dataset is filled by a network on its first day.
 //
 // A starter is a version of a model as 'lacuna models export' writes it, at
-// most one for each quantity (so far chlorophyll), trained on public real data
-// of other regions. It is built into the program: there is one file
+// most one for each quantity (chlorophyll, sea surface temperature), trained on
+// public real data of other regions. It is built into the program: there is one file
 // to carry, and nothing to install or to find. List checks every byte of it
 // against its card.
 //
