@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,20 @@ func TestMissingLibrarySaysWhereItWasNamedAndWhatToDo(t *testing.T) {
 	t.Setenv(libraryVariable, missing)
 	_, err = LibraryPath("")
 	wantMessage(t, err, "$"+libraryVariable, missing)
+}
+
+func TestAProgramOfACheckoutFindsItsLibraryFromAnyFolder(t *testing.T) {
+	got := besideBinaryAndCheckout("/src/lacuna/bin/lacuna", "/data/sea")
+	want := []string{
+		"/src/lacuna/bin/libonnxruntime.so", "/src/lacuna/.cache/onnxruntime/libonnxruntime.so", "/data/sea/.cache/onnxruntime/libonnxruntime.so",
+		"/data/.cache/onnxruntime/libonnxruntime.so", "/.cache/onnxruntime/libonnxruntime.so",
+	}
+	for i, path := range want {
+		want[i] = strings.Replace(path, "libonnxruntime.so", libraryNames()[0], 1)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("it looks for %q, want %q", got, want)
+	}
 }
 
 func TestLibraryPathListsWhereItLooked(t *testing.T) {

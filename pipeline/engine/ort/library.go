@@ -26,8 +26,8 @@ const installHint = "install onnxruntime 1.24 or newer, or set engine.library or
 
 // LibraryPath returns the ONNX Runtime library to load: configured if it is
 // not empty, then $LACUNA_ONNXRUNTIME, then the library beside the running
-// binary, then .cache/onnxruntime in the working directory or a folder above
-// it, then whatever the system's loader finds. A path that was asked for by
+// binary or in .cache/onnxruntime of the checkout that it was built in, then
+// .cache/onnxruntime in the working directory or a folder above it, then whatever the system's loader finds. A path that was asked for by
 // name and does not exist is an error; so is finding nothing.
 func LibraryPath(configured string) (string, error) {
 	named := []struct{ origin, path string }{
@@ -43,7 +43,9 @@ func LibraryPath(configured string) (string, error) {
 		}
 		return n.path, nil
 	}
-	looked := besideBinaryAndCheckout()
+	exe, _ := os.Executable() // either is looked beside only if it is known
+	dir, _ := os.Getwd()
+	looked := besideBinaryAndCheckout(exe, dir)
 	for _, path := range looked {
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
@@ -59,25 +61,24 @@ func LibraryPath(configured string) (string, error) {
 		strings.Join(looked, ", "), strings.Join(system, ", "), installHint)
 }
 
-// besideBinaryAndCheckout lists the paths that need no installation.
-func besideBinaryAndCheckout() []string {
+// besideBinaryAndCheckout lists the paths that need no installation: beside the
+// running binary, in the checkout whose bin it lies in, and in dir or above it.
+func besideBinaryAndCheckout(exe, dir string) []string {
 	var paths []string
-	name := libraryNames()[0]
-	if exe, err := os.Executable(); err == nil {
-		paths = append(paths, filepath.Join(filepath.Dir(exe), name))
+	name, kept := libraryNames()[0], filepath.Join(".cache", "onnxruntime")
+	if exe != "" {
+		beside := filepath.Dir(exe)
+		paths = append(paths, filepath.Join(beside, name), filepath.Join(filepath.Dir(beside), kept, name))
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return paths
-	}
-	for {
-		paths = append(paths, filepath.Join(dir, ".cache", "onnxruntime", name))
+	for dir != "" {
+		paths = append(paths, filepath.Join(dir, kept, name))
 		above := filepath.Dir(dir)
 		if above == dir {
-			return paths
+			break
 		}
 		dir = above
 	}
+	return paths
 }
 
 // libraryNames returns what the library is called on this system, the plain
