@@ -254,3 +254,32 @@ func TestAVersionWithSomethingBesideIsOfItsOwnSea(t *testing.T) {
 		t.Errorf("%d maps of P(query) and %d days to train, want 1 and %d", len(out.Queries), out.TrainDays, train.Days())
 	}
 }
+
+func TestAVersionOfTheSpreadErrsAsOptimalInterpolation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains")
+	}
+	s := together()
+	s.Imputer.SpreadOnly, s.ScoreEvery, s.Members.Steps, s.Reliability.Steps = true, 5, 0, 0
+	scores := map[float64]bool{}
+	out, err := Make(t.Context(), Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t)}, Hooks{Progress: func(p Progress) {
+		if p.Phase == PhaseImputer && p.Score != nil {
+			scores[*p.Score] = true
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Both are judged with the analysis that serves, of all neighbours.
+	ours, theirs := out.Evaluation.Ruling.Challenger.Verdict.Summary, out.Evaluation.Ruling.Interpolation.Verdict.Summary
+	if math.Abs(*ours.MSE-*theirs.MSE) > 1e-6**theirs.MSE {
+		t.Errorf("the MSE is %g, that of optimal interpolation %g", *ours.MSE, *theirs.MSE)
+	}
+	if ours.Gaussian.CRPS == theirs.Gaussian.CRPS {
+		t.Error("its sigma is that of optimal interpolation")
+	}
+	// The error of the mean does not change while it learns; what it is scored by does.
+	if len(scores) < 2 {
+		t.Errorf("all scores are alike: %v", scores)
+	}
+}

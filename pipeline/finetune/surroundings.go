@@ -127,8 +127,7 @@ func backgroundsOf(ctx context.Context, from side, days []int, cfg samples.Backg
 	done := 0
 	for _, p := range from.Places() {
 		own := slices.DeleteFunc(slices.Clone(days), func(day int) bool { return from.Place(day) != p })
-		cfg.OI = classical.DefaultOI(p.Grid)
-		cfg.OI.Workers = 1
+		cfg.OI = impute.ServingOI(classical.DefaultOI(p.Grid))
 		b, err := from.Backgrounds(ctx, own, cfg, func(n, _ int) { tell(done + n) })
 		if err != nil {
 			return nil, err

@@ -125,6 +125,9 @@ func TestTemperatureHasAStarterOfItsOwn(t *testing.T) {
 		t.Fatalf("status %d:\n%s", status, stderr)
 	}
 	product := strings.Fields(stdout)[0]
+	if _, err := os.Stat(strings.TrimSuffix(product, ".nc") + "_members.nc"); err != nil {
+		t.Errorf("it drew no members: %v", err)
+	}
 	if model, _ := modelOf(t, product, "sea_surface_temperature"); model != want {
 		t.Errorf("it was filled by %s, want %s", model, want)
 	}

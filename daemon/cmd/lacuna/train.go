@@ -16,6 +16,7 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/samples"
 
 	"github.com/spf13/cobra"
 )
@@ -263,13 +264,8 @@ func (f *trainFlags) prepare(ctx context.Context, sets, beside []dataset, e *eng
 		return nil, err
 	}
 	job.request = finetune.Request{
+		Series: seriesOf(sets), Beside: seriesOf(beside),
 		Settings: settings, Backend: e, Parent: job.parentFiles, Champion: job.championFiles, Starter: job.starterFiles,
-	}
-	for _, set := range sets {
-		job.request.Series = append(job.request.Series, set.series)
-	}
-	for _, set := range beside {
-		job.request.Beside = append(job.request.Beside, set.series)
 	}
 	name, err := job.request.Fingerprint()
 	if err != nil {
@@ -281,6 +277,14 @@ func (f *trainFlags) prepare(ctx context.Context, sets, beside []dataset, e *eng
 	_, err = os.Stat(filepath.Join(job.request.Folder, "job.json"))
 	job.resumed = err == nil
 	return job, nil
+}
+
+func seriesOf(sets []dataset) []samples.Series {
+	var all []samples.Series
+	for _, set := range sets {
+		all = append(all, set.series)
+	}
+	return all
 }
 
 // settings returns those of the engine, with what the flags and the version to

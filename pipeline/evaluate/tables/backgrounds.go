@@ -19,11 +19,10 @@ func (r *run) surround(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	oi := classical.DefaultOI(r.train.Grid())
-	oi.Workers = 1 // windows and days run side by side instead
+	oi := impute.ServingOI(classical.DefaultOI(r.train.Grid()))
 	if extras.Analysis && r.around.Analyser == nil {
 		r.material.Analyser = impute.OI{Days: r.train, Settings: impute.QuickOI(oi)}
-		r.around.Analyser = impute.OI{Days: r.held, Settings: impute.ServingOI(oi)}
+		r.around.Analyser = impute.OI{Days: r.held, Settings: oi}
 		clear(r.exams) // those show no analysis
 	}
 	if !extras.Background || r.around.Past != nil {
