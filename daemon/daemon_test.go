@@ -112,7 +112,10 @@ func put(t *testing.T, folder string, g simulate.Granule) string {
 func (b *bench) products(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	err := filepath.WalkDir(b.cfg.ProductsDir, func(path string, _ os.DirEntry, err error) error {
+	err := filepath.WalkDir(b.cfg.ProductsDir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".put-") {
+			return filepath.SkipDir // a daemon at work takes it away while we look
+		}
 		if strings.HasSuffix(path, ".nc") {
 			files = append(files, path)
 		}

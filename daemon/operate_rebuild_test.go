@@ -223,8 +223,7 @@ func TestALedgerThatIsLostIsMadeAnewAndNothingIsDoneTwice(t *testing.T) {
 	case os.Getenv("LACUNA_LONG") != "":
 		rounds = 40
 	}
-	port := freePort(t)
-	broker(t, port)
+	port := broker(t, 0)
 	b := shelf(t, port)
 	kept := t.TempDir()
 	if err := os.CopyFS(kept, os.DirFS(b.cfg.StateDir)); err != nil {

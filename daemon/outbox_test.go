@@ -39,13 +39,23 @@ func (b *bench) kafkaOn(port int) {
 	b.cfg.Publish.Kafka.Timeout = time.Second
 }
 
-func broker(t *testing.T, port int) {
+// broker starts a broker on a port, or on a free one for 0, and returns which.
+func broker(t *testing.T, port int) int {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(port))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
+	_, text, err := net.SplitHostPort(cluster.ListenAddrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 func (b *bench) publishStatus(t *testing.T) map[string]SinkStatus {
@@ -146,9 +156,7 @@ func TestRetractionAndReplayReachTheConsumer(t *testing.T) {
 	b := newBench(t)
 	w := world(t, 40, 60)
 	day := firstVersions(w, 1)[0]
-	port := freePort(t)
-	b.kafkaOn(port)
-	broker(t, port)
+	b.kafkaOn(broker(t, 0))
 	put(t, b.archive(), w.Granule(day))
 	b.once(t)
 	p, err := JoinPublications(t.Context(), b.cfg)

@@ -94,7 +94,8 @@ type Consumer struct {
 	handle Handler
 	log    *slog.Logger
 
-	idle time.Duration // how long to wait for a share of the group's partitions
+	idle      time.Duration // how long to wait for a share of the group's partitions
+	lookAgain time.Duration // how long to read before asking whether the topic is still the same
 
 	mu   sync.Mutex      // held while the handler runs; guards seen
 	seen map[int]*memory // by partition of the events topic
@@ -106,7 +107,10 @@ func New(cfg Config, handle Handler, log *slog.Logger) (*Consumer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("consumer config: %w", err)
 	}
-	return &Consumer{cfg: cfg, handle: handle, log: log.With("component", "consumer", "group", cfg.Group), seen: map[int]*memory{}}, nil
+	return &Consumer{
+		cfg: cfg, handle: handle, log: log.With("component", "consumer", "group", cfg.Group),
+		lookAgain: lookAgain, seen: map[int]*memory{},
+	}, nil
 }
 
 // Pauses before trying again.
@@ -114,6 +118,7 @@ const (
 	rejoinPause = time.Second
 	topicPause  = time.Second // between two looks for a topic that is not there yet
 	maxIdle     = time.Hour
+	lookAgain   = 30 * time.Second
 )
 
 // Run hands over products until ctx is cancelled, or with Once until all that
@@ -156,6 +161,13 @@ func (c *Consumer) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case done || err != nil:
+			return err
+		}
+		if c.cfg.Once {
+			continue
+		}
+		// The group shares out nothing, over and over, while there is no topic.
+		if err := c.awaitTopic(ctx, cluster); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -236,8 +248,10 @@ func (c *Consumer) work(ctx context.Context, cluster *kafka.Cluster, gen *kafkag
 		// Either the other members have it all, or the group was shared out
 		// while the topic was being made anew, which it does not notice: join
 		// again, ever more rarely, since it disturbs the others.
-		c.idle = min(max(2*c.idle, rejoinPause), maxIdle)
-		pause(ctx, c.idle)
+		wait := max(c.idle, rejoinPause)
+		if pause(ctx, wait) { // else others did so: it has cost us no wait
+			c.idle = min(2*wait, maxIdle)
+		}
 		return errReshuffled
 	}
 	c.idle = 0

@@ -11,6 +11,11 @@
 // is handed over again when it is replayed, as long as this consumer runs; for
 // a group that was restarted since it is a repetition.
 //
+// Topics that were deleted and made again are read from their beginning, also
+// where that went unseen and they have as many events as before: the last event
+// that was read is looked up now and then. Only a process that starts on a
+// commit of the old topic cannot tell.
+//
 // An offset is committed after the handler has returned. A crash between the
 // two makes the handler see that one product again.
 //

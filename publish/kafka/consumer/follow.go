@@ -20,6 +20,8 @@ type follower struct {
 	topic     string
 	partition int
 	position  int64 // offset of the next event
+	begun     bool  // the events before position are remembered, and end is known
+	end       int64 // offset to stop before, or -1
 	commit    func(offset int64) error
 }
 
@@ -31,21 +33,11 @@ func (e handlerError) Unwrap() error { return e.error }
 // run follows the partition until ctx is done (errReshuffled), the handler
 // fails, or with Once the end is reached (nil).
 func (f *follower) run(ctx context.Context) error {
-	var end int64
-	begun := false
-	for wait := minPause; ; wait = min(2*wait, maxPause) {
-		var err error
-		if !begun {
-			end, err = f.begin(ctx)
-			begun = err == nil
-		}
-		if begun {
-			before := f.position
-			span := kafka.Span{Topic: f.topic, Partition: f.partition, From: f.position, To: end}
-			err = f.cluster.Read(ctx, span, func(m kafkago.Message) error { return f.take(ctx, m) })
-			if f.position > before {
-				wait = minPause
-			}
+	for wait := minPause; ; {
+		before := f.position
+		done, err := f.readOn(ctx)
+		if err == nil || f.position > before {
+			wait = minPause
 		}
 		var failed handlerError
 		switch {
@@ -53,17 +45,37 @@ func (f *follower) run(ctx context.Context) error {
 			return failed.error
 		case ctx.Err() != nil, errors.Is(err, errReshuffled):
 			return errReshuffled
-		case err == nil:
+		case done:
 			return nil
+		case err == nil:
+			continue
 		}
 		f.log.Log(ctx, once(wait), "reading events was interrupted, trying again", "partition", f.partition, "err", err)
-		if errors.Is(err, kafka.ErrGone) {
-			begun = false // retention has gone past us, or the topic was made anew
-		}
 		if !pause(ctx, wait) {
 			return errReshuffled
 		}
+		wait = min(2*wait, maxPause)
 	}
+}
+
+// readOn hands over events for a while: a topic that was deleted and made
+// again between two requests answers them as if nothing had happened, so it is
+// looked at anew now and then. done: with Once, the end is reached.
+func (f *follower) readOn(ctx context.Context) (done bool, err error) {
+	if err := f.begin(ctx); err != nil {
+		return false, err
+	}
+	while, cancel := ctx, func() {}
+	if !f.cfg.Once {
+		while, cancel = context.WithTimeout(ctx, f.lookAgain)
+	}
+	defer cancel()
+	span := kafka.Span{Topic: f.topic, Partition: f.partition, From: f.position, To: f.end}
+	err = f.cluster.Read(while, span, func(m kafkago.Message) error { return f.take(ctx, m) })
+	if errors.Is(err, context.DeadlineExceeded) && while.Err() != nil {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // once is the level at which to log a trouble that is met after a pause: the
@@ -81,32 +93,72 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// begin finds out where to read from and which of the events before were
-// handed over. It returns where to stop, or -1.
-func (f *follower) begin(ctx context.Context) (end int64, err error) {
+// begin finds out where to read from and, the first time, where to stop and
+// which of the events before were handed over.
+func (f *follower) begin(ctx context.Context) error {
 	first, next, err := f.cluster.Bounds(ctx, f.topic, f.partition)
 	if err != nil {
-		return -1, err
+		return err
+	}
+	anew, err := f.madeAnew(ctx, first, next)
+	if err != nil {
+		return err
 	}
 	switch {
+	case anew:
+		f.log.Warn("the events topic was made anew, reading it from the beginning", "partition", f.partition, "offset", f.position)
+		f.position, f.begun = first, false
 	case f.position == kafkago.LastOffset:
 		f.position = next
 		// Without this, events that arrive while we are away would be passed
 		// over at the next start, which would begin at its own now.
 		if err := f.commit(next); err != nil {
-			return -1, errReshuffled
+			return errReshuffled
 		}
 	case f.position < first: // never committed, or compaction has gone on
 		f.position = first
-	case f.position > next:
-		f.log.Warn("the events topic was made anew, reading it from the beginning", "partition", f.partition, "offset", f.position)
-		f.position = first
+	}
+	if f.begun {
+		return nil
+	}
+	f.end = -1
+	if f.cfg.Once {
+		f.end = next
 	}
 	err = f.recall(ctx, max(first, f.position-memorySize))
-	if !f.cfg.Once {
-		next = -1
+	f.begun = err == nil
+	return err
+}
+
+// madeAnew tells whether the partition, which now has the offsets from first
+// up to next, is another than the one that was read so far. Its offsets need
+// not say so: there may be as many new events as there were old ones.
+func (f *follower) madeAnew(ctx context.Context, first, next int64) (bool, error) {
+	f.mu.Lock()
+	last := f.memory().last
+	f.mu.Unlock()
+	anew := f.position > next
+	switch {
+	case anew, last == nil, last.offset < first:
+	case last.offset >= next:
+		anew = true
+	default:
+		span := kafka.Span{Topic: f.topic, Partition: f.partition, From: last.offset, To: last.offset + 1}
+		err := f.cluster.Read(ctx, span, func(m kafkago.Message) error { // not called where compaction has removed it
+			e, err := kafka.ParseEvent(m)
+			anew = err != nil || e.ID != last.id
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
 	}
-	return next, err
+	if anew {
+		f.mu.Lock()
+		f.memory().last = nil
+		f.mu.Unlock()
+	}
+	return anew, nil
 }
 
 // recall remembers the events from an offset on up to the position: the group
@@ -117,6 +169,7 @@ func (f *follower) recall(ctx context.Context, from int64) error {
 		if e, err := kafka.ParseEvent(m); err == nil {
 			f.mu.Lock()
 			f.memory().add(e.ID)
+			f.memory().last = &place{m.Offset, e.ID}
 			f.mu.Unlock()
 		}
 		return nil
@@ -154,6 +207,9 @@ func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 			f.memory().add(e.ID)
 		}
 	}
+	if err == nil {
+		f.memory().last = &place{m.Offset, e.ID}
+	}
 	f.position = m.Offset + 1
 	if err := f.commit(f.position); err != nil {
 		f.log.Debug("committing did not work", "offset", f.position, "err", err)
@@ -188,11 +244,18 @@ func (f *follower) handOver(ctx context.Context, e kafka.Event) (whole bool, err
 // comes within the few that are under way when a publisher is killed.
 const memorySize = 10_000
 
-// memory is a set of ids that forgets the oldest.
+// memory is a set of ids that forgets the oldest, and the place of the latest.
 type memory struct {
 	ids   map[string]bool
 	order []string // ring of the ids, once it is full
 	next  int      // in order
+	last  *place   // nil: nothing was read of the topic that is there now
+}
+
+// place is where an event was read.
+type place struct {
+	offset int64
+	id     string
 }
 
 func (m *memory) has(id string) bool { return m.ids[id] }
