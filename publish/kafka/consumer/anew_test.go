@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -98,4 +99,21 @@ func TestTopicThatIsAwayIsWaitedFor(t *testing.T) {
 	}
 	mustPublish(t, sink, b)
 	wantNext(t, ids, b.ID())
+}
+
+func TestSlowHandlerThatFailsEndsRun(t *testing.T) {
+	broker := fakeBroker(t)
+	mustPublish(t, newSink(t, sinkConfig(broker.ListenAddrs())), newProduct(t, "sea", "a", 1, 10))
+	full, calls := errors.New("the disk is full"), 0
+	c := newConsumer(t, consumerConfig(t, broker.ListenAddrs()), func(context.Context, consumer.Product) error {
+		calls++
+		time.Sleep(300 * time.Millisecond)
+		return full
+	})
+	c.LookAgainAfter(100 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := c.Run(ctx); !errors.Is(err, full) || calls != 1 {
+		t.Errorf("Run() = %v after %d calls, want the handler's error after one", err, calls)
+	}
 }

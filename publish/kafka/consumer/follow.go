@@ -71,8 +71,15 @@ func (f *follower) readOn(ctx context.Context) (done bool, err error) {
 	}
 	defer cancel()
 	span := kafka.Span{Topic: f.topic, Partition: f.partition, From: f.position, To: f.end}
-	err = f.cluster.Read(while, span, func(m kafkago.Message) error { return f.take(ctx, m) })
-	if errors.Is(err, context.DeadlineExceeded) && while.Err() != nil {
+	var taken error
+	err = f.cluster.Read(while, span, func(m kafkago.Message) error {
+		taken = f.take(ctx, m)
+		return taken
+	})
+	switch {
+	case taken != nil: // also where the while was over by then
+		return false, taken
+	case while.Err() != nil:
 		return false, nil
 	}
 	return err == nil, err
