@@ -123,11 +123,10 @@ func count(path string) int {
 // until waits for something that is about to happen.
 func until(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	for range 1000 {
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
 		if happened() {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("%s did not happen", what)
 }
