@@ -58,7 +58,8 @@ func lesson() Settings {
 	s.Imputer.LearningRate = 3e-3
 	s.ScoreEvery, s.Patience, s.CheckpointEvery = 20, 3, 10
 	s.Members = membersOf(s.Imputer, 10)
-	s.Reliability = reliabilityOf(s.Imputer, 5)
+	s.Reliability = reliabilityOf(s.Imputer, 100)
+	s.Reliability.Batch = 32
 	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 60, 60, 16
 	s.Judging.MemberCases, s.Judging.Members, s.Judging.ODE.Steps, s.Judging.ODE.Jumps = 3, 4, 4, 1
 	return s
@@ -114,8 +115,36 @@ func TestFirstModelIsMadeAndJudged(t *testing.T) {
 	if m := out.Evaluation.Members; m == nil || m.Summary.Ensemble == nil {
 		t.Error("members were not judged")
 	}
+	if q := out.Evaluation.Reliability; q == nil || !q.Kept || !(q.Brier < q.Constant) || q.Cells < 1000 {
+		t.Errorf("the classifier of P(query) scored %+v", q)
+	}
 	if b := out.Evaluation.Prior.Bits; !(b.Mean > 0 && b.Std > 0 && b.Masks > 0) {
 		t.Errorf("held-out masks cost %+v", b)
+	}
+}
+
+// A classifier of P(query) that has learned nothing would be published in place
+// of the map, which knows more.
+func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
+	s := lesson()
+	s.Strategy, s.Members.Steps, s.Imputer.Steps, s.Reliability.Steps = "empirical", 0, 6, 1
+	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Folder: t.TempDir()}
+	for range 2 { // the second takes up what the first has left
+		out, err := Make(t.Context(), req, Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := out.Evaluation.Reliability; q == nil || q.Kept || q.Brier < q.Constant || q.Cells == 0 {
+			t.Errorf("the classifier scored %+v", q)
+		}
+		if out.Files[ReliabilityFile] != nil || len(out.Queries) == 0 {
+			t.Error("a classifier that learned nothing is in the version, or the map is not")
+		}
+		for _, n := range out.Networks {
+			if n.File == ReliabilityFile {
+				t.Error("a network is described that is not in the version")
+			}
+		}
 	}
 }
 

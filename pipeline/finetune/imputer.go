@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
-	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
 
@@ -96,78 +94,6 @@ func (r *run) parentMembers() ([]float32, error) {
 		return nil, nil
 	}
 	return f.Weights, nil
-}
-
-// makeReliability trains the classifier of P(query | context), and counts how
-// often cells are query.
-func (r *run) makeReliability(ctx context.Context) error {
-	if err := r.countQueries(ctx); err != nil {
-		return err
-	}
-	if r.s.Reliability.Steps == 0 {
-		return nil
-	}
-	report := &impute.Report{}
-	r.eval.Reports.Reliability = report
-	_, err := r.train1(ctx, training{file: ReliabilityFile, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
-		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
-			return impute.TrainReliability(ctx, r.shop, r.material, source, r.s.Reliability, impute.Hooks[*impute.Reliability]{
-				Progress: r.tell(PhaseReliability), Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery,
-			})
-		})
-	return err
-}
-
-// queriesFile keeps the counts of P(query) in the checkpoint folder.
-const queriesFile = "queries-by-grid.json"
-
-// countQueries draws partitions for the map of P(query) of each grid, and keeps
-// what the worst of them says.
-func (r *run) countQueries(ctx context.Context) error {
-	known, err := r.folder.load(queriesFile, &r.queries)
-	if err != nil {
-		return err
-	}
-	if !known {
-		for i, p := range r.train.Places() {
-			of := slices.DeleteFunc(slices.Clone(r.own), func(ref samples.Ref) bool { return r.train.Place(ref.Day) != p })
-			q := prior.NewQueryMap(p.Grid.Height(), p.Grid.Width())
-			patches := spreadPatches(of, r.s.Pool.Size/2, r.train.Cut)
-			if err := prior.DrawQueries(ctx, r.strategy, patches, 2, q, stream(r.s, "queries").Sub(uint64(i))); err != nil {
-				return err
-			}
-			r.queries = append(r.queries, q)
-		}
-		if err := r.folder.save(queriesFile, r.queries); err != nil {
-			return err
-		}
-	}
-	for _, q := range r.queries {
-		lowest, err := q.Lowest(fewestDraws)
-		if err == nil && (r.eval.Queries == nil || lowest.Bound < r.eval.Queries.Bound) {
-			r.eval.Queries = &lowest
-		}
-	}
-	return nil
-}
-
-// fewestDraws is how many draws of a cell say something of it: one that was
-// never query in fewer may have been unlucky.
-const fewestDraws = 8
-
-// queryShares returns P(query) of a grid in the words of scaling.json.
-func queryShares(q *prior.QueryMap) []float32 {
-	out := make([]float32, len(q.Drawn))
-	for i, p := range q.Probability() {
-		out[i] = -1
-		if q.Drawn[i] >= fewestDraws {
-			out[i] = float32(math.Round(p*1000) / 1000) // draws are known no better
-		}
-		if p > 0 && out[i] == 0 {
-			out[i] = 0.001 // nothing means never
-		}
-	}
-	return out
 }
 
 // A saver is a network that can be written.

@@ -206,7 +206,7 @@ func (s Settings) withBeside(b Budget) Settings {
 	if b.MembersSize != "" {
 		s.Members.Design.Size = b.MembersSize
 	}
-	reliability := max(s.Imputer.Steps/10, 1)
+	reliability := impute.ReliabilityConfig(s.Imputer).Steps
 	if b.ReliabilitySteps >= 0 {
 		reliability = b.ReliabilitySteps
 	}
@@ -292,6 +292,6 @@ func membersOf(cfg impute.TrainConfig, steps int) impute.TrainConfig {
 // so many steps.
 func reliabilityOf(cfg impute.TrainConfig, steps int) impute.TrainConfig {
 	cfg = impute.ReliabilityConfig(cfg)
-	cfg.Steps = steps
+	cfg.Steps, cfg.WarmupSteps = steps, min(cfg.WarmupSteps, steps/10)
 	return cfg
 }

@@ -30,10 +30,15 @@ func reliabilityNetwork(d Design) nn.Config {
 }
 
 // ReliabilityConfig returns the settings of the classifier for patches like
-// cfg's: a small network and a tenth of the steps are enough for a smooth map.
+// cfg's: a tiny network that learns fast, in a third of the steps and batches of
+// at least as many cells as 32 windows of 64×64 have. With half of that it says
+// less than the share of cells that are query does.
 func ReliabilityConfig(cfg TrainConfig) TrainConfig {
+	const cells = 32 * 64 * 64
 	cfg.Design = Design{Backbone: cfg.Design.Backbone, Size: nn.Tiny}
-	cfg.Steps = max(cfg.Steps/10, 1)
+	cfg.Steps = max(cfg.Steps/3, 1)
+	cfg.Batch = max(cfg.Batch, cells/(cfg.Side*cfg.Side))
+	cfg.LearningRate, cfg.WarmupSteps, cfg.EMADecay = 1e-2, min(cfg.WarmupSteps, cfg.Steps/10), min(cfg.EMADecay, 0.99)
 	cfg.Clean, cfg.Beta, cfg.SpreadOnly = 1, 0, false
 	return cfg
 }

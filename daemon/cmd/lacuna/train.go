@@ -133,7 +133,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.IntVar(&f.steps, "steps", 0, "training steps of the imputer (default: by engine)")
 	s.IntVar(&f.prior, "prior-steps", 0, "training steps of the prior (default: by engine)")
 	s.IntVar(&f.members, "members-steps", -1, "training steps of the members, 0 for none (default: as the imputer)")
-	s.IntVar(&f.reliability, "reliability-steps", -1, "training steps of the network of P(query), 0 for none (default: a tenth of the imputer's)")
+	s.IntVar(&f.reliability, "reliability-steps", -1, "training steps of the network of P(query), 0 for none (default: a third of the imputer's)")
 	for _, name := range []string{"members-steps", "reliability-steps"} {
 		s.Lookup(name).DefValue = "" // the sentence says it
 	}

@@ -1,0 +1,157 @@
+package finetune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// makeReliability trains the classifier of P(query | context), and counts how
+// often cells are query. A classifier that knows no more than that is left out:
+// the map of the counts is published in its place.
+func (r *run) makeReliability(ctx context.Context) error {
+	if err := r.countQueries(ctx); err != nil {
+		return err
+	}
+	if r.s.Reliability.Steps == 0 {
+		return nil
+	}
+	report := &impute.Report{}
+	r.eval.Reports.Reliability = report
+	data, err := r.train1(ctx, training{file: ReliabilityFile, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
+		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
+			return impute.TrainReliability(ctx, r.shop, r.material, source, r.s.Reliability, impute.Hooks[*impute.Reliability]{
+				Progress: r.tell(PhaseReliability), Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery,
+			})
+		})
+	if err != nil {
+		return err
+	}
+	score := &ReliabilityScore{}
+	known, err := r.folder.load(reliabilityScoreFile, score)
+	if err != nil {
+		return err
+	}
+	if !known {
+		if *score, err = r.scoreReliability(ctx, data); err != nil {
+			return err
+		}
+		if err := r.folder.save(reliabilityScoreFile, score); err != nil {
+			return err
+		}
+	}
+	if r.eval.Reliability = score; !score.Kept {
+		delete(r.files, ReliabilityFile)
+	}
+	return nil
+}
+
+// ReliabilityScore says whether a classifier of P(query | context) knows more
+// than how many cells are query.
+type ReliabilityScore struct {
+	Cells    int     `json:"cells"` // of held-out windows, that were not context
+	Brier    float64 `json:"brier"`
+	Constant float64 `json:"constant"` // the Brier score of their mean, said of every cell
+	Kept     bool    `json:"kept"`
+}
+
+// reliabilityScoreFile keeps the score in the checkpoint folder.
+const reliabilityScoreFile = "reliability-score.json"
+
+// scoreReliability asks a classifier about partitions of held-out windows, made
+// as those that it learned from.
+func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilityScore, error) {
+	classifier, err := impute.LoadReliability(file, r.shop)
+	if err != nil {
+		return ReliabilityScore{}, err
+	}
+	defer classifier.Close()
+	patches := make([]samples.Patch, len(r.choosing))
+	for i, o := range r.choosing {
+		patches[i] = r.held.Cut(o.Ref)
+	}
+	parts, err := r.strategy.Partition(ctx, patches, stream(r.s, "score of reliability"))
+	if err != nil {
+		return ReliabilityScore{}, fmt.Errorf("score the classifier of P(query): %w", err)
+	}
+	var said []float64
+	var asked []bool
+	queries := 0
+	for i, part := range parts {
+		in := r.around.Inputs(r.choosing[i].Ref, part.Context, impute.Single)
+		p, err := classifier.Probability(ctx, in)
+		if err != nil {
+			return ReliabilityScore{}, err
+		}
+		for cell, sea := range in.Sea {
+			if sea && !part.Context[cell] {
+				said, asked = append(said, float64(p[cell])), append(asked, part.Query[cell])
+				if part.Query[cell] {
+					queries++
+				}
+			}
+		}
+	}
+	share := float64(queries) / float64(len(asked))
+	s := ReliabilityScore{Cells: len(asked), Brier: skill.Brier(said, asked), Constant: share * (1 - share)}
+	s.Kept = s.Brier < s.Constant
+	return s, nil
+}
+
+// queriesFile keeps the counts of P(query) in the checkpoint folder.
+const queriesFile = "queries-by-grid.json"
+
+// countQueries draws partitions for the map of P(query) of each grid, and keeps
+// what the worst of them says.
+func (r *run) countQueries(ctx context.Context) error {
+	known, err := r.folder.load(queriesFile, &r.queries)
+	if err != nil {
+		return err
+	}
+	if !known {
+		for i, p := range r.train.Places() {
+			of := slices.DeleteFunc(slices.Clone(r.own), func(ref samples.Ref) bool { return r.train.Place(ref.Day) != p })
+			q := prior.NewQueryMap(p.Grid.Height(), p.Grid.Width())
+			patches := spreadPatches(of, r.s.Pool.Size/2, r.train.Cut)
+			if err := prior.DrawQueries(ctx, r.strategy, patches, 2, q, stream(r.s, "queries").Sub(uint64(i))); err != nil {
+				return err
+			}
+			r.queries = append(r.queries, q)
+		}
+		if err := r.folder.save(queriesFile, r.queries); err != nil {
+			return err
+		}
+	}
+	for _, q := range r.queries {
+		lowest, err := q.Lowest(fewestDraws)
+		if err == nil && (r.eval.Queries == nil || lowest.Bound < r.eval.Queries.Bound) {
+			r.eval.Queries = &lowest
+		}
+	}
+	return nil
+}
+
+// fewestDraws is how many draws of a cell say something of it: one that was
+// never query in fewer may have been unlucky.
+const fewestDraws = 8
+
+// queryShares returns P(query) of a grid in the words of scaling.json.
+func queryShares(q *prior.QueryMap) []float32 {
+	out := make([]float32, len(q.Drawn))
+	for i, p := range q.Probability() {
+		out[i] = -1
+		if q.Drawn[i] >= fewestDraws {
+			out[i] = float32(math.Round(p*1000) / 1000) // draws are known no better
+		}
+		if p > 0 && out[i] == 0 {
+			out[i] = 0.001 // nothing means never
+		}
+	}
+	return out
+}
