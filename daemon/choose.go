@@ -147,7 +147,10 @@ func (m *Models) starter(v *modelstore.Version) (*infer.Model, error) {
 // there is none.
 func StarterFor(starters []*modelstore.Version, g ingest.Granule) (*modelstore.Version, string) {
 	name := standardName(g)
-	if name == "" {
+	switch {
+	case name == "" && g.Source.Variable == "": // a pack
+		return nil, "the data do not say what they are of, so no starter fits"
+	case name == "":
 		return nil, "it is not known what the variable " + g.Source.Variable + " is, so no starter fits"
 	}
 	for _, v := range starters {

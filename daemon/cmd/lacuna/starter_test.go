@@ -132,3 +132,21 @@ func TestTemperatureHasAStarterOfItsOwn(t *testing.T) {
 		t.Errorf("it was filled by %s, want %s", model, want)
 	}
 }
+
+// A packed dataset does not say what its variable is: the command says so.
+func TestTrainingSaysWhyNoStarterFits(t *testing.T) {
+	dir := t.TempDir()
+	archive, packed := filepath.Join(dir, "archive"), filepath.Join(dir, "sea.pack")
+	for _, args := range [][]string{
+		{"simulate", "-o", archive, "--days", "20", "--grid", "32x48", "--seed", "5"},
+		{"pack", "--data", archive, "-o", packed},
+	} {
+		if status, _, stderr := lacuna(args...); status != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	status, _, stderr := lacuna("train", "--data", packed, "--var", "CHL", "--store", filepath.Join(dir, "store"), "--engine", "ort", "--from", "starter")
+	if status != 1 || !strings.Contains(stderr, "do not say what they are of") || !strings.Contains(stderr, "train without --from") {
+		t.Errorf("status %d:\n%s", status, stderr)
+	}
+}

@@ -57,8 +57,10 @@ func (j *trainJob) findVersions(ctx context.Context) error {
 	if j.championFiles[finetune.ImputerFile] == nil {
 		j.championFiles = nil // a champion that fills nothing is none to beat
 	}
+	none := "" // why no starter fits
 	if j.championFiles == nil || j.flags.from == "starter" {
-		if err := j.findStarter(ctx); err != nil {
+		var err error
+		if none, err = j.findStarter(ctx); err != nil {
 			return err
 		}
 	}
@@ -68,7 +70,7 @@ func (j *trainJob) findVersions(ctx context.Context) error {
 		return nil
 	case "starter":
 		if j.starter == nil {
-			return errors.New("no starter model fits these data; train without --from")
+			return fmt.Errorf("%s: train without --from, or from a version of the store (lacuna models list)", none)
 		}
 		parent, j.parentID = j.starter, j.starter.ID
 	case "champion":
@@ -91,18 +93,18 @@ func (j *trainJob) findVersions(ctx context.Context) error {
 	return err
 }
 
-// findStarter finds the starter of the quantity of the data. Without a champion
-// it is what fills.
-func (j *trainJob) findStarter(ctx context.Context) error {
+// findStarter finds the starter of the quantity of the data, or says why there
+// is none. Without a champion it is what fills.
+func (j *trainJob) findStarter(ctx context.Context) (none string, err error) {
 	all, err := starters.List(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if j.starter, _ = daemon.StarterFor(all, j.sets[0].sample); j.starter == nil || j.championFiles != nil {
-		return nil
+	if j.starter, none = daemon.StarterFor(all, j.sets[0].sample); j.starter == nil || j.championFiles != nil {
+		return none, nil
 	}
 	j.starterFiles, err = versionFiles(j.starter)
-	return err
+	return "", err
 }
 
 // versionFiles reads what training needs of a version.
