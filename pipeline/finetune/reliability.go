@@ -98,6 +98,9 @@ func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilitySco
 			}
 		}
 	}
+	if len(asked) == 0 {
+		return ReliabilityScore{}, nil
+	}
 	share := float64(queries) / float64(len(asked))
 	s := ReliabilityScore{Cells: len(asked), Brier: skill.Brier(said, asked), Constant: share * (1 - share)}
 	s.Kept = s.Brier < s.Constant
