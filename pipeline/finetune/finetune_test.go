@@ -134,7 +134,7 @@ func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if q := out.Evaluation.Reliability; q == nil || q.Kept || q.Brier < q.Constant || q.Cells == 0 {
+		if q := out.Evaluation.Reliability; q == nil || q.Kept || q.Brier < 0.99*q.Constant || q.Cells == 0 {
 			t.Errorf("the classifier scored %+v", q)
 		}
 		if out.Files[ReliabilityFile] != nil || len(out.Queries) == 0 {

@@ -55,9 +55,9 @@ func (r *run) makeReliability(ctx context.Context) error {
 // ReliabilityScore says whether a classifier of P(query | context) knows more
 // than how many cells are query.
 type ReliabilityScore struct {
-	Cells    int     `json:"cells"` // of held-out windows, that were not context
+	Cells    int     `json:"cells"` // of held-out windows that were not context, in several partitions
 	Brier    float64 `json:"brier"`
-	Constant float64 `json:"constant"` // the Brier score of their mean, said of every cell
+	Constant float64 `json:"constant"` // the Brier score of the share of training windows, said of every cell
 	Kept     bool    `json:"kept"`
 }
 
@@ -72,39 +72,68 @@ func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilitySco
 		return ReliabilityScore{}, err
 	}
 	defer classifier.Close()
-	patches := make([]samples.Patch, len(r.choosing))
-	for i, o := range r.choosing {
-		patches[i] = r.held.Cut(o.Ref)
-	}
-	parts, err := r.strategy.Partition(ctx, patches, stream(r.s, "score of reliability"))
+	share, err := r.queryShare(ctx)
 	if err != nil {
-		return ReliabilityScore{}, fmt.Errorf("score the classifier of P(query): %w", err)
+		return ReliabilityScore{}, err
 	}
-	var said []float64
+	windows := make([]samples.Ref, len(r.choosing))
+	for i, o := range r.choosing {
+		windows[i] = o.Ref
+	}
+	var said, constant []float64
 	var asked []bool
-	queries := 0
-	for i, part := range parts {
-		in := r.around.Inputs(r.choosing[i].Ref, part.Context, impute.Single)
-		p, err := classifier.Probability(ctx, in)
-		if err != nil {
-			return ReliabilityScore{}, err
+	err = r.partitions(ctx, spreadPatches(windows, len(windows), r.held.Cut), "held-out P(query)", func(p samples.Patch, part prior.Partition) error {
+		say, err := classifier.Probability(ctx, r.around.Inputs(p.Ref, part.Context, impute.Single))
+		for cell, sea := range p.Sea {
+			if err == nil && sea && !part.Context[cell] {
+				said, constant, asked = append(said, float64(say[cell])), append(constant, share), append(asked, part.Query[cell])
+			}
 		}
-		for cell, sea := range in.Sea {
+		return err
+	})
+	if err != nil || len(asked) == 0 {
+		return ReliabilityScore{}, err
+	}
+	s := ReliabilityScore{Cells: len(asked), Brier: skill.Brier(said, asked), Constant: skill.Brier(constant, asked)}
+	const tie = 0.995 // goes to the map
+	s.Kept = s.Brier < tie*s.Constant
+	return s, nil
+}
+
+// queryShare returns how many of the cells that are not context are query, in
+// windows that are learned from.
+func (r *run) queryShare(ctx context.Context) (float64, error) {
+	hidden, queries := 1, 0 // one, lest there be none
+	err := r.partitions(ctx, spreadPatches(r.refs, len(r.choosing), r.learned.Cut), "share of P(query)", func(p samples.Patch, part prior.Partition) error {
+		for cell, sea := range p.Sea {
 			if sea && !part.Context[cell] {
-				said, asked = append(said, float64(p[cell])), append(asked, part.Query[cell])
+				hidden++
 				if part.Query[cell] {
 					queries++
 				}
 			}
 		}
+		return nil
+	})
+	return float64(queries) / float64(hidden), err
+}
+
+// partitions calls each with several partitions of every patch, drawn as for
+// training.
+func (r *run) partitions(ctx context.Context, patches []samples.Patch, name string, each func(samples.Patch, prior.Partition) error) error {
+	const draws = 4 // with one, scores of 200 windows differ by more than a classifier gains
+	for n := range uint64(draws) {
+		parts, err := r.strategy.Partition(ctx, patches, stream(r.s, name).Sub(n))
+		if err != nil {
+			return fmt.Errorf("draw partitions for P(query): %w", err)
+		}
+		for i, part := range parts {
+			if err := each(patches[i], part); err != nil {
+				return err
+			}
+		}
 	}
-	if len(asked) == 0 {
-		return ReliabilityScore{}, nil
-	}
-	share := float64(queries) / float64(len(asked))
-	s := ReliabilityScore{Cells: len(asked), Brier: skill.Brier(said, asked), Constant: share * (1 - share)}
-	s.Kept = s.Brier < s.Constant
-	return s, nil
+	return nil
 }
 
 // queriesFile keeps the counts of P(query) in the checkpoint folder.
