@@ -208,8 +208,8 @@ func TestObjectsPassByInFlatMemory(t *testing.T) {
 	if count != 10_000 || late > early+slack {
 		t.Errorf("%d objects; %d bytes live at the 100th and %d at the 9,900th, want no growth", count, early, late)
 	}
-	if took := time.Since(started); took > 20*time.Second {
-		t.Errorf("10,000 objects took %v: is the whole table read for every page?", took)
+	if took := time.Since(started); took > 2*time.Second {
+		t.Errorf("10,000 objects took %v, want less than 2 s", took)
 	}
 }
 

@@ -31,8 +31,8 @@ func reliabilityNetwork(d Design) nn.Config {
 
 // ReliabilityConfig returns the settings of the classifier for patches like
 // cfg's: a tiny network that learns fast, in a third of the steps and batches of
-// at least as many cells as 32 windows of 64×64 have. With half of that it says
-// less than the share of cells that are query does.
+// at least as many cells as 32 windows of 64×64 have. With a third of
+// that it says less than the share of cells that are query does.
 func ReliabilityConfig(cfg TrainConfig) TrainConfig {
 	const cells = 32 * 64 * 64
 	cfg.Design = Design{Backbone: cfg.Design.Backbone, Size: nn.Tiny}

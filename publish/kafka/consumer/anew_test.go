@@ -17,6 +17,7 @@ import (
 // handed to it, so that the reader finds the outcome at its next request.
 func whileHanding(t *testing.T, cfg consumer.Config, do func()) <-chan string {
 	t.Helper()
+	cfg.LookAgain = 200 * time.Millisecond
 	ids := make(chan string, 100)
 	first := true
 	c := newConsumer(t, cfg, func(_ context.Context, p consumer.Product) error {
@@ -27,7 +28,6 @@ func whileHanding(t *testing.T, cfg consumer.Config, do func()) <-chan string {
 		ids <- p.ID
 		return nil
 	})
-	c.LookAgainAfter(200 * time.Millisecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -105,12 +105,13 @@ func TestSlowHandlerThatFailsEndsRun(t *testing.T) {
 	broker := fakeBroker(t)
 	mustPublish(t, newSink(t, sinkConfig(broker.ListenAddrs())), newProduct(t, "sea", "a", 1, 10))
 	full, calls := errors.New("the disk is full"), 0
-	c := newConsumer(t, consumerConfig(t, broker.ListenAddrs()), func(context.Context, consumer.Product) error {
+	cfg := consumerConfig(t, broker.ListenAddrs())
+	cfg.LookAgain = 100 * time.Millisecond
+	c := newConsumer(t, cfg, func(context.Context, consumer.Product) error {
 		calls++
 		time.Sleep(300 * time.Millisecond)
 		return full
 	})
-	c.LookAgainAfter(100 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := c.Run(ctx); !errors.Is(err, full) || calls != 1 {

@@ -35,6 +35,10 @@ type Config struct {
 	// was, holds its datasets before another gets them. Brokers refuse less
 	// than 6 s unless told otherwise.
 	SessionTimeout time.Duration
+
+	// LookAgain is how long to read before asking whether the topic is still
+	// the same.
+	LookAgain time.Duration
 }
 
 // DefaultConfig returns the settings that hold where nothing else is said.
@@ -43,6 +47,7 @@ func DefaultConfig() Config {
 		Prefix: "lacuna", Group: "lacuna-consume", From: Beginning, Dir: os.TempDir(),
 		MaxBytes:       8 << 30, // a global analysis at 1 km with its uncertainty has 4 GiB
 		SessionTimeout: 10 * time.Second,
+		LookAgain:      30 * time.Second,
 	}
 }
 
@@ -60,6 +65,7 @@ func (c Config) Validate() error {
 	check(c.Dir != "", "dir is empty: name the folder where files are put together")
 	check(c.MaxBytes > 0, "max_bytes is %d, must be positive", c.MaxBytes)
 	check(c.SessionTimeout > 0, "session_timeout is %v, must be positive", c.SessionTimeout)
+	check(c.LookAgain > 0, "look_again is %v, must be positive", c.LookAgain)
 	return errors.Join(errs...)
 }
 
@@ -94,8 +100,7 @@ type Consumer struct {
 	handle Handler
 	log    *slog.Logger
 
-	idle      time.Duration // how long to wait for a share of the group's partitions
-	lookAgain time.Duration // how long to read before asking whether the topic is still the same
+	idle time.Duration // how long to wait for a share of the group's partitions
 
 	mu   sync.Mutex      // held while the handler runs; guards seen
 	seen map[int]*memory // by partition of the events topic
@@ -107,10 +112,7 @@ func New(cfg Config, handle Handler, log *slog.Logger) (*Consumer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("consumer config: %w", err)
 	}
-	return &Consumer{
-		cfg: cfg, handle: handle, log: log.With("component", "consumer", "group", cfg.Group),
-		lookAgain: lookAgain, seen: map[int]*memory{},
-	}, nil
+	return &Consumer{cfg: cfg, handle: handle, log: log.With("component", "consumer", "group", cfg.Group), seen: map[int]*memory{}}, nil
 }
 
 // Pauses before trying again.
@@ -118,7 +120,6 @@ const (
 	rejoinPause = time.Second
 	topicPause  = time.Second // between two looks for a topic that is not there yet
 	maxIdle     = time.Hour
-	lookAgain   = 30 * time.Second
 )
 
 // Run hands over products until ctx is cancelled, or with Once until all that

@@ -67,7 +67,7 @@ func (f *follower) readOn(ctx context.Context) (done bool, err error) {
 	}
 	while, cancel := ctx, func() {}
 	if !f.cfg.Once {
-		while, cancel = context.WithTimeout(ctx, f.lookAgain)
+		while, cancel = context.WithTimeout(ctx, f.cfg.LookAgain)
 	}
 	defer cancel()
 	span := kafka.Span{Topic: f.topic, Partition: f.partition, From: f.position, To: f.end}
