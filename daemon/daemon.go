@@ -247,6 +247,7 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 	if err := d.spool.Sweep(d.parts.Now()); err != nil {
 		return nil, errors.Join(err, book.Close())
 	}
+	d.tellIsolation(ctx)
 	return book, nil
 }
 

@@ -33,7 +33,7 @@ type Finding struct {
 const tryLimit = time.Minute
 
 // Online tries what the configuration names: the folders, the ledger, the
-// archives and their credentials, the sinks, the engine and the models, and the
+// sandbox of the decoding child, the archives and their credentials, the sinks, the engine and the models, and the
 // hook for alarms. Nothing is fetched, filled or published; a daemon may be
 // running. tell hears of each thing as it was tried; ok is false where one of
 // them is not well.
@@ -57,6 +57,7 @@ func (d *Daemon) Online(ctx context.Context, tell func(Finding)) (ok bool, err e
 	}
 	d.tryFolders(report)
 	d.tryLedger(ctx, report)
+	d.tryIsolation(ctx, report)
 	for _, set := range look.cfg.Datasets {
 		look.tryArchive(ctx, set, report)
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lacuna/pipeline/ingest/sandbox"
 )
 
 // Each edit of a sound file makes it bad in one way; the message must name
@@ -248,7 +250,7 @@ func TestOurOwnFailuresDoNotBlameTheFile(t *testing.T) {
 // A program whose command for the child is wrong runs itself as a child, which
 // would do the same, and so on.
 func TestChildStartsNoChildren(t *testing.T) {
-	t.Setenv(childMark, "1")
+	t.Setenv(sandbox.Mark, "1")
 	_, err := reader(t, "decode").Read(t.Context(), fixture(t, "nc4", "plankton"), Options{})
 	if err == nil || !strings.Contains(err.Error(), "should have called RunChild") {
 		t.Errorf("got %v", err)

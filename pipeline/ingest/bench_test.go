@@ -161,13 +161,19 @@ func timeDecoding(path string) int {
 
 // readHere reads a granule without a child, as the child and its parent would.
 func readHere(path string) (Granule, error) {
-	info, err := os.Stat(path)
+	f, size, err := openRegular(path)
 	if err != nil {
 		return Granule{}, err
 	}
-	req := request{Want: wantGranule, Name: filepath.Base(path), FileBytes: info.Size(), MemoryBytes: 1 << 30}
+	defer f.Close()
+	m, err := openImage(int(f.Fd()), size)
+	if err != nil {
+		return Granule{}, err
+	}
+	defer func() { _ = m.close() }()
+	req := request{Want: wantGranule, Name: filepath.Base(path), FileBytes: size, MemoryBytes: 1 << 30}
 	var pipe bytes.Buffer
-	if err := send(&pipe, path, req); err != nil {
+	if err := send(&pipe, m, req); err != nil {
 		return Granule{}, err
 	}
 	x, err := receive(&pipe, req)

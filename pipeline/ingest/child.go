@@ -8,6 +8,8 @@ import (
 	"math"
 	"runtime"
 
+	"lacuna/pipeline/ingest/sandbox"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -19,8 +21,9 @@ const socketDescriptor = 3
 
 // What a child is asked for.
 const (
-	wantGranule = "granule"
-	wantSea     = "sea"
+	wantGranule   = "granule"
+	wantSea       = "sea"
+	wantIsolation = "isolation"
 )
 
 // A request is what the parent tells the child on standard input.
@@ -52,7 +55,7 @@ func (r request) plan(h *header) (*plan, error) {
 }
 
 // RunChild does the work of the decoding child and returns its exit status.
-// It reads the request from stdin, limits its own process for good, decodes
+// It confines its own process for good, reads the request from stdin, decodes
 // the file that it is given and writes the answer to stdout. The process must
 // end afterwards.
 func RunChild(stdin io.Reader, stdout io.Writer) int {
@@ -60,15 +63,17 @@ func RunChild(stdin io.Reader, stdout io.Writer) int {
 	// one that comes first, and on any other each failed look-up prints a page.
 	runtime.LockOSThread()
 	warmUp()
-	if err := serve(stdin, stdout); err != nil {
-		if writeFailure(stdout, err) != nil {
-			return 1
-		}
+	walls, err := sandbox.Restrict()
+	if err == nil {
+		err = serve(stdin, stdout, walls)
+	}
+	if err != nil && writeFailure(stdout, err) != nil {
+		return 1
 	}
 	return 0
 }
 
-func serve(stdin io.Reader, stdout io.Writer) error {
+func serve(stdin io.Reader, stdout io.Writer, walls sandbox.State) error {
 	var req request
 	if err := json.NewDecoder(stdin).Decode(&req); err != nil {
 		return fmt.Errorf("decode request: %w", err)
@@ -80,7 +85,15 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	if err := limitProcess(req); err != nil {
 		return err
 	}
-	return send(stdout, fmt.Sprintf("/proc/self/fd/%d", fd), req)
+	if req.Want == wantIsolation {
+		return sendIsolation(stdout, walls.Probe())
+	}
+	m, err := openImage(fd, req.FileBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = m.close() }() // read only: nothing can be lost
+	return send(stdout, m, req)
 }
 
 // receiveFile returns the descriptor that the parent sends.
@@ -103,7 +116,7 @@ func receiveFile() (int, error) {
 }
 
 // limitProcess takes away what a decoder does not need: memory, time, core
-// dumps, writing files, and privileges of other programs.
+// dumps and writing files. Package sandbox takes the rest.
 func limitProcess(req request) error {
 	for _, l := range []struct {
 		name     string
@@ -120,15 +133,21 @@ func limitProcess(req request) error {
 			return fmt.Errorf("limit %s to %d: %w", l.name, l.limit, err)
 		}
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("give up new privileges: %w", err)
-	}
 	return nil
 }
 
-// send decodes the file at path and writes the frames of the answer.
-func send(w io.Writer, path string, req request) error {
-	lib, err := openLibrary(path)
+// send decodes a file and writes the frames of the answer. One that refers to
+// others is refused before any number of it is read.
+func send(w io.Writer, m *image, req request) error {
+	if err := m.selfContained(); err != nil {
+		return err
+	}
+	return sendAll(w, m, req)
+}
+
+// sendAll decodes a file that has been looked at.
+func sendAll(w io.Writer, m *image, req request) error {
+	lib, err := openLibrary(m)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,14 @@
 //	Read ──sniff──▶ child: netCDF-C, limits ──frames──▶ plan, unpack, judge ──▶ Granule
 //
 // The child runs the only code here that talks to netCDF-C. It decodes one
-// file and ends. It gets the file as an open descriptor, so no name reaches
-// the path parser of that library, limits its own memory and time, and sends
-// the header and the raw numbers that the plan asks for. The parent makes the
-// same plan from the same header and takes nothing that the plan does not ask
-// for, so its memory is bounded whatever the child sends.
+// file and ends. It gets the file as an open descriptor and maps it, so neither
+// it nor that library ever opens anything; package sandbox takes files, the
+// network and other programs from it, and it limits its own memory and time. A
+// file that refers to more than itself (external storage, links to other files,
+// virtual data sets, filters of plug-ins) is refused before any number is read.
+// The child sends the header and the raw numbers that the plan asks for. The
+// parent makes the same plan from the same header and takes nothing that the
+// plan does not ask for, so its memory is bounded whatever the child sends.
 //
 // Read guarantees that a file which is broken, hostile or simply not what was
 // expected costs one error, a *BadGranule that names the file, what is wrong

@@ -93,6 +93,10 @@ func (x *extract) times(name string) ([]time.Time, error) {
 	if err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(times, func(t time.Time) bool { return !plausible(t) }); i >= 0 {
+		return nil, bad(fmt.Sprintf("its map number %d is of %s, when no satellite looked", i+1, times[i].Format(time.DateOnly)),
+			fmt.Sprintf("mend its time variable %s, which counts %q", v.Name, v.text("units")))
+	}
 	p.notes = append(p.notes, notes...)
 	return times, p.checkOrder(times)
 }

@@ -1,8 +1,8 @@
 package ingest
 
-// #cgo pkg-config: netcdf
 // #include <stdlib.h>
 // #include <netcdf.h>
+// #include <netcdf_mem.h>
 import "C"
 
 import (
@@ -18,20 +18,25 @@ import (
 // A library is an open file in the hands of netCDF-C. Of this package only
 // the child uses it: netCDF-C and HDF5 may crash on a hostile file.
 //
-// The Go binding opens and closes. It reads neither strings, nor groups, nor
-// the stored numbers of any type into bytes, so those calls are made here.
+// The Go binding closes. It opens no file in memory, and reads neither strings,
+// nor groups, nor the stored numbers of any type into bytes, so those calls are
+// made here.
 type library struct {
 	ds     netcdf.Dataset
 	dimIDs []C.int // of the root group, in file order
 	buf    unsafe.Pointer
 }
 
-func openLibrary(path string) (*library, error) {
-	ds, err := netcdf.OpenFile(path, netcdf.NOWRITE)
-	if err != nil {
+// openLibrary opens a file in memory, which must stay until close.
+func openLibrary(m *image) (*library, error) {
+	name := C.CString("granule") // for messages of netCDF-C; nothing is opened by it
+	defer C.free(unsafe.Pointer(name))
+	memory := C.NC_memio{size: C.size_t(len(m.bytes)), memory: unsafe.Pointer(unsafe.SliceData(m.bytes)), flags: C.NC_MEMIO_LOCKED}
+	var id C.int
+	if err := status(C.nc_open_memio(name, C.NC_NOWRITE, &memory, &id)); err != nil {
 		return nil, libraryError("cannot be opened as NetCDF", err)
 	}
-	return &library{ds: ds}, nil
+	return &library{ds: netcdf.Dataset(id)}, nil
 }
 
 func (l *library) close() error {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lacuna/pipeline/ingest/sandbox"
 )
 
 // TestMain lets the test binary be the decoding child too, and children that
@@ -63,9 +65,10 @@ func children() map[string]func() int {
 			_ = writeFrame(os.Stdout, frameHeader, bytes.Repeat([]byte(" "), 10))
 			return 0
 		},
+		"trusting": func() int { return withoutLooking(os.Stdin, os.Stdout) },
 		"half": func() int { // dies in the middle of the answer
 			var buf bytes.Buffer
-			_ = serve(os.Stdin, &buf)
+			_ = serve(os.Stdin, &buf, sandbox.State{})
 			_, _ = os.Stdout.Write(buf.Bytes()[:buf.Len()/2])
 			return 0
 		},

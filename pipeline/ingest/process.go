@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/pipeline/ingest/sandbox"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -24,13 +26,11 @@ type process struct {
 	kill   context.CancelFunc
 }
 
-// childMark is set in the environment of every child, so that a program which
-// forgets to call RunChild cannot start itself again and again.
-const childMark = "LACUNA_DECODING_CHILD"
-
 // startProcess starts a child. It must be waited for.
 func startProcess(argv []string) (*process, error) {
-	if os.Getenv(childMark) != "" {
+	// A program that forgets to call RunChild must not start itself again and
+	// again.
+	if os.Getenv(sandbox.Mark) != "" {
 		return nil, fmt.Errorf("start decoding child %q: this process is one itself, and should have called RunChild", argv)
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -44,6 +44,7 @@ func startProcess(argv []string) (*process, error) {
 	p.cmd.Stderr = p.said
 	p.cmd.ExtraFiles = []*os.File{theirs} // becomes socketDescriptor
 	p.cmd.Env = childEnv()
+	p.cmd.Dir = "/"               // netCDF-C looks for settings in the working folder
 	p.cmd.WaitDelay = time.Second // for a grandchild that keeps standard error open
 	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
 		p.stdout, err = p.cmd.StdoutPipe()
@@ -168,12 +169,16 @@ func (b *bench) dismiss(p *process) {
 // reads hostile files, and the settings of its user from netCDF-C. HDF5 need
 // not lock a file that is never written in place: some file systems cannot.
 // Huge pages save the child a tenth of its time, most of it spent on faults.
+// The program was loaded with the libraries of LD_LIBRARY_PATH, so it is passed
+// on.
 func childEnv() []string {
-	env := []string{childMark + "=1", "HDF5_USE_FILE_LOCKING=FALSE", "GOTRACEBACK=none", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}
-	for _, name := range []string{"LD_LIBRARY_PATH", "HDF5_PLUGIN_PATH", "GOCOVERDIR"} {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
+	env := []string{
+		sandbox.Mark + "=1", "GOTRACEBACK=none", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+		"HDF5_USE_FILE_LOCKING=FALSE", "HDF5_PLUGIN_PATH=", "HDF5_PLUGIN_PRELOAD=::", // no plug-ins
+		"NCRCENV_IGNORE=1", // no settings of netCDF-C
+	}
+	if libraries, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
+		env = append(env, "LD_LIBRARY_PATH="+libraries)
 	}
 	return env
 }

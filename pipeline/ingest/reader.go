@@ -27,8 +27,9 @@ type Reader struct {
 	bench bench
 }
 
-// NewReader returns a Reader whose children are started as child: a program
-// and its arguments that end in a call of RunChild. It starts nothing yet.
+// NewReader returns a Reader whose children are started as child: the path of a
+// program and its arguments that end in a call of RunChild. It starts nothing
+// yet.
 func NewReader(cfg Config, child []string) (*Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ingest config: %w", err)
@@ -36,7 +37,11 @@ func NewReader(cfg Config, child []string) (*Reader, error) {
 	if len(child) == 0 {
 		return nil, errors.New("ingest: no command for the decoding child")
 	}
-	return &Reader{cfg: cfg, bench: bench{argv: child}}, nil
+	program, err := filepath.Abs(child[0]) // the child runs in another folder
+	if err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	return &Reader{cfg: cfg, bench: bench{argv: append([]string{program}, child[1:]...)}}, nil
 }
 
 // Read decodes the file at path. A file that cannot be used gives a
@@ -98,8 +103,7 @@ func (r *Reader) decode(ctx context.Context, path string, req request, use func(
 		return "", err
 	}
 	req.FileBytes = size
-	req.MemoryBytes = int64(r.cfg.MemoryMiB) << 20
-	req.CPUSeconds = uint64(math.Ceil(r.cfg.CPUTime.Seconds()))
+	req = r.limited(req)
 	g, work := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		sum, err = hash(work, io.NewSectionReader(f, 0, size))
@@ -108,6 +112,13 @@ func (r *Reader) decode(ctx context.Context, path string, req request, use func(
 	g.Go(func() error { return r.ask(work, f, req, use) })
 	err = g.Wait()
 	return sum, err
+}
+
+// limited adds the limits of the child to a request.
+func (r *Reader) limited(req request) request {
+	req.MemoryBytes = int64(r.cfg.MemoryMiB) << 20
+	req.CPUSeconds = uint64(math.Ceil(r.cfg.CPUTime.Seconds()))
+	return req
 }
 
 // openRegular opens a file for reading. It does not wait for the other end of

@@ -28,7 +28,9 @@ func dateWithout(h *header, name string) (t time.Time, note string, err error) {
 }
 
 // plausible reports whether a satellite may have seen the sea at t. It keeps
-// other numbers in attributes and names from being taken for dates.
+// other numbers in attributes and names from being taken for dates, and a
+// damaged origin of a time variable from putting a map where no window of days
+// will ever find it.
 func plausible(t time.Time) bool { return t.Year() >= 1950 && t.Year() <= 2100 }
 
 var (

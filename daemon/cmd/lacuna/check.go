@@ -21,8 +21,8 @@ func checkCommand() *cobra.Command {
 with it: file, line, what is there and what is allowed.
 
 With --online it also tries what the configuration names: whether the folders
-can be written to and have room, the ledger is whole, each archive answers and
-takes the credentials, buckets and Kafka topics are there (topics are made if
+can be written to and have room, the ledger is whole, what confines the process
+that decodes granules, each archive answers and takes the credentials, buckets and Kafka topics are there (topics are made if
 they may be), the engine (and so a GPU, where one is asked for) and the models
 load, and the hook for alarms is there. Each is a line, ok or failed with what
 to do. Nothing is fetched, filled or published, and the daemon may be running.
@@ -43,6 +43,9 @@ Exit status: 0 the configuration is good, and with --online all is well;
 				flags.log = "text"
 				return tryOnline(c, flags, asJSON)
 			}
+			if err := warnOfSandbox(c); err != nil {
+				return err
+			}
 			return describeConfig(c.OutOrStdout(), flags.config, cfg)
 		},
 	}
@@ -50,6 +53,23 @@ Exit status: 0 the configuration is good, and with --online all is well;
 	c.Flags().BoolVar(&online, "online", false, "try archives, sinks, models, disks and the ledger as well")
 	c.Flags().BoolVar(&asJSON, "json", false, "with --online: print JSON, a line for each thing")
 	return c
+}
+
+// warnOfSandbox says where this machine does not confine the process that
+// decodes granules.
+func warnOfSandbox(c *cobra.Command) error {
+	reader, err := newReader()
+	if err != nil {
+		return err
+	}
+	walls, err := reader.Isolation(c.Context())
+	if err != nil {
+		return err
+	}
+	if !walls.Tight() {
+		fmt.Fprintf(c.OutOrStdout(), "the decoding child is %v\n", walls)
+	}
+	return nil
 }
 
 // describeConfig says what a configuration that is good stands for.

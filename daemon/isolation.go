@@ -1,0 +1,27 @@
+package daemon
+
+import "context"
+
+// tellIsolation tries the sandbox of the decoding child once and says in the
+// log what keeps a hostile granule in it. A kernel that lacks part of it is
+// worth a warning and no reason to stop: granules that refer to other files are
+// refused all the same.
+func (d *Daemon) tellIsolation(ctx context.Context) {
+	switch walls, err := d.reader.Isolation(ctx); {
+	case err != nil:
+		if ctx.Err() == nil {
+			d.log.Warn("sandbox of the decoding child not tried", "err", err)
+		}
+	case walls.Tight():
+		d.log.Debug("decoding child", "sandbox", walls.String())
+	default:
+		d.log.Warn("the decoding child is not fully confined: use a kernel with Landlock (5.13 or newer) and seccomp", "sandbox", walls.String())
+	}
+}
+
+// tryIsolation reports on the sandbox of the decoding child. It is well as far
+// as the kernel lets it, so only a child that does not start has failed.
+func (d *Daemon) tryIsolation(ctx context.Context, report reporter) {
+	walls, err := d.reader.Isolation(ctx)
+	report("decoding child", walls.String(), "start the program by its full path, and look at its memory limits", err)
+}

@@ -1,0 +1,58 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"lacuna/pipeline/ingest/sandbox"
+)
+
+// Isolation starts a child, has it try to leave its sandbox, and returns what
+// keeps it in. A kernel without the means is no error: State says so.
+func (r *Reader) Isolation(ctx context.Context) (sandbox.State, error) {
+	nothing, err := os.Open(os.DevNull) // a child is always handed a file
+	if err != nil {
+		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
+	}
+	defer nothing.Close()
+	state, err := r.isolation(ctx, nothing)
+	if err != nil {
+		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
+	}
+	return state, nil
+}
+
+func (r *Reader) isolation(ctx context.Context, file *os.File) (state sandbox.State, err error) {
+	p, err := startProcess(r.bench.argv)
+	if err != nil {
+		return state, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, p.kill)()
+	defer func() {
+		if died := p.wait(); err != nil && died != nil {
+			err = fmt.Errorf("%w (the child: %w, %s)", err, died, p.said)
+		}
+	}()
+	if err := p.hand(file, r.limited(request{Want: wantIsolation})); err != nil {
+		return state, err
+	}
+	answer, err := expect(p.stdout, frameHeader, maxHeaderBytes)
+	if err != nil {
+		return state, err
+	}
+	return state, json.Unmarshal(answer, &state)
+}
+
+// sendIsolation answers Isolation.
+func sendIsolation(w io.Writer, s sandbox.State) error {
+	answer, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return writeFrame(w, frameHeader, answer)
+}

@@ -1,0 +1,100 @@
+package sandbox
+
+// #include "landlock.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mark is the variable of the environment that confines a process from its
+// start, whatever its value.
+const Mark = C.LACUNA_SANDBOX_MARK
+
+// State is how a process is confined.
+type State struct {
+	Landlock int  `json:"landlock"` // version of the kernel's rules; 0: none
+	Seccomp  bool `json:"seccomp"`  // whether system calls are limited
+	// What Probe could do all the same.
+	Opens    bool `json:"opens"`    // a file
+	Connects bool `json:"connects"` // make a socket
+	Starts   bool `json:"starts"`   // another process
+}
+
+// Tight reports whether both walls stand and no door is open.
+func (s State) Tight() bool {
+	return s.Landlock > 0 && s.Seccomp && !s.Opens && !s.Connects && !s.Starts
+}
+
+// String says in words what keeps a hostile file in, and what does not.
+func (s State) String() string {
+	var have, lack, open []string
+	sort := func(ok bool, name string) {
+		if ok {
+			have = append(have, name)
+		} else {
+			lack = append(lack, name)
+		}
+	}
+	sort(s.Landlock > 0, "Landlock")
+	sort(s.Seccomp, "seccomp")
+	for _, door := range []struct {
+		open bool
+		what string
+	}{{s.Opens, "open files"}, {s.Connects, "make sockets"}, {s.Starts, "start processes"}} {
+		if door.open {
+			open = append(open, door.what)
+		}
+	}
+	text := "confined by " + strings.Join(have, " and ")
+	if len(have) == 0 {
+		text = "not confined"
+	}
+	if len(lack) > 0 {
+		text += "; this kernel gives no " + strings.Join(lack, " and no ")
+	}
+	if len(open) > 0 {
+		text += "; it could " + strings.Join(open, ", ")
+	}
+	return text
+}
+
+// Restrict limits this process to the system calls of Filter, on all of its
+// threads, for good. It returns how the process is confined then: a kernel
+// that has no such limits is no error.
+func Restrict() (State, error) {
+	s := State{Landlock: int(C.lacuna_landlock_version())}
+	switch err := install(Filter(os.Getpid())); {
+	case err == nil:
+		s.Seccomp = true
+	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL):
+		// Not built into this kernel.
+	default:
+		return s, fmt.Errorf("limit system calls: %w", err)
+	}
+	return s, nil
+}
+
+// Probe tries what a hostile file would want this process to do and adds the
+// answers to s.
+func (s State) Probe() State {
+	if fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		s.Opens = true
+		_ = unix.Close(fd)
+	}
+	if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+		s.Connects = true
+		_ = unix.Close(fd)
+	}
+	// The name leads nowhere, so nothing is started where it may be. A filter
+	// answers before the kernel looks for the program.
+	if err := unix.Exec("/nowhere/nothing", []string{"nothing"}, nil); !errors.Is(err, unix.EPERM) {
+		s.Starts = true
+	}
+	return s
+}
