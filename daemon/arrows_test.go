@@ -60,7 +60,7 @@ func TestImportArrowsGoDown(t *testing.T) {
 func TestTopLevelIsWhatTheReadmeSays(t *testing.T) {
 	want := map[string]bool{
 		"daemon": true, "fetch": true, "pipeline": true, "modelstore": true, "publish": true, "ops": true, "systemd": true,
-		"README.md": true, "go.mod": true, "go.sum": true, "LICENSE": true, "Makefile": true,
+		"README.md": true, "SECURITY.md": true, "go.mod": true, "go.sum": true, "LICENSE": true, "Makefile": true,
 		"bin": true, "var": true, // built and produced, ignored by git
 	}
 	entries, err := filepath.Glob("../*")
