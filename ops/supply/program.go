@@ -1,0 +1,78 @@
+package supply
+
+import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/module"
+)
+
+// std is the name that purl and the vulnerability database's readers give the
+// standard library.
+const std = "std"
+
+// A Program is what a built program says of itself.
+type Program struct {
+	Path    string   // of its file
+	Modules []Module // linked into it, the standard library first
+}
+
+// A Module is one that is linked in. Sum is its line of go.sum: a hash over the
+// hashes of its files, not over a file.
+type Module struct{ Path, Version, Sum string }
+
+// Read returns what the program in file was built from.
+func Read(file string) (Program, error) {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return Program{}, fmt.Errorf("read what %s was built from: %w", file, err)
+	}
+	p := Program{Path: file, Modules: []Module{{Path: std, Version: info.GoVersion}}}
+	for _, dep := range info.Deps {
+		if dep.Replace != nil {
+			dep = dep.Replace
+		}
+		p.Modules = append(p.Modules, Module{dep.Path, dep.Version, dep.Sum})
+	}
+	if len(info.Deps) == 0 {
+		return Program{}, fmt.Errorf("%s names no modules: build it with 'make build', inside the module", file)
+	}
+	return p, nil
+}
+
+// Sources is where the files of modules are.
+type Sources struct{ ModCache, GoRoot string }
+
+// FindSources asks the go command.
+func FindSources(ctx context.Context) (Sources, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMODCACHE", "GOROOT").Output()
+	if err != nil {
+		return Sources{}, fmt.Errorf("ask go for its folders: %w", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != 2 {
+		return Sources{}, errors.New("ask go for its folders: GOMODCACHE or GOROOT is empty")
+	}
+	return Sources{ModCache: lines[0], GoRoot: lines[1]}, nil
+}
+
+// Dir returns the folder of a module, whether it is there or not.
+func (s Sources) Dir(m Module) (string, error) {
+	if m.Path == std {
+		return s.GoRoot, nil
+	}
+	path, err := module.EscapePath(m.Path)
+	if err != nil {
+		return "", fmt.Errorf("folder of %s: %w", m.Path, err)
+	}
+	version, err := module.EscapeVersion(m.Version)
+	if err != nil {
+		return "", fmt.Errorf("folder of %s: %w", m.Path, err)
+	}
+	return filepath.Join(s.ModCache, filepath.FromSlash(path)+"@"+version), nil
+}
