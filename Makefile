@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test build install deb models lint fmt bench fuzz clean system python onnxruntime parts
+.PHONY: help run test build install deb sbom vulns vulndb models lint fmt bench fuzz clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -31,7 +31,7 @@ run: build onnxruntime ## the daemon on a simulated live feed; state in var/, st
 build: system ## the program, bin/lacuna
 	@go build -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
 
-test: system python onnxruntime parts lint ## every test, vet, formatting and lint
+test: system python onnxruntime parts vulnfiles lint ## every test, vet, formatting and lint
 	@go vet ./...
 	@go test -timeout 25m ./...
 # The tests of the commands start the program again and again, and trainings as a
@@ -66,6 +66,15 @@ install: build ## the program, units, manual page and configuration below DESTDI
 	@install -d -m 755 $(DESTDIR)/usr/share/man/man1 && bin/lacuna man | gzip -9n >$(DESTDIR)/usr/share/man/man1/lacuna.1.gz
 	@[ -e $(DESTDIR)/etc/lacuna/lacuna.yaml ] || install -D -m 644 systemd/lacuna.yaml $(DESTDIR)/etc/lacuna/lacuna.yaml
 
+sbom: build onnxruntime ## the bill of materials of bin/lacuna, CycloneDX in JSON, beside it
+	@go run ./ops/supply/cmd/supply sbom --version $(VERSION) --onnxruntime $(LACUNA_ONNXRUNTIME) --out bin/lacuna.cdx.json bin/lacuna
+
+vulns: build vulnfiles ## known vulnerabilities and retracted versions of what bin/lacuna links
+	@go run ./ops/supply/cmd/supply vulns bin/lacuna
+
+vulndb: ## move on to the newest database of known vulnerabilities that the Go proxy has
+	@newest=$$(go list -m -f '{{.Version}}' golang.org/x/vulndb@latest) && echo "$$newest" >ops/supply/vulndb.version
+
 lint: system $(GOLANGCI) ## formatting and lint
 	@unformatted=$$(gofmt -l daemon fetch modelstore ops pipeline publish); \
 	  [ -z "$$unformatted" ] || { echo "not formatted, run make fmt: $$unformatted" >&2; exit 1; }
@@ -94,6 +103,12 @@ parts:
 	  "kcat=command -v kcat" "vsftpd=command -v vsftpd" "curl=command -v curl" \
 	  "chromium=command -v chromium" "prometheus=command -v promtool" || echo "make: some tests will be skipped" >&2
 	@ops/setup/kafka/broker.sh $(CACHE)/kafka || echo "make: the tests with a real Kafka broker will be skipped" >&2
+
+# The known vulnerabilities, from the Go proxy into the module cache. Not every
+# proxy has them; then, without a LACUNA_VULNDB, their test says so and is skipped.
+vulnfiles:
+	@[ -n "$${LACUNA_VULNDB:-}" ] || timeout 120 go mod download golang.org/x/vulndb@$$(cat ops/supply/vulndb.version) 2>/dev/null || \
+	  echo "make: the Go proxy has no database of known vulnerabilities: they will not be looked up" >&2
 
 onnxruntime: system
 	@[ -z "$(OWN_ORT)" ] || { ops/setup/python.sh $(VENV); ops/setup/onnxruntime.sh $(VENV) $(ORT_DIR); }
