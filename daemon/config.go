@@ -36,6 +36,7 @@ type Dataset struct {
 	Name           string `yaml:"name"`
 	ingest.Options `yaml:",inline"`
 	SeaMask        string       `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
+	Grid           *PinnedGrid  `yaml:"grid"`     // the only one that is taken; without it what most of the first granules have
 	Archive        Archive      `yaml:"archive"`
 	Fill           infer.Config `yaml:"fill"`
 	Reanalysis     Reanalysis   `yaml:"reanalysis"`
@@ -149,6 +150,9 @@ func (d Dataset) faults(section string) []fault {
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
+	if d.Grid != nil {
+		add(section+".grid", d.Grid.Validate())
+	}
 	if d.Simulate != nil {
 		add(section+".simulate", d.Simulate.Validate())
 	}

@@ -59,6 +59,9 @@ func (w *worker) workOff(ctx context.Context, at *door) (Summary, error) {
 // reopened, the live lane before the other, and scores when all else is done.
 // It is asked anew after each, for what is urgent may have come meanwhile.
 func (w *worker) next(ctx context.Context, failed map[int64]bool) (*errand, error) {
+	if err := w.takeUp(ctx); err != nil {
+		return nil, err
+	}
 	pending, err := w.book.FirstPending(ctx, w.set.Name, len(failed)+1)
 	if err != nil {
 		return nil, err

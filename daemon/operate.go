@@ -141,7 +141,7 @@ func (o *Operations) RetryAside(ctx context.Context, dataset, granule string) ([
 	var all []Retried
 	for _, g := range rows {
 		one := Retried{Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision}
-		if err := o.retry(ctx, g); err != nil {
+		if err := o.retry(ctx, g, ""); err != nil {
 			one.Problem = err.Error()
 		}
 		all = append(all, one)
@@ -190,8 +190,9 @@ func (o *Operations) Retry(ctx context.Context, dataset, granule string) error {
 
 // retry brings the file of a granule back into the spool, records that, and
 // only then takes it out of the quarantine: whatever breaks off in between
-// leaves the granule set aside with its file, or taken up with it.
-func (o *Operations) retry(ctx context.Context, g ledger.Granule) error {
+// leaves the granule set aside with its file, or taken up with it. why is empty
+// where an operator asked for it.
+func (o *Operations) retry(ctx context.Context, g ledger.Granule, why string) error {
 	from := o.asideFile(g)
 	if from == "" {
 		return fmt.Errorf("%s has no bytes here (it was refused by its name, or its file is gone): put the file on the archive again, under a good name", g.Name)
@@ -200,7 +201,7 @@ func (o *Operations) retry(ctx context.Context, g ledger.Granule) error {
 	if err != nil {
 		return err
 	}
-	if err := o.book.Retry(ctx, g.ID, to, o.now()); err != nil {
+	if err := o.book.Retry(ctx, g.ID, to, why, o.now()); err != nil {
 		return err
 	}
 	if from == to {

@@ -141,6 +141,9 @@ func (d *Daemon) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, 
 			done.Waiting++
 		}
 	}
+	if err := book.RecallVotes(ctx); err != nil {
+		return done, err
+	}
 	done.Lost, done.Orphans = s.lost, s.orphans()
 	return done, book.BeginJournal(ctx, d.parts.Now())
 }

@@ -73,7 +73,10 @@ func (s *salvage) collect(ctx context.Context) error {
 // says, and the product if any does.
 func (s *salvage) addFact(f ledger.Fact) {
 	if f.Name == "" {
-		s.grids[f.Dataset] = ledger.Grid{Fingerprint: f.Fingerprint, JSON: string(f.Grid), Since: f.Recorded}
+		s.grids[f.Dataset] = ledger.Grid{Fingerprint: f.Fingerprint, JSON: string(f.Grid), Since: f.Recorded, Why: f.Why}
+		if f.Fingerprint == "" { // it was reset
+			delete(s.grids, f.Dataset)
+		}
 		return
 	}
 	key := revisionKey{granuleKey{f.Dataset, f.Name}, f.Revision}

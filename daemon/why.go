@@ -146,7 +146,7 @@ func eventSentence(g ledger.Granule, before ledger.State, e ledger.Event) string
 		return causeSentence(g)
 	case ledger.Fetched:
 		if before == ledger.Quarantined {
-			return "taken up again, because an operator asked for it"
+			return "taken up again, because " + cmp.Or(e.Note, "an operator asked for it")
 		}
 		if g.Cause != ledger.FromArchive {
 			return "queued to be filled"

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -92,7 +91,7 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	if err != nil {
 		return err
 	}
-	if err := w.checkGrid(ctx, granule); err != nil {
+	if err := w.checkGrid(ctx, g, granule); err != nil {
 		return err
 	}
 	reopened, err := w.book.Place(ctx, g.ID, w.set.placement(times(granule.Fields)), w.now())
@@ -134,7 +133,7 @@ func (w *worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 		}
 		granule, err := w.read(ctx, next)
 		if err == nil {
-			err = w.checkGrid(ctx, granule)
+			_, err = w.vote(ctx, next, granule)
 		}
 		if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
 			continue // it is set aside when it is its turn
@@ -279,35 +278,6 @@ func (w *worker) history(ctx context.Context, g ledger.Granule, around [2]time.T
 		return !w.windows[0][sha256] && !w.windows[1][sha256]
 	})
 	return history, nil
-}
-
-// checkGrid refuses a granule on another grid than the dataset's, which is
-// that of its first granule.
-func (w *worker) checkGrid(ctx context.Context, granule ingest.Granule) error {
-	grid := granule.Fields[0].Grid
-	known, ok, err := w.book.Grid(ctx, w.set.Name)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		text, err := json.Marshal(grid)
-		if err != nil {
-			return fmt.Errorf("encode grid: %w", err)
-		}
-		return w.book.SetGrid(ctx, w.set.Name, ledger.Grid{Fingerprint: grid.String(), JSON: string(text), Since: w.now()})
-	}
-	var before field.Grid
-	if err := json.Unmarshal([]byte(known.JSON), &before); err != nil {
-		return fmt.Errorf("decode grid of dataset %s: %w", w.set.Name, err)
-	}
-	if grid.Same(before) {
-		return nil
-	}
-	return &ingest.BadGranule{
-		File:    granule.Name,
-		Problem: fmt.Sprintf("its grid is %v, but dataset %s has been %v since %s", grid, w.set.Name, before, known.Since.Format(time.DateOnly)),
-		Remedy:  "if the producer changed the grid, configure it as a new dataset",
-	}
 }
 
 // setAside moves a bad granule out of the way, with the reason beside it.

@@ -118,11 +118,3 @@ type Count struct {
 	State    State
 	Granules int
 }
-
-// Grid is what a dataset's grid looked like when it was last accepted. Whether
-// another grid is the same is for the caller to say.
-type Grid struct {
-	Fingerprint string
-	JSON        string
-	Since       time.Time
-}

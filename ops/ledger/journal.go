@@ -3,6 +3,7 @@ package ledger
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,9 +57,9 @@ const (
 
 // cursor is how far a journal has come: the last rows that are in it.
 type cursor struct {
-	Granule     int64  `json:"granule"`
-	Publication int64  `json:"publication"`
-	Grid        string `json:"grid"` // since when the last grid holds, as text
+	Granule     int64 `json:"granule"`
+	Publication int64 `json:"publication"`
+	GridChange  int64 `json:"grid_change"`
 }
 
 // journalRows is how many rows are written at a time, so that memory does not
@@ -115,18 +116,14 @@ func (l *Ledger) news(ctx context.Context, at *cursor) ([]Fact, error) {
 		}
 		facts = append(facts, row.Fact)
 	}
-	grids, err := query(ctx, l.db, func(row scanner) (f Fact, err error) {
-		var text string
-		err = row.Scan(&f.Dataset, &f.Fingerprint, &text, (*moment)(&f.Recorded))
-		f.Grid = json.RawMessage(text)
-		return f, err
-	}, "SELECT dataset, fingerprint, json, since FROM grid WHERE since > ? ORDER BY since", at.Grid)
+	grids, err := query(ctx, l.db, scanGridFact, `SELECT id, dataset, fingerprint, json, at, why FROM grid_change
+		WHERE id > ? ORDER BY id LIMIT ?`, at.GridChange, journalRows)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range grids {
-		at.Grid = text(f.Recorded)
-		facts = append(facts, f)
+	for _, row := range grids {
+		at.GridChange = row.id
+		facts = append(facts, row.Fact)
 	}
 	return facts, nil
 }
@@ -152,6 +149,15 @@ func scanFact(row scanner) (f factRow, err error) {
 		p.Body = json.RawMessage(body)
 		f.Publication = &p
 	}
+	return f, err
+}
+
+// scanGridFact reads a change of a dataset's grid, which is null where it was
+// forgotten.
+func scanGridFact(row scanner) (f factRow, err error) {
+	var grid string
+	err = row.Scan(&f.id, &f.Dataset, &f.Fingerprint, &grid, (*moment)(&f.Recorded), &f.Why)
+	f.Grid = json.RawMessage(cmp.Or(grid, "null"))
 	return f, err
 }
 

@@ -13,9 +13,9 @@ import (
 var ErrNotAside = errors.New("it is not set aside")
 
 // Retry takes a granule that was set aside up again, with its file at
-// spoolPath. It is one transaction and may be called through Join: the worker
-// of the dataset takes it up.
-func (l *Ledger) Retry(ctx context.Context, id int64, spoolPath string, now time.Time) error {
+// spoolPath; why is empty where an operator asked for it. It is one transaction
+// and may be called through Join: the worker of the dataset takes it up.
+func (l *Ledger) Retry(ctx context.Context, id int64, spoolPath, why string, now time.Time) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {
 		g, err := byID(ctx, tx, id)
 		if err != nil {
@@ -28,7 +28,7 @@ func (l *Ledger) Retry(ctx context.Context, id int64, spoolPath string, now time
 		if err := setArrival(ctx, tx, g); err != nil {
 			return err
 		}
-		_, err = step(ctx, tx, g, move{to: Fetched, at: now})
+		_, err = step(ctx, tx, g, move{to: Fetched, why: why, at: now})
 		return err
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -103,19 +102,6 @@ func (l *Ledger) History(ctx context.Context, id int64) ([]Event, error) {
 		return nil, fmt.Errorf("read history of granule %d: %w", id, err)
 	}
 	return events, nil
-}
-
-// Grid returns the grid of a dataset; ok is false where none is known.
-func (l *Ledger) Grid(ctx context.Context, dataset string) (g Grid, ok bool, err error) {
-	err = l.db.QueryRowContext(ctx, "SELECT fingerprint, json, since FROM grid WHERE dataset = ?", dataset).
-		Scan(&g.Fingerprint, &g.JSON, (*moment)(&g.Since))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Grid{}, false, nil
-	case err != nil:
-		return Grid{}, false, fmt.Errorf("look up grid of %s: %w", dataset, err)
-	}
-	return g, true, nil
 }
 
 // granuleColumns are the columns that scanGranule takes, in its order.

@@ -130,11 +130,11 @@ func TestRetractedAndSupersededRevisionsAreRestoredAsSuch(t *testing.T) {
 func TestOnlyWhatIsSetAsideIsRetried(t *testing.T) {
 	l := outbox(t)
 	g := arriveNow(t, l, arrival("a.nc", "1"))
-	if err := l.Retry(t.Context(), g.ID, "spool/new", at(1)); !errors.Is(err, ErrNotAside) {
+	if err := l.Retry(t.Context(), g.ID, "spool/new", "", at(1)); !errors.Is(err, ErrNotAside) {
 		t.Errorf("Retry() = %v of a granule that waits", err)
 	}
 	must(t, l.Quarantine(t.Context(), g.ID, "bad", at(1)))
-	must(t, l.Retry(t.Context(), g.ID, "spool/new", at(2)))
+	must(t, l.Retry(t.Context(), g.ID, "spool/new", "", at(2)))
 	pending, err := l.Pending(t.Context(), "chl")
 	must(t, err)
 	if len(pending) != 1 || pending[0].SpoolPath != "spool/new" || pending[0].Reason != "" {

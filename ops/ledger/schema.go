@@ -72,6 +72,7 @@ CREATE TABLE grid (
 		outboxLayout,
 		objectLayout,
 		rollingLayout,
+		gridLayout,
 	}
 }
 

@@ -145,22 +145,12 @@ func setTimes(ctx context.Context, tx *sql.Tx, id int64, times []time.Time) erro
 	return err
 }
 
-// SetGrid remembers the grid of a dataset, in place of the one before.
-func (l *Ledger) SetGrid(ctx context.Context, dataset string, g Grid) error {
-	_, err := l.db.ExecContext(ctx, `INSERT INTO grid (dataset, fingerprint, json, since) VALUES (?, ?, ?, ?)
-		ON CONFLICT (dataset) DO UPDATE SET fingerprint = excluded.fingerprint, json = excluded.json, since = excluded.since`,
-		dataset, g.Fingerprint, g.JSON, text(g.Since))
-	if err != nil {
-		return fmt.Errorf("record grid of %s: %w", dataset, err)
-	}
-	return nil
-}
-
 // move is a step of the work on a granule.
 type move struct {
 	to      State
 	at      time.Time
 	reason  string  // with Quarantined
+	why     string  // with Fetched, where it was set aside before
 	product Product // with Stored
 }
 
@@ -176,7 +166,7 @@ func (m move) fault() error {
 }
 
 // note is what the history says beside the state.
-func (m move) note() string { return cmp.Or(m.reason, m.product.Path) }
+func (m move) note() string { return cmp.Or(m.reason, m.product.Path, m.why) }
 
 func (l *Ledger) move(ctx context.Context, id int64, m move) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {

@@ -1,0 +1,375 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest"
+)
+
+// days is an archive in which every letter is a day: g on the grid that most
+// have, o on an odd one, x on a third.
+type days struct {
+	b     *bench
+	names []string
+}
+
+var worldOf = map[rune][2]int{'g': {24, 32}, 'o': {30, 32}, 'x': {24, 40}}
+
+// deliver puts the days of a word into the archive, behind those before.
+func (d *days) deliver(t *testing.T, word string) {
+	t.Helper()
+	for _, letter := range word {
+		w := world(t, worldOf[letter][0], worldOf[letter][1])
+		g := w.Granule(firstVersions(w, 12)[len(d.names)])
+		// Names in the order of days, whatever a simulated world saw first.
+		g.Name = fmt.Sprintf("202401%02d_%c.nc", len(d.names)+1, letter)
+		put(t, d.b.archive(), g)
+		d.names = append(d.names, g.Name)
+	}
+}
+
+func newDays(t *testing.T) *days {
+	b := newBench(t)
+	b.plain()
+	return &days{b: b}
+}
+
+// fate returns what became of every day: p a product that holds, a set aside,
+// and - anything else.
+func (d *days) fate(t *testing.T) string {
+	t.Helper()
+	fate := ""
+	d.b.operate(t, func(o *Operations) error {
+		for _, name := range d.names {
+			rows, err := o.book.Granules(t.Context(), ledger.GranuleQuery{Dataset: "sea", Name: name, Limit: 1})
+			if err != nil {
+				return err
+			}
+			_, holds, err := o.book.Current(t.Context(), "sea", name)
+			if err != nil {
+				return err
+			}
+			letter := "-"
+			switch {
+			case len(rows) == 1 && rows[0].State == ledger.Quarantined && !holds:
+				letter = "a"
+			case len(rows) == 1 && rows[0].State == ledger.Announced && holds:
+				letter = "p"
+			}
+			fate += letter
+		}
+		return nil
+	})
+	return fate
+}
+
+func (d *days) want(t *testing.T, fate string) {
+	t.Helper()
+	if got := d.fate(t); got != fate {
+		t.Errorf("the days became %s, want %s\n%s", got, fate, d.b.log)
+	}
+	if files := d.b.products(t); len(files) != strings.Count(fate, "p") {
+		t.Errorf("the products are %v, want those of %s", files, fate)
+	}
+}
+
+func (d *days) grid(t *testing.T) (s GridStatus) {
+	t.Helper()
+	d.b.operate(t, func(o *Operations) error {
+		all, err := o.Grids(t.Context(), "sea")
+		if err == nil {
+			s = all[0]
+		}
+		return err
+	})
+	return s
+}
+
+func TestAnOddFileAmongTheFirstIsSetAsideWhereverItSorts(t *testing.T) {
+	for _, c := range []struct{ word, fate string }{
+		{"ogggg", "apppp"},
+		{"ggogg", "ppapp"},
+		{"ggggo", "ppppa"},
+		{"oxggg", "aappp"},
+		{"g", "p"},   // nothing is waited for
+		{"go", "pa"}, // a tie: the first stands
+		{"oog", "ppa"},
+	} {
+		t.Run(c.word, func(t *testing.T) {
+			d := newDays(t)
+			d.deliver(t, c.word)
+			if s := d.b.once(t); s.Unfinished != 0 {
+				t.Errorf("Once() = %+v", s)
+			}
+			d.want(t, c.fate)
+			d.b.operate(t, func(o *Operations) error {
+				for i, name := range d.names {
+					told, err := o.book.Deliveries(t.Context(), "sea", name)
+					if err != nil || c.fate[i] == 'a' && len(told) > 0 {
+						t.Errorf("the world was told of %s, which is on a grid that did not stand: %+v, %v", name, told, err)
+					}
+				}
+				return nil
+			})
+			if s := d.b.once(t); s != (Summary{}) {
+				t.Errorf("a second pass did %+v, want nothing", s)
+			}
+		})
+	}
+}
+
+// Every pass is another process, so that the vote goes on after a restart.
+func TestGranulesThatComeOneByOneChangeTheGridWhenMostHaveAnother(t *testing.T) {
+	d := newDays(t)
+	for _, step := range []struct{ comes, fate string }{
+		{"o", "p"},    // it is filled at once
+		{"g", "pa"},   // a tie
+		{"g", "app"},  // most have the other: the first is retracted, the second taken up again
+		{"o", "appa"}, // two and two
+		{"ggg", "appappp"},
+		{"ooooo", "appapppaaaaa"}, // five have settled it
+	} {
+		d.deliver(t, step.comes)
+		d.b.once(t)
+		d.want(t, step.fate)
+		d.b.once(t) // a restart changes nothing
+		d.want(t, step.fate)
+	}
+	s := d.grid(t)
+	if !s.Settled || s.Agree != settledVotes || len(s.Others) != 1 || s.Others[0].Granules != 7 || len(s.Changes) != 2 {
+		t.Errorf("the grid is %+v", s)
+	}
+	if want := "2 of the first 3 granules have it"; s.Why != want {
+		t.Errorf("it is that one because %q, want %q", s.Why, want)
+	}
+	d.b.operate(t, func(o *Operations) error {
+		aside, err := o.Quarantine(t.Context(), "sea")
+		if len(aside) != 7 || !strings.Contains(aside[0].Reason, "lacuna grid reset --dataset sea") || aside[0].File == "" {
+			t.Errorf("set aside: %+v", aside)
+		}
+		stories, storyErr := o.Why(t.Context(), d.names[0], "")
+		if storyErr != nil || !strings.Contains(fmt.Sprint(stories), s.Why) {
+			t.Errorf("why of the first: %+v, %v", stories, storyErr)
+		}
+		return err
+	})
+	if said := journalOfGrids(t, d.b); len(said) != 2 || said[1].Why != s.Why || said[1].Fingerprint != s.Grid {
+		t.Errorf("the journal says of the grid: %+v", said)
+	}
+}
+
+func journalOfGrids(t *testing.T, b *bench) []ledger.Fact {
+	t.Helper()
+	var all []ledger.Fact
+	for f, err := range ledger.Journal(b.cfg.ledgerPath()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name == "" {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// The vote that changes the grid is one transaction; a process that is killed
+// right behind it leaves the rest to the next.
+func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
+	d := newDays(t)
+	d.deliver(t, "o")
+	d.b.once(t)
+	d.deliver(t, "g")
+	d.b.once(t)
+	d.deliver(t, "g")
+	daemon := d.b.daemon(t)
+	if _, err := daemon.Fetch(t.Context(), Fetch{}); err != nil {
+		t.Fatal(err)
+	}
+	book, err := ledger.Open(t.Context(), d.b.cfg.ledgerPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{
+		set: d.b.cfg.Datasets[0], cfg: d.b.cfg, book: book, reader: daemon.reader, now: time.Now, log: daemon.log, nudge: func() {},
+		pulse: daemon.vitals.pulse("test", time.Minute), decoded: map[string]ingest.Granule{},
+	}
+	pending, err := book.FirstPending(t.Context(), "sea", 9)
+	if err != nil || len(pending) != 1 {
+		t.Fatalf("pending: %v, %v", pending, err)
+	}
+	granule, err := w.read(t.Context(), pending[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := w.vote(t.Context(), pending[0], granule); err != nil || !s.Changed || !s.Agrees {
+		t.Fatalf("vote() = %+v, %v", s, err)
+	}
+	if err := book.Close(); err != nil { // as a kill leaves it: nothing else was done
+		t.Fatal(err)
+	}
+	d.b.once(t)
+	d.want(t, "app")
+}
+
+func TestAResetGridIsChosenAnewAndItsReasonIsInTheJournal(t *testing.T) {
+	for _, running := range []bool{false, true} {
+		t.Run(fmt.Sprintf("running %v", running), func(t *testing.T) {
+			d := newDays(t)
+			d.deliver(t, "ggggg")
+			d.b.once(t)
+			d.deliver(t, "oo") // the producer has changed its grid
+			d.b.once(t)
+			d.want(t, "pppppaa")
+			if running {
+				daemon := d.b.daemon(t)
+				stop := start(t, daemon)
+				defer stop()
+				until(t, "the daemon runs", func() bool { return daemon.Addr() != "" })
+			}
+			d.b.operate(t, func(o *Operations) error {
+				if _, err := o.ResetGrid(t.Context(), "sea", " "); err == nil {
+					t.Error("a reset without a reason was taken")
+				}
+				done, err := o.ResetGrid(t.Context(), "", "the producer went to 30 rows")
+				if done.Again != 2 || done.Grid == "" {
+					t.Errorf("ResetGrid() = %+v", done)
+				}
+				return err
+			})
+			if running {
+				until(t, "the days on the new grid are taken up", func() bool { return d.fate(t) == "ppppppp" })
+				return // the journal is written when it stops
+			}
+			d.b.once(t)
+			d.want(t, "ppppppp") // products of the old grid stay
+			said := journalOfGrids(t, d.b)
+			if len(said) != 3 || string(said[1].Grid) != "null" || said[1].Why != "the producer went to 30 rows" || said[2].Fingerprint != d.grid(t).Grid {
+				t.Errorf("the journal says of the grid: %+v", said)
+			}
+			d.deliver(t, "og")
+			d.b.once(t)
+			d.want(t, "ppppppppa")
+		})
+	}
+}
+
+func TestThePinnedGridIsTheOnlyOne(t *testing.T) {
+	d := newDays(t)
+	d.deliver(t, "g")
+	d.b.once(t)
+	named := d.grid(t).Pin
+	d.deliver(t, "ooo")
+	d.b.once(t)
+	d.want(t, "appp") // most have the other
+	cfg, err := parseConfig("lacuna.yaml", []byte("datasets:\n  - name: sea\n    archive: {dir: "+d.b.archive()+"}\n    grid: "+named+"\n"))
+	if err != nil {
+		t.Fatalf("%s, as it is shown, is not taken: %v", named, err)
+	}
+	d.b.cfg.Datasets[0].Grid = cfg.Datasets[0].Grid
+	d.b.once(t)
+	d.want(t, "appp") // nothing came that has it
+	d.deliver(t, "g")
+	d.b.once(t)
+	d.want(t, "paaap")
+	d.deliver(t, "oooooo")
+	d.b.once(t)
+	d.want(t, "paaapaaaaaa")
+	s := d.grid(t)
+	if s.Why != "the configuration names it" || !s.Settled || s.Pinned != named {
+		t.Errorf("the grid is %+v", s)
+	}
+	d.b.operate(t, func(o *Operations) error {
+		aside, err := o.Quarantine(t.Context(), "sea")
+		if len(aside) != 9 || !strings.Contains(aside[0].Reason, "is configured as") {
+			t.Errorf("set aside: %+v", aside)
+		}
+		return err
+	})
+}
+
+func TestAGridIsNamedByShapeAndEnds(t *testing.T) {
+	axis := func(from, to float64, n int) (x []float64) {
+		for i := range n {
+			x = append(x, from+(to-from)*float64(i)/float64(n-1))
+		}
+		return x
+	}
+	grid := field.Grid{Lat: axis(47, 41, 61), Lon: axis(27, 42, 151)} // a tenth of a degree, from the north
+	pin := PinnedGrid{Shape: Size{61, 151}, Lat: [2]float64{41, 47}, Lon: [2]float64{27, 42}}
+	for name, c := range map[string]struct {
+		pin  PinnedGrid
+		want bool
+	}{
+		"as it is":              {pin, true},
+		"from the north":        {PinnedGrid{pin.Shape, [2]float64{47, 41}, pin.Lon}, true},
+		"rounded":               {PinnedGrid{pin.Shape, [2]float64{41.004, 47}, pin.Lon}, true},
+		"half a cell off":       {PinnedGrid{pin.Shape, [2]float64{41.05, 47.05}, pin.Lon}, false},
+		"another shape":         {PinnedGrid{Size{60, 151}, pin.Lat, pin.Lon}, false},
+		"another end of a line": {PinnedGrid{pin.Shape, pin.Lat, [2]float64{27, 43}}, false},
+	} {
+		if got := c.pin.has(grid); got != c.want {
+			t.Errorf("%s: has() = %v, want %v", name, got, c.want)
+		}
+	}
+	if got := pinOf(grid); got != pin {
+		t.Errorf("pinOf() = %v, want %v", got, pin)
+	}
+	for _, bad := range []PinnedGrid{{}, {Shape: pin.Shape, Lat: [2]float64{41, 95}, Lon: pin.Lon}, {Shape: pin.Shape, Lat: pin.Lat}} {
+		if bad.Validate() == nil {
+			t.Errorf("Validate() takes %v", bad)
+		}
+	}
+	if err := pin.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A granule whose file is gone is said so once and stays where it is.
+func TestAResetPassesOverAGranuleWhoseFileIsGone(t *testing.T) {
+	d := newDays(t)
+	d.deliver(t, "gggggoo")
+	d.b.once(t)
+	files, err := filepath.Glob(filepath.Join(d.b.cfg.quarantineDir(), "sea", "*_o.nc"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("set aside: %v, %v", files, err)
+	}
+	slices.Sort(files)
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	d.b.operate(t, func(o *Operations) error {
+		_, err := o.ResetGrid(t.Context(), "sea", "a test")
+		return err
+	})
+	d.b.once(t)
+	d.want(t, "pppppap")
+	if n := strings.Count(d.b.log.String(), "granule stays set aside"); n != 1 {
+		t.Errorf("it was said %d times, want once", n)
+	}
+}
+
+func TestALedgerThatIsMadeAnewKnowsTheGrid(t *testing.T) {
+	d := newDays(t)
+	d.deliver(t, "gogogggoo")
+	d.b.once(t)
+	d.want(t, "papapppaa")
+	before := d.grid(t)
+	if _, err := d.b.daemon(t).Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.b.once(t) // those that are set aside are read again, and set aside
+	d.want(t, "papapppaa")
+	after := d.grid(t)
+	after.Changes, before.Changes = nil, nil
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("the grid was %+v, and is %+v", before, after)
+	}
+}

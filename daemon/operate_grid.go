@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lacuna/pipeline/field"
+)
+
+// GridStatus is the grid of a dataset and how it came to be that one.
+type GridStatus struct {
+	Dataset string    `json:"dataset"`
+	Grid    string    `json:"grid,omitempty"` // empty: none yet
+	Since   time.Time `json:"since,omitzero"`
+	Why     string    `json:"why,omitempty"`
+	Settled bool      `json:"settled"` // no granule changes it any more
+	// Agree is how many granules were counted for it: at most as many as settle
+	// it.
+	Agree   int          `json:"agree"`
+	Needed  int          `json:"needed"`
+	Others  []GridCount  `json:"others"`
+	Pin     string       `json:"pin,omitempty"`        // how the configuration would name it
+	Pinned  string       `json:"configured,omitempty"` // what the configuration names
+	Changes []GridChange `json:"changes"`              // the latest first
+}
+
+// GridCount is how many granules were set aside on another grid.
+type GridCount struct {
+	Grid     string `json:"grid"`
+	Granules int    `json:"granules"`
+}
+
+// GridChange is what the grid of a dataset was changed to, and why.
+type GridChange struct {
+	At   time.Time `json:"at"`
+	Grid string    `json:"grid,omitempty"` // empty: it was reset
+	Why  string    `json:"why"`
+}
+
+// shownChanges bounds the changes that are told: a vote has a few at most.
+const shownChanges = 20
+
+// Grids returns the grid of a dataset, or of all where its name is empty.
+func (o *Operations) Grids(ctx context.Context, dataset string) ([]GridStatus, error) {
+	sets, err := o.datasets(dataset)
+	if err != nil {
+		return nil, err
+	}
+	var all []GridStatus
+	for _, set := range sets {
+		s, err := o.grid(ctx, set)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func (o *Operations) grid(ctx context.Context, set Dataset) (GridStatus, error) {
+	s := GridStatus{Dataset: set.Name, Needed: settledVotes, Others: []GridCount{}, Changes: []GridChange{}}
+	if set.Grid != nil {
+		s.Pinned = set.Grid.String()
+	}
+	grid, known, err := o.book.Grid(ctx, set.Name)
+	if err != nil {
+		return s, err
+	}
+	if known {
+		s.Grid, s.Since, s.Why = grid.Fingerprint, grid.Since, grid.Why
+		var axes field.Grid
+		if err := json.Unmarshal([]byte(grid.JSON), &axes); err == nil && len(axes.Lat) > 0 && len(axes.Lon) > 0 {
+			s.Pin = pinOf(axes).String()
+		}
+	}
+	votes, err := o.book.GridVotes(ctx, set.Name)
+	if err != nil {
+		return s, err
+	}
+	for _, v := range votes {
+		if v.Current {
+			s.Agree = v.Granules
+			continue
+		}
+		s.Others = append(s.Others, GridCount{Grid: v.Fingerprint, Granules: v.Granules})
+	}
+	s.Settled = set.Grid != nil || known && s.Agree >= settledVotes
+	changes, err := o.book.GridChanges(ctx, set.Name, shownChanges)
+	for _, c := range changes {
+		s.Changes = append(s.Changes, GridChange{At: c.Since, Grid: c.Fingerprint, Why: c.Why})
+	}
+	return s, err
+}
+
+// GridReset is a grid that was forgotten.
+type GridReset struct {
+	Dataset string `json:"dataset"`
+	Grid    string `json:"grid,omitempty"` // it was; empty: none
+	Again   int    `json:"taken_up_again"` // granules that had been set aside for their grid
+	Why     string `json:"why"`
+}
+
+// ResetGrid forgets the grid of a dataset, for its next granules to choose, and
+// has the granules that were set aside for theirs taken up again. Its products
+// stay. The name may be empty where there is one dataset.
+func (o *Operations) ResetGrid(ctx context.Context, dataset, why string) (GridReset, error) {
+	why = strings.TrimSpace(why)
+	if why == "" {
+		return GridReset{}, errors.New("a reset needs a reason: it is kept in the journal")
+	}
+	sets, err := o.datasets(dataset)
+	if err != nil {
+		return GridReset{}, err
+	}
+	if len(sets) != 1 {
+		return GridReset{}, fmt.Errorf("%w: there are %d datasets, name the one whose grid is to be reset", ErrConfig, len(sets))
+	}
+	before, _, err := o.book.Grid(ctx, sets[0].Name)
+	if err != nil {
+		return GridReset{}, err
+	}
+	again, err := o.book.ForgetGrid(ctx, sets[0].Name, why, o.now())
+	return GridReset{Dataset: sets[0].Name, Grid: before.Fingerprint, Again: again, Why: why}, err
+}
+
+// datasets returns the configured datasets that a name means: all where it is
+// empty.
+func (o *Operations) datasets(name string) ([]Dataset, error) {
+	if name == "" {
+		return o.cfg.Datasets, nil
+	}
+	for _, set := range o.cfg.Datasets {
+		if set.Name == name {
+			return []Dataset{set}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no dataset %q", ErrConfig, name)
+}
