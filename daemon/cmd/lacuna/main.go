@@ -69,7 +69,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(initCommand(), fillCommand(), inspectCommand(), simulateCommand(), runCommand(), onceCommand(), checkCommand(), planCommand(), fetchCommand(), statusCommand(), whyCommand(), quarantineCommand(), redoCommand(), backfillCommand(), ledgerCommand(),
+	root.AddCommand(initCommand(), fillCommand(), inspectCommand(), simulateCommand(), runCommand(), onceCommand(), checkCommand(), planCommand(), fetchCommand(), statusCommand(), whyCommand(), quarantineCommand(), gridCommand(), redoCommand(), backfillCommand(), ledgerCommand(),
 		enginesCommand(), modelsCommand(), trainCommand(), driftCommand(), shadowCommand(), priorCommand(), evaluateCommand(), scenesCommand(), benchCommand(), versionCommand(), publishCommand(), consumeCommand(), decodeCommand(), packCommand(), manCommand())
 	for _, c := range append(root.Commands(), root) {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

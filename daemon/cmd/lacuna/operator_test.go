@@ -57,6 +57,11 @@ func TestWhatOperatorsReadIsAPromise(t *testing.T) {
 		"quarantine": []daemon.Aside{{Dataset: "sea", Granule: "a.nc", Revision: 1, Reason: "bad", Since: at, File: "f", Bytes: 7, SHA256: "00"}},
 		"retry":      []daemon.Retried{{Dataset: "sea", Granule: "a.nc", Revision: 1, Problem: "no bytes"}},
 		"redo":       []daemon.Redone{{Dataset: "sea", Granule: "a.nc", Revision: 2, Note: "it was about to be made anyway"}},
+		"grid": []daemon.GridStatus{{
+			Dataset: "sea", Grid: "40×60", Since: at, Why: "a.nc is the first", Settled: true, Agree: 5, Needed: 5, Pin: "{}", Pinned: "{}",
+			Others: []daemon.GridCount{{Grid: "41×60", Granules: 1}}, Changes: []daemon.GridChange{{At: at, Grid: "40×60", Why: "a.nc is the first"}},
+		}},
+		"grid reset": daemon.GridReset{Dataset: "sea", Grid: "40×60", Again: 2, Why: "it was odd"},
 		"backfill":   daemon.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1},
 		"rebuild":    daemon.Rebuilt{Away: "f", Granules: 6, Products: 3, SetAside: 2, Waiting: 1, Lost: 1, Orphans: 1},
 		"check":      daemon.Finding{What: "ledger", OK: false, Text: "damaged", ToDo: "restart"},
