@@ -5,17 +5,34 @@
 
 An event on <prefix>.events says what a product is and where its parts lie on
 <prefix>.data. For each event the parts are read, joined, checked against the
-SHA-256 of the event and written to DIR. An event without a value retracts a
-product. The offset is committed when the file is in place, so that a crash
-repeats a product and never loses one.
+SHA-256 of the event and written to DIR, with the event beside them as NAME.json.
+An event without a value retracts a product. The offset is committed when the
+file is in place, so that a crash repeats a product and never loses one.
+
+A product that cannot be had is noted with the reason in DIR/.set-aside.jsonl,
+and the next one follows. Brokers that are away are waited for.
 """
 import argparse
 import hashlib
 import json
 import os
+import re
 import sys
+import time
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+LONGEST_NAME = 224  # bytes: file systems take 255, and side files need some
+LONGEST_LIST = 16 << 20  # bytes of the list of what was set aside
+# What a broker says of parts that it does not have, or does not give to anybody.
+GONE = {
+    KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.TOPIC_EXCEPTION,
+}
+
+
+class Missing(Exception):
+    """The product of an event cannot be had, now or later."""
 
 
 def main():
@@ -41,7 +58,11 @@ def main():
                 else:
                     print(message.error(), file=sys.stderr)
                 continue
-            handle(message, args)
+            try:
+                handle(message, args)
+            # What an event says may be anything; a full disk is for an operator.
+            except (Missing, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as reason:
+                set_aside(args.dir, message, reason)
             events.commit(message=message, asynchronous=False)
     finally:
         events.close()
@@ -49,31 +70,40 @@ def main():
 
 def handle(message, args):
     headers = {name: value.decode() for name, value in message.headers() or []}
+    kind = headers.get("ce_type")
+    if kind not in ("lacuna.product.published.v1", "lacuna.product.retracted.v1"):
+        return
     # The name comes from the network: nothing but a name in this folder.
-    path = os.path.join(args.dir, os.path.basename(headers.get("ce_subject", "")))
-    if headers.get("ce_type") == "lacuna.product.retracted.v1":
-        if os.path.isfile(path):
-            os.remove(path)
+    name = headers["ce_subject"]
+    if name[:1] in ("", ".") or re.search(r"[/\\\0]", name):
+        raise Missing("the file name %r cannot be one" % name)
+    path = os.path.join(args.dir, file_name(name))
+    if kind == "lacuna.product.retracted.v1":
+        for file in (path, path + ".json"):
+            if os.path.isfile(file):
+                os.remove(file)
         print("retracted", headers["ce_id"], headers["ce_why"], flush=True)
         return
-    if headers.get("ce_type") != "lacuna.product.published.v1":
-        return
     event = json.loads(message.value())
+    if event["data"]["topic"] != args.prefix + ".data":
+        raise Missing("its parts lie on another topic")
     content = collect(args.brokers, headers["ce_id"], event)
-    if content is None:
-        print("missing", headers["ce_id"], file=sys.stderr)
-        return
-    with open(path + ".part", "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".part", path)
+    for file, data in ((path, content), (path + ".json", message.value())):
+        with open(file + ".part", "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(file + ".part", file)
     print("received", headers["ce_id"], path, flush=True)
 
 
 def collect(brokers, product, event):
-    """Return the bytes of a product, or None where the topic no longer has them."""
-    place = event["data"]
+    """Return the bytes of a product; Missing where the topic does not have them."""
+    place, size = event["data"], event["file"]["size"]
+    first, last, wanted = int(place["first_offset"]), int(place["last_offset"]), int(place["parts"])
+    if not (0 <= first <= last < 2**63 - 1 and 1 <= wanted <= last - first + 1):
+        raise Missing("its parts cannot lie where it says")
+    partition = TopicPartition(place["topic"], place["partition"], first)
     data = Consumer({
         "bootstrap.servers": brokers,
         "group.id": "not used: partitions are assigned by hand",
@@ -81,24 +111,70 @@ def collect(brokers, product, event):
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
     })
-    data.assign([TopicPartition(place["topic"], place["partition"], place["first_offset"])])
-    parts = {}  # by number: a part may have been sent twice
+    parts, silent = {}, 0  # parts by number: one may have been sent twice
     try:
-        while len(parts) < place["parts"]:
-            message = data.poll(10.0)
+        data.assign([partition])
+        while len(parts) < wanted and sum(map(len, parts.values())) <= size:
+            message = data.poll(5.0)
             if message is None:
+                silent = silent + 1 if answers(data, partition) else 0
+                if silent == 3:
+                    raise Missing("its parts cannot be read, though the broker answers")
+                continue
+            silent = 0
+            if message.error() and message.error().code() not in GONE:
                 continue  # the broker is away
-            if message.error() or message.offset() > place["last_offset"]:
+            if message.error() or message.offset() > last:
                 break
-            headers = dict(message.headers())
-            if headers["id"].decode() == product:
+            headers = dict(message.headers() or [])
+            if headers.get("id") == product.encode() and 0 <= int(headers["part"]) < wanted:
                 parts[int(headers["part"])] = message.value() or b""
+    except KafkaException as reason:
+        raise Missing(str(reason)) from reason
     finally:
         data.close()
     content = b"".join(parts[n] for n in sorted(parts))
-    if hashlib.sha256(content).hexdigest() != event["file"]["sha256"]:
-        return None
+    if len(parts) < wanted or hashlib.sha256(content).hexdigest() != event["file"]["sha256"]:
+        raise Missing("%d of its %d parts are there, or they are damaged" % (len(parts), wanted))
     return content
+
+
+def answers(data, partition):
+    """Tell whether the leader of a partition is there."""
+    try:
+        data.get_watermark_offsets(partition, timeout=10.0)
+        return True
+    except KafkaException as reason:
+        return reason.args[0].code() in GONE
+
+
+def file_name(name):
+    """Return the name to keep a product under: as FileName of publish/kafka/consumer."""
+    odd = re.compile(r"[\x00-\x1f\x7f]")
+    whole = name.encode()
+    if len(whole) <= LONGEST_NAME and not odd.search(name) and not re.search(r"~[0-9a-f]{64}(\.[^.]*)?\Z", name):
+        return name
+    plain = odd.sub("_", name)
+    dot = plain.rfind(".")
+    ending = plain[dot:] if dot >= 0 and len(plain[dot:].encode()) <= 16 else ""
+    tail = "~" + hashlib.sha256(whole).hexdigest() + ending
+    stem = plain[:len(plain) - len(ending)].encode()[:LONGEST_NAME - len(tail.encode())]
+    return stem.decode(errors="ignore") + tail
+
+
+def set_aside(folder, message, reason):
+    """Note an event that cannot be completed, so that the next one follows."""
+    headers = {name: repr(value)[:1000] for name, value in message.headers() or []}
+    line = {
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "partition": message.partition(), "offset": message.offset(),
+        "id": headers.get("ce_id", ""), "file": headers.get("ce_subject", ""), "reason": repr(reason)[:1000],
+    }
+    path = os.path.join(folder, ".set-aside.jsonl")
+    if os.path.exists(path) and os.path.getsize(path) > LONGEST_LIST:
+        os.replace(path, os.path.join(folder, ".set-aside.old.jsonl"))
+    with open(path, "a", encoding="utf-8") as out:
+        out.write(json.dumps(line) + "\n")
+    print("missing", json.dumps(line), file=sys.stderr)
 
 
 def arguments():

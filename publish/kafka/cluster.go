@@ -66,6 +66,15 @@ func (c *Cluster) Brokers() []string { return slices.Clone(c.brokers) }
 // for: a topic, a partition, or messages that retention has removed.
 var ErrGone = errors.New("not on the brokers any more")
 
+// errNotYet is why something is gone that a broker may only not have heard of
+// yet: a topic that was just made, or messages that the leader has and a
+// former one, which does not know that it was replaced, has not.
+var errNotYet = errors.New("or not yet")
+
+// MayCome tells whether what is gone, by err, may turn up within seconds: it is
+// not older than what the brokers keep.
+func MayCome(err error) bool { return errors.Is(err, errNotYet) }
+
 // Partitions returns the partitions of a topic, fresh from a broker.
 func (c *Cluster) Partitions(ctx context.Context, topic string) ([]kafkago.Partition, error) {
 	conn, err := c.dial(ctx)
@@ -79,7 +88,7 @@ func (c *Cluster) Partitions(ctx context.Context, topic string) ([]kafkago.Parti
 	partitions, err := conn.ReadPartitions(topic)
 	switch {
 	case errors.Is(err, kafkago.UnknownTopicOrPartition), err == nil && len(partitions) == 0:
-		return nil, fmt.Errorf("topic %s: %w", topic, ErrGone)
+		return nil, fmt.Errorf("topic %s: %w, %w", topic, ErrGone, errNotYet)
 	case err != nil:
 		return nil, fmt.Errorf("ask for topic %s: %w", topic, c.explain(err))
 	}
@@ -125,7 +134,7 @@ func (c *Cluster) leader(ctx context.Context, topic string, partition int) (*kaf
 	}
 	i := slices.IndexFunc(partitions, func(p kafkago.Partition) bool { return p.ID == partition })
 	if i < 0 {
-		return nil, fmt.Errorf("partition %s/%d: %w", topic, partition, ErrGone)
+		return nil, fmt.Errorf("partition %s/%d: %w, %w", topic, partition, ErrGone, errNotYet)
 	}
 	conn, err := c.dialer.DialPartition(ctx, "tcp", "", partitions[i])
 	if err != nil {
@@ -143,9 +152,10 @@ type Span struct {
 
 // Read calls each with the messages of a span in order, one at a time, and
 // returns nil when it has come to the end. An offset that compaction has
-// emptied is passed over. It returns ErrGone where the partition does not
-// reach back, or not yet as far, as span.From; any other error than one of each
-// may be cured by reading on from the last message.
+// emptied is passed over. It returns ErrGone where the partition does not reach
+// back to span.From, or does not reach span.To: a span with an end is never
+// waited for. Any other error than one of each may be cured by reading on from
+// the last message.
 func (c *Cluster) Read(ctx context.Context, span Span, each func(kafkago.Message) error) error {
 	if span.To >= 0 && span.From >= span.To {
 		return nil
@@ -168,12 +178,34 @@ func (c *Cluster) Read(ctx context.Context, span Span, each func(kafkago.Message
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, kafkago.OffsetOutOfRange), errors.Is(err, kafkago.UnknownTopicOrPartition):
-			return fmt.Errorf("read %s/%d from offset %d: %w", span.Topic, span.Partition, span.From, ErrGone)
+			return c.whyGone(ctx, span, err)
 		case err != nil:
 			return fmt.Errorf("read %s/%d: %w", span.Topic, span.Partition, err)
 		}
 	}
 	return nil
+}
+
+// whyGone says why a broker has nothing at the beginning of a span, by how far
+// its partition reaches.
+func (c *Cluster) whyGone(ctx context.Context, span Span, answer error) error {
+	if errors.Is(answer, kafkago.OffsetOutOfRange) {
+		first, next, err := c.Bounds(ctx, span.Topic, span.Partition)
+		switch {
+		case err != nil:
+			return err
+		case span.From < first:
+			return fmt.Errorf("read %s/%d from offset %d: %w: the first is %d", span.Topic, span.Partition, span.From, ErrGone, first)
+		}
+		return c.tooFar(span, next)
+	}
+	return fmt.Errorf("read %s/%d from offset %d: %w, %w", span.Topic, span.Partition, span.From, ErrGone, errNotYet)
+}
+
+// tooFar says that a partition ends before a span does.
+func (c *Cluster) tooFar(span Span, next int64) error {
+	return fmt.Errorf("read %s/%d up to offset %d: %w, %w: the partition ends before offset %d",
+		span.Topic, span.Partition, span.To-1, ErrGone, errNotYet, next)
 }
 
 // readBatch reads what one request brings, and only then hands it on: whoever
@@ -190,7 +222,19 @@ func (c *Cluster) readBatch(conn *kafkago.Conn, span Span, each func(kafkago.Mes
 		}
 		next = max(next, m.Offset+1)
 	}
-	return err == nil && span.To >= 0 && next >= span.To, err
+	if err != nil || span.To < 0 || next >= span.To {
+		return err == nil && span.To >= 0, err
+	}
+	if len(messages) == 0 {
+		// Nothing came and there is more to the span: a partition that was cut
+		// off, or never reached so far, would be waited for without end.
+		end, err := conn.ReadLastOffset()
+		if err == nil && end < span.To {
+			err = c.tooFar(span, end)
+		}
+		return false, err
+	}
+	return false, nil
 }
 
 // fetch returns what one request brings and the offset to go on from. A batch

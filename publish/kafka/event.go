@@ -172,10 +172,17 @@ func (e Event) check() error {
 		return fmt.Errorf("%w: %s has the dataset %q, which cannot be the name of a folder", ErrNotOurs, e.ID, e.Dataset)
 	case !plainName(e.File.Name):
 		return fmt.Errorf("%w: %s has the file name %q, which cannot be one", ErrNotOurs, e.ID, e.File.Name)
-	case !e.Retracted && (e.File.Size < 0 || len(e.File.SHA256) != 64 || e.Data.Parts < 1 || e.Data.FirstOffset < 0 || e.Data.LastOffset < e.Data.FirstOffset):
+	case !e.Retracted && (e.File.Size < 0 || len(e.File.SHA256) != 64 || !e.Data.plausible()):
 		return fmt.Errorf("%w: %s does not say what its file is or where its parts lie", ErrNotOurs, e.ID)
 	}
 	return nil
+}
+
+// plausible tells whether the parts can lie where p says: each has an offset of
+// its own, and there is one behind the last.
+func (p Placement) plausible() bool {
+	return p.FirstOffset >= 0 && p.LastOffset >= p.FirstOffset && p.LastOffset < math.MaxInt64 &&
+		p.Parts >= 1 && int64(p.Parts-1) <= p.LastOffset-p.FirstOffset
 }
 
 // plainName tells whether s names a file in its folder and nothing else.

@@ -35,7 +35,13 @@ func consumeCommand() *cobra.Command {
 		Long: `Consume writes every product that is published to Kafka into a folder, as
 DIR/DATASET/NAME with its event beside it as NAME.json, and prints its path. A
 file appears whole and verified or not at all, each revision once. A product that
-is retracted is removed, with its event.
+is retracted is removed, with its event. A name that a file system does not take
+is cut, with a tilde and its SHA-256 added; the event has all of it.
+
+A product that cannot be had, because its parts are gone, damaged or not where
+its event says, is told on standard error and noted with the reason in
+DIR/.set-aside.jsonl, and the next one follows; when it is published again, it
+is taken.
 
 With --exec a shell command is run after each: LACUNA_EVENT is published or
 retracted, LACUNA_FILE the path, LACUNA_DATASET, LACUNA_GRANULE, LACUNA_REVISION,
@@ -85,6 +91,7 @@ func (f consumeFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	removeLeftovers(f.to, time.Now())
 	inbox := inbox{dir: f.to, command: f.command, stdout: stdout, stderr: stderr}
+	f.cfg.Refused = inbox.refused
 	c, err := consumer.New(f.cfg, inbox.take, slog.New(newConsole(stderr, slog.LevelWarn)))
 	if err != nil {
 		return usageError{err}
@@ -114,21 +121,20 @@ type inbox struct {
 // runs the command. Doing it again comes to the same.
 func (b inbox) take(ctx context.Context, p consumer.Product) error {
 	// Neither name has a folder in it: events that have are not handed over.
-	path := filepath.Join(b.dir, p.Dataset, p.File.Name)
+	path := filepath.Join(b.dir, consumer.FileName(p.Dataset), consumer.FileName(p.File.Name))
 	there, err := revisionOf(path)
 	switch {
 	case err != nil:
 		return err
 	case p.Missing != nil:
-		fmt.Fprintf(b.stderr, "lacuna: cannot be had: %v\n", p.Missing)
-		return nil
+		return b.missing(p)
 	case there > p.Revision:
 		return nil // its successor is in place: the group was made to begin again
 	case p.Retracted:
 		if err := remove(path); err != nil {
 			return err
 		}
-		fmt.Fprintf(b.stderr, "lacuna: retracted %s: %s\n", path, p.Why)
+		fmt.Fprintf(b.stderr, "lacuna: retracted %s: %s\n", path, oneLine(p.Why))
 	default:
 		if err := b.store(path, p); err != nil {
 			return err
@@ -202,8 +208,8 @@ func (b inbox) run(ctx context.Context, path string, p consumer.Product) error {
 		kind = "retracted"
 	}
 	c := exec.CommandContext(ctx, "sh", "-c", b.command)
-	c.Env = append(os.Environ(), "LACUNA_EVENT="+kind, "LACUNA_FILE="+path, "LACUNA_DATASET="+p.Dataset, "LACUNA_GRANULE="+p.Granule,
-		"LACUNA_REVISION="+strconv.Itoa(p.Revision), "LACUNA_TIME="+p.Time.Format(time.RFC3339), "LACUNA_WHY="+p.Why)
+	c.Env = append(os.Environ(), "LACUNA_EVENT="+kind, "LACUNA_FILE="+path, "LACUNA_DATASET="+variable(p.Dataset), "LACUNA_GRANULE="+variable(p.Granule),
+		"LACUNA_REVISION="+strconv.Itoa(p.Revision), "LACUNA_TIME="+p.Time.Format(time.RFC3339), "LACUNA_WHY="+variable(p.Why))
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(event), b.stdout, b.stderr
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("run %q for %s: %w", b.command, path, err)

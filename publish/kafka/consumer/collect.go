@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"os"
+	"time"
 
 	"lacuna/publish/kafka"
 
@@ -20,8 +21,9 @@ type missingError struct{ error }
 func (e missingError) Unwrap() error { return e.error }
 
 // collect puts the parts of a product together in a temporary file and returns
-// its path. It waits for brokers that are away. A missingError is final.
-func (f *follower) collect(ctx context.Context, e kafka.Event) (path string, err error) {
+// its path. It waits for brokers that are away, and until the deadline for what
+// they may get to know yet. A missingError is final.
+func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Time) (path string, err error) {
 	if e.File.Size > f.cfg.MaxBytes {
 		return "", missingError{fmt.Errorf("%s has %d bytes, more than the %d that are taken", e.ID, e.File.Size, f.cfg.MaxBytes)}
 	}
@@ -36,25 +38,65 @@ func (f *follower) collect(ctx context.Context, e kafka.Event) (path string, err
 		}
 	}()
 	a := &assembly{event: e, file: file, digest: sha256.New(), position: e.Data.FirstOffset}
+	var stuck trouble
 	for wait := minPause; ; wait = min(2*wait, maxPause) {
+		before := a.position
 		span := kafka.Span{Topic: e.Data.Topic, Partition: e.Data.Partition, From: a.position, To: e.Data.LastOffset + 1}
 		err := f.cluster.Read(ctx, span, a.add)
 		var local handlerError
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, errWhole):
 			return file.Name(), a.finish()
 		case ctx.Err() != nil:
 			return "", errReshuffled
 		case errors.As(err, &local):
 			return "", err
-		case errors.Is(err, kafka.ErrGone):
+		case errors.Is(err, kafka.ErrGone) && !(kafka.MayCome(err) && time.Now().Before(deadline)):
 			return "", missingError{fmt.Errorf("parts of %s: %w", e.ID, err)}
+		case !errors.Is(err, kafka.ErrGone) && stuck.met(a.position > before, f.answers(ctx, e, err), f.cfg.Patience):
+			return "", missingError{fmt.Errorf("parts of %s cannot be read at offset %d, though the broker answers: %w", e.ID, a.position, err)}
 		}
 		f.log.Log(ctx, once(wait), "reading parts was interrupted, trying again", "id", e.ID, "parts", a.next, "err", err)
 		if !pause(ctx, wait) {
 			return "", errReshuffled
 		}
 	}
+}
+
+// answers tells whether err is about what was asked for, and not about a broker
+// that is away: the broker has refused it for good, or it answers when it is
+// asked for the offsets of the same partition. That we may not read the topic
+// of our own products is nothing that an event can be blamed for.
+func (f *follower) answers(ctx context.Context, e kafka.Event, err error) bool {
+	var said kafkago.Error
+	if errors.As(err, &said) && !said.Temporary() && !said.Timeout() {
+		return e.Data.Topic != kafka.DataTopic(f.cfg.Prefix)
+	}
+	_, _, err = f.cluster.Bounds(ctx, e.Data.Topic, e.Data.Partition)
+	return err == nil
+}
+
+// trouble is how long reading has been stuck at one place.
+type trouble struct {
+	since time.Time // zero: it is not
+	times int
+}
+
+// leastTimes keeps a single request that took long from being taken for trouble
+// that lasts.
+const leastTimes = 3
+
+// met notes another attempt that failed, and tells whether that was enough:
+// nothing came, the broker answered each time, and patience is over.
+func (t *trouble) met(moved, answers bool, patience time.Duration) bool {
+	if moved || !answers {
+		*t = trouble{}
+		return false
+	}
+	if t.times++; t.times == 1 {
+		t.since = time.Now()
+	}
+	return t.times >= leastTimes && time.Since(t.since) >= patience
 }
 
 // assembly is a product that is being put together.
@@ -84,8 +126,14 @@ func (a *assembly) add(m kafkago.Message) error {
 	_, _ = a.digest.Write(m.Value)
 	a.next++
 	a.written += int64(len(m.Value))
+	if a.next == a.event.Data.Parts {
+		return errWhole
+	}
 	return nil
 }
+
+// errWhole ends reading: whatever else lies up to the last offset is not ours.
+var errWhole = errors.New("every part is there")
 
 // finish checks the whole and syncs it.
 func (a *assembly) finish() error {

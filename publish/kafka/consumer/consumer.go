@@ -36,6 +36,16 @@ type Config struct {
 	// than 6 s unless told otherwise.
 	SessionTimeout time.Duration
 
+	// Patience is how long after its event a product is asked for that brokers
+	// which answer do not have or cannot give. Parts are written before their
+	// event, so it need only cover a broker that has not heard of a new leader
+	// or a new topic. A broker that does not answer is waited for without end.
+	Patience time.Duration
+
+	// Refused is told of a message of the events topic that is passed over; nil:
+	// the log is. An error ends Run, and the message comes again at the next.
+	Refused func(ctx context.Context, r Refusal) error
+
 	// LookAgain is how long to read before asking whether the topic is still
 	// the same.
 	LookAgain time.Duration
@@ -47,6 +57,7 @@ func DefaultConfig() Config {
 		Prefix: "lacuna", Group: "lacuna-consume", From: Beginning, Dir: os.TempDir(),
 		MaxBytes:       8 << 30, // a global analysis at 1 km with its uncertainty has 4 GiB
 		SessionTimeout: 10 * time.Second,
+		Patience:       15 * time.Second, // a broker that was cut off learns of its successor within ten
 		LookAgain:      30 * time.Second,
 	}
 }
@@ -65,20 +76,36 @@ func (c Config) Validate() error {
 	check(c.Dir != "", "dir is empty: name the folder where files are put together")
 	check(c.MaxBytes > 0, "max_bytes is %d, must be positive", c.MaxBytes)
 	check(c.SessionTimeout > 0, "session_timeout is %v, must be positive", c.SessionTimeout)
+	check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
 	check(c.LookAgain > 0, "look_again is %v, must be positive", c.LookAgain)
 	return errors.Join(errs...)
+}
+
+// Refusal is a message of the events topic that cannot be an event.
+type Refusal struct {
+	Place
+	ID     string // as it says; may be empty
+	Reason error
+}
+
+// Place is where a message of the events topic lies.
+type Place struct {
+	Partition int
+	Offset    int64
 }
 
 // Product is what is handed over: an event and, unless it is a retraction or
 // Missing says otherwise, the file.
 type Product struct {
 	kafka.Event
+	Place // of the event
 	// Path of the file, complete, verified and synced. The handler may move
 	// it; what it leaves there is removed when it returns.
 	Path string
 	// Missing says why there is no file, where there should be one: its parts
-	// are older than the topic keeps, or damaged. The event is true all the
-	// same, and its links may lead to the file.
+	// are older than the topic keeps, lie beyond its end, are damaged or cannot
+	// be read. The event may be true all the same, and its links may lead to
+	// the file.
 	Missing error
 }
 

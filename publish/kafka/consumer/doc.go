@@ -4,7 +4,9 @@
 // event it collects the parts from the data topic into a file, one part in
 // memory at a time, checks size and SHA-256, and hands the file over. What it
 // hands over is whole and is the product that was made; what it cannot get, it
-// says so and why. Products of a dataset come in the order in which they were
+// says so and why, and goes on: parts that lie beyond the end of their topic, or
+// that a broker which answers cannot give, are waited for no longer than
+// Patience, and a broker that is away as long as it takes. Products of a dataset come in the order in which they were
 // published, each revision once: repetitions are recognised by their id among
 // the last ten thousand events of a partition, also after a restart and after
 // another member of the group has taken over. A product whose parts were gone

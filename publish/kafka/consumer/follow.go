@@ -126,6 +126,9 @@ func (f *follower) begin(ctx context.Context) error {
 		f.position = first
 	}
 	if f.begun {
+		if f.end > next { // with Once: the topic was cut off meanwhile
+			f.end = next
+		}
 		return nil
 	}
 	f.end = -1
@@ -202,11 +205,13 @@ func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 	e, err := kafka.ParseEvent(m)
 	switch {
 	case err != nil:
-		f.log.Warn("passing over a message", "partition", m.Partition, "offset", m.Offset, "err", err)
+		if err := f.refuse(ctx, m, err); err != nil {
+			return err
+		}
 	case f.memory().has(e.ID):
 		f.log.Debug("passing over a repetition", "id", e.ID, "offset", m.Offset)
 	default:
-		whole, err := f.handOver(ctx, e)
+		whole, err := f.handOver(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -225,11 +230,39 @@ func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 	return nil
 }
 
+// refuse reports a message that is passed over.
+func (f *follower) refuse(ctx context.Context, m kafkago.Message, why error) error {
+	f.log.Warn("passing over a message", "partition", f.partition, "offset", m.Offset, "err", why)
+	if f.cfg.Refused == nil {
+		return nil
+	}
+	r := Refusal{Place: Place{f.partition, m.Offset}, Reason: why}
+	for _, h := range m.Headers {
+		if h.Key == "ce_id" {
+			r.ID = string(h.Value)
+		}
+	}
+	if err := f.cfg.Refused(ctx, r); err != nil {
+		return handlerError{fmt.Errorf("pass over the message at offset %d: %w", m.Offset, err)}
+	}
+	return nil
+}
+
+// deadline returns until when the parts of an event may turn up. One that was
+// written a while ago, as all are to a group that begins, has had its time.
+func (f *follower) deadline(m kafkago.Message) time.Time {
+	written := time.Now()
+	if m.Time.Before(written) && !m.Time.IsZero() {
+		written = m.Time
+	}
+	return written.Add(f.cfg.Patience)
+}
+
 // handOver calls the handler; whole: with the file, where there should be one.
-func (f *follower) handOver(ctx context.Context, e kafka.Event) (whole bool, err error) {
-	p := Product{Event: e}
+func (f *follower) handOver(ctx context.Context, e kafka.Event, m kafkago.Message) (whole bool, err error) {
+	p := Product{Event: e, Place: Place{f.partition, m.Offset}}
 	if !e.Retracted {
-		path, err := f.collect(ctx, e)
+		path, err := f.collect(ctx, e, f.deadline(m))
 		var missing missingError
 		switch {
 		case errors.As(err, &missing):
