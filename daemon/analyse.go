@@ -200,7 +200,7 @@ func coverage(analyses []infer.Analysis) (before, after float64) {
 // SeaMask returns the sea of a granule's grid as choice says: "builtin",
 // "learned" from the granule and its history, "auto" (the granule's own mask,
 // else the built-in one), or the path of a NetCDF file.
-func SeaMask(ctx context.Context, choice string, reader *ingest.Reader, g ingest.Granule, history []ingest.Granule) (field.Mask, error) {
+func SeaMask(ctx context.Context, choice string, reader seaReader, g ingest.Granule, history []ingest.Granule) (field.Mask, error) {
 	grid := g.Fields[0].Grid
 	switch choice {
 	case "auto", "":

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -35,7 +34,7 @@ type Daemon struct {
 	cfg      Config
 	parts    Parts
 	log      *slog.Logger
-	reader   *ingest.Reader
+	reader   decoders
 	archives *archives
 	spool    *fetch.Spool // one for all datasets, so that they share the disk fairly
 	store    disk.Store
@@ -66,7 +65,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 		return nil, err
 	}
 	return &Daemon{
-		cfg: cfg, parts: parts, log: parts.Log, reader: reader, store: cfg.store(),
+		cfg: cfg, parts: parts, log: parts.Log, reader: newDecoders(reader), store: cfg.store(),
 		archives: archives, spool: fetch.NewSpool(cfg.spoolDir()),
 		vitals: &vitals{now: parts.Now}, supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
 	}, nil
@@ -124,7 +123,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics(), slots: newSlots(runtime.GOMAXPROCS(0))}
+	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics(), slots: newSlots(fillSlots())}
 	stages, err := d.stages(shared)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (f *fresh) take(sha256 string) (ingest.Granule, bool) {
 // of the dataset at all, before it counts as one.
 func (d *Daemon) validate(set Dataset, fresh *fresh) func(ctx context.Context, path string) error {
 	return func(ctx context.Context, path string) error {
-		g, err := d.reader.Read(ctx, path, set.Options)
+		g, err := d.reader.patient().Read(ctx, path, set.Options)
 		if err == nil {
 			fresh.put(g)
 		}

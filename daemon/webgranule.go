@@ -12,14 +12,13 @@ import (
 
 	"lacuna/ops"
 	"lacuna/ops/ledger"
-	"lacuna/pipeline/ingest"
 	"lacuna/publish"
 )
 
 // webGranules shows granules, their stories and the maps in their products.
 type webGranules struct {
 	*Operations
-	reader *ingest.Reader
+	reader decoders
 }
 
 // OfDay implements ops.Granules.

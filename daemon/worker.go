@@ -24,7 +24,7 @@ type worker struct {
 	set    Dataset
 	cfg    Config
 	book   *ledger.Ledger
-	reader *ingest.Reader
+	reader decoders
 	store  disk.Store
 	nudge  func() // tells the sinks that something was queued
 	now    func() time.Time
