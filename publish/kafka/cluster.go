@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,12 @@ var errNotYet = errors.New("or not yet")
 // MayCome tells whether what is gone, by err, may turn up within seconds: it is
 // not older than what the brokers keep.
 func MayCome(err error) bool { return errors.Is(err, errNotYet) }
+
+// ErrUndecodable says that a broker has sent something that cannot be made
+// sense of, however often it is asked for: a batch in an unknown compression, or
+// one that kafka-go panics about, such as one of a foreign producer id that
+// compaction has emptied.
+var ErrUndecodable = errors.New("what the broker sent cannot be decoded")
 
 // Partitions returns the partitions of a topic, fresh from a broker.
 func (c *Cluster) Partitions(ctx context.Context, topic string) ([]kafkago.Partition, error) {
@@ -237,13 +244,11 @@ func (c *Cluster) readBatch(conn *kafkago.Conn, span Span, each func(kafkago.Mes
 	return false, nil
 }
 
-// fetch returns what one request brings and the offset to go on from. A batch
-// that kafka-go panics about, such as one of a foreign producer id that
-// compaction has emptied, is an error.
+// fetch returns what one request brings and the offset to go on from.
 func fetch(conn *kafkago.Conn) (messages []kafkago.Message, next int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("decode what the broker sent: %v", p)
+			err = fmt.Errorf("%w: %v", ErrUndecodable, p)
 		}
 	}()
 	batch := conn.ReadBatchWith(kafkago.ReadBatchConfig{MinBytes: 1, MaxBytes: fetchBytes, MaxWait: fetchWait})
@@ -254,11 +259,25 @@ func fetch(conn *kafkago.Conn) (messages []kafkago.Message, next int64, err erro
 		}
 	}
 	next = batch.Offset()
+	if undecodable(err) {
+		// Closing the batch would wait for the rest of what was not understood;
+		// the connection is closed instead.
+		return messages, next, fmt.Errorf("%w: %w", ErrUndecodable, err)
+	}
 	err = errors.Join(err, batch.Close())
 	if errors.Is(err, io.EOF) || errors.Is(err, kafkago.RequestTimedOut) {
 		err = nil // nothing more, or nothing new within fetchWait
 	}
 	return messages, next, err
+}
+
+// undecodable tells whether err is neither the end, nor the broker's, nor the
+// network's.
+func undecodable(err error) bool {
+	var answer kafkago.Error
+	var network net.Error
+	return !errors.Is(err, io.EOF) && !errors.As(err, &answer) && !errors.As(err, &network) &&
+		!errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.ErrNoProgress) && !errors.Is(err, net.ErrClosed)
 }
 
 // explain puts the likely cause into words where the protocol's own are poor.

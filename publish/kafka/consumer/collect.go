@@ -51,7 +51,7 @@ func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Tim
 			return "", errReshuffled
 		case errors.As(err, &local):
 			return "", err
-		case errors.Is(err, kafka.ErrGone) && !(kafka.MayCome(err) && time.Now().Before(deadline)):
+		case errors.Is(err, kafka.ErrGone) && (!kafka.MayCome(err) || time.Now().After(deadline)):
 			return "", missingError{fmt.Errorf("parts of %s: %w", e.ID, err)}
 		case !errors.Is(err, kafka.ErrGone) && stuck.met(a.position > before, f.answers(ctx, e, err), f.cfg.Patience):
 			return "", missingError{fmt.Errorf("parts of %s cannot be read at offset %d, though the broker answers: %w", e.ID, a.position, err)}

@@ -33,9 +33,14 @@ func (e handlerError) Unwrap() error { return e.error }
 // run follows the partition until ctx is done (errReshuffled), the handler
 // fails, or with Once the end is reached (nil).
 func (f *follower) run(ctx context.Context) error {
+	var stuck trouble
 	for wait := minPause; ; {
 		before := f.position
 		done, err := f.readOn(ctx)
+		if err != nil && stuck.met(f.position > before, errors.Is(err, kafka.ErrUndecodable), f.cfg.Patience) {
+			stuck = trouble{}
+			err = f.passOver(ctx, err)
+		}
 		if err == nil || f.position > before {
 			wait = minPause
 		}
@@ -159,7 +164,7 @@ func (f *follower) madeAnew(ctx context.Context, first, next int64) (bool, error
 			anew = err != nil || e.ID != last.id
 			return nil
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, kafka.ErrUndecodable) { // what compaction has left of it may not be
 			return false, err
 		}
 	}
@@ -172,18 +177,28 @@ func (f *follower) madeAnew(ctx context.Context, first, next int64) (bool, error
 }
 
 // recall remembers the events from an offset on up to the position: the group
-// has handed them over.
+// has handed them over, or passed over what cannot be decoded.
 func (f *follower) recall(ctx context.Context, from int64) error {
-	span := kafka.Span{Topic: f.topic, Partition: f.partition, From: from, To: f.position}
-	return f.cluster.Read(ctx, span, func(m kafkago.Message) error {
-		if e, err := kafka.ParseEvent(m); err == nil {
-			f.mu.Lock()
-			f.memory().add(e.ID)
-			f.memory().last = &place{m.Offset, e.ID}
-			f.mu.Unlock()
+	for from < f.position {
+		span := kafka.Span{Topic: f.topic, Partition: f.partition, From: from, To: f.position}
+		err := f.cluster.Read(ctx, span, func(m kafkago.Message) error {
+			from = m.Offset + 1
+			if e, err := kafka.ParseEvent(m); err == nil {
+				f.mu.Lock()
+				f.memory().add(e.ID)
+				f.memory().last = &place{m.Offset, e.ID}
+				f.mu.Unlock()
+			}
+			return nil
+		})
+		if !errors.Is(err, kafka.ErrUndecodable) {
+			return err
 		}
-		return nil
-	})
+		if from, err = f.readable(ctx, from+1, f.position); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // memory of the partition; the caller holds mu.
