@@ -81,7 +81,7 @@ func (p PinnedGrid) has(g field.Grid) bool {
 // that will not stand is not even made.
 func (w *worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
 	standing, err := w.vote(ctx, g, granule)
-	if err == nil && !standing.Settled {
+	if err == nil && !standing.Settled && w.set.Grid == nil {
 		if err = w.canvass(ctx, g); err == nil {
 			standing, err = w.vote(ctx, g, granule)
 		}

@@ -126,6 +126,27 @@ func TestAnOddFileAmongTheFirstIsSetAsideWhereverItSorts(t *testing.T) {
 	}
 }
 
+// A backfill looks further ahead than the first vote does.
+func TestABackfillMakesNoProductOnAGridThatDoesNotStand(t *testing.T) {
+	d := newDays(t)
+	d.b.cfg.Datasets[0].Fill.FutureDays = 8
+	d.deliver(t, "ooogggg")
+	if _, err := d.b.daemon(t).Fetch(t.Context(), Fetch{Backfill: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.b.once(t)
+	d.want(t, "aaapppp")
+	d.b.operate(t, func(o *Operations) error {
+		for _, name := range d.names[:3] {
+			told, err := o.book.Deliveries(t.Context(), "sea", name)
+			if err != nil || len(told) > 0 {
+				t.Errorf("the world was told of %s: %+v, %v", name, told, err)
+			}
+		}
+		return nil
+	})
+}
+
 // Every pass is another process, so that the vote goes on after a restart.
 func TestGranulesThatComeOneByOneChangeTheGridWhenMostHaveAnother(t *testing.T) {
 	d := newDays(t)

@@ -105,6 +105,9 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 		if err := w.lookAhead(ctx, g); err != nil {
 			return err
 		}
+		if err := w.checkGrid(ctx, g, granule); err != nil { // those ahead have voted as well
+			return err
+		}
 	}
 	s, err := w.scene(ctx, g, g.Lane == ledger.Live)
 	if err != nil {
@@ -133,7 +136,7 @@ func (w *worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 		}
 		granule, err := w.read(ctx, next)
 		if err == nil {
-			_, err = w.vote(ctx, next, granule)
+			err = w.checkGrid(ctx, next, granule)
 		}
 		if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
 			continue // it is set aside when it is its turn

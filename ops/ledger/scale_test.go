@@ -112,6 +112,13 @@ func aDayOfWork(t *testing.T, l *Ledger, name string, now time.Time) {
 		if len(pending) != 1 {
 			t.Fatalf("%d pending", len(pending))
 		}
+		_, err = l.Regained(ctx, set)
+		must(t, err)
+		_, err = l.VoteGrid(ctx, Vote{
+			Dataset: set, Name: g.Name, Granule: g.ID, Grid: Grid{Fingerprint: of, JSON: of}, Settled: 5, Sinks: bothSinks,
+			Same: func(json string) (bool, error) { return json == of, nil },
+		}, now)
+		must(t, err)
 		p := window(0)
 		p.Times, p.Settle = []time.Time{now.Add(time.Duration(i) * time.Minute)}, 0
 		_, err = l.Place(ctx, g.ID, p, now)
@@ -172,6 +179,10 @@ func aLook(t *testing.T, l *Ledger, set string) {
 	_, err = l.Reopenings(ctx, ReopeningQuery{Dataset: set, Granule: "granule-3.nc"})
 	must(t, err)
 	_, err = l.SetAside(ctx, 20)
+	must(t, err)
+	_, err = l.GridVotes(ctx, set)
+	must(t, err)
+	_, err = l.GridChanges(ctx, set, 20)
 	must(t, err)
 	_, err = l.LastPoll(ctx, set)
 	must(t, err)
