@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"lacuna/ops/ledger"
+)
+
+// gridEnv makes the test binary a daemon in the folder it names.
+const gridEnv = "LACUNA_TEST_GRID"
+
+// gridKills is how often a daemon is killed while the first days vote; a new day
+// comes with every third.
+const gridKills = 24
+
+// benchAt is newBench with its folders below one that is given.
+func benchAt(t *testing.T, root string) *bench {
+	b := newBench(t)
+	b.plain()
+	b.cfg.StateDir, b.cfg.ProductsDir = filepath.Join(root, "state"), filepath.Join(root, "products")
+	b.cfg.Datasets[0].Archive.Dir = filepath.Join(root, "archive")
+	if err := os.MkdirAll(b.archive(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestGridProcess is no test but the daemon that is killed.
+func TestGridProcess(t *testing.T) {
+	root := os.Getenv(gridEnv)
+	if root == "" {
+		t.Skip("is started by TestADaemonKilledWhileGranulesVoteSettlesTheSameGrid")
+	}
+	d := benchAt(t, root).daemon(t)
+	d.log = slog.New(slog.DiscardHandler)
+	t.Fatal(d.Run(context.Background()))
+}
+
+func TestADaemonKilledWhileGranulesVoteSettlesTheSameGrid(t *testing.T) {
+	skipInShort(t)
+	root := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &days{b: benchAt(t, root)}
+	random := rand.New(rand.NewPCG(7, 11))
+	const word = "ogogoggg"
+	for kill := range gridKills {
+		if kill%3 == 0 {
+			d.deliver(t, word[kill/3:kill/3+1])
+		}
+		process := exec.Command(self, "-test.run=^TestGridProcess$")
+		process.Env = append(os.Environ(), gridEnv+"="+root)
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(50+random.IntN(500)) * time.Millisecond)
+		if err := process.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = process.Wait()
+	}
+	d.b.once(t)
+	d.b.once(t)
+	d.want(t, "apapappp")
+	if s := d.grid(t); !s.Settled || s.Agree != settledVotes || len(s.Others) != 1 || s.Others[0].Granules != 3 {
+		t.Errorf("the grid is %+v", s)
+	}
+	book, err := ledger.Open(t.Context(), d.b.cfg.ledgerPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(book.Check(t.Context()), book.Close()); err != nil {
+		t.Error(err)
+	}
+}
