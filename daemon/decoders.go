@@ -21,7 +21,7 @@ type seaReader interface {
 // whoever has one lets it go. The limit on the time of decoding counts from
 // when there is a place.
 type decoders struct {
-	reader *ingest.Reader
+	*ingest.Reader
 	places *slots
 	filled bool // it is for filling: one place is left to it
 }
@@ -30,7 +30,7 @@ type decoders struct {
 // a time, and one more that is left to filling, so that what comes in fast does
 // not hold it up.
 func newDecoders(reader *ingest.Reader) decoders {
-	return decoders{reader: reader, places: newSlots(fillSlots() + 1), filled: true}
+	return decoders{Reader: reader, places: newSlots(fillSlots() + 1), filled: true}
 }
 
 // fillSlots is how many granules are filled at a time.
@@ -45,7 +45,7 @@ func (d decoders) patient() decoders {
 // Read is ingest.Reader's, when there is a place.
 func (d decoders) Read(ctx context.Context, path string, opt ingest.Options) (g ingest.Granule, err error) {
 	err = d.places.within(ctx, d.filled, func() error {
-		g, err = d.reader.Read(ctx, path, opt)
+		g, err = d.Reader.Read(ctx, path, opt)
 		return err
 	})
 	return g, err
@@ -54,7 +54,7 @@ func (d decoders) Read(ctx context.Context, path string, opt ingest.Options) (g 
 // ReadSea is ingest.Reader's, when there is a place.
 func (d decoders) ReadSea(ctx context.Context, path string, grid field.Grid) (sea field.Mask, err error) {
 	err = d.places.within(ctx, d.filled, func() error {
-		sea, err = d.reader.ReadSea(ctx, path, grid)
+		sea, err = d.Reader.ReadSea(ctx, path, grid)
 		return err
 	})
 	return sea, err
