@@ -20,10 +20,31 @@ const settledVotes = 5
 
 // A PinnedGrid is the grid that the configuration gives a dataset.
 type PinnedGrid struct {
-	Shape Size       `yaml:"shape"` // rows and columns, as HEIGHTxWIDTH
+	Shape Shape      `yaml:"shape"` // rows and columns, as HEIGHTxWIDTH
 	Lat   [2]float64 `yaml:"lat"`   // latitudes of the first and the last row, in either order
 	Lon   [2]float64 `yaml:"lon"`   // longitudes of the first and the last column, in either order
 }
+
+// Shape is how many rows and columns a grid has, written as HEIGHTxWIDTH.
+type Shape struct{ Height, Width int }
+
+// mostCells bounds a side of a grid: at a hundred metres the Earth has twice as
+// many columns, and no granule of the whole of it.
+const mostCells = 200_000
+
+// UnmarshalText reads "158x220".
+func (s *Shape) UnmarshalText(text []byte) error {
+	var h, w int
+	var rest string
+	if n, _ := fmt.Sscanf(string(text), "%dx%d%s", &h, &w, &rest); n != 2 || h < 2 || w < 2 || h > mostCells || w > mostCells {
+		return fmt.Errorf("shape is %q, must be HEIGHTxWIDTH like 158x220, 2 to %d each", text, mostCells)
+	}
+	*s = Shape{Height: h, Width: w}
+	return nil
+}
+
+// String writes what UnmarshalText reads.
+func (s Shape) String() string { return fmt.Sprintf("%dx%d", s.Height, s.Width) }
 
 // Validate reports everything wrong with p. Each message begins with the key.
 func (p PinnedGrid) Validate() error {
@@ -33,7 +54,7 @@ func (p PinnedGrid) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(p.Shape != Size{}, "shape is missing, must be HEIGHTxWIDTH like 158x220")
+	check(p.Shape != Shape{}, "shape is missing, must be HEIGHTxWIDTH like 158x220")
 	check(p.Lat[0] != p.Lat[1] && inside(p.Lat, -90, 90), "lat is %v, must be the latitudes of the first and the last row, -90 to 90", p.Lat)
 	check(p.Lon[0] != p.Lon[1] && inside(p.Lon, -360, 540), "lon is %v, must be the longitudes of the first and the last column", p.Lon)
 	return errors.Join(errs...)
@@ -52,7 +73,7 @@ func (p PinnedGrid) String() string {
 func pinOf(g field.Grid) PinnedGrid {
 	south, north, west, east := g.Bounds()
 	return PinnedGrid{
-		Shape: Size{g.Height(), g.Width()},
+		Shape: Shape{g.Height(), g.Width()},
 		Lat:   [2]float64{roundDegrees(south), roundDegrees(north)}, Lon: [2]float64{roundDegrees(west), roundDegrees(east)},
 	}
 }
@@ -71,7 +92,7 @@ func (p PinnedGrid) has(g field.Grid) bool {
 		slack := pinnedCells * (high - low) / float64(max(cells-1, 1))
 		return math.Abs(min(named[0], named[1])-low) <= slack && math.Abs(max(named[0], named[1])-high) <= slack
 	}
-	return p.Shape == Size{g.Height(), g.Width()} && near(p.Lat, south, north, g.Height()) && near(p.Lon, west, east, g.Width())
+	return p.Shape == Shape{g.Height(), g.Width()} && near(p.Lat, south, north, g.Height()) && near(p.Lon, west, east, g.Width())
 }
 
 // checkGrid refuses a granule on another grid than the dataset's: the one that

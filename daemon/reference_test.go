@@ -124,7 +124,7 @@ func (r *reference) keys(path string, v reflect.Value, below *[]func()) []string
 // for what is a value to a user.
 func subsection(v reflect.Value) (reflect.Value, bool) {
 	switch v.Interface().(type) {
-	case time.Duration, fetch.Floor, fetch.Days, fetch.SecretConfig, Size:
+	case time.Duration, fetch.Floor, fetch.Days, fetch.SecretConfig, Size, Shape:
 		return v, false
 	case []Dataset:
 		return reflect.ValueOf(DefaultDataset()), true
@@ -161,7 +161,7 @@ func typeName(t reflect.Type) string {
 		return "days"
 	case reflect.TypeFor[fetch.SecretConfig]():
 		return "secret"
-	case reflect.TypeFor[Size]():
+	case reflect.TypeFor[Size](), reflect.TypeFor[Shape]():
 		return "HEIGHTxWIDTH"
 	}
 	switch t.Kind() {
@@ -189,7 +189,7 @@ func defaultOf(v reflect.Value) string {
 		if x.Bytes > 0 {
 			return fmt.Sprintf("`%dGiB`", x.Bytes>>30)
 		}
-	case fetch.Days, Size, [2]float64:
+	case fetch.Days, Size, Shape, [2]float64:
 		return "none"
 	case time.Duration:
 		if x == 0 {
