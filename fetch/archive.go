@@ -24,6 +24,7 @@ type Object struct {
 	ModTime time.Time // by the clock of the archive; zero where it does not say
 	ETag    string    // version tag, opaque; empty where the archive has none
 	MD5     string    // of the bytes, lower-case hex; empty where the archive does not give it
+	Digest  string    // SHA-256 of the bytes, lower-case hex; empty where the archive does not give it
 }
 
 // Scope is the part of an archive that a listing is to show. The zero Scope is

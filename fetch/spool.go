@@ -56,8 +56,10 @@ type Download struct {
 // Bring copies an object from its archive. When it returns, the file is whole,
 // has the listed size and hash and survives a power cut. A download that broke
 // off is resumed where it stopped, by the next call and by the next process,
-// as long as the archive lists the object as before. A failure of the local
-// disk wraps ErrSpool.
+// as long as the archive lists the object as before. The hash is that of the
+// whole file, however many downloads it took: where it is another one, nothing
+// is kept and the next call begins afresh. A failure of the local disk wraps
+// ErrSpool.
 func (s *Spool) Bring(ctx context.Context, d Download) (Granule, error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return Granule{}, fmt.Errorf("make %w: %w", ErrSpool, err)
@@ -111,8 +113,11 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 		}
 	}
 	sum, md5 := p.sums()
-	if o.MD5 != "" && !strings.EqualFold(o.MD5, md5) {
+	switch {
+	case o.MD5 != "" && !strings.EqualFold(o.MD5, md5):
 		return Granule{}, fmt.Errorf("%w: MD5 %s, came with %s", ErrCorrupt, o.MD5, md5)
+	case o.Digest != "" && !strings.EqualFold(o.Digest, sum):
+		return Granule{}, fmt.Errorf("%w: SHA-256 %s, came with %s", ErrCorrupt, o.Digest, sum)
 	}
 	g := Granule{Name: o.Name, Path: s.path(o.Name, sum), SHA256: sum, Size: o.Size, ModTime: o.ModTime}
 	return g, p.moveTo(g.Path)

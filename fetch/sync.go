@@ -67,7 +67,8 @@ func (w *Watcher) Sync(ctx context.Context, days Days, progress Progress) (Summa
 	sum.add(t)
 	// An object that was replaced while it was being read is a new one: a
 	// second look brings it in, and has what failed once more.
-	if err == nil && slices.ContainsFunc(t.problems, func(p Problem) bool { return errors.Is(p.Err, ErrChanged) }) {
+	replaced := func(p Problem) bool { return errors.Is(p.Err, ErrChanged) || errors.Is(p.Err, ErrCorrupt) }
+	if err == nil && slices.ContainsFunc(t.problems, replaced) {
 		sum.Failed, sum.Waiting = 0, 0
 		t, err = w.pass(ctx, e)
 		sum.add(t)

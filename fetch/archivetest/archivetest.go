@@ -38,6 +38,8 @@ type Fixture struct {
 	// Coarse is how far apart the times of two versions must be for a listing
 	// to tell them apart; 0 stands for an hour.
 	Coarse time.Duration
+	// Summed says that listings give a checksum of every object.
+	Summed bool
 }
 
 // later is when a replaced object of the suite was modified.
@@ -74,6 +76,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"a vanished object is not resumed", vanishedNotResumed},
 		{"versions are not mixed", versionsNotMixed},
 		{"refused credentials are permanent", refusedIsPermanent},
+		{"altered bytes of a resumed download are found out", alteredResumption},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, open(t)) })
 	}

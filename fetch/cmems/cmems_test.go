@@ -33,6 +33,7 @@ func TestCMEMSConforms(t *testing.T) {
 				s.set(func() { s.password = "changed" })
 				a.checked = a.checked.Add(-checkEvery) // a day later
 			},
+			Summed: true,
 		}
 	})
 }

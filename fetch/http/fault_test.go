@@ -43,7 +43,7 @@ func TestManifestLinesAreReadInEveryForm(t *testing.T) {
 		{line: "2024/a b.nc", want: fetch.Object{Name: "2024/a b.nc", Size: -1}},
 		{line: "./a.nc", want: fetch.Object{Name: "a.nc", Size: -1}},
 		{line: md5 + "  a  b.nc", want: fetch.Object{Name: "a  b.nc", Size: -1, MD5: md5}},
-		{line: sha + " *a.nc", want: fetch.Object{Name: "a.nc", Size: -1, ETag: "sha256:" + strings.ToLower(sha)}},
+		{line: sha + " *a.nc", want: fetch.Object{Name: "a.nc", Size: -1, ETag: "sha256:" + strings.ToLower(sha), Digest: strings.ToLower(sha)}},
 		{line: "deadbeef  a.nc", want: fetch.Object{Name: "deadbeef  a.nc", Size: -1}},
 		{
 			line: `{"name":"a.nc","size":0,"mtime":"2024-05-17T12:00:00Z","md5":"` + strings.ToUpper(md5) + `"}`,
@@ -95,11 +95,9 @@ func TestCorruptBytesDoNotPassForTheManifest(t *testing.T) {
 	a := open(t, s.config())
 	o := find(t, a, "a.nc")
 	s.put(t, "a.nc", []byte("wrong"), time.Now())
-	r, err := a.Open(t.Context(), o, 0)
-	must(t, err)
-	defer r.Close()
-	if got, err := io.ReadAll(r); !errors.Is(err, fetch.ErrChanged) {
-		t.Errorf("read %q, %v; want ErrChanged", got, err)
+	g, err := fetch.NewSpool(t.TempDir()).Bring(t.Context(), fetch.Download{Archive: a, Object: o})
+	if !errors.Is(err, fetch.ErrCorrupt) {
+		t.Errorf("Bring() = %+v, %v; want ErrCorrupt", g, err)
 	}
 }
 

@@ -201,6 +201,7 @@ func TestHTTPConforms(t *testing.T) {
 					Remove:  func(name string) { must(t, os.Remove(filepath.Join(s.root, name))) },
 					Sever:   func() { must(t, os.Rename(s.root, s.root+".gone")) },
 					Refuse:  func() { s.token.Store("changed") },
+					Summed:  tt.style == "manifest",
 				}
 			})
 		})

@@ -30,9 +30,9 @@ type listing struct {
 
 // row is what a page or manifest shows of a file.
 type row struct {
-	name     string // below the root
-	text     string // beside it; the host is asked again where it differs
-	md5, tag string // that the manifest gives; they outrank what the host says
+	name             string // below the root
+	text             string // beside it; the host is asked again where it differs
+	md5, digest, tag string // that the manifest gives; they outrank what the host says
 }
 
 // maxPageBytes bounds an index page or manifest: 200,000 rows of 300 bytes.
@@ -294,7 +294,7 @@ func (l *listing) describe(ctx context.Context, r row) (*fetch.Object, error) {
 	if modified, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
 		o.ModTime = modified.UTC()
 	}
-	o.MD5 = r.md5
+	o.MD5, o.Digest = r.md5, r.digest
 	if r.tag != "" {
 		o.ETag = r.tag
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ func (l *listing) manifest(ctx context.Context) error {
 // time open.
 func (l *listing) take(o fetch.Object) error {
 	before := len(l.rows)
-	claim := row{name: o.Name, text: o.MD5 + o.ETag, md5: o.MD5, tag: o.ETag}
+	claim := row{name: o.Name, text: o.MD5 + o.ETag, md5: o.MD5, digest: o.Digest, tag: o.ETag}
 	if err := l.add(claim); err != nil || len(l.rows) == before {
 		return err
 	}
@@ -115,7 +114,8 @@ func (e entry) object() (fetch.Object, error) {
 		o.Size = *e.Size
 	}
 	if e.SHA256 != "" {
-		o.ETag = sha256Tag + strings.ToLower(e.SHA256)
+		o.Digest = strings.ToLower(e.SHA256)
+		o.ETag = sha256Tag + o.Digest
 	}
 	return o, nil
 }
@@ -123,25 +123,6 @@ func (e entry) object() (fetch.Object, error) {
 func isHex(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil
-}
-
-// summedReader ends in io.EOF only if the bytes have the expected SHA-256.
-type summedReader struct {
-	io.ReadCloser
-	want string
-	hash hash.Hash
-}
-
-// Read reads on and sums up.
-func (r *summedReader) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	r.hash.Write(p[:n])
-	if errors.Is(err, io.EOF) {
-		if got := hex.EncodeToString(r.hash.Sum(nil)); got != r.want {
-			return n, fmt.Errorf("%w: its sha256 is %s, the manifest has %s", fetch.ErrChanged, got, r.want)
-		}
-	}
-	return n, err
 }
 
 // forgettingReader makes the next listing ask again about an object that

@@ -116,6 +116,7 @@ func TestS3Conforms(t *testing.T) {
 					},
 					Sever:  func() { must(t, s.backend.ForceDeleteBucket(bucket)) },
 					Refuse: func() { s.answer(refuse) },
+					Summed: true,
 				}
 			})
 		})

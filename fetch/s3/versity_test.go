@@ -109,6 +109,7 @@ func TestVersityConforms(t *testing.T) {
 			},
 			Sever:  func() { must(t, os.RemoveAll(filepath.Join(g.root, bucket))) },
 			Refuse: func() { t.Setenv("S3_TEST_SECRET", "an old secret") },
+			Summed: true,
 		}
 	})
 }
