@@ -17,6 +17,12 @@ var ErrPermanent = errors.New("permanent failure")
 // next listing shows what it has become.
 var ErrChanged = errors.New("object changed since it was listed")
 
+// ErrUnacceptable says that an archive answered, but with something that is
+// not accepted: a redirect that gives up encryption, a host that the settings
+// do not allow, a listing beyond its bound. To ask again at once would bring
+// the same.
+var ErrUnacceptable = errors.New("not accepted")
+
 // Object is a file on an archive as a listing shows it.
 type Object struct {
 	Name    string    // slash-separated path below the root of the archive

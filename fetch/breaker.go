@@ -164,7 +164,7 @@ func (b *Breaker) report(ctx context.Context, now time.Time, err error) {
 
 // outage tells failures of the archive from answers it gave.
 func outage(err error) bool {
-	for _, answer := range []error{nil, ErrPermanent, ErrChanged, ErrName, fs.ErrNotExist} {
+	for _, answer := range []error{nil, ErrPermanent, ErrChanged, ErrUnacceptable, ErrName, fs.ErrNotExist} {
 		if errors.Is(err, answer) {
 			return false
 		}

@@ -136,7 +136,7 @@ func (r *Retried) wait(attempt int, err error) (time.Duration, bool) {
 // passing tells errors that may be gone at the next attempt from those that
 // describe how things are.
 func passing(err error) bool {
-	for _, lasting := range []error{ErrPermanent, ErrChanged, ErrName, fs.ErrNotExist, context.Canceled, ErrHeldBack} {
+	for _, lasting := range []error{ErrPermanent, ErrChanged, ErrUnacceptable, ErrName, fs.ErrNotExist, context.Canceled, ErrHeldBack} {
 		if errors.Is(err, lasting) {
 			return false
 		}

@@ -218,7 +218,10 @@ func (h *Hook) post(ctx context.Context, body []byte) error {
 		return errors.New("post to webhook: its URL cannot be read")
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := (&http.Client{}).Do(request)
+	// Sent elsewhere, the message would go to a host that nobody named, and the
+	// address of the webhook with it.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := (&http.Client{CheckRedirect: stay}).Do(request)
 	if err != nil {
 		if failed := (*url.Error)(nil); errors.As(err, &failed) {
 			err = failed.Err
@@ -227,7 +230,10 @@ func (h *Hook) post(ctx context.Context, body []byte) error {
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, headerBytes) // so that the connection can be used again
-	if response.StatusCode >= http.StatusMultipleChoices {
+	if response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
+		return fmt.Errorf("post to webhook: it answers %s; give the address that it leads to", response.Status)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
 		return fmt.Errorf("post to webhook: it answers %s", response.Status)
 	}
 	return nil

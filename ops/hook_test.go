@@ -180,6 +180,21 @@ func TestAMessageThatDoesNotArriveIsSentAgainAndItsAddressIsKeptSecret(t *testin
 	}
 }
 
+func TestAWebhookIsNotFollowedElsewhere(t *testing.T) {
+	stranger := newReceiver(t)
+	moved := httptest.NewServer(http.RedirectHandler(stranger.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(moved.Close)
+	cfg := DefaultHookConfig()
+	cfg.Webhook = moved.URL + "/token-123"
+	h := bell(t, cfg, filepath.Join(t.TempDir(), "alarms.json"), &Status{Now: time.Unix(1e9, 0), Hung: "worker of sea"})
+	if err := h.look(t.Context(), map[string]notice{}); err == nil || !strings.Contains(err.Error(), "307") || strings.Contains(err.Error(), "token-123") {
+		t.Errorf("look() = %v where the hook leads elsewhere", err)
+	}
+	if len(stranger.messages) != 0 {
+		t.Error("a host that nobody named was sent the alarm")
+	}
+}
+
 func TestACommandGetsTheMessageAndOneThatHangsIsCutOff(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	cfg := DefaultHookConfig()

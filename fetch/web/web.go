@@ -5,7 +5,8 @@
 //
 // Every call ends: connecting, waiting for an answer and waiting for the next
 // bytes have a time limit each, while a download that makes progress may take
-// as long as it needs. What errors say holds no query, no user and no secret.
+// as long as it needs. What errors say holds no query, no user and no secret,
+// and no credential follows a redirect to another scheme, host or port.
 //
 // Package web knows nothing of listings, buckets or catalogues.
 package web
@@ -33,6 +34,9 @@ import (
 type Config struct {
 	CAFile  string        `yaml:"ca_file"` // PEM; added to what the system trusts
 	Timeout time.Duration `yaml:"timeout"` // for an answer to begin, and between two of its pieces
+	// Allow says why no request may go to a place, with an error that wraps
+	// fetch.ErrUnacceptable. Nil allows every place.
+	Allow func(u *url.URL) error `yaml:"-"`
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -71,7 +75,7 @@ func newHTTP(cfg Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: &http.Transport{
+	return &http.Client{CheckRedirect: cfg.redirect, Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       trust,
@@ -137,6 +141,9 @@ func (e *StatusError) Unwrap() error {
 // Do makes a request and returns its answer if that is a success. The caller
 // closes the body. Errors hold none of secrets.
 func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response, error) {
+	if err := c.cfg.allows(req.URL); err != nil {
+		return nil, err
+	}
 	client, err := c.http()
 	if err != nil {
 		return nil, err
@@ -148,7 +155,7 @@ func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response,
 	parent := req.Context()
 	req = req.WithContext(ctx)
 	req.Header.Set("User-Agent", c.manners.UserAgent)
-	shown := req.Method + " " + Shown(req.URL)
+	asked, shown := req.URL, req.Method+" "+Shown(req.URL)
 	resp, err := client.Do(req)
 	if err != nil {
 		cancel(nil)
@@ -158,7 +165,11 @@ func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response,
 	if resp.StatusCode < 300 {
 		return resp, nil
 	}
-	return nil, fetch.Scrub(c.refusal(shown, resp), secrets...)
+	err = c.refusal(shown, resp)
+	if refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden; refused && !sameOrigin(asked, resp.Request.URL) {
+		err = fmt.Errorf("%w; it was sent on to %s, without credentials: name that address if it may have them", err, Shown(resp.Request.URL))
+	}
+	return nil, fetch.Scrub(err, secrets...)
 }
 
 // refusal returns what the answer says, and closes it.
