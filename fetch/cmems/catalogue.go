@@ -54,7 +54,7 @@ func (a *Archive) resolve(ctx context.Context) (*location, error) {
 		return nil, err
 	}
 	at.version = v.Label
-	at.places, err = a.places(v)
+	err = a.places(v, at)
 	return at, err
 }
 
@@ -247,25 +247,34 @@ func (a *Archive) pick(versions []Version) (Version, error) {
 		fetch.ErrPermanent, label, a.cfg.Dataset, strings.Join(labels, ", "))
 }
 
-// places returns the archives that hold a version.
-func (a *Archive) places(v Version) ([]*s3.Archive, error) {
-	var places []*s3.Archive
+// places adds the archives that hold a version to at. A place that may not be
+// asked is passed over where there is another.
+func (a *Archive) places(v Version, at *location) error {
+	var errs []error
 	for _, href := range v.hrefs {
 		u, err := url.Parse(href)
 		if err != nil {
-			return nil, fmt.Errorf("version %s has an address that is none", v.Label)
+			return fmt.Errorf("version %s has an address that is none", v.Label)
+		}
+		if err := a.cfg.allows(u); err != nil {
+			errs = append(errs, err)
+			at.failures = append(at.failures, web.Shown(u)+", which the setting hosts does not allow,")
+			continue
 		}
 		cfg := s3.DefaultConfig()
 		cfg.Endpoint = u.Scheme + "://" + u.Host
 		cfg.Bucket, cfg.Prefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
-		cfg.Web, cfg.Query = a.cfg.Web, a.query()
+		cfg.Web, cfg.Query, cfg.MaxObjects = a.cfg.Web, a.query(), a.cfg.MaxObjects
 		place, err := s3.New(cfg, a.manners)
 		if err != nil {
-			return nil, fmt.Errorf("version %s lies at %s: %w", v.Label, web.Shown(u), err)
+			return fmt.Errorf("version %s lies at %s: %w", v.Label, web.Shown(u), err)
 		}
-		places = append(places, place)
+		at.places = append(at.places, place)
 	}
-	return places, nil
+	if len(at.places) == 0 {
+		return fmt.Errorf("version %s of %s: %w", v.Label, a.cfg.Dataset, errors.Join(errs...))
+	}
+	return nil
 }
 
 func shownURL(address string) string {

@@ -9,6 +9,9 @@
 // catalogue that was read before serves as long as no better one is to be had.
 // Only refused credentials stop the archive.
 //
+// What the catalogue names is asked only over https and only on the hosts that
+// the configuration allows, also where one of them redirects.
+//
 // Files keep the names and folders they have below the version's folder.
 // Interim files of a reprocessed dataset lie beside the final ones and have
 // their own names; ParseName tells them apart.
@@ -25,6 +28,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"lacuna/fetch"
@@ -44,6 +48,8 @@ type Config struct {
 	Refresh    time.Duration      `yaml:"refresh"`     // age at which the catalogue is read again
 	ConfigURLs []string           `yaml:"config_urls"` // of the client configuration, tried in this order
 	AuthURL    string             `yaml:"auth_url"`    // of the realm that logins go to
+	Hosts      []string           `yaml:"hosts"`       // that may be asked beside those of config_urls and auth_url, over https; one in clear is named with its scheme
+	MaxObjects int                `yaml:"max_objects"` // a listing with more entries is cut and is an error
 	Web        web.Config         `yaml:",inline"`
 }
 
@@ -57,7 +63,12 @@ func DefaultConfig() Config {
 			"https://stac.marine.copernicus.eu/clients-config-v1",
 		},
 		AuthURL: "https://auth.marine.copernicus.eu/realms/MIS",
-		Web:     web.DefaultConfig(),
+		// The hosts that the service tells its users to open their firewalls for.
+		Hosts: []string{
+			"auth.marine.copernicus.eu", "stac.marine.copernicus.eu", "s3.waw3-1.cloudferro.com", "s3.waw4-1.cloudferro.com",
+		},
+		MaxObjects: s3.DefaultConfig().MaxObjects,
+		Web:        web.DefaultConfig(),
 	}
 }
 
@@ -82,6 +93,10 @@ func (c Config) Validate() error {
 		check(isURL(text), "config_urls has an entry that is no http or https address")
 	}
 	check(!c.Login || isURL(c.AuthURL), "auth_url is no http or https address")
+	for _, host := range c.Hosts {
+		check(isURL(origin(host)) && !strings.ContainsAny(host, "@? \n"), "hosts has %q, must be a host, a host:port, or http://host:port", host)
+	}
+	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
 	check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
 	if err := c.Password.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("password: %w", err))
@@ -125,6 +140,7 @@ func New(cfg Config, manners fetch.Manners) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("cmems config: %w", err)
 	}
+	cfg.Web.Allow = cfg.allows
 	return &Archive{cfg: cfg, manners: manners, client: web.New(cfg.Web, manners), turn: make(chan struct{}, 1)}, nil
 }
 

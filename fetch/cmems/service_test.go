@@ -44,6 +44,9 @@ type service struct {
 	down     map[string]bool // by the first part of the path
 	password string
 	asked    []*http.Request
+	// elsewhere is the host that the client configuration names for the
+	// catalogues; empty: this one
+	elsewhere string
 }
 
 func newService(t *testing.T) *service {
@@ -101,12 +104,16 @@ func (s *service) requests() []*http.Request {
 
 func (s *service) clientConfig(w http.ResponseWriter, _ *http.Request) {
 	var catalogues []map[string]string
+	at := s.URL
+	if s.elsewhere != "" {
+		at = s.elsewhere
+	}
 	for _, host := range []string{"waw4", "waw3"} {
 		catalogues = append(catalogues, map[string]string{
 			"description": host,
-			"stac":        s.URL + "/" + host + "/metadata/catalog.stac.json",
-			"stacRoot":    s.URL + "/" + host + "/metadata/",
-			"idMapping":   s.URL + "/" + host + "/dataset_product_id_mapping.json",
+			"stac":        at + "/" + host + "/metadata/catalog.stac.json",
+			"stacRoot":    at + "/" + host + "/metadata/",
+			"idMapping":   at + "/" + host + "/dataset_product_id_mapping.json",
 		})
 	}
 	write(w, map[string]any{
@@ -214,6 +221,7 @@ func (s *service) config(t *testing.T) Config {
 	cfg.User, cfg.Password.Env = "someone@example.org", "CMEMS_TEST_PASSWORD"
 	cfg.ConfigURLs = []string{s.URL + "/direct/clientsConfigV1.json", s.URL + "/cdn/clients-config-v1"}
 	cfg.AuthURL = s.URL + "/auth/realms/MIS"
+	cfg.Hosts = []string{s.store.URL}
 	cfg.Web.Timeout = 5 * time.Second
 	return cfg
 }

@@ -37,6 +37,7 @@ type Config struct {
 	SessionToken fetch.SecretConfig `yaml:"session_token"` // of temporary keys
 	Web          web.Config         `yaml:",inline"`       //
 	PageObjects  int                `yaml:"page_objects"`  // objects a page of a listing
+	MaxObjects   int                `yaml:"max_objects"`   // a listing with more entries is cut and is an error
 	Query        map[string]string  `yaml:"-"`             // added to every request
 }
 
@@ -45,7 +46,8 @@ func DefaultConfig() Config {
 	return Config{
 		Region:      "us-east-1", // what hosts without regions expect
 		ETagIsMD5:   true,
-		PageObjects: 1000, // the most that S3 gives
+		PageObjects: 1000,    // the most that S3 gives
+		MaxObjects:  200_000, // sixty years of nine products a day; more means a wrong prefix
 		Web:         web.DefaultConfig(),
 	}
 }
@@ -65,6 +67,7 @@ func (c Config) Validate() error {
 	check(c.Bucket != "" && !strings.Contains(c.Bucket, "/"), "bucket is %q, must be a name without slashes", c.Bucket)
 	check(!strings.HasPrefix(c.Prefix, "/"), "prefix is %q, must not begin with a slash", c.Prefix)
 	check(c.PageObjects >= 1 && c.PageObjects <= 1000, "page_objects is %d, must be 1 to 1000", c.PageObjects)
+	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
 	check(c.AccessKey.IsZero() == c.SecretKey.IsZero(), "access_key and secret_key go together")
 	check(c.AccessKey.IsZero() || c.Region != "", "region is empty, requests cannot be signed")
 	for key, secret := range map[string]fetch.SecretConfig{

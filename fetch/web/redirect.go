@@ -36,9 +36,9 @@ func (c Config) redirect(req *http.Request, via []*http.Request) error {
 	if err := c.allows(req.URL); err != nil {
 		return err
 	}
-	left := !sameOrigin(first, req.URL)
+	left := !SameOrigin(first, req.URL)
 	for _, r := range via {
-		left = left || !sameOrigin(first, r.URL)
+		left = left || !SameOrigin(first, r.URL)
 	}
 	if !left {
 		return nil
@@ -62,8 +62,8 @@ func (c Config) allows(u *url.URL) error {
 	return c.Allow(u)
 }
 
-// sameOrigin reports whether scheme, host and port are the same.
-func sameOrigin(a, b *url.URL) bool {
+// SameOrigin reports whether scheme, host and port are the same.
+func SameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 

@@ -166,7 +166,7 @@ func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response,
 		return resp, nil
 	}
 	err = c.refusal(shown, resp)
-	if refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden; refused && !sameOrigin(asked, resp.Request.URL) {
+	if refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden; refused && !SameOrigin(asked, resp.Request.URL) {
 		err = fmt.Errorf("%w; it was sent on to %s, without credentials: name that address if it may have them", err, Shown(resp.Request.URL))
 	}
 	return nil, fetch.Scrub(err, secrets...)
