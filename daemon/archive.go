@@ -19,6 +19,7 @@ import (
 type Archive struct {
 	Type         string       `yaml:"type"` // dir, s3, ftp, http or cmems: which of the following counts
 	Dir          string       `yaml:"dir"`
+	DirMax       int          `yaml:"dir_max_objects"` // a listing of dir with more entries is cut and is an error
 	S3           s3.Config    `yaml:"s3"`
 	FTP          ftp.Config   `yaml:"ftp"`
 	HTTP         http.Config  `yaml:"http"`
@@ -29,7 +30,7 @@ type Archive struct {
 // defaultArchive returns the settings of an archive that a file does not give.
 func defaultArchive() Archive {
 	return Archive{
-		Type: "dir", S3: s3.DefaultConfig(), FTP: ftp.DefaultConfig(), HTTP: http.DefaultConfig(), CMEMS: cmems.DefaultConfig(),
+		Type: "dir", DirMax: dir.DefaultMaxObjects, S3: s3.DefaultConfig(), FTP: ftp.DefaultConfig(), HTTP: http.DefaultConfig(), CMEMS: cmems.DefaultConfig(),
 		Config: fetch.DefaultConfig(),
 	}
 }
@@ -42,6 +43,9 @@ func (a Archive) faults(section string) []fault {
 	case "dir":
 		if a.Dir == "" {
 			all = faultsOf(section, errors.New("dir is empty: name the folder where granules appear"))
+		}
+		if a.DirMax < 1 {
+			all = append(all, faultsOf(section, fmt.Errorf("dir_max_objects is %d, must be positive", a.DirMax))...)
 		}
 	case "s3":
 		all = faultsOf(section+".s3", a.S3.Validate())
@@ -131,7 +135,7 @@ func (s *archives) bare(set Dataset) (fetch.Archive, error) {
 	case "cmems":
 		return cmems.New(pinned(a.CMEMS, filepath.Join(s.cfg.StateDir, "cmems-version-of-"+set.Name)), s.manners)
 	}
-	return dir.New(set.Archive.Dir), nil
+	return dir.New(set.Archive.Dir, set.Archive.DirMax), nil
 }
 
 // pinned is cfg with a place to remember the chosen version in, where the

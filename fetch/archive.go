@@ -42,6 +42,17 @@ type Scope struct {
 	// Since allows an archive to leave out what was last modified before. An
 	// archive that would gain nothing from it shows those objects too.
 	Since time.Time
+	// Progress is told of every entry that was read, so that a long listing can
+	// be told from one that stands still. It may be nil, and may be called from
+	// several goroutines at a time.
+	Progress func()
+}
+
+func (s Scope) progress() func() {
+	if s.Progress == nil {
+		return func() {}
+	}
+	return s.Progress
 }
 
 // Holds reports whether an object of this name belongs into a listing of s.
@@ -71,7 +82,9 @@ type Archive interface {
 	// but the list is not complete. An empty archive is no error, nor is a
 	// prefix under which nothing lies; a root that cannot be reached is one, so
 	// that an outage is never taken for emptiness. An error that wraps
-	// ErrPermanent is not cured by asking again soon.
+	// ErrPermanent is not cured by asking again soon. A listing is bounded in
+	// entries and bytes while it is read, and beyond that fails with
+	// ErrUnacceptable.
 	List(ctx context.Context, scope Scope) ([]Object, error)
 
 	// Open returns the bytes of o, an object from List, from offset on, which

@@ -45,7 +45,7 @@ func TestKilledChild(t *testing.T) {
 	cfg := fetch.DefaultConfig()
 	cfg.Name, cfg.Settle, cfg.Parallel = "folder", 0, 3
 	w, err := fetch.NewWatcher(cfg, fetch.Parts{
-		Archive: slow{dir.New(filepath.Join(root, "archive"))}, Spool: spool, Deliveries: deliveries{l},
+		Archive: slow{dir.New(filepath.Join(root, "archive"), 1000)}, Spool: spool, Deliveries: deliveries{l},
 		Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)

@@ -94,7 +94,7 @@ func TestFolderToLedgerLosesNothingOverRestarts(t *testing.T) {
 		cfg := fetch.DefaultConfig()
 		cfg.Name = "folder"
 		w, err := fetch.NewWatcher(cfg, fetch.Parts{
-			Archive: dir.New(archive), Spool: fetch.NewSpool(filepath.Join(state, "spool")),
+			Archive: dir.New(archive, 100_000), Spool: fetch.NewSpool(filepath.Join(state, "spool")),
 			Deliveries: deliveries{l}, Log: slog.New(slog.DiscardHandler),
 		})
 		must(t, err)

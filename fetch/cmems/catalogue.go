@@ -74,6 +74,9 @@ func (a *Archive) catalogues(ctx context.Context, at *location) ([]catalogue, er
 	for _, address := range a.cfg.ConfigURLs {
 		var c clientConfig
 		err := a.get(ctx, address, &c)
+		if err == nil && len(c.Catalogues) > maxCatalogues {
+			return nil, fmt.Errorf("GET %s: %w", shownURL(address), tooMany("catalogues", maxCatalogues))
+		}
 		if err == nil && len(c.Catalogues) > 0 {
 			return c.Catalogues, nil
 		}
@@ -117,7 +120,11 @@ func (a *Archive) versions(ctx context.Context, c catalogue) ([]Version, error) 
 	if err := a.get(ctx, c.IDMapping, &products); err != nil {
 		return nil, err
 	}
+	if strings.Count(products[a.cfg.Dataset], ",") >= maxProducts {
+		return nil, fmt.Errorf("read %s: %w", shownURL(c.IDMapping), tooMany("products of the dataset", maxProducts))
+	}
 	var versions []Version
+	items := 0
 	for id := range strings.SplitSeq(products[a.cfg.Dataset], ",") {
 		if id = strings.TrimSpace(id); id == "" {
 			continue
@@ -132,6 +139,9 @@ func (a *Archive) versions(ctx context.Context, c catalogue) ([]Version, error) 
 			dataset, _, part := parseItem(folder)
 			if link.Rel != "item" || dataset != a.cfg.Dataset || part != a.cfg.Part {
 				continue
+			}
+			if items++; items > maxItems {
+				return nil, fmt.Errorf("read %s: %w", shownURL(root+"product.stac.json"), tooMany("versions of the dataset", maxItems))
 			}
 			var it item
 			if err := a.get(ctx, root+link.Href, &it); err != nil {
@@ -166,9 +176,20 @@ func instant(text string) time.Time {
 	return time.Time{}
 }
 
-// maxDocumentBytes bounds a document of the catalogue; the mapping of all
-// datasets is the largest and has some hundred kilobytes.
-const maxDocumentBytes = 32 << 20
+const (
+	// maxDocumentBytes bounds a document of the catalogue; the mapping of all
+	// datasets is the largest and has some hundred kilobytes.
+	maxDocumentBytes = 8 << 20
+	// maxCatalogues, maxProducts and maxItems bound what documents make us ask
+	// for: there are two catalogues, a dataset belongs to one or two products,
+	// and has a version or two a year.
+	maxCatalogues, maxProducts, maxItems = 8, 8, 100
+)
+
+// tooMany says that a document names more than is asked for.
+func tooMany(what string, most int) error {
+	return fmt.Errorf("%w: it names more than %d %s", fetch.ErrUnacceptable, most, what)
+}
 
 // get reads a JSON document.
 func (a *Archive) get(ctx context.Context, address string, to any) error {

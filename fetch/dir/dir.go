@@ -17,17 +17,27 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"syscall"
 
 	"lacuna/fetch"
 )
 
-// Archive is a folder.
-type Archive struct{ root string }
+// DefaultMaxObjects is the bound that holds where none is given: ninety years
+// of thirty products a day. A million entries take some 200 MB while they are
+// compared.
+const DefaultMaxObjects = 1_000_000
 
-// New returns the archive in the folder root. It does not touch the disk, and
-// the folder may be made, mounted or replaced later.
-func New(root string) *Archive { return &Archive{root: root} }
+// Archive is a folder.
+type Archive struct {
+	root string
+	most int
+}
+
+// New returns the archive in the folder root, of which a listing shows at most
+// maxObjects entries. It does not touch the disk, and the folder may be made,
+// mounted or replaced later.
+func New(root string, maxObjects int) *Archive { return &Archive{root: root, most: maxObjects} }
 
 // List returns the finished files below the root. Folders that cannot be read
 // make it an error, beside what the others hold.
@@ -37,27 +47,77 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, 
 		return nil, err
 	}
 	defer root.Close()
-	var objects []fetch.Object
-	var unread []error
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	w := &walk{root: root, scope: scope, bound: scope.Bound("dir_max_objects", a.most), folders: []string{"."}}
+	for len(w.folders) > 0 && err == nil {
+		last := len(w.folders) - 1
+		name := w.folders[last]
+		w.folders = w.folders[:last]
+		err = w.folder(ctx, name)
+	}
+	return w.objects, errors.Join(w.unread.Err(), err)
+}
+
+// walk is one listing under way.
+type walk struct {
+	root    *os.Root
+	scope   fetch.Scope
+	bound   *fetch.Bound
+	folders []string // still to be read
+	objects []fetch.Object
+	unread  fetch.Unread
+}
+
+// batch is how many entries of a folder are read at a time: a folder may have
+// millions, and all of them at once would have to be kept.
+const batch = 1000
+
+// folder reads the entries of one folder. Its error ends the listing.
+func (w *walk) folder(ctx context.Context, name string) error {
+	unread := func(err error) {
+		if name == "." || !errors.Is(err, fs.ErrNotExist) { // else it went meanwhile
+			w.unread.Add(err)
+		}
+	}
+	f, err := w.root.Open(name)
+	if err != nil {
+		unread(err)
+		return ctx.Err()
+	}
+	defer f.Close()
+	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil && (name == "." || !errors.Is(err, fs.ErrNotExist)) {
-			unread = append(unread, err)
+		entries, err := f.ReadDir(batch)
+		for _, entry := range entries {
+			if err := w.bound.Entry(); err != nil {
+				return err
+			}
+			w.entry(path.Join(name, entry.Name()), entry)
 		}
-		if err != nil || name == "." {
-			return nil // WalkDir passes over what it could not read
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if fetch.Unfinished(entry.Name()) || entry.IsDir() && !scope.Reaches(name) {
-			return skip(entry)
+		if err != nil {
+			unread(err)
+			return nil
 		}
-		if o, ok := stat(root, name, entry); ok && scope.Holds(name) {
-			objects = append(objects, o)
+	}
+}
+
+// entry takes in a file, or a folder to be read.
+func (w *walk) entry(name string, entry fs.DirEntry) {
+	switch {
+	case fetch.Unfinished(entry.Name()):
+	case entry.IsDir():
+		if w.scope.Reaches(name) {
+			w.folders = append(w.folders, name)
 		}
-		return nil
-	})
-	return objects, errors.Join(append(unread, err)...)
+	case w.scope.Holds(name):
+		if o, ok := stat(w.root, name, entry); ok {
+			w.objects = append(w.objects, o)
+		}
+	}
 }
 
 // Open returns the bytes of o from offset on.
@@ -94,14 +154,6 @@ func (a *Archive) open() (*os.Root, error) {
 		return nil, fmt.Errorf("%w; create the folder, mount it or correct its path", err)
 	}
 	return root, nil
-}
-
-// skip passes over an entry and, if it is a folder, all that is in it.
-func skip(entry fs.DirEntry) error {
-	if entry.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
 }
 
 // stat returns the object of a regular file. A link counts as the file that

@@ -20,7 +20,7 @@ func TestDirConforms(t *testing.T) {
 		root := filepath.Join(t.TempDir(), "archive")
 		must(t, os.Mkdir(root, 0o755))
 		return archivetest.Fixture{
-			Archive: New(root),
+			Archive: New(root, 1000),
 			Put: func(name string, content []byte, modTime time.Time) {
 				write(t, filepath.Join(root, name), content, modTime)
 			},
@@ -44,7 +44,7 @@ func TestLinksThatLeaveTheRootAreNotFollowed(t *testing.T) {
 	must(t, os.Symlink("nowhere.nc", filepath.Join(root, "dangling.nc")))
 	must(t, os.Symlink("real.nc", filepath.Join(root, "within.nc")))
 
-	a := New(root)
+	a := New(root, 1000)
 	objects, err := a.List(t.Context(), fetch.Scope{})
 	must(t, err)
 	if len(objects) != 2 || objects[0].Name != "real.nc" || objects[1].Name != "within.nc" || objects[1].Size != 4 {
@@ -62,7 +62,7 @@ func TestFileRewrittenInPlaceDuringTheCopyIsNoticed(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "a.nc")
 	write(t, file, bytes.Repeat([]byte("old "), 50_000), time.Now().Add(-time.Hour))
-	a := New(root)
+	a := New(root, 1000)
 	objects, err := a.List(t.Context(), fetch.Scope{})
 	must(t, err)
 	r, err := a.Open(t.Context(), objects[0], 0)
@@ -83,7 +83,7 @@ func TestFileReplacedByRenameIsReadWhole(t *testing.T) {
 	file := filepath.Join(root, "a.nc")
 	old := strings.Repeat("old ", 50_000)
 	write(t, file, []byte(old), time.Now().Add(-time.Hour))
-	a := New(root)
+	a := New(root, 1000)
 	objects, err := a.List(t.Context(), fetch.Scope{})
 	must(t, err)
 	r, err := a.Open(t.Context(), objects[0], 0)
@@ -99,7 +99,7 @@ func TestFileReplacedByRenameIsReadWhole(t *testing.T) {
 func TestPipeHoldsNobodyUp(t *testing.T) {
 	root := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(root, "pipe.nc"), 0o644))
-	a := New(root)
+	a := New(root, 1000)
 	objects, err := a.List(t.Context(), fetch.Scope{})
 	if err != nil || len(objects) != 0 {
 		t.Errorf("List() = %v, %v; want no pipes", objects, err)
@@ -118,14 +118,14 @@ func TestUnreadableFolderDoesNotHideTheOthers(t *testing.T) {
 	write(t, filepath.Join(root, "closed/b.nc"), []byte("b"), time.Now())
 	must(t, os.Chmod(filepath.Join(root, "closed"), 0))
 	t.Cleanup(func() { os.Chmod(filepath.Join(root, "closed"), 0o755) })
-	objects, err := New(root).List(t.Context(), fetch.Scope{})
+	objects, err := New(root, 1000).List(t.Context(), fetch.Scope{})
 	if err == nil || len(objects) != 1 {
 		t.Errorf("List() = %v, %v; want open/a.nc and an error", objects, err)
 	}
 }
 
 func TestMissingRootSaysWhatToDo(t *testing.T) {
-	_, err := New(filepath.Join(t.TempDir(), "absent")).List(t.Context(), fetch.Scope{})
+	_, err := New(filepath.Join(t.TempDir(), "absent"), 1000).List(t.Context(), fetch.Scope{})
 	if err == nil || !strings.Contains(err.Error(), "create the folder") {
 		t.Errorf("List() = %v, want what to do", err)
 	}

@@ -46,7 +46,7 @@ type Config struct {
 	Password    fetch.SecretConfig `yaml:"password"`    // of user
 	Root        string             `yaml:"root"`        // the folder that is the root
 	Depth       int                `yaml:"depth"`       // folders below the root that are listed
-	MaxObjects  int                `yaml:"max_objects"` // a listing with more is cut and is an error
+	MaxObjects  int                `yaml:"max_objects"` // a listing with more entries is cut and is an error
 	MLSD        bool               `yaml:"mlsd"`        // false: use LIST even where the server has MLSD
 	EPSV        bool               `yaml:"epsv"`        // false: use PASV at once
 	Connections int                `yaml:"connections"` // at most
@@ -143,14 +143,14 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) (objects []fetch.
 		return nil, err
 	}
 	unbind := s.bind(ctx)
-	w := &walk{archive: a, session: s, scope: scope}
+	w := &walk{archive: a, session: s, scope: scope, bound: scope.Bound("max_objects", a.cfg.MaxObjects)}
 	err = w.folder(ctx, "", 0)
 	unbind()
 	a.pool.put(s, err == nil && ctx.Err() == nil)
 	if ctx.Err() != nil {
 		return w.objects, ctx.Err()
 	}
-	return w.objects, errors.Join(append(w.unread, err)...)
+	return w.objects, errors.Join(w.unread.Err(), err)
 }
 
 // walk is one recursive listing.
@@ -159,7 +159,8 @@ type walk struct {
 	session *session
 	scope   fetch.Scope
 	objects []fetch.Object
-	unread  []error
+	unread  fetch.Unread
+	bound   *fetch.Bound
 }
 
 // folder lists a folder, a path below the root, and those below it. Its error
@@ -171,30 +172,41 @@ func (w *walk) folder(ctx context.Context, name string, depth int) error {
 	entries, err := w.entries(name)
 	var refused *textproto.Error
 	if name != "" && errors.As(err, &refused) && refused.Code == ftp.StatusFileUnavailable {
-		w.unread = append(w.unread, err)
+		w.unread.Add(err)
 		return nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fetch.ErrUnacceptable) {
 		return err
 	}
+	cut := err
+	var folders []string
 	for _, e := range entries {
+		if e.Name == "." || e.Name == ".." {
+			continue
+		}
+		if err := w.bound.Entry(); err != nil {
+			return err
+		}
 		below := path.Join(name, e.Name)
 		switch {
-		case e.Name == "" || e.Name == "." || e.Name == ".." || strings.Contains(e.Name, "/"):
+		case e.Name == "" || strings.Contains(e.Name, "/"):
 		case fetch.Unfinished(e.Name):
 		case e.Type == ftp.EntryTypeFolder && w.scope.Reaches(below):
 			if depth >= w.archive.cfg.Depth {
-				w.unread = append(w.unread, fmt.Errorf("folder %s lies deeper than depth %d", below, w.archive.cfg.Depth))
+				w.unread.Add(fmt.Errorf("folder %s lies deeper than depth %d", below, w.archive.cfg.Depth))
 				continue
 			}
-			if err := w.folder(ctx, below, depth+1); err != nil {
-				return err
-			}
-		case e.Type != ftp.EntryTypeFolder && w.scope.Holds(below):
-			if len(w.objects) >= w.archive.cfg.MaxObjects {
-				return fmt.Errorf("more than max_objects %d below %s", w.archive.cfg.MaxObjects, w.archive.cfg.Root)
-			}
+			folders = append(folders, below)
+		case e.Type != ftp.EntryTypeFolder && w.scope.Holds(below) && (cut == nil || e.Type != ftp.EntryTypeLink):
 			w.file(below, e)
+		}
+	}
+	if cut != nil {
+		return cut // the connection is in the middle of an answer
+	}
+	for _, below := range folders {
+		if err := w.folder(ctx, below, depth+1); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -207,8 +219,16 @@ func (w *walk) entries(name string) ([]*ftp.Entry, error) {
 	if err := w.session.conn.ChangeDir(folder); err != nil {
 		return nil, fmt.Errorf("enter folder %s: %w", folder, noEOF(err))
 	}
+	// The library reads all of an answer before it hands anything on, so what
+	// comes is bounded beneath it.
+	w.session.bound = newLineBound(w.bound)
 	entries, err := w.session.conn.List("")
-	if err != nil {
+	over := w.session.bound.err
+	w.session.bound = nil
+	switch {
+	case over != nil:
+		return entries, fmt.Errorf("list folder %s: %w", folder, over)
+	case err != nil:
 		return nil, fmt.Errorf("list folder %s: %w", folder, noEOF(err))
 	}
 	return entries, nil

@@ -30,6 +30,7 @@ type session struct {
 	trust   *tls.Config // nil: in the clear
 	cfg     Config
 	ctx     context.Context // of the call that uses the session, for data connections are made deep inside the library
+	bound   *lineBound      // of the listing under way; nil: none is
 
 	mu   sync.Mutex // of raw and dead
 	raw  map[net.Conn]struct{}
@@ -134,7 +135,7 @@ func (s *session) connect(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &timedConn{Conn: plain, session: s, timeout: s.cfg.Timeout}
+	conn := &timedConn{Conn: plain, session: s, timeout: s.cfg.Timeout, control: isControl}
 	if !s.keep(conn) {
 		plain.Close()
 		return nil, context.Cause(s.ctx)
@@ -143,12 +144,19 @@ func (s *session) connect(network, address string) (net.Conn, error) {
 		s.control, _, _ = net.SplitHostPort(plain.RemoteAddr().String())
 	}
 	switch {
-	case s.cfg.TLS == Clear || s.cfg.TLS == Explicit && isControl:
-		return conn, nil
-	case isControl:
+	case isControl && s.cfg.TLS == Implicit:
 		return tls.Client(conn, s.trust), nil
+	case isControl:
+		return conn, nil
 	}
-	return lenientConn{tls.Client(conn, s.trust)}, nil
+	var data net.Conn = conn
+	if s.cfg.TLS != Clear {
+		data = lenientConn{tls.Client(conn, s.trust)}
+	}
+	if s.bound != nil {
+		data = &boundConn{Conn: data, src: s.bound.of.Reader(data), lines: s.bound}
+	}
+	return data, nil
 }
 
 // keep remembers a connection, unless the session has been given up.
@@ -186,23 +194,36 @@ func (s *session) quit() {
 	s.interrupt()
 }
 
-// timedConn is a connection on which nothing waits for ever.
+// maxAnswerBytes bounds what a server says to one command: the longest that
+// they greet with have some kilobytes, and the library keeps all of a line.
+const maxAnswerBytes = 256 << 10
+
+// timedConn is a connection on which nothing waits for ever, and a control
+// connection on which no answer is endless.
 type timedConn struct {
 	net.Conn
 	session *session
 	timeout time.Duration
+	control bool
+	answer  int // bytes of the answer under way, on a control connection
 }
 
 // Read reads, or fails after the timeout.
 func (c *timedConn) Read(p []byte) (int, error) {
+	if c.control && c.answer > maxAnswerBytes {
+		return 0, fmt.Errorf("%w: an answer has more than %d bytes", fetch.ErrUnacceptable, maxAnswerBytes)
+	}
 	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	c.answer += n
+	return n, err
 }
 
 // Write writes, or fails after the timeout.
 func (c *timedConn) Write(p []byte) (int, error) {
+	c.answer = 0
 	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ func TestOnlyLinksBelowThePageAreFollowed(t *testing.T) {
 		<a href="?C=M;O=A">sort</a><a href="a.nc?download">q</a><a href="#x">x</a><a href="/etc/passwd">e</a><a href="2024/05/deep.nc">deep</a>
 		<a href="http://data.example/pub/sst/plain.nc">s</a><a href="https://evil.example/pub/sst/x.nc">h</a><a href="javascript:alert(1)">j</a>
 		<a href="%2e%2e/secret.nc">s</a><a href="x%2Fy.nc">s</a><a name="z">z</a><a href="./t12:00.nc">t</a><A HREF="UPPER.NC">u</A>`
-	links, err := readIndex(strings.NewReader(page), at)
+	links, err := readIndex(strings.NewReader(page), at, fetch.Scope{}.Bound("max_objects", 100))
 	must(t, err)
 	var got []string
 	for _, l := range links {

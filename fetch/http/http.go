@@ -35,7 +35,7 @@ type Config struct {
 	Password   fetch.SecretConfig `yaml:"password"`    // of user
 	Token      fetch.SecretConfig `yaml:"token"`       // of a bearer authorization, instead of user and password
 	Depth      int                `yaml:"depth"`       // folders below the root that are listed
-	MaxObjects int                `yaml:"max_objects"` // a listing with more is cut and is an error
+	MaxObjects int                `yaml:"max_objects"` // a listing with more entries is cut and is an error
 	Web        web.Config         `yaml:",inline"`
 }
 
@@ -127,13 +127,13 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, 
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{archive: a, auth: auth, scope: scope}
+	l := &listing{archive: a, auth: auth, scope: scope, bound: scope.Bound("max_objects", a.cfg.MaxObjects)}
 	if a.cfg.Manifest != "" {
 		err = l.manifest(ctx)
 	} else {
 		err = l.folder(ctx, "", 0)
 	}
-	err = errors.Join(append(l.unread, err, l.ask(ctx))...)
+	err = errors.Join(l.unread.Err(), err, l.ask(ctx))
 	if ctx.Err() != nil {
 		return l.objects, ctx.Err()
 	}

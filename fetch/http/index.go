@@ -25,7 +25,8 @@ type listing struct {
 	rows    []row // of files that the host must be asked about
 	names   map[string]bool
 	objects []fetch.Object
-	unread  []error
+	unread  fetch.Unread
+	bound   *fetch.Bound
 }
 
 // row is what a page or manifest shows of a file.
@@ -35,9 +36,6 @@ type row struct {
 	md5, digest, tag string // that the manifest gives; they outrank what the host says
 }
 
-// maxPageBytes bounds an index page or manifest: 200,000 rows of 300 bytes.
-const maxPageBytes = 64 << 20
-
 // folder reads the index page of a folder, a path below the root, and those of
 // the folders below it. Its error means that nothing else can be listed.
 func (l *listing) folder(ctx context.Context, name string, depth int) error {
@@ -45,22 +43,23 @@ func (l *listing) folder(ctx context.Context, name string, depth int) error {
 	var status *web.StatusError
 	switch {
 	case name != "" && errors.As(err, &status) && !errors.Is(err, fetch.ErrPermanent):
-		l.unread = append(l.unread, err)
+		l.unread.Add(err)
 		return nil
-	case err != nil:
+	case err != nil && !errors.Is(err, fetch.ErrUnacceptable):
 		return err
 	}
 	for _, r := range rows {
-		if err := l.add(r); err != nil {
-			return err
-		}
+		l.add(r)
+	}
+	if err != nil {
+		return err
 	}
 	for _, below := range folders {
 		if !l.scope.Reaches(below) {
 			continue
 		}
 		if depth >= l.archive.cfg.Depth {
-			l.unread = append(l.unread, fmt.Errorf("folder %s lies deeper than depth %d", below, l.archive.cfg.Depth))
+			l.unread.Add(fmt.Errorf("folder %s lies deeper than depth %d", below, l.archive.cfg.Depth))
 			continue
 		}
 		if err := l.folder(ctx, below, depth+1); err != nil {
@@ -71,19 +70,15 @@ func (l *listing) folder(ctx context.Context, name string, depth int) error {
 }
 
 // add takes a row in, once.
-func (l *listing) add(r row) error {
+func (l *listing) add(r row) {
 	if l.names == nil {
 		l.names = map[string]bool{}
 	}
 	if l.names[r.name] || fetch.Unfinished(r.name) || !l.scope.Holds(r.name) {
-		return nil
-	}
-	if len(l.names) >= l.archive.cfg.MaxObjects {
-		return fmt.Errorf("more than max_objects %d", l.archive.cfg.MaxObjects)
+		return
 	}
 	l.names[r.name] = true
 	l.rows = append(l.rows, r)
-	return nil
 }
 
 // page reads the index page of one folder.
@@ -97,13 +92,9 @@ func (l *listing) page(ctx context.Context, name string) (rows []row, folders []
 		return nil, nil, err
 	}
 	defer resp.Body.Close()
-	page := &io.LimitedReader{R: resp.Body, N: maxPageBytes}
-	links, err := readIndex(page, resp.Request.URL)
-	if err == nil {
-		err = within(page)
-	}
+	links, err := readIndex(resp.Body, resp.Request.URL, l.bound)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read index of %q: %w", name, err)
+		err = fmt.Errorf("read index of %q: %w", name, err)
 	}
 	for _, link := range links {
 		below := path.Join(name, strings.TrimSuffix(link.name, "/"))
@@ -114,7 +105,7 @@ func (l *listing) page(ctx context.Context, name string) (rows []row, folders []
 			folders = append(folders, below)
 		}
 	}
-	return rows, folders, nil
+	return rows, folders, err
 }
 
 // document gets a page or manifest. One that the host sends us elsewhere for is
@@ -131,14 +122,6 @@ func (l *listing) document(ctx context.Context, name string) (*http.Response, er
 		return nil, fmt.Errorf("%s leads to %s; set url to where the files are", web.Shown(asked), web.Shown(got))
 	}
 	return resp, nil
-}
-
-// within says that a page was cut where its bound was reached.
-func within(page *io.LimitedReader) error {
-	if page.N <= 0 {
-		return fmt.Errorf("it has more than %d bytes", maxPageBytes)
-	}
-	return nil
 }
 
 // get makes a request for something below the root. That the host forbids a
@@ -163,13 +146,25 @@ func (l *listing) get(ctx context.Context, method, name string) (*http.Response,
 // under repair, from passing for an archive without files.
 var errNoIndex = errors.New("it does not look like an index; correct url or give a manifest")
 
+const (
+	// maxTextBytes is what is kept of the text beside a link: names, times and
+	// sizes have a hundred.
+	maxTextBytes = 512
+	// maxTokenBytes bounds a piece of a page between two tags, scripts among
+	// them.
+	maxTokenBytes = 1 << 20
+)
+
 // readIndex returns the links of an index page that lead to files and folders
 // directly below it, with what stands beside them. Links to sort the page, to
-// the folder above and to anywhere else are none of these.
-func readIndex(page io.Reader, at *url.URL) ([]row, error) {
+// the folder above and to anywhere else are none of these. Where bound is
+// reached, the links up to there come with the error.
+func readIndex(page io.Reader, at *url.URL, bound *fetch.Bound) ([]row, error) {
 	var links []row
 	var open, index bool // beside a link that counts; something of an index was seen
-	for tokens := html.NewTokenizer(page); ; {
+	tokens := html.NewTokenizer(bound.Reader(page))
+	tokens.SetMaxBuf(maxTokenBytes)
+	for {
 		switch tokens.Next() {
 		case html.ErrorToken:
 			err := tokens.Err()
@@ -183,8 +178,8 @@ func readIndex(page io.Reader, at *url.URL) ([]row, error) {
 		case html.TextToken:
 			text := strings.TrimSpace(string(tokens.Text()))
 			index = index || announces(text)
-			if open {
-				links[len(links)-1].text += " " + text
+			if last := len(links) - 1; open && len(links[last].text) < maxTextBytes {
+				links[last].text += " " + text[:min(len(text), maxTextBytes)]
 			}
 		case html.StartTagToken:
 			token := tokens.Token()
@@ -192,9 +187,14 @@ func readIndex(page io.Reader, at *url.URL) ([]row, error) {
 				continue
 			}
 			name, ok := below(at, token.Attr)
-			if open = ok; ok {
-				links = append(links, row{name: name})
+			open = ok
+			if !ok || len(links) > 0 && links[len(links)-1].name == name { // its picture is a link too
+				continue
 			}
+			if err := bound.Entry(); err != nil {
+				return links, err
+			}
+			links = append(links, row{name: name})
 		}
 	}
 }
@@ -287,6 +287,9 @@ func (l *listing) describe(ctx context.Context, r row) (*fetch.Object, error) {
 		return nil, err
 	}
 	resp.Body.Close()
+	if l.scope.Progress != nil {
+		l.scope.Progress()
+	}
 	if resp.ContentLength < 0 {
 		return nil, fmt.Errorf("the host does not say how long %s is, so that a part of it could pass for all", r.name)
 	}

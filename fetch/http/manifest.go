@@ -26,9 +26,11 @@ func (l *listing) manifest(ctx context.Context) error {
 		return fmt.Errorf("read manifest: %w", err)
 	}
 	defer resp.Body.Close()
-	page := &io.LimitedReader{R: resp.Body, N: maxPageBytes}
-	lines := bufio.NewScanner(page)
+	lines := bufio.NewScanner(l.bound.Reader(resp.Body))
 	for number := 1; lines.Scan(); number++ {
+		if err := l.bound.Entry(); err != nil {
+			return fmt.Errorf("read manifest: %w", err)
+		}
 		line := strings.TrimRight(lines.Text(), "\r")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -38,32 +40,29 @@ func (l *listing) manifest(ctx context.Context) error {
 		}
 		o, err := parseLine(line)
 		if err != nil {
-			l.unread = append(l.unread, fmt.Errorf("manifest line %d: %w", number, err))
+			l.unread.Add(fmt.Errorf("manifest line %d: %w", number, err))
 			continue
 		}
-		if err := l.take(o); err != nil {
-			return err
-		}
+		l.take(o)
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
-	return within(page)
+	return nil
 }
 
 // take adds the object of a line, or a question where the line leaves size or
 // time open.
-func (l *listing) take(o fetch.Object) error {
+func (l *listing) take(o fetch.Object) {
 	before := len(l.rows)
 	claim := row{name: o.Name, text: o.MD5 + o.ETag, md5: o.MD5, digest: o.Digest, tag: o.ETag}
-	if err := l.add(claim); err != nil || len(l.rows) == before {
-		return err
+	if l.add(claim); len(l.rows) == before {
+		return
 	}
 	if o.Size >= 0 && !o.ModTime.IsZero() {
 		l.rows = l.rows[:before]
 		l.objects = append(l.objects, o)
 	}
-	return nil
 }
 
 // entry is a line of a manifest in JSON.

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"lacuna/fetch"
 	"lacuna/fetch/web"
@@ -25,47 +24,46 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, 
 	}
 	var objects []fetch.Object
 	names := map[string]bool{}
+	bound := scope.Bound("max_objects", a.cfg.MaxObjects)
 	for _, root := range scope.Roots() {
+		empty := 0 // pages in a row
 		for token := ""; ; {
-			p, err := a.page(ctx, keys, root, token)
+			p, err := a.page(ctx, keys, root, token, bound)
 			if err != nil {
 				return objects, fmt.Errorf("list bucket %s: %w", a.cfg.Bucket, listRefused(explain(err)))
+			}
+			if empty++; len(p.contents) > 0 {
+				empty = 0
+			}
+			if empty > maxEmptyPages {
+				return objects, fmt.Errorf("list bucket %s: %w: %d pages in a row show nothing and announce more", a.cfg.Bucket, fetch.ErrUnacceptable, empty)
 			}
 			found, err := a.objects(p, root, names)
 			objects = append(objects, found...)
 			if err != nil {
 				return objects, fmt.Errorf("list bucket %s: %w", a.cfg.Bucket, err)
 			}
-			if !p.IsTruncated {
+			if !p.truncated {
 				break
 			}
-			if p.NextContinuationToken == "" || p.NextContinuationToken == token {
+			if p.next == "" || p.next == token {
 				return objects, fmt.Errorf("list bucket %s: more pages are announced, but not how to ask for them", a.cfg.Bucket)
 			}
-			token = p.NextContinuationToken
+			token = p.next
 		}
 	}
 	return objects, nil
 }
 
-// page is the part of a ListObjectsV2 answer that is used.
-type page struct {
-	XMLName               xml.Name `xml:"ListBucketResult"`
-	EncodingType          string
-	IsTruncated           bool
-	NextContinuationToken string
-	Contents              []struct {
-		Key          string
-		Size         int64
-		LastModified time.Time
-		ETag         string
-	}
-}
-
-// maxPageBytes bounds a page: 1000 keys of 1024 bytes, escaped, with room.
+// maxPageBytes bounds a page: 10,000 keys, which some hosts send for 1000, of
+// 1024 bytes, with room.
 const maxPageBytes = 16 << 20
 
-func (a *Archive) page(ctx context.Context, k keys, root, token string) (*page, error) {
+// maxEmptyPages is how many pages in a row may show nothing and announce
+// another: hosts that skip what was deleted send a few.
+const maxEmptyPages = 10
+
+func (a *Archive) page(ctx context.Context, k keys, root, token string, bound *fetch.Bound) (*page, error) {
 	query := url.Values{
 		"list-type":     {"2"},
 		"prefix":        {a.prefix + root},
@@ -88,11 +86,11 @@ func (a *Archive) page(ctx context.Context, k keys, root, token string) (*page, 
 		return nil, err
 	}
 	defer resp.Body.Close()
-	var p page
-	if err := xml.NewDecoder(io.LimitReader(resp.Body, maxPageBytes)).Decode(&p); err != nil {
+	p, err := readPage(bound.Reader(io.LimitReader(resp.Body, maxPageBytes)), bound)
+	if err != nil {
 		return nil, fmt.Errorf("read listing: %w", noEOF(err))
 	}
-	return &p, nil
+	return p, nil
 }
 
 // noEOF keeps a cut listing from looking like the end of something.
@@ -108,9 +106,9 @@ func noEOF(err error) error {
 // means that the host answers another question than was asked.
 func (a *Archive) objects(p *page, root string, names map[string]bool) ([]fetch.Object, error) {
 	var objects []fetch.Object
-	for _, c := range p.Contents {
+	for _, c := range p.contents {
 		key := c.Key
-		if p.EncodingType == "url" {
+		if p.encoding == "url" {
 			if plain, err := url.QueryUnescape(key); err == nil {
 				key = plain
 			}

@@ -1,0 +1,48 @@
+package ftp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+
+	"lacuna/fetch"
+)
+
+// lineBound bounds the lines of the listing of one folder, which are counted
+// before the library has made entries of them.
+type lineBound struct {
+	of   *fetch.Bound
+	left int
+	err  error // the bound that was reached
+}
+
+// spareLines is how many lines of a folder are none of its entries: itself, the
+// folder above, and the sum with which LIST begins.
+const spareLines = 3
+
+func newLineBound(of *fetch.Bound) *lineBound {
+	return &lineBound{of: of, left: of.Left() + spareLines}
+}
+
+// boundConn is a data connection that fails where a listing is longer than its
+// bound.
+type boundConn struct {
+	net.Conn
+	src   io.Reader // Conn, bounded in bytes
+	lines *lineBound
+}
+
+// Read reads on and counts.
+func (c *boundConn) Read(p []byte) (int, error) {
+	if c.lines.left < 0 {
+		c.lines.err = c.lines.of.Full()
+		return 0, c.lines.err
+	}
+	n, err := c.src.Read(p)
+	c.lines.left -= bytes.Count(p[:n], []byte{'\n'})
+	if errors.Is(err, fetch.ErrUnacceptable) {
+		c.lines.err = err
+	}
+	return n, err
+}
