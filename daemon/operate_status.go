@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,6 +107,8 @@ func (d *Daemon) assess(s *ops.Status) {
 	if d.vitals != nil {
 		s.Hung = d.vitals.hung()
 	}
+	stalled := slices.ContainsFunc(s.Datasets, func(row ops.Dataset) bool { return row.Stalled })
+	s.Ready = s.Ready && s.Hung == "" && !stalled
 	for i := range s.Datasets {
 		row := &s.Datasets[i]
 		row.Unfinished, row.TrainFailed = d.troubles.of(row.Name), d.cfg.trainFailure(row.Name)

@@ -1,11 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"lacuna/fetch"
 	"lacuna/modelstore"
@@ -86,7 +89,11 @@ func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Datase
 	}
 	if in, ok := d.intakes[set.Name]; ok {
 		state := in.State()
-		row.Problem, row.DiskFull = state.Err, state.DiskFull
+		row.DiskFull, row.Stalled = state.DiskFull, state.Stalled(d.parts.Now(), set.Archive.Stall)
+		row.Problem = cmp.Or(state.Err, state.Slow)
+		if row.Stalled {
+			row.Problem = fmt.Sprintf("a poll has got on with nothing since %s", state.Progress.UTC().Format(time.RFC3339))
+		}
 		if !state.LastPoll.IsZero() { // else the ledger may know of one before the start
 			row.LastPoll = state.LastPoll
 		}

@@ -22,8 +22,12 @@ type Config struct {
 	Lookback     time.Duration `yaml:"lookback"`      // how old the day of a granule may be; 0: any
 	Backfill     Days          `yaml:"backfill"`      // older days that are fetched when nothing newer is to be
 	Expect       Expect        `yaml:"expect"`
-	Parallel     int           `yaml:"parallel"`   // downloads at a time
-	DiskFloor    Floor         `yaml:"disk_floor"` // free space that intake leaves alone: 10GiB, or 5%
+	Parallel     int           `yaml:"parallel"`             // downloads at a time
+	LeastRate    int           `yaml:"least_kib_per_second"` // a download slower than this over five minutes is left, and resumed later
+	Deadline     time.Duration `yaml:"deadline"`             // of one object, and of a listing: from asking for it to its last byte
+	Patience     time.Duration `yaml:"patience"`             // a download that takes longer holds up those behind it no more
+	Stall        time.Duration `yaml:"stall"`                // a poll that gets on with nothing for this long is an alarm, and the service not ready
+	DiskFloor    Floor         `yaml:"disk_floor"`           // free space that intake leaves alone: 10GiB, or 5%
 }
 
 // Expect is when the granule of a day is due.
@@ -40,6 +44,10 @@ func DefaultConfig() Config {
 		Settle:       30 * time.Second,      // longer than a writer pauses between two blocks
 		Expect:       Expect{LagDays: 1},    // a day is complete when it is over
 		Parallel:     2,                     // hides the pause between two objects; more is for fat pipes
+		LeastRate:    8,                     // 64 kbit/s, or 700 MB a day: three granules of 200 MB
+		Deadline:     8 * time.Hour,         // 200 MB at 8 KiB/s take 24,414 s, or 6 h 47 min
+		Patience:     10 * time.Minute,      // 200 MB at 2.7 Mbit/s still come in their order
+		Stall:        30 * time.Minute,      // six times as long as a download may take to show its rate
 		DiskFloor:    Floor{Bytes: 1 << 30}, // room for the ledger and the products of what is in hand
 	}
 }
@@ -61,6 +69,10 @@ func (c Config) Validate() error {
 	check(c.Backfill.IsZero() || !c.Backfill.To.Before(c.Backfill.From) && !c.Backfill.From.IsZero(),
 		"backfill is %v, must be two days in their order, like 2020-01-01..2020-12-31", c.Backfill)
 	check(c.Parallel >= 1 && c.Parallel <= 64, "parallel is %d, must be 1..64", c.Parallel)
+	check(c.LeastRate >= 1, "least_kib_per_second is %d, must be at least 1", c.LeastRate)
+	check(c.Deadline > 0, "deadline is %v, must be positive", c.Deadline)
+	check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
+	check(c.Stall > rateWindow, "stall is %v, must be longer than the %v after which a download shows its rate", c.Stall, rateWindow)
 	for _, prefix := range c.Prefixes {
 		check(knownPlaceholders(prefix), "prefixes has %q: the placeholders are {year}, {month}, {day} and {yearday}", prefix)
 	}

@@ -22,8 +22,12 @@
 // therefore at least once.
 //
 // A reader begins with archive.go (what an archive promises), decide.go (what
-// is done about a listing, without doing it) and pass.go (doing it); spool.go
-// and part.go bring the bytes in.
+// is done about a listing, without doing it) and pass.go (doing it); transfer.go
+// runs the downloads, spool.go and part.go bring the bytes in.
+//
+// Whatever an archive does is bounded: how long a listing is, how slow an
+// object may come, how long it holds up others, and how long a poll may get on
+// with nothing before State says so.
 //
 // Package fetch knows nothing of grids, models or the ledger. To it a granule
 // is a file with a name, a size, a time and a hash.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -25,15 +24,19 @@ type errand struct {
 type tally struct {
 	survey
 	problems []Problem
+	underWay int // downloads that go on after the pass
 }
 
 // pass hands on what is new. Its error is of the archive, the record or the
 // local disk; what is wrong with a single object goes to OnProblem.
 func (w *Watcher) pass(ctx context.Context, e errand) (tally, error) {
+	w.works(true)
+	defer w.works(false)
 	s, err := w.survey(ctx, e.days)
 	if err != nil {
 		return tally{}, err
 	}
+	w.alive()
 	t := tally{survey: s}
 	w.sighting = w.sort(t.survey)
 	if err := w.note(ctx, &t); err != nil {
@@ -94,65 +97,6 @@ func (w *Watcher) note(ctx context.Context, t *tally) error {
 	return nil
 }
 
-// arrival is how a download ended.
-type arrival struct {
-	action  Action
-	granule Granule
-	invalid error // the file is no granule
-	err     error
-}
-
-// fetchAll makes downloads, several at a time, and concludes them in their
-// order, so that days are handed on one after the other.
-func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t *tally) error {
-	var underWay sync.WaitGroup
-	defer underWay.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // before the wait: what is under way is left to be resumed
-	var queue []chan arrival
-	for len(downloads) > 0 || len(queue) > 0 {
-		for len(downloads) > 0 && len(queue) < w.cfg.Parallel {
-			a := downloads[0]
-			if a.Lane == Backfill && !e.until.IsZero() && !w.parts.Now().Before(e.until) {
-				downloads = nil // the next poll has them again, behind what is live by then
-				break
-			}
-			end := make(chan arrival, 1)
-			underWay.Go(func() { end <- w.bring(ctx, a, e) })
-			queue, downloads = append(queue, end), downloads[1:]
-		}
-		if len(queue) == 0 {
-			break
-		}
-		a := <-queue[0]
-		queue = queue[1:]
-		if err := w.finish(ctx, a, e, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// bring downloads one object and looks whether it is a granule.
-func (w *Watcher) bring(ctx context.Context, a Action, e errand) arrival {
-	d := Download{Archive: w.parts.Archive, Object: a.Object, Floor: w.cfg.DiskFloor}
-	if e.bytes != nil {
-		d.OnBytes = func(n int) { e.bytes(a.Object, n) }
-	}
-	g, err := w.parts.Spool.Bring(ctx, d)
-	if err != nil || g.SHA256 == a.Known.SHA256 {
-		return arrival{action: a, granule: g, err: err}
-	}
-	err = w.parts.Validate(ctx, g.Path)
-	if errors.Is(err, ErrInvalid) {
-		return arrival{action: a, granule: g, invalid: err}
-	}
-	if err != nil {
-		err = fmt.Errorf("validate %s: %w", a.Object.Name, err)
-	}
-	return arrival{action: a, granule: g, err: err}
-}
-
 // finish records how one download ended and hands the granule on if its
 // bytes are new. An error ends the pass.
 func (w *Watcher) finish(ctx context.Context, a arrival, e errand, t *tally) error {
@@ -168,7 +112,7 @@ func (w *Watcher) finish(ctx context.Context, a arrival, e errand, t *tally) err
 		return err
 	case err != nil:
 		s := w.sighting[o.Name]
-		s.failures, s.failed = s.failures+1, t.now
+		s.failures, s.failed, s.slow = s.failures+1, t.now, errors.Is(err, ErrSlow)
 		w.sighting[o.Name] = s
 		w.problem(ctx, t, Problem{Object: o, Err: err})
 		return nil
@@ -183,6 +127,8 @@ func (w *Watcher) finish(ctx context.Context, a arrival, e errand, t *tally) err
 	case Arrived:
 		w.noteDue(t, o)
 		w.log.Info("granule spooled", "granule", o.Name, "bytes", o.Size)
+		w.works(false) // who is handed it may be busy for hours
+		defer w.works(true)
 		return e.handOn(change.Granule)
 	default:
 		w.log.Debug("object has bytes that are known", "object", o.Name, "kind", change.Kind)
@@ -267,7 +213,7 @@ func (w *Watcher) raiseLate(ctx context.Context, t tally) {
 // remember writes down that the archive was seen whole and nothing of it is
 // left to be fetched, so that the next look-back may begin here.
 func (w *Watcher) remember(ctx context.Context, e errand, t tally) error {
-	waiting := slices.ContainsFunc(t.actions, func(a Action) bool { return a.Kind == Waiting })
+	waiting := t.underWay > 0 || slices.ContainsFunc(t.actions, func(a Action) bool { return a.Kind == Waiting })
 	failed := slices.ContainsFunc(t.problems, func(p Problem) bool {
 		return !errors.Is(p.Err, ErrName) && !errors.Is(p.Err, ErrInvalid)
 	})

@@ -51,6 +51,8 @@ type Download struct {
 	Object  Object
 	Floor   Floor       // free space that must be left
 	OnBytes func(n int) // told of bytes as they come, those that were there before included; may be nil
+	Limits  Limits      // how slow it may be
+	OnAlive func()      // told now and then while it is fast enough; may be nil
 }
 
 // Bring copies an object from its archive. When it returns, the file is whole,
@@ -98,6 +100,9 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 	if d.OnBytes == nil {
 		d.OnBytes = func(int) {}
 	}
+	if d.OnAlive == nil {
+		d.OnAlive = func() {}
+	}
 	space, err := s.room.take(s.dir, o.Size-p.written, d.Floor)
 	if err != nil {
 		return Granule{}, err
@@ -107,8 +112,9 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 	// A part that is whole already was left by a process that died just
 	// before it could move it.
 	if p.written < o.Size || o.Size == 0 {
-		onBytes := func(n int) { space.used(n); d.OnBytes(n) }
-		if err := download(ctx, p, d.Archive, onBytes); err != nil {
+		count := d.OnBytes
+		d.OnBytes = func(n int) { space.used(n); count(n) }
+		if err := download(ctx, p, d); err != nil {
 			return Granule{}, err
 		}
 	}
@@ -128,17 +134,20 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 const blockBytes = 256 << 10
 
 // download appends to p what the archive has behind it.
-func download(ctx context.Context, p *part, archive Archive, onBytes func(n int)) error {
-	src, err := archive.Open(ctx, p.object, p.written)
+func download(ctx context.Context, p *part, d Download) error {
+	ctx, watch := d.Limits.watch(ctx, d.OnAlive)
+	defer watch.stop()
+	src, err := d.Archive.Open(ctx, p.object, p.written)
 	if err != nil {
-		return fmt.Errorf("open: %w", err)
+		return fmt.Errorf("open: %w", why(ctx, err))
 	}
 	defer src.Close()
+	watch.began(ctx)
 	// Two blocks in turn: one is filled while the other is hashed.
 	block, other := make([]byte, min(blockBytes, p.object.Size+1)), make([]byte, min(blockBytes, p.object.Size+1))
 	for ; p.written <= p.object.Size; block, other = other, block {
 		if err := ctx.Err(); err != nil {
-			return err
+			return why(ctx, err)
 		}
 		// One byte more than listed is enough to see that an object has grown;
 		// an archive that never stops sending must not fill the disk.
@@ -147,7 +156,8 @@ func download(ctx context.Context, p *part, archive Archive, onBytes func(n int)
 			if _, err := p.Write(block[:n]); err != nil {
 				return err
 			}
-			onBytes(n)
+			watch.came(n)
+			d.OnBytes(n)
 		}
 		switch {
 		case err == io.EOF && p.written < p.object.Size:
@@ -155,7 +165,7 @@ func download(ctx context.Context, p *part, archive Archive, onBytes func(n int)
 		case err == io.EOF && p.written == p.object.Size:
 			return nil
 		case err != nil && err != io.EOF:
-			return err
+			return why(ctx, err)
 		}
 	}
 	return fmt.Errorf("longer than the %d bytes listed: %w", p.object.Size, ErrChanged)

@@ -27,7 +27,7 @@ func (w *Watcher) survey(ctx context.Context, days Days) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	l.objects, err = w.parts.Archive.List(ctx, l.scope)
+	l.objects, err = w.list(ctx, l.scope)
 	if ctx.Err() != nil {
 		return survey{}, ctx.Err()
 	}
@@ -44,6 +44,16 @@ func (w *Watcher) survey(ctx context.Context, days Days) (survey, error) {
 		return survey{}, fmt.Errorf("look up what is known: %w", err)
 	}
 	return s, nil
+}
+
+// list lists the archive within the deadline.
+func (w *Watcher) list(ctx context.Context, scope Scope) ([]Object, error) {
+	late := fmt.Errorf("%w: the listing is not whole after %v; narrow what is listed, or raise deadline", ErrSlow, w.cfg.Deadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.Deadline, late)
+	defer cancel()
+	scope.Progress = w.alive
+	objects, err := w.parts.Archive.List(ctx, scope)
+	return objects, why(ctx, err)
 }
 
 // lookForDue passes known through and notes whether the granule that is due
@@ -101,6 +111,7 @@ type sighting struct {
 	since    time.Time // by our clock
 	failures int
 	failed   time.Time // the last time
+	slow     bool      // and that because it came too slowly
 }
 
 // next returns the sighting that follows s. An object that is seen for the

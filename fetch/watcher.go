@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -60,6 +61,15 @@ type State struct {
 	Refused  bool   // the archive does not let us in
 	DiskFull bool   // intake stands still until there is room
 	Late     Late   // the last granule that was missed and is still; zero: none
+	Slow     string // objects that came too slowly and are not here yet; empty: none
+
+	Working  bool      // a poll is under way and waits for nobody downstream
+	Progress time.Time // when it last got on: an entry listed, a window of a download fast enough, a download ended
+}
+
+// Stalled reports whether a poll has got on with nothing for longer than limit.
+func (s State) Stalled(now time.Time, limit time.Duration) bool {
+	return s.Working && now.Sub(s.Progress) > limit
 }
 
 // Watcher polls one archive and hands on what is new there. Run, Poll and Sync
@@ -71,6 +81,8 @@ type Watcher struct {
 	schedule schedule
 	sighting map[string]sighting // of objects that are not delivered yet
 	alarmed  time.Time           // the last day that OnLate was told of
+
+	transfers transfers
 
 	mu    sync.Mutex // of state
 	state State
@@ -138,6 +150,19 @@ func (w *Watcher) update(edit func(s *State)) State {
 	return before
 }
 
+// alive notes that something gets on.
+func (w *Watcher) alive() {
+	now := w.parts.Now()
+	w.update(func(s *State) { s.Progress = now })
+}
+
+// works notes that a poll is at work, or that it is not: between polls, and
+// while somebody downstream is busy, nothing need get on.
+func (w *Watcher) works(on bool) {
+	now := w.parts.Now()
+	w.update(func(s *State) { s.Working, s.Progress = on, now })
+}
+
 // refusedPause is how long an archive that refuses us is left alone: whoever
 // renews a password does so within a working day, and servers lock out who
 // knocks more often.
@@ -147,6 +172,7 @@ const refusedPause = 24 * time.Hour
 // our credentials is asked again a day later. Run closes out when it returns.
 func (w *Watcher) Run(ctx context.Context, out chan<- Granule) error {
 	defer close(out)
+	defer w.transfers.abandon()
 	send := func(g Granule) error {
 		select {
 		case out <- g:
@@ -199,7 +225,7 @@ func (w *Watcher) sleep(ctx context.Context, clock *alarm, due time.Time) bool {
 func (w *Watcher) conclude(err error, due time.Time) {
 	refused, full := errors.Is(err, ErrPermanent), diskFull(err)
 	before := w.update(func(s *State) {
-		s.NextPoll, s.Refused, s.DiskFull, s.Err = due, refused, full, ""
+		s.NextPoll, s.Refused, s.DiskFull, s.Err, s.Slow = due, refused, full, "", w.slow()
 		if err != nil {
 			s.Err = err.Error()
 		}
@@ -218,6 +244,20 @@ func (w *Watcher) conclude(err error, due time.Time) {
 	if before.DiskFull && !full {
 		w.log.Info("disk has room, intake goes on")
 	}
+}
+
+// slow says which objects came too slowly, in the words of an operator.
+func (w *Watcher) slow() string {
+	var names []string
+	for name, s := range w.sighting {
+		if s.slow {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d objects come more slowly than least_kib_per_second or deadline allow, such as %s", len(names), slices.Min(names))
 }
 
 // Poll makes one pass and returns what is new, in the order of the names,

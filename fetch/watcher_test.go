@@ -335,7 +335,7 @@ func TestConfigReportsEverythingWrong(t *testing.T) {
 		{name: "no name", edit: func(c *Config) { c.Name = "" }, want: []string{"name is empty"}},
 		{
 			name: "all wrong", edit: func(c *Config) { *c = Config{Settle: -1} },
-			want: []string{"name is empty", "poll_interval is 0s", "settle is -1ns", "parallel is 0"},
+			want: []string{"name is empty", "poll_interval is 0s", "settle is -1ns", "parallel is 0", "least_kib_per_second is 0", "deadline is 0s", "patience is 0s", "stall is 0s"},
 		},
 		{name: "cron", edit: func(c *Config) { c.Schedule, c.TimeZone, c.Jitter = "15 6 * * 1-5", "Europe/Paris", time.Minute }},
 		{name: "no cron", edit: func(c *Config) { c.Schedule = "at dawn" }, want: []string{"schedule is \"at dawn\""}},

@@ -101,17 +101,31 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body.Bytes()) // fails only where the client has left
 }
 
-// serveReady answers 200 once every stage runs, for those who wait for it.
+// serveReady answers 200 once every stage runs and while all of them get on,
+// for those who wait for it.
 func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	status, err := h.src.Status(r.Context())
 	switch {
 	case err != nil:
 		h.fail(w, r, err)
 	case !status.Ready:
-		http.Error(w, "starting or stopping", http.StatusServiceUnavailable)
+		http.Error(w, whyNotReady(status), http.StatusServiceUnavailable)
 	default:
 		writeLine(w, "ready")
 	}
+}
+
+// whyNotReady says what a service that is not ready waits for.
+func whyNotReady(s Status) string {
+	if s.Hung != "" {
+		return s.Hung + " is at work and shows no sign of life"
+	}
+	for _, d := range s.Datasets {
+		if d.Stalled {
+			return "intake of " + d.Name + " gets on with nothing"
+		}
+	}
+	return "starting or stopping"
 }
 
 // fail answers that there is no such page, or none now. The reason goes to the

@@ -92,23 +92,28 @@ func TestHealthAndReadiness(t *testing.T) {
 	}
 	starting := func(context.Context) (Status, error) { return Status{Ready: false}, nil }
 	ready := func(context.Context) (Status, error) { return Status{Ready: true}, nil }
+	hung := func(context.Context) (Status, error) { return Status{Hung: "worker of sea"}, nil }
+	stalled := func(context.Context) (Status, error) { return Status{Datasets: []Dataset{{Name: "sea", Stalled: true}}}, nil }
 	for _, tt := range []struct {
 		name   string
 		status func(context.Context) (Status, error)
 		path   string
 		want   int
+		says   string
 	}{
-		{"a starting service is healthy", starting, "/healthz", http.StatusOK},
-		{"a starting service is not ready", starting, "/readyz", http.StatusServiceUnavailable},
-		{"a running service is ready", ready, "/readyz", http.StatusOK},
-		{"a service without status is not ready", broken, "/readyz", http.StatusServiceUnavailable},
-		{"a service without status still answers", broken, "/healthz", http.StatusOK},
-		{"a service without status has no page", broken, "/", http.StatusServiceUnavailable},
+		{"a starting service is healthy", starting, "/healthz", http.StatusOK, "ok"},
+		{"a starting service is not ready", starting, "/readyz", http.StatusServiceUnavailable, "starting or stopping"},
+		{"a running service is ready", ready, "/readyz", http.StatusOK, "ready"},
+		{"a service with a stage that hangs is not ready", hung, "/readyz", http.StatusServiceUnavailable, "worker of sea"},
+		{"a service with an intake that stands still is not ready", stalled, "/readyz", http.StatusServiceUnavailable, "intake of sea"},
+		{"a service without status is not ready", broken, "/readyz", http.StatusServiceUnavailable, "log"},
+		{"a service without status still answers", broken, "/healthz", http.StatusOK, "ok"},
+		{"a service without status has no page", broken, "/", http.StatusServiceUnavailable, "log"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := get(t, showing(tt.status), tt.path)
-			if r.Code != tt.want {
-				t.Errorf("GET %s = %d, want %d", tt.path, r.Code, tt.want)
+			if r.Code != tt.want || !strings.Contains(r.Body.String(), tt.says) {
+				t.Errorf("GET %s = %d %s, want %d with %q", tt.path, r.Code, r.Body, tt.want, tt.says)
 			}
 			if strings.Contains(r.Body.String(), "secret") {
 				t.Errorf("the answer tells the visitor what is for the log: %s", r.Body)

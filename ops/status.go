@@ -8,7 +8,7 @@ type Status struct {
 	Version    string        `json:"version"`
 	Started    time.Time     `json:"started"`
 	Now        time.Time     `json:"now"`   // when this was true; ages on the page count from here
-	Ready      bool          `json:"ready"` // every stage runs; readyz answers with it
+	Ready      bool          `json:"ready"` // every stage runs and gets on; readyz answers with it
 	Datasets   []Dataset     `json:"datasets"`
 	Products   []Product     `json:"products"`   // newest first
 	Quarantine []Quarantined `json:"quarantine"` // newest first
@@ -39,6 +39,7 @@ type Dataset struct {
 	LastPoll    time.Time    `json:"last_poll,omitzero"`     // when the archive was last seen whole
 	Breaker     string       `json:"breaker,omitempty"`      // closed, open or probing; empty: the archive has none
 	DiskFull    bool         `json:"disk_full,omitempty"`    // intake stands still until there is room
+	Stalled     bool         `json:"stalled,omitempty"`      // its intake is at work and gets on with nothing
 	Training    string       `json:"training,omitempty"`     // what becomes of its model, for people
 	Problem     string       `json:"problem,omitempty"`      // what an operator should look at; empty: nothing
 	Unfinished  string       `json:"unfinished,omitempty"`   // why granules are left unfinished, by the last attempt

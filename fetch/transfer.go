@@ -1,0 +1,248 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// arrival is how a download ended.
+type arrival struct {
+	action  Action
+	granule Granule
+	invalid error // the file is no granule
+	err     error
+}
+
+// transfer is a download under way.
+type transfer struct {
+	action Action
+	begun  time.Time
+	late   bool     // those behind it are not held up any longer
+	end    *arrival // nil: it goes on
+	cancel context.CancelFunc
+}
+
+// transfers are the downloads under way, in the order in which their granules
+// are handed on. One that is late goes on beside the others, and from one poll
+// to the next.
+type transfers struct {
+	all    []*transfer
+	ended  chan ending // with room for all, so that none waits to say so
+	ending sync.WaitGroup
+}
+
+// ending is the news that a download has ended.
+type ending struct {
+	transfer *transfer
+	arrival  arrival
+}
+
+// fetchAll makes downloads, several at a time, and concludes them in their
+// order, so that days are handed on one after the other. A download that takes
+// longer than the patience gives way: it goes on, and those behind it are
+// handed on before it. What is still late when the next poll is due goes on
+// during it.
+func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t *tally) error {
+	downloads = slices.DeleteFunc(downloads, func(a Action) bool { return w.transfers.holds(a.Object.Name) })
+	for {
+		downloads = w.begin(ctx, downloads, e)
+		concluded, err := w.concludeArrived(ctx, e, t)
+		if err != nil {
+			w.transfers.abandon() // what is under way is left to be resumed
+			return err
+		}
+		if concluded {
+			continue // there is room for others
+		}
+		if len(w.transfers.all) == 0 {
+			return nil
+		}
+		wake, leave := w.transfers.wake(w.cfg, w.untilPoll(e))
+		if leave && len(downloads) == 0 {
+			t.underWay = len(w.transfers.all)
+			return nil
+		}
+		if err := w.transfers.await(ctx, wake); err != nil {
+			w.transfers.abandon()
+			return err
+		}
+	}
+}
+
+// untilPoll returns how long it is until the next poll; a long time where there
+// is none.
+func (w *Watcher) untilPoll(e errand) time.Duration {
+	if e.until.IsZero() {
+		return forever
+	}
+	return e.until.Sub(w.parts.Now())
+}
+
+// begin starts as many downloads as there is room for and returns the others.
+// Those that are late take no room.
+func (w *Watcher) begin(ctx context.Context, downloads []Action, e errand) []Action {
+	for len(downloads) > 0 && w.transfers.inOrder() < w.cfg.Parallel {
+		a := downloads[0]
+		if a.Lane == Backfill && !e.until.IsZero() && !w.parts.Now().Before(e.until) {
+			return nil // the next poll has them again, behind what is live by then
+		}
+		downloads = downloads[1:]
+		ctx, cancel := context.WithCancel(ctx)
+		tr := &transfer{action: a, begun: time.Now(), cancel: cancel}
+		w.transfers.add(w.cfg.Parallel, tr, func() arrival { return w.bring(ctx, a, e) })
+	}
+	return downloads
+}
+
+// concludeArrived concludes the downloads that have ended and that none before
+// them holds up, and reports whether there was one.
+func (w *Watcher) concludeArrived(ctx context.Context, e errand, t *tally) (bool, error) {
+	q := &w.transfers
+	q.drain()
+	for _, tr := range q.giveWay(w.cfg, time.Now()) {
+		w.log.Info("object is late, those behind it go first", "object", tr.action.Object.Name, "patience", w.cfg.Patience)
+	}
+	for i, tr := range q.all {
+		if tr.end == nil && !tr.late {
+			return false, nil
+		}
+		if tr.end != nil {
+			q.all = slices.Delete(q.all, i, i+1)
+			w.alive()
+			return true, w.finish(ctx, *tr.end, e, t)
+		}
+	}
+	return false, nil
+}
+
+// bring downloads one object and looks whether it is a granule.
+func (w *Watcher) bring(ctx context.Context, a Action, e errand) arrival {
+	d := Download{
+		Archive: w.parts.Archive, Object: a.Object, Floor: w.cfg.DiskFloor, OnAlive: w.alive,
+		Limits: Limits{LeastRate: int64(w.cfg.LeastRate) << 10, Deadline: w.cfg.Deadline},
+	}
+	if e.bytes != nil {
+		d.OnBytes = func(n int) { e.bytes(a.Object, n) }
+	}
+	g, err := w.parts.Spool.Bring(ctx, d)
+	if err != nil || g.SHA256 == a.Known.SHA256 {
+		return arrival{action: a, granule: g, err: err}
+	}
+	err = w.parts.Validate(ctx, g.Path)
+	if errors.Is(err, ErrInvalid) {
+		return arrival{action: a, granule: g, invalid: err}
+	}
+	if err != nil {
+		err = fmt.Errorf("validate %s: %w", a.Object.Name, err)
+	}
+	return arrival{action: a, granule: g, err: err}
+}
+
+// holds reports whether an object of this name is under way.
+func (q *transfers) holds(name string) bool {
+	return slices.ContainsFunc(q.all, func(tr *transfer) bool { return tr.action.Object.Name == name })
+}
+
+// inOrder counts the downloads that hold up those behind them.
+func (q *transfers) inOrder() int {
+	n := 0
+	for _, tr := range q.all {
+		if !tr.late {
+			n++
+		}
+	}
+	return n
+}
+
+// add starts work as the last of the downloads.
+func (q *transfers) add(parallel int, tr *transfer, work func() arrival) {
+	if q.ended == nil {
+		q.ended = make(chan ending, 2*parallel) // as many may be late as are not
+	}
+	q.all = append(q.all, tr)
+	q.ending.Go(func() {
+		end := work()
+		tr.cancel()
+		q.ended <- ending{tr, end}
+	})
+}
+
+// drain takes in what has ended.
+func (q *transfers) drain() {
+	for {
+		select {
+		case e := <-q.ended:
+			e.transfer.end = &e.arrival
+		default:
+			return
+		}
+	}
+}
+
+// giveWay lets the downloads that take longer than the patience go on beside
+// the others, as many as there may be of those, and returns those that are late
+// from now on.
+func (q *transfers) giveWay(cfg Config, now time.Time) []*transfer {
+	var given []*transfer
+	room := cfg.Parallel - (len(q.all) - q.inOrder())
+	for _, tr := range q.all {
+		if !tr.late && tr.end == nil && room > 0 && now.Sub(tr.begun) >= cfg.Patience {
+			tr.late = true
+			given = append(given, tr)
+			room--
+		}
+	}
+	return given
+}
+
+// forever is longer than any wait.
+const forever = time.Duration(math.MaxInt64)
+
+// wake returns when to look again if nothing ends before, and whether there is
+// nothing but late downloads to wait for although the next poll is due.
+func (q *transfers) wake(cfg Config, untilPoll time.Duration) (after time.Duration, leave bool) {
+	running := q.inOrder()
+	if running == 0 {
+		return untilPoll, untilPoll <= 0
+	}
+	if len(q.all)-running >= cfg.Parallel { // no other one may be late
+		return forever, false
+	}
+	after = forever
+	for _, tr := range q.all {
+		if !tr.late && tr.end == nil {
+			after = min(after, cfg.Patience-time.Since(tr.begun))
+		}
+	}
+	return after, false
+}
+
+// await returns when a download has ended or the time is over, or with the
+// error of ctx.
+func (q *transfers) await(ctx context.Context, after time.Duration) error {
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case e := <-q.ended:
+		e.transfer.end = &e.arrival
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// abandon ends all downloads and returns when they have ended. What they have
+// brought in is left to be resumed.
+func (q *transfers) abandon() {
+	for _, tr := range q.all {
+		tr.cancel()
+	}
+	q.ending.Wait()
+	q.drain()
+	q.all = nil
+}
