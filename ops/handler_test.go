@@ -93,7 +93,9 @@ func TestHealthAndReadiness(t *testing.T) {
 	starting := func(context.Context) (Status, error) { return Status{Ready: false}, nil }
 	ready := func(context.Context) (Status, error) { return Status{Ready: true}, nil }
 	hung := func(context.Context) (Status, error) { return Status{Hung: "worker of sea"}, nil }
-	stalled := func(context.Context) (Status, error) { return Status{Datasets: []Dataset{{Name: "sea", Stalled: true}}}, nil }
+	stalled := func(context.Context) (Status, error) {
+		return Status{Datasets: []Dataset{{Name: "sea", Stalled: true}}}, nil
+	}
 	for _, tt := range []struct {
 		name   string
 		status func(context.Context) (Status, error)
