@@ -95,7 +95,8 @@ type Archive interface {
 	// that ends in io.EOF has delivered the rest of the object; an object that
 	// ends early ends in io.ErrUnexpectedEOF, so that it can be resumed.
 	//
-	// Cancelling ctx makes a blocked Read return. The caller closes the
-	// reader.
+	// A reader that is Digested knows a hash of the object that the listing
+	// did not show. Cancelling ctx makes a blocked Read return. The caller
+	// closes the reader.
 	Open(ctx context.Context, o Object, offset int64) (io.ReadCloser, error)
 }

@@ -37,6 +37,7 @@ type part struct {
 	hashing  sync.WaitGroup // the last block may still be on its way into the hashes
 	written  int64          // bytes in file
 	noted    int64          // bytes that the note vouches for
+	digest   string         // SHA-256 that the host gave with the last bytes; empty: none
 }
 
 // tempFile is the part of os.File that a download writes through.

@@ -119,11 +119,13 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 		}
 	}
 	sum, md5 := p.sums()
-	switch {
-	case o.MD5 != "" && !strings.EqualFold(o.MD5, md5):
+	if o.MD5 != "" && !strings.EqualFold(o.MD5, md5) {
 		return Granule{}, fmt.Errorf("%w: MD5 %s, came with %s", ErrCorrupt, o.MD5, md5)
-	case o.Digest != "" && !strings.EqualFold(o.Digest, sum):
-		return Granule{}, fmt.Errorf("%w: SHA-256 %s, came with %s", ErrCorrupt, o.Digest, sum)
+	}
+	for _, given := range []string{o.Digest, p.digest} {
+		if given != "" && !strings.EqualFold(given, sum) {
+			return Granule{}, fmt.Errorf("%w: SHA-256 %s, came with %s", ErrCorrupt, given, sum)
+		}
 	}
 	g := Granule{Name: o.Name, Path: s.path(o.Name, sum), SHA256: sum, Size: o.Size, ModTime: o.ModTime}
 	return g, p.moveTo(g.Path)
@@ -163,6 +165,7 @@ func download(ctx context.Context, p *part, d Download) error {
 		case err == io.EOF && p.written < p.object.Size:
 			return fmt.Errorf("ended after %d of %d bytes: %w", p.written, p.object.Size, ErrChanged)
 		case err == io.EOF && p.written == p.object.Size:
+			p.digest = digestOf(src)
 			return nil
 		case err != nil && err != io.EOF:
 			return why(ctx, err)

@@ -4,13 +4,17 @@
 // Requests are unsigned, or signed where keys are given. A download names the
 // version that was listed, so that an object replaced meanwhile is noticed and
 // a broken download goes on where it stopped. The tag of an object that was
-// uploaded in one piece is its MD5 and is passed on as such.
+// uploaded in one piece is its MD5 and is passed on as such, and so is a
+// SHA-256 that was uploaded with it.
 //
 // Package s3 only reads, and knows nothing of what the objects hold.
 package s3
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -125,10 +129,27 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 	if err != nil {
 		return nil, err
 	}
+	sign := func(req *http.Request) error {
+		req.Header.Set("X-Amz-Checksum-Mode", "ENABLED")
+		return keys.sign(req)
+	}
 	src, err := a.client.Open(ctx, web.Get{
-		URL: a.at(a.prefix+o.Name, nil), Object: o, Offset: offset, Sign: keys.sign, Secrets: keys.secrets(),
+		URL: a.at(a.prefix+o.Name, nil), Object: o, Offset: offset, Sign: sign, Secrets: keys.secrets(), Digest: digest,
 	})
 	return src, explain(err)
+}
+
+// digest returns the SHA-256 that was uploaded with an object, in hex. That of
+// an object in parts is a hash of hashes and is none.
+func digest(h http.Header) string {
+	if kind := h.Get("X-Amz-Checksum-Type"); kind != "" && kind != "FULL_OBJECT" {
+		return ""
+	}
+	sum, err := base64.StdEncoding.DecodeString(h.Get("X-Amz-Checksum-Sha256"))
+	if err != nil || len(sum) != sha256.Size {
+		return ""
+	}
+	return hex.EncodeToString(sum)
 }
 
 // at returns the URL of a key, or of the bucket where key is empty.

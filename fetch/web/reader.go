@@ -56,6 +56,9 @@ type Get struct {
 	Offset  int64                     // of the first byte wanted
 	Sign    func(*http.Request) error // adds what the host asks for; may be nil
 	Secrets []fetch.Secret            // that no error may hold
+	// Digest finds the SHA-256 of the whole object, in hex, among the headers
+	// of an answer that is not about a part of it; may be nil.
+	Digest func(http.Header) string
 }
 
 // Open returns the bytes of g.Object from g.Offset on. The host is asked for
@@ -79,11 +82,38 @@ func (c *Client) Open(ctx context.Context, g Get) (io.ReadCloser, error) {
 		resp.Body.Close()
 		return nil, fmt.Errorf("%s %s: %w", method, Shown(g.URL), err)
 	}
+	r := &objectReader{body: resp.Body, skip: skip, rest: rest}
+	if g.Digest != nil {
+		r.digest = c.digest(ctx, g, resp)
+	}
 	if g.atEnd() {
 		resp.Body.Close()
-		return io.NopCloser(strings.NewReader("")), nil
+		r.body, r.skip, r.rest = http.NoBody, 0, 0
 	}
-	return &objectReader{body: resp.Body, skip: skip, rest: rest}, nil
+	return r, nil
+}
+
+// digest returns the hash of the whole object. An answer with a part of it may
+// have that of the part, so the host is asked once more then, unless the object
+// has an MD5 to be checked by. A host that does not say has none.
+func (c *Client) digest(ctx context.Context, g Get, resp *http.Response) string {
+	switch {
+	case resp.StatusCode != http.StatusPartialContent:
+		return g.Digest(resp.Header)
+	case g.Object.MD5 != "":
+		return ""
+	}
+	g.Offset = 0
+	req, err := g.request(ctx, http.MethodHead)
+	if err != nil {
+		return ""
+	}
+	whole, err := c.Do(req, g.Secrets...)
+	if err != nil {
+		return ""
+	}
+	whole.Body.Close()
+	return g.Digest(whole.Header)
 }
 
 func (g Get) atEnd() bool { return g.Offset > 0 && g.Offset == g.Object.Size }
@@ -198,7 +228,12 @@ type objectReader struct {
 	body io.ReadCloser
 	skip int64 // bytes to drop first
 	rest int64 // bytes to come; -1: not known
+
+	digest string
 }
+
+// Digest returns the SHA-256 that the host gives of the whole object.
+func (r *objectReader) Digest() string { return r.digest }
 
 // Read delivers the next bytes of the object.
 func (r *objectReader) Read(p []byte) (int, error) {

@@ -1,0 +1,30 @@
+package fetch
+
+import "io"
+
+// Digested is a reader that knows the SHA-256 of its whole object, in
+// lower-case hex, wherever it began: some hosts say it with the bytes and not
+// in a listing. It is asked when the reader has ended; empty: not known.
+type Digested interface {
+	Digest() string
+}
+
+// digestOf returns what r knows; empty where it knows nothing.
+func digestOf(r io.Reader) string {
+	if d, ok := r.(Digested); ok {
+		return d.Digest()
+	}
+	return ""
+}
+
+// Digest is what the reader below knows.
+func (s *slotReader) Digest() string { return digestOf(s.ReadCloser) }
+
+// Digest is what the reader below knows.
+func (r *loggedReader) Digest() string { return digestOf(r.ReadCloser) }
+
+// Digest is what the reader below knows.
+func (w *watchedReader) Digest() string { return digestOf(w.ReadCloser) }
+
+// Digest is what the reader that delivered the end knows.
+func (s *resumed) Digest() string { return digestOf(s.src) }
