@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -66,11 +67,41 @@ func TestListingOfTenMillionEntriesIsBoundedWhileItIsRead(t *testing.T) {
 }
 
 func TestPictureAndNameOfAFileAreOneEntry(t *testing.T) {
-	page := "<h1>Index of /pub</h1>" + strings.Repeat(`<a href="a.nc"><img src="x.gif"></a> <a href="a.nc">a.nc</a> 2024-05-17 12:00`, 1) +
-		`<a href="b.nc"><img src="x.gif"></a> <a href="b.nc">b.nc</a> 2024-05-18 12:00`
-	at := open(t, func() Config { c := DefaultConfig(); c.URL = "https://data.example/pub"; return c }()).at("")
+	page := `<h1>Index of /pub</h1><a href="a.nc"><img src="x.gif"></a> <a href="a.nc">a.nc</a> 2024-05-17 12:00
+		<a href="b.nc"><img src="x.gif"></a> <a href="b.nc">b.nc</a> 2024-05-18 12:00`
+	at, err := url.Parse("https://data.example/pub/")
+	must(t, err)
 	links, err := readIndex(strings.NewReader(page), at, fetch.Scope{}.Bound("max_objects", 2))
 	if err != nil || len(links) != 2 || !strings.Contains(links[1].text, "2024-05-18") {
 		t.Errorf("readIndex() = %+v, %v; want two files with their times", links, err)
+	}
+}
+
+func TestHostWithNewNamesAtEveryPollIsNotRememberedForEver(t *testing.T) {
+	poll := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.Header().Set("ETag", strings.Repeat("t", 16<<10))
+			w.Header().Set("Content-Length", "5")
+			return
+		}
+		poll++
+		fmt.Fprint(w, "<h1>Index of /pub</h1>")
+		for i := range 10 {
+			fmt.Fprintf(w, "<a href=\"%d-%d.nc\">x</a> 17-May-2024 12:00", poll, i)
+		}
+	}))
+	defer server.Close()
+	cfg := DefaultConfig()
+	cfg.URL, cfg.MaxObjects = server.URL+"/pub", 10
+	a := open(t, cfg)
+	for range 20 {
+		objects, err := a.List(t.Context(), fetch.Scope{Prefixes: []string{""}}) // part of the archive, so that no name is known to be gone
+		if err != nil || len(objects) != 10 || objects[0].ETag != "" {
+			t.Fatalf("List() = %d files, %v; want ten, without tags that are none", len(objects), err)
+		}
+	}
+	if n := len(a.known); n > 3*cfg.MaxObjects {
+		t.Errorf("%d names are remembered, of %d that there may be", n, cfg.MaxObjects)
 	}
 }

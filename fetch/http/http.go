@@ -137,16 +137,18 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, 
 	if ctx.Err() != nil {
 		return l.objects, ctx.Err()
 	}
-	if err == nil && len(scope.Prefixes) == 0 {
-		a.prune(l.names)
-	}
+	a.prune(l.names, err == nil && len(scope.Prefixes) == 0)
 	return l.objects, err
 }
 
-// prune drops what is known of names that are gone.
-func (a *Archive) prune(names map[string]bool) {
+// prune drops what is known of names that are gone: all but names, where those
+// are all there are, or where more is known than an archive may hold.
+func (a *Archive) prune(names map[string]bool, all bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !all && len(a.known) <= 2*a.cfg.MaxObjects {
+		return
+	}
 	maps.DeleteFunc(a.known, func(name string, _ sighting) bool { return !names[name] })
 }
 

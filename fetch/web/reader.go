@@ -191,9 +191,16 @@ func (g Get) same(resp *http.Response) error {
 	return nil
 }
 
+// maxTagBytes is the longest version tag that is kept: hosts make them of
+// hashes and times.
+const maxTagBytes = 1 << 10
+
 // Tag returns the text of an ETag header without its quotes; a weak one keeps
-// its mark.
+// its mark. One that is too long to be a tag is none.
 func Tag(header string) string {
+	if len(header) > maxTagBytes {
+		return ""
+	}
 	mark := ""
 	if weak(header) {
 		mark, header = "W/", header[2:]

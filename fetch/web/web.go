@@ -84,7 +84,9 @@ func newHTTP(cfg Config) (*http.Client, error) {
 		IdleConnTimeout:       90 * time.Second, // shorter than a poll interval would be too short to be of use
 		MaxIdleConnsPerHost:   8,                // as many as read at a time
 		ForceAttemptHTTP2:     true,
-		DisableCompression:    true, // offsets and lengths are of the bytes that are stored
+		// What hosts send has a few kilobytes, and of each object some of it is kept.
+		MaxResponseHeaderBytes: 64 << 10,
+		DisableCompression:     true, // offsets and lengths are of the bytes that are stored
 	}}, nil
 }
 
