@@ -96,7 +96,8 @@ func newArchives(cfg Config, log *slog.Logger) (*archives, error) {
 // connection is an archive with its manners, and what it is below them.
 type connection struct {
 	fetch.Archive
-	bare fetch.Archive
+	bare    fetch.Archive
+	readers int // that may be open at a time; 0: any number
 }
 
 // Close lets go of what the archive holds open.
@@ -121,7 +122,11 @@ func (s *archives) open(set Dataset) (connection, error) {
 	if err != nil {
 		return connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
 	}
-	return connection{Archive: polite, bare: bare}, nil
+	readers := s.cfg.Manners.Concurrent
+	if set.Archive.Type == "ftp" {
+		readers = min(readers, set.Archive.FTP.Connections)
+	}
+	return connection{Archive: polite, bare: bare, readers: readers}, nil
 }
 
 func (s *archives) bare(set Dataset) (fetch.Archive, error) {

@@ -34,6 +34,7 @@ func (d *Daemon) intake(set Dataset, record deliveries) (intake, error) {
 	fresh := &fresh{most: watch.Parallel}
 	watcher, err := fetch.NewWatcher(watch, fetch.Parts{
 		Archive:    archive,
+		Readers:    archive.readers,
 		Spool:      d.spool,
 		Deliveries: record,
 		Polls:      record,

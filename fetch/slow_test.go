@@ -259,3 +259,43 @@ func TestWatcherThatWaitsForOthersIsNotStalled(t *testing.T) {
 		<-done
 	})
 }
+
+func TestLateDownloadsLeaveRoomForOthers(t *testing.T) {
+	for _, tt := range []struct {
+		parallel, readers int
+		want              lanes
+	}{
+		{2, 0, lanes{2, 2}}, {2, 4, lanes{2, 2}}, {1, 4, lanes{1, 1}}, {4, 4, lanes{3, 1}},
+		{64, 4, lanes{3, 1}}, {2, 2, lanes{1, 1}}, {2, 1, lanes{1, 0}}, {8, 100, lanes{8, 8}},
+	} {
+		if got := newLanes(tt.parallel, tt.readers); got != tt.want {
+			t.Errorf("newLanes(%d, %d) = %+v, want %+v", tt.parallel, tt.readers, got, tt.want)
+		}
+	}
+}
+
+func TestArchiveWithFewReadersStillLetsOthersPassALateOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := drippy{memArchive: newMemArchive(), perSec: map[string]int64{}}
+		limited, err := NewLimited(a, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBench(t, func(c *Config, p *Parts) { c.Parallel, p.Archive, p.Readers = 4, limited, 2 })
+		a.putSize(dated(1), 3600*20<<10, 20<<10)
+		for day := 2; day <= 9; day++ {
+			a.put(dated(day), dated(day), longAgo())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		out, done := make(chan Granule), make(chan error)
+		began := time.Now()
+		go func() { done <- b.Run(ctx, out) }()
+		for day := 2; day <= 9; day++ {
+			if g := <-out; g.Name != dated(day) || time.Since(began) > b.cfg.Patience {
+				t.Errorf("%s came after %v, want %s within %v", g.Name, time.Since(began), dated(day), b.cfg.Patience)
+			}
+		}
+		cancel()
+		<-done
+	})
+}

@@ -27,6 +27,22 @@ type transfer struct {
 	cancel context.CancelFunc
 }
 
+// lanes are how many downloads may be under way: those that hold up the ones
+// behind them, and those that are late.
+type lanes struct{ inOrder, late int }
+
+// newLanes divides the readers that an archive lets be open, 0 for any number,
+// so that a late download leaves room for others and there is room for a late
+// one. An archive with one reader has no room for it.
+func newLanes(parallel, readers int) lanes {
+	if readers == 0 {
+		readers = 2 * parallel
+	}
+	l := lanes{inOrder: max(1, min(parallel, readers-1))}
+	l.late = min(parallel, readers-l.inOrder)
+	return l
+}
+
 // transfers are the downloads under way, in the order in which their granules
 // are handed on. One that is late goes on beside the others, and from one poll
 // to the next.
@@ -62,7 +78,7 @@ func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t 
 		if len(w.transfers.all) == 0 {
 			return nil
 		}
-		wake, leave := w.transfers.wake(w.cfg, w.untilPoll(e))
+		wake, leave := w.transfers.wake(w.cfg.Patience, w.lanes, w.untilPoll(e))
 		if leave && len(downloads) == 0 {
 			t.underWay = len(w.transfers.all)
 			return nil
@@ -86,7 +102,7 @@ func (w *Watcher) untilPoll(e errand) time.Duration {
 // begin starts as many downloads as there is room for and returns the others.
 // Those that are late take no room.
 func (w *Watcher) begin(ctx context.Context, downloads []Action, e errand) []Action {
-	for len(downloads) > 0 && w.transfers.inOrder() < w.cfg.Parallel {
+	for len(downloads) > 0 && w.transfers.inOrder() < w.lanes.inOrder {
 		a := downloads[0]
 		if a.Lane == Backfill && !e.until.IsZero() && !w.parts.Now().Before(e.until) {
 			return nil // the next poll has them again, behind what is live by then
@@ -94,7 +110,7 @@ func (w *Watcher) begin(ctx context.Context, downloads []Action, e errand) []Act
 		downloads = downloads[1:]
 		ctx, cancel := context.WithCancel(ctx)
 		tr := &transfer{action: a, begun: time.Now(), cancel: cancel}
-		w.transfers.add(w.cfg.Parallel, tr, func() arrival { return w.bring(ctx, a, e) })
+		w.transfers.add(w.lanes, tr, func() arrival { return w.bring(ctx, a, e) })
 	}
 	return downloads
 }
@@ -104,7 +120,7 @@ func (w *Watcher) begin(ctx context.Context, downloads []Action, e errand) []Act
 func (w *Watcher) concludeArrived(ctx context.Context, e errand, t *tally) (bool, error) {
 	q := &w.transfers
 	q.drain()
-	for _, tr := range q.giveWay(w.cfg, time.Now()) {
+	for _, tr := range q.giveWay(w.cfg.Patience, w.lanes, time.Now()) {
 		w.log.Info("object is late, those behind it go first", "object", tr.action.Object.Name, "patience", w.cfg.Patience)
 	}
 	for i, tr := range q.all {
@@ -160,9 +176,9 @@ func (q *transfers) inOrder() int {
 }
 
 // add starts work as the last of the downloads.
-func (q *transfers) add(parallel int, tr *transfer, work func() arrival) {
+func (q *transfers) add(l lanes, tr *transfer, work func() arrival) {
 	if q.ended == nil {
-		q.ended = make(chan ending, 2*parallel) // as many may be late as are not
+		q.ended = make(chan ending, l.inOrder+l.late)
 	}
 	q.all = append(q.all, tr)
 	q.ending.Go(func() {
@@ -187,11 +203,11 @@ func (q *transfers) drain() {
 // giveWay lets the downloads that take longer than the patience go on beside
 // the others, as many as there may be of those, and returns those that are late
 // from now on.
-func (q *transfers) giveWay(cfg Config, now time.Time) []*transfer {
+func (q *transfers) giveWay(patience time.Duration, l lanes, now time.Time) []*transfer {
 	var given []*transfer
-	room := cfg.Parallel - (len(q.all) - q.inOrder())
+	room := l.late - (len(q.all) - q.inOrder())
 	for _, tr := range q.all {
-		if !tr.late && tr.end == nil && room > 0 && now.Sub(tr.begun) >= cfg.Patience {
+		if !tr.late && tr.end == nil && room > 0 && now.Sub(tr.begun) >= patience {
 			tr.late = true
 			given = append(given, tr)
 			room--
@@ -205,18 +221,18 @@ const forever = time.Duration(math.MaxInt64)
 
 // wake returns when to look again if nothing ends before, and whether there is
 // nothing but late downloads to wait for although the next poll is due.
-func (q *transfers) wake(cfg Config, untilPoll time.Duration) (after time.Duration, leave bool) {
+func (q *transfers) wake(patience time.Duration, l lanes, untilPoll time.Duration) (after time.Duration, leave bool) {
 	running := q.inOrder()
 	if running == 0 {
 		return untilPoll, untilPoll <= 0
 	}
-	if len(q.all)-running >= cfg.Parallel { // no other one may be late
+	if len(q.all)-running >= l.late { // no other one may be late
 		return forever, false
 	}
 	after = forever
 	for _, tr := range q.all {
 		if !tr.late && tr.end == nil {
-			after = min(after, cfg.Patience-time.Since(tr.begun))
+			after = min(after, patience-time.Since(tr.begun))
 		}
 	}
 	return after, false

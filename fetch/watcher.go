@@ -36,6 +36,7 @@ type Parts struct {
 	Spool      *Spool // shared by all watchers that write to one disk
 	Deliveries Deliveries
 	Polls      Polls // nil: after a restart the look-back starts from now
+	Readers    int   // that the archive lets be open at a time; 0: any number
 	// CheckName says why an object of this name is not to be fetched, or nil.
 	// Where it is nil, package function CheckName is used.
 	CheckName func(name string) error
@@ -82,6 +83,7 @@ type Watcher struct {
 	sighting map[string]sighting // of objects that are not delivered yet
 	alarmed  time.Time           // the last day that OnLate was told of
 
+	lanes     lanes
 	transfers transfers
 
 	mu    sync.Mutex // of state
@@ -102,7 +104,7 @@ func NewWatcher(cfg Config, parts Parts) (*Watcher, error) {
 		return nil, fmt.Errorf("fetch config: %w", err)
 	}
 	log := parts.Log.With("component", "fetch", "archive", cfg.Name)
-	w := &Watcher{cfg: cfg, parts: parts, log: log, schedule: schedule, sighting: map[string]sighting{}}
+	w := &Watcher{cfg: cfg, parts: parts, log: log, schedule: schedule, sighting: map[string]sighting{}, lanes: newLanes(cfg.Parallel, parts.Readers)}
 	w.fillIn()
 	return w, nil
 }
