@@ -265,8 +265,14 @@ func TestLateDownloadsLeaveRoomForOthers(t *testing.T) {
 		parallel, readers int
 		want              lanes
 	}{
-		{2, 0, lanes{2, 2}}, {2, 4, lanes{2, 2}}, {1, 4, lanes{1, 1}}, {4, 4, lanes{3, 1}},
-		{64, 4, lanes{3, 1}}, {2, 2, lanes{1, 1}}, {2, 1, lanes{1, 0}}, {8, 100, lanes{8, 8}},
+		{2, 0, lanes{2, 2}},
+		{2, 4, lanes{2, 2}},
+		{1, 4, lanes{1, 1}},
+		{4, 4, lanes{3, 1}},
+		{64, 4, lanes{3, 1}},
+		{2, 2, lanes{1, 1}},
+		{2, 1, lanes{1, 0}},
+		{8, 100, lanes{8, 8}},
 	} {
 		if got := newLanes(tt.parallel, tt.readers); got != tt.want {
 			t.Errorf("newLanes(%d, %d) = %+v, want %+v", tt.parallel, tt.readers, got, tt.want)
