@@ -263,8 +263,9 @@ func (w *Watcher) slow() string {
 }
 
 // Poll makes one pass and returns what is new, in the order of the names,
-// which is the order of the days where names begin with dates. Granules that
-// come with an error are recorded and in the spool like any others.
+// which is the order of the days where names begin with dates; one that was
+// late stands where it came. Granules that come with an error are recorded and
+// in the spool like any others.
 func (w *Watcher) Poll(ctx context.Context) ([]Granule, error) {
 	var fresh []Granule
 	_, err := w.pass(ctx, errand{handOn: func(g Granule) error {
