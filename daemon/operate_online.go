@@ -198,12 +198,15 @@ func (d *Daemon) tryModels(ctx context.Context, report reporter) {
 		return
 	}
 	e, err := engine.Open(d.cfg.Train.Engine, engine.Config{}, d.log)
-	kind := ""
+	runs := ""
 	if err == nil {
-		kind = e.Kind
+		runs = e.Kind + " runs with " + e.Library
+		for _, refused := range e.Refused {
+			runs += "; " + refused.Error()
+		}
 		defer e.Finalize()
 	}
-	report("engine", kind+" runs", "'lacuna engines' lists what is there and what each needs; without one, optimal interpolation fills", err)
+	report("engine", runs, "'lacuna engines' lists what is there and what each needs; without one, optimal interpolation fills", err)
 	if err != nil || d.cfg.Train.Store == "" {
 		return
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lacuna/pipeline/trusted"
 )
 
 // cudaFiles is where the parts of XLA for CUDA lie.
@@ -22,22 +23,23 @@ type cudaFiles struct {
 
 // search is the surroundings in which CUDA is looked for.
 type search struct {
-	plugin  string              // named by the configuration
-	env     func(string) string // environment variables
-	python  func() []string     // site-packages folders of the Python installation, best first
-	devices []string            // patterns of the device files of GPUs
-	drivers []string            // folders that may hold the driver's libcuda.so.1
-	tools   []string            // patterns of CUDA toolkit folders
+	plugin  string                   // named by the configuration
+	env     func(string) string      // environment variables
+	python  func() ([]string, error) // site-packages folders of the Python installation, best first
+	devices []string                 // patterns of the device files of GPUs
+	drivers []string                 // folders that may hold the driver's libcuda.so.1
+	tools   []string                 // patterns of CUDA toolkit folders
+	check   func(string) error       // refuses a file that others may change
 }
 
 // jaxHint ends an error about a missing plug-in with what to do.
-const jaxHint = "install it with pip install 'jax[cuda13]', or set engine.plugin or $LACUNA_PJRT_PLUGIN to the file"
+const jaxHint = "install it with pip install 'jax[cuda13]', or set $LACUNA_PJRT_PLUGIN to the file"
 
 func newSearch(cfg Config) search {
 	return search{
 		plugin: cfg.Plugin,
 		env:    os.Getenv,
-		python: func() []string { return sitePackages(cfg.Python) },
+		python: func() ([]string, error) { return sitePackages(cfg.Python) },
 		// The second is the GPU under Windows' Linux.
 		devices: []string{"/dev/nvidia[0-9]*", "/dev/dxg"},
 		drivers: []string{
@@ -45,11 +47,13 @@ func newSearch(cfg Config) search {
 			"/usr/lib/aarch64-linux-gnu", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
 		},
 		tools: []string{"/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda", "/usr/lib/cuda"},
+		check: func(path string) error { _, err := trusted.File(path); return err },
 	}
 }
 
 // cuda finds the plug-in and what goes with it. Python is started only where
-// there is a GPU.
+// there is a GPU. A part that others may change is an error and not passed over:
+// the plug-in would look for it by itself and load it.
 func (s search) cuda() (cudaFiles, error) {
 	plugin, err := s.namedPlugin()
 	if err != nil {
@@ -69,35 +73,37 @@ func (s search) cuda() (cudaFiles, error) {
 			strings.Join(s.driverFolders(), ", "))
 	}
 	packages := s.packagesOf(plugin)
-	return cudaFiles{
-		plugin:    plugin,
-		libraries: append(driver, cudaLibraries(packages)...),
-		toolkit:   s.toolkit(packages),
-	}, nil
+	libraries := append(driver, cudaLibraries(packages)...)
+	for _, path := range append([]string{plugin}, libraries...) {
+		if err := s.check(path); err != nil {
+			return cudaFiles{}, err
+		}
+	}
+	return cudaFiles{plugin: plugin, libraries: libraries, toolkit: s.toolkit(packages)}, nil
 }
 
 // namedPlugin returns the plug-in that the configuration or the environment
 // names, empty where neither does.
 func (s search) namedPlugin() (string, error) {
 	for _, named := range []struct{ by, path string }{
-		{"engine.plugin", s.plugin},
+		{"--plugin", absolute(s.plugin)}, // whoever types a path means it from here
 		{"$LACUNA_PJRT_PLUGIN", s.env("LACUNA_PJRT_PLUGIN")},
 	} {
 		if named.path == "" {
 			continue
 		}
-		path, err := filepath.Abs(named.path)
-		if err != nil {
-			return "", err
+		err := s.check(named.path)
+		if err == nil {
+			_, err = os.Stat(named.path)
 		}
-		if _, err := os.Stat(path); err != nil {
+		if err != nil {
 			return "", fmt.Errorf("find the PJRT plug-in named by %s: %w; %s", named.by, err, jaxHint)
 		}
-		return path, nil
+		return named.path, nil
 	}
-	for _, dir := range filepath.SplitList(s.env("PJRT_PLUGIN_LIBRARY_PATH")) {
+	for _, dir := range searchPath(s.env("PJRT_PLUGIN_LIBRARY_PATH")) {
 		if found := globs(filepath.Join(dir, "pjrt_c_api_cuda_plugin.so")); len(found) > 0 {
-			return filepath.Abs(found[0])
+			return found[0], nil
 		}
 	}
 	return "", nil
@@ -106,15 +112,15 @@ func (s search) namedPlugin() (string, error) {
 // pythonPlugin returns the plug-in that came with JAX, the newest of the first
 // folder that has any.
 func (s search) pythonPlugin() (string, error) {
-	looked := s.python()
+	looked, err := s.python()
+	if err != nil {
+		return "", fmt.Errorf("no PJRT plug-in for CUDA, and no Python to look in: %w; %s", err, jaxHint)
+	}
 	for _, dir := range looked {
 		found := globs(filepath.Join(dir, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so"))
 		if len(found) > 0 {
 			return slices.MaxFunc(found, func(a, b string) int { return cudaVersion(a) - cudaVersion(b) }), nil
 		}
-	}
-	if len(looked) == 0 {
-		return "", errors.New("no PJRT plug-in for CUDA and no Python to look in; " + jaxHint)
 	}
 	return "", fmt.Errorf("no PJRT plug-in for CUDA in %s; %s", strings.Join(looked, ", "), jaxHint)
 }
@@ -140,7 +146,8 @@ func (s search) packagesOf(plugin string) string {
 	if isDir(dir) {
 		return filepath.Clean(dir)
 	}
-	for _, site := range s.python() {
+	sites, _ := s.python() // without it there are no wheels elsewhere
+	for _, site := range sites {
 		if dir := filepath.Join(site, "nvidia"); isDir(dir) {
 			return dir
 		}
@@ -182,7 +189,22 @@ func (s search) driverLibraries() []string {
 }
 
 func (s search) driverFolders() []string {
-	return append(filepath.SplitList(s.env("LD_LIBRARY_PATH")), s.drivers...)
+	return append(searchPath(s.env("LD_LIBRARY_PATH")), s.drivers...)
+}
+
+// searchPath splits a list of folders. One that depends on the working directory
+// is left out, and an empty one means that directory: nothing is loaded from
+// wherever this process happens to be started.
+func searchPath(list string) []string {
+	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
+}
+
+// absolute is a path from the working directory; empty stays empty.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil && path != "" {
+		return full
+	}
+	return path
 }
 
 // toolkit returns the first folder with the device library, preferring the
@@ -195,28 +217,46 @@ func (s search) toolkit(packages string) string {
 	folders = append(folders, s.env("CUDA_HOME"), s.env("CUDA_PATH"))
 	folders = append(folders, globs(s.tools...)...)
 	for _, dir := range folders {
-		if dir != "" && len(globs(filepath.Join(dir, "nvvm", "libdevice", "libdevice*.bc"))) > 0 {
+		if filepath.IsAbs(dir) && s.usableToolkit(dir) {
 			return dir
 		}
 	}
 	return ""
 }
 
+// usableToolkit reports whether dir has the device library, and nobody else may
+// change that or the assembler, which XLA starts.
+func (s search) usableToolkit(dir string) bool {
+	device := globs(filepath.Join(dir, "nvvm", "libdevice", "libdevice*.bc"))
+	for _, path := range append(device, globs(filepath.Join(dir, "bin", "ptxas"))...) {
+		if s.check(path) != nil {
+			return false
+		}
+	}
+	return len(device) > 0
+}
+
 // pythonTimeout bounds the start of an interpreter on a slow disk.
 const pythonTimeout = 20 * time.Second
 
-// sitePackages asks a Python interpreter where its packages are.
-func sitePackages(python string) []string {
+// sitePackages asks a Python interpreter where its packages are. It is asked in
+// isolation (-I): else it would import the modules of the question from the
+// working directory.
+func sitePackages(python string) ([]string, error) {
 	if python == "" {
 		python = "python3"
+	}
+	python, err := trusted.Program(python)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pythonTimeout)
 	defer cancel()
 	const program = `import site, sysconfig
 print("\n".join([sysconfig.get_paths()[k] for k in ("purelib", "platlib")] + site.getsitepackages() + [site.getusersitepackages()]))`
-	out, err := exec.CommandContext(ctx, python, "-c", program).Output()
+	out, err := exec.CommandContext(ctx, python, "-I", "-c", program).Output()
 	if err != nil {
-		return nil // no Python: nothing to find there
+		return nil, fmt.Errorf("ask %s for its packages: %w", python, err)
 	}
 	var dirs []string
 	for dir := range strings.Lines(string(out)) {
@@ -224,7 +264,7 @@ print("\n".join([sysconfig.get_paths()[k] for k in ("purelib", "platlib")] + sit
 			dirs = append(dirs, dir)
 		}
 	}
-	return dirs
+	return dirs, nil
 }
 
 // globs returns the files that match any of the patterns.

@@ -31,7 +31,9 @@ type Config struct {
 // Engine is an open engine.
 type Engine struct {
 	backends.Backend
-	Kind string // which of the engines it is, never "auto"
+	Kind    string  // which of the engines it is, never "auto"
+	Library string  // path of the library or plug-in that it was loaded from
+	Refused []error // why others, which would have gone before it, are not used
 }
 
 // Open opens the named engine. It logs what it opened and, for "auto", why.
@@ -44,7 +46,8 @@ func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open engine %s: %w", name, err)
 	}
-	log.Info("engine opened", "engine", name, "description", e.Description())
+	log.Info("engine opened", "engine", name, "description", e.Description(), "library", e.Library)
+	e.tellRefused(log)
 	return e, nil
 }
 
@@ -54,15 +57,23 @@ func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
 func openBest(cfg Config, log *slog.Logger) (*Engine, error) {
 	e, gpu := open(XLACUDA, cfg)
 	if gpu == nil {
-		log.Info("engine chosen", "engine", XLACUDA, "why", "an NVIDIA GPU and its plug-in are usable", "description", e.Description())
+		log.Info("engine chosen", "engine", XLACUDA, "why", "an NVIDIA GPU and its plug-in are usable", "description", e.Description(), "library", e.Library)
 		return e, nil
 	}
 	e, err := open(ORT, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open an engine: %s: %w; %s: %w", XLACUDA, gpu, ORT, err)
 	}
-	log.Info("engine chosen", "engine", ORT, "why", XLACUDA+" is not usable: "+gpu.Error(), "description", e.Description())
+	log.Info("engine chosen", "engine", ORT, "why", XLACUDA+" is not usable: "+gpu.Error(), "description", e.Description(), "library", e.Library)
+	e.tellRefused(log)
 	return e, nil
+}
+
+// tellRefused logs what was not used for it.
+func (e *Engine) tellRefused(log *slog.Logger) {
+	for _, err := range e.Refused {
+		log.Warn("library refused", "err", err)
+	}
 }
 
 func open(name string, cfg Config) (*Engine, error) {
@@ -82,5 +93,5 @@ func openORT(name string, cfg ort.Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Backend: b, Kind: name}, nil
+	return &Engine{Backend: b, Kind: name, Library: b.Library().Path, Refused: b.Library().Refused}, nil
 }

@@ -13,7 +13,7 @@ import (
 type Status struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
-	Detail string `json:"detail"` // what it is, or why it cannot be used
+	Detail string `json:"detail"` // what it is and where it was loaded from, or why it cannot be used
 }
 
 // List tries every engine: usable is one that has just computed a sum.
@@ -59,5 +59,15 @@ func try(name string, cfg Config) (string, error) {
 	if sum[0] != 3 || sum[1] != 3 {
 		return "", fmt.Errorf("computes 1+2 = %v", sum)
 	}
-	return e.Description(), nil
+	return describe(e), nil
+}
+
+// describe says what an engine is, where it was loaded from, and why not from
+// elsewhere.
+func describe(e *Engine) string {
+	text := e.Description() + "; " + e.Library
+	for _, err := range e.Refused {
+		text += "; " + err.Error()
+	}
+	return text
 }

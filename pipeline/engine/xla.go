@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -30,16 +31,15 @@ func openXLA(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the PJRT plug-in %s: %w", found.plugin, err)
 	}
-	return &Engine{Backend: b, Kind: XLACUDA}, nil
+	return &Engine{Backend: b, Kind: XLACUDA, Library: found.plugin}, nil
 }
 
 // prepare sets the environment that XLA and its Go binding read and loads the
 // CUDA libraries.
 func (c cudaFiles) prepare(cacheDir string) error {
-	flags := os.Getenv("XLA_FLAGS")
-	if c.toolkit != "" {
-		flags = withFlag(flags, "xla_gpu_cuda_data_dir", c.toolkit)
-	}
+	// Where no toolkit was found XLA is pointed at the usual place all the same:
+	// by itself it looks in a folder of the working directory first.
+	flags := withFlag(os.Getenv("XLA_FLAGS"), "xla_gpu_cuda_data_dir", cmp.Or(c.toolkit, "/usr/local/cuda"))
 	if cacheDir != "" {
 		flags = withFlag(flags, "xla_gpu_per_fusion_autotune_cache_dir", cacheDir)
 	}

@@ -31,6 +31,7 @@ type Backend struct {
 	notimplemented.Backend
 
 	cfg       Config
+	library   Library
 	provider  string
 	dialect   dialect
 	pool      *pool
@@ -51,11 +52,11 @@ func New(cfg Config) (*Backend, error) {
 	if cfg.Threads == 0 {
 		cfg.Threads = runtime.GOMAXPROCS(0)
 	}
-	path, err := LibraryPath(cfg.Library)
+	library, err := findLibrary(cfg.Library)
 	if err != nil {
 		return nil, err
 	}
-	available, err := loaded.load(path)
+	available, err := loaded.load(library.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func New(cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{cfg: cfg, provider: provider, pool: newPool(), open: map[*executable]bool{}}
+	b := &Backend{cfg: cfg, library: library, provider: provider, pool: newPool(), open: map[*executable]bool{}}
 	if provider == cpuProvider {
 		b.dialect = probeDialect(b)
 	}
@@ -171,6 +172,9 @@ func (b *Backend) String() string {
 func (b *Backend) Description() string {
 	return fmt.Sprintf("ONNX Runtime %s on %s, %d threads, %v", runtimelib.GetVersion(), shortProvider(b.provider), b.cfg.Threads, b.dialect)
 }
+
+// Library is what the backend was loaded from.
+func (b *Backend) Library() Library { return b.library }
 
 // DeviceDescription names the provider.
 func (b *Backend) DeviceDescription(backends.DeviceNum) string { return shortProvider(b.provider) }

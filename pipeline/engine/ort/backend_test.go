@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,47 +23,6 @@ func TestMissingLibrarySaysWhereItWasNamedAndWhatToDo(t *testing.T) {
 	t.Setenv(libraryVariable, missing)
 	_, err = LibraryPath("")
 	wantMessage(t, err, "$"+libraryVariable, missing)
-}
-
-func TestAProgramOfACheckoutFindsItsLibraryFromAnyFolder(t *testing.T) {
-	got := besideBinaryAndCheckout("/src/lacuna/bin/lacuna", "/data/sea")
-	want := []string{
-		"/src/lacuna/bin/libonnxruntime.so", "/src/lacuna/.cache/onnxruntime/libonnxruntime.so", "/data/sea/.cache/onnxruntime/libonnxruntime.so",
-		"/data/.cache/onnxruntime/libonnxruntime.so", "/.cache/onnxruntime/libonnxruntime.so",
-	}
-	for i, path := range want {
-		want[i] = strings.Replace(path, "libonnxruntime.so", libraryNames()[0], 1)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("it looks for %q, want %q", got, want)
-	}
-}
-
-func TestLibraryPathListsWhereItLooked(t *testing.T) {
-	t.Setenv(libraryVariable, "")
-	dir := t.TempDir()
-	t.Chdir(dir)
-	path, err := LibraryPath("")
-	if err == nil {
-		t.Skipf("the system has a library of its own: %s", path)
-	}
-	wantMessage(t, err, filepath.Join(dir, ".cache", "onnxruntime"), libraryVariable)
-
-	want := filepath.Join(dir, ".cache", "onnxruntime", libraryNames()[0])
-	if err := os.MkdirAll(filepath.Dir(want), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(want, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	below := filepath.Join(dir, "a", "b")
-	if err := os.MkdirAll(below, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(below)
-	if got, err := LibraryPath(""); got != want || err != nil {
-		t.Errorf("LibraryPath() below the checkout = %q, %v, want %q", got, err, want)
-	}
 }
 
 func TestFileThatIsNotTheLibraryIsRefused(t *testing.T) {
@@ -123,10 +81,7 @@ func TestUnknownProviderListsWhatTheLibraryHas(t *testing.T) {
 
 func TestSecondLibraryInOneProcessIsRefused(t *testing.T) {
 	openBackend(t)
-	other := filepath.Join(t.TempDir(), "libonnxruntime.so")
-	if err := os.WriteFile(other, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	other := ownFolder(t, libraryNames()[0])
 	_, err := New(Config{Library: other})
 	wantMessage(t, err, "only once")
 }

@@ -82,16 +82,6 @@ func inspectLibrary(path string) (libraryFacts, error) {
 	return facts, nil
 }
 
-// loadable reports whether the system's loader finds the library.
-func loadable(name string) bool {
-	library, err := openLibrary(name)
-	if err != nil {
-		return false
-	}
-	C.dlclose(library)
-	return true
-}
-
 func openLibrary(path string) (unsafe.Pointer, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

@@ -6,11 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	runtimelib "github.com/yalue/onnxruntime_go"
+
+	"lacuna/pipeline/trusted"
 )
 
 // libraryVariable names the environment variable that points at the ONNX
@@ -22,63 +25,121 @@ const libraryVariable = "LACUNA_ONNXRUNTIME"
 const minimumMinor = 24
 
 // installHint ends every error about the library with what to do.
-const installHint = "install onnxruntime 1.24 or newer, or set engine.library or $" + libraryVariable + " to libonnxruntime.so"
+const installHint = "install onnxruntime 1.24 or newer where the system's loader finds it or beside the program, or name it with $" + libraryVariable
 
 // LibraryPath returns the ONNX Runtime library to load: configured if it is
 // not empty, then $LACUNA_ONNXRUNTIME, then the library beside the running
-// binary or in .cache/onnxruntime of the checkout that it was built in, then
-// .cache/onnxruntime in the working directory or a folder above it, then whatever the system's loader finds. A path that was asked for by
-// name and does not exist is an error; so is finding nothing.
+// program, or in .cache/onnxruntime of the checkout in whose bin it lies, then
+// the one in the folders of the system's loader. The working directory has no
+// say: whoever can write there would run code as this user. For the same reason
+// a library that others may change is refused, wherever it lies; see package
+// trusted.
+//
+// A library that was asked for by name and is missing or refused is an error.
+// Elsewhere the search goes on, and finding nothing is an error that says what
+// was refused.
 func LibraryPath(configured string) (string, error) {
-	named := []struct{ origin, path string }{
-		{"the configuration", configured},
-		{"$" + libraryVariable, os.Getenv(libraryVariable)},
-	}
-	for _, n := range named {
-		if n.path == "" {
-			continue
-		}
-		if _, err := os.Stat(n.path); err != nil {
-			return "", fmt.Errorf("find the ONNX Runtime library named by %s: %w; %s", n.origin, err, installHint)
-		}
-		return n.path, nil
-	}
-	exe, _ := os.Executable() // either is looked beside only if it is known
-	dir, _ := os.Getwd()
-	looked := besideBinaryAndCheckout(exe, dir)
-	for _, path := range looked {
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	system := libraryNames()
-	for _, name := range system {
-		if loadable(name) {
-			return name, nil
-		}
-	}
-	return "", fmt.Errorf("find the ONNX Runtime library: looked for %s and asked the system for %s; %s",
-		strings.Join(looked, ", "), strings.Join(system, ", "), installHint)
+	found, err := findLibrary(configured)
+	return found.Path, err
 }
 
-// besideBinaryAndCheckout lists the paths that need no installation: beside the
-// running binary, in the checkout whose bin it lies in, and in dir or above it.
-func besideBinaryAndCheckout(exe, dir string) []string {
-	var paths []string
-	name, kept := libraryNames()[0], filepath.Join(".cache", "onnxruntime")
-	if exe != "" {
-		beside := filepath.Dir(exe)
-		paths = append(paths, filepath.Join(beside, name), filepath.Join(filepath.Dir(beside), kept, name))
+// Library is the ONNX Runtime library that was found.
+type Library struct {
+	Path    string
+	Refused []error // why others, which would have gone before it, are not used
+}
+
+func findLibrary(configured string) (Library, error) {
+	exe, _ := os.Executable() // it is looked beside only if it is known
+	s := search{configured: configured, variable: os.Getenv(libraryVariable), exe: exe, system: systemFolders(), check: checkLibrary}
+	return s.find()
+}
+
+// search is the surroundings in which a library is looked for.
+type search struct {
+	configured, variable string   // paths that name it; empty: none does
+	exe                  string   // the running program; empty: not known
+	system               []string // folders of the system's loader
+	check                func(path string) (string, error)
+}
+
+func (s search) find() (Library, error) {
+	if s.configured != "" {
+		path, err := filepath.Abs(s.configured) // whoever types a path means it from here
+		return s.named("the configuration", path, err)
 	}
-	for dir != "" {
-		paths = append(paths, filepath.Join(dir, kept, name))
-		above := filepath.Dir(dir)
-		if above == dir {
-			break
+	if s.variable != "" {
+		return s.named("$"+libraryVariable, s.variable, nil)
+	}
+	beside := besideProgram(s.exe)
+	var refused []error
+	for _, path := range slices.Concat(beside, inFolders(s.system)) {
+		found, err := s.check(path)
+		if err == nil {
+			return Library{Path: found, Refused: refused}, nil
 		}
-		dir = above
+		if !errors.Is(err, os.ErrNotExist) {
+			refused = append(refused, err)
+		}
+	}
+	why := ""
+	for _, err := range refused {
+		why += err.Error() + "; "
+	}
+	return Library{}, fmt.Errorf("find the ONNX Runtime library: %slooked for %s and, in %s, for %s; %s", why,
+		strings.Join(beside, ", "), strings.Join(s.system, ", "), strings.Join(libraryNames(), " or "), installHint)
+}
+
+// named checks a library that somebody asked for.
+func (s search) named(origin, path string, err error) (Library, error) {
+	if err == nil {
+		path, err = s.check(path)
+	}
+	if err != nil {
+		return Library{}, fmt.Errorf("find the ONNX Runtime library named by %s: %w; %s", origin, err, installHint)
+	}
+	return Library{Path: path}, nil
+}
+
+// besideProgram lists the paths that need no installation: beside the running
+// program and, where it lies in the bin of a checkout, in that checkout.
+func besideProgram(exe string) []string {
+	if exe == "" {
+		return nil
+	}
+	folder, name := filepath.Dir(exe), libraryNames()[0]
+	paths := []string{filepath.Join(folder, name)}
+	if filepath.Base(folder) == "bin" {
+		paths = append(paths, filepath.Join(filepath.Dir(folder), ".cache", "onnxruntime", name))
 	}
 	return paths
+}
+
+// inFolders lists what the library may be called in folders.
+func inFolders(folders []string) []string {
+	var paths []string
+	for _, folder := range folders {
+		for _, name := range libraryNames() {
+			paths = append(paths, filepath.Join(folder, name))
+		}
+	}
+	return paths
+}
+
+// checkLibrary returns where the library at path really lies. The runtime loads
+// its execution providers from the same folder, so they are looked at too.
+func checkLibrary(path string) (string, error) {
+	found, err := trusted.File(path)
+	if err != nil {
+		return "", err
+	}
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(found), "libonnxruntime_providers_*")) // fails on a malformed pattern only
+	for _, provider := range beside {
+		if _, err := trusted.File(provider); err != nil {
+			return "", err
+		}
+	}
+	return found, nil
 }
 
 // libraryNames returns what the library is called on this system, the plain
