@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // console is a log handler for people: the time of day, the message, then the
@@ -40,17 +42,17 @@ func (h *console) Handle(_ context.Context, r slog.Record) error {
 	if r.Level != slog.LevelInfo {
 		fmt.Fprintf(&b, "%s ", strings.ToLower(r.Level.String()))
 	}
-	b.WriteString(r.Message)
+	b.WriteString(plain(r.Message))
 	named := false // a file is named after its granule: one of them is enough
 	r.Attrs(func(a slog.Attr) bool { named = named || a.Key == "file"; return true })
 	write := func(a slog.Attr) bool {
 		switch {
 		case a.Key == "component", named && a.Key == "granule":
 		case speaksForItself[a.Key]:
-			fmt.Fprintf(&b, "  %v", a.Value)
+			fmt.Fprintf(&b, "  %s", plain(a.Value.String()))
 		default:
 			key, unit := cutUnit(a.Key)
-			fmt.Fprintf(&b, "  %s %v%s", strings.ReplaceAll(key, "_", " "), a.Value, unit)
+			fmt.Fprintf(&b, "  %s %s%s", plain(strings.ReplaceAll(key, "_", " ")), plain(a.Value.String()), unit)
 		}
 		return true
 	}
@@ -63,6 +65,20 @@ func (h *console) Handle(_ context.Context, r slog.Record) error {
 	defer h.mu.Unlock()
 	_, err := io.WriteString(h.w, b.String())
 	return err
+}
+
+// plain returns text as it may go to a terminal, in quotes and escaped where it
+// has anything that is not seen as a character: names of files come from
+// archives, and a line break in one would write a line of its own, an escape
+// sequence would steer the terminal, and a mark of direction would turn the rest
+// of the line around.
+func plain(text string) string {
+	for _, r := range text {
+		if !strconv.IsPrint(r) || r == utf8.RuneError {
+			return strconv.Quote(text)
+		}
+	}
+	return text
 }
 
 // speaksForItself are the keys whose values need no name beside them.
