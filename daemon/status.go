@@ -29,11 +29,16 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 		if err != nil {
 			return s, err
 		}
+		asideToday, err := book.SetAsideSince(ctx, s.Now.Add(-24*time.Hour))
+		if err != nil {
+			return s, err
+		}
 		for _, set := range d.cfg.Datasets {
 			row, err := d.datasetRow(ctx, book, set, counts)
 			if err != nil {
 				return s, err
 			}
+			row.AsideToday = asideToday[set.Name]
 			s.Datasets = append(s.Datasets, row)
 		}
 		d.noteChampions(s.Datasets)

@@ -71,7 +71,6 @@ func Alarms(s Status, l Limits) []Alarm {
 	return all
 }
 
-// day is the time over which granules that were set aside are counted.
 const day = 24 * time.Hour
 
 func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
@@ -95,14 +94,8 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 		Name: "archive", Summary: "the archive of " + d.Name + ": " + d.Problem,
 		Remedy: "'lacuna check --online' tries the archive and its credentials and says what to do",
 	})
-	aside := 0
-	for _, q := range s.Quarantine {
-		if q.Dataset == d.Name && s.Now.Sub(q.At) < day {
-			aside++
-		}
-	}
-	add(l.SetAside > 0 && aside >= l.SetAside, Alarm{
-		Name: "quarantine", Summary: fmt.Sprintf("%d granules of %s were set aside within a day", aside, d.Name),
+	add(l.SetAside > 0 && d.AsideToday >= l.SetAside, Alarm{
+		Name: "quarantine", Summary: fmt.Sprintf("%d granules of %s were set aside within a day", d.AsideToday, d.Name),
 		Remedy: "'lacuna quarantine list' says why; after the cause is mended, 'lacuna quarantine retry'",
 	})
 	add(d.Unfinished != "", Alarm{

@@ -32,7 +32,7 @@ func TestEveryAlarmSaysWhatIsTheMatterAndWhatToDo(t *testing.T) {
 		TrainFailed: "no memory", Drift: "error 40 % above that of last month",
 	}
 	s.Datasets[1].DiskFull, s.Datasets[1].Problem = true, "no space left"
-	s.Quarantine[0].At = s.Now.Add(-time.Hour)
+	s.Datasets[0].AsideToday = 1
 	s.Sinks = []Sink{{Name: "disk"}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1}}
 	s.Disks = []Disk{{Folder: "products", FreeBytes: 1 << 30}, {Folder: "state", FreeBytes: 1 << 40}}
 	limits := DefaultHookConfig().Limits

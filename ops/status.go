@@ -35,6 +35,7 @@ type Dataset struct {
 	LastArrival time.Time    `json:"last_arrival,omitzero"`  // of that granule in the spool
 	States      []StateCount `json:"states"`                 // in the order of the work
 	Queue       int          `json:"queue"`                  // granules that wait to be filled
+	AsideToday  int          `json:"aside_today,omitempty"`  // granules set aside within a day; Quarantine lists the newest of all datasets only
 	NewestField time.Time    `json:"newest_field,omitzero"`  // of sensing, of the newest field that was read
 	LastPoll    time.Time    `json:"last_poll,omitzero"`     // when the archive was last seen whole
 	Breaker     string       `json:"breaker,omitempty"`      // closed, open or probing; empty: the archive has none

@@ -93,6 +93,22 @@ func (l *Ledger) Counts(ctx context.Context) ([]Count, error) {
 	return counts, nil
 }
 
+// SetAsideSince returns how many granules of each dataset were set aside after a
+// time and still are.
+func (l *Ledger) SetAsideSince(ctx context.Context, since time.Time) (map[string]int, error) {
+	counts, err := query(ctx, l.db, func(row scanner) (c Count, err error) {
+		return c, row.Scan(&c.Dataset, &c.Granules)
+	}, "SELECT dataset, COUNT(*) FROM granule WHERE state = 'quarantined' AND changed > ? GROUP BY dataset", text(since))
+	if err != nil {
+		return nil, fmt.Errorf("count granules set aside since %v: %w", since, err)
+	}
+	byDataset := map[string]int{}
+	for _, c := range counts {
+		byDataset[c.Dataset] = c.Granules
+	}
+	return byDataset, nil
+}
+
 // History returns what happened to a granule, oldest first.
 func (l *Ledger) History(ctx context.Context, id int64) ([]Event, error) {
 	events, err := query(ctx, l.db, func(row scanner) (e Event, err error) {
