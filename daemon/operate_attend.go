@@ -13,6 +13,7 @@ import (
 func (d *Daemon) attendants(ctx context.Context, book *ledger.Ledger) ([]func() error, error) {
 	hook, err := ops.NewHook(d.cfg.Alarms, ops.HookParts{
 		Status: d.statusOf(book), Memory: filepath.Join(d.cfg.StateDir, "alarms.json"), Now: d.parts.Now, Log: d.log,
+		Machine: machine(),
 	})
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -171,6 +170,9 @@ func (d *Daemon) trySinks(ctx context.Context, report reporter) {
 		defer cancel()
 		return check(ctx)
 	}
+	if err := d.cfg.Publish.checkSecretFiles(); err != nil {
+		report("secrets of the sinks", "", "chmod 600 the file, and change the secret where others may have read it", err)
+	}
 	if cfg := d.cfg.Publish.S3; cfg != nil {
 		sink, err := s3.New(cfg.Config)
 		if err == nil {
@@ -233,11 +235,11 @@ func (d *Daemon) tryModels(ctx context.Context, report reporter) {
 // tryAlarms looks whether the hook for alarms is there, without ringing it.
 func (d *Daemon) tryAlarms(report reporter) {
 	if cfg := d.cfg.Alarms; len(cfg.Command) > 0 {
-		path, err := exec.LookPath(cfg.Command[0])
-		report("alarm command", path+" is there", "install it, or name another under alarms.command", err)
+		path, err := machine().Program(cfg.Command[0])
+		report("alarm command", path+" is there", "install it where nobody but root can change it, or name another under alarms.command", err)
 	}
 	if file := d.cfg.Alarms.WebhookFile; file != "" {
-		_, err := os.ReadFile(file)
-		report("alarm webhook", file+" can be read", "write the URL into the file, readable by the user that lacuna runs as", err)
+		_, err := machine().Secret(file)
+		report("alarm webhook", file+" can be read", "write the URL into the file, readable by the user that lacuna runs as and by nobody else", err)
 	}
 }

@@ -35,6 +35,9 @@ type outbox struct {
 
 // openOutbox makes the sinks of the configuration. Close ends what it starts.
 func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox, error) {
+	if err := d.cfg.Publish.checkSecretFiles(); err != nil {
+		return nil, err
+	}
 	o := &outbox{book: book, store: d.store, keep: d.cfg.Publish.Disk.keep(), now: d.parts.Now, log: d.log}
 	if err := errors.Join(o.store.Sweep(), o.warnForgotten(ctx, d.cfg.SinkNames())); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ func (d *Daemon) sources(book *ledger.Ledger) ops.Sources {
 	return ops.Sources{
 		Status: d.statusOf(book), Products: d.cfg.ProductsDir,
 		Days: webDays{o}, Granules: webGranules{Operations: o, reader: d.reader.patient()}, Models: webModels{o}, Actions: o,
+		Machine: machine(),
 	}
 }
 

@@ -71,10 +71,6 @@ func (c SecretConfig) Validate() error {
 	return nil
 }
 
-// maxSecretBytes bounds what is read of a secret file, which may be named by
-// mistake: private keys are the longest secrets there are.
-const maxSecretBytes = 64 << 10
-
 // Load reads the secret. It is read anew at each use, so that a changed
 // password is taken up without a restart. White space at the end of a file is
 // no part of it. Where no place is named the secret is empty; where a place is
@@ -87,34 +83,15 @@ func (c SecretConfig) Load() (Secret, error) {
 		}
 		return "", fmt.Errorf("environment variable %s is empty; set it or name another place", c.Env)
 	case c.File != "":
-		return readSecret(c.File)
+		return ReadSecretFile(c.File)
 	case c.Credential != "":
 		dir := os.Getenv("CREDENTIALS_DIRECTORY")
 		if dir == "" {
 			return "", fmt.Errorf("no systemd credentials for %s; add LoadCredential=%s:PATH to the unit", c.Credential, c.Credential)
 		}
-		return readSecret(filepath.Join(dir, c.Credential))
+		return ReadSecretFile(filepath.Join(dir, c.Credential))
 	}
 	return "", nil
-}
-
-func readSecret(path string) (Secret, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("read secret: %w", err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSecretBytes {
-		return "", fmt.Errorf("read secret %s: not a file of at most %d bytes", path, maxSecretBytes)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("read secret: %w", err)
-	}
-	s := Secret(strings.TrimRight(string(content), " \t\r\n"))
-	if s == "" {
-		return "", fmt.Errorf("read secret %s: it is empty", path)
-	}
-	return s, nil
 }
 
 // Scrub returns err with the text of secrets taken out of its message, also

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -31,12 +30,13 @@ type actions struct {
 	tokenFile string
 	log       *slog.Logger
 	wrong     *rate.Limiter
+	machine   Machine
 	foreign   *http.CrossOriginProtection
 }
 
-func newActions(do Actions, tokenFile string, log *slog.Logger) *actions {
+func newActions(src Sources, tokenFile string, log *slog.Logger) *actions {
 	return &actions{
-		do: do, tokenFile: tokenFile, log: log, wrong: rate.NewLimiter(wrongTokens, wrongTokenBurst),
+		do: src.Actions, tokenFile: tokenFile, log: log, machine: src.Machine, wrong: rate.NewLimiter(wrongTokens, wrongTokenBurst),
 		foreign: http.NewCrossOriginProtection(),
 	}
 }
@@ -83,7 +83,7 @@ func (a *actions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit answers those who lack the token.
 func (a *actions) admit(w http.ResponseWriter, r *http.Request) bool {
-	token, err := readToken(a.tokenFile)
+	token, err := readToken(a.machine, a.tokenFile)
 	if err != nil {
 		a.log.Warn("no action can be taken", "err", err)
 		http.Error(w, "the token of this server cannot be read; the log says why", http.StatusServiceUnavailable)
@@ -127,12 +127,12 @@ func (a *actions) act(ctx context.Context, r *http.Request) (string, error) {
 
 // readToken returns the token in a file. It is read anew each time, so that it
 // can be changed without a restart.
-func readToken(file string) (string, error) {
-	text, err := os.ReadFile(file)
+func readToken(m Machine, file string) (string, error) {
+	text, err := m.secret(file)
 	if err != nil {
 		return "", fmt.Errorf("read web.token_file: %w", err)
 	}
-	token := strings.TrimSpace(string(text))
+	token := strings.TrimSpace(text)
 	if len(token) < shortestToken {
 		return "", fmt.Errorf("read web.token_file: the token has %d bytes, must have at least %d", len(token), shortestToken)
 	}

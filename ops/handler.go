@@ -24,7 +24,7 @@ type handler struct {
 func newHandler(src Sources, tokenFile string, log *slog.Logger) *handler {
 	return &handler{
 		src: src, pages: newPages(), feed: newFeed(src.Status), maps: newMapShelf(src.Granules),
-		acts: newActions(src.Actions, tokenFile, log), log: log,
+		acts: newActions(src, tokenFile, log), log: log,
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ type HookConfig struct {
 	Webhook     string        `yaml:"webhook"`      // URL that messages are posted to
 	WebhookFile string        `yaml:"webhook_file"` // of a file with that URL, where the URL is a secret
 	Command     []string      `yaml:"command"`      // program and arguments that get the message on standard input
+	CommandEnv  []string      `yaml:"command_env"`  // names of variables that it gets beside the usual ones
 	Check       time.Duration `yaml:"check"`        // how often alarms are looked for
 	Repeat      time.Duration `yaml:"repeat"`       // an alarm that lasts is told again; 0: never
 	Timeout     time.Duration `yaml:"timeout"`      // of one message
@@ -32,10 +32,11 @@ type HookConfig struct {
 // DefaultHookConfig returns the settings that hold where a file is silent.
 func DefaultHookConfig() HookConfig {
 	return HookConfig{
-		Command: []string{},
-		Check:   time.Minute,
-		Repeat:  24 * time.Hour, // once in every shift of somebody
-		Timeout: 30 * time.Second,
+		Command:    []string{},
+		CommandEnv: []string{},
+		Check:      time.Minute,
+		Repeat:     24 * time.Hour, // once in every shift of somebody
+		Timeout:    30 * time.Second,
 		Limits: Limits{
 			Lag:         4 * 24 * time.Hour, // near-real-time products are two days old when they appear
 			Backlog:     6 * time.Hour,
@@ -56,6 +57,9 @@ func (c HookConfig) Validate() error {
 	check(c.Webhook == "" || c.WebhookFile == "", "webhook and webhook_file exclude one another; keep one")
 	check(c.Webhook == "" || webURL(c.Webhook), "webhook is not a URL like https://example.org/hook")
 	check(len(c.Command) == 0 || c.Command[0] != "", "command has an empty program: name it with its path, like [/usr/bin/mail, -s, lacuna, ops@example.org]")
+	for _, name := range c.CommandEnv {
+		check(variableName.MatchString(name), "command_env has %q, must be names of environment variables like SMTP_RELAY, without values", name)
+	}
 	check(c.Check > 0, "check is %v, must be positive", c.Check)
 	check(c.Repeat >= 0, "repeat is %v, must not be negative", c.Repeat)
 	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
@@ -95,6 +99,9 @@ type Hook struct {
 	now    func() time.Time
 	log    *slog.Logger
 	host   string
+
+	machine Machine
+	lookup  func(string) (string, bool) // environment variables
 }
 
 // HookParts are what a Hook works with.
@@ -103,6 +110,7 @@ type HookParts struct {
 	Memory string // path of a file that remembers what was told
 	Now    func() time.Time
 	Log    *slog.Logger
+	Machine
 }
 
 // NewHook returns the hook that cfg describes. It checks cfg and touches
@@ -115,7 +123,10 @@ func NewHook(cfg HookConfig, parts HookParts) (*Hook, error) {
 	if err != nil {
 		host = "" // the message does without
 	}
-	return &Hook{cfg: cfg, status: parts.Status, memory: parts.Memory, now: parts.Now, host: host, log: parts.Log.With("component", "alarms")}, nil
+	return &Hook{
+		cfg: cfg, status: parts.Status, memory: parts.Memory, now: parts.Now, host: host, log: parts.Log.With("component", "alarms"),
+		machine: parts.Machine, lookup: os.LookupEnv,
+	}, nil
 }
 
 // Run looks for alarms until ctx is cancelled, then returns nil. Nobody waits
@@ -196,7 +207,7 @@ func (h *Hook) tell(ctx context.Context, m Message) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
 	defer cancel()
-	return errors.Join(h.post(ctx, body), h.run(ctx, body))
+	return errors.Join(h.post(ctx, body), h.run(ctx, m, body))
 }
 
 // post sends body to the webhook. Its errors do not repeat the URL, which may
@@ -204,11 +215,11 @@ func (h *Hook) tell(ctx context.Context, m Message) error {
 func (h *Hook) post(ctx context.Context, body []byte) error {
 	target := h.cfg.Webhook
 	if h.cfg.WebhookFile != "" {
-		text, err := os.ReadFile(h.cfg.WebhookFile)
+		text, err := h.machine.secret(h.cfg.WebhookFile)
 		if err != nil {
 			return fmt.Errorf("read webhook: %w", err)
 		}
-		target = strings.TrimSpace(string(text))
+		target = strings.TrimSpace(text)
 	}
 	if target == "" {
 		return nil
@@ -237,28 +248,6 @@ func (h *Hook) post(ctx context.Context, body []byte) error {
 		return fmt.Errorf("post to webhook: it answers %s", response.Status)
 	}
 	return nil
-}
-
-// run hands body to the command.
-func (h *Hook) run(ctx context.Context, body []byte) error {
-	if len(h.cfg.Command) == 0 {
-		return nil
-	}
-	c := exec.CommandContext(ctx, h.cfg.Command[0], h.cfg.Command[1:]...)
-	c.Stdin = bytes.NewReader(append(body, '\n'))
-	c.WaitDelay = time.Second // a grandchild that keeps the pipe must not keep us
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("run %s: %w: %s", h.cfg.Command[0], err, lastLine(out))
-	}
-	return nil
-}
-
-// lastLine is what a program said last, at most a line of a log long.
-func lastLine(out []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	line := lines[len(lines)-1]
-	return line[:min(len(line), 200)]
 }
 
 // load reads what was told before the start.

@@ -253,6 +253,7 @@ func TestHookConfigNamesWhatIsWrong(t *testing.T) {
 		{"defaults", func(*HookConfig) {}, ""},
 		{"two hooks", func(c *HookConfig) { c.Webhook, c.WebhookFile = "http://a/b", "f" }, "exclude one another"},
 		{"no URL", func(c *HookConfig) { c.Webhook = "example.org" }, "not a URL"},
+		{"a value for a name", func(c *HookConfig) { c.CommandEnv = []string{"A=b"} }, "without values"},
 		{"empty program", func(c *HookConfig) { c.Command = []string{""} }, "empty program"},
 		{"no interval", func(c *HookConfig) { c.Check = 0 }, "check is 0s"},
 		{"negative lag", func(c *HookConfig) { c.Lag = -1 }, "lag is -1ns"},
@@ -266,5 +267,41 @@ func TestHookConfigNamesWhatIsWrong(t *testing.T) {
 				t.Errorf("Validate() = %v, want a message with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestACommandGetsNoSecretsOfTheEnvironment(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	cfg := DefaultHookConfig()
+	cfg.Command, cfg.CommandEnv = []string{"/bin/sh", "-c", "env >" + out}, []string{"SMTP_RELAY"}
+	for name, value := range map[string]string{"AWS_SECRET_ACCESS_KEY": "hush", "LACUNA_PASSWORD": "hush", "SMTP_RELAY": "mx.example.org", "LANG": "C.UTF-8"} {
+		t.Setenv(name, value)
+	}
+	s := Status{Now: time.Unix(1e9, 0), Datasets: []Dataset{{Name: "sea", Problem: "archive away"}}}
+	must(t, bell(t, cfg, filepath.Join(t.TempDir(), "alarms.json"), &s).look(t.Context(), map[string]notice{}))
+	text, err := os.ReadFile(out)
+	must(t, err)
+	if strings.Contains(string(text), "hush") {
+		t.Errorf("the command sees secrets:\n%s", text)
+	}
+	for _, want := range []string{"PATH=", "LANG=C.UTF-8", "SMTP_RELAY=mx.example.org", "LACUNA_STATE=firing", "LACUNA_ALARM=archive", "LACUNA_SUBJECT=sea"} {
+		if !strings.Contains("\n"+string(text), "\n"+want) {
+			t.Errorf("the command lacks %s:\n%s", want, text)
+		}
+	}
+}
+
+func TestACommandThatIsRefusedIsNotStarted(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	cfg := DefaultHookConfig()
+	cfg.Command = []string{"/bin/sh", "-c", "echo >" + out}
+	s := Status{Now: time.Unix(1e9, 0), Hung: "sink disk"}
+	h := bell(t, cfg, filepath.Join(t.TempDir(), "alarms.json"), &s)
+	h.machine.Program = func(name string) (string, error) { return "", errors.New(name + " can be written by everybody") }
+	if err := h.look(t.Context(), map[string]notice{}); err == nil || !strings.Contains(err.Error(), "/bin/sh can be written by everybody") {
+		t.Errorf("look() = %v", err)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a program that was refused has run")
 	}
 }

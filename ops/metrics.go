@@ -37,7 +37,7 @@ const (
 func stageSeconds() []float64 { return prometheus.ExponentialBucketsRange(0.05, 1800, 12) }
 
 // newMetrics returns the metrics of a service whose status is status.
-func newMetrics(status func(context.Context) (Status, error)) *Metrics {
+func newMetrics(status func(context.Context) (Status, error), machine Machine) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -49,7 +49,7 @@ func newMetrics(status func(context.Context) (Status, error)) *Metrics {
 	}
 	m.registry.MustRegister(m.took, m.coverage, newStatusCollector(status),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if gpus := newGPUCollector(time.Now); gpus != nil {
+	if gpus := newGPUCollector(machine, time.Now); gpus != nil {
 		m.registry.MustRegister(gpus)
 	}
 	return m

@@ -36,9 +36,9 @@ type gpuUse struct {
 const gpuRest = 10 * time.Second
 
 // newGPUCollector returns the figures of the GPUs; nil where there is no
-// nvidia-smi.
-func newGPUCollector(now func() time.Time) *gpuCollector {
-	program, err := exec.LookPath("nvidia-smi")
+// nvidia-smi that may be started.
+func newGPUCollector(m Machine, now func() time.Time) *gpuCollector {
+	program, err := m.program("nvidia-smi")
 	if err != nil {
 		return nil
 	}

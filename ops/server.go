@@ -29,6 +29,7 @@ type Server struct {
 	feed     *feed
 	handler  http.Handler
 	metrics  *Metrics
+	machine  Machine
 	log      *slog.Logger
 	listener net.Listener // nil before Listen
 }
@@ -40,9 +41,9 @@ func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 		return nil, fmt.Errorf("ops config: %w", err)
 	}
 	log = log.With("component", "ops")
-	metrics := newMetrics(src.Status)
+	metrics := newMetrics(src.Status, src.Machine)
 	h := newHandler(src, cfg.TokenFile, log)
-	return &Server{cfg: cfg, feed: h.feed, handler: metrics.beside(h.routes()), metrics: metrics, log: log}, nil
+	return &Server{cfg: cfg, feed: h.feed, handler: metrics.beside(h.routes()), metrics: metrics, machine: src.Machine, log: log}, nil
 }
 
 // Metrics returns what the server shows at /metrics, to be told what happens.
@@ -52,7 +53,7 @@ func (s *Server) Metrics() *Metrics { return s.metrics }
 // before other work begins. It is called once, before Run or not at all.
 func (s *Server) Listen() error {
 	if s.cfg.TokenFile != "" {
-		if _, err := readToken(s.cfg.TokenFile); err != nil {
+		if _, err := readToken(s.machine, s.cfg.TokenFile); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ type Sources struct {
 	Granules Granules
 	Models   Models
 	Actions  Actions
+	Machine
 }
 
 // ErrNotFound says that there is no such dataset, day, granule or field.

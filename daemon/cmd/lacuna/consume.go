@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"lacuna/daemon"
 	"lacuna/publish/kafka/consumer"
 
 	"github.com/google/renameio/v2"
@@ -86,6 +87,9 @@ Exit status: 0 done or interrupted, 1 failed, 2 usage.`,
 }
 
 func (f consumeFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := daemon.CheckSecretFiles(map[string]string{"--sasl-password-file": f.cfg.SASL.PasswordFile, "--tls-key": f.cfg.TLS.KeyFile}); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(f.to, 0o755); err != nil {
 		return err
 	}
@@ -207,7 +211,7 @@ func (b inbox) run(ctx context.Context, path string, p consumer.Product) error {
 	if p.Retracted {
 		kind = "retracted"
 	}
-	c := exec.CommandContext(ctx, "sh", "-c", b.command)
+	c := exec.CommandContext(ctx, "/bin/sh", "-c", b.command)
 	c.Env = append(os.Environ(), "LACUNA_EVENT="+kind, "LACUNA_FILE="+path, "LACUNA_DATASET="+variable(p.Dataset), "LACUNA_GRANULE="+variable(p.Granule),
 		"LACUNA_REVISION="+strconv.Itoa(p.Revision), "LACUNA_TIME="+p.Time.Format(time.RFC3339), "LACUNA_WHY="+variable(p.Why))
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(event), b.stdout, b.stderr

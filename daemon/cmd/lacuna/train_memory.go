@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"lacuna/pipeline/trusted"
 )
 
 // deviceMemory watches how much memory of the graphics card is in use, by this
@@ -26,7 +28,11 @@ func watchDevice(ctx context.Context) *deviceMemory {
 	ctx, cancel := context.WithCancel(ctx)
 	m.stop = cancel
 	// Twice a second: what a compiler takes for a moment counts too.
-	cmd := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--loop-ms=500")
+	program, err := trusted.Program("nvidia-smi")
+	if err != nil {
+		return m
+	}
+	cmd := exec.CommandContext(ctx, program, "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--loop-ms=500")
 	out, err := cmd.StdoutPipe()
 	if err != nil || cmd.Start() != nil {
 		return m
