@@ -10,16 +10,11 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 const (
 	shortestToken = 16       // bytes: what nobody guesses at the pace allowed here
 	actionBytes   = 16 << 10 // of a request: a name and a sentence
-	// Wrong tokens are answered at this pace, all visitors together.
-	wrongTokens     = rate.Limit(0.5) // a second
-	wrongTokenBurst = 5
 )
 
 // actions lets those who have the token do something. The token travels in a
@@ -29,14 +24,14 @@ type actions struct {
 	do        Actions
 	tokenFile string
 	log       *slog.Logger
-	wrong     *rate.Limiter
 	machine   Machine
+	guesses   *guesses
 	foreign   *http.CrossOriginProtection
 }
 
 func newActions(src Sources, tokenFile string, log *slog.Logger) *actions {
 	return &actions{
-		do: src.Actions, tokenFile: tokenFile, log: log, machine: src.Machine, wrong: rate.NewLimiter(wrongTokens, wrongTokenBurst),
+		do: src.Actions, tokenFile: tokenFile, log: log, machine: src.Machine, guesses: newGuesses(time.Now),
 		foreign: http.NewCrossOriginProtection(),
 	}
 }
@@ -90,19 +85,33 @@ func (a *actions) admit(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	// Hashes, so that the time to compare tells not even the length.
-	want, have := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
-	if ok && subtle.ConstantTimeCompare(want[:], have[:]) == 1 {
-		return true
+	if !ok {
+		refuseToken(w)
+		return false // nothing to look at, and nothing learnt
 	}
-	if !a.wrong.Allow() {
+	who, known := a.guesses.who(r, token)
+	settled, ok := a.guesses.turn(r.Context(), who, known)
+	if !ok {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "too many wrong tokens, wait a little", http.StatusTooManyRequests)
+		http.Error(w, "too many wrong tokens came, and this one was not looked at: wait a little", http.StatusTooManyRequests)
 		return false
 	}
+	// Hashes, so that the time to compare tells not even the length.
+	want, have := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
+	right := subtle.ConstantTimeCompare(want[:], have[:]) == 1
+	settled(right)
+	switch {
+	case !right:
+		refuseToken(w)
+	case !known:
+		http.SetCookie(w, a.guesses.pass(token))
+	}
+	return right
+}
+
+func refuseToken(w http.ResponseWriter) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="lacuna"`)
 	http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
-	return false
 }
 
 // act does what the request asks for and says so.
