@@ -19,6 +19,10 @@ const (
 	heartbeat     = 15 * time.Second // below the minute after which proxies give up
 )
 
+// comeBack tells a browser that had to make room to wait for a minute before it
+// comes back and another has to.
+const comeBack = "retry: 60000\n\n"
+
 // feed tells open pages that something has changed. It sends no content: a
 // page that hears of a change asks for itself again.
 type feed struct {
@@ -29,11 +33,20 @@ type feed struct {
 
 	mu        sync.Mutex // guards what follows
 	stamp     string     // of the status as it was last seen
-	listeners map[chan string]bool
+	joined    int        // listeners so far
+	listeners map[*listener]bool
+}
+
+// listener is an open page.
+type listener struct {
+	who   string        // its client
+	order int           // of joining
+	news  chan string   // the latest stamp that it has not taken
+	gone  chan struct{} // closed when it must make room
 }
 
 func newFeed(status func(context.Context) (Status, error)) *feed {
-	f := &feed{status: status, ended: make(chan struct{}), wake: make(chan struct{}, 1), listeners: map[chan string]bool{}}
+	f := &feed{status: status, ended: make(chan struct{}), wake: make(chan struct{}, 1), listeners: map[*listener]bool{}}
 	f.end = sync.OnceFunc(func() { close(f.ended) })
 	return f
 }
@@ -81,46 +94,61 @@ func (f *feed) tell(stamp string) {
 		return
 	}
 	f.stamp = stamp
-	for listener := range f.listeners {
+	for l := range f.listeners {
 		select {
-		case <-listener:
+		case <-l.news:
 		default:
 		}
-		listener <- stamp
+		l.news <- stamp
 	}
 }
 
-// join adds a listener; nil where there are too many.
-func (f *feed) join() (listener chan string, leave func()) {
+// join adds a listener of a client. Where there are too many, another makes
+// room, so that whoever comes is served.
+func (f *feed) join(who string) (l *listener, leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.listeners) >= mostListeners {
-		return nil, nil
+		last := f.dispensable()
+		delete(f.listeners, last)
+		close(last.gone)
 	}
-	listener = make(chan string, 1)
+	f.joined++
+	l = &listener{who: who, order: f.joined, news: make(chan string, 1), gone: make(chan struct{})}
 	if f.stamp != "" {
-		listener <- f.stamp
+		l.news <- f.stamp
 	}
-	f.listeners[listener] = true
+	f.listeners[l] = true
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
-	return listener, func() {
+	return l, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.listeners, listener)
+		delete(f.listeners, l)
 	}
+}
+
+// dispensable is the listener who makes room: the first that came of the client
+// who has most, so that one with many leaves the others alone. The lock is held.
+func (f *feed) dispensable() *listener {
+	held := map[string]int{}
+	for l := range f.listeners {
+		held[l.who]++
+	}
+	var out *listener
+	for l := range f.listeners {
+		if out == nil || held[l.who] > held[out.who] || held[l.who] == held[out.who] && l.order < out.order {
+			out = l
+		}
+	}
+	return out
 }
 
 // ServeHTTP streams the changes since the stamp that the page was made with.
 func (f *feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	news, leave := f.join()
-	if news == nil {
-		w.Header().Set("Retry-After", "60")
-		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
-		return
-	}
+	l, leave := f.join(clientAddress(r))
 	defer leave()
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -143,9 +171,12 @@ func (f *feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-f.ended:
 			return
+		case <-l.gone:
+			_ = line.send(comeBack) // the page may have been closed
+			return
 		case <-beat.C:
 			err = line.send(":\n\n")
-		case stamp := <-news:
+		case stamp := <-l.news:
 			if stamp != known {
 				known = stamp
 				err = line.send("id: " + stamp + "\nevent: change\ndata: " + stamp + "\n\n")

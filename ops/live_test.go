@@ -120,32 +120,52 @@ func TestStampIgnoresWhatOnlyTimeChanges(t *testing.T) {
 	}
 }
 
-func TestListenersAreBounded(t *testing.T) {
+func TestIdlePagesOfOneClientLeaveRoomForOthers(t *testing.T) {
 	f := newFeed(exampleStatus)
-	var leaves []func()
+	reader, _ := f.join("198.51.100.7")
+	var idle []*listener
+	for range 3 * mostListeners {
+		l, _ := f.join("203.0.113.9")
+		idle = append(idle, l)
+	}
+	if len(f.listeners) != mostListeners {
+		t.Errorf("%d pages are open, want %d", len(f.listeners), mostListeners)
+	}
+	if !f.listeners[reader] {
+		t.Error("the page of another client was closed")
+	}
+	for i, l := range idle {
+		if kept := i >= len(idle)-(mostListeners-1); f.listeners[l] != kept {
+			t.Errorf("page %d of %d is open: %v, want the latest", i, len(idle), !kept)
+		}
+	}
+}
+
+func TestANewPageIsServedHoweverManyAreOpen(t *testing.T) {
+	var queue atomic.Int64
+	s, stop := liveServer(t, &queue)
+	defer stop()
+	first, _ := listen(t, s, "")
+	await(t, first, "data: ")
 	for range mostListeners {
-		_, leave := f.join()
-		leaves = append(leaves, leave)
+		lines, _ := listen(t, s, "")
+		await(t, lines, "data: ")
 	}
-	r := httptest.NewRecorder()
-	f.ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/events", nil))
-	if r.Code != http.StatusServiceUnavailable || r.Header().Get("Retry-After") == "" {
-		t.Errorf("one listener too many = %d, %v", r.Code, r.Header())
+	if told := await(t, first, "retry: 6"); told != "retry: 60000" {
+		t.Errorf("the page that made room is told %q", told)
 	}
-	leaves[0]()
-	if listener, _ := f.join(); listener == nil {
-		t.Error("the place of one who left is not free")
+	for range first { // ends, or the test hangs
 	}
 }
 
 func TestSlowListenerGetsTheLatestStamp(t *testing.T) {
 	f := newFeed(exampleStatus)
-	listener, leave := f.join()
+	l, leave := f.join("192.0.2.1")
 	defer leave()
 	for _, stamp := range []string{"a", "b", "b", "c"} {
 		f.tell(stamp) // must not block
 	}
-	if got := <-listener; got != "c" {
+	if got := <-l.news; got != "c" {
 		t.Errorf("a slow listener hears %q, want the latest", got)
 	}
 }
