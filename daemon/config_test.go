@@ -31,7 +31,7 @@ func TestConfigFillsInDefaults(t *testing.T) {
 	if set.Fill.Method != "auto" || set.Fill.PastDays != 5 || set.SeaMask != "auto" || set.Archive.Settle != DefaultDataset().Archive.Settle {
 		t.Errorf("dataset = %+v, want the defaults around what the file says", set)
 	}
-	if cfg.Web != DefaultConfig().Web {
+	if cfg.Web.Listen != DefaultConfig().Web.Listen {
 		t.Errorf("web = %+v, want the default %+v", cfg.Web, DefaultConfig().Web)
 	}
 }

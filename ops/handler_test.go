@@ -233,6 +233,8 @@ func showing(status func(context.Context) (Status, error)) http.Handler {
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRecorder()
-	h.ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
+	request := httptest.NewRequest(http.MethodGet, path, nil)
+	request.Host = "localhost:8087"
+	h.ServeHTTP(r, request)
 	return r
 }

@@ -43,7 +43,7 @@ func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 	log = log.With("component", "ops")
 	metrics := newMetrics(src.Status, src.Machine)
 	h := newHandler(src, cfg.TokenFile, log)
-	return &Server{cfg: cfg, feed: h.feed, handler: metrics.beside(h.routes()), metrics: metrics, machine: src.Machine, log: log}, nil
+	return &Server{cfg: cfg, feed: h.feed, handler: ownHosts(cfg, metrics.beside(h.routes())), metrics: metrics, machine: src.Machine, log: log}, nil
 }
 
 // Metrics returns what the server shows at /metrics, to be told what happens.
