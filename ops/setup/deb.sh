@@ -3,8 +3,8 @@
 #
 # The package holds the program, its manual page and completions, the systemd
 # units, the configuration with every key at its default, the alert rules and
-# the dashboard. libonnxruntime is not in it: it is found where pip, npm or an
-# administrator put it. ops/setup/try-deb.sh tries the package on a clean root.
+# the dashboard. libonnxruntime is not in it: it is found where an
+# administrator put it (ops/docs/operator.md). ops/setup/try-deb.sh tries the package on a clean root.
 set -euo pipefail
 
 binary=$1 version=$2 out=$3
@@ -18,7 +18,7 @@ install -D -m 644 -t "$root/usr/lib/systemd/system" \
   systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer
 install -D -m 644 systemd/lacuna.tmpfiles "$root/usr/lib/tmpfiles.d/lacuna.conf"
 install -D -m 644 systemd/lacuna.yaml "$root/etc/lacuna/lacuna.yaml"
-install -D -m 644 -t "$root/usr/share/doc/lacuna" systemd/gpu.conf systemd/lacuna.sysusers
+install -D -m 644 -t "$root/usr/share/doc/lacuna" systemd/gpu.conf systemd/network.conf systemd/lacuna.sysusers
 install -D -m 644 LICENSE "$root/usr/share/doc/lacuna/copyright"
 install -D -m 644 -t "$root/usr/share/lacuna/alerts" ops/alerts/lacuna.rules.yaml ops/alerts/lacuna.dashboard.json
 mkdir -p "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions"
