@@ -13,9 +13,10 @@
 //
 // A Server reads: it answers GET and HEAD, serves no file from outside the
 // product folder and lists no folder. The two actions are refused without the
-// token of the configuration. It listens on loopback unless told otherwise, for
-// it knows no users. Pages need nothing from elsewhere and read without a
-// script; with one they follow what happens and let maps be probed.
+// token of the configuration, and guessing at it is slowed down. It answers to
+// its own names only, and listens on loopback unless told otherwise, for it
+// knows no users. Pages need nothing from elsewhere and read without a script;
+// with one they follow what happens and let maps be probed.
 //
 // Package ops does not know where its figures come from. The daemon hands it
 // Sources; no netCDF, ledger or model store is touched here.
