@@ -199,7 +199,7 @@ func (d *Daemon) tryModels(ctx context.Context, report reporter) {
 	if !byModel && d.cfg.Train.Store == "" {
 		return
 	}
-	e, err := engine.Open(d.cfg.Train.Engine, engine.Config{}, d.log)
+	e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.libraries(), d.log)
 	runs := ""
 	if err == nil {
 		runs = e.Kind + " runs with " + e.Library

@@ -47,7 +47,7 @@ func (r *renewal) openModels(d *Daemon) {
 		return
 	}
 	parts := ModelParts{Log: d.log, Open: func() (infer.Device, error) {
-		e, err := engine.Open(d.cfg.Train.Engine, engine.Config{}, d.log)
+		e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.libraries(), d.log)
 		if err != nil {
 			return infer.Device{}, err
 		}

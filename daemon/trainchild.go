@@ -37,6 +37,7 @@ type TrainEvent struct {
 // group of its own, paused while somebody holds it, and never left behind.
 type trainChild struct {
 	nice int
+	env  []string // nil: that of this process
 
 	mu    sync.Mutex // guards what follows
 	holds int
@@ -99,7 +100,7 @@ func (c *trainChild) run(ctx context.Context, argv []string, stderr io.Writer, h
 // its niceness.
 func (c *trainChild) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(TrainEvent)) (TrainEvent, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stderr = stderr
+	cmd.Stderr, cmd.Env = stderr, c.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = trainGrace
 	cmd.Cancel = func() error {

@@ -3,8 +3,12 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
+
+	"lacuna/pipeline/engine"
 
 	"github.com/robfig/cron/v3"
 )
@@ -16,6 +20,8 @@ type Train struct {
 	Schedule string `yaml:"schedule"` // cron expression, in UTC; empty: no schedule
 	Policy   string `yaml:"policy"`   // auto, ask or never: who promotes a version that won
 	Engine   string `yaml:"engine"`
+	Library  string `yaml:"library"` // libonnxruntime, an absolute path; empty: found
+	Plugin   string `yaml:"plugin"`  // PJRT plug-in for CUDA, an absolute path; empty: found
 
 	// ShadowDays, where it is not 0, is how many new days a version that won fills
 	// beside the champion before it is promoted, by policy auto.
@@ -69,8 +75,11 @@ func (t Train) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
+	for key, path := range map[string]string{"library": t.Library, "plugin": t.Plugin} {
+		check(path == "" || filepath.IsAbs(path), "%s is %q, must be an absolute path", key, path)
+	}
 	if t.Store == "" {
-		return nil // off: nothing else is looked at
+		return errors.Join(errs...) // off: nothing else is looked at
 	}
 	if t.Schedule != "" {
 		_, err := cron.ParseStandard(t.Schedule)
@@ -86,6 +95,20 @@ func (t Train) Validate() error {
 	check(t.Check > 0, "check is %v, must be positive", t.Check)
 	check(t.Drift.Masks >= 0 && t.Drift.Values >= 0 && t.Drift.Skill >= 0, "drift has a negative limit")
 	return errors.Join(errs...)
+}
+
+// libraries is where the engine is loaded from, for this process.
+func (t Train) libraries() engine.Config { return engine.Config{Library: t.Library, Plugin: t.Plugin} }
+
+// environment adds the same to what a child inherits.
+func (t Train) environment() []string {
+	env := os.Environ()
+	for name, path := range map[string]string{engine.LibraryVariable: t.Library, engine.PluginVariable: t.Plugin} {
+		if path != "" {
+			env = append(env, name+"="+path)
+		}
+	}
+	return env
 }
 
 // TrainFacts are what triggers are decided from.

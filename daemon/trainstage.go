@@ -44,7 +44,7 @@ func newTrainStage(cfg Train, set Dataset, book *ledger.Ledger, d *Daemon, progr
 		return nil
 	}
 	return &trainStage{
-		cfg: cfg, set: set, book: book, child: &trainChild{nice: cfg.Nice}, program: program,
+		cfg: cfg, set: set, book: book, child: &trainChild{nice: cfg.Nice, env: cfg.environment()}, program: program,
 		folder: filepath.Join(d.cfg.trainDir(), set.Name), now: d.parts.Now, log: d.log.With("dataset", set.Name),
 	}
 }

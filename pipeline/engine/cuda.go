@@ -33,7 +33,7 @@ type search struct {
 }
 
 // jaxHint ends an error about a missing plug-in with what to do.
-const jaxHint = "install it with pip install 'jax[cuda13]', or set $LACUNA_PJRT_PLUGIN to the file"
+const jaxHint = "install it with pip install 'jax[cuda13]', or set $" + PluginVariable + " to the file"
 
 func newSearch(cfg Config) search {
 	return search{
@@ -87,7 +87,7 @@ func (s search) cuda() (cudaFiles, error) {
 func (s search) namedPlugin() (string, error) {
 	for _, named := range []struct{ by, path string }{
 		{"--plugin", absolute(s.plugin)}, // whoever types a path means it from here
-		{"$LACUNA_PJRT_PLUGIN", s.env("LACUNA_PJRT_PLUGIN")},
+		{"$" + PluginVariable, s.env(PluginVariable)},
 	} {
 		if named.path == "" {
 			continue

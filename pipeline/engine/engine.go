@@ -18,6 +18,12 @@ const (
 	XLACUDA = "xla:cuda"
 )
 
+// Variables of the environment that name a library where the Config does not.
+const (
+	LibraryVariable = ort.LibraryVariable  // libonnxruntime
+	PluginVariable  = "LACUNA_PJRT_PLUGIN" // of PJRT, for CUDA
+)
+
 // Config holds what engines need to know. The zero value finds everything by
 // itself.
 type Config struct {

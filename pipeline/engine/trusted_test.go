@@ -12,25 +12,6 @@ import (
 	"lacuna/pipeline/trusted"
 )
 
-// ownFolder makes a folder below that of this package: the temporary folder of
-// the system is everybody's, and nothing in it may be started.
-func ownFolder(t *testing.T) string {
-	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := os.MkdirTemp(here, ".engine-*")
-	if err != nil {
-		t.Skipf("the folder of the package cannot be written: %v", err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	if _, err := trusted.File(filepath.Join(here, "doc.go")); err != nil {
-		t.Skipf("others may write this checkout: %v", err)
-	}
-	return folder
-}
-
 func TestAPartOfXLAThatOthersMayWriteIsRefused(t *testing.T) {
 	for _, spoilt := range []string{jax[0], jax[1], gpu[1]} {
 		m := newMachine(t, slices.Concat(jax, gpu)...)
@@ -86,7 +67,7 @@ func TestTheWorkingDirectoryHasNoSayInWhatXLALoads(t *testing.T) {
 }
 
 func TestPythonTellsItsFolders(t *testing.T) {
-	python := filepath.Join(ownFolder(t), "python")
+	python := filepath.Join(t.TempDir(), "python")
 	folder := t.TempDir()
 	script := "#!/bin/sh\nprintf '%s\\n%s\\n%s\\n' '" + folder + "' '" + folder + "' '" + folder + "/gone'\n"
 	if err := os.WriteFile(python, []byte(script), 0o755); err != nil {

@@ -5,9 +5,10 @@
 //
 // A path is followed link by link. Every folder that is passed, every link and
 // the file at the end must belong to root or to the user, and be writable by
-// nobody else. A folder with the sticky bit, such as /tmp, does not pass:
-// everybody may put files there, and a library has no business there. So what
-// was looked at cannot change under others' hands before it is loaded.
+// nobody else, so that what was looked at cannot change under others' hands
+// before it is loaded. A folder with the sticky bit, such as /tmp, passes:
+// others may add to it, and neither replace nor rename what is not theirs; and
+// what they add belongs to them.
 //
 // A group that may write counts as others, except the user's own private group:
 // distributions that give each user one set the umask to 002, and every

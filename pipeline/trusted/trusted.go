@@ -33,6 +33,8 @@ func (u user) refusal(e entry) string {
 		return fmt.Sprintf("belongs to user %d, who is neither root nor the user of this process (%d)", e.uid, u.uid)
 	case e.mode&fs.ModeSymlink != 0:
 		return "" // its mode says nothing: the folder around it decides
+	case e.mode.IsDir() && e.mode&fs.ModeSticky != 0:
+		return "" // others may add files, and those are theirs
 	case e.mode&othersWrite != 0:
 		return fmt.Sprintf("can be written by everybody (mode %v)", e.mode)
 	case e.mode&groupWrites != 0 && (e.acl || e.gid != u.privateGroup):

@@ -20,7 +20,10 @@ func TestOnlyRootAndTheUserMayChangeWhatIsLoaded(t *testing.T) {
 		{"the user's own", entry{mode: 0o700, uid: me, gid: mine}, ""},
 		{"somebody else's", entry{mode: 0o755, uid: other, gid: mine}, "belongs to user 1001"},
 		{"writable by all", entry{mode: 0o757, uid: 0, gid: 0}, "everybody"},
-		{"a sticky folder", entry{mode: fs.ModeDir | fs.ModeSticky | 0o777, uid: 0, gid: 0}, "everybody"},
+		{"an open folder", entry{mode: fs.ModeDir | 0o777, uid: 0, gid: 0}, "everybody"},
+		{"the same with the sticky bit", entry{mode: fs.ModeDir | fs.ModeSticky | 0o777, uid: 0, gid: 0}, ""},
+		{"a sticky folder of somebody else", entry{mode: fs.ModeDir | fs.ModeSticky | 0o777, uid: other, gid: 0}, "belongs to user 1001"},
+		{"a sticky file", entry{mode: fs.ModeSticky | 0o777, uid: 0, gid: 0}, "everybody"},
 		{"writable by a shared group", entry{mode: 0o775, uid: 0, gid: shared}, "group 50"},
 		{"writable by root's group", entry{mode: 0o775, uid: 0, gid: 0}, "group 0"},
 		{"writable by the private group, umask 002", entry{mode: 0o775, uid: me, gid: mine}, ""},
@@ -59,19 +62,10 @@ func TestAGroupIsPrivateWhereNobodyElseIsInIt(t *testing.T) {
 	}
 }
 
-// tree makes folders and a file below the package's own folder: the temporary
-// folder of the system is everybody's, and nothing there is trusted.
+// tree makes folders and a file.
 func tree(t *testing.T) (root string) {
 	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err = os.MkdirTemp(here, ".trusted-*")
-	if err != nil {
-		t.Skipf("the folder of the package cannot be written: %v", err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	root = t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "a", "b"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +73,7 @@ func tree(t *testing.T) (root string) {
 		t.Fatal(err)
 	}
 	if _, err := File(filepath.Join(root, "a", "b", "lib.so")); errors.Is(err, ErrUntrusted) {
-		t.Skipf("others may write this checkout: %v", err)
+		t.Skipf("others may write the folder for temporary files: %v", err)
 	}
 	return root
 }

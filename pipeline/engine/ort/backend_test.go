@@ -20,9 +20,9 @@ func TestMissingLibrarySaysWhereItWasNamedAndWhatToDo(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "libonnxruntime.so")
 	_, err := New(Config{Library: missing})
 	wantMessage(t, err, "the configuration", missing, "install onnxruntime")
-	t.Setenv(libraryVariable, missing)
+	t.Setenv(LibraryVariable, missing)
 	_, err = LibraryPath("")
-	wantMessage(t, err, "$"+libraryVariable, missing)
+	wantMessage(t, err, "$"+LibraryVariable, missing)
 }
 
 func TestFileThatIsNotTheLibraryIsRefused(t *testing.T) {
@@ -81,7 +81,7 @@ func TestUnknownProviderListsWhatTheLibraryHas(t *testing.T) {
 
 func TestSecondLibraryInOneProcessIsRefused(t *testing.T) {
 	openBackend(t)
-	other := ownFolder(t, libraryNames()[0])
+	other := ownFile(t, libraryNames()[0])
 	_, err := New(Config{Library: other})
 	wantMessage(t, err, "only once")
 }

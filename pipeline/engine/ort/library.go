@@ -16,16 +16,16 @@ import (
 	"lacuna/pipeline/trusted"
 )
 
-// libraryVariable names the environment variable that points at the ONNX
+// LibraryVariable names the environment variable that points at the ONNX
 // Runtime library.
-const libraryVariable = "LACUNA_ONNXRUNTIME"
+const LibraryVariable = "LACUNA_ONNXRUNTIME"
 
 // minimumMinor is the oldest ONNX Runtime 1.x that offers the interface
 // version that onnxruntime_go is built for.
 const minimumMinor = 24
 
 // installHint ends every error about the library with what to do.
-const installHint = "install onnxruntime 1.24 or newer where the system's loader finds it or beside the program, or name it with $" + libraryVariable
+const installHint = "install onnxruntime 1.24 or newer where the system's loader finds it or beside the program, or name it with train.library or $" + LibraryVariable
 
 // LibraryPath returns the ONNX Runtime library to load: configured if it is
 // not empty, then $LACUNA_ONNXRUNTIME, then the library beside the running
@@ -51,7 +51,7 @@ type Library struct {
 
 func findLibrary(configured string) (Library, error) {
 	exe, _ := os.Executable() // it is looked beside only if it is known
-	s := search{configured: configured, variable: os.Getenv(libraryVariable), exe: exe, system: systemFolders(), check: checkLibrary}
+	s := search{configured: configured, variable: os.Getenv(LibraryVariable), exe: exe, system: systemFolders(), check: checkLibrary}
 	return s.find()
 }
 
@@ -69,7 +69,7 @@ func (s search) find() (Library, error) {
 		return s.named("the configuration", path, err)
 	}
 	if s.variable != "" {
-		return s.named("$"+libraryVariable, s.variable, nil)
+		return s.named("$"+LibraryVariable, s.variable, nil)
 	}
 	beside := besideProgram(s.exe)
 	var refused []error

@@ -11,20 +11,10 @@ import (
 	"lacuna/pipeline/trusted"
 )
 
-// ownFolder makes a file below the folder of this package, because nothing in
-// the temporary folder of the system, which is everybody's, may be loaded.
-func ownFolder(t *testing.T, name string) (file string) {
+// ownFile makes a file of this user.
+func ownFile(t *testing.T, name string) (file string) {
 	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := os.MkdirTemp(here, ".library-*")
-	if err != nil {
-		t.Skipf("the folder of the package cannot be written: %v", err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	file = filepath.Join(folder, name)
+	file = filepath.Join(t.TempDir(), name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +22,7 @@ func ownFolder(t *testing.T, name string) (file string) {
 		t.Fatal(err)
 	}
 	if _, err := trusted.File(file); errors.Is(err, trusted.ErrUntrusted) {
-		t.Skipf("others may write this checkout: %v", err)
+		t.Skipf("others may write the folder for temporary files: %v", err)
 	}
 	return file
 }
@@ -52,8 +42,8 @@ func TestAProgramOfACheckoutFindsItsLibraryFromAnyFolder(t *testing.T) {
 }
 
 func TestALibraryInTheWorkingDirectoryIsNotLoaded(t *testing.T) {
-	t.Setenv(libraryVariable, "")
-	planted := ownFolder(t, filepath.Join(".cache", "onnxruntime", libraryNames()[0]))
+	t.Setenv(LibraryVariable, "")
+	planted := ownFile(t, filepath.Join(".cache", "onnxruntime", libraryNames()[0]))
 	checkout := filepath.Dir(filepath.Dir(filepath.Dir(planted)))
 	below := filepath.Join(checkout, "a", "b")
 	if err := os.MkdirAll(below, 0o755); err != nil {
@@ -67,16 +57,16 @@ func TestALibraryInTheWorkingDirectoryIsNotLoaded(t *testing.T) {
 			t.Errorf("in %s the library is %s", dir, got)
 		}
 	}
-	t.Setenv(libraryVariable, filepath.Base(planted))
+	t.Setenv(LibraryVariable, filepath.Base(planted))
 	_, err := LibraryPath("")
-	wantMessage(t, err, "$"+libraryVariable, "not an absolute path")
+	wantMessage(t, err, "$"+LibraryVariable, "not an absolute path")
 	if got, err := LibraryPath(filepath.Base(planted)); err != nil || got != planted {
 		t.Errorf("the library that is typed with its name here = %q, %v, want %q", got, err, planted)
 	}
 }
 
 func TestALibraryThatOthersMayWriteIsRefusedWithASentence(t *testing.T) {
-	library := ownFolder(t, libraryNames()[0])
+	library := ownFile(t, libraryNames()[0])
 	provider := filepath.Join(filepath.Dir(library), "libonnxruntime_providers_shared.so")
 	if err := os.WriteFile(provider, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -98,9 +88,9 @@ func TestALibraryThatOthersMayWriteIsRefusedWithASentence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv(libraryVariable, library)
+	t.Setenv(LibraryVariable, library)
 	if got, err := LibraryPath(""); err != nil || got != library {
-		t.Errorf("the library that $%s names = %q, %v", libraryVariable, got, err)
+		t.Errorf("the library that $%s names = %q, %v", LibraryVariable, got, err)
 	}
 }
 

@@ -1,0 +1,32 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A child reads the environment, whose last word on a variable counts.
+func TestALibraryOfTheConfigurationReachesTheTrainingToo(t *testing.T) {
+	t.Setenv("LACUNA_ONNXRUNTIME", "/elsewhere/libonnxruntime.so")
+	cfg := DefaultTrain()
+	cfg.Library = "/opt/lacuna/libonnxruntime.so"
+	if got := cfg.libraries(); got.Library != cfg.Library || got.Plugin != "" {
+		t.Errorf("this process loads %+v", got)
+	}
+	env := cfg.environment()
+	slices.Reverse(env)
+	first := slices.IndexFunc(env, func(s string) bool { return strings.HasPrefix(s, "LACUNA_ONNXRUNTIME=") })
+	if first < 0 || env[first] != "LACUNA_ONNXRUNTIME="+cfg.Library {
+		t.Errorf("a child hears %q", env[max(first, 0)])
+	}
+	for _, key := range []string{"library", "plugin"} {
+		bad := DefaultTrain()
+		if bad.Library = "libonnxruntime.so"; key == "plugin" {
+			bad.Library, bad.Plugin = "", "plugin.so"
+		}
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), key+` is "`) || !strings.Contains(err.Error(), "absolute") {
+			t.Errorf("a relative %s: %v", key, err)
+		}
+	}
+}
