@@ -145,11 +145,54 @@ func (m Manifest) Retract(e Entry, why string) (next Manifest, current bool) {
 	return m, true
 }
 
+// Withdraw returns m with the revision p, whose entry is e, retracted, and
+// whether that was the current one; where other bytes have that revision, a
+// *Conflict, unless that is why it is withdrawn.
+func (m Manifest) Withdraw(p Product, e Entry) (next Manifest, current bool, err error) {
+	err = m.Conflict(p)
+	switch {
+	case p.Displaced && err != nil:
+		return m, false, nil
+	case err != nil:
+		return m, false, err
+	case p.Displaced:
+		next, current = m.displace(e, p.Why)
+	default:
+		next, current = m.Retract(e, p.Why)
+	}
+	return next, current, nil
+}
+
+// displace returns m with a revision retracted whose number other bytes have
+// for good: nothing stays that says what these were.
+func (m Manifest) displace(e Entry, why string) (next Manifest, current bool) {
+	there, known := m.Entry(e.Granule)
+	switch {
+	case !known || there.Revision < e.Revision:
+		return m, false // it was never here
+	case there.Revision == e.Revision:
+		m, current = m.Retract(e, why)
+	default:
+		m.Products = slices.Clone(m.Products)
+	}
+	i := m.find(e.Granule)
+	if current {
+		m.Products[i].SHA256, m.Products[i].Size = "", 0
+	}
+	m.Products[i].Superseded = slices.DeleteFunc(slices.Clone(m.Products[i].Superseded), func(s Superseded) bool {
+		return s.Revision == e.Revision && s.SHA256 == e.SHA256
+	})
+	return m, current
+}
+
 func (m Manifest) find(granule string) int {
 	return slices.IndexFunc(m.Products, func(e Entry) bool { return e.Granule == granule })
 }
 
 func supersede(all []Superseded, e Entry) []Superseded {
+	if e.SHA256 == "" {
+		return all // it was displaced: other bytes have its number
+	}
 	if slices.ContainsFunc(all, func(s Superseded) bool { return s.Revision == e.Revision }) {
 		return all
 	}

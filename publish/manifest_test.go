@@ -1,7 +1,9 @@
 package publish
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +71,62 @@ func TestPlacesFollowTheDayInUTC(t *testing.T) {
 	late := time.Date(2024, 4, 30, 23, 30, 0, 0, time.FixedZone("west", -3600))
 	if got := Folder("d", late) + "/" + ManifestName(late) + " " + Day(late); got != "d/2024/05/20240501.manifest.json 2024-05-01" {
 		t.Errorf("places are %s", got)
+	}
+}
+
+func TestADisplacedRevisionLeavesNoHashBehind(t *testing.T) {
+	first := Entry{Granule: "a", Revision: 1, SHA256: "one", Size: 1}
+	wrong := Entry{Granule: "a", Revision: 2, SHA256: "two", Size: 2}
+	next := Entry{Granule: "a", Revision: 3, SHA256: "three", Size: 3}
+	p := Product{Granule: "a", Revision: 2, SHA256: "two", Displaced: true, Why: "why"}
+	for name, order := range map[string]func(m Manifest) Manifest{
+		"while it is current": func(m Manifest) Manifest {
+			m, current, err := m.Withdraw(p, wrong)
+			if !current || err != nil {
+				t.Errorf("Withdraw() = %v, %v", current, err)
+			}
+			m, _ = m.Add(next)
+			return m
+		},
+		"after the next": func(m Manifest) Manifest {
+			m, _ = m.Add(next)
+			m, current, err := m.Withdraw(p, wrong)
+			if current || err != nil {
+				t.Errorf("Withdraw() = %v, %v", current, err)
+			}
+			return m
+		},
+	} {
+		m, _ := Manifest{}.Add(first)
+		m, _ = m.Add(wrong)
+		got, _ := order(m).Entry("a")
+		want := next
+		want.Superseded = []Superseded{{Revision: 1, SHA256: "one", Size: 1}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAPlaceAdmitsItsOwnerOnly(t *testing.T) {
+	mine := Owner{State: "mine", Epoch: 3}
+	tests := []struct {
+		name  string
+		there Owner
+		want  string // part of the message; empty: admitted
+	}{
+		{"nobody's", Owner{}, ""},
+		{"mine", mine, ""},
+		{"mine of an earlier epoch", Owner{State: "mine", Epoch: 2}, ""},
+		{"mine of a later epoch", Owner{State: "mine", Epoch: 4}, "epoch 4"},
+		{"another's", Owner{State: "yours", Epoch: 1}, "lacuna publish takeover"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.there.Admits(mine)
+			if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("Admits() = %v, want a message with %q", err, tt.want)
+			}
+		})
 	}
 }

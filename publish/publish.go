@@ -59,6 +59,9 @@ type Product struct {
 	// Retracted says that nobody should use this revision any more, and Why.
 	Retracted bool   `json:"retracted,omitempty"`
 	Why       string `json:"why,omitempty"`
+	// Displaced says that other bytes have this revision for good: with its
+	// retraction a sink forgets what it knew of these.
+	Displaced bool `json:"displaced,omitempty"`
 }
 
 // ID names a revision of a product among all others: what a receiver compares
@@ -94,6 +97,10 @@ func (p Product) Check() error {
 //   - nil means done for good: acknowledged by whoever keeps it, not queued.
 //   - A revision older than one that is already there is never made current
 //     again.
+//   - One revision, one file, for ever: publishing, repeating or retracting a
+//     revision that is there with another SHA256 changes nothing and returns
+//     a *Conflict. Where only the highest revision is remembered, this holds
+//     of that one, and earlier ones are not shown.
 //
 // An error with ErrPermanent says that the product can never be delivered as
 // it is; any other that the sink is away or full and the same call may do

@@ -1,8 +1,8 @@
 // Package disk keeps products in a folder.
 //
 // A Store takes the bytes of every revision of a product to a file of its own,
-// out of sight, that never changes afterwards: what waits to be delivered
-// elsewhere finds there what was promised. A Sink makes revisions visible:
+// out of sight, that never changes once it was promised: what waits to be
+// delivered elsewhere finds there what was promised. A Sink makes revisions visible:
 //
 //	<root>/<dataset>/<YYYY>/<MM>/<name>.nc          the current revision
 //	                            /<name>.nc.sha256   as sha256sum --check reads it
@@ -47,7 +47,8 @@ const (
 )
 
 // Store is a folder of products. Its methods may be called from many
-// goroutines and processes, also for the same product: the last one wins.
+// goroutines and processes, also for the same product: of revisions that were
+// not promised the last one wins.
 type Store struct {
 	Root string
 	// FloorBytes is how much of the disk stays free: below, Put refuses.
@@ -78,16 +79,20 @@ type Stored struct {
 // Put stores what write writes to the path it is given. A picture that write
 // leaves at that path with .png added goes with it. If write or ctx fails
 // nothing is changed; with too little room left the error wraps ErrFull.
+//
+// A revision that was promised, which is one that was sealed or that a
+// manifest lists, keeps its bytes: others under its number are refused with a
+// *publish.Conflict. One that was not is what a crash left before anybody was
+// told, and is replaced: the granule may have other neighbours by now.
 func (s Store) Put(ctx context.Context, item Item, write func(path string) error) (Stored, error) {
 	visible, err := s.Visible(item.Dataset, item.Time, item.Name)
 	if err != nil {
 		return Stored{}, err
 	}
-	path := s.revisionPath(item)
 	if err := s.checkRoom(0); err != nil {
 		return Stored{}, fmt.Errorf("store %s: %w", visible, err)
 	}
-	stored, err := s.put(ctx, path, write)
+	stored, err := s.put(ctx, item, write)
 	if err != nil {
 		return Stored{}, fmt.Errorf("store %s: %w", visible, err)
 	}
@@ -149,7 +154,8 @@ const stagingPattern = ".put-*"
 
 // put writes into a folder of its own beside path, so that whatever write
 // leaves there is out of sight and goes with the folder.
-func (s Store) put(ctx context.Context, path string, write func(path string) error) (stored Stored, err error) {
+func (s Store) put(ctx context.Context, item Item, write func(path string) error) (stored Stored, err error) {
+	path := s.revisionPath(item)
 	dir := filepath.Dir(path)
 	if err := makeFolders(dir); err != nil {
 		return Stored{}, err
@@ -175,10 +181,17 @@ func (s Store) put(ctx context.Context, path string, write func(path string) err
 		return Stored{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	there, _, err := sumAndSync(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Stored{}, err
+	}
+	if err := s.checkPromised(item, there, stored.SHA256); err != nil {
+		return Stored{}, err
+	}
 	if err := moveIfThere(staged+pictureEnding, path+pictureEnding); err != nil {
 		return Stored{}, err
 	}
-	if sum, _, err := sumAndSync(path); err == nil && sum == stored.SHA256 {
+	if there == stored.SHA256 {
 		return stored, syncFolder(dir)
 	}
 	stored.New = true

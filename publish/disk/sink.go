@@ -35,6 +35,9 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 		return err
 	}
 	return s.change(ctx, p, func(w *work) error {
+		if err := w.manifest.Conflict(p); err != nil {
+			return err
+		}
 		entry := publish.EntryOf(p)
 		entry.File = filepath.Base(w.visible)
 		if _, err := os.Stat(p.Path + pictureEnding); err == nil {
@@ -52,11 +55,11 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	return s.change(ctx, p, func(w *work) error {
 		entry := publish.EntryOf(p)
 		entry.File = filepath.Base(w.visible)
-		next, current := w.manifest.Retract(entry, p.Why)
-		if !current {
-			return nil
+		next, current, err := w.manifest.Withdraw(p, entry)
+		if err != nil {
+			return err
 		}
-		if err := w.write(next); err != nil {
+		if err := w.write(next); err != nil || !current {
 			return err
 		}
 		s.step("retracted")

@@ -1,10 +1,15 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
+
+	"lacuna/publish"
 
 	kafkago "github.com/segmentio/kafka-go"
 )
@@ -13,14 +18,19 @@ import (
 // topic itself is where this is kept: compaction bounds it to one event a
 // granule, some hundred bytes each.
 type announced struct {
-	mu   sync.Mutex // guards last
-	last map[string]announcement
+	mu    sync.Mutex // guards the rest
+	last  map[string]announcement
+	owner publish.Owner // zero: nobody has claimed the topic
+	next  int64         // offset in the partition of the owner from which nothing was read yet
 }
 
 // announcement is the last word under one key.
 type announcement struct {
 	revision  int
+	sha256    string // empty: not known, for a tombstone has none
+	at        int64  // seconds since 1970, of the message
 	retracted bool
+	own       bool // under the key of its product, not that of a superseded revision
 }
 
 // readAnnounced reads the events topic from its beginning.
@@ -31,31 +41,87 @@ func readAnnounced(ctx context.Context, c *Cluster, events topic) (*announced, e
 		if err != nil {
 			return nil, err
 		}
-		err = c.Read(ctx, Span{Topic: events.name, Partition: partition, From: first, To: next}, func(m kafkago.Message) error {
-			e, err := ParseEvent(m)
-			if errors.Is(err, ErrNotOurs) {
-				return nil // readers pass over it too
-			}
-			a.record(string(m.Key), e)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read back what was announced: %w", err)
+		if err := a.read(ctx, c, Span{Topic: events.name, Partition: partition, From: first, To: next}); err != nil {
+			return nil, err
+		}
+		if partition == ownerPartition {
+			a.next = next
 		}
 	}
 	return a, nil
 }
 
-// record takes note of an event under key.
-func (a *announced) record(key string, e Event) {
+// read takes note of a stretch of the events topic.
+func (a *announced) read(ctx context.Context, c *Cluster, span Span) error {
+	err := c.Read(ctx, span, func(m kafkago.Message) error {
+		if owner, ok := parseOwner(m); ok {
+			a.recordOwner(owner)
+			return nil
+		}
+		e, err := ParseEvent(m)
+		if errors.Is(err, ErrNotOurs) {
+			return nil // readers pass over it too
+		}
+		a.record(string(m.Key), e, m.Time)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read back what was announced: %w", err)
+	}
+	return nil
+}
+
+// record takes note of an event that was sent at a time under key.
+func (a *announced) record(key string, e Event, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	last := a.last[key]
-	// A late repetition of an older revision, or of one before its retraction,
-	// changes nothing.
-	if e.Revision > last.revision || (e.Revision == last.revision && !last.retracted) {
-		a.last[key] = announcement{revision: e.Revision, retracted: e.Retracted}
+	next := announcement{revision: e.Revision, sha256: e.File.SHA256, at: at.Unix(), retracted: e.Retracted, own: key == e.Key()}
+	switch {
+	case e.Revision > last.revision:
+		a.last[key] = next
+	case e.Revision == last.revision && !last.retracted:
+		// What has the number keeps it, whatever a second writer says.
+		next.sha256 = cmp.Or(last.sha256, next.sha256)
+		a.last[key] = next
 	}
+	// Else it is a late repetition of an older revision, or of one before its
+	// retraction, and changes nothing.
+}
+
+// recordOwner takes note of a claim; one of an epoch that is over is none.
+func (a *announced) recordOwner(o publish.Owner) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if o.Epoch >= a.owner.Epoch {
+		a.owner = o
+	}
+}
+
+// conflict returns a *publish.Conflict where the revision of p was announced
+// with other bytes.
+func (a *announced) conflict(p publish.Product) error {
+	last := a.of(p.Key())
+	if last.revision != p.Revision || !publish.Differs(last.sha256, p.SHA256) {
+		return nil
+	}
+	return &publish.Conflict{ID: p.ID(), SHA256: p.SHA256, There: last.sha256, Highest: last.revision}
+}
+
+// holdings returns the last word on every product of which something was said
+// since a time.
+func (a *announced) holdings(since time.Time) []publish.Holding {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []publish.Holding
+	for key, last := range a.last {
+		dataset, granule, ok := strings.Cut(key, "/")
+		if !ok || !last.own || last.at < since.Unix() {
+			continue
+		}
+		all = append(all, publish.Holding{Dataset: dataset, Granule: granule, Revision: last.revision, SHA256: last.sha256, Retracted: last.retracted})
+	}
+	return all
 }
 
 // of returns the last word under key; revision 0: none.

@@ -142,6 +142,10 @@ func (e Event) message(source string) (kafkago.Message, error) {
 // read: written by somebody else, or by a later version of Lacuna.
 var ErrNotOurs = errors.New("not a message this version of Lacuna understands")
 
+// ErrNoProduct marks a message of the events topic that is not about a
+// product: whose the topics are. There is nothing for readers in it.
+var ErrNoProduct = fmt.Errorf("%w: it is not about a product", ErrNotOurs)
+
 // ParseEvent reads a message of the events topic. It refuses what would be
 // dangerous to act on, such as a file name with a folder in it.
 func ParseEvent(m kafkago.Message) (Event, error) {
@@ -150,6 +154,8 @@ func ParseEvent(m kafkago.Message) (Event, error) {
 	switch kind := h["ce_type"]; {
 	case kind == TypeRetracted:
 		e.Retracted = true
+	case kind == TypeOwner:
+		return Event{}, ErrNoProduct
 	case kind != TypePublished:
 		return Event{}, fmt.Errorf("%w: ce_type is %q", ErrNotOurs, kind)
 	case json.Unmarshal(m.Value, &e) != nil:

@@ -62,6 +62,9 @@ func (s *Sink) Close() {
 // message that did not get through.
 func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	return s.deliver(ctx, p, func(l *line) error {
+		if err := l.announced.conflict(p); err != nil {
+			return err
+		}
 		if last := l.announced.of(p.Key()); last.revision >= p.Revision {
 			return nil
 		}
@@ -74,6 +77,9 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 // its id ignore it. A revision that is not the current one is left alone.
 func (s *Sink) Replay(ctx context.Context, p publish.Product) error {
 	return s.deliver(ctx, p, func(l *line) error {
+		if err := l.announced.conflict(p); err != nil {
+			return err
+		}
 		if last := l.announced.of(p.Key()); last.revision > p.Revision || (last.revision == p.Revision && last.retracted) {
 			return nil
 		}
@@ -91,6 +97,12 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 		if last := l.announced.of(key); last.revision == p.Revision && last.retracted {
 			return nil
 		}
+		if err := l.announced.conflict(p); err != nil {
+			if p.Displaced {
+				return nil // these bytes were never announced
+			}
+			return err
+		}
 		return l.announce(ctx, key, newRetraction(p))
 	})
 }
@@ -104,6 +116,11 @@ func (s *Sink) deliver(ctx context.Context, p publish.Product, do func(*line) er
 	if !plainName(p.Name) || !plainName(p.Dataset) {
 		return fmt.Errorf("%w: %s: file name %q or dataset %q cannot be the name of a file", publish.ErrPermanent, p.ID(), p.Name, p.Dataset)
 	}
+	return s.withLine(ctx, do)
+}
+
+// withLine does one thing with the line to the cluster.
+func (s *Sink) withLine(ctx context.Context, do func(*line) error) error {
 	for again := false; ; again = true {
 		l, err := s.connect(ctx)
 		if err != nil {
@@ -208,10 +225,13 @@ func (l *line) announce(ctx context.Context, key string, e Event) error {
 		return fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	to := slot{topic: l.events.name, partition: spread(e.Dataset, l.events.partitions)}
-	if _, err := l.producer.send(ctx, to, &batch); err != nil {
+	now := time.Now()
+	offset, err := l.producer.send(ctx, to, &batch)
+	if err != nil {
 		return fmt.Errorf("send event %s: %w", e.ID, err)
 	}
-	l.announced.record(key, e)
+	l.announced.record(key, e, now)
+	l.announced.wrote(to.partition, offset)
 	return nil
 }
 

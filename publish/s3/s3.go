@@ -124,6 +124,9 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err != nil {
 		return err
 	}
+	if err := d.manifest.Conflict(p); err != nil {
+		return err
+	}
 	entry := publish.EntryOf(p)
 	if _, err := os.Stat(p.Path + ".png"); err == nil {
 		entry.QuickLook = path.Base(d.picture())
@@ -150,11 +153,11 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err != nil {
 		return err
 	}
-	next, current := d.manifest.Retract(publish.EntryOf(p), p.Why)
-	if !current {
-		return nil
+	next, current, err := d.manifest.Withdraw(p, publish.EntryOf(p))
+	if err != nil {
+		return err
 	}
-	if err := d.write(ctx, next); err != nil {
+	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
 	for _, key := range []string{d.side(), d.picture(), d.product} {

@@ -219,6 +219,8 @@ func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 	}
 	e, err := kafka.ParseEvent(m)
 	switch {
+	case errors.Is(err, kafka.ErrNoProduct):
+		f.log.Debug("passing over whose the topics are", "partition", m.Partition, "offset", m.Offset)
 	case err != nil:
 		if err := f.refuse(ctx, m, err); err != nil {
 			return err

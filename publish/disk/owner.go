@@ -1,0 +1,159 @@
+package disk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lacuna/publish"
+
+	"golang.org/x/sys/unix"
+)
+
+var _ publish.Place = (*Sink)(nil)
+
+// ownerName is the file that says whose the folder of products is. It is
+// hidden, so that who lists the folder sees datasets.
+const ownerName = ".lacuna-owner.json"
+
+// Owner implements publish.Place.
+func (s *Sink) Owner(ctx context.Context) (publish.Owner, error) { return s.store.Owner(ctx) }
+
+// Claim implements publish.Place.
+func (s *Sink) Claim(ctx context.Context, o publish.Owner) error { return s.store.Claim(ctx, o) }
+
+// Owner returns whose the folder is.
+func (s Store) Owner(context.Context) (o publish.Owner, err error) {
+	path := filepath.Join(s.Root, ownerName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return publish.Owner{}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	if err == nil && o.State == "" {
+		err = errors.New("it names no state")
+	}
+	if err != nil {
+		return publish.Owner{}, fmt.Errorf("read whose products these are: %s: %w; 'lacuna publish takeover' writes it anew", path, err)
+	}
+	return o, nil
+}
+
+// Claim writes whose the folder is.
+func (s Store) Claim(ctx context.Context, o publish.Owner) (err error) {
+	text, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode owner: %w", err)
+	}
+	if err := errors.Join(ctx.Err(), makeFolders(s.Root)); err != nil {
+		return err
+	}
+	staging, err := os.MkdirTemp(s.Root, stagingPattern)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	return writeFile(staging, filepath.Join(s.Root, ownerName), append(text, '\n'))
+}
+
+// Holdings implements publish.Place. It reads the manifests that were written
+// since; one that cannot be read is passed over, for whoever delivers to that
+// day says so.
+func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
+	return s.store.Manifests(ctx, since, func(m publish.Manifest) error {
+		for _, h := range m.Holdings() {
+			if err := each(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Manifests calls each with the manifests that were written since a time and
+// can be read.
+func (s Store) Manifests(ctx context.Context, since time.Time, each func(publish.Manifest) error) error {
+	datasets, err := os.ReadDir(s.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range datasets {
+		if !d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+			continue
+		}
+		for year, err := range backward(filepath.Join(s.Root, d.Name())) {
+			if err != nil {
+				return err
+			}
+			for month, err := range backward(year) {
+				if err := errors.Join(err, ctx.Err()); err != nil {
+					return err
+				}
+				if err := manifestsSince(month, since, each); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func manifestsSince(month string, since time.Time, each func(publish.Manifest) error) error {
+	paths, err := manifestsIn(month)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.ModTime().Before(since) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		m, err := loadManifest(path)
+		if err != nil {
+			continue
+		}
+		if err := each(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrLocked says that another process, or another daemon of this one, works on
+// the folder of products.
+var ErrLocked = errors.New("the folder of products is in use by another lacuna")
+
+// Lock keeps every other daemon out of the folder until unlock is called, or
+// this process ends. It locks the folder itself, which needs no right to write
+// there.
+func (s Store) Lock() (unlock func() error, err error) {
+	if err := makeFolders(s.Root); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", s.Root, err)
+	}
+	d, err := os.Open(s.Root)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", s.Root, err)
+	}
+	err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("%w; stop that one, or give this one a products_dir of its own", ErrLocked)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", s.Root, err), d.Close())
+	}
+	return d.Close, nil // closing gives the lock up
+}
