@@ -37,6 +37,7 @@ type Fact struct {
 	Publication *PublishedFact  `json:"publication,omitempty"` // where its product was stored
 	Grid        json.RawMessage `json:"grid,omitempty"`        // of the dataset, where a line is about it and no granule
 	Fingerprint string          `json:"fingerprint,omitempty"`
+	Identity    *Identity       `json:"identity,omitempty"` // of the state, where a line is about it
 }
 
 // PublishedFact is what a journal keeps of a product.
@@ -264,8 +265,10 @@ func (l *Ledger) Behind(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("compare with journal: %w", err)
 	}
 	if granule == 0 { // an empty ledger beside a journal: also where nobody knows how far that has come
-		info, err := os.Stat(l.path + journalEnding)
-		return err == nil && info.Size() > 0, nil
+		for _, err := range Journal(l.path) { // lines on who the state is are no facts
+			return err == nil, err
+		}
+		return false, nil
 	}
 	return granule < at.Granule || publication < at.Publication, nil
 }

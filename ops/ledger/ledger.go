@@ -18,6 +18,7 @@ type Ledger struct {
 	db   *sql.DB // one connection: transactions never meet
 	path string
 	lock *lock
+	ends []func() error // done when it is closed
 }
 
 // Open opens the ledger at path, made if absent, brings it to the newest
@@ -42,12 +43,20 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	return l, nil
 }
 
+// AtClose has something done when the ledger is closed: letting go of what
+// whoever works on it holds as well.
+func (l *Ledger) AtClose(end func() error) { l.ends = append(l.ends, end) }
+
 // Close releases the file and its lock.
 func (l *Ledger) Close() error {
 	var err error
 	if l.db != nil {
 		err = l.db.Close()
 	}
+	for _, end := range l.ends {
+		err = errors.Join(err, end())
+	}
+	l.ends = nil
 	return errors.Join(err, l.lock.release())
 }
 

@@ -21,6 +21,7 @@ type Publication struct {
 	Stored    time.Time
 	Retracted time.Time // zero: it holds
 	Why       string    // it was retracted
+	Displaced bool      // and retracted, because other bytes have its number
 }
 
 // DeliveryState is how far a delivery has come.
@@ -59,7 +60,7 @@ type Delivery struct {
 // Outgoing is a product with what is to be told of it, and to whom.
 type Outgoing struct {
 	Product     Product
-	Publication Publication // ID, Stored and the granule's name and dataset are filled in
+	Publication Publication // ID, Stored and the granule's name and dataset are filled in; Revision 0: that of the granule
 	Sinks       []string
 	// Moved is the publication of the revision before where that one has
 	// another time, and so another place: it is retracted, for nothing
@@ -83,6 +84,9 @@ func storeAndQueue(ctx context.Context, tx *sql.Tx, id int64, o Outgoing, now ti
 	g, err := byID(ctx, tx, id)
 	if err != nil {
 		return err
+	}
+	if r := o.Publication.Revision; r != 0 && r != g.Revision {
+		return fmt.Errorf("%w: %s is revision %d, and its product was made as %d", ErrRenumbered, g.Name, g.Revision, r)
 	}
 	if g.State == Stored || g.State == Announced {
 		if g.Product != o.Product {

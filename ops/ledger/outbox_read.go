@@ -117,14 +117,14 @@ func (l *Ledger) Awaited(ctx context.Context, dataset, granule string, revision 
 
 // publicationColumns are the columns of publication p that scanPublication
 // takes, in its order.
-const publicationColumns = `p.id, p.dataset, p.name, p.revision, p.time, p.file, p.size, p.body, p.stored, p.retracted, p.why`
+const publicationColumns = `p.id, p.dataset, p.name, p.revision, p.time, p.file, p.size, p.body, p.stored, p.retracted, p.why, p.displaced`
 
 func scanPublication(row scanner) (p Publication, err error) { return p, row.Scan(p.destinations()...) }
 
 func (p *Publication) destinations() []any {
 	return []any{
 		&p.ID, &p.Dataset, &p.Granule, &p.Revision, (*moment)(&p.Time), &p.File, &p.Size, &p.Body,
-		(*moment)(&p.Stored), (*moment)(&p.Retracted), &p.Why,
+		(*moment)(&p.Stored), (*moment)(&p.Retracted), &p.Why, &p.Displaced,
 	}
 }
 

@@ -60,7 +60,11 @@ func revise(ctx context.Context, tx *sql.Tx, r Revision, now time.Time) (Granule
 	if err != nil {
 		return Granule{}, err
 	}
-	next := Granule{Arrival: good.Arrival, Revision: newest.Revision + 1, Cause: r.Cause, Why: r.Why}
+	number, err := nextRevision(ctx, tx, newest)
+	if err != nil {
+		return Granule{}, err
+	}
+	next := Granule{Arrival: good.Arrival, Revision: number, Cause: r.Cause, Why: r.Why}
 	if r.Lane != "" {
 		next.Lane = r.Lane
 	}

@@ -73,6 +73,7 @@ CREATE TABLE grid (
 		objectLayout,
 		rollingLayout,
 		gridLayout,
+		ownerLayout,
 	}
 }
 

@@ -39,7 +39,7 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 		g.Arrival = a
 		err = setArrival(ctx, tx, g)
 	} else {
-		g, err = insert(ctx, tx, Granule{Arrival: a, Revision: g.Revision + 1}, now)
+		g, err = insertNext(ctx, tx, Granule{Arrival: a, Revision: g.Revision}, now)
 	}
 	if err == nil {
 		err = setObject(ctx, tx, a.Object, g.ID)
@@ -75,7 +75,7 @@ func refuse(ctx context.Context, tx *sql.Tx, o Object, m move) (Granule, error) 
 		g.Object = o
 		err = setArrival(ctx, tx, g)
 	} else {
-		g, err = insert(ctx, tx, Granule{Arrival: Arrival{Object: o}, Revision: g.Revision + 1}, m.at)
+		g, err = insertNext(ctx, tx, Granule{Arrival: Arrival{Object: o}, Revision: g.Revision}, m.at)
 	}
 	if err != nil {
 		return Granule{}, err
@@ -209,6 +209,16 @@ func step(ctx context.Context, tx *sql.Tx, g Granule, m move) (Granule, error) {
 		return Granule{}, err
 	}
 	return g, addHistory(ctx, tx, g.ID, Event{State: m.to, At: m.at, Note: m.note()})
+}
+
+// insertNext is insert with the number that follows the revision of g.
+func insertNext(ctx context.Context, tx *sql.Tx, g Granule, now time.Time) (Granule, error) {
+	next, err := nextRevision(ctx, tx, g)
+	if err != nil {
+		return Granule{}, err
+	}
+	g.Revision = next
+	return insert(ctx, tx, g, now)
 }
 
 // insert adds g as a discovered granule and returns it with its id.
