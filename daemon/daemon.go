@@ -48,6 +48,7 @@ type Daemon struct {
 	// What the status page asks, set before anything runs.
 	intakes map[string]intake // by dataset
 	renewal *renewal
+	guards  []*guard // of the sinks
 }
 
 // New returns the service that cfg describes. It touches neither the network
@@ -205,6 +206,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 	defer out.close()
 	renewal := d.openRenewal(book) // for the models: a pass trains nothing
 	defer renewal.close()
+	out.lookFirst(ctx)
 	stop := out.background(ctx)
 	defer stop()
 	var total Summary

@@ -15,6 +15,8 @@ import (
 	"lacuna/ops/ledger"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
+	"lacuna/publish"
+	"lacuna/publish/disk"
 	"lacuna/publish/kafka"
 	"lacuna/publish/s3"
 )
@@ -163,7 +165,27 @@ func (d Dataset) recentScope(now time.Time) fetch.Scope {
 	return fetch.RecentScope(d.Archive.Prefixes, now.Add(-recent), now)
 }
 
-// trySinks looks whether the sinks are there.
+// tryOwner looks whether the place of a sink is this state's. A state that has
+// not run yet has no identity, and may have what is nobody's.
+func (d *Daemon) tryOwner(ctx context.Context, sink placed, report reporter) {
+	ctx, cancel := context.WithTimeout(ctx, tryLimit)
+	defer cancel()
+	me, err := ledger.ReadIdentity(d.cfg.ledgerPath())
+	var owner publish.Owner
+	if err == nil {
+		owner, err = sink.Owner(ctx)
+	}
+	if err == nil {
+		err = owner.Admits(ownerOf(me))
+	}
+	text := "nobody's yet: the first run marks it as this state's"
+	if owner.State != "" {
+		text = fmt.Sprintf("this state's, epoch %d", owner.Epoch)
+	}
+	report("owner of "+sink.Name(), text, "stop the other service and take over on purpose, or name another place", err)
+}
+
+// trySinks looks whether the sinks are there and this state's.
 func (d *Daemon) trySinks(ctx context.Context, report reporter) {
 	try := func(check func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, tryLimit)
@@ -173,17 +195,23 @@ func (d *Daemon) trySinks(ctx context.Context, report reporter) {
 	if err := d.cfg.Publish.checkSecretFiles(); err != nil {
 		report("secrets of the sinks", "", "chmod 600 the file, and change the secret where others may have read it", err)
 	}
+	d.tryOwner(ctx, disk.NewSink(d.store), report)
 	if cfg := d.cfg.Publish.S3; cfg != nil {
 		sink, err := s3.New(cfg.Config)
 		if err == nil {
 			err = try(sink.Check)
+		}
+		if err == nil {
+			d.tryOwner(ctx, sink, report)
 		}
 		report("bucket "+cfg.Bucket, cfg.Endpoint+" has it", "make the bucket, or mend endpoint, bucket and credentials under publish.s3", err)
 	}
 	if cfg := d.cfg.Publish.Kafka; cfg != nil && !cfg.Embedded {
 		sink, err := kafka.New(cfg.Config, d.log)
 		if err == nil {
-			err = try(sink.Check)
+			if err = try(sink.Check); err == nil {
+				d.tryOwner(ctx, sink, report)
+			}
 			sink.Close()
 		}
 		report("Kafka topics "+cfg.Prefix, "the cluster has them", "mend brokers, topics and credentials under publish.kafka as the message says", err)

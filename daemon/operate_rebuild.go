@@ -54,7 +54,11 @@ func (d *Daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.complete(ctx, book); err != nil {
+	err = d.own(ctx, book)
+	if err == nil {
+		err = d.complete(ctx, book)
+	}
+	if err != nil {
 		return nil, errors.Join(err, book.Close())
 	}
 	return book, removeIfThere(suspectPath(path))
@@ -98,6 +102,9 @@ func (d *Daemon) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
 	book, err := ledger.Open(ctx, path)
 	if err != nil {
 		return nil, Rebuilt{Away: away}, err
+	}
+	if err := d.own(ctx, book); err != nil {
+		return nil, Rebuilt{Away: away}, errors.Join(err, book.Close())
 	}
 	done, err := d.restoreAll(ctx, book)
 	done.Away = away

@@ -154,11 +154,15 @@ func (s *salvage) eachManifest(visit func(publish.Manifest) error) error {
 func (d *Daemon) hasProducts() bool {
 	found := errors.New("found")
 	return errors.Is(newSalvage(d).eachManifest(func(m publish.Manifest) error {
-		if slices.ContainsFunc(d.cfg.Datasets, func(set Dataset) bool { return set.Name == m.Dataset }) {
+		if d.configured(m.Dataset) {
 			return found
 		}
 		return nil
 	}), found)
+}
+
+func (d *Daemon) configured(dataset string) bool {
+	return slices.ContainsFunc(d.cfg.Datasets, func(set Dataset) bool { return set.Name == dataset })
 }
 
 // addEntry notes what a manifest says, and makes a fact of a product that the
@@ -260,6 +264,8 @@ func (s *salvage) found() []ledger.Found {
 			f.Retracted, f.Sinks = s.audience(key, fact, newest[key.granuleKey])
 		case aside && reason != "":
 			f.State, f.Reason = ledger.Quarantined, reason
+		case newest[key.granuleKey] > key.revision && s.facts[revisionKey{key.granuleKey, newest[key.granuleKey]}].SHA256 == fact.SHA256:
+			continue // it went on under a later number
 		case exists(fact.SpoolPath):
 			f.State = ledger.Fetched
 		default:

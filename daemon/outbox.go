@@ -25,6 +25,8 @@ type outbox struct {
 	book        *ledger.Ledger
 	store       disk.Store
 	keep        disk.Keep
+	me          publish.Owner // the state
+	guards      []*guard      // of the sinks, in the order of the dispatchers
 	dispatchers []*publish.Dispatcher
 	pulses      []*pulse         // of the dispatchers, in their order
 	kafka       *kafka.Sink      // nil: none
@@ -42,12 +44,24 @@ func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox, 
 	if err := errors.Join(o.store.Sweep(), o.warnForgotten(ctx, d.cfg.SinkNames())); err != nil {
 		return nil, err
 	}
+	var err error
+	if o.me, err = identify(ctx, book, d.parts.Now()); err != nil {
+		return nil, err
+	}
 	sinks, err := o.open(d.cfg.Publish)
 	if err != nil {
 		o.close()
 		return nil, err
 	}
 	for _, sink := range sinks {
+		o.guards = append(o.guards, o.guard(sink))
+	}
+	d.guards = o.guards
+	if err := d.lookAtProducts(ctx, o); err != nil {
+		o.close()
+		return nil, err
+	}
+	for _, sink := range o.guards {
 		limit := d.cfg.Publish.Timeout + d.cfg.Publish.RetryMax + d.cfg.Publish.Poll + dispatchSilence
 		queue := ledgerQueue{book: book, sink: sink.Name(), now: d.parts.Now, pulse: d.vitals.pulse("sink "+sink.Name(), limit)}
 		dispatcher, err := publish.NewDispatcher(d.cfg.Publish.Config, sink, queue, d.log)
@@ -62,8 +76,8 @@ func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox, 
 
 // open returns the sinks of the configuration, the same and by the same names
 // as Config.SinkNames.
-func (o *outbox) open(cfg Publish) ([]publish.Sink, error) {
-	sinks := []publish.Sink{disk.NewSink(o.store)}
+func (o *outbox) open(cfg Publish) ([]placed, error) {
+	sinks := []placed{disk.NewSink(o.store)}
 	if cfg.S3 != nil {
 		bucket, err := s3.New(cfg.S3.Config)
 		if err != nil {
@@ -78,6 +92,33 @@ func (o *outbox) open(cfg Publish) ([]publish.Sink, error) {
 		sinks = append(sinks, o.kafka)
 	}
 	return sinks, nil
+}
+
+// guard returns the guard of a sink.
+func (o *outbox) guard(sink placed) *guard {
+	return &guard{
+		placed: sink, me: o.me, log: o.log,
+		compare: func(ctx context.Context) error { return o.compare(ctx, sink) },
+		displace: func(ctx context.Context, p publish.Product, c *publish.Conflict) error {
+			return o.displace(ctx, sink.Name(), p, c)
+		},
+	}
+}
+
+// lookAtProducts compares the folder of products, which is never away, before
+// anything is made. A folder that cannot be read is looked at again before the
+// first delivery.
+func (d *Daemon) lookAtProducts(ctx context.Context, o *outbox) error {
+	folder := o.guards[0]
+	err := d.adoptFiles(ctx, o, folder.placed)
+	if err == nil {
+		err = folder.admit(ctx)
+	}
+	if err == nil || ctx.Err() != nil || errors.Is(err, publish.ErrForeign) || errors.Is(err, ledger.ErrDamaged) {
+		return err
+	}
+	d.log.Warn("folder of products was not compared with the ledger", "err", err)
+	return nil
 }
 
 func (o *outbox) openKafka(k Kafka) (err error) {
@@ -122,16 +163,10 @@ func (o *outbox) stages() []stage {
 	for i, d := range o.dispatchers {
 		all = append(all, lasting(o.pulses[i].name(), o.pulses[i], d.Run))
 	}
-	if o.kafka != nil {
-		all = append(all, lasting("look at kafka", nil, func(ctx context.Context) error {
-			// An operator should hear at the start, not with the first product.
-			if err := o.kafka.Check(ctx); err != nil && ctx.Err() == nil {
-				o.log.Warn("kafka is not ready, products wait in the ledger", "err", err)
-			}
-			return nil
-		}))
-	}
-	return all
+	return append(all, lasting("look at the sinks", nil, func(ctx context.Context) error {
+		o.look(ctx)
+		return nil
+	}))
 }
 
 // background delivers while something else is done, until the function it
@@ -255,6 +290,7 @@ func delivery(row ledger.Delivery) publish.Delivery {
 	_ = json.Unmarshal([]byte(row.Publication.Body), &d.Product)
 	d.Product.Dataset, d.Product.Granule, d.Product.Revision = row.Publication.Dataset, row.Publication.Granule, row.Publication.Revision
 	d.Product.Retracted, d.Product.Why = row.Kind == ledger.Retract, row.Publication.Why
+	d.Product.Displaced = row.Kind == ledger.Retract && row.Publication.Displaced
 	return d
 }
 
@@ -277,6 +313,11 @@ func (w *worker) queueProduct(ctx context.Context, g ledger.Granule, p publish.P
 	if err != nil {
 		return err
 	}
+	// Before the promise: whatever breaks off in between, no other bytes come
+	// under this number.
+	if err := w.store.Seal(p.Path); err != nil {
+		return fmt.Errorf("seal product: %w", err)
+	}
 	var moved *ledger.Publication
 	switch {
 	case known && publish.Day(before.Time) != publish.Day(p.Time):
@@ -290,7 +331,7 @@ func (w *worker) queueProduct(ctx context.Context, g ledger.Granule, p publish.P
 	}
 	return w.book.StoreAndQueue(ctx, g.ID, ledger.Outgoing{
 		Product:     product,
-		Publication: ledger.Publication{Time: p.Time, File: p.Path, Size: p.Size, Body: string(body)},
+		Publication: ledger.Publication{Revision: p.Revision, Time: p.Time, File: p.Path, Size: p.Size, Body: string(body)},
 		Sinks:       w.cfg.SinkNames(),
 		Moved:       moved,
 		Skill:       w.set.DailySkill,

@@ -288,7 +288,7 @@ func TestSinksStandInTheLedgerByTheNamesTheyHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := convert(sinks, func(s publish.Sink) string { return s.Name() })
+	names := convert(sinks, func(s placed) string { return s.Name() })
 	if got := cfg.SinkNames(); strings.Join(got, " ") != strings.Join(names, " ") {
 		t.Errorf("SinkNames() = %v, the sinks are %v", got, names)
 	}

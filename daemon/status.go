@@ -45,6 +45,9 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 		if s.Sinks, err = d.sinkRows(ctx, book); err != nil {
 			return s, err
 		}
+		if s.Taken, err = d.takenRows(ctx, book); err != nil {
+			return s, err
+		}
 		s.Disks = d.diskRows()
 		done, err := book.Recent(ctx, recentRows, ledger.Stored, ledger.Announced)
 		if err != nil {
@@ -151,7 +154,23 @@ func (d *Daemon) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink,
 			rows = append(rows, ops.Sink{Name: name})
 		}
 	}
+	for i := range rows {
+		for _, g := range d.guards {
+			if g.Name() == rows[i].Name {
+				rows[i].Foreign = g.problem()
+			}
+		}
+	}
 	return rows, err
+}
+
+// takenRows is what was found of others in the sinks within a day.
+func (d *Daemon) takenRows(ctx context.Context, book *ledger.Ledger) ([]ops.Taken, error) {
+	const day = 24 * time.Hour
+	found, err := book.TakenSince(ctx, d.parts.Now().Add(-day), recentRows)
+	return convert(found, func(t ledger.Taken) ops.Taken {
+		return ops.Taken{Sink: t.Sink, Dataset: t.Dataset, Granule: t.Granule, Revision: t.Revision, There: t.SHA256, Ours: t.Ours, At: t.At}
+	}), err
 }
 
 // diskRows is the room on the disks that fill up. A folder that is not there

@@ -115,11 +115,7 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	}
 	s.began = started
 	w.metrics.Took(w.set.Name, ops.Decode, w.now().Sub(started))
-	outcome, err := w.fill(ctx, g, s)
-	if err != nil {
-		return err
-	}
-	return w.finish(ctx, g, s, outcome)
+	return w.produce(ctx, g, s)
 }
 
 // lookAhead takes in the days that follow a granule of the backfill and wait

@@ -33,14 +33,18 @@ func TestEveryAlarmSaysWhatIsTheMatterAndWhatToDo(t *testing.T) {
 	}
 	s.Datasets[1].DiskFull, s.Datasets[1].Problem = true, "no space left"
 	s.Datasets[0].AsideToday = 1
-	s.Sinks = []Sink{{Name: "disk"}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1}}
+	s.Sinks = []Sink{{Name: "disk"}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1, Foreign: "it belongs to another state"}}
+	s.Taken = []Taken{
+		{Sink: "kafka:lacuna", Dataset: "blk-chl", Granule: "g.nc", Revision: 2, There: "b", Ours: "a"},
+		{Sink: "disk", Dataset: "blk-chl", Granule: "g.nc", Revision: 3, There: "c"},
+	}
 	s.Disks = []Disk{{Folder: "products", FreeBytes: 1 << 30}, {Folder: "state", FreeBytes: 1 << 40}}
 	limits := DefaultHookConfig().Limits
 	limits.SetAside = 1
 	got := Alarms(s, limits)
 	want := []string{
-		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "disk/products", "fill/blk-chl", "hung/",
-		"intake/med-sst", "lag/blk-chl", "quarantine/blk-chl", "skill/blk-chl", "training/blk-chl",
+		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "hung/",
+		"intake/med-sst", "lag/blk-chl", "owner/kafka:lacuna", "quarantine/blk-chl", "restored/disk", "skill/blk-chl", "training/blk-chl",
 	}
 	if diff := cmp.Diff(want, names(got)); diff != "" {
 		t.Errorf("Alarms() (-want +got):\n%s", diff)

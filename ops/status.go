@@ -13,6 +13,7 @@ type Status struct {
 	Products   []Product     `json:"products"`   // newest first
 	Quarantine []Quarantined `json:"quarantine"` // newest first
 	Sinks      []Sink        `json:"sinks"`
+	Taken      []Taken       `json:"taken,omitempty"` // within the last day, newest first
 	Disks      []Disk        `json:"disks"`
 	Alarms     []Alarm       `json:"alarms"`         // what somebody should look at
 	Hung       string        `json:"hung,omitempty"` // the stage that is at work and shows no sign of life
@@ -95,9 +96,22 @@ type Quarantined struct {
 type Sink struct {
 	Name    string    `json:"name"`
 	Waiting int       `json:"waiting"`
-	Bytes   int64     `json:"bytes"`           // of the files that wait
-	Oldest  time.Time `json:"oldest,omitzero"` // when the first of them was queued
-	Aside   int       `json:"aside"`           // that cannot be delivered as they are
+	Bytes   int64     `json:"bytes"`             // of the files that wait
+	Oldest  time.Time `json:"oldest,omitzero"`   // when the first of them was queued
+	Aside   int       `json:"aside"`             // that cannot be delivered as they are
+	Foreign string    `json:"foreign,omitempty"` // why nothing is delivered: the place is another state's; empty: it is ours
+}
+
+// Taken is a revision that a sink has and this state did not know, or knew with
+// other bytes.
+type Taken struct {
+	Sink     string    `json:"sink"`
+	Dataset  string    `json:"dataset"`
+	Granule  string    `json:"granule"`
+	Revision int       `json:"revision"`
+	There    string    `json:"there,omitempty"` // sha256 of the bytes in the sink; empty: not known
+	Ours     string    `json:"ours,omitempty"`  // sha256 of the bytes that this state had for the number; empty: none
+	At       time.Time `json:"at"`
 }
 
 // Disk is the room on the disk of a folder.

@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrConflict says that a revision is there with other bytes. A revision has
@@ -35,6 +36,7 @@ type Holding struct {
 	Revision  int
 	SHA256    string // empty: not known, as of a tombstone
 	Retracted bool
+	At        time.Time // when it was said; zero where the sink does not keep it
 }
 
 // Key names the product as Product.Key does.

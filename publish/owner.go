@@ -32,6 +32,9 @@ type Place interface {
 // fenced off by a later epoch.
 var ErrForeign = errors.New("belongs to another state")
 
+// ErrMarker says that what tells whose a place is cannot be read.
+var ErrMarker = errors.New("it does not say whose it is; 'lacuna publish takeover --config FILE --why TEXT' writes it anew")
+
 // Admits returns nil where a state may publish to a place, or why not, with
 // ErrForeign. there is what the place says; a place of nobody admits any.
 func (there Owner) Admits(mine Owner) error {

@@ -35,14 +35,11 @@ func (s Store) Owner(context.Context) (o publish.Owner, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return publish.Owner{}, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &o)
-	}
-	if err == nil && o.State == "" {
-		err = errors.New("it names no state")
+	if err == nil && (json.Unmarshal(text, &o) != nil || o.State == "") {
+		err = publish.ErrMarker
 	}
 	if err != nil {
-		return publish.Owner{}, fmt.Errorf("read whose products these are: %s: %w; 'lacuna publish takeover' writes it anew", path, err)
+		return publish.Owner{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	return o, nil
 }

@@ -119,7 +119,9 @@ func (a *announced) holdings(since time.Time) []publish.Holding {
 		if !ok || !last.own || last.at < since.Unix() {
 			continue
 		}
-		all = append(all, publish.Holding{Dataset: dataset, Granule: granule, Revision: last.revision, SHA256: last.sha256, Retracted: last.retracted})
+		all = append(all, publish.Holding{
+			Dataset: dataset, Granule: granule, Revision: last.revision, SHA256: last.sha256, Retracted: last.retracted, At: time.Unix(last.at, 0).UTC(),
+		})
 	}
 	return all
 }

@@ -30,6 +30,11 @@
 // acknowledgement or where a request of a killed process arrives after its
 // successor has read back: it carries the same id, and readers drop it by that.
 //
+// Whose the topics are. A message under a key of its own, which no product has,
+// names the state that publishes here and its epoch; the events topic keeps the
+// latest for good, as it does not keep tombstones, nor offsets of a group, and
+// no other topic has to be made or allowed. Readers pass over its ce_type.
+//
 // Package kafka knows nothing of NetCDF, of the queue that holds what is due,
 // nor of when to try again: it tries for a bounded time and says what is wrong.
 // It takes for granted that one process at a time publishes a dataset.

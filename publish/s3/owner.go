@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"time"
@@ -24,11 +23,8 @@ func (s *Sink) Owner(ctx context.Context) (o publish.Owner, err error) {
 	if err != nil || text == nil {
 		return publish.Owner{}, err
 	}
-	if err = json.Unmarshal(text, &o); err == nil && o.State == "" {
-		err = errors.New("it names no state")
-	}
-	if err != nil {
-		return publish.Owner{}, fmt.Errorf("read whose prefix this is: %s: %w; 'lacuna publish takeover' writes it anew", s.ownerKey(), err)
+	if json.Unmarshal(text, &o) != nil || o.State == "" {
+		return publish.Owner{}, fmt.Errorf("read %s: %w", s.ownerKey(), publish.ErrMarker)
 	}
 	return o, nil
 }
@@ -46,6 +42,19 @@ func (s *Sink) Claim(ctx context.Context, o publish.Owner) error {
 // manifests that were written since. One that is no manifest is passed over:
 // whoever delivers to that day says so.
 func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
+	return s.Manifests(ctx, since, func(m publish.Manifest) error {
+		for _, h := range m.Holdings() {
+			if err := each(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Manifests calls each with the manifests that were written since a time and
+// can be read.
+func (s *Sink) Manifests(ctx context.Context, since time.Time, each func(publish.Manifest) error) error {
 	prefix := ""
 	if s.cfg.Prefix != "" {
 		prefix = path.Clean(s.cfg.Prefix) + "/"
@@ -67,10 +76,8 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 		if err != nil {
 			continue
 		}
-		for _, h := range m.Holdings() {
-			if err := each(h); err != nil {
-				return err
-			}
+		if err := each(m); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()

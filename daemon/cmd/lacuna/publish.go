@@ -39,7 +39,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 	f := c.PersistentFlags()
 	f.StringVarP(&p.config, "config", "c", "", "configuration `FILE` (required)")
 	f.BoolVar(&p.json, "json", false, "print JSON")
-	c.AddCommand(p.status(), p.replay(), p.retract(), p.retry(), p.forget(), p.expired())
+	c.AddCommand(p.status(), p.replay(), p.retract(), p.retry(), p.forget(), p.expired(), p.takeover())
 	for _, sub := range c.Commands() {
 		args := sub.Args
 		sub.Args = func(c *cobra.Command, a []string) error {

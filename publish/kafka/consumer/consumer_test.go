@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +81,31 @@ func TestProductOfManyPartsArrivesByteForByte(t *testing.T) {
 		if want, _ := os.ReadFile(p.Path); !bytes.Equal(got[0].content, want) {
 			t.Errorf("%s: %d bytes differ from the file's %d", compression, len(got[0].content), len(want))
 		}
+	}
+}
+
+func TestWhoseTheTopicsAreIsNoNewsToReaders(t *testing.T) {
+	broker := fakeBroker(t)
+	sink := newSink(t, sinkConfig(broker.ListenAddrs()))
+	a, b := newProduct(t, "sea", "a", 1, 1000), newProduct(t, "sea", "b", 1, 1000)
+	mustPublish(t, sink, a)
+	if err := sink.Claim(t.Context(), publish.Owner{State: "ours", Epoch: 1, Since: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, sink, b)
+	var log bytes.Buffer
+	cfg := consumerConfig(t, broker.ListenAddrs())
+	cfg.Once = true
+	var got []string
+	c, err := consumer.New(cfg, func(_ context.Context, p consumer.Product) error {
+		got = append(got, p.ID)
+		return nil
+	}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err == nil {
+		err = c.Run(t.Context())
+	}
+	if err != nil || !slices.Equal(got, []string{a.ID(), b.ID()}) || log.Len() > 0 {
+		t.Errorf("read %v, %v, and complained: %s", got, err, &log)
 	}
 }
 

@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"lacuna/publish"
+)
+
+// placed is a sink that says whose its place is, as all of ours do.
+type placed interface {
+	publish.Sink
+	publish.Place
+}
+
+// guard lets deliveries through to a sink whose place is this state's, looked
+// at each time, so that a state that was fenced off stops; and not before the
+// sink was compared with the ledger.
+type guard struct {
+	placed
+	me      publish.Owner
+	log     *slog.Logger
+	compare func(ctx context.Context) error
+	// displace is told of a revision that has other bytes in the sink.
+	displace func(ctx context.Context, p publish.Product, c *publish.Conflict) error
+
+	mu       sync.Mutex // guards the rest, and is held while the sink is looked at
+	compared bool
+	refused  string // why nothing is delivered; empty: it is
+}
+
+// Publish implements publish.Sink.
+func (g *guard) Publish(ctx context.Context, p publish.Product) error {
+	if err := g.admit(ctx); err != nil {
+		return err
+	}
+	return g.resolve(ctx, p, g.placed.Publish(ctx, p))
+}
+
+// Replay implements publish.Replayer.
+func (g *guard) Replay(ctx context.Context, p publish.Product) error {
+	replayer, ok := g.placed.(publish.Replayer)
+	if !ok {
+		return g.Publish(ctx, p)
+	}
+	if err := g.admit(ctx); err != nil {
+		return err
+	}
+	return g.resolve(ctx, p, replayer.Replay(ctx, p))
+}
+
+// Retract implements publish.Sink.
+func (g *guard) Retract(ctx context.Context, p publish.Product) error {
+	if err := g.admit(ctx); err != nil {
+		return err
+	}
+	return g.placed.Retract(ctx, p)
+}
+
+// resolve hands a conflict on. It stays an error: what was to be delivered was
+// not.
+func (g *guard) resolve(ctx context.Context, p publish.Product, err error) error {
+	var c *publish.Conflict
+	if !errors.As(err, &c) {
+		return err
+	}
+	if failed := g.displace(ctx, p, c); failed != nil {
+		return failed // to be tried again
+	}
+	return err
+}
+
+// admit returns nil where the place is this state's and was compared.
+func (g *guard) admit(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.claim(ctx)
+	switch {
+	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker):
+		if g.refused == "" {
+			g.log.Warn("NOTHING IS DELIVERED: the place is not this state's", "sink", g.Name(), "err", err)
+		}
+		g.refused = err.Error()
+		return fmt.Errorf("%s: %w", g.Name(), err)
+	case err != nil:
+		return fmt.Errorf("look whose %s is: %w", g.Name(), err)
+	}
+	if g.refused != "" {
+		g.log.Info("the place is this state's again", "sink", g.Name())
+	}
+	g.refused = ""
+	if g.compared {
+		return nil
+	}
+	if err := g.compare(ctx); err != nil {
+		return fmt.Errorf("compare %s with the ledger: %w", g.Name(), err)
+	}
+	g.compared = true
+	return nil
+}
+
+// claim looks whose the place is and makes one of nobody, or of an earlier
+// epoch of this state, its own.
+func (g *guard) claim(ctx context.Context) error {
+	owner, err := g.Owner(ctx)
+	if err == nil {
+		err = owner.Admits(g.me)
+	}
+	if err != nil || owner.State == g.me.State && owner.Epoch == g.me.Epoch {
+		return err
+	}
+	if err := g.Claim(ctx, g.me); err != nil {
+		return err
+	}
+	g.log.Info("place marked as this state's", "sink", g.Name(), "state", g.me.State, "epoch", g.me.Epoch)
+	if owner, err = g.Owner(ctx); err != nil { // another may have had the same idea
+		return err
+	}
+	return owner.Admits(g.me)
+}
+
+// problem returns why nothing is delivered; empty: it is.
+func (g *guard) problem() string {
+	if !g.mu.TryLock() {
+		return "" // it is being looked at
+	}
+	defer g.mu.Unlock()
+	return g.refused
+}

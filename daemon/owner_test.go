@@ -1,0 +1,244 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/ops/ledger"
+	"lacuna/publish"
+	"lacuna/publish/disk"
+)
+
+// second returns another service with the same archive and the same sinks, but
+// a state of its own, and a folder of products of its own where that is wanted.
+func (b *bench) second(t *testing.T, ownProducts bool) *bench {
+	t.Helper()
+	other := *b
+	other.log = &bytes.Buffer{}
+	other.cfg.Web.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+	root := t.TempDir()
+	other.cfg.StateDir = filepath.Join(root, "state")
+	if ownProducts {
+		other.cfg.ProductsDir = filepath.Join(root, "products")
+	}
+	return &other
+}
+
+func TestASecondStateIsRefusedTheFolderOfProducts(t *testing.T) {
+	a := newBench(t)
+	a.plain()
+	a.deliver(t, 1)
+	a.once(t)
+	before := writtenFiles(t, a.cfg.ProductsDir)
+	b := a.second(t, false)
+	_, err := b.daemon(t).Once(t.Context())
+	if !errors.Is(err, publish.ErrForeign) || !strings.Contains(err.Error(), "lacuna publish takeover") || !strings.Contains(err.Error(), a.cfg.ProductsDir) {
+		t.Fatalf("Once() = %v of a second state, want a sentence that says how to take over\n%s", err, b.log)
+	}
+	if err := b.daemon(t).Run(t.Context()); !errors.Is(err, publish.ErrForeign) {
+		t.Errorf("Run() = %v of a second state", err)
+	}
+	if after := writtenFiles(t, a.cfg.ProductsDir); len(after) != len(before) {
+		t.Errorf("the folder has %d files, had %d", len(after), len(before))
+	}
+	book, err := ledger.Join(t.Context(), b.cfg.ledgerPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	if rows, err := book.Counts(t.Context()); err != nil || len(rows) > 0 {
+		t.Errorf("the second state has taken the products of the first into its ledger: %v, %v", rows, err)
+	}
+	a.once(t) // it is not disturbed
+}
+
+func TestTwoDaemonsNeverWorkOnOneFolderOfProducts(t *testing.T) {
+	a := newBench(t)
+	a.plain()
+	a.deliver(t, 1)
+	d := a.daemon(t)
+	stop := start(t, d)
+	defer stop()
+	until(t, "the first one to run", func() bool { return d.Addr() != "" })
+	b := a.second(t, false)
+	if _, err := b.daemon(t).Once(t.Context()); !errors.Is(err, disk.ErrLocked) {
+		t.Errorf("Once() = %v beside another on the folder, want ErrLocked", err)
+	}
+	if _, err := b.daemon(t).TakeOver(t.Context(), "test"); !errors.Is(err, disk.ErrLocked) {
+		t.Errorf("TakeOver() = %v under a daemon that runs, want ErrLocked", err)
+	}
+}
+
+func TestASecondStateIsRefusedTheBucketAndTheTopics(t *testing.T) {
+	a := allSinks(t)
+	a.deliver(t, 1)
+	a.once(t)
+	b := a.second(t, true)
+	b.deliver(t, 2)
+	got, err := b.daemon(t).Once(t.Context())
+	if got.Products != 1 || !errors.Is(err, publish.ErrForeign) || !strings.Contains(err.Error(), "lacuna publish takeover") {
+		t.Fatalf("Once() = %+v, %v of a second state, want a product that waits\n%s", got, err, b.log)
+	}
+	for _, sink := range []string{"s3:products/tree", "kafka:lacuna"} {
+		if s := b.publishStatus(t)[sink]; s.Waiting != 1 || s.Delivered != 0 {
+			t.Errorf("%s has %+v", sink, s)
+		}
+	}
+	if n := len(a.onTopic(t)); n != 1 {
+		t.Errorf("%d events on the topic, want that of the first state", n)
+	}
+	a.wantOneHash(t, 1)
+	b.wantFindings(t, map[string]bool{"owner of disk": true, "owner of s3:products/tree": false, "owner of kafka:lacuna": false})
+	a.wantFindings(t, map[string]bool{"owner of disk": true, "owner of s3:products/tree": true, "owner of kafka:lacuna": true})
+	stop := start(t, b.daemon(t))
+	defer stop()
+	until(t, "an alarm of each place", func() bool {
+		all := b.alarms(t)
+		_, topic := all["owner/kafka:lacuna"]
+		_, bucket := all["owner/s3:products/tree"]
+		return topic && bucket
+	})
+}
+
+// wantFindings checks what 'lacuna check --online' says.
+func (b *bench) wantFindings(t *testing.T, want map[string]bool) {
+	t.Helper()
+	found := map[string]Finding{}
+	if _, err := b.daemon(t).Online(t.Context(), func(f Finding) { found[f.What] = f }); err != nil {
+		t.Fatal(err)
+	}
+	for what, ok := range want {
+		if f, told := found[what]; !told || f.OK != ok {
+			t.Errorf("check says %+v of %s (%v), want ok %v", f, what, told, ok)
+		}
+	}
+}
+
+func TestATakeoverGoesOnAboveAndFencesTheOtherOff(t *testing.T) {
+	a := allSinks(t)
+	a.cfg.Web.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+	a.deliver(t, 1)
+	d := a.daemon(t)
+	stop := start(t, d)
+	until(t, "it to run", func() bool { return d.Addr() != "" })
+	until(t, "the first product everywhere", func() bool {
+		for _, s := range a.publishStatus(t) {
+			if s.Delivered != 1 {
+				return false
+			}
+		}
+		return true
+	})
+	b := a.second(t, true)
+	done, err := b.daemon(t).TakeOver(t.Context(), "the first host is to go")
+	if err != nil || len(done) != 3 || done[2].Was == "" || done[2].Was == done[2].State || done[2].Epoch != 2 {
+		t.Fatalf("TakeOver() = %+v, %v", done, err)
+	}
+	journal, err := os.ReadFile(b.cfg.ledgerPath() + ".journal")
+	if err != nil || !strings.Contains(string(journal), "the first host is to go") {
+		t.Errorf("the journal does not say why: %s, %v", journal, err)
+	}
+	a.deliver(t, 2) // both see it
+	until(t, "the old one to store its product and to be refused", func() bool {
+		all := a.publishStatus(t)
+		return all["disk"].Delivered == 2 && all["kafka:lacuna"].Attempts > 0 && all["s3:products/tree"].Attempts > 0
+	})
+	b.once(t)
+	if _, ok := a.alarms(t)["owner/kafka:lacuna"]; !ok {
+		t.Errorf("the old one tells nobody: %v", a.alarms(t))
+	}
+	stop()
+	b.wantOneHash(t, 2)
+	if got := a.publishStatus(t)["kafka:lacuna"]; got.Delivered != 1 || got.Waiting != 1 {
+		t.Errorf("the old one has delivered after it was fenced off: %+v", got)
+	}
+}
+
+func TestAnOlderEpochOfTheSameStateDeliversNothing(t *testing.T) {
+	b := allSinks(t)
+	b.deliver(t, 1)
+	b.once(t)
+	restore := copyOf(t, b.cfg.StateDir)
+	if _, err := b.daemon(t).TakeOver(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	b.once(t)
+	restore()
+	if _, err := b.daemon(t).Once(t.Context()); !errors.Is(err, publish.ErrForeign) || !strings.Contains(err.Error(), "epoch 2") {
+		t.Errorf("Once() = %v of a copy from before the takeover", err)
+	}
+	if _, err := b.daemon(t).TakeOver(t.Context(), "it is the one to go on"); err != nil {
+		t.Fatal(err)
+	}
+	b.once(t)
+}
+
+func TestAnExistingServiceMarksItsPlacesAtItsFirstStart(t *testing.T) {
+	b := allSinks(t)
+	b.deliver(t, 1)
+	b.once(t)
+	mark := filepath.Join(b.cfg.ProductsDir, ".lacuna-owner.json")
+	if err := os.Remove(mark); err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, 2)
+	b.once(t)
+	if !exists(mark) {
+		t.Error("the folder of products was not marked")
+	}
+	b.wantOneHash(t, 2)
+}
+
+func TestTheIdentityLastsThroughARebuilding(t *testing.T) {
+	b := allSinks(t)
+	b.deliver(t, 1)
+	b.once(t)
+	if _, err := b.daemon(t).Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, 2)
+	b.once(t)
+	b.wantOneHash(t, 2)
+}
+
+func TestASinkThatIsAwayDoesNotHoldUpTheStart(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	b.kafkaOn(1) // nobody listens there
+	b.cfg.Publish.RetryMin = 10 * time.Millisecond
+	b.deliver(t, 1)
+	stop := start(t, b.daemon(t))
+	defer stop()
+	until(t, "a ledger", func() bool { return exists(b.cfg.ledgerPath()) })
+	until(t, "a product in the folder", func() bool { return b.publishStatus(t)["disk"].Delivered == 1 })
+	if got := b.publishStatus(t)["kafka:lacuna"]; got.Waiting != 1 {
+		t.Errorf("kafka has %+v", got)
+	}
+}
+
+// A place that cannot say whose it is, is nobody's to write to until somebody
+// says so on purpose.
+func TestADamagedMarkStopsDeliveriesUntilATakeover(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	b.deliver(t, 1)
+	b.once(t)
+	if err := os.WriteFile(filepath.Join(b.cfg.ProductsDir, ".lacuna-owner.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.daemon(t).Once(context.Background()); !errors.Is(err, publish.ErrMarker) {
+		t.Fatalf("Once() = %v with a damaged mark", err)
+	}
+	if _, err := b.daemon(t).TakeOver(t.Context(), "the mark was damaged"); err != nil {
+		t.Fatal(err)
+	}
+	b.once(t)
+}
