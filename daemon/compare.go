@@ -66,8 +66,8 @@ func (o *outbox) compare(ctx context.Context, sink placed) error {
 // ahead returns what a sink has of others since a time.
 func (o *outbox) ahead(ctx context.Context, sink placed, since time.Time) (all []ahead, err error) {
 	err = sink.Holdings(ctx, since, func(h publish.Holding) error {
-		ours, known, err := o.book.Promised(ctx, h.Dataset, h.Granule, h.Revision)
-		if err != nil || known && !publish.Differs(ours, h.SHA256) {
+		ours, known, err := o.book.Knows(ctx, ledger.Taken{Dataset: h.Dataset, Granule: h.Granule, Revision: h.Revision, SHA256: h.SHA256})
+		if err != nil || known {
 			return err
 		}
 		all = append(all, ahead{h, ours})
@@ -153,12 +153,12 @@ func (d *Daemon) adoptFiles(ctx context.Context, o *outbox, sink placed) error {
 	var found []ahead
 	err = d.store.Manifests(ctx, since, func(m publish.Manifest) error {
 		for i, h := range m.Holdings() {
-			_, known, err := o.book.Promised(ctx, h.Dataset, h.Granule, h.Revision)
+			ours, known, err := o.book.Knows(ctx, ledger.Taken{Dataset: h.Dataset, Granule: h.Granule, Revision: h.Revision, SHA256: h.SHA256})
 			if err != nil {
 				return err
 			}
-			if known || !d.configured(h.Dataset) {
-				continue
+			if known || ours != "" || !d.configured(h.Dataset) {
+				continue // where the bytes differ it is a conflict, and no product to be adopted
 			}
 			if err := s.addEntry(ctx, m.Dataset, m.Products[i]); err != nil {
 				return err

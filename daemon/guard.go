@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"lacuna/publish"
 )
@@ -27,9 +28,9 @@ type guard struct {
 	// displace is told of a revision that has other bytes in the sink.
 	displace func(ctx context.Context, p publish.Product, c *publish.Conflict) error
 
-	mu       sync.Mutex // guards the rest, and is held while the sink is looked at
+	mu       sync.Mutex // guards compared, and is held while the sink is looked at
 	compared bool
-	refused  string // why nothing is delivered; empty: it is
+	refused  atomic.Pointer[string] // why nothing is delivered; nil: it is
 }
 
 // Publish implements publish.Sink.
@@ -80,18 +81,18 @@ func (g *guard) admit(ctx context.Context) error {
 	err := g.claim(ctx)
 	switch {
 	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker):
-		if g.refused == "" {
+		if g.problem() == "" {
 			g.log.Warn("NOTHING IS DELIVERED: the place is not this state's", "sink", g.Name(), "err", err)
 		}
-		g.refused = err.Error()
+		why := err.Error()
+		g.refused.Store(&why)
 		return fmt.Errorf("%s: %w", g.Name(), err)
 	case err != nil:
 		return fmt.Errorf("look whose %s is: %w", g.Name(), err)
 	}
-	if g.refused != "" {
+	if g.refused.Swap(nil) != nil {
 		g.log.Info("the place is this state's again", "sink", g.Name())
 	}
-	g.refused = ""
 	if g.compared {
 		return nil
 	}
@@ -124,9 +125,8 @@ func (g *guard) claim(ctx context.Context) error {
 
 // problem returns why nothing is delivered; empty: it is.
 func (g *guard) problem() string {
-	if !g.mu.TryLock() {
-		return "" // it is being looked at
+	if why := g.refused.Load(); why != nil {
+		return *why
 	}
-	defer g.mu.Unlock()
-	return g.refused
+	return ""
 }

@@ -353,6 +353,13 @@ func TestASealedFileThatTheLedgerDoesNotKnowKeepsItsNumber(t *testing.T) {
 	b.deliver(t, 3)
 	b.once(t)
 	b.wantOneHash(t, 3)
+	if _, err := b.daemon(t).Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.once(t); got != (Summary{}) {
+		t.Errorf("after a rebuilding Once() = %+v: what went on under a later number is made again", got)
+	}
+	b.wantOneHash(t, 3)
 	if after, err := os.ReadFile(hidden[0]); err != nil || string(after) != string(sealed) {
 		t.Errorf("the sealed file of revision 2 has changed (%v)", err)
 	}
@@ -411,5 +418,22 @@ func TestAStartWithManyProductsDoesNotLookAtThoseThatDidNotChange(t *testing.T) 
 	t.Logf("%d products that did not change: looked at in %v", many, time.Since(began))
 	if strings.Contains(b.log.String(), "OLDER") {
 		t.Errorf("manifests that did not change were read:\n%s", b.log)
+	}
+}
+
+func TestARevisionThatWentOnUnderALaterNumberIsNotRestored(t *testing.T) {
+	b := newBench(t)
+	s := newSalvage(b.daemon(t))
+	spooled := filepath.Join(t.TempDir(), "granule")
+	if err := os.WriteFile(spooled, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fact := ledger.Fact{Dataset: "sea", Name: "a.nc", Revision: 2, SHA256: "same", SpoolPath: spooled}
+	later := fact
+	later.Revision, later.Publication = 3, &ledger.PublishedFact{File: spooled}
+	s.addFact(fact) // as it was before its number was found to be taken
+	s.addFact(later)
+	if got := s.found(); len(got) != 1 || got[0].Revision != 3 {
+		t.Errorf("found() = %+v, want revision 3 only", got)
 	}
 }

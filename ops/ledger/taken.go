@@ -27,15 +27,36 @@ var ErrRenumbered = errors.New("granule has another revision by now")
 // Promised returns the hash of a revision that the ledger knows to be
 // published; ok is false where it does not, or where it was displaced.
 func (l *Ledger) Promised(ctx context.Context, dataset, granule string, revision int) (sha256 string, ok bool, err error) {
-	err = l.db.QueryRowContext(ctx, `SELECT g.product_sha256 FROM publication AS p JOIN granule AS g ON g.id = p.granule
-		WHERE p.dataset = ? AND p.name = ? AND p.revision = ? AND p.displaced = 0`, dataset, granule, revision).Scan(&sha256)
+	sha256, displaced, err := l.promise(ctx, dataset, granule, revision)
+	if displaced {
+		sha256 = ""
+	}
+	return sha256, sha256 != "", err
+}
+
+// Knows reports whether what a sink has of a revision is what the ledger told
+// it: the bytes that were promised, or the retraction of some that were
+// displaced. ours is the hash that was promised; empty: none was.
+func (l *Ledger) Knows(ctx context.Context, t Taken) (ours string, known bool, err error) {
+	ours, displaced, err := l.promise(ctx, t.Dataset, t.Granule, t.Revision)
+	known = ours != "" && (t.SHA256 == "" || t.SHA256 == ours)
+	if displaced {
+		ours = ""
+	}
+	return ours, known, err
+}
+
+// promise returns the hash of a revision that was published; empty: none was.
+func (l *Ledger) promise(ctx context.Context, dataset, granule string, revision int) (sha256 string, displaced bool, err error) {
+	err = l.db.QueryRowContext(ctx, `SELECT g.product_sha256, p.displaced FROM publication AS p JOIN granule AS g ON g.id = p.granule
+		WHERE p.dataset = ? AND p.name = ? AND p.revision = ?`, dataset, granule, revision).Scan(&sha256, &displaced)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("look up revision %d of %s: %w", revision, granule, err)
 	}
-	return sha256, true, nil
+	return sha256, displaced, nil
 }
 
 // Take records that a revision is taken, and reports whether that is news.

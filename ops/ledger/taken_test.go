@@ -68,6 +68,13 @@ func TestADisplacedPublicationIsTakenBackWhereItWasToldAndFollowed(t *testing.T)
 	if _, ok, err := l.Promised(t.Context(), "chl", "a.nc", 1); err != nil || ok {
 		t.Errorf("Promised() = %v, %v of a displaced revision", ok, err)
 	}
+	for sum, want := range map[string]bool{"s1": true, "": true, "theirs": false} {
+		seen := taken("a.nc", 1)
+		seen.SHA256 = sum
+		if ours, known, err := l.Knows(t.Context(), seen); err != nil || known != want || ours != "" {
+			t.Errorf("Knows() = %q, %v, %v of what a sink has with sha256 %q, want %v", ours, known, err, sum, want)
+		}
+	}
 	next, err := l.Pending(t.Context(), "chl")
 	if must(t, err); len(next) != 1 || next[0].Revision != 2 || next[0].SHA256 != g.SHA256 || !strings.Contains(next[0].Why, "kafka") {
 		t.Errorf("what follows is %+v, want revision 2 of the same bytes", next)

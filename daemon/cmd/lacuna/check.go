@@ -22,10 +22,12 @@ with it: file, line, what is there and what is allowed.
 
 With --online it also tries what the configuration names: whether the folders
 can be written to and have room, the ledger is whole, what confines the process
-that decodes granules, each archive answers and takes the credentials, buckets and Kafka topics are there (topics are made if
-they may be), the engine (and so a GPU, where one is asked for) and the models
-load, and the hook for alarms is there. Each is a line, ok or failed with what
-to do. Nothing is fetched, filled or published, and the daemon may be running.
+that decodes granules, each archive answers and takes the credentials, buckets
+and Kafka topics are there (topics are made if they may be), whether they and
+the folder of products are this state's, the engine (and so a GPU, where one is
+asked for) and the models load, and the hook for alarms is there. Each is a
+line, ok or failed with what to do. Nothing is fetched, filled or published, and
+the daemon may be running.
 
 Exit status: 0 the configuration is good, and with --online all is well;
 1 something that was tried is not well; 2 usage; 78 the configuration is bad.`,

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/publish"
 	"lacuna/publish/kafka"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -30,6 +31,12 @@ func (r *real) compacted(t *testing.T) {
 		_, err := c.IncrementalAlterConfigs(ctx, &kafkago.IncrementalAlterConfigsRequest{Resources: []kafkago.IncrementalAlterConfigsRequestResource{request}})
 		return err
 	})
+	owner := publish.Owner{State: "ours", Epoch: 2, Since: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)}
+	for _, o := range []publish.Owner{{State: "theirs", Epoch: 1}, owner} {
+		if err := newSink(t, cfg).Claim(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
 	kept := newProduct(t, "sea", "kept", 1, 10)
 	mustPublish(t, newSink(t, cfg), kept)
 	p := newProduct(t, "sea", "often", 0, 10)
@@ -51,6 +58,9 @@ func (r *real) compacted(t *testing.T) {
 	got := readOnce(t, reader)
 	if len(got) < 2 || got[0].ID != kept.ID() || got[len(got)-1].ID != p.ID() {
 		t.Errorf("after compaction %q are handed over, want the first and the last product", ids(got))
+	}
+	if o, err := newSink(t, cfg).Owner(t.Context()); err != nil || o != owner {
+		t.Errorf("after compaction the topics are of %+v, %v, want %+v", o, err, owner)
 	}
 	for _, one := range got {
 		if one.Missing != nil {
