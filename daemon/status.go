@@ -45,7 +45,7 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 		if s.Sinks, err = d.sinkRows(ctx, book); err != nil {
 			return s, err
 		}
-		if s.Taken, err = d.takenRows(ctx, book); err != nil {
+		if err := d.noteTaken(ctx, book, &s); err != nil {
 			return s, err
 		}
 		s.Disks = d.diskRows()
@@ -164,13 +164,28 @@ func (d *Daemon) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink,
 	return rows, err
 }
 
-// takenRows is what was found of others in the sinks within a day.
-func (d *Daemon) takenRows(ctx context.Context, book *ledger.Ledger) ([]ops.Taken, error) {
+// noteTaken puts on s what was found of others in the sinks within a day.
+func (d *Daemon) noteTaken(ctx context.Context, book *ledger.Ledger, s *ops.Status) error {
 	const day = 24 * time.Hour
-	found, err := book.TakenSince(ctx, d.parts.Now().Add(-day), recentRows)
-	return convert(found, func(t ledger.Taken) ops.Taken {
-		return ops.Taken{Sink: t.Sink, Dataset: t.Dataset, Granule: t.Granule, Revision: t.Revision, There: t.SHA256, Ours: t.Ours, At: t.At}
-	}), err
+	since := d.parts.Now().Add(-day)
+	counts, err := book.CountTaken(ctx, since)
+	if err != nil {
+		return err
+	}
+	for _, n := range counts {
+		for i := range s.Sinks {
+			if s.Sinks[i].Name == n.Sink {
+				s.Sinks[i].Conflicts, s.Sinks[i].Unknown = n.Conflicts, n.Unknown
+			}
+		}
+	}
+	found, err := book.TakenSince(ctx, since, recentRows)
+	for _, t := range found {
+		s.Taken = append(s.Taken, ops.Taken{
+			Sink: t.Sink, Dataset: t.Dataset, Granule: t.Granule, Revision: t.Revision, There: t.SHA256, Ours: t.Ours, At: t.At,
+		})
+	}
+	return err
 }
 
 // diskRows is the room on the disks that fill up. A folder that is not there

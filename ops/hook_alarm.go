@@ -52,7 +52,7 @@ func Alarms(s Status, l Limits) []Alarm {
 			Summary: "nothing is delivered to " + sink.Name + ": " + sink.Foreign,
 			Remedy:  "find out which of the two services should publish there and stop the other; what waits is delivered when the place is this state's",
 		})
-		all = append(all, takenAlarms(s, sink.Name)...)
+		all = append(all, takenAlarms(s, sink)...)
 		add(sink.Aside > 0, Alarm{
 			Name: "aside", Subject: sink.Name,
 			Summary: fmt.Sprintf("%d deliveries to %s were set aside", sink.Aside, sink.Name),
@@ -80,31 +80,31 @@ func Alarms(s Status, l Limits) []Alarm {
 // takenAlarms tells of revisions that a sink had with other bytes, and of those
 // that this state did not know. Both are over by themselves; a person should
 // know that they were, and why.
-func takenAlarms(s Status, sink string) (all []Alarm) {
-	var conflicts, unknown []Taken
-	for _, t := range s.Taken {
-		switch {
-		case t.Sink != sink:
-		case t.Ours != "":
-			conflicts = append(conflicts, t)
-		default:
-			unknown = append(unknown, t)
+func takenAlarms(s Status, sink Sink) (all []Alarm) {
+	latest := func(conflict bool) string {
+		for _, t := range s.Taken {
+			switch {
+			case t.Sink != sink.Name || conflict != (t.Ours != ""):
+			case conflict:
+				return fmt.Sprintf(", the latest: %s of %s, revision %d, has sha256 %s there and had %s here",
+					t.Granule, t.Dataset, t.Revision, cmp.Or(t.There, "that is not known"), t.Ours)
+			default:
+				return fmt.Sprintf(", the latest: %s of %s, revision %d", t.Granule, t.Dataset, t.Revision)
+			}
 		}
+		return "" // the list is cut
 	}
-	if n := len(conflicts); n > 0 {
-		t := conflicts[0]
+	if sink.Conflicts > 0 {
 		all = append(all, Alarm{
-			Name: "conflict", Subject: sink,
-			Summary: fmt.Sprintf("%d revisions had other bytes in %s, the latest: %s of %s, revision %d, has sha256 %s there and had %s here",
-				n, sink, t.Granule, t.Dataset, t.Revision, cmp.Or(t.There, "that is not known"), t.Ours),
-			Remedy: "the newer bytes get the next revision by themselves; find out whether the state was restored from an older copy, or whether two services publish there",
+			Name: "conflict", Subject: sink.Name,
+			Summary: fmt.Sprintf("%d revisions had other bytes in %s within a day%s", sink.Conflicts, sink.Name, latest(true)),
+			Remedy:  "the newer bytes get the next revision by themselves; find out whether the state was restored from an older copy, or whether two services publish there",
 		})
 	}
-	if n := len(unknown); n > 0 {
-		t := unknown[0]
+	if sink.Unknown > 0 {
 		all = append(all, Alarm{
-			Name: "restored", Subject: sink,
-			Summary: fmt.Sprintf("%d revisions in %s were not known to this state, the latest: %s of %s, revision %d", n, sink, t.Granule, t.Dataset, t.Revision),
+			Name: "restored", Subject: sink.Name,
+			Summary: fmt.Sprintf("%d revisions in %s were found within a day that this state did not know%s", sink.Unknown, sink.Name, latest(false)),
 			Remedy:  "they were adopted, and new revisions go above them; if the state was not restored from an older copy on purpose, find out who publishes there",
 		})
 	}

@@ -33,7 +33,7 @@ func TestEveryAlarmSaysWhatIsTheMatterAndWhatToDo(t *testing.T) {
 	}
 	s.Datasets[1].DiskFull, s.Datasets[1].Problem = true, "no space left"
 	s.Datasets[0].AsideToday = 1
-	s.Sinks = []Sink{{Name: "disk"}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1, Foreign: "it belongs to another state"}}
+	s.Sinks = []Sink{{Name: "disk", Unknown: 1}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1, Foreign: "it belongs to another state", Conflicts: 1}}
 	s.Taken = []Taken{
 		{Sink: "kafka:lacuna", Dataset: "blk-chl", Granule: "g.nc", Revision: 2, There: "b", Ours: "a"},
 		{Sink: "disk", Dataset: "blk-chl", Granule: "g.nc", Revision: 3, There: "c"},

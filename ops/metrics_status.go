@@ -18,6 +18,7 @@ type statusCollector struct {
 	available, info, ready, started                         *prometheus.Desc
 	granules, queue, lag, poll, breaker, problem, diskFloor *prometheus.Desc
 	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
+	foreign, conflicts, unknown                             *prometheus.Desc
 	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
 	ledgerBytes, ledgerRebuilt, hung                        *prometheus.Desc
 }
@@ -45,6 +46,9 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		backlogBytes: desc("publish_backlog_bytes", "Bytes of the files that wait for a sink.", "sink"),
 		backlogAge:   desc("publish_oldest_seconds", "Age of the oldest delivery that waits for a sink; 0 where none does.", "sink"),
 		aside:        desc("publish_aside", "Deliveries to a sink that were set aside.", "sink"),
+		foreign:      desc("publish_foreign", "1 where nothing is delivered to a sink because its place is another state's.", "sink"),
+		conflicts:    desc("publish_conflicts", "Revisions that a sink had with other bytes, found within a day.", "sink"),
+		unknown:      desc("publish_unknown", "Revisions in a sink that this state did not know, found within a day.", "sink"),
 		free:         desc("disk_free_bytes", "Room on the disk of a folder.", "folder"),
 
 		unfinished:  desc("fill_unfinished", "1 where granules of a dataset could not be filled for a reason of our own and are tried again.", "dataset"),
@@ -63,7 +67,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.poll, c.breaker, c.problem, c.diskFloor,
-		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.unfinished, c.trainFailed, c.drift,
+		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.trainFailed, c.drift,
 		c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung,
 	} {
 		out <- d
@@ -93,6 +97,9 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(c.backlogBytes, float64(sink.Bytes), sink.Name)
 		gauge(c.backlogAge, age(s.Now, sink.Oldest), sink.Name)
 		gauge(c.aside, float64(sink.Aside), sink.Name)
+		gauge(c.foreign, bit(sink.Foreign != ""), sink.Name)
+		gauge(c.conflicts, float64(sink.Conflicts), sink.Name)
+		gauge(c.unknown, float64(sink.Unknown), sink.Name)
 	}
 	for _, d := range s.Disks {
 		gauge(c.free, float64(d.FreeBytes), d.Folder)

@@ -13,7 +13,7 @@ type Status struct {
 	Products   []Product     `json:"products"`   // newest first
 	Quarantine []Quarantined `json:"quarantine"` // newest first
 	Sinks      []Sink        `json:"sinks"`
-	Taken      []Taken       `json:"taken,omitempty"` // within the last day, newest first
+	Taken      []Taken       `json:"taken,omitempty"` // within the last day, newest first, at most a screenful
 	Disks      []Disk        `json:"disks"`
 	Alarms     []Alarm       `json:"alarms"`         // what somebody should look at
 	Hung       string        `json:"hung,omitempty"` // the stage that is at work and shows no sign of life
@@ -100,6 +100,10 @@ type Sink struct {
 	Oldest  time.Time `json:"oldest,omitzero"`   // when the first of them was queued
 	Aside   int       `json:"aside"`             // that cannot be delivered as they are
 	Foreign string    `json:"foreign,omitempty"` // why nothing is delivered: the place is another state's; empty: it is ours
+	// Found in the sink within a day: revisions with other bytes than this
+	// state had for them, and revisions that it did not know.
+	Conflicts int `json:"conflicts,omitempty"`
+	Unknown   int `json:"unknown,omitempty"`
 }
 
 // Taken is a revision that a sink has and this state did not know, or knew with

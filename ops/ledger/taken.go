@@ -234,6 +234,24 @@ func follow(ctx context.Context, tx *sql.Tx, t Taken, why string) error {
 	return err
 }
 
+// Takings are how many revisions were found to be taken in a sink.
+type Takings struct {
+	Sink      string
+	Conflicts int // of them, with other bytes than ours
+	Unknown   int // of them, that the ledger did not know
+}
+
+// CountTaken counts the revisions that were found to be taken since a time.
+func (l *Ledger) CountTaken(ctx context.Context, since time.Time) ([]Takings, error) {
+	all, err := query(ctx, l.db, func(row scanner) (t Takings, err error) {
+		return t, row.Scan(&t.Sink, &t.Conflicts, &t.Unknown)
+	}, "SELECT sink, sum(ours <> ''), sum(ours = '') FROM taken WHERE at >= ? GROUP BY sink", text(since))
+	if err != nil {
+		return nil, fmt.Errorf("count taken revisions: %w", err)
+	}
+	return all, nil
+}
+
 // TakenSince returns the revisions that were found to be taken since a time,
 // the latest first, at most n.
 func (l *Ledger) TakenSince(ctx context.Context, since time.Time, n int) ([]Taken, error) {

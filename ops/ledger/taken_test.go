@@ -83,6 +83,9 @@ func TestADisplacedPublicationIsTakenBackWhereItWasToldAndFollowed(t *testing.T)
 	if must(t, err); len(found) != 1 || found[0] != conflict {
 		t.Errorf("TakenSince() = %+v, want %+v", found, conflict)
 	}
+	if n, err := l.CountTaken(t.Context(), at(59)); err != nil || !slices.Equal(n, []Takings{{Sink: "kafka", Conflicts: 1}}) {
+		t.Errorf("CountTaken() = %+v, %v", n, err)
+	}
 	if none, err := l.TakenSince(t.Context(), at(61), 10); err != nil || len(none) > 0 {
 		t.Errorf("TakenSince() = %+v, %v afterwards", none, err)
 	}
