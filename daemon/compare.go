@@ -66,6 +66,10 @@ func (o *outbox) compare(ctx context.Context, sink placed) error {
 // ahead returns what a sink has of others since a time.
 func (o *outbox) ahead(ctx context.Context, sink placed, since time.Time) (all []ahead, err error) {
 	err = sink.Holdings(ctx, since, func(h publish.Holding) error {
+		if h.Revision < 1 || h.Revision > publish.MaxRevision {
+			o.log.Warn("a revision that nobody can have made was passed over", "sink", sink.Name(), "product", h.Key(), "revision", h.Revision)
+			return nil
+		}
 		ours, known, err := o.book.Knows(ctx, ledger.Taken{Dataset: h.Dataset, Granule: h.Granule, Revision: h.Revision, SHA256: h.SHA256})
 		if err != nil || known {
 			return err
@@ -157,7 +161,7 @@ func (d *Daemon) adoptFiles(ctx context.Context, o *outbox, sink placed) error {
 			if err != nil {
 				return err
 			}
-			if known || ours != "" || !d.configured(h.Dataset) {
+			if known || ours != "" || !d.configured(h.Dataset) || h.Revision < 1 || h.Revision > publish.MaxRevision {
 				continue // where the bytes differ it is a conflict, and no product to be adopted
 			}
 			if err := s.addEntry(ctx, m.Dataset, m.Products[i]); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"lacuna/publish"
@@ -28,7 +27,9 @@ type guard struct {
 	// displace is told of a revision that has other bytes in the sink.
 	displace func(ctx context.Context, p publish.Product, c *publish.Conflict) error
 
-	mu       sync.Mutex // guards compared, and is held while the sink is looked at
+	// turn has room for the one who looks at the sink, which takes minutes where
+	// a large bucket is compared for the first time. It guards compared.
+	turn     chan struct{}
 	compared bool
 	refused  atomic.Pointer[string] // why nothing is delivered; nil: it is
 }
@@ -76,8 +77,12 @@ func (g *guard) resolve(ctx context.Context, p publish.Product, err error) error
 
 // admit returns nil where the place is this state's and was compared.
 func (g *guard) admit(ctx context.Context) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("%s is being compared with the ledger: %w", g.Name(), ctx.Err())
+	}
 	err := g.claim(ctx)
 	switch {
 	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker):

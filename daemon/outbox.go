@@ -97,7 +97,7 @@ func (o *outbox) open(cfg Publish) ([]placed, error) {
 // guard returns the guard of a sink.
 func (o *outbox) guard(sink placed) *guard {
 	return &guard{
-		placed: sink, me: o.me, log: o.log,
+		placed: sink, me: o.me, log: o.log, turn: make(chan struct{}, 1),
 		compare: func(ctx context.Context) error { return o.compare(ctx, sink) },
 		displace: func(ctx context.Context, p publish.Product, c *publish.Conflict) error {
 			return o.displace(ctx, sink.Name(), p, c)

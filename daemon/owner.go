@@ -33,22 +33,25 @@ func (d *Daemon) own(ctx context.Context, book *ledger.Ledger) error {
 		return err
 	}
 	unlock, err := d.store.Lock()
-	if errors.Is(err, disk.ErrLocked) {
+	switch {
+	case errors.Is(err, disk.ErrLocked):
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		d.log.Warn("folder of products cannot be locked", "err", err)
-		return nil
+	default:
+		book.AtClose(unlock)
 	}
-	book.AtClose(unlock)
 	owner, err := d.store.Owner(ctx)
 	if err == nil {
 		err = owner.Admits(me)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker):
 		return fmt.Errorf("products_dir %s: %w", d.cfg.ProductsDir, err)
-	}
-	if owner.State == me.State && owner.Epoch == me.Epoch {
+	case err != nil:
+		d.log.Warn("folder of products does not say whose it is", "err", err)
+		return nil
+	case owner.State == me.State && owner.Epoch == me.Epoch:
 		return nil
 	}
 	if err := d.store.Claim(ctx, me); err != nil {

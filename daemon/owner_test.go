@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -241,4 +242,34 @@ func TestADamagedMarkStopsDeliveriesUntilATakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.once(t)
+}
+
+// Whoever can write to the topic can say anything there; our numbers must not
+// be lifted to where integers end.
+func TestARevisionThatNobodyCanHaveMadeLiftsNoNumbers(t *testing.T) {
+	b := allSinks(t)
+	granule := b.deliver(t, 1)
+	b.once(t)
+	day := time.Date(2024, 4, 2, 0, 0, 0, 0, time.UTC)
+	m := publish.Manifest{Dataset: "sea", Day: publish.Day(day.AddDate(0, 1, 0)), Products: []publish.Entry{{
+		Granule: granule, File: "x.nc", Revision: math.MaxInt, Time: day.AddDate(0, 1, 0), SHA256: "x",
+	}}}
+	text, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(b.cfg.ProductsDir, "sea", "2024", "05")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, publish.ManifestName(day.AddDate(0, 1, 0))), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, 2)
+	if got := b.once(t); got.Products != 1 {
+		t.Fatalf("Once() = %+v\n%s", got, b.log)
+	}
+	if got := b.onTopic(t); got[len(got)-1].Revision != 2 {
+		t.Errorf("the next revision is %d, want 2", got[len(got)-1].Revision)
+	}
 }

@@ -64,6 +64,11 @@ type Product struct {
 	Displaced bool `json:"displaced,omitempty"`
 }
 
+// MaxRevision is the highest number that a revision can have. A granule that
+// was made anew every minute would come to it after two years: whoever says
+// more is not one of us, and must not lift our numbers to where they end.
+const MaxRevision = 1_000_000
+
 // ID names a revision of a product among all others: what a receiver compares
 // to tell a repetition from news.
 func (p Product) ID() string { return fmt.Sprintf("%s/%s/r%d", p.Dataset, p.Granule, p.Revision) }

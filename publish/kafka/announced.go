@@ -59,8 +59,8 @@ func (a *announced) read(ctx context.Context, c *Cluster, span Span) error {
 			return nil
 		}
 		e, err := ParseEvent(m)
-		if errors.Is(err, ErrNotOurs) {
-			return nil // readers pass over it too
+		if errors.Is(err, ErrNotOurs) || e.Revision > publish.MaxRevision {
+			return nil // readers pass over it too, or nobody of ours has said it
 		}
 		a.record(string(m.Key), e, m.Time)
 		return err

@@ -3,13 +3,16 @@ package s3
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
+	"sync"
 	"time"
 
 	"lacuna/publish"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 )
 
 var _ publish.Place = (*Sink)(nil)
@@ -52,33 +55,41 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 	})
 }
 
-// Manifests calls each with the manifests that were written since a time and
-// can be read.
+// readers is how many manifests are read at once: a hundred thousand, one after
+// the other, would take the better part of an hour.
+const readers = 16
+
+// Manifests calls each, one at a time, with the manifests that were written
+// since a time and can be read.
 func (s *Sink) Manifests(ctx context.Context, since time.Time, each func(publish.Manifest) error) error {
 	prefix := ""
 	if s.cfg.Prefix != "" {
 		prefix = path.Clean(s.cfg.Prefix) + "/"
 	}
-	ctx, cancel := context.WithCancel(ctx) // ends the listing where each has had enough
-	defer cancel()
-	for o := range s.client.ListObjects(ctx, s.cfg.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+	var turn sync.Mutex // of each
+	reading, work := errgroup.WithContext(ctx)
+	reading.SetLimit(readers)
+	for o := range s.client.ListObjects(work, s.cfg.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 		if o.Err != nil {
-			return fmt.Errorf("list %s: %w", s.Name(), o.Err)
+			reading.Go(func() error { return fmt.Errorf("list %s: %w", s.Name(), o.Err) })
+			break
 		}
 		if !publish.IsManifest(o.Key) || o.LastModified.Before(since) {
 			continue
 		}
-		text, err := s.get(ctx, o.Key)
-		if err != nil {
-			return err
-		}
-		m, err := publish.ParseManifest(text)
-		if err != nil {
-			continue
-		}
-		if err := each(m); err != nil {
-			return err
-		}
+		reading.Go(func() error {
+			text, err := s.get(work, o.Key)
+			if err != nil {
+				return err
+			}
+			m, err := publish.ParseManifest(text)
+			if err != nil {
+				return nil //nolint:nilerr // whoever delivers to that day says so
+			}
+			turn.Lock()
+			defer turn.Unlock()
+			return each(m)
+		})
 	}
-	return ctx.Err()
+	return errors.Join(reading.Wait(), ctx.Err())
 }
