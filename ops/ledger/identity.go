@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func identityPath(path string) string { return filepath.Join(filepath.Dir(path),
 func (l *Ledger) Identity(ctx context.Context, fresh Identity) (Identity, error) {
 	known, err := query(ctx, l.db, func(row scanner) (i Identity, err error) {
 		return i, row.Scan(&i.State, &i.Epoch, (*moment)(&i.Since), &i.Why)
-	}, "SELECT state, epoch, since, why FROM identity ORDER BY epoch DESC LIMIT 1")
+	}, "SELECT state, epoch, since, why FROM identity WHERE epoch = (SELECT max(epoch) FROM identity)")
 	if err != nil {
 		return Identity{}, fmt.Errorf("look up identity: %w", err)
 	}
@@ -123,10 +122,7 @@ func (l *Ledger) SetCompared(ctx context.Context, sink string, epoch int, now ti
 // of; zero: none was. Of a ledger that was restored from a copy it is before
 // the copy was made, and so before all that it does not know.
 func (l *Ledger) LastStored(ctx context.Context) (at time.Time, err error) {
-	err = l.db.QueryRowContext(ctx, "SELECT stored FROM publication ORDER BY stored DESC LIMIT 1").Scan((*moment)(&at))
-	if errors.Is(err, sql.ErrNoRows) {
-		return time.Time{}, nil
-	}
+	err = l.db.QueryRowContext(ctx, "SELECT coalesce(max(stored), '') FROM publication").Scan((*moment)(&at))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("look up the latest product: %w", err)
 	}

@@ -150,12 +150,39 @@ func aDayOfWork(t *testing.T, l *Ledger, name string, now time.Time) {
 		t.Fatalf("nothing is to be scored: %v", err)
 	}
 	must(t, l.EndSkill(ctx, due.ID, Skill{Method: "oi", MSE: 1, Pixels: 1}, now))
+	aComparison(t, l, set, name, now)
 	aLook(t, l, set)
 	pending, err := l.Pending(ctx, set) // leave nothing behind for the next day
 	must(t, err)
 	for _, g := range pending {
 		must(t, l.Quarantine(ctx, g.ID, "end of the day", now))
 	}
+}
+
+// aComparison is what a start asks about sinks, with one revision that it does
+// not know and one that has other bytes there.
+func aComparison(t *testing.T, l *Ledger, set, name string, now time.Time) {
+	t.Helper()
+	ctx := t.Context()
+	_, err := l.Identity(ctx, Identity{State: "ours", Epoch: 1, Since: now})
+	must(t, err)
+	_, err = l.Compared(ctx, "kafka", 1)
+	must(t, err)
+	_, err = l.LastStored(ctx)
+	must(t, err)
+	seen := Taken{Dataset: set, Granule: "next" + name, Revision: 1, Sink: "kafka", SHA256: "theirs", Ours: "ours", At: now}
+	_, known, err := l.Knows(ctx, seen)
+	if must(t, err); known {
+		t.Error("other bytes are known")
+	}
+	_, err = l.Displace(ctx, 1, seen)
+	must(t, err)
+	seen.Granule, seen.Revision, seen.Ours = "first"+name, 9, ""
+	_, err = l.Take(ctx, seen)
+	must(t, err)
+	_, err = l.Unheard(ctx, seen, now)
+	must(t, err)
+	must(t, l.SetCompared(ctx, "kafka", 1, now))
 }
 
 // aLook is what a page asks.
@@ -185,6 +212,10 @@ func aLook(t *testing.T, l *Ledger, set string) {
 	_, err = l.GridChanges(ctx, set, 20)
 	must(t, err)
 	_, err = l.LastPoll(ctx, set)
+	must(t, err)
+	_, err = l.CountTaken(ctx, at(0))
+	must(t, err)
+	_, err = l.TakenSince(ctx, at(0), 20)
 	must(t, err)
 }
 
