@@ -134,7 +134,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	stages = slices.Concat(stages, out.stages(), unnamed("attendant", attendants), unnamed("training", renewal.run(intake)),
-		[]stage{lasting("status page", nil, server.Run)})
+		[]stage{lasting("status page", nil, server.Run), lasting("look at the sandbox", nil, func(ctx context.Context) error {
+			d.tellIsolation(ctx)
+			return nil
+		})})
 	keeper := newSupervisor(d.log)
 	for _, s := range stages {
 		g.Go(func() error { return keeper.keep(intake, work, s) })
@@ -207,6 +210,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 	renewal := d.openRenewal(book) // for the models: a pass trains nothing
 	defer renewal.close()
 	out.lookFirst(ctx)
+	d.tellIsolation(ctx)
 	stop := out.background(ctx)
 	defer stop()
 	var total Summary
@@ -248,7 +252,6 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 	if err := d.spool.Sweep(d.parts.Now()); err != nil {
 		return nil, errors.Join(err, book.Close())
 	}
-	d.tellIsolation(ctx)
 	return book, nil
 }
 

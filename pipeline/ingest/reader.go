@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"lacuna/pipeline/field"
@@ -27,9 +28,8 @@ type Reader struct {
 	bench bench
 }
 
-// NewReader returns a Reader whose children are started as child: the path of a
-// program and its arguments that end in a call of RunChild. It starts nothing
-// yet.
+// NewReader returns a Reader whose children are started as child: a program
+// and its arguments that end in a call of RunChild. It starts nothing yet.
 func NewReader(cfg Config, child []string) (*Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ingest config: %w", err)
@@ -37,11 +37,14 @@ func NewReader(cfg Config, child []string) (*Reader, error) {
 	if len(child) == 0 {
 		return nil, errors.New("ingest: no command for the decoding child")
 	}
-	program, err := filepath.Abs(child[0]) // the child runs in another folder
-	if err != nil {
-		return nil, fmt.Errorf("ingest: %w", err)
+	argv := slices.Clone(child)
+	if filepath.Base(argv[0]) != argv[0] { // a path, and the child runs in another folder
+		var err error
+		if argv[0], err = filepath.Abs(argv[0]); err != nil {
+			return nil, fmt.Errorf("ingest: %w", err)
+		}
 	}
-	return &Reader{cfg: cfg, bench: bench{argv: append([]string{program}, child[1:]...)}}, nil
+	return &Reader{cfg: cfg, bench: bench{argv: argv}}, nil
 }
 
 // Read decodes the file at path. A file that cannot be used gives a
