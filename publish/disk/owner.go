@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"lacuna/publish"
@@ -78,32 +77,12 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 // Manifests calls each with the manifests that were written since a time and
 // can be read.
 func (s Store) Manifests(ctx context.Context, since time.Time, each func(publish.Manifest) error) error {
-	datasets, err := os.ReadDir(s.Root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, d := range datasets {
-		if !d.IsDir() || strings.HasPrefix(d.Name(), ".") {
-			continue
+	return s.eachMonth(func(month string) error {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		for year, err := range backward(filepath.Join(s.Root, d.Name())) {
-			if err != nil {
-				return err
-			}
-			for month, err := range backward(year) {
-				if err := errors.Join(err, ctx.Err()); err != nil {
-					return err
-				}
-				if err := manifestsSince(month, since, each); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
+		return manifestsSince(month, since, each)
+	})
 }
 
 func manifestsSince(month string, since time.Time, each func(publish.Manifest) error) error {

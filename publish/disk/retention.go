@@ -153,6 +153,12 @@ func (s Store) Usage() (map[Class]Use, error) {
 
 // eachRevision goes through every revision that a manifest knows.
 func (s Store) eachRevision(visit func(Removal)) error {
+	return s.eachMonth(func(month string) error { return s.eachOfMonth(month, visit) })
+}
+
+// eachMonth goes through the folders of months of all datasets, the latest
+// first.
+func (s Store) eachMonth(visit func(month string) error) error {
 	datasets, err := os.ReadDir(s.Root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -172,7 +178,7 @@ func (s Store) eachRevision(visit func(Removal)) error {
 				if err != nil {
 					return err
 				}
-				if err := s.eachOfMonth(month, visit); err != nil {
+				if err := visit(month); err != nil {
 					return err
 				}
 			}
