@@ -43,6 +43,9 @@ func TestImportArrowsGoDown(t *testing.T) {
 			}
 			to, _, _ := strings.Cut(rest, "/")
 			checked++
+			if strings.HasPrefix(rest, "pipeline/lab") && !strings.HasPrefix(rel, "daemon/cmd/") && !strings.HasPrefix(rel, "pipeline/lab/") {
+				t.Errorf("%s: only a command may import the laboratory, %s", fset.Position(spec.Pos()), name)
+			}
 			if to != from && !strings.Contains(" "+allowed[from]+" ", " "+to+" ") {
 				t.Errorf("%s: %s must not import %s", fset.Position(spec.Pos()), from, name)
 			}

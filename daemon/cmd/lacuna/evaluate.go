@@ -15,10 +15,10 @@ import (
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/evaluate/tables"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/nn"
 
 	"github.com/spf13/cobra"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"lacuna/daemon"
-	"lacuna/pipeline/evaluate/tables"
+	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/simulate"
 )
 

@@ -70,7 +70,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(initCommand(), fillCommand(), inspectCommand(), simulateCommand(), runCommand(), onceCommand(), checkCommand(), planCommand(), fetchCommand(), statusCommand(), whyCommand(), quarantineCommand(), gridCommand(), redoCommand(), backfillCommand(), ledgerCommand(),
-		enginesCommand(), modelsCommand(), trainCommand(), driftCommand(), shadowCommand(), priorCommand(), evaluateCommand(), scenesCommand(), benchCommand(), versionCommand(), publishCommand(), consumeCommand(), decodeCommand(), packCommand(), manCommand())
+		enginesCommand(), modelsCommand(), trainCommand(), driftCommand(), shadowCommand(), priorCommand(), evaluateCommand(), scenesCommand(), benchCommand(), versionCommand(), publishCommand(), consumeCommand(), decodeCommand(), packCommand(), labCommand(), manCommand())
 	for _, c := range append(root.Commands(), root) {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 		if args := c.Args; args != nil {

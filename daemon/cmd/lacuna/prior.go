@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/chart"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"

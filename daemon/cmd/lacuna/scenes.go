@@ -8,10 +8,10 @@ import (
 	"io"
 	"time"
 
-	"lacuna/pipeline/chart"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/infer/scenes"
+	"lacuna/pipeline/lab/chart"
+	"lacuna/pipeline/lab/scenes"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"lacuna/pipeline/engine/ort"
-	"lacuna/pipeline/infer/scenes"
+	"lacuna/pipeline/lab/scenes"
 )
 
 func TestScenesScoresAndDrawsWholeDays(t *testing.T) {

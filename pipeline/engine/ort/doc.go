@@ -46,7 +46,7 @@
 // The step itself (median of ten) and PyTorch's in turn, two threads, in the
 // quietest of three rounds on a shared machine:
 //
-//	gpubench -engine ort -threads 2 -size small -batch 8 -side 64 -steps 10
+//	lacuna lab steps -engine ort -threads 2 -size small -batch 8 -side 64 -steps 10
 //	torch_unet.py --size small --batch 8 --side 64 --device cpu --threads 2 --steps 10
 //
 //	            before      now    PyTorch 2.15, eager

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"lacuna/pipeline/chart"
 	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/skill"

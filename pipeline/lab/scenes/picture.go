@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
-	"lacuna/pipeline/chart"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
+	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/samples"
 )
 

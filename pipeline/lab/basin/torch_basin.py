@@ -1,8 +1,8 @@
-"""Fills a basin in PyTorch as basinbench does: the same two UNets, the same
+"""Fills a basin in PyTorch as lacuna lab basin does: the same two UNets, the same
 flow with recursive jumps, one window over the whole grid, everything kept on
 the device. The networks have random weights and the planes random numbers,
 which cost what real ones cost. Optimal interpolation and files are left out:
-compare with the look and the members of basinbench. Prints one line of JSON.
+compare with the look and the members of lacuna lab basin. Prints one line of JSON.
 
     python torch_basin.py --size base --device cuda --mode eager-bf16 --tiers fast,standard,full
     python torch_basin.py --size tiny --height 24 --width 32 --tiers fast,standard --members 2
@@ -17,7 +17,7 @@ import time
 
 import torch
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "train", "testdata"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "train", "testdata"))
 from torch_unet import CHANNELS, UNet, configure  # noqa: E402
 
 # Planes of the imputer (values, mask, sea, last, next and analysis in pairs)

@@ -1,12 +1,12 @@
-// Command gpubench times the training step and the forward pass of a network
-// on an engine and prints one line of JSON. It needs nothing but the engine's
-// library beside it:
+// Package steps times the training step and the forward pass of a network on an
+// engine and prints one line of JSON. It needs nothing but the engine's library:
 //
-//	gpubench -engine xla:cuda -size base -batch 64 -side 64 -dtype bfloat16
-package main
+//	lacuna lab steps -engine xla:cuda -size base -batch 64 -side 64 -dtype bfloat16
+package steps
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -27,16 +27,6 @@ import (
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/train"
 )
-
-func main() {
-	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			os.Exit(2)
-		}
-		fmt.Fprintf(os.Stderr, "gpubench: %v\n", err)
-		os.Exit(1)
-	}
-}
 
 // options are what one measurement depends on.
 type options struct {
@@ -76,9 +66,10 @@ type report struct {
 	PeakHostMB     float64 `json:"peak_host_mb"`
 }
 
-func run(args []string, out, errs io.Writer) error {
+// Run times a network. A measurement takes seconds and is not interrupted.
+func Run(_ context.Context, args []string, out, errs io.Writer) error {
 	var o options
-	f := flag.NewFlagSet("gpubench", flag.ContinueOnError)
+	f := flag.NewFlagSet("steps", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
 	o.cfg.AddFlags(f)

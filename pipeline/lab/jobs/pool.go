@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/evaluate/tables"
+	"lacuna/pipeline/lab/tables"
 )
 
 // poolFiles prints a table for every job and mode in files of results, seeds

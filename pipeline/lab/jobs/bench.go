@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/evaluate/tables"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
 )

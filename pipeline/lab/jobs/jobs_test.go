@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"lacuna/pipeline/engine/ort"
-	"lacuna/pipeline/evaluate/tables"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
@@ -70,7 +70,7 @@ func runPlan(t *testing.T, dir, plan string, more ...string) string {
 	}
 	args := append([]string{"-engine", "ort", "-threads", "1", "-plan", path, "-o", dir, "-predict-batch", "3", "-workers", "2"}, more...)
 	var errs bytes.Buffer
-	if err := run(context.Background(), args, io.Discard, &errs); err != nil {
+	if err := Run(context.Background(), args, io.Discard, &errs); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
 	return errs.String()
@@ -130,7 +130,7 @@ func TestJobsOfAPlanShareNetworksAndCanBePooled(t *testing.T) {
 
 	var out bytes.Buffer
 	// The second file is the first again, as of a run that went on.
-	if err := run(context.Background(), []string{"-pool", "-reference", "oi", results, results}, &out, io.Discard); err != nil {
+	if err := Run(context.Background(), []string{"-pool", "-reference", "oi", results, results}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"### past: waves.pack, past, 16×16, 12 overlays", "### members: waves.pack, delayed", "| imputer | ", "(2 seeds)", "against oi"} {
@@ -188,7 +188,7 @@ func TestPlansAreReadStrictly(t *testing.T) {
 			t.Errorf("%s was accepted", text)
 		}
 	}
-	if err := run(context.Background(), []string{}, io.Discard, io.Discard); err == nil {
+	if err := Run(context.Background(), []string{}, io.Discard, io.Discard); err == nil {
 		t.Error("a run without a plan was accepted")
 	}
 }

@@ -1,49 +1,32 @@
-// Command imputebench makes tables of package tables from packed series on a
-// machine that has nothing but the engine's library: no files of granules, no
-// model store.
+// Package jobs makes the tables of a plan from packed series, on a machine that
+// has nothing but the engine's library: no files of granules, no model store.
 //
-//	imputebench -plan plan.json -engine xla:cuda -o results -deadline 9m
-//	imputebench -pool results/results.jsonl -reference oi
+//	lacuna lab jobs -plan plan.json -engine xla:cuda -o results -deadline 9m
+//	lacuna lab jobs -pool results/results.jsonl -reference oi
 //
 // A plan is a list of jobs, each a series, rows and settings. Jobs run in order
 // and share what is compiled, the networks of equal rows and the analyses of
 // equal days. Every row and seed appends a line to results.jsonl in the folder
 // of -o with its losses case by case, so that lines of several processes and
-// seeds can be pooled and paired afterwards; that is what -pool does. A job
-// that ends leaves its tables in a folder of its name. A run that meets its
-// deadline leaves checkpoints in the folder of -work, from which the same
-// command goes on.
-package main
+// seeds can be pooled and paired afterwards, with -pool. A job that ends leaves
+// its tables in a folder of its name. A run that meets its deadline leaves
+// checkpoints in the folder of -work, from which the same command goes on.
+package jobs
 
 import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"runtime"
 	"time"
 
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/evaluate/tables"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/tables"
 )
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			os.Exit(2)
-		}
-		fmt.Fprintf(os.Stderr, "imputebench: %v\n", err)
-		os.Exit(1)
-	}
-}
 
 // options are what is the same for all jobs.
 type options struct {
@@ -61,7 +44,8 @@ type options struct {
 	files     []string // that -pool reads
 }
 
-func run(ctx context.Context, args []string, out, errs io.Writer) error {
+// Run runs a plan, or pools what plans have left.
+func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	o, err := parse(args, errs)
 	if err != nil {
 		return err
@@ -101,7 +85,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 
 func parse(args []string, errs io.Writer) (options, error) {
 	var o options
-	f := flag.NewFlagSet("imputebench", flag.ContinueOnError)
+	f := flag.NewFlagSet("jobs", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
 	o.cfg.AddFlags(f)

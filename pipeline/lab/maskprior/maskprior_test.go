@@ -1,4 +1,4 @@
-package main
+package maskprior
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func TestReportHoldsWhatTheIssueAsks(t *testing.T) {
 	args := strings.Fields("-engine ort -threads 1 -size tiny -side 16 -stride 8 -batch 4 -steps 6 -evaluate 3 -evaluate-masks 8 " +
 		"-sample-steps 3 -sample-batch 16 -masks 16 -least-query 0.7")
 	var out, errs bytes.Buffer
-	if err := run(t.Context(), append(args, "-data", data, "-other", data, "-o", onnx), &out, &errs); err != nil {
+	if err := Run(t.Context(), append(args, "-data", data, "-other", data, "-o", onnx), &out, &errs); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
 	var r report
@@ -95,7 +95,7 @@ func TestReportHoldsWhatTheIssueAsks(t *testing.T) {
 	out.Reset()
 	args = append(args, strings.Fields("-parts likelihood,rho,until,pool -masks 4 -sample-batch 4 -patches 4 -draws 4 -pool-steps 100 -pool-batch 16 -pool-prime 16")...)
 	args = append(args, "-data", data, "-prior", onnx)
-	if err := run(t.Context(), args, &out, &errs); err != nil {
+	if err := Run(t.Context(), args, &out, &errs); err != nil {
 		t.Fatal(err)
 	}
 	r = report{}
@@ -156,7 +156,7 @@ func TestEdgesInsideAnObservation(t *testing.T) {
 
 func TestWithoutDataItSaysWhatIsMissing(t *testing.T) {
 	var out, errs bytes.Buffer
-	if err := run(t.Context(), nil, &out, &errs); err == nil || !strings.Contains(err.Error(), "-data") {
+	if err := Run(t.Context(), nil, &out, &errs); err == nil || !strings.Contains(err.Error(), "-data") {
 		t.Errorf("error is %v, want one that names -data", err)
 	}
 }

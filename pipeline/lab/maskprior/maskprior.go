@@ -1,12 +1,12 @@
-// Command priorbench trains a mask prior on a packed series, draws from it,
-// compares what it draws with held-out masks and prints one JSON object. It
-// needs nothing but the engine's library beside it:
+// Package maskprior trains a mask prior on a packed series, draws from it,
+// compares its draws with held-out masks and prints one JSON object. It needs
+// nothing but the engine's library:
 //
-//	priorbench -data pacific.pack -other region.pack -engine xla:cuda -size small -batch 64 -steps 4000 -o prior.onnx
+//	lacuna lab prior -data pacific.pack -other region.pack -engine xla:cuda -size small -batch 64 -steps 4000 -o prior.onnx
 //
-// What it measures is a list: -parts rho,until,pool studies guidance and what
-// it costs a training, with a prior that was trained before.
-package main
+// The measures are a list: -parts rho,until,pool studies guidance and its cost
+// to a training, with a prior that was trained before.
+package maskprior
 
 import (
 	"bufio"
@@ -17,7 +17,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"time"
 
 	"lacuna/pipeline/engine"
@@ -27,19 +26,6 @@ import (
 
 	"github.com/google/renameio/v2"
 )
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			os.Exit(2)
-		}
-		fmt.Fprintf(os.Stderr, "priorbench: %v\n", err)
-		os.Exit(1)
-	}
-}
 
 // options are what one measurement depends on.
 type options struct {
@@ -62,7 +48,8 @@ type options struct {
 	poolSteps int // of the training that is timed beside a pool
 }
 
-func run(ctx context.Context, args []string, out, errs io.Writer) error {
+// Run measures a prior.
+func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	o, err := parse(args, errs)
 	if err != nil {
 		return err
@@ -92,7 +79,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 
 func parse(args []string, errs io.Writer) (options, error) {
 	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance(), pool: prior.DefaultPool()}
-	f := flag.NewFlagSet("priorbench", flag.ContinueOnError)
+	f := flag.NewFlagSet("prior", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
 	o.cfg.AddFlags(f)

@@ -1,77 +1,71 @@
-// Command scenebench judges whole scenes on machines without netCDF, which the
-// command lacuna needs: 'lacuna scenes' does the same. It takes the days from a
-// file of 'lacuna pack' and prints lines of JSON, one for each way to fill.
-package main
+package scenes
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
+	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/infer/scenes"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
 )
-
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "scenebench:", err)
-		os.Exit(1)
-	}
-}
 
 // options are the command line.
 type options struct {
 	data, imputer, members, calibration string
 	engine                              string
 	settings                            engine.Config
-	judge                               scenes.Config
+	judge                               Config
 	full                                int // scenes in the tier full; 0: none
 	seams                               int // scenes that seams are looked for in
 	windows                             [2]int
 	window                              int
+	out, errs                           io.Writer
 }
 
 // line is what is printed of one way to fill.
 type line struct {
-	Data       string        `json:"data"`
-	Tier       infer.Tier    `json:"tier"`
-	FutureDays int           `json:"future_days"`
-	Scores     scenes.Report `json:"scores,omitzero"`
-	Seams      scenes.Seams  `json:"seams,omitzero"`
+	Data       string     `json:"data"`
+	Tier       infer.Tier `json:"tier"`
+	FutureDays int        `json:"future_days"`
+	Scores     Report     `json:"scores,omitzero"`
+	Seams      Seams      `json:"seams,omitzero"`
 }
 
-func run() error {
-	o := options{judge: scenes.DefaultConfig()}
-	flag.StringVar(&o.data, "data", "", "file of lacuna pack")
-	flag.StringVar(&o.imputer, "imputer", "", "ONNX file of the imputer")
-	flag.StringVar(&o.members, "members", "", "ONNX file of its members")
-	flag.StringVar(&o.calibration, "calibration", "", "calibration.json of the version")
-	flag.StringVar(&o.engine, "engine", engine.Auto, "what networks run on")
-	o.settings.AddFlags(flag.CommandLine)
-	flag.IntVar(&o.judge.Scenes, "scenes", o.judge.Scenes, "how many; 0: all")
-	flag.BoolVar(&o.judge.AllDays, "all-days", false, "the model has learned from none of the days")
-	flag.IntVar(&o.full, "full", 0, "how many scenes to fill in the tier full besides")
-	flag.IntVar(&o.seams, "seams", 0, "how many scenes to look for seams in")
-	flag.IntVar(&o.windows[0], "window-a", 128, "side of the windows whose seams are looked for")
-	flag.IntVar(&o.windows[1], "window-b", 160, "side of those that they are compared with")
-	flag.IntVar(&o.window, "window", 0, "side of the largest window in cells")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+// Run judges whole scenes of a file of 'lacuna pack' and prints lines of JSON,
+// one for each way to fill. 'lacuna scenes' does the same for granules and a
+// model store.
+func Run(ctx context.Context, args []string, out, errs io.Writer) error {
+	f := flag.NewFlagSet("scenes", flag.ContinueOnError)
+	f.SetOutput(errs)
+	o := options{judge: DefaultConfig(), out: out, errs: errs}
+	f.StringVar(&o.data, "data", "", "file of lacuna pack")
+	f.StringVar(&o.imputer, "imputer", "", "ONNX file of the imputer")
+	f.StringVar(&o.members, "members", "", "ONNX file of its members")
+	f.StringVar(&o.calibration, "calibration", "", "calibration.json of the version")
+	f.StringVar(&o.engine, "engine", engine.Auto, "what networks run on")
+	o.settings.AddFlags(f)
+	f.IntVar(&o.judge.Scenes, "scenes", o.judge.Scenes, "how many; 0: all")
+	f.BoolVar(&o.judge.AllDays, "all-days", false, "the model has learned from none of the days")
+	f.IntVar(&o.full, "full", 0, "how many scenes to fill in the tier full besides")
+	f.IntVar(&o.seams, "seams", 0, "how many scenes to look for seams in")
+	f.IntVar(&o.windows[0], "window-a", 128, "side of the windows whose seams are looked for")
+	f.IntVar(&o.windows[1], "window-b", 160, "side of those that they are compared with")
+	f.IntVar(&o.window, "window", 0, "side of the largest window in cells")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
 	series, err := read(o.data)
 	if err != nil {
 		return err
 	}
-	e, err := engine.Open(o.engine, o.settings, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	e, err := engine.Open(o.engine, o.settings, slog.New(slog.NewTextHandler(errs, nil)))
 	if err != nil {
 		return err
 	}
@@ -81,7 +75,7 @@ func run() error {
 		return err
 	}
 	defer model.Close()
-	return o.all(ctx, scenes.Subject{Series: series, Model: model})
+	return o.all(ctx, Subject{Series: series, Model: model})
 }
 
 func read(path string) (samples.Series, error) {
@@ -94,7 +88,7 @@ func read(path string) (samples.Series, error) {
 }
 
 func (o options) load(d infer.Device) (*infer.Model, error) {
-	v := infer.Version{Name: "scenebench"}
+	v := infer.Version{Name: "lab"}
 	var calibration []byte
 	var errs []error
 	for path, dst := range map[string]*[]byte{o.imputer: &v.Imputer, o.members: &v.Members, o.calibration: &calibration} {
@@ -116,7 +110,7 @@ func (o options) load(d infer.Device) (*infer.Model, error) {
 }
 
 // all judges past only and with later days, then the tier full and the seams.
-func (o options) all(ctx context.Context, sub scenes.Subject) error {
+func (o options) all(ctx context.Context, sub Subject) error {
 	sub.Fill = infer.DefaultConfig()
 	sub.Fill.Method, sub.Fill.PastDays = infer.MethodModel, samples.LastDays
 	sub.Fill.Network = infer.Network{Tier: infer.Fast, WindowCells: o.window}
@@ -146,16 +140,16 @@ func (o options) all(ctx context.Context, sub scenes.Subject) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(line{Data: o.data, Tier: sub.Fill.Network.Tier, Seams: found})
+	return json.NewEncoder(o.out).Encode(line{Data: o.data, Tier: sub.Fill.Network.Tier, Seams: found})
 }
 
-func (o options) one(ctx context.Context, sub scenes.Subject, judge scenes.Config) error {
+func (o options) one(ctx context.Context, sub Subject, judge Config) error {
 	scores, err := judge.Judge(ctx, sub, func(int, int) {})
 	if err != nil {
 		return err
 	}
-	if err := scores.Print(os.Stderr); err != nil {
+	if err := scores.Print(o.errs); err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(line{Data: o.data, Tier: sub.Fill.Network.Tier, FutureDays: sub.Fill.FutureDays, Scores: scores})
+	return json.NewEncoder(o.out).Encode(line{Data: o.data, Tier: sub.Fill.Network.Tier, FutureDays: sub.Fill.FutureDays, Scores: scores})
 }

@@ -1,4 +1,4 @@
-package main
+package steps
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func TestReportIsOneLineOfJSON(t *testing.T) {
 	for _, backbone := range []string{"unet", "vit"} {
 		var out bytes.Buffer
 		args := []string{"-engine", "ort", "-backbone", backbone, "-size", "tiny", "-batch", "1", "-side", "16", "-steps", "2"}
-		if err := run(args, &out, io.Discard); err != nil {
+		if err := Run(t.Context(), args, &out, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(out.String(), "\n"); n != 1 {
@@ -41,7 +41,7 @@ func TestMistakesOnTheCommandLineAreErrors(t *testing.T) {
 		{"-engine", "abacus", "-size", "tiny"},
 		{"-nonsense"},
 	} {
-		if err := run(args, io.Discard, io.Discard); err == nil {
+		if err := Run(t.Context(), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%v was accepted", args)
 		}
 	}

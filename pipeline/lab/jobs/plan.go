@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"os"
 	"slices"
 
-	"lacuna/pipeline/evaluate/tables"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/tables"
 )
 
 // A job is a table to be made of a packed series. What it does not say is as

@@ -1,0 +1,44 @@
+// Package lab is the laboratory: what is measured about the method and never
+// served. One command reaches all of it, 'lacuna lab'.
+//
+//	chart      pictures of tables and maps
+//	tables     the comparisons of the paper and our own, row by row
+//	scenes     whole scenes, with the gaps of other days laid over them
+//	jobs       a plan of tables from packed series, on a machine with a GPU
+//	maskprior  the mask prior: training, draws against held-out masks, guidance
+//	steps      time of a training step and a forward pass
+//	basin      time and memory of filling a basin, and how they grow
+//
+// Nothing that serves imports the laboratory or a part of it; a test holds that.
+// The commands 'lacuna evaluate', 'scenes' and 'prior' use its tables and
+// pictures.
+package lab
+
+import (
+	"context"
+	"io"
+
+	"lacuna/pipeline/lab/basin"
+	"lacuna/pipeline/lab/jobs"
+	"lacuna/pipeline/lab/maskprior"
+	"lacuna/pipeline/lab/scenes"
+	"lacuna/pipeline/lab/steps"
+)
+
+// A Command is one measurement. Run takes the command line without its name;
+// -help lists the flags and ends with flag.ErrHelp.
+type Command struct {
+	Name, Short string
+	Run         func(ctx context.Context, args []string, out, errs io.Writer) error
+}
+
+// Commands returns all of them.
+func Commands() []Command {
+	return []Command{
+		{"jobs", "make the tables of a plan from packed series, or pool what plans have left", jobs.Run},
+		{"prior", "train a mask prior on a packed series and measure what it draws", maskprior.Run},
+		{"scenes", "judge whole scenes of a packed series", scenes.Run},
+		{"basin", "time and memory of filling a basin, and how they grow with its size", basin.Run},
+		{"steps", "time of a training step and a forward pass of a network", steps.Run},
+	}
+}
