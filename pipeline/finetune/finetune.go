@@ -6,10 +6,10 @@ import (
 	"github.com/gomlx/gomlx/backends"
 
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/impute"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/train"
 )
 
 // Request is what a version is made from.
@@ -47,7 +47,7 @@ func (q Request) incumbent() Files {
 // Hooks are what a run tells on its way. All may be nil.
 type Hooks struct {
 	Progress func(Progress)
-	Now      func() time.Time // for latencies; nil: time.Now
+	Now      func() time.Time // for latencies and between checkpoints; nil: time.Now
 }
 
 // Progress is how far a run has come.
@@ -91,8 +91,8 @@ type Network struct {
 
 // Reports are what the trainings did; nil: not trained here.
 type Reports struct {
-	Prior       *prior.Report  `json:"prior,omitempty"`
-	Imputer     *impute.Report `json:"imputer,omitempty"`
-	Members     *impute.Report `json:"members,omitempty"`
-	Reliability *impute.Report `json:"reliability,omitempty"`
+	Prior       *prior.Report `json:"prior,omitempty"`
+	Imputer     *train.Report `json:"imputer,omitempty"`
+	Members     *train.Report `json:"members,omitempty"`
+	Reliability *train.Report `json:"reliability,omitempty"`
 }

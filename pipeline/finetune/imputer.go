@@ -4,28 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"time"
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/train"
 )
 
 // makeImputer trains the imputer and tests what a reader of its file gets.
 func (r *run) makeImputer(ctx context.Context) error {
-	report := &impute.Report{}
+	report := &train.Report{}
 	r.eval.Reports.Imputer = report
 	data, err := r.train1(ctx, training{file: ImputerFile, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
-		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
+		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentWeights()
 			if err != nil {
-				return nil, impute.Report{}, err
+				return nil, train.Report{}, err
 			}
-			return impute.Train(ctx, r.shop, r.material, source, r.s.Imputer, impute.Hooks[*impute.Model]{
-				Progress: r.tell(PhaseImputer), Score: r.score, ScoreEvery: r.s.ScoreEvery, Patience: r.s.Patience,
-				Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery, From: from,
-			})
+			hooks.Score, hooks.ScoreEvery, hooks.Patience, hooks.From = r.score, r.s.ScoreEvery, r.s.Patience, from
+			return impute.Train(ctx, r.shop, r.material, source, r.s.Imputer, hooks)
 		})
 	if err != nil {
 		return err
@@ -64,17 +63,16 @@ func (r *run) makeMembers(ctx context.Context) error {
 	if r.s.Members.Steps == 0 {
 		return nil
 	}
-	report := &impute.Report{}
+	report := &train.Report{}
 	r.eval.Reports.Members = report
 	_, err := r.train1(ctx, training{file: MembersFile, phase: PhaseMembers, cfg: r.s.Members, report: report},
-		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
+		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentMembers()
 			if err != nil {
-				return nil, impute.Report{}, err
+				return nil, train.Report{}, err
 			}
-			return impute.TrainMembers(ctx, r.model, r.material, source, r.s.Members, impute.Hooks[*impute.Members]{
-				Progress: r.tell(PhaseMembers), Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery, From: from,
-			})
+			hooks.From = from
+			return impute.TrainMembers(ctx, r.model, r.material, source, r.s.Members, hooks)
 		})
 	return err
 }
@@ -106,12 +104,12 @@ type saver interface {
 type training struct {
 	file, phase string
 	cfg         impute.TrainConfig
-	report      *impute.Report
+	report      *train.Report
 }
 
 // train1 returns the file of a network: the one in the folder, where the phase
 // is over, or that of a training, which goes on from its checkpoint.
-func (r *run) train1(ctx context.Context, t training, fit func(source impute.Source, checkpoint string) (saver, impute.Report, error)) ([]byte, error) {
+func (r *run) train1(ctx context.Context, t training, fit func(impute.Source, train.Hooks) (saver, train.Report, error)) ([]byte, error) {
 	data, err := r.folder.read(t.file)
 	if err != nil {
 		return nil, err
@@ -121,12 +119,12 @@ func (r *run) train1(ctx context.Context, t training, fit func(source impute.Sou
 		_, err := r.folder.load(t.phase+".json", t.report)
 		return data, err
 	}
-	checkpoint := r.folder.path(t.phase + ".ckpt")
-	source, closeSource, err := r.lessons(ctx, t, checkpoint)
+	hooks := r.trainHooks(t.phase, r.s.CheckpointEvery)
+	source, closeSource, err := r.lessons(ctx, t, hooks.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
-	network, report, err := fit(source, checkpoint)
+	network, report, err := fit(source, hooks)
 	closeSource()
 	if err != nil {
 		return nil, err
@@ -141,7 +139,7 @@ func (r *run) train1(ctx context.Context, t training, fit func(source impute.Sou
 	if err := errors.Join(r.folder.save(t.phase+".json", report), r.folder.write(t.file, data)); err != nil {
 		return nil, err
 	}
-	return data, r.folder.discard(t.phase + ".ckpt")
+	return data, r.folder.discard(checkpointFile(t.phase))
 }
 
 // lessons returns the source of a training from the step of its checkpoint on.
@@ -151,12 +149,9 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (imput
 		source, err := r.ownLessons(t.cfg.Seed)
 		return source, func() {}, err
 	}
-	step := 0
-	if checkpoint != "" {
-		var err error
-		if step, err = impute.CheckpointStep(checkpoint); err != nil {
-			return nil, nil, err
-		}
+	step, err := train.CheckpointStep(checkpoint)
+	if err != nil {
+		return nil, nil, err
 	}
 	first := uint64(step) * uint64(t.cfg.Batch)
 	from := prior.Windows{Data: r.learned, Refs: r.refs, By: r.strategy}
@@ -179,15 +174,32 @@ func (r *run) ownLessons(seed uint64) (impute.Source, error) {
 	return impute.Repeated(r.learned, r.refs, r.strategy, r.s.Partitions, seed)
 }
 
-func (r *run) tell(phase string) func(impute.Progress) {
-	return func(p impute.Progress) {
-		r.hooks.Progress(Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss, Score: p.Score})
+// checkpointFile names the checkpoint of a phase that trains.
+func checkpointFile(phase string) string { return phase + ".ckpt" }
+
+// checkpointPause is the least time between two checkpoints: a fast device makes
+// many steps a second, and what is lost by a kill is no more than that.
+const checkpointPause = 5 * time.Second
+
+// trainHooks returns what the training of a phase tells and keeps.
+func (r *run) trainHooks(phase string, checkpointEvery int) train.Hooks {
+	return train.Hooks{
+		Progress: func(p train.Progress) {
+			r.hooks.Progress(Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss, Score: p.Score})
+		},
+		Checkpoint: r.folder.path(checkpointFile(phase)), CheckpointEvery: checkpointEvery,
+		CheckpointPause: checkpointPause, Now: r.hooks.Now,
 	}
 }
 
 // score returns the mean squared error on the overlays that choose, or the
 // CRPS where only the spread is learned.
-func (r *run) score(ctx context.Context, m *impute.Model) (float64, error) {
+func (r *run) score(ctx context.Context, weights []float32) (float64, error) {
+	m, err := impute.NewModel(r.shop, r.s.Imputer, weights)
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
 	said, err := m.Predict(ctx, r.scoring)
 	if err != nil {
 		return 0, err
@@ -207,8 +219,5 @@ func (r *run) score(ctx context.Context, m *impute.Model) (float64, error) {
 			}
 		}
 	}
-	if score := sum / float64(n); !math.IsNaN(score) {
-		return score, nil
-	}
-	return math.MaxFloat64, nil // a network that says NaN is the worst there is
+	return sum / float64(n), nil
 }

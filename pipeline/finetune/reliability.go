@@ -10,6 +10,7 @@ import (
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/train"
 )
 
 // makeReliability trains the classifier of P(query | context), and counts how
@@ -22,13 +23,11 @@ func (r *run) makeReliability(ctx context.Context) error {
 	if r.s.Reliability.Steps == 0 {
 		return nil
 	}
-	report := &impute.Report{}
+	report := &train.Report{}
 	r.eval.Reports.Reliability = report
 	data, err := r.train1(ctx, training{file: ReliabilityFile, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
-		func(source impute.Source, checkpoint string) (saver, impute.Report, error) {
-			return impute.TrainReliability(ctx, r.shop, r.material, source, r.s.Reliability, impute.Hooks[*impute.Reliability]{
-				Progress: r.tell(PhaseReliability), Checkpoint: checkpoint, CheckpointEvery: r.s.CheckpointEvery,
-			})
+		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
+			return impute.TrainReliability(ctx, r.shop, r.material, source, r.s.Reliability, hooks)
 		})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
 )
 
 // seaAnalyser analyses a sea and counts how often it is asked.
@@ -41,7 +42,7 @@ func analysedSea(t *testing.T) (Material, seaAnalyser) {
 
 func TestAnUntrainedNetworkOnAnAnalysisIsTheAnalysis(t *testing.T) {
 	m, _ := analysedSea(t)
-	model, err := newModel(newShop(t, 1), analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
+	model, err := NewModel(newShop(t, 1), analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +74,12 @@ func TestANetworkOfTheSpreadLeavesTheMeanToTheAnalysis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := newModel(shop, cfg, from)
+	parent, err := NewModel(shop, cfg, from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := predictOne(t, parent, in)
-	model, _, err := Train(context.Background(), shop, m, src, cfg, Hooks[*Model]{From: from})
+	model, _, err := Train(context.Background(), shop, m, src, cfg, train.Hooks{From: from})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestRepeatedLessonsAreAnalysedOnce(t *testing.T) {
 	cfg := analysisConfig(16)
 	cfg.DropTemporal, cfg.DropFuture, cfg.CacheMB = 0, 1, 64 // one mode
 	l := newLessons(m, src, cfg)
-	b := (&loader{dims: cfg.batchDims(), cells: 16 * 16}).newBatch()
+	b := train.NewBatch(cfg.batchDims(), scratchWindows*16*16)
 	contexts := map[uint64][]bool{}
 	for n := range uint64(200) {
 		got, err := l.teach(context.Background(), b, n)
@@ -192,7 +193,7 @@ func TestAnalysesServeEverySeedAndCanBeMadeBeforehand(t *testing.T) {
 	}
 	cfg := analysisConfig(16)
 	cfg.DropTemporal, cfg.DropFuture = 0, 1 // one mode
-	b := (&loader{dims: cfg.batchDims(), cells: 16 * 16}).newBatch()
+	b := train.NewBatch(cfg.batchDims(), scratchWindows*16*16)
 	var first [2]Lesson
 	for seed := range uint64(2) {
 		l := newLessons(m, source(seed), cfg)

@@ -8,6 +8,7 @@ import (
 
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/train"
 )
 
 // DINDiff is the baseline of that name, built on the same network: a denoiser
@@ -30,27 +31,22 @@ func DINDiffConfig(cfg TrainConfig) TrainConfig {
 }
 
 // TrainDINDiff trains the baseline. It ends as Train does.
-func TrainDINDiff(ctx context.Context, shop *Workshop, m Material, source Source, cfg TrainConfig, hooks Hooks[*DINDiff]) (*DINDiff, Report, error) {
+func TrainDINDiff(ctx context.Context, shop *Workshop, m Material, source Source, cfg TrainConfig, hooks train.Hooks) (*DINDiff, train.Report, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, Report{}, fmt.Errorf("train config: %w", err)
+		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
 	}
 	network, err := nn.New(cfg.Design.network())
 	if err != nil {
-		return nil, Report{}, err
+		return nil, train.Report{}, err
 	}
-	build := func(w []float32) (*DINDiff, error) {
-		o, err := newOperand(cfg.Design.network(), w)
-		return &DINDiff{config: cfg, shop: shop, operand: o}, err
-	}
-	l := noiseLessons{newLessons(m, source, cfg)}
-	weights, report, err := run(ctx, shop, course{
-		kind: kindDINDiff, network: network, loss: imputerLoss(network, 0, pointLoss), cfg: cfg, dims: cfg.batchDims(), fill: l.fill,
-	}, hooks, build)
+	t := cfg.task(network)
+	t.Kind, t.Loss, t.Fill = kindDINDiff, imputerLoss(network, 0, pointLoss), noiseLessons{newLessons(m, source, cfg)}.fill
+	weights, report, err := shop.train(ctx, cfg, t, hooks)
 	if err != nil {
 		return nil, report, fmt.Errorf("train dindiff: %w", err)
 	}
-	d, err := build(weights)
-	return d, report, err
+	o, err := newOperand(cfg.Design.network(), weights)
+	return &DINDiff{config: cfg, shop: shop, operand: o}, report, err
 }
 
 // Weights returns the number of weights.
@@ -66,7 +62,7 @@ func (d *DINDiff) Close() {
 // noise.
 type noiseLessons struct{ *lessons }
 
-func (l noiseLessons) fill(ctx context.Context, b *batch, item int, n uint64) error {
+func (l noiseLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
 	t, err := l.teach(ctx, b, n)
 	if err != nil {
 		return err
@@ -75,7 +71,7 @@ func (l noiseLessons) fill(ctx context.Context, b *batch, item int, n uint64) er
 	if eps == nil { // a config with clean lessons: the query is noised all the same
 		return fmt.Errorf("lesson %d has no noise; clean must be 0", n)
 	}
-	x, y := b.image(imageTensor, item, l.cfg), b.image(targetTensor, item, l.cfg)
+	x, y := l.cfg.planes(b, imageTensor, item), l.cfg.planes(b, targetTensor, item)
 	l.cfg.Design.encode(x, &t.in, level{})
 	alpha, sigma := alphaSigma(t.level.t)
 	values, times := x.plane(valuePlane), x.plane(maskPlane)
@@ -92,7 +88,7 @@ func (l noiseLessons) fill(ctx context.Context, b *batch, item int, n uint64) er
 			values[i], times[i] = eps[i], 1
 		}
 	}
-	b.buffers[timeTensor][item] = t.level.t
+	b.Buffers[timeTensor][item] = t.level.t
 	x.flip(t.flipNS, t.flipWE)
 	y.flip(t.flipNS, t.flipWE)
 	return nil

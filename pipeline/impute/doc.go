@@ -6,18 +6,17 @@
 // from gappy days alone: a Source cuts the observed cells of a patch in two,
 // the network sees the context and is scored on the query.
 //
-//	Source ──Lesson──▶ loader ──batches──▶ Train ──▶ Model ──Predict──▶ mean, sigma
-//	                                         └─────▶ Members ──Draw──▶ ensemble
+//	Source ──Lesson──▶ train.Task ──Train──▶ Model ──Predict──▶ mean, sigma
+//	                                └──────▶ Members ──Draw──▶ ensemble
 //
 // Three things are guaranteed. Nothing but the visible cells of the target day
 // reaches a network: what lies under the mask may be NaN or 1e6 and the answer
-// is the same, bit for bit. Visible cells come out as they went in. And a
-// training run is a function of its data, its config and its seed, whatever
-// the number of goroutines, and goes on from a checkpoint as if it had never
-// stopped.
+// is the same, bit for bit. Visible cells come out as they went in. And lesson n
+// is a function of n, the data, the config and its seed, so that package train
+// makes the same network of them whatever interrupts it.
 //
-// Package impute works in the normalised anomalies of package samples. The
-// only file it touches is the checkpoint that it is told to keep. It knows
-// nothing of physical units, model stores or scores, nor of how masks are
-// drawn: a Source brings the partitions.
+// Package impute works in the normalised anomalies of package samples. It
+// touches no file, and knows nothing of physical units, model stores or scores,
+// nor of how a network is trained or masks are drawn: package train runs the
+// tasks, and a Source brings the partitions.
 package impute

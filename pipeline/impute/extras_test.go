@@ -12,6 +12,7 @@ import (
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
 )
 
 // blocky splits every patch alike: the left half is context, the right half
@@ -47,7 +48,7 @@ func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 	}
 	cfg := ReliabilityConfig(tinyConfig(16))
 	cfg.Steps, cfg.Batch = 60, 8
-	r, _, err := TrainReliability(context.Background(), shop, m, src, cfg, Hooks[*Reliability]{})
+	r, _, err := TrainReliability(context.Background(), shop, m, src, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func TestDINDiffFillsAndKeeps(t *testing.T) {
 	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
 	m, src := s.lessonsOf(t, 1)
 	cfg := DINDiffConfig(tinyConfig(16))
-	d, _, err := TrainDINDiff(context.Background(), shop, m, src, cfg, Hooks[*DINDiff]{})
+	d, _, err := TrainDINDiff(context.Background(), shop, m, src, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

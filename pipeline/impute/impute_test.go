@@ -14,6 +14,7 @@ import (
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
 )
 
 // newShop returns a workshop on ONNX Runtime. One thread is quickest where
@@ -168,7 +169,7 @@ func (b plainBackground) Cut(r samples.Ref) (value, sigma []float32, ok bool) {
 
 func trained(t testing.TB, shop *Workshop, m Material, src Source, cfg TrainConfig) *Model {
 	t.Helper()
-	model, _, err := Train(context.Background(), shop, m, src, cfg, Hooks[*Model]{})
+	model, _, err := Train(context.Background(), shop, m, src, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
 )
 
 // Material is what a network may learn from: the training side of a split and
@@ -66,7 +67,7 @@ const (
 )
 
 // teach draws lesson n. The scratch of b serves it until the next one.
-func (l *lessons) teach(ctx context.Context, b *batch, n uint64) (taught, error) {
+func (l *lessons) teach(ctx context.Context, b *train.Batch, n uint64) (taught, error) {
 	lesson, err := l.source.Lesson(ctx, n)
 	if err != nil {
 		return taught{}, err
@@ -85,11 +86,11 @@ func (l *lessons) teach(ctx context.Context, b *batch, n uint64) (taught, error)
 	clean, at := r.Float64() < l.cfg.Clean, r.Float32()
 	t.flipNS, t.flipWE = l.cfg.Flip && r.Uint64()&1 == 1, l.cfg.Flip && r.Uint64()&2 == 2
 	if thin {
-		t.in.Last.Freshness = thinned(b.window(scratchLast), t.in.Last.Freshness, keep, r)
-		t.in.Next.Freshness = thinned(b.window(scratchNext), t.in.Next.Freshness, keep, r)
+		t.in.Last.Freshness = thinned(window(b, scratchLast), t.in.Last.Freshness, keep, r)
+		t.in.Next.Freshness = thinned(window(b, scratchNext), t.in.Next.Freshness, keep, r)
 	}
 	if !clean {
-		t.level = level{t: at, eps: b.window(scratchEps)}
+		t.level = level{t: at, eps: window(b, scratchEps)}
 		l.eps.Normals(t.level.eps, n)
 	}
 	t.negate = l.cfg.Negate && r.Uint64()&1 == 1 // after all other draws, which it leaves as they were
@@ -123,9 +124,10 @@ func thinned(dst, fresh []float32, keep float64, r *rand.Rand) []float32 {
 	return dst
 }
 
-func (b *batch) window(i int) []float32 {
-	n := len(b.scratch) / scratchWindows
-	return b.scratch[i*n : (i+1)*n]
+// window returns one of the scratch windows of a batch.
+func window(b *train.Batch, i int) []float32 {
+	n := len(b.Scratch) / scratchWindows
+	return b.Scratch[i*n : (i+1)*n]
 }
 
 // Tensors of a batch of the imputer: image [batch, planes, side, side], time
@@ -150,15 +152,15 @@ func (c TrainConfig) batchDims() [][]int {
 }
 
 // fill is the filler of the imputer.
-func (l *lessons) fill(ctx context.Context, b *batch, item int, n uint64) error {
+func (l *lessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
 	t, err := l.teach(ctx, b, n)
 	if err != nil {
 		return err
 	}
-	x := b.image(imageTensor, item, l.cfg)
+	x := l.cfg.planes(b, imageTensor, item)
 	l.cfg.Design.encode(x, &t.in, t.level)
-	b.buffers[timeTensor][item] = t.level.t
-	y := b.image(targetTensor, item, l.cfg)
+	b.Buffers[timeTensor][item] = t.level.t
+	y := l.cfg.planes(b, targetTensor, item)
 	l.target(y, &t)
 	if t.negate {
 		x.negate(l.cfg.Design.signed()...)
@@ -184,10 +186,10 @@ func (l *lessons) scored(t *taught, cell int) bool {
 	return l.cfg.LossOn == OnObserved || t.Query[cell]
 }
 
-// image returns the planes of an item of tensor i.
-func (b *batch) image(i, item int, c TrainConfig) image {
-	n := len(b.buffers[i]) / c.Batch
-	return image{b.buffers[i][item*n : (item+1)*n], c.Side, c.Side}
+// planes returns those of an item of tensor i.
+func (c TrainConfig) planes(b *train.Batch, i, item int) image {
+	n := len(b.Buffers[i]) / c.Batch
+	return image{b.Buffers[i][item*n : (item+1)*n], c.Side, c.Side}
 }
 
 // negate changes the sign of planes.

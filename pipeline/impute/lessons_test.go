@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
 )
 
 func TestNegatedPlanesAreThoseOfNegatedValues(t *testing.T) {
@@ -66,17 +67,17 @@ func TestHalfOfTheLessonsAreNegatedWithTheirTarget(t *testing.T) {
 	opposite := 0
 	for n := range uint64(count) {
 		want, got := lessonOf(t, plain, n), lessonOf(t, signed, n)
-		if target := got.image(targetTensor, 0, cfg).plane(valueOfTarget); slices.Equal(target, want.image(targetTensor, 0, cfg).plane(valueOfTarget)) {
-			if !slices.Equal(got.buffers[imageTensor], want.buffers[imageTensor]) {
+		if target := cfg.planes(got, targetTensor, 0).plane(valueOfTarget); slices.Equal(target, cfg.planes(want, targetTensor, 0).plane(valueOfTarget)) {
+			if !slices.Equal(got.Buffers[imageTensor], want.Buffers[imageTensor]) {
 				t.Fatalf("lesson %d is negated and its target is not", n)
 			}
 			continue
 		}
 		opposite++
-		want.image(imageTensor, 0, cfg).negate(cfg.Design.signed()...)
-		want.image(targetTensor, 0, cfg).negate(valueOfTarget)
-		for tensor := range want.buffers {
-			if !slices.Equal(got.buffers[tensor], want.buffers[tensor]) {
+		cfg.planes(want, imageTensor, 0).negate(cfg.Design.signed()...)
+		cfg.planes(want, targetTensor, 0).negate(valueOfTarget)
+		for tensor := range want.Buffers {
+			if !slices.Equal(got.Buffers[tensor], want.Buffers[tensor]) {
 				t.Fatalf("lesson %d: tensor %d is not that of the other sign", n, tensor)
 			}
 		}
@@ -87,9 +88,9 @@ func TestHalfOfTheLessonsAreNegatedWithTheirTarget(t *testing.T) {
 }
 
 // lessonOf returns lesson n in a batch of its own.
-func lessonOf(t *testing.T, l *lessons, n uint64) *batch {
+func lessonOf(t *testing.T, l *lessons, n uint64) *train.Batch {
 	t.Helper()
-	b := (&loader{dims: l.cfg.batchDims(), cells: l.cfg.Side * l.cfg.Side}).newBatch()
+	b := train.NewBatch(l.cfg.batchDims(), scratchWindows*l.cfg.Side*l.cfg.Side)
 	if err := l.fill(context.Background(), b, 0, n); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/train"
 )
 
 // The residual of Toy B about its conditional mean is Gaussian with the
@@ -102,7 +103,7 @@ func tinyMembers(t *testing.T, shop *Workshop, steps int) (*Members, Target) {
 	model := trained(t, shop, m, src, cfg)
 	cfg = MembersConfig(cfg)
 	cfg.Steps = steps
-	members, _, err := TrainMembers(context.Background(), model, m, src, cfg, Hooks[*Members]{})
+	members, _, err := TrainMembers(context.Background(), model, m, src, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

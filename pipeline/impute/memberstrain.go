@@ -8,6 +8,7 @@ import (
 
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/train"
 )
 
 // MembersConfig returns the settings for the members of a model that was
@@ -23,26 +24,24 @@ func MembersConfig(cfg TrainConfig) TrainConfig {
 
 // TrainMembers trains the members of a model. The extras of cfg's design are
 // those of the model whatever it says. It ends as Train does.
-func TrainMembers(ctx context.Context, model *Model, m Material, source Source, cfg TrainConfig, hooks Hooks[*Members]) (*Members, Report, error) {
-	shop := model.shop
+func TrainMembers(ctx context.Context, model *Model, m Material, source Source, cfg TrainConfig, hooks train.Hooks) (*Members, train.Report, error) {
 	cfg.Design.Extras, cfg.Design.Departure, cfg.Design.Scaled = model.design.Extras, model.design.Departure, model.design.Scaled
 	if err := cfg.Validate(); err != nil {
-		return nil, Report{}, fmt.Errorf("train config: %w", err)
+		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
 	}
 	if cfg.Clean != 1 || cfg.LossOn != OnQuery {
-		return nil, Report{}, fmt.Errorf("train config: members see a clean context and are scored on the query; clean is %g, loss_on %q", cfg.Clean, cfg.LossOn)
+		return nil, train.Report{}, fmt.Errorf("train config: members see a clean context and are scored on the query; clean is %g, loss_on %q", cfg.Clean, cfg.LossOn)
 	}
 	network, err := nn.New(memberNetwork(model.design, cfg.Design))
 	if err != nil {
-		return nil, Report{}, err
+		return nil, train.Report{}, err
 	}
 	l := residualLessons{lessons: newLessons(m, source, cfg), levels: noise.New(cfg.Seed, "levels"), noise: noise.New(cfg.Seed, "residual noise")}
-	dims := append(cfg.batchDims(), []int{cfg.Batch, 1, cfg.Side, cfg.Side})
-	weights, report, err := run(ctx, shop, course{
-		kind: kindMembers + model.design.kindOf(), network: network, cfg: cfg, dims: dims, fill: l.fill,
-		loss:  residualLoss(network, model.operand.network, cfg.BFloat16),
-		fixed: []*tensors.Tensor{model.operand.tensor()},
-	}, hooks, func(w []float32) (*Members, error) { return newMembers(model, cfg, w) })
+	t := cfg.task(network)
+	t.Kind, t.Fill, t.Dims = kindMembers+model.design.kindOf(), l.fill, append(t.Dims, []int{cfg.Batch, 1, cfg.Side, cfg.Side})
+	t.Loss = residualLoss(network, model.operand.network, cfg.BFloat16)
+	t.Fixed = []*tensors.Tensor{model.operand.tensor()}
+	weights, report, err := model.shop.train(ctx, cfg, t, hooks)
 	if err != nil {
 		return nil, report, fmt.Errorf("train members: %w", err)
 	}
@@ -64,11 +63,11 @@ type residualLessons struct {
 // imputer.
 const epsTensor = targetTensor + 1
 
-func (l residualLessons) fill(ctx context.Context, b *batch, item int, n uint64) error {
+func (l residualLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
 	if err := l.lessons.fill(ctx, b, item, n); err != nil {
 		return err
 	}
-	l.levels.Uniforms(b.buffers[timeTensor][item:item+1], n)
-	l.noise.Normals(b.image(epsTensor, item, l.cfg).data, n)
+	l.levels.Uniforms(b.Buffers[timeTensor][item:item+1], n)
+	l.noise.Normals(l.cfg.planes(b, epsTensor, item).data, n)
 	return nil
 }

@@ -30,7 +30,9 @@ const (
 	kindImputer = "imputer"
 )
 
-func newModel(shop *Workshop, cfg TrainConfig, weights []float32) (*Model, error) {
+// NewModel returns the model of weights that a training with cfg asks the score
+// of.
+func NewModel(shop *Workshop, cfg TrainConfig, weights []float32) (*Model, error) {
 	o, err := newOperand(cfg.Design.network(), weights)
 	if err != nil {
 		return nil, err

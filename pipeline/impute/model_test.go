@@ -24,7 +24,7 @@ func busyModel(t testing.TB, shop *Workshop, d Design) *Model {
 	for i := range weights {
 		weights[i] += 0.05 * float32(math.Sin(float64(i)))
 	}
-	m, err := newModel(shop, cfg, weights)
+	m, err := NewModel(shop, cfg, weights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestAConstantFieldOnItsBackgroundIsFilledWithTheConstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := tinyConfig(16)
-	m, err := newModel(newShop(t, 1), cfg, network.Layout().Init(1)) // its last layer is zero: no departure
+	m, err := NewModel(newShop(t, 1), cfg, network.Layout().Init(1)) // its last layer is zero: no departure
 	if err != nil {
 		t.Fatal(err)
 	}

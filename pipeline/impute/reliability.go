@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/train"
 )
 
 // Reliability estimates for each cell how likely it would have been a query
@@ -45,45 +46,40 @@ func ReliabilityConfig(cfg TrainConfig) TrainConfig {
 
 // TrainReliability trains the classifier on the partitions of source: over the
 // sea, is a cell query or not? It ends as Train does.
-func TrainReliability(ctx context.Context, shop *Workshop, m Material, source Source, cfg TrainConfig, hooks Hooks[*Reliability]) (*Reliability, Report, error) {
+func TrainReliability(ctx context.Context, shop *Workshop, m Material, source Source, cfg TrainConfig, hooks train.Hooks) (*Reliability, train.Report, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, Report{}, fmt.Errorf("train config: %w", err)
+		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
 	}
 	network, err := nn.New(reliabilityNetwork(cfg.Design))
 	if err != nil {
-		return nil, Report{}, err
+		return nil, train.Report{}, err
 	}
-	build := func(w []float32) (*Reliability, error) {
-		o, err := newOperand(reliabilityNetwork(cfg.Design), w)
-		return &Reliability{config: cfg, shop: shop, operand: o}, err
-	}
-	l := maskLessons{newLessons(m, source, cfg)}
-	dims := [][]int{{cfg.Batch, reliabilityPlanes, cfg.Side, cfg.Side}, {cfg.Batch}, {cfg.Batch, 2, cfg.Side, cfg.Side}}
-	weights, report, err := run(ctx, shop, course{
-		kind: kindReliability, network: network, loss: reliabilityLoss(network), cfg: cfg, dims: dims, fill: l.fill,
-	}, hooks, build)
+	t := cfg.task(network)
+	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), maskLessons{newLessons(m, source, cfg)}.fill
+	t.Dims = [][]int{{cfg.Batch, reliabilityPlanes, cfg.Side, cfg.Side}, {cfg.Batch}, {cfg.Batch, 2, cfg.Side, cfg.Side}}
+	weights, report, err := shop.train(ctx, cfg, t, hooks)
 	if err != nil {
 		return nil, report, fmt.Errorf("train reliability: %w", err)
 	}
-	r, err := build(weights)
-	return r, report, err
+	o, err := newOperand(reliabilityNetwork(cfg.Design), weights)
+	return &Reliability{config: cfg, shop: shop, operand: o}, report, err
 }
 
 // maskLessons makes lessons of masks alone.
 type maskLessons struct{ *lessons }
 
-func (l maskLessons) fill(ctx context.Context, b *batch, item int, n uint64) error {
+func (l maskLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
 	t, err := l.teach(ctx, b, n)
 	if err != nil {
 		return err
 	}
-	x, y := b.image(imageTensor, item, l.cfg), b.image(targetTensor, item, l.cfg)
+	x, y := l.cfg.planes(b, imageTensor, item), l.cfg.planes(b, targetTensor, item)
 	encodeMasks(x, &t.in)
 	target, weight := y.plane(valueOfTarget), y.plane(weightOfTarget)
 	for i := range target {
 		target[i], weight[i] = number(t.Query[i]), number(t.in.Sea[i])
 	}
-	b.buffers[timeTensor][item] = 0
+	b.Buffers[timeTensor][item] = 0
 	x.flip(t.flipNS, t.flipWE)
 	y.flip(t.flipNS, t.flipWE)
 	return nil

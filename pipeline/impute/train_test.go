@@ -125,7 +125,7 @@ func TestTheSquaredGradientIsFourTimesTheQueryProbability(t *testing.T) {
 	}
 }
 
-func weightsOf(t *testing.T, shop *Workshop, s gaussianSea, cfg TrainConfig, hooks Hooks[*Model]) []float32 {
+func weightsOf(t *testing.T, shop *Workshop, s gaussianSea, cfg TrainConfig, hooks train.Hooks) []float32 {
 	t.Helper()
 	m, src := s.lessonsOf(t, 1)
 	model, _, err := Train(context.Background(), shop, m, src, cfg, hooks)
@@ -141,13 +141,13 @@ func TestTheNumberOfGoroutinesDoesNotMatter(t *testing.T) {
 	cfg := tinyConfig(16)
 	cfg.Flip = true
 	cfg.Workers = 1
-	want := weightsOf(t, shop, s, cfg, Hooks[*Model]{})
+	want := weightsOf(t, shop, s, cfg, train.Hooks{})
 	cfg.Workers, cfg.CacheMB = 5, 0
-	if !slices.Equal(weightsOf(t, shop, s, cfg, Hooks[*Model]{}), want) {
+	if !slices.Equal(weightsOf(t, shop, s, cfg, train.Hooks{}), want) {
 		t.Error("five goroutines give other weights than one")
 	}
 	cfg.Seed = 2
-	if slices.Equal(weightsOf(t, shop, s, cfg, Hooks[*Model]{}), want) {
+	if slices.Equal(weightsOf(t, shop, s, cfg, train.Hooks{}), want) {
 		t.Error("another seed gives the same weights")
 	}
 }
@@ -156,11 +156,11 @@ func TestACancelledRunGoesOnAsIfItHadNotStopped(t *testing.T) {
 	shop := newShop(t, 1)
 	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
 	cfg := tinyConfig(16)
-	want := weightsOf(t, shop, s, cfg, Hooks[*Model]{})
+	want := weightsOf(t, shop, s, cfg, train.Hooks{})
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	hooks := Hooks[*Model]{Checkpoint: filepath.Join(t.TempDir(), "run"), Progress: func(p Progress) {
+	hooks := train.Hooks{Checkpoint: filepath.Join(t.TempDir(), "run"), Progress: func(p train.Progress) {
 		if p.Step == 3 {
 			cancel()
 		}
@@ -193,14 +193,14 @@ func TestALossThatBlowsUpLeavesTheLastGoodState(t *testing.T) {
 	cfg := tinyConfig(16)
 	m, src := s.lessonsOf(t, 1)
 	path := filepath.Join(t.TempDir(), "run")
-	_, _, err := Train(context.Background(), shop, m, poisoned{src, uint64(5 * cfg.Batch), s}, cfg, Hooks[*Model]{Checkpoint: path})
+	_, _, err := Train(context.Background(), shop, m, poisoned{src, uint64(5 * cfg.Batch), s}, cfg, train.Hooks{Checkpoint: path})
 	if !errors.Is(err, train.ErrNotFinite) {
 		t.Fatalf("training on infinite values returns %v", err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}
-	_, report, err := Train(context.Background(), shop, m, src, cfg, Hooks[*Model]{Checkpoint: path})
+	_, report, err := Train(context.Background(), shop, m, src, cfg, train.Hooks{Checkpoint: path})
 	if err != nil || report.Resumed != 5 {
 		t.Errorf("going on gives %v after %d steps, want none after 5", err, report.Resumed)
 	}
@@ -222,28 +222,4 @@ func (p poisoned) Lesson(ctx context.Context, n uint64) (Lesson, error) {
 		}
 	}
 	return l, err
-}
-
-func TestPatienceKeepsTheBestNetwork(t *testing.T) {
-	shop := newShop(t, 1)
-	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
-	cfg := tinyConfig(16)
-	var best string
-	asked := 0
-	hooks := Hooks[*Model]{ScoreEvery: 1, Patience: 2, Score: func(_ context.Context, m *Model) (float64, error) {
-		asked++
-		if asked == 3 {
-			best = m.Fingerprint()
-			return 1, nil
-		}
-		return 2, nil
-	}}
-	m, src := s.lessonsOf(t, 1)
-	model, report, err := Train(context.Background(), shop, m, src, cfg, hooks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if model.Fingerprint() != best || report.ScoreStep != 3 || report.Steps != 5 || !report.Stopped {
-		t.Errorf("report is %+v, want the network of step 3 after a stop at step 5", report)
-	}
 }

@@ -72,22 +72,6 @@ func (s *Workshop) Close() {
 	clear(s.steps)
 }
 
-// step returns the compiled training step of a key, made anew the first time.
-// Two runs must not use one at the same time.
-func (s *Workshop) step(key string, layout *nn.Layout, cfg train.Config, loss train.Loss) (*train.Step, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if step, ok := s.steps[key]; ok {
-		return step, nil
-	}
-	step, err := train.NewStep(s.backend, layout, cfg, loss)
-	if err != nil {
-		return nil, err
-	}
-	s.steps[key] = step
-	return step, nil
-}
-
 // An operand is a network with its weights, ready to run in a workshop.
 type operand struct {
 	network     nn.Network

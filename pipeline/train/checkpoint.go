@@ -3,113 +3,130 @@ package train
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
-	"lacuna/pipeline/nn"
+	"github.com/google/renameio/v2"
 )
 
-// A checkpoint is a line of JSON, the four vectors of the state in little
-// endian, and the SHA-256 of both.
-
-// checkpointFormat is the first word of a checkpoint.
-const checkpointFormat = "lacuna training state 1"
-
-// maxHeaderBytes bounds the line of JSON: a thousand weights take 100 kB.
-const maxHeaderBytes = 16 << 20
-
-// header says what the vectors are of.
-type header struct {
-	Format string   `json:"format"`
-	Step   int      `json:"step"`
-	Names  []string `json:"names"`
-	Dims   [][]int  `json:"dims"`
+// A checkpoint is where a run stands. Its file is a line of JSON, the best
+// weights so far where it announces them, and the state of the optimizer.
+type checkpoint struct {
+	header
+	best  []float32 // nil: none
+	state *State
 }
 
-// Encode writes the state of a network with this layout.
-func (st *State) Encode(w io.Writer, layout *nn.Layout) error {
-	h := header{Format: checkpointFormat, Step: st.Step}
-	for _, p := range layout.Params {
-		h.Names, h.Dims = append(h.Names, p.Name), append(h.Dims, p.Dims)
+type header struct {
+	Kind   string          `json:"kind"`
+	Step   int             `json:"step"`            // steps done
+	Config json.RawMessage `json:"config"`          // the settings of the task
+	Score  *float64        `json:"score,omitempty"` // of the result so far
+	AtStep int             `json:"at_step"`
+	Bad    int             `json:"bad"`  // scores since the best
+	Best   int             `json:"best"` // number of best weights that follow
+}
+
+// CheckpointStep returns how many steps the run behind a checkpoint has done, 0
+// where there is none. The examples of a run that goes on begin with that number
+// times its batch, which a filler that hands out a queue must know.
+func CheckpointStep(path string) (int, error) {
+	step := 0
+	err := openCheckpoint(path, func(h header, _ io.Reader) error {
+		step = h.Step
+		return nil
+	})
+	return step, err
+}
+
+// readCheckpoint returns the checkpoint of a task, nil where there is none.
+func readCheckpoint(path string, t Task) (c *checkpoint, err error) {
+	err = openCheckpoint(path, func(h header, rest io.Reader) error {
+		c = &checkpoint{header: h}
+		return c.read(rest, t)
+	})
+	return c, err
+}
+
+// openCheckpoint calls read with the first line of a checkpoint and what follows
+// it, where there is one.
+//
+// A file without a kind counts as none: the mask prior had a format of its own
+// once, and a job that was stopped then would fail for ever.
+func openCheckpoint(path string, read func(h header, rest io.Reader) error) error {
+	if path == "" {
+		return nil
 	}
-	line, err := json.Marshal(h)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return fmt.Errorf("encode training state: %w", err)
+		return fmt.Errorf("read checkpoint: %w", err)
 	}
-	sum := sha256.New()
-	both := io.MultiWriter(w, sum)
-	if _, err := both.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write training state: %w", err)
+	defer func() { _ = f.Close() }() // only read
+	in := bufio.NewReader(f)
+	line, err := readLine(in)
+	if err != nil {
+		return fmt.Errorf("read checkpoint %s: %w", path, err)
 	}
-	for _, v := range st.vectors() {
-		if len(*v) != layout.Size {
-			return fmt.Errorf("write training state: %d numbers, the network has %d", len(*v), layout.Size)
-		}
-		if err := binary.Write(both, binary.LittleEndian, *v); err != nil {
-			return fmt.Errorf("write training state: %w", err)
-		}
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return fmt.Errorf("read checkpoint %s: %w", path, err)
 	}
-	if _, err := w.Write(sum.Sum(nil)); err != nil {
-		return fmt.Errorf("write training state: %w", err)
+	if h.Kind == "" {
+		return nil
+	}
+	if err := read(h, in); err != nil {
+		return fmt.Errorf("go on from checkpoint %s: %w", path, err)
 	}
 	return nil
 }
 
-// DecodeState reads a state that Encode wrote, bit for bit. A state of another
-// network is an error that names the first weight that differs.
-func DecodeState(r io.Reader, layout *nn.Layout) (*State, error) {
-	sum := sha256.New()
-	in := bufio.NewReader(io.LimitReader(r, maxHeaderBytes+stateKinds*4*int64(layout.Size)+sha256.Size))
-	line, err := readLine(in)
+func (c *checkpoint) read(r io.Reader, t Task) error {
+	settings, err := json.Marshal(t.Settings)
 	if err != nil {
-		return nil, fmt.Errorf("read training state: %w", err)
+		return fmt.Errorf("settings of the task: %w", err)
 	}
-	sum.Write(line)
-	var h header
-	if err := json.Unmarshal(line, &h); err != nil || h.Format != checkpointFormat {
-		return nil, errors.New("read training state: not a training state of this version")
+	if c.Kind != t.Kind || !bytes.Equal(c.Config, settings) {
+		return errors.New("it is of a run with other settings; remove it, or use the settings it was made with")
 	}
-	if h.Step < 0 || len(h.Names) != len(h.Dims) {
-		return nil, errors.New("read training state: malformed header")
-	}
-	if err := layout.Check(h.Names, h.Dims); err != nil {
-		return nil, fmt.Errorf("read training state of another network: %w", err)
-	}
-	st := &State{Step: h.Step}
-	body := io.TeeReader(in, sum)
-	for _, v := range st.vectors() {
-		*v = make([]float32, layout.Size)
-		if err := binary.Read(body, binary.LittleEndian, *v); err != nil {
-			return nil, fmt.Errorf("read training state: %w", err)
+	if c.Best > 0 {
+		if c.Best != t.Layout.Size {
+			return fmt.Errorf("%d best weights, the network has %d", c.Best, t.Layout.Size)
+		}
+		c.best = make([]float32, c.Best)
+		if err := binary.Read(r, binary.LittleEndian, c.best); err != nil {
+			return fmt.Errorf("read the best weights: %w", err)
 		}
 	}
-	var want [sha256.Size]byte
-	if _, err := io.ReadFull(in, want[:]); err != nil {
-		return nil, fmt.Errorf("read training state: %w", err)
-	}
-	if !bytes.Equal(sum.Sum(nil), want[:]) {
-		return nil, errors.New("read training state: checksum does not match, the file is damaged")
-	}
-	return st, nil
+	c.state, err = DecodeState(r, t.Layout)
+	return err
 }
 
-// readLine reads up to and with the first newline, and no more than a header
-// can have.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for len(line) < maxHeaderBytes {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if err == nil {
-			return line, nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, err
-		}
+// write writes the checkpoint of a task, whole or not at all.
+func (c *checkpoint) write(path string, t Task) error {
+	settings, err := json.Marshal(t.Settings)
+	if err != nil {
+		return fmt.Errorf("write checkpoint: settings of the task: %w", err)
 	}
-	return nil, fmt.Errorf("header is longer than %d bytes", maxHeaderBytes)
+	c.Kind, c.Config, c.Best = t.Kind, settings, len(c.best)
+	var file bytes.Buffer
+	err = errors.Join(
+		json.NewEncoder(&file).Encode(c.header),
+		binary.Write(&file, binary.LittleEndian, c.best),
+		c.state.Encode(&file, t.Layout),
+	)
+	if err == nil {
+		err = renameio.WriteFile(path, file.Bytes(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write checkpoint: %w", err)
+	}
+	return nil
 }

@@ -20,7 +20,7 @@ const (
 type Config struct {
 	LearningRate float64  `yaml:"learning_rate"` // the peak
 	Schedule     Schedule `yaml:"schedule"`
-	Steps        int      `yaml:"steps"`        // length of the cosine; it stays at its end afterwards
+	Steps        int      `yaml:"steps"`        // length of a Run and of the cosine, which stays at its end afterwards
 	FinalRate    float64  `yaml:"final_rate"`   // end of the cosine, as a share of LearningRate
 	WarmupSteps  int      `yaml:"warmup_steps"` // the rate rises from zero in a straight line
 	ClipNorm     float64  `yaml:"clip_norm"`    // longest gradient, over all weights together; 0: any

@@ -1,16 +1,25 @@
-// Package train turns a loss into a compiled training step and keeps the state
-// that steps change.
+// Package train is how a network is trained, whatever it is a network of: one
+// loop, one loader, one checkpoint, one progress and one report.
 //
-// A Step holds the weights of a network, their moving average and the moments
-// of Adam in the memory of its engine; one Run is one execution of one
-// compiled graph: loss, gradient, clipping, schedule, Adam and average. Only
-// the batch goes in and two numbers come out.
+// A Task is what is trained: a layout of weights, a loss, and a Filler that
+// writes numbered examples into a Batch. A Step is its compiled form: it holds
+// the weights, their moving average and the moments of Adam in the memory of
+// its engine, and one execution of its graph is loss, gradient, clipping,
+// schedule, Adam and average. Run repeats it.
 //
-// A run is a function of the state, the batch and the config: on one engine the
-// same seed and batches give the same bytes, and a run that was saved and
-// restored goes on as if it had not been interrupted. A loss or gradient that
-// is not finite leaves the state as it was before.
+//	Filler ──examples──▶ loader ──batches──▶ Step ──Progress──▶ Hooks ──Score──▶ best weights
+//	                                          └──state──▶ checkpoint ──▶ a later Run
 //
-// Package train knows nothing of datasets, masks or noise: batches come from
-// the caller. It does not write files; State encodes itself to any writer.
+// Three things are guaranteed. A run is a function of its task, its seed and
+// what its filler writes: on one engine the same give the same weights, bit for
+// bit, whatever the number of workers. A run that was cancelled, killed or that
+// failed goes on from its checkpoint as if it had not been interrupted; the file
+// is written whole or not at all, and one of another task is refused. And a loss
+// or gradient that is not finite leaves the state as it was before, and in the
+// checkpoint.
+//
+// Package train knows nothing of datasets, masks or noise, nor what the weights
+// are for: examples come from the filler, and what a network is worth from
+// Hooks.Score. The only file it touches is the checkpoint that it is told to
+// keep.
 package train

@@ -6,6 +6,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/train"
 )
 
 // brierLine is what a classifier of P(query | context) leaves in the results.
@@ -27,7 +28,7 @@ func (b *bench) classify(ctx context.Context, j job, s *series) error {
 	}
 	cfg := impute.ReliabilityConfig(j.settings.Train)
 	cfg.Workers, cfg.CacheMB = b.workers, b.cacheMB
-	c, _, err := impute.TrainReliability(ctx, b.shops.Many(), m, source, cfg, impute.Hooks[*impute.Reliability]{})
+	c, _, err := impute.TrainReliability(ctx, b.shops.Many(), m, source, cfg, train.Hooks{})
 	if err != nil {
 		return err
 	}
@@ -69,10 +70,10 @@ func (b *bench) classify(ctx context.Context, j job, s *series) error {
 
 // frequencies returns how often each cell of the grid was asked where it was
 // not shown.
-func frequencies(ctx context.Context, train samples.Train, source impute.Source) ([]float32, error) {
+func frequencies(ctx context.Context, data samples.Train, source impute.Source) ([]float32, error) {
 	const lessons = 20000 // several hundred looks at every cell
-	width := train.Grid().Width()
-	hidden, asked := make([]float32, train.Grid().Len()), make([]float32, train.Grid().Len())
+	width := data.Grid().Width()
+	hidden, asked := make([]float32, data.Grid().Len()), make([]float32, data.Grid().Len())
 	for n := range uint64(lessons) {
 		l, err := source.Lesson(ctx, n)
 		if err != nil {
@@ -81,7 +82,7 @@ func frequencies(ctx context.Context, train samples.Train, source impute.Source)
 		w := l.Ref.Window
 		for k, shown := range l.Context {
 			row, col := w.Row+k/w.Width, w.Col+k%w.Width
-			if shown || row >= train.Grid().Height() || col >= width {
+			if shown || row >= data.Grid().Height() || col >= width {
 				continue
 			}
 			hidden[row*width+col]++

@@ -8,6 +8,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/train"
 )
 
 // speedLine is what a timed training leaves in the results.
@@ -24,15 +25,15 @@ type speedLine struct {
 
 // lessons returns what a job's network learns from.
 func (b *bench) lessons(j job, s *series) (impute.Material, samples.HeldOut, impute.Repetition, error) {
-	train, held, err := s.Split(j.settings.Split)
+	data, held, err := s.Split(j.settings.Split)
 	if err != nil {
 		return impute.Material{}, held, impute.Repetition{}, err
 	}
-	quick := impute.QuickOI(classical.DefaultOI(train.Grid()))
-	m := impute.Material{Train: train, Analyser: impute.OI{Days: train, Settings: quick}, Analyses: s.keeper(j.settings.Split, b.cacheMB)}
+	quick := impute.QuickOI(classical.DefaultOI(data.Grid()))
+	m := impute.Material{Train: data, Analyser: impute.OI{Days: data, Settings: quick}, Analyses: s.keeper(j.settings.Split, b.cacheMB)}
 	c := j.settings.Train
-	refs := train.Refs(c.Side, max(c.Side/2, 1), prior.MinObservedCells)
-	r, err := impute.Repeated(train, refs, prior.Empirical(train), max(j.settings.PerPatch, 1), c.Seed)
+	refs := data.Refs(c.Side, max(c.Side/2, 1), prior.MinObservedCells)
+	r, err := impute.Repeated(data, refs, prior.Empirical(data), max(j.settings.PerPatch, 1), c.Seed)
 	return m, held, r, err
 }
 
@@ -59,7 +60,7 @@ func (b *bench) speed(ctx context.Context, j job, s *series) error {
 	}
 	line.BarePerSecond, line.CompiledSeconds = 1/bare.Seconds(), time.Since(began).Seconds()-bare.Seconds()*float64(j.SpeedSteps)
 	warm := cfg.Steps / 5 // until the scenes of most patches are cut out
-	_, _, err = impute.Train(ctx, b.shops.Many(), m, source, cfg, impute.Hooks[*impute.Model]{Progress: func(p impute.Progress) {
+	_, _, err = impute.Train(ctx, b.shops.Many(), m, source, cfg, train.Hooks{Progress: func(p train.Progress) {
 		if p.Step == warm {
 			began = time.Now()
 		}

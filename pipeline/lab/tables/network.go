@@ -9,6 +9,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/train"
 )
 
 // checkpointEvery is how many steps a killed training loses at most.
@@ -33,7 +34,7 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 	}
 	if data == nil {
 		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training"}, func(source impute.Source, checkpoint string) (network, error) {
-			m, _, err := impute.Train(ctx, r.shop, r.material, source, cfg, hooks[*impute.Model](r, "training", checkpoint))
+			m, _, err := impute.Train(ctx, r.shop, r.material, source, cfg, r.trainHooks("training", checkpoint))
 			return m, err
 		})
 		if err != nil {
@@ -79,7 +80,7 @@ func (r *run) members(ctx context.Context, e entry, model *impute.Model) (*imput
 	}
 	if data == nil {
 		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training members"}, func(source impute.Source, checkpoint string) (network, error) {
-			m, _, err := impute.TrainMembers(ctx, model, r.material, source, cfg, hooks[*impute.Members](r, "training members", checkpoint))
+			m, _, err := impute.TrainMembers(ctx, model, r.material, source, cfg, r.trainHooks("training members", checkpoint))
 			return m, err
 		})
 		if err != nil {
@@ -105,7 +106,7 @@ func (r *run) dindiff(ctx context.Context, e entry) (*impute.DINDiff, error) {
 		return nil, err
 	}
 	defer end()
-	d, _, err := impute.TrainDINDiff(ctx, r.shop, r.material, source, cfg, hooks[*impute.DINDiff](r, l.phase, r.checkpoint(l)))
+	d, _, err := impute.TrainDINDiff(ctx, r.shop, r.material, source, cfg, r.trainHooks(l.phase, r.checkpoint(l)))
 	r.trainSeconds += time.Since(began).Seconds()
 	return d, err
 }
@@ -125,13 +126,13 @@ type network interface {
 }
 
 // teach trains a network and keeps its file.
-func (r *run) teach(ctx context.Context, l lesson, train func(impute.Source, string) (network, error)) ([]byte, error) {
+func (r *run) teach(ctx context.Context, l lesson, fit func(impute.Source, string) (network, error)) ([]byte, error) {
 	began := time.Now()
 	source, end, err := r.lessons(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	made, err := train(source, r.checkpoint(l))
+	made, err := fit(source, r.checkpoint(l))
 	end()
 	r.trainSeconds += time.Since(began).Seconds()
 	if err != nil {
@@ -151,7 +152,7 @@ func (r *run) teach(ctx context.Context, l lesson, train func(impute.Source, str
 
 // lessons returns the source of a training, from where its checkpoint is.
 func (r *run) lessons(ctx context.Context, l lesson) (impute.Source, func(), error) {
-	first, err := impute.CheckpointStep(r.checkpoint(l))
+	first, err := train.CheckpointStep(r.checkpoint(l))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,9 +161,9 @@ func (r *run) lessons(ctx context.Context, l lesson) (impute.Source, func(), err
 
 func (r *run) checkpoint(l lesson) string { return r.folder.path(networksFolder, l.key+".ckpt") }
 
-func hooks[N any](r *run, phase, checkpoint string) impute.Hooks[N] {
-	return impute.Hooks[N]{
+func (r *run) trainHooks(phase, checkpoint string) train.Hooks {
+	return train.Hooks{
 		Checkpoint: checkpoint, CheckpointEvery: checkpointEvery,
-		Progress: func(p impute.Progress) { r.tell(phase, p.Step, p.Steps, p.Loss) },
+		Progress: func(p train.Progress) { r.tell(phase, p.Step, p.Steps, p.Loss) },
 	}
 }

@@ -1,0 +1,107 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"lacuna/pipeline/nn"
+)
+
+// A Task is what is trained.
+type Task struct {
+	Kind     string // of network and of loss
+	Settings any    // everything else that names the run, as JSON; a checkpoint of others is refused
+
+	Layout    *nn.Layout
+	Loss      Loss
+	Optimizer Config // Steps is the length of the run, whatever the schedule
+	Seed      uint64 // of the first weights
+
+	Dims    [][]int // of the tensors of a batch; the first dimension is the number of examples
+	Scratch int     // numbers that Fill needs to work with
+	Fill    Filler
+	Workers int               // that fill batches at the same time; the weights do not depend on it
+	Fixed   []*tensors.Tensor // further inputs of the loss, the same at every step
+}
+
+// NewStep returns the compiled form of a task, without weights.
+func (t Task) NewStep(b backends.Backend) (*Step, error) {
+	return NewStep(b, t.Layout, t.Optimizer, t.Loss)
+}
+
+// inputs returns what the loss takes with a batch.
+func (t Task) inputs(b *Batch) []*tensors.Tensor { return slices.Concat(b.tensors, t.Fixed) }
+
+func (t Task) validate() error {
+	switch {
+	case t.Kind == "":
+		return errors.New("train task: kind is empty")
+	case t.Optimizer.Steps < 1:
+		return fmt.Errorf("train task: steps is %d, must be positive", t.Optimizer.Steps)
+	case t.Workers < 1:
+		return fmt.Errorf("train task: workers is %d, must be positive", t.Workers)
+	}
+	return nil
+}
+
+// Hooks are what a run tells and asks on its way. All may be zero.
+type Hooks struct {
+	// Progress hears of every step.
+	Progress func(Progress)
+	// Score returns how well weights do on held-out data, less is better; one
+	// that is not finite is the worst there is. It is asked for the averaged
+	// weights every ScoreEvery steps and at the end.
+	Score      func(ctx context.Context, weights []float32) (float64, error)
+	ScoreEvery int
+	// KeepBest makes the result the weights of the best score, not the last.
+	KeepBest bool
+	// Patience ends the run after so many scores without a better one, and
+	// implies KeepBest; 0: never.
+	Patience int
+	// Checkpoint is a file that the run goes on from where it exists, and that
+	// is written every CheckpointEvery steps, at the end, when the run is
+	// cancelled and when it fails.
+	Checkpoint      string
+	CheckpointEvery int
+	// CheckpointPause is the least time between two of CheckpointEvery: a fast
+	// device makes many steps a second.
+	CheckpointPause time.Duration
+	Now             func() time.Time // for CheckpointPause; nil: time.Now
+	// From holds weights to begin with; nil: those of the seed.
+	From []float32
+}
+
+func (h Hooks) keepsBest() bool { return h.KeepBest || h.Patience > 0 }
+
+func (h Hooks) now() time.Time {
+	if h.Now == nil {
+		return time.Now()
+	}
+	return h.Now()
+}
+
+// Progress is what one step tells.
+type Progress struct {
+	Step, Steps  int
+	Loss         float64
+	GradientNorm float64
+	Score        *float64 // nil: not asked at this step
+}
+
+// Report is what a run did.
+type Report struct {
+	Steps     int      `json:"steps"`      // that the weights have seen
+	Resumed   int      `json:"resumed"`    // of them, before this run
+	Loss      float64  `json:"loss"`       // mean over the last tenth of the steps
+	Score     *float64 `json:"score"`      // of the result; nil: never asked
+	ScoreStep int      `json:"score_step"` // the step that the result is of
+	Stopped   bool     `json:"stopped"`    // before its time, by patience
+
+	Waited time.Duration `json:"-"` // for batches, by the engine
+}
