@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -283,6 +286,30 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 	req.Settings.Imputer.LearningRate *= 2
 	if _, err := Make(t.Context(), req, Hooks{}); !errors.Is(err, ErrOtherRun) {
 		t.Errorf("other settings in the same folder: error %v", err)
+	}
+}
+
+// An older program kept the state of the prior in another format, under the same
+// name.
+func TestAJobThatAnOlderProgramLeftHalfDoneGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	r, err := begin(Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: enginetest.Open(t), Folder: dir}, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	checkpoint := filepath.Join(dir, "prior.ckpt")
+	if err := os.WriteFile(checkpoint, []byte(`{"step":4,"worse":0,"distance":0.5,"weights":0}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.makePrior(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(r.files[PriorFile], firstModel(t).Files[PriorFile]) {
+		t.Error("the prior is another one than without that file")
+	}
+	if _, err := os.Stat(checkpoint); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the checkpoint of a prior that is done: %v", err)
 	}
 }
 

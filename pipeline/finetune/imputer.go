@@ -119,7 +119,7 @@ func (r *run) train1(ctx context.Context, t training, fit func(impute.Source, tr
 		_, err := r.folder.load(t.phase+".json", t.report)
 		return data, err
 	}
-	hooks := r.trainHooks(t.phase, r.s.CheckpointEvery)
+	hooks := r.trainHooks(t.phase)
 	source, closeSource, err := r.lessons(ctx, t, hooks.Checkpoint)
 	if err != nil {
 		return nil, err
@@ -182,12 +182,12 @@ func checkpointFile(phase string) string { return phase + ".ckpt" }
 const checkpointPause = 5 * time.Second
 
 // trainHooks returns what the training of a phase tells and keeps.
-func (r *run) trainHooks(phase string, checkpointEvery int) train.Hooks {
+func (r *run) trainHooks(phase string) train.Hooks {
 	return train.Hooks{
 		Progress: func(p train.Progress) {
 			r.hooks.Progress(Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss, Score: p.Score})
 		},
-		Checkpoint: r.folder.path(checkpointFile(phase)), CheckpointEvery: checkpointEvery,
+		Checkpoint: r.folder.path(checkpointFile(phase)), CheckpointEvery: r.s.CheckpointEvery,
 		CheckpointPause: checkpointPause, Now: r.hooks.Now,
 	}
 }

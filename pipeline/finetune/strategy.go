@@ -1,12 +1,11 @@
 package finetune
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
@@ -70,9 +69,8 @@ type PriorReport struct {
 }
 
 const (
-	priorCheckpoint = "prior.ckpt"
-	priorReport     = "prior.json"
-	strengthReport  = "strength.json"
+	priorReport    = "prior.json"
+	strengthReport = "strength.json"
 )
 
 // makePrior trains a prior, or takes that of the parent while masks have not
@@ -93,7 +91,7 @@ func (r *run) makePrior(ctx context.Context) error {
 		if data, err = r.findPrior(ctx); err != nil {
 			return err
 		}
-		if err := r.folder.write(PriorFile, data); err != nil {
+		if err := errors.Join(r.folder.write(PriorFile, data), r.folder.discard(checkpointFile(PhasePrior))); err != nil {
 			return err
 		}
 	} else if _, err := r.folder.load(priorReport, &r.eval.Prior); err != nil {
@@ -218,41 +216,9 @@ func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error
 	if from != nil {
 		cfg.Step.LearningRate *= tuningRate
 	}
-	hooks := prior.Hooks{From: from, Progress: func(p prior.Progress) {
-		told := Progress{Phase: PhasePrior, Step: p.Step, Steps: p.Steps, Loss: p.Loss}
-		if p.Drawn != nil {
-			told.Score = &p.Distance
-		}
-		r.hooks.Progress(told)
-	}}
-	data, err := r.folder.read(priorCheckpoint)
-	if err != nil {
-		return nil, prior.Report{}, err
-	}
-	if data != nil {
-		if hooks.Resume, err = prior.DecodeCheckpoint(bytes.NewReader(data), cfg.Model); err != nil {
-			return nil, prior.Report{}, err
-		}
-	}
-	// A fast device makes many steps a second: a write every few seconds is
-	// enough, and what is lost by a kill is no more than that.
-	const apart = 5 * time.Second
-	var last time.Time
-	if r.req.Folder != "" {
-		hooks.Checkpoint = func(c prior.Checkpoint) error {
-			if now := r.hooks.Now(); now.Sub(last) < apart && ctx.Err() == nil {
-				return nil
-			}
-			last = r.hooks.Now()
-			var file bytes.Buffer
-			if err := c.Encode(&file, cfg.Model); err != nil {
-				return err
-			}
-			return r.folder.write(priorCheckpoint, file.Bytes())
-		}
-	}
-	model, report, err := prior.Train(ctx, r.req.Backend, r.train, r.held, cfg, hooks)
-	return model, report, err
+	hooks := r.trainHooks(PhasePrior)
+	hooks.From = from
+	return prior.Train(ctx, r.req.Backend, r.train, r.held, cfg, hooks)
 }
 
 // parentPrior returns the weights of the parent's prior where it is of the

@@ -19,6 +19,7 @@
 // they are what was observed.
 //
 // Package prior does not know the values of a map, except for the strategy
-// that looks for steep places, nor what an imputer makes of a partition. It
-// reads and writes no file.
+// that looks for steep places, nor what an imputer makes of a partition, nor how
+// a network is trained: package train does that, and keeps its checkpoint. It
+// reads and writes no file itself.
 package prior

@@ -2,7 +2,6 @@ package prior
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -19,18 +18,16 @@ import (
 // training is a Train under way.
 type training struct {
 	cfg    TrainConfig
-	hooks  Hooks
+	hooks  train.Hooks
 	source source
-	step   *train.Step
 	model  *Model // for evaluations; gets the weights at the end
 
-	sample []Mask // held out, at whose places masks are drawn
-	best   Best
-	losses lossMeter
-	report Report
+	sample  []Mask  // held out, at whose places masks are drawn; nil: no evaluations
+	closest float64 // distance of the masks in the report
+	report  Report
 }
 
-func newTraining(b backends.Backend, data samples.Train, held samples.HeldOut, cfg TrainConfig, hooks Hooks) (*training, error) {
+func newTraining(b backends.Backend, data samples.Train, held samples.HeldOut, cfg TrainConfig, hooks train.Hooks) (*training, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -42,29 +39,19 @@ func newTraining(b backends.Backend, data samples.Train, held samples.HeldOut, c
 	if err != nil {
 		return nil, err
 	}
-	first := hooks.From
-	if first == nil {
-		first = network.Layout().Init(cfg.Seed)
+	if hooks.From == nil {
+		hooks.From = network.Layout().Init(cfg.Seed)
 	}
-	model, err := NewModel(b, cfg.Model, first)
+	model, err := NewModel(b, cfg.Model, hooks.From)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Model.Frequency {
 		model.places = FrequencyOf(data)
 	}
-	net := model.net
-	step, err := train.NewStep(b, network.Layout(), cfg.Step, func(w nn.Weights, in []*Node) *Node {
-		return net.loss(w, in[0], in[1], in[2], in[3])
-	})
-	if err != nil {
-		return nil, err
-	}
 	t := &training{
-		cfg: cfg, hooks: hooks, step: step, model: model,
-		source: newSource(data, refs, cfg, model),
-		report: Report{Masks: len(refs), Weights: network.Layout().Size},
-		best:   Best{Distance: math.Inf(1)},
+		cfg: cfg, hooks: hooks, model: model, source: newSource(data, refs, cfg, model),
+		report: Report{Masks: len(refs), Weights: network.Layout().Size}, closest: math.Inf(1),
 	}
 	if cfg.EvaluateEvery > 0 {
 		var all []Mask
@@ -73,103 +60,81 @@ func newTraining(b backends.Backend, data samples.Train, held samples.HeldOut, c
 		}
 		t.report.HeldOut = Describe(all)
 	}
-	return t, t.start(first)
-}
-
-// start sets the state to the beginning or to where a checkpoint left it.
-func (t *training) start(first []float32) error {
-	if t.hooks.Resume == nil {
-		return t.step.Start(first)
-	}
-	t.best = t.hooks.Resume.Best
-	t.report.Steps = t.hooks.Resume.State.Step
-	return t.step.Restore(t.hooks.Resume.State)
+	return t, nil
 }
 
 func (t *training) run(ctx context.Context) error {
 	began := time.Now()
 	defer func() { t.report.Seconds = time.Since(began).Seconds() }()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	batches := t.source.batches(ctx, t.report.Steps, t.cfg.Step.Steps)
-	defer batches.drain(stop)
-	t.report.Stopped = "all steps done"
-	for t.report.Steps < t.cfg.Step.Steps {
-		if err := t.one(ctx, batches); err != nil {
-			return err
-		}
-		if done, err := t.afterStep(ctx); err != nil {
-			return err
-		} else if done {
-			t.report.Stopped = fmt.Sprintf("no better in %d evaluations", t.cfg.Patience)
-			break
-		}
-	}
-	if err := t.finish(); err != nil {
+	task := t.task()
+	step, err := task.NewStep(t.model.backend)
+	if err != nil {
 		return err
+	}
+	defer step.Close()
+	weights, told, err := train.Run(ctx, step, task, t.trainHooks())
+	t.report.Steps, t.report.KeptStep, t.report.Loss, t.report.WaitSeconds = told.Steps, told.Steps, told.Loss, told.Waited.Seconds()
+	if err != nil {
+		return err
+	}
+	t.report.Stopped = "all steps done"
+	if told.Stopped {
+		t.report.Stopped = fmt.Sprintf("no better in %d evaluations", t.cfg.Patience)
+	}
+	t.model.renew(weights)
+	if told.Score != nil {
+		t.report.KeptStep, t.report.Distance = told.ScoreStep, *told.Score
+		if told.ScoreStep <= told.Resumed { // the masks were drawn before an interruption
+			if t.report.Drawn, err = t.evaluate(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return t.calibrate(ctx)
 }
 
-// one does one step.
-func (t *training) one(ctx context.Context, batches *batches) error {
-	waiting := time.Now()
-	batch, err := batches.next(ctx)
-	if err != nil {
-		return err
+// task is what is trained.
+func (t *training) task() train.Task {
+	settings := t.cfg
+	settings.Workers, settings.CheckpointEvery = 0, 0 // the weights do not depend on them
+	net := t.model.net
+	return train.Task{
+		Kind: "prior", Settings: settings, Layout: net.network.Layout(), Optimizer: t.cfg.Step, Seed: t.cfg.Seed,
+		Loss: func(w nn.Weights, in []*Node) *Node {
+			return net.loss(w, in[deltaTensor], in[placeTensor], in[levelTensor], in[truthTensor])
+		},
+		Dims: t.source.dims(), Fill: t.source.fill, Workers: t.cfg.Workers,
 	}
-	t.report.WaitSeconds += time.Since(waiting).Seconds()
-	inputs := batch.tensors()
-	defer release(inputs)
-	m, err := t.step.Run(inputs...)
-	if errors.Is(err, train.ErrNotFinite) {
-		// The state of the step is still the one before.
-		return errors.Join(fmt.Errorf("the learning rate %g may be too high: %w", t.cfg.Step.LearningRate, err), t.checkpoint())
-	}
-	if err != nil {
-		return err
-	}
-	t.report.Steps = m.Step
-	t.losses.add(m.Loss, m.Step > t.cfg.Step.Steps*9/10)
-	return nil
 }
 
-// afterStep reports, evaluates and saves what is due. It reports true where
-// training should end.
-func (t *training) afterStep(ctx context.Context) (bool, error) {
-	const reportEvery = 50 // steps
-	n := t.report.Steps
-	p := Progress{Step: n, Steps: t.cfg.Step.Steps}
-	evaluate := t.cfg.EvaluateEvery > 0 && (n%t.cfg.EvaluateEvery == 0 || n == t.cfg.Step.Steps)
-	if evaluate {
-		drawn, err := t.evaluate(ctx)
-		if err != nil {
-			return false, fmt.Errorf("evaluate after step %d: %w", n, err)
-		}
-		p.Drawn, p.Distance = &drawn, drawn.Distance(t.report.HeldOut)
+func (t *training) trainHooks() train.Hooks {
+	h := t.hooks
+	h.Score, h.ScoreEvery, h.KeepBest, h.Patience, h.CheckpointEvery = nil, t.cfg.EvaluateEvery, true, t.cfg.Patience, t.cfg.CheckpointEvery
+	if t.sample != nil {
+		h.Score = t.score
 	}
-	if t.hooks.Progress != nil && (evaluate || n%reportEvery == 0) {
-		p.Loss = t.losses.sinceLast()
-		t.hooks.Progress(p)
-	}
-	if t.cfg.CheckpointEvery > 0 && n%t.cfg.CheckpointEvery == 0 {
-		if err := t.checkpoint(); err != nil {
-			return false, err
-		}
-	}
-	return evaluate && t.cfg.Patience > 0 && t.best.Worse >= t.cfg.Patience, nil
+	return h
 }
 
-// evaluate draws masks with the averaged weights for the places of held-out
-// ones and remembers the weights where they came closest.
+// score returns how far masks drawn with weights are from held-out ones, and
+// reports those that came closest.
+func (t *training) score(ctx context.Context, weights []float32) (float64, error) {
+	t.model.renew(weights)
+	drawn, err := t.evaluate(ctx)
+	if err != nil {
+		return 0, err
+	}
+	distance := drawn.Distance(t.report.HeldOut)
+	if distance < t.closest {
+		t.closest, t.report.Drawn = distance, drawn
+	}
+	return distance, nil
+}
+
+// evaluate describes masks that the model draws for the places of held-out ones.
 func (t *training) evaluate(ctx context.Context) (Statistics, error) {
 	began := time.Now()
 	defer func() { t.report.EvaluateSeconds += time.Since(began).Seconds() }()
-	state, err := t.step.State()
-	if err != nil {
-		return Statistics{}, err
-	}
-	t.model.renew(state.EMA)
 	places := make([]Place, len(t.sample))
 	for i, m := range t.sample {
 		places[i] = m.Place
@@ -178,44 +143,7 @@ func (t *training) evaluate(ctx context.Context) (Statistics, error) {
 	if err != nil {
 		return Statistics{}, err
 	}
-	drawn := Describe(masksAt(places, masks))
-	t.best.Worse++
-	if d := drawn.Distance(t.report.HeldOut); d < t.best.Distance {
-		t.best = Best{Weights: state.EMA, Step: state.Step, Distance: d}
-		t.report.Drawn, t.report.Distance = drawn, d
-	}
-	return drawn, nil
-}
-
-func (t *training) checkpoint() error {
-	if t.hooks.Checkpoint == nil {
-		return nil
-	}
-	state, err := t.step.State()
-	if err != nil {
-		return err
-	}
-	if err := t.hooks.Checkpoint(Checkpoint{State: state, Best: t.best}); err != nil {
-		return fmt.Errorf("keep the checkpoint of step %d: %w", state.Step, err)
-	}
-	return nil
-}
-
-// finish gives the model the weights to keep.
-func (t *training) finish() error {
-	t.report.Loss = t.losses.end()
-	t.report.KeptStep = t.best.Step
-	if t.best.Weights != nil {
-		t.model.renew(t.best.Weights)
-		return nil
-	}
-	state, err := t.step.State()
-	if err != nil {
-		return err
-	}
-	t.report.KeptStep = state.Step
-	t.model.renew(state.EMA)
-	return nil
+	return Describe(masksAt(places, masks)), nil
 }
 
 // calibrate gives the model its yardstick, of training masks spread over all
@@ -231,26 +159,3 @@ func (t *training) calibrate(ctx context.Context) error {
 	}
 	return t.model.Calibrate(ctx, patches, t.cfg.Sampling.Batch)
 }
-
-// lossMeter averages losses since the last report and over the last steps.
-type lossMeter struct {
-	sum, last   float64
-	n, lastSeen int
-}
-
-func (l *lossMeter) add(loss float64, atTheEnd bool) {
-	l.sum += loss
-	l.n++
-	if atTheEnd {
-		l.last += loss
-		l.lastSeen++
-	}
-}
-
-func (l *lossMeter) sinceLast() float64 {
-	mean := l.sum / float64(max(l.n, 1))
-	l.sum, l.n = 0, 0
-	return mean
-}
-
-func (l *lossMeter) end() float64 { return l.last / float64(max(l.lastSeen, 1)) }

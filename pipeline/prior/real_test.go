@@ -14,6 +14,7 @@ import (
 	"lacuna/pipeline/realdata"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/train"
 
 	"github.com/fhs/go-netcdf/netcdf"
 )
@@ -157,7 +158,7 @@ func TestTrainedOnRealMasks(t *testing.T) {
 	cfg.Step.Steps, cfg.Step.LearningRate, cfg.Step.EMADecay = 1200, 3e-3, 0.995
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 400, 128, 0
 	cfg.Sampling.Batch = 64
-	m, report, err := Train(t.Context(), enginetest.Open(t), data, held, cfg, Hooks{})
+	m, report, err := Train(t.Context(), enginetest.Open(t), data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,43 +77,6 @@ func (c TrainConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Progress is what a training tells on its way.
-type Progress struct {
-	Step, Steps int
-	Loss        float64     // mean since the last report
-	Drawn       *Statistics // of an evaluation, else nil
-	Distance    float64     // of Drawn from the held-out masks
-}
-
-// Hooks are what a training calls. All may be nil.
-type Hooks struct {
-	Progress func(Progress)
-	// Checkpoint gets the state every CheckpointEvery steps and when training
-	// stops for a loss that is not finite; the state it gets is always good.
-	// An error of it ends the training.
-	Checkpoint func(Checkpoint) error
-	// Resume is a state that Checkpoint was given: the training goes on as if
-	// it had not been interrupted.
-	Resume *Checkpoint
-	// From are weights to begin with, those of a prior of the same config; nil:
-	// a training from scratch.
-	From []float32
-}
-
-// A Checkpoint is everything that a training needs to go on.
-type Checkpoint struct {
-	State *train.State
-	Best  Best
-}
-
-// Best is the outcome of the evaluations so far.
-type Best struct {
-	Weights  []float32 `json:"-"` // nil before the first evaluation
-	Step     int       `json:"step"`
-	Distance float64   `json:"distance"`
-	Worse    int       `json:"worse"` // evaluations since
-}
-
 // Report says what a training did.
 type Report struct {
 	Masks           int        `json:"masks"` // windows it learned from
@@ -133,14 +96,14 @@ type Report struct {
 // Train fits a prior to the masks of data. Held-out masks only say when to
 // stop. The same data, config and engine give the same weights.
 //
-// An error that wraps train.ErrNotFinite comes with the last good state handed
-// to hooks.Checkpoint.
-func Train(ctx context.Context, b backends.Backend, data samples.Train, held samples.HeldOut, cfg TrainConfig, hooks Hooks) (*Model, Report, error) {
+// The config says when drawn masks are scored, by their distance from held-out
+// ones, how patient the training is and after how many steps it keeps its state:
+// what hooks say of that is not looked at. It ends as train.Run does.
+func Train(ctx context.Context, b backends.Backend, data samples.Train, held samples.HeldOut, cfg TrainConfig, hooks train.Hooks) (*Model, Report, error) {
 	t, err := newTraining(b, data, held, cfg, hooks)
 	if err != nil {
 		return nil, Report{}, fmt.Errorf("train prior: %w", err)
 	}
-	defer t.step.Close()
 	if err := t.run(ctx); err != nil {
 		t.model.Close()
 		return nil, t.report, fmt.Errorf("train prior: %w", err)

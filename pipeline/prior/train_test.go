@@ -1,9 +1,10 @@
 package prior
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -32,45 +33,62 @@ func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := archive(t, 30, 16)
 	cfg := lesson(12)
-	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.CheckpointEvery = 4, 4, 7
+	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 4, 4, 0
 	cfg.Model.Yesterday = true
-	var file bytes.Buffer
-	whole, _, err := Train(t.Context(), e, data, held, cfg, Hooks{Checkpoint: func(c Checkpoint) error {
-		return c.Encode(&file, cfg.Model)
-	}})
+	whole, want, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
-	resume, err := DecodeCheckpoint(&file, cfg.Model)
-	if err != nil {
-		t.Fatal(err)
+	if want.Drawn.Masks == 0 || want.Distance != want.Drawn.Distance(want.HeldOut) || want.WaitSeconds <= 0 || want.EvaluateSeconds <= 0 {
+		t.Errorf("report is %+v", want)
 	}
-	if resume.State.Step != 7 || resume.Best.Step != 4 {
-		t.Fatalf("checkpoint of step %d with the best of step %d, want 7 and 4", resume.State.Step, resume.Best.Step)
-	}
-	cfg.Workers = 3 // who prepares a batch must not matter
-	rest, report, err := Train(t.Context(), e, data, held, cfg, Hooks{Resume: resume})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rest.Close()
-	if whole.Fingerprint() != rest.Fingerprint() {
-		t.Errorf("a training that was saved and resumed differs from one that was not; kept step %d", report.KeptStep)
+	// Once between two evaluations, and once after the last: what was drawn for
+	// the report is then known to the interrupted process alone.
+	for _, at := range []int{7, 12} {
+		ctx, cancel := context.WithCancel(t.Context())
+		hooks := train.Hooks{Checkpoint: filepath.Join(t.TempDir(), "prior.ckpt"), Progress: func(p train.Progress) {
+			if p.Step == at {
+				cancel()
+			}
+		}}
+		if m, _, err := Train(ctx, e, data, held, cfg, hooks); err == nil && at == cfg.Step.Steps {
+			m.Close()
+		} else if !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled training returns %v", err)
+		}
+		cancel()
+		if step, err := train.CheckpointStep(hooks.Checkpoint); err != nil || step != at {
+			t.Fatalf("checkpoint of step %d, want %d; %v", step, at, err)
+		}
+		hooks.Progress = nil
+		again := cfg
+		again.Workers, again.CheckpointEvery = 3, 5 // who prepares a batch must not matter
+		rest, report, err := Train(t.Context(), e, data, held, again, hooks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest.Close()
+		if whole.Fingerprint() != rest.Fingerprint() {
+			t.Errorf("a training that was interrupted at step %d differs from one that was not; kept step %d", at, report.KeptStep)
+		}
+		if report.KeptStep != want.KeptStep || report.Distance != want.Distance || report.Drawn != want.Drawn || report.HeldOut != want.HeldOut {
+			t.Errorf("interrupted at step %d it reports %+v, want %+v", at, report, want)
+		}
 	}
 }
 
 func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := archive(t, 30, 16)
-	first, _, err := Train(t.Context(), e, data, held, lesson(12), Hooks{})
+	first, _, err := Train(t.Context(), e, data, held, lesson(12), train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	cfg := lesson(1)
 	cfg.Step.LearningRate, cfg.Step.WarmupSteps, cfg.Seed = 1e-7, 0, 2
-	second, _, err := Train(t.Context(), e, data, held, cfg, Hooks{From: first.Weights()})
+	second, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{From: first.Weights()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +100,7 @@ func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
 	if moved == 0 || moved > 1e-5 {
 		t.Errorf("one small step moved a weight by %g, want a little from where it was told to begin", moved)
 	}
-	if _, _, err := Train(t.Context(), e, data, held, cfg, Hooks{From: make([]float32, 3)}); err == nil {
+	if _, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{From: make([]float32, 3)}); err == nil {
 		t.Error("began with three weights")
 	}
 }
@@ -90,28 +108,29 @@ func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
 func TestLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := archive(t, 30, 16)
-	var kept *Checkpoint
-	tr, err := newTraining(e, data, held, lesson(40), Hooks{Checkpoint: func(c Checkpoint) error {
-		kept = &c
-		return nil
-	}})
+	cfg := lesson(40)
+	hooks := train.Hooks{Checkpoint: filepath.Join(t.TempDir(), "prior.ckpt")}
+	tr, err := newTraining(e, data, held, cfg, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.step.Close()
 	defer tr.model.Close()
 	tr.source.schedule = &spoiled{good: 5 * tr.cfg.Batch}
 	err = tr.run(t.Context())
 	if !errors.Is(err, train.ErrNotFinite) {
 		t.Fatalf("error is %v, want one that is ErrNotFinite", err)
 	}
-	if kept == nil || kept.State.Step < 1 || kept.State.Step >= 40 {
-		t.Fatalf("checkpoint is %+v, want one of a step before the bad batch", kept)
+	kept, err := train.CheckpointStep(hooks.Checkpoint)
+	if err != nil || kept < 1 || kept >= 40 {
+		t.Fatalf("checkpoint is of step %d, %v, want one before the bad batch", kept, err)
 	}
-	for _, w := range kept.State.Weights {
-		if math.IsNaN(float64(w)) {
-			t.Fatal("the state that was kept holds NaN")
-		}
+	m, report, err := Train(t.Context(), e, data, held, cfg, hooks)
+	if err != nil {
+		t.Fatalf("going on from the state that was kept: %v", err)
+	}
+	defer m.Close()
+	if slices.ContainsFunc(m.weights, func(w float32) bool { return math.IsNaN(float64(w)) }) || report.Steps != 40 {
+		t.Errorf("going on gives NaN, or ends after %d steps", report.Steps)
 	}
 }
 
@@ -135,7 +154,7 @@ func TestTrainingStopsWhereItDoesNotGetBetter(t *testing.T) {
 	cfg := lesson(200)
 	cfg.Step.LearningRate = 1e-9 // it learns nothing
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 3, 4, 2
-	m, report, err := Train(t.Context(), e, data, held, cfg, Hooks{})
+	m, report, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +175,7 @@ func TestTrainedNetworkAgreesWithTheClosedForm(t *testing.T) {
 	cfg := lesson(150)
 	cfg.Side, cfg.Stride, cfg.Batch, cfg.MinObserved = side, side, 16, 1
 	cfg.Model.Season = false
-	m, _, err := Train(t.Context(), e, data, held, cfg, Hooks{})
+	m, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +291,7 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(&cfg)
 			}
-			_, _, err = Train(t.Context(), e, data, held, cfg, Hooks{})
+			_, _, err = Train(t.Context(), e, data, held, cfg, train.Hooks{})
 			if !errors.Is(err, ErrNothingToLearn) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error is %v, want one with %q", err, tt.want)
 			}
@@ -289,7 +308,7 @@ func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
 	}
 	cfg := lesson(2)
 	cfg.Model.Frequency = false
-	m, report, err := Train(t.Context(), e, data, held, cfg, Hooks{})
+	m, report, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +317,7 @@ func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
 		t.Errorf("learned from %d windows, one series alone has %d", report.Masks, alone)
 	}
 	cfg.Model.Frequency = true
-	if _, _, err := Train(t.Context(), e, data, held, cfg, Hooks{}); err == nil || !strings.Contains(err.Error(), "one grid") {
+	if _, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{}); err == nil || !strings.Contains(err.Error(), "one grid") {
 		t.Errorf("error is %v, want one that says that a map of frequencies is of one grid", err)
 	}
 }

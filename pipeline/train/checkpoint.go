@@ -30,6 +30,8 @@ type header struct {
 	AtStep int             `json:"at_step"`
 	Bad    int             `json:"bad"`  // scores since the best
 	Best   int             `json:"best"` // number of best weights that follow
+	// Unscored says that the score of the last step is still to be asked.
+	Unscored bool `json:"unscored,omitempty"`
 }
 
 // CheckpointStep returns how many steps the run behind a checkpoint has done, 0
@@ -105,7 +107,7 @@ func (c *checkpoint) read(r io.Reader, t Task) error {
 			return fmt.Errorf("read the best weights: %w", err)
 		}
 	}
-	c.state, err = DecodeState(r, t.Layout)
+	c.state, err = decodeState(r, t.Layout)
 	return err
 }
 
@@ -120,7 +122,7 @@ func (c *checkpoint) write(path string, t Task) error {
 	err = errors.Join(
 		json.NewEncoder(&file).Encode(c.header),
 		binary.Write(&file, binary.LittleEndian, c.best),
-		c.state.Encode(&file, t.Layout),
+		c.state.encode(&file, t.Layout),
 	)
 	if err == nil {
 		err = renameio.WriteFile(path, file.Bytes(), 0o644)

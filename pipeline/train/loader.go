@@ -116,6 +116,9 @@ func (l *loader) make(ctx context.Context, b *Batch, step int) (*Batch, error) {
 
 // next returns the next batch, which goes back with done.
 func (l *loader) next(ctx context.Context) (*Batch, error) {
+	if err := ctx.Err(); err != nil { // whatever is ready
+		return nil, err
+	}
 	select {
 	case result := <-l.ready:
 		f := <-result

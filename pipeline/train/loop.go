@@ -24,11 +24,16 @@ func Run(ctx context.Context, step *Step, t Task, hooks Hooks) ([]float32, Repor
 	}
 	l := startLoader(ctx, step.backend, t, r.report.Steps)
 	defer l.stop()
-	for r.report.Steps < t.Optimizer.Steps && !r.report.Stopped {
-		if err := r.advance(ctx, l); err != nil {
-			// The state is that of the last good step; keep it for a later run.
-			return nil, r.report, errors.Join(err, r.save())
-		}
+	var err error
+	if r.unscored {
+		_, err = r.score(ctx)
+	}
+	for err == nil && r.report.Steps < t.Optimizer.Steps && !r.report.Stopped {
+		err = r.advance(ctx, l)
+	}
+	if err != nil {
+		// The state is that of the last good step; keep it for a later run.
+		return nil, r.report, errors.Join(err, r.save())
 	}
 	weights, err := r.result()
 	return weights, r.report, err
@@ -37,13 +42,14 @@ func Run(ctx context.Context, step *Step, t Task, hooks Hooks) ([]float32, Repor
 // run is a Run under way.
 type run struct {
 	Task
-	hooks  Hooks
-	step   *Step
-	report Report
-	best   []float32 // weights of the best score, where they are kept
-	bad    int       // scores since the best
-	tail   mean      // of the loss, at the end
-	saved  time.Time // when the checkpoint was written last
+	hooks    Hooks
+	step     *Step
+	report   Report
+	best     []float32 // weights of the best score, where they are kept
+	bad      int       // scores since the best
+	unscored bool      // whether the score of the last step is still to be asked
+	tail     mean      // of the loss, at the end
+	saved    time.Time // when the checkpoint was written last
 }
 
 type mean struct {
@@ -64,7 +70,7 @@ func (r *run) begin() error {
 		}
 		return r.step.Start(weights)
 	}
-	r.best, r.bad = c.best, c.Bad
+	r.best, r.bad, r.unscored = c.best, c.Bad, c.Unscored && r.hooks.Score != nil
 	r.report = Report{Steps: c.state.Step, Resumed: c.state.Step, Score: c.Score, ScoreStep: c.AtStep}
 	r.report.Stopped = r.outOfPatience()
 	return r.step.Restore(c.state)
@@ -85,7 +91,7 @@ func (r *run) advance(ctx context.Context, l *loader) error {
 	p := Progress{Step: m.Step, Steps: steps, Loss: m.Loss, GradientNorm: m.GradientNorm}
 	if r.hooks.Score != nil && (m.Step == steps || due(m.Step, r.hooks.ScoreEvery)) {
 		if p.Score, err = r.score(ctx); err != nil {
-			return fmt.Errorf("score step %d: %w", m.Step, err)
+			return err
 		}
 	}
 	if r.hooks.Progress != nil {
@@ -119,14 +125,16 @@ func (r *run) one(ctx context.Context, l *loader) (Metrics, error) {
 
 // score asks for the score of the averaged weights.
 func (r *run) score(ctx context.Context) (*float64, error) {
+	r.unscored = true
 	state, err := r.step.State()
 	if err != nil {
 		return nil, err
 	}
 	score, err := r.hooks.Score(ctx, state.EMA)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("score step %d: %w", state.Step, err)
 	}
+	r.unscored = false
 	if !finite(score) {
 		score = math.MaxFloat64 // a checkpoint has no word for NaN
 	}
@@ -174,7 +182,7 @@ func (r *run) save() error {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	c := checkpoint{
-		header: header{Step: state.Step, Score: r.report.Score, AtStep: r.report.ScoreStep, Bad: r.bad},
+		header: header{Step: state.Step, Score: r.report.Score, AtStep: r.report.ScoreStep, Bad: r.bad, Unscored: r.unscored},
 		best:   r.best, state: state,
 	}
 	r.saved = r.hooks.now()

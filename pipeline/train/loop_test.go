@@ -1,12 +1,10 @@
 package train
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -219,6 +217,37 @@ func TestInterruptedAtEveryStepItEndsWithTheSameWeights(t *testing.T) {
 	}
 }
 
+// Without asking again, the weights of that step could not be the best.
+func TestAScoreThatWasInterruptedIsAskedAgain(t *testing.T) {
+	task := lineTask(2)
+	step := stepOf(t, task)
+	score, asked := scores(3, 2, 1, 4)
+	hooks := Hooks{Score: score, ScoreEvery: 5, KeepBest: true}
+	want, first := weightsOf(t, step, task, hooks)
+	if len(*asked) != 4 {
+		t.Fatalf("asked %d times", len(*asked))
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	hooks.Checkpoint = filepath.Join(t.TempDir(), "run")
+	score, asked = scores(3, 2, 0, 1, 4)
+	hooks.Score = func(_ context.Context, w []float32) (float64, error) {
+		if say, err := score(ctx, w); len(*asked) != 3 {
+			return say, err
+		}
+		cancel()
+		return 0, ctx.Err()
+	}
+	if _, report, err := Run(ctx, step, task, hooks); !errors.Is(err, context.Canceled) || report.Steps != 15 {
+		t.Fatalf("cancelled while it was scored it says %v after %d steps", err, report.Steps)
+	}
+	got, report := weightsOf(t, step, task, hooks)
+	if report.Resumed != 15 || report.ScoreStep != first.ScoreStep || *report.Score != *first.Score || !slices.Equal(got, want) {
+		t.Errorf("%v and %+v, want %v and %+v", got, report, want, first)
+	}
+}
+
 func TestALossThatIsNotFiniteLeavesTheLastGoodState(t *testing.T) {
 	task := lineTask(2)
 	step := stepOf(t, task)
@@ -240,86 +269,6 @@ func TestALossThatIsNotFiniteLeavesTheLastGoodState(t *testing.T) {
 	got, report := weightsOf(t, step, task, hooks)
 	if report.Resumed != 5 || !slices.Equal(got, want) {
 		t.Errorf("going on after %d steps gives %v, want 5 and %v", report.Resumed, got, want)
-	}
-}
-
-func TestCheckpointsAreApart(t *testing.T) {
-	task := lineTask(2)
-	now := time.Unix(0, 0)
-	path := filepath.Join(t.TempDir(), "run")
-	var kept []int
-	hooks := Hooks{
-		Checkpoint: path, CheckpointEvery: 2, CheckpointPause: 3 * time.Second, Now: func() time.Time { return now },
-		Progress: func(p Progress) {
-			now = now.Add(time.Second) // a step takes a second
-			at, err := CheckpointStep(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(kept); at > 0 && (n == 0 || kept[n-1] != at) {
-				kept = append(kept, at)
-			}
-		},
-	}
-	weightsOf(t, stepOf(t, task), task, hooks)
-	if want := []int{2, 6, 10, 14, 18}; !slices.Equal(kept, want) {
-		t.Errorf("checkpoints of steps %v, want %v", kept, want)
-	}
-	if at, err := CheckpointStep(path); at != task.Optimizer.Steps || err != nil {
-		t.Errorf("at the end it is of step %d, %v", at, err)
-	}
-}
-
-func TestACheckpointOfAnotherTaskIsRefused(t *testing.T) {
-	task := lineTask(2)
-	step := stepOf(t, task)
-	hooks := Hooks{Checkpoint: filepath.Join(t.TempDir(), "run")}
-	weightsOf(t, step, task, hooks)
-	kind := lineTask(2)
-	kind.Kind = "curve"
-	for _, other := range []Task{lineTask(3), kind} {
-		if _, _, err := Run(t.Context(), step, other, hooks); err == nil || !strings.Contains(err.Error(), "other settings") {
-			t.Errorf("a %s with %v goes on with it: %v", other.Kind, other.Settings, err)
-		}
-	}
-	whole, err := os.ReadFile(hooks.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{0, 10, len(whole) / 2, len(whole) - 1} {
-		if err := os.WriteFile(hooks.Checkpoint, whole[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := Run(t.Context(), step, task, hooks); err == nil || !strings.Contains(err.Error(), hooks.Checkpoint) {
-			t.Errorf("the first %d of %d bytes: error %v, want one that names the file", n, len(whole), err)
-		}
-	}
-}
-
-// The mask prior wrote a line without a kind, its best weights and the state.
-func TestACheckpointOfThePriorsOldFormatCountsAsNone(t *testing.T) {
-	task := lineTask(2)
-	step := stepOf(t, task)
-	want, _ := weightsOf(t, step, task, Hooks{})
-	old := bytes.NewBufferString(`{"step":4,"worse":0,"distance":0.5,"weights":2}` + "\n")
-	old.Write(make([]byte, 2*4))
-	state := State{Step: 7, Weights: make([]float32, 2), EMA: make([]float32, 2), Mean: make([]float32, 2), Variance: make([]float32, 2)}
-	if err := state.Encode(old, &line); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "prior.ckpt")
-	if err := os.WriteFile(path, old.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if at, err := CheckpointStep(path); at != 0 || err != nil {
-		t.Errorf("it is of step %d, %v, want 0", at, err)
-	}
-	got, report := weightsOf(t, step, task, Hooks{Checkpoint: path})
-	if report.Resumed != 0 || !slices.Equal(got, want) {
-		t.Errorf("resumed at step %d, weights %v, want 0 and %v", report.Resumed, got, want)
-	}
-	if at, err := CheckpointStep(path); at != task.Optimizer.Steps || err != nil {
-		t.Errorf("the new one is of step %d, %v", at, err)
 	}
 }
 

@@ -82,18 +82,18 @@ func (s *Step) inputs(batch []*tensors.Tensor) (inputs, temporary []*tensors.Ten
 	return inputs, temporary, nil
 }
 
-// outputs parts what the program gave into the tensor that tells loss and
+// outputs parts what the program gave into the tensor of loss and
 // gradient norm, once a device, and the new state.
-func (s *Step) outputs(out []*tensors.Tensor) (tellers, state []*tensors.Tensor) {
+func (s *Step) outputs(out []*tensors.Tensor) (metrics, state []*tensors.Tensor) {
 	each := len(out) / max(s.cfg.Devices, 1)
 	for i, t := range out {
 		if i%each == 0 {
-			tellers = append(tellers, t)
+			metrics = append(metrics, t)
 		} else {
 			state = append(state, t)
 		}
 	}
-	return tellers, state
+	return metrics, state
 }
 
 // cutBatch returns part d of n of a float32 tensor, along its first axis.

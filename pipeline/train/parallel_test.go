@@ -75,8 +75,8 @@ func TestEveryDeviceGetsItsOwnShareOfTheBatch(t *testing.T) {
 			t.Errorf("input %d is %v, want %v", i, got, want[i])
 		}
 	}
-	tellers, state := s.outputs([]*tensors.Tensor{inputs[0], inputs[1], inputs[3], inputs[4]})
-	if !slices.Equal(tellers, []*tensors.Tensor{inputs[0], inputs[3]}) || !slices.Equal(state, []*tensors.Tensor{inputs[1], inputs[4]}) {
+	metrics, state := s.outputs([]*tensors.Tensor{inputs[0], inputs[1], inputs[3], inputs[4]})
+	if !slices.Equal(metrics, []*tensors.Tensor{inputs[0], inputs[3]}) || !slices.Equal(state, []*tensors.Tensor{inputs[1], inputs[4]}) {
 		t.Error("outputs were not parted into what is told and the state")
 	}
 	if _, err := s.share([]*tensors.Tensor{weight(1)}); err == nil {

@@ -30,8 +30,8 @@ type stateHeader struct {
 	Dims   [][]int  `json:"dims"`
 }
 
-// Encode writes the state of a network with this layout.
-func (st *State) Encode(w io.Writer, layout *nn.Layout) error {
+// encode writes the state of a network with this layout.
+func (st *State) encode(w io.Writer, layout *nn.Layout) error {
 	h := stateHeader{Format: stateFormat, Step: st.Step}
 	for _, p := range layout.Params {
 		h.Names, h.Dims = append(h.Names, p.Name), append(h.Dims, p.Dims)
@@ -59,9 +59,9 @@ func (st *State) Encode(w io.Writer, layout *nn.Layout) error {
 	return nil
 }
 
-// DecodeState reads a state that Encode wrote, bit for bit. A state of another
+// decodeState reads a state that encode wrote, bit for bit. A state of another
 // network is an error that names the first weight that differs.
-func DecodeState(r io.Reader, layout *nn.Layout) (*State, error) {
+func decodeState(r io.Reader, layout *nn.Layout) (*State, error) {
 	sum := sha256.New()
 	in := bufio.NewReader(io.LimitReader(r, maxHeaderBytes+stateKinds*4*int64(layout.Size)+sha256.Size))
 	line, err := readLine(in)

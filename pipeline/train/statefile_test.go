@@ -21,14 +21,14 @@ func sampleState() *State {
 func encoded(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := sampleState().Encode(&b, &parabola); err != nil {
+	if err := sampleState().encode(&b, &parabola); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
 func TestCheckpointComesBackBitForBit(t *testing.T) {
-	got, err := DecodeState(bytes.NewReader(encoded(t)), &parabola)
+	got, err := decodeState(bytes.NewReader(encoded(t)), &parabola)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +49,12 @@ func TestCheckpointComesBackBitForBit(t *testing.T) {
 func TestDamagedCheckpointIsRefused(t *testing.T) {
 	whole := encoded(t)
 	for n := range len(whole) {
-		if _, err := DecodeState(bytes.NewReader(whole[:n]), &parabola); err == nil {
+		if _, err := decodeState(bytes.NewReader(whole[:n]), &parabola); err == nil {
 			t.Fatalf("the first %d of %d bytes were accepted", n, len(whole))
 		}
 		turned := slices.Clone(whole)
 		turned[n] ^= 0x10
-		if _, err := DecodeState(bytes.NewReader(turned), &parabola); err == nil {
+		if _, err := decodeState(bytes.NewReader(turned), &parabola); err == nil {
 			t.Fatalf("a bit of byte %d was turned unnoticed", n)
 		}
 	}
@@ -62,7 +62,7 @@ func TestDamagedCheckpointIsRefused(t *testing.T) {
 
 func TestCheckpointOfAnotherNetworkNamesTheFirstDifference(t *testing.T) {
 	other := nn.Layout{Size: 5, Params: []nn.Param{{Name: "a", Dims: []int{3}}, {Name: "b", Dims: []int{2, 1}, Offset: 3}}}
-	_, err := DecodeState(bytes.NewReader(encoded(t)), &other)
+	_, err := decodeState(bytes.NewReader(encoded(t)), &other)
 	if want := "weight b has shape [1 2], want [2 1]"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error is %v, want one with %q", err, want)
 	}

@@ -82,9 +82,9 @@ func (s *Step) Run(batch ...*tensors.Tensor) (Metrics, error) {
 	if err != nil {
 		return Metrics{}, fmt.Errorf("step %d: %w", s.done, err)
 	}
-	tellers, state := s.outputs(out)
-	defer release(tellers)
-	told, err := tensors.CopyFlatData[float32](tellers[0])
+	metrics, state := s.outputs(out)
+	defer release(metrics)
+	told, err := tensors.CopyFlatData[float32](metrics[0])
 	if err != nil {
 		release(state)
 		return Metrics{}, fmt.Errorf("step %d: read the loss: %w", s.done, err)

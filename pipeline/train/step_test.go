@@ -129,10 +129,10 @@ func TestInterruptedRunGoesOnAsIfItHadNotBeen(t *testing.T) {
 	half := l.start(t, DefaultConfig())
 	l.run(t, half, 7)
 	var file bytes.Buffer
-	if err := state(t, half).Encode(&file, l.network.Layout()); err != nil {
+	if err := state(t, half).encode(&file, l.network.Layout()); err != nil {
 		t.Fatal(err)
 	}
-	saved, err := DecodeState(&file, l.network.Layout())
+	saved, err := decodeState(&file, l.network.Layout())
 	if err != nil {
 		t.Fatal(err)
 	}

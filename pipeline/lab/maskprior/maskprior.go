@@ -23,6 +23,7 @@ import (
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
+	"lacuna/pipeline/train"
 
 	"github.com/google/renameio/v2"
 )
@@ -160,6 +161,9 @@ func read(path string) (samples.Series, error) {
 	return series, nil
 }
 
+// reportEvery is how many steps lie between two lines of the log.
+const reportEvery = 50
+
 // model trains a prior, or takes one that was trained before.
 func (b *bench) model(ctx context.Context, r *report) (*prior.Model, error) {
 	if b.prior != "" {
@@ -170,11 +174,13 @@ func (b *bench) model(ctx context.Context, r *report) (*prior.Model, error) {
 		return prior.Load(b.engine, data)
 	}
 	began := time.Now()
-	hooks := prior.Hooks{Progress: func(p prior.Progress) {
+	hooks := train.Hooks{Progress: func(p train.Progress) {
+		if p.Score == nil && p.Step%reportEvery != 0 {
+			return
+		}
 		args := []any{"step", p.Step, "of", p.Steps, "loss", p.Loss, "seconds", time.Since(began).Seconds()}
-		if p.Drawn != nil {
-			args = append(args, "distance", p.Distance, "coverage_mean", p.Drawn.CoverageMean, "coverage_sd", p.Drawn.CoverageSD,
-				"correlation_cells", p.Drawn.CorrelationCells, "edge_density", p.Drawn.EdgeDensity)
+		if p.Score != nil {
+			args = append(args, "distance", *p.Score)
 		}
 		b.log.Info("training", args...)
 	}}

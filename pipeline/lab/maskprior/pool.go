@@ -6,6 +6,7 @@ import (
 
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
+	"lacuna/pipeline/train"
 )
 
 // poolStudy is what a pool costs a training on the same device. The training
@@ -70,10 +71,13 @@ func (b *bench) trainBeside(ctx context.Context, by prior.Partitioner) (poolStud
 		}
 		defer pool.Close()
 	}
-	var first prior.Progress
+	var first train.Progress
 	var began time.Time
 	taken := 0
-	hooks := prior.Hooks{Progress: func(p prior.Progress) {
+	hooks := train.Hooks{Progress: func(p train.Progress) {
+		if p.Step%reportEvery != 0 {
+			return
+		}
 		for ; pool != nil && taken < p.Step*cfg.Batch; taken++ {
 			if _, err := pool.Next(ctx); err != nil {
 				stop(err)

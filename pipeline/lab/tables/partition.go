@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -160,38 +159,20 @@ func (r *run) mustPrior(ctx context.Context) (*prior.Model, error) {
 func (r *run) trainPrior(ctx context.Context) ([]byte, error) {
 	cfg := r.s.Prior
 	cfg.CheckpointEvery = checkpointEvery
-	checkpoint := r.folder.path(networksFolder, "prior-"+r.priorKey+".ckpt")
-	hooks := prior.Hooks{
-		Progress: func(p prior.Progress) { r.tell("training the mask prior", p.Step, p.Steps, p.Loss) },
-		Checkpoint: func(c prior.Checkpoint) error {
-			var file bytes.Buffer
-			if err := c.Encode(&file, cfg.Model); err != nil {
-				return err
-			}
-			return renameio.WriteFile(checkpoint, file.Bytes(), 0o644)
-		},
-	}
-	data, err := r.folder.file(networksFolder, "prior-"+r.priorKey+".ckpt")
-	if err != nil {
-		return nil, err
-	}
-	if data != nil {
-		if hooks.Resume, err = prior.DecodeCheckpoint(bytes.NewReader(data), cfg.Model); err != nil {
-			return nil, err
-		}
-	}
+	hooks := r.trainHooks("training the mask prior", r.folder.path(networksFolder, "prior-"+r.priorKey+".ckpt"))
 	model, _, err := prior.Train(ctx, r.engine, r.train, r.held, cfg, hooks)
 	if err != nil {
 		return nil, err
 	}
 	defer model.Close()
-	if data, err = model.Encode(); err != nil {
+	data, err := model.Encode()
+	if err != nil {
 		return nil, err
 	}
 	if err := renameio.WriteFile(r.folder.path(networksFolder, "prior-"+r.priorKey+".onnx"), data, 0o644); err != nil {
 		return nil, err
 	}
-	_ = os.Remove(checkpoint) // there may have been none
+	_ = os.Remove(hooks.Checkpoint) // the prior is kept; a checkpoint that stays does no harm
 	return data, nil
 }
 
