@@ -76,16 +76,6 @@ func (d DINEOF) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Modes describes the expansion that was chosen.
-type Modes struct {
-	Count      int
-	Errors     []float64   // root mean square error on what was set aside, with 0, 1, 2, ... modes
-	Explained  []float64   // share of the squared anomalies of the filled series that each mode holds, largest first
-	Spatial    [][]float32 // each mode as a map in the units of the series; NaN on land, 0 where nothing was ever seen
-	Temporal   [][]float64 // the amplitude of each mode in each frame; their squares sum to the number of frames
-	Iterations int         // over all numbers of modes
-}
-
 // Fill estimates frame target of s. Every sea cell gets a mean and a sigma; a
 // cell that the target observed keeps its value. A series without a single
 // observation is ErrNoObservations.
@@ -99,22 +89,6 @@ func (d DINEOF) Fill(s Series, target int, progress func(done, total int)) (Esti
 		return Estimate{}, err
 	}
 	return e.estimate(target), nil
-}
-
-// FillAll estimates all frames of s from one expansion, at hardly more than
-// the cost of one.
-func (d DINEOF) FillAll(s Series, progress func(done, total int)) ([]Estimate, Modes, error) {
-	if len(s.Frames) == 0 {
-		return nil, Modes{}, ErrNoObservations
-	}
-	s.check(0)
-	e, err := d.expand(s, progress)
-	if err != nil {
-		return nil, Modes{}, err
-	}
-	all := make([]Estimate, len(s.Frames))
-	d.each(len(all), func(f int) { all[f] = e.estimate(f) })
-	return all, e.modes(), nil
 }
 
 // expand chooses the number of modes and finds them.

@@ -11,10 +11,10 @@ func BenchmarkDINEOF(b *testing.B) {
 			s, _ := lowRank(size.side, size.frames, 0.3, 1)
 			d := DefaultDINEOF()
 			b.ReportAllocs()
-			before, modes := cpuSeconds(b), Modes{}
+			before, modes := cpuSeconds(b), modeSet{}
 			for b.Loop() {
 				var err error
-				if _, modes, err = d.FillAll(s, nil); err != nil {
+				if _, modes, err = d.fillAll(s, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

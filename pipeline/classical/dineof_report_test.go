@@ -75,7 +75,7 @@ func (t *trial) expanded(tb testing.TB, d DINEOF) [][]miss {
 				}
 			}
 		}
-		filled, modes, err := d.FillAll(s, nil)
+		filled, modes, err := d.fillAll(s, nil)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -48,56 +48,6 @@ func (e *expansion) estimate(frame int) Estimate {
 	return out
 }
 
-// modes describes the expansion for people, as maps in the units of the series
-// and amplitudes of unit variance.
-func (e *expansion) modes() Modes {
-	f := e.factors
-	m := Modes{Count: f.k, Errors: e.errors, Iterations: e.iterations}
-	perFrame := math.Sqrt(float64(f.rec.frames))
-	total := f.total()
-	for a := range f.k {
-		spatial, temporal, squares := gappyMap(e.series), make([]float64, f.rec.frames), 0.0
-		for t := range temporal {
-			temporal[t] = f.basis[t*f.k+a] * perFrame
-		}
-		for row, c := range f.rec.cells {
-			v := f.amp[row*f.k+a]
-			squares += v * v
-			spatial[c] = float32(v / perFrame)
-		}
-		m.Spatial = append(m.Spatial, spatial)
-		m.Temporal = append(m.Temporal, temporal)
-		m.Explained = append(m.Explained, squares/total)
-	}
-	return m
-}
-
-// gappyMap returns zero on the sea and NaN on land.
-func gappyMap(s Series) []float32 {
-	out := gaps(s.Grid.Len()).Mean
-	for c := range out {
-		if s.sea(c) {
-			out[c] = 0
-		}
-	}
-	return out
-}
-
-// total returns the sum of squares of the filled matrix.
-func (f *factors) total() float64 {
-	sum := 0.0
-	for _, v := range f.amp {
-		sum += v * v // columns of the basis are orthonormal
-	}
-	for row := range f.rec.cells {
-		for e := f.rec.start[row]; e < f.rec.start[row+1]; e++ {
-			v, at := float64(f.rec.value[e]), f.at(row, int(f.rec.frame[e]))
-			sum += v*v - at*at
-		}
-	}
-	return sum
-}
-
 // An uncertainty says how far a value may lie from the map: by what the modes
 // leave, and by what a frame with few observations cannot know of its
 // amplitudes. The latter is the error of an optimal interpolation with the

@@ -50,7 +50,7 @@ func TestDINEOFFindsTheModesThatAreThere(t *testing.T) {
 	d := DefaultDINEOF()
 	d.Patience = 1   // the errors have one minimum here
 	d.FilterDays = 0 // amplitudes of eleven days are too fast for it
-	all, modes, err := d.FillAll(s, nil)
+	all, modes, err := d.fillAll(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestDINEOFFindsTheModesThatAreThere(t *testing.T) {
 
 func TestDINEOFKeepsWhatWasObserved(t *testing.T) {
 	s := coast(cloudy(30, 34, 12, 5))
-	all, modes, err := DefaultDINEOF().FillAll(s, nil)
+	all, modes, err := DefaultDINEOF().fillAll(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestWhatLiesOnLandDoesNotReachDINEOF(t *testing.T) {
 func TestFillIsTheFrameOfFillAll(t *testing.T) {
 	s := cloudy(24, 24, 10, 6)
 	d := DefaultDINEOF()
-	all, _, err := d.FillAll(s, nil)
+	all, _, err := d.fillAll(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestFillIsTheFrameOfFillAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !same(one, all[4]) {
-		t.Error("Fill and FillAll differ")
+		t.Error("Fill and fillAll differ")
 	}
 }
 
@@ -157,13 +157,13 @@ func TestDINEOFIsTheSameOnAnyNumberOfWorkers(t *testing.T) {
 	s, _ := lowRank(28, 20, 0.2, 7)
 	d := DefaultDINEOF()
 	d.Workers, d.MaxIterations = 1, 10
-	first, modes, err := d.FillAll(s, nil)
+	first, modes, err := d.fillAll(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, workers := range []int{2, 5} {
 		d.Workers = workers
-		all, other, err := d.FillAll(s, nil)
+		all, other, err := d.fillAll(s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func TestSigmaIsLargerWhereAFrameSawLess(t *testing.T) {
 	s.Frames[22].Values = gappy(s.Grid.Len())
 	d := DefaultDINEOF()
 	d.MaxIterations = 30
-	all, _, err := d.FillAll(s, nil)
+	all, _, err := d.fillAll(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestDINEOFOfHardlyAnythingIsFinite(t *testing.T) {
 	} {
 		s := cloudy(16, 16, 4, 14)
 		edit(&s)
-		all, _, err := DefaultDINEOF().FillAll(s, nil)
+		all, _, err := DefaultDINEOF().fillAll(s, nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -373,7 +373,7 @@ func TestDINEOFOfHardlyAnythingIsFinite(t *testing.T) {
 	for f := range empty.Frames {
 		empty.Frames[f].Values = gappy(empty.Grid.Len())
 	}
-	if _, _, err := DefaultDINEOF().FillAll(empty, nil); err != ErrNoObservations { //nolint:errorlint // exactly this one
+	if _, _, err := DefaultDINEOF().fillAll(empty, nil); err != ErrNoObservations { //nolint:errorlint // exactly this one
 		t.Errorf("nothing observed: %v", err)
 	}
 }

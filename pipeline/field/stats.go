@@ -92,13 +92,3 @@ func (n Normalisation) Forward(dst, src []float32) {
 		dst[i] = float32((float64(v) - n.Mean) / n.Std)
 	}
 }
-
-// Inverse stores src·std + mean in dst, which may be src.
-func (n Normalisation) Inverse(dst, src []float32) {
-	if len(dst) != len(src) {
-		panic(badLength)
-	}
-	for i, v := range src {
-		dst[i] = float32(float64(v)*n.Std + n.Mean)
-	}
-}

@@ -49,9 +49,6 @@ func TrainDINDiff(ctx context.Context, shop *Workshop, m Material, source Source
 	return &DINDiff{config: cfg, shop: shop, operand: o}, report, err
 }
 
-// Weights returns the number of weights.
-func (d *DINDiff) Weights() int { return len(d.operand.weights) }
-
 // Close frees what the network holds on its device.
 func (d *DINDiff) Close() {
 	release(d.operand.vector)

@@ -57,9 +57,6 @@ func newMembers(model *Model, cfg TrainConfig, weights []float32) (*Members, err
 // Fingerprint returns the sha256 of the weights in hexadecimal.
 func (m *Members) Fingerprint() string { return m.operand.fingerprint }
 
-// Weights returns the number of weights.
-func (m *Members) Weights() int { return len(m.operand.weights) }
-
 // Close frees what the members hold on their device; the model stays.
 func (m *Members) Close() {
 	release(m.operand.vector)

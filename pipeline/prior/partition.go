@@ -21,7 +21,7 @@ type Partition struct {
 // The same patches and stream give the same partitions. Item i draws from
 // stream.Sub(i) only: what it gets does not depend on the other patches. The
 // patches of one call have one height and width, and each has at least two
-// observed cells; Usable leaves out those with too few to learn from.
+// observed cells.
 type Partitioner interface {
 	Name() string
 	Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Partition, error)
@@ -31,18 +31,8 @@ type Partitioner interface {
 // fewer, one side has too little to say anything.
 const MinObservedCells = 20
 
-// Usable returns the patches that can be split and the number of the others.
-func Usable(patches []samples.Patch) (usable []samples.Patch, skipped int) {
-	for _, p := range patches {
-		if count(p.Observed()) >= MinObservedCells {
-			usable = append(usable, p)
-		}
-	}
-	return usable, len(patches) - len(usable)
-}
-
 // errTooFew is why a patch cannot be split at all.
-var errTooFew = errors.New("fewer than two observed cells cannot be split: leave such patches out with Usable")
+var errTooFew = errors.New("fewer than two observed cells cannot be split: leave such patches out")
 
 // A rule splits one patch. It must keep the promises of its strategy for every
 // draw.

@@ -58,8 +58,8 @@ func TestContextAndQueryPartitionWhatWasObserved(t *testing.T) {
 	_, train, _ := archive(t, 30, 16)
 	for _, by := range partitioners(t, train) {
 		t.Run(by.Name(), func(t *testing.T) {
-			patches, skipped := Usable(cutAll(train, train.Refs(16, 16, 1)))
-			if skipped > 2 {
+			patches := cutAll(train, train.Refs(16, 16, MinObservedCells))
+			if skipped := len(train.Refs(16, 16, 1)) - len(patches); skipped > 2 {
 				t.Fatalf("%d patches skipped", skipped)
 			}
 			parts, err := by.Partition(t.Context(), patches, noise.New(1, "parts"))
@@ -295,9 +295,6 @@ func TestPatchThatCannotBeSplitIsAnError(t *testing.T) {
 	_, err := Coherent().Partition(t.Context(), []samples.Patch{p}, noise.New(1, "bad"))
 	if !errors.Is(err, errTooFew) || !strings.Contains(err.Error(), "2021-03-01") {
 		t.Errorf("error is %v, want one that names the day", err)
-	}
-	if usable, skipped := Usable([]samples.Patch{p}); len(usable) != 0 || skipped != 1 {
-		t.Errorf("%d usable and %d skipped, want 0 and 1", len(usable), skipped)
 	}
 }
 

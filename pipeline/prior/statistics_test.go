@@ -93,7 +93,7 @@ func TestCorrelationLengthDoesNotHangOnCoverage(t *testing.T) {
 // the real ones, and the strength must be found all the same.
 func TestStrengthReachesItsTarget(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
-	patches, _ := Usable(cloudy(8, 16))
+	patches := cloudy(8, 16)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig, cfg.Rho = testSampling(), 0.9 // without guidance this model shares half
 	want := Target{ContextShare: 0.65, Tolerance: 0.05, MaxRoughness: DefaultTarget().MaxRoughness}

@@ -236,3 +236,15 @@ func TestContactShowsEachMask(t *testing.T) {
 		t.Errorf("%d pixels are land, want about %d", got, want)
 	}
 }
+
+// centre returns the pixel in the middle of a cell.
+func (r raster) centre(c int) image.Point {
+	row, col := c/r.width, c%r.width
+	if r.flipRows {
+		row = r.height - 1 - row
+	}
+	if r.flipCols {
+		col = r.width - 1 - col
+	}
+	return image.Pt(r.at.Min.X+(2*col+1)*r.at.Dx()/(2*r.width), r.at.Min.Y+(2*row+1)*r.at.Dy()/(2*r.height))
+}

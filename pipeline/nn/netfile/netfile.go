@@ -156,20 +156,6 @@ func Decode(data []byte) (File, error) {
 	return f, nil
 }
 
-// Weights reads the weights of a network that is known already, such as one
-// that is to be trained further, and refuses those of another architecture.
-func Weights(data []byte, layout *nn.Layout) ([]float32, error) {
-	model, err := onnx.Unmarshal(data)
-	if err != nil {
-		return nil, fmt.Errorf("read weights: %w", err)
-	}
-	flat, err := weights(model, layout)
-	if err != nil {
-		return nil, fmt.Errorf("read weights of another network: %w", err)
-	}
-	return flat, nil
-}
-
 // weights collects the initializers that a layout names.
 func weights(model *onnx.Model, layout *nn.Layout) ([]float32, error) {
 	tensors := make(map[string]*onnx.Tensor, len(model.Graph.Initializers))

@@ -78,7 +78,10 @@ func TestNetworkComesBackAsItWasWritten(t *testing.T) {
 
 func TestWeightsOfAnotherArchitectureAreRefusedByName(t *testing.T) {
 	all := files(t)
-	unet := encode(t, all[nn.BackboneUNet])
+	unet, err := onnx.Unmarshal(encode(t, all[nn.BackboneUNet]))
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		cfg  nn.Config
@@ -93,7 +96,7 @@ func TestWeightsOfAnotherArchitectureAreRefusedByName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Weights(unet, network.Layout()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := weights(unet, network.Layout()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error is %v, want one with %q", tt.name, err, tt.want)
 		}
 	}
@@ -101,7 +104,7 @@ func TestWeightsOfAnotherArchitectureAreRefusedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err := Weights(unet, own.Layout()); err != nil || !slices.Equal(w, all[nn.BackboneUNet].Weights) {
+	if w, err := weights(unet, own.Layout()); err != nil || !slices.Equal(w, all[nn.BackboneUNet].Weights) {
 		t.Errorf("its own weights are refused: %v", err)
 	}
 }

@@ -78,11 +78,6 @@ func Int(name string, v int) Attribute {
 	return Attribute{Name: name, Type: AttrInt, Int: int64(v)}
 }
 
-// Float returns a floating-point attribute.
-func Float(name string, v float32) Attribute {
-	return Attribute{Name: name, Type: AttrFloat, Float: v}
-}
-
 // String returns a text attribute.
 func String(name, v string) Attribute {
 	return Attribute{Name: name, Type: AttrString, String: v}

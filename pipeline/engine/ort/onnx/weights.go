@@ -6,16 +6,6 @@ import (
 	"math"
 )
 
-// Initializer returns the tensor of that name that is part of the model.
-func (g *Graph) Initializer(name string) (*Tensor, bool) {
-	for i := range g.Initializers {
-		if g.Initializers[i].Name == name {
-			return &g.Initializers[i], true
-		}
-	}
-	return nil, false
-}
-
 // Float32s returns the elements of a float32 tensor.
 func (t *Tensor) Float32s() ([]float32, error) {
 	if t.Type != Float32 {
