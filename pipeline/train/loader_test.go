@@ -70,3 +70,26 @@ func TestAStoppedLoaderLeavesNothingBehind(t *testing.T) {
 		}
 	}
 }
+
+func TestAStepIsTimedWithoutItsLoader(t *testing.T) {
+	task := lineTask(2)
+	var filled atomic.Int64
+	fill := task.Fill
+	task.Fill = func(ctx context.Context, b *Batch, item int, n uint64) error {
+		filled.Add(1)
+		return fill(ctx, b, item, n)
+	}
+	step := stepOf(t, task)
+	took, err := Time(t.Context(), step, task, 3)
+	if err != nil || took <= 0 {
+		t.Errorf("a step takes %v, %v", took, err)
+	}
+	if filled.Load() != 4 {
+		t.Errorf("%d examples were made, want those of one batch", filled.Load())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Time(ctx, step, task, 3); err == nil {
+		t.Error("it went on when it was cancelled")
+	}
+}
