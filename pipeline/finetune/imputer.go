@@ -178,7 +178,7 @@ func (r *run) ownLessons(seed uint64) (impute.Source, error) {
 func checkpointFile(phase string) string { return phase + ".ckpt" }
 
 // checkpointPause is the least time between two checkpoints: a fast device makes
-// many steps a second, and what is lost by a kill is no more than that.
+// many steps a second. A kill loses no more than that, or CheckpointEvery steps.
 const checkpointPause = 5 * time.Second
 
 // trainHooks returns what the training of a phase tells and keeps.
