@@ -21,7 +21,8 @@ func full() *Model {
 			Nodes: []Node{
 				{Name: "first", Op: "Clip", Inputs: []string{"x", "", "w"}, Outputs: []string{"h"}, Doc: "node"},
 				{Op: "Odd", Domain: "com.example", Inputs: []string{"h"}, Outputs: []string{"y"}, Attributes: []Attribute{
-					Int("i", -4), {Name: "f", Type: AttrFloat, Float: 0.25}, String("s", "nearest"), Ints("list", 3, 0, -1),
+					Int("i", -4), String("s", "nearest"), Ints("list", 3, 0, -1),
+					{Name: "f", Type: AttrFloat, Float: 0.25},
 					{Name: "floats", Type: AttrFloats, Floats: []float32{1, -2}},
 					{Name: "strings", Type: AttrStrings, Strings: []string{"a", ""}},
 					{Name: "t", Type: AttrTensor, Tensor: &Tensor{Name: "inner", Type: Int64, Dims: []int64{1}, Raw: make([]byte, 8)}},
