@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -60,19 +61,41 @@ func TestImportArrowsGoDown(t *testing.T) {
 	}
 }
 
-func TestTopLevelIsWhatTheReadmeSays(t *testing.T) {
-	want := map[string]bool{
-		"daemon": true, "fetch": true, "pipeline": true, "modelstore": true, "publish": true, "ops": true, "systemd": true,
-		"README.md": true, "SECURITY.md": true, "go.mod": true, "go.sum": true, "LICENSE": true, "Makefile": true,
-		"bin": true, "var": true, // built and produced, ignored by git
-	}
-	entries, err := filepath.Glob("../*")
+// topLevel is what lies at the top of the repository, and what it is for.
+var topLevel = map[string]string{
+	"fetch":      "granules from archives into the spool",
+	"pipeline":   "a granule in, an analysis out; models from data",
+	"publish":    "products out to disk, S3 and Kafka",
+	"modelstore": "model versions, cards and promotions",
+	"ops":        "what the operator sees: status, metrics, alarms, ledger",
+	"daemon":     "wiring, life, configuration and commands",
+	"systemd":    "how it is run as a service",
+	"docs":       "handbooks and references",
+
+	"README.md":   "what it is, and the first two commands",
+	"SECURITY.md": "what is trusted, and how to report a hole",
+	"LICENSE":     "Apache 2.0",
+	"Makefile":    "every task that a person types",
+	"go.mod":      "the Go module", "go.sum": "its sums",
+
+	"bin": "built, ignored by git", "var": "produced by make run, ignored by git",
+}
+
+func TestTopLevelIsTheTable(t *testing.T) {
+	entries, err := os.ReadDir("..")
 	if err != nil {
 		t.Fatal(err)
 	}
+	there := map[string]bool{"bin": true, "var": true} // not in a fresh clone
 	for _, e := range entries {
-		if name := filepath.Base(e); !want[name] && !strings.HasPrefix(name, ".") {
-			t.Errorf("%s does not belong at the top level", filepath.Base(e))
+		there[e.Name()] = true
+		if topLevel[e.Name()] == "" && !strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("%s does not belong at the top level; the table says what does", e.Name())
+		}
+	}
+	for name, purpose := range topLevel {
+		if !there[name] {
+			t.Errorf("%s (%s) is not at the top level", name, purpose)
 		}
 	}
 }

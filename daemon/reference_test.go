@@ -22,7 +22,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-var updateDocs = flag.Bool("update-docs", false, "rewrite ops/docs/configuration.md and metrics.md")
+var updateDocs = flag.Bool("update-docs", false, "rewrite docs/configuration.md and metrics.md")
 
 // The reference is made from the types of the configuration: keys from their
 // tags, defaults from the functions that give them, and what a key is for from
@@ -49,7 +49,7 @@ A duration is a number with a unit: ` + "`90s`, `5m`, `36h`" + `. A secret is on
 // compareDocs compares a page of the docs with what it should be.
 func compareDocs(t *testing.T, name string, want []byte) {
 	t.Helper()
-	path := filepath.Join("../ops/docs", name)
+	path := filepath.Join("../docs", name)
 	if *updateDocs {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)

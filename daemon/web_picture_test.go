@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var pictures = flag.String("pictures", "", "host:port of a running service, such as that of make run: draw the pictures in ops/docs/img from it")
+var pictures = flag.String("pictures", "", "host:port of a running service, such as that of make run: draw the pictures in docs/img from it")
 
 // pictureBytes is how large a picture of the README may be: pages that show it
 // should not be slow.
@@ -54,7 +54,7 @@ func TestDrawPictures(t *testing.T) {
 		if _, err := png.Decode(bytes.NewReader(picture)); err != nil || len(picture) > pictureBytes {
 			t.Errorf("picture %s: %v, %d bytes, want at most %d", p.name, err, len(picture), pictureBytes)
 		}
-		if err := os.WriteFile(filepath.Join("..", "ops", "docs", "img", p.name+".png"), picture, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("..", "docs", "img", p.name+".png"), picture, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,7 +4,7 @@
 # The package holds the program, its manual page and completions, the systemd
 # units, the configuration with every key at its default, the alert rules and
 # the dashboard. libonnxruntime is not in it: it is found where an
-# administrator put it (ops/docs/operator.md). ops/setup/try-deb.sh tries the package on a clean root.
+# administrator put it (docs/operator.md). ops/setup/try-deb.sh tries the package on a clean root.
 set -euo pipefail
 
 binary=$1 version=$2 out=$3

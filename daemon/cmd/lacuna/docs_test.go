@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var updateDocs = flag.Bool("update-docs", false, "rewrite ops/docs/commands.md")
+var updateDocs = flag.Bool("update-docs", false, "rewrite docs/commands.md")
 
 // A block of the docs is a fenced piece of text with its language.
 type block struct {
@@ -47,7 +47,7 @@ func TestCommandsOfTheDocsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command of the docs; leave -short out to run it")
 	}
-	pages, err := filepath.Glob("../../../ops/docs/*.md")
+	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
 	}
@@ -254,12 +254,16 @@ func readBlocks(t *testing.T, page string) []block {
 
 // Links between the pages must lead somewhere.
 func TestLinksOfTheDocsLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("../../../ops/docs/*.md")
+	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	front, err := filepath.Glob("../../../*.md")
+	if err != nil || len(front) == 0 {
+		t.Fatalf("no pages at the top level: %v", err)
+	}
 	link := regexp.MustCompile(`\]\(([^)#\s]+)`)
-	for _, page := range append(pages, "../../../README.md") {
+	for _, page := range append(pages, front...) {
 		data, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -282,7 +286,7 @@ func TestCommandReferenceIsTheCode(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
 		listCommand(&b, c, "lacuna", "")
 	}
-	path := "../../../ops/docs/commands.md"
+	path := "../../../docs/commands.md"
 	if *updateDocs {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)

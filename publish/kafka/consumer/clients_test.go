@@ -96,7 +96,7 @@ func readWithPython(t *testing.T, broker string, want []byte) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	example := filepath.Join("..", "..", "..", "ops", "docs", "consume.py")
+	example := filepath.Join("..", "..", "..", "docs", "consume.py")
 	cmd := exec.CommandContext(ctx, python, example, broker, dir, "--prefix", "clients", "--once")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()

@@ -32,7 +32,7 @@ func example(t *testing.T, args ...string) (stdout []byte, stderr string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, args...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "..", "..", "ops", "docs"), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "..", "..", "docs"), "PYTHONDONTWRITEBYTECODE=1")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	stdout, err := cmd.Output()
@@ -100,7 +100,7 @@ func TestThePythonExamplePassesWhatCannotBeHad(t *testing.T) {
 	forge(t, broker.ListenAddrs(), func(m *kafkago.Message) { setHeader(m, "ce_subject", "../escaped.nc") })
 	mustPublish(t, sink, b, long)
 	dir := filepath.Join(t.TempDir(), "in")
-	_, said := example(t, filepath.Join("..", "..", "..", "ops", "docs", "consume.py"), broker.ListenAddrs()[0], dir, "--once")
+	_, said := example(t, filepath.Join("..", "..", "..", "docs", "consume.py"), broker.ListenAddrs()[0], dir, "--once")
 	names := map[string]bool{".set-aside.jsonl": true}
 	for _, p := range []struct{ name, path string }{{a.Name, a.Path}, {b.Name, b.Path}, {consumer.FileName(long.Name), long.Path}} {
 		want, err := os.ReadFile(p.path)
