@@ -72,11 +72,13 @@ var topLevel = map[string]string{
 	"systemd":    "how it is run as a service",
 	"docs":       "handbooks and references",
 
-	"README.md":   "what it is, and the first two commands",
-	"SECURITY.md": "what is trusted, and how to report a hole",
-	"LICENSE":     "Apache 2.0",
-	"Makefile":    "every task that a person types",
-	"go.mod":      "the Go module", "go.sum": "its sums",
+	"README.md":       "what it is, and the first two commands",
+	"CHANGELOG.md":    "what a release changed for its users",
+	"CONTRIBUTING.md": "how to build, test and change it",
+	"SECURITY.md":     "what is trusted, and how to report a hole",
+	"LICENSE":         "Apache 2.0",
+	"Makefile":        "every task that a person types",
+	"go.mod":          "the Go module", "go.sum": "its sums",
 
 	"bin": "built, ignored by git", "var": "produced by make run, ignored by git",
 }

@@ -135,17 +135,17 @@ func TestDemoConfigIsValid(t *testing.T) {
 	}
 }
 
-func TestConfigInTheReadmeIsValid(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+func TestConfigInTheHandbookIsValid(t *testing.T) {
+	handbook, err := os.ReadFile("../docs/operator.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(readme), "```yaml\n")
+	_, rest, found := strings.Cut(string(handbook), "```yaml\n")
 	example, _, closed := strings.Cut(rest, "```")
 	if !found || !closed {
-		t.Fatal("README.md has no YAML example")
+		t.Fatal("operator.md has no YAML example")
 	}
-	if _, err := parseConfig("README.md", []byte(example)); err != nil {
+	if _, err := parseConfig("operator.md", []byte(example)); err != nil {
 		t.Error(err)
 	}
 }
