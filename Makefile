@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test build install deb sbom vulns vulndb models lint fmt bench fuzz clean system python onnxruntime parts vulnfiles
+.PHONY: help run test build install deb sbom release vulns vulndb models lint fmt bench fuzz clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -19,8 +19,11 @@ ifeq ($(origin LACUNA_ONNXRUNTIME),undefined)
 export LACUNA_ONNXRUNTIME := $(ORT_DIR)/libonnxruntime.so
 OWN_ORT := yes
 endif
-VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unversioned)
-LDFLAGS := -X lacuna/daemon.buildVersion=$(VERSION)
+# The number of the version is in daemon/version.go. A build of its tag is the
+# release; any other names its commit. Without git both are empty.
+TAG := $(shell git describe --exact-match --tags --match 'v[0-9]*' --dirty 2>/dev/null)
+COMMIT := $(shell git describe --always --exclude '*' --abbrev=7 --dirty=.dirty 2>/dev/null)
+LDFLAGS := -X lacuna/daemon.buildTag=$(TAG) -X lacuna/daemon.buildCommit=$(COMMIT)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,7 +60,7 @@ models: build onnxruntime ## train the starter models from ../shared/data
 	@ops/setup/models.sh bin/lacuna ../shared/data modelstore/starters/versions
 
 deb: build ## a Debian package in bin/
-	@ops/setup/deb.sh bin/lacuna $(VERSION) bin
+	@ops/setup/deb.sh bin/lacuna bin
 
 install: build ## the program, units, manual page and configuration below DESTDIR
 	@install -D -m 755 bin/lacuna $(DESTDIR)/usr/bin/lacuna
@@ -67,7 +70,10 @@ install: build ## the program, units, manual page and configuration below DESTDI
 	@[ -e $(DESTDIR)/etc/lacuna/lacuna.yaml ] || install -D -m 644 systemd/lacuna.yaml $(DESTDIR)/etc/lacuna/lacuna.yaml
 
 sbom: build onnxruntime ## the bill of materials of bin/lacuna, CycloneDX in JSON, beside it
-	@go run ./ops/supply/cmd/supply sbom --version $(VERSION) --onnxruntime $(LACUNA_ONNXRUNTIME) --out bin/lacuna.cdx.json bin/lacuna
+	@go run ./ops/supply/cmd/supply sbom --version "$$(bin/lacuna version | awk '{print $$2}')" --onnxruntime $(LACUNA_ONNXRUNTIME) --out bin/lacuna.cdx.json bin/lacuna
+
+release: ## test, build the release into bin/release/ and tag it; needs a clean tree and its section in CHANGELOG.md
+	@ops/setup/release.sh
 
 vulns: build vulnfiles ## known vulnerabilities and retracted versions of what bin/lacuna links
 	@go run ./ops/supply/cmd/supply vulns bin/lacuna

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a Debian package: deb.sh BINARY VERSION OUTDIR
+# Builds a Debian package, of the version that the program says: deb.sh BINARY OUTDIR
 #
 # The package holds the program, its manual page and completions, the systemd
 # units, the configuration with every key at its default, the alert rules and
@@ -7,7 +7,8 @@
 # administrator put it (docs/operator.md). ops/setup/try-deb.sh tries the package on a clean root.
 set -euo pipefail
 
-binary=$1 version=$2 out=$3
+binary=$1 out=$2
+version=$("$binary" version | awk '{print $2}')
 arch=$(dpkg --print-architecture)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -20,14 +21,13 @@ install -D -m 644 systemd/lacuna.tmpfiles "$root/usr/lib/tmpfiles.d/lacuna.conf"
 install -D -m 644 systemd/lacuna.yaml "$root/etc/lacuna/lacuna.yaml"
 install -D -m 644 -t "$root/usr/share/doc/lacuna" systemd/gpu.conf systemd/network.conf systemd/lacuna.sysusers
 install -D -m 644 LICENSE "$root/usr/share/doc/lacuna/copyright"
+install -D -m 644 -t "$root/usr/share/doc/lacuna" CHANGELOG.md SECURITY.md
 install -D -m 644 -t "$root/usr/share/lacuna/alerts" ops/alerts/lacuna.rules.yaml ops/alerts/lacuna.dashboard.json
 mkdir -p "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions"
 "$binary" man | gzip -9n >"$root/usr/share/man/man1/lacuna.1.gz"
 "$binary" completion bash >"$root/usr/share/bash-completion/completions/lacuna"
 
-# A version of Debian begins with a digit and has no other hyphen than its own.
-debian_version=$(sed -e 's/^v//' -e 's/-/+/g' <<<"$version")
-[[ $debian_version =~ ^[0-9] ]] && [[ $debian_version == *.* ]] || debian_version="0~$debian_version"
+debian_version=$("$(dirname "$0")/debian-version.sh" "$version")
 
 # What the program is linked with, by the packages that hold it.
 mkdir -p "$root/DEBIAN" "$root/debian"
