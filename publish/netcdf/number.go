@@ -145,3 +145,22 @@ func rawFloats(x []float32, fill float32) []byte {
 	}
 	return raw
 }
+
+// Floats returns values as the raw bytes of a variable of type float.
+func Floats(values []float32) []byte {
+	raw := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return raw
+}
+
+// Axis returns a coordinate variable of type double along a dimension of its
+// own name.
+func Axis(name, units string, values []float64) Var {
+	raw := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+	}
+	return Var{Name: name, Type: "double", Dims: []string{name}, Raw: raw, Attrs: []Attr{{Name: "units", Value: units}}}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"lacuna/daemon"
+	"lacuna/daemon/retrain"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/infer/trial"
@@ -102,7 +103,7 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	report.Engine, report.PeakMB = e.Kind+" on "+hardware(), peakMemory()>>20
+	report.Engine, report.PeakMB = e.Kind+" on "+retrain.Hardware(), retrain.PeakMemory()>>20
 	if f.asJSON {
 		return json.NewEncoder(c.OutOrStdout()).Encode(report)
 	}

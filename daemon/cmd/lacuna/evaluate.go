@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon"
+	"lacuna/daemon/retrain"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
@@ -220,15 +221,15 @@ func (f *evaluateFlags) run(c *cobra.Command, table tables.Table) error {
 	if err != nil {
 		return err
 	}
-	teller, err := newTeller(c.OutOrStdout(), c.ErrOrStderr(), false, "")
+	report, err := newTrainReport(c.OutOrStdout(), c.ErrOrStderr(), false, "")
 	if err != nil {
 		return err
 	}
 	results, err := tables.Run(ctx, job, func(p tables.Progress) {
 		phase := fmt.Sprintf("[%d/%d] %s, seed %d: %s", min(p.Done+1, p.Rows), p.Rows, p.Name, p.Seed, p.Phase)
-		teller.tell(finetune.Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss})
+		report.progress(finetune.Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss})
 	})
-	teller.finish()
+	report.finish()
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w; the same command goes on from what is kept in %s", stopReason(ctx), f.out)
 	}
@@ -351,7 +352,7 @@ func (f *evaluateFlags) addChampion(job *tables.Job) error {
 	if err != nil {
 		return err
 	}
-	if job.Champion, err = versionFiles(serving.Version); err != nil {
+	if job.Champion, err = retrain.Files(serving.Version); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(job.Table.Rows, func(r tables.Row) bool { return r.By == tables.Champion }) {

@@ -34,8 +34,8 @@ func writeMembers(path string, g ingest.Granule, analyses []infer.Analysis) erro
 			{Name: "time", Len: len(analyses)}, {Name: "member", Len: members}, {Name: "lat", Len: len(grid.Lat)}, {Name: "lon", Len: len(grid.Lon)},
 		},
 		Vars: []netcdf.Var{
-			axisVar("time", "seconds since 1970-01-01 00:00:00", secondsOf(g)),
-			axisVar("lat", "degrees_north", grid.Lat), axisVar("lon", "degrees_east", grid.Lon), v,
+			netcdf.Axis("time", "seconds since 1970-01-01 00:00:00", secondsOf(g)),
+			netcdf.Axis("lat", "degrees_north", grid.Lat), netcdf.Axis("lon", "degrees_east", grid.Lon), v,
 		},
 		Attrs: []netcdf.Attr{{Name: "Conventions", Value: "CF-1.8"}, {Name: "title", Value: "Members of the analysis of " + g.Name}},
 	})
@@ -45,10 +45,10 @@ func writeMembers(path string, g ingest.Granule, analyses []infer.Analysis) erro
 func memberBytes(a infer.Analysis, members int) []byte {
 	var raw []byte
 	for _, m := range a.Details.Members {
-		raw = append(raw, floatBytes(m)...)
+		raw = append(raw, netcdf.Floats(m)...)
 	}
 	for size := members * len(a.Flags) * 4; len(raw) < size; {
-		raw = append(raw, floatBytes([]float32{float32(math.NaN())})...)
+		raw = append(raw, netcdf.Floats([]float32{float32(math.NaN())})...)
 	}
 	return raw
 }

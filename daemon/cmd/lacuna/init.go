@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon"
+	"lacuna/daemon/retrain"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
@@ -213,7 +214,7 @@ func (f *initFlags) machine(ctx context.Context, stderr io.Writer) daemon.Machin
 		return daemon.Machine{Missing: "lacuna engines says what is missing"}
 	}
 	defer e.Finalize()
-	m := daemon.Machine{Engine: e.Kind + ", " + hardware()}
+	m := daemon.Machine{Engine: e.Kind + ", " + retrain.Hardware()}
 	if f.unmeasured {
 		return m
 	}

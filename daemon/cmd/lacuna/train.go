@@ -6,17 +6,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"lacuna/daemon"
+	"lacuna/daemon/retrain"
 	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
-	"lacuna/pipeline/samples"
 
 	"github.com/spf13/cobra"
 )
@@ -53,13 +52,6 @@ type trainFlags struct {
 	seed        uint64
 	budget      time.Duration
 }
-
-// Policies: who decides whether a challenger that won is promoted.
-const (
-	policyAuto  = "auto"  // the gate
-	policyAsk   = "ask"   // a person, with lacuna models promote
-	policyNever = "never" // nobody: the version is only written
-)
 
 func trainCommand() *cobra.Command {
 	var flags trainFlags
@@ -145,7 +137,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.StringVar(&f.preset, "preset", "lacuna", "lacuna, or paper for the published method")
 	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", finetune.Strategies()))
 	s.Uint64Var(&f.seed, "seed", 1, "of weights and noise")
-	s.StringVar(&f.policy, "policy", policyAuto, "who promotes a version that wins: auto, ask (you, later) or never")
+	s.StringVar(&f.policy, "policy", retrain.PolicyAuto, "who promotes a version that wins: auto, ask (you, later) or never")
 	s.StringVar(&f.checkpoints, "checkpoints", "", "`DIR` for checkpoints, a folder a job (default: training in the store)")
 	s.BoolVar(&f.jsonLines, "json-lines", false, "tell progress as JSON, a line each, on standard output")
 	s.StringVar(&f.log, "log", "", "append loss and scores to `FILE.csv`")
@@ -168,8 +160,8 @@ func (f *trainFlags) validate() error {
 	}
 	oneOf("--backbone", f.backbone, nn.BackboneUNet, nn.BackboneViT)
 	oneOf("--only", f.only, finetune.OnlyPrior, finetune.OnlyImputer)
-	oneOf("--preset", f.preset, "lacuna", "paper")
-	oneOf("--policy", f.policy, policyAuto, policyAsk, policyNever)
+	oneOf("--preset", f.preset, "lacuna", retrain.PresetPaper)
+	oneOf("--policy", f.policy, retrain.PolicyAuto, retrain.PolicyAsk, retrain.PolicyNever)
 	oneOf("--strategy", f.strategy, finetune.Strategies()...)
 	check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
 	check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
@@ -205,31 +197,26 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer e.Finalize()
-	job, err := f.prepare(ctx, sets, beside, e)
+	training, err := retrain.Prepare(ctx, f.request(sets, beside, e))
+	var options retrain.OptionError
+	if errors.As(err, &options) {
+		return usageError{err}
+	}
 	if err != nil {
 		return err
 	}
-	teller, err := newTeller(c.OutOrStdout(), c.ErrOrStderr(), f.jsonLines, f.log)
+	report, err := newTrainReport(c.OutOrStdout(), c.ErrOrStderr(), f.jsonLines, f.log)
 	if err != nil {
 		return err
 	}
-	teller.job(job)
-	job.memory = &deviceMemory{}
-	if e.Kind != engine.ORT {
-		job.memory = watchDevice(ctx)
-		defer job.memory.stop()
-	}
-	out, err := finetune.Make(ctx, job.request, finetune.Hooks{Progress: teller.tell})
-	teller.finish()
-	if err == nil {
-		job.phases = teller.phases()
-		err = job.conclude(ctx, out, teller)
-	}
+	report.start(f.dataset, training, sets, beside)
+	err = training.Run(ctx, retrain.Hooks{Progress: report.progress, Done: report.done})
+	report.finish()
 	if ctx.Err() != nil {
-		teller.stopped(stopReason(ctx))
-		return fmt.Errorf("%w; the same command goes on from the checkpoints in %s", stopReason(ctx), job.request.Folder)
+		report.stopped(stopReason(ctx))
+		return fmt.Errorf("%w; the same command goes on from the checkpoints in %s", stopReason(ctx), training.Folder())
 	}
-	return errors.Join(err, teller.close())
+	return errors.Join(err, report.close())
 }
 
 // loadBeside reads what is learned from beside the data.
@@ -249,81 +236,40 @@ func stopReason(ctx context.Context) error {
 	return errors.New("stopped")
 }
 
-// prepare finds the version to begin with and the one to beat, and makes the
-// settings.
-func (f *trainFlags) prepare(ctx context.Context, sets, beside []dataset, e *engine.Engine) (*trainJob, error) {
-	job := &trainJob{
-		flags: f, sets: sets, beside: beside, engine: e, started: time.Now(),
-		store: modelstore.New(f.store, time.Now),
+// request says what is to be trained in the words of the training service.
+func (f *trainFlags) request(sets, beside []dataset, e *engine.Engine) retrain.Request {
+	return retrain.Request{
+		Store: f.store, Dataset: f.dataset, From: f.from, Policy: f.policy, Checkpoints: f.checkpoints,
+		Data: trainingData(sets), Beside: trainingData(beside), Engine: e, Lacuna: daemon.Version(),
+		Options: retrain.Options{
+			Size: f.size, Backbone: f.backbone, Preset: f.preset, Strategy: f.strategy, Only: f.only,
+			RefitPrior: f.refitPrior, SpreadOnly: f.spreadOnly,
+			Budget: finetune.Budget{
+				Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, ReliabilitySteps: f.reliability,
+				MembersSize: f.membersSize, PriorSize: f.priorSize,
+				Batch: f.batch, Side: f.side, Stride: f.stride, GapDays: f.gapDays, Seed: f.seed,
+			},
+		},
+		Starter: func(ctx context.Context) (*modelstore.Version, string, error) {
+			all, err := starters.List(ctx)
+			if err != nil {
+				return nil, "", err
+			}
+			starter, none := daemon.StarterFor(all, sets[0].sample)
+			return starter, none, nil
+		},
 	}
-	if err := job.findVersions(ctx); err != nil {
-		return nil, err
-	}
-	settings, err := f.settings(job)
-	if err != nil {
-		return nil, err
-	}
-	job.request = finetune.Request{
-		Series: seriesOf(sets), Beside: seriesOf(beside),
-		Settings: settings, Backend: e, Parent: job.parentFiles, Champion: job.championFiles, Starter: job.starterFiles,
-	}
-	name, err := job.request.Fingerprint()
-	if err != nil {
-		return nil, err
-	}
-	// A folder of its own for each job: it is removed when the job is done.
-	base := orElse(f.checkpoints, filepath.Join(f.store, "training"))
-	job.request.Folder = filepath.Join(base, fmt.Sprintf("%s-%.12s", f.dataset, name))
-	_, err = os.Stat(filepath.Join(job.request.Folder, "job.json"))
-	job.resumed = err == nil
-	return job, nil
 }
 
-func seriesOf(sets []dataset) []samples.Series {
-	var all []samples.Series
+// trainingData returns sets in the words of the training service.
+func trainingData(sets []dataset) []retrain.Data {
+	var all []retrain.Data
 	for _, set := range sets {
-		all = append(all, set.series)
+		all = append(all, set.training())
 	}
 	return all
 }
 
-// settings returns those of the engine, with what the flags and the version to
-// begin with say otherwise.
-func (f *trainFlags) settings(job *trainJob) (finetune.Settings, error) {
-	gpu := job.engine.Kind != engine.ORT
-	size := nn.Small
-	if gpu {
-		size = nn.Base
-	}
-	s := finetune.DefaultSettings(orElse(f.size, size), gpu)
-	if f.backbone != "" {
-		s.Imputer.Design.Backbone, s.Prior.Model.Backbone = f.backbone, f.backbone
-	}
-	if job.parentFiles[finetune.ImputerFile] != nil {
-		if err := s.From(job.parentFiles); err != nil {
-			return s, err
-		}
-		if f.size != "" && f.size != s.Imputer.Design.Size || f.backbone != "" && f.backbone != s.Imputer.Design.Backbone {
-			return s, usageError{fmt.Errorf("--from %s is a %s %s; leave --size and --backbone out, or train without --from",
-				job.parentID, s.Imputer.Design.Size, s.Imputer.Design.Backbone)}
-		}
-	}
-	if f.preset == "paper" {
-		s = s.WithPaper()
-	}
-	s.Imputer.Negate = len(job.beside) > 0 // what is skewed in one quantity is not in another
-	s.Imputer.SpreadOnly = f.spreadOnly
-	side := f.side
-	if side == 0 {
-		side = patchSide(job.sets...)
-	}
-	s = s.With(finetune.Budget{
-		Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, ReliabilitySteps: f.reliability, MembersSize: f.membersSize, PriorSize: f.priorSize,
-		Batch: f.batch, Side: side, Stride: f.stride, GapDays: f.gapDays, Seed: f.seed,
-	})
-	s.Only, s.Strategy, s.RefitPrior = f.only, orElse(f.strategy, s.Strategy), f.refitPrior
-	if err := s.Validate(); err != nil {
-		return s, usageError{err}
-	}
-	return s, nil
+func (d dataset) training() retrain.Data {
+	return retrain.Data{Series: d.series, Granules: d.granules, Variable: d.variable}
 }

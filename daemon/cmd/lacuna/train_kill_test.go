@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/retrain"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/ort"
 	"lacuna/pipeline/field"
@@ -186,18 +186,14 @@ func TestStoppedTrainingSaysHowToGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stopped time.Time
-	for lines := json.NewDecoder(out); ; {
-		var e trainEvent
-		if lines.Decode(&e) != nil {
-			break
-		}
+	retrain.ReadEvents(out, func(e retrain.Event) {
 		if e.Phase == "imputer" && e.Step > 3 && stopped.IsZero() {
 			stopped = time.Now()
 			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
 		}
-	}
+	})
 	err = c.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {

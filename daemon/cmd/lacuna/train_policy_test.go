@@ -1,13 +1,13 @@
 package main
 
 import (
-	"encoding/json"
+	"bytes"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"lacuna/daemon/retrain"
 	"lacuna/modelstore"
 )
 
@@ -17,16 +17,13 @@ func TestAVersionThatWonWaitsForAPersonOrForItsShadowDays(t *testing.T) {
 	tr := newTrainee(t)
 	dir := filepath.Join(t.TempDir(), "store")
 	store := modelstore.New(dir, time.Now)
-	run := func(c *exec.Cmd) trained {
+	run := func(c *exec.Cmd) retrain.Event {
 		t.Helper()
 		out, err := c.Output()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", c.Args, err, out)
 		}
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		var last trained
-		_ = json.Unmarshal([]byte(lines[len(lines)-1]), &last) // models promote writes prose
-		return last
+		return retrain.ReadEvents(bytes.NewReader(out), nil) // models promote writes prose
 	}
 	first := run(tr.command(t.Context(), dir, "--policy", "ask"))
 	want := map[bool]string{true: "waiting", false: "refused"}[first.Won] // few steps may not be enough

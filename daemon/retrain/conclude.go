@@ -1,0 +1,112 @@
+package retrain
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/skill"
+
+	"github.com/google/renameio/v2"
+)
+
+// conclude writes the version, promotes or refuses it, and clears the
+// checkpoints. Killed in between, the same command does the rest: the card is
+// kept, so that the version is the same one.
+func (t *Training) conclude(ctx context.Context, out finetune.Outcome, tell func(Event) error) error {
+	if err := t.addQueries(out); err != nil {
+		return err
+	}
+	card, err := t.keptCard(out)
+	if err != nil {
+		return err
+	}
+	files := map[string]io.Reader{}
+	for name, data := range out.Files {
+		files[name] = bytes.NewReader(data)
+	}
+	v, err := t.store.Write(ctx, card, files)
+	if err != nil {
+		return err
+	}
+	done := Event{Event: EventDone, Version: v.ID, Parent: t.parentID, Champion: t.championID, Won: out.Decision.Promote, Reasons: out.Decision.Reasons}
+	if done.State, err = t.decide(ctx, v.ID, out.Decision); err != nil {
+		return err
+	}
+	if err := tell(done); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(t.job.Folder); err != nil {
+		return fmt.Errorf("clear checkpoints: %w", err)
+	}
+	return nil
+}
+
+// decide does with the version what the policy says, and returns the state it
+// is in then.
+func (t *Training) decide(ctx context.Context, id string, ruling skill.Decision) (string, error) {
+	change := modelstore.Change{Dataset: t.req.Dataset, Version: id, By: "lacuna train", Why: ruling.Reasons}
+	switch {
+	case t.req.Policy == PolicyNever, t.req.Options.Only == finetune.OnlyPrior:
+		return StateWritten, nil
+	case !ruling.Promote:
+		change.Why = finetune.Against(ruling)
+		return StateRefused, t.refuseOnce(ctx, change)
+	case t.req.Policy == PolicyAsk:
+		return StateWaiting, nil
+	}
+	_, err := t.store.PromoteOver(ctx, t.championID, change)
+	if errors.Is(err, modelstore.ErrChampionChanged) {
+		return "", fmt.Errorf("%w; the same command judges the version again, against the new champion", err)
+	}
+	return StatePromoted, err
+}
+
+// refuseOnce writes a refusal, unless a process that was killed had written it
+// already.
+func (t *Training) refuseOnce(ctx context.Context, change modelstore.Change) error {
+	log, err := t.store.Log()
+	if err != nil {
+		return err
+	}
+	for _, e := range log {
+		if e.Version == change.Version && e.Action == modelstore.Refused {
+			return nil
+		}
+	}
+	_, err = t.store.Refuse(ctx, change)
+	return err
+}
+
+// keptCard returns the card of the version: the one in the checkpoint folder
+// that is about this champion, or a new one that is kept there.
+func (t *Training) keptCard(out finetune.Outcome) (modelstore.Card, error) {
+	path := filepath.Join(t.job.Folder, "card-"+cmp.Or(t.championID, "first")+".json")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return modelstore.DecodeCard(data)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return modelstore.Card{}, fmt.Errorf("read the card: %w", err)
+	}
+	card, err := t.card(out)
+	if err != nil {
+		return card, err
+	}
+	if data, err = json.Marshal(card); err != nil {
+		return card, fmt.Errorf("write the card: %w", err)
+	}
+	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+		return card, fmt.Errorf("write the card: %w", err)
+	}
+	return modelstore.DecodeCard(data)
+}

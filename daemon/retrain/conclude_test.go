@@ -1,0 +1,244 @@
+package retrain
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// finished returns a training whose version is made and not written yet.
+func finished(t *testing.T, policy string) *Training {
+	t.Helper()
+	dir := t.TempDir()
+	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	set := Data{
+		Series:   samples.Series{Days: []samples.Day{{Time: day}, {Time: day.AddDate(0, 0, 9)}}},
+		Granules: map[string]string{"b.nc": strings.Repeat("b", 64), "a.nc": strings.Repeat("a", 64)}, Variable: "CHL",
+	}
+	tr := &Training{
+		req:   Request{Dataset: "sea", Policy: policy, Data: []Data{set}, Lacuna: "0.2.0"},
+		store: modelstore.New(filepath.Join(dir, "store"), time.Now), started: time.Now(), memory: &deviceMemory{},
+		job: finetune.Request{Folder: filepath.Join(dir, "job")},
+	}
+	if err := os.MkdirAll(tr.job.Folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// outcome returns one that won or lost.
+func outcome(won bool) finetune.Outcome {
+	reasons := []string{"for: better", "against: slower"}
+	return finetune.Outcome{
+		Files:    finetune.Files{finetune.ImputerFile: []byte("weights"), finetune.CalibrationFile: []byte("{}")},
+		Decision: skill.Decision{Promote: won, Reasons: reasons}, TrainDays: 7, HeldDays: 2,
+		Networks: []finetune.Network{{File: finetune.ImputerFile, Backbone: "unet", Size: "tiny", Weights: 9}},
+	}
+}
+
+// conclude runs the end of a training and returns what it told.
+func conclude(t *testing.T, tr *Training, out finetune.Outcome) Event {
+	t.Helper()
+	var told Event
+	if err := tr.conclude(t.Context(), out, func(e Event) error { told = e; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return told
+}
+
+func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
+	for _, tt := range []struct {
+		policy, only string
+		won          bool
+		state        string
+		serves       bool
+		logged       int
+	}{
+		{policy: PolicyAuto, won: true, state: StatePromoted, serves: true, logged: 1},
+		{policy: PolicyAuto, state: StateRefused, logged: 1},
+		{policy: PolicyAsk, won: true, state: StateWaiting},
+		{policy: PolicyAsk, state: StateRefused, logged: 1},
+		{policy: PolicyNever, won: true, state: StateWritten},
+		{policy: PolicyAuto, only: finetune.OnlyPrior, won: true, state: StateWritten},
+	} {
+		tr := finished(t, tt.policy)
+		tr.req.Options.Only = tt.only
+		done := conclude(t, tr, outcome(tt.won))
+		champion, err := tr.store.Champion("sea")
+		log, logErr := tr.store.Log()
+		if done.State != tt.state || done.Won != tt.won || (err == nil && champion.Version == done.Version) != tt.serves || logErr != nil || len(log) != tt.logged {
+			t.Errorf("%+v: told %+v, champion %+v, log %+v", tt, done, champion, log)
+		}
+		if _, err := tr.store.Load(done.Version); err != nil {
+			t.Errorf("%+v: the version is not in the store: %v", tt, err)
+		}
+		if _, err := os.Stat(tr.job.Folder); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%+v: the checkpoints are still there: %v", tt, err)
+		}
+	}
+}
+
+func TestARefusalNamesWhatSpokeAgainst(t *testing.T) {
+	tr := finished(t, PolicyAuto)
+	conclude(t, tr, outcome(false))
+	log, err := tr.store.Log()
+	if err != nil || len(log) != 1 || log[0].Action != modelstore.Refused || !slices.Equal(log[0].Why, finetune.Against(outcome(false).Decision)) {
+		t.Errorf("log %+v, %v", log, err)
+	}
+}
+
+// A process that is killed after it wrote the version, or after it wrote the
+// refusal too, is followed by one that ends with the same version and one
+// refusal.
+func TestATrainingKilledAtItsEndIsConcludedOnce(t *testing.T) {
+	tr := finished(t, PolicyAuto)
+	killed := errors.New("killed")
+	var first Event
+	if err := tr.conclude(t.Context(), outcome(false), func(e Event) error { first = e; return killed }); !errors.Is(err, killed) {
+		t.Fatalf("error %v", err)
+	}
+	tr.started = tr.started.Add(time.Minute) // another process
+	if again := conclude(t, tr, outcome(false)); again.Version != first.Version {
+		t.Errorf("the version is %s, was %s", again.Version, first.Version)
+	}
+	versions, _, err := tr.store.List()
+	log, logErr := tr.store.Log()
+	if err != nil || logErr != nil || len(versions) != 1 || len(log) != 1 {
+		t.Errorf("%d versions and %d entries of the log, want one of each: %v, %v", len(versions), len(log), err, logErr)
+	}
+}
+
+func TestAVersionIsNotPromotedOverAChampionThatItWasNotJudgedAgainst(t *testing.T) {
+	tr := finished(t, PolicyNever)
+	other := conclude(t, tr, outcome(true))
+	if _, err := tr.store.Promote(t.Context(), modelstore.Change{Dataset: "sea", Version: other.Version, By: "a test", Why: []string{"it is one"}}); err != nil {
+		t.Fatal(err)
+	}
+	late := finished(t, PolicyAuto)
+	late.store = tr.store // and no champion when it began
+	err := late.conclude(t.Context(), outcome(true), func(Event) error { t.Error("it told an outcome"); return nil })
+	if !errors.Is(err, modelstore.ErrChampionChanged) || !strings.Contains(err.Error(), "judges the version again") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(late.job.Folder); err != nil {
+		t.Errorf("the checkpoints are gone: %v", err)
+	}
+}
+
+func TestACardSaysWhereAVersionComesFrom(t *testing.T) {
+	tr := finished(t, PolicyNever)
+	tr.resumed, tr.phases, tr.device = true, map[string]float64{"imputer": 3}, modelstore.Engine{Name: "ort"}
+	v, err := tr.store.Load(conclude(t, tr, outcome(true)).Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := v.Card
+	if c.Kind != "trained" || c.Dataset != "sea" || c.Variable != "CHL" || c.Lacuna != "0.2.0" || c.Engine.Name != "ort" || c.Training.Phases["imputer"] != 3 {
+		t.Errorf("card %+v", c)
+	}
+	if c.Split.TrainDays != 7 || c.Split.TestDays != 2 || c.Data.To.Sub(c.Data.From) != 9*24*time.Hour ||
+		len(c.Data.Granules) != 2 || c.Data.Granules[0].Name != "a.nc" {
+		t.Errorf("split %+v of data %+v", c.Split, c.Data)
+	}
+	if len(c.Networks) != 1 || c.Networks[0].File != modelstore.ImputerFile || c.Calibration.File != modelstore.CalibrationFile {
+		t.Errorf("networks %+v, calibration %+v", c.Networks, c.Calibration)
+	}
+	if !strings.Contains(c.Note, "interrupted") {
+		t.Errorf("note %q", c.Note)
+	}
+
+	child := finished(t, PolicyNever)
+	child.parentID, child.parentCard = v.ID, c
+	card, err := child.card(outcome(true))
+	if err != nil || card.Kind != "fine-tuned" || card.Parent != v.ID || card.Note != "" {
+		t.Errorf("card of a child %+v, %v", card, err)
+	}
+}
+
+func TestAVersionBeginsWithTheOneThatWasNamed(t *testing.T) {
+	tr := finished(t, PolicyAuto)
+	first := conclude(t, tr, outcome(true))
+	starter, err := tr.store.Load(first.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, dataset, from string
+		starter             *modelstore.Version
+		parent, champion    string
+		beatsStarter        bool
+		problem             string
+	}{
+		{name: "a champion is beaten", dataset: "sea", champion: first.Version},
+		{name: "the champion", dataset: "sea", from: FromChampion, parent: first.Version, champion: first.Version},
+		{name: "a version by name", dataset: "lake", from: first.Version, parent: first.Version},
+		{name: "a starter serves for want of a champion", dataset: "lake", starter: starter, beatsStarter: true},
+		{name: "the starter", dataset: "lake", from: FromStarter, starter: starter, parent: first.Version, beatsStarter: true},
+		{name: "the starter beside a champion", dataset: "sea", from: FromStarter, starter: starter, parent: first.Version, champion: first.Version},
+		{name: "no champion", dataset: "lake", from: FromChampion, problem: "lake has no champion"},
+		{name: "no starter", dataset: "lake", from: FromStarter, problem: "no starter fits: train without --from"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			next := &Training{store: tr.store, req: Request{Dataset: tt.dataset, From: tt.from}}
+			next.req.Starter = func(context.Context) (*modelstore.Version, string, error) { return tt.starter, "no starter fits", nil }
+			err := next.findVersions(t.Context())
+			if tt.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.problem) {
+					t.Errorf("error %v, want %q", err, tt.problem)
+				}
+				return
+			}
+			if err != nil || next.parentID != tt.parent || next.championID != tt.champion || (next.starterFiles != nil) != tt.beatsStarter {
+				t.Errorf("parent %q, champion %q, starter %v, %v", next.parentID, next.championID, next.starterFiles != nil, err)
+			}
+			if (next.parentFiles != nil) != (tt.parent != "") || (next.championFiles != nil) != (tt.champion != "") {
+				t.Errorf("files of the parent %v, of the champion %v", next.parentFiles != nil, next.championFiles != nil)
+			}
+		})
+	}
+}
+
+func TestShadowDaysEndWithAPromotionOrARefusal(t *testing.T) {
+	for won, want := range map[bool]string{true: StatePromoted, false: StateRefused} {
+		tr := finished(t, PolicyAuto)
+		champion := conclude(t, tr, outcome(true))
+		tr = &Training{req: tr.req, store: tr.store, job: tr.job, memory: tr.memory, championID: champion.Version}
+		tr.req.Policy = PolicyAsk
+		if err := os.MkdirAll(tr.job.Folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		challenger := conclude(t, tr, outcome(true))
+		done := Event{Version: challenger.Version, Champion: champion.Version, Won: won, Reasons: []string{"by test"}}
+		state, err := endShadow(t.Context(), tr.store, "sea", done)
+		serving, champErr := tr.store.Champion("sea")
+		if err != nil || champErr != nil || state != want || (serving.Version == challenger.Version) != won {
+			t.Errorf("won %v: state %q, %v; %s serves, %v", won, state, err, serving.Version, champErr)
+		}
+		done.Champion = "another"
+		if _, err := endShadow(t.Context(), tr.store, "sea", done); won && err != nil {
+			t.Errorf("what was promoted already: %v", err)
+		}
+	}
+}
+
+func TestPhasesAreTimedWhereTheyEnd(t *testing.T) {
+	var c phaseClock
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for second, phase := range []string{"prior", "prior", "imputer", "prior"} {
+		c.note(phase, start.Add(time.Duration(second)*time.Second))
+	}
+	got := c.seconds(start.Add(10 * time.Second))
+	if len(got) != 2 || got["prior"] != 2+7 || got["imputer"] != 1 {
+		t.Errorf("phases took %v", got)
+	}
+}

@@ -1,0 +1,113 @@
+package retrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/nn"
+)
+
+// Measurement compares recent days with a champion, or the champion with a
+// version that won.
+type Measurement struct {
+	Store   string // folder of the model store
+	Dataset string
+	Engine  string
+	// Days reads the days to measure on. It is asked after the store, which
+	// answers at once.
+	Days func(context.Context) (Data, error)
+}
+
+// Drift measures how far days have moved from those that the champion was
+// trained on.
+func (m Measurement) Drift(ctx context.Context) (Event, error) {
+	done := Event{Event: EventDone}
+	_, champion, err := m.champion()
+	if err != nil {
+		return done, err
+	}
+	set, e, err := m.open(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer e.Finalize()
+	moved, err := finetune.DriftOf(ctx, e, champion, set.Series, patchSide(set))
+	done.Drift = &moved
+	return done, err
+}
+
+// Shadow lets a version that won and the champion fill the days since a time,
+// which are new to both, and promotes the version if it is not worse. Else it is
+// refused.
+func (m Measurement) Shadow(ctx context.Context, version string, since time.Time) (Event, error) {
+	done := Event{Event: EventDone, Version: version}
+	q := finetune.Shadow{Since: since}
+	var err error
+	if done.Champion, q.Champion, err = m.champion(); err != nil {
+		return done, err
+	}
+	store := modelstore.New(m.Store, time.Now)
+	challenger, err := store.Load(version)
+	if err != nil {
+		return done, err
+	}
+	if q.Challenger, err = Files(challenger); err != nil {
+		return done, err
+	}
+	set, e, err := m.open(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer e.Finalize()
+	// Only what judges of these settings is looked at: not the size.
+	q.Series, q.Backend, q.Settings = set.Series, e, finetune.DefaultSettings(nn.Small, e.Kind != engine.ORT)
+	q.Settings = q.Settings.With(finetune.Budget{Side: patchSide(set), MembersSteps: -1, ReliabilitySteps: -1})
+	ruling, err := q.Judge(ctx)
+	if err != nil {
+		return done, err
+	}
+	done.Won, done.Reasons = ruling.Decision.Promote, ruling.Decision.Reasons
+	done.State, err = endShadow(ctx, store, m.Dataset, done)
+	return done, err
+}
+
+// champion returns the version that serves.
+func (m Measurement) champion() (id string, files finetune.Files, err error) {
+	serving, err := modelstore.New(m.Store, time.Now).LoadChampion(m.Dataset)
+	if err != nil {
+		return "", nil, err
+	}
+	files, err = Files(serving.Version)
+	return serving.Version.ID, files, err
+}
+
+// open reads the days and opens the engine, which the caller finalizes.
+func (m Measurement) open(ctx context.Context) (Data, *engine.Engine, error) {
+	set, err := m.Days(ctx)
+	if err != nil {
+		return set, nil, err
+	}
+	e, err := engine.Open(m.Engine, engine.Config{}, slog.New(slog.DiscardHandler))
+	return set, e, err
+}
+
+// endShadow writes the outcome of shadow days into the store and returns the
+// state that the version is in then.
+func endShadow(ctx context.Context, store *modelstore.Store, dataset string, done Event) (string, error) {
+	change := modelstore.Change{Dataset: dataset, Version: done.Version, By: "lacuna shadow", Why: done.Reasons}
+	if !done.Won {
+		_, err := store.Refuse(ctx, change)
+		return StateRefused, err
+	}
+	_, err := store.PromoteOver(ctx, done.Champion, change)
+	if errors.Is(err, modelstore.ErrChampionChanged) {
+		return "", fmt.Errorf("%w; the version is judged against the new one at the next look", err)
+	}
+	return StatePromoted, err
+}

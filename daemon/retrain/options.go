@@ -1,0 +1,76 @@
+package retrain
+
+import (
+	"cmp"
+	"fmt"
+
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/nn"
+)
+
+// PresetPaper is the published method; any other preset is that of Lacuna.
+const PresetPaper = "paper"
+
+// Options are wishes about a training. What is empty is chosen by the engine, or
+// taken from the version to begin with.
+type Options struct {
+	Size, Backbone string // of the imputer
+	Preset         string
+	Strategy       string // how observations are split
+	Only           string // finetune.OnlyPrior or finetune.OnlyImputer
+	RefitPrior     bool
+	SpreadOnly     bool
+	Budget         finetune.Budget
+}
+
+// OptionError says that options do not go together.
+type OptionError struct{ error }
+
+// Unwrap returns the error in words of its own.
+func (e OptionError) Unwrap() error { return e.error }
+
+// settings returns those of the engine, with what the options and the version
+// to begin with say otherwise.
+func (t *Training) settings() (finetune.Settings, error) {
+	o, gpu := t.req.Options, !t.onProcessor()
+	size := nn.Small
+	if gpu {
+		size = nn.Base
+	}
+	s := finetune.DefaultSettings(cmp.Or(o.Size, size), gpu)
+	if o.Backbone != "" {
+		s.Imputer.Design.Backbone, s.Prior.Model.Backbone = o.Backbone, o.Backbone
+	}
+	if t.parentFiles[finetune.ImputerFile] != nil {
+		if err := s.From(t.parentFiles); err != nil {
+			return s, err
+		}
+		if o.Size != "" && o.Size != s.Imputer.Design.Size || o.Backbone != "" && o.Backbone != s.Imputer.Design.Backbone {
+			return s, OptionError{fmt.Errorf("--from %s is a %s %s; leave --size and --backbone out, or train without --from",
+				t.parentID, s.Imputer.Design.Size, s.Imputer.Design.Backbone)}
+		}
+	}
+	if o.Preset == PresetPaper {
+		s = s.WithPaper()
+	}
+	s.Imputer.Negate = len(t.req.Beside) > 0 // what is skewed in one quantity is not in another
+	s.Imputer.SpreadOnly = o.SpreadOnly
+	budget := o.Budget
+	budget.Side = cmp.Or(budget.Side, patchSide(t.req.Data...))
+	s = s.With(budget)
+	s.Only, s.Strategy, s.RefitPrior = o.Only, cmp.Or(o.Strategy, s.Strategy), o.RefitPrior
+	if err := s.Validate(); err != nil {
+		return s, OptionError{err}
+	}
+	return s, nil
+}
+
+// patchSide returns the side of the windows that suit grids, in cells.
+func patchSide(sets ...Data) int {
+	for _, s := range sets {
+		if g := s.Series.Grid; max(g.Height(), g.Width()) < 64 {
+			return 32
+		}
+	}
+	return 64
+}

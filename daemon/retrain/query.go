@@ -1,0 +1,60 @@
+package retrain
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/prior"
+	"lacuna/publish/netcdf"
+)
+
+// addQueries adds the maps of P(query) as NetCDF files on the native grids.
+func (t *Training) addQueries(out finetune.Outcome) error {
+	for i, q := range out.Queries {
+		name := modelstore.QueryFile
+		if len(out.Queries) > 1 {
+			name = fmt.Sprintf("query-%d.nc", i+1)
+		}
+		data, err := queryMap(filepath.Join(t.job.Folder, name), t.req.Data[i].Series.Grid, q)
+		if err != nil {
+			return err
+		}
+		out.Files[name] = data
+	}
+	return nil
+}
+
+// queryMap writes a map of P(query) to path and returns the file.
+func queryMap(path string, grid field.Grid, q *prior.QueryMap) ([]byte, error) {
+	share, draws := make([]float32, len(q.Drawn)), make([]float32, len(q.Drawn))
+	for i, p := range q.Probability() {
+		share[i], draws[i] = float32(p), float32(q.Drawn[i])
+	}
+	plane := []string{"lat", "lon"}
+	err := netcdf.Write(path, netcdf.File{
+		Dims: []netcdf.Dim{{Name: "lat", Len: len(grid.Lat)}, {Name: "lon", Len: len(grid.Lon)}},
+		Vars: []netcdf.Var{
+			netcdf.Axis("lat", "degrees_north", grid.Lat), netcdf.Axis("lon", "degrees_east", grid.Lon),
+			{
+				Name: "query_probability", Type: "float", Dims: plane, Raw: netcdf.Floats(share),
+				Attrs: []netcdf.Attr{{Name: "units", Value: "1"}, {Name: "_FillValue", Value: []float32{float32(math.NaN())}}, {
+					Name: "long_name", Value: "share of the training draws in which an observed cell was to be reconstructed",
+				}},
+			},
+			{
+				Name: "draws", Type: "float", Dims: plane, Raw: netcdf.Floats(draws),
+				Attrs: []netcdf.Attr{{Name: "units", Value: "1"}, {Name: "long_name", Value: "training draws in which the cell was observed"}},
+			},
+		},
+		Attrs: []netcdf.Attr{{Name: "Conventions", Value: "CF-1.8"}, {Name: "title", Value: "P(query) of the partitions that a Lacuna model learned from"}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}

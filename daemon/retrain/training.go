@@ -1,0 +1,143 @@
+package retrain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lacuna/modelstore"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/samples"
+)
+
+// Policies: who decides whether a challenger that won is promoted.
+const (
+	PolicyAuto  = "auto"  // the gate
+	PolicyAsk   = "ask"   // a person, with lacuna models promote
+	PolicyNever = "never" // nobody: the version is only written
+)
+
+// What a training may begin with, beside the name of a version.
+const (
+	FromChampion = "champion"
+	FromStarter  = "starter"
+)
+
+// Data are the days of one grid, and what they were read from.
+type Data struct {
+	Series   samples.Series
+	Granules map[string]string // sha256 by name
+	Variable string
+}
+
+// Request is what is to be trained, and from what.
+type Request struct {
+	Store       string // folder of the model store
+	Dataset     string // that the version serves
+	From        string // version to begin with, FromChampion or FromStarter; empty: random weights
+	Policy      string
+	Checkpoints string // folder that gets one for each training; empty: training in the store
+	Data        []Data // one for each grid
+	Beside      []Data // learned from and not judged on
+	Options     Options
+	Engine      *engine.Engine
+	Lacuna      string // version of the program, for the card
+	// Starter finds the starter model that suits the data, or says why there is
+	// none. Without a champion it is what fills.
+	Starter func(context.Context) (starter *modelstore.Version, none string, err error)
+}
+
+// Training is a training that is about to run, or to go on.
+type Training struct {
+	req     Request
+	job     finetune.Request
+	store   *modelstore.Store
+	device  modelstore.Engine
+	started time.Time
+	resumed bool // an earlier process left checkpoints
+	memory  *deviceMemory
+	phases  map[string]float64 // seconds
+
+	parentID, championID                     string // empty: none
+	parentCard                               modelstore.Card
+	parentFiles, championFiles, starterFiles finetune.Files
+}
+
+// Prepare finds the version to begin with and the one to beat, and makes the
+// settings. It writes nothing. An OptionError says that the options do not go
+// together.
+func Prepare(ctx context.Context, req Request) (*Training, error) {
+	t := &Training{
+		req: req, store: modelstore.New(req.Store, time.Now), started: time.Now(), memory: &deviceMemory{},
+		device: modelstore.Engine{Name: req.Engine.Kind, Device: withoutFolders(req.Engine.Description()), Libraries: libraries()},
+	}
+	if err := t.findVersions(ctx); err != nil {
+		return nil, err
+	}
+	settings, err := t.settings()
+	if err != nil {
+		return nil, err
+	}
+	t.job = finetune.Request{
+		Series: seriesOf(req.Data), Beside: seriesOf(req.Beside),
+		Settings: settings, Backend: req.Engine, Parent: t.parentFiles, Champion: t.championFiles, Starter: t.starterFiles,
+	}
+	name, err := t.job.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	base := cmp.Or(req.Checkpoints, filepath.Join(req.Store, "training"))
+	// A folder of its own for each job: it is removed when the job is done.
+	t.job.Folder = filepath.Join(base, fmt.Sprintf("%s-%.12s", req.Dataset, name))
+	_, err = os.Stat(filepath.Join(t.job.Folder, "job.json"))
+	t.resumed = err == nil
+	return t, nil
+}
+
+func seriesOf(sets []Data) []samples.Series {
+	var all []samples.Series
+	for _, set := range sets {
+		all = append(all, set.Series)
+	}
+	return all
+}
+
+// Folder is where the checkpoints lie until the training is done.
+func (t *Training) Folder() string { return t.job.Folder }
+
+// Resumed reports whether an earlier process left checkpoints to go on from.
+func (t *Training) Resumed() bool { return t.resumed }
+
+// Settings are those of all phases.
+func (t *Training) Settings() finetune.Settings { return t.job.Settings }
+
+// Hooks are what a training tells on its way.
+type Hooks struct {
+	Progress func(finetune.Progress) // every step, from several goroutines
+	Done     func(Event) error       // the outcome, before the checkpoints are cleared
+}
+
+// Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
+// ends it with an error, and checkpoints from which the same request goes on.
+func (t *Training) Run(ctx context.Context, hooks Hooks) error {
+	if !t.onProcessor() {
+		t.memory = watchDevice(ctx)
+		defer t.memory.stop()
+	}
+	var clock phaseClock
+	out, err := finetune.Make(ctx, t.job, finetune.Hooks{Progress: func(p finetune.Progress) {
+		clock.note(p.Phase, time.Now())
+		hooks.Progress(p)
+	}})
+	if err != nil {
+		return err
+	}
+	t.phases = clock.seconds(time.Now())
+	return t.conclude(ctx, out, hooks.Done)
+}
+
+func (t *Training) onProcessor() bool { return t.device.Name == engine.ORT }
