@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"lacuna/daemon/retrain"
 	"lacuna/fetch"
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
@@ -26,7 +27,7 @@ type Config struct {
 	Alarms      ops.HookConfig      `yaml:"alarms"`  // who is told when something is wrong
 	Credits     netcdf.Credits      `yaml:"credits"` // who stands behind the products
 	Publish     Publish             `yaml:"publish"` // where products go
-	Train       Train               `yaml:"train"`   // when models are renewed; off without a store
+	Train       retrain.Config      `yaml:"train"`   // when models are renewed; off without a store
 	Manners     fetch.MannersConfig `yaml:"manners"` // towards the hosts of archives
 	Datasets    []Dataset           `yaml:"datasets"`
 }
@@ -55,7 +56,7 @@ func DefaultConfig() Config {
 		Alarms:      ops.DefaultHookConfig(),
 		Credits:     netcdf.DefaultCredits(),
 		Publish:     defaultPublish(),
-		Train:       DefaultTrain(),
+		Train:       retrain.DefaultConfig(),
 		Manners:     fetch.DefaultMannersConfig(),
 	}
 }

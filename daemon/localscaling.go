@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/daemon/statefile"
 	"lacuna/ops/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
@@ -60,7 +61,7 @@ func (w *worker) localScaling(ctx context.Context, job Job) (LocalScaling, error
 	file := filepath.Join(w.cfg.StateDir, "scaling", w.set.Name+".json")
 	var kept keptScaling
 	// A file that is damaged is as good as none: it is learned anew.
-	if ok, err := loadJSON(file, &kept); ok && err == nil && kept.serves(last, len(rows)) && kept.Fits(grid, tr) {
+	if ok, err := statefile.Load(file, &kept); ok && err == nil && kept.serves(last, len(rows)) && kept.Fits(grid, tr) {
 		return LocalScaling{Scaling: kept.Samples(), Days: kept.Days}, nil
 	}
 	if len(rows) < samples.ScalingDays {
@@ -74,7 +75,7 @@ func (w *worker) localScaling(ctx context.Context, job Job) (LocalScaling, error
 		return LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}
 	kept = keptScaling{Around: last, Days: learned.Days, Scaling: finetune.NewScaling(grid, tr, learned.Scaling)}
-	if err := saveJSON(file, kept); err != nil {
+	if err := statefile.Save(file, kept); err != nil {
 		return LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}
 	return learned, nil

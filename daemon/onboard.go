@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/retrain"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 )
@@ -75,7 +76,7 @@ func (o Onboarding) from() string {
 }
 
 func (o Onboarding) whyTrain() string {
-	first := DefaultTrain().FirstDays
+	first := retrain.DefaultConfig().FirstDays
 	why := fmt.Sprintf("a model of the dataset's own is trained when %d days are there, at night and only while nothing is to be filled; remove the line to train nothing", first)
 	if o.Sample != nil {
 		why = fmt.Sprintf("%d days are there; ", o.Sample.Days) + why

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/daemon/statefile"
 	"lacuna/fetch"
 	"lacuna/ops/ledger"
 )
@@ -58,7 +59,7 @@ func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
 	}
 	path := d.cfg.backfillPath(b.Dataset)
 	var there Backfill
-	known, err := loadJSON(path, &there)
+	known, err := statefile.Load(path, &there)
 	if err != nil {
 		return b, err
 	}
@@ -73,7 +74,7 @@ func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
 	if err := os.MkdirAll(d.cfg.StateDir, 0o755); err != nil {
 		return b, fmt.Errorf("ask for backfill: %w", err)
 	}
-	return b, saveJSON(path, b)
+	return b, statefile.Save(path, b)
 }
 
 // CancelBackfill takes the backfill of a dataset off the list. What was fetched
@@ -167,7 +168,7 @@ func (d *Daemon) backfillChunk(ctx context.Context, b *Backfill, book *ledger.Le
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return false, nil // cancelled meanwhile
 	}
-	return true, saveJSON(path, *b)
+	return true, statefile.Save(path, *b)
 }
 
 // backfillNews returns how far a backfill has come.
@@ -200,7 +201,7 @@ func (d *Daemon) followBackfill(ctx context.Context, b Backfill, tell func(Backf
 	defer book.Close()
 	for {
 		there := b
-		known, err := loadJSON(d.cfg.backfillPath(b.Dataset), &there)
+		known, err := statefile.Load(d.cfg.backfillPath(b.Dataset), &there)
 		if err != nil {
 			return BackfillNews{}, err
 		}
@@ -253,7 +254,7 @@ func (d *Daemon) backfills(ctx context.Context, book *ledger.Ledger) error {
 // is one and its turn has come.
 func (d *Daemon) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) error {
 	var b Backfill
-	known, err := loadJSON(d.cfg.backfillPath(dataset), &b)
+	known, err := statefile.Load(d.cfg.backfillPath(dataset), &b)
 	if err != nil || !known {
 		return err
 	}

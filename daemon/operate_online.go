@@ -227,7 +227,7 @@ func (d *Daemon) tryModels(ctx context.Context, report reporter) {
 	if !byModel && d.cfg.Train.Store == "" {
 		return
 	}
-	e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.libraries(), d.log)
+	e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.Libraries(), d.log)
 	runs := ""
 	if err == nil {
 		runs = e.Kind + " runs with " + e.Library

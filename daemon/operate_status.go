@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/daemon/retrain"
+	"lacuna/daemon/statefile"
 	"lacuna/ops"
 	"lacuna/ops/ledger"
 )
@@ -46,7 +48,7 @@ func (d *Daemon) Overview(ctx context.Context) (Overview, error) {
 	o := Overview{Backfills: []Backfill{}}
 	for _, set := range d.cfg.Datasets {
 		var b Backfill
-		if known, err := loadJSON(d.cfg.backfillPath(set.Name), &b); known && err == nil {
+		if known, err := statefile.Load(d.cfg.backfillPath(set.Name), &b); known && err == nil {
 			o.Backfills = append(o.Backfills, b)
 		}
 	}
@@ -143,17 +145,7 @@ func (t *troubles) of(dataset string) string {
 }
 
 // trainFailure says why the last training of a dataset failed; empty: it did
-// not. It is read from what the training left, so that it is known without a
-// daemon too.
+// not.
 func (c Config) trainFailure(dataset string) string {
-	folder := filepath.Join(c.trainDir(), dataset)
-	var job trainJob
-	if known, err := loadJSON(filepath.Join(folder, "job.json"), &job); known && err == nil && job.Failures > 0 {
-		return fmt.Sprintf("%d times in a row; it is tried again", job.Failures)
-	}
-	var last trainMemory
-	if known, err := loadJSON(filepath.Join(folder, "last.json"), &last); known && err == nil && last.State == "failed" {
-		return strings.Join(last.Reasons, "; ")
-	}
-	return ""
+	return retrain.Failure(filepath.Join(c.trainDir(), dataset))
 }

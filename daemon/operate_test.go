@@ -189,34 +189,6 @@ func TestADaemonWithAProblemRingsItsHook(t *testing.T) {
 	}
 }
 
-func TestTrainingThatFailsIsKnownFromWhatItLeft(t *testing.T) {
-	b := newBench(t)
-	folder := filepath.Join(b.cfg.trainDir(), "sea")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.cfg.trainFailure("sea"); got != "" {
-		t.Errorf("trainFailure() = %q before any", got)
-	}
-	for file, v := range map[string]any{
-		"last.json": trainMemory{State: "failed", Reasons: []string{"no memory"}},
-		"job.json":  trainJob{Failures: 2},
-	} {
-		if err := saveJSON(filepath.Join(folder, file), v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := b.cfg.trainFailure("sea"); !strings.Contains(got, "2 times") {
-		t.Errorf("trainFailure() = %q while it is tried again", got)
-	}
-	if err := os.Remove(filepath.Join(folder, "job.json")); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.cfg.trainFailure("sea"); got != "no memory" {
-		t.Errorf("trainFailure() = %q after it was given up", got)
-	}
-}
-
 func TestTroublesLastUntilAnAttemptGoesWell(t *testing.T) {
 	var all troubles
 	all.note("sea", errors.New("disk full\nand more"))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/daemon/retrain"
 	"lacuna/fetch"
 	"lacuna/ops/ledger"
 )
@@ -212,25 +213,15 @@ func whyFill(g ledger.Granule) string {
 // planTrain adds whether the model of a dataset is renewed.
 func (d *Daemon) planTrain(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
 	step := TrainStep{Dataset: set.Name}
-	stage := newTrainStage(d.cfg.Train, set, book, d, d.parts.Program)
-	if stage == nil {
-		_, step.Why = d.cfg.Train.Due(TrainFacts{})
+	scheduler := d.scheduler(set, book)
+	if scheduler == nil {
+		_, step.Why = d.cfg.Train.Due(retrain.Facts{})
 		plan.Train = append(plan.Train, step)
 		return nil
 	}
-	var job trainJob
-	unfinished, err := loadJSON(stage.path("job.json"), &job)
-	if err != nil {
+	var err error
+	if step.Due, step.Why, err = scheduler.Plan(ctx); err != nil {
 		return err
-	}
-	if unfinished {
-		step.Due, step.Why = true, fmt.Sprintf("a training of %s is under way or broke off: %s", job.Begun.UTC().Format("2006-01-02 15:04"), job.Why)
-	} else {
-		facts, _, err := stage.facts(ctx)
-		if err != nil {
-			return err
-		}
-		step.Due, step.Why = d.cfg.Train.Due(facts)
 	}
 	plan.Train = append(plan.Train, step)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lacuna/daemon/retrain"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/ops/ledger"
@@ -12,24 +13,24 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// renewal keeps the models of the datasets current: a training stage for each,
+// renewal keeps the models of the datasets current: a scheduler for each,
 // one of them at work at a time, and the champions that fill. Without a model
 // store there is none of it.
 type renewal struct {
-	stages []*trainStage
-	models *Models // nil: no dataset is filled by a model
-	engine *engine.Engine
+	schedulers []*retrain.Scheduler
+	models     *Models // nil: no dataset is filled by a model
+	engine     *engine.Engine
 }
 
-// openRenewal makes the stages of all datasets. It starts nothing; the models
+// openRenewal makes the schedulers of all datasets. It starts nothing; the models
 // are loaded with the first granule.
 func (d *Daemon) openRenewal(book *ledger.Ledger) *renewal {
 	r := &renewal{}
 	turn := make(chan struct{}, 1)
 	for _, set := range d.cfg.Datasets {
-		if s := newTrainStage(d.cfg.Train, set, book, d, d.parts.Program); s != nil && len(d.parts.Program) > 0 {
-			s.turn = turn
-			r.stages = append(r.stages, s)
+		if s := d.scheduler(set, book); s != nil && len(d.parts.Program) > 0 {
+			s.Turn = turn
+			r.schedulers = append(r.schedulers, s)
 		}
 	}
 	r.openModels(d)
@@ -47,7 +48,7 @@ func (r *renewal) openModels(d *Daemon) {
 		return
 	}
 	parts := ModelParts{Log: d.log, Open: func() (infer.Device, error) {
-		e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.libraries(), d.log)
+		e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.Libraries(), d.log)
 		if err != nil {
 			return infer.Device{}, err
 		}
@@ -78,8 +79,8 @@ func (r *renewal) close() {
 // the device with whatever is filled.
 func (r *renewal) hold() (release func()) {
 	var releases []func()
-	for _, s := range r.stages {
-		releases = append(releases, s.child.hold())
+	for _, s := range r.schedulers {
+		releases = append(releases, s.Hold())
 	}
 	return func() {
 		for _, release := range releases {
@@ -90,9 +91,9 @@ func (r *renewal) hold() (release func()) {
 
 // news returns what becomes of the model of a dataset, for people.
 func (r *renewal) news(dataset string) string {
-	for _, s := range r.stages {
-		if news := s.news.Load(); s.set.Name == dataset && news != nil {
-			return *news
+	for _, s := range r.schedulers {
+		if s.Dataset.Name == dataset {
+			return s.News()
 		}
 	}
 	return ""
@@ -112,8 +113,8 @@ func (r *renewal) method(set Dataset) string {
 // run returns what runs for as long as the daemon does.
 func (r *renewal) run(ctx context.Context) []func() error {
 	var all []func() error
-	for _, s := range r.stages {
-		all = append(all, func() error { return s.run(ctx) })
+	for _, s := range r.schedulers {
+		all = append(all, func() error { return s.Run(ctx) })
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,23 @@ if read -r pid < "$1.pid"; then
 	echo looked >> "$1.states"
 fi
 exec "$2" decode`
+
+func count(path string) int {
+	data, _ := os.ReadFile(path)
+	n, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+	return n
+}
+
+// until waits for something that is about to happen.
+func until(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		if happened() {
+			return
+		}
+	}
+	t.Fatalf("%s did not happen", what)
+}
 
 // start runs a daemon until the function that it returns is called.
 func start(t *testing.T, d *Daemon) (stop func()) {
@@ -97,22 +115,6 @@ func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(b.cfg.trainDir(), "sea", "job.json")); err != nil {
 		t.Errorf("the training is not remembered: %v", err)
-	}
-}
-
-func TestDatasetsAreTrainedOneAfterTheOther(t *testing.T) {
-	turn := make(chan struct{}, 1)
-	first, second := &trainStage{turn: turn}, &trainStage{turn: turn}
-	err := first.inTurn(t.Context(), func(context.Context) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		return second.inTurn(ctx, func(context.Context) error { return fmt.Errorf("both at once") })
-	})
-	if err == nil || err.Error() == "both at once" {
-		t.Errorf("the second stage ended with %v while the first was at work, want it to wait", err)
-	}
-	if err := second.inTurn(t.Context(), func(context.Context) error { return nil }); err != nil {
-		t.Errorf("the turn was not given back: %v", err)
 	}
 }
 

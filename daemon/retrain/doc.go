@@ -1,19 +1,26 @@
-// Package retrain is the training service. It makes versions of models, writes
-// their cards, promotes or refuses them, and decides when that is to be done.
+// Package retrain is the training service: it decides when the model of a
+// dataset is trained anew, has that done by a process of its own, and promotes
+// or refuses what comes out.
 //
-// A Training is the side of the process that trains: lacuna train prepares one
-// and runs it. A Measurement is the same for the two comparisons that the daemon
-// asks for: how far recent days have moved from those of the champion (drift),
-// and whether a version that won is no worse on days that neither has seen
-// (shadow). What such a process tells is an Event, a JSON line each.
+//	Scheduler ──lacuna train───▶ Training     a version, its card, promoted or refused
+//	    │     ──lacuna drift───▶ Measurement  how far days have moved from the champion's
+//	    ▲     ──lacuna shadow──▶ Measurement  a version that won, on days that it has not seen
+//	    └────────Event, a JSON line each───────┘
+//
+// A Scheduler is the side of the daemon. It looks at the triggers, starts the
+// process, pauses it while a granule is filled, and remembers in files of its
+// folder what was begun. Training and Measurement are the side of that process;
+// a person who types the command uses the same.
 //
 // What it guarantees: a version is in the store whole or not at all, and serves
 // only if it won and the policy lets it. A training that is killed at any moment
 // is gone on with by the same request, from its checkpoints, and ends with the
 // same version, card and decision, which are written once. A version that lost
-// stays in the store with the reasons.
+// stays in the store with the reasons. No process is left behind by a Scheduler
+// that ends, and a training that fails again and again is given up until the next
+// trigger.
 //
-// What it does not know: how granules are read and what a dataset is configured
-// to be, which the caller says in Data; flags, terminals and exit statuses; and
-// the daemon itself.
+// What it does not know: the ledger, of which it asks two questions (Books); how
+// granules are read, which the caller does (Data) or the process is told in
+// arguments (Dataset); flags, terminals and exit statuses; the daemon itself.
 package retrain

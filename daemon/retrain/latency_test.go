@@ -1,4 +1,4 @@
-package daemon
+package retrain
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/simulate"
 )
 
 // burn stands in for a training that takes every core it gets.
@@ -25,7 +26,10 @@ func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 		t.Skip("a timing: set LACUNA_LONG=1 on a quiet machine")
 	}
 	series := classical.Series{}
-	w := world(t, 48, 64)
+	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 48, Width: 64, Days: 40, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for d := range 12 {
 		day := w.Day(d).Seen
 		series.Grid = day.Grid
@@ -33,12 +37,12 @@ func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 	}
 	series.Sea = w.Sea()
 	oi := classical.DefaultOI(series.Grid)
-	child := &trainChild{nice: DefaultTrain().Nice}
+	trainer := &child{nice: DefaultConfig().Nice}
 	ctx, stop := context.WithCancel(t.Context())
 	started, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = child.run(ctx, shell(burn), nil, func(TrainEvent) { close(started) }) // it is stopped
+		_, _ = trainer.run(ctx, shell(burn), nil, func(Event) { close(started) }) // it is stopped
 	}()
 	<-started
 	defer func() { stop(); <-ended }()
@@ -52,13 +56,13 @@ func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 	const rounds = 25
 	var idle, paused, shared []time.Duration
 	for range rounds {
-		release := child.hold()
+		release := trainer.hold()
 		time.Sleep(20 * time.Millisecond) // it stands still
 		idle = append(idle, fill())
 		release()
 		time.Sleep(50 * time.Millisecond) // it is at work again
 		began := time.Now()
-		release = child.hold()
+		release = trainer.hold()
 		fill()
 		paused = append(paused, time.Since(began))
 		release()

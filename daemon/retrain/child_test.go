@@ -1,4 +1,4 @@
-package daemon
+package retrain
 
 import (
 	"context"
@@ -13,73 +13,6 @@ import (
 	"time"
 )
 
-func TestTrainingIsDueForAReason(t *testing.T) {
-	sunday := time.Date(2026, 11, 15, 3, 0, 0, 0, time.UTC)
-	number := func(v float64) *float64 { return &v }
-	quiet := TrainFacts{Now: sunday, Champion: true, LastTrained: sunday.Add(-30 * time.Hour), Days: 200, NewGranules: 1}
-	for _, tt := range []struct {
-		name string
-		cfg  func(*Train)
-		edit func(*TrainFacts)
-		want string // part of the reason
-		due  bool
-	}{
-		{name: "no store", cfg: func(c *Train) { c.Store = "" }, want: "off"},
-		{name: "schedule passed", want: "scheduled for 2026-11-15 02:00", due: true},
-		{name: "schedule not yet", edit: func(f *TrainFacts) { f.Now = sunday.Add(-2 * time.Hour) }, want: "no trigger"},
-		{name: "too few days", edit: func(f *TrainFacts) { f.Days = 89 }, want: "89 of 90 days"},
-		{name: "first model", edit: func(f *TrainFacts) { f.Champion, f.LastTrained = false, time.Time{} }, want: "no model serves yet", due: true},
-		{name: "first model was refused just now", edit: func(f *TrainFacts) { f.Champion, f.LastTrained = false, sunday.Add(-time.Hour) }, want: "less than"},
-		{
-			name: "first model was refused a day ago", edit: func(f *TrainFacts) { f.Champion, f.Last.State, f.Now = false, stateRefused, sunday.Add(-2*time.Hour) },
-			want: "no trigger",
-		},
-		{name: "first model failed a day ago", edit: func(f *TrainFacts) { f.Champion, f.Last.State = false, "failed" }, want: "no model serves yet", due: true},
-		{name: "nothing new", edit: func(f *TrainFacts) { f.NewGranules = 0 }, want: "nothing new"},
-		{name: "drift of gaps", edit: func(f *TrainFacts) { f.MaskDrift = number(0.6) }, want: "the gaps moved by 0.60", due: true},
-		{name: "drift of values", edit: func(f *TrainFacts) { f.ValueDrift = number(0.8) }, want: "the values", due: true},
-		{name: "worse products", edit: func(f *TrainFacts) { f.SkillLoss = number(0.3) }, want: "recent products", due: true},
-		{
-			name: "little drift and no schedule", cfg: func(c *Train) { c.Schedule = "" },
-			edit: func(f *TrainFacts) { f.MaskDrift, f.ValueDrift, f.SkillLoss = number(0.1), number(0.1), number(0.1) }, want: "no trigger",
-		},
-		{
-			name: "enough new", cfg: func(c *Train) { c.Schedule = "" },
-			edit: func(f *TrainFacts) { f.NewGranules = 30 }, want: "30 new granules", due: true,
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			cfg, facts := DefaultTrain(), quiet
-			cfg.Store = "store"
-			if tt.cfg != nil {
-				tt.cfg(&cfg)
-			}
-			if tt.edit != nil {
-				tt.edit(&facts)
-			}
-			due, why := cfg.Due(facts)
-			if due != tt.due || !strings.Contains(why, tt.want) {
-				t.Errorf("due %v because %q, want %v because of %q", due, why, tt.due, tt.want)
-			}
-		})
-	}
-}
-
-func TestTrainSettingsSayWhatIsWrong(t *testing.T) {
-	good := DefaultTrain()
-	good.Store = "store"
-	if err := good.Validate(); err != nil {
-		t.Errorf("defaults: %v", err)
-	}
-	bad := Train{Store: "store", Schedule: "whenever", Policy: "maybe", Nice: 30}
-	err := bad.Validate()
-	for _, want := range []string{"schedule", "policy", "first_days", "budget", "nice", "check"} {
-		if err == nil || !strings.Contains(err.Error(), want+" is") {
-			t.Errorf("Validate() = %v, want a message about %s", err, want)
-		}
-	}
-}
-
 // shell returns the argv of a child that runs a script.
 func shell(script string, args ...string) []string {
 	return append([]string{"/bin/sh", "-c", script, "child"}, args...)
@@ -87,11 +20,11 @@ func shell(script string, args ...string) []string {
 
 func TestChildTellsAndEnds(t *testing.T) {
 	var heard []string
-	c := &trainChild{nice: 5}
+	c := &child{nice: 5}
 	last, err := c.run(t.Context(), shell(`
 echo '{"event":"progress","phase":"imputer","step":3,"steps":9}'
 echo 'a library says hello'
-echo "{\"event\":\"done\",\"version\":\"v1\",\"state\":\"promoted\",\"reasons\":[\"$(nice)\"]}"`), io.Discard, func(e TrainEvent) { heard = append(heard, e.Event) })
+echo "{\"event\":\"done\",\"version\":\"v1\",\"state\":\"promoted\",\"reasons\":[\"$(nice)\"]}"`), io.Discard, func(e Event) { heard = append(heard, e.Event) })
 	if err != nil || last.Version != "v1" || strings.Join(heard, " ") != "progress done" {
 		t.Errorf("last event %+v after %v, error %v", last, heard, err)
 	}
@@ -133,7 +66,7 @@ func until(t *testing.T, what string, happened func() bool) {
 
 func TestTrainingPausesWhileHeldAndStopsEvenThen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "count")
-	c := &trainChild{}
+	c := &child{}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)

@@ -1,4 +1,4 @@
-package daemon
+package retrain
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 // A child reads the environment, whose last word on a variable counts.
 func TestALibraryOfTheConfigurationReachesTheTrainingToo(t *testing.T) {
 	t.Setenv("LACUNA_ONNXRUNTIME", "/elsewhere/libonnxruntime.so")
-	cfg := DefaultTrain()
+	cfg := DefaultConfig()
 	cfg.Library = "/opt/lacuna/libonnxruntime.so"
-	if got := cfg.libraries(); got.Library != cfg.Library || got.Plugin != "" {
+	if got := cfg.Libraries(); got.Library != cfg.Library || got.Plugin != "" {
 		t.Errorf("this process loads %+v", got)
 	}
 	env := cfg.environment()
@@ -21,7 +21,7 @@ func TestALibraryOfTheConfigurationReachesTheTrainingToo(t *testing.T) {
 		t.Errorf("a child hears %q", env[max(first, 0)])
 	}
 	for _, key := range []string{"library", "plugin"} {
-		bad := DefaultTrain()
+		bad := DefaultConfig()
 		if bad.Library = "libonnxruntime.so"; key == "plugin" {
 			bad.Library, bad.Plugin = "", "plugin.so"
 		}

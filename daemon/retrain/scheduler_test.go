@@ -1,4 +1,4 @@
-package daemon
+package retrain
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/daemon/statefile"
+	"lacuna/pipeline/ingest"
 )
 
 // fakeTrainer is a program that stands in for lacuna: it notes its arguments
@@ -28,36 +29,48 @@ late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;
 wait) echo '{"event":"start"}'; : > "$0.waits"; trap 'exit 1' TERM; while :; do sleep 0.01; done;;
 esac`
 
+// shelf is the books of a dataset in memory.
+type shelf struct {
+	rows []Granule
+	loss *float64
+}
+
+func (b *shelf) Granules(_ context.Context, from, to time.Time) ([]Granule, error) {
+	var in []Granule
+	for _, g := range b.rows {
+		if !g.Last.Before(from) && !g.First.After(to) {
+			in = append(in, g)
+		}
+	}
+	return in, nil
+}
+
+func (b *shelf) SkillLoss(context.Context) (*float64, error) { return b.loss, nil }
+
 type school struct {
-	*trainStage
+	*Scheduler
+	books   *shelf
 	program string
 	spool   string
 	clock   time.Time
 }
 
-// newSchool returns a stage with a fake program and a ledger without granules.
+// newSchool returns a scheduler with a fake program and books without granules.
 func newSchool(t *testing.T) *school {
 	t.Helper()
 	dir := t.TempDir()
-	book, err := ledger.Open(t.Context(), filepath.Join(dir, "ledger.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = book.Close() })
-	s := &school{program: filepath.Join(dir, "lacuna"), spool: dir, clock: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	s := &school{books: &shelf{}, program: filepath.Join(dir, "lacuna"), spool: dir, clock: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 	if err := os.WriteFile(s.program, []byte(fakeTrainer), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := DefaultTrain()
+	cfg := DefaultConfig()
 	cfg.Store, cfg.FirstDays, cfg.NewGranules = filepath.Join(dir, "store"), 3, 2
-	d := &Daemon{
-		cfg: Config{StateDir: dir}, log: slog.New(slog.DiscardHandler),
-		parts: Parts{Now: func() time.Time { return s.clock }},
-	}
-	set := DefaultDataset()
-	set.Name, set.Variable = "sea", "CHL"
-	s.trainStage = newTrainStage(cfg, set, book, d, []string{"/bin/sh", s.program})
-	if err := os.MkdirAll(s.folder, 0o755); err != nil {
+	s.Scheduler = NewScheduler(Service{
+		Config: cfg, Dataset: Dataset{Name: "sea", Options: ingest.Options{Variable: "CHL"}, SeaMask: "auto"}, Books: s.books,
+		Program: []string{"/bin/sh", s.program}, Folder: filepath.Join(dir, "train", "sea"),
+		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -66,20 +79,12 @@ func newSchool(t *testing.T) *school {
 // arrive adds the granule of a day.
 func (s *school) arrive(t *testing.T, day int) {
 	t.Helper()
-	name := fmt.Sprintf("day%d.nc", day)
-	path := filepath.Join(s.spool, name)
+	path := filepath.Join(s.spool, fmt.Sprintf("day%d.nc", day))
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, _, err := s.book.Arrive(t.Context(), ledger.Arrival{
-		Object: ledger.Object{Dataset: "sea", Name: name}, SHA256: name, SpoolPath: path,
-	}, s.clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.book.SetTimes(t.Context(), g.ID, []time.Time{time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}); err != nil {
-		t.Fatal(err)
-	}
+	at := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
+	s.books.rows = append(s.books.rows, Granule{Path: path, First: at, Last: at})
 }
 
 func (s *school) do(t *testing.T, what string) {
@@ -99,7 +104,7 @@ func (s *school) calls() []string {
 }
 
 func (s *school) unfinished() bool {
-	_, err := os.Stat(s.path("job.json"))
+	_, err := os.Stat(s.path(jobFile))
 	return err == nil
 }
 
@@ -121,8 +126,8 @@ func TestFirstModelIsTrainedAsSoonAsThereAreDays(t *testing.T) {
 		!strings.Contains(calls[0], "--var CHL") || strings.Contains(calls[0], "--from") {
 		t.Fatalf("calls %q", calls)
 	}
-	var last trainMemory
-	if known, err := loadJSON(s.path("last.json"), &last); !known || err != nil || last.State != "refused" || s.unfinished() {
+	var last LastTraining
+	if known, err := statefile.Load(s.path(lastFile), &last); !known || err != nil || last.State != "refused" || s.unfinished() {
 		t.Errorf("remembered %+v, %v; unfinished %v", last, err, s.unfinished())
 	}
 	s.clock = s.clock.AddDate(0, 1, 0)
@@ -143,7 +148,7 @@ func TestStoppedTrainingGoesOnWithTheSameData(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
+	go func() { ended <- s.Run(ctx) }()
 	until(t, "the training", func() bool { _, err := os.Stat(s.program + ".waits"); return err == nil })
 	stop()
 	if err := <-ended; err != nil {
@@ -168,7 +173,7 @@ func TestTrainingThatFailsIsGivenUpInTheEnd(t *testing.T) {
 		s.arrive(t, day)
 	}
 	s.do(t, "late") // its time is up, which is no failure
-	for range 2 * trainTries {
+	for range 2 * tries {
 		if err := s.look(t.Context()); err != nil || !s.unfinished() {
 			t.Fatalf("out of time: error %v, unfinished %v", err, s.unfinished())
 		}
@@ -177,7 +182,7 @@ func TestTrainingThatFailsIsGivenUpInTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.do(t, "fail")
-	for try := 1; try <= trainTries; try++ {
+	for try := 1; try <= tries; try++ {
 		if err := s.look(t.Context()); err == nil || errors.Is(err, context.Canceled) {
 			t.Errorf("try %d: error %v", try, err)
 		}
@@ -185,13 +190,23 @@ func TestTrainingThatFailsIsGivenUpInTheEnd(t *testing.T) {
 	if s.unfinished() {
 		t.Error("it is still to be tried")
 	}
-	if err := s.look(t.Context()); err != nil || len(s.calls()) != trainTries {
-		t.Errorf("%d calls, want %d: %v", len(s.calls()), trainTries, err)
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != tries {
+		t.Errorf("%d calls, want %d: %v", len(s.calls()), tries, err)
 	}
 }
 
-func TestWithoutAStoreNothingIsTrained(t *testing.T) {
-	if s := newTrainStage(DefaultTrain(), DefaultDataset(), nil, &Daemon{}, nil); s != nil {
-		t.Error("there is a stage without a store")
+func TestDatasetsAreTrainedOneAfterTheOther(t *testing.T) {
+	turn := make(chan struct{}, 1)
+	first, second := &Scheduler{Service: Service{Turn: turn}}, &Scheduler{Service: Service{Turn: turn}}
+	err := first.inTurn(t.Context(), func(context.Context) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		return second.inTurn(ctx, func(context.Context) error { return fmt.Errorf("both at once") })
+	})
+	if err == nil || err.Error() == "both at once" {
+		t.Errorf("the second scheduler ended with %v while the first was at work, want it to wait", err)
+	}
+	if err := second.inTurn(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Errorf("the turn was not given back: %v", err)
 	}
 }

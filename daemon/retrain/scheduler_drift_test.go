@@ -1,4 +1,4 @@
-package daemon
+package retrain
 
 import (
 	"slices"
@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/statefile"
 	"lacuna/modelstore"
-	"lacuna/ops/ledger"
 )
 
 // crown makes a version the champion of the school's dataset.
 func (s *school) crown(t *testing.T) {
 	t.Helper()
-	store := modelstore.New(s.cfg.Store, s.now)
+	store := modelstore.New(s.Config.Store, s.Now)
 	card := modelstore.Card{Schema: modelstore.CardSchema, Kind: "trained", Dataset: "sea", Created: s.clock}
 	v, err := store.Write(t.Context(), card, nil)
 	if err != nil {
@@ -26,12 +26,12 @@ func (s *school) crown(t *testing.T) {
 
 func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
 	s := newSchool(t)
-	s.cfg.Schedule, s.cfg.NewGranules = "", 0
+	s.Config.Schedule, s.Config.NewGranules = "", 0
 	s.crown(t)
 	for day := 1; day <= 6; day++ {
 		s.arrive(t, day)
 	}
-	if err := saveJSON(s.path("last.json"), trainMemory{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
+	if err := statefile.Save(s.path(lastFile), LastTraining{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
 		t.Fatal(err)
 	}
 	s.do(t, "done")
@@ -58,10 +58,30 @@ func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
 	}
 }
 
+func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
+	s := newSchool(t)
+	s.Config.Schedule, s.Config.NewGranules, s.Config.Drift.Masks = "", 0, 0
+	s.crown(t)
+	for day := 1; day <= 6; day++ {
+		s.arrive(t, day)
+	}
+	if err := statefile.Save(s.path(lastFile), LastTraining{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if due, why, err := s.Plan(t.Context()); due || err != nil {
+		t.Fatalf("due %v because %q, %v, and nothing was lost", due, why, err)
+	}
+	loss := 0.3
+	s.books.loss = &loss
+	if due, why, err := s.Plan(t.Context()); !due || err != nil || !strings.Contains(why, "recent products moved by 0.30") {
+		t.Errorf("due %v because %q, %v", due, why, err)
+	}
+}
+
 func TestAModelLearnsFromGranulesAsTheyAreFilled(t *testing.T) {
 	s := newSchool(t)
-	s.set.Transform, s.set.Range, s.set.Quality, s.set.SeaMask = "log10", &[2]float64{-0.5, 80}, []string{"flag == 0"}, "learned"
-	args := s.args(TrainFacts{}, []string{"a.nc"})
+	s.Dataset.Transform, s.Dataset.Range, s.Dataset.Quality, s.Dataset.SeaMask = "log10", &[2]float64{-0.5, 80}, []string{"flag == 0"}, "learned"
+	args := s.args(Facts{}, []string{"a.nc"})
 	for _, want := range [][2]string{
 		{"--transform", "log10"}, {"--valid-range", "-0.5,80"}, {"--quality", "flag == 0"}, {"--mask", "learned"}, {"--var", "CHL"}, {"--data", "a.nc"},
 	} {
@@ -71,30 +91,13 @@ func TestAModelLearnsFromGranulesAsTheyAreFilled(t *testing.T) {
 	}
 }
 
-func TestWorseProductsAreAReasonToTrain(t *testing.T) {
-	var days []ledger.Skill
-	for day := range recentDays + referenceDays {
-		mse := 0.10 + 0.01*float64(day%3)
-		if day >= referenceDays {
-			mse *= 1.6
-		}
-		days = append(days, ledger.Skill{MSE: mse, Pixels: 100})
-	}
-	if loss := skillLoss(days); loss == nil || *loss < 0.55 || *loss > 0.65 {
-		t.Errorf("loss %s, want about 0.6", told(loss))
-	}
-	if loss := skillLoss(days[:referenceDays]); loss != nil {
-		t.Errorf("steady days have lost %s", told(loss))
-	}
-}
-
 func TestAVersionThatWaitsForAPersonIsTold(t *testing.T) {
 	s := newSchool(t)
-	s.cfg.Policy = "ask"
+	s.Config.Policy = "ask"
 	for day := 1; day <= 3; day++ {
 		s.arrive(t, day)
 	}
-	if args := s.args(TrainFacts{}, nil); !slices.Contains(args, "ask") {
+	if args := s.args(Facts{}, nil); !slices.Contains(args, "ask") {
 		t.Errorf("%q, want the policy in it", args)
 	}
 	s.do(t, "ask")
@@ -104,14 +107,14 @@ func TestAVersionThatWaitsForAPersonIsTold(t *testing.T) {
 	if err := s.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if news := *s.news.Load(); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
+	if news := s.News(); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
 		t.Errorf("news %q", news)
 	}
 }
 
 func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
 	s := newSchool(t)
-	s.cfg.ShadowDays = 2
+	s.Config.ShadowDays = 2
 	s.crown(t)
 	for day := 1; day <= 3; day++ {
 		s.arrive(t, day)
@@ -125,8 +128,8 @@ func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
 	}
 	before := len(s.calls())
 	s.arrive(t, 4)
-	if err := s.look(t.Context()); err != nil || len(s.calls()) != before || !strings.Contains(*s.news.Load(), "shadow days: 1 of 2") {
-		t.Fatalf("after one day: %v, news %q", err, *s.news.Load())
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != before || !strings.Contains(s.News(), "shadow days: 1 of 2") {
+		t.Fatalf("after one day: %v, news %q", err, s.News())
 	}
 	s.arrive(t, 5)
 	if err := s.look(t.Context()); err != nil {
@@ -138,8 +141,8 @@ func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
 			t.Errorf("call %q, want %s in it", last, want)
 		}
 	}
-	var m trainMemory
-	if known, err := loadJSON(s.path("last.json"), &m); !known || err != nil || m.State != "promoted" {
+	var m LastTraining
+	if known, err := statefile.Load(s.path(lastFile), &m); !known || err != nil || m.State != "promoted" {
 		t.Errorf("memory %+v, %v", m, err)
 	}
 	if busy, err := s.inShadow(t.Context()); busy || err != nil {

@@ -1,4 +1,4 @@
-package daemon
+package retrain
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/daemon/statefile"
 )
 
 // shadowVersion is a version that won at the gate and is to prove itself on days
@@ -23,45 +23,45 @@ type shadowVersion struct {
 const shadowPast = 60
 
 // inShadow reports whether a version is in its shadow days, which are the whole
-// of the stage's work until they are over: a further challenger would have to
+// of the scheduler's work until they are over: a further challenger would have to
 // beat one of the two, and it is not known yet which.
-func (s *trainStage) inShadow(ctx context.Context) (bool, error) {
+func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	var v shadowVersion
-	known, err := loadJSON(s.path("shadow.json"), &v)
+	known, err := statefile.Load(s.path(shadowFile), &v)
 	if err != nil || !known {
 		return false, err
 	}
-	rows, err := s.book.Window(ctx, s.set.Name, v.Since.AddDate(0, 0, -shadowPast), s.now().AddDate(1, 0, 0))
+	rows, err := s.Books.Granules(ctx, v.Since.AddDate(0, 0, -shadowPast), s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return true, err
 	}
 	data, days := daysSince(rows, v.Since)
-	if days < s.cfg.ShadowDays {
-		s.say(fmt.Sprintf("version %s is in its shadow days: %d of %d", v.Version, days, s.cfg.ShadowDays))
+	if days < s.Config.ShadowDays {
+		s.say(fmt.Sprintf("version %s is in its shadow days: %d of %d", v.Version, days, s.Config.ShadowDays))
 		return true, nil
 	}
 	s.say(fmt.Sprintf("version %s is compared with the champion on its %d shadow days", v.Version, days))
-	argv := slices.Concat(s.program, []string{
-		"shadow", "--store", s.cfg.Store, "--dataset", s.set.Name, "--engine", s.cfg.Engine,
+	argv := slices.Concat(s.Program, []string{
+		"shadow", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine,
 		"--version", v.Version, "--since", v.Since.UTC().Format(time.RFC3339),
 	}, s.reading(data))
 	last, err := s.child.run(ctx, argv, os.Stderr, nil)
 	if err != nil {
 		return true, fmt.Errorf("shadow days of %s: %w", v.Version, err) // tried again at the next look
 	}
-	s.log.Info("shadow days ended", "version", v.Version, "state", last.State)
-	return true, errors.Join(s.remember(last), os.Remove(s.path("shadow.json")))
+	s.Log.Info("shadow days ended", "version", v.Version, "state", last.State)
+	return true, errors.Join(s.remember(last), os.Remove(s.path(shadowFile)))
 }
 
 // daysSince returns the files that are still there, and on how many days since a
 // time there are some.
-func daysSince(rows []ledger.Granule, since time.Time) (data []string, days int) {
+func daysSince(rows []Granule, since time.Time) (data []string, days int) {
 	seen := map[string]bool{}
 	for _, g := range rows {
-		if _, err := os.Stat(g.SpoolPath); err != nil {
+		if _, err := os.Stat(g.Path); err != nil {
 			continue // swept from the spool
 		}
-		data = append(data, g.SpoolPath)
+		data = append(data, g.Path)
 		if !g.First.Before(since) {
 			seen[g.First.UTC().Format(time.DateOnly)] = true
 		}
@@ -70,19 +70,19 @@ func daysSince(rows []ledger.Granule, since time.Time) (data []string, days int)
 }
 
 // remember changes what is known of the last training.
-func (s *trainStage) remember(last TrainEvent) error {
-	var m trainMemory
-	if _, err := loadJSON(s.path("last.json"), &m); err != nil {
+func (s *Scheduler) remember(last Event) error {
+	var m LastTraining
+	if _, err := statefile.Load(s.path(lastFile), &m); err != nil {
 		return err
 	}
 	m.State, m.Reasons = last.State, last.Reasons
-	return saveJSON(s.path("last.json"), m)
+	return statefile.Save(s.path(lastFile), m)
 }
 
 // beginShadow notes that a version is to be shadowed from the day after the
 // newest granule on.
-func (s *trainStage) beginShadow(ctx context.Context, version string) error {
-	rows, err := s.book.Window(ctx, s.set.Name, time.Time{}, s.now().AddDate(1, 0, 0))
+func (s *Scheduler) beginShadow(ctx context.Context, version string) error {
+	rows, err := s.Books.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return err
 	}
@@ -92,5 +92,5 @@ func (s *trainStage) beginShadow(ctx context.Context, version string) error {
 			v.Since = after
 		}
 	}
-	return saveJSON(s.path("shadow.json"), v)
+	return statefile.Save(s.path(shadowFile), v)
 }

@@ -1,9 +1,7 @@
-package daemon
+package retrain
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,30 +10,11 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"lacuna/pipeline/finetune"
 )
 
-// TrainEvent is a line that lacuna train --json-lines writes.
-type TrainEvent struct {
-	Event       string   `json:"event"` // start, progress, done, stopped
-	Phase       string   `json:"phase"`
-	Step        int      `json:"step"`
-	Steps       int      `json:"steps"`
-	Loss        float64  `json:"loss"`
-	Score       *float64 `json:"held_out_score"`
-	LeftSeconds *float64 `json:"left_seconds"`
-
-	Version string   `json:"version"` // of done, with what follows
-	State   string   `json:"state"`
-	Reasons []string `json:"reasons"`
-
-	Drift *finetune.Drift `json:"drift"` // of done, where that was measured
-}
-
-// trainChild runs a training as a process of its own: niced, in a process
+// child runs a training as a process of its own: niced, in a process
 // group of its own, paused while somebody holds it, and never left behind.
-type trainChild struct {
+type child struct {
 	nice int
 	env  []string // nil: that of this process
 
@@ -44,13 +23,13 @@ type trainChild struct {
 	group int // process group of the child; 0: none runs
 }
 
-// trainGrace is how long a child has to write its checkpoint when it is
+// grace is how long a child has to write its checkpoint when it is
 // stopped.
-const trainGrace = 15 * time.Second
+const grace = 15 * time.Second
 
-// hold pauses the training until the returned function is called. Filling has
+// hold pauses the process until the returned function is called. Filling has
 // priority: whoever fills a granule holds.
-func (c *trainChild) hold() (release func()) {
+func (c *child) hold() (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.holds++
@@ -68,7 +47,7 @@ func (c *trainChild) hold() (release func()) {
 }
 
 // signal sends to the group of the child. The lock is held.
-func (c *trainChild) signal(s syscall.Signal) {
+func (c *child) signal(s syscall.Signal) {
 	if c.group != 0 {
 		_ = syscall.Kill(-c.group, s) // a child that is gone needs no signal
 	}
@@ -78,9 +57,9 @@ func (c *trainChild) signal(s syscall.Signal) {
 var errNotTrained = errors.New("the training ended without a version")
 
 // run starts argv and hears its events until it ends. It returns the last one,
-// which is "done" where a version was made. When ctx is cancelled the child
+// which is EventDone where a version was made. When ctx is cancelled the child
 // writes a checkpoint and ends; one that does not is killed.
-func (c *trainChild) run(ctx context.Context, argv []string, stderr io.Writer, hear func(TrainEvent)) (last TrainEvent, err error) {
+func (c *child) run(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (last Event, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -98,11 +77,11 @@ func (c *trainChild) run(ctx context.Context, argv []string, stderr io.Writer, h
 
 // attend is run on the thread that the child belongs to, from which it inherits
 // its niceness.
-func (c *trainChild) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(TrainEvent)) (TrainEvent, error) {
+func (c *child) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (Event, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr, cmd.Env = stderr, c.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = trainGrace
+	cmd.WaitDelay = grace
 	cmd.Cancel = func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -113,12 +92,12 @@ func (c *trainChild) attend(ctx context.Context, argv []string, stderr io.Writer
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return TrainEvent{}, fmt.Errorf("start training: %w", err)
+		return Event{}, fmt.Errorf("start training: %w", err)
 	}
 	if err := c.start(cmd); err != nil {
-		return TrainEvent{}, err
+		return Event{}, err
 	}
-	last := listen(out, hear)
+	last := ReadEvents(out, hear)
 	err = cmd.Wait()
 	c.mu.Lock()
 	c.group = 0
@@ -128,14 +107,14 @@ func (c *trainChild) attend(ctx context.Context, argv []string, stderr io.Writer
 		return last, ctx.Err()
 	case err != nil:
 		return last, fmt.Errorf("training: %w", err)
-	case last.Event != "done":
+	case last.Event != EventDone:
 		return last, errNotTrained
 	}
 	return last, nil
 }
 
 // start starts the child, paused at once where somebody holds it.
-func (c *trainChild) start(cmd *exec.Cmd) error {
+func (c *child) start(cmd *exec.Cmd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := cmd.Start(); err != nil {
@@ -146,23 +125,4 @@ func (c *trainChild) start(cmd *exec.Cmd) error {
 		c.signal(syscall.SIGSTOP)
 	}
 	return nil
-}
-
-// listen reads events to the end and returns the last. What is not one is left
-// out: a library may write to the same pipe.
-func listen(r io.Reader, hear func(TrainEvent)) TrainEvent {
-	var last TrainEvent
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20) // reasons of a refusal fit well
-	for lines.Scan() {
-		var e TrainEvent
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Event == "" {
-			continue
-		}
-		last = e
-		if hear != nil {
-			hear(e)
-		}
-	}
-	return last
 }

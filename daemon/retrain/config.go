@@ -1,0 +1,112 @@
+package retrain
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lacuna/pipeline/engine"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Config says when and how the models of the daemon are renewed. Without a
+// store nothing is trained.
+type Config struct {
+	Store    string `yaml:"store"`    // folder of the model store; empty: off
+	Schedule string `yaml:"schedule"` // cron expression, in UTC; empty: no schedule
+	Policy   string `yaml:"policy"`   // auto, ask or never: who promotes a version that won
+	Engine   string `yaml:"engine"`
+	Library  string `yaml:"library"` // libonnxruntime, an absolute path; empty: found
+	Plugin   string `yaml:"plugin"`  // PJRT plug-in for CUDA, an absolute path; empty: found
+
+	// ShadowDays, where it is not 0, is how many new days a version that won fills
+	// beside the champion before it is promoted, by policy auto.
+	ShadowDays int `yaml:"shadow_days"`
+
+	FirstDays   int           `yaml:"first_days"`   // days of data before the first model is trained
+	NewGranules int           `yaml:"new_granules"` // so many since the last training are reason enough; 0: they are none
+	Apart       time.Duration `yaml:"apart"`        // least time from one training to the next
+	Budget      time.Duration `yaml:"budget"`       // of one go; what is left goes on at the next
+	Nice        int           `yaml:"nice"`         // of the process, 0..19
+	Check       time.Duration `yaml:"check"`        // how often triggers are looked at
+
+	Drift DriftLimits `yaml:"drift"`
+}
+
+// DriftLimits are how far things may move before a model is renewed; 0: they
+// may move as they like.
+type DriftLimits struct {
+	Masks  float64 `yaml:"masks"`  // how much more recent gaps surprise the prior, in standard deviations of a mask
+	Values float64 `yaml:"values"` // of the distribution of recent values, in standard deviations of the values
+	Skill  float64 `yaml:"skill"`  // error of recent products over that of the weeks before, less one
+}
+
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
+		Schedule: "0 2 * * 0", // Sunday night: a week of granules, and nobody waits for the machine
+		Policy:   PolicyAuto, Engine: engine.Auto,
+		FirstDays:   90, // a season: with less the gaps of the held-out days are hardly others than the learned ones
+		NewGranules: 30,
+		Apart:       24 * time.Hour,
+		Budget:      8 * time.Hour, // a night
+		Nice:        19,
+		Check:       10 * time.Minute,
+		Drift:       DriftLimits{Masks: 0.5, Values: 0.5, Skill: 0.2},
+	}
+}
+
+// UnmarshalYAML fills in the defaults before the keys are read.
+func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain Config
+	*c = DefaultConfig()
+	return unmarshal((*plain)(c))
+}
+
+// Validate reports everything wrong with c. Each message begins with the key.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	for key, path := range map[string]string{"library": c.Library, "plugin": c.Plugin} {
+		check(path == "" || filepath.IsAbs(path), "%s is %q, must be an absolute path", key, path)
+	}
+	if c.Store == "" {
+		return errors.Join(errs...) // off: nothing else is looked at
+	}
+	if c.Schedule != "" {
+		_, err := cron.ParseStandard(c.Schedule)
+		check(err == nil, "schedule is %q: %v", c.Schedule, err)
+	}
+	check(slices.Contains([]string{PolicyAuto, PolicyAsk, PolicyNever}, c.Policy), "policy is %q, must be auto, ask or never", c.Policy)
+	check(c.FirstDays > 0, "first_days is %d, must be positive", c.FirstDays)
+	check(c.ShadowDays >= 0, "shadow_days is %d, must not be negative", c.ShadowDays)
+	check(c.NewGranules >= 0, "new_granules is %d, must not be negative", c.NewGranules)
+	check(c.Apart >= 0, "apart is %v, must not be negative", c.Apart)
+	check(c.Budget > 0, "budget is %v, must be positive", c.Budget)
+	check(c.Nice >= 0 && c.Nice <= 19, "nice is %d, must be 0..19", c.Nice)
+	check(c.Check > 0, "check is %v, must be positive", c.Check)
+	check(c.Drift.Masks >= 0 && c.Drift.Values >= 0 && c.Drift.Skill >= 0, "drift has a negative limit")
+	return errors.Join(errs...)
+}
+
+// Libraries is where the engine is loaded from, for this process.
+func (c Config) Libraries() engine.Config { return engine.Config{Library: c.Library, Plugin: c.Plugin} }
+
+// environment adds the same to what a child inherits.
+func (c Config) environment() []string {
+	env := os.Environ()
+	for name, path := range map[string]string{engine.LibraryVariable: c.Library, engine.PluginVariable: c.Plugin} {
+		if path != "" {
+			env = append(env, name+"="+path)
+		}
+	}
+	return env
+}

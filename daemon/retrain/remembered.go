@@ -1,0 +1,73 @@
+package retrain
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lacuna/daemon/statefile"
+)
+
+// What a scheduler remembers, in files of its folder.
+const (
+	jobFile    = "job.json"    // the training that is under way or broke off
+	lastFile   = "last.json"   // the last one that ended
+	driftFile  = "drift.json"  // the last measurement of drift
+	shadowFile = "shadow.json" // the version in its shadow days
+)
+
+func (s *Scheduler) path(name string) string { return filepath.Join(s.Folder, name) }
+
+// unfinishedJob is a training that was begun: the same arguments find its
+// checkpoints again.
+type unfinishedJob struct {
+	Args     []string  `json:"args"`
+	Why      string    `json:"why"`
+	Begun    time.Time `json:"begun"`
+	Granules int       `json:"granules"`
+	Failures int       `json:"failures"` // in a row
+}
+
+// LastTraining is what is remembered of the last training.
+type LastTraining struct {
+	Ended    time.Time `json:"ended"`
+	Granules int       `json:"granules"` // that were there
+	Version  string    `json:"version,omitempty"`
+	State    string    `json:"state,omitempty"`
+	Reasons  []string  `json:"reasons,omitempty"`
+}
+
+// Plan reports whether a training is under way or due, and says why or why not.
+// It begins none, but measures the drift where that is not fresh.
+func (s *Scheduler) Plan(ctx context.Context) (due bool, why string, err error) {
+	var job unfinishedJob
+	unfinished, err := statefile.Load(s.path(jobFile), &job)
+	if err != nil {
+		return false, "", err
+	}
+	if unfinished {
+		return true, fmt.Sprintf("a training of %s is under way or broke off: %s", job.Begun.UTC().Format("2006-01-02 15:04"), job.Why), nil
+	}
+	facts, _, err := s.facts(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	due, why = s.Config.Due(facts)
+	return due, why, nil
+}
+
+// Failure says why the last training failed, from what a scheduler left in its
+// folder, so that it is known without a daemon too; empty: it did not fail.
+func Failure(folder string) string {
+	var job unfinishedJob
+	if known, err := statefile.Load(filepath.Join(folder, jobFile), &job); known && err == nil && job.Failures > 0 {
+		return fmt.Sprintf("%d times in a row; it is tried again", job.Failures)
+	}
+	var last LastTraining
+	if known, err := statefile.Load(filepath.Join(folder, lastFile), &last); known && err == nil && last.State == StateFailed {
+		return strings.Join(last.Reasons, "; ")
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package retrain
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"lacuna/daemon/statefile"
+
+	"lacuna/pipeline/finetune"
+)
+
+// How drift is measured: of the last month, once a day, when a few days have
+// come in. It reads the granules and asks the prior some seconds long.
+const (
+	driftDays    = 30
+	driftApart   = 24 * time.Hour
+	driftNewDays = 5
+)
+
+// measuredDrift is the last measurement, as it is kept.
+type measuredDrift struct {
+	At       time.Time `json:"at"`
+	Granules int       `json:"granules"` // that were there
+	Champion string    `json:"champion"` // that was measured against
+	finetune.Drift
+}
+
+// drift returns how far recent days have moved from those of the champion: what
+// is kept while it is fresh, else a new measurement. One that fails is told and
+// is as good as none: the other triggers do not depend on it.
+func (s *Scheduler) drift(ctx context.Context, champion string, data []string) finetune.Drift {
+	var kept measuredDrift
+	known, err := statefile.Load(s.path(driftFile), &kept)
+	fresh := known && err == nil && kept.Champion == champion
+	if fresh && (s.Now().Sub(kept.At) < driftApart || len(data) < kept.Granules+driftNewDays) {
+		return kept.Drift
+	}
+	s.say("comparing recent days with those that the model was trained on")
+	recent := data[max(0, len(data)-driftDays):]
+	argv := slices.Concat(s.Program, []string{"drift", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine}, s.reading(recent))
+	last, err := s.child.run(ctx, argv, os.Stderr, nil)
+	if ctx.Err() != nil {
+		return kept.Drift
+	}
+	if err != nil {
+		s.Log.Warn("drift not measured", "err", err, "retry_in", driftApart)
+	}
+	kept = measuredDrift{At: s.Now(), Granules: len(data), Champion: champion}
+	if last.Drift != nil {
+		kept.Drift = *last.Drift
+		s.Log.Info("drift measured", "masks", orUnknown(kept.Masks), "values", orUnknown(kept.Values))
+	}
+	if err := statefile.Save(s.path(driftFile), kept); err != nil {
+		s.Log.Warn("drift not kept", "err", err)
+	}
+	return kept.Drift
+}
+
+// orUnknown formats a number that may not be known.
+func orUnknown(v *float64) string {
+	if v == nil {
+		return "unknown"
+	}
+	return strconv.FormatFloat(*v, 'f', 2, 64)
+}
+
+// reading returns the arguments that say how granules are read: as the dataset
+// is filled, or a model would learn other values than it is to fill.
+func (s *Scheduler) reading(data []string) []string {
+	args := []string{"--mask", s.Dataset.SeaMask}
+	for _, f := range []struct{ flag, value string }{
+		{"--var", s.Dataset.Variable}, {"--product", s.Dataset.Product}, {"--transform", s.Dataset.Transform},
+	} {
+		if f.value != "" {
+			args = append(args, f.flag, f.value)
+		}
+	}
+	if r := s.Dataset.Range; r != nil {
+		args = append(args, "--valid-range", fmt.Sprintf("%v,%v", r[0], r[1]))
+	}
+	for _, rule := range s.Dataset.Quality {
+		args = append(args, "--quality", rule)
+	}
+	for _, path := range data {
+		args = append(args, "--data", path)
+	}
+	return args
+}

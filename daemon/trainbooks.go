@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"lacuna/daemon/retrain"
+	"lacuna/ops/ledger"
+)
+
+// scheduler returns what renews the model of a dataset, nil where training is
+// off.
+func (d *Daemon) scheduler(set Dataset, book *ledger.Ledger) *retrain.Scheduler {
+	if d.cfg.Train.Store == "" {
+		return nil
+	}
+	return retrain.NewScheduler(retrain.Service{
+		Config: d.cfg.Train, Dataset: retrain.Dataset{Name: set.Name, Options: set.Options, SeaMask: set.SeaMask},
+		Books: trainBooks{book, set.Name}, Program: d.parts.Program, Folder: filepath.Join(d.cfg.trainDir(), set.Name),
+		Now: d.parts.Now, Log: d.log.With("dataset", set.Name),
+	})
+}
+
+// trainBooks tell the training service what the ledger knows of a dataset.
+type trainBooks struct {
+	book    *ledger.Ledger
+	dataset string
+}
+
+// Granules returns what was read and not set aside.
+func (b trainBooks) Granules(ctx context.Context, from, to time.Time) ([]retrain.Granule, error) {
+	rows, err := b.book.Window(ctx, b.dataset, from, to)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]retrain.Granule, len(rows))
+	for i, g := range rows {
+		all[i] = retrain.Granule{Path: g.SpoolPath, First: g.First, Last: g.Last}
+	}
+	return all, nil
+}
+
+// SkillLoss returns what recent products have lost.
+func (b trainBooks) SkillLoss(ctx context.Context) (*float64, error) {
+	days, err := b.book.Skills(ctx, ledger.SkillQuery{Dataset: b.dataset, Kind: ledger.Overlay, Limit: recentDays + referenceDays})
+	if err != nil {
+		return nil, fmt.Errorf("skill of recent products: %w", err)
+	}
+	return skillLoss(days), nil
+}
+
+// skillLoss returns by how much the error of recent days lies above that of the
+// days before, less one; nil where chance explains it, or nothing is known.
+func skillLoss(days []ledger.Skill) *float64 {
+	news := SkillDrift(days)
+	if news.Sigmas <= driftSigmas || !(news.Before > 0) {
+		return nil
+	}
+	loss := news.Recent/news.Before - 1
+	return &loss
+}
