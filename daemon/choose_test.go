@@ -12,7 +12,6 @@ import (
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
@@ -22,7 +21,7 @@ import (
 func starterOf(t *testing.T, variable, transform string) *modelstore.Version {
 	t.Helper()
 	files := untrainedFiles(t, 5)
-	delete(files, finetune.ScalingFile)
+	delete(files, modelstore.ScalingFile)
 	readers := map[string]io.Reader{}
 	for name, data := range files {
 		readers[name] = bytes.NewReader(data)

@@ -154,7 +154,7 @@ func LoadModel(v *modelstore.Version, d infer.Device) (*infer.Model, error) {
 func LoadModelFile(path string, d infer.Device) (*infer.Model, error) {
 	name := strings.TrimSuffix(filepath.Base(path), ".onnx")
 	return loadModel(name, d, func(file string) ([]byte, error) {
-		if file == finetune.ImputerFile {
+		if file == modelstore.ImputerFile {
 			return os.ReadFile(path)
 		}
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
@@ -171,8 +171,8 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 	v := infer.Version{Name: name}
 	var calibration, scaling []byte
 	for file, dst := range map[string]*[]byte{
-		finetune.ImputerFile: &v.Imputer, finetune.MembersFile: &v.Members, finetune.ReliabilityFile: &v.Reliability,
-		finetune.CalibrationFile: &calibration, finetune.ScalingFile: &scaling,
+		modelstore.ImputerFile: &v.Imputer, modelstore.MembersFile: &v.Members, modelstore.ReliabilityFile: &v.Reliability,
+		modelstore.CalibrationFile: &calibration, modelstore.ScalingFile: &scaling,
 	} {
 		var err error
 		if *dst, err = read(file); err != nil {
@@ -180,11 +180,11 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 		}
 	}
 	if v.Imputer == nil {
-		return nil, fmt.Errorf("load model %s: it has no %s, so it cannot fill: train an imputer, or choose another version", name, finetune.ImputerFile)
+		return nil, fmt.Errorf("load model %s: it has no %s, so it cannot fill: train an imputer, or choose another version", name, modelstore.ImputerFile)
 	}
 	c, err := finetune.DecodeCalibration(calibration)
 	if err != nil {
-		return nil, fmt.Errorf("load model %s: %w", name, err)
+		return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.CalibrationFile, err)
 	}
 	v.Calibration = c.Calibration
 	if c.Members != nil {
@@ -193,7 +193,7 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 	if scaling != nil {
 		s, err := finetune.DecodeScaling(scaling)
 		if err != nil {
-			return nil, fmt.Errorf("load model %s: %w", name, err)
+			return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.ScalingFile, err)
 		}
 		v.Scaling = &infer.Scaling{
 			Grid: field.Grid{Lat: s.Lat, Lon: s.Lon}, Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(),

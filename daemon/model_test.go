@@ -37,8 +37,8 @@ func untrainedFiles(t *testing.T, seed uint64) map[string][]byte {
 		t.Fatal(err)
 	}
 	return map[string][]byte{
-		finetune.ImputerFile: v.Imputer, finetune.MembersFile: v.Members, finetune.ScalingFile: scaling,
-		finetune.CalibrationFile: []byte(`{"edges_cells":[2],"factors":[[1,2]],"cases":9,"members":{"edges_cells":[],"factors":[[3]],"cases":9}}`),
+		modelstore.ImputerFile: v.Imputer, modelstore.MembersFile: v.Members, modelstore.ScalingFile: scaling,
+		modelstore.CalibrationFile: []byte(`{"edges_cells":[2],"factors":[[1,2]],"cases":9,"members":{"edges_cells":[],"factors":[[3]],"cases":9}}`),
 	}
 }
 
@@ -94,7 +94,7 @@ func TestAPromotionIsSeenAtTheNextGranule(t *testing.T) {
 	}
 	// A version whose files are sound but whose network cannot be used.
 	broken := untrainedFiles(t, 3)
-	broken[finetune.MembersFile] = untrainedFiles(t, 4)[finetune.MembersFile]
+	broken[modelstore.MembersFile] = untrainedFiles(t, 4)[modelstore.MembersFile]
 	promote(t, store, broken)
 	if served, err := models.Champion("chl"); err != nil || served != model {
 		t.Errorf("serving %v, %v: want the last that loaded", served, err)
@@ -112,30 +112,30 @@ func TestAModelFileTakesAlongWhatLiesBesideIt(t *testing.T) {
 			}
 		}
 	}
-	write(finetune.ImputerFile)
-	path := filepath.Join(dir, finetune.ImputerFile)
+	write(modelstore.ImputerFile)
+	path := filepath.Join(dir, modelstore.ImputerFile)
 	model, err := LoadModelFile(path, device)
 	if err != nil || model.Members() || model.Name() != "imputer" {
 		t.Fatalf("model is %+v, %v, want an imputer alone", model, err)
 	}
 	model.Close()
-	write(finetune.MembersFile, finetune.CalibrationFile, finetune.ScalingFile)
+	write(modelstore.MembersFile, modelstore.CalibrationFile, modelstore.ScalingFile)
 	model, err = LoadModelFile(path, device)
 	if err != nil || !model.Members() {
 		t.Fatalf("model is %+v, %v, want one with members", model, err)
 	}
 	model.Close()
-	files[finetune.CalibrationFile] = []byte(`{"edges_cells":[2],"factors":[[1,-2]]}`)
-	write(finetune.CalibrationFile)
-	if _, err := LoadModelFile(path, device); err == nil || !strings.Contains(err.Error(), finetune.CalibrationFile) {
-		t.Errorf("error is %v, want one that names %s", err, finetune.CalibrationFile)
+	files[modelstore.CalibrationFile] = []byte(`{"edges_cells":[2],"factors":[[1,-2]]}`)
+	write(modelstore.CalibrationFile)
+	if _, err := LoadModelFile(path, device); err == nil || !strings.Contains(err.Error(), modelstore.CalibrationFile) {
+		t.Errorf("error is %v, want one that names %s", err, modelstore.CalibrationFile)
 	}
 }
 
 func TestAVersionWithoutImputerSaysWhatToDo(t *testing.T) {
 	store := modelstore.New(t.TempDir(), time.Now)
 	files := untrainedFiles(t, 1)
-	delete(files, finetune.ImputerFile)
+	delete(files, modelstore.ImputerFile)
 	v, err := store.Load(promote(t, store, files))
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/ort"
-	"lacuna/pipeline/finetune"
 )
 
 // pupil is a trainer that notes its process and counts until it is stopped.
@@ -158,7 +157,7 @@ func TestADatasetIsFilledByItsChampionOrElseByInterpolation(t *testing.T) {
 		case 0:
 			want = append(want, "oi")
 		case 1:
-			delete(files, finetune.ScalingFile) // fields are scaled by the days around them
+			delete(files, modelstore.ScalingFile) // fields are scaled by the days around them
 			want = append(want, promote(t, store, files))
 		case 2:
 			promote(t, store, files) // of two cells by two

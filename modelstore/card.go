@@ -23,6 +23,7 @@ const (
 	ReliabilityFile = "reliability.onnx" // P(query | context)
 	QueryFile       = "query.nc"         // the P(query) map on the native grid; of several grids: query-1.nc and on
 	CalibrationFile = "calibration.json"
+	ScalingFile     = "scaling.json"
 	EvaluationFile  = "evaluation.json"
 )
 

@@ -41,13 +41,13 @@ func (t *Training) card(out finetune.Outcome) (modelstore.Card, error) {
 	}
 	card.Networks = nil
 	for _, n := range out.Networks {
-		card.Networks = append(card.Networks, modelstore.Network{File: n.File, Backbone: n.Backbone, Size: n.Size, Parameters: int64(n.Weights)})
+		card.Networks = append(card.Networks, modelstore.Network{File: partFiles[n.Part], Backbone: n.Backbone, Size: n.Size, Parameters: int64(n.Weights)})
 	}
 	card.Settings = map[string]json.RawMessage{"finetune": settings}
 	card.Seeds = map[string]uint64{"prior": s.Prior.Seed, "imputer": s.Imputer.Seed}
 	card.Scores = scoresOf(out)
-	if out.Files[finetune.CalibrationFile] != nil {
-		card.Calibration = modelstore.Calibration{File: finetune.CalibrationFile, Note: "factors on sigma by distance to the nearest observation and season"}
+	if out.Parts[finetune.PartCalibration] != nil {
+		card.Calibration = modelstore.Calibration{File: modelstore.CalibrationFile, Note: "factors on sigma by distance to the nearest observation and season"}
 	}
 	if st := out.Evaluation.Strength; st != nil {
 		card.Guidance = st.Weight

@@ -23,7 +23,11 @@ import (
 // checkpoints. Killed in between, the same command does the rest: the card is
 // kept, so that the version is the same one.
 func (t *Training) conclude(ctx context.Context, out finetune.Outcome, tell func(Event) error) error {
-	if err := t.addQueries(out); err != nil {
+	contents, err := filesOf(out.Parts)
+	if err != nil {
+		return err
+	}
+	if err := t.addQueries(contents, out.Queries); err != nil {
 		return err
 	}
 	card, err := t.keptCard(out)
@@ -31,7 +35,7 @@ func (t *Training) conclude(ctx context.Context, out finetune.Outcome, tell func
 		return err
 	}
 	files := map[string]io.Reader{}
-	for name, data := range out.Files {
+	for name, data := range contents {
 		files[name] = bytes.NewReader(data)
 	}
 	v, err := t.store.Write(ctx, card, files)

@@ -3,8 +3,10 @@ package retrain
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,9 +42,9 @@ func finished(t *testing.T, policy string) *Training {
 func outcome(won bool) finetune.Outcome {
 	reasons := []string{"for: better", "against: slower"}
 	return finetune.Outcome{
-		Files:    finetune.Files{finetune.ImputerFile: []byte("weights"), finetune.CalibrationFile: []byte("{}")},
+		Parts:    finetune.Parts{finetune.PartImputer: []byte("weights"), finetune.PartCalibration: []byte("{}")},
 		Decision: skill.Decision{Promote: won, Reasons: reasons}, TrainDays: 7, HeldDays: 2,
-		Networks: []finetune.Network{{File: finetune.ImputerFile, Backbone: "unet", Size: "tiny", Weights: 9}},
+		Networks: []finetune.Network{{Part: finetune.PartImputer, Backbone: "unet", Size: "tiny", Weights: 9}},
 	}
 }
 
@@ -165,6 +167,28 @@ func TestACardSaysWhereAVersionComesFrom(t *testing.T) {
 	}
 }
 
+func TestThePartsOfAVersionComeBackFromTheStore(t *testing.T) {
+	out := outcome(true)
+	for part, file := range partFiles {
+		if out.Parts[part] == nil {
+			out.Parts[part] = []byte("of " + file)
+		}
+	}
+	want := maps.Clone(out.Parts)
+	tr := finished(t, PolicyNever)
+	v, err := tr.store.Load(conclude(t, tr, out).Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Parts(v); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("parts %v, %v, want %v", got, err, want)
+	}
+	out.Parts["appendix"] = []byte("of no file")
+	if err := finished(t, PolicyNever).conclude(t.Context(), out, nil); err == nil || !strings.Contains(err.Error(), "appendix") {
+		t.Errorf("a part without a file: error %v", err)
+	}
+}
+
 func TestAVersionBeginsWithTheOneThatWasNamed(t *testing.T) {
 	tr := finished(t, PolicyAuto)
 	first := conclude(t, tr, outcome(true))
@@ -198,11 +222,11 @@ func TestAVersionBeginsWithTheOneThatWasNamed(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || next.parentID != tt.parent || next.championID != tt.champion || (next.starterFiles != nil) != tt.beatsStarter {
-				t.Errorf("parent %q, champion %q, starter %v, %v", next.parentID, next.championID, next.starterFiles != nil, err)
+			if err != nil || next.parentID != tt.parent || next.championID != tt.champion || (next.starter != nil) != tt.beatsStarter {
+				t.Errorf("parent %q, champion %q, starter %v, %v", next.parentID, next.championID, next.starter != nil, err)
 			}
-			if (next.parentFiles != nil) != (tt.parent != "") || (next.championFiles != nil) != (tt.champion != "") {
-				t.Errorf("files of the parent %v, of the champion %v", next.parentFiles != nil, next.championFiles != nil)
+			if (next.parent != nil) != (tt.parent != "") || (next.champion != nil) != (tt.champion != "") {
+				t.Errorf("parts of the parent %v, of the champion %v", next.parent != nil, next.champion != nil)
 			}
 		})
 	}

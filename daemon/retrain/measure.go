@@ -57,7 +57,7 @@ func (m Measurement) Shadow(ctx context.Context, version string, since time.Time
 	if err != nil {
 		return done, err
 	}
-	if q.Challenger, err = Files(challenger); err != nil {
+	if q.Challenger, err = Parts(challenger); err != nil {
 		return done, err
 	}
 	set, e, err := m.open(ctx)
@@ -78,13 +78,13 @@ func (m Measurement) Shadow(ctx context.Context, version string, since time.Time
 }
 
 // champion returns the version that serves.
-func (m Measurement) champion() (id string, files finetune.Files, err error) {
+func (m Measurement) champion() (id string, parts finetune.Parts, err error) {
 	serving, err := modelstore.New(m.Store, time.Now).LoadChampion(m.Dataset)
 	if err != nil {
 		return "", nil, err
 	}
-	files, err = Files(serving.Version)
-	return serving.Version.ID, files, err
+	parts, err = Parts(serving.Version)
+	return serving.Version.ID, parts, err
 }
 
 // open reads the days and opens the engine, which the caller finalizes.

@@ -41,8 +41,8 @@ func (t *Training) settings() (finetune.Settings, error) {
 	if o.Backbone != "" {
 		s.Imputer.Design.Backbone, s.Prior.Model.Backbone = o.Backbone, o.Backbone
 	}
-	if t.parentFiles[finetune.ImputerFile] != nil {
-		if err := s.From(t.parentFiles); err != nil {
+	if t.parent[finetune.PartImputer] != nil {
+		if err := s.From(t.parent); err != nil {
 			return s, err
 		}
 		if o.Size != "" && o.Size != s.Imputer.Design.Size || o.Backbone != "" && o.Backbone != s.Imputer.Design.Backbone {

@@ -8,23 +8,22 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/prior"
 	"lacuna/publish/netcdf"
 )
 
 // addQueries adds the maps of P(query) as NetCDF files on the native grids.
-func (t *Training) addQueries(out finetune.Outcome) error {
-	for i, q := range out.Queries {
+func (t *Training) addQueries(files map[string][]byte, queries []*prior.QueryMap) error {
+	for i, q := range queries {
 		name := modelstore.QueryFile
-		if len(out.Queries) > 1 {
+		if len(queries) > 1 {
 			name = fmt.Sprintf("query-%d.nc", i+1)
 		}
 		data, err := queryMap(filepath.Join(t.job.Folder, name), t.req.Data[i].Series.Grid, q)
 		if err != nil {
 			return err
 		}
-		out.Files[name] = data
+		files[name] = data
 	}
 	return nil
 }

@@ -62,9 +62,9 @@ type Training struct {
 	memory  *deviceMemory
 	phases  map[string]float64 // seconds
 
-	parentID, championID                     string // empty: none
-	parentCard                               modelstore.Card
-	parentFiles, championFiles, starterFiles finetune.Files
+	parentID, championID      string // empty: none
+	parentCard                modelstore.Card
+	parent, champion, starter finetune.Parts
 }
 
 // Prepare finds the version to begin with and the one to beat, and makes the
@@ -84,7 +84,7 @@ func Prepare(ctx context.Context, req Request) (*Training, error) {
 	}
 	t.job = finetune.Request{
 		Series: seriesOf(req.Data), Beside: seriesOf(req.Beside),
-		Settings: settings, Backend: req.Engine, Parent: t.parentFiles, Champion: t.championFiles, Starter: t.starterFiles,
+		Settings: settings, Backend: req.Engine, Parent: t.parent, Champion: t.champion, Starter: t.starter,
 	}
 	name, err := t.job.Fingerprint()
 	if err != nil {

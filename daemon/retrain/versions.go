@@ -19,22 +19,22 @@ func (t *Training) findVersions(ctx context.Context) error {
 		return err
 	default:
 		t.championID = serving.Version.ID
-		if t.championFiles, err = Files(serving.Version); err != nil {
+		if t.champion, err = Parts(serving.Version); err != nil {
 			return err
 		}
 	}
-	if t.championFiles[finetune.ImputerFile] == nil {
-		t.championFiles = nil // a champion that fills nothing is none to beat
+	if t.champion[finetune.PartImputer] == nil {
+		t.champion = nil // a champion that fills nothing is none to beat
 	}
 	var starter *modelstore.Version
 	none := "" // why no starter fits
-	if t.championFiles == nil || t.req.From == FromStarter {
+	if t.champion == nil || t.req.From == FromStarter {
 		if starter, none, err = t.req.Starter(ctx); err != nil {
 			return err
 		}
 	}
-	if starter != nil && t.championFiles == nil {
-		if t.starterFiles, err = Files(starter); err != nil {
+	if starter != nil && t.champion == nil {
+		if t.starter, err = Parts(starter); err != nil {
 			return err
 		}
 	}
@@ -68,25 +68,46 @@ func (t *Training) findParent(starter *modelstore.Version, none string) (err err
 		}
 	}
 	t.parentCard = parent.Card
-	t.parentFiles, err = Files(parent)
+	t.parent, err = Parts(parent)
 	return err
 }
 
-// Files reads what training needs of a version.
-func Files(v *modelstore.Version) (finetune.Files, error) {
-	files := finetune.Files{}
-	for _, name := range []string{
-		finetune.PriorFile, finetune.ImputerFile, finetune.MembersFile, finetune.ReliabilityFile,
-		finetune.CalibrationFile, finetune.ScalingFile, finetune.EvaluationFile,
-	} {
-		if !v.Has(name) {
+// partFiles are the files that the parts of a version are stored in.
+var partFiles = map[finetune.Part]string{
+	finetune.PartPrior:       modelstore.PriorFile,
+	finetune.PartImputer:     modelstore.ImputerFile,
+	finetune.PartMembers:     modelstore.MembersFile,
+	finetune.PartReliability: modelstore.ReliabilityFile,
+	finetune.PartCalibration: modelstore.CalibrationFile,
+	finetune.PartScaling:     modelstore.ScalingFile,
+	finetune.PartEvaluation:  modelstore.EvaluationFile,
+}
+
+// Parts reads what training needs of a version.
+func Parts(v *modelstore.Version) (finetune.Parts, error) {
+	parts := finetune.Parts{}
+	for part, file := range partFiles {
+		if !v.Has(file) {
 			continue
 		}
-		data, err := v.ReadFile(name)
+		data, err := v.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		files[name] = data
+		parts[part] = data
+	}
+	return parts, nil
+}
+
+// filesOf returns the files of a version that was made, by name.
+func filesOf(parts finetune.Parts) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for part, data := range parts {
+		file, known := partFiles[part]
+		if !known {
+			return nil, fmt.Errorf("store the version: its part %q has no file", part)
+		}
+		files[file] = data
 	}
 	return files, nil
 }

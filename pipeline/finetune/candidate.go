@@ -27,27 +27,27 @@ type Candidate struct {
 // LoadCandidate reads a version. It must fit the transform of the days that it
 // is to be judged on. One of another grid, or of several, is judged with the
 // scaling of those days, as it would serve there.
-func LoadCandidate(files Files, shop *impute.Workshop, on samples.HeldOut) (*Candidate, error) {
-	if files[ImputerFile] == nil {
-		return nil, fmt.Errorf("the version has no %s", ImputerFile)
+func LoadCandidate(files Parts, shop *impute.Workshop, on samples.HeldOut) (*Candidate, error) {
+	if files[PartImputer] == nil {
+		return nil, fmt.Errorf("the version has no %s", PartImputer)
 	}
-	model, err := impute.Load(files[ImputerFile], shop)
+	model, err := impute.Load(files[PartImputer], shop)
 	if err != nil {
 		return nil, err
 	}
 	c := &Candidate{model: model}
-	if c.calibration, err = DecodeCalibration(files[CalibrationFile]); err != nil {
-		return nil, err
+	if c.calibration, err = DecodeCalibration(files[PartCalibration]); err != nil {
+		return nil, fmt.Errorf("read the calibration: %w", err)
 	}
-	if data := files[MembersFile]; data != nil {
+	if data := files[PartMembers]; data != nil {
 		if c.members, err = impute.LoadMembers(data, model); err != nil {
 			return nil, err
 		}
 	}
-	if data := files[ScalingFile]; data != nil {
+	if data := files[PartScaling]; data != nil {
 		s, err := DecodeScaling(data)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the scaling: %w", err)
 		}
 		if s.Log10 != on.Transform().Log10 {
 			return nil, errors.New("the version is of another transform than the days it is to be judged on")

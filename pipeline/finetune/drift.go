@@ -30,7 +30,7 @@ type Drift struct {
 }
 
 // DriftOf compares recent days, of one grid, with those of a version.
-func DriftOf(ctx context.Context, b backends.Backend, version Files, recent samples.Series, side int) (Drift, error) {
+func DriftOf(ctx context.Context, b backends.Backend, version Parts, recent samples.Series, side int) (Drift, error) {
 	var d Drift
 	before, known := version.evaluation()
 	if !known {
@@ -47,10 +47,10 @@ func DriftOf(ctx context.Context, b backends.Backend, version Files, recent samp
 	if moved, ok := before.Coverage.distance(coverageOf(train, side), fewestWindows); ok {
 		d.Masks = &moved
 	}
-	if before.Prior == nil || before.Prior.Surprise == nil || version[PriorFile] == nil {
+	if before.Prior == nil || before.Prior.Surprise == nil || version[PartPrior] == nil {
 		return d, nil
 	}
-	model, err := prior.Load(b, version[PriorFile])
+	model, err := prior.Load(b, version[PartPrior])
 	if err != nil {
 		return d, fmt.Errorf("measure drift: %w", err)
 	}

@@ -29,7 +29,7 @@ func TestDriftOfValuesAndMasksIsToldApart(t *testing.T) {
 	spread := version.Evaluation.Values.Std
 	measure := func(s samples.Series) Drift {
 		t.Helper()
-		d, err := DriftOf(t.Context(), backend, version.Files, s, 16)
+		d, err := DriftOf(t.Context(), backend, version.Parts, s, 16)
 		if err != nil {
 			t.Fatal(err)
 		}

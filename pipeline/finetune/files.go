@@ -11,53 +11,62 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Names of the files of a version.
+// Part is one of the things that a version consists of. Where it is stored,
+// and under which name, is up to whoever stores versions.
+type Part string
+
+// The parts of a version.
 const (
-	PriorFile       = "prior.onnx"
-	ImputerFile     = "imputer.onnx"
-	MembersFile     = "members.onnx"
-	ReliabilityFile = "reliability.onnx"
-	CalibrationFile = "calibration.json"
-	ScalingFile     = "scaling.json"
-	EvaluationFile  = "evaluation.json"
+	PartPrior       Part = "prior"
+	PartImputer     Part = "imputer"
+	PartMembers     Part = "members"
+	PartReliability Part = "reliability"
+	PartCalibration Part = "calibration"
+	PartScaling     Part = "scaling"
+	PartEvaluation  Part = "evaluation"
 )
 
-// Files are the contents of a version by name. A version need not have all of
-// them.
-type Files map[string][]byte
+// checkpoint is the name of the part in a checkpoint folder. Fingerprints of
+// versions are made of it too, so that it stays what it was when the folders
+// that are there now were begun.
+func (p Part) checkpoint() string {
+	switch p {
+	case PartPrior, PartImputer, PartMembers, PartReliability:
+		return string(p) + ".onnx"
+	}
+	return string(p) + ".json"
+}
 
-// Calibration is what a version's calibration.json holds: factors on the sigma
-// of the imputer and, where there are members, how wide they stand about its
-// mean.
+// Parts are the contents of a version. A version need not have all of them.
+type Parts map[Part][]byte
+
+// Calibration is the calibration of a version: factors on the sigma of the
+// imputer and, where there are members, how wide they stand about its mean.
 type Calibration struct {
 	impute.Calibration
 	Members *impute.MembersCalibration `json:"members,omitempty"`
 }
 
-// DecodeCalibration reads a calibration.json. Without one nothing is
-// calibrated.
+// DecodeCalibration reads a calibration. Without one nothing is calibrated.
 func DecodeCalibration(data []byte) (Calibration, error) {
 	var c Calibration
 	if data == nil {
 		return c, nil
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("read %s: %w", CalibrationFile, err)
+		return c, err
 	}
 	errs := []error{c.Validate()}
 	if c.Members != nil {
 		errs = append(errs, c.Members.Validate())
 	}
-	if err := errors.Join(errs...); err != nil {
-		return c, fmt.Errorf("read %s: %w", CalibrationFile, err)
-	}
-	return c, nil
+	return c, errors.Join(errs...)
 }
 
-// Scaling is what a version's scaling.json holds: how the network's anomalies
-// are made of transformed values, cell by cell of a grid. A version of several
-// grids has none, and one of another grid is not looked at: in both cases the
-// place where the version serves learns its own, see samples.LearnScaling.
+// Scaling is the scaling of a version: how the network's anomalies are made of
+// transformed values, cell by cell of a grid. A version of several grids has
+// none, and one of another grid is not looked at: in both cases the place where
+// the version serves learns its own, see samples.LearnScaling.
 type Scaling struct {
 	Lat   []float64 `json:"lat"`
 	Lon   []float64 `json:"lon"`
@@ -85,17 +94,17 @@ func scalingOf(data samples.Train) *Scaling {
 	return &s
 }
 
-// DecodeScaling reads a scaling.json.
+// DecodeScaling reads a scaling.
 func DecodeScaling(data []byte) (Scaling, error) {
 	var s Scaling
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, fmt.Errorf("read %s: %w", ScalingFile, err)
+		return s, err
 	}
 	if s.Query != nil && len(s.Query) != len(s.Mean) {
-		return s, fmt.Errorf("read %s: P(query) of %d cells, means of %d", ScalingFile, len(s.Query), len(s.Mean))
+		return s, fmt.Errorf("P(query) of %d cells, means of %d", len(s.Query), len(s.Mean))
 	}
 	if len(s.Mean) != len(s.Lat)*len(s.Lon) || !(s.Std > 0) || math.IsInf(s.Std, 1) {
-		return s, fmt.Errorf("read %s: %d means for %d x %d cells, standard deviation %v", ScalingFile, len(s.Mean), len(s.Lat), len(s.Lon), s.Std)
+		return s, fmt.Errorf("%d means for %d x %d cells, standard deviation %v", len(s.Mean), len(s.Lat), len(s.Lon), s.Std)
 	}
 	return s, nil
 }

@@ -24,12 +24,12 @@ type Request struct {
 	Beside   []samples.Series
 	Settings Settings
 	Backend  backends.Backend
-	Parent   Files // the version to begin from; nil: none
-	Champion Files // the version to be beaten; nil: none
+	Parent   Parts // the version to begin from; nil: none
+	Champion Parts // the version to be beaten; nil: none
 	// Starter is a model that came with the program and serves for want of a
 	// champion; nil: none does. It is to be beaten too, by a network of any
 	// size: it was made small to be carried.
-	Starter Files
+	Starter Parts
 
 	// Folder is where the run keeps what it needs to go on after it was
 	// killed; empty: nowhere. It must belong to this run alone.
@@ -37,7 +37,7 @@ type Request struct {
 }
 
 // incumbent is the version that serves now: the champion, else the starter.
-func (q Request) incumbent() Files {
+func (q Request) incumbent() Parts {
 	if q.Champion != nil {
 		return q.Champion
 	}
@@ -72,7 +72,7 @@ const (
 
 // Outcome is a version that was made, and what became of it.
 type Outcome struct {
-	Files      Files
+	Parts      Parts
 	Evaluation Evaluation
 	Decision   skill.Decision
 	Queries    []*prior.QueryMap // P(query) over the draws of the strategy, of each grid in order; nil: the imputer was not trained
@@ -83,10 +83,11 @@ type Outcome struct {
 	Networks   []Network
 }
 
-// Network is the size of a network in a file of the version.
+// Network is the size of a network of the version.
 type Network struct {
-	File, Backbone, Size string
-	Weights              int
+	Part           Part
+	Backbone, Size string
+	Weights        int
 }
 
 // Reports are what the trainings did; nil: not trained here.

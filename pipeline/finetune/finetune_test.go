@@ -86,7 +86,7 @@ func firstModel(t *testing.T) Outcome {
 		}
 		first.out = out
 	})
-	if first.out.Files == nil {
+	if first.out.Parts == nil {
 		t.Fatal("the first model could not be made")
 	}
 	return first.out
@@ -94,8 +94,8 @@ func firstModel(t *testing.T) Outcome {
 
 func TestFirstModelIsMadeAndJudged(t *testing.T) {
 	out := firstModel(t)
-	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ReliabilityFile, CalibrationFile, ScalingFile, EvaluationFile} {
-		if len(out.Files[name]) == 0 {
+	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartReliability, PartCalibration, PartScaling, PartEvaluation} {
+		if len(out.Parts[name]) == 0 {
 			t.Errorf("no %s", name)
 		}
 	}
@@ -140,11 +140,11 @@ func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
 		if q := out.Evaluation.Reliability; q == nil || q.Kept || q.Brier < 0.99*q.Constant || q.Cells == 0 {
 			t.Errorf("the classifier scored %+v", q)
 		}
-		if out.Files[ReliabilityFile] != nil || len(out.Queries) == 0 {
+		if out.Parts[PartReliability] != nil || len(out.Queries) == 0 {
 			t.Error("a classifier that learned nothing is in the version, or the map is not")
 		}
 		for _, n := range out.Networks {
-			if n.File == ReliabilityFile {
+			if n.Part == PartReliability {
 				t.Error("a network is described that is not in the version")
 			}
 		}
@@ -156,7 +156,7 @@ func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
 func TestAStarterIsToBeBeatenWhateverItsSpeed(t *testing.T) {
 	s := lesson()
 	s.Strategy, s.Members.Steps, s.Reliability.Steps, s.Imputer.Steps = "empirical", 0, 0, 10
-	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Starter: firstModel(t).Files}
+	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Starter: firstModel(t).Parts}
 	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -180,10 +180,10 @@ func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 	s := lesson()
 	s.Only, s.Members.Steps, s.Reliability.Steps = "", 0, 0
 	s.Imputer.Steps = 10
-	if err := s.From(parent.Files); err != nil {
+	if err := s.From(parent.Parts); err != nil {
 		t.Fatal(err)
 	}
-	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: parent.Files, Champion: parent.Files}
+	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: parent.Parts, Champion: parent.Parts}
 	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,13 +191,13 @@ func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 	if p := out.Evaluation.Prior; !p.Taken || p.Drift == nil || math.Abs(*p.Drift) > 1e-6 {
 		t.Errorf("prior %+v, want that of the parent without drift", p)
 	}
-	if !bytes.Equal(out.Files[PriorFile], parent.Files[PriorFile]) {
+	if !bytes.Equal(out.Parts[PartPrior], parent.Parts[PartPrior]) {
 		t.Error("the prior is not that of the parent")
 	}
-	if bytes.Equal(out.Files[ImputerFile], parent.Files[ImputerFile]) {
+	if bytes.Equal(out.Parts[PartImputer], parent.Parts[PartImputer]) {
 		t.Error("the imputer learned nothing")
 	}
-	if out.Files[MembersFile] != nil {
+	if out.Parts[PartMembers] != nil {
 		t.Error("members of the parent's imputer went along with another one")
 	}
 	r := out.Evaluation.Ruling
@@ -211,7 +211,7 @@ func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 
 func TestAPriorIsRefittedFromThatOfTheParent(t *testing.T) {
 	parent := firstModel(t)
-	refit := func(from Files, rate float64) Files {
+	refit := func(from Parts, rate float64) Parts {
 		t.Helper()
 		s := lesson()
 		s.RefitPrior, s.Prior.Step.LearningRate = true, rate
@@ -226,17 +226,17 @@ func TestAPriorIsRefittedFromThatOfTheParent(t *testing.T) {
 		if r.eval.Prior.Taken {
 			t.Fatal("the prior was taken, not refitted")
 		}
-		return r.files
+		return r.parts
 	}
-	weights := func(f Files) []float32 {
-		w, err := weightsOf(f[PriorFile])
+	weights := func(f Parts) []float32 {
+		w, err := weightsOf(f[PartPrior])
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
 	const barely = 1e-7
-	before, tuned, scratch := weights(parent.Files), weights(refit(parent.Files, barely)), weights(refit(nil, barely))
+	before, tuned, scratch := weights(parent.Parts), weights(refit(parent.Parts, barely)), weights(refit(nil, barely))
 	if near, far := largestDifference(before, tuned), largestDifference(before, scratch); near == 0 || near > far/100 {
 		t.Errorf("a refit that hardly moves is %g from the parent's weights, one from scratch %g", near, far)
 	}
@@ -268,8 +268,8 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ReliabilityFile, CalibrationFile, ScalingFile} {
-		if !bytes.Equal(out.Files[name], want.Files[name]) {
+	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartReliability, PartCalibration, PartScaling} {
+		if !bytes.Equal(out.Parts[name], want.Parts[name]) {
 			t.Errorf("%s differs from that of an uninterrupted run", name)
 		}
 	}
@@ -280,7 +280,7 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(again.Files[EvaluationFile], out.Files[EvaluationFile]) {
+	if !bytes.Equal(again.Parts[PartEvaluation], out.Parts[PartEvaluation]) {
 		t.Error("a finished run is judged differently the second time")
 	}
 	req.Settings.Imputer.LearningRate *= 2
@@ -305,7 +305,7 @@ func TestAJobThatAnOlderProgramLeftHalfDoneGoesOn(t *testing.T) {
 	if err := r.makePrior(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(r.files[PriorFile], firstModel(t).Files[PriorFile]) {
+	if !bytes.Equal(r.parts[PartPrior], firstModel(t).Parts[PartPrior]) {
 		t.Error("the prior is another one than without that file")
 	}
 	if _, err := os.Stat(checkpoint); !errors.Is(err, fs.ErrNotExist) {
@@ -319,20 +319,20 @@ func TestHeldOutDaysNeverReachTraining(t *testing.T) {
 	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
 	clean := series(t)
 	poisoned := poisonHeldOut(t, clean, s.Split)
-	var files [2]Files
+	var files [2]Parts
 	for i, series := range []samples.Series{clean, poisoned} {
 		out, err := Make(t.Context(), Request{Series: []samples.Series{series}, Settings: s, Backend: enginetest.Open(t)}, Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[i] = out.Files
+		files[i] = out.Parts
 	}
-	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ScalingFile} {
+	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartScaling} {
 		if !bytes.Equal(files[0][name], files[1][name]) {
 			t.Errorf("%s depends on held-out days", name)
 		}
 	}
-	if bytes.Equal(files[0][CalibrationFile], files[1][CalibrationFile]) {
+	if bytes.Equal(files[0][PartCalibration], files[1][PartCalibration]) {
 		t.Error("the poison did not even reach the calibration: this test shows nothing")
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/renameio/v2"
 )
@@ -149,20 +151,16 @@ func hashValues(h hash.Hash, values []float32) {
 	h.Write(bytes)
 }
 
-// fingerprint returns the sha256 of all files, empty where there are none.
-func (f Files) fingerprint() string {
+// fingerprint returns the sha256 of all parts, empty where there are none.
+func (f Parts) fingerprint() string {
 	if len(f) == 0 {
 		return ""
 	}
-	names := make([]string, 0, len(f))
-	for name := range f {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	parts := slices.SortedFunc(maps.Keys(f), func(a, b Part) int { return strings.Compare(a.checkpoint(), b.checkpoint()) })
 	h := sha256.New()
-	for _, name := range names {
-		fmt.Fprintln(h, name, len(f[name]))
-		h.Write(f[name])
+	for _, part := range parts {
+		fmt.Fprintln(h, part.checkpoint(), len(f[part]))
+		h.Write(f[part])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -207,8 +207,8 @@ func TestWrongNormalisationIsRefused(t *testing.T) {
 	}
 	defer shop.Close()
 	entrant := func(s Scaling) Entrant {
-		files := maps.Clone(good.Files)
-		if files[ScalingFile], err = json.Marshal(s); err != nil {
+		files := maps.Clone(good.Parts)
+		if files[PartScaling], err = json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}
 		c, err := LoadCandidate(files, shop, held)

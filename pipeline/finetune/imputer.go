@@ -17,7 +17,7 @@ import (
 func (r *run) makeImputer(ctx context.Context) error {
 	report := &train.Report{}
 	r.eval.Reports.Imputer = report
-	data, err := r.train1(ctx, training{file: ImputerFile, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
+	data, err := r.train1(ctx, training{part: PartImputer, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
 		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentWeights()
 			if err != nil {
@@ -35,7 +35,7 @@ func (r *run) makeImputer(ctx context.Context) error {
 
 // parentWeights returns the weights of the parent's imputer, nil without one.
 func (r *run) parentWeights() ([]float32, error) {
-	data := r.req.Parent[ImputerFile]
+	data := r.req.Parent[PartImputer]
 	if data == nil {
 		return nil, nil
 	}
@@ -59,13 +59,13 @@ func weightsOf(data []byte) ([]float32, error) {
 
 // makeMembers trains the residual members of the new imputer.
 func (r *run) makeMembers(ctx context.Context) error {
-	delete(r.files, MembersFile) // those of the parent belong to its imputer
+	delete(r.parts, PartMembers) // those of the parent belong to its imputer
 	if r.s.Members.Steps == 0 {
 		return nil
 	}
 	report := &train.Report{}
 	r.eval.Reports.Members = report
-	_, err := r.train1(ctx, training{file: MembersFile, phase: PhaseMembers, cfg: r.s.Members, report: report},
+	_, err := r.train1(ctx, training{part: PartMembers, phase: PhaseMembers, cfg: r.s.Members, report: report},
 		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentMembers()
 			if err != nil {
@@ -80,7 +80,7 @@ func (r *run) makeMembers(ctx context.Context) error {
 // parentMembers returns the weights of the parent's members where they are of
 // the same network, else nil: members are cheap to train anew.
 func (r *run) parentMembers() ([]float32, error) {
-	data := r.req.Parent[MembersFile]
+	data := r.req.Parent[PartMembers]
 	if data == nil {
 		return nil, nil
 	}
@@ -102,20 +102,21 @@ type saver interface {
 
 // training is a phase that trains one network.
 type training struct {
-	file, phase string
-	cfg         impute.TrainConfig
-	report      *train.Report
+	part   Part
+	phase  string
+	cfg    impute.TrainConfig
+	report *train.Report
 }
 
 // train1 returns the file of a network: the one in the folder, where the phase
 // is over, or that of a training, which goes on from its checkpoint.
 func (r *run) train1(ctx context.Context, t training, fit func(impute.Source, train.Hooks) (saver, train.Report, error)) ([]byte, error) {
-	data, err := r.folder.read(t.file)
+	data, err := r.folder.read(t.part.checkpoint())
 	if err != nil {
 		return nil, err
 	}
 	if data != nil {
-		r.files[t.file] = data
+		r.parts[t.part] = data
 		_, err := r.folder.load(t.phase+".json", t.report)
 		return data, err
 	}
@@ -134,9 +135,9 @@ func (r *run) train1(ctx context.Context, t training, fit func(impute.Source, tr
 	if data, err = network.Save(t.cfg.Side); err != nil {
 		return nil, err
 	}
-	r.files[t.file] = data
+	r.parts[t.part] = data
 	// The report first: a file of weights says that the phase is over.
-	if err := errors.Join(r.folder.save(t.phase+".json", report), r.folder.write(t.file, data)); err != nil {
+	if err := errors.Join(r.folder.save(t.phase+".json", report), r.folder.write(t.part.checkpoint(), data)); err != nil {
 		return nil, err
 	}
 	return data, r.folder.discard(checkpointFile(t.phase))

@@ -38,7 +38,7 @@ type Evaluation struct {
 // makeCalibration fits factors on sigma, and on the spread of members, so that
 // intervals cover what they promise on the overlays that choose.
 func (r *run) makeCalibration(ctx context.Context) error {
-	data, err := r.folder.read(CalibrationFile)
+	data, err := r.folder.read(PartCalibration.checkpoint())
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func (r *run) makeCalibration(ctx context.Context) error {
 		if data, err = json.Marshal(c); err != nil {
 			return err
 		}
-		if err := r.folder.write(CalibrationFile, data); err != nil {
+		if err := r.folder.write(PartCalibration.checkpoint(), data); err != nil {
 			return err
 		}
 	}
-	r.files[CalibrationFile] = data
+	r.parts[PartCalibration] = data
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (r *run) calibrations(ctx context.Context) (Calibration, error) {
 	var c Calibration
 	var sigma, spread []impute.Case
 	members := (*impute.Members)(nil)
-	if data := r.files[MembersFile]; data != nil {
+	if data := r.parts[PartMembers]; data != nil {
 		var err error
 		if members, err = impute.LoadMembers(data, r.model); err != nil {
 			return c, err
@@ -124,16 +124,16 @@ func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p imp
 
 // judge asks champion and challenger about the same overlays.
 func (r *run) judge(ctx context.Context) error {
-	delete(r.files, ScalingFile) // that of the parent
+	delete(r.parts, PartScaling) // that of the parent
 	if s := scalingOf(r.train); s != nil {
 		if r.queries != nil {
 			s.Query = queryShares(r.queries[0]) // of the one grid
 		}
 		data, err := json.Marshal(s)
 		if err != nil {
-			return fmt.Errorf("write %s: %w", ScalingFile, err)
+			return fmt.Errorf("write the %s: %w", PartScaling, err)
 		}
-		r.files[ScalingFile] = data
+		r.parts[PartScaling] = data
 	}
 	// The decision is kept under the name of the champion that it was about.
 	kept := "ruling-" + r.req.incumbent().fingerprint() + ".json"
@@ -171,7 +171,7 @@ func (r *run) contest(ctx context.Context) error {
 		defer served.Close()
 		champion = &Entrant{Method: served.Method("champion", exam, r.held)}
 	}
-	candidate, err := LoadCandidate(r.files, r.shop, r.held)
+	candidate, err := LoadCandidate(r.parts, r.shop, r.held)
 	if err != nil {
 		return fmt.Errorf("load what was just saved: %w", err)
 	}
@@ -236,7 +236,7 @@ func (r *run) selfTest(ctx context.Context, loaded *Candidate) ([]string, error)
 	if d := largestDifference(want[0].Mean, got[0].Mean); !(d <= tolerance) {
 		faults = append(faults, fmt.Sprintf("the model that was saved and loaded answers differently by %.3g", d))
 	}
-	if data := r.files[ReliabilityFile]; data != nil {
+	if data := r.parts[PartReliability]; data != nil {
 		rel, err := impute.LoadReliability(data, r.shop)
 		if err != nil {
 			return append(faults, "the reliability network does not load: "+err.Error()), nil
@@ -310,7 +310,7 @@ func (r *run) values() (Values, Seasons) {
 // outcome puts everything together.
 func (r *run) outcome() (Outcome, error) {
 	out := Outcome{
-		Files: r.files, Evaluation: r.eval, Queries: r.queries, Transform: r.train.Transform(), Scaling: scalingOf(r.train),
+		Parts: r.parts, Evaluation: r.eval, Queries: r.queries, Transform: r.train.Transform(), Scaling: scalingOf(r.train),
 		TrainDays: r.train.Days(), HeldDays: r.heldDays(),
 	}
 	if r.eval.Ruling != nil {
@@ -320,16 +320,16 @@ func (r *run) outcome() (Outcome, error) {
 	}
 	data, err := json.MarshalIndent(r.eval, "", " ")
 	if err != nil {
-		return out, fmt.Errorf("write %s: %w", EvaluationFile, err)
+		return out, fmt.Errorf("write the %s: %w", PartEvaluation, err)
 	}
-	out.Files[EvaluationFile] = data
-	for _, name := range []string{PriorFile, ImputerFile, MembersFile, ReliabilityFile} {
-		if data := out.Files[name]; data != nil {
+	out.Parts[PartEvaluation] = data
+	for _, part := range []Part{PartPrior, PartImputer, PartMembers, PartReliability} {
+		if data := out.Parts[part]; data != nil {
 			f, err := netfile.Decode(data)
 			if err != nil {
 				return out, err
 			}
-			out.Networks = append(out.Networks, Network{File: name, Backbone: f.Config.Backbone, Size: f.Config.Size, Weights: len(f.Weights)})
+			out.Networks = append(out.Networks, Network{Part: part, Backbone: f.Config.Backbone, Size: f.Config.Size, Weights: len(f.Weights)})
 		}
 	}
 	return out, nil

@@ -25,7 +25,7 @@ func (r *run) makeReliability(ctx context.Context) error {
 	}
 	report := &train.Report{}
 	r.eval.Reports.Reliability = report
-	data, err := r.train1(ctx, training{file: ReliabilityFile, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
+	data, err := r.train1(ctx, training{part: PartReliability, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
 		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
 			return impute.TrainReliability(ctx, r.shop, r.material, source, r.s.Reliability, hooks)
 		})
@@ -46,7 +46,7 @@ func (r *run) makeReliability(ctx context.Context) error {
 		}
 	}
 	if r.eval.Reliability = score; !score.Kept {
-		delete(r.files, ReliabilityFile)
+		delete(r.parts, PartReliability)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ type run struct {
 	strategy prior.Partitioner
 	model    *impute.Model
 	queries  []*prior.QueryMap // one for each grid; nil: not counted
-	files    Files
+	parts    Parts
 	eval     Evaluation
 }
 
@@ -72,7 +72,7 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if len(req.Series)+len(req.Beside) > 1 {
 		s.Prior.Model.Frequency = false // how often cells are observed is a map of one grid
 	}
-	r := &run{req: req, s: s, hooks: hooks, files: Files{}}
+	r := &run{req: req, s: s, hooks: hooks, parts: Parts{}}
 	var err error
 	if r.train, r.held, err = samples.Split(req.Series, s.Split); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	r.material = impute.Material{Train: r.learned, Analyses: impute.NewAnalyses(s.Imputer.CacheMB / 2)}
 	r.around = impute.Surroundings{Days: r.held}
 	for name, data := range req.Parent {
-		r.files[name] = data
+		r.parts[name] = data
 	}
 	return r, r.choosePatches()
 }

@@ -225,18 +225,18 @@ const tuningSteps = 0.6
 
 // From makes s the settings of a fine-tune of a version: the networks are
 // those of the version.
-func (s *Settings) From(parent Files) error {
-	model, err := impute.Load(parent[ImputerFile], nil) // only looked at, never run
+func (s *Settings) From(parent Parts) error {
+	model, err := impute.Load(parent[PartImputer], nil) // only looked at, never run
 	if err != nil {
 		return fmt.Errorf("read the version to begin from: %w", err)
 	}
 	s.Imputer.Design = model.Design()
 	s.Imputer.LearningRate *= tuningRate
 	s.Imputer.Steps = max(int(tuningSteps*float64(s.Imputer.Steps)), 1)
-	if parent[PriorFile] != nil {
+	if parent[PartPrior] != nil {
 		s.Prior.Step.Steps = max(int(tuningSteps*float64(s.Prior.Step.Steps)), 1)
 	}
-	for name, size := range map[string]*string{MembersFile: &s.Members.Design.Size, PriorFile: &s.Prior.Model.Size} {
+	for name, size := range map[Part]*string{PartMembers: &s.Members.Design.Size, PartPrior: &s.Prior.Model.Size} {
 		if parent[name] == nil {
 			continue
 		}

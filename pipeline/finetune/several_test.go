@@ -116,7 +116,7 @@ func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return out.Files[ImputerFile]
+		return out.Parts[PartImputer]
 	}
 	clean := weights(twoSeas(t))
 	for number := range twoSeas(t) {
@@ -138,7 +138,7 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Scaling != nil || out.Files[ScalingFile] != nil {
+	if out.Scaling != nil || out.Parts[PartScaling] != nil {
 		t.Error("a version of two grids claims to be of one")
 	}
 	if len(out.Queries) != 2 || out.Evaluation.Queries == nil {
@@ -162,7 +162,7 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 	if !out.Transform.Log10 || out.Evaluation.Ruling == nil {
 		t.Errorf("transform %v, ruling %v", out.Transform, out.Evaluation.Ruling)
 	}
-	members, err := netfile.Decode(out.Files[MembersFile])
+	members, err := netfile.Decode(out.Parts[PartMembers])
 	if err != nil || members.Config.Size != nn.Small {
 		t.Errorf("members are %v (%v)", members.Config.Size, err)
 	}
@@ -170,14 +170,14 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 	// against the version that it comes from as that would serve there.
 	third := series(t)
 	tune := together()
-	if err := tune.From(out.Files); err != nil {
+	if err := tune.From(out.Parts); err != nil {
 		t.Fatal(err)
 	}
 	if tune.Members.Design.Size != nn.Small {
 		t.Errorf("members of a fine-tune are %s, want those of the parent", tune.Members.Design.Size)
 	}
 	tune.Imputer.Steps, tune.Members.Steps, tune.Reliability.Steps = 6, 0, 0
-	child, err := Make(t.Context(), Request{Series: []samples.Series{third}, Settings: tune, Backend: enginetest.Open(t), Parent: out.Files, Champion: out.Files}, Hooks{})
+	child, err := Make(t.Context(), Request{Series: []samples.Series{third}, Settings: tune, Backend: enginetest.Open(t), Parent: out.Parts, Champion: out.Parts}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

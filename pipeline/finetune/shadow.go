@@ -23,7 +23,7 @@ type Shadow struct {
 	Since                time.Time
 	Settings             Settings
 	Backend              backends.Backend
-	Champion, Challenger Files
+	Champion, Challenger Parts
 }
 
 // Judge lets both fill the days since. A challenger has won at the gate before
@@ -52,7 +52,7 @@ func (q Shadow) Judge(ctx context.Context) (Ruling, error) {
 	g := Gate{Rule: q.Settings.Rule}
 	g.Low, g.High = rangeSeen(overlays, q.Settings.Judging.Margin)
 	var sides [2]Side
-	for i, files := range []Files{q.Champion, q.Challenger} {
+	for i, files := range []Parts{q.Champion, q.Challenger} {
 		c, err := LoadCandidate(files, shop, held)
 		if err != nil {
 			return Ruling{}, fmt.Errorf("shadow: %w", err)

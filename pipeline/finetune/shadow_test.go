@@ -12,7 +12,7 @@ import (
 
 func TestAShadowRefusesWhatIsWorseOnNewDays(t *testing.T) {
 	good := firstModel(t)
-	spoiled := maps.Clone(good.Files)
+	spoiled := maps.Clone(good.Parts)
 	wrong := *good.Scaling
 	wrong.Mean = slices.Clone(wrong.Mean)
 	for i := range wrong.Mean { // a sensor that reads more than it did, and a version that does not know
@@ -22,16 +22,16 @@ func TestAShadowRefusesWhatIsWorseOnNewDays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spoiled[ScalingFile] = data
+	spoiled[PartScaling] = data
 	s := series(t)
 	q := Shadow{Series: s, Since: s.Days[len(s.Days)-20].Time, Settings: lesson(), Backend: enginetest.Open(t)}
 	for _, tt := range []struct {
 		name                 string
-		champion, challenger Files
+		champion, challenger Parts
 		want                 bool
 	}{
-		{"worse", good.Files, spoiled, false},
-		{"better", spoiled, good.Files, true},
+		{"worse", good.Parts, spoiled, false},
+		{"better", spoiled, good.Parts, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			q.Champion, q.Challenger = tt.champion, tt.challenger

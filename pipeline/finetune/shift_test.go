@@ -47,7 +47,7 @@ func shiftedSea(t *testing.T, c seaShift) samples.Series {
 }
 
 // scoreOn returns the mean squared error of a version on held-out days of a sea.
-func scoreOn(t *testing.T, version Files, sea samples.Series, s Settings, b backends.Backend) float64 {
+func scoreOn(t *testing.T, version Parts, sea samples.Series, s Settings, b backends.Backend) float64 {
 	t.Helper()
 	_, held, err := sea.Split(s.Split)
 	if err != nil {
@@ -97,22 +97,22 @@ func TestFineTuningRecoversFromAShift(t *testing.T) {
 		t.Fatal(err)
 	}
 	tune := s
-	if err := tune.From(champion.Files); err != nil {
+	if err := tune.From(champion.Parts); err != nil {
 		t.Fatal(err)
 	}
-	req := Request{Series: []samples.Series{later}, Settings: tune, Backend: backend, Parent: champion.Files, Champion: champion.Files}
+	req := Request{Series: []samples.Series{later}, Settings: tune, Backend: backend, Parent: champion.Parts, Champion: champion.Parts}
 	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved, err := DriftOf(t.Context(), backend, champion.Files, later, s.Imputer.Side)
+	moved, err := DriftOf(t.Context(), backend, champion.Parts, later, s.Imputer.Side)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Errors are shares of the variance, so those of both regimes compare.
-	before := scoreOn(t, champion.Files, usual, s, backend)
-	after := scoreOn(t, champion.Files, later, s, backend)
-	tuned := scoreOn(t, out.Files, later, s, backend)
+	before := scoreOn(t, champion.Parts, usual, s, backend)
+	after := scoreOn(t, champion.Parts, later, s, backend)
+	tuned := scoreOn(t, out.Parts, later, s, backend)
 	recovered := (after - tuned) / (after - before)
 	t.Logf("MSE %.3f before the shift, %.3f after it, %.3f fine-tuned: %.0f %% of the loss recovered; drift of masks %s, of values %s",
 		before, after, tuned, 100*recovered, number(moved.Masks), number(moved.Values))

@@ -83,7 +83,7 @@ func (r *run) makePrior(ctx context.Context) error {
 		}
 		return nil
 	}
-	data, err := r.folder.read(PriorFile)
+	data, err := r.folder.read(PartPrior.checkpoint())
 	if err != nil {
 		return err
 	}
@@ -91,13 +91,13 @@ func (r *run) makePrior(ctx context.Context) error {
 		if data, err = r.findPrior(ctx); err != nil {
 			return err
 		}
-		if err := errors.Join(r.folder.write(PriorFile, data), r.folder.discard(checkpointFile(PhasePrior))); err != nil {
+		if err := errors.Join(r.folder.write(PartPrior.checkpoint(), data), r.folder.discard(checkpointFile(PhasePrior))); err != nil {
 			return err
 		}
 	} else if _, err := r.folder.load(priorReport, &r.eval.Prior); err != nil {
 		return err
 	}
-	r.files[PriorFile] = data
+	r.parts[PartPrior] = data
 	if r.prior, err = prior.Load(r.req.Backend, data); err != nil {
 		return err
 	}
@@ -107,13 +107,13 @@ func (r *run) makePrior(ctx context.Context) error {
 
 // findPrior returns a prior file and leaves its report in the folder.
 func (r *run) findPrior(ctx context.Context) ([]byte, error) {
-	if r.s.Only != OnlyPrior && !r.s.RefitPrior && r.req.Parent[PriorFile] != nil && r.parentIsOfHere() {
+	if r.s.Only != OnlyPrior && !r.s.RefitPrior && r.req.Parent[PartPrior] != nil && r.parentIsOfHere() {
 		taken, err := r.takePrior(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("prior of the parent: %w", err)
 		}
 		if taken {
-			return r.req.Parent[PriorFile], r.folder.save(priorReport, r.eval.Prior)
+			return r.req.Parent[PartPrior], r.folder.save(priorReport, r.eval.Prior)
 		}
 	}
 	if r.s.Only == OnlyImputer {
@@ -141,7 +141,7 @@ func (r *run) findPrior(ctx context.Context) ([]byte, error) {
 // parentIsOfHere reports whether the parent is of no grid or of this one: the
 // prior of another knows where that is cloudy.
 func (r *run) parentIsOfHere() bool {
-	data := r.req.Parent[ScalingFile]
+	data := r.req.Parent[PartScaling]
 	if data == nil {
 		return true
 	}
@@ -151,7 +151,7 @@ func (r *run) parentIsOfHere() bool {
 
 // takePrior reports whether the prior of the parent still fits the masks.
 func (r *run) takePrior(ctx context.Context) (bool, error) {
-	model, err := prior.Load(r.req.Backend, r.req.Parent[PriorFile])
+	model, err := prior.Load(r.req.Backend, r.req.Parent[PartPrior])
 	if err != nil {
 		return false, err
 	}
@@ -185,8 +185,8 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 
 // evaluation returns that of a version. One that cannot be read counts as none:
 // it costs the next training a little time, and no more.
-func (f Files) evaluation() (e Evaluation, known bool) {
-	err := json.Unmarshal(f[EvaluationFile], &e)
+func (f Parts) evaluation() (e Evaluation, known bool) {
+	err := json.Unmarshal(f[PartEvaluation], &e)
 	return e, err == nil
 }
 
@@ -225,7 +225,7 @@ func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error
 // same config, else nil. Those of a prior of another grid serve too: the map
 // of frequencies is made anew.
 func (r *run) parentPrior(cfg prior.Config) ([]float32, error) {
-	data := r.req.Parent[PriorFile]
+	data := r.req.Parent[PartPrior]
 	if data == nil {
 		return nil, nil
 	}

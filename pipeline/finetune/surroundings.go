@@ -16,7 +16,7 @@ import (
 // network is given that.
 func (r *run) makeSurroundings(ctx context.Context) error {
 	extras := r.s.Imputer.Design.Extras
-	if data := r.req.incumbent()[ImputerFile]; data != nil {
+	if data := r.req.incumbent()[PartImputer]; data != nil {
 		champion, err := impute.Load(data, r.shop)
 		if err != nil {
 			return fmt.Errorf("load the champion: %w", err)

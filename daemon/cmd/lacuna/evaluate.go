@@ -352,7 +352,7 @@ func (f *evaluateFlags) addChampion(job *tables.Job) error {
 	if err != nil {
 		return err
 	}
-	if job.Champion, err = retrain.Files(serving.Version); err != nil {
+	if job.Champion, err = retrain.Parts(serving.Version); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(job.Table.Rows, func(r tables.Row) bool { return r.By == tables.Champion }) {

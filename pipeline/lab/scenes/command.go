@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -99,7 +100,10 @@ func (o options) load(d infer.Device) (*infer.Model, error) {
 		}
 	}
 	c, err := finetune.DecodeCalibration(calibration)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	if err != nil {
+		errs = append(errs, fmt.Errorf("read %s: %w", o.calibration, err))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	v.Calibration = c.Calibration

@@ -28,7 +28,7 @@ type Job struct {
 	Label    string                // of maps, with the unit
 	Truth    []field.Field         // days without gaps, in physical units; nil: not known
 	Gaussian *evaluate.GaussianSea // that Series was made by; nil: by none
-	Champion finetune.Files        // of a model store; nil: none
+	Champion finetune.Parts        // of a model store; nil: none
 	Prior    []byte                // a mask prior; nil: trained where a row needs one
 	Folder   string                // for results
 	Kept     string                // for what the run needs to go on, and others may share; empty: Folder

@@ -307,7 +307,7 @@ func TestTheChampionOfAStoreIsARow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Champion = finetune.Files{finetune.ImputerFile: data}
+	job.Champion = finetune.Parts{finetune.PartImputer: data}
 	job.Table = free(t, impute.Single, "paper:empirical", "champion")
 	results, err := Run(t.Context(), job, nil)
 	if err != nil {
