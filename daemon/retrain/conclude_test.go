@@ -169,9 +169,9 @@ func TestACardSaysWhereAVersionComesFrom(t *testing.T) {
 
 func TestThePartsOfAVersionComeBackFromTheStore(t *testing.T) {
 	out := outcome(true)
-	for part, file := range partFiles {
+	for part := range partFiles {
 		if out.Parts[part] == nil {
-			out.Parts[part] = []byte("of " + file)
+			out.Parts[part] = []byte("of " + part)
 		}
 	}
 	want := maps.Clone(out.Parts)

@@ -6,7 +6,7 @@
 //
 //	prior ──▶ strength ──▶ imputer ──▶ members, reliability ──▶ calibration ──▶ gate
 //
-// Its Outcome holds the bytes of every file of the version and the decision
+// Its Outcome holds the bytes of every part of the version and the decision
 // with its reasons. The gate asks challenger and champion about the same
 // overlays of the same held-out days, each with the scaling and the
 // calibration that were stored with it, so that what is judged is what would
@@ -21,7 +21,7 @@
 //
 // The days may be of several seas on grids of their own. Each keeps its own mean
 // map and spread, so what the networks learn belongs to none of them, and the
-// version has no scaling.json: where it serves, that place learns its own.
+// version has no scaling: where it serves, that place learns its own.
 //
 // Package finetune writes nothing but the checkpoint folder that it is given.
 // It knows nothing of model stores, cards, granule files or of when a training

@@ -172,7 +172,7 @@ func (r *run) countQueries(ctx context.Context) error {
 // never query in fewer may have been unlucky.
 const fewestDraws = 8
 
-// queryShares returns P(query) of a grid in the words of scaling.json.
+// queryShares returns P(query) of a grid in the words of a Scaling.
 func queryShares(q *prior.QueryMap) []float32 {
 	out := make([]float32, len(q.Drawn))
 	for i, p := range q.Probability() {
