@@ -15,8 +15,8 @@ import (
 	"lacuna/pipeline/engine/ort"
 )
 
-// pupil is a trainer that notes its process and counts until it is stopped.
-const pupil = `
+// countingTrainer is a trainer that notes its process and counts until it is stopped.
+const countingTrainer = `
 echo '{"event":"start"}'
 trap 'echo stopped > "$0.end"; exit 1' TERM
 echo $$ > "$0.new"; mv "$0.new" "$0.pid"
@@ -76,7 +76,7 @@ func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
 	b := newBench(t)
 	dir := t.TempDir()
 	trainer := filepath.Join(dir, "trainer")
-	if err := os.WriteFile(trainer, []byte(pupil), 0o600); err != nil {
+	if err := os.WriteFile(trainer, []byte(countingTrainer), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()

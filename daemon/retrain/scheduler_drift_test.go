@@ -10,8 +10,8 @@ import (
 	"lacuna/modelstore"
 )
 
-// crown makes a version the champion of the school's dataset.
-func (s *school) crown(t *testing.T) {
+// promote makes a version the champion of the scheduler's dataset.
+func (s *testScheduler) promote(t *testing.T) {
 	t.Helper()
 	store := modelstore.New(s.Config.Store, s.Now)
 	card := modelstore.Card{Schema: modelstore.CardSchema, Kind: "trained", Dataset: "sea", Created: s.clock}
@@ -25,9 +25,9 @@ func (s *school) crown(t *testing.T) {
 }
 
 func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	s.Config.Schedule, s.Config.NewGranules = "", 0
-	s.crown(t)
+	s.promote(t)
 	for day := 1; day <= 6; day++ {
 		s.arrive(t, day)
 	}
@@ -59,9 +59,9 @@ func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
 }
 
 func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	s.Config.Schedule, s.Config.NewGranules, s.Config.Drift.Masks = "", 0, 0
-	s.crown(t)
+	s.promote(t)
 	for day := 1; day <= 6; day++ {
 		s.arrive(t, day)
 	}
@@ -79,7 +79,7 @@ func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
 }
 
 func TestAModelLearnsFromGranulesAsTheyAreFilled(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	s.Dataset.Transform, s.Dataset.Range, s.Dataset.Quality, s.Dataset.SeaMask = "log10", &[2]float64{-0.5, 80}, []string{"flag == 0"}, "learned"
 	args := s.args(Facts{}, []string{"a.nc"})
 	for _, want := range [][2]string{
@@ -92,7 +92,7 @@ func TestAModelLearnsFromGranulesAsTheyAreFilled(t *testing.T) {
 }
 
 func TestAVersionThatWaitsForAPersonIsTold(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	s.Config.Policy = "ask"
 	for day := 1; day <= 3; day++ {
 		s.arrive(t, day)
@@ -113,9 +113,9 @@ func TestAVersionThatWaitsForAPersonIsTold(t *testing.T) {
 }
 
 func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	s.Config.ShadowDays = 2
-	s.crown(t)
+	s.promote(t)
 	for day := 1; day <= 3; day++ {
 		s.arrive(t, day)
 	}

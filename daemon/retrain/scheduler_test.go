@@ -29,13 +29,13 @@ late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;
 wait) echo '{"event":"start"}'; : > "$0.waits"; trap 'exit 1' TERM; while :; do sleep 0.01; done;;
 esac`
 
-// shelf is the books of a dataset in memory.
-type shelf struct {
+// fakeBooks are the books of a dataset in memory.
+type fakeBooks struct {
 	rows []Granule
 	loss *float64
 }
 
-func (b *shelf) Granules(_ context.Context, from, to time.Time) ([]Granule, error) {
+func (b *fakeBooks) Granules(_ context.Context, from, to time.Time) ([]Granule, error) {
 	var in []Granule
 	for _, g := range b.rows {
 		if !g.Last.Before(from) && !g.First.After(to) {
@@ -45,21 +45,21 @@ func (b *shelf) Granules(_ context.Context, from, to time.Time) ([]Granule, erro
 	return in, nil
 }
 
-func (b *shelf) SkillLoss(context.Context) (*float64, error) { return b.loss, nil }
+func (b *fakeBooks) SkillLoss(context.Context) (*float64, error) { return b.loss, nil }
 
-type school struct {
+type testScheduler struct {
 	*Scheduler
-	books   *shelf
+	books   *fakeBooks
 	program string
 	spool   string
 	clock   time.Time
 }
 
-// newSchool returns a scheduler with a fake program and books without granules.
-func newSchool(t *testing.T) *school {
+// newTestScheduler returns a scheduler with a fake program and books without granules.
+func newTestScheduler(t *testing.T) *testScheduler {
 	t.Helper()
 	dir := t.TempDir()
-	s := &school{books: &shelf{}, program: filepath.Join(dir, "lacuna"), spool: dir, clock: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	s := &testScheduler{books: &fakeBooks{}, program: filepath.Join(dir, "lacuna"), spool: dir, clock: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 	if err := os.WriteFile(s.program, []byte(fakeTrainer), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func newSchool(t *testing.T) *school {
 }
 
 // arrive adds the granule of a day.
-func (s *school) arrive(t *testing.T, day int) {
+func (s *testScheduler) arrive(t *testing.T, day int) {
 	t.Helper()
 	path := filepath.Join(s.spool, fmt.Sprintf("day%d.nc", day))
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -87,7 +87,7 @@ func (s *school) arrive(t *testing.T, day int) {
 	s.books.rows = append(s.books.rows, Granule{Path: path, First: at, Last: at})
 }
 
-func (s *school) do(t *testing.T, what string) {
+func (s *testScheduler) do(t *testing.T, what string) {
 	t.Helper()
 	if err := os.WriteFile(s.program+".do", []byte(what), 0o600); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func (s *school) do(t *testing.T, what string) {
 }
 
 // calls returns the argument lists of the program so far.
-func (s *school) calls() []string {
+func (s *testScheduler) calls() []string {
 	data, err := os.ReadFile(s.program + ".calls")
 	if err != nil {
 		return nil
@@ -103,13 +103,13 @@ func (s *school) calls() []string {
 	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
-func (s *school) unfinished() bool {
+func (s *testScheduler) unfinished() bool {
 	_, err := os.Stat(s.path(jobFile))
 	return err == nil
 }
 
 func TestFirstModelIsTrainedAsSoonAsThereAreDays(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	s.do(t, "done")
 	for day := 1; day <= 2; day++ {
 		s.arrive(t, day)
@@ -141,7 +141,7 @@ func TestFirstModelIsTrainedAsSoonAsThereAreDays(t *testing.T) {
 }
 
 func TestStoppedTrainingGoesOnWithTheSameData(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	s.do(t, "wait")
 	for day := 1; day <= 3; day++ {
 		s.arrive(t, day)
@@ -168,7 +168,7 @@ func TestStoppedTrainingGoesOnWithTheSameData(t *testing.T) {
 }
 
 func TestTrainingThatFailsIsGivenUpInTheEnd(t *testing.T) {
-	s := newSchool(t)
+	s := newTestScheduler(t)
 	for day := 1; day <= 3; day++ {
 		s.arrive(t, day)
 	}
