@@ -43,7 +43,7 @@ func Ensemble(model *impute.Model, members *impute.Members, d Drawing) Method {
 		}
 		targets := make([]impute.Target, len(cases))
 		for i, c := range cases {
-			targets[i] = impute.Target{Inputs: in[i], Prediction: said[i], Stream: stream(c)}
+			targets[i] = impute.Target{Inputs: in[i], Prediction: said[i], Stream: c.Stream()}
 		}
 		drawn, err := members.Draw(ctx, targets, d.Members, d.ODE)
 		if err != nil {
@@ -57,43 +57,6 @@ func Ensemble(model *impute.Model, members *impute.Members, d Drawing) Method {
 	}}
 }
 
-// Sampled returns one of the paper's samplers as a method. contexts gives the
-// masks that the sampler draws from in a case.
-func Sampled(model *impute.Model, sampler impute.Sampler, cfg impute.SamplerConfig, contexts func(Case) impute.Contexts) Method {
-	return Method{Name: "sampled", Fill: func(ctx context.Context, cases []Case) ([]Answer, error) {
-		out := make([]Answer, len(cases))
-		for i, c := range cases {
-			how := impute.Sampling{Sampler: sampler, Config: cfg, Contexts: contexts(c)}
-			drawn, err := model.Sample(ctx, c.Inputs, how, stream(c))
-			if err != nil {
-				return nil, err
-			}
-			out[i] = ofMembers(drawn.Members, drawn.Calls)
-		}
-		return out, nil
-	}}
-}
-
-// DINDiff returns the baseline of that name as a method: the mean of members
-// that are drawn in so many steps.
-func DINDiff(d *impute.DINDiff, members, steps int) Method {
-	return Method{Name: "dindiff", Fill: func(ctx context.Context, cases []Case) ([]Answer, error) {
-		streams := make([]noise.Stream, len(cases))
-		for i, c := range cases {
-			streams[i] = stream(c)
-		}
-		drawn, err := d.Draw(ctx, inputsOf(cases), streams, members, steps)
-		if err != nil {
-			return nil, err
-		}
-		out := make([]Answer, len(cases))
-		for i, m := range drawn {
-			out[i] = ofMembers(m, steps)
-		}
-		return out, nil
-	}}
-}
-
 func inputsOf(cases []Case) []impute.Inputs {
 	in := make([]impute.Inputs, len(cases))
 	for i, c := range cases {
@@ -102,20 +65,5 @@ func inputsOf(cases []Case) []impute.Inputs {
 	return in
 }
 
-// stream is where the noise of a case comes from, whoever asks for it.
-func stream(c Case) noise.Stream { return noise.New(1, "overlay").Sub(uint64(c.Number)) }
-
-// ofMembers returns the mean of members as an answer, and an ensemble where
-// there is more than one.
-func ofMembers(members [][]float32, calls int) Answer {
-	a := Answer{Mean: make([]float32, len(members[0])), Calls: calls}
-	for _, m := range members {
-		for i, v := range m {
-			a.Mean[i] += v / float32(len(members))
-		}
-	}
-	if len(members) > 1 {
-		a.Members = members
-	}
-	return a
-}
+// Stream is where the noise of a case comes from, whoever asks for it.
+func (c Case) Stream() noise.Stream { return noise.New(1, "overlay").Sub(uint64(c.Number)) }

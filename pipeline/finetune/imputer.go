@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/skill"
@@ -18,13 +19,13 @@ func (r *run) makeImputer(ctx context.Context) error {
 	report := &train.Report{}
 	r.eval.Reports.Imputer = report
 	data, err := r.train1(ctx, training{part: PartImputer, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
-		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
+		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentWeights()
 			if err != nil {
 				return nil, train.Report{}, err
 			}
 			hooks.Score, hooks.ScoreEvery, hooks.Patience, hooks.From = r.score, r.s.ScoreEvery, r.s.Patience, from
-			return impute.Train(ctx, r.shop, r.material, source, r.s.Imputer, hooks)
+			return r.trainer.Train(ctx, r.material, source, r.s.Imputer, hooks)
 		})
 	if err != nil {
 		return err
@@ -66,13 +67,13 @@ func (r *run) makeMembers(ctx context.Context) error {
 	report := &train.Report{}
 	r.eval.Reports.Members = report
 	_, err := r.train1(ctx, training{part: PartMembers, phase: PhaseMembers, cfg: r.s.Members, report: report},
-		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
+		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentMembers()
 			if err != nil {
 				return nil, train.Report{}, err
 			}
 			hooks.From = from
-			return impute.TrainMembers(ctx, r.model, r.material, source, r.s.Members, hooks)
+			return r.trainer.TrainMembers(ctx, r.model, r.material, source, r.s.Members, hooks)
 		})
 	return err
 }
@@ -104,13 +105,13 @@ type saver interface {
 type training struct {
 	part   Part
 	phase  string
-	cfg    impute.TrainConfig
+	cfg    learn.Config
 	report *train.Report
 }
 
 // train1 returns the file of a network: the one in the folder, where the phase
 // is over, or that of a training, which goes on from its checkpoint.
-func (r *run) train1(ctx context.Context, t training, fit func(impute.Source, train.Hooks) (saver, train.Report, error)) ([]byte, error) {
+func (r *run) train1(ctx context.Context, t training, fit func(learn.Source, train.Hooks) (saver, train.Report, error)) ([]byte, error) {
 	data, err := r.folder.read(t.part.checkpoint())
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (r *run) train1(ctx context.Context, t training, fit func(impute.Source, tr
 
 // lessons returns the source of a training from the step of its checkpoint on.
 // Partitions that a prior draws come from a pool; others cost little.
-func (r *run) lessons(ctx context.Context, t training, checkpoint string) (impute.Source, func(), error) {
+func (r *run) lessons(ctx context.Context, t training, checkpoint string) (learn.Source, func(), error) {
 	if r.prior == nil {
 		source, err := r.ownLessons(t.cfg.Seed)
 		return source, func() {}, err
@@ -160,7 +161,7 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (imput
 	if err != nil {
 		return nil, nil, err
 	}
-	return impute.Queue(pool.Next, first), func() {
+	return learn.Queue(pool.Next, first), func() {
 		use := pool.Use()
 		r.eval.Pools = append(r.eval.Pools, use)
 		pool.Close()
@@ -168,11 +169,11 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (imput
 }
 
 // ownLessons returns the source of a strategy that needs no pool.
-func (r *run) ownLessons(seed uint64) (impute.Source, error) {
+func (r *run) ownLessons(seed uint64) (learn.Source, error) {
 	if r.s.Partitions == 0 {
-		return impute.Fresh(r.learned, r.refs, r.strategy, seed)
+		return learn.Fresh(r.learned, r.refs, r.strategy, seed)
 	}
-	return impute.Repeated(r.learned, r.refs, r.strategy, r.s.Partitions, seed)
+	return learn.Repeated(r.learned, r.refs, r.strategy, r.s.Partitions, seed)
 }
 
 // checkpointFile names the checkpoint of a phase that trains.
@@ -196,7 +197,7 @@ func (r *run) trainHooks(phase string) train.Hooks {
 // score returns the mean squared error on the overlays that choose, or the
 // CRPS where only the spread is learned.
 func (r *run) score(ctx context.Context, weights []float32) (float64, error) {
-	m, err := impute.NewModel(r.shop, r.s.Imputer, weights)
+	m, err := impute.NewModel(r.shop, r.s.Imputer.Design, r.s.Imputer, weights)
 	if err != nil {
 		return 0, err
 	}

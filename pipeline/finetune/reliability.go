@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -26,8 +27,8 @@ func (r *run) makeReliability(ctx context.Context) error {
 	report := &train.Report{}
 	r.eval.Reports.Reliability = report
 	data, err := r.train1(ctx, training{part: PartReliability, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
-		func(source impute.Source, hooks train.Hooks) (saver, train.Report, error) {
-			return impute.TrainReliability(ctx, r.shop, r.material, source, r.s.Reliability, hooks)
+		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
+			return r.trainer.TrainReliability(ctx, r.material, source, r.s.Reliability, hooks)
 		})
 	if err != nil {
 		return err

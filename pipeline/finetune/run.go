@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
@@ -33,11 +34,12 @@ func Make(ctx context.Context, req Request, hooks Hooks) (Outcome, error) {
 
 // A run is a Make under way.
 type run struct {
-	req    Request
-	s      Settings
-	hooks  Hooks
-	folder folder
-	shop   *impute.Workshop
+	req     Request
+	s       Settings
+	hooks   Hooks
+	folder  folder
+	shop    *impute.Workshop
+	trainer *learn.Trainer
 
 	train     samples.Train
 	held      samples.HeldOut
@@ -45,7 +47,7 @@ type run struct {
 	own, refs []samples.Ref // of the training patches, with replay: of train, and of learned
 	choosing  []samples.Overlay
 	judging   []samples.Overlay
-	material  impute.Material
+	material  learn.Material
 	around    impute.Surroundings
 	scoring   []impute.Inputs // of the first choosing overlays
 	low, high float32         // of the training values, in anomalies
@@ -90,8 +92,9 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if r.shop, err = impute.NewWorkshop(req.Backend, s.Workshop); err != nil {
 		return nil, err
 	}
+	r.trainer = learn.NewTrainer(r.shop)
 	// The members learn from the partitions that the imputer learned from.
-	r.material = impute.Material{Train: r.learned, Analyses: impute.NewAnalyses(s.Imputer.CacheMB / 2)}
+	r.material = learn.Material{Train: r.learned, Analyses: learn.NewAnalyses(s.Imputer.CacheMB / 2)}
 	r.around = impute.Surroundings{Days: r.held}
 	for name, data := range req.Parent {
 		r.parts[name] = data
@@ -106,6 +109,7 @@ func (r *run) close() {
 	if r.model != nil {
 		r.model.Close()
 	}
+	r.trainer.Close()
 	r.shop.Close()
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
@@ -44,9 +45,9 @@ type Settings struct {
 	// RefitPrior refits the prior of the parent, drifted or not.
 	RefitPrior bool `json:"refit_prior,omitempty" yaml:"refit_prior"`
 
-	Imputer     impute.TrainConfig    `json:"imputer" yaml:"imputer"`
-	Members     impute.TrainConfig    `json:"members" yaml:"members"`         // Steps 0: none
-	Reliability impute.TrainConfig    `json:"reliability" yaml:"reliability"` // Steps 0: none
+	Imputer     learn.Config          `json:"imputer" yaml:"imputer"`
+	Members     learn.Config          `json:"members" yaml:"members"`         // Steps 0: none
+	Reliability learn.Config          `json:"reliability" yaml:"reliability"` // Steps 0: none
 	Workshop    impute.WorkshopConfig `json:"workshop" yaml:"workshop"`
 
 	ScoreEvery      int `json:"score_every" yaml:"score_every"` // steps between scores on held-out days
@@ -81,7 +82,7 @@ func DefaultSettings(size string, gpu bool) Settings {
 		Strategy: "guided", Split: samples.DefaultSplit(), Stride: 32,
 		Prior: prior.DefaultTraining(), Guidance: prior.DefaultGuidance(), Target: prior.DefaultTarget(), Pool: prior.DefaultPool(),
 		Drift:   0.5, // half a standard deviation of the bits a mask costs: a lost sensor moves it by several
-		Imputer: impute.DefaultTrainConfig(), Workshop: impute.DefaultWorkshop(),
+		Imputer: learn.DefaultConfig(), Workshop: impute.DefaultWorkshop(),
 		ScoreEvery: 500, Patience: 6, CheckpointEvery: 200,
 		Replay: DefaultReplay(), Rule: skill.DefaultRule(),
 		Judging: Judging{
@@ -108,8 +109,8 @@ func DefaultSettings(size string, gpu bool) Settings {
 	} else {
 		s.onProcessor()
 	}
-	s.Members = impute.MembersConfig(s.Imputer)
-	s.Reliability = impute.ReliabilityConfig(s.Imputer)
+	s.Members = learn.MembersConfig(s.Imputer)
+	s.Reliability = learn.ReliabilityConfig(s.Imputer)
 	return s
 }
 
@@ -131,7 +132,7 @@ func (s *Settings) onProcessor() {
 
 // WithPaper changes s to the preset "paper": a single frame in, no variance.
 func (s Settings) WithPaper() Settings {
-	p := impute.PaperConfig()
+	p := learn.PaperConfig()
 	s.Imputer.Design.Extras, s.Imputer.Design.Variance, s.Imputer.Design.Departure = p.Design.Extras, p.Design.Variance, p.Design.Departure
 	s.Imputer.Beta, s.Imputer.DropTemporal, s.Imputer.DropFuture, s.Imputer.Thin = p.Beta, p.DropTemporal, p.DropFuture, p.Thin
 	s.Imputer.Clean, s.Imputer.Flip = p.Clean, p.Flip
@@ -206,7 +207,7 @@ func (s Settings) withBeside(b Budget) Settings {
 	if b.MembersSize != "" {
 		s.Members.Design.Size = b.MembersSize
 	}
-	reliability := impute.ReliabilityConfig(s.Imputer).Steps
+	reliability := learn.ReliabilityConfig(s.Imputer).Steps
 	if b.ReliabilitySteps >= 0 {
 		reliability = b.ReliabilitySteps
 	}
@@ -282,16 +283,16 @@ func (s Settings) needsPrior() bool {
 
 // membersOf returns the settings of the members of an imputer, with so many
 // steps.
-func membersOf(cfg impute.TrainConfig, steps int) impute.TrainConfig {
-	cfg = impute.MembersConfig(cfg)
+func membersOf(cfg learn.Config, steps int) learn.Config {
+	cfg = learn.MembersConfig(cfg)
 	cfg.Steps = steps
 	return cfg
 }
 
 // reliabilityOf returns the settings of the classifier beside an imputer, with
 // so many steps.
-func reliabilityOf(cfg impute.TrainConfig, steps int) impute.TrainConfig {
-	cfg = impute.ReliabilityConfig(cfg)
+func reliabilityOf(cfg learn.Config, steps int) learn.Config {
+	cfg = learn.ReliabilityConfig(cfg)
 	cfg.Steps, cfg.WarmupSteps = steps, min(cfg.WarmupSteps, steps/10)
 	return cfg
 }

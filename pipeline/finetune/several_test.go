@@ -9,7 +9,7 @@ import (
 
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/prior"
@@ -72,7 +72,7 @@ func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 		}
 	}
 	// What is shown in a batch is of both seas, as often as they have patches.
-	source, err := impute.Fresh(r.train, r.refs, prior.Empirical(r.train), 1)
+	source, err := learn.Fresh(r.train, r.refs, prior.Empirical(r.train), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (s Scenery) Close() { release(s.planes) }
 func (m *Members) In(shop *Workshop, model *Model) *Members {
 	o := *m.operand
 	o.vector = nil
-	return &Members{model: model, config: m.config, pair: m.pair, shop: shop, operand: &o}
+	return &Members{model: model, training: m.training, pair: m.pair, shop: shop, operand: &o}
 }
 
 // Scenery returns that of a window of which the model said p.
@@ -36,7 +36,7 @@ func (m *Members) Scenery(in Inputs, p Prediction) (Scenery, error) {
 	s := Scenery{Height: in.Height, Width: in.Width}
 	s.paddedHeight, s.paddedWidth = padded(in, m.operand.network)
 	data := make([]float32, m.stillPlanes()*s.paddedHeight*s.paddedWidth)
-	m.encode(image{data, s.paddedHeight, s.paddedWidth}, &in, p)
+	m.encode(Image{data, s.paddedHeight, s.paddedWidth}, &in, p)
 	s.planes = tensors.FromFlatDataAndDimensions(data, 1, m.stillPlanes(), s.paddedHeight, s.paddedWidth)
 	return s, nil
 }
@@ -72,19 +72,19 @@ func (m *Members) Clean(ctx context.Context, s Scenery, batch int, t float32, x 
 
 // stillPlanes is how many planes a scenery has: those of the model, its mean
 // and sigma, and where the residual is to be found.
-func (m *Members) stillPlanes() int { return m.model.design.planes() + memberPlanes - 1 }
+func (m *Members) stillPlanes() int { return m.model.design.Planes() + memberPlanes - 1 }
 
 // encode draws the scenery of a window.
-func (m *Members) encode(picture image, in *Inputs, p Prediction) {
-	m.model.design.encode(picture, in, level{})
-	planes := m.model.design.planes()
-	mean, sigma, known := picture.plane(planes), picture.plane(planes+1), picture.plane(planes+2)
+func (m *Members) encode(picture Image, in *Inputs, p Prediction) {
+	m.model.design.Encode(picture, in, Level{})
+	planes := m.model.design.Planes()
+	mean, sigma, known := picture.Plane(planes), picture.Plane(planes+1), picture.Plane(planes+2)
 	for k, sea := range in.Sea {
 		if in.Visible[k] || !sea {
 			continue
 		}
-		at := k/in.Width*picture.width + k%in.Width
-		mean[at], sigma[at], known[at] = p.Mean[k]-m.model.design.base(in, k), p.Sigma[k], 1
+		at := k/in.Width*picture.Width + k%in.Width
+		mean[at], sigma[at], known[at] = p.Mean[k]-m.model.design.Base(in, k), p.Sigma[k], 1
 	}
 }
 

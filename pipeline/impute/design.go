@@ -26,13 +26,14 @@ type Design struct {
 // Planes that every network sees: the context at its noise level, where it
 // is, and the sea.
 const (
-	valuePlane = iota
-	maskPlane
-	seaPlane
+	ValuePlane = iota
+	MaskPlane
+	SeaPlane
 	basicPlanes
 )
 
-func (d Design) planes() int {
+// Planes returns how many planes the network sees.
+func (d Design) Planes() int {
 	n := basicPlanes
 	for _, has := range []bool{d.Extras.Last, d.Extras.Next, d.Extras.Background, d.Extras.Analysis, d.Extras.Season} {
 		if has {
@@ -42,9 +43,9 @@ func (d Design) planes() int {
 	return n
 }
 
-// signed returns the planes whose sign is that of anomalies.
-func (d Design) signed() []int {
-	planes := []int{valuePlane}
+// Signed returns the planes whose sign is that of anomalies.
+func (d Design) Signed() []int {
+	planes := []int{ValuePlane}
 	at := basicPlanes
 	for _, has := range []bool{d.Extras.Last, d.Extras.Next, d.Extras.Background, d.Extras.Analysis} {
 		if has {
@@ -55,38 +56,40 @@ func (d Design) signed() []int {
 	return planes
 }
 
-func (d Design) network() nn.Config {
+// Network returns the network that the design asks for.
+func (d Design) Network() nn.Config {
 	out := 1
 	if d.Variance {
 		out = 2
 	}
-	return nn.Config{Backbone: d.Backbone, Size: d.Size, In: d.planes(), Out: out}
+	return nn.Config{Backbone: d.Backbone, Size: d.Size, In: d.Planes(), Out: out}
 }
 
-// An image is a stack of planes of height x width cells in a larger buffer. A
+// An Image is a stack of planes of height x width cells in a larger buffer. A
 // window smaller than the planes lies in their upper left corner, and what is
 // beyond it counts as land.
-type image struct {
-	data          []float32
-	height, width int
+type Image struct {
+	Data          []float32
+	Height, Width int
 }
 
-func (m image) plane(i int) []float32 {
-	n := m.height * m.width
-	return m.data[i*n : (i+1)*n]
+// Plane returns plane i.
+func (m Image) Plane(i int) []float32 {
+	n := m.Height * m.Width
+	return m.Data[i*n : (i+1)*n]
 }
 
-// A level is how much noise lies over the context. The zero level is none.
-type level struct {
-	t     float32
-	eps   []float32 // one number a cell of the window; not looked at where t is 0
-	there bool      // the values are at the level already, and less the base
+// A Level is how much noise lies over the context. The zero level is none.
+type Level struct {
+	T       float32
+	Eps     []float32 // one number a cell of the window; not looked at where T is 0
+	Applied bool      // the values are at the level already, and less the base
 }
 
-// encode draws the planes of in with the context at a level. Cells that are
+// Encode draws the planes of in with the context at a level. Cells that are
 // not visible are not read.
-func (d Design) encode(m image, in *Inputs, l level) {
-	clear(m.data[:d.planes()*m.height*m.width])
+func (d Design) Encode(m Image, in *Inputs, l Level) {
+	clear(m.Data[:d.Planes()*m.Height*m.Width])
 	d.encodeContext(m, in, l)
 	at := basicPlanes
 	if d.Extras.Last {
@@ -110,12 +113,12 @@ func (d Design) encode(m image, in *Inputs, l level) {
 	}
 }
 
-func (d Design) encodeContext(m image, in *Inputs, l level) {
-	alpha, sigma := alphaSigma(l.t)
-	values, mask, sea := m.plane(valuePlane), m.plane(maskPlane), m.plane(seaPlane)
+func (d Design) encodeContext(m Image, in *Inputs, l Level) {
+	alpha, sigma := AlphaSigma(l.T)
+	values, mask, sea := m.Plane(ValuePlane), m.Plane(MaskPlane), m.Plane(SeaPlane)
 	for row := range in.Height {
 		for col := range in.Width {
-			src, dst := row*in.Width+col, row*m.width+col
+			src, dst := row*in.Width+col, row*m.Width+col
 			if in.Sea[src] {
 				sea[dst] = 1
 			}
@@ -123,10 +126,10 @@ func (d Design) encodeContext(m image, in *Inputs, l level) {
 				continue
 			}
 			v := in.Values[src]
-			if !l.there {
-				v -= d.base(in, src)
-				if l.t > 0 {
-					v = alpha*v + sigma*l.eps[src]
+			if !l.Applied {
+				v -= d.Base(in, src)
+				if l.T > 0 {
+					v = alpha*v + sigma*l.Eps[src]
 				}
 			}
 			values[dst], mask[dst] = v, 1
@@ -134,8 +137,8 @@ func (d Design) encodeContext(m image, in *Inputs, l level) {
 	}
 }
 
-// base is what predictions depart from at a cell.
-func (d Design) base(in *Inputs, cell int) float32 {
+// Base is what predictions depart from at a cell.
+func (d Design) Base(in *Inputs, cell int) float32 {
 	switch {
 	case !d.Departure:
 		return 0
@@ -147,8 +150,8 @@ func (d Design) base(in *Inputs, cell int) float32 {
 	return 0
 }
 
-// unit is what a prediction's departure from the base is multiplied with.
-func (d Design) unit(in *Inputs, cell int) float32 {
+// Unit is what a prediction's departure from the base is multiplied with.
+func (d Design) Unit(in *Inputs, cell int) float32 {
 	if !d.Scaled || !d.Departure || !d.Extras.Analysis || in.AnalysisSigma == nil || !(in.AnalysisSigma[cell] > leastUnit) {
 		return 1
 	}
@@ -159,16 +162,16 @@ func (d Design) unit(in *Inputs, cell int) float32 {
 // one of a visible cell or of land, where nothing is predicted.
 const leastUnit = 1e-3
 
-func (d Design) encodeComposite(m image, at int, in *Inputs, value, fresh []float32) {
+func (d Design) encodeComposite(m Image, at int, in *Inputs, value, fresh []float32) {
 	if value == nil {
 		return
 	}
-	values, freshness := m.plane(at), m.plane(at+1)
+	values, freshness := m.Plane(at), m.Plane(at+1)
 	for row := range in.Height {
 		for col := range in.Width {
-			src, dst := row*in.Width+col, row*m.width+col
+			src, dst := row*in.Width+col, row*m.Width+col
 			if fresh[src] > 0 {
-				values[dst], freshness[dst] = value[src]-d.base(in, src), fresh[src]
+				values[dst], freshness[dst] = value[src]-d.Base(in, src), fresh[src]
 			}
 		}
 	}
@@ -176,14 +179,14 @@ func (d Design) encodeComposite(m image, at int, in *Inputs, value, fresh []floa
 
 // encodeEstimate draws an estimate and exp(-sigma), the trust in it: 1 for a
 // perfect one, 0 for none at all.
-func encodeEstimate(m image, at int, in *Inputs, estimate, sigma []float32) {
+func encodeEstimate(m Image, at int, in *Inputs, estimate, sigma []float32) {
 	if estimate == nil {
 		return
 	}
-	values, trust := m.plane(at), m.plane(at+1)
+	values, trust := m.Plane(at), m.Plane(at+1)
 	for row := range in.Height {
 		for col := range in.Width {
-			src, dst := row*in.Width+col, row*m.width+col
+			src, dst := row*in.Width+col, row*m.Width+col
 			if in.Sea[src] && finite(estimate[src]) {
 				values[dst] = estimate[src]
 				trust[dst] = float32(math.Exp(-float64(sigma[src])))
@@ -192,12 +195,12 @@ func encodeEstimate(m image, at int, in *Inputs, estimate, sigma []float32) {
 	}
 }
 
-func encodeSeason(m image, at, dayOfYear int) {
+func encodeSeason(m Image, at, dayOfYear int) {
 	if dayOfYear == 0 {
 		return
 	}
 	sin, cos := math.Sincos(2 * math.Pi * float64(dayOfYear) / 365.25)
-	for i := range m.plane(at) {
-		m.plane(at)[i], m.plane(at + 1)[i] = float32(sin), float32(cos)
+	for i := range m.Plane(at) {
+		m.Plane(at)[i], m.Plane(at + 1)[i] = float32(sin), float32(cos)
 	}
 }

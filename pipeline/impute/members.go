@@ -19,8 +19,8 @@ import (
 // residual wherever it is known. So unlike the model it is a denoiser of what
 // is hidden, and following its flow from noise gives a residual that could be.
 type Members struct {
-	model   *Model
-	config  TrainConfig // how it was trained
+	model *Model
+	training
 	pair    pairing
 	shop    *Workshop
 	operand *operand
@@ -38,18 +38,24 @@ const kindMembers = "members"
 // sigma, the noised residual and where it is known.
 const memberPlanes = 4
 
-// memberNetwork returns the network for members of a model.
-func memberNetwork(model, own Design) nn.Config {
-	return nn.Config{Backbone: own.Backbone, Size: own.Size, In: model.planes() + memberPlanes, Out: 1}
+// MembersNetwork returns the network for members of a model.
+func MembersNetwork(model, own Design) nn.Config {
+	return nn.Config{Backbone: own.Backbone, Size: own.Size, In: model.Planes() + memberPlanes, Out: 1}
 }
 
-func newMembers(model *Model, cfg TrainConfig, weights []float32) (*Members, error) {
-	o, err := newOperand(memberNetwork(model.design, cfg.Design), weights)
+// NewMembers returns the members of a model, of weights that were trained with
+// the given settings, which their file records as JSON.
+func NewMembers(model *Model, d Design, settings any, weights []float32) (*Members, error) {
+	t, err := trainingOf(settings)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newOperand(MembersNetwork(model.design, d), weights)
 	if err != nil {
 		return nil, err
 	}
 	return &Members{
-		model: model, config: cfg, pair: pairing{Design: cfg.Design, Imputer: model.Fingerprint()},
+		model: model, training: t, pair: pairing{Design: d, Imputer: model.Fingerprint()},
 		shop: model.shop, operand: o,
 	}, nil
 }
@@ -65,7 +71,7 @@ func (m *Members) Close() {
 
 // Save returns the network as an ONNX file; side as for Model.Save.
 func (m *Members) Save(side int) ([]byte, error) {
-	return save(m.operand, kindMembers, m.pair, m.config, side)
+	return save(m.operand, kindMembers, m.pair, m.settings, side)
 }
 
 // LoadMembers reads a network that Save wrote. It refuses a model that it was
@@ -73,13 +79,13 @@ func (m *Members) Save(side int) ([]byte, error) {
 func LoadMembers(data []byte, model *Model) (*Members, error) {
 	m := &Members{model: model, shop: model.shop}
 	var err error
-	if m.operand, err = load(data, kindMembers, &m.pair, &m.config); err != nil {
+	if m.operand, err = load(data, kindMembers, &m.pair, &m.training); err != nil {
 		return nil, err
 	}
 	if m.pair.Imputer != model.Fingerprint() {
 		return nil, fmt.Errorf("read members: they belong to imputer %.12s, not to %.12s", m.pair.Imputer, model.Fingerprint())
 	}
-	if want := memberNetwork(model.design, m.pair.Design); m.operand.config != want {
+	if want := MembersNetwork(model.design, m.pair.Design); m.operand.config != want {
 		return nil, fmt.Errorf("read members: the network is %v, its design asks for %v", m.operand.config, want)
 	}
 	return m, nil
@@ -155,7 +161,7 @@ func (m *Members) gather(targets []Target, members int, s span) *gathering {
 	own := make([]float32, targets[0].Cells())
 	for i := s.first; i < s.end; i++ {
 		t := &targets[i/members]
-		picture := image{data[(i-s.first)*still*cells : (i-s.first+1)*still*cells], g.height, g.width}
+		picture := Image{data[(i-s.first)*still*cells : (i-s.first+1)*still*cells], g.height, g.width}
 		m.encode(picture, &t.Inputs, t.Prediction)
 		x := make([]float32, cells)
 		stream := t.Stream.Sub(uint64(i % members))

@@ -1,4 +1,4 @@
-package impute
+package impute_test
 
 import (
 	"context"
@@ -8,16 +8,20 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/impute/imputetest"
+	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/train"
 )
+
+type toyB struct{ imputetest.Toy }
 
 // The residual of Toy B about its conditional mean is Gaussian with the
 // posterior's covariance, so its exact denoiser is a formula too.
-func (b toyB) residualCleaner() (Cleaner, *mat.Dense) {
-	_, left := b.given(0, b.truth, b.visible)
-	hidden := make([]int, 0, toyCells)
-	for i, v := range b.visible {
+func (b toyB) residualCleaner() (impute.Cleaner, *mat.Dense) {
+	_, left := b.Given(0, b.Truth, b.Visible)
+	hidden := make([]int, 0, imputetest.ToyCells)
+	for i, v := range b.Visible {
 		if !v {
 			hidden = append(hidden, i)
 		}
@@ -30,7 +34,7 @@ func (b toyB) residualCleaner() (Cleaner, *mat.Dense) {
 		}
 	}
 	return func(_ context.Context, t float32, x [][]float32) ([][]float32, error) {
-		alpha, sigma := alphaSigma(t)
+		alpha, sigma := impute.AlphaSigma(t)
 		var noised, gain mat.Dense
 		noised.Scale(float64(alpha*alpha), p)
 		for i := range n {
@@ -53,10 +57,10 @@ func (b toyB) residualCleaner() (Cleaner, *mat.Dense) {
 }
 
 func TestTheFlowOfAnExactDenoiserGivesThePosterior(t *testing.T) {
-	b := newToyB(5)
+	b := toyB{imputetest.NewToy(5)}
 	clean, p := b.residualCleaner()
 	n, _ := p.Dims()
-	spread := func(o ODE) float64 {
+	spread := func(o impute.ODE) float64 {
 		x, streams := make([][]float32, 1500), make([]noise.Stream, 1500)
 		for m := range x {
 			x[m], streams[m] = make([]float32, n), noise.New(uint64(m), "residual")
@@ -82,39 +86,44 @@ func TestTheFlowOfAnExactDenoiserGivesThePosterior(t *testing.T) {
 		}
 		return math.Sqrt(drawn / exact)
 	}
-	for _, o := range []ODE{{10, 1, true}, {20, 1, true}, {20, 3, true}, {20, 1, false}, {20, 3, false}, {100, 1, false}} {
+	for _, o := range []impute.ODE{{10, 1, true}, {20, 1, true}, {20, 3, true}, {20, 1, false}, {20, 3, false}, {100, 1, false}} {
 		s := spread(o)
 		t.Logf("%+v: spread %.3f of the posterior's", o, s)
 		if o.Calls() >= 20 && (s < 0.8 || s > 1.25) {
 			t.Errorf("%+v: spread is %.3f of the posterior's, want 0.8..1.25", o, s)
 		}
 	}
-	if first, second := spread(ODE{10, 1, false}), spread(ODE{10, 1, true}); math.Abs(second-1) >= math.Abs(first-1) {
+	if first, second := spread(impute.ODE{10, 1, false}), spread(impute.ODE{10, 1, true}); math.Abs(second-1) >= math.Abs(first-1) {
 		t.Errorf("ten steps: the second order has a spread of %.3f, the first %.3f, want it nearer to 1", second, first)
 	}
 }
 
-// tinyMembers trains members for a few steps.
-func tinyMembers(t *testing.T, shop *Workshop, steps int) (*Members, Target) {
+// busyMembers returns members whose layers all speak, with their model.
+func busyMembers(t *testing.T, shop *impute.Workshop) (*impute.Members, *impute.Model, impute.Target) {
 	t.Helper()
-	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
-	m, src := s.lessonsOf(t, 1)
-	cfg := tinyConfig(16)
-	model := trained(t, shop, m, src, cfg)
-	cfg = MembersConfig(cfg)
-	cfg.Steps = steps
-	members, _, err := TrainMembers(context.Background(), model, m, src, cfg, train.Hooks{})
+	model := imputetest.BusyModel(t, shop, imputetest.TinyDesign())
+	own := model.Design()
+	own.Variance = false
+	network, err := nn.New(impute.MembersNetwork(model.Design(), own))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := someInputs(t, 16, 3)
-	return members, Target{Inputs: in, Prediction: predictOne(t, model, in), Stream: noise.New(1, "granule")}
+	weights := network.Layout().Init(8)
+	for i := range weights {
+		weights[i] += 0.05 * float32(math.Sin(float64(i)))
+	}
+	members, err := impute.NewMembers(model, own, imputetest.Training{Side: 16}, weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := imputetest.SomeInputs(t, 16, 3)
+	return members, model, impute.Target{Inputs: in, Prediction: imputetest.PredictOne(t, model, in), Stream: noise.New(1, "granule")}
 }
 
 func TestMembersKeepWhatIsVisibleAndDifferElsewhere(t *testing.T) {
-	members, target := tinyMembers(t, newShop(t, 3), 4)
-	ode := ODE{Steps: 3, Jumps: 1}
-	drawn, err := members.Draw(context.Background(), []Target{target}, 4, ode)
+	members, _, target := busyMembers(t, imputetest.NewShop(t, 3))
+	ode := impute.ODE{Steps: 3, Jumps: 1}
+	drawn, err := members.Draw(context.Background(), []impute.Target{target}, 4, ode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +143,7 @@ func TestMembersKeepWhatIsVisibleAndDifferElsewhere(t *testing.T) {
 
 	second := target
 	second.Stream = noise.New(1, "another granule")
-	together, err := members.Draw(context.Background(), []Target{second, target}, 2, ode)
+	together, err := members.Draw(context.Background(), []impute.Target{second, target}, 2, ode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,9 +156,9 @@ func TestMembersKeepWhatIsVisibleAndDifferElsewhere(t *testing.T) {
 }
 
 func TestNothingUnderTheMaskReachesMembers(t *testing.T) {
-	members, target := tinyMembers(t, newShop(t, 2), 4)
-	ode := ODE{Steps: 2, Jumps: 1}
-	want, err := members.Draw(context.Background(), []Target{target}, 2, ode)
+	members, _, target := busyMembers(t, imputetest.NewShop(t, 2))
+	ode := impute.ODE{Steps: 2, Jumps: 1}
+	want, err := members.Draw(context.Background(), []impute.Target{target}, 2, ode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +168,7 @@ func TestNothingUnderTheMaskReachesMembers(t *testing.T) {
 			target.Values[i] = float32(math.NaN())
 		}
 	}
-	got, err := members.Draw(context.Background(), []Target{target}, 2, ode)
+	got, err := members.Draw(context.Background(), []impute.Target{target}, 2, ode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,38 +180,40 @@ func TestNothingUnderTheMaskReachesMembers(t *testing.T) {
 }
 
 func TestSavedMembersBelongToTheirModel(t *testing.T) {
-	shop := newShop(t, 2)
-	members, target := tinyMembers(t, shop, 4)
+	shop := imputetest.NewShop(t, 2)
+	members, model, target := busyMembers(t, shop)
 	data, err := members.Save(16)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadMembers(data, members.model)
+	again, err := impute.LoadMembers(data, model)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ode := ODE{Steps: 2, Jumps: 2}
-	want, err := members.Draw(context.Background(), []Target{target}, 2, ode)
+	ode := impute.ODE{Steps: 2, Jumps: 2}
+	want, err := members.Draw(context.Background(), []impute.Target{target}, 2, ode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := again.Draw(context.Background(), []Target{target}, 2, ode)
+	got, err := again.Draw(context.Background(), []impute.Target{target}, 2, ode)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got[0][1], want[0][1]) {
 		t.Error("the file draws something else")
 	}
-	if _, err := LoadMembers(data, busyModel(t, shop, tinyDesign())); err == nil {
+	other := imputetest.TinyDesign()
+	other.Extras.Season = true
+	if _, err := impute.LoadMembers(data, imputetest.BusyModel(t, shop, other)); err == nil {
 		t.Error("members were accepted for a model that is not theirs")
 	}
 }
 
 // TestOneDenoisingStepIsThatOfDraw follows the flow by hand.
 func TestOneDenoisingStepIsThatOfDraw(t *testing.T) {
-	members, target := tinyMembers(t, newShop(t, 2), 4)
-	ode := ODE{Steps: 3, Jumps: 2}
-	want, err := members.Draw(t.Context(), []Target{target}, 2, ode)
+	members, _, target := busyMembers(t, imputetest.NewShop(t, 2))
+	ode := impute.ODE{Steps: 3, Jumps: 2}
+	want, err := members.Draw(t.Context(), []impute.Target{target}, 2, ode)
 	if err != nil {
 		t.Fatal(err)
 	}

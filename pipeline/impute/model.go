@@ -14,37 +14,67 @@ import (
 
 // A Model predicts fields. Its methods may be called at the same time.
 type Model struct {
-	design  Design
-	config  TrainConfig // how it was trained
+	design Design
+	training
 	shop    *Workshop
 	operand *operand
 }
 
+// training is how a network was trained, as its file records it. Nothing here
+// looks at more of it than the size of the patches.
+type training struct {
+	settings json.RawMessage
+	side     int
+}
+
+func trainingOf(settings any) (t training, err error) {
+	if t.settings, err = json.Marshal(settings); err != nil {
+		return t, fmt.Errorf("settings of the training: %w", err)
+	}
+	return t, t.read()
+}
+
+func (t *training) read() error {
+	var patches struct {
+		Side int `json:"side"`
+	}
+	if err := json.Unmarshal(t.settings, &patches); err != nil {
+		return fmt.Errorf("settings of the training: %w", err)
+	}
+	t.side = patches.Side
+	return nil
+}
+
+// Side returns the size of the patches that the network has learned from, in
+// cells.
+func (t training) Side() int { return t.side }
+
 // The metadata of a model file: what the network is for, how it is fed, and
 // how it was trained.
 const (
-	kindKey   = "kind"
-	designKey = "design"
-	configKey = "training"
+	kindKey     = "kind"
+	designKey   = "design"
+	trainingKey = "training"
 
 	kindImputer = "imputer"
 )
 
-// NewModel returns the model of weights that a training with cfg asks the score
-// of.
-func NewModel(shop *Workshop, cfg TrainConfig, weights []float32) (*Model, error) {
-	o, err := newOperand(cfg.Design.network(), weights)
+// NewModel returns the model of weights that were trained with the given
+// settings, which its file records as JSON.
+func NewModel(shop *Workshop, d Design, settings any, weights []float32) (*Model, error) {
+	t, err := trainingOf(settings)
 	if err != nil {
 		return nil, err
 	}
-	return &Model{design: cfg.Design, config: cfg, shop: shop, operand: o}, nil
+	o, err := newOperand(d.Network(), weights)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{design: d, training: t, shop: shop, operand: o}, nil
 }
 
 // Design returns what the network is and sees.
 func (m *Model) Design() Design { return m.design }
-
-// Config returns how the model was trained.
-func (m *Model) Config() TrainConfig { return m.config }
 
 // Fingerprint returns the sha256 of the weights in hexadecimal.
 func (m *Model) Fingerprint() string { return m.operand.fingerprint }
@@ -53,11 +83,15 @@ func (m *Model) Fingerprint() string { return m.operand.fingerprint }
 func (m *Model) In(shop *Workshop) *Model {
 	o := *m.operand
 	o.vector = nil
-	return &Model{design: m.design, config: m.config, shop: shop, operand: &o}
+	return &Model{design: m.design, training: m.training, shop: shop, operand: &o}
 }
 
 // Weights returns the number of weights.
 func (m *Model) Weights() int { return len(m.operand.weights) }
+
+// Vector returns the weights as a tensor that stays in the memory of the
+// device until the model is closed.
+func (m *Model) Vector() *tensors.Tensor { return m.operand.tensor() }
 
 // Close frees what the model holds in its workshop's device.
 func (m *Model) Close() {
@@ -68,7 +102,7 @@ func (m *Model) Close() {
 // Predict fills the gaps of windows. A window may have any size; what it lacks
 // to a multiple of what the network takes counts as land.
 func (m *Model) Predict(ctx context.Context, in []Inputs) ([]Prediction, error) {
-	out, err := m.denoise(ctx, in, nil)
+	out, err := m.Denoise(ctx, in, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +112,9 @@ func (m *Model) Predict(ctx context.Context, in []Inputs) ([]Prediction, error) 
 	return out, nil
 }
 
-// denoise returns predictions of the windows whose visible cells are at the
+// Denoise returns predictions of the windows whose visible cells are at the
 // given levels; nil: all clean. The mean is that of the anomaly.
-func (m *Model) denoise(ctx context.Context, in []Inputs, levels []level) ([]Prediction, error) {
+func (m *Model) Denoise(ctx context.Context, in []Inputs, levels []Level) ([]Prediction, error) {
 	for i := range in {
 		if err := in[i].Validate(); err != nil {
 			return nil, fmt.Errorf("predict window %d: %w", i, err)
@@ -92,7 +126,7 @@ func (m *Model) denoise(ctx context.Context, in []Inputs, levels []level) ([]Pre
 		for last < len(in) && last-first < m.shop.cfg.Batch && in[last].Height == in[first].Height && in[last].Width == in[first].Width {
 			last++
 		}
-		var at []level
+		var at []Level
 		if levels != nil {
 			at = levels[first:last]
 		}
@@ -105,23 +139,20 @@ func (m *Model) denoise(ctx context.Context, in []Inputs, levels []level) ([]Pre
 }
 
 // chunk predicts windows of one size, not more than a batch.
-func (m *Model) chunk(ctx context.Context, out []Prediction, in []Inputs, levels []level) error {
-	batch, planes := m.shop.cfg.Batch, m.design.planes()
+func (m *Model) chunk(ctx context.Context, out []Prediction, in []Inputs, levels []Level) error {
+	batch, planes := m.shop.cfg.Batch, m.design.Planes()
 	height, width := padded(in[0], m.operand.network)
 	cells := height * width
 	data, times := make([]float32, batch*planes*cells), make([]float32, batch)
 	for i := range in {
-		var l level
+		var l Level
 		if levels != nil {
 			l = levels[i]
 		}
-		m.design.encode(image{data[i*planes*cells : (i+1)*planes*cells], height, width}, &in[i], l)
-		times[i] = l.t
+		m.design.Encode(Image{data[i*planes*cells : (i+1)*planes*cells], height, width}, &in[i], l)
+		times[i] = l.T
 	}
-	x := tensors.FromFlatDataAndDimensions(data, batch, planes, height, width)
-	t := tensors.FromFlatDataAndDimensions(times, batch)
-	defer release(x, t)
-	answer, err := m.shop.run(ctx, "prediction", m.operand, predictionBody(m.operand.network), x, t)
+	answer, err := (&Network{m.shop, m.operand}).Predict(ctx, data, times, height, width)
 	if err != nil {
 		return err
 	}
@@ -145,8 +176,8 @@ func (m *Model) decode(answer []float32, width int, in *Inputs) Prediction {
 	for row := range in.Height {
 		for col := range in.Width {
 			dst, src := row*in.Width+col, row*width+col
-			unit := m.design.unit(in, dst)
-			p.Mean[dst] = unit*answer[src] + m.design.base(in, dst)
+			unit := m.design.Unit(in, dst)
+			p.Mean[dst] = unit*answer[src] + m.design.Base(in, dst)
 			p.Sigma[dst] = unit * float32(math.Exp(float64(answer[second+src])/2))
 		}
 	}
@@ -156,12 +187,12 @@ func (m *Model) decode(answer []float32, width int, in *Inputs) Prediction {
 // Save returns the model as an ONNX file. side is the size of window that the
 // file takes, which a vit needs; 0: any.
 func (m *Model) Save(side int) ([]byte, error) {
-	return save(m.operand, kindImputer, m.design, m.config, side)
+	return save(m.operand, kindImputer, m.design, m.settings, side)
 }
 
-func save(o *operand, kind string, design, config any, side int) ([]byte, error) {
+func save(o *operand, kind string, design any, settings json.RawMessage, side int) ([]byte, error) {
 	meta := map[string]string{kindKey: kind}
-	for key, v := range map[string]any{designKey: design, configKey: config} {
+	for key, v := range map[string]any{designKey: design, trainingKey: settings} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %s: %w", kind, key, err)
@@ -182,16 +213,16 @@ func save(o *operand, kind string, design, config any, side int) ([]byte, error)
 func Load(data []byte, shop *Workshop) (*Model, error) {
 	m := &Model{shop: shop}
 	var err error
-	if m.operand, err = load(data, kindImputer, &m.design, &m.config); err != nil {
+	if m.operand, err = load(data, kindImputer, &m.design, &m.training); err != nil {
 		return nil, err
 	}
-	if m.operand.config != m.design.network() {
-		return nil, fmt.Errorf("read imputer: the network is %v, its design asks for %v", m.operand.config, m.design.network())
+	if m.operand.config != m.design.Network() {
+		return nil, fmt.Errorf("read imputer: the network is %v, its design asks for %v", m.operand.config, m.design.Network())
 	}
 	return m, nil
 }
 
-func load(data []byte, kind string, design, config any) (*operand, error) {
+func load(data []byte, kind string, design any, t *training) (*operand, error) {
 	f, err := netfile.Decode(data)
 	if err != nil {
 		return nil, err
@@ -199,10 +230,12 @@ func load(data []byte, kind string, design, config any) (*operand, error) {
 	if f.Metadata[kindKey] != kind {
 		return nil, fmt.Errorf("read %s: the file holds a network of kind %q", kind, f.Metadata[kindKey])
 	}
-	for key, v := range map[string]any{designKey: design, configKey: config} {
-		if err := json.Unmarshal([]byte(f.Metadata[key]), v); err != nil {
-			return nil, fmt.Errorf("read %s: %s: %w", kind, key, err)
-		}
+	if err := json.Unmarshal([]byte(f.Metadata[designKey]), design); err != nil {
+		return nil, fmt.Errorf("read %s: %s: %w", kind, designKey, err)
+	}
+	t.settings = json.RawMessage(f.Metadata[trainingKey])
+	if err := t.read(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", kind, err)
 	}
 	return newOperand(f.Config, f.Weights)
 }

@@ -60,7 +60,7 @@ func (o ODE) Run(ctx context.Context, c Cleaner, x [][]float32, streams []noise.
 			eachField(x, func(i int) {
 				eps := make([]float32, len(x[i]))
 				streams[i].Normals(eps, jumps)
-				renoise(x[i], eps, 0, o.time(from))
+				Renoise(x[i], eps, 0, o.time(from))
 			})
 		}
 		if err := o.down(ctx, c, x, from); err != nil {
@@ -97,8 +97,8 @@ func (o ODE) down(ctx context.Context, c Cleaner, x [][]float32, from int) error
 		if o.SecondOrder && before != nil && s > 1 {
 			ahead = (logSNR(next) - logSNR(t)) / (2 * (logSNR(t) - logSNR(o.time(s+1))))
 		}
-		alpha, sigma := alphaSigma(t)
-		alphaNext, sigmaNext := alphaSigma(next)
+		alpha, sigma := AlphaSigma(t)
+		alphaNext, sigmaNext := AlphaSigma(next)
 		eachField(x, func(i int) {
 			x := x[i]
 			for k, e := range clean[i] {
@@ -115,6 +115,6 @@ func (o ODE) down(ctx context.Context, c Cleaner, x [][]float32, from int) error
 
 // logSNR is log(α/σ), from -∞ for noise to +∞ for the field.
 func logSNR(t float32) float64 {
-	alpha, sigma := alphaSigma(t)
+	alpha, sigma := AlphaSigma(t)
 	return math.Log(float64(alpha) / float64(sigma))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/nn"
-	"lacuna/pipeline/train"
 )
 
 // Reliability estimates for each cell how likely it would have been a query
@@ -16,80 +15,43 @@ import (
 // heuristic for how well the imputer was taught to fill a cell, after section
 // 4.4 of the paper, and no uncertainty.
 type Reliability struct {
-	config  TrainConfig
+	design Design
+	training
 	shop    *Workshop
 	operand *operand
 }
 
 const kindReliability = "reliability"
 
-// Planes of the classifier: where the context is, and the sea.
-const reliabilityPlanes = 2
+// ReliabilityPlanes is how many planes the classifier sees: where the context is,
+// and the sea.
+const ReliabilityPlanes = 2
 
-func reliabilityNetwork(d Design) nn.Config {
-	return nn.Config{Backbone: d.Backbone, Size: d.Size, In: reliabilityPlanes, Out: 1}
+// ReliabilityNetwork returns the network of the classifier of a design.
+func ReliabilityNetwork(d Design) nn.Config {
+	return nn.Config{Backbone: d.Backbone, Size: d.Size, In: ReliabilityPlanes, Out: 1}
 }
 
-// ReliabilityConfig returns the settings of the classifier for patches like
-// cfg's: a tiny network that learns fast, in a third of the steps and batches of
-// at least as many cells as 32 windows of 64×64 have. With a third of
-// that it says less than the share of cells that are query does.
-func ReliabilityConfig(cfg TrainConfig) TrainConfig {
-	const cells = 32 * 64 * 64
-	cfg.Design = Design{Backbone: cfg.Design.Backbone, Size: nn.Tiny}
-	cfg.Steps = max(cfg.Steps/3, 1)
-	cfg.Batch = max(cfg.Batch, cells/(cfg.Side*cfg.Side))
-	cfg.LearningRate, cfg.WarmupSteps, cfg.EMADecay = 1e-2, min(cfg.WarmupSteps, cfg.Steps/10), min(cfg.EMADecay, 0.99)
-	cfg.Clean, cfg.Beta, cfg.SpreadOnly = 1, 0, false
-	return cfg
-}
-
-// TrainReliability trains the classifier on the partitions of source: over the
-// sea, is a cell query or not? It ends as Train does.
-func TrainReliability(ctx context.Context, shop *Workshop, m Material, source Source, cfg TrainConfig, hooks train.Hooks) (*Reliability, train.Report, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
-	}
-	network, err := nn.New(reliabilityNetwork(cfg.Design))
+// NewReliability returns the classifier of weights that were trained with the
+// given settings, which its file records as JSON.
+func NewReliability(shop *Workshop, d Design, settings any, weights []float32) (*Reliability, error) {
+	t, err := trainingOf(settings)
 	if err != nil {
-		return nil, train.Report{}, err
+		return nil, err
 	}
-	t := cfg.task(network)
-	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), maskLessons{newLessons(m, source, cfg)}.fill
-	t.Dims = [][]int{{cfg.Batch, reliabilityPlanes, cfg.Side, cfg.Side}, {cfg.Batch}, {cfg.Batch, 2, cfg.Side, cfg.Side}}
-	weights, report, err := shop.train(ctx, cfg, t, hooks)
+	o, err := newOperand(ReliabilityNetwork(d), weights)
 	if err != nil {
-		return nil, report, fmt.Errorf("train reliability: %w", err)
+		return nil, err
 	}
-	o, err := newOperand(reliabilityNetwork(cfg.Design), weights)
-	return &Reliability{config: cfg, shop: shop, operand: o}, report, err
+	return &Reliability{design: d, training: t, shop: shop, operand: o}, nil
 }
 
-// maskLessons makes lessons of masks alone.
-type maskLessons struct{ *lessons }
-
-func (l maskLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
-	t, err := l.teach(ctx, b, n)
-	if err != nil {
-		return err
-	}
-	x, y := l.cfg.planes(b, imageTensor, item), l.cfg.planes(b, targetTensor, item)
-	encodeMasks(x, &t.in)
-	target, weight := y.plane(valueOfTarget), y.plane(weightOfTarget)
-	for i := range target {
-		target[i], weight[i] = number(t.Query[i]), number(t.in.Sea[i])
-	}
-	b.Buffers[timeTensor][item] = 0
-	x.flip(t.flipNS, t.flipWE)
-	y.flip(t.flipNS, t.flipWE)
-	return nil
-}
-
-func encodeMasks(m image, in *Inputs) {
-	clear(m.data)
-	mask, sea := m.plane(0), m.plane(1)
+// EncodeMasks draws what the classifier sees of a window.
+func EncodeMasks(m Image, in *Inputs) {
+	clear(m.Data)
+	mask, sea := m.Plane(0), m.Plane(1)
 	for i := range in.Sea {
-		at := i/in.Width*m.width + i%in.Width
+		at := i/in.Width*m.Width + i%in.Width
 		mask[at], sea[at] = number(in.Visible[i]), number(in.Sea[i])
 	}
 }
@@ -105,9 +67,9 @@ func number(b bool) float32 {
 // context is what is visible, 0 on land. Values are not looked at.
 func (r *Reliability) Probability(ctx context.Context, in Inputs) ([]float32, error) {
 	height, width := padded(in, r.operand.network)
-	data := make([]float32, reliabilityPlanes*height*width)
-	encodeMasks(image{data, height, width}, &in)
-	x := tensors.FromFlatDataAndDimensions(data, 1, reliabilityPlanes, height, width)
+	data := make([]float32, ReliabilityPlanes*height*width)
+	EncodeMasks(Image{data, height, width}, &in)
+	x := tensors.FromFlatDataAndDimensions(data, 1, ReliabilityPlanes, height, width)
 	t := tensors.FromFlatDataAndDimensions([]float32{0}, 1)
 	defer release(x, t)
 	logits, err := r.shop.run(ctx, "reliability", r.operand, plainBody(r.operand.network), x, t)
@@ -134,19 +96,18 @@ func (r *Reliability) Close() {
 
 // Save returns the network as an ONNX file; side as for Model.Save.
 func (r *Reliability) Save(side int) ([]byte, error) {
-	return save(r.operand, kindReliability, r.config.Design, r.config, side)
+	return save(r.operand, kindReliability, r.design, r.settings, side)
 }
 
 // LoadReliability reads a network that Save wrote.
 func LoadReliability(data []byte, shop *Workshop) (*Reliability, error) {
 	r := &Reliability{shop: shop}
-	var design Design
 	var err error
-	if r.operand, err = load(data, kindReliability, &design, &r.config); err != nil {
+	if r.operand, err = load(data, kindReliability, &r.design, &r.training); err != nil {
 		return nil, err
 	}
-	if r.operand.config != reliabilityNetwork(design) {
-		return nil, fmt.Errorf("read reliability: the network is %v, its design asks for %v", r.operand.config, reliabilityNetwork(design))
+	if r.operand.config != ReliabilityNetwork(r.design) {
+		return nil, fmt.Errorf("read reliability: the network is %v, its design asks for %v", r.operand.config, ReliabilityNetwork(r.design))
 	}
 	return r, nil
 }

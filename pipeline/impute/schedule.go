@@ -2,14 +2,14 @@ package impute
 
 import "math"
 
-// alphaSigma returns how much of the field and how much noise there is at time
+// AlphaSigma returns how much of the field and how much noise there is at time
 // t of the variance-preserving schedule
 //
 //	x_t = α_t x_0 + σ_t ε,  α_t = cos(πt/2),  σ_t = sin(πt/2)
 //
 // from the field itself at t=0 to pure noise at t=1. At both ends the two are
 // exact.
-func alphaSigma(t float32) (alpha, sigma float32) {
+func AlphaSigma(t float32) (alpha, sigma float32) {
 	switch {
 	case t <= 0:
 		return 1, 0
@@ -20,12 +20,12 @@ func alphaSigma(t float32) (alpha, sigma float32) {
 	return float32(cos), float32(sin)
 }
 
-// renoise takes x from time t to a later time s, as the schedule would have:
+// Renoise takes x from time t to a later time s, as the schedule would have:
 //
 //	x_s = (α_s/α_t) x_t + sqrt(σ_s² - (α_s/α_t)² σ_t²) ε
-func renoise(x, eps []float32, t, s float32) {
-	alphaT, sigmaT := alphaSigma(t)
-	alphaS, sigmaS := alphaSigma(s)
+func Renoise(x, eps []float32, t, s float32) {
+	alphaT, sigmaT := AlphaSigma(t)
+	alphaS, sigmaS := AlphaSigma(s)
 	ratio := float64(alphaS) / float64(alphaT)
 	fresh := math.Sqrt(max(float64(sigmaS)*float64(sigmaS)-ratio*ratio*float64(sigmaT)*float64(sigmaT), 0))
 	for i := range x {

@@ -58,8 +58,8 @@ type Surroundings struct {
 // Inputs returns what may be known in a mode of the patch r where only the
 // visible cells of its day are.
 func (s Surroundings) Inputs(r samples.Ref, visible []bool, mode Mode) Inputs {
-	sc := s.scene(r)
-	in := sc.inputs(mode)
+	sc := s.Scene(r)
+	in := sc.Inputs(mode)
 	in.Visible = visible
 	return in
 }
@@ -68,12 +68,12 @@ func (s Surroundings) Inputs(r samples.Ref, visible []bool, mode Mode) Inputs {
 // analyser.
 func (s Surroundings) Analysed(r samples.Ref, visible []bool, mode Mode) (Inputs, error) {
 	in := s.Inputs(r, visible, mode)
-	return in, s.analyse(r, &in, mode)
+	return in, s.Analyse(r, &in, mode)
 }
 
-// analyse adds the analysis of the visible cells to in, where there is an
+// Analyse adds the analysis of the visible cells to in, where there is an
 // analyser.
-func (s Surroundings) analyse(r samples.Ref, in *Inputs, mode Mode) (err error) {
+func (s Surroundings) Analyse(r samples.Ref, in *Inputs, mode Mode) (err error) {
 	if s.Analyser == nil {
 		return nil
 	}
@@ -84,18 +84,20 @@ func (s Surroundings) analyse(r samples.Ref, in *Inputs, mode Mode) (err error) 
 	return nil
 }
 
-// A scene is everything around a patch, of which a mode shows a part.
-type scene struct {
-	patch         samples.Patch
+// A Scene is everything around a patch, of which a mode shows a part.
+type Scene struct {
+	Patch samples.Patch
+
 	last, next    samples.Composite
 	past, delayed background
 }
 
 type background struct{ value, sigma []float32 }
 
-func (s Surroundings) scene(r samples.Ref) *scene {
-	return &scene{
-		patch: s.Days.Cut(r),
+// Scene returns everything around the patch r.
+func (s Surroundings) Scene(r samples.Ref) *Scene {
+	return &Scene{
+		Patch: s.Days.Cut(r),
 		last:  s.Days.Last(r, samples.LastDays), next: s.Days.Next(r, samples.NextDays),
 		past: cutBackground(s.Past, r), delayed: cutBackground(s.Delayed, r),
 	}
@@ -112,12 +114,12 @@ func cutBackground(b Backgrounds, r samples.Ref) background {
 	return background{value, sigma}
 }
 
-// inputs returns the part of the scene that a mode shows, without a mask.
-func (s *scene) inputs(mode Mode) Inputs {
-	w := s.patch.Window
+// Inputs returns the part of the scene that a mode shows, without a mask.
+func (s *Scene) Inputs(mode Mode) Inputs {
+	w := s.Patch.Window
 	in := Inputs{
-		Height: w.Height, Width: w.Width, Values: s.patch.Values, Sea: s.patch.Sea,
-		DayOfYear: dayOfYear(s.patch.Time),
+		Height: w.Height, Width: w.Width, Values: s.Patch.Values, Sea: s.Patch.Sea,
+		DayOfYear: dayOfYear(s.Patch.Time),
 	}
 	switch mode {
 	case Past:
@@ -128,6 +130,14 @@ func (s *scene) inputs(mode Mode) Inputs {
 		in.Background, in.BackgroundSigma = s.delayed.value, s.delayed.sigma
 	}
 	return in
+}
+
+// Bytes returns about how much memory the scene takes.
+func (s *Scene) Bytes() int64 {
+	const floatBytes = 4
+	n := len(s.Patch.Values) + len(s.past.value) + len(s.past.sigma) + len(s.delayed.value) + len(s.delayed.sigma) +
+		len(s.last.Value) + len(s.last.Freshness) + len(s.next.Value) + len(s.next.Freshness)
+	return int64(floatBytes*n + len(s.Patch.Sea))
 }
 
 func dayOfYear(t time.Time) int {

@@ -17,7 +17,6 @@ import (
 
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/nn"
-	"lacuna/pipeline/train"
 )
 
 // WorkshopConfig says how networks are run.
@@ -47,7 +46,6 @@ type Workshop struct {
 
 	mu       sync.Mutex // held while anything compiles or runs a prediction
 	programs map[string]*engine.Program
-	steps    map[string]*train.Step
 }
 
 // NewWorkshop returns a workshop without anything compiled.
@@ -55,8 +53,14 @@ func NewWorkshop(b backends.Backend, cfg WorkshopConfig) (*Workshop, error) {
 	if cfg.Batch < 1 {
 		return nil, fmt.Errorf("workshop: batch is %d, must be positive", cfg.Batch)
 	}
-	return &Workshop{backend: b, cfg: cfg, programs: map[string]*engine.Program{}, steps: map[string]*train.Step{}}, nil
+	return &Workshop{backend: b, cfg: cfg, programs: map[string]*engine.Program{}}, nil
 }
+
+// Backend returns what the workshop compiles for.
+func (s *Workshop) Backend() backends.Backend { return s.backend }
+
+// Batch returns how many windows go through a network at a time.
+func (s *Workshop) Batch() int { return s.cfg.Batch }
 
 // Close frees everything that was compiled.
 func (s *Workshop) Close() {
@@ -65,11 +69,7 @@ func (s *Workshop) Close() {
 	for _, p := range s.programs {
 		p.Close()
 	}
-	for _, step := range s.steps {
-		step.Close()
-	}
 	clear(s.programs)
-	clear(s.steps)
 }
 
 // An operand is a network with its weights, ready to run in a workshop.
@@ -158,7 +158,7 @@ func (s *Workshop) program(name string, o *operand, b body, inputs []*tensors.Te
 	p, err := engine.Compile(s.backend, name, func(g *graph.Graph) []*graph.Node {
 		var w nn.Weights
 		if s.cfg.Shared {
-			w = flatWeights{graph.Parameter(g, "weights", shapes.Make(dtypes.Float32, len(o.weights)))}
+			w = nn.Slices(graph.Parameter(g, "weights", shapes.Make(dtypes.Float32, len(o.weights))))
 		} else {
 			w = nn.Constants(g, o.weights)
 		}

@@ -95,7 +95,7 @@ func Load(v Version, d Device) (*Model, error) {
 		m.reliability = n.reliability.Probability
 	}
 	if m.design.Backbone == nn.BackboneViT {
-		m.side = n.imputer.Config().Side
+		m.side = n.imputer.Side()
 	}
 	if s := v.Scaling; s != nil {
 		if len(s.Mean) != s.Grid.Len() || v.Query != nil && len(v.Query) != s.Grid.Len() || !(s.Std > 0) {

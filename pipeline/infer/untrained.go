@@ -37,6 +37,10 @@ func Untrained(d impute.Design, seed uint64) (Version, error) {
 	return v, err
 }
 
+// untrainedSide is the size of windows that a trained version sees by default, in
+// cells.
+const untrainedSide = 64
+
 // randomNetwork returns the file of a network whose layers all do something:
 // fresh weights leave many of them silent.
 func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte, error) {
@@ -50,7 +54,9 @@ func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte,
 	for i := range weights {
 		weights[i] += 0.1 * shake[i]
 	}
-	training := impute.DefaultTrainConfig()
+	training := struct {
+		Side int `json:"side"`
+	}{untrainedSide}
 	meta := map[string]string{"kind": kind}
 	for key, v := range map[string]any{"design": design, "training": training} {
 		text, err := json.Marshal(v)
@@ -61,7 +67,7 @@ func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte,
 	}
 	file := netfile.File{Config: cfg, Weights: weights, Metadata: meta}
 	if cfg.Backbone == nn.BackboneViT {
-		file.Height, file.Width = training.Side, training.Side
+		file.Height, file.Width = untrainedSide, untrainedSide
 	}
 	return netfile.Encode(file)
 }

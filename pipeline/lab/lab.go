@@ -1,6 +1,7 @@
 // Package lab is the laboratory: what is measured about the method and never
 // served. One command reaches all of it, 'lacuna lab'.
 //
+//	baselines  DINDiff, MissDiff and the samplers of the paper, for the tables
 //	chart      pictures of tables and maps
 //	tables     the comparisons of the paper and our own, row by row
 //	scenes     whole scenes, with the gaps of other days laid over them

@@ -49,6 +49,17 @@ func (p parameters) Weight(w Param) *Node {
 	return Parameter(p.g, w.Name, shapes.Make(dtypes.Float32, w.Dims...))
 }
 
+// Slices returns weights cut from one vector that is an input of the graph, laid
+// out as the network's layout says: one compiled program then serves every
+// network of a design.
+func Slices(vector *Node) Weights { return sliced{vector} }
+
+type sliced struct{ vector *Node }
+
+func (s sliced) Weight(p Param) *Node {
+	return Reshape(Slice(s.vector, AxisRange(p.Offset, p.Offset+p.Size())), p.Dims...)
+}
+
 // WithDType returns w converted to dtype: the network then computes in it,
 // and gradients arrive at w in its own type.
 func WithDType(w Weights, dtype dtypes.DType) Weights {

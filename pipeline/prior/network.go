@@ -207,13 +207,3 @@ func (d denoiser) loss(w nn.Weights, delta, conditions, level, truth *Node) *Nod
 	miss := Mul(Sub(Logistic(d.logits(w, delta, conditions, level)), truth), sea)
 	return MulScalar(Div(ReduceAllSum(Square(miss)), AddScalar(ReduceAllSum(sea), 1)), classes)
 }
-
-// flat gives a network its weights as slices of one vector that is an input of
-// the program: one program then serves all weights, and evaluations during
-// training compile nothing.
-type flat struct{ vector *Node }
-
-// Weight implements nn.Weights.
-func (f flat) Weight(p nn.Param) *Node {
-	return Reshape(Slice(f.vector, AxisRange(p.Offset, p.Offset+p.Size())), p.Dims...)
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/nn"
 	"lacuna/pipeline/samples"
 )
 
@@ -99,7 +100,7 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 	h, w := key.size.height, key.size.width
 	p, err := engine.Compile(m.backend, name, func(g *Graph) []*Node {
 		input := func(name string, dims ...int) *Node { return Parameter(g, name, shapes.Make(dtypes.Float32, dims...)) }
-		weights := flat{input("weights", len(m.weights))}
+		weights := nn.Slices(input("weights", len(m.weights)))
 		in := moving{
 			x:          input("x", key.batch, classes, h, w),
 			conditions: input("conditions", key.batch, m.cfg.conditions(), h, w),

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
@@ -21,9 +21,9 @@ func TestAnImputerLearnsFromAnyStrategy(t *testing.T) {
 	for _, by := range []prior.Partitioner{
 		prior.Pixel(0.3, 0.3), prior.Block(4, 0.5, 0.5), prior.Saliency(0.5), prior.Coherent(), prior.Empirical(train),
 	} {
-		var first impute.Lesson
+		var first learn.Lesson
 		for again := range 2 {
-			source, err := impute.Fresh(train, refs, by, 7)
+			source, err := learn.Fresh(train, refs, by, 7)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,8 +13,8 @@ import (
 
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/tables"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
 )
@@ -32,7 +32,7 @@ type bench struct {
 type series struct {
 	samples.Series
 	sea      *evaluate.GaussianSea // nil: the data are none
-	analyses map[samples.SplitConfig]*impute.Analyses
+	analyses map[samples.SplitConfig]*learn.Analyses
 }
 
 func (b *bench) runAll(ctx context.Context, plan []job) error {
@@ -93,9 +93,9 @@ func (b *bench) job(j job, s *series) (tables.Job, error) {
 func (j job) dataset() string { return cmp.Or(filepath.Base(j.Data), "gaussian") }
 
 // keeper returns what keeps the analyses of a split.
-func (s *series) keeper(split samples.SplitConfig, budgetMB int) *impute.Analyses {
+func (s *series) keeper(split samples.SplitConfig, budgetMB int) *learn.Analyses {
 	if s.analyses[split] == nil {
-		s.analyses[split] = impute.NewAnalyses(budgetMB)
+		s.analyses[split] = learn.NewAnalyses(budgetMB)
 	}
 	return s.analyses[split]
 }
@@ -106,7 +106,7 @@ func (b *bench) open(j job) (*series, error) {
 	if b.series[key] != nil {
 		return b.series[key], nil
 	}
-	s := &series{analyses: map[samples.SplitConfig]*impute.Analyses{}}
+	s := &series{analyses: map[samples.SplitConfig]*learn.Analyses{}}
 	b.series[key] = s
 	var err error
 	if j.Data == "" {

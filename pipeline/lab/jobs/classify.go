@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/train"
@@ -26,9 +27,9 @@ func (b *bench) classify(ctx context.Context, j job, s *series) error {
 	if err != nil {
 		return err
 	}
-	cfg := impute.ReliabilityConfig(j.settings.Train)
+	cfg := learn.ReliabilityConfig(j.settings.Train)
 	cfg.Workers, cfg.CacheMB = b.workers, b.cacheMB
-	c, _, err := impute.TrainReliability(ctx, b.shops.Many(), m, source, cfg, train.Hooks{})
+	c, _, err := b.shops.Trainer().TrainReliability(ctx, m, source, cfg, train.Hooks{})
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (b *bench) classify(ctx context.Context, j job, s *series) error {
 
 // frequencies returns how often each cell of the grid was asked where it was
 // not shown.
-func frequencies(ctx context.Context, data samples.Train, source impute.Source) ([]float32, error) {
+func frequencies(ctx context.Context, data samples.Train, source learn.Source) ([]float32, error) {
 	const lessons = 20000 // several hundred looks at every cell
 	width := data.Grid().Width()
 	hidden, asked := make([]float32, data.Grid().Len()), make([]float32, data.Grid().Len())

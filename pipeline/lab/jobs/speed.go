@@ -6,6 +6,7 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
@@ -24,16 +25,16 @@ type speedLine struct {
 }
 
 // lessons returns what a job's network learns from.
-func (b *bench) lessons(j job, s *series) (impute.Material, samples.HeldOut, impute.Repetition, error) {
+func (b *bench) lessons(j job, s *series) (learn.Material, samples.HeldOut, learn.Repetition, error) {
 	data, held, err := s.Split(j.settings.Split)
 	if err != nil {
-		return impute.Material{}, held, impute.Repetition{}, err
+		return learn.Material{}, held, learn.Repetition{}, err
 	}
 	quick := impute.QuickOI(classical.DefaultOI(data.Grid()))
-	m := impute.Material{Train: data, Analyser: impute.OI{Days: data, Settings: quick}, Analyses: s.keeper(j.settings.Split, b.cacheMB)}
+	m := learn.Material{Train: data, Analyser: impute.OI{Days: data, Settings: quick}, Analyses: s.keeper(j.settings.Split, b.cacheMB)}
 	c := j.settings.Train
 	refs := data.Refs(c.Side, max(c.Side/2, 1), prior.MinObservedCells)
-	r, err := impute.Repeated(data, refs, prior.Empirical(data), max(j.settings.PerPatch, 1), c.Seed)
+	r, err := learn.Repeated(data, refs, prior.Empirical(data), max(j.settings.PerPatch, 1), c.Seed)
 	return m, held, r, err
 }
 
@@ -54,13 +55,13 @@ func (b *bench) speed(ctx context.Context, j job, s *series) error {
 	}
 	line.PrepareSeconds = time.Since(began).Seconds()
 	began = time.Now()
-	bare, err := impute.TimeStep(ctx, b.shops.Many(), m, source, cfg, j.SpeedSteps)
+	bare, err := b.shops.Trainer().TimeStep(ctx, m, source, cfg, j.SpeedSteps)
 	if err != nil {
 		return err
 	}
 	line.BarePerSecond, line.CompiledSeconds = 1/bare.Seconds(), time.Since(began).Seconds()-bare.Seconds()*float64(j.SpeedSteps)
 	warm := cfg.Steps / 5 // until the scenes of most patches are cut out
-	_, _, err = impute.Train(ctx, b.shops.Many(), m, source, cfg, train.Hooks{Progress: func(p train.Progress) {
+	_, _, err = b.shops.Trainer().Train(ctx, m, source, cfg, train.Hooks{Progress: func(p train.Progress) {
 		if p.Step == warm {
 			began = time.Now()
 		}

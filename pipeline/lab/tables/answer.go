@@ -10,6 +10,7 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
@@ -195,7 +196,7 @@ func (r *run) method(ctx context.Context, e entry) (teacher, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return fixed(evaluate.DINDiff(d, r.s.DINDiffDraws, r.s.DINDiffSteps)), d.Close, nil
+		return fixed(d.Method(r.s.DINDiffDraws, r.s.DINDiffSteps)), d.Close, nil
 	}
 	model, err := r.network(ctx, e)
 	if err != nil {
@@ -260,14 +261,14 @@ func (r *run) champion() (teacher, func(), error) {
 
 // sampled returns a sampler on a network.
 func (r *run) sampled(s Sampler, model *impute.Model) (teacher, func(), error) {
-	sampler, err := impute.SamplerOf(s.Name)
+	sampler, err := baselines.SamplerOf(s.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	small := model.In(r.small)
 	return func(x *evaluate.Exam) evaluate.Method {
-		return evaluate.Sampled(small, sampler, s.Config, func(c evaluate.Case) impute.Contexts {
-			return impute.MasksOf(r.train, x.Overlay(c.Number).Window, c.Inputs.Visible)
+		return baselines.Sampled(small, sampler, s.Config, func(c evaluate.Case) baselines.Contexts {
+			return baselines.MasksOf(r.train, x.Overlay(c.Number).Window, c.Inputs.Visible)
 		})
 	}, small.Close, nil
 }

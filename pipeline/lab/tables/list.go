@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/baselines"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/prior"
 )
@@ -143,7 +145,7 @@ func ambient(share float64) Row {
 // ambientObserved is AmbientDiff with its loss on all that was observed.
 func ambientObserved() Row {
 	r := ambient(0.3)
-	r.Name, r.Network.LossOn = "ambientdiff-30-observed", impute.OnObserved
+	r.Name, r.Network.LossOn = "ambientdiff-30-observed", learn.OnObserved
 	return r
 }
 
@@ -155,8 +157,8 @@ func dindiff() Row {
 // missdiff knows no partition: its diffusion goes over the whole sea and is
 // held to what is visible.
 func missdiff() Row {
-	c := impute.DefaultSampler()
-	c.Blend, c.Scope = impute.Diffusion, impute.ScopeSea
+	c := baselines.DefaultSampler()
+	c.Blend, c.Scope = baselines.Diffusion, baselines.ScopeSea
 	return Row{Name: "missdiff", By: Sampled, Network: Network{Preset: presetPaper, Strategy: "everything"}, Sampler: Sampler{"iterative", c}}
 }
 
@@ -202,17 +204,17 @@ func dincae() Row {
 }
 
 func samplers() []Row {
-	row := func(name, sampler string, change func(*impute.SamplerConfig)) Row {
-		c := impute.DefaultSampler()
+	row := func(name, sampler string, change func(*baselines.SamplerConfig)) Row {
+		c := baselines.DefaultSampler()
 		change(&c)
 		r := paper("guided")
 		r.Name, r.By, r.Sampler = name, Sampled, Sampler{sampler, c}
 		return r
 	}
-	none := func(*impute.SamplerConfig) {}
-	draws := func(c *impute.SamplerConfig) { c.Draws = 10 }
-	printed := func(c *impute.SamplerConfig) { c.Draws, c.Blend = 10, impute.Printed }
-	observed := func(c *impute.SamplerConfig) { c.Scope = impute.ScopeObserved }
+	none := func(*baselines.SamplerConfig) {}
+	draws := func(c *baselines.SamplerConfig) { c.Draws = 10 }
+	printed := func(c *baselines.SamplerConfig) { c.Draws, c.Blend = 10, baselines.Printed }
+	observed := func(c *baselines.SamplerConfig) { c.Scope = baselines.ScopeObserved }
 	return []Row{
 		row("direct", "direct", none), row("direct-10-contexts", "direct", draws),
 		row("proximal", "proximal", none), row("proximal-10-contexts", "proximal", draws),

@@ -9,6 +9,8 @@ import (
 	"github.com/google/renameio/v2"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/baselines"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/train"
 )
 
@@ -33,8 +35,8 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 		return nil, err
 	}
 	if data == nil {
-		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training"}, func(source impute.Source, checkpoint string) (network, error) {
-			m, _, err := impute.Train(ctx, r.shop, r.material, source, cfg, r.trainHooks("training", checkpoint))
+		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training"}, func(source learn.Source, checkpoint string) (network, error) {
+			m, _, err := r.trainer.Train(ctx, r.material, source, cfg, r.trainHooks("training", checkpoint))
 			return m, err
 		})
 		if err != nil {
@@ -57,7 +59,7 @@ func (r *run) trained(n Network, key string) ([]byte, error) {
 }
 
 // networkKey names a network with all that its weights depend on.
-func (r *run) networkKey(row Row, cfg impute.TrainConfig) (string, error) {
+func (r *run) networkKey(row Row, cfg learn.Config) (string, error) {
 	on := []any{r.dataKey, row.Network, cfg, r.s.PerPatch}
 	if row.needsPrior() {
 		on = append(on, r.priorKey, r.s.Target, r.s.Pool)
@@ -79,8 +81,8 @@ func (r *run) members(ctx context.Context, e entry, model *impute.Model) (*imput
 		return nil, err
 	}
 	if data == nil {
-		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training members"}, func(source impute.Source, checkpoint string) (network, error) {
-			m, _, err := impute.TrainMembers(ctx, model, r.material, source, cfg, r.trainHooks("training members", checkpoint))
+		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training members"}, func(source learn.Source, checkpoint string) (network, error) {
+			m, _, err := r.trainer.TrainMembers(ctx, model, r.material, source, cfg, r.trainHooks("training members", checkpoint))
 			return m, err
 		})
 		if err != nil {
@@ -92,8 +94,8 @@ func (r *run) members(ctx context.Context, e entry, model *impute.Model) (*imput
 
 // dindiff trains the baseline of an entry. Its checkpoint is what is kept of
 // it.
-func (r *run) dindiff(ctx context.Context, e entry) (*impute.DINDiff, error) {
-	cfg := impute.DINDiffConfig(e.row.Network.config(r.s.Train))
+func (r *run) dindiff(ctx context.Context, e entry) (*baselines.DINDiff, error) {
+	cfg := baselines.DINDiffConfig(e.row.Network.config(r.s.Train))
 	cfg.Seed = e.seed
 	key, err := r.networkKey(e.row, cfg)
 	if err != nil {
@@ -106,7 +108,7 @@ func (r *run) dindiff(ctx context.Context, e entry) (*impute.DINDiff, error) {
 		return nil, err
 	}
 	defer end()
-	d, _, err := impute.TrainDINDiff(ctx, r.shop, r.material, source, cfg, r.trainHooks(l.phase, r.checkpoint(l)))
+	d, _, err := baselines.TrainDINDiff(ctx, r.trainer, r.material, source, cfg, r.trainHooks(l.phase, r.checkpoint(l)))
 	r.trainSeconds += time.Since(began).Seconds()
 	return d, err
 }
@@ -114,7 +116,7 @@ func (r *run) dindiff(ctx context.Context, e entry) (*impute.DINDiff, error) {
 // A lesson is a training to be done.
 type lesson struct {
 	network Network
-	cfg     impute.TrainConfig
+	cfg     learn.Config
 	key     string
 	phase   string
 }
@@ -126,7 +128,7 @@ type network interface {
 }
 
 // teach trains a network and keeps its file.
-func (r *run) teach(ctx context.Context, l lesson, fit func(impute.Source, string) (network, error)) ([]byte, error) {
+func (r *run) teach(ctx context.Context, l lesson, fit func(learn.Source, string) (network, error)) ([]byte, error) {
 	began := time.Now()
 	source, end, err := r.lessons(ctx, l)
 	if err != nil {
@@ -151,7 +153,7 @@ func (r *run) teach(ctx context.Context, l lesson, fit func(impute.Source, strin
 }
 
 // lessons returns the source of a training, from where its checkpoint is.
-func (r *run) lessons(ctx context.Context, l lesson) (impute.Source, func(), error) {
+func (r *run) lessons(ctx context.Context, l lesson) (learn.Source, func(), error) {
 	first, err := train.CheckpointStep(r.checkpoint(l))
 	if err != nil {
 		return nil, nil, err

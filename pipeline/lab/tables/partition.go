@@ -9,7 +9,8 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/baselines"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
@@ -17,10 +18,10 @@ import (
 
 // source returns the lessons of a network from lesson first on, and what ends
 // it.
-func (r *run) source(ctx context.Context, n Network, cfg impute.TrainConfig, first uint64) (impute.Source, func(), error) {
+func (r *run) source(ctx context.Context, n Network, cfg learn.Config, first uint64) (learn.Source, func(), error) {
 	refs := r.refs(cfg.Side)
 	if n.Strategy == "everything" {
-		s, err := impute.Everything(r.train, refs, cfg.Seed)
+		s, err := baselines.Everything(r.train, refs, cfg.Seed)
 		return s, func() {}, err
 	}
 	p, err := r.partitioner(ctx, n)
@@ -32,13 +33,13 @@ func (r *run) source(ctx context.Context, n Network, cfg impute.TrainConfig, fir
 		if err != nil {
 			return nil, nil, err
 		}
-		return impute.Queue(pool.Next, first), pool.Close, nil
+		return learn.Queue(pool.Next, first), pool.Close, nil
 	}
 	if cfg.Design.Extras.Analysis && r.s.PerPatch > 0 {
-		s, err := impute.Repeated(r.train, refs, p, r.s.PerPatch, cfg.Seed)
+		s, err := learn.Repeated(r.train, refs, p, r.s.PerPatch, cfg.Seed)
 		return s, func() {}, err
 	}
-	s, err := impute.Fresh(r.train, refs, p, cfg.Seed) // cheap enough to draw one for each lesson
+	s, err := learn.Fresh(r.train, refs, p, cfg.Seed) // cheap enough to draw one for each lesson
 	return s, func() {}, err
 }
 

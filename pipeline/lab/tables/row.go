@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/lab/baselines"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/prior"
 )
@@ -49,7 +51,7 @@ type Network struct {
 	Strategy string         `json:"strategy,omitempty"` // how observations are split: see Strategies
 	Guidance *Guidance      `json:"guidance,omitempty"` // nil: that of the preset, with a strength that is found
 	Backbone string         `json:"backbone,omitempty"`
-	LossOn   impute.LossOn  `json:"loss_on,omitempty"`
+	LossOn   learn.LossOn   `json:"loss_on,omitempty"`
 	Extras   *impute.Extras `json:"extras,omitempty"`
 	// File is a network of this kind that was trained elsewhere, to be used in
 	// place of a new one, for every seed.
@@ -69,8 +71,8 @@ type Guidance struct {
 
 // Sampler is one of the paper's samplers with its constants.
 type Sampler struct {
-	Name   string               `json:"name,omitempty"`
-	Config impute.SamplerConfig `json:"config,omitzero"`
+	Name   string                  `json:"name,omitempty"`
+	Config baselines.SamplerConfig `json:"config,omitzero"`
 }
 
 // Strategies are the names of the ways to split observations; pixel takes a
@@ -114,7 +116,7 @@ func (r Row) Validate() error {
 		errs = append(errs, err)
 	}
 	if r.By == Sampled {
-		_, err := impute.SamplerOf(r.Sampler.Name)
+		_, err := baselines.SamplerOf(r.Sampler.Name)
 		errs = append(errs, err, r.Sampler.Config.Validate())
 	}
 	check(r.Texture >= 0 && r.Texture <= 1, "texture is %g, must be in 0..1", r.Texture)
@@ -190,10 +192,10 @@ func (n Network) guidance() prior.GuideConfig {
 
 // config returns how the network is trained within a budget: size, side,
 // steps, batch and seed.
-func (n Network) config(budget impute.TrainConfig) impute.TrainConfig {
+func (n Network) config(budget learn.Config) learn.Config {
 	c := budget
 	if n.Preset == presetPaper {
-		p := impute.PaperConfig()
+		p := learn.PaperConfig()
 		c.Design.Extras, c.Design.Variance, c.Design.Departure = p.Design.Extras, p.Design.Variance, p.Design.Departure
 		c.Beta, c.DropTemporal, c.DropFuture, c.Thin = p.Beta, p.DropTemporal, p.DropFuture, p.Thin
 		c.Clean, c.Flip = p.Clean, p.Flip
@@ -205,20 +207,20 @@ func (n Network) config(budget impute.TrainConfig) impute.TrainConfig {
 		c.LossOn = n.LossOn
 	}
 	if n.Strategy == "everything" { // there is no query to score, and nothing clean to copy
-		c.LossOn, c.Clean = impute.OnObserved, 0
+		c.LossOn, c.Clean = learn.OnObserved, 0
 	}
 	if n.Extras != nil {
 		c.Design.Extras = *n.Extras
 		based := n.Extras.Background || n.Extras.Analysis
 		c.Design.Departure = c.Design.Departure && based
 		if *n.Extras != (impute.Extras{}) {
-			d := impute.DefaultTrainConfig()
+			d := learn.DefaultConfig()
 			c.DropTemporal, c.DropFuture, c.Thin = d.DropTemporal, d.DropFuture, d.Thin
 		}
 	}
 	if n.Supervised {
 		c.Design.Departure, c.Design.Variance = false, true
-		c.Beta, c.Clean, c.LossOn = 0, 1, impute.OnObserved
+		c.Beta, c.Clean, c.LossOn = 0, 1, learn.OnObserved
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -38,18 +39,21 @@ type Job struct {
 	Engine func() (*engine.Engine, error)
 	// What several runs may share, one after the other; nil: the run has its
 	// own.
-	Shops    *Shops           // on Engine
-	Analyses *impute.Analyses // of the same series and split
+	Shops    *Shops          // on Engine
+	Analyses *learn.Analyses // of the same series and split
 
 	// Done, if not nil, hears of every row and seed, those of earlier runs too.
 	Done func(Record)
 }
 
 // Shops hold what was compiled on an engine.
-type Shops struct{ many, few *impute.Workshop }
+type Shops struct {
+	many, few *impute.Workshop
+	trainer   *learn.Trainer // of networks that run in many
+}
 
-// Many returns the shop that takes many windows at a time.
-func (s *Shops) Many() *impute.Workshop { return s.many }
+// Trainer returns the trainer of networks that take many windows at a time.
+func (s *Shops) Trainer() *learn.Trainer { return s.trainer }
 
 // samplerBatch is how many members the paper's samplers take through a network
 // at a time: those of one case.
@@ -63,11 +67,12 @@ func NewShops(e *engine.Engine, cfg impute.WorkshopConfig) (*Shops, error) {
 	}
 	cfg.Batch = min(cfg.Batch, samplerBatch)
 	few, err := impute.NewWorkshop(e, cfg)
-	return &Shops{many, few}, err
+	return &Shops{many, few, learn.NewTrainer(many)}, err
 }
 
 // Close frees everything that was compiled.
 func (s *Shops) Close() {
+	s.trainer.Close()
 	s.many.Close()
 	s.few.Close()
 }
@@ -140,7 +145,7 @@ type run struct {
 	held     samples.HeldOut
 	overlays []samples.Overlay
 	median   int // case that pictures show
-	material impute.Material
+	material learn.Material
 	around   impute.Surroundings
 	truth    *evaluate.Truth
 	exams    map[impute.Mode]*exams
@@ -148,6 +153,7 @@ type run struct {
 	dataKey, priorKey string
 	engine            *engine.Engine // nil: not open
 	shop, small       *impute.Workshop
+	trainer           *learn.Trainer
 	prior             *prior.Model
 	model             *impute.Model // of modelKey, the last one used
 	modelKey          string
@@ -181,7 +187,7 @@ func begin(job Job, progress func(Progress)) (*run, error) {
 		return nil, err
 	}
 	r.median = medianCase(r.overlays)
-	r.material, r.around = impute.Material{Train: r.train, Analyses: job.Analyses}, impute.Surroundings{Days: r.held}
+	r.material, r.around = learn.Material{Train: r.train, Analyses: job.Analyses}, impute.Surroundings{Days: r.held}
 	if job.Truth != nil {
 		t, err := evaluate.NewTruth(job.Truth, r.held)
 		if err != nil {
@@ -312,7 +318,7 @@ func (r *run) open() (*engine.Engine, error) {
 			return nil, err
 		}
 	}
-	r.shop, r.small = shops.many, shops.few
+	r.shop, r.small, r.trainer = shops.many, shops.few, shops.trainer
 	r.engine = e
 	return e, nil
 }
@@ -325,7 +331,7 @@ func (r *run) close() {
 		r.prior.Close()
 	}
 	if r.engine != nil && r.job.Shops == nil {
-		(&Shops{r.shop, r.small}).Close()
+		(&Shops{r.shop, r.small, r.trainer}).Close()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -23,11 +24,11 @@ type Settings struct {
 	// BlockDays is how many consecutive days the bootstrap draws together.
 	BlockDays int `json:"block_days"`
 
-	Train   impute.TrainConfig `json:"train"`   // the budget; what a row changes is changed
-	Members impute.TrainConfig `json:"members"` // of residual members
-	Prior   prior.TrainConfig  `json:"prior"`
-	Target  prior.Target       `json:"target"` // of guidance whose strength is found
-	Pool    prior.PoolConfig   `json:"pool"`
+	Train   learn.Config      `json:"train"`   // the budget; what a row changes is changed
+	Members learn.Config      `json:"members"` // of residual members
+	Prior   prior.TrainConfig `json:"prior"`
+	Target  prior.Target      `json:"target"` // of guidance whose strength is found
+	Pool    prior.PoolConfig  `json:"pool"`
 	// PerPatch is how many partitions of each patch a network with an analysis
 	// learns from, so that analyses can be kept; 0: always new ones.
 	PerPatch int                   `json:"per_patch"`
@@ -107,7 +108,7 @@ func (s Settings) With(b Budget) Settings {
 	if b.Mode != "" {
 		s.Mode = b.Mode
 	}
-	s.Members = impute.MembersConfig(s.Train)
+	s.Members = learn.MembersConfig(s.Train)
 	return s
 }
 

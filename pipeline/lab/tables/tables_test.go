@@ -15,6 +15,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
@@ -103,16 +104,16 @@ func TestEveryTableCanBeTrained(t *testing.T) {
 func TestPresetsDifferInWhatTheyShould(t *testing.T) {
 	budget := Default(nn.Small, false).Train
 	frame := paper("empirical").Network.config(budget)
-	if frame.Design.Extras != (impute.Extras{}) || frame.Design.Variance || frame.Steps != budget.Steps || frame.Clean != impute.PaperConfig().Clean {
+	if frame.Design.Extras != (impute.Extras{}) || frame.Design.Variance || frame.Steps != budget.Steps || frame.Clean != learn.PaperConfig().Clean {
 		t.Errorf("the published imputer sees %+v", frame.Design)
 	}
-	if miss := missdiff().Network.config(budget); miss.LossOn != impute.OnObserved || miss.Clean != 0 {
+	if miss := missdiff().Network.config(budget); miss.LossOn != learn.OnObserved || miss.Clean != 0 {
 		t.Errorf("missdiff is trained with %+v", miss)
 	}
 	if d := dincae().Network.config(budget); !d.Design.Variance || d.Beta != 0 || d.Clean != 1 || d.Design.Departure || !d.Design.Extras.Last {
 		t.Errorf("dincae is trained with %+v", d)
 	}
-	if observed := ambientObserved().Network.config(budget); observed.LossOn != impute.OnObserved {
+	if observed := ambientObserved().Network.config(budget); observed.LossOn != learn.OnObserved {
 		t.Error("the second loss of ambientdiff is that of the first")
 	}
 	if i := imputer().Network.config(budget); i.Design != budget.Design {
@@ -146,7 +147,7 @@ func TestEveryTableIsMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, shops, analyses := t.TempDir(), (*Shops)(nil), impute.NewAnalyses(64)
+	kept, shops, analyses := t.TempDir(), (*Shops)(nil), learn.NewAnalyses(64)
 	for _, table := range All() {
 		job := tiny(t, table)
 		if shops == nil {

@@ -1,9 +1,10 @@
-package impute
+package learn
 
 import (
 	"errors"
 	"fmt"
 
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/train"
 )
@@ -17,9 +18,9 @@ const (
 	OnObserved LossOn = "observed" // context and query
 )
 
-// TrainConfig sets the training of a network.
-type TrainConfig struct {
-	Design Design `json:"design" yaml:"design"`
+// Config sets the training of a network.
+type Config struct {
+	Design impute.Design `json:"design" yaml:"design"`
 
 	Side         int     `json:"side" yaml:"side"` // of the patches, in cells
 	Steps        int     `json:"steps" yaml:"steps"`
@@ -55,18 +56,18 @@ type TrainConfig struct {
 	CacheMB int `json:"-" yaml:"cache_mb"` // memory for what surrounds patches; what does not fit is cut out again each time
 }
 
-// DefaultTrainConfig returns the preset "lacuna". On 953 overlays of real
+// DefaultConfig returns the preset "lacuna". On 953 overlays of real
 // chlorophyll (NE Pacific, 64×64, size small, 3000 steps, three seeds) its MSE
 // is 0.1344 ± 0.0022 with the past and 0.1249 ± 0.0017 with the future too; OI
 // has 0.1400 and 0.1308. One seed each: predicting the field instead of the
 // departure from the analysis gave 0.1365 and 0.1267, departures in units of the
 // analysis's sigma 0.1417 and 0.1334 (2500 steps), and the base size without
 // mirrored patches 0.1328 and 0.1225 (4000 steps).
-func DefaultTrainConfig() TrainConfig {
-	return TrainConfig{
-		Design: Design{
+func DefaultConfig() Config {
+	return Config{
+		Design: impute.Design{
 			Backbone: nn.BackboneUNet, Size: nn.Base, Variance: true, Departure: true,
-			Extras: Extras{Last: true, Next: true, Analysis: true},
+			Extras: impute.Extras{Last: true, Next: true, Analysis: true},
 		},
 		Side: 64, Steps: 5000, Batch: 64, LearningRate: 1e-3, WarmupSteps: 200, EMADecay: 0.999, ClipNorm: 1,
 		LossOn: OnQuery, Beta: 0.5,
@@ -78,15 +79,15 @@ func DefaultTrainConfig() TrainConfig {
 
 // PaperConfig returns the preset "paper": a single frame in, no variance, and
 // nothing but the partition to tell it from its baselines.
-func PaperConfig() TrainConfig {
-	c := DefaultTrainConfig()
-	c.Design.Extras, c.Design.Variance, c.Design.Departure = Extras{}, false, false
+func PaperConfig() Config {
+	c := DefaultConfig()
+	c.Design.Extras, c.Design.Variance, c.Design.Departure = impute.Extras{}, false, false
 	c.Beta, c.DropTemporal, c.DropFuture, c.Thin, c.Flip, c.Clean = 0, 0, 0, 0, false, 0.5
 	return c
 }
 
 // Validate reports everything wrong with c.
-func (c TrainConfig) Validate() error {
+func (c Config) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -116,7 +117,7 @@ func (c TrainConfig) Validate() error {
 	if err := c.optimizer().Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if network, err := nn.New(c.Design.network()); err != nil {
+	if network, err := nn.New(c.Design.Network()); err != nil {
 		errs = append(errs, err)
 	} else {
 		check(c.Side%network.Multiple() == 0, "side is %d, must be a multiple of %d", c.Side, network.Multiple())
@@ -124,7 +125,7 @@ func (c TrainConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c TrainConfig) optimizer() train.Config {
+func (c Config) optimizer() train.Config {
 	o := train.DefaultConfig()
 	o.LearningRate, o.Steps, o.WarmupSteps = c.LearningRate, c.Steps, c.WarmupSteps
 	o.ClipNorm, o.EMADecay, o.BFloat16 = c.ClipNorm, c.EMADecay, c.BFloat16

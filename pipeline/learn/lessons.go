@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
@@ -15,20 +16,20 @@ import (
 // the backgrounds that were made of it, each of which may be nil.
 type Material struct {
 	Train         samples.Train
-	Past, Delayed Backgrounds
-	Analyser      Analyser // of Train; asked only where the design has an analysis
+	Past, Delayed impute.Backgrounds
+	Analyser      impute.Analyser // of Train; asked only where the design has an analysis
 	// Analyses keeps what Analyser made for further trainings; nil: each
 	// training keeps its own.
 	Analyses *Analyses
 }
 
-func (m Material) surroundings() Surroundings {
-	return Surroundings{Days: m.Train, Past: m.Past, Delayed: m.Delayed, Analyser: m.Analyser}
+func (m Material) surroundings() impute.Surroundings {
+	return impute.Surroundings{Days: m.Train, Past: m.Past, Delayed: m.Delayed, Analyser: m.Analyser}
 }
 
 // lessons turns what a source says into the planes of a batch.
 type lessons struct {
-	cfg      TrainConfig
+	cfg      Config
 	source   Source
 	scenes   *scenes
 	analyses *Analyses
@@ -36,7 +37,7 @@ type lessons struct {
 	eps      noise.Stream // the noise itself
 }
 
-func newLessons(m Material, source Source, cfg TrainConfig) *lessons {
+func newLessons(m Material, source Source, cfg Config) *lessons {
 	analyses := m.Analyses
 	if analyses == nil {
 		analyses = NewAnalyses(cfg.CacheMB / 2) // the other half is for scenes
@@ -47,12 +48,12 @@ func newLessons(m Material, source Source, cfg TrainConfig) *lessons {
 	}
 }
 
-// A taught is one lesson with everything that chance decides.
-type taught struct {
+// A Taught is one lesson with everything that chance decides.
+type Taught struct {
 	Lesson
-	in     Inputs // what the network is shown
-	scene  *scene
-	level  level
+	In     impute.Inputs // what the network is shown
+	Scene  *impute.Scene
+	Level  impute.Level
 	flipNS bool
 	flipWE bool
 	negate bool
@@ -67,46 +68,46 @@ const (
 )
 
 // teach draws lesson n. The scratch of b serves it until the next one.
-func (l *lessons) teach(ctx context.Context, b *train.Batch, n uint64) (taught, error) {
+func (l *lessons) teach(ctx context.Context, b *train.Batch, n uint64) (Taught, error) {
 	lesson, err := l.source.Lesson(ctx, n)
 	if err != nil {
-		return taught{}, err
+		return Taught{}, err
 	}
 	s := l.scenes.of(lesson.Ref)
 	r := l.draws.Rand(n)
 	mode := l.mode(r)
-	t := taught{Lesson: lesson, scene: s, in: s.inputs(mode)}
-	t.in.Visible = lesson.Context
+	t := Taught{Lesson: lesson, Scene: s, In: s.Inputs(mode)}
+	t.In.Visible = lesson.Context
 	if l.cfg.Design.Extras.Analysis {
-		if err := l.analyses.add(&t.in, lesson, mode, l.scenes.around); err != nil {
-			return taught{}, err
+		if err := l.analyses.add(&t.In, lesson, mode, l.scenes.around); err != nil {
+			return Taught{}, err
 		}
 	}
 	thin, keep := r.Float64() < l.cfg.Thin, r.Float64()
 	clean, at := r.Float64() < l.cfg.Clean, r.Float32()
 	t.flipNS, t.flipWE = l.cfg.Flip && r.Uint64()&1 == 1, l.cfg.Flip && r.Uint64()&2 == 2
 	if thin {
-		t.in.Last.Freshness = thinned(window(b, scratchLast), t.in.Last.Freshness, keep, r)
-		t.in.Next.Freshness = thinned(window(b, scratchNext), t.in.Next.Freshness, keep, r)
+		t.In.Last.Freshness = thinned(window(b, scratchLast), t.In.Last.Freshness, keep, r)
+		t.In.Next.Freshness = thinned(window(b, scratchNext), t.In.Next.Freshness, keep, r)
 	}
 	if !clean {
-		t.level = level{t: at, eps: window(b, scratchEps)}
-		l.eps.Normals(t.level.eps, n)
+		t.Level = impute.Level{T: at, Eps: window(b, scratchEps)}
+		l.eps.Normals(t.Level.Eps, n)
 	}
 	t.negate = l.cfg.Negate && r.Uint64()&1 == 1 // after all other draws, which it leaves as they were
 	return t, nil
 }
 
 // mode draws which neighbours a lesson has.
-func (l *lessons) mode(r *rand.Rand) Mode {
+func (l *lessons) mode(r *rand.Rand) impute.Mode {
 	alone, blind := r.Float64() < l.cfg.DropTemporal, r.Float64() < l.cfg.DropFuture
 	switch {
 	case alone:
-		return Single
+		return impute.Single
 	case blind:
-		return Past
+		return impute.Past
 	default:
-		return Delayed
+		return impute.Delayed
 	}
 }
 
@@ -141,14 +142,14 @@ const (
 // Planes of a target: what the network should say, where that counts, and the
 // unit that its answer is in.
 const (
-	valueOfTarget = iota
-	weightOfTarget
-	unitOfTarget
+	ValueOfTarget = iota
+	WeightOfTarget
+	UnitOfTarget
 	targetPlanes
 )
 
-func (c TrainConfig) batchDims() [][]int {
-	return [][]int{{c.Batch, c.Design.planes(), c.Side, c.Side}, {c.Batch}, {c.Batch, targetPlanes, c.Side, c.Side}}
+func (c Config) batchDims() [][]int {
+	return [][]int{{c.Batch, c.Design.Planes(), c.Side, c.Side}, {c.Batch}, {c.Batch, targetPlanes, c.Side, c.Side}}
 }
 
 // fill is the filler of the imputer.
@@ -158,65 +159,67 @@ func (l *lessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) 
 		return err
 	}
 	x := l.cfg.planes(b, imageTensor, item)
-	l.cfg.Design.encode(x, &t.in, t.level)
-	b.Buffers[timeTensor][item] = t.level.t
+	l.cfg.Design.Encode(x, &t.In, t.Level)
+	b.Buffers[timeTensor][item] = t.Level.T
 	y := l.cfg.planes(b, targetTensor, item)
 	l.target(y, &t)
 	if t.negate {
-		x.negate(l.cfg.Design.signed()...)
-		y.negate(valueOfTarget)
+		negate(x, l.cfg.Design.Signed()...)
+		negate(y, ValueOfTarget)
 	}
-	x.flip(t.flipNS, t.flipWE)
-	y.flip(t.flipNS, t.flipWE)
+	flip(x, t.flipNS, t.flipWE)
+	flip(y, t.flipNS, t.flipWE)
 	return nil
 }
 
 // target draws what is asked, and where.
-func (l *lessons) target(y image, t *taught) {
-	value, weight, unit := y.plane(valueOfTarget), y.plane(weightOfTarget), y.plane(unitOfTarget)
-	for i, v := range t.scene.patch.Values {
-		value[i], weight[i], unit[i] = 0, 0, l.cfg.Design.unit(&t.in, i)
+func (l *lessons) target(y impute.Image, t *Taught) {
+	value, weight, unit := y.Plane(ValueOfTarget), y.Plane(WeightOfTarget), y.Plane(UnitOfTarget)
+	for i, v := range t.Scene.Patch.Values {
+		value[i], weight[i], unit[i] = 0, 0, l.cfg.Design.Unit(&t.In, i)
 		if l.scored(t, i) && finite(v) {
-			value[i], weight[i] = v-l.cfg.Design.base(&t.in, i), 1
+			value[i], weight[i] = v-l.cfg.Design.Base(&t.In, i), 1
 		}
 	}
 }
 
-func (l *lessons) scored(t *taught, cell int) bool {
+func finite(v float32) bool { return v-v == 0 }
+
+func (l *lessons) scored(t *Taught, cell int) bool {
 	return l.cfg.LossOn == OnObserved || t.Query[cell]
 }
 
 // planes returns those of an item of tensor i.
-func (c TrainConfig) planes(b *train.Batch, i, item int) image {
+func (c Config) planes(b *train.Batch, i, item int) impute.Image {
 	n := len(b.Buffers[i]) / c.Batch
-	return image{b.Buffers[i][item*n : (item+1)*n], c.Side, c.Side}
+	return impute.Image{Data: b.Buffers[i][item*n : (item+1)*n], Height: c.Side, Width: c.Side}
 }
 
 // negate changes the sign of planes.
-func (m image) negate(planes ...int) {
+func negate(m impute.Image, planes ...int) {
 	for _, i := range planes {
-		for cell, v := range m.plane(i) {
-			m.plane(i)[cell] = -v
+		for cell, v := range m.Plane(i) {
+			m.Plane(i)[cell] = -v
 		}
 	}
 }
 
 // flip mirrors all planes.
-func (m image) flip(northSouth, westEast bool) {
-	cells := m.height * m.width
-	for p := 0; p < len(m.data); p += cells {
-		plane := m.data[p : p+cells]
+func flip(m impute.Image, northSouth, westEast bool) {
+	cells := m.Height * m.Width
+	for p := 0; p < len(m.Data); p += cells {
+		plane := m.Data[p : p+cells]
 		if northSouth {
-			for row := range m.height / 2 {
-				a, b := plane[row*m.width:(row+1)*m.width], plane[(m.height-1-row)*m.width:(m.height-row)*m.width]
+			for row := range m.Height / 2 {
+				a, b := plane[row*m.Width:(row+1)*m.Width], plane[(m.Height-1-row)*m.Width:(m.Height-row)*m.Width]
 				for i := range a {
 					a[i], b[i] = b[i], a[i]
 				}
 			}
 		}
 		if westEast {
-			for row := range m.height {
-				line := plane[row*m.width : (row+1)*m.width]
+			for row := range m.Height {
+				line := plane[row*m.Width : (row+1)*m.Width]
 				for i, j := 0, len(line)-1; i < j; i, j = i+1, j-1 {
 					line[i], line[j] = line[j], line[i]
 				}
@@ -228,34 +231,26 @@ func (m image) flip(northSouth, westEast bool) {
 // scenes keeps what surrounds patches, up to a budget: cutting a scene out
 // takes longer than drawing its planes.
 type scenes struct {
-	around      Surroundings
+	around      impute.Surroundings
 	budgetBytes int64
 
 	used atomic.Int64
-	kept sync.Map // of samples.Ref to *scene
+	kept sync.Map // of samples.Ref to *Scene
 }
 
-func (s *scenes) of(r samples.Ref) *scene {
+func (s *scenes) of(r samples.Ref) *impute.Scene {
 	if kept, ok := s.kept.Load(r); ok {
-		return kept.(*scene)
+		return kept.(*impute.Scene)
 	}
-	sc := s.around.scene(r)
-	size := sc.bytes()
+	sc := s.around.Scene(r)
+	size := sc.Bytes()
 	if s.used.Add(size) > s.budgetBytes {
 		s.used.Add(-size)
 		return sc
 	}
 	if kept, was := s.kept.LoadOrStore(r, sc); was {
 		s.used.Add(-size)
-		return kept.(*scene)
+		return kept.(*impute.Scene)
 	}
 	return sc
-}
-
-// bytes returns about how much memory the scene takes.
-func (s *scene) bytes() int64 {
-	const floatBytes = 4
-	n := len(s.patch.Values) + len(s.past.value) + len(s.past.sigma) + len(s.delayed.value) + len(s.delayed.sigma) +
-		len(s.last.Value) + len(s.last.Freshness) + len(s.next.Value) + len(s.next.Freshness)
-	return int64(floatBytes*n + len(s.patch.Sea))
 }

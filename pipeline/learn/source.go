@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"sync"
 
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
@@ -30,7 +31,7 @@ type Source interface {
 
 // Fresh returns a source that draws a patch of refs and its partition anew for
 // every lesson: for partitioners that cost little.
-func Fresh(days Days, refs []samples.Ref, p prior.Partitioner, seed uint64) (Source, error) {
+func Fresh(days impute.Days, refs []samples.Ref, p prior.Partitioner, seed uint64) (Source, error) {
 	if len(refs) == 0 {
 		return nil, errNoRefs
 	}
@@ -40,7 +41,7 @@ func Fresh(days Days, refs []samples.Ref, p prior.Partitioner, seed uint64) (Sou
 // Repeated is Fresh with so many partitions of each patch and no more, so that
 // what is made of a context, such as an analysis, can be kept and used again.
 // The partitions are the same for every seed; the order of lessons is not.
-func Repeated(days Days, refs []samples.Ref, p prior.Partitioner, perPatch int, seed uint64) (Repetition, error) {
+func Repeated(days impute.Days, refs []samples.Ref, p prior.Partitioner, perPatch int, seed uint64) (Repetition, error) {
 	if len(refs) == 0 {
 		return Repetition{}, errNoRefs
 	}
@@ -56,7 +57,7 @@ func Repeated(days Days, refs []samples.Ref, p prior.Partitioner, perPatch int, 
 var errNoRefs = errors.New("no patch to learn from: give days with more observations, or smaller patches")
 
 type fresh struct {
-	days        Days
+	days        impute.Days
 	refs        []samples.Ref
 	partitioner prior.Partitioner
 	stream      noise.Stream
@@ -75,7 +76,7 @@ func (f fresh) Lesson(ctx context.Context, n uint64) (Lesson, error) {
 
 // A Repetition is a source of a fixed set of lessons in random order.
 type Repetition struct {
-	days              Days
+	days              impute.Days
 	refs              []samples.Ref
 	partitioner       prior.Partitioner
 	perPatch          int
@@ -153,25 +154,4 @@ func contextKey(item prior.Item) uint64 {
 	}
 	h.Write(cells)
 	return max(h.Sum64(), 1)
-}
-
-// Everything returns a source whose context is all that is observed, and whose
-// query is the same: no partition at all, as MissDiff trains.
-func Everything(days Days, refs []samples.Ref, seed uint64) (Source, error) {
-	return Fresh(days, refs, everything{}, seed)
-}
-
-type everything struct{}
-
-// Name implements prior.Partitioner.
-func (everything) Name() string { return "everything" }
-
-// Partition implements prior.Partitioner.
-func (everything) Partition(_ context.Context, patches []samples.Patch, _ noise.Stream) ([]prior.Partition, error) {
-	out := make([]prior.Partition, len(patches))
-	for i, p := range patches {
-		observed := p.Observed()
-		out[i] = prior.Partition{Context: observed, Query: observed}
-	}
-	return out, nil
 }

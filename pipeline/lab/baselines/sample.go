@@ -1,4 +1,4 @@
-package impute
+package baselines
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
-
-	"lacuna/pipeline/noise"
 )
 
 // Sampling says how a model is to be sampled.
@@ -21,11 +21,11 @@ type Sampling struct {
 
 // Sample completes a window with one of the paper's samplers. Visible cells
 // keep their value.
-func (m *Model) Sample(ctx context.Context, in Inputs, how Sampling, s noise.Stream) (Drawn, error) {
+func Sample(ctx context.Context, m *impute.Model, in impute.Inputs, how Sampling, s noise.Stream) (Drawn, error) {
 	if err := in.Validate(); err != nil {
 		return Drawn{}, fmt.Errorf("sample: %w", err)
 	}
-	if m.design.Extras.Analysis {
+	if m.Design().Extras.Analysis {
 		return Drawn{}, errors.New("sample: the network sees an analysis of the clean observations, so noise over them means nothing to it; " +
 			"train one with the paper's preset, or draw members")
 	}
@@ -33,17 +33,17 @@ func (m *Model) Sample(ctx context.Context, in Inputs, how Sampling, s noise.Str
 	observed := make([]float32, in.Cells())
 	for i, visible := range in.Visible {
 		if visible {
-			observed[i] = in.Values[i] - m.design.base(&in, i)
+			observed[i] = in.Values[i] - m.Design().Base(&in, i)
 		}
 	}
 	p := Problem{Observed: observed, Visible: in.Visible, Sea: in.Sea, Contexts: how.Contexts}
-	drawn, err := how.Sampler(ctx, m.denoiser(in), p, how.Config, s)
+	drawn, err := how.Sampler(ctx, denoiserOf(m, in), p, how.Config, s)
 	if err != nil {
 		return Drawn{}, fmt.Errorf("sample: %w", err)
 	}
 	for _, x := range drawn.Members {
 		for i := range x {
-			x[i] += m.design.base(&in, i)
+			x[i] += m.Design().Base(&in, i)
 			if in.Visible[i] {
 				x[i] = in.Values[i]
 			}
@@ -52,23 +52,23 @@ func (m *Model) Sample(ctx context.Context, in Inputs, how Sampling, s noise.Str
 	return drawn, nil
 }
 
-// denoiser returns the network as a denoiser of departures from the base,
+// denoiserOf returns a model as a denoiser of departures from the base,
 // with everything around the window as in has it.
-func (m *Model) denoiser(in Inputs) Denoiser {
+func denoiserOf(m *impute.Model, in impute.Inputs) Denoiser {
 	return func(ctx context.Context, t float32, x [][]float32, mask [][]bool) ([][]float32, error) {
-		windows, levels := make([]Inputs, len(x)), make([]level, len(x))
+		windows, levels := make([]impute.Inputs, len(x)), make([]impute.Level, len(x))
 		for i := range x {
-			windows[i], levels[i] = in, level{t: t, there: true}
+			windows[i], levels[i] = in, impute.Level{T: t, Applied: true}
 			windows[i].Values, windows[i].Visible = x[i], mask[i]
 		}
-		answers, err := m.denoise(ctx, windows, levels)
+		answers, err := m.Denoise(ctx, windows, levels)
 		if err != nil {
 			return nil, err
 		}
 		out := make([][]float32, len(x))
 		for i, a := range answers {
 			for k := range a.Mean {
-				a.Mean[k] -= m.design.base(&in, k)
+				a.Mean[k] -= m.Design().Base(&in, k)
 			}
 			out[i] = a.Mean
 		}

@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
@@ -15,43 +17,43 @@ import (
 
 // seaAnalyser analyses a sea and counts how often it is asked.
 type seaAnalyser struct {
-	OI
+	impute.OI
 	asked *atomic.Int64
 }
 
-func (a seaAnalyser) Analyse(r samples.Ref, visible []bool, mode Mode) (value, sigma []float32, err error) {
+func (a seaAnalyser) Analyse(r samples.Ref, visible []bool, mode impute.Mode) (value, sigma []float32, err error) {
 	a.asked.Add(1)
 	return a.OI.Analyse(r, visible, mode)
 }
 
-func analysisConfig(side int) TrainConfig {
+func analysisConfig(side int) Config {
 	cfg := tinyConfig(side)
-	cfg.Design.Extras, cfg.Design.Departure, cfg.Clean = Extras{Last: true, Analysis: true}, true, 1
+	cfg.Design.Extras, cfg.Design.Departure, cfg.Clean = impute.Extras{Last: true, Analysis: true}, true, 1
 	return cfg
 }
 
 // analysedSea returns material with an analyser, and the analyser.
 func analysedSea(t *testing.T) (Material, seaAnalyser) {
 	t.Helper()
-	sea := newGaussianSea(t, seaConfig{side: 16, days: 6, length: 3, memory: 0.9, seed: 3})
+	sea := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 6, Length: 3, Memory: 0.9, Seed: 3})
 	m, _ := sea.lessonsOf(t, 1)
-	a := seaAnalyser{OI{Days: m.Train, Settings: QuickOI(classical.DefaultOI(m.Train.Grid()))}, new(atomic.Int64)}
+	a := seaAnalyser{impute.OI{Days: m.Train, Settings: impute.QuickOI(classical.DefaultOI(m.Train.Grid()))}, new(atomic.Int64)}
 	m.Analyser = a
 	return m, a
 }
 
 func TestAnUntrainedNetworkOnAnAnalysisIsTheAnalysis(t *testing.T) {
 	m, _ := analysedSea(t)
-	model, err := NewModel(newShop(t, 1), analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
+	model, err := impute.NewModel(imputetest.NewShop(t, 1), analysisConfig(16).Design, analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := samples.Ref{Day: 3, Window: samples.Square(0, 0, 16)}
-	in, err := m.surroundings().Analysed(r, m.Train.Cut(r).Observed(), Past)
+	in, err := m.surroundings().Analysed(r, m.Train.Cut(r).Observed(), impute.Past)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := predictOne(t, model, in)
+	got := imputetest.PredictOne(t, model, in)
 	for i, want := range in.Analysis {
 		if in.Sea[i] && math.Abs(float64(got.Mean[i]-want)) > 1e-5 {
 			t.Fatalf("cell %d is %g, the analysis says %g", i, got.Mean[i], want)
@@ -65,25 +67,25 @@ func TestANetworkOfTheSpreadLeavesTheMeanToTheAnalysis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop, cfg := newShop(t, 1), analysisConfig(16)
+	tr, cfg := newTrainer(t, 1), analysisConfig(16)
 	cfg.SpreadOnly = true
 	from := freshWeights(t, cfg.Design)
 	from[len(from)-2] = 0.1 // the bias of the mean: a version that departs from its analysis
 	r := samples.Ref{Day: 3, Window: samples.Square(0, 0, 16)}
-	in, err := m.surroundings().Analysed(r, m.Train.Cut(r).Observed(), Past)
+	in, err := m.surroundings().Analysed(r, m.Train.Cut(r).Observed(), impute.Past)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := NewModel(shop, cfg, from)
+	parent, err := impute.NewModel(tr.shop, cfg.Design, cfg, from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := predictOne(t, parent, in)
-	model, _, err := Train(context.Background(), shop, m, src, cfg, train.Hooks{From: from})
+	before := imputetest.PredictOne(t, parent, in)
+	model, _, err := tr.Train(context.Background(), m, src, cfg, train.Hooks{From: from})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := predictOne(t, model, in)
+	after := imputetest.PredictOne(t, model, in)
 	departed, learned := false, false
 	for i, want := range in.Analysis {
 		if !in.Sea[i] || in.Visible[i] {
@@ -104,9 +106,9 @@ func TestANetworkOfTheSpreadLeavesTheMeanToTheAnalysis(t *testing.T) {
 }
 
 // freshWeights are those that training begins with.
-func freshWeights(t *testing.T, d Design) []float32 {
+func freshWeights(t *testing.T, d impute.Design) []float32 {
 	t.Helper()
-	network, err := nn.New(d.network())
+	network, err := nn.New(d.Network())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,11 +123,11 @@ func TestTheAnalysisOfALessonSeesItsContextOnly(t *testing.T) {
 	for i := range context[:len(context)/2] {
 		context[i] = false
 	}
-	value, _, err := a.Analyse(r, context, Single)
+	value, _, err := a.Analyse(r, context, impute.Single)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, _, err := a.Analyse(r, observed, Single)
+	whole, _, err := a.Analyse(r, observed, impute.Single)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +186,7 @@ func TestAnalysesServeEverySeedAndCanBeMadeBeforehand(t *testing.T) {
 		}
 		return r
 	}
-	if err := m.Prepare(t.Context(), source(1), []Mode{Past}, 2); err != nil {
+	if err := m.Prepare(t.Context(), source(1), []impute.Mode{impute.Past}, 2); err != nil {
 		t.Fatal(err)
 	}
 	before := a.asked.Load()

@@ -1,4 +1,4 @@
-package impute
+package baselines
 
 import (
 	"context"

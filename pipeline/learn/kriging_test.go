@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"math"
@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/prior"
 )
@@ -23,21 +25,21 @@ func TestAGaussianFieldIsFilledWithinATenthOfExactKriging(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains a network for seconds; leave -short out to run it")
 	}
-	sea := seaConfig{side: 16, days: 600, length: 3, rough: true, seed: 1} // 3 cells are 13 km
+	sea := imputetest.SeaConfig{Side: 16, Days: 600, Length: 3, Rough: true, Seed: 1} // 3 cells are 13 km
 	s := newGaussianSea(t, sea)
 	m, _ := s.lessonsOf(t, 1)
-	oi := QuickOI(classical.DefaultOI(m.Train.Grid()))
+	oi := impute.QuickOI(classical.DefaultOI(m.Train.Grid()))
 	oi.LengthKM, oi.Nugget, oi.Block = 5, 0.3, 1
-	m.Analyser = OI{Days: m.Train, Settings: oi}
+	m.Analyser = impute.OI{Days: m.Train, Settings: oi}
 	cfg := tinyConfig(16)
-	cfg.Design.Extras, cfg.Clean, cfg.Flip, cfg.DropTemporal = Extras{Analysis: true}, 1, true, 1
+	cfg.Design.Extras, cfg.Clean, cfg.Flip, cfg.DropTemporal = impute.Extras{Analysis: true}, 1, true, 1
 	cfg.Steps, cfg.Batch, cfg.EMADecay = 500, 8, 0.98
 	source, err := Repeated(m.Train, m.Train.Refs(16, 16, 20), prior.Empirical(m.Train), 4, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := trained(t, newShop(t, 8), m, source, cfg)
-	sea.days, sea.seed = 60, 2
+	model := trained(t, newTrainer(t, 8), m, source, cfg)
+	sea.Days, sea.Seed = 60, 2
 	e := s.examine(t, model, oi, newGaussianSea(t, sea))
 	t.Logf("mean squared error %.4f, analysis %.4f, kriging %.4f, variance %.4f", e.ours/e.cells, e.analysis/e.cells, e.exact/e.cells, e.variance/e.cells)
 	if e.analysis < 1.11*e.exact {
@@ -52,21 +54,21 @@ func TestAGaussianFieldIsFilledWithinATenthOfExactKriging(t *testing.T) {
 }
 
 // examine fills the days of another sea of the same kind.
-func (s gaussianSea) examine(t *testing.T, model *Model, oi classical.OI, test gaussianSea) errorsOf {
+func (s gaussianSea) examine(t *testing.T, model *impute.Model, oi classical.OI, test gaussianSea) errorsOf {
 	t.Helper()
-	days, err := test.series.Whole()
+	days, err := test.Series.Whole()
 	if err != nil {
 		t.Fatal(err)
 	}
-	around := Surroundings{Days: days, Analyser: OI{Days: days, Settings: oi}}
+	around := impute.Surroundings{Days: days, Analyser: impute.OI{Days: days, Settings: oi}}
 	var e errorsOf
-	for day, ref := range days.Refs(test.side, test.side, 1) {
-		truth := test.truth[day]
-		in, err := around.Analysed(ref, days.Cut(ref).Observed(), Single)
+	for day, ref := range days.Refs(test.Side, test.Side, 1) {
+		truth := test.Truth[day]
+		in, err := around.Analysed(ref, days.Cut(ref).Observed(), impute.Single)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said, best := predictOne(t, model, in), test.kriging(truth, in.Visible)
+		said, best := imputetest.PredictOne(t, model, in), test.kriging(truth, in.Visible)
 		for i, visible := range in.Visible {
 			if visible {
 				continue
@@ -101,7 +103,7 @@ func (s gaussianSea) kriging(truth []float32, visible []bool) []float64 {
 	for a, i := range seen {
 		y.SetVec(a, float64(truth[i]))
 		for b := a; b < len(seen); b++ {
-			c.SetSym(a, b, s.covariance.At(i, seen[b]))
+			c.SetSym(a, b, s.Covariance.At(i, seen[b]))
 		}
 	}
 	var root mat.Cholesky
@@ -113,7 +115,7 @@ func (s gaussianSea) kriging(truth []float32, visible []bool) []float64 {
 	out := make([]float64, len(truth))
 	for i := range out {
 		for a, j := range seen {
-			out[i] += s.covariance.At(i, j) * w.AtVec(a)
+			out[i] += s.Covariance.At(i, j) * w.AtVec(a)
 		}
 	}
 	return out
@@ -121,14 +123,14 @@ func (s gaussianSea) kriging(truth []float32, visible []bool) []float64 {
 
 // noisyKriging is kriging of visible cells at time t of the schedule.
 func (s gaussianSea) noisyKriging(x []float64, visible []bool, t float32) []float64 {
-	alpha, sigma := alphaSigma(t)
+	alpha, sigma := impute.AlphaSigma(t)
 	noisy := s
-	noisy.covariance = mat.NewSymDense(len(x), nil)
-	noisy.covariance.CopySym(s.covariance)
+	noisy.Covariance = mat.NewSymDense(len(x), nil)
+	noisy.Covariance.CopySym(s.Covariance)
 	extra := float64(sigma) / float64(alpha)
 	values := make([]float32, len(x))
 	for i := range x {
-		noisy.covariance.SetSym(i, i, s.covariance.At(i, i)+extra*extra)
+		noisy.Covariance.SetSym(i, i, s.Covariance.At(i, i)+extra*extra)
 		values[i] = float32(x[i] / float64(alpha))
 	}
 	return noisy.kriging(values, visible)
@@ -141,15 +143,15 @@ func TestOneNetworkServesCleanAndNoisedContexts(t *testing.T) {
 	if os.Getenv("LACUNA_LONG") == "" {
 		t.Skip("trains two networks for half a minute; set LACUNA_LONG=1 to run it")
 	}
-	shop := newShop(t, 8)
-	s := newGaussianSea(t, seaConfig{side: 16, days: 400, length: 3, rough: true, seed: 1})
-	test := newGaussianSea(t, seaConfig{side: 16, days: 30, length: 3, rough: true, seed: 2})
-	at := func(clean float64, steps int) *Model {
+	tr := newTrainer(t, 8)
+	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 400, Length: 3, Rough: true, Seed: 1})
+	test := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 30, Length: 3, Rough: true, Seed: 2})
+	at := func(clean float64, steps int) *impute.Model {
 		m, source := s.lessonsOf(t, 1)
 		cfg := tinyConfig(16)
-		cfg.Design.Extras, cfg.Clean, cfg.Flip = Extras{}, clean, true
+		cfg.Design.Extras, cfg.Clean, cfg.Flip = impute.Extras{}, clean, true
 		cfg.Steps, cfg.Batch, cfg.EMADecay = steps, 8, 0.98
-		return trained(t, shop, m, source, cfg)
+		return trained(t, tr, m, source, cfg)
 	}
 	// Half of the lessons of the first have no noise: as many as the second has.
 	both, alone := at(0.5, 500), at(1, 250)
@@ -169,21 +171,21 @@ func TestOneNetworkServesCleanAndNoisedContexts(t *testing.T) {
 
 // denoised returns the mean squared errors of a network and of the exact
 // expectation over hidden cells, with the context at time t.
-func (s gaussianSea) denoised(t *testing.T, model *Model, at float32) (ours, exact, variance float64) {
+func (s gaussianSea) denoised(t *testing.T, model *impute.Model, at float32) (ours, exact, variance float64) {
 	t.Helper()
-	cells, n := 0.0, s.side*s.side
-	alpha, sigma := alphaSigma(at)
-	for day, truth := range s.truth {
+	cells, n := 0.0, s.Side*s.Side
+	alpha, sigma := impute.AlphaSigma(at)
+	for day, truth := range s.Truth {
 		visible, eps, x := make([]bool, n), make([]float32, n), make([]float64, n)
-		for i, v := range s.series.Days[day].Values {
+		for i, v := range s.Series.Days[day].Values {
 			visible[i] = finite(v)
 		}
 		noise.New(5, "noise over the context").Normals(eps, uint64(day))
 		for i := range x {
 			x[i] = float64(alpha)*float64(truth[i]) + float64(sigma)*float64(eps[i])
 		}
-		in := Inputs{Height: s.side, Width: s.side, Values: truth, Sea: s.series.Sea, Visible: visible}
-		said, err := model.denoise(t.Context(), []Inputs{in}, []level{{t: at, eps: eps}})
+		in := impute.Inputs{Height: s.Side, Width: s.Side, Values: truth, Sea: s.Series.Sea, Visible: visible}
+		said, err := model.Denoise(t.Context(), []impute.Inputs{in}, []impute.Level{{T: at, Eps: eps}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,32 +209,32 @@ func (s gaussianSea) denoised(t *testing.T, model *Model, at float32) (ours, exa
 // reach the posterior's error, the one that never is stays at the prior's. (A
 // convolution learns it from its neighbours, which no theorem promises.)
 func TestACellThatIsNeverAskedIsNeverLearned(t *testing.T) {
-	b := newToyB(1)
+	b := toyB{imputetest.NewToy(1)}
 	const never, items, steps, rate = 10, 256, 150, 2
-	gradient := newLossGradient(t, newShop(t, 1), 0, items, 1, 1, toyCells)
+	gradient := newLossGradient(t, newTrainer(t, 1), 0, items, 1, 1, imputetest.ToyCells)
 	seen := 0
-	for _, visible := range b.visible {
+	for _, visible := range b.Visible {
 		if visible {
 			seen++
 		}
 	}
-	weights := mat.NewDense(toyCells, seen, nil)
+	weights := mat.NewDense(imputetest.ToyCells, seen, nil)
 	for step := range steps {
 		x, known := b.draw(items, uint64(step))
-		answer, target, weight := make([]float32, items*toyCells), make([]float32, items*toyCells), make([]float32, items*toyCells)
+		answer, target, weight := make([]float32, items*imputetest.ToyCells), make([]float32, items*imputetest.ToyCells), make([]float32, items*imputetest.ToyCells)
 		var said, change mat.Dense
 		said.Mul(weights, known)
-		for i, visible := range b.visible {
+		for i, visible := range b.Visible {
 			for k := range items {
-				answer[k*toyCells+i], target[k*toyCells+i] = float32(said.At(i, k)), float32(x.At(i, k))
+				answer[k*imputetest.ToyCells+i], target[k*imputetest.ToyCells+i] = float32(said.At(i, k)), float32(x.At(i, k))
 				if !visible && i != never {
-					weight[k*toyCells+i] = 1
+					weight[k*imputetest.ToyCells+i] = 1
 				}
 			}
 		}
-		pull := mat.NewDense(toyCells, items, nil)
+		pull := mat.NewDense(imputetest.ToyCells, items, nil)
 		for i, g := range gradient.at(t, answer, target, weight) {
-			pull.Set(i%toyCells, i/toyCells, -rate*float64(g))
+			pull.Set(i%imputetest.ToyCells, i/imputetest.ToyCells, -rate*float64(g))
 		}
 		change.Mul(pull, known.T())
 		weights.Add(weights, &change)
@@ -241,8 +243,8 @@ func TestACellThatIsNeverAskedIsNeverLearned(t *testing.T) {
 	x, known := b.draw(trials, steps)
 	var said mat.Dense
 	said.Mul(weights, known)
-	_, posterior := b.given(0, b.truth, b.visible)
-	for i, visible := range b.visible {
+	_, posterior := b.Given(0, b.Truth, b.Visible)
+	for i, visible := range b.Visible {
 		if visible {
 			continue
 		}
@@ -253,13 +255,15 @@ func TestACellThatIsNeverAskedIsNeverLearned(t *testing.T) {
 		}
 		want := posterior.At(i, i)
 		if i == never {
-			want = b.covariance.At(i, i)
+			want = b.Covariance.At(i, i)
 		}
 		if math.Abs(off-want) > 0.1*want+0.01 {
 			t.Errorf("cell %d is off by %.3f in the mean square, want %.3f", i, off, want)
 		}
 	}
 }
+
+type toyB struct{ imputetest.Toy }
 
 // draw returns fields of toy B, one a column, and their visible cells in units
 // in which these are independent.
@@ -271,15 +275,15 @@ func (b toyB) draw(items int, number uint64) (x, known *mat.Dense) {
 		root.LTo(&lower)
 		return &lower
 	}
-	white := make([]float32, items*toyCells)
+	white := make([]float32, items*imputetest.ToyCells)
 	noise.New(9, "toy").Normals(white, number)
-	x = mat.NewDense(toyCells, items, nil)
+	x = mat.NewDense(imputetest.ToyCells, items, nil)
 	for i, w := range white {
-		x.Set(i%toyCells, i/toyCells, float64(w))
+		x.Set(i%imputetest.ToyCells, i/imputetest.ToyCells, float64(w))
 	}
-	x.Mul(factor(b.covariance), x)
+	x.Mul(factor(b.Covariance), x)
 	var at []int
-	for i, visible := range b.visible {
+	for i, visible := range b.Visible {
 		if visible {
 			at = append(at, i)
 		}
@@ -288,7 +292,7 @@ func (b toyB) draw(items int, number uint64) (x, known *mat.Dense) {
 	for p, i := range at {
 		values.SetRow(p, x.RawRowView(i))
 		for q := p; q < len(at); q++ {
-			c.SetSym(p, q, b.covariance.At(i, at[q]))
+			c.SetSym(p, q, b.Covariance.At(i, at[q]))
 		}
 	}
 	known = mat.NewDense(len(at), items, nil)

@@ -1,106 +1,24 @@
-package impute
+package baselines
 
 import (
 	"context"
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/noise"
 )
 
-// Toy B: a Gaussian field of 24 cells on a line with ten of them observed, for
-// which the exact denoiser is a formula.
-type toyB struct {
-	covariance *mat.SymDense
-	truth      []float32
-	visible    []bool
-}
+// Toy B is completed by its exact denoiser.
+type toyB struct{ imputetest.Toy }
 
-const toyCells = 24
-
-func newToyB(seed uint64) toyB {
-	b := toyB{covariance: mat.NewSymDense(toyCells, nil), truth: make([]float32, toyCells), visible: make([]bool, toyCells)}
-	for i := range toyCells {
-		for j := i; j < toyCells; j++ {
-			h := float64(i-j) / 4
-			c := math.Exp(-h * h / 2)
-			if i == j {
-				c += 1e-4
-			}
-			b.covariance.SetSym(i, j, c)
-		}
-	}
-	for _, i := range []int{0, 1, 2, 3, 4, 15, 16, 17, 18, 23} {
-		b.visible[i] = true
-	}
-	var root mat.Cholesky
-	root.Factorize(b.covariance)
-	var lower mat.TriDense
-	root.LTo(&lower)
-	white := make([]float32, toyCells)
-	noise.New(seed, "toy").Normals(white, 0)
-	for i := range b.truth {
-		for j := range i + 1 {
-			b.truth[i] += float32(lower.At(i, j)) * white[j]
-		}
-	}
-	return b
-}
-
-// given returns the mean and the covariance of the field given the cells of
-// mask at noise level t.
-func (b toyB) given(t float32, x []float32, mask []bool) ([]float32, *mat.Dense) {
-	alpha32, sigma32 := alphaSigma(t)
-	alpha, sigma := float64(alpha32), float64(sigma32)
-	var at []int
-	for i, m := range mask {
-		if m {
-			at = append(at, i)
-		}
-	}
-	mean, left := make([]float32, toyCells), mat.DenseCopyOf(b.covariance)
-	if len(at) == 0 {
-		return mean, left
-	}
-	c, k, y := mat.NewSymDense(len(at), nil), mat.NewDense(len(at), toyCells, nil), mat.NewVecDense(len(at), nil)
-	for p, i := range at {
-		y.SetVec(p, float64(x[i]))
-		for q := p; q < len(at); q++ {
-			c.SetSym(p, q, alpha*alpha*b.covariance.At(i, at[q]))
-		}
-		c.SetSym(p, p, c.At(p, p)+sigma*sigma)
-		for j := range toyCells {
-			k.Set(p, j, alpha*b.covariance.At(i, j))
-		}
-	}
-	var root mat.Cholesky
-	if !root.Factorize(c) {
-		panic("toy covariance is singular")
-	}
-	var w mat.VecDense
-	if err := root.SolveVecTo(&w, y); err != nil {
-		panic(err)
-	}
-	var gain, explained mat.Dense
-	if err := root.SolveTo(&gain, k); err != nil {
-		panic(err)
-	}
-	explained.Mul(k.T(), &gain)
-	left.Sub(left, &explained)
-	for j := range mean {
-		for p := range at {
-			mean[j] += float32(k.At(p, j) * w.AtVec(p))
-		}
-	}
-	return mean, left
-}
+func newToyB(seed uint64) toyB { return toyB{imputetest.NewToy(seed)} }
 
 func (b toyB) denoise(_ context.Context, t float32, x [][]float32, mask [][]bool) ([][]float32, error) {
 	out := make([][]float32, len(x))
 	for m := range x {
-		out[m], _ = b.given(t, x[m], mask[m])
+		out[m], _ = b.Given(t, x[m], mask[m])
 	}
 	return out, nil
 }
@@ -108,7 +26,7 @@ func (b toyB) denoise(_ context.Context, t float32, x [][]float32, mask [][]bool
 // Within drops each visible cell with probability 0.2.
 func (b toyB) Within(s noise.Stream) []bool {
 	out := b.Anywhere(s)
-	for i, v := range b.visible {
+	for i, v := range b.Visible {
 		out[i] = v && out[i]
 	}
 	return out
@@ -117,7 +35,7 @@ func (b toyB) Within(s noise.Stream) []bool {
 // Anywhere keeps each cell with probability 0.8.
 func (b toyB) Anywhere(s noise.Stream) []bool {
 	r := s.Rand(0)
-	out := make([]bool, toyCells)
+	out := make([]bool, imputetest.ToyCells)
 	for i := range out {
 		out[i] = r.Float64() < 0.8
 	}
@@ -125,11 +43,11 @@ func (b toyB) Anywhere(s noise.Stream) []bool {
 }
 
 func (b toyB) problem() Problem {
-	sea := make([]bool, toyCells)
+	sea := make([]bool, imputetest.ToyCells)
 	for i := range sea {
 		sea[i] = true
 	}
-	return Problem{Observed: b.truth, Visible: b.visible, Sea: sea, Contexts: b}
+	return Problem{Observed: b.Truth, Visible: b.Visible, Sea: sea, Contexts: b}
 }
 
 // verdict compares ensembles with the posterior, over fields.
@@ -143,8 +61,8 @@ func (v verdict) meanError() float64 { return math.Sqrt(v.off / v.size) }
 func (v verdict) spread() float64 { return math.Sqrt(v.drawn / v.exact) }
 
 func (v *verdict) add(b toyB, members [][]float32) {
-	posterior, left := b.given(0, b.truth, b.visible)
-	for i, visible := range b.visible {
+	posterior, left := b.Given(0, b.Truth, b.Visible)
+	for i, visible := range b.Visible {
 		if visible {
 			continue
 		}
@@ -210,7 +128,7 @@ func TestADirectProjectionOfEverythingIsTheConditionalMean(t *testing.T) {
 	b := newToyB(5)
 	cfg := DefaultSampler()
 	cfg.Draws = 0
-	want, _ := b.given(0, b.truth, b.visible)
+	want, _ := b.Given(0, b.Truth, b.Visible)
 	drawn, err := DirectProjection(context.Background(), b.denoise, b.problem(), cfg, noise.New(1))
 	if err != nil {
 		t.Fatal(err)
@@ -225,8 +143,8 @@ func TestADirectProjectionOfEverythingIsTheConditionalMean(t *testing.T) {
 	}
 	for i, v := range drawn.Members[0] {
 		w := want[i]
-		if b.visible[i] {
-			w = b.truth[i]
+		if b.Visible[i] {
+			w = b.Truth[i]
 		}
 		if v != w {
 			t.Errorf("cell %d is %v, want %v", i, v, w)
@@ -282,14 +200,14 @@ func TestObservedCellsKeepTheirOwnNoiseOnTheWayDown(t *testing.T) {
 		if at == 0 {
 			return // the expectation from the observations
 		}
-		alpha, sigma := alphaSigma(at)
+		alpha, sigma := impute.AlphaSigma(at)
 		k := 0
 		for _, member := range x {
-			for i, visible := range b.visible {
+			for i, visible := range b.Visible {
 				if !visible {
 					continue
 				}
-				eps := (member[i] - alpha*b.truth[i]) / sigma
+				eps := (member[i] - alpha*b.Truth[i]) / sigma
 				if len(own) <= k {
 					own = append(own, eps)
 				}
@@ -335,30 +253,5 @@ func TestCallsAreCounted(t *testing.T) {
 	cfg.Length = cfg.Every
 	if _, err := ResamplingInpainting(context.Background(), b.denoise, b.problem(), cfg, noise.New(1)); err == nil {
 		t.Error("a jump as long as the way between jumps was accepted")
-	}
-}
-
-func TestAJumpHasTheVarianceOfItsTime(t *testing.T) {
-	const n = 200_000
-	for _, jump := range []struct{ from, to float32 }{{0, 0.3}, {0.2, 0.7}, {0.5, 1}} {
-		x, eps := make([]float32, n), make([]float32, n)
-		noise.New(1, "x").Normals(x, 0)
-		noise.New(1, "eps").Normals(eps, 0)
-		const clean = 1.5
-		alpha, sigma := alphaSigma(jump.from)
-		for i := range x {
-			x[i] = alpha*clean + sigma*x[i]
-		}
-		renoise(x, eps, jump.from, jump.to)
-		var sum, squares float64
-		for _, v := range x {
-			sum += float64(v)
-			squares += float64(v) * float64(v)
-		}
-		alpha, sigma = alphaSigma(jump.to)
-		mean, variance := sum/n, squares/n-sum/n*sum/n
-		if math.Abs(mean-clean*float64(alpha)) > 0.01 || math.Abs(variance-float64(sigma*sigma)) > 0.01 {
-			t.Errorf("from %v to %v: mean %.3f and variance %.3f, want %.3f and %.3f", jump.from, jump.to, mean, variance, clean*alpha, sigma*sigma)
-		}
 	}
 }

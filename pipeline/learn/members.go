@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"context"
@@ -6,14 +6,17 @@ import (
 
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/train"
 )
 
+const kindMembers = "members"
+
 // MembersConfig returns the settings for the members of a model that was
 // trained with cfg.
-func MembersConfig(cfg TrainConfig) TrainConfig {
+func MembersConfig(cfg Config) Config {
 	cfg.SpreadOnly = false
 	cfg.Clean = 1 // the context is clean; the residual is what is noised
 	cfg.Beta = 0
@@ -24,33 +27,34 @@ func MembersConfig(cfg TrainConfig) TrainConfig {
 
 // TrainMembers trains the members of a model. The extras of cfg's design are
 // those of the model whatever it says. It ends as Train does.
-func TrainMembers(ctx context.Context, model *Model, m Material, source Source, cfg TrainConfig, hooks train.Hooks) (*Members, train.Report, error) {
-	cfg.Design.Extras, cfg.Design.Departure, cfg.Design.Scaled = model.design.Extras, model.design.Departure, model.design.Scaled
+func (tr *Trainer) TrainMembers(ctx context.Context, model *impute.Model, m Material, source Source, cfg Config, hooks train.Hooks) (*impute.Members, train.Report, error) {
+	imputer := model.Design()
+	cfg.Design.Extras, cfg.Design.Departure, cfg.Design.Scaled = imputer.Extras, imputer.Departure, imputer.Scaled
 	if err := cfg.Validate(); err != nil {
 		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
 	}
 	if cfg.Clean != 1 || cfg.LossOn != OnQuery {
 		return nil, train.Report{}, fmt.Errorf("train config: members see a clean context and are scored on the query; clean is %g, loss_on %q", cfg.Clean, cfg.LossOn)
 	}
-	network, err := nn.New(memberNetwork(model.design, cfg.Design))
+	network, err := nn.New(impute.MembersNetwork(imputer, cfg.Design))
+	if err != nil {
+		return nil, train.Report{}, err
+	}
+	fixed, err := nn.New(imputer.Network())
 	if err != nil {
 		return nil, train.Report{}, err
 	}
 	l := residualLessons{lessons: newLessons(m, source, cfg), levels: noise.New(cfg.Seed, "levels"), noise: noise.New(cfg.Seed, "residual noise")}
 	t := cfg.task(network)
-	t.Kind, t.Fill, t.Dims = kindMembers+model.design.kindOf(), l.fill, append(t.Dims, []int{cfg.Batch, 1, cfg.Side, cfg.Side})
-	t.Loss = residualLoss(network, model.operand.network, cfg.BFloat16)
-	t.Fixed = []*tensors.Tensor{model.operand.tensor()}
-	weights, report, err := model.shop.train(ctx, cfg, t, hooks)
+	t.Kind, t.Fill, t.Dims = kindMembers+fmt.Sprint(" of ", imputer.Network()), l.fill, append(t.Dims, []int{cfg.Batch, 1, cfg.Side, cfg.Side})
+	t.Loss, t.Fixed = residualLoss(network, fixed, cfg.BFloat16), []*tensors.Tensor{model.Vector()}
+	weights, report, err := tr.run(ctx, cfg, t, hooks)
 	if err != nil {
 		return nil, report, fmt.Errorf("train members: %w", err)
 	}
-	members, err := newMembers(model, cfg, weights)
+	members, err := impute.NewMembers(model, cfg.Design, cfg, weights)
 	return members, report, err
 }
-
-// kindOf tells the graphs of designs apart.
-func (d Design) kindOf() string { return fmt.Sprint(" of ", d.network()) }
 
 // residualLessons adds noise for the residual to the lessons of the imputer.
 // The residual itself is made on the device, where the prediction is.
@@ -68,6 +72,6 @@ func (l residualLessons) fill(ctx context.Context, b *train.Batch, item int, n u
 		return err
 	}
 	l.levels.Uniforms(b.Buffers[timeTensor][item:item+1], n)
-	l.noise.Normals(l.cfg.planes(b, epsTensor, item).data, n)
+	l.noise.Normals(l.cfg.planes(b, epsTensor, item).Data, n)
 	return nil
 }

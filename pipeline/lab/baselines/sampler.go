@@ -1,10 +1,11 @@
-package impute
+package baselines
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 )
 
@@ -155,7 +156,7 @@ func (w *walk) time(step int) float32 { return float32(step) / float32(w.cfg.Ste
 // expect sets the expectation from the observations at noise level t, the mean
 // over contexts; eps is the noise that lies over them.
 func (w *walk) expect(ctx context.Context, t float32, eps []float32) error {
-	alpha, sigma := alphaSigma(t)
+	alpha, sigma := impute.AlphaSigma(t)
 	shown := make([]float32, len(w.p.Observed))
 	for i, visible := range w.p.Visible {
 		if visible {
@@ -194,8 +195,8 @@ func (w *walk) down(ctx context.Context) error {
 		return err
 	}
 	w.calls++
-	alpha, sigma := alphaSigma(t)
-	alphaNext, sigmaNext := alphaSigma(w.time(w.at - 1))
+	alpha, sigma := impute.AlphaSigma(t)
+	alphaNext, sigmaNext := impute.AlphaSigma(w.time(w.at - 1))
 	share := w.share()
 	for m, x := range w.x {
 		for i := range x {
@@ -246,7 +247,7 @@ func (w *walk) jump(to int) {
 	eps := make([]float32, len(w.p.Visible))
 	for m, x := range w.x {
 		w.stream.Sub(streamMembers).Sub(uint64(m)).Normals(eps, w.jumps)
-		renoise(x, eps, w.time(w.at), w.time(to))
+		impute.Renoise(x, eps, w.time(w.at), w.time(to))
 	}
 	w.at = to
 }

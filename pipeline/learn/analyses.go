@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"lacuna/pipeline/impute"
 )
 
 // Analyses keeps analyses of contexts that come up again, so that one is made
@@ -14,8 +16,10 @@ import (
 type Analyses struct {
 	budgetBytes int64
 	used        atomic.Int64
-	kept        sync.Map // of analysisKey to background
+	kept        sync.Map // of analysisKey to analysis
 }
+
+type analysis struct{ value, sigma []float32 }
 
 // NewAnalyses returns an empty store that takes up to so much memory. What
 // does not fit is made again each time.
@@ -24,19 +28,19 @@ func NewAnalyses(budgetMB int) *Analyses { return &Analyses{budgetBytes: int64(b
 // analysisKey names the analysis of a context.
 type analysisKey struct {
 	lesson uint64
-	mode   Mode
+	mode   impute.Mode
 }
 
 // add puts the analysis of a lesson into in, and keeps it for the next time
 // where there is one and room for it.
-func (a *Analyses) add(in *Inputs, l Lesson, mode Mode, around Surroundings) error {
+func (a *Analyses) add(in *impute.Inputs, l Lesson, mode impute.Mode, around impute.Surroundings) error {
 	key := analysisKey{l.Key, mode}
 	if kept, ok := a.kept.Load(key); ok && l.Key != 0 {
-		b := kept.(background)
+		b := kept.(analysis)
 		in.Analysis, in.AnalysisSigma = b.value, b.sigma
 		return nil
 	}
-	if err := around.analyse(l.Ref, in, mode); err != nil || l.Key == 0 {
+	if err := around.Analyse(l.Ref, in, mode); err != nil || l.Key == 0 {
 		return err
 	}
 	const floatBytes = 4
@@ -45,7 +49,7 @@ func (a *Analyses) add(in *Inputs, l Lesson, mode Mode, around Surroundings) err
 		a.used.Add(-size)
 		return nil
 	}
-	if _, was := a.kept.LoadOrStore(key, background{in.Analysis, in.AnalysisSigma}); was {
+	if _, was := a.kept.LoadOrStore(key, analysis{in.Analysis, in.AnalysisSigma}); was {
 		a.used.Add(-size)
 	}
 	return nil
@@ -54,7 +58,7 @@ func (a *Analyses) add(in *Inputs, l Lesson, mode Mode, around Surroundings) err
 // Prepare makes every analysis that lessons of a repetition can ask for in the
 // given modes and keeps it in m's Analyses, with so many goroutines. A training
 // does the same on its way; this is for one that must not wait.
-func (m Material) Prepare(ctx context.Context, r Repetition, modes []Mode, workers int) error {
+func (m Material) Prepare(ctx context.Context, r Repetition, modes []impute.Mode, workers int) error {
 	around := m.surroundings()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(workers, 1))
@@ -66,7 +70,7 @@ func (m Material) Prepare(ctx context.Context, r Repetition, modes []Mode, worke
 					return err
 				}
 				for _, mode := range modes {
-					in := Inputs{Visible: l.Context}
+					in := impute.Inputs{Visible: l.Context}
 					if err := m.Analyses.add(&in, l, mode, around); err != nil {
 						return err
 					}

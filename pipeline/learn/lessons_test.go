@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
 )
@@ -23,7 +25,7 @@ func TestNegatedPlanesAreThoseOfNegatedValues(t *testing.T) {
 	}
 	same := func(v float32) float32 { return v }
 	size := func(v float32) float32 { return float32(math.Abs(float64(v))) + 0.1 }
-	in := Inputs{
+	in := impute.Inputs{
 		Height: side, Width: side, Sea: make([]bool, cells), Visible: make([]bool, cells), DayOfYear: 100, Values: draw(same),
 		Last:       samples.Composite{Value: draw(same), Freshness: draw(size)},
 		Next:       samples.Composite{Value: draw(same), Freshness: draw(size)},
@@ -40,23 +42,23 @@ func TestNegatedPlanesAreThoseOfNegatedValues(t *testing.T) {
 		}
 		*values = negated
 	}
-	for _, extras := range []Extras{{}, {Last: true, Analysis: true}, {Last: true, Next: true, Background: true, Analysis: true, Season: true}} {
-		d := Design{Extras: extras, Departure: true}
-		planes := func(in *Inputs) image {
-			m := image{make([]float32, d.planes()*cells), side, side}
-			d.encode(m, in, level{})
+	for _, extras := range []impute.Extras{{}, {Last: true, Analysis: true}, {Last: true, Next: true, Background: true, Analysis: true, Season: true}} {
+		d := impute.Design{Extras: extras, Departure: true}
+		planes := func(in *impute.Inputs) impute.Image {
+			m := impute.Image{Data: make([]float32, d.Planes()*cells), Height: side, Width: side}
+			d.Encode(m, in, impute.Level{})
 			return m
 		}
 		got := planes(&in)
-		got.negate(d.signed()...)
-		if want := planes(&opposite); !slices.Equal(got.data, want.data) {
+		negate(got, d.Signed()...)
+		if want := planes(&opposite); !slices.Equal(got.Data, want.Data) {
 			t.Errorf("%+v: planes of opposite sign are others than those of opposite values", extras)
 		}
 	}
 }
 
 func TestHalfOfTheLessonsAreNegatedWithTheirTarget(t *testing.T) {
-	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
+	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 12, Length: 3, Memory: 0.8, Seed: 1})
 	m, src := s.lessonsOf(t, 1)
 	cfg := tinyConfig(16)
 	cfg.Batch, cfg.Flip = 1, true
@@ -67,15 +69,15 @@ func TestHalfOfTheLessonsAreNegatedWithTheirTarget(t *testing.T) {
 	opposite := 0
 	for n := range uint64(count) {
 		want, got := lessonOf(t, plain, n), lessonOf(t, signed, n)
-		if target := cfg.planes(got, targetTensor, 0).plane(valueOfTarget); slices.Equal(target, cfg.planes(want, targetTensor, 0).plane(valueOfTarget)) {
+		if target := cfg.planes(got, targetTensor, 0).Plane(ValueOfTarget); slices.Equal(target, cfg.planes(want, targetTensor, 0).Plane(ValueOfTarget)) {
 			if !slices.Equal(got.Buffers[imageTensor], want.Buffers[imageTensor]) {
 				t.Fatalf("lesson %d is negated and its target is not", n)
 			}
 			continue
 		}
 		opposite++
-		cfg.planes(want, imageTensor, 0).negate(cfg.Design.signed()...)
-		cfg.planes(want, targetTensor, 0).negate(valueOfTarget)
+		negate(cfg.planes(want, imageTensor, 0), cfg.Design.Signed()...)
+		negate(cfg.planes(want, targetTensor, 0), ValueOfTarget)
 		for tensor := range want.Buffers {
 			if !slices.Equal(got.Buffers[tensor], want.Buffers[tensor]) {
 				t.Fatalf("lesson %d: tensor %d is not that of the other sign", n, tensor)

@@ -1,4 +1,4 @@
-package impute
+package learn
 
 import (
 	"context"
@@ -16,14 +16,15 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/train"
 )
 
 // lossGradient returns the gradient of the loss with respect to an answer of
 // the network, [items, planes, side, side].
-func lossGradient(t *testing.T, shop *Workshop, beta float64, answer, target, weight []float32, dims ...int) []float32 {
+func lossGradient(t *testing.T, tr *Trainer, beta float64, answer, target, weight []float32, dims ...int) []float32 {
 	t.Helper()
-	return newLossGradient(t, shop, beta, dims...).at(t, answer, target, weight)
+	return newLossGradient(t, tr, beta, dims...).at(t, answer, target, weight)
 }
 
 // A lossProgram computes gradients of the loss.
@@ -32,11 +33,11 @@ type lossProgram struct {
 	dims    []int // of answers; targets and weights have one plane
 }
 
-func newLossGradient(t *testing.T, shop *Workshop, beta float64, dims ...int) lossProgram {
+func newLossGradient(t *testing.T, tr *Trainer, beta float64, dims ...int) lossProgram {
 	t.Helper()
 	l := lossProgram{dims: dims}
 	one := []int{dims[0], 1, dims[2], dims[3]}
-	p, err := engine.Compile(shop.backend, "gradient of the loss", func(g *graph.Graph) []*graph.Node {
+	p, err := engine.Compile(tr.shop.Backend(), "gradient of the loss", func(g *graph.Graph) []*graph.Node {
 		parameter := func(name string, dims []int) *graph.Node {
 			return graph.Parameter(g, name, shapes.Make(dtypes.Float32, dims...))
 		}
@@ -68,8 +69,14 @@ func (l lossProgram) at(t *testing.T, answer, target, weight []float32) []float3
 	return tensors.MustCopyFlatData[float32](out[0])
 }
 
+func release(ts ...*tensors.Tensor) {
+	for _, t := range ts {
+		t.FinalizeAll()
+	}
+}
+
 func TestTheLossPullsOnTheQueryOnly(t *testing.T) {
-	shop := newShop(t, 1)
+	tr := newTrainer(t, 1)
 	const items, side = 2, 8
 	for _, planes := range []int{1, 2} {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -84,7 +91,7 @@ func TestTheLossPullsOnTheQueryOnly(t *testing.T) {
 				weight[i] = 1
 			}
 		}
-		got := lossGradient(t, shop, 0.5, answer, target, weight, items, planes, side, side)
+		got := lossGradient(t, tr, 0.5, answer, target, weight, items, planes, side, side)
 		for i, g := range got {
 			item, cell := i/(planes*side*side), i%(side*side)
 			if on := weight[item*side*side+cell] == 1; on != (g != 0) {
@@ -97,7 +104,7 @@ func TestTheLossPullsOnTheQueryOnly(t *testing.T) {
 // The expectation of the squared gradient of a summed squared error at a cell
 // is four times the probability that the cell is asked times its squared error.
 func TestTheSquaredGradientIsFourTimesTheQueryProbability(t *testing.T) {
-	shop := newShop(t, 1)
+	tr := newTrainer(t, 1)
 	const items, side = 4000, 4
 	r := rand.New(rand.NewPCG(3, 4))
 	answer := make([]float32, items*side*side)
@@ -111,7 +118,7 @@ func TestTheSquaredGradientIsFourTimesTheQueryProbability(t *testing.T) {
 			asked++
 		}
 	}
-	for i, g := range lossGradient(t, shop, 0, answer, target, weight, items, 1, side, side) {
+	for i, g := range lossGradient(t, tr, 0, answer, target, weight, items, 1, side, side) {
 		sum := float64(g) * asked // of a sum, not of a mean
 		squared[i%(side*side)] += sum * sum / items
 	}
@@ -125,38 +132,38 @@ func TestTheSquaredGradientIsFourTimesTheQueryProbability(t *testing.T) {
 	}
 }
 
-func weightsOf(t *testing.T, shop *Workshop, s gaussianSea, cfg TrainConfig, hooks train.Hooks) []float32 {
+func weightsOf(t *testing.T, tr *Trainer, s gaussianSea, cfg Config, hooks train.Hooks) []float32 {
 	t.Helper()
 	m, src := s.lessonsOf(t, 1)
-	model, _, err := Train(context.Background(), shop, m, src, cfg, hooks)
+	model, _, err := tr.Train(context.Background(), m, src, cfg, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return model.operand.weights
+	return tensors.MustCopyFlatData[float32](model.Vector())
 }
 
 func TestTheNumberOfGoroutinesDoesNotMatter(t *testing.T) {
-	shop := newShop(t, 1)
-	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
+	tr := newTrainer(t, 1)
+	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 12, Length: 3, Memory: 0.8, Seed: 1})
 	cfg := tinyConfig(16)
 	cfg.Flip = true
 	cfg.Workers = 1
-	want := weightsOf(t, shop, s, cfg, train.Hooks{})
+	want := weightsOf(t, tr, s, cfg, train.Hooks{})
 	cfg.Workers, cfg.CacheMB = 5, 0
-	if !slices.Equal(weightsOf(t, shop, s, cfg, train.Hooks{}), want) {
+	if !slices.Equal(weightsOf(t, tr, s, cfg, train.Hooks{}), want) {
 		t.Error("five goroutines give other weights than one")
 	}
 	cfg.Seed = 2
-	if slices.Equal(weightsOf(t, shop, s, cfg, train.Hooks{}), want) {
+	if slices.Equal(weightsOf(t, tr, s, cfg, train.Hooks{}), want) {
 		t.Error("another seed gives the same weights")
 	}
 }
 
 func TestACancelledRunGoesOnAsIfItHadNotStopped(t *testing.T) {
-	shop := newShop(t, 1)
-	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
+	tr := newTrainer(t, 1)
+	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 12, Length: 3, Memory: 0.8, Seed: 1})
 	cfg := tinyConfig(16)
-	want := weightsOf(t, shop, s, cfg, train.Hooks{})
+	want := weightsOf(t, tr, s, cfg, train.Hooks{})
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -166,41 +173,41 @@ func TestACancelledRunGoesOnAsIfItHadNotStopped(t *testing.T) {
 		}
 	}}
 	m, src := s.lessonsOf(t, 1)
-	if _, _, err := Train(ctx, shop, m, src, cfg, hooks); !errors.Is(err, context.Canceled) {
+	if _, _, err := tr.Train(ctx, m, src, cfg, hooks); !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled training returns %v", err)
 	}
 	hooks.Progress = nil
-	model, report, err := Train(context.Background(), shop, m, src, cfg, hooks)
+	model, report, err := tr.Train(context.Background(), m, src, cfg, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if report.Resumed < 3 || report.Steps != cfg.Steps {
 		t.Errorf("report is %+v, want a run that went on after step 3", report)
 	}
-	if !slices.Equal(model.operand.weights, want) {
+	if !slices.Equal(tensors.MustCopyFlatData[float32](model.Vector()), want) {
 		t.Error("the interrupted run ends with other weights")
 	}
 
 	cfg.Beta = 0
-	if _, _, err := Train(context.Background(), shop, m, src, cfg, hooks); err == nil {
+	if _, _, err := tr.Train(context.Background(), m, src, cfg, hooks); err == nil {
 		t.Error("a checkpoint of other settings was accepted")
 	}
 }
 
 func TestALossThatBlowsUpLeavesTheLastGoodState(t *testing.T) {
-	shop := newShop(t, 1)
-	s := newGaussianSea(t, seaConfig{side: 16, days: 12, length: 3, memory: 0.8, seed: 1})
+	tr := newTrainer(t, 1)
+	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 12, Length: 3, Memory: 0.8, Seed: 1})
 	cfg := tinyConfig(16)
 	m, src := s.lessonsOf(t, 1)
 	path := filepath.Join(t.TempDir(), "run")
-	_, _, err := Train(context.Background(), shop, m, poisoned{src, uint64(5 * cfg.Batch), s}, cfg, train.Hooks{Checkpoint: path})
+	_, _, err := tr.Train(context.Background(), m, poisoned{src, uint64(5 * cfg.Batch), s}, cfg, train.Hooks{Checkpoint: path})
 	if !errors.Is(err, train.ErrNotFinite) {
 		t.Fatalf("training on infinite values returns %v", err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}
-	_, report, err := Train(context.Background(), shop, m, src, cfg, train.Hooks{Checkpoint: path})
+	_, report, err := tr.Train(context.Background(), m, src, cfg, train.Hooks{Checkpoint: path})
 	if err != nil || report.Resumed != 5 {
 		t.Errorf("going on gives %v after %d steps, want none after 5", err, report.Resumed)
 	}

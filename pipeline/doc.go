@@ -1,0 +1,35 @@
+// Package pipeline is the map of its folders; it holds no code.
+//
+// The way of a granule, from file to analysis:
+//
+//	ingest     NetCDF file to fields, in a child process with limits
+//	field      one map of the ocean: grid, values, mask, transform
+//	seamask    which cells of a grid are sea, anywhere on Earth
+//	classical  optimal interpolation, DINEOF and others that need no training
+//	engine     what networks run on: ONNX Runtime, XLA, and their programs
+//	trusted    which libraries and programs nobody else may change
+//	nn         the networks as graphs, their weights and files
+//	impute     what trained networks say of a window: mean, sigma, members
+//	infer      a scene to an analysis: windows, members, tiers, flags
+//
+// The way of a model, from days to a version:
+//
+//	samples    days to patches, split by time, with what lies around them
+//	prior      what real gaps look like; partitions into context and query
+//	learn      lessons and losses: what imputer, members and reliability learn
+//	train      the loop, the loader and the checkpoint of every training
+//	skill      scores of a filled map
+//	evaluate   methods held against each other on the same overlays
+//	finetune   a version: trained, judged, and let through the gate or not
+//
+// Beside both ways:
+//
+//	noise      random numbers that depend on nothing but their address
+//	simulate   satellite feeds whose truth is known
+//	realdata   where tests and benchmarks find real files
+//	lab        the laboratory: baselines, tables, measurements; never served
+//
+// What is on the way of a granule imports nothing from that of a model but
+// samples and skill, and only a command imports the laboratory: the table in
+// daemon/arrows_pipeline_test.go holds every arrow.
+package pipeline

@@ -1,0 +1,150 @@
+package baselines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/train"
+)
+
+// DINDiff is the baseline of that name, built on the same network: a denoiser
+// that predicts noise and is told the noise level of each cell: 0 where it is
+// visible, t where it was hidden for training, 1 where it is missing and pure
+// noise stands in. It is scored on what was hidden.
+type DINDiff struct {
+	design  impute.Design
+	shop    *impute.Workshop
+	network *impute.Network
+}
+
+const kindDINDiff = "dindiff"
+
+// DINDiffConfig returns the settings of the baseline for a budget like cfg's.
+func DINDiffConfig(cfg learn.Config) learn.Config {
+	cfg.Clean, cfg.Beta, cfg.LossOn = 0, 0, learn.OnQuery
+	cfg.Design.Variance, cfg.Design.Departure, cfg.Design.Extras.Analysis = false, false, false
+	return cfg
+}
+
+// TrainDINDiff trains the baseline. It ends as Train does.
+func TrainDINDiff(ctx context.Context, tr *learn.Trainer, m learn.Material, source learn.Source, cfg learn.Config, hooks train.Hooks) (*DINDiff, train.Report, error) {
+	weights, report, err := tr.TrainBy(ctx, kindDINDiff, noisedQuery(cfg.Design), m, source, cfg, hooks)
+	if err != nil {
+		return nil, report, err
+	}
+	n, err := impute.NewNetwork(tr.Workshop(), cfg.Design.Network(), weights)
+	return &DINDiff{design: cfg.Design, shop: tr.Workshop(), network: n}, report, err
+}
+
+// Close frees what the network holds on its device.
+func (d *DINDiff) Close() { d.network.Close() }
+
+// noisedQuery draws lessons whose query is noised and whose target is the noise.
+func noisedQuery(d impute.Design) func(x, y impute.Image, t learn.Taught) error {
+	return func(x, y impute.Image, t learn.Taught) error {
+		eps := t.Level.Eps
+		if eps == nil { // a config with clean lessons: the query is noised all the same
+			return errors.New("there is no noise; clean must be 0")
+		}
+		d.Encode(x, &t.In, impute.Level{})
+		alpha, sigma := impute.AlphaSigma(t.Level.T)
+		values, times := x.Plane(impute.ValuePlane), x.Plane(impute.MaskPlane)
+		target, weight, unit := y.Plane(learn.ValueOfTarget), y.Plane(learn.WeightOfTarget), y.Plane(learn.UnitOfTarget)
+		for i, v := range t.Scene.Patch.Values {
+			target[i], weight[i], unit[i] = 0, 0, 1
+			switch {
+			case t.Context[i]:
+				times[i] = 0
+			case t.Query[i]:
+				values[i], times[i] = alpha*v+sigma*eps[i], t.Level.T
+				target[i], weight[i] = eps[i], 1
+			default:
+				values[i], times[i] = eps[i], 1
+			}
+		}
+		return nil
+	}
+}
+
+// cleanLimit bounds what a nearly clean field may be, in standard deviations:
+// next to pure noise the field is a small difference of large numbers.
+const cleanLimit = 5
+
+// Draw returns members of each window, by window and member, in so many steps
+// from noise. Visible cells keep their value. All windows must have the same
+// size; window i draws from streams[i].
+func (d *DINDiff) Draw(ctx context.Context, in []impute.Inputs, streams []noise.Stream, members, steps int) ([][][]float32, error) {
+	out := make([][][]float32, len(in))
+	for i := range in {
+		out[i] = make([][]float32, members)
+		if err := in[i].Validate(); err != nil {
+			return nil, fmt.Errorf("draw dindiff %d: %w", i, err)
+		}
+		for m := range members {
+			out[i][m] = make([]float32, in[i].Cells())
+			streams[i].Sub(uint64(m)).Normals(out[i][m], 0)
+		}
+	}
+	for first := 0; first < len(in)*members; first += d.shop.Batch() {
+		end := min(first+d.shop.Batch(), len(in)*members)
+		for s := steps; s > 0; s-- {
+			// Half a step from pure noise, where there would be nothing to divide by.
+			t, next := (float32(s)-0.5)/float32(steps), max((float32(s)-1.5)/float32(steps), 0)
+			if err := d.down(ctx, in, out, span{first, end}, times{t, next}); err != nil {
+				return nil, fmt.Errorf("draw dindiff: %w", err)
+			}
+		}
+	}
+	return out, nil
+}
+
+type span struct{ first, end int }
+
+type times struct{ now, next float32 }
+
+// down takes the members of a span one step towards the field.
+func (d *DINDiff) down(ctx context.Context, in []impute.Inputs, members [][][]float32, s span, at times) error {
+	batch, planes := d.shop.Batch(), d.design.Planes()
+	height, width := d.network.Padded(in[0])
+	cells, each := height*width, len(members[0])
+	data, clock := make([]float32, batch*planes*cells), make([]float32, batch)
+	for i := s.first; i < s.end; i++ {
+		w, x := &in[i/each], members[i/each][i%each]
+		picture := impute.Image{Data: data[(i-s.first)*planes*cells : (i-s.first+1)*planes*cells], Height: height, Width: width}
+		d.design.Encode(picture, w, impute.Level{})
+		values, levels := picture.Plane(impute.ValuePlane), picture.Plane(impute.MaskPlane)
+		for k := range levels {
+			levels[k] = 1 - levels[k] // beyond the window: missing
+		}
+		for k, visible := range w.Visible {
+			if to := k/w.Width*width + k%w.Width; !visible {
+				values[to], levels[to] = x[k], at.now
+			}
+		}
+		clock[i-s.first] = at.now
+	}
+	answer, err := d.network.Predict(ctx, data, clock, height, width)
+	if err != nil {
+		return err
+	}
+	alpha, sigma := impute.AlphaSigma(at.now)
+	alphaNext, sigmaNext := impute.AlphaSigma(at.next)
+	for i := s.first; i < s.end; i++ {
+		w, x := &in[i/each], members[i/each][i%each]
+		eps := answer[(i-s.first)*2*cells:]
+		for k, visible := range w.Visible {
+			if visible {
+				x[k] = w.Values[k]
+				continue
+			}
+			e := eps[k/w.Width*width+k%w.Width]
+			clean := min(max((x[k]-sigma*e)/alpha, -cleanLimit), cleanLimit)
+			x[k] = alphaNext*clean + sigmaNext*(x[k]-alpha*clean)/sigma
+		}
+	}
+	return nil
+}

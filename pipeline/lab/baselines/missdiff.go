@@ -1,0 +1,32 @@
+package baselines
+
+import (
+	"context"
+
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
+)
+
+// Everything returns a source whose context is all that is observed, and whose
+// query is the same: no partition at all, as MissDiff trains.
+func Everything(days impute.Days, refs []samples.Ref, seed uint64) (learn.Source, error) {
+	return learn.Fresh(days, refs, everything{}, seed)
+}
+
+type everything struct{}
+
+// Name implements prior.Partitioner.
+func (everything) Name() string { return "everything" }
+
+// Partition implements prior.Partitioner.
+func (everything) Partition(_ context.Context, patches []samples.Patch, _ noise.Stream) ([]prior.Partition, error) {
+	out := make([]prior.Partition, len(patches))
+	for i, p := range patches {
+		observed := p.Observed()
+		out[i] = prior.Partition{Context: observed, Query: observed}
+	}
+	return out, nil
+}
