@@ -36,17 +36,18 @@ var pipelineMap = []struct{ folder, imports, tests string }{
 
 	// What learns.
 	{"train", "engine nn", "noise"},
-	{"prior", "engine nn noise samples skill train", "field learn realdata"},
-	{"learn", "impute nn noise prior samples train", "classical engine"},
+	{"partition", "field noise samples", ""},
+	{"prior", "engine field nn noise partition samples skill train", "realdata"},
+	{"learn", "impute nn noise partition samples train", "classical engine field"},
 	{"evaluate", "classical field impute noise samples skill", ""},
-	{"finetune", "classical evaluate field impute learn nn noise prior samples skill train", "engine simulate"},
+	{"finetune", "classical evaluate field impute learn nn noise partition prior samples skill train", "engine simulate"},
 
 	// What measures.
-	{"lab", "classical engine evaluate field finetune impute infer learn nn noise prior samples skill train", "simulate"},
+	{"lab", "classical engine evaluate field finetune impute infer learn nn noise partition prior samples skill train", "simulate"},
 }
 
 // training are the folders that what serves does without.
-var training = []string{"train", "prior", "learn", "finetune", "lab"}
+var training = []string{"train", "partition", "prior", "learn", "finetune", "lab"}
 
 func TestArrowsOfThePipelineAreThoseOfTheMap(t *testing.T) {
 	imports, tests := map[string][]string{}, map[string][]string{}

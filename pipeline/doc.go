@@ -15,7 +15,8 @@
 // The way of a model, from days to a version:
 //
 //	samples    days to patches, split by time, with what lies around them
-//	prior      what real gaps look like; partitions into context and query
+//	partition  observed cells cut in two: context, which is seen, and query
+//	prior      what real gaps look like, learned, and partitions drawn from it
 //	learn      lessons and losses: what imputer, members and reliability learn
 //	train      the loop, the loader and the checkpoint of every training
 //	skill      scores of a filled map

@@ -8,12 +8,12 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/publish/netcdf"
 )
 
 // addQueries adds the maps of P(query) as NetCDF files on the native grids.
-func (t *Training) addQueries(files map[string][]byte, queries []*prior.QueryMap) error {
+func (t *Training) addQueries(files map[string][]byte, queries []*partition.QueryMap) error {
 	for i, q := range queries {
 		name := modelstore.QueryFile
 		if len(queries) > 1 {
@@ -29,7 +29,7 @@ func (t *Training) addQueries(files map[string][]byte, queries []*prior.QueryMap
 }
 
 // queryMap writes a map of P(query) to path and returns the file.
-func queryMap(path string, grid field.Grid, q *prior.QueryMap) ([]byte, error) {
+func queryMap(path string, grid field.Grid, q *partition.QueryMap) ([]byte, error) {
 	share, draws := make([]float32, len(q.Drawn)), make([]float32, len(q.Drawn))
 	for i, p := range q.Probability() {
 		share[i], draws[i] = float32(p), float32(q.Drawn[i])

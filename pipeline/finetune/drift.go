@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/backends"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
@@ -56,7 +57,7 @@ func DriftOf(ctx context.Context, b backends.Backend, version Parts, recent samp
 	}
 	defer model.Close()
 	model.Recall(train)
-	patches := spreadPatches(train.Refs(side, side, prior.MinObservedCells), bitMasks, train.Cut)
+	patches := spreadPatches(train.Refs(side, side, partition.MinObservedCells), bitMasks, train.Cut)
 	now, err := surpriseOf(ctx, model, patches)
 	if err != nil {
 		return d, fmt.Errorf("measure drift: %w", err)
@@ -71,7 +72,7 @@ func DriftOf(ctx context.Context, b backends.Backend, version Parts, recent samp
 // surpriseOf returns the mean surprise of masks, nil where there is none to be
 // had.
 func surpriseOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (*float64, error) {
-	if m.Yardstick() == nil || len(patches) == 0 {
+	if m.Reference() == nil || len(patches) == 0 {
 		return nil, nil //nolint:nilnil // no score is no mistake
 	}
 	each, err := m.Surprises(ctx, patches)
@@ -160,7 +161,7 @@ func coverageOf(data samples.Train, side int) Seasons {
 	months := map[int][]float64{}
 	for _, ref := range data.Refs(side, side, 0) {
 		p := data.Cut(ref)
-		if sea := field.Mask(p.Sea).Count(); sea >= prior.MinObservedCells {
+		if sea := field.Mask(p.Sea).Count(); sea >= partition.MinObservedCells {
 			month := int(p.Time.UTC().Month())
 			months[month] = append(months[month], float64(field.Mask(p.Observed()).Count())/float64(sea))
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/backends"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -75,7 +76,7 @@ type Outcome struct {
 	Parts      Parts
 	Evaluation Evaluation
 	Decision   skill.Decision
-	Queries    []*prior.QueryMap // P(query) over the draws of the strategy, of each grid in order; nil: the imputer was not trained
+	Queries    []*partition.QueryMap // P(query) over the draws of the strategy, of each grid in order; nil: the imputer was not trained
 	Transform  field.Transform
 	Scaling    *Scaling // of the training days; nil: of several series, so it is learned where the version serves
 	TrainDays  int

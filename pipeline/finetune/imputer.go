@@ -9,7 +9,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn/netfile"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/train"
 )
@@ -156,8 +156,8 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (learn
 		return nil, nil, err
 	}
 	first := uint64(step) * uint64(t.cfg.Batch)
-	from := prior.Windows{Data: r.learned, Refs: r.refs, By: r.strategy}
-	pool, err := prior.NewPool(ctx, from, r.s.Pool, stream(r.s, t.phase+" pool"), first)
+	from := partition.Windows{Data: r.learned, Refs: r.refs, By: r.strategy}
+	pool, err := partition.NewPool(ctx, from, r.s.Pool, stream(r.s, t.phase+" pool"), first)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn/netfile"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -19,20 +20,20 @@ import (
 // Evaluation is what a version's evaluation.json holds: what was trained, how
 // challenger and champion did, and the decision.
 type Evaluation struct {
-	Mode        impute.Mode        `json:"mode,omitempty"`
-	Cases       int                `json:"cases,omitempty"`    // that judged
-	Choosing    int                `json:"choosing,omitempty"` // that chose and calibrated
-	Prior       *PriorReport       `json:"prior,omitempty"`
-	Strength    *prior.Strength    `json:"strength,omitempty"`
-	Queries     *prior.LowestQuery `json:"queries,omitempty"`
-	Reliability *ReliabilityScore  `json:"reliability,omitempty"`
-	Reports     Reports            `json:"reports"`
-	Pools       []prior.PoolUse    `json:"pools,omitempty"`
-	Ruling      *Ruling            `json:"ruling,omitempty"`
-	Members     *evaluate.Verdict  `json:"members,omitempty"` // of the calibrated members, on a part of the cases
-	Values      Values             `json:"values"`
-	Months      Seasons            `json:"months,omitempty"`   // the values by season
-	Coverage    Seasons            `json:"coverage,omitempty"` // of the observed share of windows of training days
+	Mode        impute.Mode            `json:"mode,omitempty"`
+	Cases       int                    `json:"cases,omitempty"`    // that judged
+	Choosing    int                    `json:"choosing,omitempty"` // that chose and calibrated
+	Prior       *PriorReport           `json:"prior,omitempty"`
+	Strength    *prior.Strength        `json:"strength,omitempty"`
+	Queries     *partition.LowestQuery `json:"queries,omitempty"`
+	Reliability *ReliabilityScore      `json:"reliability,omitempty"`
+	Reports     Reports                `json:"reports"`
+	Pools       []partition.PoolUse    `json:"pools,omitempty"`
+	Ruling      *Ruling                `json:"ruling,omitempty"`
+	Members     *evaluate.Verdict      `json:"members,omitempty"` // of the calibrated members, on a part of the cases
+	Values      Values                 `json:"values"`
+	Months      Seasons                `json:"months,omitempty"`   // the values by season
+	Coverage    Seasons                `json:"coverage,omitempty"` // of the observed share of windows of training days
 }
 
 // makeCalibration fits factors on sigma, and on the spread of members, so that

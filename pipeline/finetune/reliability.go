@@ -8,7 +8,7 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/train"
@@ -82,7 +82,7 @@ func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilitySco
 	}
 	var said, constant []float64
 	var asked []bool
-	err = r.partitions(ctx, spreadPatches(windows, len(windows), r.held.Cut), "held-out P(query)", func(p samples.Patch, part prior.Partition) error {
+	err = r.partitions(ctx, spreadPatches(windows, len(windows), r.held.Cut), "held-out P(query)", func(p samples.Patch, part partition.Parts) error {
 		say, err := classifier.Probability(ctx, r.around.Inputs(p.Ref, part.Context, impute.Single))
 		for cell, sea := range p.Sea {
 			if err == nil && sea && !part.Context[cell] {
@@ -104,7 +104,7 @@ func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilitySco
 // windows that are learned from.
 func (r *run) queryShare(ctx context.Context) (float64, error) {
 	hidden, queries := 1, 0 // one, lest there be none
-	err := r.partitions(ctx, spreadPatches(r.refs, len(r.choosing), r.learned.Cut), "share of P(query)", func(p samples.Patch, part prior.Partition) error {
+	err := r.partitions(ctx, spreadPatches(r.refs, len(r.choosing), r.learned.Cut), "share of P(query)", func(p samples.Patch, part partition.Parts) error {
 		for cell, sea := range p.Sea {
 			if sea && !part.Context[cell] {
 				hidden++
@@ -120,7 +120,7 @@ func (r *run) queryShare(ctx context.Context) (float64, error) {
 
 // partitions calls each with several partitions of every patch, drawn as for
 // training.
-func (r *run) partitions(ctx context.Context, patches []samples.Patch, name string, each func(samples.Patch, prior.Partition) error) error {
+func (r *run) partitions(ctx context.Context, patches []samples.Patch, name string, each func(samples.Patch, partition.Parts) error) error {
 	const draws = 4 // with one, scores of 200 windows differ by more than a classifier gains
 	for n := range uint64(draws) {
 		parts, err := r.strategy.Partition(ctx, patches, stream(r.s, name).Sub(n))
@@ -149,9 +149,9 @@ func (r *run) countQueries(ctx context.Context) error {
 	if !known {
 		for i, p := range r.train.Places() {
 			of := slices.DeleteFunc(slices.Clone(r.own), func(ref samples.Ref) bool { return r.train.Place(ref.Day) != p })
-			q := prior.NewQueryMap(p.Grid.Height(), p.Grid.Width())
+			q := partition.NewQueryMap(p.Grid.Height(), p.Grid.Width())
 			patches := spreadPatches(of, r.s.Pool.Size/2, r.train.Cut)
-			if err := prior.DrawQueries(ctx, r.strategy, patches, 2, q, stream(r.s, "queries").Sub(uint64(i))); err != nil {
+			if err := partition.DrawQueries(ctx, r.strategy, patches, 2, q, stream(r.s, "queries").Sub(uint64(i))); err != nil {
 				return err
 			}
 			r.queries = append(r.queries, q)
@@ -174,7 +174,7 @@ func (r *run) countQueries(ctx context.Context) error {
 const fewestDraws = 8
 
 // queryShares returns P(query) of a grid in the words of a Scaling.
-func queryShares(q *prior.QueryMap) []float32 {
+func queryShares(q *partition.QueryMap) []float32 {
 	out := make([]float32, len(q.Drawn))
 	for i, p := range q.Probability() {
 		out[i] = -1

@@ -9,6 +9,7 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
@@ -53,9 +54,9 @@ type run struct {
 	low, high float32         // of the training values, in anomalies
 
 	prior    *prior.Model
-	strategy prior.Partitioner
+	strategy partition.Strategy
 	model    *impute.Model
-	queries  []*prior.QueryMap // one for each grid; nil: not counted
+	queries  []*partition.QueryMap // one for each grid; nil: not counted
 	parts    Parts
 	eval     Evaluation
 }
@@ -131,7 +132,7 @@ func (r *run) phases() []phase {
 // choosePatches says what is learned from and what is judged on. Overlays of
 // one week choose (early stop, calibration), those of the next judge.
 func (r *run) choosePatches() error {
-	refs := r.train.Refs(r.s.Imputer.Side, r.s.Stride, prior.MinObservedCells)
+	refs := r.train.Refs(r.s.Imputer.Side, r.s.Stride, partition.MinObservedCells)
 	replay := r.s.Replay
 	if r.req.Parent == nil {
 		replay = Replay{} // a first model learns from all seasons alike
@@ -170,7 +171,7 @@ func (r *run) besideOwn() ([]samples.Ref, error) {
 	if len(r.req.Beside) == 0 {
 		return r.own, nil
 	}
-	others := slices.DeleteFunc(r.learned.Refs(r.s.Imputer.Side, r.s.Stride, prior.MinObservedCells), func(ref samples.Ref) bool {
+	others := slices.DeleteFunc(r.learned.Refs(r.s.Imputer.Side, r.s.Stride, partition.MinObservedCells), func(ref samples.Ref) bool {
 		return ref.Day < r.train.Days()
 	})
 	if len(others) == 0 {

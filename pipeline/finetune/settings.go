@@ -9,6 +9,7 @@ import (
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/nn/netfile"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -36,11 +37,11 @@ type Settings struct {
 	// so that each is analysed once; 0: another one each time.
 	Partitions int `json:"partitions,omitempty" yaml:"partitions"`
 
-	Prior    prior.TrainConfig `json:"prior" yaml:"prior"`
-	Guidance prior.GuideConfig `json:"guidance" yaml:"guidance"` // its weight is found
-	Target   prior.Target      `json:"target" yaml:"target"`
-	Pool     prior.PoolConfig  `json:"pool" yaml:"pool"`
-	Drift    float64           `json:"drift" yaml:"drift"` // in standard deviations: how far masks may drift before a parent's prior is refitted
+	Prior    prior.TrainConfig    `json:"prior" yaml:"prior"`
+	Guidance prior.GuideConfig    `json:"guidance" yaml:"guidance"` // its weight is found
+	Target   prior.Target         `json:"target" yaml:"target"`
+	Pool     partition.PoolConfig `json:"pool" yaml:"pool"`
+	Drift    float64              `json:"drift" yaml:"drift"` // in standard deviations: how far masks may drift before a parent's prior is refitted
 
 	// RefitPrior refits the prior of the parent, drifted or not.
 	RefitPrior bool `json:"refit_prior,omitempty" yaml:"refit_prior"`
@@ -80,7 +81,7 @@ type Judging struct {
 func DefaultSettings(size string, gpu bool) Settings {
 	s := Settings{
 		Strategy: "guided", Split: samples.DefaultSplit(), Stride: 32,
-		Prior: prior.DefaultTraining(), Guidance: prior.DefaultGuidance(), Target: prior.DefaultTarget(), Pool: prior.DefaultPool(),
+		Prior: prior.DefaultTraining(), Guidance: prior.DefaultGuidance(), Target: prior.DefaultTarget(), Pool: partition.DefaultPool(),
 		Drift:   0.5, // half a standard deviation of the bits a mask costs: a lost sensor moves it by several
 		Imputer: learn.DefaultConfig(), Workshop: impute.DefaultWorkshop(),
 		ScoreEvery: 500, Patience: 6, CheckpointEvery: 200,

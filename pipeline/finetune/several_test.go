@@ -12,7 +12,7 @@ import (
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/nn/netfile"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
 )
@@ -72,7 +72,7 @@ func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 		}
 	}
 	// What is shown in a batch is of both seas, as often as they have patches.
-	source, err := learn.Fresh(r.train, r.refs, prior.Empirical(r.train), 1)
+	source, err := learn.Fresh(r.train, r.refs, partition.Empirical(r.train), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestHalfOfTheLessonsAreOfWhatIsLearnedBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	r.strategy = prior.Empirical(r.learned)
+	r.strategy = partition.Empirical(r.learned)
 	source, err := r.ownLessons(1)
 	if err != nil {
 		t.Fatal(err)

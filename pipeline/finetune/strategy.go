@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
@@ -63,7 +64,7 @@ type PriorReport struct {
 	Drift *float64 `json:"drift,omitempty"`
 	Bits  Bits     `json:"bits"` // of held-out masks
 	// Surprise is the mean of how far the cost of held-out masks lies from what
-	// such masks usually cost; nil: the prior has no yardstick.
+	// such masks usually cost; nil: the prior has no reference.
 	Surprise *float64      `json:"surprise,omitempty"`
 	Report   *prior.Report `json:"report,omitempty"`
 }
@@ -177,7 +178,7 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 	} else if surprise != nil && before.Surprise != nil {
 		drift = *surprise - *before.Surprise
 	}
-	// The yardstick stays the one of the training, or masks could creep away
+	// The reference stays the one of the training, or masks could creep away
 	// in small steps.
 	r.eval.Prior.Drift, r.eval.Prior.Bits, r.eval.Prior.Surprise = &drift, before.Bits, before.Surprise
 	return r.s.Only == OnlyImputer || drift <= r.s.Drift, nil
@@ -192,7 +193,7 @@ func (f Parts) evaluation() (e Evaluation, known bool) {
 
 // heldPatches returns patches of held-out days, spread over all of them.
 func (r *run) heldPatches() []samples.Patch {
-	return spreadPatches(r.held.Refs(r.s.Prior.Side, r.s.Prior.Side, prior.MinObservedCells), bitMasks, r.held.Cut)
+	return spreadPatches(r.held.Refs(r.s.Prior.Side, r.s.Prior.Side, partition.MinObservedCells), bitMasks, r.held.Cut)
 }
 
 // spreadPatches cuts at most n of the refs, evenly spread over their order.
@@ -260,15 +261,15 @@ func (r *run) makeStrategy(ctx context.Context) (err error) {
 	case "unconditional":
 		r.strategy, err = prior.NewUnconditional(r.prior, guidance.SampleConfig)
 	case "empirical":
-		r.strategy = prior.Empirical(r.learned)
+		r.strategy = partition.Empirical(r.learned)
 	case "coherent":
-		r.strategy = prior.Coherent()
+		r.strategy = partition.Coherent()
 	case "pixel": // the shares of the paper's AmbientDiff, blocks and saliency
-		r.strategy = prior.Pixel(0.3, 0.3)
+		r.strategy = partition.Pixel(0.3, 0.3)
 	case "block":
-		r.strategy = prior.Block(8, 0.5, 0.5)
+		r.strategy = partition.Block(8, 0.5, 0.5)
 	case "saliency":
-		r.strategy = prior.Saliency(0.5)
+		r.strategy = partition.Saliency(0.5)
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
 )
@@ -19,12 +19,12 @@ type blocky struct{}
 
 func (blocky) Name() string { return "blocky" }
 
-func (blocky) Partition(_ context.Context, patches []samples.Patch, s noise.Stream) ([]prior.Partition, error) {
-	out := make([]prior.Partition, len(patches))
+func (blocky) Partition(_ context.Context, patches []samples.Patch, s noise.Stream) ([]partition.Parts, error) {
+	out := make([]partition.Parts, len(patches))
 	for i, p := range patches {
 		r := s.Sub(uint64(i)).Rand(0)
 		left := r.IntN(2) == 0 // which half is the left one
-		out[i] = prior.Partition{Context: make([]bool, len(p.Values)), Query: make([]bool, len(p.Values))}
+		out[i] = partition.Parts{Context: make([]bool, len(p.Values)), Query: make([]bool, len(p.Values))}
 		for k, v := range p.Values {
 			if v == v { // not NaN
 				here := (k%p.Window.Width < p.Window.Width/2) == left
@@ -105,9 +105,9 @@ func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 
 func TestAQueueGivesEachLessonItsItem(t *testing.T) {
 	day := 10
-	q := Queue(func(context.Context) (prior.Item, error) {
+	q := Queue(func(context.Context) (partition.Item, error) {
 		day++
-		return prior.Item{Ref: samples.Ref{Day: day}}, nil
+		return partition.Item{Ref: samples.Ref{Day: day}}, nil
 	}, 10)
 	var wait sync.WaitGroup
 	for n := uint64(40); n >= 10; n-- {

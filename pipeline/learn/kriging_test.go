@@ -11,7 +11,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 )
 
 // errorsOf sums squared errors over hidden cells.
@@ -34,7 +34,7 @@ func TestAGaussianFieldIsFilledWithinATenthOfExactKriging(t *testing.T) {
 	cfg := tinyConfig(16)
 	cfg.Design.Extras, cfg.Clean, cfg.Flip, cfg.DropTemporal = impute.Extras{Analysis: true}, 1, true, 1
 	cfg.Steps, cfg.Batch, cfg.EMADecay = 500, 8, 0.98
-	source, err := Repeated(m.Train, m.Train.Refs(16, 16, 20), prior.Empirical(m.Train), 4, 1)
+	source, err := Repeated(m.Train, m.Train.Refs(16, 16, 20), partition.Empirical(m.Train), 4, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

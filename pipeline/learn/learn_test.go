@@ -6,7 +6,7 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/impute/imputetest"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/train"
 )
 
@@ -42,7 +42,7 @@ func (s gaussianSea) lessonsOf(t testing.TB, seed uint64) (Material, Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := Fresh(data, data.Refs(s.Side, s.Side, 20), prior.Empirical(data), seed)
+	source, err := Fresh(data, data.Refs(s.Side, s.Side, 20), partition.Empirical(data), seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 )
 
@@ -31,7 +31,7 @@ type Source interface {
 
 // Fresh returns a source that draws a patch of refs and its partition anew for
 // every lesson: for partitioners that cost little.
-func Fresh(days impute.Days, refs []samples.Ref, p prior.Partitioner, seed uint64) (Source, error) {
+func Fresh(days impute.Days, refs []samples.Ref, p partition.Strategy, seed uint64) (Source, error) {
 	if len(refs) == 0 {
 		return nil, errNoRefs
 	}
@@ -41,7 +41,7 @@ func Fresh(days impute.Days, refs []samples.Ref, p prior.Partitioner, seed uint6
 // Repeated is Fresh with so many partitions of each patch and no more, so that
 // what is made of a context, such as an analysis, can be kept and used again.
 // The partitions are the same for every seed; the order of lessons is not.
-func Repeated(days impute.Days, refs []samples.Ref, p prior.Partitioner, perPatch int, seed uint64) (Repetition, error) {
+func Repeated(days impute.Days, refs []samples.Ref, p partition.Strategy, perPatch int, seed uint64) (Repetition, error) {
 	if len(refs) == 0 {
 		return Repetition{}, errNoRefs
 	}
@@ -59,7 +59,7 @@ var errNoRefs = errors.New("no patch to learn from: give days with more observat
 type fresh struct {
 	days        impute.Days
 	refs        []samples.Ref
-	partitioner prior.Partitioner
+	partitioner partition.Strategy
 	stream      noise.Stream
 }
 
@@ -78,7 +78,7 @@ func (f fresh) Lesson(ctx context.Context, n uint64) (Lesson, error) {
 type Repetition struct {
 	days              impute.Days
 	refs              []samples.Ref
-	partitioner       prior.Partitioner
+	partitioner       partition.Strategy
 	perPatch          int
 	order, partitions noise.Stream
 }
@@ -107,14 +107,14 @@ func (s Repetition) partition(ctx context.Context, patch, k int) (Lesson, error)
 }
 
 // Queue returns a source of the items that next hands out one after the other,
-// such as those of a prior.Pool; the first of them is number first. next is
+// such as those of a partition.Pool; the first of them is number first. next is
 // called by one goroutine at a time. A lesson can be had once.
-func Queue(next func(ctx context.Context) (prior.Item, error), first uint64) Source {
+func Queue(next func(ctx context.Context) (partition.Item, error), first uint64) Source {
 	return &queue{next: next, at: first, early: map[uint64]Lesson{}}
 }
 
 type queue struct {
-	next func(ctx context.Context) (prior.Item, error)
+	next func(ctx context.Context) (partition.Item, error)
 
 	mu    sync.Mutex
 	at    uint64            // number of the next item
@@ -143,7 +143,7 @@ func (q *queue) Lesson(ctx context.Context, n uint64) (Lesson, error) {
 
 // contextKey returns a key of the patch and the context of an item. A pool hands
 // the same partition out many times: its analysis is then made once.
-func contextKey(item prior.Item) uint64 {
+func contextKey(item partition.Item) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, "item", item.Ref)
 	cells := make([]byte, len(item.Partition.Context))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 )
 
@@ -108,9 +109,9 @@ func (c GuideConfig) anchors(dst []float32, p samples.Patch, stream noise.Stream
 	default:
 		share := c.Rho
 		if share == 0 {
-			share = retentionMin + (retentionMax-retentionMin)*r.Float64()
+			share = partition.Retention(r)
 		}
-		kept = coherentCut(p.Window, observed, share, stream.Sub(anchorField))
+		kept = partition.CoherentCut(p.Window, observed, share, stream.Sub(anchorField))
 	}
 	for i, k := range kept {
 		dst[i] = 0

@@ -12,13 +12,14 @@ import (
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples/samplestest"
 	"lacuna/pipeline/train"
 )
 
 // What a step of training costs processors, by batch. Processor time is what
 // counts: other work on the machine hardly changes it.
 func BenchmarkStep(b *testing.B) {
-	_, data, _ := archive(b, 30, 64)
+	_, data, _ := samplestest.Archive(b, 30, 64)
 	for _, size := range []string{nn.Tiny, nn.Small} {
 		for _, batch := range []int{8, 16, 32, 64} {
 			b.Run(fmt.Sprintf("%s/%d", size, batch), func(b *testing.B) {
@@ -72,7 +73,7 @@ func processorTime(b *testing.B) time.Duration {
 
 // What a batch of training costs one goroutine, and a smooth anchor field.
 func BenchmarkBatch(b *testing.B) {
-	_, data, _ := archive(b, 30, 64)
+	_, data, _ := samplestest.Archive(b, 30, 64)
 	cfg := DefaultTraining()
 	cfg.Batch = 64
 	refs, err := trainingRefs(data, cfg)
@@ -100,7 +101,7 @@ func examples(b *testing.B, s source) *train.Batch {
 }
 
 func BenchmarkAnchor(b *testing.B) {
-	p := cloudy(1, 64)[0]
+	p := samplestest.Cloudy(1, 64)[0]
 	dst := make([]float32, len(p.Sea))
 	cfg := DefaultGuidance()
 	b.ReportAllocs()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
@@ -33,7 +34,7 @@ func trainingRefs(data samples.Train, cfg TrainConfig) ([]samples.Ref, error) {
 	full, empty := 0, 0
 	for _, r := range refs {
 		p := data.Cut(r)
-		switch sea, seen := count(p.Sea), count(p.Observed()); {
+		switch sea, seen := field.Mask(p.Sea).Count(), field.Mask(p.Observed()).Count(); {
 		case seen == 0:
 			empty++
 		case seen >= sea:

@@ -1,6 +1,5 @@
-// Package prior learns what real gaps look like and splits what was observed
-// of a map into context, which an imputer sees, and query, which it must
-// reconstruct.
+// Package prior learns what real gaps look like, and draws masks like them that
+// split what was observed of a map.
 //
 // The learned prior is a Bayesian Flow Network over binary masks. Model holds
 // its frozen weights; Train fits one to the masks of a samples.Train; a sample
@@ -8,18 +7,14 @@
 // steps. Guidance pulls the walk towards a thinned copy of an observation, so
 // that the mask shares part of it, and only part.
 //
-//	masks ──Train──▶ Model ──NewUnconditional, NewGuided──▶ Partitioner ──NewPool──▶ Pool
-//	                   └──Surprises (drift), Exhibits (contact sheet), DrawQueries (P(query))
+//	masks ──Train──▶ Model ──NewUnconditional, NewGuided──▶ partition.Strategy
+//	                   └──Surprises (drift), Exhibits (contact sheet)
 //
 // Everything drawn depends on the address of its noise alone: the same model,
 // patches and stream give the same partitions, and an item does not depend on
-// its neighbours in a batch. Only which partitions a Pool has ready depends on
-// the clock, unless it is paced by count. Strategies that claim a partition keep it for
-// every draw: context and query are disjoint, neither is empty, and together
-// they are what was observed.
+// its neighbours in a batch. Both strategies give a partition for every draw.
 //
-// Package prior does not know the values of a map, except for the strategy
-// that looks for steep places, nor what an imputer makes of a partition, nor how
-// a network is trained: package train does that, and keeps its checkpoint. It
-// reads and writes no file itself.
+// Package prior does not know the values of a map, nor what an imputer makes of
+// a partition, nor how a network is trained: package train does that, and keeps
+// its checkpoint. It reads and writes no file itself.
 package prior

@@ -146,11 +146,11 @@ func (t *training) evaluate(ctx context.Context) (Statistics, error) {
 	return Describe(masksAt(places, masks)), nil
 }
 
-// calibrate gives the model its yardstick, of training masks spread over all
+// calibrate gives the model its reference, of training masks spread over all
 // days. A series with fewer masks than that takes goes without.
 func (t *training) calibrate(ctx context.Context) error {
 	n := min(t.cfg.CalibrateMasks, len(t.source.refs))
-	if n < yardstickBin {
+	if n < referenceBin {
 		return nil
 	}
 	patches := make([]samples.Patch, n)

@@ -7,12 +7,14 @@ import (
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/samplestest"
 )
 
 // covered returns a patch of which the first share of the cells is observed.
 func covered(side int, share float64) samples.Patch {
-	p := cloudy(1, side)[0]
+	p := samplestest.Cloudy(1, side)[0]
 	for c := range p.Values {
 		p.Sea[c], p.Values[c] = true, 1
 		if float64(c) >= share*float64(side*side) {
@@ -74,11 +76,11 @@ func TestPullIsFiniteWhereTheNetworkIsCertain(t *testing.T) {
 func TestAveragePOfQueryHidesDeadContexts(t *testing.T) {
 	observed := []bool{true, true}
 	drawn := [][]bool{{true, true}, {false, false}, {true, true}, {false, false}}
-	q := NewQueryMap(1, 2)
+	q := partition.NewQueryMap(1, 2)
 	p := samples.Patch{Ref: samples.Ref{Window: samples.Window{Height: 1, Width: 2}}, Values: []float32{1, 1}}
 	queried, context := 0, 0
 	for _, mask := range drawn {
-		part, _ := intersect(observed, mask)
+		part, _ := partition.Intersect(observed, mask)
 		q.Add(p, part)
 		if part.Context[0] {
 			context++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 )
 
@@ -12,7 +13,7 @@ import (
 // and season without looking at what was observed. It guarantees a partition:
 // a draw that leaves context or query empty is drawn again, and after some in
 // vain the patch is split as Coherent does.
-func NewUnconditional(m *Model, cfg SampleConfig) (Partitioner, error) {
+func NewUnconditional(m *Model, cfg SampleConfig) (partition.Strategy, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("unconditional partitions: %w", err)
 	}
@@ -22,7 +23,7 @@ func NewUnconditional(m *Model, cfg SampleConfig) (Partitioner, error) {
 // NewGuided splits a patch by a mask that the prior draws under the pull of a
 // thinned copy of what was observed. It guarantees a partition, as
 // NewUnconditional does.
-func NewGuided(m *Model, cfg GuideConfig) (Partitioner, error) {
+func NewGuided(m *Model, cfg GuideConfig) (partition.Strategy, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("guided partitions: %w", err)
 	}
@@ -36,7 +37,7 @@ type byModel struct {
 	guided bool
 }
 
-// Name implements Partitioner.
+// Name implements partition.Strategy.
 func (b *byModel) Name() string { return b.name }
 
 // degenerateTries is how often a mask is drawn for one patch. Where windows
@@ -44,16 +45,16 @@ func (b *byModel) Name() string { return b.name }
 // the time.
 const degenerateTries = 4
 
-// Partition implements Partitioner.
-func (b *byModel) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Partition, error) {
-	out := make([]Partition, len(patches))
+// Partition implements partition.Strategy.
+func (b *byModel) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]partition.Parts, error) {
+	out := make([]partition.Parts, len(patches))
 	observed := make([][]bool, len(patches))
 	open := make([]int, len(patches)) // items without a partition yet
 	for i, p := range patches {
-		open[i], observed[i] = i, p.Observed()
-		if count(observed[i]) < 2 {
-			return nil, refuse(p)
+		if err := partition.Splittable(p); err != nil {
+			return nil, err
 		}
+		open[i], observed[i] = i, p.Observed()
 	}
 	for try := range degenerateTries {
 		if len(open) == 0 {
@@ -65,7 +66,7 @@ func (b *byModel) Partition(ctx context.Context, patches []samples.Patch, stream
 		}
 		var still []int
 		for k, i := range open {
-			part, ok := intersect(observed[i], masks[k])
+			part, ok := partition.Intersect(observed[i], masks[k])
 			if !ok {
 				still = append(still, i)
 				continue
@@ -76,8 +77,7 @@ func (b *byModel) Partition(ctx context.Context, patches []samples.Patch, stream
 	}
 	for _, i := range open {
 		spare := stream.Sub(uint64(i)).Sub(degenerateTries)
-		retention := retentionMin + (retentionMax-retentionMin)*spare.Rand(0).Float64()
-		out[i] = rest(observed[i], coherentCut(patches[i].Window, observed[i], retention, spare))
+		out[i] = partition.Rest(observed[i], partition.CoherentCut(patches[i].Window, observed[i], partition.Retention(spare.Rand(0)), spare))
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
@@ -104,7 +105,7 @@ func bitProfiles(ctx context.Context, predict Predictor, schedule Schedule, mask
 		for i, mask := range masks {
 			// Two classes miss by the same, hence 2·2; dSNR = 2·SNR·dln(α/σ).
 			miss := mask.miss(observed[i*cells : (i+1)*cells])
-			out[i][k] = 4 * miss * 2 * snr * step / (math.Ln2 * float64(count(mask.Sea)))
+			out[i][k] = 4 * miss * 2 * snr * step / (math.Ln2 * float64(field.Mask(mask.Sea).Count()))
 		}
 	}
 	return out, nil

@@ -72,7 +72,7 @@ type Model struct {
 	places   Frequency // empty unless the config has it
 	days     Days      // nil: yesterday is known where a Place says so
 
-	yardstick *Yardstick // nil: not calibrated
+	reference *Reference // nil: not calibrated
 
 	mu       sync.Mutex // guards what follows, and serialises the engine
 	vector   *tensors.Tensor
@@ -100,11 +100,12 @@ func NewModel(b backends.Backend, cfg Config, weights []float32) (*Model, error)
 	}, nil
 }
 
-// Where an ONNX file keeps the Config, the Frequency and the Yardstick.
+// Where an ONNX file keeps the Config, the Frequency and the Reference, under the
+// name that files have always had for it.
 const (
 	configKey    = "prior.config"
 	frequencyKey = "prior.frequency"
-	yardstickKey = "prior.yardstick"
+	referenceKey = "prior.yardstick"
 )
 
 // Load returns the prior that Encode wrote.
@@ -135,16 +136,16 @@ func Load(b backends.Backend, data []byte) (*Model, error) {
 }
 
 // restore takes what a file keeps beside the weights. A file without a
-// yardstick is one of a prior that was never calibrated.
+// reference is one of a prior that was never calibrated.
 func (m *Model) restore(metadata map[string]string) (err error) {
 	if m.cfg.Frequency {
 		if m.places, err = decodeFrequency(metadata[frequencyKey]); err != nil {
 			return fmt.Errorf("%s: %w", frequencyKey, err)
 		}
 	}
-	if text, ok := metadata[yardstickKey]; ok {
-		if m.yardstick, err = decodeYardstick(text); err != nil {
-			return fmt.Errorf("%s: %w", yardstickKey, err)
+	if text, ok := metadata[referenceKey]; ok {
+		if m.reference, err = decodeReference(text); err != nil {
+			return fmt.Errorf("%s: %w", referenceKey, err)
 		}
 	}
 	return nil
@@ -166,12 +167,12 @@ func (m *Model) Encode() ([]byte, error) {
 			return nil, fmt.Errorf("write prior: %w", err)
 		}
 	}
-	if m.yardstick != nil {
-		text, err := json.Marshal(m.yardstick)
+	if m.reference != nil {
+		text, err := json.Marshal(m.reference)
 		if err != nil {
 			return nil, fmt.Errorf("write prior: %w", err)
 		}
-		f.Metadata[yardstickKey] = string(text)
+		f.Metadata[referenceKey] = string(text)
 	}
 	if m.cfg.Backbone == nn.BackboneViT {
 		f.Height, f.Width = 64, 64 // a vit is written for one size; the weights serve any

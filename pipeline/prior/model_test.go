@@ -4,14 +4,13 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/engine/enginetest"
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/samplestest"
 )
 
 // roughModel is a tiny prior whose weights are all drawn at random: its answers
@@ -39,29 +38,6 @@ func roughModel(t testing.TB, e *engine.Engine, edit func(*Config)) *Model {
 	}
 	t.Cleanup(m.Close)
 	return m
-}
-
-// cloudy returns n patches of side cells with land in the first column and
-// smooth gaps.
-func cloudy(n, side int) []samples.Patch {
-	out := make([]samples.Patch, n)
-	for i := range out {
-		p := samples.Patch{
-			Ref:    samples.Ref{Day: i, Window: samples.Square(0, 0, side)},
-			Time:   time.Date(2021, 3, 1+i, 12, 0, 0, 0, time.UTC),
-			Values: smoothField(side, side, 6, noise.New(2, "values").Sub(uint64(i))),
-			Sea:    make([]bool, side*side),
-		}
-		cloud := smoothField(side, side, 5, noise.New(2, "clouds").Sub(uint64(i)))
-		for c := range p.Values {
-			p.Sea[c] = c%side > 0
-			if !p.Sea[c] || cloud[c] > 0.3 {
-				p.Values[c] = field.NaN()
-			}
-		}
-		out[i] = p
-	}
-	return out
 }
 
 func testSampling() SampleConfig {
@@ -113,7 +89,7 @@ func moved(t testing.TB, m *Model, p samples.Patch, x, anchors []float32, by mov
 func TestMoveOfSecondOrderGoesOnWithTheChange(t *testing.T) {
 	const side, ahead = 16, 0.5
 	m := roughModel(t, enginetest.Open(t), nil)
-	p := cloudy(1, side)[0]
+	p := samplestest.Cloudy(1, side)[0]
 	moves := []move{
 		{level: Cosine{}.At(0.7), look: 1, data: 0.4, keep: 0.6, ahead: ahead},
 		{level: Cosine{}.At(0.4), look: 1, data: 0.3, keep: 0.5, ahead: ahead},
@@ -159,7 +135,7 @@ func normals(n int, name string) []float32 {
 func TestShiftOfBothChannelsChangesNothing(t *testing.T) {
 	const side = 16
 	m := roughModel(t, enginetest.Open(t), nil)
-	p := cloudy(1, side)[0]
+	p := samplestest.Cloudy(1, side)[0]
 	l := Cosine{}.At(0.5)
 	x := normals(classes*side*side, "x")
 	before := asked(t, m, p, x, l)
@@ -175,7 +151,7 @@ func TestShiftOfBothChannelsChangesNothing(t *testing.T) {
 }
 
 func TestLandIsNeverObserved(t *testing.T) {
-	patches := cloudy(3, 16)
+	patches := samplestest.Cloudy(3, 16)
 	masks, err := roughModel(t, enginetest.Open(t), nil).Draw(t.Context(), placesOf(patches), testSampling(), noise.New(1, "land"))
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +183,7 @@ func guidanceLoss(observed, anchors []float32) float64 {
 func TestEngineTakesTheStepOfTheFormula(t *testing.T) {
 	const side = 13
 	m := roughModel(t, enginetest.Open(t), nil)
-	p := cloudy(1, side)[0]
+	p := samplestest.Cloudy(1, side)[0]
 	x := normals(classes*side*side, "step")
 	anchors := make([]float32, side*side)
 	cfg := DefaultGuidance()
@@ -253,7 +229,7 @@ func TestGuidanceGradientAgreesWithFiniteDifferences(t *testing.T) {
 	const side = 16
 	for _, evidence := range []bool{true, false} {
 		m := roughModel(t, enginetest.Open(t), func(c *Config) { c.Evidence = evidence })
-		p := cloudy(1, side)[0]
+		p := samplestest.Cloudy(1, side)[0]
 		l := Cosine{}.At(0.55)
 		x := normals(classes*side*side, "latents")
 		anchors := make([]float32, side*side)
@@ -285,7 +261,7 @@ func TestGuidanceGradientAgreesWithFiniteDifferences(t *testing.T) {
 }
 
 func TestNoGuidanceIsBitForBitUnconditional(t *testing.T) {
-	patches := cloudy(3, 16)
+	patches := samplestest.Cloudy(3, 16)
 	m := roughModel(t, enginetest.Open(t), nil)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig, cfg.Weight = testSampling(), 0
@@ -335,7 +311,7 @@ func TestAgreementWithTheAnchorRisesWithTheWeight(t *testing.T) {
 }
 
 func TestBatchOfOneEqualsTheItemInABatch(t *testing.T) {
-	patches := cloudy(6, 16)
+	patches := samplestest.Cloudy(6, 16)
 	m := roughModel(t, enginetest.Open(t), nil)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig = testSampling()
@@ -362,7 +338,7 @@ func TestBatchOfOneEqualsTheItemInABatch(t *testing.T) {
 // land.
 func TestPaddingIsLand(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
-	small := cloudy(1, 13)[0]
+	small := samplestest.Cloudy(1, 13)[0]
 	l := Cosine{}.At(0.4)
 	x := normals(classes*13*13, "odd")
 	got := asked(t, m, small, x, l)
@@ -387,7 +363,7 @@ func TestPaddingIsLand(t *testing.T) {
 func TestFileGivesTheSameModelBack(t *testing.T) {
 	e := enginetest.Open(t)
 	m := roughModel(t, e, func(c *Config) { c.Yesterday, c.Frequency = true, true })
-	_, train, _ := archive(t, 30, 16)
+	_, train, _ := samplestest.Archive(t, 30, 16)
 	m.places = FrequencyOf(train)
 	data, err := m.Encode()
 	if err != nil {
@@ -419,7 +395,7 @@ func TestPriorStaysFrozenWhilePartitionsAreDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Partition(t.Context(), cloudy(3, 16), noise.New(1, "frozen")); err != nil {
+	if _, err := g.Partition(t.Context(), samplestest.Cloudy(3, 16), noise.New(1, "frozen")); err != nil {
 		t.Fatal(err)
 	}
 	if m.Fingerprint() != before {

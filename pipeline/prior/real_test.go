@@ -7,16 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fhs/go-netcdf/netcdf"
+
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/realdata"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/train"
-
-	"github.com/fhs/go-netcdf/netcdf"
 )
 
 // pacific are the real recordings of one region, with the year of their first
@@ -126,7 +127,7 @@ func seriesOf(t testing.TB, files ...int) samples.Series {
 func TestRealMasksAreCoherentAndUneven(t *testing.T) {
 	data, _ := pacificSplit(t, 0)
 	var masks []Mask
-	for _, r := range data.Refs(64, 64, MinObservedCells) {
+	for _, r := range data.Refs(64, 64, partition.MinObservedCells) {
 		masks = append(masks, MaskOf(data.Cut(r)))
 	}
 	s := Describe(masks)
@@ -166,7 +167,7 @@ func TestTrainedOnRealMasks(t *testing.T) {
 	t.Logf("%+v", report)
 
 	var patches []samples.Patch
-	refs := held.Refs(32, 16, MinObservedCells)
+	refs := held.Refs(32, 16, partition.MinObservedCells)
 	for _, k := range noise.New(1, "chosen").Rand(0).Perm(len(refs))[:256] {
 		patches = append(patches, held.Cut(refs[k]))
 	}
@@ -248,7 +249,12 @@ func checkReliability(t *testing.T, m *Model, real []Mask) {
 func checkLikelihood(t *testing.T, m *Model, real []Mask) {
 	salt := make([]Mask, len(real))
 	for i, mask := range real {
-		sea := indices(mask.Sea)
+		var sea []int
+		for cell, is := range mask.Sea {
+			if is {
+				sea = append(sea, cell)
+			}
+		}
 		salt[i] = Mask{Place: mask.Place, Observed: make([]bool, len(mask.Observed))}
 		for k, from := range noise.New(1, "salt").Rand(uint64(i)).Perm(len(sea)) {
 			salt[i].Observed[sea[k]] = mask.Observed[sea[from]]
@@ -307,10 +313,10 @@ func checkGuidance(t *testing.T, m *Model, cfg TrainConfig, patches []samples.Pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := NewQueryMap(32, 32)
+	q := partition.NewQueryMap(32, 32)
 	p := patches[0]
 	p.Window.Row, p.Window.Col = 0, 0
-	if err := DrawQueries(t.Context(), by, slices.Repeat([]samples.Patch{p}, 256), 1, q, noise.New(1, "dead")); err != nil {
+	if err := partition.DrawQueries(t.Context(), by, slices.Repeat([]samples.Patch{p}, 256), 1, q, noise.New(1, "dead")); err != nil {
 		t.Fatal(err)
 	}
 	lowest, err := q.Lowest(256)

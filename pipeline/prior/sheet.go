@@ -5,18 +5,19 @@ import (
 	"fmt"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 )
 
 // An Exhibit is one row of a contact sheet: a patch and what the prior makes of
 // it.
 type Exhibit struct {
-	Patch         samples.Patch
-	Observed      []bool // the real mask
-	Unconditional []bool // drawn for the place and season only
-	Guided        []bool // drawn under the pull of the anchor
-	Anchor        []bool // the observation, thinned
-	Partition            // by the guided mask
+	Patch           samples.Patch
+	Observed        []bool // the real mask
+	Unconditional   []bool // drawn for the place and season only
+	Guided          []bool // drawn under the pull of the anchor
+	Anchor          []bool // the observation, thinned
+	partition.Parts        // by the guided mask
 }
 
 // Exhibits draws what a contact sheet shows. The partition is that of the mask
@@ -37,7 +38,7 @@ func Exhibits(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideC
 	out := make([]Exhibit, len(patches))
 	for i, p := range patches {
 		out[i] = Exhibit{Patch: p, Observed: p.Observed(), Unconditional: free[i], Guided: guided[i], Anchor: anchors[i]}
-		out[i].Partition, _ = intersect(out[i].Observed, guided[i])
+		out[i].Parts, _ = partition.Intersect(out[i].Observed, guided[i])
 	}
 	return out, nil
 }

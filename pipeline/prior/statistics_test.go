@@ -7,6 +7,7 @@ import (
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/samplestest"
 )
 
 func TestStatisticsOfKnownMasks(t *testing.T) {
@@ -52,7 +53,7 @@ func TestCorrelationLengthOfSmoothMasks(t *testing.T) {
 	var masks []Mask
 	for s := range uint64(60) {
 		m := Mask{Place: place, Observed: make([]bool, side*side)}
-		for c, v := range smoothField(side, side, length, noise.New(s, "masks")) {
+		for c, v := range noise.SmoothField(side, side, length, noise.New(s, "masks")) {
 			m.Observed[c] = v > 0
 		}
 		masks = append(masks, m)
@@ -75,7 +76,7 @@ func TestCorrelationLengthDoesNotHangOnCoverage(t *testing.T) {
 		var masks []Mask
 		for i := range 60 {
 			m := Mask{Place: place, Observed: make([]bool, side*side)}
-			for c, v := range smoothField(side, side, length, noise.New(uint64(i), "masks")) {
+			for c, v := range noise.SmoothField(side, side, length, noise.New(uint64(i), "masks")) {
 				m.Observed[c] = v > threshold(i)
 			}
 			masks = append(masks, m)
@@ -93,7 +94,7 @@ func TestCorrelationLengthDoesNotHangOnCoverage(t *testing.T) {
 // the real ones, and the strength must be found all the same.
 func TestStrengthReachesItsTarget(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
-	patches := cloudy(8, 16)
+	patches := samplestest.Cloudy(8, 16)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig, cfg.Rho = testSampling(), 0.9 // without guidance this model shares half
 	want := Target{ContextShare: 0.65, Tolerance: 0.05, MaxRoughness: DefaultTarget().MaxRoughness}
@@ -132,7 +133,7 @@ func TestStrengthStopsBeforeMasksAreTorn(t *testing.T) {
 
 func TestExhibitsShowWhatIsDrawn(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
-	patches := cloudy(2, 16)
+	patches := samplestest.Cloudy(2, 16)
 	cfg := DefaultGuidance()
 	cfg.SampleConfig = testSampling()
 	shown, err := Exhibits(t.Context(), m, patches, cfg, noise.New(1, "sheet"))
@@ -150,7 +151,7 @@ func TestExhibitsShowWhatIsDrawn(t *testing.T) {
 
 func TestPlacesOfDifferentSizesAreRefused(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
-	places := []Place{PlaceOf(cloudy(1, 16)[0]), PlaceOf(cloudy(1, 8)[0])}
+	places := []Place{PlaceOf(samplestest.Cloudy(1, 16)[0]), PlaceOf(samplestest.Cloudy(1, 8)[0])}
 	if _, err := m.Draw(t.Context(), places, testSampling(), noise.New(1, "sizes")); err == nil {
 		t.Error("places of 16 and 8 cells were drawn in one batch")
 	}
@@ -161,7 +162,7 @@ func TestPlacesOfDifferentSizesAreRefused(t *testing.T) {
 }
 
 func TestFrequencyIsCountedOverDaysAndCutByPlace(t *testing.T) {
-	_, train, _ := archive(t, 30, 16)
+	_, train, _ := samplestest.Archive(t, 30, 16)
 	f := FrequencyOf(train)
 	var seen [16 * 16]float64
 	total := 0.0

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 )
 
@@ -356,7 +357,7 @@ func TestSecondOrderEndsCloserToTheODE(t *testing.T) {
 	miss := func(masks [][]bool) float64 {
 		sum := 0.0
 		for i, m := range masks {
-			sum += math.Abs(float64(count(m)-count(truth[i]))) / (cells * draws)
+			sum += math.Abs(float64(field.Mask(m).Count()-field.Mask(truth[i]).Count())) / (cells * draws)
 		}
 		return sum
 	}
@@ -404,7 +405,7 @@ func prefixes(_ context.Context, at Latents) ([]float32, error) {
 func coverageSD(masks [][]bool) float64 {
 	var sum, squares float64
 	for _, m := range masks {
-		c := float64(count(m)) / float64(len(m))
+		c := float64(field.Mask(m).Count()) / float64(len(m))
 		sum += c
 		squares += c * c
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
 )
@@ -31,7 +32,7 @@ type TrainConfig struct {
 	Patience      int          `json:"patience" yaml:"patience"`
 	Sampling      SampleConfig `json:"sampling" yaml:"sampling"`
 
-	// CalibrateMasks is how many training masks the yardstick is made of; 0:
+	// CalibrateMasks is how many training masks the reference is made of; 0:
 	// none is made.
 	CalibrateMasks int `json:"calibrate_masks" yaml:"calibrate_masks"`
 
@@ -48,7 +49,7 @@ func DefaultTraining() TrainConfig {
 	model.Frequency = true // where clouds lie on the grid is then matched as well as other days match it
 	return TrainConfig{
 		Model: model, Step: step,
-		Side: 64, Stride: 32, MinObserved: MinObservedCells, Batch: 32, Workers: 2, Seed: 1,
+		Side: 64, Stride: 32, MinObserved: partition.MinObservedCells, Batch: 32, Workers: 2, Seed: 1,
 		EvaluateEvery: 250, EvaluateMasks: 192, Patience: 4, Sampling: DefaultSampling(),
 		CalibrateMasks: 128, CheckpointEvery: 500,
 	}

@@ -15,7 +15,9 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/samplestest"
 	"lacuna/pipeline/train"
 )
 
@@ -31,7 +33,7 @@ func lesson(steps int) TrainConfig {
 
 func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 	e := enginetest.Open(t)
-	_, data, held := archive(t, 30, 16)
+	_, data, held := samplestest.Archive(t, 30, 16)
 	cfg := lesson(12)
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 4, 4, 0
 	cfg.Model.Yesterday = true
@@ -80,7 +82,7 @@ func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 
 func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
 	e := enginetest.Open(t)
-	_, data, held := archive(t, 30, 16)
+	_, data, held := samplestest.Archive(t, 30, 16)
 	first, _, err := Train(t.Context(), e, data, held, lesson(12), train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +109,7 @@ func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
 
 func TestLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
 	e := enginetest.Open(t)
-	_, data, held := archive(t, 30, 16)
+	_, data, held := samplestest.Archive(t, 30, 16)
 	cfg := lesson(40)
 	hooks := train.Hooks{Checkpoint: filepath.Join(t.TempDir(), "prior.ckpt")}
 	tr, err := newTraining(e, data, held, cfg, hooks)
@@ -150,7 +152,7 @@ func (s *spoiled) At(t float64) Level {
 
 func TestTrainingStopsWhereItDoesNotGetBetter(t *testing.T) {
 	e := enginetest.Open(t)
-	_, data, held := archive(t, 30, 16)
+	_, data, held := samplestest.Archive(t, 30, 16)
 	cfg := lesson(200)
 	cfg.Step.LearningRate = 1e-9 // it learns nothing
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 3, 4, 2
@@ -239,7 +241,7 @@ func bernoulli(t testing.TB, p float64, side int) (samples.Train, samples.HeldOu
 
 func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 	e := enginetest.Open(t)
-	series, _, _ := archive(t, 30, 16)
+	series, _, _ := samplestest.Archive(t, 30, 16)
 	value := func(change func(day, cell int) float32) samples.Series {
 		s := series
 		s.Days = slices.Clone(series.Days)
@@ -301,7 +303,7 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 
 func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
 	e := enginetest.Open(t)
-	series, one, _ := archive(t, 30, 16)
+	series, one, _ := samplestest.Archive(t, 30, 16)
 	data, held, err := samples.Split([]samples.Series{series, series}, samples.SplitConfig{HeldOut: 0.3, GapDays: 2, Blocks: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +315,7 @@ func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Close()
-	if alone := len(one.Refs(16, 16, MinObservedCells)); report.Masks <= alone {
+	if alone := len(one.Refs(16, 16, partition.MinObservedCells)); report.Masks <= alone {
 		t.Errorf("learned from %d windows, one series alone has %d", report.Masks, alone)
 	}
 	cfg.Model.Frequency = true

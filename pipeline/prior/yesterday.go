@@ -1,6 +1,9 @@
 package prior
 
-import "lacuna/pipeline/samples"
+import (
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/samples"
+)
 
 // Days know what was observed on the day before one of theirs, as both sides
 // of a split do.
@@ -32,7 +35,7 @@ func (m *Model) place(p samples.Patch) Place {
 // known returns nil for a mask with nothing in it: whether that day is missing
 // or was all cloud cannot be told apart.
 func known(mask []bool) []bool {
-	if count(mask) == 0 {
+	if field.Mask(mask).Count() == 0 {
 		return nil
 	}
 	return mask

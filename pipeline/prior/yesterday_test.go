@@ -5,7 +5,9 @@ import (
 
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/samplestest"
 )
 
 // calendar knows the day before each of some patches.
@@ -20,7 +22,7 @@ func (c calendar) Yesterday(r samples.Ref) []bool  { return c.before[r.Day] }
 
 func TestYesterdayReachesTheNetworkWhereItIsKnown(t *testing.T) {
 	const side = 16
-	patches := cloudy(4, side)
+	patches := samplestest.Cloudy(4, side)
 	before := make([][]bool, len(patches))
 	for i := range patches {
 		before[i] = make([]bool, side*side)
@@ -41,7 +43,7 @@ func TestYesterdayReachesTheNetworkWhereItIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split := func() []Partition {
+	split := func() []partition.Parts {
 		got, err := by.Partition(t.Context(), patches, stream)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +56,7 @@ func TestYesterdayReachesTheNetworkWhereItIsKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if part, ok := intersect(p.Observed(), want[0]); ok && !equalMasks(part.Context, got[i].Context) {
+		if part, ok := partition.Intersect(p.Observed(), want[0]); ok && !equalMasks(part.Context, got[i].Context) {
 			t.Errorf("patch %d is split as if another day had been before it", i)
 		}
 	}
@@ -74,7 +76,7 @@ func TestYesterdayReachesTheNetworkWhereItIsKnown(t *testing.T) {
 }
 
 func TestYesterdayOfOtherDaysIsNotTaken(t *testing.T) {
-	patches := cloudy(2, 16)
+	patches := samplestest.Cloudy(2, 16)
 	m := roughModel(t, enginetest.Open(t), func(c *Config) { c.Yesterday = true })
 	m.Recall(calendar{patches[:1], [][]bool{patches[1].Observed()}})
 	if m.place(patches[0]).Yesterday == nil {

@@ -14,6 +14,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 
@@ -175,9 +176,9 @@ func (f *sampleFlags) exhibits(ctx context.Context, m *prior.Model, s samples.Se
 	if err != nil {
 		return nil, err
 	}
-	refs := days.Refs(f.side, f.side, prior.MinObservedCells)
+	refs := days.Refs(f.side, f.side, partition.MinObservedCells)
 	if len(refs) == 0 {
-		return nil, fmt.Errorf("no window of %d cells has %d observed ones; try a larger --side", f.side, prior.MinObservedCells)
+		return nil, fmt.Errorf("no window of %d cells has %d observed ones; try a larger --side", f.side, partition.MinObservedCells)
 	}
 	n := min(f.count, len(refs))
 	patches := make([]samples.Patch, n)

@@ -39,7 +39,7 @@ type Sea struct {
 	Series     samples.Series
 }
 
-// SeaConfig: fields with the covariance exp(-(h/Length)²/2), or exp(-h/Length)
+// SeaConfig sets fields with the covariance exp(-(h/Length)²/2), or exp(-h/Length)
 // where they are Rough, and from day to day the correlation Memory.
 type SeaConfig struct {
 	Side, Days     int

@@ -10,7 +10,7 @@ import (
 	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/train"
 )
 
@@ -21,7 +21,7 @@ func TestDINDiffFillsAndKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := learn.Fresh(data, data.Refs(16, 16, 20), prior.Empirical(data), 1)
+	src, err := learn.Fresh(data, data.Refs(16, 16, 20), partition.Empirical(data), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 )
 
@@ -18,15 +18,15 @@ func Everything(days impute.Days, refs []samples.Ref, seed uint64) (learn.Source
 
 type everything struct{}
 
-// Name implements prior.Partitioner.
+// Name implements partition.Strategy.
 func (everything) Name() string { return "everything" }
 
-// Partition implements prior.Partitioner.
-func (everything) Partition(_ context.Context, patches []samples.Patch, _ noise.Stream) ([]prior.Partition, error) {
-	out := make([]prior.Partition, len(patches))
+// Partition implements partition.Strategy.
+func (everything) Partition(_ context.Context, patches []samples.Patch, _ noise.Stream) ([]partition.Parts, error) {
+	out := make([]partition.Parts, len(patches))
 	for i, p := range patches {
 		observed := p.Observed()
-		out[i] = prior.Partition{Context: observed, Query: observed}
+		out[i] = partition.Parts{Context: observed, Query: observed}
 	}
 	return out, nil
 }

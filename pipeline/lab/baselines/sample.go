@@ -8,7 +8,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 )
 
@@ -91,7 +91,7 @@ func MasksOf(train samples.Train, w samples.Window, visible []bool) Masks {
 	for k := range train.Days() {
 		day := k * 37 % train.Days() // over all seasons
 		observed := train.Cut(samples.Ref{Day: day, Window: w}).Observed()
-		if field.Mask(observed).Count() >= prior.MinObservedCells {
+		if field.Mask(observed).Count() >= partition.MinObservedCells {
 			m.Observed = append(m.Observed, observed)
 		}
 		if len(m.Observed) == days {

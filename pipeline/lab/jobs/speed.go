@@ -7,7 +7,7 @@ import (
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
 )
@@ -33,8 +33,8 @@ func (b *bench) lessons(j job, s *series) (learn.Material, samples.HeldOut, lear
 	quick := impute.QuickOI(classical.DefaultOI(data.Grid()))
 	m := learn.Material{Train: data, Analyser: impute.OI{Days: data, Settings: quick}, Analyses: s.keeper(j.settings.Split, b.cacheMB)}
 	c := j.settings.Train
-	refs := data.Refs(c.Side, max(c.Side/2, 1), prior.MinObservedCells)
-	r, err := learn.Repeated(data, refs, prior.Empirical(data), max(j.settings.PerPatch, 1), c.Seed)
+	refs := data.Refs(c.Side, max(c.Side/2, 1), partition.MinObservedCells)
+	r, err := learn.Repeated(data, refs, partition.Empirical(data), max(j.settings.PerPatch, 1), c.Seed)
 	return m, held, r, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -24,7 +25,7 @@ func (b *bench) likelihood(ctx context.Context, m *prior.Model) error {
 		}
 		sets["other_region"] = other
 	}
-	if m.Yardstick() == nil { // of a file from before there were any
+	if m.Reference() == nil { // of a file from before there were any
 		if err := m.Calibrate(ctx, b.trainingPatches(256), b.guide.Batch); err != nil {
 			return err
 		}
@@ -128,8 +129,8 @@ func (b *bench) query(ctx context.Context, m *prior.Model) error {
 		return err
 	}
 	const patches = 8
-	for _, by := range []prior.Partitioner{guided, free, prior.Empirical(b.train), prior.Coherent(), prior.Pixel(0.3, 0.3)} {
-		var worst *prior.LowestQuery
+	for _, by := range []partition.Strategy{guided, free, partition.Empirical(b.train), partition.Coherent(), partition.Pixel(0.3, 0.3)} {
+		var worst *partition.LowestQuery
 		for i, p := range b.places[:min(patches, len(b.places))] {
 			got, err := b.queryOf(ctx, by, p, uint64(i))
 			if err != nil {
@@ -144,17 +145,17 @@ func (b *bench) query(ctx context.Context, m *prior.Model) error {
 	return nil
 }
 
-func (b *bench) queryOf(ctx context.Context, by prior.Partitioner, p samples.Patch, index uint64) (prior.LowestQuery, error) {
+func (b *bench) queryOf(ctx context.Context, by partition.Strategy, p samples.Patch, index uint64) (partition.LowestQuery, error) {
 	p.Window.Row, p.Window.Col = 0, 0
-	q := prior.NewQueryMap(p.Window.Height, p.Window.Width)
+	q := partition.NewQueryMap(p.Window.Height, p.Window.Width)
 	// All draws of the patch in one call: batches are then full.
-	draws := prior.DrawsFor(b.least, len(p.Sea))
+	draws := partition.DrawsFor(b.least, len(p.Sea))
 	copies := make([]samples.Patch, draws)
 	for i := range copies {
 		copies[i] = p
 	}
-	if err := prior.DrawQueries(ctx, by, copies, 1, q, noise.New(1, "query").Sub(index)); err != nil {
-		return prior.LowestQuery{}, err
+	if err := partition.DrawQueries(ctx, by, copies, 1, q, noise.New(1, "query").Sub(index)); err != nil {
+		return partition.LowestQuery{}, err
 	}
 	return q.Lowest(draws)
 }

@@ -19,13 +19,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
 	"lacuna/pipeline/train"
-
-	"github.com/google/renameio/v2"
 )
 
 // options are what one measurement depends on.
@@ -45,7 +46,7 @@ type options struct {
 	draws   int     // of each of them
 	partial string  // file that gets the report after each part
 
-	pool      prior.PoolConfig
+	pool      partition.PoolConfig
 	poolSteps int // of the training that is timed beside a pool
 }
 
@@ -79,7 +80,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
-	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance(), pool: prior.DefaultPool()}
+	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance(), pool: partition.DefaultPool()}
 	f := flag.NewFlagSet("prior", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")

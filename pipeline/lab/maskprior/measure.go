@@ -14,6 +14,7 @@ import (
 
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -38,13 +39,13 @@ type report struct {
 	AUC          map[string]float64 `json:"auc"`            // of that score, held-out masks against others
 	AUCBits      map[string]float64 `json:"auc_bits"`       // and of the plain bits
 
-	Strength  map[string]prior.Strength    `json:"strength"`     // by anchor
-	LowestQry map[string]prior.LowestQuery `json:"lowest_query"` // by strategy
-	Shares    []share                      `json:"shares,omitempty"`
-	Rho       []rhoStudy                   `json:"rho,omitempty"`
-	Until     []guidedStudy                `json:"until,omitempty"`
-	Pools     []poolStudy                  `json:"pools,omitempty"`
-	Seconds   map[string]float64           `json:"seconds"`
+	Strength  map[string]prior.Strength        `json:"strength"`     // by anchor
+	LowestQry map[string]partition.LowestQuery `json:"lowest_query"` // by strategy
+	Shares    []share                          `json:"shares,omitempty"`
+	Rho       []rhoStudy                       `json:"rho,omitempty"`
+	Until     []guidedStudy                    `json:"until,omitempty"`
+	Pools     []poolStudy                      `json:"pools,omitempty"`
+	Seconds   map[string]float64               `json:"seconds"`
 }
 
 // drawReport compares drawn masks with held-out ones.
@@ -77,7 +78,7 @@ func (b *bench) measure(ctx context.Context) (*report, error) {
 	r := &report{
 		Engine: b.engine.Description(), Config: b.options.train,
 		ByDraw: map[string]drawReport{}, BitsPerPixel: map[string]float64{}, Surprise: map[string]float64{}, AUC: map[string]float64{}, AUCBits: map[string]float64{},
-		Strength: map[string]prior.Strength{}, LowestQry: map[string]prior.LowestQuery{}, Seconds: map[string]float64{},
+		Strength: map[string]prior.Strength{}, LowestQry: map[string]partition.LowestQuery{}, Seconds: map[string]float64{},
 	}
 	b.report = r
 	parts, err := b.chosenParts()

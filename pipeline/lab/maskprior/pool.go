@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/train"
 )
@@ -13,10 +14,10 @@ import (
 // is that of another prior: a network of the size that imputers have, at a
 // batch that they have.
 type poolStudy struct {
-	Strategy       string         `json:"strategy"` // none: the training alone
-	StepsPerSecond float64        `json:"steps_per_second"`
-	Cost           float64        `json:"cost"` // time that a step takes longer, as a share of it; priming does not count
-	Use            *prior.PoolUse `json:"use,omitempty"`
+	Strategy       string             `json:"strategy"` // none: the training alone
+	StepsPerSecond float64            `json:"steps_per_second"`
+	Cost           float64            `json:"cost"` // time that a step takes longer, as a share of it; priming does not count
+	Use            *partition.PoolUse `json:"use,omitempty"`
 }
 
 // pools trains alone, beside a guided and beside an unconditional pool, and
@@ -37,7 +38,7 @@ func (b *bench) pools(ctx context.Context, m *prior.Model) error {
 		return err
 	}
 	var alone []float64
-	for _, by := range []prior.Partitioner{nil, guided, free, nil} {
+	for _, by := range []partition.Strategy{nil, guided, free, nil} {
 		s, err := b.trainBeside(ctx, by)
 		if err != nil {
 			return err
@@ -55,18 +56,18 @@ func (b *bench) pools(ctx context.Context, m *prior.Model) error {
 
 // trainBeside times steps that take their items from a pool, from the first
 // report on: what comes before it compiles and primes.
-func (b *bench) trainBeside(ctx context.Context, by prior.Partitioner) (poolStudy, error) {
+func (b *bench) trainBeside(ctx context.Context, by partition.Strategy) (poolStudy, error) {
 	s := poolStudy{Strategy: "none"}
 	cfg := b.options.train
 	cfg.EvaluateEvery, cfg.CalibrateMasks, cfg.Step.Steps = 0, 0, b.poolSteps
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var pool *prior.Pool
+	var pool *partition.Pool
 	if by != nil {
 		s.Strategy = by.Name()
-		from := prior.Windows{Data: b.train, Refs: b.train.Refs(cfg.Side, cfg.Stride, prior.MinObservedCells), By: by}
+		from := partition.Windows{Data: b.train, Refs: b.train.Refs(cfg.Side, cfg.Stride, partition.MinObservedCells), By: by}
 		var err error
-		if pool, err = prior.NewPool(ctx, from, b.pool, noise.New(cfg.Seed, "pool"), 0); err != nil {
+		if pool, err = partition.NewPool(ctx, from, b.pool, noise.New(cfg.Seed, "pool"), 0); err != nil {
 			return s, err
 		}
 		defer pool.Close()

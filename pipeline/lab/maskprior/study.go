@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
@@ -167,7 +168,7 @@ func (b *bench) study(ctx context.Context, m *prior.Model, cfg prior.GuideConfig
 	if err != nil {
 		return s, fmt.Errorf("draw %d patches %d times: %w", len(patches), b.draws, err)
 	}
-	others, err := prior.Empirical(b.train).Partition(ctx, patches, noise.New(1, "laid over"))
+	others, err := partition.Empirical(b.train).Partition(ctx, patches, noise.New(1, "laid over"))
 	if err != nil {
 		return s, err
 	}

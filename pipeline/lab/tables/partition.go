@@ -12,6 +12,7 @@ import (
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
@@ -29,7 +30,7 @@ func (r *run) source(ctx context.Context, n Network, cfg learn.Config, first uin
 		return nil, nil, err
 	}
 	if (Row{Network: n}).needsPrior() {
-		pool, err := prior.NewPool(ctx, prior.Windows{Data: r.train, Refs: refs, By: p}, r.s.Pool, noise.New(cfg.Seed, "pool"), first)
+		pool, err := partition.NewPool(ctx, partition.Windows{Data: r.train, Refs: refs, By: p}, r.s.Pool, noise.New(cfg.Seed, "pool"), first)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -45,26 +46,26 @@ func (r *run) source(ctx context.Context, n Network, cfg learn.Config, first uin
 
 // refs are the training patches.
 func (r *run) refs(side int) []samples.Ref {
-	return r.train.Refs(side, max(side/2, 1), prior.MinObservedCells)
+	return r.train.Refs(side, max(side/2, 1), partition.MinObservedCells)
 }
 
 // partitioner returns the strategy of a network.
-func (r *run) partitioner(ctx context.Context, n Network) (prior.Partitioner, error) {
+func (r *run) partitioner(ctx context.Context, n Network) (partition.Strategy, error) {
 	kind, _, _ := strings.Cut(n.Strategy, ":")
 	switch kind {
 	case "pixel":
 		share, err := shareOf(n.Strategy)
-		return prior.Pixel(share, share), err
+		return partition.Pixel(share, share), err
 	case "block8": // the paper's blocks, and coarser ones
-		return prior.Block(8, 0.5, 0.5), nil
+		return partition.Block(8, 0.5, 0.5), nil
 	case "block3":
-		return prior.Block(3, 0.5, 0.5), nil
+		return partition.Block(3, 0.5, 0.5), nil
 	case "saliency":
-		return prior.Saliency(0.5), nil
+		return partition.Saliency(0.5), nil
 	case "coherent":
-		return prior.Coherent(), nil
+		return partition.Coherent(), nil
 	case "empirical":
-		return prior.Empirical(r.train), nil
+		return partition.Empirical(r.train), nil
 	}
 	m, err := r.mustPrior(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/skill"
 )
 
@@ -286,7 +286,7 @@ func (r *run) queryMap(ctx context.Context, n Network) ([]float32, error) {
 		return nil, err
 	}
 	grid := r.train.Grid()
-	on := prior.NewQueryMap(grid.Height(), grid.Width())
+	on := partition.NewQueryMap(grid.Height(), grid.Width())
 	known, err := r.folder.load(on, networksFolder, "query-"+key+".json")
 	if err != nil {
 		return nil, err
@@ -297,7 +297,7 @@ func (r *run) queryMap(ctx context.Context, n Network) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := prior.DrawQueries(ctx, by, r.patches(r.s.QueryPatches), r.s.QueryDraws, on, noise.New(1, "map of queries")); err != nil {
+		if err := partition.DrawQueries(ctx, by, r.patches(r.s.QueryPatches), r.s.QueryDraws, on, noise.New(1, "map of queries")); err != nil {
 			return nil, err
 		}
 		if err := r.folder.save(on, networksFolder, "query-"+key+".json"); err != nil {

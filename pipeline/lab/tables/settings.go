@@ -9,6 +9,7 @@ import (
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -24,11 +25,11 @@ type Settings struct {
 	// BlockDays is how many consecutive days the bootstrap draws together.
 	BlockDays int `json:"block_days"`
 
-	Train   learn.Config      `json:"train"`   // the budget; what a row changes is changed
-	Members learn.Config      `json:"members"` // of residual members
-	Prior   prior.TrainConfig `json:"prior"`
-	Target  prior.Target      `json:"target"` // of guidance whose strength is found
-	Pool    prior.PoolConfig  `json:"pool"`
+	Train   learn.Config         `json:"train"`   // the budget; what a row changes is changed
+	Members learn.Config         `json:"members"` // of residual members
+	Prior   prior.TrainConfig    `json:"prior"`
+	Target  prior.Target         `json:"target"` // of guidance whose strength is found
+	Pool    partition.PoolConfig `json:"pool"`
 	// PerPatch is how many partitions of each patch a network with an analysis
 	// learns from, so that analyses can be kept; 0: always new ones.
 	PerPatch int                   `json:"per_patch"`

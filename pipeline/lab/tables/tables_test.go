@@ -17,6 +17,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
@@ -52,7 +53,7 @@ func tiny(t *testing.T, table Table) Job {
 	s := Default(nn.Tiny, false).With(Budget{Steps: 4, PriorSteps: 6, Batch: 2, Side: 16, Overlays: 8, Mode: table.Mode})
 	s.Split = samples.SplitConfig{HeldOut: 0.4, GapDays: 3, Blocks: 1}
 	s.Prior.Batch, s.Prior.EvaluateMasks, s.Prior.Sampling.Steps, s.Prior.Sampling.Batch = 4, 4, 2, 4
-	s.Pool = prior.PoolConfig{Size: 8, Uses: 2, Batch: 4}
+	s.Pool = partition.PoolConfig{Size: 8, Uses: 2, Batch: 4}
 	s.Drawing.Members, s.Drawing.ODE = 2, impute.ODE{Steps: 2, Jumps: 1}
 	s.DINDiffDraws, s.DINDiffSteps = 2, 2
 	s.Tuning.Overlays, s.Tuning.Pixels = 4, 10

@@ -1,4 +1,4 @@
-package prior
+package partition
 
 import (
 	"context"
@@ -77,14 +77,14 @@ func (c PoolConfig) blocks() (kept, primed int) {
 // Item is a window with one partition of it.
 type Item struct {
 	Ref       samples.Ref
-	Partition Partition
+	Partition Parts
 }
 
 // Windows are what a pool hands out, and how they are split.
 type Windows struct {
 	Data samples.Train
 	Refs []samples.Ref
-	By   Partitioner
+	By   Strategy
 }
 
 // Pool hands out partitions of training windows, drawn in large batches by a

@@ -1,4 +1,4 @@
-package prior
+package partition
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func NewQueryMap(height, width int) *QueryMap {
 
 // Add counts one draw of a window whose first cell is at row, col of the map.
 // Cells beyond the map do not count.
-func (q *QueryMap) Add(p samples.Patch, part Partition) {
+func (q *QueryMap) Add(p samples.Patch, part Parts) {
 	for c, o := range p.Observed() {
 		row, col := p.Window.Row+c/p.Window.Width, p.Window.Col+c%p.Window.Width
 		if !o || row < 0 || col < 0 || row >= q.Height || col >= q.Width {
@@ -116,7 +116,7 @@ func DrawsFor(p float64, cells int) int {
 
 // DrawQueries splits each patch draws times and returns the counts on a grid
 // of height × width cells, that of the archive the patches are windows of.
-func DrawQueries(ctx context.Context, by Partitioner, patches []samples.Patch, draws int, on *QueryMap, stream noise.Stream) error {
+func DrawQueries(ctx context.Context, by Strategy, patches []samples.Patch, draws int, on *QueryMap, stream noise.Stream) error {
 	for n := range draws {
 		parts, err := by.Partition(ctx, patches, stream.Sub(uint64(n)))
 		if err != nil {

@@ -1,4 +1,4 @@
-package prior_test
+package learn_test
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/learn"
-	"lacuna/pipeline/prior"
+	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 )
 
@@ -16,10 +16,10 @@ import (
 // same ones.
 func TestAnImputerLearnsFromAnyStrategy(t *testing.T) {
 	train := stripes(t)
-	refs := train.Refs(16, 16, prior.MinObservedCells)
+	refs := train.Refs(16, 16, partition.MinObservedCells)
 	known := map[string][]bool{}
-	for _, by := range []prior.Partitioner{
-		prior.Pixel(0.3, 0.3), prior.Block(4, 0.5, 0.5), prior.Saliency(0.5), prior.Coherent(), prior.Empirical(train),
+	for _, by := range []partition.Strategy{
+		partition.Pixel(0.3, 0.3), partition.Block(4, 0.5, 0.5), partition.Saliency(0.5), partition.Coherent(), partition.Empirical(train),
 	} {
 		var first learn.Lesson
 		for again := range 2 {

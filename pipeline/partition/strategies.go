@@ -1,4 +1,4 @@
-package prior
+package partition
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 // partition with a context of exactly ctxShare of the cells, rounded, at least
 // one and not all. A slope is known from observed neighbours only: no value
 // that is not there takes part.
-func Saliency(ctxShare float64) Partitioner {
-	return byRule{"saliency", func(p samples.Patch, observed []bool, stream noise.Stream) Partition {
+func Saliency(ctxShare float64) Strategy {
+	return byRule{"saliency", func(p samples.Patch, observed []bool, stream noise.Stream) Parts {
 		cells := indices(observed)
 		steep := slopes(p.Values, p.Window.Height, p.Window.Width)
 		slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(steep[b], steep[a]) })
@@ -32,7 +32,7 @@ func Saliency(ctxShare float64) Partitioner {
 		r := stream.Rand(0)
 		choose(ctx, cells[:half], fromSteep, r)
 		choose(ctx, cells[half:], fromFlat, r)
-		return rest(observed, ctx)
+		return Rest(observed, ctx)
 	}}
 }
 
@@ -88,10 +88,10 @@ func slopes(values []float32, height, width int) []float64 {
 // Coherent needs no prior: it cuts a smooth random field at a random level.
 // It guarantees a partition, of which between a tenth and nine tenths, rounded,
 // are context, in whole regions.
-func Coherent() Partitioner {
-	return byRule{"coherent", func(p samples.Patch, observed []bool, stream noise.Stream) Partition {
-		retention := retentionMin + (retentionMax-retentionMin)*stream.Sub(coherentDraws).Rand(0).Float64()
-		return rest(observed, coherentCut(p.Window, observed, retention, stream))
+func Coherent() Strategy {
+	return byRule{"coherent", func(p samples.Patch, observed []bool, stream noise.Stream) Parts {
+		share := Retention(stream.Sub(coherentDraws).Rand(0))
+		return Rest(observed, CoherentCut(p.Window, observed, share, stream))
 	}}
 }
 
@@ -105,6 +105,11 @@ const (
 	retentionMax   = 0.9
 )
 
+// Retention draws the share of the observed cells that a coherent cut keeps.
+func Retention(r *rand.Rand) float64 {
+	return retentionMin + (retentionMax-retentionMin)*r.Float64()
+}
+
 // Streams below the one of a coherent cut.
 const (
 	coherentDraws = iota // numbers that choose retention
@@ -112,11 +117,11 @@ const (
 	coherentNoise
 )
 
-// coherentCut returns the retention of the observed cells, rounded, that lie
+// CoherentCut returns the retention of the observed cells, rounded, that lie
 // highest in a smooth random field; at least one and not all.
-func coherentCut(w samples.Window, observed []bool, retention float64, stream noise.Stream) []bool {
+func CoherentCut(w samples.Window, observed []bool, retention float64, stream noise.Stream) []bool {
 	lengthCells := lengthMinCells * math.Pow(lengthMaxCells/lengthMinCells, stream.Sub(coherentLength).Rand(0).Float64())
-	f := smoothField(w.Height, w.Width, lengthCells, stream.Sub(coherentNoise))
+	f := noise.SmoothField(w.Height, w.Width, lengthCells, stream.Sub(coherentNoise))
 	cells := indices(observed)
 	slices.SortFunc(cells, func(a, b int) int { return cmp.Or(cmp.Compare(f[b], f[a]), cmp.Compare(a, b)) })
 	out := make([]bool, len(observed))
@@ -131,15 +136,15 @@ func coherentCut(w samples.Window, observed []bool, retention float64, stream no
 // mask is of the training side and of another time than the patch. A day that
 // would leave context or query empty is passed over; where all would, the
 // patch is split as Coherent does.
-func Empirical(train samples.Train) Partitioner { return empirical{train} }
+func Empirical(train samples.Train) Strategy { return empirical{train} }
 
 type empirical struct{ train samples.Train }
 
-// Name implements Partitioner.
+// Name implements Strategy.
 func (e empirical) Name() string { return "empirical" }
 
-// Partition implements Partitioner.
-func (e empirical) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Partition, error) {
+// Partition implements Strategy.
+func (e empirical) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Parts, error) {
 	if e.train.Days() < 2 {
 		return nil, errors.New("take masks from other days: there is only one training day; give more files")
 	}
@@ -147,7 +152,7 @@ func (e empirical) Partition(ctx context.Context, patches []samples.Patch, strea
 	return strategy.Partition(ctx, patches, stream)
 }
 
-func (e empirical) split(p samples.Patch, observed []bool, stream noise.Stream) Partition {
+func (e empirical) split(p samples.Patch, observed []bool, stream noise.Stream) Parts {
 	r := stream.Rand(0)
 	const tries = 64 // a bound for windows that are nearly never seen
 	for range tries {
@@ -157,10 +162,9 @@ func (e empirical) split(p samples.Patch, observed []bool, stream noise.Stream) 
 			continue
 		}
 		other := e.train.Cut(samples.Ref{Day: day, Window: p.Window})
-		if part, ok := intersect(observed, other.Observed()); ok {
+		if part, ok := Intersect(observed, other.Observed()); ok {
 			return part
 		}
 	}
-	retention := retentionMin + (retentionMax-retentionMin)*r.Float64()
-	return rest(observed, coherentCut(p.Window, observed, retention, stream))
+	return Rest(observed, CoherentCut(p.Window, observed, Retention(r), stream))
 }

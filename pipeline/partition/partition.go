@@ -1,4 +1,4 @@
-package prior
+package partition
 
 import (
 	"context"
@@ -6,25 +6,26 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
 
-// A Partition says which cells of a patch are context and which are query.
-// Both are observed.
-type Partition struct {
+// Parts say which cells of a patch are context and which are query. Both are
+// observed.
+type Parts struct {
 	Context, Query []bool
 }
 
-// A Partitioner splits the observed cells of patches.
+// A Strategy splits the observed cells of patches.
 //
 // The same patches and stream give the same partitions. Item i draws from
 // stream.Sub(i) only: what it gets does not depend on the other patches. The
 // patches of one call have one height and width, and each has at least two
 // observed cells.
-type Partitioner interface {
+type Strategy interface {
 	Name() string
-	Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Partition, error)
+	Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Parts, error)
 }
 
 // MinObservedCells is how many observed cells a patch needs to be split: with
@@ -36,7 +37,7 @@ var errTooFew = errors.New("fewer than two observed cells cannot be split: leave
 
 // A rule splits one patch. It must keep the promises of its strategy for every
 // draw.
-type rule func(p samples.Patch, observed []bool, stream noise.Stream) Partition
+type rule func(p samples.Patch, observed []bool, stream noise.Stream) Parts
 
 // byRule is a strategy that treats each patch on its own.
 type byRule struct {
@@ -44,26 +45,29 @@ type byRule struct {
 	split rule
 }
 
-// Name implements Partitioner.
+// Name implements Strategy.
 func (b byRule) Name() string { return b.name }
 
-// Partition implements Partitioner.
-func (b byRule) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Partition, error) {
-	out := make([]Partition, len(patches))
+// Partition implements Strategy.
+func (b byRule) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Parts, error) {
+	out := make([]Parts, len(patches))
 	for i, p := range patches {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		observed := p.Observed()
-		if count(observed) < 2 {
-			return nil, refuse(p)
+		if err := Splittable(p); err != nil {
+			return nil, err
 		}
-		out[i] = b.split(p, observed, stream.Sub(uint64(i)))
+		out[i] = b.split(p, p.Observed(), stream.Sub(uint64(i)))
 	}
 	return out, nil
 }
 
-func refuse(p samples.Patch) error {
+// Splittable says why a patch has too little for two sides, or nil.
+func Splittable(p samples.Patch) error {
+	if field.Mask(p.Observed()).Count() >= 2 {
+		return nil
+	}
 	return fmt.Errorf("split the window at row %d, column %d of %s: %w", p.Window.Row, p.Window.Col, p.Time.Format("2006-01-02"), errTooFew)
 }
 
@@ -71,10 +75,10 @@ func refuse(p samples.Patch) error {
 // independently, for the query with probability queryShare. Context and query
 // overlap and leave cells out: it is no partition. Only a draw in which one of
 // them is empty is drawn again.
-func Pixel(ctxShare, queryShare float64) Partitioner {
-	return byRule{"pixel", func(_ samples.Patch, observed []bool, stream noise.Stream) Partition {
+func Pixel(ctxShare, queryShare float64) Strategy {
+	return byRule{"pixel", func(_ samples.Patch, observed []bool, stream noise.Stream) Parts {
 		r := stream.Rand(0)
-		return Partition{
+		return Parts{
 			Context: thin(observed, r, ctxShare),
 			Query:   thin(observed, r, queryShare),
 		}
@@ -106,10 +110,10 @@ func thin(observed []bool, r *rand.Rand, share float64) []bool {
 // observed cells of a block go with it. Context and query overlap in some
 // blocks and leave others out: it is no partition. Only a draw in which one of
 // them has no observed cell is drawn again.
-func Block(grid int, ctxShare, queryShare float64) Partitioner {
-	return byRule{fmt.Sprintf("block%d", grid), func(p samples.Patch, observed []bool, stream noise.Stream) Partition {
+func Block(grid int, ctxShare, queryShare float64) Strategy {
+	return byRule{fmt.Sprintf("block%d", grid), func(p samples.Patch, observed []bool, stream noise.Stream) Parts {
 		r := stream.Rand(0)
-		return Partition{
+		return Parts{
 			Context: drawBlocks(p.Window, observed, r, blocks{grid, ctxShare}),
 			Query:   drawBlocks(p.Window, observed, r, blocks{grid, queryShare}),
 		}
@@ -154,18 +158,18 @@ func drawBlocks(w samples.Window, observed []bool, r *rand.Rand, b blocks) []boo
 	return out
 }
 
-// rest returns the partition of observed whose context is given.
-func rest(observed, ctx []bool) Partition {
+// Rest returns the partition of observed whose context is given.
+func Rest(observed, ctx []bool) Parts {
 	query := make([]bool, len(observed))
 	for i, o := range observed {
 		query[i] = o && !ctx[i]
 	}
-	return Partition{Context: ctx, Query: query}
+	return Parts{Context: ctx, Query: query}
 }
 
-// intersect splits observed by another mask. It reports false where one side
+// Intersect splits observed by another mask. It reports false where one side
 // is empty.
-func intersect(observed, mask []bool) (Partition, bool) {
+func Intersect(observed, mask []bool) (Parts, bool) {
 	ctx := make([]bool, len(observed))
 	kept, seen := 0, 0
 	for i, o := range observed {
@@ -178,17 +182,7 @@ func intersect(observed, mask []bool) (Partition, bool) {
 			kept++
 		}
 	}
-	return rest(observed, ctx), 0 < kept && kept < seen
-}
-
-func count(mask []bool) int {
-	n := 0
-	for _, b := range mask {
-		if b {
-			n++
-		}
-	}
-	return n
+	return Rest(observed, ctx), 0 < kept && kept < seen
 }
 
 func indices(mask []bool) []int {

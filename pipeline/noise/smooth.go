@@ -1,16 +1,12 @@
-package prior
+package noise
 
-import (
-	"math"
+import "math"
 
-	"lacuna/pipeline/noise"
-)
-
-// smoothField returns a stationary Gaussian random field of height × width
+// SmoothField returns a stationary Gaussian random field of height × width
 // cells whose correlation falls to 1/e at lengthCells: white noise, numbers of
 // index of the stream, under a Gaussian of half that width. Noise beyond the
 // edges takes part, so the edges are as smooth and as rough as the middle.
-func smoothField(height, width int, lengthCells float64, stream noise.Stream) []float32 {
+func SmoothField(height, width int, lengthCells float64, stream Stream) []float32 {
 	kernel := gaussian(lengthCells / 2)
 	radius := len(kernel) / 2
 	wide, high := width+2*radius, height+2*radius

@@ -11,13 +11,14 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/samples"
 )
 
-// A Yardstick says what masks of the training cost under their prior, by how
+// A Reference says what masks of the training cost under their prior, by how
 // much of the sea they observe: coverage alone makes bits differ tenfold, and
 // masks of a calmer region cost less than usual, not more.
-type Yardstick struct {
+type Reference struct {
 	Masks    int         `json:"masks"`    // that were measured
 	Coverage []float64   `json:"coverage"` // at which means and deviations are known, rising
 	Mean     [][]float64 `json:"mean"`     // of the logarithm of the bits in each band
@@ -30,17 +31,17 @@ type Yardstick struct {
 // coverage, what places and what edges cost.
 const costBands = 3
 
-// Numbers of a yardstick.
+// Numbers of a reference.
 const (
-	yardstickBins  = 8
-	yardstickBin   = 12   // masks, at least: a deviation is then known to a fifth
+	referenceBins  = 8
+	referenceBin   = 12   // masks, at least: a deviation is then known to a fifth
 	leastBits      = 1e-4 // a cell, below which it does not matter what a band costs
 	leastDeviation = 0.05 // of a logarithm, where a bin has masks that are all alike
 	ridge          = 0.05 // of the correlation, so that bands that go together do not blow up
 )
 
-// errNoYardstick says why there is no score.
-var errNoYardstick = errors.New("the prior has no yardstick: calibrate it with masks that it has learned from")
+// errNoReference says why there is no score.
+var errNoReference = errors.New("the prior has no reference: calibrate it with masks that it has learned from")
 
 // Calibrate measures what the masks of patches cost, batch at a time. Train
 // does it with training masks; Encode keeps it. It is for the time before the
@@ -51,17 +52,17 @@ func (m *Model) Calibrate(ctx context.Context, patches []samples.Patch, batch in
 	if err != nil {
 		return fmt.Errorf("calibrate prior: %w", err)
 	}
-	y, err := yardstickOf(masks, costs)
+	y, err := referenceOf(masks, costs)
 	if err != nil {
 		return fmt.Errorf("calibrate prior: %w", err)
 	}
-	m.yardstick = &y
+	m.reference = &y
 	return nil
 }
 
-// Yardstick returns what masks of the training cost, nil where that was not
+// Reference returns what masks of the training cost, nil where that was not
 // measured.
-func (m *Model) Yardstick() *Yardstick { return m.yardstick }
+func (m *Model) Reference() *Reference { return m.reference }
 
 // A Surprise is how a mask's cost compares with that of training masks.
 type Surprise struct {
@@ -81,14 +82,14 @@ func (m *Model) Surprises(ctx context.Context, patches []samples.Patch) ([]Surpr
 // MaskSurprises is Surprises for masks that are not of a patch, batch at a
 // time.
 func (m *Model) MaskSurprises(ctx context.Context, masks []Mask, batch int) ([]Surprise, error) {
-	if m.yardstick == nil {
-		return nil, fmt.Errorf("score masks: %w", errNoYardstick)
+	if m.reference == nil {
+		return nil, fmt.Errorf("score masks: %w", errNoReference)
 	}
 	costs, err := m.costs(ctx, masks, batch)
 	if err != nil {
 		return nil, fmt.Errorf("score masks: %w", err)
 	}
-	score, err := m.yardstick.scorer()
+	score, err := m.reference.scorer()
 	if err != nil {
 		return nil, fmt.Errorf("score masks: %w", err)
 	}
@@ -108,7 +109,9 @@ func (m *Model) masksOf(patches []samples.Patch) []Mask {
 }
 
 // coverage returns the share of the sea that is observed, NaN without sea.
-func (m Mask) coverage() float64 { return float64(count(m.Observed)) / float64(count(m.Sea)) }
+func (m Mask) coverage() float64 {
+	return float64(field.Mask(m.Observed).Count()) / float64(field.Mask(m.Sea).Count())
+}
 
 // bands returns the logarithms of what the levels of each band cost together.
 func (p bitProfile) bands() []float64 {
@@ -122,8 +125,8 @@ func (p bitProfile) bands() []float64 {
 	return out
 }
 
-// yardstickOf puts masks into bins of coverage, as many in each.
-func yardstickOf(masks []Mask, costs []bitProfile) (Yardstick, error) {
+// referenceOf puts masks into bins of coverage, as many in each.
+func referenceOf(masks []Mask, costs []bitProfile) (Reference, error) {
 	type measured struct {
 		coverage float64
 		bands    []float64
@@ -134,12 +137,12 @@ func yardstickOf(masks []Mask, costs []bitProfile) (Yardstick, error) {
 			all = append(all, measured{c, costs[i].bands()})
 		}
 	}
-	if len(all) < yardstickBin {
-		return Yardstick{}, fmt.Errorf("%d masks say too little about what masks cost, %d are needed", len(all), yardstickBin)
+	if len(all) < referenceBin {
+		return Reference{}, fmt.Errorf("%d masks say too little about what masks cost, %d are needed", len(all), referenceBin)
 	}
 	slices.SortStableFunc(all, func(a, b measured) int { return cmp.Compare(a.coverage, b.coverage) })
-	bins := min(max(len(all)/yardstickBin, 1), yardstickBins)
-	y := Yardstick{Masks: len(all), Correlation: make([]float64, costBands*costBands)}
+	bins := min(max(len(all)/referenceBin, 1), referenceBins)
+	y := Reference{Masks: len(all), Correlation: make([]float64, costBands*costBands)}
 	each := func(bin int, do func(measured, float64)) {
 		from, to := bin*len(all)/bins, (bin+1)*len(all)/bins
 		for _, one := range all[from:to] {
@@ -182,7 +185,7 @@ func yardstickOf(masks []Mask, costs []bitProfile) (Yardstick, error) {
 
 // at returns a row of table at a coverage, between the two that are known
 // nearest to it.
-func (y *Yardstick) at(table [][]float64, coverage float64) []float64 {
+func (y *Reference) at(table [][]float64, coverage float64) []float64 {
 	k, _ := slices.BinarySearch(y.Coverage, coverage)
 	if k == 0 {
 		return table[0]
@@ -200,7 +203,7 @@ func (y *Yardstick) at(table [][]float64, coverage float64) []float64 {
 }
 
 // deviations returns how far bands lie from their means, in deviations.
-func (y *Yardstick) deviations(coverage float64, bands []float64) []float64 {
+func (y *Reference) deviations(coverage float64, bands []float64) []float64 {
 	mean, sd := y.at(y.Mean, coverage), y.at(y.SD, coverage)
 	out := make([]float64, len(bands))
 	for b, v := range bands {
@@ -212,14 +215,14 @@ func (y *Yardstick) deviations(coverage float64, bands []float64) []float64 {
 // scorer returns the length of a mask's deviations, measured along the axes in
 // which those of the training masks are independent, over the root of their
 // number.
-func (y *Yardstick) scorer() (func(coverage float64, bands []float64) float64, error) {
+func (y *Reference) scorer() (func(coverage float64, bands []float64) float64, error) {
 	c := mat.NewSymDense(costBands, slices.Clone(y.Correlation))
 	for b := range costBands {
 		c.SetSym(b, b, c.At(b, b)+ridge)
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(c) {
-		return nil, errors.New("the correlation of the yardstick is none")
+		return nil, errors.New("the correlation of the reference is none")
 	}
 	return func(coverage float64, bands []float64) float64 {
 		if coverage != coverage { // NaN: no sea
@@ -234,9 +237,9 @@ func (y *Yardstick) scorer() (func(coverage float64, bands []float64) float64, e
 	}, nil
 }
 
-// decodeYardstick reads what Encode wrote.
-func decodeYardstick(text string) (*Yardstick, error) {
-	var y Yardstick
+// decodeReference reads what Encode wrote.
+func decodeReference(text string) (*Reference, error) {
+	var y Reference
 	if err := json.Unmarshal([]byte(text), &y); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/samples/samplestest"
 	"lacuna/pipeline/skill"
 )
 
@@ -33,7 +34,7 @@ func costly(n int, name string, shift float64) ([]Mask, []bitProfile) {
 	return masks, costs
 }
 
-func scoresOf(t *testing.T, y Yardstick, masks []Mask, costs []bitProfile) []float64 {
+func scoresOf(t *testing.T, y Reference, masks []Mask, costs []bitProfile) []float64 {
 	t.Helper()
 	score, err := y.scorer()
 	if err != nil {
@@ -49,7 +50,7 @@ func scoresOf(t *testing.T, y Yardstick, masks []Mask, costs []bitProfile) []flo
 // Coverage makes bits differ a fiftyfold here, and a shift by the deviation
 // of a mask of its coverage to either side still shows.
 func TestSurpriseSeesMasksThatCostTooMuchOrTooLittle(t *testing.T) {
-	y, err := yardstickOf(costly(512, "calibration", 0))
+	y, err := referenceOf(costly(512, "calibration", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestSurpriseSeesMasksThatCostTooMuchOrTooLittle(t *testing.T) {
 			plain[i], before[i] = costs[i].bits(), beforeCosts[i].bits()
 		}
 		if auc := skill.AUC(plain, before); auc > 0.75 && shift > 0 || auc > 0.5 && shift < 0 {
-			t.Errorf("shift %g: plain bits have AUC %.3f: the test does not show what the yardstick is for", shift, auc)
+			t.Errorf("shift %g: plain bits have AUC %.3f: the test does not show what the reference is for", shift, auc)
 		}
 	}
 	// Bands that always move together are no surprise together, but apart.
@@ -92,15 +93,15 @@ func sumOf(x []float64) float64 {
 	return sum
 }
 
-func TestYardstickNeedsMasksAndTravelsWithTheModel(t *testing.T) {
+func TestReferenceNeedsMasksAndTravelsWithTheModel(t *testing.T) {
 	e := enginetest.Open(t)
 	m := roughModel(t, e, nil)
-	patches := cloudy(24, 16)
+	patches := samplestest.Cloudy(24, 16)
 	if _, err := m.Surprises(t.Context(), patches); err == nil {
-		t.Error("masks are scored without a yardstick")
+		t.Error("masks are scored without a reference")
 	}
 	if err := m.Calibrate(t.Context(), patches[:3], 4); err == nil {
-		t.Error("three masks make a yardstick")
+		t.Error("three masks make a reference")
 	}
 	if err := m.Calibrate(t.Context(), patches, 8); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestYardstickNeedsMasksAndTravelsWithTheModel(t *testing.T) {
 			t.Errorf("mask %d: %+v from a file, %+v before, %g bits", i, got[i], want[i], bits[i])
 		}
 	}
-	if _, err := decodeYardstick(`{"coverage":[0.5],"mean":[[1]],"sd":[[1]],"correlation":[1,0,0,0,1,0,0,0,1]}`); err == nil {
-		t.Error("a yardstick with one band is taken")
+	if _, err := decodeReference(`{"coverage":[0.5],"mean":[[1]],"sd":[[1]],"correlation":[1,0,0,0,1,0,0,0,1]}`); err == nil {
+		t.Error("a reference with one band is taken")
 	}
 }

@@ -1,24 +1,27 @@
-package prior
+package partition
 
 import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/samples/samplestest"
 )
 
 // counted paces by count: nothing depends on a clock.
 var counted = PoolConfig{Size: 20, Uses: 3, Batch: 5}
 
-func newTestPool(t testing.TB, by Partitioner, cfg PoolConfig, first uint64) (*Pool, Windows) {
+func newTestPool(t testing.TB, by Strategy, cfg PoolConfig, first uint64) (*Pool, Windows) {
 	t.Helper()
-	_, train, _ := archive(t, 30, 16)
+	_, train, _ := samplestest.Archive(t, 30, 16)
 	from := Windows{train, train.Refs(16, 16, MinObservedCells), by}
 	p, err := NewPool(t.Context(), from, cfg, noise.New(1, "pool"), first)
 	if err != nil {
@@ -42,23 +45,23 @@ func take(t testing.TB, p *Pool, n int) []Item {
 
 // slow is a strategy that takes its time for a batch.
 type slow struct {
-	Partitioner
+	Strategy
 	takes func(call int) time.Duration
 	calls *atomic.Int64
 }
 
-func (s slow) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Partition, error) {
+func (s slow) Partition(ctx context.Context, patches []samples.Patch, stream noise.Stream) ([]Parts, error) {
 	time.Sleep(s.takes(int(s.calls.Add(1))))
-	return s.Partitioner.Partition(ctx, patches, stream)
+	return s.Strategy.Partition(ctx, patches, stream)
 }
 
 // checkItem fails where an item is no partition of its own window.
 func checkItem(t testing.TB, from Windows, item Item) {
 	t.Helper()
-	context, query := count(item.Partition.Context), count(item.Partition.Query)
+	context, query := field.Mask(item.Partition.Context).Count(), field.Mask(item.Partition.Query).Count()
 	observed := from.Data.Cut(item.Ref).Observed()
-	if context == 0 || query == 0 || context+query != count(observed) {
-		t.Fatalf("context of %d and query of %d cells for a window with %d observed", context, query, count(observed))
+	if context == 0 || query == 0 || context+query != field.Mask(observed).Count() {
+		t.Fatalf("context of %d and query of %d cells for a window with %d observed", context, query, field.Mask(observed).Count())
 	}
 	for c, o := range observed {
 		if (item.Partition.Context[c] || item.Partition.Query[c]) != o {
@@ -201,7 +204,7 @@ func TestCountedPoolGoesOnWhereATrainingStopped(t *testing.T) {
 		later, _ := newTestPool(t, Coherent(), counted, uint64(first))
 		for i, item := range take(t, later, 100) {
 			want := items[first+i]
-			if item.Ref != want.Ref || !equalMasks(item.Partition.Context, want.Partition.Context) {
+			if item.Ref != want.Ref || !slices.Equal(item.Partition.Context, want.Partition.Context) {
 				t.Fatalf("item %d differs in a pool that starts at %d", first+i, first)
 			}
 		}
@@ -215,7 +218,7 @@ func TestSameWindowGetsDifferentContexts(t *testing.T) {
 		known := contexts[item.Ref]
 		fresh := true
 		for _, c := range known {
-			fresh = fresh && !equalMasks(c, item.Partition.Context)
+			fresh = fresh && !slices.Equal(c, item.Partition.Context)
 		}
 		if fresh {
 			contexts[item.Ref] = append(known, item.Partition.Context)
@@ -235,7 +238,7 @@ type broken struct{}
 
 func (broken) Name() string { return "broken" }
 
-func (broken) Partition(context.Context, []samples.Patch, noise.Stream) ([]Partition, error) {
+func (broken) Partition(context.Context, []samples.Patch, noise.Stream) ([]Parts, error) {
 	return nil, errBroken
 }
 
@@ -267,8 +270,8 @@ func TestPoolSaysWhatIsWrongWithItsConfig(t *testing.T) {
 // the context share of fresh ones, within the noise of their number.
 func TestPoolHandsOutWhatFreshDrawsGive(t *testing.T) {
 	p, from := newTestPool(t, Coherent(), PoolConfig{Size: 400, Batch: 20, Uses: 1}, 0)
-	share := func(part Partition) float64 {
-		return float64(count(part.Context)) / float64(count(part.Context)+count(part.Query))
+	share := func(part Parts) float64 {
+		return float64(field.Mask(part.Context).Count()) / float64(field.Mask(part.Context).Count()+field.Mask(part.Query).Count())
 	}
 	const items = 4000
 	var pooled, fresh, squares float64
