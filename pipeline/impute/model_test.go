@@ -1,6 +1,7 @@
 package impute_test
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/impute/imputetest"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/samples"
 )
 
@@ -161,6 +163,47 @@ func TestASavedModelPredictsTheSame(t *testing.T) {
 		if again.Fingerprint() != m.Fingerprint() || again.Design() != m.Design() {
 			t.Errorf("%s: the file is %v %s, want %v %s", backbone, again.Design(), again.Fingerprint(), m.Design(), m.Fingerprint())
 		}
+	}
+}
+
+// The settings of a training are those of another package: they pass through.
+func TestAModelKeepsTheSettingsOfItsTraining(t *testing.T) {
+	shop, d := imputetest.NewShop(t, 1), imputetest.TinyDesign()
+	network, err := nn.New(d.Network())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]any{"side": 24, "unknown here": []int{1, 2}}
+	m, err := impute.NewModel(shop, d, settings, network.Layout().Init(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := m.Save(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := impute.Load(first, shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := again.In(shop).Save(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) || again.Side() != 24 {
+		t.Errorf("a file that was read and written is another one, or its patches have a side of %d, not 24", again.Side())
+	}
+	file, err := netfile.Decode(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Metadata["training"] = `{"side": "large"}`
+	broken, err := netfile.Encode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := impute.Load(broken, shop); err == nil {
+		t.Error("a model was read whose patches have no size")
 	}
 }
 
