@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"syscall"
 
 	"lacuna/pipeline/ingest/sandbox"
 
@@ -54,11 +55,11 @@ func (r request) plan(h *header) (*plan, error) {
 	return p, p.check(h, r.MemoryBytes, r.FileBytes)
 }
 
-// RunChild does the work of the decoding child and returns its exit status.
-// It confines its own process for good, reads the request from stdin, decodes
-// the file that it is given and writes the answer to stdout. The process must
-// end afterwards.
-func RunChild(stdin io.Reader, stdout io.Writer) int {
+// RunChild does the work of the decoding child and ends the process. It confines
+// the process for good, reads the request from stdin, decodes the file that it is
+// given and writes the answer to stdout. Nothing else that a program does at its
+// end is done: the race detector, for one, would wait a second.
+func RunChild(stdin io.Reader, stdout io.Writer) {
 	// HDF5 keeps its error settings by thread: netCDF-C silences them on the
 	// one that comes first, and on any other each failed look-up prints a page.
 	runtime.LockOSThread()
@@ -68,9 +69,9 @@ func RunChild(stdin io.Reader, stdout io.Writer) int {
 		err = serve(stdin, stdout, walls)
 	}
 	if err != nil && writeFailure(stdout, err) != nil {
-		return 1
+		syscall.Exit(1)
 	}
-	return 0
+	syscall.Exit(0)
 }
 
 func serve(stdin io.Reader, stdout io.Writer, walls sandbox.State) error {

@@ -17,10 +17,8 @@ func decodeCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			// The child's status is part of its protocol, so it does not pass
-			// through the statuses of the commands.
-			os.Exit(ingest.RunChild(c.InOrStdin(), c.OutOrStdout()))
-			return nil
+			ingest.RunChild(c.InOrStdin(), c.OutOrStdout())
+			return nil // it does not come back: its status is part of its protocol
 		},
 	}
 }
