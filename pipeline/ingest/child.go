@@ -123,14 +123,16 @@ func limitProcess(req request) error {
 		name     string
 		resource int
 		limit    uint64
+		hard     uint64
 	}{
 		// Not the address space: the Go runtime reserves far more than it uses.
-		{"memory", unix.RLIMIT_DATA, uint64(req.MemoryBytes)},
-		{"CPU time", unix.RLIMIT_CPU, req.CPUSeconds},
-		{"core size", unix.RLIMIT_CORE, 0},
-		{"file size", unix.RLIMIT_FSIZE, 0},
+		{"memory", unix.RLIMIT_DATA, uint64(req.MemoryBytes), uint64(req.MemoryBytes)},
+		// A second before it is killed the runtime is told, and says so.
+		{"CPU time", unix.RLIMIT_CPU, req.CPUSeconds, req.CPUSeconds + 1},
+		{"core size", unix.RLIMIT_CORE, 0, 0},
+		{"file size", unix.RLIMIT_FSIZE, 0, 0},
 	} {
-		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.limit, Max: l.hard}); err != nil {
 			return fmt.Errorf("limit %s to %d: %w", l.name, l.limit, err)
 		}
 	}
