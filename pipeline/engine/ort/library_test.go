@@ -31,7 +31,7 @@ func TestAProgramOfACheckoutFindsItsLibraryFromAnyFolder(t *testing.T) {
 	name := libraryNames()[0]
 	for exe, want := range map[string][]string{
 		"/src/lacuna/bin/lacuna":   {"/src/lacuna/bin/" + name, "/src/lacuna/.cache/onnxruntime/" + name},
-		"/home/ann/sea/lacuna":     {"/home/ann/sea/" + name},
+		"/srv/sea/lacuna":          {"/srv/sea/" + name},
 		"/tmp/go-build1/b001/test": {"/tmp/go-build1/b001/" + name},
 		"":                         nil,
 	} {
