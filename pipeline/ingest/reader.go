@@ -217,9 +217,8 @@ func (r *Reader) obituary(state *os.ProcessState, said string) error {
 	remedy := "the file is probably damaged: " + again
 	said, _, _ = strings.Cut(said, " goroutine ") // what follows is for programmers
 	switch {
-	// The runtime says so, or was killed before it could: the kernel limits by
-	// ticks, of which a busy machine counts more than it measures time.
-	case strings.Contains(said, "cpu limit exceeded"), !state.Exited() && 2*(state.UserTime()+state.SystemTime()) >= r.cfg.CPUTime:
+	// The runtime says so, or was killed before it could; the kernel counts in ticks.
+	case strings.Contains(said, "cpu limit exceeded"), !state.Exited() && 10*(state.UserTime()+state.SystemTime()) >= 9*r.cfg.CPUTime:
 		return bad(fmt.Sprintf("decoding it took more than %v of CPU time", r.cfg.CPUTime), remedy+"; if it is sound and large, raise cpu_time")
 	case strings.Contains(said, "out of memory") || strings.Contains(said, "malloc failed"):
 		return bad(fmt.Sprintf("decoding it took more than %d MiB of memory", r.cfg.MemoryMiB), remedy+"; if it is sound and large, raise memory_mib")
