@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 func TestTheAlarmOfSetAsideGranulesCountsAllOfEveryDataset(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
 
 	"github.com/google/renameio/v2"

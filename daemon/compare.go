@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/publish"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/disk"
 

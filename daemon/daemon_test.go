@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/skill"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
 	"lacuna/pipeline/skill"

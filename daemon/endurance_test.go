@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
 
 	"golang.org/x/sys/unix"

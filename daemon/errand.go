@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 )
 

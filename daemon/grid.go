@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // gridEnv makes the test binary a daemon in the folder it names.

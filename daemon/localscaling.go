@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lacuna/daemon/statefile"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/ingest"

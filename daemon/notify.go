@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // vitals are the signs of life of the stages, for the watchdog of the service

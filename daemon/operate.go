@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"lacuna/fetch"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // Operations is what an operator can see and ask for beside a daemon that may

@@ -4,8 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 )
 
 // attendants returns what runs beside the work: the alarms, the backfills

@@ -11,7 +11,7 @@ import (
 
 	"lacuna/daemon/statefile"
 	"lacuna/fetch"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // Backfill is a range of older days that is to be fetched and filled behind

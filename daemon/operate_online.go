@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/ledger"
 	"lacuna/modelstore"
-	"lacuna/ops/ledger"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
 	"lacuna/publish"

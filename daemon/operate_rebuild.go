@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // Rebuilt is what was found when a ledger was made anew.

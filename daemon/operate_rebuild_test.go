@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"lacuna/fetch"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 
 	"github.com/google/go-cmp/cmp"
 	kafkago "github.com/segmentio/kafka-go"

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish"
 	"lacuna/publish/disk"

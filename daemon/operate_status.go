@@ -16,8 +16,8 @@ import (
 
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/statefile"
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 )
 
 // Overview is how the service is, with or without a daemon that runs.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 )
 
 // plain makes the daemon of b fill in no time.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 	"lacuna/publish/kafka"

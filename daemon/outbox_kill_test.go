@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 	"lacuna/publish/kafka"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/publish"
 	"lacuna/publish/kafka"

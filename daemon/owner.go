@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 )

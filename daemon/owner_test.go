@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 )

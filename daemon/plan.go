@@ -11,7 +11,7 @@ import (
 
 	"lacuna/daemon/retrain"
 	"lacuna/fetch"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // Plan is what the daemon would do now, and why.

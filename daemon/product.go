@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/publish/disk"
 )
 

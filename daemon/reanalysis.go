@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish"

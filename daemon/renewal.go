@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"lacuna/daemon/retrain"
+	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
-	"lacuna/ops/ledger"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
 )

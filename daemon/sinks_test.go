@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish"
 	"lacuna/publish/disk"

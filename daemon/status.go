@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 )
 
 // recentRows is how many products and set-aside granules the page shows: a

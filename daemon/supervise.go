@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // stage is a part of the daemon that runs for as long as it does.

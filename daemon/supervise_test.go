@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // A stage that panics, one that fails and one that hangs are named and started

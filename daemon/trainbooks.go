@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lacuna/daemon/retrain"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // scheduler returns what renews the model of a dataset, nil where training is

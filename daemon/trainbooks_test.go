@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lacuna/daemon/retrain"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 func TestWorseProductsAreAReasonToTrain(t *testing.T) {

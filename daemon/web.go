@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 	"lacuna/publish"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 	"lacuna/publish"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 	"lacuna/publish"
 )
 

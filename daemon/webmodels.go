@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 )
 
 // webModels shows the store of models and the daily skill.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/publish"
 )
 

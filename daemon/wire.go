@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lacuna/fetch"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/netcdf"

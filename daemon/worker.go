@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/ledger"
 	"lacuna/ops"
-	"lacuna/ops/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/disk"

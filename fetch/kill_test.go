@@ -19,7 +19,7 @@ import (
 
 	"lacuna/fetch"
 	"lacuna/fetch/dir"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // killRoot names the environment variable that makes the test binary the child

@@ -14,7 +14,7 @@ import (
 
 	"lacuna/fetch"
 	"lacuna/fetch/dir"
-	"lacuna/ops/ledger"
+	"lacuna/ledger"
 )
 
 // deliveries is the ledger as the daemon shows it to a watcher. That the two
