@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
@@ -138,7 +137,7 @@ func (s *archives) bare(set Dataset) (fetch.Archive, error) {
 	case "http":
 		return http.New(a.HTTP, s.manners)
 	case "cmems":
-		return cmems.New(pinned(a.CMEMS, filepath.Join(s.cfg.StateDir, "cmems-version-of-"+set.Name)), s.manners)
+		return cmems.New(pinned(a.CMEMS, s.cfg.state().Version(set.Name)), s.manners)
 	}
 	return dir.New(set.Archive.Dir, set.Archive.DirMax), nil
 }

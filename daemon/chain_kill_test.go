@@ -232,7 +232,7 @@ func (c *chainRun) kill(t *testing.T, after time.Duration) {
 // setAside returns why granules were set aside: none should be.
 func (c *chainRun) setAside(t *testing.T) (reasons string) {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(c.config().quarantineDir(), "*", "*.why.txt"))
+	files, _ := filepath.Glob(filepath.Join(c.config().state().Quarantine(), "*", "*.why.txt"))
 	for _, file := range files {
 		why, _ := os.ReadFile(file)
 		reasons += string(why)
@@ -246,7 +246,7 @@ func (c *chainRun) wantWhole(t *testing.T) {
 	t.Helper()
 	cfg := c.config()
 	promised := map[string]bool{}
-	if book, err := ledger.Join(t.Context(), cfg.ledgerPath()); err == nil { // killed before there was one
+	if book, err := ledger.Join(t.Context(), cfg.state().Ledger()); err == nil { // killed before there was one
 		all, err := book.Publications(t.Context(), "", time.Time{}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func (c *chainRun) wantWhole(t *testing.T) {
 // nothing was made twice: every revision has another content or another cause.
 func (c *chainRun) wantNothingLost(t *testing.T) {
 	t.Helper()
-	book, err := ledger.Join(t.Context(), c.config().ledgerPath())
+	book, err := ledger.Join(t.Context(), c.config().state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
 	"lacuna/daemon/retrain"
+	"lacuna/daemon/state"
 	"lacuna/fetch"
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
@@ -160,8 +160,5 @@ func (d Dataset) faults(section string) []fault {
 	return all
 }
 
-// paths that the daemon keeps its state under.
-func (c Config) ledgerPath() string    { return filepath.Join(c.StateDir, "ledger.db") }
-func (c Config) trainDir() string      { return filepath.Join(c.StateDir, "train") }
-func (c Config) spoolDir() string      { return filepath.Join(c.StateDir, "spool") }
-func (c Config) quarantineDir() string { return filepath.Join(c.StateDir, "quarantine") }
+// state returns the folder that the daemon keeps its memory in.
+func (c Config) state() state.Dir { return state.Dir(c.StateDir) }

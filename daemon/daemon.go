@@ -67,7 +67,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 	}
 	return &Daemon{
 		cfg: cfg, parts: parts, log: parts.Log, reader: newDecoders(reader), store: cfg.store(),
-		archives: archives, spool: fetch.NewSpool(cfg.spoolDir()),
+		archives: archives, spool: fetch.NewSpool(cfg.state().Spool()),
 		vitals: &vitals{now: parts.Now}, supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
 	}, nil
 }

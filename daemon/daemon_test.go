@@ -259,7 +259,7 @@ func TestBadGranulesAreSetAsideAndTheStreamGoesOn(t *testing.T) {
 	if s.Products != 2 || s.SetAside != 4 || s.Unfinished != 0 {
 		t.Errorf("Once() = %+v, want 2 products and 4 set aside\n%s", s, b.log)
 	}
-	book, err := ledger.Open(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Open(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestYearsOfDaysLeaveMemoryAndDescriptorsFlat(t *testing.T) {
 	stop := start(t, d)
 	defer stop()
 	until(t, "a start", func() bool { return d.ready.Load() })
-	book, err := ledger.Join(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestHangingArchiveAndFailingDatasetDelayNobody(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
 	until(t, "a start", func() bool { return d.ready.Load() })
-	book, err := ledger.Join(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestADaemonKilledWhileGranulesVoteSettlesTheSameGrid(t *testing.T) {
 	if s := d.grid(t); !s.Settled || s.Agree != settledVotes || len(s.Others) != 1 || s.Others[0].Granules != 3 {
 		t.Errorf("the grid is %+v", s)
 	}
-	book, err := ledger.Open(t.Context(), d.b.cfg.ledgerPath())
+	book, err := ledger.Open(t.Context(), d.b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func TestGranulesThatComeOneByOneChangeTheGridWhenMostHaveAnother(t *testing.T) 
 func journalOfGrids(t *testing.T, b *bench) []ledger.Fact {
 	t.Helper()
 	var all []ledger.Fact
-	for f, err := range ledger.Journal(b.cfg.ledgerPath()) {
+	for f, err := range ledger.Journal(b.cfg.state().Ledger()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
 	if _, err := daemon.Fetch(t.Context(), Fetch{}); err != nil {
 		t.Fatal(err)
 	}
-	book, err := ledger.Open(t.Context(), d.b.cfg.ledgerPath())
+	book, err := ledger.Open(t.Context(), d.b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestAResetPassesOverAGranuleWhoseFileIsGone(t *testing.T) {
 	d := newDays(t)
 	d.deliver(t, "gggggoo")
 	d.b.once(t)
-	files, err := filepath.Glob(filepath.Join(d.b.cfg.quarantineDir(), "sea", "*_o.nc"))
+	files, err := filepath.Glob(filepath.Join(d.b.cfg.state().Quarantine(), "sea", "*_o.nc"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("set aside: %v, %v", files, err)
 	}

@@ -39,7 +39,7 @@ func (d *Daemon) intake(set Dataset, record deliveries) (intake, error) {
 		Deliveries: record,
 		Polls:      record,
 		Validate:   d.validate(set, fresh),
-		AsideDir:   filepath.Join(d.cfg.quarantineDir(), set.Name),
+		AsideDir:   filepath.Join(d.cfg.state().Quarantine(), set.Name),
 		Now:        d.parts.Now,
 		Log:        d.log,
 	})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/finetune"
@@ -58,10 +58,10 @@ func (w *worker) localScaling(ctx context.Context, job Job) (LocalScaling, error
 		return LocalScaling{}, err
 	}
 	rows = nearestDays(rows, last, scalingSpan)
-	file := filepath.Join(w.cfg.StateDir, "scaling", w.set.Name+".json")
+	file := w.cfg.state().Scaling(w.set.Name)
 	var kept keptScaling
 	// A file that is damaged is as good as none: it is learned anew.
-	if ok, err := statefile.Load(file, &kept); ok && err == nil && kept.serves(last, len(rows)) && kept.Fits(grid, tr) {
+	if ok, err := state.Load(file, &kept); ok && err == nil && kept.serves(last, len(rows)) && kept.Fits(grid, tr) {
 		return LocalScaling{Scaling: kept.Samples(), Days: kept.Days}, nil
 	}
 	if len(rows) < samples.ScalingDays {
@@ -75,7 +75,7 @@ func (w *worker) localScaling(ctx context.Context, job Job) (LocalScaling, error
 		return LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}
 	kept = keptScaling{Around: last, Days: learned.Days, Scaling: finetune.NewScaling(grid, tr, learned.Scaling)}
-	if err := statefile.Save(file, kept); err != nil {
+	if err := state.Save(file, kept); err != nil {
 		return LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}
 	return learned, nil

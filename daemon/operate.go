@@ -26,7 +26,7 @@ type Operations struct {
 
 // JoinOperations opens the books of the daemon that cfg describes.
 func JoinOperations(ctx context.Context, cfg Config) (*Operations, error) {
-	book, err := ledger.Join(ctx, cfg.ledgerPath())
+	book, err := ledger.Join(ctx, cfg.state().Ledger())
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (o *Operations) asideFile(g ledger.Granule) string {
 	if g.SHA256 == "" {
 		return ""
 	}
-	folder := filepath.Join(o.cfg.quarantineDir(), g.Dataset)
+	folder := filepath.Join(o.cfg.state().Quarantine(), g.Dataset)
 	for _, file := range []string{
 		g.SpoolPath, // where the intake put it, or a crash left it
 		filepath.Join(folder, fmt.Sprintf("r%d-%s", g.Revision, path.Base(g.Name))),
@@ -197,7 +197,7 @@ func (o *Operations) retry(ctx context.Context, g ledger.Granule, why string) er
 	if from == "" {
 		return fmt.Errorf("%s has no bytes here (it was refused by its name, or its file is gone): put the file on the archive again, under a good name", g.Name)
 	}
-	to, err := fetch.NewSpool(o.cfg.spoolDir()).Adopt(from, g.Name, g.SHA256)
+	to, err := fetch.NewSpool(o.cfg.state().Spool()).Adopt(from, g.Name, g.SHA256)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"path/filepath"
 
 	"lacuna/ledger"
 	"lacuna/ops"
@@ -12,7 +11,7 @@ import (
 // that operators ask for and the journal of the ledger.
 func (d *Daemon) attendants(ctx context.Context, book *ledger.Ledger) ([]func() error, error) {
 	hook, err := ops.NewHook(d.cfg.Alarms, ops.HookParts{
-		Status: d.statusOf(book), Memory: filepath.Join(d.cfg.StateDir, "alarms.json"), Now: d.parts.Now, Log: d.log,
+		Status: d.statusOf(book), Memory: d.cfg.state().Alarms(), Now: d.parts.Now, Log: d.log,
 		Machine: machine(),
 	})
 	if err != nil {

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 	"lacuna/fetch"
 	"lacuna/ledger"
 )
@@ -44,10 +43,6 @@ var ErrBackfill = errors.New("another backfill is under way")
 // for each, and at most so many granules between a live one and the worker.
 const backfillDays = 31
 
-func (c Config) backfillPath(dataset string) string {
-	return filepath.Join(c.StateDir, "backfill-of-"+dataset+".json")
-}
-
 // AskBackfill puts a range on the list of the daemon that cfg describes. The
 // same range asked for again goes on where it was.
 func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
@@ -57,9 +52,9 @@ func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
 	if b.From.IsZero() || b.To.Before(b.From) {
 		return b, fmt.Errorf("backfill from %s to %s: the days must be in their order", b.From.Format(time.DateOnly), b.To.Format(time.DateOnly))
 	}
-	path := d.cfg.backfillPath(b.Dataset)
+	path := d.cfg.state().Backfill(b.Dataset)
 	var there Backfill
-	known, err := statefile.Load(path, &there)
+	known, err := state.Load(path, &there)
 	if err != nil {
 		return b, err
 	}
@@ -74,13 +69,13 @@ func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
 	if err := os.MkdirAll(d.cfg.StateDir, 0o755); err != nil {
 		return b, fmt.Errorf("ask for backfill: %w", err)
 	}
-	return b, statefile.Save(path, b)
+	return b, state.Save(path, b)
 }
 
 // CancelBackfill takes the backfill of a dataset off the list. What was fetched
 // of it stays. It reports whether there was one.
 func (d *Daemon) CancelBackfill(dataset string) (bool, error) {
-	err := os.Remove(d.cfg.backfillPath(dataset))
+	err := os.Remove(d.cfg.state().Backfill(dataset))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
@@ -161,14 +156,14 @@ func (d *Daemon) backfillChunk(ctx context.Context, b *Backfill, book *ledger.Le
 		return true, fmt.Errorf("backfill %s from %s to %s: %w", b.Dataset, b.Next.Format(time.DateOnly), last.Format(time.DateOnly), err)
 	}
 	b.Next = last.AddDate(0, 0, 1)
-	path := d.cfg.backfillPath(b.Dataset)
+	path := d.cfg.state().Backfill(b.Dataset)
 	if b.Next.After(b.To) {
 		return false, removeIfThere(path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return false, nil // cancelled meanwhile
 	}
-	return true, statefile.Save(path, *b)
+	return true, state.Save(path, *b)
 }
 
 // backfillNews returns how far a backfill has come.
@@ -194,14 +189,14 @@ const followPause = time.Second
 
 // followBackfill watches a daemon do a backfill until it is done.
 func (d *Daemon) followBackfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
-	book, err := ledger.Join(ctx, d.cfg.ledgerPath())
+	book, err := ledger.Join(ctx, d.cfg.state().Ledger())
 	if err != nil {
 		return BackfillNews{}, err
 	}
 	defer book.Close()
 	for {
 		there := b
-		known, err := statefile.Load(d.cfg.backfillPath(b.Dataset), &there)
+		known, err := state.Load(d.cfg.state().Backfill(b.Dataset), &there)
 		if err != nil {
 			return BackfillNews{}, err
 		}
@@ -254,7 +249,7 @@ func (d *Daemon) backfills(ctx context.Context, book *ledger.Ledger) error {
 // is one and its turn has come.
 func (d *Daemon) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) error {
 	var b Backfill
-	known, err := statefile.Load(d.cfg.backfillPath(dataset), &b)
+	known, err := state.Load(d.cfg.state().Backfill(dataset), &b)
 	if err != nil || !known {
 		return err
 	}

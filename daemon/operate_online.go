@@ -117,7 +117,7 @@ func tryFolder(path string) (int64, error) {
 
 // tryLedger reads the ledger through.
 func (d *Daemon) tryLedger(ctx context.Context, report reporter) {
-	path := d.cfg.ledgerPath()
+	path := d.cfg.state().Ledger()
 	book, err := ledger.Join(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		report("ledger", "none yet: the first run makes it", "", nil)
@@ -170,7 +170,7 @@ func (d Dataset) recentScope(now time.Time) fetch.Scope {
 func (d *Daemon) tryOwner(ctx context.Context, sink placed, report reporter) {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	me, err := ledger.ReadIdentity(d.cfg.ledgerPath())
+	me, err := ledger.ReadIdentity(d.cfg.state().Ledger())
 	var owner publish.Owner
 	if err == nil {
 		owner, err = sink.Owner(ctx)

@@ -25,7 +25,7 @@ type Rebuilt struct {
 // Rebuild moves the ledger away and makes another from the journal, the spool,
 // what was set aside and the products. No daemon may be running.
 func (d *Daemon) Rebuild(ctx context.Context) (Rebuilt, error) {
-	if holder, running := ledger.Holder(d.cfg.ledgerPath()); running {
+	if holder, running := ledger.Holder(d.cfg.state().Ledger()); running {
 		return Rebuilt{}, fmt.Errorf("rebuild ledger: %w by %s; stop it first", ledger.ErrLocked, holder)
 	}
 	book, done, err := d.rebuild(ctx)
@@ -38,7 +38,7 @@ func (d *Daemon) Rebuild(ctx context.Context) (Rebuilt, error) {
 // openLedger opens the ledger. One that is damaged, or that lacks what its
 // journal knows, is made anew from what is on the disk, and the log says so.
 func (d *Daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
-	path := d.cfg.ledgerPath()
+	path := d.cfg.state().Ledger()
 	book, err := ledger.Open(ctx, path)
 	if err == nil && suspected(path) {
 		if err = book.Check(ctx); err != nil {
@@ -92,7 +92,7 @@ func (d *Daemon) tellRebuilt(done Rebuilt, err error) {
 
 // rebuild moves the ledger away and fills a new one.
 func (d *Daemon) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
-	path := d.cfg.ledgerPath()
+	path := d.cfg.state().Ledger()
 	away := ""
 	if _, err := os.Stat(path); err == nil {
 		if away, err = ledger.MoveAway(path, d.parts.Now()); err != nil {
@@ -177,7 +177,7 @@ func (d *Daemon) keepBooks(ctx context.Context, book *ledger.Ledger) error {
 	err := book.Check(ctx)
 	for {
 		if errors.Is(err, ledger.ErrDamaged) {
-			return errors.Join(err, os.WriteFile(suspectPath(d.cfg.ledgerPath()), nil, 0o644))
+			return errors.Join(err, os.WriteFile(suspectPath(d.cfg.state().Ledger()), nil, 0o644))
 		}
 		if err != nil && ctx.Err() == nil {
 			d.log.Warn("journal not written", "err", err, "retry_in", journalPause)

@@ -106,7 +106,7 @@ func events(t *testing.T, port int) int64 {
 // times and numbers of rows.
 func (b *bench) standing(t *testing.T) []string {
 	t.Helper()
-	book, err := ledger.Join(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestALedgerThatIsLostIsMadeAnewAndNothingIsDoneTwice(t *testing.T) {
 		if err := os.CopyFS(b.cfg.StateDir, os.DirFS(kept)); err != nil {
 			t.Fatal(err)
 		}
-		if err := fault.befall(b.cfg.ledgerPath()); err != nil {
+		if err := fault.befall(b.cfg.state().Ledger()); err != nil {
 			t.Fatal(err)
 		}
 		got, err := b.daemon(t).Once(t.Context())
@@ -296,11 +296,11 @@ func TestADamagedLedgerEndsTheDaemonAndTheNextMakesItAnew(t *testing.T) {
 	b.cfg.Datasets[0].Fill.Method = "persistence"
 	deliverDays(t, b, 2)
 	b.once(t)
-	if err := os.WriteFile(suspectPath(b.cfg.ledgerPath()), nil, 0o600); err != nil {
+	if err := os.WriteFile(suspectPath(b.cfg.state().Ledger()), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.once(t); got != (Summary{}) || suspected(b.cfg.ledgerPath()) {
-		t.Errorf("a ledger that was suspected and is whole: %+v, still suspected %v", got, suspected(b.cfg.ledgerPath()))
+	if got := b.once(t); got != (Summary{}) || suspected(b.cfg.state().Ledger()) {
+		t.Errorf("a ledger that was suspected and is whole: %+v, still suspected %v", got, suspected(b.cfg.state().Ledger()))
 	}
 	if strings.Contains(b.log.String(), "anew") {
 		t.Errorf("a whole ledger was made anew:\n%s", b.log)
@@ -312,7 +312,7 @@ func TestTheJournalHasWhatCameAndALineThatWasCutOffDoesNoHarm(t *testing.T) {
 	b.cfg.Datasets[0].Fill.Method, b.cfg.Datasets[0].DailySkill = "persistence", false
 	deliverDays(t, b, 2)
 	b.once(t)
-	journal := b.cfg.ledgerPath() + ".journal"
+	journal := b.cfg.state().Ledger() + ".journal"
 	before, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +327,7 @@ func TestTheJournalHasWhatCameAndALineThatWasCutOffDoesNoHarm(t *testing.T) {
 	b.operate(t, func(o *Operations) error { return o.RedoDay(t.Context(), "", firstDay(t, b), "test") })
 	b.once(t)
 	revisions := 0
-	for f, err := range ledger.Journal(b.cfg.ledgerPath()) {
+	for f, err := range ledger.Journal(b.cfg.state().Ledger()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +343,7 @@ func TestTheJournalHasWhatCameAndALineThatWasCutOffDoesNoHarm(t *testing.T) {
 // firstDay returns the day of the first product of b.
 func firstDay(t *testing.T, b *bench) time.Time {
 	t.Helper()
-	book, err := ledger.Join(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func newSalvage(d *Daemon) *salvage {
 // collect reads the journal, what was set aside and the manifests. A product
 // that the journal does not know is asked itself.
 func (s *salvage) collect(ctx context.Context) error {
-	for f, err := range ledger.Journal(s.d.cfg.ledgerPath()) {
+	for f, err := range ledger.Journal(s.d.cfg.state().Ledger()) {
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *salvage) addFact(f ledger.Fact) {
 
 // collectAside notes the files that were set aside, and why.
 func (s *salvage) collectAside() error {
-	return filepath.WalkDir(s.d.cfg.quarantineDir(), func(file string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(s.d.cfg.state().Quarantine(), func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -221,7 +221,7 @@ func (s *salvage) factOf(dataset, file string, e publish.Entry, product ingest.G
 	if len(product.Fields) > 0 {
 		f.Times = times(product.Fields)
 	}
-	f.SpoolPath = filepath.Join(s.d.cfg.spoolDir(), f.SHA256[:2], f.SHA256, path.Base(path.Clean("/"+e.Granule)))
+	f.SpoolPath = filepath.Join(s.d.cfg.state().Spool(), f.SHA256[:2], f.SHA256, path.Base(path.Clean("/"+e.Granule)))
 	if info, err := os.Stat(f.SpoolPath); err == nil {
 		f.Size, f.ModTime = info.Size(), info.ModTime()
 	}
@@ -300,7 +300,7 @@ func (s *salvage) orphans() int {
 		known[f.SHA256] = true
 	}
 	n := 0
-	_ = filepath.WalkDir(s.d.cfg.spoolDir(), func(file string, e fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(s.d.cfg.state().Spool(), func(file string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && len(filepath.Base(filepath.Dir(file))) == 2*sha256.Size && !known[filepath.Base(filepath.Dir(file))] {
 			n++
 		}

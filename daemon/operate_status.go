@@ -8,14 +8,13 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"lacuna/daemon/retrain"
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/ops"
 )
@@ -48,11 +47,11 @@ func (d *Daemon) Overview(ctx context.Context) (Overview, error) {
 	o := Overview{Backfills: []Backfill{}}
 	for _, set := range d.cfg.Datasets {
 		var b Backfill
-		if known, err := statefile.Load(d.cfg.backfillPath(set.Name), &b); known && err == nil {
+		if known, err := state.Load(d.cfg.state().Backfill(set.Name), &b); known && err == nil {
 			o.Backfills = append(o.Backfills, b)
 		}
 	}
-	o.Holder, o.Running = ledger.Holder(d.cfg.ledgerPath())
+	o.Holder, o.Running = ledger.Holder(d.cfg.state().Ledger())
 	if o.Running {
 		page := "http://" + d.cfg.Web.Listen + "/"
 		if s, err := askStatus(ctx, page); err == nil {
@@ -105,7 +104,7 @@ func askStatus(ctx context.Context, page string) (ops.Status, error) {
 
 // assess adds to a status what operators are to look at.
 func (d *Daemon) assess(s *ops.Status) {
-	s.Ledger = ops.Ledger{Bytes: ledger.Size(d.cfg.ledgerPath()), Rebuilt: ledger.LastDamage(d.cfg.ledgerPath())}
+	s.Ledger = ops.Ledger{Bytes: ledger.Size(d.cfg.state().Ledger()), Rebuilt: ledger.LastDamage(d.cfg.state().Ledger())}
 	if d.vitals != nil {
 		s.Hung = d.vitals.hung()
 	}
@@ -147,5 +146,5 @@ func (t *troubles) of(dataset string) string {
 // trainFailure says why the last training of a dataset failed; empty: it did
 // not.
 func (c Config) trainFailure(dataset string) string {
-	return retrain.Failure(filepath.Join(c.trainDir(), dataset))
+	return retrain.Failure(c.state().Training(dataset))
 }

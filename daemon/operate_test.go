@@ -116,7 +116,7 @@ func TestADaemonDoesABackfillBehindWhatIsLive(t *testing.T) {
 	if news, err := beside.followBackfill(cancelled, long, func(BackfillNews) {}); news.Done && err == nil {
 		t.Errorf("a backfill that was cut off is done: %+v", news)
 	}
-	if gone, err := beside.CancelBackfill("sea"); err != nil || !gone && exists(b.cfg.backfillPath("sea")) {
+	if gone, err := beside.CancelBackfill("sea"); err != nil || !gone && exists(b.cfg.state().Backfill("sea")) {
 		t.Errorf("CancelBackfill() = %v, %v", gone, err)
 	}
 }
@@ -217,7 +217,7 @@ func TestARetryIsSafeToRepeat(t *testing.T) {
 		}
 		aside := o.asideFile(rows[0])
 		// A crash after the file was linked and before the ledger knew.
-		place := filepath.Join(b.cfg.spoolDir(), rows[0].SHA256[:2], rows[0].SHA256, "20240609_page.nc")
+		place := filepath.Join(b.cfg.state().Spool(), rows[0].SHA256[:2], rows[0].SHA256, "20240609_page.nc")
 		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ type publisher struct {
 }
 
 func openPublisher(ctx context.Context, cfg Config) (*publisher, error) {
-	book, err := ledger.Open(ctx, cfg.ledgerPath())
+	book, err := ledger.Open(ctx, cfg.state().Ledger())
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ type row struct {
 // and fails where one is not delivered.
 func publishedRows(t *testing.T, cfg Config) []row {
 	t.Helper()
-	book, err := ledger.Open(t.Context(), cfg.ledgerPath())
+	book, err := ledger.Open(t.Context(), cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func TestWhatIsToldOfAProductIsTrue(t *testing.T) {
 	put(t, b.archive(), w.Granule(firstVersions(w, 1)[0]))
 	b.cfg.Publish.BaseURL = "https://example.org/p/"
 	b.once(t)
-	book, err := ledger.Open(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Open(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ type TakenOver struct {
 // its folder of products, and every sink must answer: one that was left to
 // another would be fought over.
 func (d *Daemon) TakeOver(ctx context.Context, why string) (all []TakenOver, err error) {
-	book, err := ledger.Open(ctx, d.cfg.ledgerPath())
+	book, err := ledger.Open(ctx, d.cfg.state().Ledger())
 	if err != nil {
 		return nil, fmt.Errorf("take over: %w", err)
 	}

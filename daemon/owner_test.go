@@ -50,7 +50,7 @@ func TestASecondStateIsRefusedTheFolderOfProducts(t *testing.T) {
 	if after := writtenFiles(t, a.cfg.ProductsDir); len(after) != len(before) {
 		t.Errorf("the folder has %d files, had %d", len(after), len(before))
 	}
-	book, err := ledger.Join(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestATakeoverGoesOnAboveAndFencesTheOtherOff(t *testing.T) {
 	if err != nil || len(done) != 3 || done[2].Was == "" || done[2].Was == done[2].State || done[2].Epoch != 2 {
 		t.Fatalf("TakeOver() = %+v, %v", done, err)
 	}
-	journal, err := os.ReadFile(b.cfg.ledgerPath() + ".journal")
+	journal, err := os.ReadFile(b.cfg.state().Ledger() + ".journal")
 	if err != nil || !strings.Contains(string(journal), "the first host is to go") {
 		t.Errorf("the journal does not say why: %s, %v", journal, err)
 	}
@@ -218,7 +218,7 @@ func TestASinkThatIsAwayDoesNotHoldUpTheStart(t *testing.T) {
 	b.deliver(t, 1)
 	stop := start(t, b.daemon(t))
 	defer stop()
-	until(t, "a ledger", func() bool { return exists(b.cfg.ledgerPath()) })
+	until(t, "a ledger", func() bool { return exists(b.cfg.state().Ledger()) })
 	until(t, "a product in the folder", func() bool { return b.publishStatus(t)["disk"].Delivered == 1 })
 	if got := b.publishStatus(t)["kafka:lacuna"]; got.Waiting != 1 {
 		t.Errorf("kafka has %+v", got)

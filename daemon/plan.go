@@ -118,7 +118,7 @@ func (d *Daemon) Plan(ctx context.Context, dataset string) (Plan, error) {
 // run there is none: then it is an empty one in the folder scratch, for
 // everything is new.
 func (d *Daemon) join(ctx context.Context, scratch string) (*ledger.Ledger, error) {
-	book, err := ledger.Join(ctx, d.cfg.ledgerPath())
+	book, err := ledger.Join(ctx, d.cfg.state().Ledger())
 	if errors.Is(err, fs.ErrNotExist) {
 		return ledger.Open(ctx, filepath.Join(scratch, "ledger.db"))
 	}
@@ -131,7 +131,7 @@ func (d *Daemon) onlooker(scratch string) (*Daemon, error) {
 	cfg := d.cfg
 	cfg.Datasets = nil
 	for _, set := range d.cfg.Datasets {
-		pin := pinned(set.Archive.CMEMS, filepath.Join(d.cfg.StateDir, "cmems-version-of-"+set.Name)).PinFile
+		pin := pinned(set.Archive.CMEMS, d.cfg.state().Version(set.Name)).PinFile
 		copied := filepath.Join(scratch, "version-of-"+set.Name)
 		text, err := os.ReadFile(pin)
 		if err == nil {

@@ -22,7 +22,7 @@ type Publications struct {
 
 // JoinPublications opens the queue of the daemon that cfg describes.
 func JoinPublications(ctx context.Context, cfg Config) (*Publications, error) {
-	book, err := ledger.Join(ctx, cfg.ledgerPath())
+	book, err := ledger.Join(ctx, cfg.state().Ledger())
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (r *rolling) pass(t *testing.T, later time.Duration) Summary {
 // book looks at the ledger.
 func (r *rolling) book(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	book, err := ledger.Join(t.Context(), r.cfg.ledgerPath())
+	book, err := ledger.Join(t.Context(), r.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
 	if _, err := os.Stat(trainer + ".end"); err != nil {
 		t.Error("the training was not asked to stop")
 	}
-	if _, err := os.Stat(filepath.Join(b.cfg.trainDir(), "sea", "job.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(b.cfg.state().Training("sea"), "job.json")); err != nil {
 		t.Errorf("the training is not remembered: %v", err)
 	}
 }

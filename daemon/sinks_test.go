@@ -125,7 +125,7 @@ func (b *bench) said(t *testing.T) hashes {
 	for _, e := range b.onTopic(t) {
 		all.add(e.Revision, e.File.SHA256, "kafka")
 	}
-	book, err := ledger.Join(t.Context(), b.cfg.ledgerPath())
+	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

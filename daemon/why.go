@@ -309,7 +309,7 @@ func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopen
 		return fmt.Sprintf("Mend the cause, then 'lacuna quarantine retry %s'; or wait until the archive replaces it. The file is %s.",
 			name, cmp.Or(o.asideFile(g), "gone"))
 	case ledger.Discovered, ledger.Fetched, ledger.Filled:
-		if _, running := ledger.Holder(o.cfg.ledgerPath()); !running {
+		if _, running := ledger.Holder(o.cfg.state().Ledger()); !running {
 			return "Start the daemon, or run 'lacuna once': nobody is at work."
 		}
 		return "Nothing: the daemon fills it in its turn. If it stays so, 'lacuna status' says what holds it up."

@@ -282,7 +282,7 @@ func (w *worker) history(ctx context.Context, g ledger.Granule, around [2]time.T
 // setAside moves a bad granule out of the way, with the reason beside it.
 func (w *worker) setAside(ctx context.Context, g ledger.Granule, bad *ingest.BadGranule) error {
 	reason := (&ingest.BadGranule{File: g.Name, Problem: bad.Problem, Remedy: bad.Remedy}).Error()
-	folder := filepath.Join(w.cfg.quarantineDir(), w.set.Name)
+	folder := filepath.Join(w.cfg.state().Quarantine(), w.set.Name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("set aside: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 )
 
 // What a scheduler remembers, in files of its folder.
@@ -43,7 +43,7 @@ type LastTraining struct {
 // It begins none, but measures the drift where that is not fresh.
 func (s *Scheduler) Plan(ctx context.Context) (due bool, why string, err error) {
 	var job unfinishedJob
-	unfinished, err := statefile.Load(s.path(jobFile), &job)
+	unfinished, err := state.Load(s.path(jobFile), &job)
 	if err != nil {
 		return false, "", err
 	}
@@ -62,11 +62,11 @@ func (s *Scheduler) Plan(ctx context.Context) (due bool, why string, err error) 
 // folder, so that it is known without a daemon too; empty: it did not fail.
 func Failure(folder string) string {
 	var job unfinishedJob
-	if known, err := statefile.Load(filepath.Join(folder, jobFile), &job); known && err == nil && job.Failures > 0 {
+	if known, err := state.Load(filepath.Join(folder, jobFile), &job); known && err == nil && job.Failures > 0 {
 		return fmt.Sprintf("%d times in a row; it is tried again", job.Failures)
 	}
 	var last LastTraining
-	if known, err := statefile.Load(filepath.Join(folder, lastFile), &last); known && err == nil && last.State == StateFailed {
+	if known, err := state.Load(filepath.Join(folder, lastFile), &last); known && err == nil && last.State == StateFailed {
 		return strings.Join(last.Reasons, "; ")
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 )
 
 func TestTrainingThatFailsIsKnownFromWhatItLeft(t *testing.T) {
@@ -18,7 +18,7 @@ func TestTrainingThatFailsIsKnownFromWhatItLeft(t *testing.T) {
 		lastFile: LastTraining{State: StateFailed, Reasons: []string{"no memory"}},
 		jobFile:  unfinishedJob{Failures: 2},
 	} {
-		if err := statefile.Save(filepath.Join(folder, file), v); err != nil {
+		if err := state.Save(filepath.Join(folder, file), v); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 	"lacuna/modelstore"
 	"lacuna/pipeline/ingest"
 )
@@ -120,7 +120,7 @@ func (s *Scheduler) inTurn(ctx context.Context, work func(context.Context) error
 // look goes on with an unfinished job, or begins one that is due.
 func (s *Scheduler) look(ctx context.Context) error {
 	var job unfinishedJob
-	unfinished, err := statefile.Load(s.path(jobFile), &job)
+	unfinished, err := state.Load(s.path(jobFile), &job)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Scheduler) look(ctx context.Context) error {
 			return nil
 		}
 		job = unfinishedJob{Args: s.args(facts, data), Why: why, Begun: s.Now(), Granules: len(data)}
-		if err := statefile.Save(s.path(jobFile), job); err != nil {
+		if err := state.Save(s.path(jobFile), job); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (s *Scheduler) train(ctx context.Context, job unfinishedJob) error {
 	if err != nil {
 		job.Failures++
 		if job.Failures < tries {
-			return errors.Join(err, statefile.Save(s.path(jobFile), job))
+			return errors.Join(err, state.Save(s.path(jobFile), job))
 		}
 		last = Event{State: StateFailed, Reasons: []string{err.Error()}}
 	}
@@ -184,7 +184,7 @@ func (s *Scheduler) train(ctx context.Context, job unfinishedJob) error {
 	if last.State == StateWaiting && s.shadows(true) {
 		err = errors.Join(err, s.beginShadow(ctx, last.Version))
 	}
-	return errors.Join(err, statefile.Save(s.path(lastFile), memory), os.Remove(s.path(jobFile)))
+	return errors.Join(err, state.Save(s.path(lastFile), memory), os.Remove(s.path(jobFile)))
 }
 
 // say keeps what is being done for the status page.
@@ -197,7 +197,7 @@ func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
 		return Facts{}, nil, err
 	}
 	var last LastTraining
-	if _, err := statefile.Load(s.path(lastFile), &last); err != nil {
+	if _, err := state.Load(s.path(lastFile), &last); err != nil {
 		return Facts{}, nil, err
 	}
 	f := Facts{Now: s.Now(), LastTrained: last.Ended, Last: last}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 
 	"lacuna/pipeline/finetune"
 )
@@ -34,7 +34,7 @@ type measuredDrift struct {
 // is as good as none: the other triggers do not depend on it.
 func (s *Scheduler) drift(ctx context.Context, champion string, data []string) finetune.Drift {
 	var kept measuredDrift
-	known, err := statefile.Load(s.path(driftFile), &kept)
+	known, err := state.Load(s.path(driftFile), &kept)
 	fresh := known && err == nil && kept.Champion == champion
 	if fresh && (s.Now().Sub(kept.At) < driftApart || len(data) < kept.Granules+driftNewDays) {
 		return kept.Drift
@@ -54,7 +54,7 @@ func (s *Scheduler) drift(ctx context.Context, champion string, data []string) f
 		kept.Drift = *last.Drift
 		s.Log.Info("drift measured", "masks", orUnknown(kept.Masks), "values", orUnknown(kept.Values))
 	}
-	if err := statefile.Save(s.path(driftFile), kept); err != nil {
+	if err := state.Save(s.path(driftFile), kept); err != nil {
 		s.Log.Warn("drift not kept", "err", err)
 	}
 	return kept.Drift

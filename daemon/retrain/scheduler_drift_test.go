@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 	"lacuna/modelstore"
 )
 
@@ -31,7 +31,7 @@ func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
 	for day := 1; day <= 6; day++ {
 		s.arrive(t, day)
 	}
-	if err := statefile.Save(s.path(lastFile), LastTraining{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
+	if err := state.Save(s.path(lastFile), LastTraining{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
 		t.Fatal(err)
 	}
 	s.do(t, "done")
@@ -65,7 +65,7 @@ func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
 	for day := 1; day <= 6; day++ {
 		s.arrive(t, day)
 	}
-	if err := statefile.Save(s.path(lastFile), LastTraining{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
+	if err := state.Save(s.path(lastFile), LastTraining{Ended: s.clock.Add(-48 * time.Hour), Granules: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if due, why, err := s.Plan(t.Context()); due || err != nil {
@@ -142,7 +142,7 @@ func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
 		}
 	}
 	var m LastTraining
-	if known, err := statefile.Load(s.path(lastFile), &m); !known || err != nil || m.State != "promoted" {
+	if known, err := state.Load(s.path(lastFile), &m); !known || err != nil || m.State != "promoted" {
 		t.Errorf("memory %+v, %v", m, err)
 	}
 	if busy, err := s.inShadow(t.Context()); busy || err != nil {

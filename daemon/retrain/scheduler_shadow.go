@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 )
 
 // shadowVersion is a version that won at the gate and is to prove itself on days
@@ -27,7 +27,7 @@ const shadowPast = 60
 // beat one of the two, and it is not known yet which.
 func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	var v shadowVersion
-	known, err := statefile.Load(s.path(shadowFile), &v)
+	known, err := state.Load(s.path(shadowFile), &v)
 	if err != nil || !known {
 		return false, err
 	}
@@ -72,11 +72,11 @@ func daysSince(rows []Granule, since time.Time) (data []string, days int) {
 // remember changes what is known of the last training.
 func (s *Scheduler) remember(last Event) error {
 	var m LastTraining
-	if _, err := statefile.Load(s.path(lastFile), &m); err != nil {
+	if _, err := state.Load(s.path(lastFile), &m); err != nil {
 		return err
 	}
 	m.State, m.Reasons = last.State, last.Reasons
-	return statefile.Save(s.path(lastFile), m)
+	return state.Save(s.path(lastFile), m)
 }
 
 // beginShadow notes that a version is to be shadowed from the day after the
@@ -92,5 +92,5 @@ func (s *Scheduler) beginShadow(ctx context.Context, version string) error {
 			v.Since = after
 		}
 	}
-	return statefile.Save(s.path(shadowFile), v)
+	return state.Save(s.path(shadowFile), v)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/daemon/statefile"
+	"lacuna/daemon/state"
 	"lacuna/pipeline/ingest"
 )
 
@@ -127,7 +127,7 @@ func TestFirstModelIsTrainedAsSoonAsThereAreDays(t *testing.T) {
 		t.Fatalf("calls %q", calls)
 	}
 	var last LastTraining
-	if known, err := statefile.Load(s.path(lastFile), &last); !known || err != nil || last.State != "refused" || s.unfinished() {
+	if known, err := state.Load(s.path(lastFile), &last); !known || err != nil || last.State != "refused" || s.unfinished() {
 		t.Errorf("remembered %+v, %v; unfinished %v", last, err, s.unfinished())
 	}
 	s.clock = s.clock.AddDate(0, 1, 0)

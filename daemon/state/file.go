@@ -1,7 +1,4 @@
-// Package statefile keeps small things in JSON files of the state folder: what
-// a part of the daemon remembers over a stop or a crash. A file is there whole
-// or not at all. It knows nothing of what is in them.
-package statefile
+package state
 
 import (
 	"encoding/json"

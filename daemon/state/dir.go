@@ -1,0 +1,40 @@
+// Package state is the layout of the folder in which the service keeps its
+// memory, and the small JSON files in it. A file is there whole or not at all.
+//
+// It knows the names of the files and nothing of what is in them.
+package state
+
+import "path/filepath"
+
+// Dir is the folder that the configuration names as state_dir.
+type Dir string
+
+func (d Dir) in(parts ...string) string {
+	return filepath.Join(append([]string{string(d)}, parts...)...)
+}
+
+// Ledger returns the file of the ledger.
+func (d Dir) Ledger() string { return d.in("ledger.db") }
+
+// Spool returns the folder of granules that were fetched.
+func (d Dir) Spool() string { return d.in("spool") }
+
+// Quarantine returns the folder of granules that were set aside, with a folder
+// for each dataset.
+func (d Dir) Quarantine() string { return d.in("quarantine") }
+
+// Training returns the folder in which the model of a dataset is trained.
+func (d Dir) Training(dataset string) string { return d.in("train", dataset) }
+
+// Scaling returns the file with the scaling that was learned for a dataset.
+func (d Dir) Scaling(dataset string) string { return d.in("scaling", dataset+".json") }
+
+// Backfill returns the file of the backfill that was asked for of a dataset.
+func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + dataset + ".json") }
+
+// Version returns the file that remembers which version of a Copernicus Marine
+// dataset was chosen.
+func (d Dir) Version(dataset string) string { return d.in("cmems-version-of-" + dataset) }
+
+// Alarms returns the file that remembers which alarms were sent.
+func (d Dir) Alarms() string { return d.in("alarms.json") }
