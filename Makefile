@@ -19,11 +19,11 @@ ifeq ($(origin LACUNA_ONNXRUNTIME),undefined)
 export LACUNA_ONNXRUNTIME := $(ORT_DIR)/libonnxruntime.so
 OWN_ORT := yes
 endif
-# The number of the version is in daemon/version.go. A build of its tag is the
+# The number of the version is in daemon/version/version.go. A build of its tag is the
 # release; any other names its commit. Without git both are empty.
 TAG := $(shell git describe --exact-match --tags --match 'v[0-9]*' --dirty 2>/dev/null)
 COMMIT := $(shell git describe --always --exclude '*' --abbrev=7 --dirty=.dirty 2>/dev/null)
-LDFLAGS := -X lacuna/daemon.buildTag=$(TAG) -X lacuna/daemon.buildCommit=$(COMMIT)
+LDFLAGS := -X lacuna/daemon/version.buildTag=$(TAG) -X lacuna/daemon/version.buildCommit=$(COMMIT)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/version"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
@@ -112,7 +113,7 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	p := netcdf.Product{
 		Source: sourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
 		Dataset: job.Dataset, Method: methodPhrase[job.Fill.Method], Model: job.Fill.Method,
-		Revision: job.Revision, Created: job.Created, Version: Version(),
+		Revision: job.Revision, Created: job.Created, Version: version.String(),
 		Credits: job.Credits,
 	}
 	if job.Model != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 
+	"lacuna/daemon/version"
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
 	"lacuna/fetch/dir"
@@ -89,7 +90,7 @@ func newArchives(cfg Config, log *slog.Logger) (*archives, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &archives{cfg: cfg, log: log, manners: fetch.Manners{UserAgent: "lacuna/" + Version(), Pacer: pacer}}, nil
+	return &archives{cfg: cfg, log: log, manners: fetch.Manners{UserAgent: "lacuna/" + version.String(), Pacer: pacer}}, nil
 }
 
 // connection is an archive with its manners, and what it is below them.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"lacuna/daemon/version"
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/modelstore"
@@ -24,7 +25,7 @@ const recentRows = 20
 func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status, error) {
 	started := d.parts.Now()
 	return func(ctx context.Context) (ops.Status, error) {
-		s := ops.Status{Version: Version(), Started: started, Now: d.parts.Now(), Ready: d.ready.Load()}
+		s := ops.Status{Version: version.String(), Started: started, Now: d.parts.Now(), Ready: d.ready.Load()}
 		counts, err := book.Counts(ctx)
 		if err != nil {
 			return s, err

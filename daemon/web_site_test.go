@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/version"
 	"lacuna/modelstore"
 	"lacuna/pipeline/simulate"
 )
@@ -115,7 +116,7 @@ func (s *site) addModels(t *testing.T) (champion string) {
 	store := modelstore.New(s.cfg.Train.Store, func() time.Time { return s.time(1) })
 	for i, mse := range []float64{0.31, 0.25} {
 		v, err := store.Write(t.Context(), modelstore.Card{
-			Schema: modelstore.CardSchema, Kind: "trained", Dataset: "black-sea", Variable: "CHL", Created: s.time(i), Parent: champion, Lacuna: Version(),
+			Schema: modelstore.CardSchema, Kind: "trained", Dataset: "black-sea", Variable: "CHL", Created: s.time(i), Parent: champion, Lacuna: version.String(),
 			Scores: modelstore.Comparison{On: "12 overlays", Challenger: map[string]float64{"mse": mse, "cbgd": 1.01}, Champion: map[string]float64{"mse": 0.31}},
 		}, map[string]io.Reader{"note.txt": strings.NewReader("no weights")})
 		if err != nil {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the release that daemon/version.go names, from the commit that is checked
+# Makes the release that daemon/version/version.go names, from the commit that is checked
 # out: make release.
 #
 # The tree must be as committed and CHANGELOG.md must have a section for the
@@ -15,12 +15,12 @@ fail() {
 as_committed() { [ -z "$(git status --porcelain)" ] || fail "the tree is not as committed: commit or remove
 $(git status --short)"; }
 
-version=$(sed -n 's/^const release = "\(.*\)"$/\1/p' daemon/version.go)
-[ -n "$version" ] || fail "daemon/version.go has no line: const release = \"...\""
+version=$(sed -n 's/^const release = "\(.*\)"$/\1/p' daemon/version/version.go)
+[ -n "$version" ] || fail "daemon/version/version.go has no line: const release = \"...\""
 tag=v$version
 as_committed
 ! git rev-parse -q --verify "refs/tags/$tag" >/dev/null ||
-  fail "there is a tag $tag already: raise the number in daemon/version.go"
+  fail "there is a tag $tag already: raise the number in daemon/version/version.go"
 grep -qE "^## \[${version//./\\.}\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md ||
   fail "CHANGELOG.md has no section: ## [$version] - $(date -u +%F)"
 

@@ -66,7 +66,7 @@ func newProject(t *testing.T) project {
 		}
 	}
 	p := project{t, t.TempDir()}
-	p.write("daemon/version.go", "package daemon\n\nconst release = \"0.2.0\"\n")
+	p.write("daemon/version/version.go", "package version\n\nconst release = \"0.2.0\"\n")
 	p.write("Makefile", projectMake)
 	p.write("CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-20\n")
 	p.write(".gitignore", "/bin/\n")
@@ -163,7 +163,7 @@ func TestWhatIsNotReadyIsNotTagged(t *testing.T) {
 			p.write("Makefile", strings.Replace(projectMake, "$(TAG)", "0.1.0", 1))
 			p.commit()
 		}, "the program says that it is 0.1.0"},
-		"no version": {func(p project) { p.write("daemon/version.go", "package daemon\n"); p.commit() }, "no line"},
+		"no version": {func(p project) { p.write("daemon/version/version.go", "package version\n"); p.commit() }, "no line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)

@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"lacuna/daemon"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"lacuna/daemon/version"
 )
 
 // manCommand prints the manual page. It is made from the same texts as --help,
@@ -23,7 +23,7 @@ func manCommand() *cobra.Command {
 // writeManual writes lacuna(1).
 func writeManual(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH LACUNA 1 \"\" \"lacuna %s\" \"User Commands\"\n", roff(daemon.Version()))
+	fmt.Fprintf(&b, ".TH LACUNA 1 \"\" \"lacuna %s\" \"User Commands\"\n", roff(version.String()))
 	fmt.Fprintf(&b, ".SH NAME\nlacuna \\- %s\n", roff(root.Short))
 	b.WriteString(".SH SYNOPSIS\n.B lacuna\n.I COMMAND\n[\\fIOPTION\\fR]...\n")
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", paragraphs(root.Long))

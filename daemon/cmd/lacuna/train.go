@@ -9,15 +9,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"lacuna/daemon"
 	"lacuna/daemon/retrain"
+	"lacuna/daemon/version"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
-
-	"github.com/spf13/cobra"
 )
 
 // trainFlags are the command line of lacuna train.
@@ -240,7 +241,7 @@ func stopReason(ctx context.Context) error {
 func (f *trainFlags) request(sets, beside []dataset, e *engine.Engine) retrain.Request {
 	return retrain.Request{
 		Store: f.store, Dataset: f.dataset, From: f.from, Policy: f.policy, Checkpoints: f.checkpoints,
-		Data: trainingData(sets), Beside: trainingData(beside), Engine: e, Lacuna: daemon.Version(),
+		Data: trainingData(sets), Beside: trainingData(beside), Engine: e, Lacuna: version.String(),
 		Options: retrain.Options{
 			Size: f.size, Backbone: f.backbone, Preset: f.preset, Strategy: f.strategy, Only: f.only,
 			RefitPrior: f.refitPrior, SpreadOnly: f.spreadOnly,

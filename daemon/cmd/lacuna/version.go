@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"strings"
 
-	"lacuna/daemon"
-
 	"github.com/fhs/go-netcdf/netcdf"
 	"github.com/spf13/cobra"
+
+	"lacuna/daemon/version"
 )
 
 func versionCommand() *cobra.Command {
@@ -23,7 +23,7 @@ func versionCommand() *cobra.Command {
 				Lacuna string `json:"lacuna"`
 				Go     string `json:"go"`
 				NetCDF string `json:"netcdf"`
-			}{daemon.Version(), runtime.Version(), strings.Fields(netcdf.Version())[0]}
+			}{version.String(), runtime.Version(), strings.Fields(netcdf.Version())[0]}
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(v)
 			}

@@ -1,4 +1,6 @@
-package daemon
+// Package version says which version of the program this is. The linker and the
+// version control system know the commit; the number is written here.
+package version
 
 import (
 	"cmp"
@@ -15,9 +17,9 @@ var (
 	buildCommit string // abbreviated, with ".dirty" where the tree is not as committed
 )
 
-// Version returns the version of this build: that of the release in a build of
+// String returns the version of this build: that of the release in a build of
 // its tag, else one that sorts before it and names the commit.
-func Version() string {
+func String() string {
 	return versionOf(buildTag, cmp.Or(buildCommit, vcsCommit()))
 }
 
