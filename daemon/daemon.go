@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lacuna/daemon/supervise"
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/ops"
@@ -42,7 +43,7 @@ type Daemon struct {
 	ready    atomic.Bool
 	addr     atomic.Value // string: where the status page is
 
-	vitals     *vitals
+	heartbeats *supervise.Heartbeats
 	troubles   troubles // what keeps granules from being filled
 	supervisor *ops.Supervisor
 	// What the status page asks, set before anything runs.
@@ -68,7 +69,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 	return &Daemon{
 		cfg: cfg, parts: parts, log: parts.Log, reader: newDecoders(reader), store: cfg.store(),
 		archives: archives, spool: fetch.NewSpool(cfg.state().Spool()),
-		vitals: &vitals{now: parts.Now}, supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
+		heartbeats: supervise.NewHeartbeats(parts.Now), supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
 	}, nil
 }
 
@@ -129,18 +130,18 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	attendants, err := d.attendants(intake, book)
+	attendants, err := d.attendants(book)
 	if err != nil {
 		return err
 	}
-	stages = slices.Concat(stages, out.stages(), unnamed("attendant", attendants), unnamed("training", renewal.run(intake)),
-		[]stage{lasting("status page", nil, server.Run), lasting("look at the sandbox", nil, func(ctx context.Context) error {
+	stages = slices.Concat(stages, out.stages(), attendants, renewal.stages(),
+		[]supervise.Stage{supervise.Lasting("status page", nil, server.Run), supervise.Lasting("look at the sandbox", nil, func(ctx context.Context) error {
 			d.tellIsolation(ctx)
 			return nil
 		})})
-	keeper := newSupervisor(d.log)
+	keeper := supervise.New(d.log, isDamaged)
 	for _, s := range stages {
-		g.Go(func() error { return keeper.keep(intake, work, s) })
+		g.Go(func() error { return keeper.Keep(intake, work, s) })
 	}
 	d.began.Store(true)
 	d.ready.Store(true)
@@ -153,6 +154,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return context.Cause(hard) // nil, or errDrainTimeout
 }
 
+// isDamaged reports whether the ledger is damaged, which no stage gets over by
+// another start.
+func isDamaged(err error) bool { return errors.Is(err, ledger.ErrDamaged) }
+
 // shared is what the workers of all datasets share.
 type shared struct {
 	book    *ledger.Ledger
@@ -164,8 +169,8 @@ type shared struct {
 
 // stages makes what runs for every dataset. It starts nothing, so that an error
 // here leaves nothing running behind.
-func (d *Daemon) stages(with shared) ([]stage, error) {
-	var all []stage
+func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
+	var all []supervise.Stage
 	for _, set := range d.cfg.Datasets {
 		w, in, err := d.dataset(set, with)
 		if err != nil {
@@ -177,13 +182,13 @@ func (d *Daemon) stages(with shared) ([]stage, error) {
 			if err := os.MkdirAll(set.Archive.Dir, 0o755); err != nil {
 				return nil, fmt.Errorf("make archive of dataset %s: %w", set.Name, err)
 			}
-			all = append(all, lasting("simulated producer of "+set.Name, nil, func(ctx context.Context) error {
+			all = append(all, supervise.Lasting("simulated producer of "+set.Name, nil, func(ctx context.Context) error {
 				return set.Simulate.run(ctx, set.Archive.Dir, d.log)
 			}))
 		}
 		work := func(intake, work context.Context) error { return w.run(intake, work, in.Watcher) }
-		all = append(all, stage{name: w.pulse.name(), pulse: w.pulse, run: work},
-			lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.archive.announce(ctx, w.log) }))
+		all = append(all, supervise.Stage{Name: w.heartbeat.Name(), Heartbeat: w.heartbeat, Run: work},
+			supervise.Lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.archive.announce(ctx, w.log) }))
 	}
 	return all, nil
 }
@@ -260,8 +265,8 @@ func (d *Daemon) dataset(set Dataset, with shared) (*worker, intake, error) {
 	w := &worker{
 		set: set, cfg: d.cfg, book: with.book, reader: d.reader, store: d.store, nudge: with.out.nudge, now: d.parts.Now,
 		hold: with.renewal.hold, models: with.renewal.models, metrics: with.metrics, slots: with.slots,
-		pulse: d.vitals.pulse("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
-		log:   d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
+		heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
+		log:       d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
 		trouble: func(err error) { d.troubles.note(set.Name, err) },
 	}
 	in, err := d.intake(set, deliveries{dataset: set.Name, ledger: with.book})

@@ -25,7 +25,7 @@ func (w *worker) workOff(ctx context.Context, at *door) (Summary, error) {
 	release := func() {}
 	defer func() { release() }()
 	for first := true; at.look() && ctx.Err() == nil; first = false {
-		w.pulse.beat()
+		w.heartbeat.Beat()
 		next, err := w.next(ctx, failed)
 		if err != nil || next == nil {
 			return done, errors.Join(append(errs, err)...)
@@ -33,10 +33,10 @@ func (w *worker) workOff(ctx context.Context, at *door) (Summary, error) {
 		if first {
 			release = w.hold()
 		}
-		w.pulse.rest() // until it is its turn
-		put := false   // aside, for something that somebody waits for
+		w.heartbeat.Rest() // until it is its turn
+		put := false       // aside, for something that somebody waits for
 		err = w.slots.within(ctx, next.live, func() error {
-			w.pulse.beat()
+			w.heartbeat.Beat()
 			if next.live {
 				return next.do(ctx, &done)
 			}

@@ -219,7 +219,7 @@ func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
 	}
 	w := &worker{
 		set: d.b.cfg.Datasets[0], cfg: d.b.cfg, book: book, reader: daemon.reader, now: time.Now, log: daemon.log, nudge: func() {},
-		pulse: daemon.vitals.pulse("test", time.Minute), decoded: map[string]ingest.Granule{},
+		heartbeat: daemon.heartbeats.Add("test", time.Minute), decoded: map[string]ingest.Granule{},
 	}
 	pending, err := book.FirstPending(t.Context(), "sea", 9)
 	if err != nil || len(pending) != 1 {

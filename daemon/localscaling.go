@@ -109,7 +109,7 @@ func (w *worker) fieldsOf(ctx context.Context, rows []ledger.Granule, grid field
 			if granule, err = w.reader.Read(ctx, row.SpoolPath, w.set.Options); err != nil {
 				continue
 			}
-			w.pulse.beat()
+			w.heartbeat.Beat()
 		}
 		fields = append(fields, onGrid(granule, grid)...)
 	}

@@ -3,13 +3,14 @@ package daemon
 import (
 	"context"
 
+	"lacuna/daemon/supervise"
 	"lacuna/ledger"
 	"lacuna/ops"
 )
 
-// attendants returns what runs beside the work: the alarms, the backfills
-// that operators ask for and the journal of the ledger.
-func (d *Daemon) attendants(ctx context.Context, book *ledger.Ledger) ([]func() error, error) {
+// attendants returns the stages beside the work: the alarms, the backfills that
+// operators ask for and the journal of the ledger.
+func (d *Daemon) attendants(book *ledger.Ledger) ([]supervise.Stage, error) {
 	hook, err := ops.NewHook(d.cfg.Alarms, ops.HookParts{
 		Status: d.statusOf(book), Memory: d.cfg.state().Alarms(), Now: d.parts.Now, Log: d.log,
 		Machine: machine(),
@@ -17,9 +18,9 @@ func (d *Daemon) attendants(ctx context.Context, book *ledger.Ledger) ([]func() 
 	if err != nil {
 		return nil, err
 	}
-	return []func() error{
-		func() error { return hook.Run(ctx) },
-		func() error { return d.backfills(ctx, book) },
-		func() error { return d.keepBooks(ctx, book) },
+	return []supervise.Stage{
+		supervise.Lasting("alarms", nil, hook.Run),
+		supervise.Lasting("backfills", nil, func(ctx context.Context) error { return d.backfills(ctx, book) }),
+		supervise.Lasting("journal of the ledger", nil, func(ctx context.Context) error { return d.keepBooks(ctx, book) }),
 	}, nil
 }

@@ -105,8 +105,8 @@ func askStatus(ctx context.Context, page string) (ops.Status, error) {
 // assess adds to a status what operators are to look at.
 func (d *Daemon) assess(s *ops.Status) {
 	s.Ledger = ops.Ledger{Bytes: ledger.Size(d.cfg.state().Ledger()), Rebuilt: ledger.LastDamage(d.cfg.state().Ledger())}
-	if d.vitals != nil {
-		s.Hung = d.vitals.hung()
+	if d.heartbeats != nil {
+		s.Hung = d.heartbeats.Hung()
 	}
 	stalled := slices.ContainsFunc(s.Datasets, func(row ops.Dataset) bool { return row.Stalled })
 	s.Ready = s.Ready && s.Hung == "" && !stalled

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/daemon/supervise"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -28,9 +29,9 @@ type outbox struct {
 	me          publish.Owner // the state
 	guards      []*guard      // of the sinks, in the order of the dispatchers
 	dispatchers []*publish.Dispatcher
-	pulses      []*pulse         // of the dispatchers, in their order
-	kafka       *kafka.Sink      // nil: none
-	broker      *embedded.Broker // nil: none of our own
+	heartbeats  []*supervise.Heartbeat // of the dispatchers, in their order
+	kafka       *kafka.Sink            // nil: none
+	broker      *embedded.Broker       // nil: none of our own
 	now         func() time.Time
 	log         *slog.Logger
 }
@@ -63,13 +64,13 @@ func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox, 
 	}
 	for _, sink := range o.guards {
 		limit := d.cfg.Publish.Timeout + d.cfg.Publish.RetryMax + d.cfg.Publish.Poll + dispatchSilence
-		queue := ledgerQueue{book: book, sink: sink.Name(), now: d.parts.Now, pulse: d.vitals.pulse("sink "+sink.Name(), limit)}
+		queue := ledgerQueue{book: book, sink: sink.Name(), now: d.parts.Now, heartbeat: d.heartbeats.Add("sink "+sink.Name(), limit)}
 		dispatcher, err := publish.NewDispatcher(d.cfg.Publish.Config, sink, queue, d.log)
 		if err != nil {
 			o.close()
 			return nil, err
 		}
-		o.dispatchers, o.pulses = append(o.dispatchers, dispatcher), append(o.pulses, queue.pulse)
+		o.dispatchers, o.heartbeats = append(o.dispatchers, dispatcher), append(o.heartbeats, queue.heartbeat)
 	}
 	return o, nil
 }
@@ -158,12 +159,12 @@ func (c Config) SinkNames() []string {
 }
 
 // stages returns what runs for as long as the daemon does.
-func (o *outbox) stages() []stage {
-	all := []stage{lasting("removal of old products", nil, o.tidy)}
+func (o *outbox) stages() []supervise.Stage {
+	all := []supervise.Stage{supervise.Lasting("removal of old products", nil, o.tidy)}
 	for i, d := range o.dispatchers {
-		all = append(all, lasting(o.pulses[i].name(), o.pulses[i], d.Run))
+		all = append(all, supervise.Lasting(o.heartbeats[i].Name(), o.heartbeats[i], d.Run))
 	}
-	return append(all, lasting("look at the sinks", nil, func(ctx context.Context) error {
+	return append(all, supervise.Lasting("look at the sinks", nil, func(ctx context.Context) error {
 		o.look(ctx)
 		return nil
 	}))
@@ -265,17 +266,17 @@ func (o *outbox) tidyOnce(ctx context.Context) error {
 
 // ledgerQueue lets a dispatcher see what the ledger holds for its sink. The
 // dispatcher looks at it before and after whatever it does, so its calls are
-// the dispatcher's pulse.
+// the dispatcher's heartbeat.
 type ledgerQueue struct {
-	book  *ledger.Ledger
-	sink  string
-	now   func() time.Time
-	pulse *pulse
+	book      *ledger.Ledger
+	sink      string
+	now       func() time.Time
+	heartbeat *supervise.Heartbeat
 }
 
 // Due implements publish.Queue.
 func (q ledgerQueue) Due(ctx context.Context) ([]publish.Delivery, error) {
-	q.pulse.beat()
+	q.heartbeat.Beat()
 	rows, err := q.book.Due(ctx, q.sink)
 	if err != nil {
 		return nil, err
@@ -296,13 +297,13 @@ func delivery(row ledger.Delivery) publish.Delivery {
 
 // Delivered implements publish.Queue.
 func (q ledgerQueue) Delivered(ctx context.Context, d publish.Delivery) error {
-	q.pulse.beat()
+	q.heartbeat.Beat()
 	return q.book.EndDelivery(ctx, d.ID, q.now())
 }
 
 // Failed implements publish.Queue.
 func (q ledgerQueue) Failed(ctx context.Context, d publish.Delivery, problem string, aside bool) error {
-	q.pulse.beat()
+	q.heartbeat.Beat()
 	return q.book.FailDelivery(ctx, d.ID, problem, aside, q.now())
 }
 

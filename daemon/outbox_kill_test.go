@@ -137,7 +137,7 @@ func TestPublisherProcess(t *testing.T) {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, stage := range p.out.stages() {
-		g.Go(func() error { return stage.run(ctx, ctx) })
+		g.Go(func() error { return stage.Run(ctx, ctx) })
 	}
 	g.Go(func() error { return p.produce(ctx) })
 	t.Fatal(g.Wait())

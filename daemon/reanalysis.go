@@ -163,12 +163,12 @@ type filledField struct{ value, sigma []float32 }
 func (w *worker) readProduct(ctx context.Context, path string, g ingest.Granule) ([]filledField, error) {
 	variable := g.Source.Variable
 	value, err := w.reader.Read(ctx, path, ingest.Options{Variable: variable})
-	w.pulse.beat()
+	w.heartbeat.Beat()
 	if err != nil {
 		return nil, err
 	}
 	sigma, err := w.reader.Read(ctx, path, ingest.Options{Variable: variable + "_uncertainty", Transform: "identity"})
-	w.pulse.beat()
+	w.heartbeat.Beat()
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lacuna/daemon/retrain"
+	"lacuna/daemon/supervise"
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
@@ -110,11 +111,11 @@ func (r *renewal) method(set Dataset) string {
 	return methodPhrase[set.Fill.Method]
 }
 
-// run returns what runs for as long as the daemon does.
-func (r *renewal) run(ctx context.Context) []func() error {
-	var all []func() error
+// stages returns the trainings.
+func (r *renewal) stages() []supervise.Stage {
+	var all []supervise.Stage
 	for _, s := range r.schedulers {
-		all = append(all, func() error { return s.Run(ctx) })
+		all = append(all, supervise.Lasting("training of "+s.Dataset.Name, nil, s.Run))
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/daemon/supervise"
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/ops"
@@ -30,13 +31,13 @@ type worker struct {
 	now    func() time.Time
 	log    *slog.Logger
 
-	hold    func() (release func()) // pauses training: filling goes first
-	models  *Models                 // nil: there are none
-	metrics *ops.Metrics
-	pulse   *pulse
-	trouble func(err error) // told how an attempt at all that is due ended; nil: nobody asks
-	slots   *slots          // nil: the worker is alone
-	fresh   *fresh          // what the intake has decoded already; nil: nothing
+	hold      func() (release func()) // pauses training: filling goes first
+	models    *Models                 // nil: there are none
+	metrics   *ops.Metrics
+	heartbeat *supervise.Heartbeat
+	trouble   func(err error) // told how an attempt at all that is due ended; nil: nobody asks
+	slots     *slots          // nil: the worker is alone
+	fresh     *fresh          // what the intake has decoded already; nil: nothing
 	// decoded keeps the granules of the last windows by sha256, so that the
 	// neighbours of today need not be decoded again tomorrow. There are two,
 	// that of the live lane and that of all else, for the one comes in between
@@ -70,7 +71,7 @@ func (w *worker) run(intake, work context.Context, watcher *fetch.Watcher) error
 		if err != nil && work.Err() == nil {
 			w.log.Warn("granules left unfinished", "err", err, "retry_in", w.set.Archive.PollInterval)
 		}
-		w.pulse.rest()
+		w.heartbeat.Rest()
 		if at.shut {
 			break
 		}
@@ -212,7 +213,7 @@ func (w *worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome 
 // as one of another grid, is no reason to have no product: then it is optimal
 // interpolation.
 func (w *worker) analyse(ctx context.Context, job Job) (Outcome, error) {
-	alive := func(int, int) { w.pulse.beat() }
+	alive := func(int, int) { w.heartbeat.Beat() }
 	choice := w.models.Choose(Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: w.set.Fill,
 		Scaling: func() (LocalScaling, error) { return w.localScaling(ctx, job) },
@@ -237,7 +238,7 @@ func (w *worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, er
 		return granule, nil
 	}
 	granule, err := w.reader.Read(ctx, g.SpoolPath, w.set.Options)
-	w.pulse.beat()
+	w.heartbeat.Beat()
 	if err != nil {
 		return ingest.Granule{}, err
 	}

@@ -1,100 +1,20 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"lacuna/daemon/supervise"
 	"lacuna/ledger"
 )
-
-// A stage that panics, one that fails and one that hangs are named and started
-// again, and the one beside them does not notice.
-func TestStageThatEndsIsNamedAndStartedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		v := newSupervisor(slog.New(slog.NewTextHandler(&log, nil)))
-		vital := &vitals{now: time.Now}
-		intake, stop := context.WithCancel(t.Context())
-		runs := map[string]int{}
-		var mu sync.Mutex
-		count := func(name string) int {
-			mu.Lock()
-			defer mu.Unlock()
-			runs[name]++
-			return runs[name]
-		}
-		slow := vital.pulse("slow", time.Minute)
-		stages := []stage{
-			lasting("panics", nil, func(ctx context.Context) error {
-				if count("panics") < 4 {
-					panic("index out of range")
-				}
-				<-ctx.Done()
-				return nil
-			}),
-			lasting("fails", nil, func(ctx context.Context) error {
-				if count("fails") < 3 {
-					return errors.New("no space left")
-				}
-				<-ctx.Done()
-				return nil
-			}),
-			{name: "slow", pulse: slow, run: func(intake, work context.Context) error {
-				if count("slow") == 1 {
-					slow.beat()
-					<-work.Done() // for ever, if nobody looked
-					return work.Err()
-				}
-				<-intake.Done()
-				return nil
-			}},
-			lasting("steady", nil, func(ctx context.Context) error { count("steady"); <-ctx.Done(); return nil }),
-			lasting("short", nil, func(context.Context) error { count("short"); return nil }),
-		}
-		ended := make(chan error, len(stages))
-		for _, s := range stages {
-			go func() { ended <- v.keep(intake, t.Context(), s) }()
-		}
-		time.Sleep(10 * time.Minute)
-		stop()
-		for range stages {
-			if err := <-ended; err != nil {
-				t.Errorf("a stage ended with %v", err)
-			}
-		}
-		if want := "map[fails:3 panics:4 short:1 slow:2 steady:1]"; fmt.Sprint(runs) != want {
-			t.Errorf("starts %v, want %s", runs, want)
-		}
-		for _, want := range []string{"stage=panics", "index out of range", "stage=fails", "no space left", "stage=slow", "no sign of life"} {
-			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log lacks %q", want)
-			}
-		}
-		if strings.Contains(log.String(), "steady") || strings.Contains(log.String(), "short") {
-			t.Errorf("the log names stages that are well:\n%s", log.String())
-		}
-	})
-}
-
-func TestDamagedLedgerEndsTheDaemon(t *testing.T) {
-	v := newSupervisor(slog.New(slog.DiscardHandler))
-	err := v.keep(t.Context(), t.Context(), lasting("x", nil, func(context.Context) error {
-		return fmt.Errorf("check: %w", ledger.ErrDamaged)
-	}))
-	if !errors.Is(err, ledger.ErrDamaged) {
-		t.Errorf("keep() = %v", err)
-	}
-}
 
 // Whatever makes a worker panic, its dataset goes on, and the granule with it
 // where the cause is gone.
@@ -124,12 +44,12 @@ func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 		}
 		return func() {}
 	}
-	v := newSupervisor(d.log)
-	v.pause = func(int) time.Duration { return time.Millisecond }
+	v := supervise.New(d.log, isDamaged)
+	v.Pause = func(int) time.Duration { return time.Millisecond }
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- v.keep(ctx, t.Context(), stage{name: "worker", run: func(intake, work context.Context) error { return w.run(intake, work, in.Watcher) }})
+		ended <- v.Keep(ctx, t.Context(), supervise.Stage{Name: "worker", Run: func(intake, work context.Context) error { return w.run(intake, work, in.Watcher) }})
 	}()
 	until(t, "two stored granules", func() bool {
 		done, err := book.Recent(t.Context(), 9, ledger.Stored)
@@ -159,14 +79,7 @@ func TestDrainEndsAtItsDeadlineAndTheNextStartGoesOn(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
 	until(t, "a granule in hand", func() bool {
-		d.vitals.mu.Lock()
-		defer d.vitals.mu.Unlock()
-		for _, p := range d.vitals.pulses {
-			if strings.HasPrefix(p.stage, "worker") && !p.last.IsZero() {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(d.heartbeats.Working(), func(stage string) bool { return strings.HasPrefix(stage, "worker") })
 	})
 	began := time.Now()
 	stop()
@@ -208,4 +121,11 @@ func TestOnceBesideARunningDaemonIsRefused(t *testing.T) {
 func (b *bench) productsIfAny() []string {
 	files, _ := filepath.Glob(filepath.Join(b.cfg.ProductsDir, "*", "*", "*", "*.nc"))
 	return files
+}
+
+// A ledger that is damaged is not got over by another start of a stage.
+func TestADamagedLedgerIsFatal(t *testing.T) {
+	if !isDamaged(fmt.Errorf("check: %w", ledger.ErrDamaged)) || isDamaged(ledger.ErrLocked) {
+		t.Error("only a damaged ledger is fatal")
+	}
 }
