@@ -198,6 +198,11 @@ func coverage(analyses []infer.Analysis) (before, after float64) {
 	return float64(observed) / float64(cells), float64(observed+filled) / float64(cells)
 }
 
+// seaReader reads the sea of a grid from a file.
+type seaReader interface {
+	ReadSea(ctx context.Context, path string, grid field.Grid) (field.Mask, error)
+}
+
 // SeaMask returns the sea of a granule's grid as choice says: "builtin",
 // "learned" from the granule and its history, "auto" (the granule's own mask,
 // else the built-in one), or the path of a NetCDF file.

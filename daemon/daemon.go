@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lacuna/daemon/slots"
 	"lacuna/daemon/supervise"
 	"lacuna/fetch"
 	"lacuna/ledger"
@@ -35,7 +36,7 @@ type Daemon struct {
 	cfg      Config
 	parts    Parts
 	log      *slog.Logger
-	reader   decoders
+	reader   slots.Decoders
 	archives *archives
 	spool    *fetch.Spool // one for all datasets, so that they share the disk fairly
 	store    disk.Store
@@ -67,7 +68,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 		return nil, err
 	}
 	return &Daemon{
-		cfg: cfg, parts: parts, log: parts.Log, reader: newDecoders(reader), store: cfg.store(),
+		cfg: cfg, parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.store(),
 		archives: archives, spool: fetch.NewSpool(cfg.state().Spool()),
 		heartbeats: supervise.NewHeartbeats(parts.Now), supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
 	}, nil
@@ -125,7 +126,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics(), slots: newSlots(fillSlots())}
+	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics(), slots: slots.New(slots.Fills())}
 	stages, err := d.stages(shared)
 	if err != nil {
 		return err
@@ -164,7 +165,7 @@ type shared struct {
 	out     *outbox
 	renewal *renewal
 	metrics *ops.Metrics // nil: nobody asks
-	slots   *slots       // nil: there is one worker at a time
+	slots   *slots.Slots // nil: there is one worker at a time
 }
 
 // stages makes what runs for every dataset. It starts nothing, so that an error

@@ -1,17 +1,13 @@
 package daemon
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"lacuna/pipeline/ingest"
+	"lacuna/daemon/slots"
 )
 
 // slowly is a decoding child that takes its time, and notes in a file when it
@@ -73,51 +69,7 @@ func TestNoMoreFilesAreDecodedAtATimeThanThereArePlaces(t *testing.T) {
 	until(t, "twenty products", func() bool { return len(b.products(t)) == 2*days })
 	stop()
 	const spare = 1 // that the reader keeps ready
-	if got, allowed := most(), fillSlots()+1+spare; got > allowed || got < 2 {
+	if got, allowed := most(), slots.Fills()+1+spare; got > allowed || got < 2 {
 		t.Errorf("%d children ran at a time, want at most %d", got, allowed)
-	}
-}
-
-func TestAPlaceIsLeftToFilling(t *testing.T) {
-	d := newDecoders(nil)
-	held, release := make(chan struct{}), make(chan struct{})
-	hold := func() error { held <- struct{}{}; <-release; return nil }
-	done := make(chan error)
-	patient := d.patient()
-	for range fillSlots() {
-		go func() { done <- patient.places.within(t.Context(), patient.filled, hold) }()
-		<-held
-	}
-	cut, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := patient.places.within(cut, patient.filled, func() error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("one more who is patient: %v, want no place", err)
-	}
-	if err := d.places.within(t.Context(), d.filled, func() error { return nil }); err != nil {
-		t.Errorf("filling: %v, want the place that is left", err)
-	}
-	close(release)
-	for range fillSlots() {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// A validation that waits for a place ends when its watcher is told to stop.
-func TestWaitingForAPlaceEndsWithItsContext(t *testing.T) {
-	b := newBench(t)
-	d := b.daemon(t)
-	for range cap(d.reader.places.all) {
-		d.reader.places.all <- struct{}{}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	err := d.validate(b.cfg.Datasets[0], &fresh{most: 1})(ctx, filepath.Join(b.archive(), "a.nc"))
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("validate() = %v, want the end of its context", err)
-	}
-	if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
-		t.Error(fmt.Sprint("the file was blamed: ", bad))
 	}
 }

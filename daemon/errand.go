@@ -35,7 +35,7 @@ func (w *worker) workOff(ctx context.Context, at *door) (Summary, error) {
 		}
 		w.heartbeat.Rest() // until it is its turn
 		put := false       // aside, for something that somebody waits for
-		err = w.slots.within(ctx, next.live, func() error {
+		err = w.slots.Within(ctx, next.live, func() error {
 			w.heartbeat.Beat()
 			if next.live {
 				return next.do(ctx, &done)
@@ -122,34 +122,4 @@ func (w *worker) reanalysisErrand(r ledger.Reopening) *errand {
 		}
 		return err
 	}}
-}
-
-// slots bound how much is filled at a time by all datasets together. One slot
-// is left to what somebody waits for.
-type slots struct{ all, patient chan struct{} }
-
-// newSlots returns n slots, at least two.
-func newSlots(n int) *slots {
-	n = max(n, 2)
-	return &slots{all: make(chan struct{}, n), patient: make(chan struct{}, n-1)}
-}
-
-// within calls work when there is a slot for it.
-func (s *slots) within(ctx context.Context, live bool, work func() error) error {
-	if s == nil {
-		return work()
-	}
-	take := []chan struct{}{s.all}
-	if !live {
-		take = []chan struct{}{s.patient, s.all}
-	}
-	for _, slot := range take {
-		select {
-		case slot <- struct{}{}:
-			defer func() { <-slot }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return work()
 }

@@ -12,6 +12,7 @@ import (
 
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
+	"lacuna/internal/convert"
 	"lacuna/pipeline/ingest"
 )
 
@@ -82,7 +83,7 @@ func (f *fresh) take(sha256 string) (ingest.Granule, bool) {
 // of the dataset at all, before it counts as one.
 func (d *Daemon) validate(set Dataset, fresh *fresh) func(ctx context.Context, path string) error {
 	return func(ctx context.Context, path string) error {
-		g, err := d.reader.patient().Read(ctx, path, set.Options)
+		g, err := d.reader.Patient().Read(ctx, path, set.Options)
 		if err == nil {
 			fresh.put(g)
 		}
@@ -192,7 +193,7 @@ func (c connection) notices(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	found, err := source.Notices(ctx)
-	return convert(found, func(n cmems.Notice) string { return n.Text }), err
+	return convert.Each(found, func(n cmems.Notice) string { return n.Text }), err
 }
 
 // noticeInterval is how often an archive is asked for news of its versions:

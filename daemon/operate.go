@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 )
 
@@ -72,7 +73,7 @@ type Aside struct {
 // dataset, or of all where its name is empty.
 func (o *Operations) Quarantine(ctx context.Context, dataset string) ([]Aside, error) {
 	rows, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: ledger.Quarantined})
-	return convert(rows, o.aside), err
+	return convert.Each(rows, o.aside), err
 }
 
 // ShowAside returns the revisions of a granule that are set aside, the latest
@@ -88,7 +89,7 @@ func (o *Operations) ShowAside(ctx context.Context, dataset, granule string) ([]
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, convert(rows, o.aside)...)
+		all = append(all, convert.Each(rows, o.aside)...)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: %w", granule, ledger.ErrNotAside)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon/supervise"
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -281,7 +282,7 @@ func (q ledgerQueue) Due(ctx context.Context) ([]publish.Delivery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return convert(rows, delivery), nil
+	return convert.Each(rows, delivery), nil
 }
 
 // delivery is a row of the ledger in the words of package publish. A body that

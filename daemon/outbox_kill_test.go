@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -285,7 +286,7 @@ func publishedRows(t *testing.T, cfg Config) []row {
 	if len(published) != total {
 		t.Errorf("%d publications of %d granules", len(published), total)
 	}
-	return convert(published, func(p ledger.Publication) row {
+	return convert.Each(published, func(p ledger.Publication) row {
 		d := delivery(ledger.Delivery{Publication: p})
 		return row{Product: d.Product, retracted: !p.Retracted.IsZero()}
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/publish"
@@ -288,7 +289,7 @@ func TestSinksStandInTheLedgerByTheNamesTheyHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := convert(sinks, func(s placed) string { return s.Name() })
+	names := convert.Each(sinks, func(s placed) string { return s.Name() })
 	if got := cfg.SinkNames(); strings.Join(got, " ") != strings.Join(names, " ") {
 		t.Errorf("SinkNames() = %v, the sinks are %v", got, names)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/publish/disk"
 )
@@ -123,7 +124,7 @@ func (p *Publications) Retract(ctx context.Context, dataset, granule, why string
 	gone, err := p.book.QueueRetraction(ctx, ledger.Retraction{
 		Dataset: dataset, Granule: granule, Why: why, Sinks: p.cfg.SinkNames(),
 	}, p.now())
-	return convert(gone, func(g ledger.Publication) Retracted {
+	return convert.Each(gone, func(g ledger.Publication) Retracted {
 		return Retracted{Dataset: g.Dataset, Granule: g.Granule, Revision: g.Revision, Why: g.Why}
 	}), err
 }

@@ -12,6 +12,7 @@ import (
 
 	"lacuna/daemon/version"
 	"lacuna/fetch"
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/ops"
@@ -147,7 +148,7 @@ func (d *Daemon) noteChampions(rows []ops.Dataset) {
 // among them.
 func (d *Daemon) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink, error) {
 	backlogs, err := book.Backlogs(ctx)
-	rows := convert(backlogs, func(b ledger.Backlog) ops.Sink {
+	rows := convert.Each(backlogs, func(b ledger.Backlog) ops.Sink {
 		return ops.Sink{Name: b.Sink, Waiting: b.Waiting, Bytes: b.Bytes, Oldest: b.Oldest, Aside: b.Aside}
 	})
 	for _, name := range d.cfg.SinkNames() {

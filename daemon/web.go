@@ -18,7 +18,7 @@ func (d *Daemon) sources(book *ledger.Ledger) ops.Sources {
 	o := newOperations(d.cfg, book, d.parts.Now)
 	return ops.Sources{
 		Status: d.statusOf(book), Products: d.cfg.ProductsDir,
-		Days: webDays{o}, Granules: webGranules{Operations: o, reader: d.reader.patient()}, Models: webModels{o}, Actions: o,
+		Days: webDays{o}, Granules: webGranules{Operations: o, reader: d.reader.Patient()}, Models: webModels{o}, Actions: o,
 		Machine: machine(),
 	}
 }

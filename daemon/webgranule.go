@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/slots"
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/publish"
@@ -18,7 +20,7 @@ import (
 // webGranules shows granules, their stories and the maps in their products.
 type webGranules struct {
 	*Operations
-	reader decoders
+	reader slots.Decoders
 }
 
 // OfDay implements ops.Granules.
@@ -31,7 +33,7 @@ func (w webGranules) OfDay(ctx context.Context, dataset string, day time.Time) (
 		return nil, err
 	}
 	slices.Reverse(rows) // newest first
-	lines := convert(newestRows(rows), func(g ledger.Granule) ops.GranuleLine {
+	lines := convert.Each(newestRows(rows), func(g ledger.Granule) ops.GranuleLine {
 		return ops.GranuleLine{ID: ops.GranuleID{Dataset: dataset, Name: g.Name}, State: string(g.State), Time: g.First}
 	})
 	slices.SortFunc(lines, func(a, b ops.GranuleLine) int { return a.Time.Compare(b.Time) })
@@ -55,7 +57,7 @@ func (w webGranules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule
 	}
 	g.ToDo = story.ToDo
 	short := strings.NewReplacer(w.cfg.ProductsDir+"/", "", w.cfg.StateDir+"/", "") // where these are is known
-	g.History = convert(story.Lines, func(l StoryLine) ops.Event { return ops.Event{At: l.At, Text: short.Replace(l.Text)} })
+	g.History = convert.Each(story.Lines, func(l StoryLine) ops.Event { return ops.Event{At: l.At, Text: short.Replace(l.Text)} })
 	deliveries, err := w.book.Deliveries(ctx, id.Dataset, id.Name)
 	if err != nil {
 		return g, err
@@ -158,7 +160,7 @@ func productFile(row ledger.Granule, deliveries []ledger.Delivery) string {
 
 // revisionsOf lists the revisions of a granule, newest first.
 func revisionsOf(rows []ledger.Granule, deliveries []ledger.Delivery) []ops.Revision {
-	return convert(rows, func(g ledger.Granule) ops.Revision {
+	return convert.Each(rows, func(g ledger.Granule) ops.Revision {
 		r := ops.Revision{Number: g.Revision, Note: string(g.State)}
 		for _, d := range deliveries {
 			if p := d.Publication; p.Revision == g.Revision {

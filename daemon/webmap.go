@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"lacuna/daemon/slots"
 	"lacuna/ops"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/netcdf"
@@ -36,7 +37,7 @@ func (w webGranules) Map(ctx context.Context, id ops.GranuleID, field int) (ops.
 }
 
 // readMap reads a field of a product, with its uncertainty and flags.
-func readMap(ctx context.Context, reader decoders, file, variable string, field int) (ops.Map, error) {
+func readMap(ctx context.Context, reader slots.Decoders, file, variable string, field int) (ops.Map, error) {
 	read := func(variable string) (ingest.Granule, ingest.Var, error) {
 		g, err := reader.Read(ctx, file, ingest.Options{Variable: variable, Transform: "identity"})
 		if err != nil {

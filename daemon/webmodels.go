@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/ops"
@@ -56,7 +57,7 @@ func (w webModels) Models(context.Context) (ops.ModelBook, error) {
 // Skill implements ops.Models.
 func (w webModels) Skill(ctx context.Context, dataset string, n int) ([]ops.Skill, error) {
 	skills, err := w.book.Skills(ctx, ledger.SkillQuery{Dataset: dataset, Limit: n})
-	return convert(skills, skillRow), err
+	return convert.Each(skills, skillRow), err
 }
 
 func skillRow(s ledger.Skill) ops.Skill {

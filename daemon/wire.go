@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
@@ -18,11 +19,11 @@ import (
 // sourceFile is what ingest carries over, in the words of the writer.
 func sourceFile(s ingest.Source) netcdf.File {
 	attrs := func(as []ingest.Attr) []netcdf.Attr {
-		return convert(as, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) })
+		return convert.Each(as, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) })
 	}
 	return netcdf.File{
-		Dims: convert(s.Dims, func(d ingest.Dim) netcdf.Dim { return netcdf.Dim(d) }),
-		Vars: convert(s.Vars, func(v ingest.Var) netcdf.Var {
+		Dims: convert.Each(s.Dims, func(d ingest.Dim) netcdf.Dim { return netcdf.Dim(d) }),
+		Vars: convert.Each(s.Vars, func(v ingest.Var) netcdf.Var {
 			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
 		}),
 		Attrs: attrs(s.Attrs),
@@ -32,23 +33,15 @@ func sourceFile(s ingest.Source) netcdf.File {
 // simulatedFile is a granule of the simulator, in the words of the writer.
 func simulatedFile(s simulate.File) netcdf.File {
 	attrs := func(as []simulate.Attr) []netcdf.Attr {
-		return convert(as, func(a simulate.Attr) netcdf.Attr { return netcdf.Attr(a) })
+		return convert.Each(as, func(a simulate.Attr) netcdf.Attr { return netcdf.Attr(a) })
 	}
 	return netcdf.File{
-		Dims: convert(s.Dims, func(d simulate.Dim) netcdf.Dim { return netcdf.Dim(d) }),
-		Vars: convert(s.Vars, func(v simulate.Var) netcdf.Var {
+		Dims: convert.Each(s.Dims, func(d simulate.Dim) netcdf.Dim { return netcdf.Dim(d) }),
+		Vars: convert.Each(s.Vars, func(v simulate.Var) netcdf.Var {
 			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
 		}),
 		Attrs: attrs(s.Attrs),
 	}
-}
-
-func convert[A, B any](as []A, f func(A) B) []B {
-	bs := make([]B, len(as))
-	for i, a := range as {
-		bs[i] = f(a)
-	}
-	return bs
 }
 
 // deliveries lets a watcher of one dataset see the ledger.
@@ -70,7 +63,7 @@ func (d deliveries) Known(ctx context.Context) iter.Seq2[fetch.Known, error] {
 
 func (d deliveries) Holding(ctx context.Context, sha256 string) ([]fetch.Known, error) {
 	held, err := d.ledger.Holding(ctx, d.dataset, sha256)
-	return convert(held, known), err
+	return convert.Each(held, known), err
 }
 
 func (d deliveries) Record(ctx context.Context, changes ...fetch.Change) error {

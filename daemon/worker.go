@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/daemon/slots"
 	"lacuna/daemon/supervise"
 	"lacuna/fetch"
+	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/pipeline/field"
@@ -25,7 +27,7 @@ type worker struct {
 	set    Dataset
 	cfg    Config
 	book   *ledger.Ledger
-	reader decoders
+	reader slots.Decoders
 	store  disk.Store
 	nudge  func() // tells the sinks that something was queued
 	now    func() time.Time
@@ -36,7 +38,7 @@ type worker struct {
 	metrics   *ops.Metrics
 	heartbeat *supervise.Heartbeat
 	trouble   func(err error) // told how an attempt at all that is due ended; nil: nobody asks
-	slots     *slots          // nil: the worker is alone
+	slots     *slots.Slots    // nil: the worker is alone
 	fresh     *fresh          // what the intake has decoded already; nil: nothing
 	// decoded keeps the granules of the last windows by sha256, so that the
 	// neighbours of today need not be decoded again tomorrow. There are two,
@@ -313,7 +315,7 @@ func span(fields []field.Field) (first, last time.Time) {
 }
 
 func times(fields []field.Field) []time.Time {
-	return convert(fields, func(f field.Field) time.Time { return f.Time })
+	return convert.Each(fields, func(f field.Field) time.Time { return f.Time })
 }
 
 func percent(share float64) float64 { return float64(int(share*1000+0.5)) / 10 }
