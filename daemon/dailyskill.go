@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
@@ -68,7 +69,7 @@ func (w *worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 			shown.Fields[last].Values[c] = field.NaN()
 		}
 	}
-	outcome, err := w.analyse(ctx, Job{
+	outcome, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
 	})
 	if err != nil {
@@ -87,7 +88,7 @@ func (w *worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 func upTo(gs []ingest.Granule, t time.Time) []ingest.Granule {
 	var past []ingest.Granule
 	for _, g := range gs {
-		if _, last := span(g.Fields); !last.After(t) {
+		if _, last := field.Span(g.Fields); !last.After(t) {
 			past = append(past, g)
 		}
 	}

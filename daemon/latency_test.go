@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/realdata"
@@ -60,7 +61,7 @@ func realFeed(t *testing.T, file string, n int) feed {
 			clear = append(clear, i)
 		}
 	}
-	source := sourceFile(g.Source)
+	source := fill.SourceFile(g.Source)
 	f := feed{write: func(path string, i int) error { return netcdf.Write(path, cutDay(source, clear[i], len(g.Fields))) }}
 	for _, i := range clear {
 		f.names = append(f.names, g.Fields[i].Time.Format("20060102")+"_real.nc")
@@ -184,13 +185,13 @@ func bareFill(t *testing.T, b *bench, f feed) time.Duration {
 	target := days[len(days)-1]
 	var sea field.Mask
 	var err error
-	if sea, err = SeaMask(t.Context(), "auto", d.reader, target, nil); err != nil {
+	if sea, err = fill.SeaMask(t.Context(), "auto", d.reader, target, nil); err != nil {
 		t.Fatal(err)
 	}
 	var took []time.Duration
 	for range 5 {
 		began := time.Now()
-		_, err := Analyse(t.Context(), Job{
+		_, err := fill.Analyse(t.Context(), fill.Job{
 			Dataset: "sea", Granule: target, History: days[:len(days)-1], Sea: sea, Fill: b.cfg.Datasets[0].Fill, Revision: 1,
 		}, nil)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
@@ -36,47 +37,36 @@ func (k keptScaling) serves(at time.Time, days int) bool {
 	return k.Days > 0 && 10*away <= time.Duration(k.Days)*24*time.Hour && 10*days <= 11*k.Days
 }
 
-// LearnLocalScaling returns the scaling of fields of one dataset, for a model
-// that was trained elsewhere.
-func LearnLocalScaling(fields []field.Field, sea field.Mask, tr field.Transform) (LocalScaling, error) {
-	series, err := samples.New(fields, sea, tr)
-	if err != nil {
-		return LocalScaling{}, err
-	}
-	scaling, err := samples.LearnScaling(series)
-	return LocalScaling{Scaling: scaling, Days: len(series.Days)}, err
-}
-
 // localScaling returns the scaling of the worker's dataset for a granule: the
 // one that is kept, or one that is learned anew from the days in the spool.
-func (w *worker) localScaling(ctx context.Context, job Job) (LocalScaling, error) {
+func (w *worker) localScaling(ctx context.Context, job fill.Job) (fill.LocalScaling, error) {
 	grid, tr := job.Granule.Fields[0].Grid, job.Granule.Transform
-	first, last := span(job.Granule.Fields)
+	first, last := field.Span(job.Granule.Fields)
 	const reach = scalingSpan * 24 * time.Hour
 	rows, err := w.book.Window(ctx, w.set.Name, first.Add(-reach), last.Add(reach))
 	if err != nil {
-		return LocalScaling{}, err
+		return fill.LocalScaling{}, err
 	}
 	rows = nearestDays(rows, last, scalingSpan)
 	file := w.cfg.state().Scaling(w.set.Name)
 	var kept keptScaling
 	// A file that is damaged is as good as none: it is learned anew.
 	if ok, err := state.Load(file, &kept); ok && err == nil && kept.serves(last, len(rows)) && kept.Fits(grid, tr) {
-		return LocalScaling{Scaling: kept.Samples(), Days: kept.Days}, nil
+		return fill.LocalScaling{Scaling: kept.Samples(), Days: kept.Days}, nil
 	}
 	if len(rows) < samples.ScalingDays {
-		return LocalScaling{}, fmt.Errorf("%w: there are %d, and %d are needed", samples.ErrFewDays, len(rows), samples.ScalingDays)
+		return fill.LocalScaling{}, fmt.Errorf("%w: there are %d, and %d are needed", samples.ErrFewDays, len(rows), samples.ScalingDays)
 	}
-	learned, err := LearnLocalScaling(w.fieldsOf(ctx, rows, grid), job.Sea, tr)
+	learned, err := fill.LearnLocalScaling(w.fieldsOf(ctx, rows, grid), job.Sea, tr)
 	if err != nil {
-		return LocalScaling{}, err
+		return fill.LocalScaling{}, err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
+		return fill.LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}
 	kept = keptScaling{Around: last, Days: learned.Days, Scaling: finetune.NewScaling(grid, tr, learned.Scaling)}
 	if err := state.Save(file, kept); err != nil {
-		return LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
+		return fill.LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}
 	return learned, nil
 }

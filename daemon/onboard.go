@@ -108,7 +108,7 @@ func (o Onboarding) readingUnseen() []setting {
 	if o.Options.Product == "" {
 		return []setting{{2, "sea_mask: auto", "the granules' own mask, else the built-in one, to which lakes are land"}}
 	}
-	p := productOf(o.Options.Product)
+	p := ingest.ProductNamed(o.Options.Product)
 	return []setting{
 		{2, "product: " + p.Name, "known to Lacuna: " + p.Title},
 		{2, "variable: " + p.Variable, "the one that the product is read for where nothing else is said"},

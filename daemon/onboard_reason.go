@@ -6,10 +6,12 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"lacuna/pipeline/ingest"
 )
 
 func (s *Sample) whyProduct() string {
-	p := productOf(s.Product)
+	p := ingest.ProductNamed(s.Product)
 	if p.Title == "" {
 		return "what the granules were taken for"
 	}
@@ -53,7 +55,7 @@ func whyTransform(name string) string {
 
 func (s *Sample) whyRange() string {
 	origin := "what was seen, with its own width added on both sides"
-	if p := productOf(s.Product); p.Range != [2]float64{} {
+	if p := ingest.ProductNamed(s.Product); p.Range != [2]float64{} {
 		origin = "physical limits of " + s.Product
 	}
 	return fmt.Sprintf("%s, in %s; values outside are refused, with those of the quality rule %d of %d in the sample",

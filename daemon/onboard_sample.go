@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 )
@@ -77,7 +78,7 @@ func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options 
 	if len(granules) == 0 {
 		return nil, first
 	}
-	sea, err := SeaMask(ctx, "auto", reader, granules[0], nil)
+	sea, err := fill.SeaMask(ctx, "auto", reader, granules[0], nil)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (s *Sample) describe(g ingest.Granule, options ingest.Options) {
 			}
 		}
 	}
-	p := productOf(s.Product)
+	p := ingest.ProductNamed(s.Product)
 	s.Quality = p.Quality
 	if len(options.Quality) > 0 {
 		s.Quality = options.Quality
@@ -234,17 +235,6 @@ func memoryDays(fields []field.Field, tr field.Transform) int {
 		}
 	}
 	return 0
-}
-
-// productOf returns the product of the table with that name, else an empty
-// one.
-func productOf(name string) ingest.Product {
-	for _, p := range ingest.Products() {
-		if p.Name == name {
-			return p
-		}
-	}
-	return ingest.Product{}
 }
 
 // GranuleFiles returns the files that names stand for: a folder stands for the

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/modelstore"
@@ -251,7 +252,7 @@ func (d *Daemon) tryModels(ctx context.Context, report reporter) {
 			err = nil
 		} else if err == nil {
 			var model *infer.Model
-			if model, err = LoadModel(serving.Version, infer.Device{Backend: e, GPU: e.Kind != engine.ORT}); err == nil {
+			if model, err = fill.LoadModel(serving.Version, infer.Device{Backend: e, GPU: e.Kind != engine.ORT}); err == nil {
 				version = serving.Version.ID + " loads"
 				model.Close()
 			}

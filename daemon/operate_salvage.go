@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -219,7 +220,7 @@ func (s *salvage) factOf(dataset, file string, e publish.Entry, product ingest.G
 		},
 	}
 	if len(product.Fields) > 0 {
-		f.Times = times(product.Fields)
+		f.Times = field.Times(product.Fields)
 	}
 	f.SpoolPath = filepath.Join(s.d.cfg.state().Spool(), f.SHA256[:2], f.SHA256, path.Base(path.Clean("/"+e.Granule)))
 	if info, err := os.Stat(f.SpoolPath); err == nil {

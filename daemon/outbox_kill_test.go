@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/publish"
@@ -82,7 +83,7 @@ func (p *publisher) process(ctx context.Context, g ledger.Granule) error {
 	if err := p.book.Advance(ctx, g.ID, ledger.Filled, p.now()); err != nil {
 		return err
 	}
-	item := disk.Item{Dataset: g.Dataset, Granule: g.Name, Name: ProductName(g.Name), Time: publisherDay(g.Name), Revision: g.Revision}
+	item := disk.Item{Dataset: g.Dataset, Granule: g.Name, Name: fill.ProductName(g.Name), Time: publisherDay(g.Name), Revision: g.Revision}
 	stored, err := p.store.Put(ctx, item, func(path string) error { return os.WriteFile(path, publisherProduct(g), 0o644) })
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
@@ -24,8 +25,8 @@ import (
 
 // storeProduct writes the product of a granule where sinks find it, and
 // returns what they are told about it.
-func (w *worker) storeProduct(ctx context.Context, g ledger.Granule, granule ingest.Granule, outcome Outcome) (publish.Product, disk.Stored, error) {
-	first, _ := span(granule.Fields)
+func (w *worker) storeProduct(ctx context.Context, g ledger.Granule, granule ingest.Granule, outcome fill.Outcome) (publish.Product, disk.Stored, error) {
+	first, _ := field.Span(granule.Fields)
 	name := datedName(granule.Name, first)
 	item := disk.Item{Dataset: w.set.Name, Granule: g.Name, Name: name, Time: first, Revision: g.Revision}
 	drawn := false
@@ -62,7 +63,7 @@ func removeIfThere(path string) error {
 // names of most granules begin with their day; others get it, for an archive
 // that tells days apart by folders only has one name for all of them.
 func datedName(granule string, first time.Time) string {
-	name := ProductName(granule)
+	name := fill.ProductName(granule)
 	first = first.UTC()
 	for _, layout := range []string{"20060102", "2006-01-02", "2006002"} {
 		if strings.Contains(name, first.Format(layout)) {
@@ -74,9 +75,9 @@ func datedName(granule string, first time.Time) string {
 
 // describeProduct is what receivers are told of a granule's product, less its
 // file.
-func describeProduct(granule ingest.Granule, outcome Outcome) publish.Product {
+func describeProduct(granule ingest.Granule, outcome fill.Outcome) publish.Product {
 	out := outcome.Product
-	first, _ := span(granule.Fields)
+	first, _ := field.Span(granule.Fields)
 	return publish.Product{
 		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
 		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Mode: out.Mode,
@@ -150,7 +151,7 @@ func (c Config) links(visible string, drawn bool) map[string]string {
 }
 
 // drawProduct draws the last field of a granule, before and after.
-func drawProduct(path string, granule ingest.Granule, outcome Outcome) (err error) {
+func drawProduct(path string, granule ingest.Granule, outcome fill.Outcome) (err error) {
 	p := outcome.Product
 	last := len(granule.Fields) - 1
 	f := granule.Fields[last]

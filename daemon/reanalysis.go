@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 )
@@ -125,7 +126,7 @@ func whyRevised(r ledger.Reopening) string {
 // granule differ: the largest change of a value or of an uncertainty in
 // standard deviations of the former. They cannot be compared where the former
 // cannot be read, or where what is filled differs.
-func (w *worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now Outcome) (largest float64, comparable bool) {
+func (w *worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now fill.Outcome) (largest float64, comparable bool) {
 	old, err := w.readProduct(ctx, before.File, g)
 	if err != nil {
 		w.log.Warn("earlier product cannot be compared with", "granule", g.Name, "file", before.File, "err", err)

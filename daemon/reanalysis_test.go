@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
@@ -221,7 +222,7 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sea, err := SeaMask(t.Context(), "auto", d.reader, g, nil)
+	sea, err := fill.SeaMask(t.Context(), "auto", d.reader, g, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := Analyse(t.Context(), Job{Dataset: "sea", Granule: g, History: []ingest.Granule{history}, Sea: sea, Fill: w.set.Fill, Revision: 1}, nil)
+	outcome, err := fill.Analyse(t.Context(), fill.Job{Dataset: "sea", Granule: g, History: []ingest.Granule{history}, Sea: sea, Fill: w.set.Fill, Revision: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lacuna/daemon/fill"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/supervise"
 	"lacuna/ledger"
@@ -19,7 +20,7 @@ import (
 // store there is none of it.
 type renewal struct {
 	schedulers []*retrain.Scheduler
-	models     *Models // nil: no dataset is filled by a model
+	models     *fill.Models // nil: no dataset is filled by a model
 	engine     *engine.Engine
 }
 
@@ -48,7 +49,7 @@ func (r *renewal) openModels(d *Daemon) {
 	if !slices.ContainsFunc(d.cfg.Datasets, byModel) {
 		return
 	}
-	parts := ModelParts{Log: d.log, Open: func() (infer.Device, error) {
+	parts := fill.ModelParts{Log: d.log, Open: func() (infer.Device, error) {
 		e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.Libraries(), d.log)
 		if err != nil {
 			return infer.Device{}, err
@@ -63,7 +64,7 @@ func (r *renewal) openModels(d *Daemon) {
 	if parts.Starters, err = starters.List(context.Background()); err != nil {
 		d.log.Warn("the starter models cannot be used", "err", err) // a bug of the build: champions and interpolation serve
 	}
-	r.models = NewModels(parts)
+	r.models = fill.NewModels(parts)
 }
 
 // close frees the models. No worker may be running.
@@ -108,7 +109,7 @@ func (r *renewal) method(set Dataset) string {
 			return choice.String()
 		}
 	}
-	return methodPhrase[set.Fill.Method]
+	return fill.Method(set.Fill.Method)
 }
 
 // stages returns the trainings.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/fill/filltest"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/ort"
 )
@@ -152,15 +153,15 @@ func TestADatasetIsFilledByItsChampionOrElseByInterpolation(t *testing.T) {
 	days := firstVersions(w, 3)
 	store := modelstore.New(b.cfg.Train.Store, time.Now)
 	var want []string
-	for i, files := range []map[string][]byte{nil, untrainedFiles(t, 1), untrainedFiles(t, 2)} {
+	for i, files := range []map[string][]byte{nil, filltest.UntrainedFiles(t, 1), filltest.UntrainedFiles(t, 2)} {
 		switch i {
 		case 0:
 			want = append(want, "oi")
 		case 1:
 			delete(files, modelstore.ScalingFile) // fields are scaled by the days around them
-			want = append(want, promote(t, store, files))
+			want = append(want, filltest.Promote(t, store, files))
 		case 2:
-			promote(t, store, files) // of two cells by two
+			filltest.Promote(t, store, files) // of two cells by two
 			want = append(want, "oi")
 		}
 		put(t, b.archive(), w.Granule(days[i]))

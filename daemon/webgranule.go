@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/daemon/slots"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
@@ -108,9 +110,7 @@ func (w webGranules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 		Variable: told.Variable, Units: told.Units, Mode: told.Mode, Model: told.Model, Seed: told.Seed, Created: told.Created,
 		ObservedBefore: told.CoverageBefore, FilledAfter: told.CoverageAfter,
 	}
-	if phrase, ok := methodPhrase[told.Model]; ok {
-		m.Model = phrase
-	}
+	m.Model = cmp.Or(fill.Method(told.Model), told.Model)
 	if !p.Retracted.IsZero() {
 		m.Retracted = p.Why
 		return m

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/daemon/slots"
 	"lacuna/daemon/supervise"
 	"lacuna/fetch"
-	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/pipeline/field"
@@ -34,7 +34,7 @@ type worker struct {
 	log    *slog.Logger
 
 	hold      func() (release func()) // pauses training: filling goes first
-	models    *Models                 // nil: there are none
+	models    *fill.Models            // nil: there are none
 	metrics   *ops.Metrics
 	heartbeat *supervise.Heartbeat
 	trouble   func(err error) // told how an attempt at all that is due ended; nil: nobody asks
@@ -97,7 +97,7 @@ func (w *worker) process(ctx context.Context, g ledger.Granule) error {
 	if err := w.checkGrid(ctx, g, granule); err != nil {
 		return err
 	}
-	reopened, err := w.book.Place(ctx, g.ID, w.set.placement(times(granule.Fields)), w.now())
+	reopened, err := w.book.Place(ctx, g.ID, w.set.placement(field.Times(granule.Fields)), w.now())
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (w *worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 		if err != nil {
 			return err
 		}
-		if _, err := w.book.Place(ctx, next.ID, w.set.placement(times(granule.Fields)), w.now()); err != nil {
+		if _, err := w.book.Place(ctx, next.ID, w.set.placement(field.Times(granule.Fields)), w.now()); err != nil {
 			return err
 		}
 	}
@@ -165,20 +165,20 @@ func (w *worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene,
 	if s.granule, err = w.read(ctx, g); err != nil {
 		return s, err
 	}
-	first, last := span(s.granule.Fields)
+	first, last := field.Span(s.granule.Fields)
 	if s.history, err = w.history(ctx, g, [2]time.Time{first, last}, live); err != nil {
 		return s, err
 	}
-	if s.sea, err = SeaMask(ctx, w.set.SeaMask, w.reader, s.granule, s.history); err != nil {
+	if s.sea, err = fill.SeaMask(ctx, w.set.SeaMask, w.reader, s.granule, s.history); err != nil {
 		return s, fmt.Errorf("sea mask: %w", err)
 	}
 	return s, nil
 }
 
 // fill analyses a granule for the revision g.
-func (w *worker) fill(ctx context.Context, g ledger.Granule, s scene) (Outcome, error) {
+func (w *worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outcome, error) {
 	started := w.now()
-	outcome, err := w.analyse(ctx, Job{
+	outcome, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea,
 		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
 	})
@@ -189,7 +189,7 @@ func (w *worker) fill(ctx context.Context, g ledger.Granule, s scene) (Outcome, 
 }
 
 // finish stores the product of a revision and queues it to the sinks.
-func (w *worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome Outcome) error {
+func (w *worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome fill.Outcome) error {
 	analysed := w.now()
 	if err := w.book.Advance(ctx, g.ID, ledger.Filled, w.now()); err != nil {
 		return err
@@ -214,20 +214,20 @@ func (w *worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome 
 // analyse fills a granule as the dataset says. A model that cannot do it, such
 // as one of another grid, is no reason to have no product: then it is optimal
 // interpolation.
-func (w *worker) analyse(ctx context.Context, job Job) (Outcome, error) {
+func (w *worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, error) {
 	alive := func(int, int) { w.heartbeat.Beat() }
-	choice := w.models.Choose(Case{
+	choice := w.models.Choose(fill.Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: w.set.Fill,
-		Scaling: func() (LocalScaling, error) { return w.localScaling(ctx, job) },
+		Scaling: func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
 	})
 	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
-	outcome, err := Analyse(ctx, job, alive)
+	outcome, err := fill.Analyse(ctx, job, alive)
 	if err == nil || job.Model == nil || ctx.Err() != nil {
 		return outcome, err
 	}
 	w.log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
 	job.Fill.Method, job.Model, job.Scaling = "oi", nil, nil
-	return Analyse(ctx, job, alive)
+	return fill.Analyse(ctx, job, alive)
 }
 
 // read decodes a granule, or takes it from what is still in memory.
@@ -298,24 +298,6 @@ func (w *worker) setAside(ctx context.Context, g ledger.Granule, bad *ingest.Bad
 	}
 	w.log.Warn("granule set aside", "granule", g.Name, "reason", reason, "file", target)
 	return w.book.Quarantine(ctx, g.ID, reason, w.now())
-}
-
-// span returns the first and the last time of fields.
-func span(fields []field.Field) (first, last time.Time) {
-	first, last = fields[0].Time, fields[0].Time
-	for _, f := range fields[1:] {
-		if f.Time.Before(first) {
-			first = f.Time
-		}
-		if f.Time.After(last) {
-			last = f.Time
-		}
-	}
-	return first, last
-}
-
-func times(fields []field.Field) []time.Time {
-	return convert.Each(fields, func(f field.Field) time.Time { return f.Time })
 }
 
 func percent(share float64) float64 { return float64(int(share*1000+0.5)) / 10 }

@@ -138,6 +138,16 @@ func canonical(name string) string {
 	return versionTag.ReplaceAllString(strings.Replace(name, "_myint_", "_my_", 1), "")
 }
 
+// ProductNamed returns the product of the table with a name, else an empty one.
+func ProductNamed(name string) Product {
+	for _, p := range Products() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Product{}
+}
+
 // productNamed returns the product of that name, or an error that lists them.
 func productNamed(name string) (Product, error) {
 	table := Products()

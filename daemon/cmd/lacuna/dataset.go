@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"lacuna/daemon"
+	"lacuna/daemon/fill"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
@@ -169,11 +170,11 @@ func (d *dataFlags) read(ctx context.Context, paths []string, stderr io.Writer) 
 func (g *granuleGroup) dataset(ctx context.Context, mask string) (dataset, error) {
 	first := g.first
 	first.Fields = slices.Clone(g.fields)
-	sea, err := daemon.SeaMask(ctx, mask, g.reader, first, nil)
+	sea, err := fill.SeaMask(ctx, mask, g.reader, first, nil)
 	if err != nil {
 		return dataset{}, fmt.Errorf("sea mask: %w", err)
 	}
-	out := dataset{granules: g.granules, variable: first.Source.Variable, name: daemon.StandAloneDataset(first), sample: first}
+	out := dataset{granules: g.granules, variable: first.Source.Variable, name: fill.StandAloneDataset(first), sample: first}
 	out.sample.Fields = nil
 	out.series, err = samples.New(g.fields, sea, first.Transform)
 	return out, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon"
+	"lacuna/daemon/fill"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
@@ -157,7 +158,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		if !ok {
 			continue // said above
 		}
-		out, err := f.one(ctx, reader, filler, daemon.Job{Granule: g, History: history}, stderr)
+		out, err := f.one(ctx, reader, filler, fill.Job{Granule: g, History: history}, stderr)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -173,19 +174,19 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 }
 
 // one fills one granule and returns the path of its product.
-func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *filler, job daemon.Job, stderr io.Writer) (string, error) {
+func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *filler, job fill.Job, stderr io.Writer) (string, error) {
 	g := job.Granule
-	sea, err := daemon.SeaMask(ctx, f.mask, reader, g, job.History)
+	sea, err := fill.SeaMask(ctx, f.mask, reader, g, job.History)
 	if err != nil {
 		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
 	}
-	job.Dataset, job.Sea, job.Fill = daemon.StandAloneDataset(g), sea, f.fill
+	job.Dataset, job.Sea, job.Fill = fill.StandAloneDataset(g), sea, f.fill
 	filler.settle(&job)
 	job.Fill = f.window(job.Fill)
 	job.Fill.Details = job.Fill.Details || f.model.membersFile
-	job.Revision, job.Created = 1, daemon.CreatedBy(g)
+	job.Revision, job.Created = 1, fill.CreatedBy(g)
 	bar := newProgress(stderr, g.Name, 0)
-	outcome, err := daemon.Analyse(ctx, job, bar.set)
+	outcome, err := fill.Analyse(ctx, job, bar.set)
 	bar.finish()
 	if err != nil {
 		return "", err
@@ -193,7 +194,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *fille
 	if err := os.MkdirAll(f.out, 0o755); err != nil {
 		return "", err
 	}
-	path := filepath.Join(f.out, daemon.ProductName(g.Name)+".nc")
+	path := filepath.Join(f.out, fill.ProductName(g.Name)+".nc")
 	if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
 		return "", err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
+	"lacuna/daemon/fill"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
@@ -71,7 +71,7 @@ func (m modelFlags) isFile() bool { return strings.HasSuffix(m.name, ".onnx") }
 // A filler is what fills the granules of a call.
 type filler struct {
 	model  *infer.Model   // that was asked for; nil: none
-	models *daemon.Models // that choose for each granule; nil: nothing is to be chosen
+	models *fill.Models   // that choose for each granule; nil: nothing is to be chosen
 	engine *engine.Engine // nil: not needed so far
 	stderr io.Writer
 	said   string // of the last granule
@@ -87,9 +87,9 @@ func (m modelFlags) open(method string, stderr io.Writer) (*filler, error) {
 		err = m.load(f)
 	case infer.MethodAuto:
 		log := slog.New(newConsole(stderr, slog.LevelWarn))
-		parts := daemon.ModelParts{Log: log, Open: func() (infer.Device, error) { return f.device(m.engine) }}
+		parts := fill.ModelParts{Log: log, Open: func() (infer.Device, error) { return f.device(m.engine) }}
 		parts.Starters, err = starters.List(context.Background())
-		f.models = daemon.NewModels(parts)
+		f.models = fill.NewModels(parts)
 	}
 	if err != nil {
 		f.close()
@@ -119,9 +119,9 @@ func (m modelFlags) load(f *filler) error {
 		return err
 	}
 	if version != nil {
-		f.model, err = daemon.LoadModel(version, device)
+		f.model, err = fill.LoadModel(version, device)
 	} else {
-		f.model, err = daemon.LoadModelFile(m.name, device)
+		f.model, err = fill.LoadModelFile(m.name, device)
 	}
 	return err
 }
@@ -139,22 +139,22 @@ func (f *filler) close() {
 }
 
 // settle says what fills the job, and tells it where it was to be chosen.
-func (f *filler) settle(job *daemon.Job) {
+func (f *filler) settle(job *fill.Job) {
 	job.Model = f.model
 	if f.models == nil {
 		return
 	}
 	g := job.Granule
-	choice := f.models.Choose(daemon.Case{
+	choice := f.models.Choose(fill.Case{
 		Dataset: job.Dataset, Granule: g, Fill: job.Fill,
-		Scaling: func() (daemon.LocalScaling, error) {
+		Scaling: func() (fill.LocalScaling, error) {
 			fields := slices.Clone(g.Fields)
 			for _, h := range job.History {
 				if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
 					fields = append(fields, h.Fields...)
 				}
 			}
-			return daemon.LearnLocalScaling(fields, job.Sea, g.Transform)
+			return fill.LearnLocalScaling(fields, job.Sea, g.Transform)
 		},
 	})
 	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling

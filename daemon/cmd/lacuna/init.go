@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon"
+	"lacuna/daemon/fill"
 	"lacuna/daemon/retrain"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
@@ -254,7 +255,7 @@ func starterNamed(ctx context.Context, g ingest.Granule) string {
 	if err != nil {
 		return ""
 	}
-	if v, _ := daemon.StarterFor(all, g); v != nil {
+	if v, _ := fill.StarterFor(all, g); v != nil {
 		return v.ID
 	}
 	return ""

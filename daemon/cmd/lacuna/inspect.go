@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
+	"lacuna/daemon/fill"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 
@@ -44,7 +44,7 @@ Exit status: 0 readable, 1 not (with the reason), 2 usage.`,
 				return err
 			}
 			own := g.Fields[0].Sea != nil
-			sea, err := daemon.SeaMask(c.Context(), "auto", reader, g, nil)
+			sea, err := fill.SeaMask(c.Context(), "auto", reader, g, nil)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lacuna/daemon"
+	"lacuna/daemon/fill"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/realdata"
 	"lacuna/publish/netcdf/compliance"
@@ -43,7 +44,7 @@ func TestProductsOfAllRealFilesAreCompliantAndKeepObservations(t *testing.T) {
 		if code := run([]string{"fill", input, "-o", out, "--model", "climatology"}, nil, &stdout, &stderr); code != exitDone {
 			t.Fatalf("fill %s: exit status %d\n%s", name, code, stderr.String())
 		}
-		product := filepath.Join(out, daemon.ProductName(filepath.Base(name))+".nc")
+		product := filepath.Join(out, fill.ProductName(filepath.Base(name))+".nc")
 		if got, want := stdout.String(), product+"\n"; got != want {
 			t.Errorf("fill printed %q, want %q", got, want)
 		}

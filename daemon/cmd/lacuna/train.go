@@ -9,9 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"lacuna/daemon"
+	"lacuna/daemon/fill"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/version"
 	"lacuna/modelstore"
@@ -19,6 +18,8 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
+
+	"github.com/spf13/cobra"
 )
 
 // trainFlags are the command line of lacuna train.
@@ -256,7 +257,7 @@ func (f *trainFlags) request(sets, beside []dataset, e *engine.Engine) retrain.R
 			if err != nil {
 				return nil, "", err
 			}
-			starter, none := daemon.StarterFor(all, sets[0].sample)
+			starter, none := fill.StarterFor(all, sets[0].sample)
 			return starter, none, nil
 		},
 	}

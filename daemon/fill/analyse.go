@@ -1,4 +1,4 @@
-package daemon
+package fill
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lacuna/daemon/version"
+	"lacuna/internal/convert"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
@@ -68,7 +69,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	g := job.Granule
 	inputs := []netcdf.Input{{Name: g.Name, SHA256: g.SHA256, Role: "target"}}
-	first, last := span(g.Fields)
+	first, last := field.Span(g.Fields)
 	from, to := first.Add(-job.Fill.Past()), last.Add(job.Fill.Future())
 	var fields []field.Field
 	for _, h := range job.History {
@@ -90,7 +91,7 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 
 // mode says whether an analysis of fields saw anything later than they are.
 func mode(fields, history []field.Field) string {
-	_, last := span(fields)
+	_, last := field.Span(fields)
 	for _, h := range history {
 		if h.Time.After(last) {
 			return netcdf.Delayed
@@ -99,7 +100,9 @@ func mode(fields, history []field.Field) string {
 	return netcdf.NearRealTime
 }
 
-// methodPhrase says in the product how its gaps were filled.
+// Method says in words how gaps are filled; empty for a method that is not known.
+func Method(name string) string { return methodPhrase[name] }
+
 var methodPhrase = map[string]string{
 	"oi":              "optimal interpolation in space and time",
 	"persistence":     "persistence of the last observation",
@@ -111,7 +114,7 @@ var methodPhrase = map[string]string{
 func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	g := job.Granule
 	p := netcdf.Product{
-		Source: sourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
+		Source: SourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
 		Dataset: job.Dataset, Method: methodPhrase[job.Fill.Method], Model: job.Fill.Method,
 		Revision: job.Revision, Created: job.Created, Version: version.String(),
 		Credits: job.Credits,
@@ -138,7 +141,7 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 }
 
 // extras returns the details of a granule's fields as variables of its product.
-// Members are none: they would make it many times as large.
+// Members are left out: they would make it many times as large.
 func extras(analyses []infer.Analysis) []netcdf.Extra {
 	distance := netcdf.Extra{
 		Suffix: "distance_km", LongName: "distance to the nearest observation of the same field", Units: "km",
@@ -264,6 +267,20 @@ func CreatedBy(g ingest.Granule) time.Time {
 			}
 		}
 	}
-	_, last := span(g.Fields)
+	_, last := field.Span(g.Fields)
 	return last
+}
+
+// sourceFile is what ingest carries over, in the words of the writer.
+func SourceFile(s ingest.Source) netcdf.File {
+	attrs := func(as []ingest.Attr) []netcdf.Attr {
+		return convert.Each(as, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) })
+	}
+	return netcdf.File{
+		Dims: convert.Each(s.Dims, func(d ingest.Dim) netcdf.Dim { return netcdf.Dim(d) }),
+		Vars: convert.Each(s.Vars, func(v ingest.Var) netcdf.Var {
+			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
+		}),
+		Attrs: attrs(s.Attrs),
+	}
 }

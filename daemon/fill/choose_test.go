@@ -1,4 +1,4 @@
-package daemon
+package fill
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/fill/filltest"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/field"
@@ -20,7 +21,7 @@ import (
 // starterOf makes a starter of random weights for a quantity.
 func starterOf(t *testing.T, variable, transform string) *modelstore.Version {
 	t.Helper()
-	files := untrainedFiles(t, 5)
+	files := filltest.UntrainedFiles(t, 5)
 	delete(files, modelstore.ScalingFile)
 	readers := map[string]io.Reader{}
 	for name, data := range files {
@@ -55,7 +56,7 @@ func TestAutoIsTheChampionElseTheStarterElseInterpolation(t *testing.T) {
 	defer models.Close()
 	days := 4
 	asked := Case{
-		Dataset: "chl", Fill: DefaultDataset().Fill, Granule: chlorophyllGranule("mass_concentration_of_chlorophyll_a_in_sea_water"),
+		Dataset: "chl", Fill: infer.Config{Method: infer.MethodAuto}, Granule: chlorophyllGranule("mass_concentration_of_chlorophyll_a_in_sea_water"),
 		Scaling: func() (LocalScaling, error) {
 			if days < samples.ScalingDays {
 				return LocalScaling{}, samples.ErrFewDays
@@ -77,7 +78,7 @@ func TestAutoIsTheChampionElseTheStarterElseInterpolation(t *testing.T) {
 	if again := models.Choose(asked); again.Model != got.Model || strings.Count(log.String(), "filler chosen") != 2 {
 		t.Errorf("the same starter was loaded or told twice:\n%s", log.String())
 	}
-	id := promote(t, store, untrainedFiles(t, 1))
+	id := filltest.Promote(t, store, filltest.UntrainedFiles(t, 1))
 	if got := models.Choose(asked); got.Model == nil || got.Model.Name() != id || got.Scaling != nil || got.Why != "" {
 		t.Errorf("with a champion it is %v, want %s", got, id)
 	}
@@ -117,7 +118,7 @@ func TestWithoutAnEngineAutoInterpolatesAndSaysWhy(t *testing.T) {
 		Open: func() (infer.Device, error) { tries++; return infer.Device{}, errors.New("no libonnxruntime") },
 	})
 	asked := Case{
-		Dataset: "chl", Fill: DefaultDataset().Fill, Granule: chlorophyllGranule(""),
+		Dataset: "chl", Fill: infer.Config{Method: infer.MethodAuto}, Granule: chlorophyllGranule(""),
 		Scaling: func() (LocalScaling, error) { return LocalScaling{Days: 20}, nil },
 	}
 	for range 2 {
@@ -127,22 +128,6 @@ func TestWithoutAnEngineAutoInterpolatesAndSaysWhy(t *testing.T) {
 	}
 	if tries != 1 {
 		t.Errorf("the engine was tried %d times", tries)
-	}
-}
-
-func TestKeptScalingServesUntilATenthOfItsDaysAreOthers(t *testing.T) {
-	at := time.Date(2024, 4, 30, 12, 0, 0, 0, time.UTC)
-	kept := keptScaling{Around: at, Days: 30}
-	for _, tt := range []struct {
-		away, days int
-		want       bool
-	}{{0, 30, true}, {3, 33, true}, {-3, 30, true}, {4, 30, false}, {1, 34, false}} {
-		if got := kept.serves(at.AddDate(0, 0, tt.away), tt.days); got != tt.want {
-			t.Errorf("%d days away with %d days: %v", tt.away, tt.days, got)
-		}
-	}
-	if (keptScaling{}).serves(at, 0) {
-		t.Error("nothing serves")
 	}
 }
 

@@ -1,10 +1,7 @@
-package daemon
+package fill
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,51 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/fill/filltest"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/enginetest"
-	"lacuna/pipeline/finetune"
-	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/nn"
 )
 
 func modelDevice(t *testing.T) infer.Device {
 	t.Helper()
 	return infer.Device{Backend: enginetest.Open(t)}
-}
-
-// untrainedFiles are the files of a version of random weights.
-func untrainedFiles(t *testing.T, seed uint64) map[string][]byte {
-	t.Helper()
-	v, err := infer.Untrained(impute.Design{Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true}, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scaling, err := json.Marshal(finetune.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string][]byte{
-		modelstore.ImputerFile: v.Imputer, modelstore.MembersFile: v.Members, modelstore.ScalingFile: scaling,
-		modelstore.CalibrationFile: []byte(`{"edges_cells":[2],"factors":[[1,2]],"cases":9,"members":{"edges_cells":[],"factors":[[3]],"cases":9}}`),
-	}
-}
-
-// promote writes a version and makes it champion.
-func promote(t *testing.T, store *modelstore.Store, files map[string][]byte) string {
-	t.Helper()
-	readers := map[string]io.Reader{}
-	for name, data := range files {
-		readers[name] = bytes.NewReader(data)
-	}
-	v, err := store.Write(t.Context(), modelstore.Card{Kind: "trained", Dataset: "chl", Variable: "CHL", Lacuna: "test"}, readers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Promote(t.Context(), modelstore.Change{Version: v.ID, By: "test", Why: []string{"a test"}}); err != nil {
-		t.Fatal(err)
-	}
-	return v.ID
 }
 
 func TestAPromotionIsSeenAtTheNextGranule(t *testing.T) {
@@ -76,7 +37,7 @@ func TestAPromotionIsSeenAtTheNextGranule(t *testing.T) {
 	if got := (*Models)(nil).Choose(asked); got.Fill.Method != "oi" || got.Model != nil {
 		t.Errorf("without a store it is %v, want oi", got)
 	}
-	first := promote(t, store, untrainedFiles(t, 1))
+	first := filltest.Promote(t, store, filltest.UntrainedFiles(t, 1))
 	if got := models.Choose(asked); got.Fill.Method != infer.MethodModel || got.Model == nil || got.Why != "" {
 		t.Errorf("with a champion it is %v", got)
 	}
@@ -87,15 +48,15 @@ func TestAPromotionIsSeenAtTheNextGranule(t *testing.T) {
 	if again, err := models.Champion("chl"); err != nil || again != model {
 		t.Errorf("the same champion was loaded twice: %v", err)
 	}
-	second := promote(t, store, untrainedFiles(t, 2))
+	second := filltest.Promote(t, store, filltest.UntrainedFiles(t, 2))
 	model, err = models.Champion("chl")
 	if err != nil || model.Name() != second {
 		t.Fatalf("champion is %v, %v, want %s", model, err, second)
 	}
 	// A version whose files are sound but whose network cannot be used.
-	broken := untrainedFiles(t, 3)
-	broken[modelstore.MembersFile] = untrainedFiles(t, 4)[modelstore.MembersFile]
-	promote(t, store, broken)
+	broken := filltest.UntrainedFiles(t, 3)
+	broken[modelstore.MembersFile] = filltest.UntrainedFiles(t, 4)[modelstore.MembersFile]
+	filltest.Promote(t, store, broken)
 	if served, err := models.Champion("chl"); err != nil || served != model {
 		t.Errorf("serving %v, %v: want the last that loaded", served, err)
 	}
@@ -104,7 +65,7 @@ func TestAPromotionIsSeenAtTheNextGranule(t *testing.T) {
 func TestAModelFileTakesAlongWhatLiesBesideIt(t *testing.T) {
 	device := modelDevice(t)
 	dir := t.TempDir()
-	files := untrainedFiles(t, 1)
+	files := filltest.UntrainedFiles(t, 1)
 	write := func(names ...string) {
 		for _, name := range names {
 			if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil {
@@ -134,9 +95,9 @@ func TestAModelFileTakesAlongWhatLiesBesideIt(t *testing.T) {
 
 func TestAVersionWithoutImputerSaysWhatToDo(t *testing.T) {
 	store := modelstore.New(t.TempDir(), time.Now)
-	files := untrainedFiles(t, 1)
+	files := filltest.UntrainedFiles(t, 1)
 	delete(files, modelstore.ImputerFile)
-	v, err := store.Load(promote(t, store, files))
+	v, err := store.Load(filltest.Promote(t, store, files))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package daemon
+package fill
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lacuna/modelstore"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
@@ -27,6 +28,17 @@ type Case struct {
 type LocalScaling struct {
 	samples.Scaling
 	Days int // that it was learned from
+}
+
+// LearnLocalScaling returns the scaling of fields of one dataset, for a model
+// that was trained elsewhere.
+func LearnLocalScaling(fields []field.Field, sea field.Mask, tr field.Transform) (LocalScaling, error) {
+	series, err := samples.New(fields, sea, tr)
+	if err != nil {
+		return LocalScaling{}, err
+	}
+	scaling, err := samples.LearnScaling(series)
+	return LocalScaling{Scaling: scaling, Days: len(series.Days)}, err
 }
 
 // A Choice is what fills a granule.
@@ -180,7 +192,7 @@ func standardName(g ingest.Granule) string {
 // standardNames returns the names of what a product of the table holds, the
 // usual one first.
 func standardNames(product string) []string {
-	p := productOf(product)
+	p := ingest.ProductNamed(product)
 	if p.StandardName == "" {
 		return nil
 	}
