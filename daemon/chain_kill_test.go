@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/feed"
 	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
 
@@ -102,7 +103,7 @@ func (p *producer) deliver(t *testing.T, n int) {
 	t.Helper()
 	for _, d := range p.schedule[:min(n, len(p.schedule))] {
 		file := filepath.Join(p.scratch, "granule.nc")
-		if err := WriteSimulated(file, p.world.Granule(d)); err != nil {
+		if err := feed.Write(file, p.world.Granule(d)); err != nil {
 			t.Fatal(err)
 		}
 		content, err := os.ReadFile(file)

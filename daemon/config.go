@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"lacuna/daemon/feed"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
 	"lacuna/fetch"
@@ -42,7 +43,7 @@ type Dataset struct {
 	Fill           infer.Config `yaml:"fill"`
 	Reanalysis     Reanalysis   `yaml:"reanalysis"`
 	DailySkill     bool         `yaml:"daily_skill"` // score every granule under the gaps of another day
-	Simulate       *Feed        `yaml:"simulate"`    // a simulated producer that writes into the archive
+	Simulate       *feed.Feed   `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.

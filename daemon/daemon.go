@@ -184,7 +184,7 @@ func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 				return nil, fmt.Errorf("make archive of dataset %s: %w", set.Name, err)
 			}
 			all = append(all, supervise.Lasting("simulated producer of "+set.Name, nil, func(ctx context.Context) error {
-				return set.Simulate.run(ctx, set.Archive.Dir, d.log)
+				return set.Simulate.Run(ctx, set.Archive.Dir, d.log)
 			}))
 		}
 		work := func(intake, work context.Context) error { return w.run(intake, work, in.Watcher) }
@@ -223,7 +223,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 	var errs []error
 	for _, set := range d.cfg.Datasets {
 		if set.Simulate != nil {
-			if err := set.Simulate.catchUp(ctx, set.Archive.Dir); err != nil {
+			if err := set.Simulate.CatchUp(ctx, set.Archive.Dir); err != nil {
 				errs = append(errs, err)
 				continue
 			}

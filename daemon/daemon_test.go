@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/feed"
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
@@ -103,7 +104,7 @@ func firstVersions(w *simulate.World, n int) []simulate.Delivery {
 func put(t *testing.T, folder string, g simulate.Granule) string {
 	t.Helper()
 	path := filepath.Join(folder, g.Name)
-	if err := WriteSimulated(path, g); err != nil {
+	if err := feed.Write(path, g); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -331,7 +332,7 @@ func TestAReplacedGranuleBecomesTheNextRevision(t *testing.T) {
 
 func TestRunServesAndStopsCleanly(t *testing.T) {
 	b := newBench(t)
-	b.cfg.Datasets[0].Simulate = &Feed{Product: "blk-chl", Grid: Size{40, 60}, Seed: 1, BacklogDays: 2, Interval: 20 * time.Millisecond}
+	b.cfg.Datasets[0].Simulate = &feed.Feed{Product: "blk-chl", Grid: feed.Size{40, 60}, Seed: 1, BacklogDays: 2, Interval: 20 * time.Millisecond}
 	d := b.daemon(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

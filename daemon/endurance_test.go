@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/feed"
 	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
 
@@ -126,7 +127,7 @@ func TestYearsOfDaysLeaveMemoryAndDescriptorsFlat(t *testing.T) {
 	for day := range days {
 		g := w.Granule(templates[day%len(templates)])
 		moveToDay(&g, first.AddDate(0, 0, day))
-		if err := WriteSimulated(filepath.Join(b.archive(), g.Name), g); err != nil {
+		if err := feed.Write(filepath.Join(b.archive(), g.Name), g); err != nil {
 			t.Fatal(err)
 		}
 		if day >= 40 { // an archive keeps a month; the past is the ledger's to know

@@ -33,7 +33,7 @@ func simulatedFeed(t *testing.T, n int) feed {
 		t.Fatal(err)
 	}
 	days := firstVersions(w, n)
-	f := feed{write: func(path string, i int) error { return WriteSimulated(path, w.Granule(days[i])) }}
+	f := feed{write: func(path string, i int) error { return feed.Write(path, w.Granule(days[i])) }}
 	for _, d := range days {
 		f.names = append(f.names, d.Name)
 	}

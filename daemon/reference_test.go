@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/feed"
 	"lacuna/fetch"
 	"lacuna/publish/kafka"
 	"lacuna/publish/s3"
@@ -124,7 +125,7 @@ func (r *reference) keys(path string, v reflect.Value, below *[]func()) []string
 // for what is a value to a user.
 func subsection(v reflect.Value) (reflect.Value, bool) {
 	switch v.Interface().(type) {
-	case time.Duration, fetch.Floor, fetch.Days, fetch.SecretConfig, Size, Shape:
+	case time.Duration, fetch.Floor, fetch.Days, fetch.SecretConfig, feed.Size, Shape:
 		return v, false
 	case []Dataset:
 		return reflect.ValueOf(DefaultDataset()), true
@@ -132,8 +133,8 @@ func subsection(v reflect.Value) (reflect.Value, bool) {
 		return reflect.ValueOf(kafka.DefaultConfig()), true
 	case *s3.Config:
 		return reflect.ValueOf(s3.DefaultConfig()), true
-	case *Feed:
-		return reflect.ValueOf(Feed{}), true
+	case *feed.Feed:
+		return reflect.ValueOf(feed.Feed{}), true
 	}
 	t := v.Type()
 	for t.Kind() == reflect.Pointer {
@@ -161,7 +162,7 @@ func typeName(t reflect.Type) string {
 		return "days"
 	case reflect.TypeFor[fetch.SecretConfig]():
 		return "secret"
-	case reflect.TypeFor[Size](), reflect.TypeFor[Shape]():
+	case reflect.TypeFor[feed.Size](), reflect.TypeFor[Shape]():
 		return "HEIGHTxWIDTH"
 	}
 	switch t.Kind() {
@@ -189,7 +190,7 @@ func defaultOf(v reflect.Value) string {
 		if x.Bytes > 0 {
 			return fmt.Sprintf("`%dGiB`", x.Bytes>>30)
 		}
-	case fetch.Days, Size, Shape, [2]float64:
+	case fetch.Days, feed.Size, Shape, [2]float64:
 		return "none"
 	case time.Duration:
 		if x == 0 {

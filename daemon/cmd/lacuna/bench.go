@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"lacuna/daemon"
+	"lacuna/daemon/feed"
 	"lacuna/daemon/retrain"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
@@ -20,7 +20,7 @@ import (
 // benchFlags are the command line of lacuna bench.
 type benchFlags struct {
 	trial  trial.Config
-	grid   daemon.Size
+	grid   feed.Size
 	tiers  []string
 	engine string
 	asJSON bool

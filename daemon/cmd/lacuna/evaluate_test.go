@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"lacuna/daemon"
+	"lacuna/daemon/feed"
 	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/simulate"
 )
@@ -43,7 +43,7 @@ func writeFeed(t *testing.T) (archive, truth string) {
 		if g.Seen.ObservedMask().Count() == 0 {
 			continue
 		}
-		err := errors.Join(daemon.WriteSimulated(filepath.Join(archive, g.Name), g), daemon.WriteSimulated(filepath.Join(truth, g.Name), world.TruthGranule(d.Day)))
+		err := errors.Join(feed.Write(filepath.Join(archive, g.Name), g), feed.Write(filepath.Join(truth, g.Name), world.TruthGranule(d.Day)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
+	"lacuna/daemon/feed"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/simulate"
 
@@ -22,7 +22,7 @@ import (
 
 type simulateFlags struct {
 	out, truth, pictures string
-	grid                 daemon.Size
+	grid                 feed.Size
 	start                string
 	cfg                  simulate.Config
 }
@@ -118,14 +118,14 @@ func (f simulateFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 func (f simulateFlags) writeDay(world *simulate.World, d simulate.Delivery, stdout io.Writer) error {
 	g := world.Granule(d)
 	path := filepath.Join(f.out, g.Name)
-	if err := daemon.WriteSimulated(path, g); err != nil {
+	if err := feed.Write(path, g); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(stdout, path); err != nil {
 		return err
 	}
 	if f.truth != "" {
-		if err := daemon.WriteSimulated(filepath.Join(f.truth, g.Name), world.TruthGranule(d.Day)); err != nil {
+		if err := feed.Write(filepath.Join(f.truth, g.Name), world.TruthGranule(d.Day)); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,8 @@
-package daemon
+// Package feed is a simulated producer: it writes granules into the folder of an
+// archive, with late and replaced ones among them, for demos and for tests.
+//
+// It knows nothing of who reads them.
+package feed
 
 import (
 	"context"
@@ -18,9 +22,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Feed is a simulated producer: it writes granules into an archive folder at a
-// pace that people can watch, one delivery an interval, with late and replaced
-// ones among them. It stands in for the real producer in demos and tests.
+// Feed writes granules at a pace that people can watch, one delivery an interval.
 type Feed struct {
 	Product     string        `yaml:"product"`      // see lacuna simulate --help
 	Grid        Size          `yaml:"grid"`         // HEIGHTxWIDTH; empty: a size fit for a demo
@@ -65,9 +67,9 @@ func (f *Feed) world() (*simulate.World, error) {
 	})
 }
 
-// run writes one delivery after the other until ctx is cancelled.
-func (f *Feed) run(ctx context.Context, folder string, log *slog.Logger) error {
-	if err := f.catchUp(ctx, folder); err != nil {
+// Run writes one delivery after the other until ctx is cancelled.
+func (f *Feed) Run(ctx context.Context, folder string, log *slog.Logger) error {
+	if err := f.CatchUp(ctx, folder); err != nil {
 		return err
 	}
 	world, err := f.world()
@@ -96,8 +98,8 @@ func (f *Feed) run(ctx context.Context, folder string, log *slog.Logger) error {
 	return nil
 }
 
-// catchUp writes the backlog, if it is not there yet.
-func (f *Feed) catchUp(ctx context.Context, folder string) error {
+// CatchUp writes the backlog, if it is not there yet.
+func (f *Feed) CatchUp(ctx context.Context, folder string) error {
 	world, err := f.world()
 	if err != nil {
 		return err
@@ -123,7 +125,7 @@ func deliver(world *simulate.World, d simulate.Delivery, folder string, next int
 		return fmt.Errorf("simulate: %w", err)
 	}
 	g := world.Granule(d)
-	if err := WriteSimulated(filepath.Join(folder, g.Name), g); err != nil {
+	if err := Write(filepath.Join(folder, g.Name), g); err != nil {
 		return err
 	}
 	state, err := json.Marshal(map[string]int{"next": next})
@@ -136,8 +138,8 @@ func deliver(world *simulate.World, d simulate.Delivery, folder string, next int
 	return nil
 }
 
-// WriteSimulated writes a simulated granule as a NetCDF file.
-func WriteSimulated(path string, g simulate.Granule) error {
+// Write writes a simulated granule as a NetCDF file.
+func Write(path string, g simulate.Granule) error {
 	if err := netcdf.Write(path, simulatedFile(g.File)); err != nil {
 		return fmt.Errorf("simulate %s: %w", g.Name, err)
 	}
