@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/daemon/feed"
+	"lacuna/daemon/gridpin"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
 	"lacuna/fetch"
@@ -38,7 +39,7 @@ type Dataset struct {
 	Name           string `yaml:"name"`
 	ingest.Options `yaml:",inline"`
 	SeaMask        string       `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
-	Grid           *PinnedGrid  `yaml:"grid"`     // the only one that is taken; without it what most of the first granules have
+	Grid           *gridpin.Pin `yaml:"grid"`     // the only one that is taken; without it what most of the first granules have
 	Archive        Archive      `yaml:"archive"`
 	Fill           infer.Config `yaml:"fill"`
 	Reanalysis     Reanalysis   `yaml:"reanalysis"`

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/gridpin"
 	"lacuna/ledger"
 )
 
@@ -72,7 +73,7 @@ func TestADaemonKilledWhileGranulesVoteSettlesTheSameGrid(t *testing.T) {
 	d.b.once(t)
 	d.b.once(t)
 	d.want(t, "apapappp")
-	if s := d.grid(t); !s.Settled || s.Agree != settledVotes || len(s.Others) != 1 || s.Others[0].Granules != 3 {
+	if s := d.grid(t); !s.Settled || s.Agree != gridpin.SettledVotes || len(s.Others) != 1 || s.Others[0].Granules != 3 {
 		t.Errorf("the grid is %+v", s)
 	}
 	book, err := ledger.Open(t.Context(), d.b.cfg.state().Ledger())

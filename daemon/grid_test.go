@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/gridpin"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 )
@@ -164,7 +165,7 @@ func TestGranulesThatComeOneByOneChangeTheGridWhenMostHaveAnother(t *testing.T) 
 		d.want(t, step.fate)
 	}
 	s := d.grid(t)
-	if !s.Settled || s.Agree != settledVotes || len(s.Others) != 1 || s.Others[0].Granules != 7 || len(s.Changes) != 2 {
+	if !s.Settled || s.Agree != gridpin.SettledVotes || len(s.Others) != 1 || s.Others[0].Granules != 7 || len(s.Changes) != 2 {
 		t.Errorf("the grid is %+v", s)
 	}
 	if want := "2 of the first 3 granules have it"; s.Why != want {

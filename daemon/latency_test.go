@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/feed"
 	"lacuna/daemon/fill"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
@@ -19,21 +20,21 @@ import (
 	"lacuna/publish/netcdf"
 )
 
-// feed is a producer whose granules are timed.
-type feed struct {
+// timedFeed is a producer whose granules are timed.
+type timedFeed struct {
 	names []string
 	write func(path string, i int) error
 }
 
 // simulatedFeed is a feed of n days of the simulator.
-func simulatedFeed(t *testing.T, n int) feed {
+func simulatedFeed(t *testing.T, n int) timedFeed {
 	t.Helper()
 	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 64, Width: 96, Days: n + n/2 + 20, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	days := firstVersions(w, n)
-	f := feed{write: func(path string, i int) error { return feed.Write(path, w.Granule(days[i])) }}
+	f := timedFeed{write: func(path string, i int) error { return feed.Write(path, w.Granule(days[i])) }}
 	for _, d := range days {
 		f.names = append(f.names, d.Name)
 	}
@@ -41,7 +42,7 @@ func simulatedFeed(t *testing.T, n int) feed {
 }
 
 // realFeed cuts the days of a real file into granules.
-func realFeed(t *testing.T, file string, n int) feed {
+func realFeed(t *testing.T, file string, n int) timedFeed {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -62,7 +63,7 @@ func realFeed(t *testing.T, file string, n int) feed {
 		}
 	}
 	source := fill.SourceFile(g.Source)
-	f := feed{write: func(path string, i int) error { return netcdf.Write(path, cutDay(source, clear[i], len(g.Fields))) }}
+	f := timedFeed{write: func(path string, i int) error { return netcdf.Write(path, cutDay(source, clear[i], len(g.Fields))) }}
 	for _, i := range clear {
 		f.names = append(f.names, g.Fields[i].Time.Format("20060102")+"_real.nc")
 	}
@@ -136,7 +137,7 @@ func follow(t *testing.T, cfg Config) *arrivals {
 // measure runs a daemon on a feed and returns how long each granule took from
 // its appearance to the event at a consumer. Sinks do not wait for each other:
 // the last product may be on disk a moment later.
-func measure(t *testing.T, b *bench, f feed) []time.Duration {
+func measure(t *testing.T, b *bench, f timedFeed) []time.Duration {
 	t.Helper()
 	b.kafkaOn(broker(t, 0))
 	b.cfg.Publish.Kafka.Timeout = 10 * time.Second
@@ -167,7 +168,7 @@ func measure(t *testing.T, b *bench, f feed) []time.Duration {
 
 // bareFill returns how long an analysis of the last of some granules takes, with
 // nothing around it: the middle of five.
-func bareFill(t *testing.T, b *bench, f feed) time.Duration {
+func bareFill(t *testing.T, b *bench, f timedFeed) time.Duration {
 	t.Helper()
 	d := b.daemon(t)
 	var days []ingest.Granule
@@ -217,11 +218,11 @@ func TestGranuleIsAProductAndAnEventInTime(t *testing.T) {
 	}
 	feeds := map[string]struct {
 		method string
-		make   func(t *testing.T) feed
+		make   func(t *testing.T) timedFeed
 	}{
-		"simulated":     {"oi", func(t *testing.T) feed { return simulatedFeed(t, simulated) }},
-		"nothing to do": {"persistence", func(t *testing.T) feed { return simulatedFeed(t, simulated) }}, // what is not the fill
-		"real Pacific":  {"oi", func(t *testing.T) feed { return realFeed(t, "phytofit/pacific_modis_ocx_2020.nc", real) }},
+		"simulated":     {"oi", func(t *testing.T) timedFeed { return simulatedFeed(t, simulated) }},
+		"nothing to do": {"persistence", func(t *testing.T) timedFeed { return simulatedFeed(t, simulated) }}, // what is not the fill
+		"real Pacific":  {"oi", func(t *testing.T) timedFeed { return realFeed(t, "phytofit/pacific_modis_ocx_2020.nc", real) }},
 	}
 	for name, tt := range feeds {
 		t.Run(name, func(t *testing.T) {

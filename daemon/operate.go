@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/state"
 	"lacuna/fetch"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
@@ -208,7 +209,7 @@ func (o *Operations) retry(ctx context.Context, g ledger.Granule, why string) er
 	if from == to {
 		return nil
 	}
-	return errors.Join(removeIfThere(from), removeIfThere(from+".why.txt"))
+	return errors.Join(state.Remove(from), state.Remove(from+".why.txt"))
 }
 
 // RedoRequest says which products are to be made again, and why.

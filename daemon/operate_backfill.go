@@ -158,7 +158,7 @@ func (d *Daemon) backfillChunk(ctx context.Context, b *Backfill, book *ledger.Le
 	b.Next = last.AddDate(0, 0, 1)
 	path := d.cfg.state().Backfill(b.Dataset)
 	if b.Next.After(b.To) {
-		return false, removeIfThere(path)
+		return false, state.Remove(path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return false, nil // cancelled meanwhile

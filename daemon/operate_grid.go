@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/gridpin"
 	"lacuna/pipeline/field"
 )
 
@@ -62,7 +63,7 @@ func (o *Operations) Grids(ctx context.Context, dataset string) ([]GridStatus, e
 }
 
 func (o *Operations) grid(ctx context.Context, set Dataset) (GridStatus, error) {
-	s := GridStatus{Dataset: set.Name, Needed: settledVotes, Others: []GridCount{}, Changes: []GridChange{}}
+	s := GridStatus{Dataset: set.Name, Needed: gridpin.SettledVotes, Others: []GridCount{}, Changes: []GridChange{}}
 	if set.Grid != nil {
 		s.Pinned = set.Grid.String()
 	}
@@ -74,7 +75,7 @@ func (o *Operations) grid(ctx context.Context, set Dataset) (GridStatus, error) 
 		s.Grid, s.Since, s.Why = grid.Fingerprint, grid.Since, grid.Why
 		var axes field.Grid
 		if err := json.Unmarshal([]byte(grid.JSON), &axes); err == nil && len(axes.Lat) > 0 && len(axes.Lon) > 0 {
-			s.Pin = pinOf(axes).String()
+			s.Pin = gridpin.Of(axes).String()
 		}
 	}
 	votes, err := o.book.GridVotes(ctx, set.Name)
@@ -88,7 +89,7 @@ func (o *Operations) grid(ctx context.Context, set Dataset) (GridStatus, error) 
 		}
 		s.Others = append(s.Others, GridCount{Grid: v.Fingerprint, Granules: v.Granules})
 	}
-	s.Settled = set.Grid != nil || known && s.Agree >= settledVotes
+	s.Settled = set.Grid != nil || known && s.Agree >= gridpin.SettledVotes
 	changes, err := o.book.GridChanges(ctx, set.Name, shownChanges)
 	for _, c := range changes {
 		s.Changes = append(s.Changes, GridChange{At: c.Since, Grid: c.Fingerprint, Why: c.Why})

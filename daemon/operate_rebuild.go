@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/daemon/state"
 	"lacuna/ledger"
 )
 
@@ -61,7 +62,7 @@ func (d *Daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, errors.Join(err, book.Close())
 	}
-	return book, removeIfThere(suspectPath(path))
+	return book, state.Remove(suspectPath(path))
 }
 
 // complete adds to a ledger what its journal and the products show that it had.
@@ -109,7 +110,7 @@ func (d *Daemon) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
 	done, err := d.restoreAll(ctx, book)
 	done.Away = away
 	if err == nil {
-		err = removeIfThere(suspectPath(path))
+		err = state.Remove(suspectPath(path))
 	}
 	if err != nil {
 		return nil, done, errors.Join(err, book.Close())

@@ -192,9 +192,9 @@ func (d *Daemon) planReanalyse(ctx context.Context, plan *Plan, set Dataset, boo
 // whyReopened says why a product is looked at again, and what it waits for.
 func whyReopened(r ledger.Reopening, now time.Time) string {
 	if !r.Due.After(now) {
-		return whyRevised(r)
+		return r.Reason()
 	}
-	return fmt.Sprintf("%s; in %v, unless another comes", whyRevised(r), r.Due.Sub(now).Round(time.Second))
+	return fmt.Sprintf("%s; in %v, unless another comes", r.Reason(), r.Due.Sub(now).Round(time.Second))
 }
 
 // whyFill says why a granule is unfinished work.

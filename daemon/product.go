@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
@@ -37,7 +38,7 @@ func (w *worker) storeProduct(ctx context.Context, g ledger.Granule, granule ing
 		if w.cfg.Publish.QuickLook {
 			if err := drawProduct(path+".png", granule, outcome); err != nil {
 				w.log.Warn("quick look left out", "granule", g.Name, "err", err) // a picture is no reason to hold a product back
-				return errors.Join(removeIfThere(path + ".png"))
+				return errors.Join(state.Remove(path + ".png"))
 			}
 			drawn = true
 		}
@@ -50,13 +51,6 @@ func (w *worker) storeProduct(ctx context.Context, g ledger.Granule, granule ing
 	p.Granule, p.Name, p.Path, p.Size, p.SHA256 = g.Name, filepath.Base(stored.Visible), stored.Path, stored.Bytes, stored.SHA256
 	p.Links = w.cfg.links(stored.Visible, drawn)
 	return p, stored, nil
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // datedName returns the name of a product in the folder of its month. The

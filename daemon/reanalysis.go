@@ -104,7 +104,7 @@ func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 		return false, end(ledger.Unchanged, "")
 	}
 	next, err := w.book.Revise(ctx, ledger.Revision{
-		Dataset: r.Dataset, Granule: r.Granule, Cause: ledger.Reanalysis, Why: whyRevised(r), Lane: r.Lane, Change: change,
+		Dataset: r.Dataset, Granule: r.Granule, Cause: ledger.Reanalysis, Why: r.Reason(), Lane: r.Lane, Change: change,
 	}, w.now())
 	if err != nil {
 		return false, err
@@ -112,14 +112,6 @@ func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	outcome.Product.Revision, outcome.Product.Created = next.Revision, next.Recorded
 	// From here on there is a revision to be kept: it is not put aside any more.
 	return true, w.finish(context.WithoutCancel(ctx), next, s, outcome)
-}
-
-// whyRevised says what led to a revision.
-func whyRevised(r ledger.Reopening) string {
-	if r.Neighbours > 1 {
-		return fmt.Sprintf("%d granules in its window are new or replaced, the latest: %s", r.Neighbours, r.Why)
-	}
-	return r.Why
 }
 
 // change returns by how much the product before and a new analysis of the same

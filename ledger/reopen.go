@@ -258,3 +258,11 @@ func scanReopening(row scanner) (r Reopening, err error) {
 // ErrNothingToRevise says that a granule is not known, or has no content that
 // could be made into a product.
 var ErrNothingToRevise = errors.New("there is no granule of that name whose product could be made anew")
+
+// Reason says what led to the reopening, for people.
+func (r Reopening) Reason() string {
+	if r.Neighbours > 1 {
+		return fmt.Sprintf("%d granules in its window are new or replaced, the latest: %s", r.Neighbours, r.Why)
+	}
+	return r.Why
+}

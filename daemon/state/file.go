@@ -33,3 +33,11 @@ func Save(path string, v any) error {
 	}
 	return renameio.WriteFile(path, data, 0o644)
 }
+
+// Remove removes a file that may be gone already.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
