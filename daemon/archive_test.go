@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/work"
 	"lacuna/fetch"
 )
 
@@ -31,7 +32,7 @@ func TestGranulesComeOverTheWeb(t *testing.T) {
 	if got := b.once(t); got.Products != 2 || got.SetAside != 0 {
 		t.Errorf("Once() = %+v, want two products\n%s", got, b.log)
 	}
-	if got := b.once(t); got != (Summary{}) {
+	if got := b.once(t); got != (work.Summary{}) {
 		t.Errorf("the second Once() = %+v, want nothing to do", got)
 	}
 }

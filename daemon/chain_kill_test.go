@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"lacuna/daemon/feed"
+	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
 
@@ -83,7 +84,7 @@ func TestChainProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		idle++
-		if did != (Summary{}) {
+		if did != (work.Summary{}) {
 			idle = 0
 		}
 		time.Sleep(2 * cfg.Datasets[0].Reanalysis.Settle)

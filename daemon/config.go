@@ -11,6 +11,7 @@ import (
 	"lacuna/daemon/gridpin"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
+	"lacuna/daemon/work"
 	"lacuna/fetch"
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
@@ -38,13 +39,13 @@ type Config struct {
 type Dataset struct {
 	Name           string `yaml:"name"`
 	ingest.Options `yaml:",inline"`
-	SeaMask        string       `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
-	Grid           *gridpin.Pin `yaml:"grid"`     // the only one that is taken; without it what most of the first granules have
-	Archive        Archive      `yaml:"archive"`
-	Fill           infer.Config `yaml:"fill"`
-	Reanalysis     Reanalysis   `yaml:"reanalysis"`
-	DailySkill     bool         `yaml:"daily_skill"` // score every granule under the gaps of another day
-	Simulate       *feed.Feed   `yaml:"simulate"`    // a simulated producer that writes into the archive
+	SeaMask        string          `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
+	Grid           *gridpin.Pin    `yaml:"grid"`     // the only one that is taken; without it what most of the first granules have
+	Archive        Archive         `yaml:"archive"`
+	Fill           infer.Config    `yaml:"fill"`
+	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
+	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day
+	Simulate       *feed.Feed      `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -67,7 +68,7 @@ func DefaultConfig() Config {
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: defaultArchive(), Fill: infer.DefaultConfig(),
-		Reanalysis: defaultReanalysis(), DailySkill: true,
+		Reanalysis: work.DefaultReanalysis(), DailySkill: true,
 	}
 	d.Fill.FutureDays = 5 // most of what later days have to say of a field; all of it would come a week later
 	// A network betters optimal interpolation where it can be used, and where it

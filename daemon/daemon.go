@@ -12,6 +12,7 @@ import (
 
 	"lacuna/daemon/slots"
 	"lacuna/daemon/supervise"
+	"lacuna/daemon/work"
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/ops"
@@ -111,8 +112,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	// hand; hard is cancelled if that takes too long.
 	hard, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abandon(nil)
-	g, work := errgroup.WithContext(hard)
-	intake, stopIntake := context.WithCancel(work)
+	g, working := errgroup.WithContext(hard)
+	intake, stopIntake := context.WithCancel(working)
 	defer stopIntake()
 	defer context.AfterFunc(ctx, func() {
 		d.log.Info("stopping", "drain", d.cfg.Drain)
@@ -142,7 +143,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		})})
 	keeper := supervise.New(d.log, isDamaged)
 	for _, s := range stages {
-		g.Go(func() error { return keeper.Keep(intake, work, s) })
+		g.Go(func() error { return keeper.Keep(intake, working, s) })
 	}
 	d.began.Store(true)
 	d.ready.Store(true)
@@ -187,30 +188,26 @@ func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 				return set.Simulate.Run(ctx, set.Archive.Dir, d.log)
 			}))
 		}
-		work := func(intake, work context.Context) error { return w.run(intake, work, in.Watcher) }
-		all = append(all, supervise.Stage{Name: w.heartbeat.Name(), Heartbeat: w.heartbeat, Run: work},
-			supervise.Lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.archive.announce(ctx, w.log) }))
+		all = append(all, supervise.Stage{Name: "worker of " + set.Name, Heartbeat: w.Heartbeat, Run: func(intake, work context.Context) error {
+			return w.Run(intake, work, in.Watcher.Run)
+		}},
+			supervise.Lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.archive.announce(ctx, w.Log) }))
 	}
 	return all, nil
-}
-
-// Summary is what a pass did.
-type Summary struct {
-	Products, SetAside, Unfinished int
 }
 
 // Once makes one pass over every dataset and returns when nothing is left to
 // do. It errs where something was left unfinished for a reason of our own; a
 // granule that was set aside is finished.
-func (d *Daemon) Once(ctx context.Context) (Summary, error) {
+func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 	book, err := d.open(ctx)
 	if err != nil {
-		return Summary{}, err
+		return work.Summary{}, err
 	}
 	defer d.closeLedger(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
-		return Summary{}, err
+		return work.Summary{}, err
 	}
 	defer out.close()
 	renewal := d.openRenewal(book) // for the models: a pass trains nothing
@@ -219,7 +216,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 	d.tellIsolation(ctx)
 	stop := out.background(ctx)
 	defer stop()
-	var total Summary
+	var total work.Summary
 	var errs []error
 	for _, set := range d.cfg.Datasets {
 		if set.Simulate != nil {
@@ -236,7 +233,7 @@ func (d *Daemon) Once(ctx context.Context) (Summary, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
 		}
-		done, err := w.workOff(ctx, nil)
+		done, err := w.WorkOff(ctx)
 		total.Products += done.Products
 		total.SetAside += done.SetAside + fetched.SetAside
 		total.Unfinished += done.Unfinished
@@ -262,15 +259,32 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 }
 
 // dataset makes the watcher and the worker of one dataset.
-func (d *Daemon) dataset(set Dataset, with shared) (*worker, intake, error) {
-	w := &worker{
-		set: set, cfg: d.cfg, book: with.book, reader: d.reader, store: d.store, nudge: with.out.nudge, now: d.parts.Now,
-		hold: with.renewal.hold, models: with.renewal.models, metrics: with.metrics, slots: with.slots,
-		heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
-		log:       d.log.With("dataset", set.Name), decoded: map[string]ingest.Granule{},
-		trouble: func(err error) { d.troubles.note(set.Name, err) },
-	}
+func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, intake, error) {
 	in, err := d.intake(set, deliveries{dataset: set.Name, ledger: with.book})
-	w.fresh = in.fresh
-	return w, in, err
+	if err != nil {
+		return nil, in, err
+	}
+	return work.New(set.work(), d.cfg.work(), work.Parts{
+		Books: with.book, Reader: d.reader, Store: d.store, Models: with.renewal.models, Now: d.parts.Now, Log: d.log,
+		Queue: Queue{Book: with.book, Store: d.store, Sinks: d.cfg.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.nudge},
+		Hold:  with.renewal.hold, Fresh: in.fresh.take, Metrics: with.metrics, Slots: with.slots,
+		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
+		Trouble:   func(err error) { d.troubles.note(set.Name, err) },
+	}), in, nil
+}
+
+// work returns the settings of a dataset that its worker needs.
+func (d Dataset) work() work.Dataset {
+	return work.Dataset{
+		Name: d.Name, Options: d.Options, SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Reanalysis: d.Reanalysis,
+		DailySkill: d.DailySkill, Retry: d.Archive.PollInterval,
+	}
+}
+
+// work returns the settings that all workers need.
+func (c Config) work() work.Settings {
+	return work.Settings{
+		State: c.state(), Credits: c.Credits, QuickLook: c.Publish.QuickLook, Sinks: c.SinkNames(),
+		Links: work.Links{Products: c.ProductsDir, BaseURL: c.Publish.BaseURL},
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lacuna/daemon/feed"
+	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
@@ -69,7 +70,7 @@ func (b *bench) daemon(t *testing.T) *Daemon {
 	return d
 }
 
-func (b *bench) once(t *testing.T) Summary {
+func (b *bench) once(t *testing.T) work.Summary {
 	t.Helper()
 	s, err := b.daemon(t).Once(t.Context())
 	if err != nil {
@@ -198,7 +199,7 @@ func TestOnceFillsEverySeaPixelAndKeepsObservations(t *testing.T) {
 			}
 		}
 	}
-	if s := b.once(t); s != (Summary{}) {
+	if s := b.once(t); s != (work.Summary{}) {
 		t.Errorf("a second pass did %+v, want nothing", s)
 	}
 }
@@ -283,7 +284,7 @@ func TestBadGranulesAreSetAsideAndTheStreamGoesOn(t *testing.T) {
 			t.Errorf("%q: reason %q, want one with %q", name, reasons[name], want)
 		}
 	}
-	if s := b.once(t); s != (Summary{}) {
+	if s := b.once(t); s != (work.Summary{}) {
 		t.Errorf("a second pass did %+v, want nothing: what is set aside is said once", s)
 	}
 }

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +12,8 @@ import (
 	"time"
 
 	"lacuna/daemon/gridpin"
+	"lacuna/daemon/work"
 	"lacuna/ledger"
-	"lacuna/pipeline/ingest"
 )
 
 // days is an archive in which every letter is a day: g on the grid that most
@@ -119,7 +121,7 @@ func TestAnOddFileAmongTheFirstIsSetAsideWhereverItSorts(t *testing.T) {
 				}
 				return nil
 			})
-			if s := d.b.once(t); s != (Summary{}) {
+			if s := d.b.once(t); s != (work.Summary{}) {
 				t.Errorf("a second pass did %+v, want nothing", s)
 			}
 		})
@@ -201,6 +203,17 @@ func journalOfGrids(t *testing.T, b *bench) []ledger.Fact {
 	return all
 }
 
+// votesOnly is a ledger that takes votes; with the next step everything ends.
+type votesOnly struct {
+	*ledger.Ledger
+	kill func()
+}
+
+func (v votesOnly) Place(ctx context.Context, _ int64, _ ledger.Placement, _ time.Time) (int, error) {
+	v.kill()
+	return 0, ctx.Err()
+}
+
 // The vote that changes the grid is one transaction; a process that is killed
 // right behind it leaves the rest to the next.
 func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
@@ -218,20 +231,15 @@ func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{
-		set: d.b.cfg.Datasets[0], cfg: d.b.cfg, book: book, reader: daemon.reader, now: time.Now, log: daemon.log, nudge: func() {},
-		heartbeat: daemon.heartbeats.Add("test", time.Minute), decoded: map[string]ingest.Granule{},
+	ctx, kill := context.WithCancel(t.Context())
+	w := work.New(d.b.cfg.Datasets[0].work(), d.b.cfg.work(), work.Parts{
+		Books: votesOnly{book, kill}, Reader: daemon.reader, Queue: Queue{}, Now: time.Now, Log: daemon.log,
+	})
+	if _, err := w.WorkOff(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("WorkOff() = %v, want it broken off", err)
 	}
-	pending, err := book.FirstPending(t.Context(), "sea", 9)
-	if err != nil || len(pending) != 1 {
-		t.Fatalf("pending: %v, %v", pending, err)
-	}
-	granule, err := w.read(t.Context(), pending[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err := w.vote(t.Context(), pending[0], granule); err != nil || !s.Changed || !s.Agrees {
-		t.Fatalf("vote() = %+v, %v", s, err)
+	if grid, known, err := book.Grid(t.Context(), "sea"); err != nil || !known || !strings.HasPrefix(grid.Fingerprint, "24") {
+		t.Fatalf("grid %+v, %v: the vote was to decide", grid, err)
 	}
 	if err := book.Close(); err != nil { // as a kill leaves it: nothing else was done
 		t.Fatal(err)

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"lacuna/daemon/state"
+	"lacuna/daemon/quarantine"
 	"lacuna/fetch"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
@@ -70,6 +67,8 @@ type Aside struct {
 	SHA256   string    `json:"sha256,omitempty"`
 }
 
+func (o *Operations) quarantine() quarantine.Folder { return quarantine.Folder{State: o.cfg.state()} }
+
 // Quarantine returns the granules that are set aside, the latest first: of one
 // dataset, or of all where its name is empty.
 func (o *Operations) Quarantine(ctx context.Context, dataset string) ([]Aside, error) {
@@ -101,27 +100,8 @@ func (o *Operations) ShowAside(ctx context.Context, dataset, granule string) ([]
 func (o *Operations) aside(g ledger.Granule) Aside {
 	return Aside{
 		Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision, Reason: g.Reason, Since: g.Changed,
-		File: o.asideFile(g), Bytes: g.Size, SHA256: g.SHA256,
+		File: o.quarantine().File(g), Bytes: g.Size, SHA256: g.SHA256,
 	}
-}
-
-// asideFile returns where the bytes of a granule that was set aside lie; empty
-// where they do not.
-func (o *Operations) asideFile(g ledger.Granule) string {
-	if g.SHA256 == "" {
-		return ""
-	}
-	folder := filepath.Join(o.cfg.state().Quarantine(), g.Dataset)
-	for _, file := range []string{
-		g.SpoolPath, // where the intake put it, or a crash left it
-		filepath.Join(folder, fmt.Sprintf("r%d-%s", g.Revision, path.Base(g.Name))),
-		filepath.Join(folder, g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name))),
-	} {
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			return file
-		}
-	}
-	return ""
 }
 
 // Retried is a granule that is taken up again.
@@ -143,7 +123,7 @@ func (o *Operations) RetryAside(ctx context.Context, dataset, granule string) ([
 	var all []Retried
 	for _, g := range rows {
 		one := Retried{Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision}
-		if err := o.retry(ctx, g, ""); err != nil {
+		if err := o.quarantine().TakeUp(ctx, o.book, g, "", o.now()); err != nil {
 			one.Problem = err.Error()
 		}
 		all = append(all, one)
@@ -188,28 +168,6 @@ func (o *Operations) Retry(ctx context.Context, dataset, granule string) error {
 		}
 	}
 	return nil
-}
-
-// retry brings the file of a granule back into the spool, records that, and
-// only then takes it out of the quarantine: whatever breaks off in between
-// leaves the granule set aside with its file, or taken up with it. why is empty
-// where an operator asked for it.
-func (o *Operations) retry(ctx context.Context, g ledger.Granule, why string) error {
-	from := o.asideFile(g)
-	if from == "" {
-		return fmt.Errorf("%s has no bytes here (it was refused by its name, or its file is gone): put the file on the archive again, under a good name", g.Name)
-	}
-	to, err := fetch.NewSpool(o.cfg.state().Spool()).Adopt(from, g.Name, g.SHA256)
-	if err != nil {
-		return err
-	}
-	if err := o.book.Retry(ctx, g.ID, to, why, o.now()); err != nil {
-		return err
-	}
-	if from == to {
-		return nil
-	}
-	return errors.Join(state.Remove(from), state.Remove(from+".why.txt"))
 }
 
 // RedoRequest says which products are to be made again, and why.

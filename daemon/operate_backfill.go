@@ -123,7 +123,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b Backfill, book *ledger.Ledg
 			errs = append(errs, err)
 			break
 		}
-		if _, err := w.workOff(ctx, nil); err != nil {
+		if _, err := w.WorkOff(ctx); err != nil {
 			errs = append(errs, err)
 			break
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/work"
 	"lacuna/fetch"
 	"lacuna/ledger"
 
@@ -299,7 +300,7 @@ func TestADamagedLedgerEndsTheDaemonAndTheNextMakesItAnew(t *testing.T) {
 	if err := os.WriteFile(suspectPath(b.cfg.state().Ledger()), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.once(t); got != (Summary{}) || suspected(b.cfg.state().Ledger()) {
+	if got := b.once(t); got != (work.Summary{}) || suspected(b.cfg.state().Ledger()) {
 		t.Errorf("a ledger that was suspected and is whole: %+v, still suspected %v", got, suspected(b.cfg.state().Ledger()))
 	}
 	if strings.Contains(b.log.String(), "anew") {

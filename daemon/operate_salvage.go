@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/quarantine"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
@@ -95,14 +96,14 @@ func (s *salvage) collectAside() error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
-		case err != nil || e.IsDir() || strings.HasSuffix(file, ".why.txt"):
+		case err != nil || e.IsDir() || strings.HasSuffix(file, quarantine.WhySuffix):
 			return err
 		}
 		sum, err := sumFile(file)
 		if err != nil {
 			return err
 		}
-		reason, err := os.ReadFile(file + ".why.txt")
+		reason, err := os.ReadFile(file + quarantine.WhySuffix)
 		if err != nil { // a crash came before the reason was written
 			reason = []byte("its reason was lost with the ledger; 'lacuna quarantine retry' finds it again")
 		}

@@ -215,7 +215,7 @@ func TestARetryIsSafeToRepeat(t *testing.T) {
 		if err != nil || len(rows) != 1 {
 			t.Fatal(err, len(rows))
 		}
-		aside := o.asideFile(rows[0])
+		aside := o.quarantine().File(rows[0])
 		// A crash after the file was linked and before the ledger knew.
 		place := filepath.Join(b.cfg.state().Spool(), rows[0].SHA256[:2], rows[0].SHA256, "20240609_page.nc")
 		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {

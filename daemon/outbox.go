@@ -308,16 +308,33 @@ func (q ledgerQueue) Failed(ctx context.Context, d publish.Delivery, problem str
 	return q.book.FailDelivery(ctx, d.ID, problem, aside, q.now())
 }
 
-// queueProduct records that a granule's product is stored and queues it to
-// every sink, in one transaction.
-func (w *worker) queueProduct(ctx context.Context, g ledger.Granule, p publish.Product, product ledger.Product) error {
-	before, known, err := w.book.Current(ctx, g.Dataset, g.Name)
+// Queue queues the products of a dataset to every sink.
+type Queue struct {
+	Book  *ledger.Ledger
+	Store disk.Store
+	Sinks []string
+	Skill bool // every new content is due to be scored
+	Now   func() time.Time
+	Wake  func() // tells the dispatchers that something was queued; nil: nobody waits
+}
+
+// Nudge says that something was queued.
+func (q Queue) Nudge() {
+	if q.Wake != nil {
+		q.Wake()
+	}
+}
+
+// Add records that a granule's product is stored and queues it to every sink,
+// in one transaction.
+func (q Queue) Add(ctx context.Context, g ledger.Granule, p publish.Product, product ledger.Product) error {
+	before, known, err := q.Book.Current(ctx, g.Dataset, g.Name)
 	if err != nil {
 		return err
 	}
 	// Before the promise: whatever breaks off in between, no other bytes come
 	// under this number.
-	if err := w.store.Seal(p.Path); err != nil {
+	if err := q.Store.Seal(p.Path); err != nil {
 		return fmt.Errorf("seal product: %w", err)
 	}
 	var moved *ledger.Publication
@@ -331,11 +348,11 @@ func (w *worker) queueProduct(ctx context.Context, g ledger.Granule, p publish.P
 	if err != nil {
 		return fmt.Errorf("encode product: %w", err)
 	}
-	return w.book.StoreAndQueue(ctx, g.ID, ledger.Outgoing{
+	return q.Book.StoreAndQueue(ctx, g.ID, ledger.Outgoing{
 		Product:     product,
 		Publication: ledger.Publication{Revision: p.Revision, Time: p.Time, File: p.Path, Size: p.Size, Body: string(body)},
-		Sinks:       w.cfg.SinkNames(),
+		Sinks:       q.Sinks,
 		Moved:       moved,
-		Skill:       w.set.DailySkill,
-	}, w.now())
+		Skill:       q.Skill,
+	}, q.Now())
 }

@@ -55,8 +55,11 @@ func publisherConfig(folder, broker string) Config {
 // publisher takes made-up products through the store, the ledger and the
 // sinks, as the worker of a dataset does with real ones.
 type publisher struct {
-	*worker
-	out *outbox
+	book  *ledger.Ledger
+	store disk.Store
+	now   func() time.Time
+	out   *outbox
+	queue Queue
 }
 
 func openPublisher(ctx context.Context, cfg Config) (*publisher, error) {
@@ -70,7 +73,10 @@ func openPublisher(ctx context.Context, cfg Config) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &publisher{out: out, worker: &worker{cfg: cfg, book: book, store: d.store, now: time.Now, log: log}}, nil
+	return &publisher{
+		book: book, store: d.store, now: time.Now, out: out,
+		queue: Queue{Book: book, Store: d.store, Sinks: cfg.SinkNames(), Now: time.Now},
+	}, nil
 }
 
 // publisherProduct is the content of a product: it follows from the granule,
@@ -93,7 +99,7 @@ func (p *publisher) process(ctx context.Context, g ledger.Granule) error {
 		Path: stored.Path, Size: stored.Bytes, SHA256: stored.SHA256, BBox: [4]float64{26, 40, 42, 48}, Variable: "CHL", Units: "1",
 		Model: "oi", Mode: publish.NearRealTime, Created: g.Recorded,
 	}
-	return p.queueProduct(ctx, g, told, ledger.Product{Path: stored.Visible, SHA256: stored.SHA256})
+	return p.queue.Add(ctx, g, told, ledger.Product{Path: stored.Visible, SHA256: stored.SHA256})
 }
 
 // publisherDay spreads granules over a few days.
@@ -162,7 +168,7 @@ func (p *publisher) produce(ctx context.Context) error {
 		p.out.nudge()
 		if i%9 == 8 {
 			_, err := p.book.QueueRetraction(ctx, ledger.Retraction{
-				Dataset: g.Dataset, Granule: g.Name, Why: "every ninth", Sinks: p.cfg.SinkNames(),
+				Dataset: g.Dataset, Granule: g.Name, Why: "every ninth", Sinks: p.queue.Sinks,
 			}, p.now())
 			if err != nil {
 				return err

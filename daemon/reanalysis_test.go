@@ -2,13 +2,11 @@ package daemon
 
 import (
 	"fmt"
-	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"lacuna/daemon/fill"
+	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
@@ -43,7 +41,7 @@ func (r *rolling) deliver(t *testing.T, days ...int) {
 }
 
 // pass lets time go by and makes a pass.
-func (r *rolling) pass(t *testing.T, later time.Duration) Summary {
+func (r *rolling) pass(t *testing.T, later time.Duration) work.Summary {
 	t.Helper()
 	r.now = r.now.Add(later)
 	d := r.daemon(t)
@@ -113,7 +111,7 @@ func TestDelayedRevisionFollowsWhenTheNeighboursHaveSettled(t *testing.T) {
 	if s := r.pass(t, 48*time.Hour); s.Products != 3 {
 		t.Errorf("after the settle time %d products were made anew, want 3", s.Products)
 	}
-	if s := r.pass(t, 48*time.Hour); s != (Summary{}) {
+	if s := r.pass(t, 48*time.Hour); s != (work.Summary{}) {
 		t.Errorf("then %+v, want nothing: a revision of a product is no neighbour", s)
 	}
 	file := read(t, r.fileOf(t, 2), "CHL")
@@ -187,7 +185,7 @@ func TestProductThatDoesNotMoveIsNotPublishedAnew(t *testing.T) {
 	r.cfg.Datasets[0].Fill.Method = "persistence" // never looks ahead; but how sure it is depends on the days around
 	r.deliver(t, 0, 1, 2, 3)
 	r.pass(t, 0)
-	if s := r.pass(t, 40*time.Hour); s != (Summary{}) {
+	if s := r.pass(t, 40*time.Hour); s != (work.Summary{}) {
 		t.Errorf("the second pass did %+v, want nothing published", s)
 	}
 	rs, err := r.book(t).Reopenings(t.Context(), ledger.ReopeningQuery{Dataset: "sea"})
@@ -203,58 +201,6 @@ func TestProductThatDoesNotMoveIsNotPublishedAnew(t *testing.T) {
 		if got != nrt1 {
 			t.Errorf("day %d has %q", i, got)
 		}
-	}
-}
-
-// The measure of change is checked against a product whose difference is known.
-func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
-	skipInShort(t)
-	r := newRolling(t, 2)
-	r.deliver(t, 0, 1)
-	r.pass(t, 0)
-	d := r.daemon(t)
-	w := &worker{set: d.cfg.Datasets[0], cfg: d.cfg, reader: d.reader, log: d.log, now: d.parts.Now}
-	g, err := d.reader.Read(t.Context(), filepath.Join(r.archive(), r.days[1].Name), w.set.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, _, err := r.book(t).Current(t.Context(), "sea", r.days[1].Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sea, err := fill.SeaMask(t.Context(), "auto", d.reader, g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	history, err := d.reader.Read(t.Context(), filepath.Join(r.archive(), r.days[0].Name), w.set.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	outcome, err := fill.Analyse(t.Context(), fill.Job{Dataset: "sea", Granule: g, History: []ingest.Granule{history}, Sea: sea, Fill: w.set.Fill, Revision: 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if same, ok := w.change(t.Context(), before, g, outcome); !ok || same > 0.02 {
-		t.Errorf("the same analysis differs by %v sigmas, comparable %v", same, ok)
-	}
-	a := &outcome.Analyses[0]
-	for c, flags := range a.Flags {
-		if flags&netcdf.Interpolated != 0 {
-			a.Value[c] = float32(float64(a.Value[c]) * math.Pow(10, 1.5*float64(a.Sigma[c]))) // values are in log10
-			break
-		}
-	}
-	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
-		t.Errorf("one cell moved by 1.5 sigmas, measured %v, comparable %v", moved, ok)
-	}
-	for c, flags := range a.Flags {
-		if flags&netcdf.Interpolated != 0 {
-			a.Sigma[c] = float32(math.NaN())
-			break
-		}
-	}
-	if _, ok := w.change(t.Context(), before, g, outcome); ok {
-		t.Error("a cell that is not filled any more is no change")
 	}
 }
 
@@ -293,13 +239,15 @@ func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 	}
 	book := r.book(t)
 	d := r.daemon(t)
-	w := &worker{set: d.cfg.Datasets[0], cfg: d.cfg, book: book, log: d.log, now: func() time.Time { return r.now.Add(100 * time.Hour) }}
+	w := work.New(d.cfg.Datasets[0].work(), d.cfg.work(), work.Parts{
+		Books: book, Log: d.log, Now: func() time.Time { return r.now.Add(100 * time.Hour) },
+	})
 	next := func() string {
-		e, err := w.next(t.Context(), map[int64]bool{})
-		if err != nil || e == nil {
-			t.Fatalf("next errand: %+v, %v", e, err)
+		what, err := w.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		return e.what
+		return what
 	}
 	if got, want := next(), "reopened product of "+r.days[0].Name; got != want {
 		t.Errorf("first is %q, want %q: it is live, the granules are of the backfill", got, want)

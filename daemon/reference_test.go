@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lacuna/daemon/feed"
+	"lacuna/daemon/gridpin"
 	"lacuna/fetch"
 	"lacuna/publish/kafka"
 	"lacuna/publish/s3"
@@ -125,7 +126,7 @@ func (r *reference) keys(path string, v reflect.Value, below *[]func()) []string
 // for what is a value to a user.
 func subsection(v reflect.Value) (reflect.Value, bool) {
 	switch v.Interface().(type) {
-	case time.Duration, fetch.Floor, fetch.Days, fetch.SecretConfig, feed.Size, Shape:
+	case time.Duration, fetch.Floor, fetch.Days, fetch.SecretConfig, feed.Size, gridpin.Shape:
 		return v, false
 	case []Dataset:
 		return reflect.ValueOf(DefaultDataset()), true
@@ -162,7 +163,7 @@ func typeName(t reflect.Type) string {
 		return "days"
 	case reflect.TypeFor[fetch.SecretConfig]():
 		return "secret"
-	case reflect.TypeFor[feed.Size](), reflect.TypeFor[Shape]():
+	case reflect.TypeFor[feed.Size](), reflect.TypeFor[gridpin.Shape]():
 		return "HEIGHTxWIDTH"
 	}
 	switch t.Kind() {
@@ -190,7 +191,7 @@ func defaultOf(v reflect.Value) string {
 		if x.Bytes > 0 {
 			return fmt.Sprintf("`%dGiB`", x.Bytes>>30)
 		}
-	case fetch.Days, feed.Size, Shape, [2]float64:
+	case fetch.Days, feed.Size, gridpin.Shape, [2]float64:
 		return "none"
 	case time.Duration:
 		if x == 0 {

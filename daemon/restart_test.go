@@ -38,7 +38,7 @@ func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	falls := 2
-	w.hold = func() func() {
+	w.Hold = func() func() {
 		if falls--; falls >= 0 {
 			panic("the sky falls")
 		}
@@ -49,7 +49,7 @@ func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- v.Keep(ctx, t.Context(), supervise.Stage{Name: "worker", Run: func(intake, work context.Context) error { return w.run(intake, work, in.Watcher) }})
+		ended <- v.Keep(ctx, t.Context(), supervise.Stage{Name: "worker", Run: func(intake, work context.Context) error { return w.Run(intake, work, in.Watcher.Run) }})
 	}()
 	until(t, "two stored granules", func() bool {
 		done, err := book.Recent(t.Context(), 9, ledger.Stored)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -50,7 +51,7 @@ func TestAStateRestoredFromAnOlderCopyGoesOnAboveWhatWasPublished(t *testing.T) 
 				}
 			}
 			b.log.Reset()
-			if got := b.once(t); got != (Summary{}) || strings.Contains(b.log.String(), "OLDER") {
+			if got := b.once(t); got != (work.Summary{}) || strings.Contains(b.log.String(), "OLDER") {
 				t.Errorf("the next pass has something to do: %+v\n%s", got, b.log)
 			}
 		})
@@ -158,7 +159,7 @@ func TestASealedFileThatTheLedgerDoesNotKnowKeepsItsNumber(t *testing.T) {
 	if _, err := b.daemon(t).Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.once(t); got != (Summary{}) {
+	if got := b.once(t); got != (work.Summary{}) {
 		t.Errorf("after a rebuilding Once() = %+v: what went on under a later number is made again", got)
 	}
 	b.wantOneHash(t, 3)

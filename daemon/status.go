@@ -16,6 +16,7 @@ import (
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/ops"
+	"lacuna/pipeline/skill"
 )
 
 // recentRows is how many products and set-aside granules the page shows: a
@@ -124,11 +125,12 @@ func (d *Daemon) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Da
 		s := skillRow(last[0])
 		row.Skill = &s
 	}
-	news, err := d.skillNews(ctx, book, row.Name)
+	days, err := book.Skills(ctx, ledger.SkillQuery{Dataset: row.Name, Kind: ledger.Overlay, Limit: skill.DriftDays})
 	if err != nil {
 		return err
 	}
-	row.Drift, row.RecentMSE = news.Alarm, news.Recent
+	drift := skill.DriftOf(ledger.Errors(days))
+	row.Drift, row.RecentMSE = drift.Alarm, drift.Recent
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"lacuna/daemon/retrain"
 	"lacuna/ledger"
+	"lacuna/pipeline/skill"
 )
 
 // scheduler returns what renews the model of a dataset, nil where training is
@@ -43,20 +44,19 @@ func (b trainBooks) Granules(ctx context.Context, from, to time.Time) ([]retrain
 
 // SkillLoss returns what recent products have lost.
 func (b trainBooks) SkillLoss(ctx context.Context) (*float64, error) {
-	days, err := b.book.Skills(ctx, ledger.SkillQuery{Dataset: b.dataset, Kind: ledger.Overlay, Limit: recentDays + referenceDays})
+	days, err := b.book.Skills(ctx, ledger.SkillQuery{Dataset: b.dataset, Kind: ledger.Overlay, Limit: skill.DriftDays})
 	if err != nil {
 		return nil, fmt.Errorf("skill of recent products: %w", err)
 	}
-	return skillLoss(days), nil
+	return skillLoss(skill.DriftOf(ledger.Errors(days))), nil
 }
 
 // skillLoss returns by how much the error of recent days lies above that of the
 // days before, less one; nil where chance explains it, or nothing is known.
-func skillLoss(days []ledger.Skill) *float64 {
-	news := SkillDrift(days)
-	if news.Sigmas <= driftSigmas || !(news.Before > 0) {
+func skillLoss(drift skill.Drift) *float64 {
+	if drift.Sigmas <= skill.DriftSigmas || !(drift.Before > 0) {
 		return nil
 	}
-	loss := news.Recent/news.Before - 1
+	loss := drift.Recent/drift.Before - 1
 	return &loss
 }

@@ -7,21 +7,22 @@ import (
 
 	"lacuna/daemon/retrain"
 	"lacuna/ledger"
+	"lacuna/pipeline/skill"
 )
 
 func TestWorseProductsAreAReasonToTrain(t *testing.T) {
 	var days []ledger.Skill
-	for day := range recentDays + referenceDays {
+	for day := range skill.DriftDays {
 		mse := 0.10 + 0.01*float64(day%3)
-		if day >= referenceDays {
+		if day >= 60 {
 			mse *= 1.6
 		}
 		days = append(days, ledger.Skill{MSE: mse, Pixels: 100})
 	}
-	if loss := skillLoss(days); loss == nil || *loss < 0.55 || *loss > 0.65 {
+	if loss := skillLoss(skill.DriftOf(ledger.Errors(days))); loss == nil || *loss < 0.55 || *loss > 0.65 {
 		t.Errorf("loss %v, want about 0.6", loss)
 	}
-	if loss := skillLoss(days[:referenceDays]); loss != nil {
+	if loss := skillLoss(skill.DriftOf(ledger.Errors(days[:60]))); loss != nil {
 		t.Errorf("steady days have lost %v", *loss)
 	}
 }

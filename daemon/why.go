@@ -307,7 +307,7 @@ func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopen
 			return "Have the file put on the archive under another name; it is refused once, and not asked for again."
 		}
 		return fmt.Sprintf("Mend the cause, then 'lacuna quarantine retry %s'; or wait until the archive replaces it. The file is %s.",
-			name, cmp.Or(o.asideFile(g), "gone"))
+			name, cmp.Or(o.quarantine().File(g), "gone"))
 	case ledger.Discovered, ledger.Fetched, ledger.Filled:
 		if _, running := ledger.Holder(o.cfg.state().Ledger()); !running {
 			return "Start the daemon, or run 'lacuna once': nobody is at work."
@@ -359,3 +359,5 @@ func (o *Operations) absence(ctx context.Context, set Dataset, day time.Time) (S
 	}
 	return s, nil
 }
+
+func percent(share float64) float64 { return float64(int(share*1000+0.5)) / 10 }

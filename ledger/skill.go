@@ -141,3 +141,15 @@ func (l *Ledger) Skills(ctx context.Context, q SkillQuery) ([]Skill, error) {
 
 // farFuture is later than any field.
 func farFuture() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// Errors returns the mean squared errors of scores of at least one pixel, in
+// their order.
+func Errors(scores []Skill) []float64 {
+	var all []float64
+	for _, s := range scores {
+		if s.Pixels > 0 {
+			all = append(all, s.MSE)
+		}
+	}
+	return all
+}

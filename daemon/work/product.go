@@ -1,4 +1,4 @@
-package daemon
+package work
 
 import (
 	"bufio"
@@ -26,18 +26,18 @@ import (
 
 // storeProduct writes the product of a granule where sinks find it, and
 // returns what they are told about it.
-func (w *worker) storeProduct(ctx context.Context, g ledger.Granule, granule ingest.Granule, outcome fill.Outcome) (publish.Product, disk.Stored, error) {
+func (w *Worker) storeProduct(ctx context.Context, g ledger.Granule, granule ingest.Granule, outcome fill.Outcome) (publish.Product, disk.Stored, error) {
 	first, _ := field.Span(granule.Fields)
 	name := datedName(granule.Name, first)
 	item := disk.Item{Dataset: w.set.Name, Granule: g.Name, Name: name, Time: first, Revision: g.Revision}
 	drawn := false
-	stored, err := w.store.Put(ctx, item, func(path string) error {
+	stored, err := w.Store.Put(ctx, item, func(path string) error {
 		if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
 			return err
 		}
-		if w.cfg.Publish.QuickLook {
+		if w.cfg.QuickLook {
 			if err := drawProduct(path+".png", granule, outcome); err != nil {
-				w.log.Warn("quick look left out", "granule", g.Name, "err", err) // a picture is no reason to hold a product back
+				w.Log.Warn("quick look left out", "granule", g.Name, "err", err) // a picture is no reason to hold a product back
 				return errors.Join(state.Remove(path + ".png"))
 			}
 			drawn = true
@@ -49,7 +49,7 @@ func (w *worker) storeProduct(ctx context.Context, g ledger.Granule, granule ing
 	}
 	p := describeProduct(granule, outcome)
 	p.Granule, p.Name, p.Path, p.Size, p.SHA256 = g.Name, filepath.Base(stored.Visible), stored.Path, stored.Bytes, stored.SHA256
-	p.Links = w.cfg.links(stored.Visible, drawn)
+	p.Links = w.cfg.Links.of(stored.Visible, drawn)
 	return p, stored, nil
 }
 
@@ -122,20 +122,25 @@ func meanUncertainty(p netcdf.Product) float64 {
 	return sum / float64(n)
 }
 
-// links are where receivers find the files of a product: under base_url, or
-// relative to the folder of products.
-func (c Config) links(visible string, drawn bool) map[string]string {
-	rel, err := filepath.Rel(c.ProductsDir, visible)
+// Links are where receivers find the files of products.
+type Links struct {
+	Products string // folder of products
+	BaseURL  string // under which receivers reach the folder; empty: links are relative to it
+}
+
+// of returns the links to a product.
+func (l Links) of(visible string, drawn bool) map[string]string {
+	rel, err := filepath.Rel(l.Products, visible)
 	if err != nil {
 		return nil
 	}
 	rel = filepath.ToSlash(rel)
 	at := func(p string) string {
 		u := url.URL{Path: p}
-		if c.Publish.BaseURL == "" {
+		if l.BaseURL == "" {
 			return u.EscapedPath()
 		}
-		return strings.TrimSuffix(c.Publish.BaseURL, "/") + "/" + u.EscapedPath()
+		return strings.TrimSuffix(l.BaseURL, "/") + "/" + u.EscapedPath()
 	}
 	all := map[string]string{"file": at(rel), "sha256": at(rel + ".sha256")}
 	if drawn {

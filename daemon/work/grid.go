@@ -1,4 +1,4 @@
-package daemon
+package work
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // waited for: the first granule is filled at once, and the grid may change until
 // it is settled. What waits already is asked before, so that a product on a grid
 // that will not stand is not even made.
-func (w *worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
+func (w *Worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
 	standing, err := w.vote(ctx, g, granule)
 	if err == nil && !standing.Settled && w.set.Grid == nil {
 		if err = w.canvass(ctx, g); err == nil {
@@ -31,7 +31,7 @@ func (w *worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest
 }
 
 // vote counts the grid of a granule and says how that of the dataset stands.
-func (w *worker) vote(ctx context.Context, g ledger.Granule, granule ingest.Granule) (ledger.Standing, error) {
+func (w *Worker) vote(ctx context.Context, g ledger.Granule, granule ingest.Granule) (ledger.Standing, error) {
 	grid := granule.Fields[0].Grid
 	text, err := json.Marshal(grid)
 	if err != nil {
@@ -39,10 +39,10 @@ func (w *worker) vote(ctx context.Context, g ledger.Granule, granule ingest.Gran
 	}
 	pin := w.set.Grid
 	pinned := pin != nil && pin.Has(grid)
-	standing, err := w.book.VoteGrid(ctx, ledger.Vote{
+	standing, err := w.Books.VoteGrid(ctx, ledger.Vote{
 		Dataset: g.Dataset, Name: g.Name, Granule: g.ID,
 		Grid:    ledger.Grid{Fingerprint: grid.String(), JSON: string(text)},
-		Settled: gridpin.SettledVotes, Pinned: pinned, Refused: pin != nil && !pinned, Sinks: w.cfg.SinkNames(),
+		Settled: gridpin.SettledVotes, Pinned: pinned, Refused: pin != nil && !pinned, Sinks: w.cfg.Sinks,
 		Same: func(known string) (bool, error) {
 			var before field.Grid
 			if err := json.Unmarshal([]byte(known), &before); err != nil {
@@ -50,17 +50,17 @@ func (w *worker) vote(ctx context.Context, g ledger.Granule, granule ingest.Gran
 			}
 			return grid.Same(before) || pinned && len(before.Lat) > 0 && len(before.Lon) > 0 && pin.Has(before), nil
 		},
-	}, w.now())
+	}, w.Now())
 	if standing.Changed {
-		w.log.Info("grid of the dataset", "grid", standing.Grid.Fingerprint, "why", standing.Grid.Why)
-		w.nudge()
+		w.Log.Info("grid of the dataset", "grid", standing.Grid.Fingerprint, "why", standing.Grid.Why)
+		w.Queue.Nudge()
 	}
 	return standing, err
 }
 
 // canvass lets the granules that wait with g vote.
-func (w *worker) canvass(ctx context.Context, g ledger.Granule) error {
-	waiting, err := w.book.FirstPending(ctx, w.set.Name, gridpin.SettledVotes)
+func (w *Worker) canvass(ctx context.Context, g ledger.Granule) error {
+	waiting, err := w.Books.FirstPending(ctx, w.set.Name, gridpin.SettledVotes)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (w *worker) canvass(ctx context.Context, g ledger.Granule) error {
 
 // oddGrid says why a granule is not taken. The ledger knows such a granule by
 // the words "its grid is" and "but dataset" where it was made anew.
-func (w *worker) oddGrid(granule ingest.Granule, s ledger.Standing) error {
+func (w *Worker) oddGrid(granule ingest.Granule, s ledger.Standing) error {
 	name, grid := w.set.Name, granule.Fields[0].Grid
 	bad := &ingest.BadGranule{File: granule.Name}
 	switch {
@@ -103,8 +103,8 @@ func (w *worker) oddGrid(granule ingest.Granule, s ledger.Standing) error {
 
 // takeUp brings back the granules that were set aside for a grid that is the
 // dataset's after all, or that was reset. Cut off, it goes on at the next call.
-func (w *worker) takeUp(ctx context.Context) error {
-	rows, err := w.book.Regained(ctx, w.set.Name)
+func (w *Worker) takeUp(ctx context.Context) error {
+	rows, err := w.Books.Regained(ctx, w.set.Name)
 	if err != nil {
 		return err
 	}
@@ -112,25 +112,24 @@ func (w *worker) takeUp(ctx context.Context) error {
 		return nil
 	}
 	why := "the grid of the dataset was reset"
-	if grid, known, err := w.book.Grid(ctx, w.set.Name); err != nil {
+	if grid, known, err := w.Books.Grid(ctx, w.set.Name); err != nil {
 		return err
 	} else if known {
 		why = fmt.Sprintf("the grid of the dataset is %s: %s", grid.Fingerprint, grid.Why)
 	}
-	operations := newOperations(w.cfg, w.book, w.now)
 	for _, g := range rows {
-		err := operations.retry(ctx, g, why)
+		err := w.aside().TakeUp(ctx, w.Books, g, why, w.Now())
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			w.log.Warn("granule stays set aside", "granule", g.Name, "err", err)
-			if err := w.book.DropVote(ctx, g.ID); err != nil {
+			w.Log.Warn("granule stays set aside", "granule", g.Name, "err", err)
+			if err := w.Books.DropVote(ctx, g.ID); err != nil {
 				return err
 			}
 			continue
 		}
-		w.log.Info("granule taken up again", "granule", g.Name, "was", g.Reason)
+		w.Log.Info("granule taken up again", "granule", g.Name, "was", g.Reason)
 	}
 	return nil
 }

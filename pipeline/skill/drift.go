@@ -1,11 +1,8 @@
-package daemon
+package skill
 
 import (
-	"context"
 	"fmt"
 	"math"
-
-	"lacuna/ledger"
 )
 
 const (
@@ -17,14 +14,17 @@ const (
 	// driftRatio is from where on a rise of the error is worth waking somebody:
 	// what a fine-tuning gains is of that order.
 	driftRatio = 1.2
-	// driftSigmas is how far beyond chance it must lie. It is asked every day of
+	// DriftSigmas is how far beyond chance it must lie. It is asked every day of
 	// every dataset, and in steady weather one asking in some two hundred alarms
 	// at this limit; at 2 it were one in twenty.
-	driftSigmas = 3
+	DriftSigmas = 3
 )
 
-// SkillNews is how well a dataset has been filled lately.
-type SkillNews struct {
+// DriftDays is how many of the latest scores DriftOf looks at.
+const DriftDays = recentDays + referenceDays
+
+// Drift is how well a dataset has been filled lately, against before.
+type Drift struct {
 	// Recent and Before are the typical mean squared errors of the latest days
 	// and of the days before, in variances of the field: the geometric means,
 	// for a stormy day must not drown the rest. 0: not known.
@@ -37,21 +37,21 @@ type SkillNews struct {
 	Alarm  string // for people; empty: there is no drift
 }
 
-// SkillDrift compares the latest scores of a dataset, in the order of days,
-// with those before. It alarms where the error rose by more than a fifth and by
+// DriftOf compares the latest mean squared errors of a dataset, in the order of
+// days, with those before. It alarms where the error rose by more than a fifth and by
 // more than chance explains; that errors of following days are alike is taken
 // into account.
-func SkillDrift(days []ledger.Skill) SkillNews {
+func DriftOf(errors []float64) Drift {
 	var logs []float64
-	for _, s := range days {
-		if s.MSE > 0 && s.Pixels > 0 {
-			logs = append(logs, math.Log(s.MSE))
+	for _, mse := range errors {
+		if mse > 0 {
+			logs = append(logs, math.Log(mse))
 		}
 	}
 	logs = logs[max(0, len(logs)-recentDays-referenceDays):]
 	cut := max(0, len(logs)-recentDays)
 	recent, before := spreadOf(logs[cut:]), spreadOf(logs[:cut])
-	news := SkillNews{RecentDays: recent.n, BeforeDays: before.n}
+	news := Drift{RecentDays: recent.n, BeforeDays: before.n}
 	if recent.n > 0 {
 		news.Recent = math.Exp(recent.mean)
 	}
@@ -69,7 +69,7 @@ func SkillDrift(days []ledger.Skill) SkillNews {
 	}
 	rise := recent.mean - before.mean
 	news.Sigmas = rise / math.Sqrt(e)
-	if math.Exp(rise) > driftRatio && news.Sigmas > driftSigmas {
+	if math.Exp(rise) > driftRatio && news.Sigmas > DriftSigmas {
 		news.Alarm = fmt.Sprintf("the error of the last %d scored days is %.0f %% above that of the %d before: %.3f against %.3f variances of the field",
 			recent.n, 100*(math.Exp(rise)-1), before.n, news.Recent, news.Before)
 	}
@@ -111,10 +111,4 @@ func spreadOf(xs []float64) spread {
 // independent returns how many independent numbers n of the series are worth.
 func (s spread) independent(n int) float64 {
 	return max(float64(n)*(1-s.persistence)/(1+s.persistence), 1)
-}
-
-// skillNews is how well a dataset has been filled lately.
-func (d *Daemon) skillNews(ctx context.Context, book *ledger.Ledger, dataset string) (SkillNews, error) {
-	days, err := book.Skills(ctx, ledger.SkillQuery{Dataset: dataset, Kind: ledger.Overlay, Limit: recentDays + referenceDays})
-	return SkillDrift(days), err
 }

@@ -1,4 +1,4 @@
-package daemon
+package work
 
 import (
 	"context"
@@ -39,16 +39,16 @@ func (k keptScaling) serves(at time.Time, days int) bool {
 
 // localScaling returns the scaling of the worker's dataset for a granule: the
 // one that is kept, or one that is learned anew from the days in the spool.
-func (w *worker) localScaling(ctx context.Context, job fill.Job) (fill.LocalScaling, error) {
+func (w *Worker) localScaling(ctx context.Context, job fill.Job) (fill.LocalScaling, error) {
 	grid, tr := job.Granule.Fields[0].Grid, job.Granule.Transform
 	first, last := field.Span(job.Granule.Fields)
 	const reach = scalingSpan * 24 * time.Hour
-	rows, err := w.book.Window(ctx, w.set.Name, first.Add(-reach), last.Add(reach))
+	rows, err := w.Books.Window(ctx, w.set.Name, first.Add(-reach), last.Add(reach))
 	if err != nil {
 		return fill.LocalScaling{}, err
 	}
 	rows = nearestDays(rows, last, scalingSpan)
-	file := w.cfg.state().Scaling(w.set.Name)
+	file := w.cfg.State.Scaling(w.set.Name)
 	var kept keptScaling
 	// A file that is damaged is as good as none: it is learned anew.
 	if ok, err := state.Load(file, &kept); ok && err == nil && kept.serves(last, len(rows)) && kept.Fits(grid, tr) {
@@ -90,16 +90,16 @@ func nearestDays(rows []ledger.Granule, at time.Time, n int) []ledger.Granule {
 
 // fieldsOf reads granules of the spool. One that cannot be read any more is
 // left out: there are others.
-func (w *worker) fieldsOf(ctx context.Context, rows []ledger.Granule, grid field.Grid) []field.Field {
+func (w *Worker) fieldsOf(ctx context.Context, rows []ledger.Granule, grid field.Grid) []field.Field {
 	var fields []field.Field
 	for _, row := range rows {
 		granule, ok := w.decoded[row.SHA256]
 		if !ok {
 			var err error
-			if granule, err = w.reader.Read(ctx, row.SpoolPath, w.set.Options); err != nil {
+			if granule, err = w.Reader.Read(ctx, row.SpoolPath, w.set.Options); err != nil {
 				continue
 			}
-			w.heartbeat.Beat()
+			w.Heartbeat.Beat()
 		}
 		fields = append(fields, onGrid(granule, grid)...)
 	}

@@ -1,4 +1,4 @@
-package daemon
+package work
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // another day, or looks how an earlier product did on the cells that a
 // replacement reveals. What cannot be scored is recorded with the reason: a
 // score is not worth a second try.
-func (w *worker) score(ctx context.Context, due ledger.DueSkill) error {
+func (w *Worker) score(ctx context.Context, due ledger.DueSkill) error {
 	s, err := w.scene(ctx, due.Granule, false)
 	var got ledger.Skill
 	if err == nil {
@@ -36,11 +36,11 @@ func (w *worker) score(ctx context.Context, due ledger.DueSkill) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		w.log.Debug("granule not scored", "granule", due.Granule.Name, "kind", due.Kind, "why", err)
-		return w.book.SkipSkill(ctx, due.ID, err.Error(), w.now())
+		w.Log.Debug("granule not scored", "granule", due.Granule.Name, "kind", due.Kind, "why", err)
+		return w.Books.SkipSkill(ctx, due.ID, err.Error(), w.Now())
 	}
-	w.log.Debug("granule scored", "granule", due.Granule.Name, "kind", due.Kind, "mse", got.MSE, "pixels", got.Pixels)
-	return w.book.EndSkill(ctx, due.ID, got, w.now())
+	w.Log.Debug("granule scored", "granule", due.Granule.Name, "kind", due.Kind, "mse", got.MSE, "pixels", got.Pixels)
+	return w.Books.EndSkill(ctx, due.ID, got, w.Now())
 }
 
 // errNoOverlay says that no day around a granule has gaps that hide enough of
@@ -49,7 +49,7 @@ var errNoOverlay = errors.New("no day around it has gaps that hide enough and le
 
 // scoreOverlay hides a part of the granule's last field under the gaps of
 // another day and fills it from the past, as its first product was.
-func (w *worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (ledger.Skill, error) {
+func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (ledger.Skill, error) {
 	last := len(s.granule.Fields) - 1
 	truth := s.granule.Fields[last]
 	s.history = upTo(s.history, truth.Time)
@@ -129,7 +129,7 @@ func overlay(truth field.Field, around []ingest.Granule, key string) (visible, h
 
 // scoreRevealed looks how an earlier product did on what it filled and the
 // granule that replaced its own shows.
-func (w *worker) scoreRevealed(ctx context.Context, before ledger.Publication, s scene) (ledger.Skill, error) {
+func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s scene) (ledger.Skill, error) {
 	old, err := w.readProduct(ctx, before.File, s.granule)
 	if err != nil {
 		return ledger.Skill{}, fmt.Errorf("the earlier product cannot be read: %w", err)

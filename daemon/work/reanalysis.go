@@ -1,4 +1,4 @@
-package daemon
+package work
 
 import (
 	"context"
@@ -24,7 +24,8 @@ type Reanalysis struct {
 	LeastChange float64 `yaml:"least_change"`
 }
 
-func defaultReanalysis() Reanalysis {
+// DefaultReanalysis returns the settings that hold where a file is silent.
+func DefaultReanalysis() Reanalysis {
 	return Reanalysis{
 		Enabled: true,
 		// Longer than from one daily granule to the next: while days follow one
@@ -64,16 +65,16 @@ func (d Dataset) placement(times []time.Time) ledger.Placement {
 
 // reanalyse looks at a reopened product again and reports whether there is a
 // new revision of it. An error is a failure of our own: it stays open.
-func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised bool, err error) {
+func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised bool, err error) {
 	end := func(outcome ledger.Outcome, note string) error {
 		r.Outcome, r.Note = outcome, note
-		return w.book.EndReopening(ctx, r, w.now())
+		return w.Books.EndReopening(ctx, r, w.Now())
 	}
-	g, ok, err := w.book.LastGood(ctx, r.Dataset, r.Granule)
+	g, ok, err := w.Books.LastGood(ctx, r.Dataset, r.Granule)
 	if err != nil {
 		return false, err
 	}
-	before, published, err := w.book.Current(ctx, r.Dataset, r.Granule)
+	before, published, err := w.Books.Current(ctx, r.Dataset, r.Granule)
 	switch {
 	case err != nil:
 		return false, err
@@ -84,7 +85,7 @@ func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	}
 	s, err := w.scene(ctx, g, false)
 	if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
-		w.log.Warn("product not made anew", "granule", g.Name, "err", err)
+		w.Log.Warn("product not made anew", "granule", g.Name, "err", err)
 		return false, end(ledger.Dropped, bad.Error())
 	}
 	if err != nil {
@@ -100,12 +101,12 @@ func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	}
 	if comparable && change < w.set.Reanalysis.LeastChange {
 		r.Change = change
-		w.log.Info("product unchanged", "granule", g.Name, "why", r.Why, "change_sigmas", roundChange(change))
+		w.Log.Info("product unchanged", "granule", g.Name, "why", r.Why, "change_sigmas", roundChange(change))
 		return false, end(ledger.Unchanged, "")
 	}
-	next, err := w.book.Revise(ctx, ledger.Revision{
+	next, err := w.Books.Revise(ctx, ledger.Revision{
 		Dataset: r.Dataset, Granule: r.Granule, Cause: ledger.Reanalysis, Why: r.Reason(), Lane: r.Lane, Change: change,
-	}, w.now())
+	}, w.Now())
 	if err != nil {
 		return false, err
 	}
@@ -118,10 +119,10 @@ func (w *worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 // granule differ: the largest change of a value or of an uncertainty in
 // standard deviations of the former. They cannot be compared where the former
 // cannot be read, or where what is filled differs.
-func (w *worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now fill.Outcome) (largest float64, comparable bool) {
+func (w *Worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now fill.Outcome) (largest float64, comparable bool) {
 	old, err := w.readProduct(ctx, before.File, g)
 	if err != nil {
-		w.log.Warn("earlier product cannot be compared with", "granule", g.Name, "file", before.File, "err", err)
+		w.Log.Warn("earlier product cannot be compared with", "granule", g.Name, "file", before.File, "err", err)
 		return 0, false
 	}
 	for i, a := range now.Analyses {
@@ -153,15 +154,15 @@ const leastSigma = 1e-6
 type filledField struct{ value, sigma []float32 }
 
 // readProduct reads what a product says of a granule, field by field.
-func (w *worker) readProduct(ctx context.Context, path string, g ingest.Granule) ([]filledField, error) {
+func (w *Worker) readProduct(ctx context.Context, path string, g ingest.Granule) ([]filledField, error) {
 	variable := g.Source.Variable
-	value, err := w.reader.Read(ctx, path, ingest.Options{Variable: variable})
-	w.heartbeat.Beat()
+	value, err := w.Reader.Read(ctx, path, ingest.Options{Variable: variable})
+	w.Heartbeat.Beat()
 	if err != nil {
 		return nil, err
 	}
-	sigma, err := w.reader.Read(ctx, path, ingest.Options{Variable: variable + "_uncertainty", Transform: "identity"})
-	w.heartbeat.Beat()
+	sigma, err := w.Reader.Read(ctx, path, ingest.Options{Variable: variable + "_uncertainty", Transform: "identity"})
+	w.Heartbeat.Beat()
 	if err != nil {
 		return nil, err
 	}

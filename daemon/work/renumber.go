@@ -1,4 +1,4 @@
-package daemon
+package work
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // produce fills a granule and stores its product. A number that was promised with
 // other bytes, by a life of this state that its ledger does not remember, is
 // left to those, and the product is made once more under the next.
-func (w *worker) produce(ctx context.Context, g ledger.Granule, s scene) error {
+func (w *Worker) produce(ctx context.Context, g ledger.Granule, s scene) error {
 	const numbers = 3 // that may be found taken one after the other before it is left to the next round
 	var err error
 	for range numbers {
@@ -34,16 +34,16 @@ func (w *worker) produce(ctx context.Context, g ledger.Granule, s scene) error {
 
 // renumber returns a granule under its next number. c is what the folder of
 // products says of the one it has; nil: it has another by now.
-func (w *worker) renumber(ctx context.Context, g ledger.Granule, c *publish.Conflict) (ledger.Granule, error) {
+func (w *Worker) renumber(ctx context.Context, g ledger.Granule, c *publish.Conflict) (ledger.Granule, error) {
 	var t ledger.Taken
 	if c != nil {
 		t = ledger.Taken{
-			Dataset: g.Dataset, Granule: g.Name, Revision: max(g.Revision, c.Highest), Sink: "disk", SHA256: c.There, Ours: c.SHA256, At: w.now(),
+			Dataset: g.Dataset, Granule: g.Name, Revision: max(g.Revision, c.Highest), Sink: "disk", SHA256: c.There, Ours: c.SHA256, At: w.Now(),
 		}
 	}
-	next, err := w.book.Renumber(ctx, g.ID, t)
+	next, err := w.Books.Renumber(ctx, g.ID, t)
 	if err == nil {
-		w.log.Warn("THIS REVISION HAS ANOTHER FILE ALREADY: the product gets the next", "granule", g.Name, "revision", g.Revision,
+		w.Log.Warn("THIS REVISION HAS ANOTHER FILE ALREADY: the product gets the next", "granule", g.Name, "revision", g.Revision,
 			"sha256_there", t.SHA256, "sha256_here", t.Ours, "next", next.Revision)
 	}
 	return next, err

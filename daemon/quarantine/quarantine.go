@@ -1,0 +1,95 @@
+// Package quarantine is the folder of granules that were set aside. A file is
+// put there with its reason beside it, found again, and taken back into the
+// spool when the granule is taken up again.
+//
+// It knows nothing of why a granule is set aside.
+package quarantine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"lacuna/daemon/state"
+	"lacuna/fetch"
+	"lacuna/ledger"
+)
+
+// WhySuffix is that of the file with the reason, beside the one that was set
+// aside.
+const WhySuffix = ".why.txt"
+
+// Folder is where granules are set aside, and the spool that they come from.
+type Folder struct{ State state.Dir }
+
+// Of returns the folder of a dataset.
+func (f Folder) Of(dataset string) string { return filepath.Join(f.State.Quarantine(), dataset) }
+
+// Put moves the file of a granule out of the spool, with the reason beside it,
+// and returns where it is now. A file that is gone is no error: the reason stays.
+func (f Folder) Put(g ledger.Granule, reason string) (string, error) {
+	if err := os.MkdirAll(f.Of(g.Dataset), 0o755); err != nil {
+		return "", fmt.Errorf("set aside: %w", err)
+	}
+	target := filepath.Join(f.Of(g.Dataset), revisionName(g))
+	if err := os.Rename(g.SpoolPath, target); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("set aside: %w", err)
+	}
+	if err := os.WriteFile(target+WhySuffix, []byte(reason+"\n"), 0o644); err != nil {
+		return "", fmt.Errorf("set aside: %w", err)
+	}
+	return target, nil
+}
+
+func revisionName(g ledger.Granule) string {
+	return fmt.Sprintf("r%d-%s", g.Revision, path.Base(g.Name))
+}
+
+// File returns where the bytes of a granule that was set aside lie; empty where
+// they do not.
+func (f Folder) File(g ledger.Granule) string {
+	if g.SHA256 == "" {
+		return ""
+	}
+	for _, file := range []string{
+		g.SpoolPath, // where the intake put it, or a crash left it
+		filepath.Join(f.Of(g.Dataset), revisionName(g)),
+		filepath.Join(f.Of(g.Dataset), g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name))),
+	} {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
+}
+
+// Books are told that a granule is taken up again.
+type Books interface {
+	Retry(ctx context.Context, id int64, spoolPath, why string, at time.Time) error
+}
+
+// TakeUp brings the file of a granule back into the spool, records that, and
+// only then takes it out of the folder: whatever breaks off in between leaves
+// the granule set aside with its file, or taken up with it. why is empty where
+// an operator asked for it.
+func (f Folder) TakeUp(ctx context.Context, books Books, g ledger.Granule, why string, at time.Time) error {
+	from := f.File(g)
+	if from == "" {
+		return fmt.Errorf("%s has no bytes here (it was refused by its name, or its file is gone): put the file on the archive again, under a good name", g.Name)
+	}
+	to, err := fetch.NewSpool(f.State.Spool()).Adopt(from, g.Name, g.SHA256)
+	if err != nil {
+		return err
+	}
+	if err := books.Retry(ctx, g.ID, to, why, at); err != nil {
+		return err
+	}
+	if from == to {
+		return nil
+	}
+	return errors.Join(state.Remove(from), state.Remove(from+WhySuffix))
+}

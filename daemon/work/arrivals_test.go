@@ -1,0 +1,51 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"lacuna/fetch"
+)
+
+func TestWorkThatNobodyWaitsForIsInterruptedByAnArrival(t *testing.T) {
+	arrived := make(chan fetch.Granule)
+	at := &arrivals{granules: arrived}
+	until := func(ctx context.Context) error { // works until it is cancelled
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	for i := range mostInterrupted {
+		go func() { arrived <- fetch.Granule{} }()
+		if interrupted, err := at.interrupt(t.Context(), until); !interrupted || err != nil {
+			t.Fatalf("time %d: interrupted %v, %v, want that a granule came", i+1, interrupted, err)
+		}
+	}
+	// It must get done some time, though a granule waits again.
+	go func() { arrived <- fetch.Granule{} }()
+	if interrupted, err := at.interrupt(t.Context(), func(ctx context.Context) error { return ctx.Err() }); interrupted || err != nil {
+		t.Errorf("after %d times: interrupted %v, %v, want it done", mostInterrupted, interrupted, err)
+	}
+	if !at.goOn() {
+		t.Error("nothing goes on, want the waiting granule admitted")
+	}
+}
+
+func TestWorkThatNothingInterruptsEndsAsItDoesByItself(t *testing.T) {
+	arrived := make(chan fetch.Granule)
+	at := &arrivals{granules: arrived}
+	failed := errors.New("no luck")
+	if interrupted, err := at.interrupt(t.Context(), func(context.Context) error { return failed }); interrupted || !errors.Is(err, failed) {
+		t.Errorf("interrupted %v, %v, want its own error", interrupted, err)
+	}
+	close(arrived) // nothing will come any more, which is no reason to drop what is in hand
+	if interrupted, err := at.interrupt(t.Context(), func(ctx context.Context) error { return ctx.Err() }); interrupted || err != nil {
+		t.Errorf("with the archive closed: interrupted %v, %v, want it done", interrupted, err)
+	}
+	if at.goOn() {
+		t.Error("work goes on, want it to end with the archive")
+	}
+	if interrupted, err := (*arrivals)(nil).interrupt(t.Context(), func(context.Context) error { return nil }); interrupted || err != nil {
+		t.Errorf("without arrivals: %v, %v", interrupted, err)
+	}
+}

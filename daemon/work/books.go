@@ -1,0 +1,54 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"lacuna/ledger"
+)
+
+// Books are the pages of the ledger that a worker reads and writes. Every call
+// that changes something is one transaction, on the disk when it returns.
+type Books interface {
+	GranuleBook
+	GridBook
+	RevisionBook
+	SkillBook
+}
+
+// GranuleBook says what is to be filled, and keeps how far each granule has come.
+type GranuleBook interface {
+	FirstPending(ctx context.Context, dataset string, n int) ([]ledger.Granule, error)
+	Window(ctx context.Context, dataset string, from, to time.Time) ([]ledger.Granule, error)
+	Place(ctx context.Context, id int64, p ledger.Placement, at time.Time) (reopened int, err error)
+	Advance(ctx context.Context, id int64, to ledger.State, at time.Time) error
+	Quarantine(ctx context.Context, id int64, reason string, at time.Time) error
+	Retry(ctx context.Context, id int64, spoolPath, why string, at time.Time) error
+}
+
+// GridBook counts which grid the granules of a dataset have.
+type GridBook interface {
+	VoteGrid(ctx context.Context, v ledger.Vote, at time.Time) (ledger.Standing, error)
+	Grid(ctx context.Context, dataset string) (g ledger.Grid, known bool, err error)
+	Regained(ctx context.Context, dataset string) ([]ledger.Granule, error)
+	DropVote(ctx context.Context, id int64) error
+}
+
+// RevisionBook knows which products are to be looked at again, and numbers what
+// is made anew.
+type RevisionBook interface {
+	DueReopening(ctx context.Context, dataset string, lane ledger.Lane, at time.Time) (r ledger.Reopening, ok bool, err error)
+	PostponeReopening(ctx context.Context, id int64, due time.Time) error
+	EndReopening(ctx context.Context, r ledger.Reopening, at time.Time) error
+	LastGood(ctx context.Context, dataset, granule string) (g ledger.Granule, ok bool, err error)
+	Current(ctx context.Context, dataset, granule string) (p ledger.Publication, ok bool, err error)
+	Revise(ctx context.Context, r ledger.Revision, at time.Time) (ledger.Granule, error)
+	Renumber(ctx context.Context, id int64, t ledger.Taken) (ledger.Granule, error)
+}
+
+// SkillBook knows which granules are to be scored, and keeps the scores.
+type SkillBook interface {
+	NextSkill(ctx context.Context, dataset string) (due ledger.DueSkill, ok bool, err error)
+	SkipSkill(ctx context.Context, id int64, why string, at time.Time) error
+	EndSkill(ctx context.Context, id int64, s ledger.Skill, at time.Time) error
+}

@@ -1,0 +1,157 @@
+package work
+
+import (
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"lacuna/daemon/feed"
+	"lacuna/daemon/fill"
+	"lacuna/ledger"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/simulate"
+	"lacuna/publish/netcdf"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "decode" {
+		ingest.RunChild(os.Stdin, os.Stdout)
+	}
+	os.Exit(m.Run())
+}
+
+// newTestWorker returns a worker that reads files and has no ledger.
+func newTestWorker(t *testing.T) *Worker {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := ingest.NewReader(ingest.DefaultConfig(), []string{self, "decode"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none *fill.Models
+	return New(Dataset{Name: "sea", Fill: infer.DefaultConfig()}, Settings{}, Parts{
+		Reader: reader, Models: none, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// someDays returns the first days of a simulated sea on which anything is seen,
+// as the worker reads them.
+func someDays(t *testing.T, w *Worker, n int) (*simulate.World, []ingest.Granule) {
+	t.Helper()
+	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 40, Width: 60, Days: 40, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	var all []ingest.Granule
+	for _, d := range world.Schedule() {
+		simulated := world.Granule(d)
+		if d.Revision > 1 || simulated.Seen.ObservedMask().Count() == 0 || len(all) == n {
+			continue
+		}
+		path := filepath.Join(folder, simulated.Name)
+		if err := feed.Write(path, simulated); err != nil {
+			t.Fatal(err)
+		}
+		g, err := w.Reader.Read(t.Context(), path, ingest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, g)
+	}
+	slices.SortFunc(all, func(a, b ingest.Granule) int { return a.Fields[0].Time.Compare(b.Fields[0].Time) })
+	return world, all
+}
+
+// What lies under the overlay must not reach the method: if it is raised by a
+// known amount, the error falls by just that.
+func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
+	for _, method := range []string{"persistence", "climatology", "oi"} {
+		w := newTestWorker(t)
+		world, days := someDays(t, w, 9)
+		w.set.Fill.Method = method
+		w.set.Fill.OI.LengthKM, w.set.Fill.OI.Days, w.set.Fill.OI.Nugget = 50, 5, 0.1 // tuned scales would follow the truth
+		slices.SortFunc(days, func(a, b ingest.Granule) int {
+			return a.Fields[0].ObservedMask().Count() - b.Fields[0].ObservedMask().Count()
+		})
+		target := days[len(days)-1] // the clearest day; which days are around it does not matter here
+		for i := range days[:len(days)-1] {
+			days[i].Fields[0].Time = target.Fields[0].Time.AddDate(0, 0, -1-i)
+		}
+		days = days[:len(days)-1]
+		s := scene{granule: target, history: days, sea: world.Sea()}
+		g := ledger.Granule{Arrival: ledger.Arrival{SHA256: "key"}, Revision: 1}
+		plain, err := w.scoreOverlay(t.Context(), g, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, hidden, _ := overlay(target.Fields[0], days, "key")
+		const factor = 1.5
+		raised := s
+		raised.granule.Fields = slices.Clone(s.granule.Fields)
+		raised.granule.Fields[0].Values = slices.Clone(s.granule.Fields[0].Values)
+		for c, h := range hidden {
+			if h {
+				raised.granule.Fields[0].Values[c] *= factor
+			}
+		}
+		moved, err := w.scoreOverlay(t.Context(), g, raised)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := scaleOf(s)
+		b, _ := scaleOf(raised)
+		fall := plain.Bias*a.Std - moved.Bias*b.Std
+		if want := math.Log10(factor); math.Abs(fall-want) > 1e-3 || moved.Pixels != plain.Pixels {
+			t.Errorf("%s: the truth was raised by %.4f, the bias fell by %.4f", method, want, fall)
+		}
+	}
+}
+
+// The measure of change is checked against a product whose difference is known.
+func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
+	w := newTestWorker(t)
+	world, days := someDays(t, w, 2)
+	w.set.Fill.Method = "climatology"
+	g := days[1]
+	outcome, err := fill.Analyse(t.Context(), fill.Job{
+		Dataset: "sea", Granule: g, History: days[:1], Sea: world.Sea(), Fill: w.set.Fill, Revision: 1, Created: days[1].Fields[0].Time,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := ledger.Publication{File: filepath.Join(t.TempDir(), "product.nc")}
+	if err := netcdf.WriteProduct(before.File, outcome.Product); err != nil {
+		t.Fatal(err)
+	}
+	if same, ok := w.change(t.Context(), before, g, outcome); !ok || same > 0.02 {
+		t.Errorf("the same analysis differs by %v sigmas, comparable %v", same, ok)
+	}
+	a := &outcome.Analyses[0]
+	for c, flags := range a.Flags {
+		if flags&netcdf.Interpolated != 0 {
+			a.Value[c] = float32(float64(a.Value[c]) * math.Pow(10, 1.5*float64(a.Sigma[c]))) // values are in log10
+			break
+		}
+	}
+	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
+		t.Errorf("one cell moved by 1.5 sigmas, measured %v, comparable %v", moved, ok)
+	}
+	for c, flags := range a.Flags {
+		if flags&netcdf.Interpolated != 0 {
+			a.Sigma[c] = float32(math.NaN())
+			break
+		}
+	}
+	if _, ok := w.change(t.Context(), before, g, outcome); ok {
+		t.Error("a cell that is not filled any more is no change")
+	}
+}

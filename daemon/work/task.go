@@ -1,0 +1,143 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lacuna/ledger"
+	"lacuna/pipeline/ingest"
+)
+
+// Summary counts what became of granules.
+type Summary struct {
+	Products, SetAside, Unfinished int
+}
+
+// A task is one thing that a worker may do next.
+type task struct {
+	what string // for errors
+	live bool   // somebody waits for it
+	do   func(ctx context.Context, done *Summary) error
+}
+
+// WorkOff does everything that is due, the most urgent first. Its error tells
+// what was left unfinished for a reason of our own.
+func (w *Worker) WorkOff(ctx context.Context) (Summary, error) { return w.workOff(ctx, nil) }
+
+// workOff runs tasks, the most urgent first, until none is left or nothing will
+// arrive any more.
+func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
+	var done Summary
+	var errs []error
+	failed := map[int64]bool{} // granules that are not tried again in this round
+	release := func() {}
+	defer func() { release() }()
+	for first := true; at.goOn() && ctx.Err() == nil; first = false {
+		w.Heartbeat.Beat()
+		next, err := w.next(ctx, failed)
+		if err != nil || next == nil {
+			return done, errors.Join(append(errs, err)...)
+		}
+		if first {
+			release = w.Hold()
+		}
+		w.Heartbeat.Rest() // until it is its turn
+		interrupted := false
+		err = w.Slots.Within(ctx, next.live, func() error {
+			w.Heartbeat.Beat()
+			if next.live {
+				return next.do(ctx, &done)
+			}
+			interrupted, err = at.interrupt(ctx, func(ctx context.Context) error { return next.do(ctx, &done) })
+			return err
+		})
+		if interrupted {
+			w.Log.Debug("put off for a granule that has just arrived", "what", next.what)
+			continue
+		}
+		if err != nil {
+			done.Unfinished++
+			errs = append(errs, fmt.Errorf("%s: %w", next.what, err))
+		}
+	}
+	return done, errors.Join(append(errs, ctx.Err())...)
+}
+
+// next returns the most urgent task: new granules before products that were
+// reopened, the live lane before the other, and scores when all else is done.
+// It is asked anew after each, for what is urgent may have come meanwhile.
+func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error) {
+	if err := w.takeUp(ctx); err != nil {
+		return nil, err
+	}
+	pending, err := w.Books.FirstPending(ctx, w.set.Name, len(failed)+1)
+	if err != nil {
+		return nil, err
+	}
+	var fill *task
+	for _, g := range pending {
+		if !failed[g.ID] {
+			fill = w.fillTask(g, failed)
+			break
+		}
+	}
+	for _, lane := range []ledger.Lane{ledger.Live, ledger.Backfill} {
+		if fill != nil && (fill.live || lane == ledger.Backfill) {
+			return fill, nil
+		}
+		r, ok, err := w.Books.DueReopening(ctx, w.set.Name, lane, w.Now())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return w.reanalysisTask(r), nil
+		}
+	}
+	due, ok, err := w.Books.NextSkill(ctx, w.set.Name)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &task{what: "score of " + due.Granule.Name, do: func(ctx context.Context, _ *Summary) error { return w.score(ctx, due) }}, nil
+}
+
+// Next says what the worker would do now; empty: nothing.
+func (w *Worker) Next(ctx context.Context) (string, error) {
+	next, err := w.next(ctx, nil)
+	if err != nil || next == nil {
+		return "", err
+	}
+	return next.what, nil
+}
+
+func (w *Worker) fillTask(g ledger.Granule, failed map[int64]bool) *task {
+	return &task{what: "granule " + g.Name, live: g.Lane == ledger.Live, do: func(ctx context.Context, done *Summary) error {
+		err := w.process(ctx, g)
+		bad := (*ingest.BadGranule)(nil)
+		switch {
+		case errors.As(err, &bad):
+			done.SetAside++
+			err = w.setAside(ctx, g, bad)
+		case err == nil:
+			done.Products++
+		}
+		if err != nil && ctx.Err() == nil {
+			failed[g.ID] = true
+		}
+		return err
+	}}
+}
+
+func (w *Worker) reanalysisTask(r ledger.Reopening) *task {
+	return &task{what: "reopened product of " + r.Granule, do: func(ctx context.Context, done *Summary) error {
+		revised, err := w.reanalyse(ctx, r)
+		if revised {
+			done.Products++
+		}
+		if err != nil && ctx.Err() == nil {
+			// It stays open, behind those that may have better luck.
+			return errors.Join(err, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry)))
+		}
+		return err
+	}}
+}

@@ -1,0 +1,363 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"time"
+
+	"lacuna/daemon/fill"
+	"lacuna/daemon/gridpin"
+	"lacuna/daemon/quarantine"
+	"lacuna/daemon/slots"
+	"lacuna/daemon/state"
+	"lacuna/daemon/supervise"
+	"lacuna/fetch"
+	"lacuna/ledger"
+	"lacuna/ops"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/publish"
+	"lacuna/publish/disk"
+	"lacuna/publish/netcdf"
+)
+
+// Dataset is what a worker has to know of the dataset that it works on.
+type Dataset struct {
+	Name string
+	ingest.Options
+	SeaMask    string       // auto, builtin, learned, or a NetCDF file
+	Grid       *gridpin.Pin // the only one that is taken; nil: the one that most of the first granules have
+	Fill       infer.Config
+	Reanalysis Reanalysis
+	DailySkill bool          // score every granule under the gaps of another day
+	Retry      time.Duration // pause between rounds over what could not be done
+}
+
+// Settings are those of all datasets.
+type Settings struct {
+	State     state.Dir
+	Credits   netcdf.Credits
+	Links     Links
+	QuickLook bool     // a picture beside every product
+	Sinks     []string // names under which sinks stand in the ledger
+}
+
+// Reader decodes files.
+type Reader interface {
+	Read(ctx context.Context, path string, opt ingest.Options) (ingest.Granule, error)
+	ReadSea(ctx context.Context, path string, grid field.Grid) (field.Mask, error)
+}
+
+// Queue records that the product of a granule is stored and promises it to every
+// sink, in one transaction.
+type Queue interface {
+	Add(ctx context.Context, g ledger.Granule, told publish.Product, stored ledger.Product) error
+	Nudge() // something was queued
+}
+
+// Models choose what fills a granule.
+type Models interface {
+	Choose(c fill.Case) fill.Choice
+}
+
+// Parts are what a worker takes from outside.
+type Parts struct {
+	Books  Books
+	Reader Reader
+	Store  disk.Store
+	Queue  Queue
+	Models Models
+	Now    func() time.Time
+	Log    *slog.Logger
+
+	Hold      func() (release func())                    // pauses training: filling goes first; nil: nothing is trained
+	Fresh     func(sha256 string) (ingest.Granule, bool) // granules that the intake has decoded already; nil: none
+	Trouble   func(err error)                            // told how an attempt at all that is due ended; nil: nobody asks
+	Metrics   *ops.Metrics                               // nil: nobody asks
+	Heartbeat *supervise.Heartbeat                       // nil: nobody watches
+	Slots     *slots.Slots                               // nil: the worker is alone
+}
+
+// Worker takes the granules of one dataset from the spool to products.
+type Worker struct {
+	set Dataset
+	cfg Settings
+	Parts
+
+	// decoded keeps the granules of the last windows by sha256, so that the
+	// neighbours of today need not be decoded again tomorrow.
+	decoded map[string]ingest.Granule
+	// windows are the granules of decoded that are in use: those of the live lane,
+	// and those of everything else, which the live lane comes in between.
+	windows [2]map[string]bool
+}
+
+// New returns the worker of a dataset. It touches nothing; Run and WorkOff do.
+func New(set Dataset, cfg Settings, parts Parts) *Worker {
+	if parts.Hold == nil {
+		parts.Hold = func() func() { return func() {} }
+	}
+	if parts.Fresh == nil {
+		parts.Fresh = func(string) (ingest.Granule, bool) { return ingest.Granule{}, false }
+	}
+	parts.Log = parts.Log.With("dataset", set.Name)
+	return &Worker{set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}}
+}
+
+// Run has the archive watched until intake is cancelled and works off what
+// arrives; work is cancelled when the granule in hand must be dropped. watch
+// sends every granule that it has brought into the spool and closes the channel
+// when it returns.
+func (w *Worker) Run(intake, work context.Context, watch func(context.Context, chan<- fetch.Granule) error) error {
+	watching, stop := context.WithCancel(intake)
+	arrived := make(chan fetch.Granule)
+	watched := make(chan error, 1)
+	go func() { watched <- watch(watching, arrived) }()
+	defer func() { // a worker that panics is followed by another, and that by a watcher of its own
+		stop()
+		for range arrived {
+		}
+	}()
+	// What a crash left unfinished comes first; what failed is tried again, and
+	// what has settled is looked at, at the pace of the polls.
+	retry := time.NewTicker(w.set.Retry)
+	defer retry.Stop()
+	at := &arrivals{granules: arrived, still: func() bool { return intake.Err() == nil }}
+	for !at.ended {
+		_, err := w.workOff(work, at)
+		if w.Trouble != nil && work.Err() == nil {
+			w.Trouble(err)
+		}
+		if err != nil && work.Err() == nil {
+			w.Log.Warn("granules left unfinished", "err", err, "retry_in", w.set.Retry)
+		}
+		w.Heartbeat.Rest()
+		if at.ended {
+			break
+		}
+		select {
+		case _, open := <-arrived:
+			at.ended = !open
+		case <-retry.C:
+		}
+	}
+	return <-watched
+}
+
+// process makes the product of one granule. A *ingest.BadGranule says that
+// the granule is at fault and must be set aside.
+func (w *Worker) process(ctx context.Context, g ledger.Granule) error {
+	started := w.Now()
+	granule, err := w.read(ctx, g)
+	if err != nil {
+		return err
+	}
+	if err := w.checkGrid(ctx, g, granule); err != nil {
+		return err
+	}
+	reopened, err := w.Books.Place(ctx, g.ID, w.set.placement(field.Times(granule.Fields)), w.Now())
+	if err != nil {
+		return err
+	}
+	if reopened > 0 {
+		w.Log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
+	}
+	if g.Lane == ledger.Backfill {
+		if err := w.lookAhead(ctx, g); err != nil {
+			return err
+		}
+		if err := w.checkGrid(ctx, g, granule); err != nil { // those ahead have voted as well
+			return err
+		}
+	}
+	s, err := w.scene(ctx, g, g.Lane == ledger.Live)
+	if err != nil {
+		return err
+	}
+	s.began = started
+	w.Metrics.Took(w.set.Name, ops.Decode, w.Now().Sub(started))
+	return w.produce(ctx, g, s)
+}
+
+// lookAhead takes in the days that follow a granule of the backfill and wait
+// behind it, so that its first product sees them: nobody waits for it, and made
+// without them it would only be made again.
+func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
+	waiting, err := w.Books.FirstPending(ctx, w.set.Name, 1+w.set.Fill.FutureDays)
+	if err != nil {
+		return err
+	}
+	for _, next := range waiting {
+		if next.Name <= g.Name {
+			continue
+		}
+		granule, err := w.read(ctx, next)
+		if err == nil {
+			err = w.checkGrid(ctx, next, granule)
+		}
+		if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
+			continue // it is set aside when it is its turn
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := w.Books.Place(ctx, next.ID, w.set.placement(field.Times(granule.Fields)), w.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scene is a granule with what surrounds it.
+type scene struct {
+	granule ingest.Granule
+	history []ingest.Granule
+	sea     field.Mask
+	began   time.Time // when it was first looked at
+}
+
+// scene reads a granule that was accepted before, and what surrounds it.
+func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
+	s := scene{began: w.Now()}
+	var err error
+	if s.granule, err = w.read(ctx, g); err != nil {
+		return s, err
+	}
+	first, last := field.Span(s.granule.Fields)
+	if s.history, err = w.history(ctx, g, [2]time.Time{first, last}, live); err != nil {
+		return s, err
+	}
+	if s.sea, err = fill.SeaMask(ctx, w.set.SeaMask, w.Reader, s.granule, s.history); err != nil {
+		return s, fmt.Errorf("sea mask: %w", err)
+	}
+	return s, nil
+}
+
+// fill analyses a granule for the revision g.
+func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outcome, error) {
+	started := w.Now()
+	outcome, err := w.analyse(ctx, fill.Job{
+		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea,
+		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
+	})
+	if err == nil {
+		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))
+	}
+	return outcome, err
+}
+
+// finish stores the product of a revision and queues it to the sinks.
+func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome fill.Outcome) error {
+	analysed := w.Now()
+	if err := w.Books.Advance(ctx, g.ID, ledger.Filled, w.Now()); err != nil {
+		return err
+	}
+	told, stored, err := w.storeProduct(ctx, g, s.granule, outcome)
+	if err != nil {
+		return err
+	}
+	product := ledger.Product{Path: stored.Visible, SHA256: stored.SHA256, Observed: outcome.Observed, Covered: outcome.After}
+	if err := w.Queue.Add(ctx, g, told, product); err != nil {
+		return err
+	}
+	w.Queue.Nudge()
+	w.Metrics.Took(w.set.Name, ops.Store, w.Now().Sub(analysed))
+	w.Metrics.Covered(w.set.Name, outcome.Observed, outcome.After)
+	w.Log.Info("product stored", "granule", s.granule.Name, "revision", g.Revision, "mode", outcome.Product.Mode,
+		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
+		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.Now().Sub(s.began)), "file", stored.Visible)
+	return nil
+}
+
+// analyse fills a granule as the dataset says. A model that cannot do it, such
+// as one of another grid, is no reason to have no product: then it is optimal
+// interpolation.
+func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, error) {
+	alive := func(int, int) { w.Heartbeat.Beat() }
+	choice := w.Models.Choose(fill.Case{
+		Dataset: w.set.Name, Granule: job.Granule, Fill: w.set.Fill,
+		Scaling: func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
+	})
+	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	outcome, err := fill.Analyse(ctx, job, alive)
+	if err == nil || job.Model == nil || ctx.Err() != nil {
+		return outcome, err
+	}
+	w.Log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
+	job.Fill.Method, job.Model, job.Scaling = "oi", nil, nil
+	return fill.Analyse(ctx, job, alive)
+}
+
+// read decodes a granule, or takes it from what is still in memory.
+func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
+	if granule, ok := w.decoded[g.SHA256]; ok {
+		return granule, nil
+	}
+	if granule, ok := w.Fresh(g.SHA256); ok && granule.Name == filepath.Base(g.SpoolPath) {
+		w.decoded[g.SHA256] = granule
+		return granule, nil
+	}
+	granule, err := w.Reader.Read(ctx, g.SpoolPath, w.set.Options)
+	w.Heartbeat.Beat()
+	if err != nil {
+		return ingest.Granule{}, err
+	}
+	w.decoded[g.SHA256] = granule
+	return granule, nil
+}
+
+// history returns the granules around the first and last time of g that the
+// window of the dataset allows, and forgets those outside the windows in use.
+func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.Time, live bool) ([]ingest.Granule, error) {
+	rows, err := w.Books.Window(ctx, w.set.Name, around[0].Add(-w.set.Fill.Past()), around[1].Add(w.set.Fill.Future()))
+	if err != nil {
+		return nil, err
+	}
+	window := map[string]bool{g.SHA256: true}
+	var history []ingest.Granule
+	for _, row := range rows {
+		if row.Name == g.Name {
+			continue
+		}
+		neighbour, err := w.read(ctx, row)
+		if err != nil {
+			// A neighbour that cannot be read any more makes the product
+			// poorer, not wrong.
+			w.Log.Warn("neighbour left out", "granule", g.Name, "neighbour", row.Name, "err", err)
+			continue
+		}
+		window[row.SHA256] = true
+		history = append(history, neighbour)
+	}
+	lane := 1
+	if live {
+		lane = 0
+	}
+	w.windows[lane] = window
+	maps.DeleteFunc(w.decoded, func(sha256 string, _ ingest.Granule) bool {
+		return !w.windows[0][sha256] && !w.windows[1][sha256]
+	})
+	return history, nil
+}
+
+func (w *Worker) aside() quarantine.Folder { return quarantine.Folder{State: w.cfg.State} }
+
+// setAside moves a bad granule out of the way, with the reason beside it.
+func (w *Worker) setAside(ctx context.Context, g ledger.Granule, bad *ingest.BadGranule) error {
+	reason := (&ingest.BadGranule{File: g.Name, Problem: bad.Problem, Remedy: bad.Remedy}).Error()
+	target, err := w.aside().Put(g, reason)
+	if err != nil {
+		return err
+	}
+	w.Log.Warn("granule set aside", "granule", g.Name, "reason", reason, "file", target)
+	return w.Books.Quarantine(ctx, g.ID, reason, w.Now())
+}
+
+func percent(share float64) float64 { return float64(int(share*1000+0.5)) / 10 }
+
+func roundSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }
