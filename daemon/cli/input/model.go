@@ -1,0 +1,183 @@
+package input
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/daemon"
+	"lacuna/daemon/cli"
+	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/infer"
+
+	"github.com/spf13/pflag"
+)
+
+// Model say what fills, and on which engine.
+type Model struct {
+	name   string // a method, a version, champion or a file; empty: found out
+	store  string
+	engine string
+
+	MembersFile bool
+}
+
+func (m *Model) Add(f *pflag.FlagSet, cfg *infer.Config) {
+	f.StringVar(&m.name, "model", "", "what fills: oi, persistence, climatology, a `VERSION` of the store, champion, or FILE.onnx")
+	f.StringVar(&m.store, "store", "", "model store in `DIR`")
+	f.StringVar(&m.engine, "engine", engine.Auto, "what networks run on; 'lacuna engines' lists them")
+	f.StringVar((*string)(&cfg.Network.Tier), "tier", "", "of a model: fast, standard or full (default: by the deadline, else fast)")
+	f.IntVar(&cfg.Network.Members, "members", 0, "how many members to draw (default: 4 for standard, 16 for full)")
+	f.Uint64Var(&cfg.Network.Seed, "seed", 0, "of the members' noise")
+	f.DurationVar(&cfg.Network.Deadline, "deadline", 0, "take the best tier that is done with a field in this time")
+	f.IntVar(&cfg.Network.WindowCells, "window", 0, "side of the largest window in cells (default: 512, on a GPU 1024)")
+	f.BoolVar(&cfg.Details, "details", false, "add to the product how far observations are and, of a model, how reliable pixels are")
+	f.BoolVar(&m.MembersFile, "members-file", false, "write the members of a model into IN_l4_members.nc")
+}
+
+// classicalMethods are the names of --model that are not of a model.
+func classicalMethods() []string { return []string{"oi", "persistence", "climatology"} }
+
+// method returns the method that the flags come down to.
+func (m Model) Method() string {
+	switch {
+	case slices.Contains(classicalMethods(), m.name):
+		return m.name
+	case m.name == "" && m.store == "":
+		return infer.MethodAuto
+	}
+	return infer.MethodModel
+}
+
+func (m Model) Validate(cfg infer.Config) error {
+	if slices.Contains(classicalMethods(), m.name) && (m.MembersFile || cfg.Network != infer.Network{}) {
+		return fmt.Errorf("--tier, --members, --members-file, --seed, --deadline and --window are for models: leave them out, or --model %s", m.name)
+	}
+	if m.Method() == infer.MethodModel && m.store == "" && !m.isFile() {
+		return fmt.Errorf("--model %s: it is none of %s and no .onnx file, and there is no --store DIR to look it up in",
+			m.name, strings.Join(classicalMethods(), ", "))
+	}
+	return nil
+}
+
+func (m Model) isFile() bool { return strings.HasSuffix(m.name, ".onnx") }
+
+// A filler is what fills the granules of a call.
+type Filler struct {
+	Model  *infer.Model   // that was asked for; nil: none
+	models *daemon.Models // that choose for each granule; nil: nothing is to be chosen
+	engine *engine.Engine // nil: not needed so far
+	stderr io.Writer
+	said   string // of the last granule
+}
+
+// open opens the engine and loads the model that was asked for. For the method
+// auto both wait for a granule that needs them.
+func (m Model) Open(method string, stderr io.Writer) (*Filler, error) {
+	f := &Filler{stderr: stderr}
+	var err error
+	switch method {
+	case infer.MethodModel:
+		err = m.load(f)
+	case infer.MethodAuto:
+		log := slog.New(cli.NewConsole(stderr, slog.LevelWarn))
+		parts := daemon.ModelParts{Log: log, Open: func() (infer.Device, error) { return f.device(m.engine) }}
+		parts.Starters, err = starters.List(context.Background())
+		f.models = daemon.NewModels(parts)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// device opens the engine.
+func (f *Filler) device(name string) (infer.Device, error) {
+	e, err := engine.Open(name, engine.Config{}, slog.New(cli.NewConsole(f.stderr, slog.LevelWarn)))
+	if err != nil {
+		return infer.Device{}, err
+	}
+	f.engine = e
+	return infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, nil
+}
+
+// load loads the model that was asked for.
+func (m Model) load(f *Filler) error {
+	version, err := m.version()
+	if err != nil {
+		return err
+	}
+	device, err := f.device(m.engine)
+	if err != nil {
+		return err
+	}
+	if version != nil {
+		f.Model, err = daemon.LoadModel(version, device)
+	} else {
+		f.Model, err = daemon.LoadModelFile(m.name, device)
+	}
+	return err
+}
+
+func (f *Filler) Close() {
+	if f.Model != nil {
+		f.Model.Close()
+	}
+	if f.models != nil {
+		f.models.Close()
+	}
+	if f.engine != nil {
+		f.engine.Finalize()
+	}
+}
+
+// settle says what fills the job, and tells it where it was to be chosen.
+func (f *Filler) Settle(job *daemon.Job) {
+	job.Model = f.Model
+	if f.models == nil {
+		return
+	}
+	g := job.Granule
+	choice := f.models.Choose(daemon.Case{
+		Dataset: job.Dataset, Granule: g, Fill: job.Fill,
+		Scaling: func() (daemon.LocalScaling, error) {
+			fields := slices.Clone(g.Fields)
+			for _, h := range job.History {
+				if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
+					fields = append(fields, h.Fields...)
+				}
+			}
+			return daemon.LearnLocalScaling(fields, job.Sea, g.Transform)
+		},
+	})
+	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	if text := choice.String(); text != f.said {
+		fmt.Fprintf(f.stderr, "lacuna: filled by %s\n", text)
+		f.said = text
+	}
+}
+
+// version finds the version in the store; nil for a file.
+func (m Model) version() (*modelstore.Version, error) {
+	if m.isFile() {
+		return nil, nil
+	}
+	store := modelstore.New(m.store, time.Now)
+	if _, err := os.Stat(m.store); err != nil {
+		return nil, fmt.Errorf("open model store: %w", err)
+	}
+	id, err := store.Resolve(cmp.Or(m.name, "champion"))
+	if err != nil {
+		return nil, fmt.Errorf("find model: %w", err)
+	}
+	return store.Load(id)
+}
