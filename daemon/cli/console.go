@@ -69,10 +69,10 @@ func (h *Console) Handle(_ context.Context, r slog.Record) error {
 }
 
 // plain returns text as it may go to a terminal, in quotes and escaped where it
-// has anything that is not seen as a character: names of files come from
-// archives, and a line break in one would write a line of its own, an escape
-// sequence would steer the terminal, and a mark of direction would turn the rest
-// of the line around.
+// has characters that do not print: names of files come from archives, and a
+// line break in one would write a line of its own, an escape sequence would
+// steer the terminal, and a mark of direction would turn the rest of the line
+// around.
 func plain(text string) string {
 	for _, r := range text {
 		if !strconv.IsPrint(r) || r == utf8.RuneError {

@@ -104,8 +104,8 @@ func (f consumeFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return c.Run(ctx)
 }
 
-// removeLeftovers removes what a consumer that was killed was putting together,
-// once it is old enough not to be another's who is still at it.
+// removeLeftovers removes unfinished files of a consumer that was killed, once
+// they are too old to be those of one that still works.
 func removeLeftovers(dir string, now time.Time) {
 	const old = 24 * time.Hour
 	found, _ := filepath.Glob(filepath.Join(dir, ".incoming-*"))
@@ -123,9 +123,9 @@ type inbox struct {
 }
 
 // take puts one product into its place, or takes a retracted one away, and
-// runs the command. Doing it again comes to the same.
+// runs the command. It is idempotent.
 func (b inbox) take(ctx context.Context, p consumer.Product) error {
-	// Neither name has a folder in it: events that have are not handed over.
+	// Neither name has a folder in it: the consumer refuses such events.
 	path := filepath.Join(b.dir, consumer.FileName(p.Dataset), consumer.FileName(p.File.Name))
 	there, err := revisionOf(path)
 	switch {
@@ -134,7 +134,7 @@ func (b inbox) take(ctx context.Context, p consumer.Product) error {
 	case p.Missing != nil:
 		return b.missing(p)
 	case there > p.Revision:
-		return nil // its successor is in place: the group was made to begin again
+		return nil // a newer revision is in place: the group was made to begin again
 	case p.Retracted:
 		if err := remove(path); err != nil {
 			return err

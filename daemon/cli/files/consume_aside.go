@@ -13,8 +13,8 @@ import (
 	"lacuna/publish/kafka/consumer"
 )
 
-// The list of what was set aside lies in the folder of the products. When it has
-// grown to asideBytes it becomes the old one, so that a topic full of nonsense
+// The list of events that were set aside lies in the folder of the products. When
+// it has grown to asideBytes it becomes the old one, so that a topic full of nonsense
 // does not fill the disk.
 const (
 	asideFile    = ".set-aside.jsonl"
@@ -35,7 +35,7 @@ type asideLine struct {
 	Reason    string    `json:"reason"`
 }
 
-// missing notes a product that cannot be had.
+// missing sets aside the event of a product that cannot be had.
 func (b inbox) missing(p consumer.Product) error {
 	return b.setAside(asideLine{
 		Partition: p.Partition, Offset: p.Offset, ID: p.ID, Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision,
@@ -43,14 +43,14 @@ func (b inbox) missing(p consumer.Product) error {
 	})
 }
 
-// refused notes a message that is not an event.
+// refused sets aside a message that is not an event.
 func (b inbox) refused(_ context.Context, r consumer.Refusal) error {
 	return b.setAside(asideLine{Partition: r.Partition, Offset: r.Offset, ID: r.ID, Reason: r.Reason.Error()})
 }
 
-// setAside adds a line to the list and says so.
+// setAside adds a line to the list and reports it on standard error.
 func (b inbox) setAside(line asideLine) (err error) {
-	const most = 1000 // characters of what others have written: the event itself is on the topic
+	const most = 1000 // bytes of a text of others: the whole event is on the topic
 	for _, s := range []*string{&line.ID, &line.Dataset, &line.Granule, &line.File, &line.Reason} {
 		if len(*s) > most {
 			*s = strings.ToValidUTF8((*s)[:most], "") + "…"
@@ -82,7 +82,7 @@ func (b inbox) setAside(line asideLine) (err error) {
 	return nil
 }
 
-// oneLine is text of others as it may be shown on a screen.
+// oneLine returns text of others without control characters, for a screen.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 {
@@ -92,8 +92,8 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// variable is text of others as the value of an environment variable: the system
-// takes neither zero bytes nor more than 128 KiB. All of it is in the event.
+// variable returns text of others as the value of an environment variable: the
+// system takes neither zero bytes nor more than 128 KiB. The event has all of it.
 func variable(text string) string {
 	const most = 64 << 10
 	return strings.ReplaceAll(text[:min(len(text), most)], "\x00", "")

@@ -2,9 +2,10 @@
 // granules, to look at one, to fill some, to receive products, and to write the
 // configuration of a dataset.
 //
-// A file that it writes appears whole, and init overwrites none. It does not know
-// a ledger, a queue or a daemon that runs: a product of fill is the one that the
-// daemon would have made of the same granules, without its history.
+// A product that is received appears whole and verified or not at all, the same
+// granules, model and seed give the same bytes of a filled one, and init
+// overwrites nothing. The package does not know a ledger, a queue or a daemon
+// that runs.
 package files
 
 import "github.com/spf13/cobra"

@@ -93,7 +93,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	return c
 }
 
-// choose says what fills.
+// choose takes the method and the window from the flags.
 func (f *fillFlags) choose(c *cobra.Command) {
 	f.pastGiven, f.futureGiven = c.Flags().Changed("past-days"), c.Flags().Changed("future-days")
 	f.fill.Method = f.model.Method()
@@ -157,7 +157,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	for _, path := range slices.Compact(slices.Clone(inputs)) {
 		g, ok := granules[path]
 		if !ok {
-			continue // said above
+			continue // its error is in errs
 		}
 		out, err := f.one(ctx, reader, filler, daemon.Job{Granule: g, History: history}, stderr)
 		if err != nil {

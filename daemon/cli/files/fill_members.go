@@ -8,8 +8,8 @@ import (
 	"lacuna/publish/netcdf"
 )
 
-// writeMembers writes the members of a granule's fields, where there are any:
-// of a field that was filled without they are missing.
+// writeMembers writes the members of a granule's fields, if any were drawn. A
+// field that was filled without members has missing values.
 func writeMembers(path string, g ingest.Granule, analyses []infer.Analysis) error {
 	members := 0
 	for _, a := range analyses {
@@ -41,7 +41,8 @@ func writeMembers(path string, g ingest.Granule, analyses []infer.Analysis) erro
 	})
 }
 
-// memberBytes returns so many members of an analysis, NaN where it has fewer.
+// memberBytes returns the given number of members of an analysis, NaN where it
+// has fewer.
 func memberBytes(a infer.Analysis, members int) []byte {
 	var raw []byte
 	for _, m := range a.Details.Members {

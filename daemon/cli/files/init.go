@@ -83,7 +83,8 @@ read), 2 usage, 78 the configuration that was written is not good.`,
 	return c
 }
 
-// settle completes the flags by asking, and says what is wrong with them.
+// settle completes the flags by asking, and reports those that contradict each
+// other.
 func (f *initFlags) settle(asking *interview) error {
 	if f.dir == "" && f.sample == "" && f.url == "" && f.product == "" {
 		place := asking.text("Where are the granules: a folder, a file, an address, or a dataset of Copernicus Marine?", "")
@@ -142,7 +143,7 @@ func (f *initFlags) run(c *cobra.Command, asking *interview) error {
 	return f.goOn(c, o, asking)
 }
 
-// archive returns where granules appear.
+// archive returns the archive that flags name.
 func (f *initFlags) archive() (daemon.Archive, error) {
 	switch {
 	case f.dir != "":
@@ -159,8 +160,8 @@ func (f *initFlags) archive() (daemon.Archive, error) {
 	return a, err
 }
 
-// look reads what granules there are on this machine. A product that Lacuna
-// knows says how to read them.
+// look reads the granules that are on this machine, as the product says where
+// Lacuna knows it.
 func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *daemon.Onboarding, asking *interview) error {
 	if o.Options.Product = f.product; o.Options.Validate() != nil {
 		o.Options.Product = ""
@@ -231,7 +232,8 @@ func (f *initFlags) machine(ctx context.Context, stderr io.Writer) daemon.Machin
 	return m
 }
 
-// speedOf returns what a trial with one member says of a million cells.
+// speedOf returns the time for a million cells that a trial with one member
+// measured.
 func speedOf(r trial.Report) infer.Speed {
 	per := func(seconds float64) time.Duration {
 		return time.Duration(seconds * 1e6 / float64(max(r.Cells, 1)) * float64(time.Second))
@@ -248,7 +250,8 @@ func speedOf(r trial.Report) infer.Speed {
 	return s
 }
 
-// starterNamed returns the starter that fits a granule; empty: none does.
+// starterNamed returns the name of the starter that fits a granule; empty: none
+// fits.
 func starterNamed(ctx context.Context, g ingest.Granule) string {
 	all, err := starters.List(ctx)
 	if err != nil {

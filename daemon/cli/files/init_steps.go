@@ -37,7 +37,7 @@ func (i *interview) text(question, proposal string) string {
 	fmt.Fprint(i.out, " ")
 	line, err := i.in.ReadString('\n')
 	if err != nil {
-		i.present = false // the end of the input is no answer to what follows
+		i.present = false // the end of the input answers no further question
 	}
 	if line = strings.TrimSpace(line); line != "" {
 		return line
@@ -54,8 +54,8 @@ func (i *interview) yes(question string, proposal bool) bool {
 	return strings.HasPrefix(strings.ToLower(answer), "y")
 }
 
-// goOn checks what was written, does what was asked for beside it, and says
-// what comes next.
+// goOn checks the new configuration, fills and trains where that was asked for,
+// and prints the next commands.
 func (f *initFlags) goOn(c *cobra.Command, o daemon.Onboarding, asking *interview) error {
 	if err := runHere(c, "check", "--config", f.out); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (f *initFlags) goOn(c *cobra.Command, o daemon.Onboarding, asking *intervie
 
 func (f *initFlags) place() string { return cmp.Or(f.dir, f.sample) }
 
-// reading is what was said of how granules are read.
+// reading returns the flags that say how granules are read.
 func (f *initFlags) reading() []string {
 	var args []string
 	if v := f.options.Variable; v != "" {
@@ -90,7 +90,7 @@ func (f *initFlags) reading() []string {
 	return args
 }
 
-// fillNewest fills the granule that was looked at, with what lies beside it.
+// fillNewest fills the granule that was looked at, with its folder as history.
 func (f *initFlags) fillNewest(c *cobra.Command, o daemon.Onboarding, files []string) error {
 	newest := ""
 	for _, file := range files {

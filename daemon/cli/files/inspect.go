@@ -67,7 +67,7 @@ Exit status: 0 readable, 1 not (with the reason), 2 usage.`,
 	return c
 }
 
-// summary is what inspect tells of a granule.
+// summary is a granule as inspect prints it.
 type summary struct {
 	File      string         `json:"file"`
 	Format    string         `json:"format"`
@@ -216,8 +216,8 @@ func sketch(f field.Field, t field.Transform, columns int, colour bool) string {
 // landMark stands for a block without sea.
 var landMark = math.Inf(1)
 
-// blockMean returns the mean of what was observed in a block of cells, NaN if
-// nothing was, landMark if the block is land.
+// blockMean returns the mean of the observations in a block of cells, NaN without
+// any, landMark if the block is land.
 func blockMean(f field.Field, values []float32, r0, r1, c0, c1 int) float64 {
 	var sum float64
 	var n, sea int

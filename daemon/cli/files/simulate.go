@@ -95,7 +95,7 @@ func (f simulateFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 	}
 	bar := cli.NewProgress(stderr, "simulating", f.cfg.Days)
 	defer bar.Finish()
-	// The last version of every day: what an archive holds when all is in.
+	// The last version of every day: an archive after all deliveries.
 	last := map[int]simulate.Delivery{}
 	for _, d := range world.Schedule() {
 		last[d.Day] = d

@@ -83,12 +83,12 @@ func (d *Data) Load(ctx context.Context, stderr io.Writer) (Dataset, error) {
 	return all[0], nil
 }
 
-// packSuffix ends the names of files of lacuna pack.
+// packSuffix is the ending of the names of packed series.
 const packSuffix = ".pack"
 
 // LoadAll reads the files and returns a dataset for each grid, in the order in
-// which the grids come. One that was named and cannot be used is an error: what
-// a model was trained on must be what was asked for. One that was found in a
+// which the grids come. A file that was named and cannot be used is an error: a
+// model must be trained on the data that were asked for. One that was found in a
 // folder, such as a day of clouds only, is left out with a note.
 func (d *Data) LoadAll(ctx context.Context, stderr io.Writer) ([]Dataset, error) {
 	paths, err := daemon.GranuleFiles(d.Files...)
@@ -127,7 +127,7 @@ func (d *Data) LoadAll(ctx context.Context, stderr io.Writer) ([]Dataset, error)
 	return all, nil
 }
 
-// granuleGroup is granules of one grid.
+// A granuleGroup holds granules of one grid.
 type granuleGroup struct {
 	reader   *ingest.Reader
 	first    ingest.Granule
@@ -182,8 +182,8 @@ func (g *granuleGroup) dataset(ctx context.Context, mask string) (Dataset, error
 	return out, err
 }
 
-// unpack reads a file of lacuna pack. It knows nothing of where its days come
-// from: it is its own granule.
+// unpack reads a packed series. The granules that it was made from are not known:
+// it counts as one.
 func (d *Data) unpack(path string) (Dataset, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

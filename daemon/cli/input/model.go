@@ -21,15 +21,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Model say what fills, and on which engine.
+// Model are the flags that name the method or the model that fills, and the
+// engine of its networks.
 type Model struct {
-	name   string // a method, a version, champion or a file; empty: found out
+	name   string // a method, a version, champion or a file; empty: chosen for each granule
 	store  string
 	engine string
 
-	MembersFile bool
+	MembersFile bool // write the members into a file of their own
 }
 
+// Add adds the flags to those of a command; the ones about the network go to
+// cfg.
 func (m *Model) Add(f *pflag.FlagSet, cfg *infer.Config) {
 	f.StringVar(&m.name, "model", "", "what fills: oi, persistence, climatology, a `VERSION` of the store, champion, or FILE.onnx")
 	f.StringVar(&m.store, "store", "", "model store in `DIR`")
@@ -43,10 +46,11 @@ func (m *Model) Add(f *pflag.FlagSet, cfg *infer.Config) {
 	f.BoolVar(&m.MembersFile, "members-file", false, "write the members of a model into IN_l4_members.nc")
 }
 
-// classicalMethods are the names of --model that are not of a model.
+// classicalMethods are the values of --model that name a method without
+// networks.
 func classicalMethods() []string { return []string{"oi", "persistence", "climatology"} }
 
-// method returns the method that the flags come down to.
+// Method returns the method that the flags ask for.
 func (m Model) Method() string {
 	switch {
 	case slices.Contains(classicalMethods(), m.name):
@@ -57,6 +61,7 @@ func (m Model) Method() string {
 	return infer.MethodModel
 }
 
+// Validate reports flags that contradict each other or cfg.
 func (m Model) Validate(cfg infer.Config) error {
 	if slices.Contains(classicalMethods(), m.name) && (m.MembersFile || cfg.Network != infer.Network{}) {
 		return fmt.Errorf("--tier, --members, --members-file, --seed, --deadline and --window are for models: leave them out, or --model %s", m.name)
@@ -70,16 +75,16 @@ func (m Model) Validate(cfg infer.Config) error {
 
 func (m Model) isFile() bool { return strings.HasSuffix(m.name, ".onnx") }
 
-// A filler is what fills the granules of a call.
+// A Filler fills the granules of one command.
 type Filler struct {
-	Model  *infer.Model   // that was asked for; nil: none
-	models *daemon.Models // that choose for each granule; nil: nothing is to be chosen
-	engine *engine.Engine // nil: not needed so far
+	Model  *infer.Model   // the model that flags name; nil: they name none
+	models *daemon.Models // chooses for each granule; nil: flags have chosen
+	engine *engine.Engine // nil: not opened yet
 	stderr io.Writer
-	said   string // of the last granule
+	said   string // the last choice that was reported
 }
 
-// open opens the engine and loads the model that was asked for. For the method
+// Open opens the engine and loads the model that flags name. For the method
 // auto both wait for a granule that needs them.
 func (m Model) Open(method string, stderr io.Writer) (*Filler, error) {
 	f := &Filler{stderr: stderr}
@@ -110,7 +115,7 @@ func (f *Filler) device(name string) (infer.Device, error) {
 	return infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, nil
 }
 
-// load loads the model that was asked for.
+// load loads the model that flags name.
 func (m Model) load(f *Filler) error {
 	version, err := m.version()
 	if err != nil {
@@ -128,6 +133,7 @@ func (m Model) load(f *Filler) error {
 	return err
 }
 
+// Close frees the model and the engine.
 func (f *Filler) Close() {
 	if f.Model != nil {
 		f.Model.Close()
@@ -140,7 +146,8 @@ func (f *Filler) Close() {
 	}
 }
 
-// settle says what fills the job, and tells it where it was to be chosen.
+// Settle puts the model and the method into the job, and reports on standard
+// error a choice that differs from the last one.
 func (f *Filler) Settle(job *daemon.Job) {
 	job.Model = f.Model
 	if f.models == nil {

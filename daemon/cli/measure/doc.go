@@ -3,7 +3,7 @@
 // them, with the packed series that it takes.
 //
 // It is the only package outside of the laboratory that imports it, and the
-// program the only one that imports this: nothing that serves links a
+// program the only one that imports this: nothing that serves imports a
 // measurement. No command here changes a store, a service or a product; a
 // calibration is written where --calibration says.
 package measure

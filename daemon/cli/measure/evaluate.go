@@ -235,7 +235,7 @@ func (f *evaluateFlags) run(c *cobra.Command, table tables.Table) error {
 	return err
 }
 
-// job puts together what the table is made from.
+// job puts data, settings, champion and prior of the table together.
 func (f *evaluateFlags) job(ctx context.Context, table tables.Table, e *lazyEngine, stderr io.Writer) (tables.Job, error) {
 	job := tables.Job{Table: table, Folder: f.out, Engine: e.open}
 	if err := f.read(ctx, &job, stderr); err != nil {
@@ -277,7 +277,7 @@ func (f *evaluateFlags) job(ctx context.Context, table tables.Table, e *lazyEngi
 	return job, nil
 }
 
-// read brings the days, and the truth where there is one.
+// read reads the days, and the truth if there is one.
 func (f *evaluateFlags) read(ctx context.Context, job *tables.Job, stderr io.Writer) error {
 	if f.synthetic != "" {
 		const cells = 32 // exact kriging of larger windows takes minutes each
@@ -356,7 +356,7 @@ func (f *evaluateFlags) addChampion(job *tables.Job) error {
 	return nil
 }
 
-// lazyEngine opens an engine when a network has to run, and once.
+// lazyEngine opens an engine once, when a network has to run.
 type lazyEngine struct {
 	name   string
 	log    *slog.Logger

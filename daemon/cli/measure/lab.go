@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// labCommand reaches the laboratory, which is for those who work on the method.
+// labCommand offers the laboratory to those who work on the method.
 func labCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:    "lab",

@@ -134,7 +134,7 @@ func (f *sampleFlags) run(c *cobra.Command) error {
 	return err
 }
 
-// read returns the prior file and the strength of guidance that goes with it.
+// read returns the prior file and its strength of guidance.
 func (f *sampleFlags) read() ([]byte, float64, error) {
 	if f.file != "" {
 		data, err := os.ReadFile(f.file)
@@ -159,7 +159,7 @@ func (f *sampleFlags) read() ([]byte, float64, error) {
 	return data, f.weight, err
 }
 
-// exhibits draws for windows of days that are spread over the series.
+// exhibits draws masks for windows of days that are spread over the series.
 func (f *sampleFlags) exhibits(ctx context.Context, m *prior.Model, s samples.Series, cfg prior.GuideConfig) ([]prior.Exhibit, error) {
 	days, err := s.Whole()
 	if err != nil {

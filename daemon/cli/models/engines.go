@@ -54,7 +54,7 @@ func printEngines(c *cobra.Command, list []engine.Status, asJSON bool) error {
 		if s.Usable {
 			usable = "usable"
 		}
-		// An error may span lines; the first says what is wrong.
+		// An error may span lines; the first names the fault.
 		detail, _, _ := strings.Cut(s.Detail, "\n")
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, usable, detail)
 	}

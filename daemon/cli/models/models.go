@@ -42,7 +42,7 @@ Exit status: 0 done, 1 failed, 2 usage.`,
 	return cli.Group(c, m.named, m.list(), m.show(), m.diff(), m.promote(), m.rollback(), m.export(), m.importing(), m.gc(), m.pin(), m.unpin())
 }
 
-// models is what the commands below models share.
+// models holds the flags of the commands below models.
 type models struct {
 	dir  string
 	json bool
@@ -70,7 +70,7 @@ func (m *models) print(c *cobra.Command, v any, write func(w io.Writer)) error {
 	return w.Flush()
 }
 
-// modelRow is what list tells of a version.
+// modelRow is a version in the list.
 type modelRow struct {
 	Version string    `json:"version"`
 	State   []string  `json:"state"` // empty: never judged
@@ -79,7 +79,7 @@ type modelRow struct {
 	Created time.Time `json:"created,omitzero"`
 	Parent  string    `json:"parent,omitempty"`
 	Bytes   int64     `json:"bytes"`
-	MSE     *float64  `json:"mse"` // null: was not scored
+	MSE     *float64  `json:"mse"` // null: not scored
 	Damage  string    `json:"damage,omitempty"`
 }
 
@@ -111,7 +111,7 @@ Exit status: 0 done, 1 the store cannot be read, or a card or the log is damaged
 	return c
 }
 
-// listModels returns the versions, and the damage that was found on the way.
+// listModels returns the versions, and damaged cards as problems.
 func listModels(s *modelstore.Store, dataset string) (rows []modelRow, problems, err error) {
 	versions, bad, err := s.List()
 	if err != nil {
@@ -160,7 +160,7 @@ func printModels(w io.Writer, rows []modelRow) {
 	}
 }
 
-// modelPage is what show tells of a version.
+// modelPage is a version as show prints it.
 type modelPage struct {
 	Version string             `json:"version"`
 	State   []string           `json:"state"`
@@ -291,7 +291,7 @@ Exit status: 0 done, also where they differ, 1 failed, 2 usage.`,
 	}
 }
 
-// cell is a value as it fits in a table.
+// cell returns a value, cut to fit into a table.
 func cell(s string) string {
 	const columns = 60
 	s = modelstore.Printable(s)

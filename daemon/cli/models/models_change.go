@@ -156,7 +156,7 @@ Exit status: 0 done, 1 failed, 2 usage.`,
 	return c
 }
 
-// exported is what export tells.
+// exported is an export as it is printed.
 type exported struct {
 	Version string `json:"version"`
 	File    string `json:"file"`
@@ -304,7 +304,7 @@ func (m *models) unpin() *cobra.Command {
 	}
 }
 
-// userName is who runs the command, as far as the system knows.
+// userName returns the name of the user who runs the command, or the number.
 func userName() string {
 	if u, err := user.Current(); err == nil && strings.TrimSpace(u.Username) != "" {
 		return u.Username

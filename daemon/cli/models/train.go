@@ -130,7 +130,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.IntVar(&f.members, "members-steps", -1, "training steps of the members, 0 for none (default: as the imputer)")
 	s.IntVar(&f.reliability, "reliability-steps", -1, "training steps of the network of P(query), 0 for none (default: a third of the imputer's)")
 	for _, name := range []string{"members-steps", "reliability-steps"} {
-		s.Lookup(name).DefValue = "" // the sentence says it
+		s.Lookup(name).DefValue = "" // the usage says the default
 	}
 	s.IntVar(&f.batch, "batch", 0, "patches a step (default: by engine)")
 	s.IntVar(&f.side, "side", 0, "of the patches in cells (default: 64, or 32 on a smaller grid)")
@@ -215,7 +215,7 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	return errors.Join(err, report.close())
 }
 
-// loadBeside reads what is learned from beside the data.
+// loadBeside reads the other datasets that the training learns from.
 func (f *trainFlags) loadBeside(ctx context.Context, stderr io.Writer) ([]input.Dataset, error) {
 	if len(f.beside) == 0 {
 		return nil, nil
@@ -224,7 +224,7 @@ func (f *trainFlags) loadBeside(ctx context.Context, stderr io.Writer) ([]input.
 	return data.LoadAll(ctx, stderr)
 }
 
-// request says what is to be trained in the words of the training service.
+// request returns the flags and data as a request to the training service.
 func (f *trainFlags) request(sets, beside []input.Dataset, e *engine.Engine) retrain.Request {
 	return retrain.Request{
 		Store: f.store, Dataset: f.dataset, From: f.from, Policy: f.policy, Checkpoints: f.checkpoints,
@@ -249,7 +249,7 @@ func (f *trainFlags) request(sets, beside []input.Dataset, e *engine.Engine) ret
 	}
 }
 
-// trainingData returns sets in the words of the training service.
+// trainingData returns sets as the training service takes them.
 func trainingData(sets []input.Dataset) []retrain.Data {
 	var all []retrain.Data
 	for _, set := range sets {

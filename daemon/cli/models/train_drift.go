@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// measureFlags are the command line of lacuna drift, and of lacuna shadow beside
-// its own.
+// measureFlags are the flags of lacuna drift, which lacuna shadow has too.
 type measureFlags struct {
 	data                   input.Data
 	store, dataset, engine string
@@ -26,7 +25,7 @@ func (f *measureFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda")
 }
 
-// measurement returns what the flags ask for.
+// measurement returns the measurement that the flags ask for.
 func (f *measureFlags) measurement(c *cobra.Command) retrain.Measurement {
 	return retrain.Measurement{Store: f.store, Dataset: f.dataset, Engine: f.engine, Days: func(ctx context.Context) (retrain.Data, error) {
 		set, err := f.data.Load(ctx, c.ErrOrStderr())

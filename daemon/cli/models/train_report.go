@@ -43,12 +43,12 @@ func newTrainReport(stdout, stderr io.Writer, jsonLines bool, logPath string) (*
 	}
 	r.file, r.csv = file, csv.NewWriter(file)
 	if info, err := file.Stat(); err == nil && info.Size() == 0 {
-		_ = r.csv.Write([]string{"time", "phase", "step", "steps", "loss", "held_out_score"}) // told by close
+		_ = r.csv.Write([]string{"time", "phase", "step", "steps", "loss", "held_out_score"}) // close returns its error
 	}
 	return r, nil
 }
 
-// start tells what is about to be trained.
+// start reports the training that begins.
 func (r *trainReport) start(dataset string, t *retrain.Training, sets, beside []input.Dataset) {
 	if r.json {
 		r.line(retrain.Event{Event: retrain.EventStart, Dataset: dataset, Checkpoints: t.Folder(), Resumed: t.Resumed()})
@@ -101,7 +101,7 @@ func (r *trainReport) record(now time.Time, p finetune.Progress) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// An error stays with the writer and is told by close.
+	// An error stays with the writer, and close returns it.
 	_ = r.csv.Write([]string{
 		now.UTC().Format(time.RFC3339), p.Phase, strconv.Itoa(p.Step), strconv.Itoa(p.Steps),
 		strconv.FormatFloat(p.Loss, 'g', -1, 64), score,
@@ -111,7 +111,7 @@ func (r *trainReport) record(now time.Time, p finetune.Progress) {
 
 func (r *trainReport) finish() { r.phases.Finish() }
 
-// done tells the outcome.
+// done reports the outcome.
 func (r *trainReport) done(e retrain.Event) error {
 	r.finish()
 	if r.json {
@@ -140,7 +140,7 @@ func (r *trainReport) line(e retrain.Event) {
 	_ = retrain.WriteEvent(r.stdout, e)
 }
 
-// close tells what went wrong with the log.
+// close returns the errors of the log.
 func (r *trainReport) close() error {
 	if r.file == nil {
 		return nil

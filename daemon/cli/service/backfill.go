@@ -95,7 +95,7 @@ func (f *backfillFlags) cancelIt(c *cobra.Command, d *daemon.Daemon) error {
 	})
 }
 
-// follow shows how a backfill gets on until it is done.
+// follow shows the progress of a backfill until it is done.
 func (f *backfillFlags) follow(c *cobra.Command, d *daemon.Daemon, ask daemon.Backfill) error {
 	days := int(ask.To.Sub(ask.From).Hours()/24) + 1
 	bar := cli.NewProgress(c.ErrOrStderr(), ask.Dataset, days)

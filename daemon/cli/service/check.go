@@ -59,8 +59,8 @@ Exit status: 0 the configuration is good, and with --online all is well;
 	return c
 }
 
-// warnOfSandbox says where this machine does not confine the process that
-// decodes granules.
+// warnOfSandbox prints a line if this machine does not fully confine the process
+// that decodes granules.
 func warnOfSandbox(c *cobra.Command) error {
 	reader, err := cli.NewReader()
 	if err != nil {
@@ -76,7 +76,7 @@ func warnOfSandbox(c *cobra.Command) error {
 	return nil
 }
 
-// describeConfig says what a configuration that is good stands for.
+// describeConfig prints the datasets of a good configuration.
 func describeConfig(w io.Writer, file string, cfg daemon.Config) error {
 	for _, set := range cfg.Datasets {
 		fmt.Fprintf(w, "dataset %s: %s from %s, filled by %s, %d days back and %d ahead\n", set.Name,
@@ -86,9 +86,10 @@ func describeConfig(w io.Writer, file string, cfg daemon.Config) error {
 	return err
 }
 
-// tryOnline tries what a configuration names and prints each as it is tried.
+// tryOnline tries archives, sinks, models and disks of a configuration and prints
+// each finding as it comes.
 func tryOnline(c *cobra.Command, flags daemonFlags, asJSON bool) error {
-	d, err := flags.daemon(io.Discard) // what is found is printed
+	d, err := flags.daemon(io.Discard) // findings are printed instead of logged
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func tryOnline(c *cobra.Command, flags daemonFlags, asJSON bool) error {
 	ok, err := d.Online(c.Context(), func(f daemon.Finding) {
 		switch {
 		case asJSON:
-			_ = json.NewEncoder(out).Encode(f) // a closed pipe ends us soon enough
+			_ = json.NewEncoder(out).Encode(f) // a closed pipe soon ends the process
 		case f.OK:
 			fmt.Fprintf(out, "ok      %s: %s\n", f.What, f.Text)
 		default:

@@ -1,13 +1,14 @@
 // Package service offers the commands on a configured service: to run it, to
 // check and to see it, and to ask something of it. All of them take --config.
 //
-// Those that look, and those that ask, can be used while the daemon runs; what
-// they ask for is done by that daemon, or by the next run or once. Results are
-// tables for people or, with --json, a shape that does not change from release
-// to release.
+// They can be used while the daemon runs, which then carries out their requests;
+// without one the next run or once does. Those that do a daemon's work themselves
+// (run, once, fetch, ledger rebuild, publish takeover) need the state for
+// themselves. Results are tables for people or, with --json, for programs; golden
+// files hold the shape of both.
 //
 // The package decides nothing about granules or deliveries: it calls
-// lacuna/daemon and prints. It does not know models, nor files outside of a
+// lacuna/daemon and prints. It does not open models, nor files outside of a
 // service.
 package service
 

@@ -146,7 +146,7 @@ func (f *fetchFlags) printPlans(w io.Writer, plans []daemon.FetchPlan) error {
 	return nil
 }
 
-// fetchBars are one bar of bytes for each dataset, on a terminal; nothing
+// fetchBars are bars of bytes on a terminal, one for each dataset, and nothing
 // elsewhere.
 type fetchBars struct {
 	pool *mpb.Progress // nil: there is no terminal
@@ -187,7 +187,7 @@ type fetchBar struct {
 	pool *mpb.Progress
 	name string
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // guards the rest
 	bar   *mpb.Bar
 	total int64            // bytes
 	left  map[string]int64 // bytes of each object that have yet to come
@@ -208,7 +208,7 @@ func (b *fetchBar) Begin(downloads []fetch.Action) {
 			mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1000(0), "% .1f"), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)),
 			mpb.BarRemoveOnComplete())
 	}
-	// A second look may find more; the bar ends when finish says so.
+	// A second listing may find more; finish ends the bar.
 	b.total += total
 	b.bar.SetTotal(b.total, false)
 }
@@ -221,7 +221,7 @@ func (b *fetchBar) Bytes(o fetch.Object, n int) {
 	b.bar.IncrBy(n)
 }
 
-// Done counts what did not come as done with, so that the bar reaches its end.
+// Done counts bytes that did not come as done, so that the bar reaches its end.
 func (b *fetchBar) Done(o fetch.Object, _ error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

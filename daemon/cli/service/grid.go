@@ -38,8 +38,8 @@ func (o *operator) showGrid() *cobra.Command {
 		Short: "the grid, since when and why, and how many granules have it and others",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.on(c, func(books *daemon.Operations) error {
-				all, err := books.Grids(c.Context(), o.dataset)
+			return o.on(c, func(operations *daemon.Operations) error {
+				all, err := operations.Grids(c.Context(), o.dataset)
 				if err != nil {
 					return err
 				}
@@ -90,8 +90,8 @@ func (o *operator) resetGrid() *cobra.Command {
 			if strings.TrimSpace(reason) == "" {
 				return cli.Usage(errors.New("--reason TEXT is required: it is kept in the journal"))
 			}
-			return o.on(c, func(books *daemon.Operations) error {
-				done, err := books.ResetGrid(c.Context(), o.dataset, reason)
+			return o.on(c, func(operations *daemon.Operations) error {
+				done, err := operations.ResetGrid(c.Context(), o.dataset, reason)
 				if err != nil {
 					return err
 				}

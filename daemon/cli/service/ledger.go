@@ -40,8 +40,8 @@ place of the ledger as it is: stop the daemon, copy it to state_dir/ledger.db,
 remove ledger.db-wal and ledger.db-shm, and start the daemon.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.on(c, func(books *daemon.Operations) error {
-				bytes, err := books.Backup(c.Context(), args[0])
+			return o.on(c, func(operations *daemon.Operations) error {
+				bytes, err := operations.Backup(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -59,8 +59,8 @@ func (o *operator) checkLedger() *cobra.Command {
 		Short: "read the whole ledger and say what does not fit together",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.on(c, func(books *daemon.Operations) error {
-				if err := books.CheckLedger(c.Context()); err != nil {
+			return o.on(c, func(operations *daemon.Operations) error {
+				if err := operations.CheckLedger(c.Context()); err != nil {
 					return fmt.Errorf("%w; restart the daemon, which makes it anew from what is on the disk, or put a backup in its place", err)
 				}
 				return o.print(c, map[string]bool{"ok": true}, func(w io.Writer) { fmt.Fprintln(w, "the ledger is whole") })

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// operator is what the commands share that look at a service and ask it for
-// something, beside a daemon that may be running.
+// operator holds the flags of commands that look at a service or leave a request
+// for it, beside a daemon that may be running.
 type operator struct {
 	config  string
 	dataset string
@@ -35,17 +35,17 @@ func (o *operator) load() (daemon.Config, error) {
 	return daemon.LoadConfig(o.config)
 }
 
-// on runs do with the books of the service.
+// on runs do with the operations on the service.
 func (o *operator) on(c *cobra.Command, do func(*daemon.Operations) error) error {
 	cfg, err := o.load()
 	if err != nil {
 		return err
 	}
-	books, err := daemon.JoinOperations(c.Context(), cfg)
+	operations, err := daemon.JoinOperations(c.Context(), cfg)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(books), books.Close())
+	return errors.Join(do(operations), operations.Close())
 }
 
 // print writes v as JSON if that is wanted, and else as write does.
@@ -63,7 +63,7 @@ func printAs(c *cobra.Command, asJSON bool, v any, write func(w io.Writer)) erro
 	return w.Flush()
 }
 
-// emptyList is all, or an empty list for programs that stumble over null.
+// emptyList returns all, and [] in place of null, which programs stumble over.
 func emptyList[T any](all []T) []T {
 	if all == nil {
 		return []T{}

@@ -35,7 +35,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 	return cli.Group(c, p.configured, p.status(), p.replay(), p.retract(), p.retry(), p.forget(), p.expired(), p.takeover())
 }
 
-// publications is what the commands below publish share.
+// publications holds the flags of the commands below publish.
 type publications struct {
 	config string
 	json   bool
@@ -49,7 +49,7 @@ func (p *publications) configured() error {
 	return nil
 }
 
-// on runs do with the queue that the configuration leads to.
+// on runs do with the queue of the configured service.
 func (p *publications) on(c *cobra.Command, do func(*daemon.Publications) error) error {
 	cfg, err := daemon.LoadConfig(p.config)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *publications) print(c *cobra.Command, v any, write func(w io.Writer)) e
 	return printAs(c, p.json, v, write)
 }
 
-// count prints a number of things.
+// count prints n in a sentence, or under a key.
 func (p *publications) count(c *cobra.Command, key string, n int, format string) error {
 	return p.print(c, map[string]int{key: n}, func(w io.Writer) { fmt.Fprintf(w, format+"\n", n) })
 }
@@ -153,7 +153,7 @@ that mends what was damaged by hand.`,
 	return c
 }
 
-// parseDay reads a day of a flag; within is added to it.
+// parseDay reads the day that a flag gives and adds within, the time of day.
 func parseDay(flag, text string, within time.Duration) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -39,8 +39,8 @@ func (o *operator) listAside() *cobra.Command {
 		Short: "what is set aside, the latest first",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.on(c, func(books *daemon.Operations) error {
-				all, err := books.Quarantine(c.Context(), o.dataset)
+			return o.on(c, func(operations *daemon.Operations) error {
+				all, err := operations.Quarantine(c.Context(), o.dataset)
 				if err != nil {
 					return err
 				}
@@ -61,8 +61,8 @@ func (o *operator) showAside() *cobra.Command {
 		Short: "why a granule was set aside, and where its file is",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.on(c, func(books *daemon.Operations) error {
-				all, err := books.ShowAside(c.Context(), o.dataset, args[0])
+			return o.on(c, func(operations *daemon.Operations) error {
+				all, err := operations.ShowAside(c.Context(), o.dataset, args[0])
 				if err != nil {
 					return err
 				}
@@ -92,8 +92,8 @@ func (o *operator) retryAside() *cobra.Command {
 			if all == (granule != "") {
 				return cli.Usage(errors.New("name a granule, or give --all"))
 			}
-			return o.on(c, func(books *daemon.Operations) error {
-				done, err := books.RetryAside(c.Context(), o.dataset, granule)
+			return o.on(c, func(operations *daemon.Operations) error {
+				done, err := operations.RetryAside(c.Context(), o.dataset, granule)
 				if err != nil {
 					return err
 				}
@@ -119,7 +119,7 @@ func printRetried(w io.Writer, done []daemon.Retried) {
 	fmt.Fprintf(w, "%d granules taken up again\n", n)
 }
 
-// problems is the failure of a retry that was not had for all.
+// problems returns an error where some granules stay set aside.
 func problems(done []daemon.Retried) error {
 	n := 0
 	for _, r := range done {

@@ -44,8 +44,8 @@ Exit status: 0 it is queued, 1 nothing is known of it or it is set aside,
 			} else {
 				request.Granule = args[0]
 			}
-			return o.on(c, func(books *daemon.Operations) error {
-				done, err := books.Redo(c.Context(), request)
+			return o.on(c, func(operations *daemon.Operations) error {
+				done, err := operations.Redo(c.Context(), request)
 				if len(done) == 0 && err != nil {
 					return err
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// daemonFlags are what run, once and check have in common.
+// daemonFlags are the flags of commands that make a daemon.
 type daemonFlags struct {
 	config string
 	log    string
@@ -41,7 +41,7 @@ func (f *daemonFlags) daemon(stderr io.Writer) (*daemon.Daemon, error) {
 	return daemon.New(cfg, parts)
 }
 
-// parts are what the service takes from outside.
+// parts are the logger and the programs that the service is given.
 func (f *daemonFlags) parts(stderr io.Writer) (daemon.Parts, error) {
 	if f.config == "" {
 		return daemon.Parts{}, cli.Usage(errors.New("--config FILE is required"))

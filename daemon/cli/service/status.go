@@ -56,7 +56,7 @@ cannot be read, 2 usage, 78 bad configuration.`,
 	return c
 }
 
-// printOverview writes a screenful.
+// printOverview writes the status as a screen of text.
 func printOverview(w io.Writer, v daemon.Overview) {
 	s := v.Status
 	switch {
@@ -92,7 +92,7 @@ func printOverview(w io.Writer, v daemon.Overview) {
 	}
 }
 
-// counted is how many granules of a dataset are in one of some states.
+// counted returns the number of granules of a dataset in some states.
 func counted(d ops.Dataset, states ...string) int {
 	n := 0
 	for _, c := range d.States {
@@ -105,8 +105,8 @@ func counted(d ops.Dataset, states ...string) int {
 	return n
 }
 
-// shortName is the name of a granule, as much of its beginning and end as a
-// table has room for.
+// shortName returns the beginning and the end of a granule's name that fit into a
+// table.
 func shortName(name string) string {
 	const room, end = 40, 14 // characters
 	name = path.Base(name)
@@ -119,7 +119,8 @@ func shortName(name string) string {
 	return name
 }
 
-// shortMethod is what fills a dataset, as much of it as a table has room for.
+// shortMethod returns the beginning of a method's description that fits into a
+// table.
 func shortMethod(method string) string {
 	short, _, _ := strings.Cut(method, ",")
 	const room = 40 // characters
@@ -136,7 +137,7 @@ func skillText(s *ops.Skill) string {
 	return fmt.Sprintf("%.3f of variance, %.0f %% in 90 %%", s.MSE, 100*s.Within90)
 }
 
-// age is how long t is ago, as people say it.
+// age returns the time since t, as people say it.
 func age(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -153,7 +154,7 @@ func age(now, t time.Time) string {
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
-// size is a number of bytes, as people say it.
+// size returns a number of bytes, as people say it.
 func size(bytes int64) string {
 	switch {
 	case bytes >= 10<<30:

@@ -28,8 +28,8 @@ Exit status: 0 the story is told, 1 nothing is known of such a granule, 2 usage,
 		Example: "  lacuna why 20240409_chl.nc --config /etc/lacuna/lacuna.yaml\n  lacuna why 2024-04-09 --config lacuna.yaml --dataset black-sea-chl --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.on(c, func(books *daemon.Operations) error {
-				stories, err := books.Why(c.Context(), args[0], o.dataset)
+			return o.on(c, func(operations *daemon.Operations) error {
+				stories, err := operations.Why(c.Context(), args[0], o.dataset)
 				if err != nil {
 					return err
 				}
