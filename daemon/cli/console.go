@@ -11,33 +11,34 @@ import (
 	"unicode/utf8"
 )
 
-// Console is a log handler for people: the time of day, the message, then the
+// console is a log handler for people: the time of day, the message, then the
 // attributes, with the long ones last.
-type Console struct {
+type console struct {
 	mu    *sync.Mutex // guards w
 	w     io.Writer
 	level slog.Leveler
 	attrs []slog.Attr
 }
 
-// NewConsole returns a handler that writes records of a level and above to w.
-func NewConsole(w io.Writer, level slog.Leveler) *Console {
-	return &Console{mu: &sync.Mutex{}, w: w, level: level}
+// NewConsole returns a log handler for people, which writes records of a level and
+// above to w.
+func NewConsole(w io.Writer, level slog.Leveler) slog.Handler {
+	return &console{mu: &sync.Mutex{}, w: w, level: level}
 }
 
-func (h *Console) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level.Level() }
+func (h *console) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level.Level() }
 
 // WithAttrs returns a handler that writes attrs with every record.
-func (h *Console) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h *console) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	next.attrs = append(append([]slog.Attr(nil), h.attrs...), attrs...)
 	return &next
 }
 
 // WithGroup is not used by the daemon's logs: groups are written flat.
-func (h *Console) WithGroup(string) slog.Handler { return h }
+func (h *console) WithGroup(string) slog.Handler { return h }
 
-func (h *Console) Handle(_ context.Context, r slog.Record) error {
+func (h *console) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s ", r.Time.Format("15:04:05"))
 	if r.Level != slog.LevelInfo {
