@@ -333,7 +333,7 @@ func TestAReplacedGranuleBecomesTheNextRevision(t *testing.T) {
 
 func TestRunServesAndStopsCleanly(t *testing.T) {
 	b := newBench(t)
-	b.cfg.Datasets[0].Simulate = &feed.Feed{Product: "blk-chl", Grid: feed.Size{40, 60}, Seed: 1, BacklogDays: 2, Interval: 20 * time.Millisecond}
+	b.cfg.Datasets[0].Simulate = &feed.Feed{Product: "blk-chl", Grid: feed.Size{Height: 40, Width: 60}, Seed: 1, BacklogDays: 2, Interval: 20 * time.Millisecond}
 	d := b.daemon(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -28,7 +28,7 @@ type block struct {
 	lines    []string
 }
 
-// unrun are the languages of commands that no test can run, with why.
+// unrun are the languages of commands that no test can run, with the reason.
 var unrun = map[string]string{
 	"console-network": "needs the network or an account",
 	"console-gpu":     "needs a GPU",
@@ -41,8 +41,8 @@ var unrun = map[string]string{
 const mostUnrun = 16
 
 // Every command in the docs is run, page by page and in order, in a copy of the
-// repository with the program on PATH; what a page shows as output must be in
-// the output, up to numbers and hashes.
+// repository with the program on PATH; the output that a page shows must be in
+// the real one, up to numbers and hashes.
 func TestCommandsOfTheDocsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command of the docs; leave -short out to run it")
@@ -90,8 +90,8 @@ func runPage(t *testing.T, blocks []block) {
 	}
 }
 
-// stopAll stops what a page left running, which it keeps the numbers of in
-// files.
+// stopAll stops the processes that a page left running and keeps the numbers of
+// in files.
 func stopAll(t *testing.T, dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.pid"))
 	for _, file := range files {
@@ -107,7 +107,7 @@ func stopAll(t *testing.T, dir string) {
 }
 
 // runBlock runs the lines that begin with "$ " and looks for the others in
-// what they print.
+// their output.
 func runBlock(t *testing.T, dir string, b block) {
 	t.Helper()
 	for i := 0; i < len(b.lines); {
@@ -133,7 +133,7 @@ func runBlock(t *testing.T, dir string, b block) {
 // notRun is the output of a command that was left out.
 const notRun = "(not run)"
 
-// shell runs a command and returns what it printed, roughly.
+// shell runs a command and returns its output, roughly.
 func shell(t *testing.T, dir string, line int, command string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -165,7 +165,7 @@ var (
 	blanks  = regexp.MustCompile(`[ \t]+`)
 )
 
-// rough blurs what differs from run to run.
+// rough blurs numbers and hashes, which differ from run to run.
 func rough(text string) string {
 	text = hashes.ReplaceAllString(text, "N")
 	text = numbers.ReplaceAllString(text, "N")

@@ -9,9 +9,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"lacuna/daemon"
+	"lacuna/daemon/cli"
+	"lacuna/daemon/cli/files"
+	"lacuna/daemon/cli/measure"
+	"lacuna/daemon/cli/models"
+	"lacuna/daemon/cli/service"
 
 	"github.com/spf13/cobra"
 )
@@ -39,7 +45,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
-	var usage usageError
+	var usage cli.UsageError
 	switch {
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "lacuna: %v\nRun 'lacuna --help' or 'lacuna COMMAND --help'.\n", err)
@@ -52,11 +58,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// usageError is a command line that cannot be understood.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lacuna",
@@ -68,26 +69,17 @@ from an archive as they arrive, or on files by hand.
 Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}
-	root.AddCommand(initCommand(), fillCommand(), inspectCommand(), simulateCommand(), runCommand(), onceCommand(), checkCommand(), planCommand(), fetchCommand(), statusCommand(), whyCommand(), quarantineCommand(), gridCommand(), redoCommand(), backfillCommand(), ledgerCommand(),
-		enginesCommand(), modelsCommand(), trainCommand(), driftCommand(), shadowCommand(), priorCommand(), evaluateCommand(), scenesCommand(), benchCommand(), versionCommand(), publishCommand(), consumeCommand(), decodeCommand(), packCommand(), labCommand(), manCommand())
-	for _, c := range append(root.Commands(), root) {
-		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-		if args := c.Args; args != nil {
-			c.Args = func(c *cobra.Command, a []string) error {
-				if err := args(c, a); err != nil {
-					return usageError{err}
-				}
-				return nil
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usage(fmt.Errorf("unknown command %q", args[0]))
 			}
-		}
+			return c.Help()
+		},
 	}
-	root.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usageError{fmt.Errorf("unknown command %q", args[0])}
-		}
-		return c.Help()
+	root.AddCommand(slices.Concat(service.Commands(), files.Commands(), models.Commands(), measure.Commands(), cli.Commands())...)
+	for _, c := range append(root.Commands(), root) {
+		cli.ReportUsage(c)
 	}
-	root.Args = cobra.ArbitraryArgs
 	return root
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -16,6 +18,13 @@ func TestMain(m *testing.M) {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	testscript.Main(m, map[string]func(){"lacuna": main})
+}
+
+// lacuna runs the program in this process.
+func lacuna(args ...string) (status int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	status = run(args, strings.NewReader(""), &out, &err)
+	return status, out.String(), err.String()
 }
 
 func TestScripts(t *testing.T) {

@@ -30,7 +30,7 @@ func starterOf(t *testing.T, variable string) string {
 	return ""
 }
 
-// modelOf returns what a product says that filled it.
+// modelOf returns the model and the source in the attributes of a product.
 func modelOf(t *testing.T, product, variable string) (model, source string) {
 	t.Helper()
 	g, err := testReader(t).Read(t.Context(), product, ingest.Options{Variable: variable})

@@ -136,7 +136,7 @@ func TestKilledTrainingEndsWithTheSameVersion(t *testing.T) {
 		store := filepath.Join(t.TempDir(), "store")
 		stores++
 		for done := false; !done; {
-			after := time.Duration(r.Float64() * float64(length) * 0.5) // what goes on from a checkpoint is shorter
+			after := time.Duration(r.Float64() * float64(length) * 0.5) // a run from a checkpoint is shorter
 			if killed >= kills {
 				after = time.Hour // the last store is to be finished
 			}

@@ -1,0 +1,216 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/daemon"
+	"lacuna/daemon/cli"
+	"lacuna/daemon/cli/input"
+	"lacuna/daemon/fill"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/samples"
+	"lacuna/publish/netcdf"
+
+	"github.com/spf13/cobra"
+)
+
+type fillFlags struct {
+	out     string
+	history []string
+	mask    string
+	options ingest.Options
+	fill    infer.Config
+	model   input.Model
+
+	pastGiven, futureGiven bool // on the command line
+}
+
+func fillCommand() *cobra.Command {
+	flags := fillFlags{fill: infer.DefaultConfig()}
+	c := &cobra.Command{
+		Use:   "fill IN.nc... -o DIR",
+		Short: "fill the gaps of granules",
+		Long: `Fill reads granules, fills their gaps and writes one product for each: IN_l4.nc
+in DIR, on the same grid, with an uncertainty and a flag for every pixel. It
+prints the path of each product. Observed pixels keep their exact values.
+
+Neighbouring days make the analysis better: give them with --history, or put
+several days into one call or one file; every input is a neighbour of the
+others. Only days within the window (--past-days, --future-days) are looked at;
+--future-days 0 makes what a near-real-time service could have made.
+
+--model names what fills: oi (optimal interpolation), persistence, climatology,
+a version of the model store, "champion", or the file of an imputer. With
+--store and without --model it is the champion. Without both it is the starter
+model that comes with the program, for chlorophyll and sea surface temperature
+where at least ten days are given to scale it by, else oi; what it is and why is
+said on standard error, and in the product. A model makes a tier: fast looks once, standard draws 4 members beside that, full draws 16 by
+recursive jump, whose spread then is the uncertainty; --deadline takes the best
+that this machine makes of a field in time. --details adds to the product how
+far the nearest observations are and, where the model knows it, how reliable a
+pixel is; --members-file writes the members into IN_l4_members.nc. The same
+input, model and seed give the same bytes on the same engine.
+
+The variable, its transform and its valid range are found out from the file;
+'lacuna inspect FILE' shows what was found, and --product, --var and the config
+of the daemon say it outright.
+
+Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
+		Example: `  lacuna fill 20240312_chl.nc -o products --history archive/
+  lacuna fill week/*.nc -o products --var CHL --model oi
+  lacuna fill today.nc -o products --history archive/ --store models --tier full --members-file`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if flags.out == "" {
+				return cli.Usage(errors.New("-o DIR is required"))
+			}
+			flags.choose(c)
+			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate()); err != nil {
+				return cli.Usage(err)
+			}
+			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&flags.out, "output", "o", "", "`DIR` for the products (required)")
+	f.StringArrayVar(&flags.history, "history", nil, "`FILE|DIR` with granules of neighbouring days; may be repeated")
+	flags.model.Add(f, &flags.fill)
+	f.StringVar(&flags.options.Product, "product", "", "product `NAME` that says how to read the files")
+	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill")
+	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
+	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin)")
+	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
+	f.IntVar(&flags.fill.FutureDays, "future-days", flags.fill.PastDays, "how many days ahead to look; 0: as in near-real-time")
+	f.BoolVar(&flags.fill.Quality.Reject, "reject-spikes", false, "take out and fill observations that stick out in space and time")
+	return c
+}
+
+// choose takes the method and the window from the flags.
+func (f *fillFlags) choose(c *cobra.Command) {
+	f.pastGiven, f.futureGiven = c.Flags().Changed("past-days"), c.Flags().Changed("future-days")
+	f.fill.Method = f.model.Method()
+}
+
+// window widens the window for a model, unless it was given: models look
+// further back than optimal interpolation, which gains nothing there.
+func (f fillFlags) window(fill infer.Config) infer.Config {
+	if fill.Method != infer.MethodModel {
+		return fill
+	}
+	if !f.pastGiven {
+		fill.PastDays = samples.LastDays
+	}
+	if !f.futureGiven {
+		fill.FutureDays = samples.NextDays
+	}
+	return fill
+}
+
+func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.Writer) error {
+	reader, err := cli.NewReader()
+	if err != nil {
+		return err
+	}
+	filler, err := f.model.Open(f.fill.Method, stderr)
+	if err != nil {
+		return err
+	}
+	defer filler.Close()
+	paths, err := daemon.GranuleFiles(f.history...)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	granules := map[string]ingest.Granule{}
+	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
+	for _, path := range slices.Concat(inputs, paths) {
+		if _, twice := granules[path]; !twice {
+			g, err := reader.Read(ctx, path, f.options)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			switch {
+			case err == nil:
+				granules[path] = g
+			case slices.Contains(inputs, path):
+				errs = append(errs, err)
+			default: // a poorer analysis, not a failure
+				fmt.Fprintf(stderr, "lacuna: left out of the history: %v\n", err)
+			}
+		}
+		bar.Step()
+	}
+	bar.Finish()
+	history := make([]ingest.Granule, 0, len(granules))
+	for _, g := range granules {
+		history = append(history, g)
+	}
+	slices.SortFunc(history, func(a, b ingest.Granule) int { return strings.Compare(a.Name, b.Name) })
+	for _, path := range slices.Compact(slices.Clone(inputs)) {
+		g, ok := granules[path]
+		if !ok {
+			continue // its error is in errs
+		}
+		out, err := f.one(ctx, reader, filler, fill.Job{Granule: g, History: history}, stderr)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			errs = append(errs, err)
+			continue
+		}
+		if _, err := fmt.Fprintln(stdout, out); err != nil {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// one fills one granule and returns the path of its product.
+func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input.Filler, job fill.Job, stderr io.Writer) (string, error) {
+	g := job.Granule
+	sea, err := fill.SeaMask(ctx, f.mask, reader, g, job.History)
+	if err != nil {
+		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
+	}
+	job.Dataset, job.Sea, job.Fill = fill.StandAloneDataset(g), sea, f.fill
+	filler.Settle(&job)
+	job.Fill = f.window(job.Fill)
+	job.Fill.Details = job.Fill.Details || f.model.MembersFile
+	job.Revision, job.Created = 1, fill.CreatedBy(g)
+	bar := cli.NewProgress(stderr, g.Name, 0)
+	outcome, err := fill.Analyse(ctx, job, bar.Set)
+	bar.Finish()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(f.out, fill.ProductName(g.Name)+".nc")
+	if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
+		return "", err
+	}
+	if f.model.MembersFile {
+		return path, writeMembers(strings.TrimSuffix(path, ".nc")+"_members.nc", g, outcome.Analyses)
+	}
+	return path, nil
+}
+
+// shortTime formats times of fields for tables: the day, and the time of day
+// where there is one.
+func shortTime(t time.Time) string {
+	if t.Equal(t.Truncate(24 * time.Hour)) {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format("2006-01-02 15:04")
+}

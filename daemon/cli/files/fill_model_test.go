@@ -1,0 +1,74 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lacuna/daemon/cli"
+	"lacuna/daemon/cli/clitest"
+	"lacuna/pipeline/engine/ort"
+)
+
+func TestFillWithAModelGivesTheSameBytesTwiceWithDetailsAndMembers(t *testing.T) {
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	archive := t.TempDir()
+	if _, _, err := clitest.Run(t, simulateCommand(), "-o", archive, "--days", "4", "--grid", "24x32", "--seed", "2"); err != nil {
+		t.Fatal(err)
+	}
+	days, err := filepath.Glob(filepath.Join(archive, "*.nc"))
+	if err != nil || len(days) < 3 {
+		t.Fatalf("%v, %v", days, err)
+	}
+	model := filepath.Join(clitest.ModelFolder(t), "imputer.onnx")
+	var files [2][2][]byte
+	for i := range files {
+		out := t.TempDir()
+		stdout, _, err := clitest.Run(t, fillCommand(), days[2], "-o", out, "--history", archive, "--model", model, "--engine", "ort",
+			"--tier", "standard", "--members", "2", "--seed", "5", "--details", "--members-file")
+		product := strings.TrimSpace(stdout)
+		if err != nil || !strings.HasSuffix(product, "_l4.nc") {
+			t.Fatalf("%v, %s", err, stdout)
+		}
+		for k, path := range []string{product, strings.TrimSuffix(product, ".nc") + "_members.nc"} {
+			if files[i][k], err = os.ReadFile(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"CHL", "CHL_distance_km", "CHL_distance_days"} {
+			if _, _, err := clitest.Run(t, inspectCommand(), "--var", name, product); err != nil {
+				t.Errorf("%s of the product cannot be read: %v", name, err)
+			}
+		}
+	}
+	if !bytes.Equal(files[0][0], files[1][0]) || !bytes.Equal(files[0][1], files[1][1]) {
+		t.Error("the same input, model and seed give other bytes")
+	}
+}
+
+func TestFillSaysWhatIsWrongWithTheModelThatIsAskedFor(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args  []string
+		usage bool
+		want  string
+	}{
+		{[]string{"--model", "v7"}, true, "there is no --store"},
+		{[]string{"--model", "persistence", "--tier", "full"}, true, "are for models"},
+		{[]string{"--model", "oi", "--store", dir, "--members-file"}, true, "are for models"},
+		{[]string{"--store", dir, "--tier", "best"}, true, "fast, standard, full"},
+		{[]string{"--store", filepath.Join(dir, "none")}, false, "open model store"},
+		{[]string{"--store", dir}, false, "champion"},
+		{[]string{"--store", dir, "--model", "v7"}, false, "v7"},
+	} {
+		_, _, err := clitest.Run(t, fillCommand(), append([]string{"in.nc", "-o", dir}, tt.args...)...)
+		if err == nil || errors.As(err, new(cli.UsageError)) != tt.usage || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v; want %q, and that this is an error of usage: %v", tt.args, err, tt.want, tt.usage)
+		}
+	}
+}

@@ -1,0 +1,9 @@
+package files
+
+import (
+	"testing"
+
+	"lacuna/daemon/cli/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m) }

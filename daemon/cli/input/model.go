@@ -1,0 +1,190 @@
+package input
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"lacuna/daemon/cli"
+	"lacuna/daemon/fill"
+	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/infer"
+
+	"github.com/spf13/pflag"
+)
+
+// Model are the flags that name the method or the model that fills, and the
+// engine of its networks.
+type Model struct {
+	name   string // a method, a version, champion or a file; empty: chosen for each granule
+	store  string
+	engine string
+
+	MembersFile bool // write the members into a file of their own
+}
+
+// Add adds the flags to those of a command; the ones about the network go to
+// cfg.
+func (m *Model) Add(f *pflag.FlagSet, cfg *infer.Config) {
+	f.StringVar(&m.name, "model", "", "what fills: oi, persistence, climatology, a `VERSION` of the store, champion, or FILE.onnx")
+	f.StringVar(&m.store, "store", "", "model store in `DIR`")
+	f.StringVar(&m.engine, "engine", engine.Auto, "what networks run on; 'lacuna engines' lists them")
+	f.StringVar((*string)(&cfg.Network.Tier), "tier", "", "of a model: fast, standard or full (default: by the deadline, else fast)")
+	f.IntVar(&cfg.Network.Members, "members", 0, "how many members to draw (default: 4 for standard, 16 for full)")
+	f.Uint64Var(&cfg.Network.Seed, "seed", 0, "of the members' noise")
+	f.DurationVar(&cfg.Network.Deadline, "deadline", 0, "take the best tier that is done with a field in this time")
+	f.IntVar(&cfg.Network.WindowCells, "window", 0, "side of the largest window in cells (default: 512, on a GPU 1024)")
+	f.BoolVar(&cfg.Details, "details", false, "add to the product how far observations are and, of a model, how reliable pixels are")
+	f.BoolVar(&m.MembersFile, "members-file", false, "write the members of a model into IN_l4_members.nc")
+}
+
+// classicalMethods are the values of --model that name a method without
+// networks.
+func classicalMethods() []string { return []string{"oi", "persistence", "climatology"} }
+
+// Method returns the method that the flags ask for.
+func (m Model) Method() string {
+	switch {
+	case slices.Contains(classicalMethods(), m.name):
+		return m.name
+	case m.name == "" && m.store == "":
+		return infer.MethodAuto
+	}
+	return infer.MethodModel
+}
+
+// Validate reports flags that contradict each other or cfg.
+func (m Model) Validate(cfg infer.Config) error {
+	if slices.Contains(classicalMethods(), m.name) && (m.MembersFile || cfg.Network != infer.Network{}) {
+		return fmt.Errorf("--tier, --members, --members-file, --seed, --deadline and --window are for models: leave them out, or --model %s", m.name)
+	}
+	if m.Method() == infer.MethodModel && m.store == "" && !m.isFile() {
+		return fmt.Errorf("--model %s: it is none of %s and no .onnx file, and there is no --store DIR to look it up in",
+			m.name, strings.Join(classicalMethods(), ", "))
+	}
+	return nil
+}
+
+func (m Model) isFile() bool { return strings.HasSuffix(m.name, ".onnx") }
+
+// A Filler fills the granules of one command.
+type Filler struct {
+	Model  *infer.Model   // the model that flags name; nil: they name none
+	models *fill.Models   // chooses for each granule; nil: flags have chosen
+	engine *engine.Engine // nil: not opened yet
+	stderr io.Writer
+	said   string // the last choice that was reported
+}
+
+// Open opens the engine and loads the model that flags name. For the method
+// auto both wait for a granule that needs them.
+func (m Model) Open(method string, stderr io.Writer) (*Filler, error) {
+	f := &Filler{stderr: stderr}
+	var err error
+	switch method {
+	case infer.MethodModel:
+		err = m.load(f)
+	case infer.MethodAuto:
+		log := slog.New(cli.NewConsole(stderr, slog.LevelWarn))
+		parts := fill.ModelParts{Log: log, Open: func() (infer.Device, error) { return f.device(m.engine) }}
+		parts.Starters, err = starters.List(context.Background())
+		f.models = fill.NewModels(parts)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// device opens the engine.
+func (f *Filler) device(name string) (infer.Device, error) {
+	e, err := engine.Open(name, engine.Config{}, slog.New(cli.NewConsole(f.stderr, slog.LevelWarn)))
+	if err != nil {
+		return infer.Device{}, err
+	}
+	f.engine = e
+	return infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, nil
+}
+
+// load loads the model that flags name.
+func (m Model) load(f *Filler) error {
+	version, err := m.version()
+	if err != nil {
+		return err
+	}
+	device, err := f.device(m.engine)
+	if err != nil {
+		return err
+	}
+	if version != nil {
+		f.Model, err = fill.LoadModel(version, device)
+	} else {
+		f.Model, err = fill.LoadModelFile(m.name, device)
+	}
+	return err
+}
+
+// Close frees the model and the engine.
+func (f *Filler) Close() {
+	if f.Model != nil {
+		f.Model.Close()
+	}
+	if f.models != nil {
+		f.models.Close()
+	}
+	if f.engine != nil {
+		f.engine.Finalize()
+	}
+}
+
+// Settle puts the model and the method into the job, and reports on standard
+// error a choice that differs from the last one.
+func (f *Filler) Settle(job *fill.Job) {
+	job.Model = f.Model
+	if f.models == nil {
+		return
+	}
+	g := job.Granule
+	choice := f.models.Choose(fill.Case{
+		Dataset: job.Dataset, Granule: g, Fill: job.Fill,
+		Scaling: func() (fill.LocalScaling, error) {
+			fields := slices.Clone(g.Fields)
+			for _, h := range job.History {
+				if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
+					fields = append(fields, h.Fields...)
+				}
+			}
+			return fill.LearnLocalScaling(fields, job.Sea, g.Transform)
+		},
+	})
+	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	if text := choice.String(); text != f.said {
+		fmt.Fprintf(f.stderr, "lacuna: filled by %s\n", text)
+		f.said = text
+	}
+}
+
+// version finds the version in the store; nil for a file.
+func (m Model) version() (*modelstore.Version, error) {
+	if m.isFile() {
+		return nil, nil
+	}
+	store := modelstore.New(m.store, time.Now)
+	if _, err := os.Stat(m.store); err != nil {
+		return nil, fmt.Errorf("open model store: %w", err)
+	}
+	id, err := store.Resolve(cmp.Or(m.name, "champion"))
+	if err != nil {
+		return nil, fmt.Errorf("find model: %w", err)
+	}
+	return store.Load(id)
+}

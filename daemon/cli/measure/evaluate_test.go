@@ -1,0 +1,81 @@
+package measure
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lacuna/daemon/cli"
+	"lacuna/daemon/cli/clitest"
+	"lacuna/pipeline/lab/tables"
+	"lacuna/pipeline/simulate"
+)
+
+// runEvaluate runs the command as a user would.
+func runEvaluate(t *testing.T, args ...string) (stdout string, err error) {
+	t.Helper()
+	stdout, stderr, err := clitest.Run(t, evaluateCommand(), args...)
+	if err != nil {
+		t.Logf("standard error: %s", stderr)
+	}
+	return stdout, err
+}
+
+func TestEvaluateWritesTablesAndPicturesOfGranules(t *testing.T) {
+	archive, truth := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 110, Seed: 3})
+	out := filepath.Join(t.TempDir(), "report")
+	args := []string{"--data", archive, "--truth", truth, "--var", "CHL", "--methods", "oi,persistence,climatology", "--overlays", "12", "-o", out}
+	stdout, err := runEvaluate(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| oi | ", "| climatology | ", "under the real clouds", "gap MSE", "32×32"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the table lacks %q:\n%s", want, stdout)
+		}
+	}
+	for _, name := range []string{tables.ResultsFile, tables.MarkdownFile, tables.TimingFile, "maps.png", "distance.png", "reliability.png", "rank-oi.png"} {
+		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if again, err := runEvaluate(t, args...); err != nil || again != stdout {
+		t.Errorf("the same command says otherwise: %v\n%s", err, again)
+	}
+}
+
+func TestEvaluateComparesWithExactKriging(t *testing.T) {
+	stdout, err := runEvaluate(t, "--synthetic", "gaussian", "--days", "120", "--side", "16", "--methods", "kriging,oi,climatology", "--mode", "single", "-o", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(stdout, "| kriging | ") || !strings.Contains(stdout, "against kriging") {
+		t.Errorf("the table reads\n%s", stdout)
+	}
+}
+
+func TestEvaluateRefusesWhatItCannotDo(t *testing.T) {
+	out := t.TempDir()
+	for _, args := range [][]string{
+		{},
+		{"--data", "archive", "-o", out},
+		{"--data", "archive", "--table", "nonsense", "-o", out},
+		{"--data", "archive", "--table", "main", "--methods", "oi", "-o", out},
+		{"--data", "archive", "--methods", "nonsense", "-o", out},
+		{"--data", "archive", "--table", "main", "--mode", "nonsense", "-o", out},
+		{"--data", "archive", "--table", "main", "--size", "enormous", "-o", out},
+		{"--data", "archive", "--table", "main", "--seeds", "-1", "-o", out},
+		{"--data", "archive", "--table", "mnar", "-o", out},
+		{"--data", "archive", "--table", "main"},
+		{"--synthetic", "nonsense", "-o", out},
+		{"--synthetic", "gaussian", "--data", "archive", "-o", out},
+	} {
+		_, err := runEvaluate(t, args...)
+		var usage cli.UsageError
+		if !errors.As(err, &usage) {
+			t.Errorf("%v: %v, want an error of usage", args, err)
+		}
+	}
+}

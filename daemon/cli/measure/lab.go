@@ -1,0 +1,39 @@
+package measure
+
+import (
+	"errors"
+	"flag"
+
+	"lacuna/pipeline/lab"
+
+	"github.com/spf13/cobra"
+)
+
+// labCommand offers the laboratory to those who work on the method.
+func labCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:    "lab",
+		Short:  "measure the method: tables, priors, scenes, speed; for developers",
+		Hidden: true,
+		Long: `Lab reaches the measurements behind the results page: each is a command with
+flags of its own, which -help lists. They take packed series, which 'lacuna pack'
+makes, and print JSON or tables; nothing of a service is read or written.
+
+Exit status: 0 done, 1 failed, 2 usage.`,
+		Example: "  lacuna lab jobs -plan plan.json -engine xla:cuda -o results\n  lacuna lab steps -engine ort -size tiny -batch 4 -side 32",
+	}
+	for _, l := range lab.Commands() {
+		c.AddCommand(&cobra.Command{
+			Use: l.Name, Short: l.Short,
+			DisableFlagParsing: true, // the flags are the measurement's own
+			RunE: func(c *cobra.Command, args []string) error {
+				err := l.Run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
+				if errors.Is(err, flag.ErrHelp) {
+					return nil
+				}
+				return err
+			},
+		})
+	}
+	return c
+}

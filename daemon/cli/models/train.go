@@ -1,0 +1,265 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"lacuna/daemon"
+	"lacuna/daemon/cli"
+	"lacuna/daemon/cli/input"
+	"lacuna/daemon/fill"
+	"lacuna/daemon/retrain"
+	"lacuna/daemon/version"
+	"lacuna/modelstore"
+	"lacuna/modelstore/starters"
+	"lacuna/pipeline/engine"
+	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/nn"
+
+	"github.com/spf13/cobra"
+)
+
+// trainFlags are the command line of lacuna train.
+type trainFlags struct {
+	data        input.Data
+	beside      []string
+	spreadOnly  bool
+	store       string
+	dataset     string
+	size        string
+	membersSize string
+	priorSize   string
+	backbone    string
+	from        string
+	only        string
+	refitPrior  bool
+	preset      string
+	strategy    string
+	engine      string
+	policy      string
+	checkpoints string
+	log         string
+	jsonLines   bool
+	steps       int
+	prior       int // steps
+	members     int // steps
+	reliability int // steps
+	batch       int
+	side        int // cells
+	stride      int // cells
+	gapDays     int
+	seed        uint64
+	budget      time.Duration
+}
+
+func trainCommand() *cobra.Command {
+	var flags trainFlags
+	c := &cobra.Command{
+		Use:   "train --data FILE... --store DIR",
+		Short: "train a model, or fine-tune one, and promote it if it wins",
+		Long: `Train makes a version of a model from gappy granules and writes it into a model
+store: a prior of the gaps, the imputer, residual members for ensembles, a
+calibration and an evaluation. Days are split by time; the held-out ones only
+choose and judge. The new version and what fills now (the champion of the
+dataset, else a starter model that fits, else optimal interpolation) are asked
+about the same held-out days, and it is promoted only if it is better beyond
+chance, no worse than optimal interpolation, without worse seams, calibrated,
+finite, inside the physical range and no slower than the champion. Else it is
+kept with the reasons; lacuna models promote makes it champion all the same.
+
+With --from the version begins with the weights of another one, new days count
+most, and older seasons are replayed; the prior is refitted only if gaps have
+drifted, or with --refit-prior. --from champion begins with the champion, --from
+starter with the model that comes with the program.
+
+On a processor the default is a small network and few steps, enough to see that
+all is well and not the best that the data give: --steps 8000 over night does
+more. On a GPU (--engine xla:cuda, taken by itself where it is usable) the
+default is a base network and more steps. The progress line tells the time left.
+
+Files of several grids are several series: one network learns from patches of
+all of them, each with a mean map and a spread of its own, and is judged on
+held-out days of each. Such a version serves wherever a dataset has days enough
+to learn its own mean map and spread.
+
+A dataset of few days may borrow: with --beside half of the patches are of other
+granules, of any quantity, each in units of its own spread and with either sign.
+The version is judged on held-out days of --data alone. With --spread-only the
+mean stays that of optimal interpolation, and the network learns how far off it
+is, by itself and in members.
+
+The run can be stopped at any moment, by kill -9 too. The same command goes on
+from its checkpoints and ends with the same weights. On SIGTERM it writes a
+checkpoint within seconds.
+
+Exit status: 0 a version was written (promoted or not), 1 stopped or failed, 2 usage.`,
+		Example: `  lacuna train --data archive --var CHL --store var/store
+  lacuna train --data archive --var CHL --store var/store --from champion --steps 400`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := flags.validate(); err != nil {
+				return cli.Usage(err)
+			}
+			return flags.run(c)
+		},
+	}
+	flags.add(c)
+	return c
+}
+
+func (f *trainFlags) add(c *cobra.Command) {
+	s := c.Flags()
+	f.data.Add(s)
+	s.StringArrayVar(&f.beside, "beside", nil, "`FILE|DIR` with granules of another dataset to learn from as well; may be repeated")
+	s.BoolVar(&f.spreadOnly, "spread-only", false, "leave the mean to optimal interpolation and learn how far off it is")
+	s.StringVar(&f.store, "store", "", "model store `DIR` (required)")
+	s.StringVar(&f.dataset, "dataset", "", "`NAME` of the dataset the model serves (default: that of the granules)")
+	s.StringVar(&f.size, "size", "", "of the network: tiny, small, base or large (default: small, base on a GPU, or that of --from)")
+	s.StringVar(&f.membersSize, "members-size", "", "of the network of the members (default: as the imputer, or that of --from)")
+	s.StringVar(&f.priorSize, "prior-size", "", "of the network of the prior (default: a size below the imputer, or that of --from)")
+	s.StringVar(&f.backbone, "backbone", "", "of the network: unet or vit (default: unet, or that of --from)")
+	s.StringVar(&f.from, "from", "", "`VERSION` to begin with, or champion, or starter")
+	s.StringVar(&f.only, "only", "", "train the prior or the imputer only")
+	s.BoolVar(&f.refitPrior, "refit-prior", false, "refit the prior of --from even though gaps have not drifted")
+	s.IntVar(&f.steps, "steps", 0, "training steps of the imputer (default: by engine)")
+	s.IntVar(&f.prior, "prior-steps", 0, "training steps of the prior (default: by engine)")
+	s.IntVar(&f.members, "members-steps", -1, "training steps of the members, 0 for none (default: as the imputer)")
+	s.IntVar(&f.reliability, "reliability-steps", -1, "training steps of the network of P(query), 0 for none (default: a third of the imputer's)")
+	for _, name := range []string{"members-steps", "reliability-steps"} {
+		s.Lookup(name).DefValue = "" // the usage says the default
+	}
+	s.IntVar(&f.batch, "batch", 0, "patches a step (default: by engine)")
+	s.IntVar(&f.side, "side", 0, "of the patches in cells (default: 64, or 32 on a smaller grid)")
+	s.IntVar(&f.stride, "stride", 0, "between training patches in cells (default: half of a side)")
+	s.IntVar(&f.gapDays, "gap-days", 0, "days between training and held-out days; fewer where the series is short (default: 12)")
+	s.StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda; see lacuna engines")
+	s.StringVar(&f.preset, "preset", "lacuna", "lacuna, or paper for the published method")
+	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", finetune.Strategies()))
+	s.Uint64Var(&f.seed, "seed", 1, "of weights and noise")
+	s.StringVar(&f.policy, "policy", retrain.PolicyAuto, "who promotes a version that wins: auto, ask (you, later) or never")
+	s.StringVar(&f.checkpoints, "checkpoints", "", "`DIR` for checkpoints, a folder a job (default: training in the store)")
+	s.BoolVar(&f.jsonLines, "json-lines", false, "tell progress as JSON, a line each, on standard output")
+	s.StringVar(&f.log, "log", "", "append loss and scores to `FILE.csv`")
+	s.DurationVar(&f.budget, "time-budget", 0, "stop with a checkpoint after so long, such as 2h30m (default: none)")
+}
+
+func (f *trainFlags) validate() error {
+	errs := []error{f.data.Validate()}
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	oneOf := func(flag, value string, allowed ...string) {
+		check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
+	}
+	check(f.store != "", "--store DIR is required")
+	for flag, size := range map[string]string{"--size": f.size, "--members-size": f.membersSize, "--prior-size": f.priorSize} {
+		oneOf(flag, size, nn.Tiny, nn.Small, nn.Base, nn.Large)
+	}
+	oneOf("--backbone", f.backbone, nn.BackboneUNet, nn.BackboneViT)
+	oneOf("--only", f.only, finetune.OnlyPrior, finetune.OnlyImputer)
+	oneOf("--preset", f.preset, "lacuna", retrain.PresetPaper)
+	oneOf("--policy", f.policy, retrain.PolicyAuto, retrain.PolicyAsk, retrain.PolicyNever)
+	oneOf("--strategy", f.strategy, finetune.Strategies()...)
+	check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
+	check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
+	check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
+	return errors.Join(errs...)
+}
+
+func (f *trainFlags) run(c *cobra.Command) error {
+	ctx, stop := cli.WithBudget(c.Context(), f.budget)
+	defer stop()
+	log := slog.New(cli.NewConsole(c.ErrOrStderr(), slog.LevelInfo))
+	sets, err := f.data.LoadAll(ctx, c.ErrOrStderr())
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w before the training began", cli.StopReason(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	beside, err := f.loadBeside(ctx, c.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	f.dataset = cmp.Or(f.dataset, daemon.PlainName(sets[0].Name))
+	e, err := engine.Open(f.engine, engine.Config{}, log)
+	if err != nil {
+		return err
+	}
+	defer e.Finalize()
+	training, err := retrain.Prepare(ctx, f.request(sets, beside, e))
+	var options retrain.OptionError
+	if errors.As(err, &options) {
+		return cli.Usage(err)
+	}
+	if err != nil {
+		return err
+	}
+	report, err := newTrainReport(c.OutOrStdout(), c.ErrOrStderr(), f.jsonLines, f.log)
+	if err != nil {
+		return err
+	}
+	report.start(f.dataset, training, sets, beside)
+	err = training.Run(ctx, retrain.Hooks{Progress: report.progress, Done: report.done})
+	report.finish()
+	if ctx.Err() != nil {
+		report.stopped(cli.StopReason(ctx))
+		return fmt.Errorf("%w; the same command goes on from the checkpoints in %s", cli.StopReason(ctx), training.Folder())
+	}
+	return errors.Join(err, report.close())
+}
+
+// loadBeside reads the other datasets that the training learns from.
+func (f *trainFlags) loadBeside(ctx context.Context, stderr io.Writer) ([]input.Dataset, error) {
+	if len(f.beside) == 0 {
+		return nil, nil
+	}
+	data := input.Data{Files: f.beside, Mask: f.data.Mask}
+	return data.LoadAll(ctx, stderr)
+}
+
+// request returns the flags and data as a request to the training service.
+func (f *trainFlags) request(sets, beside []input.Dataset, e *engine.Engine) retrain.Request {
+	return retrain.Request{
+		Store: f.store, Dataset: f.dataset, From: f.from, Policy: f.policy, Checkpoints: f.checkpoints,
+		Data: trainingData(sets), Beside: trainingData(beside), Engine: e, Lacuna: version.String(),
+		Options: retrain.Options{
+			Size: f.size, Backbone: f.backbone, Preset: f.preset, Strategy: f.strategy, Only: f.only,
+			RefitPrior: f.refitPrior, SpreadOnly: f.spreadOnly,
+			Budget: finetune.Budget{
+				Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, ReliabilitySteps: f.reliability,
+				MembersSize: f.membersSize, PriorSize: f.priorSize,
+				Batch: f.batch, Side: f.side, Stride: f.stride, GapDays: f.gapDays, Seed: f.seed,
+			},
+		},
+		Starter: func(ctx context.Context) (*modelstore.Version, string, error) {
+			all, err := starters.List(ctx)
+			if err != nil {
+				return nil, "", err
+			}
+			starter, none := fill.StarterFor(all, sets[0].Sample)
+			return starter, none, nil
+		},
+	}
+}
+
+// trainingData returns sets as the training service takes them.
+func trainingData(sets []input.Dataset) []retrain.Data {
+	var all []retrain.Data
+	for _, set := range sets {
+		all = append(all, trainingOf(set))
+	}
+	return all
+}
+
+func trainingOf(d input.Dataset) retrain.Data {
+	return retrain.Data{Series: d.Series, Granules: d.Granules, Variable: d.Variable}
+}

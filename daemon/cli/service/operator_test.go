@@ -1,0 +1,74 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"lacuna/daemon"
+	"lacuna/ops"
+	"lacuna/ops/golden"
+)
+
+// busyOverview is a service with something to tell of everything.
+func busyOverview() daemon.Overview {
+	now := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
+	s := ops.Status{
+		Version: "0.1.0", Started: now.Add(-26 * time.Hour), Now: now, Ready: true,
+		Datasets: []ops.Dataset{
+			{
+				Name: "blk-chl", Title: "Black Sea chlorophyll", Method: "model imputer-7", Champion: "imputer-7", LastGranule: "2024/05/20240519_chl.nc",
+				LastDay: now.Add(-36 * time.Hour), LastArrival: now.Add(-90 * time.Second), NewestField: now.Add(-36 * time.Hour),
+				States: []ops.StateCount{{State: "fetched", Granules: 2}, {State: "announced", Granules: 40}, {State: "quarantined", Granules: 1}},
+				Queue:  2, LastPoll: now.Add(-time.Minute), Breaker: "closed",
+				Skill: &ops.Skill{Day: now.Add(-36 * time.Hour), Kind: "overlay", Method: "imputer-7", MSE: 0.125, Bias: 0.01, Within90: 0.9, Pixels: 4000},
+			},
+			{Name: "med-sst", Method: "optimal interpolation in space and time", Problem: "archive away", States: []ops.StateCount{}},
+		},
+		Products: []ops.Product{}, Quarantine: []ops.Quarantined{},
+		Sinks:  []ops.Sink{{Name: "disk"}, {Name: "kafka:lacuna", Waiting: 3, Bytes: 3000, Oldest: now.Add(-7 * time.Hour), Aside: 1}},
+		Disks:  []ops.Disk{{Folder: "state", FreeBytes: 50 << 30}},
+		Ledger: ops.Ledger{Bytes: 1 << 20},
+	}
+	s.Alarms = ops.Alarms(s, ops.DefaultHookConfig().Limits)
+	return daemon.Overview{Running: true, Holder: "process 4711", Page: "http://127.0.0.1:8087/", Status: s, Backfills: []daemon.Backfill{
+		{Dataset: "blk-chl", From: now.AddDate(-1, 0, 0), To: now.AddDate(0, -1, 0), Next: now.AddDate(0, -6, 0), Asked: now},
+	}}
+}
+
+// People read this on a screen, programs the JSON: neither changes unseen.
+func TestWhatOperatorsReadIsAPromise(t *testing.T) {
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	printOverview(w, busyOverview())
+	w.Flush()
+	golden.Compare(t, "operate/status.txt", table.Bytes())
+
+	at := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
+	fill := daemon.Backfill{Dataset: "sea", From: at, To: at, Next: at, Asked: at}
+	shapes := map[string]any{
+		"status": busyOverview(),
+		"why": []daemon.Story{{
+			Dataset: "sea", Granule: "a.nc", Days: []string{"2024-05-20"}, State: "announced", ToDo: "Nothing.",
+			Lines: []daemon.StoryLine{{At: at, Text: "Revision 1: seen on the archive."}},
+		}},
+		"quarantine": []daemon.Aside{{Dataset: "sea", Granule: "a.nc", Revision: 1, Reason: "bad", Since: at, File: "f", Bytes: 7, SHA256: "00"}},
+		"retry":      []daemon.Retried{{Dataset: "sea", Granule: "a.nc", Revision: 1, Problem: "no bytes"}},
+		"redo":       []daemon.Redone{{Dataset: "sea", Granule: "a.nc", Revision: 2, Note: "it was about to be made anyway"}},
+		"grid": []daemon.GridStatus{{
+			Dataset: "sea", Grid: "40×60", Since: at, Why: "a.nc is the first", Settled: true, Agree: 5, Needed: 5, Pin: "{}", Pinned: "{}",
+			Others: []daemon.GridCount{{Grid: "41×60", Granules: 1}}, Changes: []daemon.GridChange{{At: at, Grid: "40×60", Why: "a.nc is the first"}},
+		}},
+		"grid reset": daemon.GridReset{Dataset: "sea", Grid: "40×60", Again: 2, Why: "it was odd"},
+		"backfill":   daemon.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1},
+		"rebuild":    daemon.Rebuilt{Away: "f", Granules: 6, Products: 3, SetAside: 2, Waiting: 1, Lost: 1, Orphans: 1},
+		"check":      daemon.Finding{What: "ledger", OK: false, Text: "damaged", ToDo: "restart"},
+	}
+	text, err := json.MarshalIndent(shapes, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "operate/shapes.json", append(text, '\n'))
+}

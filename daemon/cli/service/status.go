@@ -1,0 +1,173 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"lacuna/daemon"
+	"lacuna/ops"
+
+	"github.com/spf13/cobra"
+)
+
+func statusCommand() *cobra.Command {
+	var flags daemonFlags
+	var o operator
+	check := false
+	c := &cobra.Command{
+		Use:   "status --config FILE",
+		Short: "how the service is, on one screen",
+		Long: `Status shows for every dataset the last granule, how old the newest field is,
+how many granules wait, what fills it and how well, and for every sink what
+waits for it; then the room on the disks and what somebody should look at, with
+what to do. Where the daemon runs it is asked; where it does not, its books are
+read, and problems of archives are not known.
+
+Exit status: 0 done; with --check 1 where something is wrong; 1 the status
+cannot be read, 2 usage, 78 bad configuration.`,
+		Example: "  lacuna status --config /etc/lacuna/lacuna.yaml\n  lacuna status --config lacuna.yaml --check || mail -s lacuna ops@example.org",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			flags.config, flags.log = o.config, "text"
+			d, err := flags.daemon(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			view, err := d.Overview(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := o.print(c, view, func(w io.Writer) { printOverview(w, view) }); err != nil {
+				return err
+			}
+			if n := len(view.Status.Alarms); check && n > 0 {
+				return fmt.Errorf("%d things need somebody to look", n)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&o.config, "config", "c", "", "configuration `FILE` (required)")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&check, "check", false, "exit with 1 where something is wrong")
+	return c
+}
+
+// printOverview writes the status as a screen of text.
+func printOverview(w io.Writer, v daemon.Overview) {
+	s := v.Status
+	switch {
+	case v.Running && v.Page != "":
+		fmt.Fprintf(w, "lacuna %s runs as %s, up %s, %s\n", s.Version, v.Holder, age(s.Now, s.Started), v.Page)
+	case v.Running:
+		fmt.Fprintf(w, "lacuna runs as %s, but its status page does not answer; what follows is from its books\n", v.Holder)
+	default:
+		fmt.Fprintf(w, "lacuna does not run; what follows is from its books (%s)\n", s.Version)
+	}
+	fmt.Fprintln(w, "\nDATASET\tLAST GRANULE\tLAG\tQUEUE\tPRODUCTS\tSET ASIDE\tFILLED BY\tSKILL")
+	for _, d := range s.Datasets {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), age(s.Now, d.NewestField), d.Queue,
+			counted(d, "stored", "announced"), counted(d, "quarantined"), cmp.Or(d.Champion, shortMethod(d.Method)), skillText(d.Skill))
+	}
+	fmt.Fprintln(w, "\nSINK\tWAITING\tOLDEST\tSET ASIDE")
+	for _, sink := range s.Sinks {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", sink.Name, sink.Waiting, age(s.Now, sink.Oldest), sink.Aside)
+	}
+	fmt.Fprintln(w)
+	for _, d := range s.Disks {
+		fmt.Fprintf(w, "disk of %s: %s free\n", d.Folder, size(d.FreeBytes))
+	}
+	fmt.Fprintf(w, "ledger: %s\n", size(s.Ledger.Bytes))
+	for _, b := range v.Backfills {
+		fmt.Fprintf(w, "backfill of %s from %s to %s: next %s\n", b.Dataset, b.From.Format(time.DateOnly), b.To.Format(time.DateOnly), b.Next.Format(time.DateOnly))
+	}
+	if len(s.Alarms) == 0 {
+		fmt.Fprintln(w, "\nNothing needs somebody to look.")
+	}
+	for _, a := range s.Alarms {
+		fmt.Fprintf(w, "\n! %s.\n  %s.\n", upper(a.Summary), upper(a.Remedy))
+	}
+}
+
+// counted returns the number of granules of a dataset in some states.
+func counted(d ops.Dataset, states ...string) int {
+	n := 0
+	for _, c := range d.States {
+		for _, state := range states {
+			if c.State == state {
+				n += c.Granules
+			}
+		}
+	}
+	return n
+}
+
+// shortName returns the beginning and the end of a granule's name that fit into a
+// table.
+func shortName(name string) string {
+	const room, end = 40, 14 // characters
+	name = path.Base(name)
+	switch {
+	case name == ".":
+		return "-"
+	case len(name) > room:
+		return name[:room-end-3] + "..." + name[len(name)-end:]
+	}
+	return name
+}
+
+// shortMethod returns the beginning of a method's description that fits into a
+// table.
+func shortMethod(method string) string {
+	short, _, _ := strings.Cut(method, ",")
+	const room = 40 // characters
+	if len(short) > room {
+		short = short[:room-3] + "..."
+	}
+	return cmp.Or(short, "-")
+}
+
+func skillText(s *ops.Skill) string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f of variance, %.0f %% in 90 %%", s.MSE, 100*s.Within90)
+}
+
+// age returns the time since t, as people say it.
+func age(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := now.Sub(t)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
+}
+
+// size returns a number of bytes, as people say it.
+func size(bytes int64) string {
+	switch {
+	case bytes >= 10<<30:
+		return fmt.Sprintf("%d GiB", bytes>>30)
+	case bytes >= 10<<20:
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d KiB", bytes>>10)
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
