@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"time"
+
+	"lacuna/internal/faults"
 )
 
 // RetryAfterError says that the archive asked not to be called again before
@@ -41,17 +43,11 @@ func DefaultRetryConfig() RetryConfig {
 
 // Validate reports everything wrong with c.
 func (c RetryConfig) Validate() error {
-	var errs []error
-	if c.Attempts < 1 {
-		errs = append(errs, fmt.Errorf("attempts is %d, must be at least 1", c.Attempts))
-	}
-	if c.Base <= 0 {
-		errs = append(errs, fmt.Errorf("base is %v, must be positive", c.Base))
-	}
-	if c.Max < c.Base {
-		errs = append(errs, fmt.Errorf("max is %v, shorter than base %v", c.Max, c.Base))
-	}
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.Attempts >= 1, "attempts is %d, must be at least 1", c.Attempts)
+	errs.Check(c.Base > 0, "base is %v, must be positive", c.Base)
+	errs.Check(c.Max >= c.Base, "max is %v, shorter than base %v", c.Max, c.Base)
+	return errs.Err()
 }
 
 // Retried repeats what fails on an archive and may succeed a moment later. A

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/internal/faults"
 	"lacuna/publish/kafka"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -64,21 +65,16 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c, not just the first thing.
 func (c Config) Validate() error {
-	errs := []error{c.Connection.Validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Prefix != "", "prefix is empty")
-	check(c.Group != "", "group is empty")
-	check(c.From == Beginning || c.From == Now, "from is %q, must be beginning or now", c.From)
-	check(c.Dir != "", "dir is empty: name the folder where files are put together")
-	check(c.MaxBytes > 0, "max_bytes is %d, must be positive", c.MaxBytes)
-	check(c.SessionTimeout > 0, "session_timeout is %v, must be positive", c.SessionTimeout)
-	check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
-	check(c.LookAgain > 0, "look_again is %v, must be positive", c.LookAgain)
-	return errors.Join(errs...)
+	errs := faults.Of(c.Connection.Validate())
+	errs.Check(c.Prefix != "", "prefix is empty")
+	errs.Check(c.Group != "", "group is empty")
+	errs.Check(c.From == Beginning || c.From == Now, "from is %q, must be beginning or now", c.From)
+	errs.Check(c.Dir != "", "dir is empty: name the folder where files are put together")
+	errs.Check(c.MaxBytes > 0, "max_bytes is %d, must be positive", c.MaxBytes)
+	errs.Check(c.SessionTimeout > 0, "session_timeout is %v, must be positive", c.SessionTimeout)
+	errs.Check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
+	errs.Check(c.LookAgain > 0, "look_again is %v, must be positive", c.LookAgain)
+	return errs.Err()
 }
 
 // Refusal is a message of the events topic that cannot be an event.
