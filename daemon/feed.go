@@ -137,7 +137,7 @@ func deliver(world *simulate.World, d simulate.Delivery, folder string, next int
 
 // WriteSimulated writes a simulated granule as a NetCDF file.
 func WriteSimulated(path string, g simulate.Granule) error {
-	if err := netcdf.Write(path, simulatedFile(g.File)); err != nil {
+	if err := netcdf.Write(path, netcdf.File(g.File)); err != nil {
 		return fmt.Errorf("simulate %s: %w", g.Name, err)
 	}
 	return nil

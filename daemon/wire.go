@@ -8,39 +8,15 @@ import (
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
-	"lacuna/pipeline/simulate"
 	"lacuna/publish/netcdf"
 )
 
-// The stages share no types. What passes from one to the next is converted
-// here, so that each can change without the others.
+// The stages do not know one another. What passes from one to the next is
+// converted here, so that each can change without the others.
 
 // sourceFile is what ingest carries over, in the words of the writer.
 func sourceFile(s ingest.Source) netcdf.File {
-	attrs := func(as []ingest.Attr) []netcdf.Attr {
-		return convert(as, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) })
-	}
-	return netcdf.File{
-		Dims: convert(s.Dims, func(d ingest.Dim) netcdf.Dim { return netcdf.Dim(d) }),
-		Vars: convert(s.Vars, func(v ingest.Var) netcdf.Var {
-			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
-		}),
-		Attrs: attrs(s.Attrs),
-	}
-}
-
-// simulatedFile is a granule of the simulator, in the words of the writer.
-func simulatedFile(s simulate.File) netcdf.File {
-	attrs := func(as []simulate.Attr) []netcdf.Attr {
-		return convert(as, func(a simulate.Attr) netcdf.Attr { return netcdf.Attr(a) })
-	}
-	return netcdf.File{
-		Dims: convert(s.Dims, func(d simulate.Dim) netcdf.Dim { return netcdf.Dim(d) }),
-		Vars: convert(s.Vars, func(v simulate.Var) netcdf.Var {
-			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
-		}),
-		Attrs: attrs(s.Attrs),
-	}
+	return netcdf.File{Dims: s.Dims, Vars: s.Vars, Attrs: s.Attrs}
 }
 
 func convert[A, B any](as []A, f func(A) B) []B {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lacuna/internal/cdl"
 	"lacuna/internal/faults"
 )
 
@@ -42,7 +43,7 @@ func (p *Product) validateCells() error {
 	if !ok {
 		return fmt.Errorf("source has no variable %q", p.Variable)
 	}
-	n := len(v.Raw) / max(1, sizeOf(v.Type))
+	n := len(v.Raw) / max(1, cdl.SizeOf(v.Type))
 	lengths := map[string]int{"value": len(p.Value), "sigma": len(p.Sigma), "flags": len(p.Flags)}
 	if p.Space == Log10 {
 		lengths["lower"], lengths["upper"] = len(p.Lower), len(p.Upper)
