@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lacuna/internal/faults"
+	"lacuna/internal/pause"
 )
 
 // RetryAfterError says that the archive asked not to be called again before
@@ -98,17 +99,7 @@ func (r *Retried) again(ctx context.Context, attempt int, err error) bool {
 		return false
 	}
 	wait, ok := r.wait(attempt, err)
-	if !ok {
-		return false
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return ok && pause.For(ctx, wait)
 }
 
 // wait returns how long to wait after the given attempt, and whether that is

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/internal/faults"
+	"lacuna/internal/pause"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
@@ -268,14 +269,7 @@ func (p *Pool) rest(ctx context.Context, took time.Duration) bool {
 	if p.cfg.Uses > 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(time.Duration(float64(took) * (1 - p.cfg.Share) / p.cfg.Share))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return pause.For(ctx, time.Duration(float64(took)*(1-p.cfg.Share)/p.cfg.Share))
 }
 
 // draw splits the windows of a block. A pass through all windows is one

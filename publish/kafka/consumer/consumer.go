@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lacuna/internal/faults"
+	"lacuna/internal/pause"
 	"lacuna/publish/kafka"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -210,7 +211,7 @@ func (c *Consumer) awaitTopic(ctx context.Context, cluster *kafka.Cluster) error
 		case !warned:
 			c.log.Warn("waiting for the events topic", "topic", topic, "err", err)
 		}
-		if !pause(ctx, topicPause) {
+		if !pause.For(ctx, topicPause) {
 			return nil
 		}
 	}
@@ -273,7 +274,7 @@ func (c *Consumer) work(ctx context.Context, cluster *kafka.Cluster, gen *kafkag
 		// while the topic was being made anew, which it does not notice: join
 		// again, ever more rarely, since it disturbs the others.
 		wait := max(c.idle, rejoinPause)
-		if pause(ctx, wait) { // else others did so: it has cost us no wait
+		if pause.For(ctx, wait) { // else others did so: it has cost us no wait
 			c.idle = min(2*wait, maxIdle)
 		}
 		return errReshuffled
@@ -290,16 +291,4 @@ func (c *Consumer) work(ctx context.Context, cluster *kafka.Cluster, gen *kafkag
 		g.Go(func() error { return f.run(ctx) })
 	}
 	return g.Wait()
-}
-
-// pause waits for d; false: ctx was cancelled meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
