@@ -3,12 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"time"
 
+	"lacuna/internal/faults"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/field"
@@ -95,16 +95,11 @@ Exit status: 0 the sheet was written, 1 failed, 2 usage.`,
 }
 
 func (f *sampleFlags) validate() error {
-	errs := []error{f.data.validate()}
-	check := func(ok bool, text string) {
-		if !ok {
-			errs = append(errs, errors.New(text))
-		}
-	}
-	check((f.store == "") != (f.file == ""), "either --store DIR or --prior FILE.onnx is required")
-	check(f.out != "", "-o SHEET.png is required")
-	check(f.count > 0 && f.side > 0, "--count and --side must be positive")
-	return errors.Join(errs...)
+	errs := faults.Of(f.data.validate())
+	errs.Check((f.store == "") != (f.file == ""), "either --store DIR or --prior FILE.onnx is required")
+	errs.Check(f.out != "", "-o SHEET.png is required")
+	errs.Check(f.count > 0 && f.side > 0, "--count and --side must be positive")
+	return errs.Err()
 }
 
 func (f *sampleFlags) run(c *cobra.Command) error {

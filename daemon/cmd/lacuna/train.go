@@ -11,6 +11,7 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/daemon/retrain"
+	"lacuna/internal/faults"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
@@ -145,16 +146,11 @@ func (f *trainFlags) add(c *cobra.Command) {
 }
 
 func (f *trainFlags) validate() error {
-	errs := []error{f.data.validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	errs := faults.Of(f.data.validate())
 	oneOf := func(flag, value string, allowed ...string) {
-		check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
+		errs.Check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
 	}
-	check(f.store != "", "--store DIR is required")
+	errs.Check(f.store != "", "--store DIR is required")
 	for flag, size := range map[string]string{"--size": f.size, "--members-size": f.membersSize, "--prior-size": f.priorSize} {
 		oneOf(flag, size, nn.Tiny, nn.Small, nn.Base, nn.Large)
 	}
@@ -163,10 +159,10 @@ func (f *trainFlags) validate() error {
 	oneOf("--preset", f.preset, "lacuna", retrain.PresetPaper)
 	oneOf("--policy", f.policy, retrain.PolicyAuto, retrain.PolicyAsk, retrain.PolicyNever)
 	oneOf("--strategy", f.strategy, finetune.Strategies()...)
-	check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
-	check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
-	check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
-	return errors.Join(errs...)
+	errs.Check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
+	errs.Check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
+	errs.Check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
+	return errs.Err()
 }
 
 // errBudget ends a run whose time is spent.
