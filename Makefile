@@ -47,7 +47,7 @@ test: system python onnxruntime parts vulnfiles lint ## every test, vet, formatt
 # time (60s) go test now and then reports its own deadline as a failure.
 FUZZTIME ?= 1000000x
 fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time (60s)
-	@grep -rlE --include='*_test.go' '^func Fuzz' daemon fetch ledger modelstore ops pipeline publish | xargs -r -n1 dirname | sort -u | while read -r dir; do \
+	@grep -rlE --include='*_test.go' '^func Fuzz' daemon fetch internal ledger modelstore ops pipeline publish | xargs -r -n1 dirname | sort -u | while read -r dir; do \
 	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
 	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
 	  done; done
@@ -82,7 +82,7 @@ vulndb: ## move on to the newest database of known vulnerabilities that the Go p
 	@newest=$$(go list -m -f '{{.Version}}' golang.org/x/vulndb@latest) && echo "$$newest" >ops/supply/vulndb.version
 
 lint: system $(GOLANGCI) ## formatting and lint
-	@unformatted=$$(gofmt -l daemon fetch ledger modelstore ops pipeline publish); \
+	@unformatted=$$(gofmt -l daemon fetch internal ledger modelstore ops pipeline publish); \
 	  [ -z "$$unformatted" ] || { echo "not formatted, run make fmt: $$unformatted" >&2; exit 1; }
 	@$(GOLANGCI) run ./...
 

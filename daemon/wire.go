@@ -10,8 +10,8 @@ import (
 	"lacuna/ledger"
 )
 
-// The stages share no types. What passes from one to the next is converted
-// here, so that each can change without the others.
+// The stages do not know one another. What passes from one to the next is
+// converted here, so that each can change without the others.
 
 // deliveries lets a watcher of one dataset see the ledger.
 type deliveries struct {

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"sync"
 	"time"
+
+	"lacuna/internal/faults"
 )
 
 // ErrHeldBack says that an archive was not asked, because it failed so often
@@ -32,17 +34,11 @@ func DefaultBreakerConfig() BreakerConfig {
 
 // Validate reports everything wrong with c.
 func (c BreakerConfig) Validate() error {
-	var errs []error
-	if c.Failures < 1 {
-		errs = append(errs, fmt.Errorf("failures is %d, must be at least 1", c.Failures))
-	}
-	if c.Hold <= 0 {
-		errs = append(errs, fmt.Errorf("hold is %v, must be positive", c.Hold))
-	}
-	if c.MaxHold < c.Hold {
-		errs = append(errs, fmt.Errorf("max_hold is %v, shorter than hold %v", c.MaxHold, c.Hold))
-	}
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.Failures >= 1, "failures is %d, must be at least 1", c.Failures)
+	errs.Check(c.Hold > 0, "hold is %v, must be positive", c.Hold)
+	errs.Check(c.MaxHold >= c.Hold, "max_hold is %v, shorter than hold %v", c.MaxHold, c.Hold)
+	return errs.Err()
 }
 
 // Phase is what a Breaker does with a call.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"lacuna/internal/faults"
 )
 
 // Config is how one archive is watched.
@@ -54,29 +56,25 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c, not just the first thing.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Name != "", "name is empty")
-	check(c.PollInterval > 0, "poll_interval is %v, must be positive", c.PollInterval)
-	check(c.Settle >= 0, "settle is %v, must not be negative", c.Settle)
-	check(c.Jitter >= 0, "jitter is %v, must not be negative", c.Jitter)
-	check(c.Lookback >= 0, "lookback is %v, must not be negative", c.Lookback)
-	check(c.Lookback == 0 || c.Lookback >= c.PollInterval, "lookback is %v, shorter than poll_interval %v", c.Lookback, c.PollInterval)
-	check(c.Backfill.IsZero() || !c.Backfill.To.Before(c.Backfill.From) && !c.Backfill.From.IsZero(),
+	var errs faults.List
+	errs.Check(c.Name != "", "name is empty")
+	errs.Check(c.PollInterval > 0, "poll_interval is %v, must be positive", c.PollInterval)
+	errs.Check(c.Settle >= 0, "settle is %v, must not be negative", c.Settle)
+	errs.Check(c.Jitter >= 0, "jitter is %v, must not be negative", c.Jitter)
+	errs.Check(c.Lookback >= 0, "lookback is %v, must not be negative", c.Lookback)
+	errs.Check(c.Lookback == 0 || c.Lookback >= c.PollInterval, "lookback is %v, shorter than poll_interval %v", c.Lookback, c.PollInterval)
+	errs.Check(c.Backfill.IsZero() || !c.Backfill.To.Before(c.Backfill.From) && !c.Backfill.From.IsZero(),
 		"backfill is %v, must be two days in their order, like 2020-01-01..2020-12-31", c.Backfill)
-	check(c.Parallel >= 1 && c.Parallel <= 64, "parallel is %d, must be 1..64", c.Parallel)
-	check(c.LeastRate >= 1, "least_kib_per_second is %d, must be at least 1", c.LeastRate)
-	check(c.Deadline > 0, "deadline is %v, must be positive", c.Deadline)
-	check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
-	check(c.Stall > rateWindow, "stall is %v, must be longer than the %v after which a download shows its rate", c.Stall, rateWindow)
+	errs.Check(c.Parallel >= 1 && c.Parallel <= 64, "parallel is %d, must be 1..64", c.Parallel)
+	errs.Check(c.LeastRate >= 1, "least_kib_per_second is %d, must be at least 1", c.LeastRate)
+	errs.Check(c.Deadline > 0, "deadline is %v, must be positive", c.Deadline)
+	errs.Check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
+	errs.Check(c.Stall > rateWindow, "stall is %v, must be longer than the %v after which a download shows its rate", c.Stall, rateWindow)
 	for _, prefix := range c.Prefixes {
-		check(knownPlaceholders(prefix), "prefixes has %q: the placeholders are {year}, {month}, {day} and {yearday}", prefix)
+		errs.Check(knownPlaceholders(prefix), "prefixes has %q: the placeholders are {year}, {month}, {day} and {yearday}", prefix)
 	}
-	return errors.Join(append(errs, c.timing(), c.DiskFloor.fault())...)
+	errs.Add(c.timing(), c.DiskFloor.fault())
+	return errs.Err()
 }
 
 // timing says what is wrong with the settings that speak of hours.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"lacuna/internal/pause"
 )
 
 // PaceConfig is how often a host is asked.
@@ -65,14 +67,8 @@ func (p *Pacer) Wait(ctx context.Context, host string) error {
 		return ctx.Err()
 	}
 	bucket, until := p.host(host)
-	if wait := time.Until(until); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if wait := time.Until(until); wait > 0 && !pause.For(ctx, wait) {
+		return ctx.Err()
 	}
 	if err := bucket.Wait(ctx); err != nil {
 		if ctx.Err() != nil {

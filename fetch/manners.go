@@ -1,9 +1,9 @@
 package fetch
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
+
+	"lacuna/internal/faults"
 )
 
 // Manners is what an archive needs to behave well towards its host.
@@ -32,19 +32,15 @@ func DefaultMannersConfig() MannersConfig {
 
 // Validate reports everything wrong with c; messages begin with the key.
 func (c MannersConfig) Validate() error {
-	var errs []error
-	if c.Concurrent < 1 {
-		errs = append(errs, fmt.Errorf("concurrent is %d, must be at least 1", c.Concurrent))
-	}
+	var errs faults.List
+	errs.Check(c.Concurrent >= 1, "concurrent is %d, must be at least 1", c.Concurrent)
 	for _, section := range []struct {
 		key string
 		err error
 	}{{"pace", c.Pace.Validate()}, {"retry", c.Retry.Validate()}, {"breaker", c.Breaker.Validate()}} {
-		if section.err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", section.key, section.err))
-		}
+		errs.Check(section.err == nil, "%s: %w", section.key, section.err)
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // WithManners puts archive behind log, limit, repetition and breaker, in this

@@ -8,6 +8,9 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"time"
+
+	"lacuna/internal/faults"
+	"lacuna/internal/pause"
 )
 
 // RetryAfterError says that the archive asked not to be called again before
@@ -41,17 +44,11 @@ func DefaultRetryConfig() RetryConfig {
 
 // Validate reports everything wrong with c.
 func (c RetryConfig) Validate() error {
-	var errs []error
-	if c.Attempts < 1 {
-		errs = append(errs, fmt.Errorf("attempts is %d, must be at least 1", c.Attempts))
-	}
-	if c.Base <= 0 {
-		errs = append(errs, fmt.Errorf("base is %v, must be positive", c.Base))
-	}
-	if c.Max < c.Base {
-		errs = append(errs, fmt.Errorf("max is %v, shorter than base %v", c.Max, c.Base))
-	}
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.Attempts >= 1, "attempts is %d, must be at least 1", c.Attempts)
+	errs.Check(c.Base > 0, "base is %v, must be positive", c.Base)
+	errs.Check(c.Max >= c.Base, "max is %v, shorter than base %v", c.Max, c.Base)
+	return errs.Err()
 }
 
 // Retried repeats what fails on an archive and may succeed a moment later. A
@@ -102,17 +99,7 @@ func (r *Retried) again(ctx context.Context, attempt int, err error) bool {
 		return false
 	}
 	wait, ok := r.wait(attempt, err)
-	if !ok {
-		return false
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return ok && pause.For(ctx, wait)
 }
 
 // wait returns how long to wait after the given attempt, and whether that is

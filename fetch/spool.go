@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"lacuna/internal/durable"
 )
 
 // ErrSpool marks a failure of the local disk, as against one of the archive
@@ -202,7 +204,7 @@ func (s *Spool) Adopt(file, name, sha256 string) (string, error) {
 	if err := os.Link(file, place); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
 	}
-	if err := syncFolder(filepath.Dir(place)); err != nil {
+	if err := durable.Sync(filepath.Dir(place)); err != nil {
 		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
 	}
 	return place, nil
@@ -249,19 +251,10 @@ func moveInto(temp, file string) error {
 		return err
 	}
 	for range 3 { // the folder, and the two above that may be new
-		if err := syncFolder(folder); err != nil {
+		if err := durable.Sync(folder); err != nil {
 			return err
 		}
 		folder = filepath.Dir(folder)
 	}
 	return nil
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

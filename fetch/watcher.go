@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"lacuna/internal/pause"
 )
 
 // ErrInvalid marks what Parts.Validate says of a file that is no granule,
@@ -212,11 +214,7 @@ func (w *Watcher) sleep(ctx context.Context, clock *alarm, due time.Time) bool {
 		if nap <= 0 {
 			return true
 		}
-		timer := time.NewTimer(nap)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause.For(ctx, nap) {
 			return false
 		}
 	}

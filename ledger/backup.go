@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"lacuna/internal/durable"
 )
 
 // Backup writes the ledger as it is at one moment to a file, while others work
@@ -36,13 +38,13 @@ func (l *Ledger) Backup(ctx context.Context, file string) (err error) {
 	if err := l.copyTo(ctx, staged); err != nil {
 		return err
 	}
-	if err := syncFile(staged); err != nil {
+	if err := durable.Sync(staged); err != nil {
 		return err
 	}
 	if err := os.Rename(staged, file); err != nil {
 		return err
 	}
-	return syncFile(filepath.Dir(file))
+	return durable.Sync(filepath.Dir(file))
 }
 
 // copyTo writes a copy and reads it through. It has connections of its own, so
@@ -62,14 +64,6 @@ func (l *Ledger) copyTo(ctx context.Context, path string) error {
 	}
 	// Closing brings the copy's own log into it, so that it is one file.
 	return errors.Join(check(ctx, to), to.Close())
-}
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // Size returns the bytes that a ledger takes on the disk, with what is yet to

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"lacuna/internal/durable"
 )
 
 // damagedMark is what the name of a damaged ledger has behind that of the
@@ -26,7 +28,7 @@ func MoveAway(path string, now time.Time) (string, error) {
 			return "", fmt.Errorf("move damaged ledger away: %w", err)
 		}
 	}
-	if err := syncFile(filepath.Dir(path)); err != nil {
+	if err := durable.Sync(filepath.Dir(path)); err != nil {
 		return "", fmt.Errorf("move damaged ledger away: %w", err)
 	}
 	return target, nil

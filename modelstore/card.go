@@ -2,11 +2,12 @@ package modelstore
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
+
+	"lacuna/internal/faults"
 )
 
 // CardSchema is the schema of the cards written here. Fields may be added under
@@ -187,25 +188,20 @@ func (c Card) Child(parent string) Card {
 // validate reports everything that keeps the card from naming and describing a
 // version.
 func (c Card) validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Schema >= 1, "schema is %d, must be at least 1", c.Schema)
-	check(plainName(c.Dataset), "dataset is %q, must be lower case letters, digits, - and _", c.Dataset)
-	check(!c.Created.IsZero(), "created is missing")
-	check(c.Created.Year() < 10000, "created is in the year %d", c.Created.Year())
-	check(c.Parent == "" || validID(c.Parent), "parent %q is not the name of a version", c.Parent)
-	check(finite(c.Normalisation.Mean, c.Normalisation.Std, c.Guidance, c.Training.Seconds), "a number is not finite")
+	var errs faults.List
+	errs.Check(c.Schema >= 1, "schema is %d, must be at least 1", c.Schema)
+	errs.Check(plainName(c.Dataset), "dataset is %q, must be lower case letters, digits, - and _", c.Dataset)
+	errs.Check(!c.Created.IsZero(), "created is missing")
+	errs.Check(c.Created.Year() < 10000, "created is in the year %d", c.Created.Year())
+	errs.Check(c.Parent == "" || validID(c.Parent), "parent %q is not the name of a version", c.Parent)
+	errs.Check(finite(c.Normalisation.Mean, c.Normalisation.Std, c.Guidance, c.Training.Seconds), "a number is not finite")
 	for _, scores := range []map[string]float64{c.Scores.Champion, c.Scores.Challenger, c.Scores.Interpolation} {
 		for name, v := range scores {
-			check(finite(v), "score %s is %v; leave out what is not finite", name, v)
+			errs.Check(finite(v), "score %s is %v; leave out what is not finite", name, v)
 		}
 	}
-	errs = append(errs, validFiles(c.Files))
-	return errors.Join(errs...)
+	errs.Add(validFiles(c.Files))
+	return errs.Err()
 }
 
 // complete reports whether every file that the card speaks of is listed.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"lacuna/internal/durable"
 )
 
 const (
@@ -90,15 +92,10 @@ func writeSynced(path string, r io.Reader) (n int64, err error) {
 // systems know no such thing for folders, and say that the request is invalid;
 // they bring names over at once.
 func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
+	if err := durable.Sync(dir); !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	err = d.Sync()
-	if errors.Is(err, unix.EINVAL) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
+	return nil
 }
 
 // makeFolders makes the parts of the store that are not there yet.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"lacuna/internal/pause"
 )
 
 // Limits on wrong tokens. A token that people make up, at five guesses a second
@@ -95,7 +97,7 @@ func (g *guesses) turn(ctx context.Context, who string, known bool) (settled fun
 		}
 		c.waiting++
 		g.mu.Unlock()
-		over := sleep(ctx, wait)
+		over := pause.For(ctx, wait)
 		g.mu.Lock()
 		c.waiting--
 		if !over {
@@ -146,18 +148,6 @@ func (g *guesses) forget() {
 		}
 	}
 	delete(g.clients, oldest)
-}
-
-// sleep waits; false where ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // passCookie is the cookie of those who have shown the right token.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+
+	"lacuna/internal/faults"
 )
 
 // HookConfig says who is told of alarms, and when something is one.
@@ -48,26 +50,21 @@ func DefaultHookConfig() HookConfig {
 
 // Validate reports everything wrong with c.
 func (c HookConfig) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Webhook == "" || c.WebhookFile == "", "webhook and webhook_file exclude one another; keep one")
-	check(c.Webhook == "" || webURL(c.Webhook), "webhook is not a URL like https://example.org/hook")
-	check(len(c.Command) == 0 || c.Command[0] != "", "command has an empty program: name it with its path, like [/usr/bin/mail, -s, lacuna, ops@example.org]")
+	var errs faults.List
+	errs.Check(c.Webhook == "" || c.WebhookFile == "", "webhook and webhook_file exclude one another; keep one")
+	errs.Check(c.Webhook == "" || webURL(c.Webhook), "webhook is not a URL like https://example.org/hook")
+	errs.Check(len(c.Command) == 0 || c.Command[0] != "", "command has an empty program: name it with its path, like [/usr/bin/mail, -s, lacuna, ops@example.org]")
 	for _, name := range c.CommandEnv {
-		check(variableName.MatchString(name), "command_env has %q, must be names of environment variables like SMTP_RELAY, without values", name)
+		errs.Check(variableName.MatchString(name), "command_env has %q, must be names of environment variables like SMTP_RELAY, without values", name)
 	}
-	check(c.Check > 0, "check is %v, must be positive", c.Check)
-	check(c.Repeat >= 0, "repeat is %v, must not be negative", c.Repeat)
-	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
-	check(c.Lag >= 0, "lag is %v, must not be negative", c.Lag)
-	check(c.Backlog >= 0, "backlog is %v, must not be negative", c.Backlog)
-	check(c.SetAside >= 0, "set_aside is %d, must not be negative", c.SetAside)
-	check(c.DiskFreeMiB >= 0, "disk_free_mib is %d, must not be negative", c.DiskFreeMiB)
-	return errors.Join(errs...)
+	errs.Check(c.Check > 0, "check is %v, must be positive", c.Check)
+	errs.Check(c.Repeat >= 0, "repeat is %v, must not be negative", c.Repeat)
+	errs.Check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	errs.Check(c.Lag >= 0, "lag is %v, must not be negative", c.Lag)
+	errs.Check(c.Backlog >= 0, "backlog is %v, must not be negative", c.Backlog)
+	errs.Check(c.SetAside >= 0, "set_aside is %d, must not be negative", c.SetAside)
+	errs.Check(c.DiskFreeMiB >= 0, "disk_free_mib is %d, must not be negative", c.DiskFreeMiB)
+	return errs.Err()
 }
 
 func webURL(text string) bool {

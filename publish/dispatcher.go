@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"lacuna/internal/faults"
 )
 
 // Kind is what a sink is to do with a product.
@@ -63,17 +65,12 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.RetryMin > 0, "retry_min is %v, must be positive", c.RetryMin)
-	check(c.RetryMax >= c.RetryMin, "retry_max is %v, must be at least retry_min (%v)", c.RetryMax, c.RetryMin)
-	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
-	check(c.Poll > 0, "poll is %v, must be positive", c.Poll)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.RetryMin > 0, "retry_min is %v, must be positive", c.RetryMin)
+	errs.Check(c.RetryMax >= c.RetryMin, "retry_max is %v, must be at least retry_min (%v)", c.RetryMax, c.RetryMin)
+	errs.Check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	errs.Check(c.Poll > 0, "poll is %v, must be positive", c.Poll)
+	return errs.Err()
 }
 
 // Dispatcher delivers what a queue holds to one sink: in order per dataset,

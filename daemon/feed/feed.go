@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"lacuna/internal/convert"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/netcdf"
 
@@ -140,24 +139,10 @@ func deliver(world *simulate.World, d simulate.Delivery, folder string, next int
 
 // Write writes a simulated granule as a NetCDF file.
 func Write(path string, g simulate.Granule) error {
-	if err := netcdf.Write(path, simulatedFile(g.File)); err != nil {
+	if err := netcdf.Write(path, netcdf.File(g.File)); err != nil {
 		return fmt.Errorf("simulate %s: %w", g.Name, err)
 	}
 	return nil
-}
-
-// simulatedFile is a granule of the simulator, in the words of the writer.
-func simulatedFile(s simulate.File) netcdf.File {
-	attrs := func(as []simulate.Attr) []netcdf.Attr {
-		return convert.Each(as, func(a simulate.Attr) netcdf.Attr { return netcdf.Attr(a) })
-	}
-	return netcdf.File{
-		Dims: convert.Each(s.Dims, func(d simulate.Dim) netcdf.Dim { return netcdf.Dim(d) }),
-		Vars: convert.Each(s.Vars, func(v simulate.Var) netcdf.Var {
-			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
-		}),
-		Attrs: attrs(s.Attrs),
-	}
 }
 
 // loadFeed returns the index of the next delivery.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lacuna/daemon/version"
-	"lacuna/internal/convert"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
@@ -271,16 +270,7 @@ func CreatedBy(g ingest.Granule) time.Time {
 	return last
 }
 
-// sourceFile is what ingest carries over, in the words of the writer.
+// SourceFile is the part of a granule that its product carries over.
 func SourceFile(s ingest.Source) netcdf.File {
-	attrs := func(as []ingest.Attr) []netcdf.Attr {
-		return convert.Each(as, func(a ingest.Attr) netcdf.Attr { return netcdf.Attr(a) })
-	}
-	return netcdf.File{
-		Dims: convert.Each(s.Dims, func(d ingest.Dim) netcdf.Dim { return netcdf.Dim(d) }),
-		Vars: convert.Each(s.Vars, func(v ingest.Var) netcdf.Var {
-			return netcdf.Var{Name: v.Name, Type: v.Type, Dims: v.Dims, Attrs: attrs(v.Attrs), Raw: v.Raw}
-		}),
-		Attrs: attrs(s.Attrs),
-	}
+	return netcdf.File{Dims: s.Dims, Vars: s.Vars, Attrs: s.Attrs}
 }

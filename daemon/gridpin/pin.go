@@ -5,10 +5,10 @@
 package gridpin
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
 )
 
@@ -47,16 +47,11 @@ func (s Shape) String() string { return fmt.Sprintf("%dx%d", s.Height, s.Width) 
 
 // Validate reports everything wrong with p. Each message begins with the key.
 func (p Pin) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(p.Shape != Shape{}, "shape is missing, must be HEIGHTxWIDTH like 158x220")
-	check(p.Lat[0] != p.Lat[1] && inside(p.Lat, -90, 90), "lat is %v, must be the latitudes of the first and the last row, -90 to 90", p.Lat)
-	check(p.Lon[0] != p.Lon[1] && inside(p.Lon, -360, 540), "lon is %v, must be the longitudes of the first and the last column", p.Lon)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(p.Shape != Shape{}, "shape is missing, must be HEIGHTxWIDTH like 158x220")
+	errs.Check(p.Lat[0] != p.Lat[1] && inside(p.Lat, -90, 90), "lat is %v, must be the latitudes of the first and the last row, -90 to 90", p.Lat)
+	errs.Check(p.Lon[0] != p.Lon[1] && inside(p.Lon, -360, 540), "lon is %v, must be the longitudes of the first and the last column", p.Lon)
+	return errs.Err()
 }
 
 func inside(ends [2]float64, low, high float64) bool {

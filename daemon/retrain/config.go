@@ -1,13 +1,12 @@
 package retrain
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/engine"
 
 	"github.com/robfig/cron/v3"
@@ -69,32 +68,27 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 
 // Validate reports everything wrong with c. Each message begins with the key.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	for key, path := range map[string]string{"library": c.Library, "plugin": c.Plugin} {
-		check(path == "" || filepath.IsAbs(path), "%s is %q, must be an absolute path", key, path)
+		errs.Check(path == "" || filepath.IsAbs(path), "%s is %q, must be an absolute path", key, path)
 	}
 	if c.Store == "" {
-		return errors.Join(errs...) // off: nothing else is looked at
+		return errs.Err() // off: nothing else is looked at
 	}
 	if c.Schedule != "" {
 		_, err := cron.ParseStandard(c.Schedule)
-		check(err == nil, "schedule is %q: %v", c.Schedule, err)
+		errs.Check(err == nil, "schedule is %q: %v", c.Schedule, err)
 	}
-	check(slices.Contains([]string{PolicyAuto, PolicyAsk, PolicyNever}, c.Policy), "policy is %q, must be auto, ask or never", c.Policy)
-	check(c.FirstDays > 0, "first_days is %d, must be positive", c.FirstDays)
-	check(c.ShadowDays >= 0, "shadow_days is %d, must not be negative", c.ShadowDays)
-	check(c.NewGranules >= 0, "new_granules is %d, must not be negative", c.NewGranules)
-	check(c.Apart >= 0, "apart is %v, must not be negative", c.Apart)
-	check(c.Budget > 0, "budget is %v, must be positive", c.Budget)
-	check(c.Nice >= 0 && c.Nice <= 19, "nice is %d, must be 0..19", c.Nice)
-	check(c.Check > 0, "check is %v, must be positive", c.Check)
-	check(c.Drift.Masks >= 0 && c.Drift.Values >= 0 && c.Drift.Skill >= 0, "drift has a negative limit")
-	return errors.Join(errs...)
+	errs.Check(slices.Contains([]string{PolicyAuto, PolicyAsk, PolicyNever}, c.Policy), "policy is %q, must be auto, ask or never", c.Policy)
+	errs.Check(c.FirstDays > 0, "first_days is %d, must be positive", c.FirstDays)
+	errs.Check(c.ShadowDays >= 0, "shadow_days is %d, must not be negative", c.ShadowDays)
+	errs.Check(c.NewGranules >= 0, "new_granules is %d, must not be negative", c.NewGranules)
+	errs.Check(c.Apart >= 0, "apart is %v, must not be negative", c.Apart)
+	errs.Check(c.Budget > 0, "budget is %v, must be positive", c.Budget)
+	errs.Check(c.Nice >= 0 && c.Nice <= 19, "nice is %d, must be 0..19", c.Nice)
+	errs.Check(c.Check > 0, "check is %v, must be positive", c.Check)
+	errs.Check(c.Drift.Masks >= 0 && c.Drift.Values >= 0 && c.Drift.Skill >= 0, "drift has a negative limit")
+	return errs.Err()
 }
 
 // Libraries is where the engine is loaded from, for this process.

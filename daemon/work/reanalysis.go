@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/internal/faults"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 )
@@ -40,16 +41,11 @@ func DefaultReanalysis() Reanalysis {
 
 // Validate reports everything wrong with r. Each message begins with the key.
 func (r Reanalysis) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(r.Settle >= 0, "settle is %v, must not be negative", r.Settle)
-	check(r.MaxWait >= r.Settle, "max_wait is %v, must not be shorter than settle, %v", r.MaxWait, r.Settle)
-	check(r.LeastChange >= 0, "least_change is %v, must be a number of standard deviations, or 0", r.LeastChange)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(r.Settle >= 0, "settle is %v, must not be negative", r.Settle)
+	errs.Check(r.MaxWait >= r.Settle, "max_wait is %v, must not be shorter than settle, %v", r.MaxWait, r.Settle)
+	errs.Check(r.LeastChange >= 0, "least_change is %v, must be a number of standard deviations, or 0", r.LeastChange)
+	return errs.Err()
 }
 
 // placement is what the ledger is told of a granule that was read, with the

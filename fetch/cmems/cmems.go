@@ -34,6 +34,7 @@ import (
 	"lacuna/fetch"
 	"lacuna/fetch/s3"
 	"lacuna/fetch/web"
+	"lacuna/internal/faults"
 )
 
 // Config is which dataset is read and how.
@@ -78,33 +79,26 @@ var versionLabel = regexp.MustCompile(`^([12]\d{3}(0[1-9]|1[0-2])|default)$`)
 
 // Validate reports everything wrong with c; messages begin with the key.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Dataset != "", "dataset is empty")
-	check(c.Version == "" || versionLabel.MatchString(c.Version), "version is %q, must be like 202311", c.Version)
-	check(c.Version != "" || c.PinFile != "", "version and pin_file are empty; give one, or a restart could change the version")
-	check(c.Refresh > 0, "refresh is %v, must be positive", c.Refresh)
-	check(len(c.ConfigURLs) > 0, "config_urls is empty")
+	var errs faults.List
+	errs.Check(c.Dataset != "", "dataset is empty")
+	errs.Check(c.Version == "" || versionLabel.MatchString(c.Version), "version is %q, must be like 202311", c.Version)
+	errs.Check(c.Version != "" || c.PinFile != "", "version and pin_file are empty; give one, or a restart could change the version")
+	errs.Check(c.Refresh > 0, "refresh is %v, must be positive", c.Refresh)
+	errs.Check(len(c.ConfigURLs) > 0, "config_urls is empty")
 	for _, text := range c.ConfigURLs {
-		check(isURL(text), "config_urls has an entry that is no http or https address")
+		errs.Check(isURL(text), "config_urls has an entry that is no http or https address")
 	}
-	check(!c.Login || isURL(c.AuthURL), "auth_url is no http or https address")
+	errs.Check(!c.Login || isURL(c.AuthURL), "auth_url is no http or https address")
 	for _, host := range c.Hosts {
-		check(isURL(origin(host)) && !strings.ContainsAny(host, "@? \n"), "hosts has %q, must be a host, a host:port, or http://host:port", host)
+		errs.Check(isURL(origin(host)) && !strings.ContainsAny(host, "@? \n"), "hosts has %q, must be a host, a host:port, or http://host:port", host)
 	}
-	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
-	check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
+	errs.Check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
+	errs.Check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
 	if err := c.Password.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("password: %w", err))
+		errs.Add(fmt.Errorf("password: %w", err))
 	}
-	if err := c.Web.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	errs.Add(c.Web.Validate())
+	return errs.Err()
 }
 
 func isURL(text string) bool {

@@ -49,22 +49,6 @@ func TestInterimFilesAreListedBesideFinalOnes(t *testing.T) {
 	if len(objects) != 2 {
 		t.Fatalf("List() = %v, want two files", objects)
 	}
-	for _, tt := range []struct {
-		name string
-		want Name
-		ok   bool
-	}{
-		{final, Name{Day: day(2024, 10, 20)}, true},
-		{interim, Name{Day: day(2024, 10, 21), Interim: true}, true},
-		{"2025/CATDS_CSF2QA_20250731T000000_20250731T235959_334_1.nc", Name{Day: day(2025, 7, 31)}, true},
-		{"2024/20240101-20240131_" + dataset + ".nc", Name{Day: day(2024, 1, 1)}, true},
-		{"readme.txt", Name{}, false},
-		{"20241399_x.nc", Name{}, false},
-	} {
-		if got, ok := ParseName(tt.name); got != tt.want || ok != tt.ok {
-			t.Errorf("ParseName(%q) = %v, %v; want %v, %v", tt.name, got, ok, tt.want, tt.ok)
-		}
-	}
 }
 
 func TestOneHostOfEachKindMayBeDown(t *testing.T) {

@@ -3,7 +3,6 @@ package cmems
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -125,28 +124,4 @@ func parseItem(id string) (dataset, version, part string) {
 		part = ""
 	}
 	return dataset, version, part
-}
-
-// Name is what the name of a file says.
-type Name struct {
-	Day     time.Time // the first, of a file for several
-	Interim bool      // to be followed by a final file
-}
-
-// fileDay finds the date in the names of the ocean colour, SST and SMOS
-// products, whether it opens the name or stands inside.
-var fileDay = regexp.MustCompile(`(?:^|_)((?:19|20)\d{6})(?:[_T.-]|$)`)
-
-// ParseName reads the name of a file; ok is false where it has no date.
-func ParseName(name string) (n Name, ok bool) {
-	base := path.Base(name)
-	match := fileDay.FindStringSubmatch(base)
-	if match == nil {
-		return Name{}, false
-	}
-	day, err := time.Parse("20060102", match[1])
-	if err != nil {
-		return Name{}, false
-	}
-	return Name{Day: day, Interim: strings.Contains(base, "_myint_")}, true
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/jlaffaye/ftp"
 
 	"lacuna/fetch"
+	"lacuna/internal/faults"
 )
 
 // How a server is spoken to.
@@ -72,25 +73,20 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c; messages begin with the key.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Address != "" && !strings.ContainsAny(c.Address, "/@ \r\n"), "address is %q, must be a host or host:port", shownAddress(c.Address))
-	check(c.TLS == Clear || c.TLS == Explicit || c.TLS == Implicit, "tls is %q, must be none, explicit or implicit", c.TLS)
-	check(c.User != "" && !strings.ContainsAny(c.User, "\r\n"), "user is empty or has a line break")
-	check(strings.HasPrefix(c.Root, "/") && !strings.ContainsAny(c.Root, "\r\n"), "root is %q, must begin with a slash", c.Root)
-	check(c.Depth >= 0, "depth is %d, must not be negative", c.Depth)
-	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
-	check(c.Connections > 0, "connections is %d, must be positive", c.Connections)
-	check(c.Idle > 0, "idle is %v, must be positive", c.Idle)
-	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	var errs faults.List
+	errs.Check(c.Address != "" && !strings.ContainsAny(c.Address, "/@ \r\n"), "address is %q, must be a host or host:port", shownAddress(c.Address))
+	errs.Check(c.TLS == Clear || c.TLS == Explicit || c.TLS == Implicit, "tls is %q, must be none, explicit or implicit", c.TLS)
+	errs.Check(c.User != "" && !strings.ContainsAny(c.User, "\r\n"), "user is empty or has a line break")
+	errs.Check(strings.HasPrefix(c.Root, "/") && !strings.ContainsAny(c.Root, "\r\n"), "root is %q, must begin with a slash", c.Root)
+	errs.Check(c.Depth >= 0, "depth is %d, must not be negative", c.Depth)
+	errs.Check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
+	errs.Check(c.Connections > 0, "connections is %d, must be positive", c.Connections)
+	errs.Check(c.Idle > 0, "idle is %v, must be positive", c.Idle)
+	errs.Check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
 	if err := c.Password.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("password: %w", err))
+		errs.Add(fmt.Errorf("password: %w", err))
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // shownAddress hides what stands before an @, which may be a password.

@@ -25,6 +25,7 @@ import (
 
 	"lacuna/fetch"
 	"lacuna/fetch/web"
+	"lacuna/internal/faults"
 )
 
 // Config is where the folder is and how it is reached.
@@ -50,34 +51,27 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c; messages begin with the key.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		u = &url.URL{} // its text may hold a password
 	}
-	check(u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
+	errs.Check(u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
 		"url is %q, must be like https://data.example.org/sst/", web.Shown(u))
-	check(u.User == nil && u.RawQuery == "", "url holds a user or a query; give user, password or token")
-	check(!strings.HasPrefix(c.Manifest, "/") && !climbs(c.Manifest), "manifest is %q, must be a path below url", c.Manifest)
-	check(c.Token.IsZero() || c.User == "" && c.Password.IsZero(), "token excludes user and password")
-	check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
-	check(c.Depth >= 0, "depth is %d, must not be negative", c.Depth)
-	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
+	errs.Check(u.User == nil && u.RawQuery == "", "url holds a user or a query; give user, password or token")
+	errs.Check(!strings.HasPrefix(c.Manifest, "/") && !climbs(c.Manifest), "manifest is %q, must be a path below url", c.Manifest)
+	errs.Check(c.Token.IsZero() || c.User == "" && c.Password.IsZero(), "token excludes user and password")
+	errs.Check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
+	errs.Check(c.Depth >= 0, "depth is %d, must not be negative", c.Depth)
+	errs.Check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
 	for _, secret := range []struct {
 		key string
 		err error
 	}{{"password", c.Password.Validate()}, {"token", c.Token.Validate()}} {
-		check(secret.err == nil, "%s: %w", secret.key, secret.err)
+		errs.Check(secret.err == nil, "%s: %w", secret.key, secret.err)
 	}
-	if err := c.Web.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	errs.Add(c.Web.Validate())
+	return errs.Err()
 }
 
 // climbs reports whether a path has a part that leads upwards.

@@ -15,7 +15,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,6 +25,7 @@ import (
 
 	"lacuna/fetch"
 	"lacuna/fetch/web"
+	"lacuna/internal/faults"
 )
 
 // Config is where the bucket is and how it is reached.
@@ -58,32 +58,25 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c; messages begin with the key.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	u, err := url.Parse(c.Endpoint)
-	check(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
+	errs.Check(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
 		"endpoint is %q, must be like https://s3.example.org", safe(u))
-	check(err != nil || u.User == nil, "endpoint holds a user; give access_key and secret_key")
-	check(c.Bucket != "" && !strings.Contains(c.Bucket, "/"), "bucket is %q, must be a name without slashes", c.Bucket)
-	check(!strings.HasPrefix(c.Prefix, "/"), "prefix is %q, must not begin with a slash", c.Prefix)
-	check(c.PageObjects >= 1 && c.PageObjects <= 1000, "page_objects is %d, must be 1 to 1000", c.PageObjects)
-	check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
-	check(c.AccessKey.IsZero() == c.SecretKey.IsZero(), "access_key and secret_key go together")
-	check(c.AccessKey.IsZero() || c.Region != "", "region is empty, requests cannot be signed")
+	errs.Check(err != nil || u.User == nil, "endpoint holds a user; give access_key and secret_key")
+	errs.Check(c.Bucket != "" && !strings.Contains(c.Bucket, "/"), "bucket is %q, must be a name without slashes", c.Bucket)
+	errs.Check(!strings.HasPrefix(c.Prefix, "/"), "prefix is %q, must not begin with a slash", c.Prefix)
+	errs.Check(c.PageObjects >= 1 && c.PageObjects <= 1000, "page_objects is %d, must be 1 to 1000", c.PageObjects)
+	errs.Check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
+	errs.Check(c.AccessKey.IsZero() == c.SecretKey.IsZero(), "access_key and secret_key go together")
+	errs.Check(c.AccessKey.IsZero() || c.Region != "", "region is empty, requests cannot be signed")
 	for key, secret := range map[string]fetch.SecretConfig{
 		"access_key": c.AccessKey, "secret_key": c.SecretKey, "session_token": c.SessionToken,
 	} {
 		err := secret.Validate()
-		check(err == nil, "%s: %w", key, err)
+		errs.Check(err == nil, "%s: %w", key, err)
 	}
-	if err := c.Web.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	errs.Add(c.Web.Validate())
+	return errs.Err()
 }
 
 func safe(u *url.URL) string {

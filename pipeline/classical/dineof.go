@@ -1,9 +1,10 @@
 package classical
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"lacuna/internal/faults"
 )
 
 // DINEOF fills gaps with the leading empirical orthogonal functions of the
@@ -57,23 +58,18 @@ func DefaultDINEOF() DINEOF {
 
 // Validate reports everything wrong with d, not just the first thing.
 func (d DINEOF) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	finite := func(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) }
-	check(d.MaxModes >= 1, "most modes is %d, must be positive", d.MaxModes)
-	check(d.Patience >= 1, "patience is %d modes, must be positive", d.Patience)
-	check(d.HoldOut > 0 && d.HoldOut <= 0.5, "share held out is %g, must be above 0 and at most 0.5", d.HoldOut)
-	check(d.LeastCoverage >= 0 && d.LeastCoverage < 1, "least coverage is %g, must be at least 0 and below 1", d.LeastCoverage)
-	check(d.FilterDays >= 0 && finite(d.FilterDays), "filter is %g days, must not be negative", d.FilterDays)
-	check(d.Tolerance > 0 && d.Tolerance < 1, "tolerance is %g, must be between 0 and 1", d.Tolerance)
-	check(d.MaxIterations >= 1, "most iterations is %d, must be positive", d.MaxIterations)
-	check(d.SmoothKM >= 0 && finite(d.SmoothKM), "smoothing is %g km, must not be negative", d.SmoothKM)
-	check(d.Workers >= 0, "workers is %d, must not be negative", d.Workers)
-	return errors.Join(errs...)
+	errs.Check(d.MaxModes >= 1, "most modes is %d, must be positive", d.MaxModes)
+	errs.Check(d.Patience >= 1, "patience is %d modes, must be positive", d.Patience)
+	errs.Check(d.HoldOut > 0 && d.HoldOut <= 0.5, "share held out is %g, must be above 0 and at most 0.5", d.HoldOut)
+	errs.Check(d.LeastCoverage >= 0 && d.LeastCoverage < 1, "least coverage is %g, must be at least 0 and below 1", d.LeastCoverage)
+	errs.Check(d.FilterDays >= 0 && finite(d.FilterDays), "filter is %g days, must not be negative", d.FilterDays)
+	errs.Check(d.Tolerance > 0 && d.Tolerance < 1, "tolerance is %g, must be between 0 and 1", d.Tolerance)
+	errs.Check(d.MaxIterations >= 1, "most iterations is %d, must be positive", d.MaxIterations)
+	errs.Check(d.SmoothKM >= 0 && finite(d.SmoothKM), "smoothing is %g km, must not be negative", d.SmoothKM)
+	errs.Check(d.Workers >= 0, "workers is %d, must not be negative", d.Workers)
+	return errs.Err()
 }
 
 // Fill estimates frame target of s. Every sea cell gets a mean and a sigma; a

@@ -2,13 +2,13 @@ package classical
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
 )
 
@@ -63,23 +63,18 @@ func DefaultOI(g field.Grid) OI {
 
 // Validate reports everything wrong with o, not just the first thing.
 func (o OI) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
-	check(positive(o.LengthKM), "length is %g km, must be positive", o.LengthKM)
-	check(positive(o.Days), "time scale is %g days, must be positive", o.Days)
-	check(o.Nugget >= 0 && o.Nugget < 1, "nugget is %g, must be at least 0 and below 1", o.Nugget)
-	check(o.Neighbours >= 1 && o.Neighbours <= 1000, "neighbours is %d, must be 1 to 1000", o.Neighbours)
-	check(o.PerSector >= 1, "neighbours per sector is %d, must be positive", o.PerSector)
-	check(o.Block >= 1, "block is %d cells, must be positive", o.Block)
-	check(positive(o.SmoothKM), "smoothing is %g km, must be positive", o.SmoothKM)
-	check(positive(o.SigmaScale), "sigma scale is %g, must be positive", o.SigmaScale)
-	check(o.Workers >= 0, "workers is %d, must not be negative", o.Workers)
-	return errors.Join(errs...)
+	errs.Check(positive(o.LengthKM), "length is %g km, must be positive", o.LengthKM)
+	errs.Check(positive(o.Days), "time scale is %g days, must be positive", o.Days)
+	errs.Check(o.Nugget >= 0 && o.Nugget < 1, "nugget is %g, must be at least 0 and below 1", o.Nugget)
+	errs.Check(o.Neighbours >= 1 && o.Neighbours <= 1000, "neighbours is %d, must be 1 to 1000", o.Neighbours)
+	errs.Check(o.PerSector >= 1, "neighbours per sector is %d, must be positive", o.PerSector)
+	errs.Check(o.Block >= 1, "block is %d cells, must be positive", o.Block)
+	errs.Check(positive(o.SmoothKM), "smoothing is %g km, must be positive", o.SmoothKM)
+	errs.Check(positive(o.SigmaScale), "sigma scale is %g, must be positive", o.SigmaScale)
+	errs.Check(o.Workers >= 0, "workers is %d, must not be negative", o.Workers)
+	return errs.Err()
 }
 
 // Fill estimates frame target of s. Every sea cell gets a mean and a sigma;

@@ -113,21 +113,16 @@ func (t *trial) descend(ctx context.Context, best OI) (OI, error) {
 
 // The present value comes first in each list, so that it wins a tie.
 
-func lengths(o OI) []OI {
-	list := []OI{o}
-	for _, factor := range []float64{0.5, math.Sqrt2 / 2, math.Sqrt2, 2} {
-		c := o
-		c.LengthKM *= factor
-		list = append(list, c)
-	}
-	return list
-}
+func lengths(o OI) []OI { return scaled(o, func(c *OI) *float64 { return &c.LengthKM }) }
 
-func times(o OI) []OI {
+func times(o OI) []OI { return scaled(o, func(c *OI) *float64 { return &c.Days }) }
+
+// scaled returns o with one of its settings halved, doubled and between.
+func scaled(o OI, setting func(*OI) *float64) []OI {
 	list := []OI{o}
 	for _, factor := range []float64{0.5, math.Sqrt2 / 2, math.Sqrt2, 2} {
 		c := o
-		c.Days *= factor
+		*setting(&c) *= factor
 		list = append(list, c)
 	}
 	return list

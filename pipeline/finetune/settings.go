@@ -1,10 +1,10 @@
 package finetune
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
@@ -253,28 +253,24 @@ func (s *Settings) From(parent Parts) error {
 
 // Validate reports everything wrong with s.
 func (s Settings) Validate() error {
-	errs := []error{s.Split.Validate(), s.Imputer.Validate(), s.Replay.validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(slices.Contains([]string{"", OnlyPrior, OnlyImputer}, s.Only), "only is %q, must be %q or %q", s.Only, OnlyPrior, OnlyImputer)
-	check(slices.Contains(Strategies(), s.Strategy), "strategy is %q, must be one of %v", s.Strategy, Strategies())
-	check(s.Stride > 0, "stride is %d cells, must be positive", s.Stride)
-	check(s.Prior.Side == s.Imputer.Side, "side is %d cells for the prior and %d for the imputer, must be the same", s.Prior.Side, s.Imputer.Side)
+	errs := faults.Of(s.Split.Validate(), s.Imputer.Validate(), s.Replay.validate())
+	errs.Check(slices.Contains([]string{"", OnlyPrior, OnlyImputer}, s.Only), "only is %q, must be %q or %q", s.Only, OnlyPrior, OnlyImputer)
+	errs.Check(slices.Contains(Strategies(), s.Strategy), "strategy is %q, must be one of %v", s.Strategy, Strategies())
+	errs.Check(s.Stride > 0, "stride is %d cells, must be positive", s.Stride)
+	errs.Check(s.Prior.Side == s.Imputer.Side, "side is %d cells for the prior and %d for the imputer, must be the same", s.Prior.Side, s.Imputer.Side)
 	if s.needsPrior() {
-		errs = append(errs, s.Prior.Validate(), s.Guidance.Validate(), s.Pool.Validate())
+		errs.Add(s.Prior.Validate(), s.Guidance.Validate(), s.Pool.Validate())
 	}
 	if s.Members.Steps > 0 {
-		check(s.Members.Side == s.Imputer.Side, "side is %d cells for the members, must be %d", s.Members.Side, s.Imputer.Side)
-		errs = append(errs, s.Members.Validate(), s.Judging.ODE.Validate())
-		check(s.Judging.Members > 1, "judging.members is %d, must be at least 2", s.Judging.Members)
+		errs.Check(s.Members.Side == s.Imputer.Side, "side is %d cells for the members, must be %d", s.Members.Side, s.Imputer.Side)
+		errs.Add(s.Members.Validate(), s.Judging.ODE.Validate())
+		errs.Check(s.Judging.Members > 1, "judging.members is %d, must be at least 2", s.Judging.Members)
 	}
-	check(s.Judging.Overlays > 0 && s.Judging.Choosing > 0 && s.Judging.Scoring > 0, "judging needs overlays of every kind")
-	check(s.Judging.Margin >= 0, "judging.margin is %g, must not be negative", s.Judging.Margin)
+	errs.Check(s.Judging.Overlays > 0 && s.Judging.Choosing > 0 && s.Judging.Scoring > 0, "judging needs overlays of every kind")
+	errs.Check(s.Judging.Margin >= 0, "judging.margin is %g, must not be negative", s.Judging.Margin)
 	_, err := impute.ParseMode(string(s.Judging.Mode))
-	return errors.Join(append(errs, err)...)
+	errs.Add(err)
+	return errs.Err()
 }
 
 // needsPrior reports whether the strategy draws from a prior.

@@ -2,11 +2,11 @@ package impute
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/noise"
 )
 
@@ -22,14 +22,10 @@ func DefaultODE() ODE { return ODE{Steps: 20, Jumps: 3, SecondOrder: true} }
 
 // Validate reports everything wrong with o.
 func (o ODE) Validate() error {
-	var errs []error
-	if o.Steps < 1 {
-		errs = append(errs, fmt.Errorf("steps is %d, must be positive", o.Steps))
-	}
-	if o.Jumps < 1 || o.Jumps > max(o.Steps, 1) {
-		errs = append(errs, fmt.Errorf("jumps is %d, must be in 1..steps", o.Jumps))
-	}
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(o.Steps > 0, "steps is %d, must be positive", o.Steps)
+	errs.Check(o.Jumps > 0 && o.Jumps <= max(o.Steps, 1), "jumps is %d, must be in 1..steps", o.Jumps)
+	return errs.Err()
 }
 
 // Calls returns how often the denoiser is called.

@@ -1,11 +1,11 @@
 package infer
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"lacuna/internal/faults"
 )
 
 // MethodModel is the method that fills with the networks of a Model.
@@ -51,21 +51,16 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c. Each message begins with the key.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(slices.Contains(methods, c.Method), "method is %q, must be one of %s", c.Method, strings.Join(methods, ", "))
-	check(c.PastDays >= 0 && c.PastDays <= 90, "past_days is %d, must be 0..90", c.PastDays)
-	check(c.FutureDays >= 0 && c.FutureDays <= 90, "future_days is %d, must be 0..90", c.FutureDays)
-	errs = append(errs, c.Network.Validate(), c.Quality.Validate())
-	check(c.OI.LengthKM >= 0, "oi.length_km is %g, must not be negative", c.OI.LengthKM)
-	check(c.OI.Days >= 0, "oi.days is %g, must not be negative", c.OI.Days)
-	check(c.OI.Nugget >= 0 && c.OI.Nugget < 1, "oi.nugget is %g, must be in 0..1", c.OI.Nugget)
-	check(c.OI.Neighbours >= 0 && c.OI.Neighbours <= 500, "oi.neighbours is %d, must be 0..500", c.OI.Neighbours)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(slices.Contains(methods, c.Method), "method is %q, must be one of %s", c.Method, strings.Join(methods, ", "))
+	errs.Check(c.PastDays >= 0 && c.PastDays <= 90, "past_days is %d, must be 0..90", c.PastDays)
+	errs.Check(c.FutureDays >= 0 && c.FutureDays <= 90, "future_days is %d, must be 0..90", c.FutureDays)
+	errs.Add(c.Network.Validate(), c.Quality.Validate())
+	errs.Check(c.OI.LengthKM >= 0, "oi.length_km is %g, must not be negative", c.OI.LengthKM)
+	errs.Check(c.OI.Days >= 0, "oi.days is %g, must not be negative", c.OI.Days)
+	errs.Check(c.OI.Nugget >= 0 && c.OI.Nugget < 1, "oi.nugget is %g, must be in 0..1", c.OI.Nugget)
+	errs.Check(c.OI.Neighbours >= 0 && c.OI.Neighbours <= 500, "oi.neighbours is %d, must be 0..500", c.OI.Neighbours)
+	return errs.Err()
 }
 
 // slack widens the window by half a day: the granules of neighbouring days

@@ -1,12 +1,11 @@
 package infer
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
 )
@@ -31,14 +30,11 @@ const defaultSigmas = 5
 
 // Validate reports everything wrong with q. Each message begins with the key.
 func (q Quality) Validate() error {
-	var errs []error
-	if q.Sigmas != 0 && !(q.Sigmas >= 2 && q.Sigmas <= 100) {
-		errs = append(errs, fmt.Errorf("quality.sigmas is %g, must be 2..100, or 0 for %d", q.Sigmas, defaultSigmas))
-	}
-	if names := []string{Keep, Blend, Denoise}; q.Observed != "" && !slices.Contains(names, q.Observed) {
-		errs = append(errs, fmt.Errorf("quality.observed is %q, must be one of %s", q.Observed, strings.Join(names, ", ")))
-	}
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(q.Sigmas == 0 || q.Sigmas >= 2 && q.Sigmas <= 100, "quality.sigmas is %g, must be 2..100, or 0 for %d", q.Sigmas, defaultSigmas)
+	names := []string{Keep, Blend, Denoise}
+	errs.Check(q.Observed == "" || slices.Contains(names, q.Observed), "quality.observed is %q, must be one of %s", q.Observed, strings.Join(names, ", "))
+	return errs.Err()
 }
 
 func (q Quality) sigmas() float64 {

@@ -1,12 +1,11 @@
 package infer
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/impute"
 )
 
@@ -47,24 +46,19 @@ type Network struct {
 
 // Validate reports everything wrong with n. Each message begins with the key.
 func (n Network) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	names := make([]string, 0, len(Tiers()))
 	for _, t := range Tiers() {
 		names = append(names, string(t))
 	}
-	check(n.Tier == "" || slices.Contains(Tiers(), n.Tier), "network.tier is %q, must be one of %s", n.Tier, strings.Join(names, ", "))
-	check(n.Members >= 0 && n.Members <= 256, "network.members is %d, must be 0..256", n.Members)
-	check(n.WindowCells == 0 || n.WindowCells >= leastWindow, "network.window_cells is %d, must be at least %d", n.WindowCells, leastWindow)
-	check(n.OverlapCells >= 0 && (n.OverlapCells == 0 || 2*n.OverlapCells <= max(n.WindowCells, leastWindow)),
+	errs.Check(n.Tier == "" || slices.Contains(Tiers(), n.Tier), "network.tier is %q, must be one of %s", n.Tier, strings.Join(names, ", "))
+	errs.Check(n.Members >= 0 && n.Members <= 256, "network.members is %d, must be 0..256", n.Members)
+	errs.Check(n.WindowCells == 0 || n.WindowCells >= leastWindow, "network.window_cells is %d, must be at least %d", n.WindowCells, leastWindow)
+	errs.Check(n.OverlapCells >= 0 && (n.OverlapCells == 0 || 2*n.OverlapCells <= max(n.WindowCells, leastWindow)),
 		"network.overlap_cells is %d, must be 0 to half of window_cells", n.OverlapCells)
-	check(n.Batch >= 0 && n.Batch <= 1024, "network.batch is %d, must be 0..1024", n.Batch)
-	check(n.Deadline >= 0, "network.deadline is %v, must not be negative", n.Deadline)
-	return errors.Join(errs...)
+	errs.Check(n.Batch >= 0 && n.Batch <= 1024, "network.batch is %d, must be 0..1024", n.Batch)
+	errs.Check(n.Deadline >= 0, "network.deadline is %v, must not be negative", n.Deadline)
+	return errs.Err()
 }
 
 // A Recipe is what a tier comes down to.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"lacuna/internal/cdl"
 )
 
 // axes are the variables that place a field in space and time.
@@ -156,7 +158,7 @@ func best(h *header, k axisKind, accept func(dims []int) bool) (v, how int) {
 	return v, how
 }
 
-func numeric(typ string) bool { return typ != "char" && sizeOf(typ) > 0 }
+func numeric(typ string) bool { return typ != "char" && cdl.SizeOf(typ) > 0 }
 
 func names(h *header) []string {
 	out := make([]string, len(h.Vars))

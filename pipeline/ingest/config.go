@@ -1,10 +1,9 @@
 package ingest
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
 )
 
@@ -30,16 +29,11 @@ const minMemoryMiB = 256
 
 // Validate reports everything wrong with c, not just the first thing.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.MemoryMiB >= minMemoryMiB, "memory_mib is %d, must be at least %d", c.MemoryMiB, minMemoryMiB)
-	check(c.CPUTime >= time.Second, "cpu_time is %v, must be at least 1s", c.CPUTime)
-	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.MemoryMiB >= minMemoryMiB, "memory_mib is %d, must be at least %d", c.MemoryMiB, minMemoryMiB)
+	errs.Check(c.CPUTime >= time.Second, "cpu_time is %v, must be at least 1s", c.CPUTime)
+	errs.Check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	return errs.Err()
 }
 
 // Options are what a config may say about one dataset. The zero value finds
@@ -55,22 +49,21 @@ type Options struct {
 // Validate reports everything wrong with o, not just the first thing. Each
 // message begins with the key.
 func (o Options) Validate() error {
-	var errs []error
+	var errs faults.List
 	if o.Product != "" {
 		_, err := productNamed(o.Product)
-		errs = append(errs, err)
+		errs.Add(err)
 	}
 	if o.Transform != "" {
-		if _, err := field.ParseTransform(o.Transform, defaultFloor); err != nil {
-			errs = append(errs, fmt.Errorf("transform is %q, must be identity or log10", o.Transform))
-		}
+		_, err := field.ParseTransform(o.Transform, defaultFloor)
+		errs.Check(err == nil, "transform is %q, must be identity or log10", o.Transform)
 	}
-	if r := o.Range; r != nil && !(r[0] < r[1]) {
-		errs = append(errs, fmt.Errorf("valid_range is [%g, %g], its first number must be the smaller", r[0], r[1]))
+	if r := o.Range; r != nil {
+		errs.Check(r[0] < r[1], "valid_range is [%g, %g], its first number must be the smaller", r[0], r[1])
 	}
 	for _, text := range o.Quality {
 		_, err := parseRule(text)
-		errs = append(errs, err)
+		errs.Add(err)
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
 
@@ -36,25 +37,9 @@ func (s Source) Var(name string) (Var, bool) {
 	return Var{}, false
 }
 
-// A Dim is a dimension of the file.
-type Dim struct {
-	Name      string
-	Len       int
-	Unlimited bool
-}
-
-// A Var is a variable with the numbers exactly as the file stores them.
-type Var struct {
-	Name  string
-	Type  string // byte, char, short, int, float, double, ubyte, ushort, uint, int64 or uint64
-	Dims  []string
-	Attrs []Attr
-	Raw   []byte // little endian, row-major
-}
-
-// An Attr is an attribute. Value is a string, or a slice of int8, uint8,
-// int16, uint16, int32, uint32, int64, uint64, float32 or float64.
-type Attr struct {
-	Name  string
-	Value any
-}
+// The parts of a file.
+type (
+	Dim  = cdl.Dim
+	Var  = cdl.Var
+	Attr = cdl.Attr
+)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unsafe"
+
+	"lacuna/internal/cdl"
 )
 
 // A header is all of a file but its numbers. It is what the child sends
@@ -35,21 +37,6 @@ type rawAttr struct {
 	Data []byte
 }
 
-// sizeOf returns the bytes of one number of a type, 0 for an unknown one.
-func sizeOf(typ string) int {
-	switch typ {
-	case "byte", "char", "ubyte":
-		return 1
-	case "short", "ushort":
-		return 2
-	case "int", "uint", "float":
-		return 4
-	case "double", "int64", "uint64":
-		return 8
-	}
-	return 0
-}
-
 // check returns an error if h contradicts itself or has names that would
 // garble a message.
 func (h *header) check() error {
@@ -62,7 +49,7 @@ func (h *header) check() error {
 		return err
 	}
 	for _, v := range h.Vars {
-		if v.Type != "" && sizeOf(v.Type) == 0 || !printable(v.Name) {
+		if v.Type != "" && cdl.SizeOf(v.Type) == 0 || !printable(v.Name) {
 			return fmt.Errorf("variable %q has type %q", v.Name, v.Type)
 		}
 		for _, d := range v.Dims {
@@ -83,7 +70,7 @@ func printable(name string) bool {
 
 func checkAttrs(attrs []rawAttr) error {
 	for _, a := range attrs {
-		size := sizeOf(a.Type)
+		size := cdl.SizeOf(a.Type)
 		if size == 0 || len(a.Data)%size != 0 {
 			return fmt.Errorf("attribute %q has %d bytes of type %q", a.Name, len(a.Data), a.Type)
 		}
@@ -109,7 +96,7 @@ func (h *header) shape(v int) []int {
 // bytes returns how many bytes the numbers of variable v take. It is exact up
 // to 2^53 and no smaller than that beyond: enough to refuse.
 func (h *header) bytes(v int) float64 {
-	n := float64(sizeOf(h.Vars[v].Type))
+	n := float64(cdl.SizeOf(h.Vars[v].Type))
 	for _, l := range h.shape(v) {
 		n *= float64(l)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
 
@@ -130,7 +131,7 @@ func (x *extract) fields(grid field.Grid, times []time.Time, opt Options) ([]fie
 		c.narrow(p.product.RangeIn(v.text("units")))
 	}
 	n, cells := p.frames(h), p.cells(h)
-	if len(times) != n || len(x.raw[p.variable]) != n*cells*sizeOf(v.Type) {
+	if len(times) != n || len(x.raw[p.variable]) != n*cells*cdl.SizeOf(v.Type) {
 		return nil, nil, errors.New("extract does not match its plan")
 	}
 	values, rejected := make([]float32, n*cells), make(field.Mask, n*cells)
@@ -157,7 +158,7 @@ func (x *extract) judge(r boundRule, values []float32, rejected []bool) error {
 		return err
 	}
 	cells := x.plan.cells(x.header)
-	size := cells * sizeOf(c.typ)
+	size := cells * cdl.SizeOf(c.typ)
 	raw := x.raw[r.index]
 	var quality []float64
 	for from, at := 0, 0; from < len(values); from, at = from+cells, at+size {

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/fhs/go-netcdf/netcdf"
+
+	"lacuna/internal/cdl"
 )
 
 // A library is an open file in the hands of netCDF-C. Of this package only
@@ -193,7 +195,7 @@ func (l *library) attrs(v, n C.int) ([]rawAttr, error) {
 		}
 		a := rawAttr{Name: C.GoString(&name[0]), Type: typeName(typ)}
 		var err error
-		switch size := C.size_t(sizeOf(a.Type)); {
+		switch size := C.size_t(cdl.SizeOf(a.Type)); {
 		case typ == C.NC_STRING && length <= maxAttrs:
 			a.Type = "char"
 			a.Data, err = l.strings(v, &name[0], length)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
 
@@ -163,7 +164,7 @@ func (p *plan) carried(h *header) []int {
 	}
 	var out []int
 	for i := range h.Vars {
-		if keep[i] && sizeOf(h.Vars[i].Type) > 0 && (i == p.variable || p.small(h, i)) {
+		if keep[i] && cdl.SizeOf(h.Vars[i].Type) > 0 && (i == p.variable || p.small(h, i)) {
 			out = append(out, i)
 		}
 	}
@@ -213,7 +214,7 @@ func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
 		total += h.bytes(v)
 	}
 	if p.variable >= 0 { // values as float32, and whether each is rejected
-		total += h.bytes(p.variable) / float64(sizeOf(h.Vars[p.variable].Type)) * 5
+		total += h.bytes(p.variable) / float64(cdl.SizeOf(h.Vars[p.variable].Type)) * 5
 	}
 	const miB = 1 << 20
 	if total > freeBytes && total > maxInflation*float64(fileBytes) {

@@ -81,11 +81,11 @@ func TestSourceCarriesTheStoredNumbers(t *testing.T) {
 	if want := []string{"time", "lat", "lon", "lat_bnds", "crs", "CHL"}; !slices.Equal(vars, want) {
 		t.Errorf("carries %v, want %v", vars, want)
 	}
-	dims := []Dim{{"time", 2, true}, {"lat", 3, false}, {"lon", 4, false}, {"bnds", 2, false}}
+	dims := []Dim{{Name: "time", Len: 2, Unlimited: true}, {Name: "lat", Len: 3, Unlimited: false}, {Name: "lon", Len: 4, Unlimited: false}, {Name: "bnds", Len: 2, Unlimited: false}}
 	if d := cmp.Diff(dims, g.Source.Dims); d != "" {
 		t.Errorf("dimensions differ (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff([]Attr{{"title", "a small map"}, {"levels", []int32{1, 2, 3}}}, g.Source.Attrs); d != "" {
+	if d := cmp.Diff([]Attr{{Name: "title", Value: "a small map"}, {Name: "levels", Value: []int32{1, 2, 3}}}, g.Source.Attrs); d != "" {
 		t.Errorf("attributes differ (-want +got):\n%s", d)
 	}
 	chl, _ := g.Source.Var("CHL")

@@ -1,9 +1,7 @@
 package learn
 
 import (
-	"errors"
-	"fmt"
-
+	"lacuna/internal/faults"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/train"
@@ -88,17 +86,12 @@ func PaperConfig() Config {
 
 // Validate reports everything wrong with c.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Side > 0, "side is %d, must be positive", c.Side)
-	check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
-	check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
-	check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
-	check(c.LossOn == OnQuery || c.LossOn == OnObserved, "loss_on is %q, must be %q or %q", c.LossOn, OnQuery, OnObserved)
+	var errs faults.List
+	errs.Check(c.Side > 0, "side is %d, must be positive", c.Side)
+	errs.Check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
+	errs.Check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
+	errs.Check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
+	errs.Check(c.LossOn == OnQuery || c.LossOn == OnObserved, "loss_on is %q, must be %q or %q", c.LossOn, OnQuery, OnObserved)
 	for _, share := range []struct {
 		name  string
 		value float64
@@ -109,20 +102,18 @@ func (c Config) Validate() error {
 		{"drop_future", c.DropFuture},
 		{"thin", c.Thin},
 	} {
-		check(share.value >= 0 && share.value <= 1, "%s is %g, must be in 0..1", share.name, share.value)
+		errs.Check(share.value >= 0 && share.value <= 1, "%s is %g, must be in 0..1", share.name, share.value)
 	}
-	check(!c.Design.Extras.Analysis || c.Clean == 1, "clean is %g, must be 1 for a network that sees an analysis of the clean context", c.Clean)
-	check(!c.SpreadOnly || c.Design.Variance && c.Design.Departure && c.Design.Extras.Analysis && c.Design.Backbone == nn.BackboneUNet,
+	errs.Check(!c.Design.Extras.Analysis || c.Clean == 1, "clean is %g, must be 1 for a network that sees an analysis of the clean context", c.Clean)
+	errs.Check(!c.SpreadOnly || c.Design.Variance && c.Design.Departure && c.Design.Extras.Analysis && c.Design.Backbone == nn.BackboneUNet,
 		"spread_only is for a unet with a variance that departs from an analysis")
-	if err := c.optimizer().Validate(); err != nil {
-		errs = append(errs, err)
-	}
+	errs.Add(c.optimizer().Validate())
 	if network, err := nn.New(c.Design.Network()); err != nil {
-		errs = append(errs, err)
+		errs.Add(err)
 	} else {
-		check(c.Side%network.Multiple() == 0, "side is %d, must be a multiple of %d", c.Side, network.Multiple())
+		errs.Check(c.Side%network.Multiple() == 0, "side is %d, must be a multiple of %d", c.Side, network.Multiple())
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 func (c Config) optimizer() train.Config {

@@ -1,11 +1,10 @@
 package nn
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+
+	"lacuna/internal/faults"
 )
 
 // UNetConfig says how a UNet is built.
@@ -19,22 +18,17 @@ type UNetConfig struct {
 
 // Validate reports everything wrong with c.
 func (c UNetConfig) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.In > 0, "unet: %d input channels, must be positive", c.In)
-	check(c.Out > 0, "unet: %d output channels, must be positive", c.Out)
-	check(c.Channels > 0 && c.Channels%8 == 0, "unet: %d channels, must be a positive multiple of 8", c.Channels)
-	check(len(c.Multipliers) > 0, "unet: no level")
+	var errs faults.List
+	errs.Check(c.In > 0, "unet: %d input channels, must be positive", c.In)
+	errs.Check(c.Out > 0, "unet: %d output channels, must be positive", c.Out)
+	errs.Check(c.Channels > 0 && c.Channels%8 == 0, "unet: %d channels, must be a positive multiple of 8", c.Channels)
+	errs.Check(len(c.Multipliers) > 0, "unet: no level")
 	for _, m := range c.Multipliers {
-		check(m > 0, "unet: multiplier %d, must be positive", m)
+		errs.Check(m > 0, "unet: multiplier %d, must be positive", m)
 	}
-	check(c.Blocks > 0, "unet: %d blocks a level, must be positive", c.Blocks)
-	check(c.Attention >= 0 && c.Attention <= len(c.Multipliers), "unet: attention on %d of %d levels", c.Attention, len(c.Multipliers))
-	return errors.Join(errs...)
+	errs.Check(c.Blocks > 0, "unet: %d blocks a level, must be positive", c.Blocks)
+	errs.Check(c.Attention >= 0 && c.Attention <= len(c.Multipliers), "unet: attention on %d of %d levels", c.Attention, len(c.Multipliers))
+	return errs.Err()
 }
 
 // UNet is a denoiser of images: residual blocks at falling and again at rising

@@ -1,13 +1,13 @@
 package nn
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"lacuna/internal/faults"
 )
 
 // ViTConfig says how a vision transformer is built.
@@ -20,18 +20,13 @@ type ViTConfig struct {
 
 // Validate reports everything wrong with c.
 func (c ViTConfig) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.In > 0, "vit: %d input channels, must be positive", c.In)
-	check(c.Out > 0, "vit: %d output channels, must be positive", c.Out)
-	check(c.Patch > 0, "vit: patch of %d pixels, must be positive", c.Patch)
-	check(c.Width > 0 && c.Width%headChannels == 0, "vit: width %d, must be a positive multiple of %d", c.Width, headChannels)
-	check(c.Blocks > 0, "vit: %d blocks, must be positive", c.Blocks)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.In > 0, "vit: %d input channels, must be positive", c.In)
+	errs.Check(c.Out > 0, "vit: %d output channels, must be positive", c.Out)
+	errs.Check(c.Patch > 0, "vit: patch of %d pixels, must be positive", c.Patch)
+	errs.Check(c.Width > 0 && c.Width%headChannels == 0, "vit: width %d, must be a positive multiple of %d", c.Width, headChannels)
+	errs.Check(c.Blocks > 0, "vit: %d blocks, must be positive", c.Blocks)
+	return errs.Err()
 }
 
 // ViT is a denoiser of images: a transformer over patches whose blocks are

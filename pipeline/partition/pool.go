@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/internal/faults"
+	"lacuna/internal/pause"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
@@ -51,17 +53,12 @@ func (c PoolConfig) ForSide(side int) PoolConfig {
 
 // Validate reports everything wrong with c.
 func (c PoolConfig) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Size > 0 && c.Batch > 0, "size is %d and batch %d, must be positive", c.Size, c.Batch)
-	check(c.Prime >= 0 && c.PrimeSeconds >= 0, "prime is %d and prime_seconds %g, must not be negative", c.Prime, c.PrimeSeconds)
-	check(c.Uses >= 0, "uses is %d, must not be negative", c.Uses)
-	check(c.Uses > 0 || c.Share > 0 && c.Share < 1, "share is %g, must be above 0 and below 1 where uses is 0", c.Share)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.Size > 0 && c.Batch > 0, "size is %d and batch %d, must be positive", c.Size, c.Batch)
+	errs.Check(c.Prime >= 0 && c.PrimeSeconds >= 0, "prime is %d and prime_seconds %g, must not be negative", c.Prime, c.PrimeSeconds)
+	errs.Check(c.Uses >= 0, "uses is %d, must not be negative", c.Uses)
+	errs.Check(c.Uses > 0 || c.Share > 0 && c.Share < 1, "share is %g, must be above 0 and below 1 where uses is 0", c.Share)
+	return errs.Err()
 }
 
 // blocks returns how many batches are kept, and how many of them are primed.
@@ -272,14 +269,7 @@ func (p *Pool) rest(ctx context.Context, took time.Duration) bool {
 	if p.cfg.Uses > 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(time.Duration(float64(took) * (1 - p.cfg.Share) / p.cfg.Share))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return pause.For(ctx, time.Duration(float64(took)*(1-p.cfg.Share)/p.cfg.Share))
 }
 
 // draw splits the windows of a block. A pass through all windows is one

@@ -1,9 +1,7 @@
 package prior
 
 import (
-	"errors"
-	"fmt"
-
+	"lacuna/internal/faults"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
@@ -37,14 +35,11 @@ func DefaultSampling() SampleConfig {
 
 // Validate reports everything wrong with c.
 func (c SampleConfig) Validate() error {
-	var errs []error
-	if c.Steps < 1 {
-		errs = append(errs, fmt.Errorf("steps is %d, must be positive", c.Steps))
-	}
-	if c.Batch < 1 {
-		errs = append(errs, fmt.Errorf("batch is %d, must be positive", c.Batch))
-	}
-	return errors.Join(append(errs, c.Spacing.validate(), c.Order.validate())...)
+	var errs faults.List
+	errs.Check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
+	errs.Check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
+	errs.Add(c.Spacing.validate(), c.Order.validate())
+	return errs.Err()
 }
 
 // GuideConfig says how masks are pulled towards observations.
@@ -74,18 +69,13 @@ func PaperGuidance() GuideConfig {
 
 // Validate reports everything wrong with c.
 func (c GuideConfig) Validate() error {
-	errs := []error{c.SampleConfig.Validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Anchor == AnchorCoherent || c.Anchor == AnchorPixel, "anchor is %q, must be %q or %q", c.Anchor, AnchorCoherent, AnchorPixel)
-	check(c.Weight >= 0, "weight is %g, must not be negative", c.Weight)
-	check(c.Rho >= 0 && c.Rho <= 1, "rho is %g, must be in 0..1", c.Rho)
-	check(c.Anchor != AnchorPixel || c.Rho > 0, "rho is %g, must be positive for pixel anchors", c.Rho)
-	check(c.GuidedSteps >= 0, "guided_steps is %d, must not be negative", c.GuidedSteps)
-	return errors.Join(errs...)
+	errs := faults.Of(c.SampleConfig.Validate())
+	errs.Check(c.Anchor == AnchorCoherent || c.Anchor == AnchorPixel, "anchor is %q, must be %q or %q", c.Anchor, AnchorCoherent, AnchorPixel)
+	errs.Check(c.Weight >= 0, "weight is %g, must not be negative", c.Weight)
+	errs.Check(c.Rho >= 0 && c.Rho <= 1, "rho is %g, must be in 0..1", c.Rho)
+	errs.Check(c.Anchor != AnchorPixel || c.Rho > 0, "rho is %g, must be positive for pixel anchors", c.Rho)
+	errs.Check(c.GuidedSteps >= 0, "guided_steps is %d, must not be negative", c.GuidedSteps)
+	return errs.Err()
 }
 
 // weightFor returns the weight for masks of d cells: the loss is a mean over

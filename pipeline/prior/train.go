@@ -2,11 +2,11 @@ package prior
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/gomlx/gomlx/backends"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
@@ -57,25 +57,20 @@ func DefaultTraining() TrainConfig {
 
 // Validate reports everything wrong with c.
 func (c TrainConfig) Validate() error {
-	errs := []error{c.Model.Validate(), c.Step.Validate(), c.Sampling.Validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Side > 0, "side is %d cells, must be positive", c.Side)
-	check(c.Stride > 0, "stride is %d cells, must be positive", c.Stride)
-	check(c.MinObserved >= 0, "min_observed is %d cells, must not be negative", c.MinObserved)
-	check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
-	check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
-	check(c.Step.Steps > 0, "step.steps is %d, must be positive", c.Step.Steps)
-	check(c.EvaluateEvery >= 0 && c.CheckpointEvery >= 0, "evaluate_every and checkpoint_every must not be negative")
-	check(c.CalibrateMasks >= 0, "calibrate_masks is %d, must not be negative", c.CalibrateMasks)
-	check(c.EvaluateEvery == 0 || c.EvaluateMasks > 1, "evaluate_masks is %d, must be at least 2", c.EvaluateMasks)
+	errs := faults.Of(c.Model.Validate(), c.Step.Validate(), c.Sampling.Validate())
+	errs.Check(c.Side > 0, "side is %d cells, must be positive", c.Side)
+	errs.Check(c.Stride > 0, "stride is %d cells, must be positive", c.Stride)
+	errs.Check(c.MinObserved >= 0, "min_observed is %d cells, must not be negative", c.MinObserved)
+	errs.Check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
+	errs.Check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
+	errs.Check(c.Step.Steps > 0, "step.steps is %d, must be positive", c.Step.Steps)
+	errs.Check(c.EvaluateEvery >= 0 && c.CheckpointEvery >= 0, "evaluate_every and checkpoint_every must not be negative")
+	errs.Check(c.CalibrateMasks >= 0, "calibrate_masks is %d, must not be negative", c.CalibrateMasks)
+	errs.Check(c.EvaluateEvery == 0 || c.EvaluateMasks > 1, "evaluate_masks is %d, must be at least 2", c.EvaluateMasks)
 	if c.Side > 0 {
-		errs = append(errs, batchFits(max(c.Batch, c.Sampling.Batch), c.Side*c.Side))
+		errs.Add(batchFits(max(c.Batch, c.Sampling.Batch), c.Side*c.Side))
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // Report says what a training did.

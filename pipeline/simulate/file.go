@@ -5,39 +5,9 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"lacuna/internal/cdl"
 )
-
-// A File describes a NetCDF file as plain data; writing it is the caller's.
-type File struct {
-	Dims  []Dim
-	Vars  []Var
-	Attrs []Attr
-}
-
-// A Dim is a named dimension.
-type Dim struct {
-	Name      string
-	Len       int
-	Unlimited bool
-}
-
-// A Var is a variable with its data. Type is the CDL name of its type: byte,
-// char, short, int, float, double, ubyte, ushort, uint, int64 or uint64. Raw
-// holds the numbers as stored, little endian and row-major.
-type Var struct {
-	Name, Type string
-	Dims       []string
-	Attrs      []Attr
-	Raw        []byte
-}
-
-// An Attr is an attribute: a string or a slice of numbers ([]int8, []uint8,
-// []int16, []uint16, []int32, []uint32, []int64, []uint64, []float32 or
-// []float64).
-type Attr struct {
-	Name  string
-	Value any
-}
 
 // A sheet is all that a layout needs to know of a granule.
 type sheet struct {
@@ -53,55 +23,54 @@ type sheet struct {
 const simulated = "Simulated by Lacuna for demonstrations and tests. Coastlines are real; the values are invented."
 
 // dims returns the dimensions that all layouts share.
-func (s *sheet) dims() []Dim {
-	return []Dim{{Name: "time", Len: 1}, {Name: "lat", Len: s.chart.h}, {Name: "lon", Len: s.chart.w}}
+func (s *sheet) dims() []cdl.Dim {
+	return []cdl.Dim{{Name: "time", Len: 1}, {Name: "lat", Len: s.chart.h}, {Name: "lon", Len: s.chart.w}}
 }
 
 // axes returns the coordinate variables: time as whole seconds since the
 // epoch that ocean products use.
-func (s *sheet) axes() []Var {
+func (s *sheet) axes() []cdl.Var {
 	seconds := int32(s.time.Sub(time.Date(1981, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
-	return []Var{
-		newVar("time", []string{"time"}, []int32{seconds}, []Attr{
-			{"standard_name", "time"},
-			{"long_name", "reference time of the day"},
-			{"units", "seconds since 1981-01-01 00:00:00"},
-			{"calendar", "gregorian"},
-			{"axis", "T"},
+	return []cdl.Var{
+		newVar("time", []string{"time"}, []int32{seconds}, []cdl.Attr{
+			{Name: "standard_name", Value: "time"},
+			{Name: "long_name", Value: "reference time of the day"},
+			{Name: "units", Value: "seconds since 1981-01-01 00:00:00"},
+			{Name: "calendar", Value: "gregorian"},
+			{Name: "axis", Value: "T"},
 		}),
-		newVar("lat", []string{"lat"}, narrow(s.chart.grid.Lat), []Attr{
-			{"standard_name", "latitude"},
-			{"long_name", "latitude"},
-			{"units", "degrees_north"},
-			{"axis", "Y"},
-			{"valid_min", []float32{-90}},
-			{"valid_max", []float32{90}},
+		newVar("lat", []string{"lat"}, narrow(s.chart.grid.Lat), []cdl.Attr{
+			{Name: "standard_name", Value: "latitude"},
+			{Name: "long_name", Value: "latitude"},
+			{Name: "units", Value: "degrees_north"},
+			{Name: "axis", Value: "Y"},
+			{Name: "valid_min", Value: []float32{-90}},
+			{Name: "valid_max", Value: []float32{90}},
 		}),
-		newVar("lon", []string{"lon"}, narrow(s.chart.grid.Lon), []Attr{
-			{"standard_name", "longitude"},
-			{"long_name", "longitude"},
-			{"units", "degrees_east"},
-			{"axis", "X"},
-			{"valid_min", []float32{-180}},
-			{"valid_max", []float32{180}},
+		newVar("lon", []string{"lon"}, narrow(s.chart.grid.Lon), []cdl.Attr{
+			{Name: "standard_name", Value: "longitude"},
+			{Name: "long_name", Value: "longitude"},
+			{Name: "units", Value: "degrees_east"},
+			{Name: "axis", Value: "X"},
+			{Name: "valid_min", Value: []float32{-180}},
+			{Name: "valid_max", Value: []float32{180}},
 		}),
 	}
 }
 
 // mapVar returns a variable on (time, lat, lon).
-func mapVar(name string, data any, attrs []Attr) Var {
+func mapVar(name string, data any, attrs []cdl.Attr) cdl.Var {
 	return newVar(name, []string{"time", "lat", "lon"}, data, attrs)
 }
 
 // newVar returns a variable whose type follows from the slice data.
-func newVar(name string, dims []string, data any, attrs []Attr) Var {
-	types := map[string]string{"[]int8": "byte", "[]int16": "short", "[]int32": "int", "[]float32": "float"}
+func newVar(name string, dims []string, data any, attrs []cdl.Attr) cdl.Var {
 	raw, err := binary.Append(nil, binary.LittleEndian, data)
-	typ, ok := types[fmt.Sprintf("%T", data)]
-	if err != nil || !ok {
+	typ := cdl.TypeOf(data)
+	if err != nil || typ == "" {
 		panic(fmt.Sprintf("simulate: no NetCDF type for %T", data))
 	}
-	return Var{Name: name, Type: typ, Dims: dims, Attrs: attrs, Raw: raw}
+	return cdl.Var{Name: name, Type: typ, Dims: dims, Attrs: attrs, Raw: raw}
 }
 
 func narrow(x []float64) []float32 {
@@ -142,10 +111,10 @@ func (p packing) pack(values []float32) []int16 {
 	return out
 }
 
-func (p packing) attrs() []Attr {
-	return []Attr{
-		{"_FillValue", []int16{p.fill}},
-		{"scale_factor", []float32{float32(p.scale)}},
-		{"add_offset", []float32{float32(p.offset)}},
+func (p packing) attrs() []cdl.Attr {
+	return []cdl.Attr{
+		{Name: "_FillValue", Value: []int16{p.fill}},
+		{Name: "scale_factor", Value: []float32{float32(p.scale)}},
+		{Name: "add_offset", Value: []float32{float32(p.offset)}},
 	}
 }

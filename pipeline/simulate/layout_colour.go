@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"lacuna/internal/cdl"
 )
 
 // colourFill stands for every gap in the ocean colour files, land included.
@@ -12,7 +14,7 @@ const colourFill = -999
 // planktonLayout is the layout of regional ocean colour: single precision
 // with a fill of -999, a quality index against climatology, and the sensors
 // that contributed.
-func planktonLayout(s *sheet) File {
+func planktonLayout(s *sheet) cdl.File {
 	vars := s.axes()
 	if s.recipe.Variable == "CHL" {
 		vars = append(vars, chlorophyllVar(s.sight.values))
@@ -20,52 +22,52 @@ func planktonLayout(s *sheet) File {
 		vars = append(vars, chlorophyllVar(wholeCommunity(s.sight.values)), nanoVar(s.sight.values))
 	}
 	vars = append(vars,
-		mapVar("QI_CHL", s.qualityIndex(), []Attr{
-			{"_FillValue", []float32{colourFill}},
-			{"missing_value", []float32{colourFill}},
-			{"long_name", "Quality Index for CHL"},
-			{"units", "1"},
-			{"valid_min", []float32{-5}},
-			{"valid_max", []float32{5}},
-			{"comment", "QI=(DailyData-ClimatologyWeightedMean)/ClimatologyWeightedStandardDeviation"},
+		mapVar("QI_CHL", s.qualityIndex(), []cdl.Attr{
+			{Name: "_FillValue", Value: []float32{colourFill}},
+			{Name: "missing_value", Value: []float32{colourFill}},
+			{Name: "long_name", Value: "Quality Index for CHL"},
+			{Name: "units", Value: "1"},
+			{Name: "valid_min", Value: []float32{-5}},
+			{Name: "valid_max", Value: []float32{5}},
+			{Name: "comment", Value: "QI=(DailyData-ClimatologyWeightedMean)/ClimatologyWeightedStandardDeviation"},
 		}),
-		mapVar("SENSORMASK", s.sensorMask(), []Attr{
-			{"_FillValue", []int32{colourFill}},
-			{"missing_value", []int32{colourFill}},
-			{"long_name", "pixel by pixel sensor contribution mask"},
-			{"units", "1"},
-			{"valid_min", []int32{1}},
-			{"valid_max", []int32{31}},
-			{"comment", s.sensorLegend()},
+		mapVar("SENSORMASK", s.sensorMask(), []cdl.Attr{
+			{Name: "_FillValue", Value: []int32{colourFill}},
+			{Name: "missing_value", Value: []int32{colourFill}},
+			{Name: "long_name", Value: "pixel by pixel sensor contribution mask"},
+			{Name: "units", Value: "1"},
+			{Name: "valid_min", Value: []int32{1}},
+			{Name: "valid_max", Value: []int32{31}},
+			{Name: "comment", Value: s.sensorLegend()},
 		}),
 	)
-	return File{Dims: s.dims(), Vars: vars, Attrs: s.colourAttrs()}
+	return cdl.File{Dims: s.dims(), Vars: vars, Attrs: s.colourAttrs()}
 }
 
-func chlorophyllVar(values []float32) Var {
-	return concentration("CHL", values, []Attr{
-		{"long_name", "Chlorophyll a concentration"},
-		{"standard_name", "mass_concentration_of_chlorophyll_a_in_sea_water"},
+func chlorophyllVar(values []float32) cdl.Var {
+	return concentration("CHL", values, []cdl.Attr{
+		{Name: "long_name", Value: "Chlorophyll a concentration"},
+		{Name: "standard_name", Value: "mass_concentration_of_chlorophyll_a_in_sea_water"},
 	})
 }
 
-func nanoVar(values []float32) Var {
-	return concentration("NANO", values, []Attr{
-		{"long_name", "Nanophytoplankton Chlorophyll a concentration"},
-		{"standard_name", "mass_concentration_of_nanophytoplankton_expressed_as_chlorophyll_in_sea_water"},
+func nanoVar(values []float32) cdl.Var {
+	return concentration("NANO", values, []cdl.Attr{
+		{Name: "long_name", Value: "Nanophytoplankton Chlorophyll a concentration"},
+		{Name: "standard_name", Value: "mass_concentration_of_nanophytoplankton_expressed_as_chlorophyll_in_sea_water"},
 	})
 }
 
-func concentration(name string, values []float32, attrs []Attr) Var {
-	attrs = append([]Attr{
-		{"_FillValue", []float32{colourFill}},
-		{"missing_value", []float32{colourFill}},
+func concentration(name string, values []float32, attrs []cdl.Attr) cdl.Var {
+	attrs = append([]cdl.Attr{
+		{Name: "_FillValue", Value: []float32{colourFill}},
+		{Name: "missing_value", Value: []float32{colourFill}},
 	}, attrs...)
 	attrs = append(attrs,
-		Attr{"units", "milligram m^-3"},
-		Attr{"type", "surface"},
-		Attr{"valid_min", []float32{0.01}},
-		Attr{"valid_max", []float32{100}})
+		cdl.Attr{Name: "units", Value: "milligram m^-3"},
+		cdl.Attr{Name: "type", Value: "surface"},
+		cdl.Attr{Name: "valid_min", Value: []float32{0.01}},
+		cdl.Attr{Name: "valid_max", Value: []float32{100}})
 	return mapVar(name, filled(values, colourFill), attrs)
 }
 
@@ -115,39 +117,39 @@ func (s *sheet) sensorLegend() string {
 
 // colourAttrs returns the global attributes that the producer writes, except
 // those by which it vouches for the data.
-func (s *sheet) colourAttrs() []Attr {
+func (s *sheet) colourAttrs() []cdl.Attr {
 	south, north, west, east := s.chart.grid.Bounds()
 	date := s.time.Format("2006-01-02")
 	site, product := "BLK", "OCEANCOLOUR_BLK_BGC_L3_MY_009_153"
 	if s.recipe.Name == "bal-nano" {
 		site, product = "BAL", "OCEANCOLOUR_BAL_BGC_L3_MY_009_133"
 	}
-	return []Attr{
-		{"Conventions", "CF-1.4"},
-		{"title", s.recipe.Dataset},
-		{"cmems_product_id", product},
-		{"institution", "Lacuna simulator"},
-		{"source", "simulation"},
-		{"comment", simulated},
-		{"history", "simulated, revision " + fmt.Sprint(s.delivery.Revision)},
-		{"product_level", "L3"},
-		{"product_version", fmt.Sprintf("v%02d", s.delivery.Revision)},
-		{"sensor_name", s.sensorLegend()},
-		{"parameter", "Chlorophyll a concentration"},
-		{"parameter_code", "CHL"},
-		{"site_name", site},
-		{"grid_mapping", "Equirectangular"},
-		{"grid_resolution", fmt.Sprintf("%.1f Km", s.chart.grid.StepKM())},
-		{"start_date", date},
-		{"start_time", "08:00:00 UTC"},
-		{"stop_date", date},
-		{"stop_time", "14:00:00 UTC"},
-		{"creation_date", s.delivery.At.Format("Mon Jan 02 2006")},
-		{"creation_time", s.delivery.At.Format("15:04:05 UTC")},
-		{"file_quality_index", []int32{0}},
-		{"southernmost_latitude", []float32{float32(south)}},
-		{"northernmost_latitude", []float32{float32(north)}},
-		{"westernmost_longitude", []float32{float32(west)}},
-		{"easternmost_longitude", []float32{float32(east)}},
+	return []cdl.Attr{
+		{Name: "Conventions", Value: "CF-1.4"},
+		{Name: "title", Value: s.recipe.Dataset},
+		{Name: "cmems_product_id", Value: product},
+		{Name: "institution", Value: "Lacuna simulator"},
+		{Name: "source", Value: "simulation"},
+		{Name: "comment", Value: simulated},
+		{Name: "history", Value: "simulated, revision " + fmt.Sprint(s.delivery.Revision)},
+		{Name: "product_level", Value: "L3"},
+		{Name: "product_version", Value: fmt.Sprintf("v%02d", s.delivery.Revision)},
+		{Name: "sensor_name", Value: s.sensorLegend()},
+		{Name: "parameter", Value: "Chlorophyll a concentration"},
+		{Name: "parameter_code", Value: "CHL"},
+		{Name: "site_name", Value: site},
+		{Name: "grid_mapping", Value: "Equirectangular"},
+		{Name: "grid_resolution", Value: fmt.Sprintf("%.1f Km", s.chart.grid.StepKM())},
+		{Name: "start_date", Value: date},
+		{Name: "start_time", Value: "08:00:00 UTC"},
+		{Name: "stop_date", Value: date},
+		{Name: "stop_time", Value: "14:00:00 UTC"},
+		{Name: "creation_date", Value: s.delivery.At.Format("Mon Jan 02 2006")},
+		{Name: "creation_time", Value: s.delivery.At.Format("15:04:05 UTC")},
+		{Name: "file_quality_index", Value: []int32{0}},
+		{Name: "southernmost_latitude", Value: []float32{float32(south)}},
+		{Name: "northernmost_latitude", Value: []float32{float32(north)}},
+		{Name: "westernmost_longitude", Value: []float32{float32(west)}},
+		{Name: "easternmost_longitude", Value: []float32{float32(east)}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
 
@@ -47,7 +48,7 @@ type recipe struct {
 
 	hour     int // of the day, in the file's time
 	fileName func(r *recipe, date string) string
-	layout   func(*sheet) File
+	layout   func(*sheet) cdl.File
 }
 
 // A region is where the grid of a product lies.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
 
@@ -98,7 +99,7 @@ func (w *World) name(n int) string {
 type Granule struct {
 	Name string
 	Seen field.Field // what a user of the product takes from File
-	File File
+	File cdl.File
 }
 
 // Granule returns the granule of a delivery.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/internal/cdl"
 )
 
 func TestSixtyDaysHaveLateReplacedAndEmptyGranules(t *testing.T) {
@@ -191,7 +193,7 @@ func TestFilesAreConsistent(t *testing.T) {
 
 // checkFill demands that attributes in packed space have the variable's type,
 // as CF does.
-func checkFill(t *testing.T, v Var) {
+func checkFill(t *testing.T, v cdl.Var) {
 	t.Helper()
 	for _, name := range []string{"_FillValue", "missing_value", "valid_min", "valid_max", "flag_values"} {
 		a := attr(v.Attrs, name)
@@ -231,7 +233,7 @@ func TestTimeInTheFileIsThatOfTheField(t *testing.T) {
 	})
 }
 
-func attr(attrs []Attr, name string) any {
+func attr(attrs []cdl.Attr, name string) any {
 	for _, a := range attrs {
 		if a.Name == name {
 			return a.Value
@@ -241,9 +243,9 @@ func attr(attrs []Attr, name string) any {
 }
 
 // decode undoes packing and fill as a CF reader would.
-func decode(t *testing.T, f File, name string) []float64 {
+func decode(t *testing.T, f cdl.File, name string) []float64 {
 	t.Helper()
-	k := slices.IndexFunc(f.Vars, func(v Var) bool { return v.Name == name })
+	k := slices.IndexFunc(f.Vars, func(v cdl.Var) bool { return v.Name == name })
 	if k < 0 {
 		t.Fatalf("no variable %s", name)
 	}

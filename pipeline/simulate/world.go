@@ -1,11 +1,11 @@
 package simulate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/seamask"
 )
@@ -31,20 +31,15 @@ const (
 
 // Validate reports everything wrong with c, not just the first thing.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	_, err := recipeOf(c.Product)
-	check(err == nil, "product: %w", err)
+	errs.Check(err == nil, "product: %w", err)
 	demo := c.Height == 0 && c.Width == 0
-	check(demo || c.Height >= minCells && c.Width >= minCells,
+	errs.Check(demo || c.Height >= minCells && c.Width >= minCells,
 		"grid is %d x %d: give both at least %d cells, or neither", c.Height, c.Width, minCells)
-	check(demo || c.Height <= maxCells/max(c.Width, 1), "grid of %d x %d exceeds %d cells", c.Height, c.Width, maxCells)
-	check(c.Days >= 0, "days is %d, must not be negative", c.Days)
-	return errors.Join(errs...)
+	errs.Check(demo || c.Height <= maxCells/max(c.Width, 1), "grid of %d x %d exceeds %d cells", c.Height, c.Width, maxCells)
+	errs.Check(c.Days >= 0, "days is %d, must not be negative", c.Days)
+	return errs.Err()
 }
 
 // A World is one simulated ocean and the satellites above it. It is safe for

@@ -117,26 +117,9 @@ func TestSigmaOfZeroIsCountedWithoutNaN(t *testing.T) {
 	near(t, "coverage", c.Coverage[2].Share, 0.5, exact)
 }
 
-func TestBrierAndReliabilityByHand(t *testing.T) {
+func TestBrierByHand(t *testing.T) {
 	p, happened := []float64{0.1, 0.1, 0.8, 1}, []bool{false, true, true, true}
 	near(t, "Brier", Brier(p, happened), (0.01+0.81+0.04+0)/4, exact)
-	bins := Reliability(p, happened, 5)
-	want := []ReliabilityBin{{Forecast: 0.1, Observed: 0.5, Count: 2}, {Forecast: 0.9, Observed: 1, Count: 2}}
-	if !slices.Equal(bins, want) {
-		t.Errorf("bins are %v, want %v", bins, want)
-	}
-}
-
-func TestErrorByQuantileKeepsEqualPredictorsTogether(t *testing.T) {
-	got := RMSEByQuantile([]float64{3, 1, 1, 1, 2, 4}, []float64{4, 1, -1, 1, 3, 5}, 3)
-	want := []Quantile{
-		{Low: 1, High: 1, RMSE: 1, Pixels: 3},
-		{Low: 2, High: 2, RMSE: 3, Pixels: 1},
-		{Low: 3, High: 4, RMSE: math.Sqrt((16 + 25) / 2.0), Pixels: 2},
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("quantiles are %v, want %v", got, want)
-	}
 }
 
 // TestCentredMembersAreScoredForWhatTheyAre draws truths and members from one

@@ -1,10 +1,9 @@
 package train
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
+
+	"lacuna/internal/faults"
 )
 
 // Schedule says how the learning rate goes after the warm-up.
@@ -58,21 +57,16 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.LearningRate > 0, "learning_rate is %g, must be positive", c.LearningRate)
-	check(c.Schedule == Constant || c.Schedule == Cosine, "schedule is %q, must be %q or %q", c.Schedule, Constant, Cosine)
-	check(c.Schedule != Cosine || c.Steps > 0, "steps is %d, must be positive for a cosine", c.Steps)
-	check(c.FinalRate >= 0 && c.FinalRate <= 1, "final_rate is %g, must be in 0..1", c.FinalRate)
-	check(c.WarmupSteps >= 0, "warmup_steps is %d, must not be negative", c.WarmupSteps)
-	check(c.ClipNorm >= 0, "clip_norm is %g, must not be negative", c.ClipNorm)
-	check(c.EMADecay >= 0 && c.EMADecay < 1, "ema_decay is %g, must be in [0, 1)", c.EMADecay)
-	check(c.Devices >= 0, "devices is %d, must not be negative", c.Devices)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.LearningRate > 0, "learning_rate is %g, must be positive", c.LearningRate)
+	errs.Check(c.Schedule == Constant || c.Schedule == Cosine, "schedule is %q, must be %q or %q", c.Schedule, Constant, Cosine)
+	errs.Check(c.Schedule != Cosine || c.Steps > 0, "steps is %d, must be positive for a cosine", c.Steps)
+	errs.Check(c.FinalRate >= 0 && c.FinalRate <= 1, "final_rate is %g, must be in 0..1", c.FinalRate)
+	errs.Check(c.WarmupSteps >= 0, "warmup_steps is %d, must not be negative", c.WarmupSteps)
+	errs.Check(c.ClipNorm >= 0, "clip_norm is %g, must not be negative", c.ClipNorm)
+	errs.Check(c.EMADecay >= 0 && c.EMADecay < 1, "ema_decay is %g, must be in [0, 1)", c.EMADecay)
+	errs.Check(c.Devices >= 0, "devices is %d, must not be negative", c.Devices)
+	return errs.Err()
 }
 
 func (c Config) dtype() dtypes.DType {

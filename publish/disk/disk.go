@@ -34,6 +34,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"lacuna/internal/durable"
 	"lacuna/publish"
 )
 
@@ -192,13 +193,13 @@ func (s Store) put(ctx context.Context, item Item, write func(path string) error
 		return Stored{}, err
 	}
 	if there == stored.SHA256 {
-		return stored, syncFolder(dir)
+		return stored, durable.Sync(dir)
 	}
 	stored.New = true
 	if err := os.Rename(staged, path); err != nil {
 		return Stored{}, err
 	}
-	return stored, syncFolder(dir)
+	return stored, durable.Sync(dir)
 }
 
 // pictureEnding is what the name of a revision's quick look ends in.

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"lacuna/internal/durable"
 )
 
 // lockFolder keeps others, of this process or another, from changing dir, so
@@ -54,15 +56,7 @@ func makeFolders(dir string) error {
 	if err := os.Mkdir(dir, folderMode); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	return syncFolder(parent)
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Sync(parent)
 }
 
 // linkOrCopy gives a file a second name. Where the file system has no hard
@@ -97,7 +91,7 @@ func writeFile(staging, path string, content []byte) error {
 	if err := os.Rename(staged, path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return durable.Sync(filepath.Dir(path))
 }
 
 // removeAll removes the files that are there and makes that last.
@@ -110,7 +104,7 @@ func removeAll(paths ...string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return syncFolder(filepath.Dir(paths[0]))
+	return durable.Sync(filepath.Dir(paths[0]))
 }
 
 // Sweep removes what killed processes have left unfinished. No other process

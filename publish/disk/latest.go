@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"lacuna/internal/durable"
 	"lacuna/publish"
 )
 
@@ -40,7 +41,7 @@ func (s Store) linkLatest(dataset, staging string) error {
 	if err := os.Rename(staged, link); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return durable.Sync(folder)
 }
 
 // newestIn returns the live product of a dataset with the latest time, or

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"lacuna/internal/durable"
 	"lacuna/publish"
 )
 
@@ -234,7 +235,7 @@ func (w *work) link(from, to string) error {
 	}
 	// Renaming a link onto another to the same file does nothing and leaves
 	// the first behind; staging is removed with it.
-	return syncFolder(filepath.Dir(to))
+	return durable.Sync(filepath.Dir(to))
 }
 
 // write writes the manifest of the day if it changed.

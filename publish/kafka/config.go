@@ -1,12 +1,12 @@
 package kafka
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"time"
 
 	"github.com/segmentio/kafka-go/compress"
+
+	"lacuna/internal/faults"
 )
 
 // Config is what a Sink needs to know.
@@ -62,24 +62,19 @@ var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
 
 // Validate reports everything wrong with c, not just the first thing.
 func (c Config) Validate() error {
-	errs := []error{c.Connection.Validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(topicName.MatchString(c.Prefix), "prefix is %q, must be letters, digits, '.', '_' and '-'", c.Prefix)
-	check(c.Source != "", "source is empty: it tells readers which installation speaks, such as urn:lacuna")
+	errs := faults.Of(c.Connection.Validate())
+	errs.Check(topicName.MatchString(c.Prefix), "prefix is %q, must be letters, digits, '.', '_' and '-'", c.Prefix)
+	errs.Check(c.Source != "", "source is empty: it tells readers which installation speaks, such as urn:lacuna")
 	_, known := compressions[c.Compression]
-	check(known, "compression is %q, must be none, gzip, snappy, lz4 or zstd", c.Compression)
-	check(c.PartBytes >= minPartBytes && c.PartBytes <= maxPartBytes,
+	errs.Check(known, "compression is %q, must be none, gzip, snappy, lz4 or zstd", c.Compression)
+	errs.Check(c.PartBytes >= minPartBytes && c.PartBytes <= maxPartBytes,
 		"part_bytes is %d, must be from %d to %d", c.PartBytes, minPartBytes, maxPartBytes)
-	check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
-	check(c.Topics.Partitions > 0, "topics.partitions is %d, must be positive", c.Topics.Partitions)
-	check(c.Topics.Replication == -1 || c.Topics.Replication > 0, "topics.replication is %d, must be positive, or -1 for the broker's default", c.Topics.Replication)
-	check(c.Topics.DataRetention >= time.Minute, "topics.data_retention is %v, must be at least a minute", c.Topics.DataRetention)
-	check(c.Topics.Tombstones >= time.Minute, "topics.tombstones is %v, must be at least a minute", c.Topics.Tombstones)
-	return errors.Join(errs...)
+	errs.Check(c.Timeout > 0, "timeout is %v, must be positive", c.Timeout)
+	errs.Check(c.Topics.Partitions > 0, "topics.partitions is %d, must be positive", c.Topics.Partitions)
+	errs.Check(c.Topics.Replication == -1 || c.Topics.Replication > 0, "topics.replication is %d, must be positive, or -1 for the broker's default", c.Topics.Replication)
+	errs.Check(c.Topics.DataRetention >= time.Minute, "topics.data_retention is %v, must be at least a minute", c.Topics.DataRetention)
+	errs.Check(c.Topics.Tombstones >= time.Minute, "topics.tombstones is %v, must be at least a minute", c.Topics.Tombstones)
+	return errs.Err()
 }
 
 // EventsTopic names the topic of the events.

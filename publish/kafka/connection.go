@@ -3,7 +3,6 @@ package kafka
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"lacuna/internal/faults"
 )
 
 // Connection says where a cluster is and how to be let in. It is the same for
@@ -39,29 +40,24 @@ type SASL struct {
 
 // Validate reports everything wrong with c. It does not look into the files.
 func (c Connection) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(len(c.Brokers) > 0, "brokers is empty: name at least one host:port")
+	var errs faults.List
+	errs.Check(len(c.Brokers) > 0, "brokers is empty: name at least one host:port")
 	for _, b := range c.Brokers {
 		host, port, err := net.SplitHostPort(b)
-		check(err == nil && host != "" && port != "", "brokers has %q, must be host:port", b)
+		errs.Check(err == nil && host != "" && port != "", "brokers has %q, must be host:port", b)
 	}
-	check((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.cert_file and tls.key_file go together: one of them is empty")
-	check(c.TLS.Enabled || (c.TLS.CAFile == "" && c.TLS.CertFile == ""), "tls names files but tls.enabled is false")
+	errs.Check((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.cert_file and tls.key_file go together: one of them is empty")
+	errs.Check(c.TLS.Enabled || (c.TLS.CAFile == "" && c.TLS.CertFile == ""), "tls names files but tls.enabled is false")
 	switch c.SASL.Mechanism {
 	case "":
-		check(c.SASL.User == "" && c.SASL.PasswordFile == "", "sasl has a user or password but no mechanism: plain, scram-sha-256 or scram-sha-512")
+		errs.Check(c.SASL.User == "" && c.SASL.PasswordFile == "", "sasl has a user or password but no mechanism: plain, scram-sha-256 or scram-sha-512")
 	case "plain", "scram-sha-256", "scram-sha-512":
-		check(c.SASL.User != "", "sasl.user is empty")
-		check(c.SASL.PasswordFile != "", "sasl.password_file is empty")
+		errs.Check(c.SASL.User != "", "sasl.user is empty")
+		errs.Check(c.SASL.PasswordFile != "", "sasl.password_file is empty")
 	default:
-		check(false, "sasl.mechanism is %q, must be plain, scram-sha-256 or scram-sha-512", c.SASL.Mechanism)
+		errs.Check(false, "sasl.mechanism is %q, must be plain, scram-sha-256 or scram-sha-512", c.SASL.Mechanism)
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // config loads the certificates; nil where connections are not encrypted.

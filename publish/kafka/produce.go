@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"lacuna/internal/pause"
 	"lacuna/publish"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -71,7 +72,7 @@ func (p *producer) send(ctx context.Context, to slot, batch *bytes.Buffer) (int6
 	case <-ctx.Done():
 		return 0, p.giveUp(caller, to, last)
 	}
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		offset, err := p.try(ctx, to, batch.Bytes())
 		if err == nil {
 			return offset, nil
@@ -83,7 +84,7 @@ func (p *producer) send(ctx context.Context, to slot, batch *bytes.Buffer) (int6
 			last = err // not the expiry of ctx, which says nothing
 		}
 		final := p.final(ctx, to, err)
-		if final == nil && wait(ctx, pause) == nil {
+		if final == nil && pause.For(ctx, delay) {
 			continue
 		}
 		// The request may yet be carried out. The next message must not take
@@ -172,16 +173,4 @@ func (p *producer) final(ctx context.Context, to slot, err error) error {
 		return fmt.Errorf("send to %s: the broker does not allow this user to write: %w", to.topic, err)
 	}
 	return nil
-}
-
-// wait pauses for d or until ctx is done.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

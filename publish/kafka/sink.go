@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/internal/pause"
 	"lacuna/publish"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -165,7 +166,7 @@ func (s *Sink) connect(ctx context.Context) (*line, error) {
 		// A broker may not have heard yet of a topic that another has just made.
 		var answer kafkago.Error
 		passing := errors.Is(err, ErrGone) || (errors.As(err, &answer) && answer.Temporary())
-		if !passing || time.Now().After(settled) || wait(ctx, 100*time.Millisecond) != nil {
+		if !passing || time.Now().After(settled) || !pause.For(ctx, 100*time.Millisecond) {
 			return nil, err
 		}
 	}

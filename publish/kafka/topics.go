@@ -8,6 +8,8 @@ import (
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+
+	"lacuna/internal/pause"
 )
 
 // frameBytes is what key, headers and the frame of a record batch add to the
@@ -72,7 +74,7 @@ func createTopic(ctx context.Context, c *Cluster, cfg Config, t kafkago.TopicCon
 		if err == nil {
 			return partitions, nil
 		}
-		if wait(ctx, 50*time.Millisecond) != nil {
+		if !pause.For(ctx, 50*time.Millisecond) {
 			return nil, fmt.Errorf("wait for topic %s, which was just created: %w", t.Topic, err)
 		}
 	}

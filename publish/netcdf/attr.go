@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"lacuna/internal/cdl"
 )
 
 // value returns the value of an attribute, nil if there is none.
@@ -33,7 +35,7 @@ func with(attrs []Attr, name string, v any) []Attr {
 			return attrs
 		}
 	}
-	return append(attrs, Attr{name, v})
+	return append(attrs, Attr{Name: name, Value: v})
 }
 
 // withDefault returns attrs with a text attribute added where it is missing
@@ -91,7 +93,7 @@ func floats[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | 
 // does not fit: CF wants limits and missing values in the type of their
 // variable. A value of that type already is returned as it is, to the bit.
 func retype(v any, typ string) any {
-	if typeOfAttr(v) == typ {
+	if cdl.TypeOf(v) == typ {
 		return v
 	}
 	raw := make([]byte, 0, 8)

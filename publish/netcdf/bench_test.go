@@ -20,7 +20,7 @@ import (
 func blackSeaFull() Product {
 	const height, width = 790, 1101
 	p := blackSea()
-	p.Source.Dims = []Dim{{"time", 1, false}, {"lat", height, false}, {"lon", width, false}}
+	p.Source.Dims = []Dim{{Name: "time", Len: 1, Unlimited: false}, {Name: "lat", Len: height, Unlimited: false}, {Name: "lon", Len: width, Unlimited: false}}
 	lat, lon := make([]float32, height), make([]float32, width)
 	for i := range lat {
 		lat[i] = 40 + float32(i)*0.01013

@@ -5,36 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"lacuna/internal/cdl"
+	"lacuna/internal/faults"
 )
 
 // validate reports everything wrong with p that can be told before its
 // coordinates are looked at.
 func (p *Product) validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(p.Dataset != "" && !strings.ContainsAny(p.Dataset, " \t\r\n"), "dataset %q is empty or has blanks", p.Dataset)
-	check(p.Space == Identity || p.Space == Log10, "space is %q, must be %s or %s", p.Space, Identity, Log10)
-	check(p.Mode == NearRealTime || p.Mode == Delayed, "mode is %q, must be %s or %s", p.Mode, NearRealTime, Delayed)
-	check(!p.Created.IsZero(), "time of creation is not set")
-	check(p.Model != "", "model is empty")
-	check(p.Method != "", "method is empty")
-	check(p.Version != "", "version is empty")
-	check(p.Revision >= 0, "revision is %d, must not be negative", p.Revision)
-	check(len(p.Times) > 0, "no times")
-	check(len(p.Inputs) > 0, "no inputs: a product must be traceable")
+	var errs faults.List
+	errs.Check(p.Dataset != "" && !strings.ContainsAny(p.Dataset, " \t\r\n"), "dataset %q is empty or has blanks", p.Dataset)
+	errs.Check(p.Space == Identity || p.Space == Log10, "space is %q, must be %s or %s", p.Space, Identity, Log10)
+	errs.Check(p.Mode == NearRealTime || p.Mode == Delayed, "mode is %q, must be %s or %s", p.Mode, NearRealTime, Delayed)
+	errs.Check(!p.Created.IsZero(), "time of creation is not set")
+	errs.Check(p.Model != "", "model is empty")
+	errs.Check(p.Method != "", "method is empty")
+	errs.Check(p.Version != "", "version is empty")
+	errs.Check(p.Revision >= 0, "revision is %d, must not be negative", p.Revision)
+	errs.Check(len(p.Times) > 0, "no times")
+	errs.Check(len(p.Inputs) > 0, "no inputs: a product must be traceable")
 	for _, in := range p.Inputs {
 		sum, err := hex.DecodeString(in.SHA256)
-		check(err == nil && len(sum) == 32, "input %s has no sha256 but %q", in.Name, in.SHA256)
-		check(in.Name != "" && !strings.ContainsAny(in.Name, "\r\n"), "input name %q is empty or has line breaks", in.Name)
+		errs.Check(err == nil && len(sum) == 32, "input %s has no sha256 but %q", in.Name, in.SHA256)
+		errs.Check(in.Name != "" && !strings.ContainsAny(in.Name, "\r\n"), "input name %q is empty or has line breaks", in.Name)
 	}
 	if err := p.Source.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("source: %w", err))
+		errs.Add(fmt.Errorf("source: %w", err))
 	}
-	return errors.Join(append(errs, p.validateCells())...)
+	errs.Add(p.validateCells())
+	return errs.Err()
 }
 
 // validateCells holds the promises about pixels: a filled one has a value and
@@ -44,7 +43,7 @@ func (p *Product) validateCells() error {
 	if !ok {
 		return fmt.Errorf("source has no variable %q", p.Variable)
 	}
-	n := len(v.Raw) / max(1, sizeOf(v.Type))
+	n := len(v.Raw) / max(1, cdl.SizeOf(v.Type))
 	lengths := map[string]int{"value": len(p.Value), "sigma": len(p.Sigma), "flags": len(p.Flags)}
 	if p.Space == Log10 {
 		lengths["lower"], lengths["upper"] = len(p.Lower), len(p.Upper)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"lacuna/internal/cdl"
 )
 
 // chunk is a compressed piece of a variable, as HDF5 stores it.
@@ -22,7 +24,7 @@ type chunk struct {
 // takes.
 func compress(v Var, shape, lengths []int) ([]chunk, error) {
 	chunks := cut(shape, lengths)
-	size := sizeOf(v.Type)
+	size := cdl.SizeOf(v.Type)
 	var g errgroup.Group
 	var taken atomic.Int64
 	for range min(runtime.GOMAXPROCS(0), len(chunks)) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"lacuna/internal/cdl"
 )
 
 // coordinates returns f with its coordinates as CF wants them: attributes
@@ -45,7 +47,7 @@ func (p *Product) coordinates(f File, found axes) (File, []string, error) {
 // cells returns how many numbers a variable has.
 func cells(f File, name string) int {
 	v, _ := f.variable(name)
-	return len(v.Raw) / max(1, sizeOf(v.Type))
+	return len(v.Raw) / max(1, cdl.SizeOf(v.Type))
 }
 
 // mendAxis returns the attributes of a coordinate variable with what CF asks
@@ -132,7 +134,7 @@ func (p *Product) timeVariable(f File) (Var, error) {
 	for _, t := range p.Times {
 		v.Raw = appendNumber(v.Raw, v.Type, float64(t.Unix()))
 	}
-	v.Attrs = mendAxis(Var{Type: v.Type, Attrs: []Attr{{"units", "seconds since 1970-01-01 00:00:00"}}}, timeAxis)
+	v.Attrs = mendAxis(Var{Type: v.Type, Attrs: []Attr{{Name: "units", Value: "seconds since 1970-01-01 00:00:00"}}}, timeAxis)
 	return v, nil
 }
 

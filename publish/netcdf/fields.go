@@ -103,35 +103,35 @@ func mendUnits(attrs []Attr) []Attr {
 // uncertainty describes <VAR>_uncertainty.
 func (p *Product) uncertainty(filled Var) Var {
 	name := text(filled.Attrs, "long_name")
-	attrs := []Attr{{"_FillValue", []float32{companionFill}}}
+	attrs := []Attr{{Name: "_FillValue", Value: []float32{companionFill}}}
 	if p.Space == Log10 {
 		attrs = append(attrs,
-			Attr{"long_name", "standard deviation of the decimal logarithm of " + name},
-			Attr{"units", "1"},
-			Attr{"comment", fmt.Sprintf("1 sigma of log10(%s / (%s)): the true value lies within a factor of 10^sigma of the given one with a probability of about 68 %%",
+			Attr{Name: "long_name", Value: "standard deviation of the decimal logarithm of " + name},
+			Attr{Name: "units", Value: "1"},
+			Attr{Name: "comment", Value: fmt.Sprintf("1 sigma of log10(%s / (%s)): the true value lies within a factor of 10^sigma of the given one with a probability of about 68 %%",
 				filled.Name, unitsOf(filled))})
 	} else {
 		if s := text(filled.Attrs, "standard_name"); s != "" && !strings.Contains(s, " ") {
-			attrs = append(attrs, Attr{"standard_name", s + " standard_error"})
+			attrs = append(attrs, Attr{Name: "standard_name", Value: s + " standard_error"})
 		}
-		attrs = append(attrs, Attr{"long_name", "standard deviation of the error of " + name})
+		attrs = append(attrs, Attr{Name: "long_name", Value: "standard deviation of the error of " + name})
 		attrs = withDefault(attrs, "units", text(filled.Attrs, "units"))
-		attrs = append(attrs, Attr{"comment", fmt.Sprintf("1 sigma of %s in its units", filled.Name)})
+		attrs = append(attrs, Attr{Name: "comment", Value: fmt.Sprintf("1 sigma of %s in its units", filled.Name)})
 	}
-	attrs = append(attrs, Attr{"valid_min", []float32{0}}, Attr{"coverage_content_type", "qualityInformation"})
+	attrs = append(attrs, Attr{Name: "valid_min", Value: []float32{0}}, Attr{Name: "coverage_content_type", Value: "qualityInformation"})
 	return Var{Name: filled.Name + "_uncertainty", Type: "float", Attrs: attrs, Raw: p.companion(p.Sigma)}
 }
 
 // quantile describes <VAR>_lower and <VAR>_upper.
 func (p *Product) quantile(filled Var, suffix string, percent int, x []float32) Var {
-	attrs := []Attr{{"_FillValue", []float32{companionFill}}}
+	attrs := []Attr{{Name: "_FillValue", Value: []float32{companionFill}}}
 	attrs = withDefault(attrs, "standard_name", text(filled.Attrs, "standard_name"))
-	attrs = append(attrs, Attr{"long_name", fmt.Sprintf("%d %% quantile of %s", percent, text(filled.Attrs, "long_name"))})
+	attrs = append(attrs, Attr{Name: "long_name", Value: fmt.Sprintf("%d %% quantile of %s", percent, text(filled.Attrs, "long_name"))})
 	attrs = withDefault(attrs, "units", text(filled.Attrs, "units"))
 	attrs = append(attrs,
-		Attr{"comment", fmt.Sprintf("the true value of %s lies below with a probability of %d %%", filled.Name, percent)},
-		Attr{"valid_min", []float32{0}},
-		Attr{"coverage_content_type", "qualityInformation"})
+		Attr{Name: "comment", Value: fmt.Sprintf("the true value of %s lies below with a probability of %d %%", filled.Name, percent)},
+		Attr{Name: "valid_min", Value: []float32{0}},
+		Attr{Name: "coverage_content_type", Value: "qualityInformation"})
 	return Var{Name: filled.Name + "_" + suffix, Type: "float", Attrs: attrs, Raw: p.companion(x)}
 }
 
@@ -140,12 +140,12 @@ func (p *Product) extra(filled Var, x Extra) Var {
 	return Var{
 		Name: filled.Name + "_" + x.Suffix, Type: "float", Raw: p.companion(x.Values),
 		Attrs: []Attr{
-			{"_FillValue", []float32{companionFill}},
-			{"long_name", x.LongName},
-			{"units", x.Units},
-			{"comment", x.Comment},
-			{"valid_min", []float32{0}},
-			{"coverage_content_type", "auxiliaryInformation"},
+			{Name: "_FillValue", Value: []float32{companionFill}},
+			{Name: "long_name", Value: x.LongName},
+			{Name: "units", Value: x.Units},
+			{Name: "comment", Value: x.Comment},
+			{Name: "valid_min", Value: []float32{0}},
+			{Name: "coverage_content_type", Value: "auxiliaryInformation"},
 		},
 	}
 }
@@ -181,14 +181,14 @@ func (p *Product) flagVariable() Var {
 	return Var{
 		Name: "flags", Type: "byte", Raw: p.Flags,
 		Attrs: []Attr{
-			{"standard_name", "status_flag"},
-			{"long_name", "what is known of a pixel"},
-			{"valid_range", []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected)}},
-			{"flag_masks", []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected)}},
-			{"flag_meanings", "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED"},
-			{"comment", "0: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
+			{Name: "standard_name", Value: "status_flag"},
+			{Name: "long_name", Value: "what is known of a pixel"},
+			{Name: "valid_range", Value: []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected)}},
+			{Name: "flag_masks", Value: []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected)}},
+			{Name: "flag_meanings", Value: "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED"},
+			{Name: "comment", Value: "0: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
 				"NOT_RECONSTRUCTIBLE: no value; REJECTED: observed, but refused by quality control and replaced"},
-			{"coverage_content_type", "auxiliaryInformation"},
+			{Name: "coverage_content_type", Value: "auxiliaryInformation"},
 		},
 	}
 }

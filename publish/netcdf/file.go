@@ -1,67 +1,45 @@
 package netcdf
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+
+	"lacuna/internal/cdl"
+	"lacuna/internal/faults"
 )
 
-// File describes a NetCDF file: everything that is in it and nothing about
-// how it is stored.
-type File struct {
-	Dims  []Dim
-	Vars  []Var
-	Attrs []Attr // global attributes
-}
+// File describes a NetCDF file that is to be written.
+type File cdl.File
 
-// Dim is a dimension.
-type Dim struct {
-	Name      string
-	Len       int
-	Unlimited bool
-}
-
-// Var is a variable with its data.
-type Var struct {
-	Name  string
-	Type  string // one of byte char short int float double ubyte ushort uint int64 uint64
-	Dims  []string
-	Attrs []Attr
-	Raw   []byte // the stored numbers, little endian, row by row
-}
-
-// Attr is an attribute. Value is a string or one of []int8, []uint8, []int16,
-// []uint16, []int32, []uint32, []int64, []uint64, []float32 and []float64.
-type Attr struct {
-	Name  string
-	Value any
-}
+// The parts of a File.
+type (
+	Dim  = cdl.Dim
+	Var  = cdl.Var
+	Attr = cdl.Attr
+)
 
 // Validate reports everything in f that Write would refuse, not just the
 // first thing.
 func (f File) Validate() error {
-	var errs []error
+	var errs faults.List
 	lens := map[string]int{}
 	for _, d := range f.Dims {
-		if _, twice := lens[d.Name]; twice || d.Name == "" || d.Len < 1 {
-			errs = append(errs, fmt.Errorf("dimension %q of length %d is defined twice, nameless or empty", d.Name, d.Len))
-		}
+		_, twice := lens[d.Name]
+		errs.Check(!twice && d.Name != "" && d.Len > 0, "dimension %q of length %d is defined twice, nameless or empty", d.Name, d.Len)
 		lens[d.Name] = d.Len
 	}
 	names := map[string]bool{}
 	for _, v := range f.Vars {
-		if names[v.Name] || v.Name == "" {
-			errs = append(errs, fmt.Errorf("variable %q is defined twice or nameless", v.Name))
-		}
+		errs.Check(!names[v.Name] && v.Name != "", "variable %q is defined twice or nameless", v.Name)
 		names[v.Name] = true
-		errs = append(errs, v.validate(lens))
+		errs.Add(validateVar(v, lens))
 	}
-	errs = append(errs, validateAttrs("", f.Attrs))
-	return errors.Join(errs...)
+	errs.Add(validateAttrs("", f.Attrs))
+	return errs.Err()
 }
 
-func (v Var) validate(lens map[string]int) error {
-	size := sizeOf(v.Type)
+func validateVar(v Var, lens map[string]int) error {
+	size := cdl.SizeOf(v.Type)
 	if size == 0 {
 		return fmt.Errorf("variable %s has the unknown type %q", v.Name, v.Type)
 	}
@@ -80,61 +58,11 @@ func (v Var) validate(lens map[string]int) error {
 }
 
 func validateAttrs(owner string, attrs []Attr) error {
-	var errs []error
+	var errs faults.List
 	for i, a := range attrs {
-		if typeOfAttr(a.Value) == "" {
-			errs = append(errs, fmt.Errorf("attribute %s%s has a value of type %T", owner, a.Name, a.Value))
-		}
+		errs.Check(cdl.TypeOf(a.Value) != "", "attribute %s%s has a value of type %T", owner, a.Name, a.Value)
 		same := func(b Attr) bool { return b.Name == a.Name }
-		if a.Name == "" || slices.ContainsFunc(attrs[:i], same) {
-			errs = append(errs, fmt.Errorf("attribute %s%s is defined twice or nameless", owner, a.Name))
-		}
+		errs.Check(a.Name != "" && !slices.ContainsFunc(attrs[:i], same), "attribute %s%s is defined twice or nameless", owner, a.Name)
 	}
-	return errors.Join(errs...)
-}
-
-// sizeOf returns the bytes of one number of a NetCDF type, 0 if there is no
-// such type.
-func sizeOf(typ string) int {
-	switch typ {
-	case "byte", "char", "ubyte":
-		return 1
-	case "short", "ushort":
-		return 2
-	case "int", "uint", "float":
-		return 4
-	case "int64", "uint64", "double":
-		return 8
-	}
-	return 0
-}
-
-// typeOfAttr returns the NetCDF type an attribute value is stored in, "" if
-// it cannot be stored.
-func typeOfAttr(value any) string {
-	switch value.(type) {
-	case string:
-		return "char"
-	case []int8:
-		return "byte"
-	case []uint8:
-		return "ubyte"
-	case []int16:
-		return "short"
-	case []uint16:
-		return "ushort"
-	case []int32:
-		return "int"
-	case []uint32:
-		return "uint"
-	case []int64:
-		return "int64"
-	case []uint64:
-		return "uint64"
-	case []float32:
-		return "float"
-	case []float64:
-		return "double"
-	}
-	return ""
+	return errs.Err()
 }

@@ -27,15 +27,15 @@ var fixtures = map[string]func() Product{
 // gulfOfMaine is shaped like bigelow_gom_sst/gom_modis_sst_daily_201808.nc.
 func gulfOfMaine() Product {
 	src := File{
-		Dims:  []Dim{{"time", 2, false}, {"lat", rows, false}, {"lon", cols, false}},
-		Attrs: []Attr{{"source", "NASA OBPG AQUA_MODIS L3m.DAY.SST 9km"}},
+		Dims:  []Dim{{Name: "time", Len: 2, Unlimited: false}, {Name: "lat", Len: rows, Unlimited: false}, {Name: "lon", Len: cols, Unlimited: false}},
+		Attrs: []Attr{{Name: "source", Value: "NASA OBPG AQUA_MODIS L3m.DAY.SST 9km"}},
 		Vars: []Var{
-			{Name: "time", Type: "double", Dims: []string{"time"}, Attrs: []Attr{{"units", "days since 2018-08-01"}}, Raw: raw("double", 0, 1)},
+			{Name: "time", Type: "double", Dims: []string{"time"}, Attrs: []Attr{{Name: "units", Value: "days since 2018-08-01"}}, Raw: raw("double", 0, 1)},
 			{Name: "lat", Type: "double", Dims: []string{"lat"}, Raw: raw("double", 46, 45.9, 45.8, 45.7, 45.6, 45.5)},
 			{Name: "lon", Type: "double", Dims: []string{"lon"}, Raw: raw("double", -72, -71.9, -71.8, -71.7, -71.6)},
 			{
 				Name: "SST", Type: "float", Dims: []string{"time", "lat", "lon"},
-				Attrs: []Attr{{"_FillValue", []float32{-999}}, {"units", "degC"}},
+				Attrs: []Attr{{Name: "_FillValue", Value: []float32{-999}}, {Name: "units", Value: "degC"}},
 			},
 		},
 	}
@@ -53,9 +53,9 @@ func gulfOfMaine() Product {
 // gulfOfMaineMonthly is shaped like bigelow_gom_sst/gom_modis_chl_monthly_2018.nc.
 func gulfOfMaineMonthly() Product {
 	p := gulfOfMaine()
-	p.Source.Vars[0].Attrs = []Attr{{"units", "months since 2018-01-01"}}
+	p.Source.Vars[0].Attrs = []Attr{{Name: "units", Value: "months since 2018-01-01"}}
 	p.Source.Vars[3].Name, p.Variable = "CHL", "CHL"
-	p.Source.Vars[3].Attrs = []Attr{{"_FillValue", []float32{-999}}, {"units", "mg m-3"}}
+	p.Source.Vars[3].Attrs = []Attr{{Name: "_FillValue", Value: []float32{-999}}, {Name: "units", Value: "mg m-3"}}
 	p.StandardName, p.LongName = "mass_concentration_of_chlorophyll_a_in_sea_water", "chlorophyll-a concentration"
 	p.Times = []time.Time{day(2018, 1, 1), day(2018, 2, 1)}
 	p.Space = Log10
@@ -65,25 +65,25 @@ func gulfOfMaineMonthly() Product {
 // alboran is shaped like dineof_alboran/alboranSST_small.nc, a classic file.
 func alboran() Product {
 	missing := func(units string) []Attr {
-		return []Attr{{"missing_value", []float32{99999}}, {"_FillValue", []float32{99999}}, {"units", units}}
+		return []Attr{{Name: "missing_value", Value: []float32{99999}}, {Name: "_FillValue", Value: []float32{99999}}, {Name: "units", Value: units}}
 	}
 	src := File{
-		Dims: []Dim{{"lon", cols, false}, {"lat", rows, false}, {"time", 1, false}},
+		Dims: []Dim{{Name: "lon", Len: cols, Unlimited: false}, {Name: "lat", Len: rows, Unlimited: false}, {Name: "time", Len: 1, Unlimited: false}},
 		Attrs: []Attr{
-			{"institution", "GHER - University of Liege"},
-			{"title", "AVHRR Metop-B L3 data, downloaded from CMEMS"},
-			{"comment", ""},
+			{Name: "institution", Value: "GHER - University of Liege"},
+			{Name: "title", Value: "AVHRR Metop-B L3 data, downloaded from CMEMS"},
+			{Name: "comment", Value: ""},
 		},
 		Vars: []Var{
 			{
 				Name: "SST", Type: "float", Dims: []string{"time", "lat", "lon"},
-				Attrs: []Attr{{"missing_value", []float64{99999}}, {"_FillValue", []float32{99999}}, {"units", "degree Celsius"}},
+				Attrs: []Attr{{Name: "missing_value", Value: []float64{99999}}, {Name: "_FillValue", Value: []float32{99999}}, {Name: "units", Value: "degree Celsius"}},
 			},
 			{Name: "lon", Type: "float", Dims: []string{"lon"}, Attrs: missing("degrees East"), Raw: raw("float", -6, -5.98, -5.96, -5.94, -5.92)},
 			{Name: "lat", Type: "float", Dims: []string{"lat"}, Attrs: missing("degrees North"), Raw: raw("float", 35, 35.02, 35.04, 35.06, 35.08, 35.1)},
 			{
 				Name: "time", Type: "float", Dims: []string{"time"},
-				Attrs: []Attr{{"missing_value", []float32{99999}}, {"units", "days since 2017-01-01"}}, Raw: raw("float", 3),
+				Attrs: []Attr{{Name: "missing_value", Value: []float32{99999}}, {Name: "units", Value: "days since 2017-01-01"}}, Raw: raw("float", 3),
 			},
 		},
 	}
@@ -97,12 +97,12 @@ func alboran() Product {
 // units, and an uncertainty of its own under the name that ours would have.
 func smap() Product {
 	src := File{
-		Dims:  []Dim{{"lat", rows, false}, {"lon", cols, false}},
-		Attrs: []Attr{{"source", "JPL SMAP SSS CAP V5.0, PO.DAAC"}},
+		Dims:  []Dim{{Name: "lat", Len: rows, Unlimited: false}, {Name: "lon", Len: cols, Unlimited: false}},
+		Attrs: []Attr{{Name: "source", Value: "JPL SMAP SSS CAP V5.0, PO.DAAC"}},
 		Vars: []Var{
 			{Name: "lat", Type: "float", Dims: []string{"lat"}, Raw: raw("float", 2, 1.75, 1.5, 1.25, 1, 0.75)},
 			{Name: "lon", Type: "float", Dims: []string{"lon"}, Raw: raw("float", 1, 2, 3, 4, 5)},
-			{Name: "smap_sss", Type: "float", Dims: []string{"lat", "lon"}, Attrs: []Attr{{"_FillValue", []float32{-9999}}}},
+			{Name: "smap_sss", Type: "float", Dims: []string{"lat", "lon"}, Attrs: []Attr{{Name: "_FillValue", Value: []float32{-9999}}}},
 		},
 	}
 	p := product(src, "smap_sss", Identity)
@@ -115,39 +115,39 @@ func smap() Product {
 // record dimension, int32 time, and quality variables that were left behind.
 func ghrsst() Product {
 	src := File{
-		Dims: []Dim{{"time", 1, true}, {"lat", rows, false}, {"lon", cols, false}},
+		Dims: []Dim{{Name: "time", Len: 1, Unlimited: true}, {Name: "lat", Len: rows, Unlimited: false}, {Name: "lon", Len: cols, Unlimited: false}},
 		Attrs: []Attr{
-			{"Conventions", "CF-1.4"},
-			{"title", "Sea surface temperature, Level 3"},
-			{"history", "2017-01-02 made by the producer"},
-			{"processing_level", "L3C"},
-			{"product_version", "2.0"},
-			{"creator_name", "the producer"},
-			{"platform", "MetOpB"},
-			{"date_created", "20170102T000000Z"},
-			{"license", "open"},
-			{"northernmost_latitude", []float32{35.1}},
+			{Name: "Conventions", Value: "CF-1.4"},
+			{Name: "title", Value: "Sea surface temperature, Level 3"},
+			{Name: "history", Value: "2017-01-02 made by the producer"},
+			{Name: "processing_level", Value: "L3C"},
+			{Name: "product_version", Value: "2.0"},
+			{Name: "creator_name", Value: "the producer"},
+			{Name: "platform", Value: "MetOpB"},
+			{Name: "date_created", Value: "20170102T000000Z"},
+			{Name: "license", Value: "open"},
+			{Name: "northernmost_latitude", Value: []float32{35.1}},
 		},
 		Vars: []Var{
 			{
 				Name: "time", Type: "int", Dims: []string{"time"}, Raw: raw("int", 1136073600),
-				Attrs: []Attr{{"units", "seconds since 1981-01-01 00:00:00"}, {"calendar", "Gregorian"}, {"standard_name", "time"}},
+				Attrs: []Attr{{Name: "units", Value: "seconds since 1981-01-01 00:00:00"}, {Name: "calendar", Value: "Gregorian"}, {Name: "standard_name", Value: "time"}},
 			},
-			{Name: "lat", Type: "float", Dims: []string{"lat"}, Attrs: []Attr{{"units", "degrees_north"}}, Raw: raw("float", 35, 35.02, 35.04, 35.06, 35.08, 35.1)},
-			{Name: "lon", Type: "float", Dims: []string{"lon"}, Attrs: []Attr{{"units", "degrees_east"}}, Raw: raw("float", -6, -5.98, -5.96, -5.94, -5.92)},
+			{Name: "lat", Type: "float", Dims: []string{"lat"}, Attrs: []Attr{{Name: "units", Value: "degrees_north"}}, Raw: raw("float", 35, 35.02, 35.04, 35.06, 35.08, 35.1)},
+			{Name: "lon", Type: "float", Dims: []string{"lon"}, Attrs: []Attr{{Name: "units", Value: "degrees_east"}}, Raw: raw("float", -6, -5.98, -5.96, -5.94, -5.92)},
 			{
 				Name: "sea_surface_temperature", Type: "short", Dims: []string{"time", "lat", "lon"},
 				Attrs: []Attr{
-					{"_FillValue", []int16{-32768}},
-					{"long_name", "sea surface subskin temperature"},
-					{"standard_name", "sea_surface_subskin_temperature"},
-					{"units", "kelvin"},
-					{"scale_factor", []float32{0.01}},
-					{"add_offset", []float32{273.15}},
-					{"valid_min", []int16{-300}},
-					{"valid_max", []int16{4500}},
-					{"ancillary_variables", "quality_level sses_bias"},
-					{"coordinates", "lon lat"},
+					{Name: "_FillValue", Value: []int16{-32768}},
+					{Name: "long_name", Value: "sea surface subskin temperature"},
+					{Name: "standard_name", Value: "sea_surface_subskin_temperature"},
+					{Name: "units", Value: "kelvin"},
+					{Name: "scale_factor", Value: []float32{0.01}},
+					{Name: "add_offset", Value: []float32{273.15}},
+					{Name: "valid_min", Value: []int16{-300}},
+					{Name: "valid_max", Value: []int16{4500}},
+					{Name: "ancillary_variables", Value: "quality_level sses_bias"},
+					{Name: "coordinates", Value: "lon lat"},
 				},
 			},
 		},
@@ -162,9 +162,9 @@ func testRegion() Product {
 	p := gulfOfMaineMonthly()
 	p.Source.Vars[0] = Var{
 		Name: "time", Type: "int", Dims: []string{"time"}, Raw: raw("int", 0, 1),
-		Attrs: []Attr{{"units", "days since day-1 (year unknown)"}},
+		Attrs: []Attr{{Name: "units", Value: "days since day-1 (year unknown)"}},
 	}
-	p.Source.Attrs = []Attr{{"title", "PhytoFit test region"}, {"comment", ""}, {"license", "repo: MIT; data: open"}}
+	p.Source.Attrs = []Attr{{Name: "title", Value: "PhytoFit test region"}, {Name: "comment", Value: ""}, {Name: "license", Value: "repo: MIT; data: open"}}
 	p.Times = []time.Time{day(1970, 1, 1), day(1970, 1, 2)}
 	return p
 }
@@ -172,38 +172,38 @@ func testRegion() Product {
 // blackSea is shaped like a CMEMS Black Sea plankton file.
 func blackSea() Product {
 	src := File{
-		Dims: []Dim{{"time", 1, false}, {"lat", rows, false}, {"lon", cols, false}},
+		Dims: []Dim{{Name: "time", Len: 1, Unlimited: false}, {Name: "lat", Len: rows, Unlimited: false}, {Name: "lon", Len: cols, Unlimited: false}},
 		Attrs: []Attr{
-			{"Conventions", "CF-1.4"},
-			{"title", "cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D"},
-			{"cmems_product_id", "OCEANCOLOUR_BLK_BGC_L3_MY_009_153"},
-			{"institution", "CNR-GOS"},
-			{"product_level", "L3"},
-			{"creation_date", "Tue Mar 26 2024"},
-			{"creation_time", "11:03:55 UTC"},
-			{"start_date", "2024-03-25"},
-			{"naming_authority", "CMEMS"},
-			{"source", "surface observation"},
-			{"file_quality_index", []int32{0}},
+			{Name: "Conventions", Value: "CF-1.4"},
+			{Name: "title", Value: "cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D"},
+			{Name: "cmems_product_id", Value: "OCEANCOLOUR_BLK_BGC_L3_MY_009_153"},
+			{Name: "institution", Value: "CNR-GOS"},
+			{Name: "product_level", Value: "L3"},
+			{Name: "creation_date", Value: "Tue Mar 26 2024"},
+			{Name: "creation_time", Value: "11:03:55 UTC"},
+			{Name: "start_date", Value: "2024-03-25"},
+			{Name: "naming_authority", Value: "CMEMS"},
+			{Name: "source", Value: "surface observation"},
+			{Name: "file_quality_index", Value: []int32{0}},
 		},
 		Vars: []Var{
 			{
 				Name: "time", Type: "int", Dims: []string{"time"}, Raw: raw("int", 1364169600),
-				Attrs: []Attr{{"units", "seconds since 1981-01-01"}, {"calendar", "Gregorian"}, {"standard_name", "time"}, {"axis", "T"}},
+				Attrs: []Attr{{Name: "units", Value: "seconds since 1981-01-01"}, {Name: "calendar", Value: "Gregorian"}, {Name: "standard_name", Value: "time"}, {Name: "axis", Value: "T"}},
 			},
-			{Name: "lat", Type: "float", Dims: []string{"lat"}, Attrs: []Attr{{"units", "degrees_north"}, {"_FillValue", []float32{-999}}}, Raw: raw("float", 41, 41.01, 41.02, 41.03, 41.04, 41.05)},
-			{Name: "lon", Type: "float", Dims: []string{"lon"}, Attrs: []Attr{{"units", "degrees_east"}}, Raw: raw("float", 28, 28.014, 28.028, 28.042, 28.056)},
+			{Name: "lat", Type: "float", Dims: []string{"lat"}, Attrs: []Attr{{Name: "units", Value: "degrees_north"}, {Name: "_FillValue", Value: []float32{-999}}}, Raw: raw("float", 41, 41.01, 41.02, 41.03, 41.04, 41.05)},
+			{Name: "lon", Type: "float", Dims: []string{"lon"}, Attrs: []Attr{{Name: "units", Value: "degrees_east"}}, Raw: raw("float", 28, 28.014, 28.028, 28.042, 28.056)},
 			{
 				Name: "CHL", Type: "float", Dims: []string{"time", "lat", "lon"},
 				Attrs: []Attr{
-					{"_FillValue", []float32{-999}},
-					{"missing_value", []float32{-999}},
-					{"units", "milligram m^-3"},
-					{"standard_name", "mass_concentration_of_chlorophyll_a_in_sea_water"},
-					{"long_name", "Chlorophyll a concentration"},
-					{"valid_min", []float64{0.01}},
-					{"valid_max", []float64{100}},
-					{"type", "surface"},
+					{Name: "_FillValue", Value: []float32{-999}},
+					{Name: "missing_value", Value: []float32{-999}},
+					{Name: "units", Value: "milligram m^-3"},
+					{Name: "standard_name", Value: "mass_concentration_of_chlorophyll_a_in_sea_water"},
+					{Name: "long_name", Value: "Chlorophyll a concentration"},
+					{Name: "valid_min", Value: []float64{0.01}},
+					{Name: "valid_max", Value: []float64{100}},
+					{Name: "type", Value: "surface"},
 				},
 			},
 		},
@@ -217,20 +217,20 @@ func blackSea() Product {
 // unequal spacing, here with two times.
 func smos() Product {
 	src := File{
-		Dims: []Dim{{"time", 2, false}, {"lat", rows, false}, {"lon", cols, false}},
+		Dims: []Dim{{Name: "time", Len: 2, Unlimited: false}, {Name: "lat", Len: rows, Unlimited: false}, {Name: "lon", Len: cols, Unlimited: false}},
 		Vars: []Var{
-			{Name: "time", Type: "double", Dims: []string{"time"}, Attrs: []Attr{{"units", "days since 1970-01-01 12:00:00"}}, Raw: raw("double", 18000, 18001)},
-			{Name: "lat", Type: "double", Dims: []string{"lat"}, Attrs: []Attr{{"standard_name", "latitude"}}, Raw: raw("double", 40, 40.3, 40.61, 40.93, 41.26, 41.6)},
-			{Name: "lon", Type: "double", Dims: []string{"lon"}, Attrs: []Attr{{"standard_name", "longitude"}}, Raw: raw("double", 200, 200.26, 200.52, 200.78, 201.04)},
+			{Name: "time", Type: "double", Dims: []string{"time"}, Attrs: []Attr{{Name: "units", Value: "days since 1970-01-01 12:00:00"}}, Raw: raw("double", 18000, 18001)},
+			{Name: "lat", Type: "double", Dims: []string{"lat"}, Attrs: []Attr{{Name: "standard_name", Value: "latitude"}}, Raw: raw("double", 40, 40.3, 40.61, 40.93, 41.26, 41.6)},
+			{Name: "lon", Type: "double", Dims: []string{"lon"}, Attrs: []Attr{{Name: "standard_name", Value: "longitude"}}, Raw: raw("double", 200, 200.26, 200.52, 200.78, 201.04)},
 			{
 				Name: "Sea_Surface_Salinity", Type: "short", Dims: []string{"time", "lat", "lon"},
 				Attrs: []Attr{
-					{"_FillValue", []int16{-32767}},
-					{"scale_factor", []float64{0.001}},
-					{"add_offset", []float64{30}},
-					{"units", "psu"},
-					{"standard_name", "sea_surface_salinity"},
-					{"long_name", "Sea Surface Salinity"},
+					{Name: "_FillValue", Value: []int16{-32767}},
+					{Name: "scale_factor", Value: []float64{0.001}},
+					{Name: "add_offset", Value: []float64{30}},
+					{Name: "units", Value: "psu"},
+					{Name: "standard_name", Value: "sea_surface_salinity"},
+					{Name: "long_name", Value: "Sea Surface Salinity"},
 				},
 			},
 		},

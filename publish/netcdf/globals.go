@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lacuna/internal/cdl"
 )
 
 // vocabulary is the table that standard names are taken from.
@@ -32,18 +34,18 @@ func (p *Product) discovery(v Var) []Attr {
 	}
 	words := append([]string{"EARTH SCIENCE > OCEANS", "Level 4", "gap-free", name}, p.Keywords...)
 	return []Attr{
-		{"Conventions", "CF-1.8, ACDD-1.3"},
-		{"title", title},
-		{"summary", summary},
-		{"keywords", strings.Join(words, ", ")},
-		{"id", p.id()},
-		{"naming_authority", "lacuna"},
-		{"cdm_data_type", "Grid"},
-		{"processing_level", "L4"},
-		{"standard_name_vocabulary", vocabulary},
-		{"source", inputSource(p.Source.Attrs) + "; gaps filled by " + p.Method},
-		{"comment", "The flags tell observed from filled pixels. " + modeSentence(p.Mode)},
-		{"product_version", fmt.Sprintf("revision %d", p.Revision)},
+		{Name: "Conventions", Value: "CF-1.8, ACDD-1.3"},
+		{Name: "title", Value: title},
+		{Name: "summary", Value: summary},
+		{Name: "keywords", Value: strings.Join(words, ", ")},
+		{Name: "id", Value: p.id()},
+		{Name: "naming_authority", Value: "lacuna"},
+		{Name: "cdm_data_type", Value: "Grid"},
+		{Name: "processing_level", Value: "L4"},
+		{Name: "standard_name_vocabulary", Value: vocabulary},
+		{Name: "source", Value: inputSource(p.Source.Attrs) + "; gaps filled by " + p.Method},
+		{Name: "comment", Value: "The flags tell observed from filled pixels. " + modeSentence(p.Mode)},
+		{Name: "product_version", Value: fmt.Sprintf("revision %d", p.Revision)},
 	}
 }
 
@@ -100,20 +102,20 @@ func (p *Product) credits() []Attr {
 	name, typ, email, url := or(c.Name, d.Name), or(c.Type, d.Type), or(c.Email, d.Email), or(c.URL, d.URL)
 	institution := or(c.Institution, d.Institution)
 	return []Attr{
-		{"institution", institution},
-		{"project", or(c.Project, d.Project)},
-		{"license", or(c.License, text(p.Source.Attrs, "license"), d.License)},
-		{"acknowledgement", or(c.Acknowledgement, d.Acknowledgement)},
-		{"creator_name", name},
-		{"creator_type", typ},
-		{"creator_email", email},
-		{"creator_url", url},
-		{"creator_institution", institution},
-		{"publisher_name", name},
-		{"publisher_type", typ},
-		{"publisher_email", email},
-		{"publisher_url", url},
-		{"publisher_institution", institution},
+		{Name: "institution", Value: institution},
+		{Name: "project", Value: or(c.Project, d.Project)},
+		{Name: "license", Value: or(c.License, text(p.Source.Attrs, "license"), d.License)},
+		{Name: "acknowledgement", Value: or(c.Acknowledgement, d.Acknowledgement)},
+		{Name: "creator_name", Value: name},
+		{Name: "creator_type", Value: typ},
+		{Name: "creator_email", Value: email},
+		{Name: "creator_url", Value: url},
+		{Name: "creator_institution", Value: institution},
+		{Name: "publisher_name", Value: name},
+		{Name: "publisher_type", Value: typ},
+		{Name: "publisher_email", Value: email},
+		{Name: "publisher_url", Value: url},
+		{Name: "publisher_institution", Value: institution},
 	}
 }
 
@@ -127,28 +129,28 @@ func (p *Product) coverage(f File, found axes) []Attr {
 		positive, crs = "up", "EPSG:5829"
 	}
 	attrs := []Attr{
-		{"geospatial_bounds", fmt.Sprintf("POLYGON ((%[1]v %[3]v, %[1]v %[4]v, %[2]v %[4]v, %[2]v %[3]v, %[1]v %[3]v))", lat.min, lat.max, lon.min, lon.max)},
-		{"geospatial_bounds_crs", "EPSG:4326"},
-		{"geospatial_bounds_vertical_crs", crs},
-		{"geospatial_lat_min", []float64{lat.min}},
-		{"geospatial_lat_max", []float64{lat.max}},
-		{"geospatial_lat_units", "degrees_north"},
-		{"geospatial_lat_resolution", []float64{lat.step}},
-		{"geospatial_lon_min", []float64{lon.min}},
-		{"geospatial_lon_max", []float64{lon.max}},
-		{"geospatial_lon_units", "degrees_east"},
-		{"geospatial_lon_resolution", []float64{lon.step}},
-		{"geospatial_vertical_min", []float64{z.min}},
-		{"geospatial_vertical_max", []float64{z.max}},
-		{"geospatial_vertical_units", unitsOf(depth)},
-		{"geospatial_vertical_positive", positive},
+		{Name: "geospatial_bounds", Value: fmt.Sprintf("POLYGON ((%[1]v %[3]v, %[1]v %[4]v, %[2]v %[4]v, %[2]v %[3]v, %[1]v %[3]v))", lat.min, lat.max, lon.min, lon.max)},
+		{Name: "geospatial_bounds_crs", Value: "EPSG:4326"},
+		{Name: "geospatial_bounds_vertical_crs", Value: crs},
+		{Name: "geospatial_lat_min", Value: []float64{lat.min}},
+		{Name: "geospatial_lat_max", Value: []float64{lat.max}},
+		{Name: "geospatial_lat_units", Value: "degrees_north"},
+		{Name: "geospatial_lat_resolution", Value: []float64{lat.step}},
+		{Name: "geospatial_lon_min", Value: []float64{lon.min}},
+		{Name: "geospatial_lon_max", Value: []float64{lon.max}},
+		{Name: "geospatial_lon_units", Value: "degrees_east"},
+		{Name: "geospatial_lon_resolution", Value: []float64{lon.step}},
+		{Name: "geospatial_vertical_min", Value: []float64{z.min}},
+		{Name: "geospatial_vertical_max", Value: []float64{z.max}},
+		{Name: "geospatial_vertical_units", Value: unitsOf(depth)},
+		{Name: "geospatial_vertical_positive", Value: positive},
 	}
 	first, last := p.span()
 	return append(attrs,
-		Attr{"time_coverage_start", first.Format(time.RFC3339)},
-		Attr{"time_coverage_end", last.Format(time.RFC3339)},
-		Attr{"time_coverage_duration", isoDuration(last.Sub(first))},
-		Attr{"time_coverage_resolution", isoDuration(p.step())})
+		Attr{Name: "time_coverage_start", Value: first.Format(time.RFC3339)},
+		Attr{Name: "time_coverage_end", Value: last.Format(time.RFC3339)},
+		Attr{Name: "time_coverage_duration", Value: isoDuration(last.Sub(first))},
+		Attr{Name: "time_coverage_resolution", Value: isoDuration(p.step())})
 }
 
 // extent is the range of a coordinate and its mean step.
@@ -156,7 +158,7 @@ type extent struct{ min, max, step float64 }
 
 func extentOf(f File, name string) extent {
 	v, _ := f.variable(name)
-	size := sizeOf(v.Type)
+	size := cdl.SizeOf(v.Type)
 	scale, offset := 1.0, 0.0
 	if s := numbers(value(v.Attrs, "scale_factor")); len(s) == 1 {
 		scale = s[0]

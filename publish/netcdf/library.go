@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	nc "github.com/fhs/go-netcdf/netcdf"
+
+	"lacuna/internal/cdl"
 )
 
 // This file has the calls of netCDF-C that the Go binding lacks: chunk sizes,
@@ -19,7 +21,7 @@ import (
 // global is the variable id under which global attributes are kept.
 const global = int(C.NC_GLOBAL)
 
-// libraryType returns the library's name of a type that sizeOf knows.
+// libraryType returns the library's name of a type that cdl.SizeOf knows.
 func libraryType(typ string) nc.Type {
 	return map[string]nc.Type{
 		"byte": nc.BYTE, "char": nc.CHAR, "short": nc.SHORT, "int": nc.INT,
@@ -30,7 +32,7 @@ func libraryType(typ string) nc.Type {
 
 // putAttr sets an attribute of variable id.
 func putAttr(ds nc.Dataset, id int, a Attr) error {
-	typ := typeOfAttr(a.Value)
+	typ := cdl.TypeOf(a.Value)
 	raw, err := rawAttr(a.Value)
 	if err != nil {
 		return err
@@ -38,7 +40,7 @@ func putAttr(ds nc.Dataset, id int, a Attr) error {
 	name := C.CString(a.Name)
 	defer C.free(unsafe.Pointer(name))
 	return check(C.nc_put_att(C.int(ds), C.int(id), name, C.nc_type(libraryType(typ)),
-		C.size_t(len(raw)/sizeOf(typ)), unsafe.Pointer(unsafe.SliceData(raw))))
+		C.size_t(len(raw)/cdl.SizeOf(typ)), unsafe.Pointer(unsafe.SliceData(raw))))
 }
 
 // rawAttr returns the bytes of an attribute value, as the library wants them.

@@ -3,6 +3,8 @@ package netcdf
 import (
 	"encoding/binary"
 	"math"
+
+	"lacuna/internal/cdl"
 )
 
 // This file turns numbers into the bytes of a NetCDF type and back. All bytes
@@ -100,7 +102,7 @@ func number(raw []byte, typ string) float64 {
 
 // attrFromRaw returns the attribute value whose bytes are raw.
 func attrFromRaw(raw []byte, typ string) any {
-	n := len(raw) / sizeOf(typ)
+	n := len(raw) / cdl.SizeOf(typ)
 	switch typ {
 	case "byte":
 		return slice[int8](raw, n)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"lacuna/internal/cdl"
 )
 
 // packing is how a variable stores a physical value:
@@ -31,7 +33,7 @@ func newPacking(v Var, observed func(cell int) bool) (packing, Var, error) {
 	if v.Type == "char" {
 		return packing{}, v, fmt.Errorf("variable %s is text, not numbers", v.Name)
 	}
-	p := packing{typ: v.Type, size: sizeOf(v.Type), scale: 1}
+	p := packing{typ: v.Type, size: cdl.SizeOf(v.Type), scale: 1}
 	if text(v.Attrs, "_Unsigned") == "true" {
 		p.typ = unsigned(v.Type)
 	}
@@ -59,7 +61,7 @@ func newPacking(v Var, observed func(cell int) bool) (packing, Var, error) {
 		p.missingFloats = append(p.missingFloats, float32(number(m, p.typ)))
 	}
 	if value(v.Attrs, "_FillValue") == nil {
-		v.Attrs = append([]Attr{{"_FillValue", attrFromRaw(p.fill, v.Type)}}, v.Attrs...)
+		v.Attrs = append([]Attr{{Name: "_FillValue", Value: attrFromRaw(p.fill, v.Type)}}, v.Attrs...)
 	}
 	return p, v, nil
 }
@@ -89,7 +91,7 @@ func (p *packing) mendLimits(v Var) []Attr {
 // packLimits returns limits as stored numbers. Limits of a floating type on a
 // variable of integers are in physical units, by the netCDF User's Guide.
 func (p *packing) packLimits(limit any, typ string) any {
-	if isFloat(typ) || !isFloat(typeOfAttr(limit)) {
+	if isFloat(typ) || !isFloat(cdl.TypeOf(limit)) {
 		return limit
 	}
 	packed := numbers(limit)

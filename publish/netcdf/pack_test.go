@@ -3,10 +3,12 @@ package netcdf
 import (
 	"math"
 	"testing"
+
+	"lacuna/internal/cdl"
 )
 
 func TestPackingStoresTheNearestAllowedNumber(t *testing.T) {
-	kelvin := []Attr{{"scale_factor", []float64{0.01}}, {"add_offset", []float64{273.15}}, {"_FillValue", []int16{-32768}}}
+	kelvin := []Attr{{Name: "scale_factor", Value: []float64{0.01}}, {Name: "add_offset", Value: []float64{273.15}}, {Name: "_FillValue", Value: []int16{-32768}}}
 	plus := func(attrs []Attr, more ...Attr) []Attr { return append(append([]Attr(nil), attrs...), more...) }
 	tests := []struct {
 		name     string
@@ -21,23 +23,23 @@ func TestPackingStoresTheNearestAllowedNumber(t *testing.T) {
 		{"below the offset", "short", kelvin, 271.35, -180},
 		{"clamped to the type", "short", kelvin, 1000, 32767},
 		{"clamped to the type and off the fill value", "short", kelvin, -1000, -32767},
-		{"clamped to valid_max", "short", plus(kelvin, Attr{"valid_max", []int16{4500}}), 400, 4500},
-		{"clamped to valid_min", "short", plus(kelvin, Attr{"valid_min", []int16{-300}}), 200, -300},
-		{"clamped to valid_range", "short", plus(kelvin, Attr{"valid_range", []int16{-300, 4500}}), 200, -300},
-		{"limits in physical units", "short", plus(kelvin, Attr{"valid_min", []float64{270.15}}, Attr{"valid_max", []float32{318.15}}), 200, -300},
-		{"limits that exclude everything are ignored", "short", plus(kelvin, Attr{"valid_range", []int16{10, -10}}), 274.15, 100},
-		{"not the fill value by accident", "byte", []Attr{{"_FillValue", []int8{5}}}, 5, 4},
-		{"not the missing value by accident", "byte", []Attr{{"_FillValue", []int8{5}}, {"missing_value", []int8{4}}}, 5, 3},
-		{"unsigned bytes", "byte", []Attr{{"_Unsigned", "true"}, {"_FillValue", []int8{-1}}}, 200, 200},
-		{"unsigned fill value", "byte", []Attr{{"_Unsigned", "true"}, {"_FillValue", []int8{-1}}}, 300, 254},
-		{"negative scale", "short", []Attr{{"scale_factor", []float64{-0.5}}, {"_FillValue", []int16{-32768}}}, 3, -6},
-		{"float as it is", "float", []Attr{{"_FillValue", []float32{-999}}}, 0.1, float64(float32(0.1))},
-		{"float clamped", "float", []Attr{{"valid_min", []float32{0.01}}}, 0.001, float64(float32(0.01))},
-		{"float limits of another type", "float", []Attr{{"valid_max", []float64{100}}}, 250, 100},
-		{"float off its fill value", "float", []Attr{{"_FillValue", []float32{0}}}, 0, math.SmallestNonzeroFloat32},
-		{"minus zero is the fill value zero", "float", []Attr{{"_FillValue", []float32{0}}}, math.Copysign(0, -1), math.SmallestNonzeroFloat32},
+		{"clamped to valid_max", "short", plus(kelvin, Attr{Name: "valid_max", Value: []int16{4500}}), 400, 4500},
+		{"clamped to valid_min", "short", plus(kelvin, Attr{Name: "valid_min", Value: []int16{-300}}), 200, -300},
+		{"clamped to valid_range", "short", plus(kelvin, Attr{Name: "valid_range", Value: []int16{-300, 4500}}), 200, -300},
+		{"limits in physical units", "short", plus(kelvin, Attr{Name: "valid_min", Value: []float64{270.15}}, Attr{Name: "valid_max", Value: []float32{318.15}}), 200, -300},
+		{"limits that exclude everything are ignored", "short", plus(kelvin, Attr{Name: "valid_range", Value: []int16{10, -10}}), 274.15, 100},
+		{"not the fill value by accident", "byte", []Attr{{Name: "_FillValue", Value: []int8{5}}}, 5, 4},
+		{"not the missing value by accident", "byte", []Attr{{Name: "_FillValue", Value: []int8{5}}, {Name: "missing_value", Value: []int8{4}}}, 5, 3},
+		{"unsigned bytes", "byte", []Attr{{Name: "_Unsigned", Value: "true"}, {Name: "_FillValue", Value: []int8{-1}}}, 200, 200},
+		{"unsigned fill value", "byte", []Attr{{Name: "_Unsigned", Value: "true"}, {Name: "_FillValue", Value: []int8{-1}}}, 300, 254},
+		{"negative scale", "short", []Attr{{Name: "scale_factor", Value: []float64{-0.5}}, {Name: "_FillValue", Value: []int16{-32768}}}, 3, -6},
+		{"float as it is", "float", []Attr{{Name: "_FillValue", Value: []float32{-999}}}, 0.1, float64(float32(0.1))},
+		{"float clamped", "float", []Attr{{Name: "valid_min", Value: []float32{0.01}}}, 0.001, float64(float32(0.01))},
+		{"float limits of another type", "float", []Attr{{Name: "valid_max", Value: []float64{100}}}, 250, 100},
+		{"float off its fill value", "float", []Attr{{Name: "_FillValue", Value: []float32{0}}}, 0, math.SmallestNonzeroFloat32},
+		{"minus zero is the fill value zero", "float", []Attr{{Name: "_FillValue", Value: []float32{0}}}, math.Copysign(0, -1), math.SmallestNonzeroFloat32},
 		{"double as it is", "double", nil, 0.1, 0.1},
-		{"int64", "int64", []Attr{{"scale_factor", []float64{1e-9}}}, 2, 2e9},
+		{"int64", "int64", []Attr{{Name: "scale_factor", Value: []float64{1e-9}}}, 2, 2e9},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -64,7 +66,7 @@ func TestAFillValueIsFoundThatIsNoObservation(t *testing.T) {
 		{"default of the library", Var{Type: "float", Raw: raw("float", 1, 2)}, []float32{9.9692099683868690e+36}},
 		{"default is taken", Var{Type: "short", Raw: raw("short", -32767, 2)}, []int16{-32768}},
 		{"defaults and limits are taken", Var{Type: "byte", Raw: raw("byte", -127, -128, 127, -126)}, []int8{-125}},
-		{"missing_value serves", Var{Type: "short", Raw: raw("short", 1), Attrs: []Attr{{"missing_value", []int16{-9}}}}, []int16{-9}},
+		{"missing_value serves", Var{Type: "short", Raw: raw("short", 1), Attrs: []Attr{{Name: "missing_value", Value: []int16{-9}}}}, []int16{-9}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,21 +91,21 @@ func TestAFillValueIsFoundThatIsNoObservation(t *testing.T) {
 
 func TestLimitsTakeTheTypeOfTheirVariable(t *testing.T) {
 	v := Var{Name: "SST", Type: "float", Attrs: []Attr{
-		{"missing_value", []float64{99999}}, {"valid_min", []int16{-2}}, {"actual_range", []float64{1, 2}},
+		{Name: "missing_value", Value: []float64{99999}}, {Name: "valid_min", Value: []int16{-2}}, {Name: "actual_range", Value: []float64{1, 2}},
 	}}
 	_, mended, err := newPacking(v, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"missing_value", "valid_min", "_FillValue"} {
-		if got := typeOfAttr(value(mended.Attrs, name)); got != "float" {
+		if got := cdl.TypeOf(value(mended.Attrs, name)); got != "float" {
 			t.Errorf("%s has type %q, want float", name, got)
 		}
 	}
 	if value(mended.Attrs, "actual_range") != nil {
 		t.Error("actual_range is kept, though filled pixels may lie outside")
 	}
-	packed := Var{Name: "x", Type: "short", Attrs: []Attr{{"missing_value", []float64{1e20}}, {"_FillValue", []int16{-1}}}}
+	packed := Var{Name: "x", Type: "short", Attrs: []Attr{{Name: "missing_value", Value: []float64{1e20}}, {Name: "_FillValue", Value: []int16{-1}}}}
 	if _, mended, _ = newPacking(packed, nil); value(mended.Attrs, "missing_value") != nil {
 		t.Error("a missing value that the type cannot hold is kept")
 	}
@@ -117,7 +119,7 @@ func TestNumbersSurviveEveryType(t *testing.T) {
 				t.Errorf("%s: %v came back as %v", typ, x, got)
 			}
 		}
-		if got := typeOfAttr(attrFromRaw(raw(typ, 1, 2), typ)); got != typ {
+		if got := cdl.TypeOf(attrFromRaw(raw(typ, 1, 2), typ)); got != typ {
 			t.Errorf("attribute of type %s came back as %s", typ, got)
 		}
 	}

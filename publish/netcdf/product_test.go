@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/internal/cdl"
 	"lacuna/ops/golden"
 )
 
@@ -30,13 +31,13 @@ func TestObservedPixelsAreBitIdenticalInEveryType(t *testing.T) {
 		typ   string
 		attrs []Attr
 	}{
-		{"float", []Attr{{"_FillValue", []float32{-999}}}},
-		{"float", []Attr{{"_FillValue", []float32{float32(math.NaN())}}}},
-		{"double", []Attr{{"_FillValue", []float64{-999}}}},
-		{"short", []Attr{{"_FillValue", []int16{-32767}}, {"scale_factor", []float64{0.001}}, {"add_offset", []float64{20}}}},
-		{"byte", []Attr{{"_FillValue", []int8{-128}}, {"scale_factor", []float32{0.25}}, {"add_offset", []float32{20}}}},
-		{"ubyte", []Attr{{"scale_factor", []float32{0.125}}, {"add_offset", []float32{14}}}},
-		{"int", []Attr{{"missing_value", []int32{-1}}, {"scale_factor", []float64{1e-6}}}},
+		{"float", []Attr{{Name: "_FillValue", Value: []float32{-999}}}},
+		{"float", []Attr{{Name: "_FillValue", Value: []float32{float32(math.NaN())}}}},
+		{"double", []Attr{{Name: "_FillValue", Value: []float64{-999}}}},
+		{"short", []Attr{{Name: "_FillValue", Value: []int16{-32767}}, {Name: "scale_factor", Value: []float64{0.001}}, {Name: "add_offset", Value: []float64{20}}}},
+		{"byte", []Attr{{Name: "_FillValue", Value: []int8{-128}}, {Name: "scale_factor", Value: []float32{0.25}}, {Name: "add_offset", Value: []float32{20}}}},
+		{"ubyte", []Attr{{Name: "scale_factor", Value: []float32{0.125}}, {Name: "add_offset", Value: []float32{14}}}},
+		{"int", []Attr{{Name: "missing_value", Value: []int32{-1}}, {Name: "scale_factor", Value: []float64{1e-6}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.typ, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestObservedPixelsAreBitIdenticalInEveryType(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := readBack(t, path)["SST"]
-			size, observed, filled := sizeOf(tt.typ), 0, 0
+			size, observed, filled := cdl.SizeOf(tt.typ), 0, 0
 			for i, flag := range p.Flags {
 				same := bytes.Equal(in[i*size:(i+1)*size], out[i*size:(i+1)*size])
 				switch {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lacuna/internal/cdl"
 )
 
 // provenance says what the product was made of, with what and when. Nothing
@@ -22,17 +24,17 @@ func (p *Product) provenance() []Attr {
 	line := fmt.Sprintf("%s lacuna %s: filled gaps of %s in %s by %s (model %s, seed %d, revision %d)",
 		created, p.Version, p.Variable, strings.Join(names, ", "), p.Method, p.Model, p.Seed, p.Revision)
 	return []Attr{
-		{"date_created", created},
-		{"date_issued", created},
-		{"date_modified", created},
-		{"date_metadata_modified", created},
-		{"history", join("\n", text(p.Source.Attrs, "history"), line)},
-		{"lacuna_inputs", strings.Join(inputs, "\n")},
-		{"lacuna_model", p.Model},
-		{"lacuna_seed", strconv.FormatUint(p.Seed, 10)},
-		{"lacuna_revision", []int32{int32(p.Revision)}},
-		{"lacuna_version", p.Version},
-		{"lacuna_mode", p.Mode},
+		{Name: "date_created", Value: created},
+		{Name: "date_issued", Value: created},
+		{Name: "date_modified", Value: created},
+		{Name: "date_metadata_modified", Value: created},
+		{Name: "history", Value: join("\n", text(p.Source.Attrs, "history"), line)},
+		{Name: "lacuna_inputs", Value: strings.Join(inputs, "\n")},
+		{Name: "lacuna_model", Value: p.Model},
+		{Name: "lacuna_seed", Value: strconv.FormatUint(p.Seed, 10)},
+		{Name: "lacuna_revision", Value: []int32{int32(p.Revision)}},
+		{Name: "lacuna_version", Value: p.Version},
+		{Name: "lacuna_mode", Value: p.Mode},
 	}
 }
 
@@ -45,7 +47,7 @@ func (p *Product) carryOver(attrs []Attr) []Attr {
 			continue
 		}
 		switch {
-		case isStale(a.Name) || value(attrs, a.Name) == a.Value && typeOfAttr(a.Value) == "char":
+		case isStale(a.Name) || value(attrs, a.Name) == a.Value && cdl.TypeOf(a.Value) == "char":
 			continue
 		case value(attrs, a.Name) != nil || ofInputOnly(a.Name):
 			a.Name = "source_" + a.Name

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	nc "github.com/fhs/go-netcdf/netcdf"
+
+	"lacuna/internal/durable"
 )
 
 // library guards netCDF-C and HDF5, which keep state for the whole process
@@ -53,7 +55,10 @@ func Write(path string, f File) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(temp.Name()))
 	}
-	return syncFolder(filepath.Dir(path))
+	if err := durable.Sync(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("sync folder: %w", err)
+	}
+	return nil
 }
 
 // fillTemp writes image into temp and onto the disk.
@@ -65,15 +70,6 @@ func fillTemp(temp *os.File, image []byte) error {
 		return err
 	}
 	return temp.Sync()
-}
-
-// syncFolder makes a rename in dir last through a power cut.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync folder: %w", err)
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // encode returns the bytes of the file that f describes; dir is for a temporary

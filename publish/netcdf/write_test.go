@@ -14,6 +14,8 @@ import (
 	"time"
 
 	nc "github.com/fhs/go-netcdf/netcdf"
+
+	"lacuna/internal/cdl"
 )
 
 func TestTheSameProductGivesTheSameBytesLater(t *testing.T) {
@@ -242,8 +244,8 @@ func TestFieldsOfManyChunksReadBack(t *testing.T) {
 	n := times * height * width
 	for _, typ := range []string{"byte", "short", "double"} {
 		for _, name := range []string{"field", "lat", "température"} {
-			f := File{Dims: []Dim{{"time", times, true}, {"lat", height, false}, {"lon", width, false}}}
-			data := make([]byte, n*sizeOf(typ))
+			f := File{Dims: []Dim{{Name: "time", Len: times, Unlimited: true}, {Name: "lat", Len: height, Unlimited: false}, {Name: "lon", Len: width, Unlimited: false}}}
+			data := make([]byte, n*cdl.SizeOf(typ))
 			for i := range data {
 				data[i] = byte(i*i/7) & 0x3f // no NaN
 			}
@@ -305,18 +307,18 @@ func TestFilesOfTheSameNameAsTheImageAreLeftAlone(t *testing.T) {
 func TestAttributesOfEveryTypeAndLengthAreWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.nc")
 	f := File{Attrs: []Attr{
-		{"empty", ""},
-		{"text", "é\nline"},
-		{"b", []int8{-1}},
-		{"ub", []uint8{255}},
-		{"s", []int16{1, 2}},
-		{"us", []uint16{65535}},
-		{"i", []int32{-7}},
-		{"ui", []uint32{7}},
-		{"l", []int64{-8}},
-		{"ul", []uint64{18446744073709551615}},
-		{"f", []float32{0.5}},
-		{"d", []float64{}},
+		{Name: "empty", Value: ""},
+		{Name: "text", Value: "é\nline"},
+		{Name: "b", Value: []int8{-1}},
+		{Name: "ub", Value: []uint8{255}},
+		{Name: "s", Value: []int16{1, 2}},
+		{Name: "us", Value: []uint16{65535}},
+		{Name: "i", Value: []int32{-7}},
+		{Name: "ui", Value: []uint32{7}},
+		{Name: "l", Value: []int64{-8}},
+		{Name: "ul", Value: []uint64{18446744073709551615}},
+		{Name: "f", Value: []float32{0.5}},
+		{Name: "d", Value: []float64{}},
 	}}
 	if err := Write(path, f); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"image/color"
 	"math"
 	"slices"
+
+	"lacuna/internal/oklab"
 )
 
 // scale takes values to colours.
@@ -121,8 +123,7 @@ func linearTicks(low, high float64, most int) []float64 {
 
 // shade returns the colour at x in 0..1, from dark blue over green to yellow.
 //
-// It is a path through the OKLCh space (B. Ottosson, A perceptual color space
-// for image processing, 2020) on which lightness grows evenly, so that equal
+// It is a path through OKLCh on which lightness grows evenly, so that equal
 // steps of a value look equally large, also to those who do not see hues and
 // in print. The hue turns evenly too; the colours are as strong as a screen
 // can show, up to a bound.
@@ -133,50 +134,20 @@ func shade(x float64) color.RGBA {
 		strongest         = 0.14
 	)
 	x = math.Max(0, math.Min(1, x))
-	lightness := darkest + (lightest-darkest)*x
-	hue := (blue + (yellow-blue)*x) * math.Pi / 180
-	if c, shown := fromOKLCh(lightness, strongest, hue); shown {
-		return c
+	with := func(chroma float64) oklab.Lab {
+		return oklab.LCh{darkest + (lightest-darkest)*x, chroma, blue + (yellow-blue)*x}.Lab()
+	}
+	if c := with(strongest); c.Shown() {
+		return c.RGBA()
 	}
 	shows, fails := 0.0, strongest // grey is always shown
 	for range 12 {                 // to a fraction of what a screen tells apart
 		middle := (shows + fails) / 2
-		if _, shown := fromOKLCh(lightness, middle, hue); shown {
+		if with(middle).Shown() {
 			shows = middle
 		} else {
 			fails = middle
 		}
 	}
-	c, _ := fromOKLCh(lightness, shows, hue)
-	return c
-}
-
-// fromOKLCh returns a colour of the screen, and whether it has that colour.
-func fromOKLCh(lightness, chroma, hue float64) (c color.RGBA, shown bool) {
-	a, b := chroma*math.Cos(hue), chroma*math.Sin(hue)
-	l := cube(lightness + 0.3963377774*a + 0.2158037573*b)
-	m := cube(lightness - 0.1055613458*a - 0.0638541728*b)
-	s := cube(lightness - 0.0894841775*a - 1.2914855480*b)
-	linear := [3]float64{
-		4.0767416621*l - 3.3077115913*m + 0.2309699292*s,
-		-1.2684380046*l + 2.6097574011*m - 0.3413193965*s,
-		-0.0041960863*l - 0.7034186147*m + 1.7076147010*s,
-	}
-	var screen [3]uint8
-	shown = true
-	for i, v := range linear {
-		shown = shown && v >= -1e-4 && v <= 1+1e-4
-		screen[i] = uint8(math.Round(255 * gamma(math.Max(0, math.Min(1, v)))))
-	}
-	return color.RGBA{screen[0], screen[1], screen[2], 255}, shown
-}
-
-func cube(x float64) float64 { return x * x * x }
-
-// gamma is the transfer function of sRGB (IEC 61966-2-1).
-func gamma(v float64) float64 {
-	if v <= 0.0031308 {
-		return 12.92 * v
-	}
-	return 1.055*math.Pow(v, 1/2.4) - 0.055
+	return with(shows).RGBA()
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"lacuna/internal/faults"
 	"lacuna/publish"
 )
 
@@ -54,18 +55,13 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	u, err := url.Parse(c.Endpoint)
-	check(err == nil && u.Host != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https"),
+	errs.Check(err == nil && u.Host != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https"),
 		"endpoint must be like https://s3.example.org")
-	check(c.Bucket != "" && !strings.Contains(c.Bucket, "/"), "bucket is %q, must be a name without slashes", c.Bucket)
-	check(!strings.HasPrefix(c.Prefix, "/"), "prefix is %q, must not begin with a slash", c.Prefix)
-	return errors.Join(errs...)
+	errs.Check(c.Bucket != "" && !strings.Contains(c.Bucket, "/"), "bucket is %q, must be a name without slashes", c.Bucket)
+	errs.Check(!strings.HasPrefix(c.Prefix, "/"), "prefix is %q, must not begin with a slash", c.Prefix)
+	return errs.Err()
 }
 
 // Sink shows products in a bucket. It is a publish.Sink.

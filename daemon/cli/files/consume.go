@@ -17,6 +17,7 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/internal/durable"
 	"lacuna/publish/kafka/consumer"
 
 	"github.com/google/renameio/v2"
@@ -193,11 +194,7 @@ func (b inbox) store(path string, p consumer.Product) error {
 	if err := renameio.WriteFile(path+".json", append(event, '\n'), 0o644); err != nil {
 		return err
 	}
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Sync(folder)
 }
 
 func (b inbox) run(ctx context.Context, path string, p consumer.Product) error {

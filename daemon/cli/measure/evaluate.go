@@ -16,6 +16,7 @@ import (
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
 	"lacuna/daemon/retrain"
+	"lacuna/internal/faults"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
@@ -161,36 +162,32 @@ func (f *evaluateFlags) add(c *cobra.Command) {
 
 // validate returns the table that is asked for.
 func (f *evaluateFlags) validate() (tables.Table, error) {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(f.out != "", "-o DIR is required")
-	check(f.coarse.Factor == 1 || len(f.truth) == 0 && f.store == "", "--coarsen changes the grid: leave --truth and --store out")
+	var errs faults.List
+	errs.Check(f.out != "", "-o DIR is required")
+	errs.Check(f.coarse.Factor == 1 || len(f.truth) == 0 && f.store == "", "--coarsen changes the grid: leave --truth and --store out")
 	switch f.synthetic {
 	case "":
-		errs = append(errs, f.data.Validate())
+		errs.Add(f.data.Validate())
 	case "gaussian":
-		check(len(f.data.Files) == 0 && len(f.truth) == 0 && f.store == "", "--synthetic has its own data: leave --data, --truth and --store out")
-		check(f.days > 0, "--days is %d, must be positive", f.days)
+		errs.Check(len(f.data.Files) == 0 && len(f.truth) == 0 && f.store == "", "--synthetic has its own data: leave --data, --truth and --store out")
+		errs.Check(f.days > 0, "--days is %d, must be positive", f.days)
 		if f.table == "" && len(f.methods) == 0 {
 			f.table = "gaussian"
 		}
 	default:
-		check(false, "--synthetic is %q, must be gaussian", f.synthetic)
+		errs.Check(false, "--synthetic is %q, must be gaussian", f.synthetic)
 	}
-	check(f.size == "" || slices.Contains([]string{nn.Tiny, nn.Small, nn.Base, nn.Large}, f.size), "--size is %q, must be tiny, small, base or large", f.size)
+	errs.Check(f.size == "" || slices.Contains([]string{nn.Tiny, nn.Small, nn.Base, nn.Large}, f.size), "--size is %q, must be tiny, small, base or large", f.size)
 	b := f.budget
-	check(b.Seeds >= 0 && b.Steps >= 0 && b.PriorSteps >= 0 && b.Batch >= 0 && b.Side >= 0 && b.Overlays >= 0 && b.HeldOut >= 0 && b.GapDays >= 0 && b.BlockDays >= 0 && f.time >= 0, "numbers must not be negative")
+	errs.Check(b.Seeds >= 0 && b.Steps >= 0 && b.PriorSteps >= 0 && b.Batch >= 0 && b.Side >= 0 && b.Overlays >= 0 && b.HeldOut >= 0 && b.GapDays >= 0 && b.BlockDays >= 0 && f.time >= 0, "numbers must not be negative")
 	if f.mode != "" {
 		var err error
 		f.budget.Mode, err = impute.ParseMode(f.mode)
-		errs = append(errs, err)
+		errs.Add(err)
 	}
 	table, err := f.choose()
-	return table, errors.Join(append(errs, err)...)
+	errs.Add(err)
+	return table, errs.Err()
 }
 
 func (f *evaluateFlags) choose() (tables.Table, error) {

@@ -3,7 +3,6 @@ package measure
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
+	"lacuna/internal/faults"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/field"
@@ -84,16 +84,11 @@ Exit status: 0 the sheet was written, 1 failed, 2 usage.`,
 }
 
 func (f *sampleFlags) validate() error {
-	errs := []error{f.data.Validate()}
-	check := func(ok bool, text string) {
-		if !ok {
-			errs = append(errs, errors.New(text))
-		}
-	}
-	check((f.store == "") != (f.file == ""), "either --store DIR or --prior FILE.onnx is required")
-	check(f.out != "", "-o SHEET.png is required")
-	check(f.count > 0 && f.side > 0, "--count and --side must be positive")
-	return errors.Join(errs...)
+	errs := faults.Of(f.data.Validate())
+	errs.Check((f.store == "") != (f.file == ""), "either --store DIR or --prior FILE.onnx is required")
+	errs.Check(f.out != "", "-o SHEET.png is required")
+	errs.Check(f.count > 0 && f.side > 0, "--count and --side must be positive")
+	return errs.Err()
 }
 
 func (f *sampleFlags) run(c *cobra.Command) error {

@@ -16,6 +16,7 @@ import (
 	"lacuna/daemon/fill"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/version"
+	"lacuna/internal/faults"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
@@ -150,16 +151,11 @@ func (f *trainFlags) add(c *cobra.Command) {
 }
 
 func (f *trainFlags) validate() error {
-	errs := []error{f.data.Validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	errs := faults.Of(f.data.Validate())
 	oneOf := func(flag, value string, allowed ...string) {
-		check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
+		errs.Check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
 	}
-	check(f.store != "", "--store DIR is required")
+	errs.Check(f.store != "", "--store DIR is required")
 	for flag, size := range map[string]string{"--size": f.size, "--members-size": f.membersSize, "--prior-size": f.priorSize} {
 		oneOf(flag, size, nn.Tiny, nn.Small, nn.Base, nn.Large)
 	}
@@ -168,10 +164,10 @@ func (f *trainFlags) validate() error {
 	oneOf("--preset", f.preset, "lacuna", retrain.PresetPaper)
 	oneOf("--policy", f.policy, retrain.PolicyAuto, retrain.PolicyAsk, retrain.PolicyNever)
 	oneOf("--strategy", f.strategy, finetune.Strategies()...)
-	check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
-	check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
-	check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
-	return errors.Join(errs...)
+	errs.Check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
+	errs.Check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
+	errs.Check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
+	return errs.Err()
 }
 
 func (f *trainFlags) run(c *cobra.Command) error {

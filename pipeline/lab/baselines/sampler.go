@@ -2,9 +2,9 @@ package baselines
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 )
@@ -78,21 +78,16 @@ func DefaultSampler() SamplerConfig {
 
 // Validate reports everything wrong with c.
 func (c SamplerConfig) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Members > 0, "members is %d, must be positive", c.Members)
-	check(c.Draws >= 0, "draws is %d, must not be negative", c.Draws)
-	check(c.Delta > 0 && c.Delta < 1, "delta is %g, must lie between 0 and 1", c.Delta)
-	check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
-	check(c.Jumps > 0 && c.Jumps <= c.Steps, "jumps is %d, must be in 1..steps", c.Jumps)
-	check(c.Length > 0 && c.Length < c.Every, "length is %d and every %d: going back further than forth never ends", c.Length, c.Every)
-	check(c.Blend == Reversed || c.Blend == Printed || c.Blend == Diffusion, "blend is %q", c.Blend)
-	check(c.Scope == ScopeDomain || c.Scope == ScopeObserved || c.Scope == ScopeSea, "scope is %q", c.Scope)
-	return errors.Join(errs...)
+	var errs faults.List
+	errs.Check(c.Members > 0, "members is %d, must be positive", c.Members)
+	errs.Check(c.Draws >= 0, "draws is %d, must not be negative", c.Draws)
+	errs.Check(c.Delta > 0 && c.Delta < 1, "delta is %g, must lie between 0 and 1", c.Delta)
+	errs.Check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
+	errs.Check(c.Jumps > 0 && c.Jumps <= c.Steps, "jumps is %d, must be in 1..steps", c.Jumps)
+	errs.Check(c.Length > 0 && c.Length < c.Every, "length is %d and every %d: going back further than forth never ends", c.Length, c.Every)
+	errs.Check(c.Blend == Reversed || c.Blend == Printed || c.Blend == Diffusion, "blend is %q", c.Blend)
+	errs.Check(c.Scope == ScopeDomain || c.Scope == ScopeObserved || c.Scope == ScopeSea, "scope is %q", c.Scope)
+	return errs.Err()
 }
 
 // Drawn is what a sampler made.

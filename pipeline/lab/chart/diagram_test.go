@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"lacuna/internal/oklab"
 )
 
 // rows returns the mean row of the pixels of a colour, and how many there are.
@@ -32,7 +34,7 @@ func TestColoursAreEvenToTheEye(t *testing.T) {
 		var steps []float64
 		palette := c.palette()
 		for s := step; s < shades; s += step {
-			steps = append(steps, distance(okLab(palette[s]), okLab(palette[s-step])))
+			steps = append(steps, oklab.Distance(okLab(palette[s]), okLab(palette[s-step])))
 		}
 		mean := 0.0
 		for _, d := range steps {
@@ -54,8 +56,8 @@ func TestColoursAreEvenToTheEye(t *testing.T) {
 	}
 }
 
-// okLab is the inverse of rgb, by its definition.
-func okLab(c color.RGBA) [3]float64 {
+// okLab is the inverse of Lab.RGBA, by its definition.
+func okLab(c color.RGBA) oklab.Lab {
 	lin := func(v uint8) float64 {
 		x := float64(v) / 255
 		if x <= 0.04045 {
@@ -67,7 +69,7 @@ func okLab(c color.RGBA) [3]float64 {
 	l := math.Cbrt(0.4122214708*r + 0.5363325363*g + 0.0514459929*b)
 	m := math.Cbrt(0.2119034982*r + 0.6806995451*g + 0.1073969566*b)
 	s := math.Cbrt(0.0883024619*r + 0.2817188376*g + 0.6299787005*b)
-	return [3]float64{
+	return oklab.Lab{
 		0.2104542553*l + 0.7936177850*m - 0.0040720468*s,
 		1.9779984951*l - 2.4285922050*m + 0.4505937099*s,
 		0.0259040371*l + 0.7827717662*m - 0.8086757660*s,
@@ -77,7 +79,7 @@ func okLab(c color.RGBA) [3]float64 {
 func TestNoColourOfAMapIsThatOfLandOrMissing(t *testing.T) {
 	for _, c := range []Colours{Sequential, Warm, Diverging} {
 		for s, p := range c.palette() {
-			if distance(okLab(p), okLab(missingWhite)) < 0.04 || distance(okLab(p), okLab(landGrey)) < 0.03 {
+			if oklab.Distance(okLab(p), okLab(missingWhite)) < 0.04 || oklab.Distance(okLab(p), okLab(landGrey)) < 0.03 {
 				t.Errorf("shade %d of map %d, %v, can be taken for land or missing", s, c, p)
 			}
 		}
@@ -128,13 +130,12 @@ func TestDiagramsLeaveOutWhatCannotBeDrawn(t *testing.T) {
 
 func TestBarsAreAsHighAsTheirCounts(t *testing.T) {
 	img := RankHistogram{Title: "t", XLabel: "rank", Counts: []float64{10, 20, 10, 20}}.Draw()
-	fill := bars{colour: rgb(lch{0.66, 0.10, 245}.lab())}.colour
 	low, high := 0, 0
 	quarter := diagramWide / 4
 	for k := range 4 {
 		// The plot begins after its labels, so a bar leans over the edge of a
 		// quarter; count in the middle of each.
-		_, n := rows(img, fill, image.Rect(k*quarter+quarter*45/100, 0, k*quarter+quarter*65/100, diagramHigh))
+		_, n := rows(img, barBlue, image.Rect(k*quarter+quarter*45/100, 0, k*quarter+quarter*65/100, diagramHigh))
 		if k%2 == 0 {
 			low += n
 		} else {

@@ -28,7 +28,7 @@ func (h RankHistogram) Draw() image.Image {
 		total += c
 	}
 	p := newPlot(Diagram{Title: h.Title, XLabel: h.XLabel, YLabel: "frequency over that of an even histogram"})
-	b := bars{colour: rgb(lch{0.66, 0.10, 245}.lab())}
+	b := bars{colour: barBlue}
 	for _, c := range h.Counts {
 		b.heights = append(b.heights, c/max(total, math.SmallestNonzeroFloat64)*float64(len(h.Counts)))
 	}

@@ -1,11 +1,11 @@
 package tables
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
@@ -24,19 +24,15 @@ type Table struct {
 
 // Validate reports everything wrong with t.
 func (t Table) Validate() error {
-	errs := []error{}
-	if len(t.Rows) == 0 {
-		errs = append(errs, fmt.Errorf("table %s has no rows", t.Name))
-	}
+	var errs faults.List
+	errs.Check(len(t.Rows) > 0, "table %s has no rows", t.Name)
 	seen := map[string]bool{}
 	for _, r := range t.Rows {
-		errs = append(errs, r.Validate())
-		if seen[r.Name] {
-			errs = append(errs, fmt.Errorf("table %s has two rows called %s", t.Name, r.Name))
-		}
+		errs.Add(r.Validate())
+		errs.Check(!seen[r.Name], "table %s has two rows called %s", t.Name, r.Name)
 		seen[r.Name] = true
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // All returns every table.

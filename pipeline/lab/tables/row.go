@@ -1,11 +1,11 @@
 package tables
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"lacuna/internal/faults"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
@@ -95,35 +95,36 @@ func (r Row) needsPrior() bool {
 
 // Validate reports everything wrong with r.
 func (r Row) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("row "+r.Name+": "+format, args...))
-		}
-	}
+	var errs faults.List
+	check := checkRow(&errs, r.Name)
 	check(r.Name != "", "it has no name")
 	switch r.By {
 	case Climatology, Persistence, OI, TunedOI, DINEOF, Kriging, Champion:
 		check(!r.trains(), "%s has no network", r.By)
 	case OneStep, Calibrated, Members, Ensemble, Textured, Sampled, DINDiff:
 		check(r.trains(), "%s needs a network", r.By)
-		errs = append(errs, r.Network.validate(r.Name))
+		errs.Add(r.Network.validate(r.Name))
 	default:
 		check(false, "by is %q", r.By)
 	}
 	if r.Mode != "" {
 		_, err := impute.ParseMode(string(r.Mode))
-		errs = append(errs, err)
+		errs.Add(err)
 	}
 	if r.By == Sampled {
 		_, err := baselines.SamplerOf(r.Sampler.Name)
-		errs = append(errs, err, r.Sampler.Config.Validate())
+		errs.Add(err, r.Sampler.Config.Validate())
 	}
 	check(r.Texture >= 0 && r.Texture <= 1, "texture is %g, must be in 0..1", r.Texture)
 	if r.By == Calibrated || r.drawsMembers() {
 		check(r.Network.Preset == presetLacuna, "%s needs a network with a variance, that is preset %s", r.By, presetLacuna)
 	}
-	return errors.Join(errs...)
+	return errs.Err()
+}
+
+// checkRow returns a check whose faults name the row and go to errs.
+func checkRow(errs *faults.List, row string) func(ok bool, format string, args ...any) {
+	return func(ok bool, format string, args ...any) { errs.Check(ok, "row "+row+": "+format, args...) }
 }
 
 // The presets.
@@ -136,25 +137,21 @@ func (n Network) validate(name string) error {
 	if n.Preset == "" {
 		return nil
 	}
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("row "+name+": "+format, args...))
-		}
-	}
+	var errs faults.List
+	check := checkRow(&errs, name)
 	check(n.Preset == presetLacuna || n.Preset == presetPaper, "preset is %q, must be %q or %q", n.Preset, presetLacuna, presetPaper)
 	kind, argument, _ := strings.Cut(n.Strategy, ":")
 	check(slices.Contains(Strategies(), kind), "strategy is %q, must be one of %v", n.Strategy, Strategies())
 	if argument != "" {
 		_, err := shareOf(n.Strategy)
-		errs = append(errs, err)
+		errs.Add(err)
 	}
 	check(n.Backbone == "" || n.Backbone == nn.BackboneUNet || n.Backbone == nn.BackboneViT, "backbone is %q", n.Backbone)
 	if g := n.Guidance; g != nil {
 		check(kind == "guided", "strategy %s is not guided", kind)
-		errs = append(errs, n.guidance().Validate())
+		errs.Add(n.guidance().Validate())
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // shareOf returns the share in pixel:0.3.

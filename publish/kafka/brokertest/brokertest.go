@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/internal/checkout"
 )
 
 // Options is what a cluster should be like. The zero value is one broker
@@ -83,23 +85,12 @@ func jars(t testing.TB) string {
 	}
 	folder := os.Getenv("LACUNA_KAFKA")
 	if folder == "" {
-		folder = filepath.Join(repository(), ".cache", "kafka")
+		folder = filepath.Join(checkout.Root(t), ".cache", "kafka")
 	}
 	if found, _ := filepath.Glob(filepath.Join(folder, "lib", "kafka_*.jar")); len(found) == 0 {
 		t.Skip("the jars of the Kafka broker are not here: run ops/setup/kafka/broker.sh .cache/kafka, or set LACUNA_KAFKA")
 	}
 	return folder
-}
-
-// repository returns the folder of go.mod above the test.
-func repository() string {
-	dir, err := os.Getwd()
-	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
-			return dir
-		}
-	}
-	return "."
 }
 
 // freePorts returns ports that nobody listens on now. They are chosen before

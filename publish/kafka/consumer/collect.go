@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"lacuna/internal/pause"
 	"lacuna/publish/kafka"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -57,7 +58,7 @@ func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Tim
 			return "", missingError{fmt.Errorf("parts of %s cannot be read at offset %d, though the broker answers: %w", e.ID, a.position, err)}
 		}
 		f.log.Log(ctx, once(wait), "reading parts was interrupted, trying again", "id", e.ID, "parts", a.next, "err", err)
-		if !pause(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			return "", errReshuffled
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/internal/faults"
+	"lacuna/internal/pause"
 	"lacuna/publish/kafka"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -64,21 +66,16 @@ func DefaultConfig() Config {
 
 // Validate reports everything wrong with c, not just the first thing.
 func (c Config) Validate() error {
-	errs := []error{c.Connection.Validate()}
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(c.Prefix != "", "prefix is empty")
-	check(c.Group != "", "group is empty")
-	check(c.From == Beginning || c.From == Now, "from is %q, must be beginning or now", c.From)
-	check(c.Dir != "", "dir is empty: name the folder where files are put together")
-	check(c.MaxBytes > 0, "max_bytes is %d, must be positive", c.MaxBytes)
-	check(c.SessionTimeout > 0, "session_timeout is %v, must be positive", c.SessionTimeout)
-	check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
-	check(c.LookAgain > 0, "look_again is %v, must be positive", c.LookAgain)
-	return errors.Join(errs...)
+	errs := faults.Of(c.Connection.Validate())
+	errs.Check(c.Prefix != "", "prefix is empty")
+	errs.Check(c.Group != "", "group is empty")
+	errs.Check(c.From == Beginning || c.From == Now, "from is %q, must be beginning or now", c.From)
+	errs.Check(c.Dir != "", "dir is empty: name the folder where files are put together")
+	errs.Check(c.MaxBytes > 0, "max_bytes is %d, must be positive", c.MaxBytes)
+	errs.Check(c.SessionTimeout > 0, "session_timeout is %v, must be positive", c.SessionTimeout)
+	errs.Check(c.Patience > 0, "patience is %v, must be positive", c.Patience)
+	errs.Check(c.LookAgain > 0, "look_again is %v, must be positive", c.LookAgain)
+	return errs.Err()
 }
 
 // Refusal is a message of the events topic that cannot be an event.
@@ -214,7 +211,7 @@ func (c *Consumer) awaitTopic(ctx context.Context, cluster *kafka.Cluster) error
 		case !warned:
 			c.log.Warn("waiting for the events topic", "topic", topic, "err", err)
 		}
-		if !pause(ctx, topicPause) {
+		if !pause.For(ctx, topicPause) {
 			return nil
 		}
 	}
@@ -277,7 +274,7 @@ func (c *Consumer) work(ctx context.Context, cluster *kafka.Cluster, gen *kafkag
 		// while the topic was being made anew, which it does not notice: join
 		// again, ever more rarely, since it disturbs the others.
 		wait := max(c.idle, rejoinPause)
-		if pause(ctx, wait) { // else others did so: it has cost us no wait
+		if pause.For(ctx, wait) { // else others did so: it has cost us no wait
 			c.idle = min(2*wait, maxIdle)
 		}
 		return errReshuffled
@@ -294,16 +291,4 @@ func (c *Consumer) work(ctx context.Context, cluster *kafka.Cluster, gen *kafkag
 		g.Go(func() error { return f.run(ctx) })
 	}
 	return g.Wait()
-}
-
-// pause waits for d; false: ctx was cancelled meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

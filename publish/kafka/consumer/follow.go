@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"lacuna/internal/pause"
 	"lacuna/publish/kafka"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -56,7 +57,7 @@ func (f *follower) run(ctx context.Context) error {
 			continue
 		}
 		f.log.Log(ctx, once(wait), "reading events was interrupted, trying again", "partition", f.partition, "err", err)
-		if !pause(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			return errReshuffled
 		}
 		wait = min(2*wait, maxPause)

@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lacuna/internal/checkout"
 )
 
 // PythonVariable names the environment variable that holds the path of a
@@ -90,30 +92,11 @@ func Python(t testing.TB) string {
 	if python := os.Getenv(PythonVariable); python != "" {
 		return python
 	}
-	python := filepath.Join(root(t), ".cache", "venv", "bin", "python")
+	python := filepath.Join(checkout.Root(t), ".cache", "venv", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
 		t.Skipf("no Python for this test: set %s, or run make test, which installs one in .cache/venv", PythonVariable)
 	}
 	return python
-}
-
-// root returns the root of the checkout.
-func root(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the working directory")
-		}
-		dir = parent
-	}
 }
 
 // parse reads a report on n files, and refuses one that leaves a file or a
