@@ -19,7 +19,7 @@ func TestTheAlarmOfSetAsideGranulesCountsAllOfEveryDataset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.closeLedger(t.Context(), book)
+	defer d.books().Close(t.Context(), book)
 	aside := func(dataset string, n int, at time.Time) {
 		for i := range n {
 			a := ledger.Arrival{Object: ledger.Object{Dataset: dataset, Name: fmt.Sprintf("%v-%d.nc", at.Unix(), i)}, SHA256: fmt.Sprintf("%s%v%d", dataset, at, i), SpoolPath: fmt.Sprintf("spool/%s/%v-%d.nc", dataset, at.Unix(), i)}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"lacuna/daemon/feed"
+	"lacuna/daemon/outbox"
 	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
@@ -254,7 +255,7 @@ func (c *chainRun) wantWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range all {
-			promised[delivery(ledger.Delivery{Publication: p}).Product.SHA256] = true
+			promised[outbox.Delivery(ledger.Delivery{Publication: p}).Product.SHA256] = true
 		}
 		book.Close()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"lacuna/daemon/feed"
 	"lacuna/daemon/gridpin"
+	"lacuna/daemon/outbox"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
 	"lacuna/daemon/work"
@@ -29,7 +30,7 @@ type Config struct {
 	Web         ops.Config          `yaml:"web"`
 	Alarms      ops.HookConfig      `yaml:"alarms"`  // who is told when something is wrong
 	Credits     netcdf.Credits      `yaml:"credits"` // who stands behind the products
-	Publish     Publish             `yaml:"publish"` // where products go
+	Publish     outbox.Config       `yaml:"publish"` // where products go
 	Train       retrain.Config      `yaml:"train"`   // when models are renewed; off without a store
 	Manners     fetch.MannersConfig `yaml:"manners"` // towards the hosts of archives
 	Datasets    []Dataset           `yaml:"datasets"`
@@ -58,7 +59,7 @@ func DefaultConfig() Config {
 		Web:         ops.DefaultConfig(),
 		Alarms:      ops.DefaultHookConfig(),
 		Credits:     netcdf.DefaultCredits(),
-		Publish:     defaultPublish(),
+		Publish:     outbox.DefaultConfig(),
 		Train:       retrain.DefaultConfig(),
 		Manners:     fetch.DefaultMannersConfig(),
 	}
@@ -119,7 +120,7 @@ func (c Config) faults() []fault {
 	add("$.decode", c.Decode.Validate())
 	add("$.web", c.Web.Validate())
 	add("$.alarms", c.Alarms.Validate())
-	all = append(all, c.Publish.faults()...)
+	all = append(all, faultsOf("$.publish", c.Publish.Validate())...)
 	add("$.train", c.Train.Validate())
 	add("$.manners", c.Manners.Validate())
 	check(len(c.Datasets) > 0, "$", "datasets is empty: there is nothing to do")

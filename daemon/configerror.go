@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/internal/faults"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -46,6 +48,9 @@ type fault struct {
 func faultsOf(section string, err error) []fault {
 	if err == nil {
 		return nil
+	}
+	if part := (*faults.Section)(nil); errors.As(err, &part) && err == error(part) {
+		return faultsOf(section+"."+part.Key, part.Err)
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []fault

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lacuna/daemon/books"
+	"lacuna/daemon/outbox"
 	"lacuna/daemon/slots"
 	"lacuna/daemon/supervise"
 	"lacuna/daemon/work"
@@ -51,7 +53,7 @@ type Daemon struct {
 	// What the status page asks, set before anything runs.
 	intakes map[string]intake // by dataset
 	renewal *renewal
-	guards  []*guard // of the sinks
+	out     *outbox.Outbox
 }
 
 // New returns the service that cfg describes. It touches neither the network
@@ -69,7 +71,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 		return nil, err
 	}
 	return &Daemon{
-		cfg: cfg, parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.store(),
+		cfg: cfg, parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.Publish.Store(cfg.ProductsDir),
 		archives: archives, spool: fetch.NewSpool(cfg.state().Spool()),
 		heartbeats: supervise.NewHeartbeats(parts.Now), supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
 	}, nil
@@ -90,12 +92,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer d.closeLedger(ctx, book)
+	defer d.books().Close(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
 		return err
 	}
-	defer out.close()
+	defer out.Close()
 	renewal := d.openRenewal(book)
 	defer renewal.close()
 	d.renewal = renewal
@@ -136,7 +138,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stages = slices.Concat(stages, out.stages(), attendants, renewal.stages(),
+	stages = slices.Concat(stages, out.Stages(), attendants, renewal.stages(),
 		[]supervise.Stage{supervise.Lasting("status page", nil, server.Run), supervise.Lasting("look at the sandbox", nil, func(ctx context.Context) error {
 			d.tellIsolation(ctx)
 			return nil
@@ -149,7 +151,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.ready.Store(true)
 	defer d.watch(ctx, book)()
 	err = g.Wait()
-	out.lastFlush(ctx)
+	out.LastFlush(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,7 @@ func isDamaged(err error) bool { return errors.Is(err, ledger.ErrDamaged) }
 // shared is what the workers of all datasets share.
 type shared struct {
 	book    *ledger.Ledger
-	out     *outbox
+	out     *outbox.Outbox
 	renewal *renewal
 	metrics *ops.Metrics // nil: nobody asks
 	slots   *slots.Slots // nil: there is one worker at a time
@@ -204,17 +206,17 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 	if err != nil {
 		return work.Summary{}, err
 	}
-	defer d.closeLedger(ctx, book)
+	defer d.books().Close(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
 		return work.Summary{}, err
 	}
-	defer out.close()
+	defer out.Close()
 	renewal := d.openRenewal(book) // for the models: a pass trains nothing
 	defer renewal.close()
-	out.lookFirst(ctx)
+	out.LookFirst(ctx)
 	d.tellIsolation(ctx)
-	stop := out.background(ctx)
+	stop := out.Background(ctx)
 	defer stop()
 	var total work.Summary
 	var errs []error
@@ -242,13 +244,13 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 		}
 	}
 	stop()
-	errs = append(errs, out.flush(ctx), out.tidyOnce(ctx))
+	errs = append(errs, out.Flush(ctx), out.Tidy(ctx))
 	return total, errors.Join(errs...)
 }
 
 // open opens the ledger and clears what a killed process left half written.
 func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
-	book, err := d.openLedger(ctx)
+	book, err := d.books().Open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -258,6 +260,36 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 	return book, nil
 }
 
+// books returns the keeper of the ledger.
+func (d *Daemon) books() books.Keeper {
+	options := map[string]ingest.Options{}
+	for _, set := range d.cfg.Datasets {
+		options[set.Name] = set.Options
+	}
+	return books.Keeper{
+		State: d.cfg.state(), Store: d.store, Datasets: options, Sinks: d.cfg.Publish.SinkNames(), Reader: d.reader, Now: d.parts.Now, Log: d.log,
+	}
+}
+
+// openOutbox opens the sinks of the configuration.
+func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox.Outbox, error) {
+	out, err := outbox.Open(ctx, d.cfg.Publish, outbox.Parts{
+		Book: book, Keeper: d.books(), Heartbeats: d.heartbeats, Now: d.parts.Now, Log: d.log,
+	})
+	d.out = out
+	return out, err
+}
+
+// TakeOver makes every place of the configuration this state's, see
+// outbox.TakeOver.
+func (d *Daemon) TakeOver(ctx context.Context, why string) ([]outbox.TakenOver, error) {
+	return outbox.TakeOver(ctx, d.cfg.Publish, d.books(), why)
+}
+
+// Rebuild moves the ledger away and makes another from what is on the disk. No
+// daemon may be running.
+func (d *Daemon) Rebuild(ctx context.Context) (books.Rebuilt, error) { return d.books().Rebuild(ctx) }
+
 // dataset makes the watcher and the worker of one dataset.
 func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, intake, error) {
 	in, err := d.intake(set, deliveries{dataset: set.Name, ledger: with.book})
@@ -266,7 +298,7 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, intake, error)
 	}
 	return work.New(set.work(), d.cfg.work(), work.Parts{
 		Books: with.book, Reader: d.reader, Store: d.store, Models: with.renewal.models, Now: d.parts.Now, Log: d.log,
-		Queue: Queue{Book: with.book, Store: d.store, Sinks: d.cfg.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.nudge},
+		Queue: outbox.Queue{Book: with.book, Store: d.store, Sinks: d.cfg.Publish.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.Nudge},
 		Hold:  with.renewal.hold, Fresh: in.fresh.take, Metrics: with.metrics, Slots: with.slots,
 		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
 		Trouble:   func(err error) { d.troubles.note(set.Name, err) },
@@ -284,7 +316,7 @@ func (d Dataset) work() work.Dataset {
 // work returns the settings that all workers need.
 func (c Config) work() work.Settings {
 	return work.Settings{
-		State: c.state(), Credits: c.Credits, QuickLook: c.Publish.QuickLook, Sinks: c.SinkNames(),
+		State: c.state(), Credits: c.Credits, QuickLook: c.Publish.QuickLook, Sinks: c.Publish.SinkNames(),
 		Links: work.Links{Products: c.ProductsDir, BaseURL: c.Publish.BaseURL},
 	}
 }

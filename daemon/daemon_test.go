@@ -387,3 +387,8 @@ func fetchStatus(t *testing.T, addr string) ops.Status {
 	}
 	return s
 }
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}

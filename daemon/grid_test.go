@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon/gridpin"
+	"lacuna/daemon/outbox"
 	"lacuna/daemon/work"
 	"lacuna/ledger"
 )
@@ -233,7 +234,7 @@ func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
 	}
 	ctx, kill := context.WithCancel(t.Context())
 	w := work.New(d.b.cfg.Datasets[0].work(), d.b.cfg.work(), work.Parts{
-		Books: votesOnly{book, kill}, Reader: daemon.reader, Queue: Queue{}, Now: time.Now, Log: daemon.log,
+		Books: votesOnly{book, kill}, Reader: daemon.reader, Queue: outbox.Queue{}, Now: time.Now, Log: daemon.log,
 	})
 	if _, err := w.WorkOff(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("WorkOff() = %v, want it broken off", err)

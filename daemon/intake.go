@@ -163,7 +163,7 @@ func (d *Daemon) eachIntake(ctx context.Context, ask Fetch, work func(Dataset, i
 	if err != nil {
 		return err
 	}
-	defer d.closeLedger(ctx, book)
+	defer d.books().Close(ctx, book)
 	found := false
 	for _, set := range d.cfg.Datasets {
 		if ask.Dataset != "" && set.Name != ask.Dataset {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/outbox"
 	"lacuna/fetch"
 	"lacuna/publish/kafka"
 )
@@ -17,7 +18,7 @@ func TestASecretFileThatOthersMayReadKeepsTheDaemonFromStarting(t *testing.T) {
 	for key, name := range map[string]func(*Config, string){
 		"token_file": func(c *Config, path string) { c.Web.TokenFile = path },
 		"publish.kafka.sasl.password_file": func(c *Config, path string) {
-			c.Publish.Kafka = &Kafka{Config: kafka.DefaultConfig()}
+			c.Publish.Kafka = &outbox.Kafka{Config: kafka.DefaultConfig()}
 			c.Publish.Kafka.Brokers = []string{"127.0.0.1:9"}
 			c.Publish.Kafka.SASL = kafka.SASL{Mechanism: "plain", User: "u", PasswordFile: path}
 		},

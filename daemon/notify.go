@@ -13,11 +13,6 @@ import (
 // limit on decoding: a field of the largest basin takes half a minute.
 const workSilence = 15 * time.Minute
 
-// dispatchSilence is what a dispatcher may take beyond the limits of a delivery
-// and the longest pause after failures: time for the ledger, which is a
-// database on a disk that may be busy.
-const dispatchSilence = 2 * time.Minute
-
 // watch tells the service manager how the service is until the function that
 // it returns is called.
 func (d *Daemon) watch(ctx context.Context, book *ledger.Ledger) (stop func()) {

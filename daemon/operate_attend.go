@@ -21,6 +21,6 @@ func (d *Daemon) attendants(book *ledger.Ledger) ([]supervise.Stage, error) {
 	return []supervise.Stage{
 		supervise.Lasting("alarms", nil, hook.Run),
 		supervise.Lasting("backfills", nil, func(ctx context.Context) error { return d.backfills(ctx, book) }),
-		supervise.Lasting("journal of the ledger", nil, func(ctx context.Context) error { return d.keepBooks(ctx, book) }),
+		supervise.Lasting("journal of the ledger", nil, func(ctx context.Context) error { return d.books().Keep(ctx, book) }),
 	}, nil
 }

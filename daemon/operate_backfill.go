@@ -93,7 +93,7 @@ func (d *Daemon) Backfill(ctx context.Context, b Backfill, tell func(BackfillNew
 	if err != nil {
 		return BackfillNews{}, err
 	}
-	defer d.closeLedger(ctx, book)
+	defer d.books().Close(ctx, book)
 	return d.backfillHere(ctx, b, book, tell)
 }
 
@@ -103,7 +103,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b Backfill, book *ledger.Ledg
 	if err != nil {
 		return BackfillNews{}, err
 	}
-	defer out.close()
+	defer out.Close()
 	renewal := d.openRenewal(book)
 	defer renewal.close()
 	set := d.cfg.Datasets[slices.IndexFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset })]
@@ -111,7 +111,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b Backfill, book *ledger.Ledg
 	if err != nil {
 		return BackfillNews{}, err
 	}
-	stop := out.background(ctx)
+	stop := out.Background(ctx)
 	defer stop()
 	var errs []error
 	for more := true; more; {
@@ -134,7 +134,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b Backfill, book *ledger.Ledg
 		tell(news)
 	}
 	stop()
-	err = errors.Join(append(errs, out.flush(ctx))...)
+	err = errors.Join(append(errs, out.Flush(ctx))...)
 	news, newsErr := d.backfillNews(ctx, b, book)
 	return news, errors.Join(err, newsErr)
 }

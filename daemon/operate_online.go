@@ -10,7 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"lacuna/daemon/books"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/outbox"
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/modelstore"
@@ -168,7 +170,7 @@ func (d Dataset) recentScope(now time.Time) fetch.Scope {
 
 // tryOwner looks whether the place of a sink is this state's. A state that has
 // not run yet has no identity, and may have what is nobody's.
-func (d *Daemon) tryOwner(ctx context.Context, sink placed, report reporter) {
+func (d *Daemon) tryOwner(ctx context.Context, sink outbox.Placed, report reporter) {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
 	me, err := ledger.ReadIdentity(d.cfg.state().Ledger())
@@ -177,7 +179,7 @@ func (d *Daemon) tryOwner(ctx context.Context, sink placed, report reporter) {
 		owner, err = sink.Owner(ctx)
 	}
 	if err == nil {
-		err = owner.Admits(ownerOf(me))
+		err = owner.Admits(books.OwnerOf(me))
 	}
 	text := "nobody's yet: the first run marks it as this state's"
 	if owner.State != "" {
@@ -193,7 +195,7 @@ func (d *Daemon) trySinks(ctx context.Context, report reporter) {
 		defer cancel()
 		return check(ctx)
 	}
-	if err := d.cfg.Publish.checkSecretFiles(); err != nil {
+	if err := d.cfg.Publish.CheckSecretFiles(); err != nil {
 		report("secrets of the sinks", "", "chmod 600 the file, and change the secret where others may have read it", err)
 	}
 	d.tryOwner(ctx, disk.NewSink(d.store), report)

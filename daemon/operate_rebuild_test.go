@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/books"
 	"lacuna/daemon/work"
 	"lacuna/fetch"
 	"lacuna/ledger"
@@ -297,11 +298,11 @@ func TestADamagedLedgerEndsTheDaemonAndTheNextMakesItAnew(t *testing.T) {
 	b.cfg.Datasets[0].Fill.Method = "persistence"
 	deliverDays(t, b, 2)
 	b.once(t)
-	if err := os.WriteFile(suspectPath(b.cfg.state().Ledger()), nil, 0o600); err != nil {
+	if err := os.WriteFile(books.SuspectPath(b.cfg.state().Ledger()), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.once(t); got != (work.Summary{}) || suspected(b.cfg.state().Ledger()) {
-		t.Errorf("a ledger that was suspected and is whole: %+v, still suspected %v", got, suspected(b.cfg.state().Ledger()))
+	if got := b.once(t); got != (work.Summary{}) || books.Suspected(b.cfg.state().Ledger()) {
+		t.Errorf("a ledger that was suspected and is whole: %+v, still suspected %v", got, books.Suspected(b.cfg.state().Ledger()))
 	}
 	if strings.Contains(b.log.String(), "anew") {
 		t.Errorf("a whole ledger was made anew:\n%s", b.log)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/daemon/outbox"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/publish"
@@ -46,7 +47,7 @@ func publisherConfig(folder, broker string) Config {
 	cfg.StateDir, cfg.ProductsDir = filepath.Join(folder, "state"), filepath.Join(folder, "products")
 	cfg.Publish.Disk.FloorMiB = 0
 	cfg.Publish.RetryMin, cfg.Publish.Poll = 10*time.Millisecond, 50*time.Millisecond
-	cfg.Publish.Kafka = &Kafka{Config: kafka.DefaultConfig()}
+	cfg.Publish.Kafka = &outbox.Kafka{Config: kafka.DefaultConfig()}
 	cfg.Publish.Kafka.Brokers = []string{broker}
 	cfg.Publish.Kafka.PartBytes = 16 << 10 // so that small products have parts
 	return cfg
@@ -58,8 +59,8 @@ type publisher struct {
 	book  *ledger.Ledger
 	store disk.Store
 	now   func() time.Time
-	out   *outbox
-	queue Queue
+	out   *outbox.Outbox
+	queue outbox.Queue
 }
 
 func openPublisher(ctx context.Context, cfg Config) (*publisher, error) {
@@ -68,14 +69,14 @@ func openPublisher(ctx context.Context, cfg Config) (*publisher, error) {
 		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
-	d := &Daemon{cfg: cfg, parts: Parts{Log: log, Now: time.Now}, log: log, store: cfg.store()}
+	d := &Daemon{cfg: cfg, parts: Parts{Log: log, Now: time.Now}, log: log, store: cfg.Publish.Store(cfg.ProductsDir)}
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
 		return nil, err
 	}
 	return &publisher{
 		book: book, store: d.store, now: time.Now, out: out,
-		queue: Queue{Book: book, Store: d.store, Sinks: cfg.SinkNames(), Now: time.Now},
+		queue: outbox.Queue{Book: book, Store: d.store, Sinks: cfg.Publish.SinkNames(), Now: time.Now},
 	}, nil
 }
 
@@ -138,13 +139,13 @@ func TestPublisherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Getenv(finishEnv) != "" {
-		if err := p.out.flush(ctx); err != nil {
+		if err := p.out.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, stage := range p.out.stages() {
+	for _, stage := range p.out.Stages() {
 		g.Go(func() error { return stage.Run(ctx, ctx) })
 	}
 	g.Go(func() error { return p.produce(ctx) })
@@ -165,7 +166,7 @@ func (p *publisher) produce(ctx context.Context) error {
 		if err := p.process(ctx, g); err != nil {
 			return err
 		}
-		p.out.nudge()
+		p.out.Nudge()
 		if i%9 == 8 {
 			_, err := p.book.QueueRetraction(ctx, ledger.Retraction{
 				Dataset: g.Dataset, Granule: g.Name, Why: "every ninth", Sinks: p.queue.Sinks,
@@ -294,7 +295,7 @@ func publishedRows(t *testing.T, cfg Config) []row {
 		t.Errorf("%d publications of %d granules", len(published), total)
 	}
 	return convert.Each(published, func(p ledger.Publication) row {
-		d := delivery(ledger.Delivery{Publication: p})
+		d := outbox.Delivery(ledger.Delivery{Publication: p})
 		return row{Product: d.Product, retracted: !p.Retracted.IsZero()}
 	})
 }
@@ -328,7 +329,7 @@ func wantFilesAgree(t *testing.T, cfg Config, rows []row) {
 	}
 	for key, r := range newest {
 		e := listed[key]
-		visible, _ := cfg.store().Visible(r.Dataset, r.Time, r.Name)
+		visible, _ := cfg.Publish.Store(cfg.ProductsDir).Visible(r.Dataset, r.Time, r.Name)
 		content, err := os.ReadFile(visible)
 		switch {
 		case e.Revision != r.Revision || e.Retracted != r.retracted:

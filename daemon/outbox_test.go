@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/internal/convert"
+	"lacuna/daemon/outbox"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/kafka"
 	"lacuna/publish/kafka/consumer"
-	"lacuna/publish/s3"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -34,7 +33,7 @@ func freePort(t *testing.T) int {
 
 // kafkaOn makes the daemon of b publish to a broker on a port.
 func (b *bench) kafkaOn(port int) {
-	b.cfg.Publish.Kafka = &Kafka{Config: kafka.DefaultConfig()}
+	b.cfg.Publish.Kafka = &outbox.Kafka{Config: kafka.DefaultConfig()}
 	b.cfg.Publish.Kafka.Brokers = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 	b.cfg.Publish.Kafka.Timeout = time.Second
 }
@@ -184,7 +183,7 @@ func TestRetractionAndReplayReachTheConsumer(t *testing.T) {
 func TestRunPublishesToTheEmbeddedBroker(t *testing.T) {
 	b := newBench(t)
 	port := freePort(t)
-	b.cfg.Publish.Kafka = &Kafka{Config: kafka.DefaultConfig(), Embedded: true, EmbeddedPort: port}
+	b.cfg.Publish.Kafka = &outbox.Kafka{Config: kafka.DefaultConfig(), Embedded: true, EmbeddedPort: port}
 	w := world(t, 40, 60)
 	days := firstVersions(w, 2)
 	for _, d := range days {
@@ -222,7 +221,7 @@ func TestWhatIsToldOfAProductIsTrue(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	p := delivery(ledger.Delivery{Publication: all[0]}).Product
+	p := outbox.Delivery(ledger.Delivery{Publication: all[0]}).Product
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
@@ -242,22 +241,6 @@ func TestWhatIsToldOfAProductIsTrue(t *testing.T) {
 	rel, _ := filepath.Rel(b.cfg.ProductsDir, b.products(t)[0])
 	if want := "https://example.org/p/" + filepath.ToSlash(rel); p.Links["file"] != want || p.Links["quick_look"] != strings.TrimSuffix(want, ".nc")+".png" {
 		t.Errorf("links are %v, want %s", p.Links, want)
-	}
-}
-
-func TestSinksStandInTheLedgerByTheNamesTheyHave(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Publish.Kafka = &Kafka{Config: kafka.DefaultConfig()}
-	cfg.Publish.Kafka.Brokers = []string{"127.0.0.1:1"}
-	cfg.Publish.S3 = &S3{Config: s3.Config{Endpoint: "http://127.0.0.1:1", Bucket: "b", Prefix: "p/q"}}
-	o := &outbox{log: slog.New(slog.DiscardHandler)}
-	sinks, err := o.open(cfg.Publish)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := convert.Each(sinks, func(s placed) string { return s.Name() })
-	if got := cfg.SinkNames(); strings.Join(got, " ") != strings.Join(names, " ") {
-		t.Errorf("SinkNames() = %v, the sinks are %v", got, names)
 	}
 }
 

@@ -72,7 +72,7 @@ func (p *Publications) Status(ctx context.Context) (PublishStatus, error) {
 	if err != nil {
 		return s, err
 	}
-	names := p.cfg.SinkNames()
+	names := p.cfg.Publish.SinkNames()
 	for _, b := range backlogs {
 		s.Sinks = append(s.Sinks, SinkStatus{
 			Sink: b.Sink, Configured: slices.Contains(names, b.Sink), Waiting: b.Waiting, Bytes: b.Bytes, Oldest: b.Oldest,
@@ -122,7 +122,7 @@ type Retracted struct {
 // the news to every sink. dataset may be empty.
 func (p *Publications) Retract(ctx context.Context, dataset, granule, why string) ([]Retracted, error) {
 	gone, err := p.book.QueueRetraction(ctx, ledger.Retraction{
-		Dataset: dataset, Granule: granule, Why: why, Sinks: p.cfg.SinkNames(),
+		Dataset: dataset, Granule: granule, Why: why, Sinks: p.cfg.Publish.SinkNames(),
 	}, p.now())
 	return convert.Each(gone, func(g ledger.Publication) Retracted {
 		return Retracted{Dataset: g.Dataset, Granule: g.Granule, Revision: g.Revision, Why: g.Why}
@@ -149,7 +149,7 @@ func (p *Publications) Retry(ctx context.Context, sink string) (int, error) {
 
 // Forget drops what waits for a sink that is no longer configured.
 func (p *Publications) Forget(ctx context.Context, sink string) (int, error) {
-	if slices.Contains(p.cfg.SinkNames(), sink) {
+	if slices.Contains(p.cfg.Publish.SinkNames(), sink) {
 		return 0, fmt.Errorf("sink %s is configured: take it out of the configuration first", sink)
 	}
 	return p.book.ForgetSink(ctx, sink)
@@ -157,7 +157,7 @@ func (p *Publications) Forget(ctx context.Context, sink string) (int, error) {
 
 // Expired returns the products that the rules of retention would remove now.
 func (p *Publications) Expired(ctx context.Context) ([]disk.Removal, error) {
-	due, err := p.cfg.store().Plan(p.now(), p.cfg.Publish.Disk.keep())
+	due, err := p.cfg.Publish.Store(p.cfg.ProductsDir).Plan(p.now(), p.cfg.Publish.Disk.Keep())
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (p *Publications) Expired(ctx context.Context) ([]disk.Removal, error) {
 
 // sinks returns the configured sinks that name means: all where it is empty.
 func (p *Publications) sinks(name string) ([]string, error) {
-	names := p.cfg.SinkNames()
+	names := p.cfg.Publish.SinkNames()
 	if name == "" {
 		return names, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/outbox"
 	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
@@ -73,7 +74,7 @@ func (r *rolling) revisions(t *testing.T) map[int]string {
 	}
 	byDay := map[int]string{}
 	for _, p := range all {
-		product := delivery(ledger.Delivery{Publication: p}).Product
+		product := outbox.Delivery(ledger.Delivery{Publication: p}).Product
 		for i, d := range r.days {
 			if d.Name == p.Granule {
 				byDay[i] += fmt.Sprintf("%d %s over %d; ", p.Revision, product.Mode, product.Supersedes)

@@ -32,7 +32,7 @@ func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.close()
+	defer out.Close()
 	w, in, err := d.dataset(b.cfg.Datasets[0], shared{book: book, out: out, renewal: d.openRenewal(book)})
 	if err != nil {
 		t.Fatal(err)

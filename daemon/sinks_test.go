@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/outbox"
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/pipeline/simulate"
@@ -33,7 +34,7 @@ func (b *bench) bucketOn(t *testing.T) {
 	}
 	host := httptest.NewServer(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
 	t.Cleanup(host.Close)
-	b.cfg.Publish.S3 = &S3{Config: s3.Config{Endpoint: host.URL, Region: "us-east-1", Bucket: "products", Prefix: "tree"}}
+	b.cfg.Publish.S3 = &outbox.S3{Config: s3.Config{Endpoint: host.URL, Region: "us-east-1", Bucket: "products", Prefix: "tree"}}
 }
 
 // allSinks is a bench with a folder, a bucket and a topic.

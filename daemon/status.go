@@ -153,17 +153,13 @@ func (d *Daemon) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink,
 	rows := convert.Each(backlogs, func(b ledger.Backlog) ops.Sink {
 		return ops.Sink{Name: b.Sink, Waiting: b.Waiting, Bytes: b.Bytes, Oldest: b.Oldest, Aside: b.Aside}
 	})
-	for _, name := range d.cfg.SinkNames() {
+	for _, name := range d.cfg.Publish.SinkNames() {
 		if !slices.ContainsFunc(rows, func(r ops.Sink) bool { return r.Name == name }) {
 			rows = append(rows, ops.Sink{Name: name})
 		}
 	}
 	for i := range rows {
-		for _, g := range d.guards {
-			if g.Name() == rows[i].Name {
-				rows[i].Foreign = g.problem()
-			}
-		}
+		rows[i].Foreign = d.out.Refused(rows[i].Name)
 	}
 	return rows, err
 }

@@ -40,3 +40,24 @@ func (l *List) Add(errs ...error) {
 
 // Err returns all faults joined, in the order found, or nil.
 func (l *List) Err() error { return errors.Join(l.errs...) }
+
+// A Section is what is wrong with a part of a value, under the key of that part.
+type Section struct {
+	Key string
+	Err error
+}
+
+// In returns what is wrong with the part of a value under a key; nil where
+// nothing is.
+func In(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Section{Key: key, Err: err}
+}
+
+// Error puts the key before the message.
+func (s *Section) Error() string { return s.Key + "." + s.Err.Error() }
+
+// Unwrap returns the error without its key.
+func (s *Section) Unwrap() error { return s.Err }

@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/fetch"
 	"lacuna/internal/durable"
 	"lacuna/publish/kafka/consumer"
 
@@ -89,7 +89,7 @@ Exit status: 0 done or interrupted, 1 failed, 2 usage.`,
 }
 
 func (f consumeFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := daemon.CheckSecretFiles(map[string]string{"--sasl-password-file": f.cfg.SASL.PasswordFile, "--tls-key": f.cfg.TLS.KeyFile}); err != nil {
+	if err := fetch.CheckSecretFiles(map[string]string{"--sasl-password-file": f.cfg.SASL.PasswordFile, "--tls-key": f.cfg.TLS.KeyFile}); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(f.to, 0o755); err != nil {

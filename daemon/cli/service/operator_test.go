@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/daemon"
+	"lacuna/daemon/books"
 	"lacuna/ops"
 	"lacuna/ops/golden"
 )
@@ -63,7 +64,7 @@ func TestWhatOperatorsReadIsAPromise(t *testing.T) {
 		}},
 		"grid reset": daemon.GridReset{Dataset: "sea", Grid: "40×60", Again: 2, Why: "it was odd"},
 		"backfill":   daemon.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1},
-		"rebuild":    daemon.Rebuilt{Away: "f", Granules: 6, Products: 3, SetAside: 2, Waiting: 1, Lost: 1, Orphans: 1},
+		"rebuild":    books.Rebuilt{Away: "f", Granules: 6, Products: 3, SetAside: 2, Waiting: 1, Lost: 1, Orphans: 1},
 		"check":      daemon.Finding{What: "ledger", OK: false, Text: "damaged", ToDo: "restart"},
 	}
 	text, err := json.MarshalIndent(shapes, "", "  ")

@@ -1,4 +1,4 @@
-package daemon
+package outbox
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 	"lacuna/publish"
 )
 
-// placed is a sink that says whose its place is, as all of ours do.
-type placed interface {
+// Placed is a sink that says whose its place is, as all of ours do.
+type Placed interface {
 	publish.Sink
 	publish.Place
 }
 
-// guard lets deliveries through to a sink whose place is this state's, looked
+// Guard lets deliveries through to a sink whose place is this state's, looked
 // at each time, so that a state that was fenced off stops; and not before the
 // sink was compared with the ledger.
-type guard struct {
-	placed
+type Guard struct {
+	Placed
 	me      publish.Owner
 	log     *slog.Logger
 	compare func(ctx context.Context) error
@@ -35,16 +35,16 @@ type guard struct {
 }
 
 // Publish implements publish.Sink.
-func (g *guard) Publish(ctx context.Context, p publish.Product) error {
+func (g *Guard) Publish(ctx context.Context, p publish.Product) error {
 	if err := g.admit(ctx); err != nil {
 		return err
 	}
-	return g.resolve(ctx, p, g.placed.Publish(ctx, p))
+	return g.resolve(ctx, p, g.Placed.Publish(ctx, p))
 }
 
 // Replay implements publish.Replayer.
-func (g *guard) Replay(ctx context.Context, p publish.Product) error {
-	replayer, ok := g.placed.(publish.Replayer)
+func (g *Guard) Replay(ctx context.Context, p publish.Product) error {
+	replayer, ok := g.Placed.(publish.Replayer)
 	if !ok {
 		return g.Publish(ctx, p)
 	}
@@ -55,16 +55,16 @@ func (g *guard) Replay(ctx context.Context, p publish.Product) error {
 }
 
 // Retract implements publish.Sink.
-func (g *guard) Retract(ctx context.Context, p publish.Product) error {
+func (g *Guard) Retract(ctx context.Context, p publish.Product) error {
 	if err := g.admit(ctx); err != nil {
 		return err
 	}
-	return g.placed.Retract(ctx, p)
+	return g.Placed.Retract(ctx, p)
 }
 
 // resolve hands a conflict on. It stays an error: what was to be delivered was
 // not.
-func (g *guard) resolve(ctx context.Context, p publish.Product, err error) error {
+func (g *Guard) resolve(ctx context.Context, p publish.Product, err error) error {
 	var c *publish.Conflict
 	if !errors.As(err, &c) {
 		return err
@@ -76,7 +76,7 @@ func (g *guard) resolve(ctx context.Context, p publish.Product, err error) error
 }
 
 // admit returns nil where the place is this state's and was compared.
-func (g *guard) admit(ctx context.Context) error {
+func (g *Guard) admit(ctx context.Context) error {
 	select {
 	case g.turn <- struct{}{}:
 		defer func() { <-g.turn }()
@@ -86,7 +86,7 @@ func (g *guard) admit(ctx context.Context) error {
 	err := g.claim(ctx)
 	switch {
 	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker):
-		if g.problem() == "" {
+		if g.Problem() == "" {
 			g.log.Warn("NOTHING IS DELIVERED: the place is not this state's", "sink", g.Name(), "err", err)
 		}
 		why := err.Error()
@@ -110,7 +110,7 @@ func (g *guard) admit(ctx context.Context) error {
 
 // claim looks whose the place is and makes one of nobody, or of an earlier
 // epoch of this state, its own.
-func (g *guard) claim(ctx context.Context) error {
+func (g *Guard) claim(ctx context.Context) error {
 	owner, err := g.Owner(ctx)
 	if err == nil {
 		err = owner.Admits(g.me)
@@ -128,8 +128,8 @@ func (g *guard) claim(ctx context.Context) error {
 	return owner.Admits(g.me)
 }
 
-// problem returns why nothing is delivered; empty: it is.
-func (g *guard) problem() string {
+// Problem returns why nothing is delivered; empty: it is.
+func (g *Guard) Problem() string {
 	if why := g.refused.Load(); why != nil {
 		return *why
 	}

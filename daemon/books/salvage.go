@@ -1,4 +1,4 @@
-package daemon
+package books
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +23,9 @@ import (
 	"lacuna/publish/disk"
 )
 
-// salvage collects what the disk shows of granules and products.
-type salvage struct {
-	d     *Daemon
+// Salvage collects what the disk shows of granules and products.
+type Salvage struct {
+	Keeper
 	facts map[revisionKey]ledger.Fact
 	grids map[string]ledger.Grid
 	aside map[string]string // reasons by dataset and content, of files that were set aside
@@ -42,17 +41,18 @@ type revisionKey struct {
 	revision int
 }
 
-func newSalvage(d *Daemon) *salvage {
-	return &salvage{
-		d: d, facts: map[revisionKey]ledger.Fact{}, grids: map[string]ledger.Grid{}, aside: map[string]string{},
+// Salvage returns what was found of nothing yet.
+func (k Keeper) Salvage() *Salvage {
+	return &Salvage{
+		Keeper: k, facts: map[revisionKey]ledger.Fact{}, grids: map[string]ledger.Grid{}, aside: map[string]string{},
 		entries: map[granuleKey]publish.Entry{},
 	}
 }
 
 // collect reads the journal, what was set aside and the manifests. A product
 // that the journal does not know is asked itself.
-func (s *salvage) collect(ctx context.Context) error {
-	for f, err := range ledger.Journal(s.d.cfg.state().Ledger()) {
+func (s *Salvage) collect(ctx context.Context) error {
+	for f, err := range ledger.Journal(s.State.Ledger()) {
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (s *salvage) collect(ctx context.Context) error {
 	}
 	return s.eachManifest(func(m publish.Manifest) error {
 		for _, e := range m.Products {
-			if err := s.addEntry(ctx, m.Dataset, e); err != nil {
+			if err := s.Add(ctx, m.Dataset, e); err != nil {
 				return err
 			}
 		}
@@ -73,7 +73,7 @@ func (s *salvage) collect(ctx context.Context) error {
 
 // addFact keeps a line of the journal: of several on a revision, what the later
 // says, and the product if any does.
-func (s *salvage) addFact(f ledger.Fact) {
+func (s *Salvage) addFact(f ledger.Fact) {
 	if f.Name == "" {
 		s.grids[f.Dataset] = ledger.Grid{Fingerprint: f.Fingerprint, JSON: string(f.Grid), Since: f.Recorded, Why: f.Why}
 		if f.Fingerprint == "" { // it was reset
@@ -91,8 +91,8 @@ func (s *salvage) addFact(f ledger.Fact) {
 }
 
 // collectAside notes the files that were set aside, and why.
-func (s *salvage) collectAside() error {
-	return filepath.WalkDir(s.d.cfg.state().Quarantine(), func(file string, e fs.DirEntry, err error) error {
+func (s *Salvage) collectAside() error {
+	return filepath.WalkDir(s.State.Quarantine(), func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -126,14 +126,14 @@ func sumFile(file string) (string, error) {
 }
 
 // eachManifest goes through the manifests of the products.
-func (s *salvage) eachManifest(visit func(publish.Manifest) error) error {
-	return filepath.WalkDir(s.d.cfg.ProductsDir, func(file string, e fs.DirEntry, err error) error {
+func (s *Salvage) eachManifest(visit func(publish.Manifest) error) error {
+	return filepath.WalkDir(s.Store.Root, func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
-		case e.IsDir() && e.Name() != "." && strings.HasPrefix(e.Name(), ".") && file != s.d.cfg.ProductsDir:
+		case e.IsDir() && e.Name() != "." && strings.HasPrefix(e.Name(), ".") && file != s.Store.Root:
 			return fs.SkipDir
 		case e.IsDir() || !publish.IsManifest(e.Name()):
 			return nil
@@ -144,7 +144,7 @@ func (s *salvage) eachManifest(visit func(publish.Manifest) error) error {
 		}
 		m, err := publish.ParseManifest(text)
 		if err != nil {
-			s.d.log.Warn("manifest passed over", "file", file, "err", err)
+			s.Log.Warn("manifest passed over", "file", file, "err", err)
 			return nil
 		}
 		return visit(m)
@@ -153,40 +153,42 @@ func (s *salvage) eachManifest(visit func(publish.Manifest) error) error {
 
 // hasProducts reports whether the folder of products holds any of a dataset
 // that is configured.
-func (d *Daemon) hasProducts() bool {
+func (k Keeper) hasProducts() bool {
 	found := errors.New("found")
-	return errors.Is(newSalvage(d).eachManifest(func(m publish.Manifest) error {
-		if d.configured(m.Dataset) {
+	return errors.Is(k.Salvage().eachManifest(func(m publish.Manifest) error {
+		if k.Configured(m.Dataset) {
 			return found
 		}
 		return nil
 	}), found)
 }
 
-func (d *Daemon) configured(dataset string) bool {
-	return slices.ContainsFunc(d.cfg.Datasets, func(set Dataset) bool { return set.Name == dataset })
+// Configured reports whether a dataset is.
+func (k Keeper) Configured(dataset string) bool {
+	_, ok := k.Datasets[dataset]
+	return ok
 }
 
-// addEntry notes what a manifest says, and makes a fact of a product that the
+// Add notes what a manifest says, and makes a fact of a product that the
 // journal does not know.
-func (s *salvage) addEntry(ctx context.Context, dataset string, e publish.Entry) error {
+func (s *Salvage) Add(ctx context.Context, dataset string, e publish.Entry) error {
 	key := granuleKey{dataset, e.Granule}
 	s.entries[key] = e
-	i := slices.IndexFunc(s.d.cfg.Datasets, func(set Dataset) bool { return set.Name == dataset })
-	if s.facts[revisionKey{key, e.Revision}].Publication != nil || i < 0 {
+	options, configured := s.Datasets[dataset]
+	if s.facts[revisionKey{key, e.Revision}].Publication != nil || !configured {
 		return nil
 	}
-	visible, err := s.d.store.Visible(dataset, e.Time, e.File)
+	visible, err := s.Store.Visible(dataset, e.Time, e.File)
 	if err != nil {
 		return err
 	}
-	file := s.d.store.RevisionFile(disk.Item{Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision})
+	file := s.Store.RevisionFile(disk.Item{Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision})
 	if !exists(file) && exists(visible) {
 		file = visible
 	}
-	product, err := s.d.reader.Read(ctx, file, s.d.cfg.Datasets[i].Options)
+	product, err := s.Reader.Read(ctx, file, options)
 	if err != nil {
-		s.d.log.Warn("what a product was made from is lost", "file", file, "err", err)
+		s.Log.Warn("what a product was made from is lost", "file", file, "err", err)
 	}
 	f, err := s.factOf(dataset, file, e, product)
 	if err != nil {
@@ -204,7 +206,7 @@ const unknownContent = "unknown"
 
 // factOf is what a manifest and a product say of a granule. product may be
 // empty.
-func (s *salvage) factOf(dataset, file string, e publish.Entry, product ingest.Granule) (ledger.Fact, error) {
+func (s *Salvage) factOf(dataset, file string, e publish.Entry, product ingest.Granule) (ledger.Fact, error) {
 	body, err := json.Marshal(publish.Product{
 		Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision, Size: e.Size, SHA256: e.SHA256, Path: file,
 		BBox: e.BBox, Variable: product.Source.Variable, Model: e.Model, Mode: e.Mode, CoverageBefore: e.CoverageBefore,
@@ -223,7 +225,7 @@ func (s *salvage) factOf(dataset, file string, e publish.Entry, product ingest.G
 	if len(product.Fields) > 0 {
 		f.Times = field.Times(product.Fields)
 	}
-	f.SpoolPath = filepath.Join(s.d.cfg.state().Spool(), f.SHA256[:2], f.SHA256, path.Base(path.Clean("/"+e.Granule)))
+	f.SpoolPath = filepath.Join(s.State.Spool(), f.SHA256[:2], f.SHA256, path.Base(path.Clean("/"+e.Granule)))
 	if info, err := os.Stat(f.SpoolPath); err == nil {
 		f.Size, f.ModTime = info.Size(), info.ModTime()
 	}
@@ -246,14 +248,14 @@ func madeFrom(product ingest.Granule) string {
 	return unknownContent
 }
 
-// found returns what the ledger is to be told, in order. A revision of which no
+// Found returns what the ledger is to be told, in order. A revision of which no
 // file is left is counted as lost.
-func (s *salvage) found() []ledger.Found {
+func (s *Salvage) Found() []ledger.Found {
 	newest := map[granuleKey]int{}
 	for key := range s.facts {
 		newest[key.granuleKey] = max(newest[key.granuleKey], key.revision)
 	}
-	now := s.d.parts.Now()
+	now := s.Now()
 	var all []ledger.Found
 	for key, fact := range s.facts {
 		f := ledger.Found{Fact: fact, At: now}
@@ -283,26 +285,26 @@ func (s *salvage) found() []ledger.Found {
 // audience says who is to be told of a product: everybody of one that is
 // current and whose file is there, for whoever has it sees nothing new; nobody
 // of others.
-func (s *salvage) audience(key revisionKey, fact ledger.Fact, newest int) (retracted string, sinks []string) {
+func (s *Salvage) audience(key revisionKey, fact ledger.Fact, newest int) (retracted string, sinks []string) {
 	e, listed := s.entries[key.granuleKey]
 	if listed && e.Retracted && e.Revision >= key.revision {
-		return cmp.Or(e.Why, "it was retracted before the ledger was lost"), s.d.cfg.SinkNames()
+		return cmp.Or(e.Why, "it was retracted before the ledger was lost"), s.Sinks
 	}
 	superseded := key.revision < newest && s.facts[revisionKey{key.granuleKey, newest}].Publication != nil
 	if superseded || !exists(fact.Publication.File) || listed && e.Absent && e.Revision == key.revision && !exists(fact.Publication.File) {
 		return "", nil
 	}
-	return "", s.d.cfg.SinkNames()
+	return "", s.Sinks
 }
 
 // orphans counts the files in the spool of which nothing is known.
-func (s *salvage) orphans() int {
+func (s *Salvage) orphans() int {
 	known := map[string]bool{}
 	for _, f := range s.facts {
 		known[f.SHA256] = true
 	}
 	n := 0
-	_ = filepath.WalkDir(s.d.cfg.state().Spool(), func(file string, e fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(s.State.Spool(), func(file string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && len(filepath.Base(filepath.Dir(file))) == 2*sha256.Size && !known[filepath.Base(filepath.Dir(file))] {
 			n++
 		}

@@ -1,4 +1,4 @@
-package daemon
+package outbox
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const clockMargin = 24 * time.Hour
 // a sink that was compared before in this epoch can be ahead by what was
 // published after the ledger's latest product only, if the ledger is an older
 // copy. A hundred thousand products that did not change are not looked at.
-func (o *outbox) changedSince(ctx context.Context, sink string) (time.Time, error) {
+func (o *Outbox) changedSince(ctx context.Context, sink string) (time.Time, error) {
 	before, err := o.book.Compared(ctx, sink, o.me.Epoch)
 	if err != nil || !before {
 		return time.Time{}, err
@@ -40,7 +40,7 @@ type ahead struct {
 // compare looks for revisions in a sink that the ledger does not have, which
 // is so where the state was restored from an older copy, and goes on above
 // them.
-func (o *outbox) compare(ctx context.Context, sink placed) error {
+func (o *Outbox) compare(ctx context.Context, sink Placed) error {
 	since, err := o.changedSince(ctx, sink.Name())
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (o *outbox) compare(ctx context.Context, sink placed) error {
 }
 
 // ahead returns what a sink has of others since a time.
-func (o *outbox) ahead(ctx context.Context, sink placed, since time.Time) (all []ahead, err error) {
+func (o *Outbox) ahead(ctx context.Context, sink Placed, since time.Time) (all []ahead, err error) {
 	err = sink.Holdings(ctx, since, func(h publish.Holding) error {
 		if h.Revision < 1 || h.Revision > publish.MaxRevision {
 			o.log.Warn("a revision that nobody can have made was passed over", "sink", sink.Name(), "product", h.Key(), "revision", h.Revision)
@@ -81,7 +81,7 @@ func (o *outbox) ahead(ctx context.Context, sink placed, since time.Time) (all [
 }
 
 // adopt has the ledger know a revision as taken.
-func (o *outbox) adopt(ctx context.Context, sink string, a ahead) (news bool, err error) {
+func (o *Outbox) adopt(ctx context.Context, sink string, a ahead) (news bool, err error) {
 	t := ledger.Taken{
 		Dataset: a.Dataset, Granule: a.Granule, Revision: a.Revision, Sink: sink, SHA256: a.SHA256, Ours: a.ours, At: o.now(),
 	}
@@ -115,7 +115,7 @@ func (o *outbox) adopt(ctx context.Context, sink string, a ahead) (news bool, er
 }
 
 // displace resolves the conflict of a delivery.
-func (o *outbox) displace(ctx context.Context, sink string, p publish.Product, c *publish.Conflict) error {
+func (o *Outbox) displace(ctx context.Context, sink string, p publish.Product, c *publish.Conflict) error {
 	t := ledger.Taken{Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Sink: sink, SHA256: c.There, Ours: c.SHA256, At: o.now()}
 	if c.Highest > p.Revision {
 		above := t
@@ -131,12 +131,12 @@ func (o *outbox) displace(ctx context.Context, sink string, p publish.Product, c
 	return err
 }
 
-func (o *outbox) tellConflict(t ledger.Taken) {
+func (o *Outbox) tellConflict(t ledger.Taken) {
 	o.log.Warn("ONE REVISION HAS TWO FILES: the newer bytes get the next revision", "sink", t.Sink, "dataset", t.Dataset,
 		"granule", t.Granule, "revision", t.Revision, "sha256_there", t.SHA256, "sha256_here", t.Ours)
 }
 
-func (o *outbox) tellAhead(sink string, news int, found []ahead) {
+func (o *Outbox) tellAhead(sink string, news int, found []ahead) {
 	if news == 0 {
 		return
 	}
@@ -148,23 +148,23 @@ func (o *outbox) tellAhead(sink string, news int, found []ahead) {
 // adoptFiles takes products into the ledger that the folder of products shows
 // and the ledger does not know, with what they were made from: the archive may
 // give the same bytes again, and nothing is made of them a second time.
-func (d *Daemon) adoptFiles(ctx context.Context, o *outbox, sink placed) error {
+func (o *Outbox) adoptFiles(ctx context.Context, sink Placed) error {
 	since, err := o.changedSince(ctx, sink.Name())
 	if err != nil {
 		return err
 	}
-	s := newSalvage(d)
+	s := o.keeper.Salvage()
 	var found []ahead
-	err = d.store.Manifests(ctx, since, func(m publish.Manifest) error {
+	err = o.store.Manifests(ctx, since, func(m publish.Manifest) error {
 		for i, h := range m.Holdings() {
 			ours, known, err := o.book.Knows(ctx, ledger.Taken{Dataset: h.Dataset, Granule: h.Granule, Revision: h.Revision, SHA256: h.SHA256})
 			if err != nil {
 				return err
 			}
-			if known || ours != "" || !d.configured(h.Dataset) || h.Revision < 1 || h.Revision > publish.MaxRevision {
+			if known || ours != "" || !o.keeper.Configured(h.Dataset) || h.Revision < 1 || h.Revision > publish.MaxRevision {
 				continue // where the bytes differ it is a conflict, and no product to be adopted
 			}
-			if err := s.addEntry(ctx, m.Dataset, m.Products[i]); err != nil {
+			if err := s.Add(ctx, m.Dataset, m.Products[i]); err != nil {
 				return err
 			}
 			found = append(found, ahead{Holding: h})
@@ -174,7 +174,7 @@ func (d *Daemon) adoptFiles(ctx context.Context, o *outbox, sink placed) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range s.found() {
+	for _, f := range s.Found() {
 		if _, err := o.book.Restore(ctx, f); err != nil {
 			return err
 		}
@@ -199,9 +199,9 @@ func (d *Daemon) adoptFiles(ctx context.Context, o *outbox, sink placed) error {
 // begins: one that does not answer by then is away.
 const lookLimit = 10 * time.Second
 
-// lookFirst is look before a pass over what there is, which would else promise
+// LookFirst is look before a pass over what there is, which would else promise
 // revisions that a sink has.
-func (o *outbox) lookFirst(ctx context.Context) {
+func (o *Outbox) LookFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	o.look(ctx)
@@ -209,7 +209,7 @@ func (o *outbox) lookFirst(ctx context.Context) {
 
 // look finds out whose the sinks are and compares them with the ledger, all at
 // once. An operator should hear at the start, not with the first product.
-func (o *outbox) look(ctx context.Context) {
+func (o *Outbox) look(ctx context.Context) {
 	done := make(chan struct{})
 	for _, g := range o.guards {
 		go func() {

@@ -1,4 +1,4 @@
-package daemon
+package books
 
 import (
 	"context"
@@ -25,78 +25,78 @@ type Rebuilt struct {
 
 // Rebuild moves the ledger away and makes another from the journal, the spool,
 // what was set aside and the products. No daemon may be running.
-func (d *Daemon) Rebuild(ctx context.Context) (Rebuilt, error) {
-	if holder, running := ledger.Holder(d.cfg.state().Ledger()); running {
+func (k Keeper) Rebuild(ctx context.Context) (Rebuilt, error) {
+	if holder, running := ledger.Holder(k.State.Ledger()); running {
 		return Rebuilt{}, fmt.Errorf("rebuild ledger: %w by %s; stop it first", ledger.ErrLocked, holder)
 	}
-	book, done, err := d.rebuild(ctx)
+	book, done, err := k.rebuild(ctx)
 	if err != nil {
 		return done, err
 	}
 	return done, book.Close()
 }
 
-// openLedger opens the ledger. One that is damaged, or that lacks what its
+// Open opens the ledger. One that is damaged, or that lacks what its
 // journal knows, is made anew from what is on the disk, and the log says so.
-func (d *Daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
-	path := d.cfg.state().Ledger()
+func (k Keeper) Open(ctx context.Context) (*ledger.Ledger, error) {
+	path := k.State.Ledger()
 	book, err := ledger.Open(ctx, path)
-	if err == nil && suspected(path) {
+	if err == nil && Suspected(path) {
 		if err = book.Check(ctx); err != nil {
 			err = errors.Join(err, book.Close())
 		}
 	}
 	if errors.Is(err, ledger.ErrDamaged) {
-		d.log.Warn("THE LEDGER IS DAMAGED and is made anew from what is on the disk", "err", err)
-		book, done, err := d.rebuild(ctx)
-		d.tellRebuilt(done, err)
+		k.Log.Warn("THE LEDGER IS DAMAGED and is made anew from what is on the disk", "err", err)
+		book, done, err := k.rebuild(ctx)
+		k.tellRebuilt(done, err)
 		return book, err
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = d.own(ctx, book)
+	err = k.own(ctx, book)
 	if err == nil {
-		err = d.complete(ctx, book)
+		err = k.complete(ctx, book)
 	}
 	if err != nil {
 		return nil, errors.Join(err, book.Close())
 	}
-	return book, state.Remove(suspectPath(path))
+	return book, state.Remove(SuspectPath(path))
 }
 
 // complete adds to a ledger what its journal and the products show that it had.
-func (d *Daemon) complete(ctx context.Context, book *ledger.Ledger) error {
+func (k Keeper) complete(ctx context.Context, book *ledger.Ledger) error {
 	behind, err := book.Behind(ctx)
 	if err != nil {
 		return err
 	}
 	if !behind {
 		fresh, err := book.Counts(ctx)
-		if err != nil || len(fresh) > 0 || !d.hasProducts() {
+		if err != nil || len(fresh) > 0 || !k.hasProducts() {
 			return err
 		}
 	}
-	d.log.Warn("THE LEDGER HAS LOST WHAT IT HAD and is completed from what is on the disk")
-	done, err := d.restoreAll(ctx, book)
-	d.tellRebuilt(done, err)
+	k.Log.Warn("THE LEDGER HAS LOST WHAT IT HAD and is completed from what is on the disk")
+	done, err := k.restoreAll(ctx, book)
+	k.tellRebuilt(done, err)
 	return err
 }
 
-func (d *Daemon) tellRebuilt(done Rebuilt, err error) {
+func (k Keeper) tellRebuilt(done Rebuilt, err error) {
 	if err != nil {
 		return // whoever called says so
 	}
-	d.log.Warn("ledger made anew", "moved_to", done.Away, "granules", done.Granules, "products", done.Products,
+	k.Log.Warn("ledger made anew", "moved_to", done.Away, "granules", done.Granules, "products", done.Products,
 		"set_aside", done.SetAside, "to_fill", done.Waiting, "lost", done.Lost, "orphans", done.Orphans)
 }
 
 // rebuild moves the ledger away and fills a new one.
-func (d *Daemon) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
-	path := d.cfg.state().Ledger()
+func (k Keeper) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
+	path := k.State.Ledger()
 	away := ""
 	if _, err := os.Stat(path); err == nil {
-		if away, err = ledger.MoveAway(path, d.parts.Now()); err != nil {
+		if away, err = ledger.MoveAway(path, k.Now()); err != nil {
 			return nil, Rebuilt{}, err
 		}
 	}
@@ -104,13 +104,13 @@ func (d *Daemon) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
 	if err != nil {
 		return nil, Rebuilt{Away: away}, err
 	}
-	if err := d.own(ctx, book); err != nil {
+	if err := k.own(ctx, book); err != nil {
 		return nil, Rebuilt{Away: away}, errors.Join(err, book.Close())
 	}
-	done, err := d.restoreAll(ctx, book)
+	done, err := k.restoreAll(ctx, book)
 	done.Away = away
 	if err == nil {
-		err = state.Remove(suspectPath(path))
+		err = state.Remove(SuspectPath(path))
 	}
 	if err != nil {
 		return nil, done, errors.Join(err, book.Close())
@@ -120,9 +120,9 @@ func (d *Daemon) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
 
 // restoreAll adds all that is found on the disk to a ledger. An error leaves
 // the journal as it is, so that the next start tries again.
-func (d *Daemon) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, error) {
+func (k Keeper) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, error) {
 	var done Rebuilt
-	s := newSalvage(d)
+	s := k.Salvage()
 	if err := s.collect(ctx); err != nil {
 		return done, fmt.Errorf("rebuild ledger: %w", err)
 	}
@@ -131,7 +131,7 @@ func (d *Daemon) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, 
 			return done, err
 		}
 	}
-	for _, f := range s.found() {
+	for _, f := range s.Found() {
 		added, err := book.Restore(ctx, f)
 		if err != nil {
 			return done, err
@@ -153,15 +153,16 @@ func (d *Daemon) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, 
 		return done, err
 	}
 	done.Lost, done.Orphans = s.lost, s.orphans()
-	return done, book.BeginJournal(ctx, d.parts.Now())
+	return done, book.BeginJournal(ctx, k.Now())
 }
 
-// The mark of a ledger in which damage was met while it was in use: the next
+// SuspectPath returns the mark of a ledger in which damage was met while it was in use: the next
 // opening reads it through.
-func suspectPath(path string) string { return path + ".suspect" }
+func SuspectPath(path string) string { return path + ".suspect" }
 
-func suspected(path string) bool {
-	_, err := os.Stat(suspectPath(path))
+// Suspected reports whether a ledger is marked.
+func Suspected(path string) bool {
+	_, err := os.Stat(SuspectPath(path))
 	return err == nil
 }
 
@@ -169,19 +170,19 @@ func suspected(path string) bool {
 // with a ledger at worst, and found again on the disk and the archives.
 const journalPause = 10 * time.Second
 
-// keepBooks writes the journal until ctx is cancelled. It reads the ledger
+// Keep writes the journal until ctx is cancelled. It reads the ledger
 // through once, beside the work, and ends the service where it is damaged, for
 // the next start to make it anew.
-func (d *Daemon) keepBooks(ctx context.Context, book *ledger.Ledger) error {
+func (k Keeper) Keep(ctx context.Context, book *ledger.Ledger) error {
 	tick := time.NewTicker(journalPause)
 	defer tick.Stop()
 	err := book.Check(ctx)
 	for {
 		if errors.Is(err, ledger.ErrDamaged) {
-			return errors.Join(err, os.WriteFile(suspectPath(d.cfg.state().Ledger()), nil, 0o644))
+			return errors.Join(err, os.WriteFile(SuspectPath(k.State.Ledger()), nil, 0o644))
 		}
 		if err != nil && ctx.Err() == nil {
-			d.log.Warn("journal not written", "err", err, "retry_in", journalPause)
+			k.Log.Warn("journal not written", "err", err, "retry_in", journalPause)
 		}
 		select {
 		case <-ctx.Done():
@@ -196,12 +197,12 @@ func (d *Daemon) keepBooks(ctx context.Context, book *ledger.Ledger) error {
 // written in no time, and what is left is written after the next start.
 const lastWords = 5 * time.Second
 
-// closeLedger brings the journal up to date and closes the ledger.
-func (d *Daemon) closeLedger(ctx context.Context, book *ledger.Ledger) {
+// Close brings the journal up to date and closes the ledger.
+func (k Keeper) Close(ctx context.Context, book *ledger.Ledger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	if err := errors.Join(book.WriteJournal(ctx), book.Close()); err != nil {
-		d.log.Warn("ledger not closed well", "err", err)
+		k.Log.Warn("ledger not closed well", "err", err)
 	}
 }
 

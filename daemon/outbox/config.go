@@ -1,19 +1,21 @@
-package daemon
+package outbox
 
 import (
 	"errors"
-	"fmt"
+	"path"
 	"strings"
 	"time"
 
+	"lacuna/fetch"
+	"lacuna/internal/faults"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 	"lacuna/publish/kafka"
 	"lacuna/publish/s3"
 )
 
-// Publish is where products go, beside the status page.
-type Publish struct {
+// Config is where products go, beside the status page.
+type Config struct {
 	publish.Config `yaml:",inline"`
 	BaseURL        string `yaml:"base_url"`   // under which receivers reach products_dir; empty: links are relative
 	QuickLook      bool   `yaml:"quick_look"` // a picture beside every product
@@ -54,8 +56,9 @@ func (s *S3) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(s))
 }
 
-func defaultPublish() Publish {
-	return Publish{
+// DefaultConfig returns the settings that hold where a file is silent.
+func DefaultConfig() Config {
+	return Config{
 		Config: publish.DefaultConfig(), QuickLook: true,
 		Disk: Disk{
 			FloorMiB: 1024,                     // what the spool and the ledger need to go on for a while
@@ -83,32 +86,62 @@ func (k *Kafka) Validate() error {
 	return cfg.Validate()
 }
 
-// faults returns everything wrong with p.
-func (p Publish) faults() []fault {
-	all := faultsOf("$.publish", p.Validate())
-	check := func(ok bool, section, format string, args ...any) {
-		if !ok {
-			all = append(all, faultsOf(section, fmt.Errorf(format, args...))...)
-		}
+// Validate reports everything wrong with c. Each message begins with the key.
+func (c Config) Validate() error {
+	errs := faults.Of(c.Config.Validate())
+	errs.Check(c.BaseURL == "" || strings.Contains(c.BaseURL, "://"), "base_url is %q, must be like https://example.org/products", c.BaseURL)
+	errs.Add(faults.In("disk", c.Disk.Validate()))
+	if c.S3 != nil {
+		errs.Add(faults.In("s3", c.S3.Validate()))
 	}
-	check(p.BaseURL == "" || strings.Contains(p.BaseURL, "://"), "$.publish", "base_url is %q, must be like https://example.org/products", p.BaseURL)
-	check(p.Disk.FloorMiB >= 0, "$.publish.disk", "floor_mib is %d, must not be negative", p.Disk.FloorMiB)
-	for name, days := range map[string]int{
-		"near_real_time": p.Disk.KeepDays.NearRealTime, "delayed": p.Disk.KeepDays.Delayed, "superseded": p.Disk.KeepDays.Superseded,
-	} {
-		check(days >= 0, "$.publish.disk.keep_days", "%s is %d, must be a number of days, or 0 for ever", name, days)
+	if c.Kafka != nil {
+		errs.Add(faults.In("kafka", c.Kafka.Validate()))
 	}
-	if p.S3 != nil {
-		all = append(all, faultsOf("$.publish.s3", p.S3.Validate())...)
-	}
-	if p.Kafka != nil {
-		all = append(all, faultsOf("$.publish.kafka", p.Kafka.Validate())...)
-	}
-	return all
+	return errs.Err()
 }
 
-// keep returns the rules in the words of package disk.
-func (d Disk) keep() disk.Keep {
+// Validate reports everything wrong with d.
+func (d Disk) Validate() error {
+	var errs, days faults.List
+	errs.Check(d.FloorMiB >= 0, "floor_mib is %d, must not be negative", d.FloorMiB)
+	for name, n := range map[string]int{
+		"near_real_time": d.KeepDays.NearRealTime, "delayed": d.KeepDays.Delayed, "superseded": d.KeepDays.Superseded,
+	} {
+		days.Check(n >= 0, "%s is %d, must be a number of days, or 0 for ever", name, n)
+	}
+	errs.Add(faults.In("keep_days", days.Err()))
+	return errs.Err()
+}
+
+// SinkNames returns the names under which the configured sinks stand in the
+// ledger, without opening them.
+func (c Config) SinkNames() []string {
+	names := []string{"disk"}
+	if c.S3 != nil {
+		names = append(names, "s3:"+path.Join(c.S3.Bucket, c.S3.Prefix))
+	}
+	if c.Kafka != nil {
+		names = append(names, "kafka:"+c.Kafka.Prefix)
+	}
+	return names
+}
+
+// CheckSecretFiles refuses files of the sinks that others may read or change.
+// The sinks read them by themselves, with what the libraries have for it.
+func (c Config) CheckSecretFiles() error {
+	files := map[string]string{}
+	if c.Kafka != nil && !c.Kafka.Embedded {
+		files["publish.kafka.sasl.password_file"] = c.Kafka.SASL.PasswordFile
+		files["publish.kafka.tls.key_file"] = c.Kafka.TLS.KeyFile
+	}
+	if c.S3 != nil {
+		files["publish.s3.credentials_file"] = c.S3.CredentialsFile
+	}
+	return fetch.CheckSecretFiles(files)
+}
+
+// Keep returns the rules in the words of package disk.
+func (d Disk) Keep() disk.Keep {
 	const day = 24 * time.Hour
 	return disk.Keep{
 		disk.NearRealTime: time.Duration(d.KeepDays.NearRealTime) * day,
@@ -117,8 +150,8 @@ func (d Disk) keep() disk.Keep {
 	}
 }
 
-// store returns the folder of products that c describes.
-func (c Config) store() disk.Store {
+// Store returns the folder of products below a root.
+func (c Config) Store(root string) disk.Store {
 	const mib = 1 << 20
-	return disk.Store{Root: c.ProductsDir, FloorBytes: c.Publish.Disk.FloorMiB * mib}
+	return disk.Store{Root: root, FloorBytes: c.Disk.FloorMiB * mib}
 }

@@ -1,0 +1,64 @@
+package books
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"lacuna/ledger"
+	"lacuna/publish"
+	"lacuna/publish/disk"
+)
+
+// Identify returns who the state of a ledger is, as its places are marked.
+// What is asked for the first time gets a name at random.
+func Identify(ctx context.Context, book *ledger.Ledger, now time.Time) (publish.Owner, error) {
+	i, err := book.Identity(ctx, ledger.Identity{State: rand.Text(), Epoch: 1, Since: now.UTC().Truncate(time.Second)})
+	return OwnerOf(i), err
+}
+
+// OwnerOf returns an identity as the places of a state are marked with it.
+func OwnerOf(i ledger.Identity) publish.Owner {
+	return publish.Owner{State: i.State, Epoch: i.Epoch, Since: i.Since.UTC()}
+}
+
+// own makes sure, before anything is read or written there, that the folder of
+// products is this state's and that no other daemon works on it. What it takes
+// is let go of when book is closed. A folder that cannot be written to now is
+// no reason not to start: whoever delivers to it tries again.
+func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
+	me, err := Identify(ctx, book, k.Now())
+	if err != nil {
+		return err
+	}
+	unlock, err := k.Store.Lock()
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		return err
+	case err != nil:
+		k.Log.Warn("folder of products cannot be locked", "err", err)
+	default:
+		book.AtClose(unlock)
+	}
+	owner, err := k.Store.Owner(ctx)
+	if err == nil {
+		err = owner.Admits(me)
+	}
+	switch {
+	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker):
+		return fmt.Errorf("products_dir %s: %w", k.Store.Root, err)
+	case err != nil:
+		k.Log.Warn("folder of products does not say whose it is", "err", err)
+		return nil
+	case owner.State == me.State && owner.Epoch == me.Epoch:
+		return nil
+	}
+	if err := k.Store.Claim(ctx, me); err != nil {
+		k.Log.Warn("folder of products cannot be marked as this state's", "err", err)
+		return nil
+	}
+	k.Log.Info("folder of products marked as this state's", "products_dir", k.Store.Root, "state", me.State, "epoch", me.Epoch)
+	return nil
+}

@@ -1,0 +1,289 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"lacuna/daemon/books"
+	"lacuna/daemon/supervise"
+	"lacuna/ledger"
+	"lacuna/publish"
+	"lacuna/publish/disk"
+	"lacuna/publish/kafka"
+	"lacuna/publish/kafka/embedded"
+	"lacuna/publish/s3"
+)
+
+// Outbox takes stored products to every sink. The ledger holds what is due; a
+// dispatcher a sink delivers it, none waiting for another.
+type Outbox struct {
+	book        *ledger.Ledger
+	store       disk.Store
+	keep        disk.Keep
+	keeper      books.Keeper
+	me          publish.Owner // the state
+	guards      []*Guard      // of the sinks, in the order of the dispatchers
+	dispatchers []*publish.Dispatcher
+	heartbeats  []*supervise.Heartbeat // of the dispatchers, in their order
+	kafka       *kafka.Sink            // nil: none
+	broker      *embedded.Broker       // nil: none of our own
+	now         func() time.Time
+	log         *slog.Logger
+}
+
+// Parts are what an outbox takes from outside.
+type Parts struct {
+	Book       *ledger.Ledger
+	Keeper     books.Keeper // of the ledger, for products that it does not know
+	Heartbeats *supervise.Heartbeats
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+// Open makes the sinks of the configuration, and compares the folder of products
+// with the ledger. Close ends what it starts.
+func Open(ctx context.Context, cfg Config, parts Parts) (*Outbox, error) {
+	if err := cfg.CheckSecretFiles(); err != nil {
+		return nil, err
+	}
+	o := &Outbox{
+		book: parts.Book, keeper: parts.Keeper, store: parts.Keeper.Store, keep: cfg.Disk.Keep(), now: parts.Now, log: parts.Log,
+	}
+	if err := errors.Join(o.store.Sweep(), o.warnForgotten(ctx, cfg.SinkNames())); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.me, err = books.Identify(ctx, o.book, o.now()); err != nil {
+		return nil, err
+	}
+	sinks, err := o.open(cfg)
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	for _, sink := range sinks {
+		o.guards = append(o.guards, o.guard(sink))
+	}
+	if err := o.lookAtProducts(ctx); err != nil {
+		o.Close()
+		return nil, err
+	}
+	if err := o.dispatch(cfg, parts.Heartbeats); err != nil {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// dispatchSilence is what a dispatcher may take beyond the limits of a delivery
+// and the longest pause after failures: time for the ledger, which is a
+// database on a disk that may be busy.
+const dispatchSilence = 2 * time.Minute
+
+// dispatch makes a dispatcher for each sink.
+func (o *Outbox) dispatch(cfg Config, all *supervise.Heartbeats) error {
+	for _, sink := range o.guards {
+		limit := cfg.Timeout + cfg.RetryMax + cfg.Poll + dispatchSilence
+		queue := ledgerQueue{book: o.book, sink: sink.Name(), now: o.now, heartbeat: all.Add("sink "+sink.Name(), limit)}
+		dispatcher, err := publish.NewDispatcher(cfg.Config, sink, queue, o.log)
+		if err != nil {
+			return err
+		}
+		o.dispatchers, o.heartbeats = append(o.dispatchers, dispatcher), append(o.heartbeats, queue.heartbeat)
+	}
+	return nil
+}
+
+// Refused returns why nothing is delivered to a sink; empty: it is.
+func (o *Outbox) Refused(sink string) string {
+	if o == nil {
+		return ""
+	}
+	for _, g := range o.guards {
+		if g.Name() == sink {
+			return g.Problem()
+		}
+	}
+	return ""
+}
+
+// open returns the sinks of the configuration, the same and by the same names
+// as Config.SinkNames.
+func (o *Outbox) open(cfg Config) ([]Placed, error) {
+	sinks := []Placed{disk.NewSink(o.store)}
+	if cfg.S3 != nil {
+		bucket, err := s3.New(cfg.S3.Config)
+		if err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, bucket)
+	}
+	if cfg.Kafka != nil {
+		if err := o.openKafka(*cfg.Kafka); err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, o.kafka)
+	}
+	return sinks, nil
+}
+
+// guard returns the guard of a sink.
+func (o *Outbox) guard(sink Placed) *Guard {
+	return &Guard{
+		Placed: sink, me: o.me, log: o.log, turn: make(chan struct{}, 1),
+		compare: func(ctx context.Context) error { return o.compare(ctx, sink) },
+		displace: func(ctx context.Context, p publish.Product, c *publish.Conflict) error {
+			return o.displace(ctx, sink.Name(), p, c)
+		},
+	}
+}
+
+// lookAtProducts compares the folder of products, which is never away, before
+// anything is made. A folder that cannot be read is looked at again before the
+// first delivery.
+func (o *Outbox) lookAtProducts(ctx context.Context) error {
+	folder := o.guards[0]
+	err := o.adoptFiles(ctx, folder.Placed)
+	if err == nil {
+		err = folder.admit(ctx)
+	}
+	if err == nil || ctx.Err() != nil || errors.Is(err, publish.ErrForeign) || errors.Is(err, ledger.ErrDamaged) {
+		return err
+	}
+	o.log.Warn("folder of products was not compared with the ledger", "err", err)
+	return nil
+}
+
+func (o *Outbox) openKafka(k Kafka) (err error) {
+	if k.Embedded {
+		cfg := embedded.DefaultConfig()
+		cfg.Port = k.EmbeddedPort
+		if o.broker, err = embedded.New(cfg); err != nil {
+			return err
+		}
+		k.Brokers = []string{o.broker.Addr()}
+		o.log.Info("embedded broker started: in memory, for trying out", "kafka", o.broker.Addr())
+	}
+	o.kafka, err = kafka.New(k.Config, o.log)
+	return err
+}
+
+// Close ends the sinks.
+func (o *Outbox) Close() {
+	if o.kafka != nil {
+		o.kafka.Close()
+	}
+	if o.broker != nil {
+		o.broker.Close()
+	}
+}
+
+// Stages returns what runs for as long as the daemon does.
+func (o *Outbox) Stages() []supervise.Stage {
+	all := []supervise.Stage{supervise.Lasting("removal of old products", nil, o.tidy)}
+	for i, d := range o.dispatchers {
+		all = append(all, supervise.Lasting(o.heartbeats[i].Name(), o.heartbeats[i], d.Run))
+	}
+	return append(all, supervise.Lasting("look at the sinks", nil, func(ctx context.Context) error {
+		o.look(ctx)
+		return nil
+	}))
+}
+
+// Background delivers while something else is done, until the function it
+// returns is called.
+func (o *Outbox) Background(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, d := range o.dispatchers {
+		wg.Go(func() { _ = d.Run(ctx) }) // nil after the cancellation that ends it
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// warnForgotten says what waits for sinks that nobody serves.
+func (o *Outbox) warnForgotten(ctx context.Context, names []string) error {
+	backlogs, err := o.book.Backlogs(ctx)
+	for _, b := range backlogs {
+		if b.Waiting > 0 && !slices.Contains(names, b.Sink) {
+			o.log.Warn("deliveries wait for a sink that is not configured any more; lacuna publish forget drops them",
+				"sink", b.Sink, "waiting", b.Waiting)
+		}
+	}
+	return err
+}
+
+// Nudge says that something was queued.
+func (o *Outbox) Nudge() {
+	for _, d := range o.dispatchers {
+		d.Nudge()
+	}
+}
+
+// Flush delivers what is due to all sinks at once, each until it is done or
+// fails. No dispatcher may be running.
+func (o *Outbox) Flush(ctx context.Context) error {
+	errs := make([]error, len(o.dispatchers))
+	var wg sync.WaitGroup
+	for i, d := range o.dispatchers {
+		wg.Go(func() { errs[i] = d.Flush(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// lastFlushLimit is how long a stop waits for sinks: enough for files and a
+// broker that is there. What is left is taken up at the next start.
+const lastFlushLimit = 5 * time.Second
+
+// LastFlush delivers what the last granules have left when everything else has
+// stopped. ctx is the one that was cancelled.
+func (o *Outbox) LastFlush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushLimit)
+	defer cancel()
+	if err := o.Flush(ctx); err != nil {
+		o.log.Info("deliveries wait for the next start", "err", err)
+	}
+}
+
+// tidyInterval is how often products whose time is up are removed; rules
+// count in days.
+const tidyInterval = time.Hour
+
+// tidy removes old products until ctx is cancelled.
+func (o *Outbox) tidy(ctx context.Context) error {
+	tick := time.NewTicker(tidyInterval)
+	defer tick.Stop()
+	for {
+		if err := o.Tidy(ctx); err != nil && ctx.Err() == nil {
+			o.log.Warn("old products not removed", "err", err, "retry_in", tidyInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Tidy removes what is due, except what a sink is still to get.
+func (o *Outbox) Tidy(ctx context.Context) error {
+	due, err := o.store.Plan(o.now(), o.keep)
+	if err != nil {
+		return err
+	}
+	gone, err := o.store.Remove(ctx, due, func(ctx context.Context, r disk.Removal) (bool, error) {
+		return o.book.Awaited(ctx, r.Dataset, r.Granule, r.Revision)
+	})
+	for _, r := range gone {
+		o.log.Info("old product removed", "dataset", r.Dataset, "granule", r.Granule, "revision", r.Revision, "class", string(r.Class))
+	}
+	return err
+}
