@@ -37,9 +37,11 @@ func (s Source) Var(name string) (Var, bool) {
 	return Var{}, false
 }
 
-// The parts of a file.
 type (
-	Dim  = cdl.Dim
-	Var  = cdl.Var
+	// Dim is a dimension of a file.
+	Dim = cdl.Dim
+	// Var is a variable with its numbers exactly as they are stored.
+	Var = cdl.Var
+	// Attr is an attribute: a string or a slice of numbers.
 	Attr = cdl.Attr
 )

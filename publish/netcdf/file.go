@@ -11,10 +11,12 @@ import (
 // File describes a NetCDF file that is to be written.
 type File cdl.File
 
-// The parts of a File.
 type (
-	Dim  = cdl.Dim
-	Var  = cdl.Var
+	// Dim is a dimension of a file.
+	Dim = cdl.Dim
+	// Var is a variable with its numbers exactly as they are stored.
+	Var = cdl.Var
+	// Attr is an attribute: a string or a slice of numbers.
 	Attr = cdl.Attr
 )
 
