@@ -40,14 +40,14 @@ var pipelineMap = []struct{ folder, imports, tests string }{
 	{"prior", "engine field nn noise partition samples skill train", "realdata"},
 	{"learn", "impute nn noise partition samples train", "classical engine field"},
 	{"evaluate", "classical field impute noise samples skill", ""},
-	{"finetune", "classical evaluate field impute learn nn noise partition prior samples skill train", "engine simulate"},
+	{"version", "classical evaluate field impute learn nn noise partition prior samples skill train", "engine simulate"},
 
 	// What measures.
-	{"lab", "classical engine evaluate field finetune impute infer learn nn noise partition prior samples skill train", "simulate"},
+	{"lab", "classical engine evaluate field impute infer learn nn noise partition prior samples skill train version", "simulate"},
 }
 
 // training are the folders that what serves does without.
-var training = []string{"train", "partition", "prior", "learn", "finetune", "lab"}
+var training = []string{"train", "partition", "prior", "learn", "version", "lab"}
 
 func TestArrowsOfThePipelineAreThoseOfTheMap(t *testing.T) {
 	imports, tests := map[string][]string{}, map[string][]string{}

@@ -14,10 +14,10 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/enginetest"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/version"
 )
 
 func modelDevice(t *testing.T) infer.Device {
@@ -32,7 +32,7 @@ func untrainedFiles(t *testing.T, seed uint64) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaling, err := json.Marshal(finetune.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
+	scaling, err := json.Marshal(version.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
 	if err != nil {
 		t.Fatal(err)
 	}

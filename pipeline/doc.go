@@ -21,7 +21,7 @@
 //	train      the loop, the loader and the checkpoint of every training
 //	skill      scores of a filled map
 //	evaluate   methods held against each other on the same overlays
-//	finetune   a version: trained, judged, and let through the gate or not
+//	version    a new version of a model: learned, calibrated, judged at the gate
 //
 // Beside both ways:
 //

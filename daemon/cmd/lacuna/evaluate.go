@@ -17,10 +17,10 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/version"
 
 	"github.com/spf13/cobra"
 )
@@ -227,7 +227,7 @@ func (f *evaluateFlags) run(c *cobra.Command, table tables.Table) error {
 	}
 	results, err := tables.Run(ctx, job, func(p tables.Progress) {
 		phase := fmt.Sprintf("[%d/%d] %s, seed %d: %s", min(p.Done+1, p.Rows), p.Rows, p.Name, p.Seed, p.Phase)
-		report.progress(finetune.Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss})
+		report.progress(version.Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss})
 	})
 	report.finish()
 	if ctx.Err() != nil {

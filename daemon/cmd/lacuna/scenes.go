@@ -8,10 +8,10 @@ import (
 	"io"
 	"time"
 
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/lab/scenes"
+	"lacuna/pipeline/version"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -138,7 +138,7 @@ func (f *scenesFlags) judgeOrLook(ctx context.Context, sub scenes.Subject, progr
 	if err != nil || f.calibration == "" {
 		return report, err
 	}
-	data, err := json.Marshal(finetune.Calibration{Calibration: report.Calibration})
+	data, err := json.Marshal(version.Calibration{Calibration: report.Calibration})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon/retrain"
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -88,7 +88,7 @@ func daysOfSets(sets []dataset) string {
 }
 
 // progress hears every step.
-func (r *trainReport) progress(p finetune.Progress) {
+func (r *trainReport) progress(p version.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -123,7 +123,7 @@ func (r *trainReport) progress(p finetune.Progress) {
 }
 
 // left estimates the rest of the phase from its pace in this process.
-func (r *trainReport) left(now time.Time, p finetune.Progress) time.Duration {
+func (r *trainReport) left(now time.Time, p version.Progress) time.Duration {
 	done := p.Step - r.first
 	if done <= 0 {
 		return 0
@@ -131,7 +131,7 @@ func (r *trainReport) left(now time.Time, p finetune.Progress) time.Duration {
 	return time.Duration(float64(now.Sub(r.began)) / float64(done) * float64(p.Steps-p.Step))
 }
 
-func caption(p finetune.Progress, score *float64, left time.Duration) string {
+func caption(p version.Progress, score *float64, left time.Duration) string {
 	text := ""
 	if p.Loss != 0 {
 		text += fmt.Sprintf("loss %.4g  ", p.Loss)
@@ -145,7 +145,7 @@ func caption(p finetune.Progress, score *float64, left time.Duration) string {
 	return text
 }
 
-func (r *trainReport) record(now time.Time, p finetune.Progress) {
+func (r *trainReport) record(now time.Time, p version.Progress) {
 	if r.csv == nil || p.Loss == 0 && p.Score == nil {
 		return
 	}
@@ -162,7 +162,7 @@ func (r *trainReport) record(now time.Time, p finetune.Progress) {
 }
 
 // show moves the bar of the phase.
-func (r *trainReport) show(p finetune.Progress) {
+func (r *trainReport) show(p version.Progress) {
 	if r.bar == nil {
 		r.pool = mpb.New(mpb.WithOutput(r.stderr), mpb.WithWidth(40))
 		r.bar = r.pool.AddBar(int64(max(p.Steps, 1)), mpb.BarRemoveOnComplete(),

@@ -6,13 +6,13 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // Settings are what all rows of a run share. Results depend on them, and on
@@ -59,7 +59,7 @@ type Budget struct {
 // Default returns the settings for a size of network and an engine, in the mode
 // of a table.
 func Default(size string, gpu bool) Settings {
-	f := finetune.DefaultSettings(size, gpu)
+	f := version.DefaultSettings(size, gpu)
 	s := Settings{
 		Mode: impute.Single, Seeds: 1, Split: f.Split, Overlays: samples.DefaultOverlays(f.Imputer.Side),
 		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Workshop: f.Workshop,

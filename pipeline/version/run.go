@@ -1,4 +1,4 @@
-package finetune
+package version
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 func Make(ctx context.Context, req Request, hooks Hooks) (Outcome, error) {
 	r, err := begin(req, hooks)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("fine-tune: %w", err)
+		return Outcome{}, fmt.Errorf("make a version: %w", err)
 	}
 	defer r.close()
 	for _, phase := range r.phases() {
@@ -27,7 +27,7 @@ func Make(ctx context.Context, req Request, hooks Hooks) (Outcome, error) {
 			return Outcome{}, err
 		}
 		if err := phase.do(ctx); err != nil {
-			return Outcome{}, fmt.Errorf("fine-tune: %s: %w", phase.name, err)
+			return Outcome{}, fmt.Errorf("make a version: %s: %w", phase.name, err)
 		}
 	}
 	return r.outcome()

@@ -1,4 +1,4 @@
-package finetune
+package version
 
 import (
 	"encoding/json"
