@@ -8,6 +8,7 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/prior"
 )
 
 // inUnits is impute.MeanAndLogVariance for an answer that is given in units: the mean and the
@@ -113,5 +114,18 @@ func reliabilityLoss(n nn.Network) func(w nn.Weights, batch []*Node) *Node {
 	return func(w nn.Weights, batch []*Node) *Node {
 		target := batch[targetTensor]
 		return crossEntropy(n.Apply(w, batch[imageTensor], batch[timeTensor]), plane(target, 0), plane(target, 1))
+	}
+}
+
+// priorLoss is the loss of a batch of noised masks, conditions, levels and
+// truth: ||ê - e||² over the two classes, the mean over the sea of the batch.
+// The weight of all times is one: that of a Bayesian Flow Network has no bound
+// under a schedule that ends without noise. The truth is 0 and 1.
+func priorLoss(m *prior.Model) func(w nn.Weights, batch []*Node) *Node {
+	return func(w nn.Weights, batch []*Node) *Node {
+		sea := plane(batch[placeTensor], 0)
+		logits := m.Logits(w, batch[deltaTensor], batch[placeTensor], batch[levelTensor])
+		miss := Mul(Sub(Logistic(logits), batch[truthTensor]), sea)
+		return MulScalar(Div(ReduceAllSum(Square(miss)), AddScalar(ReduceAllSum(sea), 1)), prior.Classes)
 	}
 }

@@ -85,17 +85,17 @@ func (p bitProfile) bits() float64 {
 
 func bitProfiles(ctx context.Context, predict Predictor, schedule Schedule, masks []Mask) ([]bitProfile, error) {
 	cells := len(masks[0].Sea)
-	first, _ := logSNRRange(cells)
+	first, _ := LogSNRRange(cells)
 	last := min(likelihoodLogSNRLast, schedule.At(0).LogSNR())
 	step := (last - first) / likelihoodLevels
 	out := make([]bitProfile, len(masks))
-	x := make([]float32, len(masks)*classes*cells)
+	x := make([]float32, len(masks)*Classes*cells)
 	stream := noise.New(1, "prior", "likelihood") // one seed for all time: scores are to be compared
 	for k := range likelihoodLevels {
 		logSNR := first + (float64(k)+0.5)*step
 		level := schedule.At(schedule.TimeOf(logSNR))
 		for i, mask := range masks {
-			latents(x[i*classes*cells:(i+1)*classes*cells], mask.Observed, level, stream, uint64(k))
+			latents(x[i*Classes*cells:(i+1)*Classes*cells], mask.Observed, level, stream, uint64(k))
 		}
 		observed, err := predict(ctx, Latents{X: x, Items: len(masks), Cells: cells, Level: level})
 		if err != nil {
@@ -115,7 +115,7 @@ func bitProfiles(ctx context.Context, predict Predictor, schedule Schedule, mask
 func latents(x []float32, observed []bool, l Level, stream noise.Stream, index uint64) {
 	stream.Normals(x, index)
 	cells := len(observed)
-	sigma, signal := float32(l.Sigma), float32(classes*l.Alpha)
+	sigma, signal := float32(l.Sigma), float32(Classes*l.Alpha)
 	for i := range x {
 		x[i] *= sigma
 	}
@@ -126,17 +126,4 @@ func latents(x []float32, observed []bool, l Level, stream noise.Stream, index u
 			x[i] += signal
 		}
 	}
-}
-
-// miss returns the sum over sea of the squared distance between the truth and
-// the probability of "observed".
-func (m Mask) miss(observed []float32) float64 {
-	sum := 0.0
-	for i, sea := range m.Sea {
-		if sea {
-			d := indicator(m.Observed[i]) - float64(observed[i])
-			sum += d * d
-		}
-	}
-	return sum
 }

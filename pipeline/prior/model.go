@@ -53,11 +53,12 @@ func DefaultConfig() Config {
 // Validate reports everything wrong with c.
 func (c Config) Validate() error {
 	_, schedule := ScheduleOf(c.Schedule)
-	_, network := nn.Count(c.network())
+	_, network := nn.Count(c.Network())
 	return errors.Join(schedule, network)
 }
 
-func (c Config) network() nn.Config {
+// Network returns the network of c.
+func (c Config) Network() nn.Config {
 	return nn.Config{Backbone: c.Backbone, Size: c.Size, In: c.channels(), Out: 1}
 }
 
@@ -81,13 +82,13 @@ type Model struct {
 
 // NewModel returns the prior of a config and its weights, in the order of the
 // network's layout. Nothing is compiled before the first draw. Of a config
-// with Frequency, the map is zero: Train and Load set it.
+// with Frequency, the map is zero: SetFrequency and Load set it.
 func NewModel(b backends.Backend, cfg Config, weights []float32) (*Model, error) {
 	schedule, err := ScheduleOf(cfg.Schedule)
 	if err != nil {
 		return nil, fmt.Errorf("prior config: %w", err)
 	}
-	network, err := nn.New(cfg.network())
+	network, err := nn.New(cfg.Network())
 	if err != nil {
 		return nil, fmt.Errorf("prior config: %w", err)
 	}
@@ -122,8 +123,8 @@ func Load(b backends.Backend, data []byte) (*Model, error) {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return nil, fmt.Errorf("load prior: %s: %w", configKey, err)
 	}
-	if cfg.network() != f.Config {
-		return nil, fmt.Errorf("load prior: %s asks for %+v, the file holds %+v", configKey, cfg.network(), f.Config)
+	if cfg.Network() != f.Config {
+		return nil, fmt.Errorf("load prior: %s asks for %+v, the file holds %+v", configKey, cfg.Network(), f.Config)
 	}
 	m, err := NewModel(b, cfg, f.Weights)
 	if err != nil {
@@ -161,7 +162,7 @@ func (m *Model) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write prior: %w", err)
 	}
-	f := netfile.File{Config: m.cfg.network(), Weights: m.weights, Metadata: map[string]string{configKey: string(text)}}
+	f := netfile.File{Config: m.cfg.Network(), Weights: m.weights, Metadata: map[string]string{configKey: string(text)}}
 	if m.cfg.Frequency {
 		if f.Metadata[frequencyKey], err = m.places.encode(); err != nil {
 			return nil, fmt.Errorf("write prior: %w", err)
@@ -184,8 +185,11 @@ func (m *Model) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// Config returns what the network is and sees.
+// Config returns the settings of the network.
 func (m *Model) Config() Config { return m.cfg }
+
+// Schedule returns the schedule of its walks.
+func (m *Model) Schedule() Schedule { return m.schedule }
 
 // Weights returns a copy of the weights, for a training to begin with.
 func (m *Model) Weights() []float32 { return slices.Clone(m.weights) }
@@ -216,9 +220,9 @@ func (m *Model) Close() {
 	}
 }
 
-// renew gives the model other weights and keeps what is compiled: for
+// SetWeights gives the model other weights and keeps its compiled programs: for
 // evaluations during training.
-func (m *Model) renew(weights []float32) {
+func (m *Model) SetWeights(weights []float32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.vector != nil {

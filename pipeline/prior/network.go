@@ -7,13 +7,15 @@ import (
 	"lacuna/pipeline/nn"
 )
 
-// Planes of a level as the network's graph gets it, [batch, levelParts].
+// Numbers of a level as the network's graph gets it, [batch, LevelNumbers].
 const (
 	levelAlpha = iota
 	levelSigma
 	levelGain
-	levelTime // what the network is told, see timeOf
-	levelParts
+	levelTime // see timeOf
+
+	// LevelNumbers is how many numbers stand for a level.
+	LevelNumbers
 )
 
 // Range of ln(α/σ) that the network's time tells apart: from -7.4, where the
@@ -37,9 +39,14 @@ func timeOf(l Level) float64 {
 	return (s - timeLogSNRFirst) / (timeLogSNRLast - timeLogSNRFirst)
 }
 
+// Numbers returns the level as the network's graph gets it.
+func (l Level) Numbers() []float32 {
+	return []float32{levelAlpha: float32(l.Alpha), levelSigma: float32(l.Sigma), levelGain: float32(l.Gain()), levelTime: float32(timeOf(l))}
+}
+
 // channels returns how many channels the network of c takes.
 func (c Config) channels() int {
-	n := 1 + c.conditions() // the softmax of the latents
+	n := 1 + c.Conditions() // the softmax of the latents
 	if c.Coverage {
 		n++
 	}
@@ -49,8 +56,8 @@ func (c Config) channels() int {
 	return n
 }
 
-// conditions returns how many planes a Place has.
-func (c Config) conditions() int {
+// Conditions returns how many planes a Place has.
+func (c Config) Conditions() int {
 	n := 1 // sea
 	if c.Season {
 		n += 2
@@ -70,16 +77,24 @@ type denoiser struct {
 	network nn.Network
 }
 
+// Logits is the network of the model as a graph: it maps the difference of the
+// two channels of latents, observed minus gap, [batch, 1, height, width], the
+// conditions of the places [batch, Conditions, height, width] and the levels
+// [batch, LevelNumbers] to the logits of "observed", [batch, 1, height, width].
+func (m *Model) Logits(w nn.Weights, delta, conditions, level *Node) *Node {
+	return m.net.logits(w, delta, conditions, level)
+}
+
 // logits maps the difference of the two channels of latents, observed minus
 // gap, [batch, 1, height, width], the conditions of the places [batch,
-// conditions, height, width] and the level [batch, levelParts] to the logits of
+// conditions, height, width] and the level [batch, LevelNumbers] to the logits of
 // "observed", [batch, 1, height, width].
 //
 // Only the difference is looked at: softmax over two channels is its sigmoid,
 // so the answer does not change when both channels are shifted.
 func (d denoiser) logits(w nn.Weights, delta, conditions, level *Node) *Node {
-	conditions.AssertDims(-1, d.cfg.conditions(), -1, -1)
-	level.AssertDims(-1, levelParts)
+	conditions.AssertDims(-1, d.cfg.Conditions(), -1, -1)
+	level.AssertDims(-1, LevelNumbers)
 	batch := delta.Shape().Dimensions[0]
 	part := func(k int) *Node {
 		return Reshape(Slice(level, AxisRange(), AxisElem(k)), batch, 1, 1, 1)
@@ -120,8 +135,8 @@ var vicinities = []int{5, 9, 17, 33}
 func evidenceOf(sum, cells, alpha, sigma *Node) *Node {
 	const coverageSD = 0.25 // of real masks, about; it sets the scale, not the answer
 	cells = AddScalar(cells, 1)
-	signal := MulScalar(Square(alpha), 4*classes*classes*coverageSD*coverageSD)
-	grain := Div(MulScalar(Square(sigma), classes), cells)
+	signal := MulScalar(Square(alpha), 4*Classes*Classes*coverageSD*coverageSD)
+	grain := Div(MulScalar(Square(sigma), Classes), cells)
 	return Div(Div(sum, cells), Sqrt(AddScalar(Add(signal, grain), 1e-12)))
 }
 
@@ -196,14 +211,4 @@ func (d denoiser) advance(w nn.Weights, in moving) (next, observed *Node) {
 		next = Sub(next, Mul(gradient, part(movePull)))
 	}
 	return Mul(next, in.inside), observed
-}
-
-// loss is ||ê - e||² over the two classes, the mean over the sea of the batch.
-// The weight of all times is one: that of a Bayesian Flow Network has no bound
-// under a schedule that ends without noise. truth is [batch, 1, height, width]
-// of 0 and 1.
-func (d denoiser) loss(w nn.Weights, delta, conditions, level, truth *Node) *Node {
-	sea := Slice(conditions, AxisRange(), AxisRange(0, 1), AxisRange(), AxisRange())
-	miss := Mul(Sub(Logistic(d.logits(w, delta, conditions, level)), truth), sea)
-	return MulScalar(Div(ReduceAllSum(Square(miss)), AddScalar(ReduceAllSum(sea), 1)), classes)
 }

@@ -11,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/samples"
 )
 
@@ -31,10 +30,13 @@ type Reference struct {
 // coverage, what places and what edges cost.
 const costBands = 3
 
+// ReferenceMasks is the fewest masks that a reference, or a bin of it, is made
+// of: a deviation is then known to a fifth.
+const ReferenceMasks = 12
+
 // Numbers of a reference.
 const (
 	referenceBins  = 8
-	referenceBin   = 12   // masks, at least: a deviation is then known to a fifth
 	leastBits      = 1e-4 // a cell, below which it does not matter what a band costs
 	leastDeviation = 0.05 // of a logarithm, where a bin has masks that are all alike
 	ridge          = 0.05 // of the correlation, so that bands that go together do not blow up
@@ -100,19 +102,6 @@ func (m *Model) MaskSurprises(ctx context.Context, masks []Mask, batch int) ([]S
 	return out, nil
 }
 
-func (m *Model) masksOf(patches []samples.Patch) []Mask {
-	out := make([]Mask, len(patches))
-	for i, p := range patches {
-		out[i] = Mask{Place: m.place(p), Observed: p.Observed()}
-	}
-	return out
-}
-
-// coverage returns the share of the sea that is observed, NaN without sea.
-func (m Mask) coverage() float64 {
-	return float64(field.Mask(m.Observed).Count()) / float64(field.Mask(m.Sea).Count())
-}
-
 // bands returns the logarithms of what the levels of each band cost together.
 func (p bitProfile) bands() []float64 {
 	out := make([]float64, costBands)
@@ -137,11 +126,11 @@ func referenceOf(masks []Mask, costs []bitProfile) (Reference, error) {
 			all = append(all, measured{c, costs[i].bands()})
 		}
 	}
-	if len(all) < referenceBin {
-		return Reference{}, fmt.Errorf("%d masks say too little about what masks cost, %d are needed", len(all), referenceBin)
+	if len(all) < ReferenceMasks {
+		return Reference{}, fmt.Errorf("%d masks say too little about what masks cost, %d are needed", len(all), ReferenceMasks)
 	}
 	slices.SortStableFunc(all, func(a, b measured) int { return cmp.Compare(a.coverage, b.coverage) })
-	bins := min(max(len(all)/referenceBin, 1), referenceBins)
+	bins := min(max(len(all)/ReferenceMasks, 1), referenceBins)
 	y := Reference{Masks: len(all), Correlation: make([]float64, costBands*costBands)}
 	each := func(bin int, do func(measured, float64)) {
 		from, to := bin*len(all)/bins, (bin+1)*len(all)/bins

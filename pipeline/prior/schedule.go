@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// classes is the number of classes of a cell, gap and observed, and the scale
+// Classes is the number of classes of a cell, gap and observed, and the scale
 // K of the logits that a class is written as: x₀ = K·e.
-const classes = 2
+const Classes = 2
 
 // A Level is how far a walk has come from noise to a mask: x = α·x₀ + σ·ε.
 type Level struct {
@@ -26,7 +26,7 @@ func (l Level) Gain() float64 {
 	const most = 1e6 // a difference of 4 is then certainty many times over
 	switch {
 	case l.Sigma > 0:
-		return min(classes*l.Alpha/(l.Sigma*l.Sigma), most)
+		return min(Classes*l.Alpha/(l.Sigma*l.Sigma), most)
 	case l.Alpha > 0:
 		return most
 	}
@@ -96,12 +96,12 @@ func (Accuracy) Name() string { return AccuracySchedule }
 // At implements Schedule.
 func (a Accuracy) At(t float64) Level {
 	beta := a.Final * (1 - t) * (1 - t)
-	return Level{T: t, Alpha: beta, Sigma: math.Sqrt(classes * beta)}
+	return Level{T: t, Alpha: beta, Sigma: math.Sqrt(Classes * beta)}
 }
 
 // TimeOf implements Schedule. Here α/σ = sqrt(β/K).
 func (a Accuracy) TimeOf(logSNR float64) float64 {
-	return max(0, 1-math.Sqrt(classes*math.Exp(2*logSNR)/a.Final))
+	return max(0, 1-math.Sqrt(Classes*math.Exp(2*logSNR)/a.Final))
 }
 
 // Spacing says how the steps of a walk are spread over time.
@@ -122,9 +122,9 @@ const (
 	cells64     = 64 * 64
 )
 
-// logSNRRange returns where steps and half of the training times lie for masks
+// LogSNRRange returns the range of ln(α/σ) in which steps and half of the training times lie for masks
 // of d cells: the more cells, the earlier their mean is known.
-func logSNRRange(cells int) (first, last float64) {
+func LogSNRRange(cells int) (first, last float64) {
 	return logSNRFirst - math.Log(float64(cells)/cells64)/2, logSNRLast
 }
 
@@ -132,7 +132,7 @@ func logSNRRange(cells int) (first, last float64) {
 // network is asked at all but the last, which is the mask.
 func (s Spacing) Levels(schedule Schedule, steps, cells int) []Level {
 	out := make([]Level, steps+1)
-	first, last := logSNRRange(cells)
+	first, last := LogSNRRange(cells)
 	// A schedule that ends before the last level is walked to its own end.
 	last = min(last, schedule.At(0).LogSNR())
 	for i := range steps {

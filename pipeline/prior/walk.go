@@ -120,11 +120,11 @@ func startDeviation(levels []Level) float32 {
 
 // decode returns the likelier class of each cell of each item.
 func decode(x []float32, items int) [][]bool {
-	cells := len(x) / (classes * items)
+	cells := len(x) / (Classes * items)
 	out := make([][]bool, items)
 	for item := range out {
-		gap := x[item*classes*cells:][:cells]
-		seen := x[item*classes*cells+cells:][:cells]
+		gap := x[item*Classes*cells:][:cells]
+		seen := x[item*Classes*cells+cells:][:cells]
 		mask := make([]bool, cells)
 		for i := range mask {
 			mask[i] = seen[i] > gap[i]

@@ -19,24 +19,26 @@ type Days interface {
 // network has learned too. It is for the time before the model is shared.
 func (m *Model) Recall(days Days) { m.days = days }
 
-// place returns the place of a patch, with yesterday's mask where the network
+// Place returns the place of a patch, with yesterday's mask where the network
 // looks at it and it is known.
-func (m *Model) place(p samples.Patch) Place {
+func (m *Model) Place(p samples.Patch) Place {
 	place := PlaceOf(p)
 	if !m.cfg.Yesterday || m.days == nil || p.Day < 0 || p.Day >= m.days.Days() {
 		return place
 	}
 	if own := m.days.Cut(p.Ref); own.Place == p.Place && own.Time.Equal(p.Time) {
-		place.Yesterday = known(m.days.Yesterday(p.Ref))
+		place = place.After(m.days.Yesterday(p.Ref))
 	}
 	return place
 }
 
-// known returns nil for a mask with nothing in it: whether that day is missing
-// or was all cloud cannot be told apart.
-func known(mask []bool) []bool {
-	if field.Mask(mask).Count() == 0 {
-		return nil
+// After returns the place with the mask of the day before. An empty one counts
+// as not known: whether that day is missing or was all cloud cannot be told
+// apart.
+func (p Place) After(yesterday []bool) Place {
+	p.Yesterday = nil
+	if field.Mask(yesterday).Count() > 0 {
+		p.Yesterday = yesterday
 	}
-	return mask
+	return p
 }

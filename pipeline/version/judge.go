@@ -10,9 +10,9 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/partition"
-	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
@@ -24,7 +24,7 @@ type Evaluation struct {
 	Cases       int                    `json:"cases,omitempty"`    // that judged
 	Choosing    int                    `json:"choosing,omitempty"` // that chose and calibrated
 	Prior       *PriorReport           `json:"prior,omitempty"`
-	Strength    *prior.Strength        `json:"strength,omitempty"`
+	Strength    *masks.Strength        `json:"strength,omitempty"`
 	Queries     *partition.LowestQuery `json:"queries,omitempty"`
 	Reliability *ReliabilityScore      `json:"reliability,omitempty"`
 	Reports     Reports                `json:"reports"`

@@ -7,6 +7,7 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/partition"
@@ -37,9 +38,9 @@ type Settings struct {
 	// so that each is analysed once; 0: another one each time.
 	Partitions int `json:"partitions,omitempty" yaml:"partitions"`
 
-	Prior    prior.TrainConfig    `json:"prior" yaml:"prior"`
+	Prior    learn.PriorConfig    `json:"prior" yaml:"prior"`
 	Guidance prior.GuideConfig    `json:"guidance" yaml:"guidance"` // its weight is found
-	Target   prior.Target         `json:"target" yaml:"target"`
+	Target   masks.Target         `json:"target" yaml:"target"`
 	Pool     partition.PoolConfig `json:"pool" yaml:"pool"`
 	Drift    float64              `json:"drift" yaml:"drift"` // in standard deviations: how far masks may drift before a parent's prior is refitted
 
@@ -81,7 +82,7 @@ type Judging struct {
 func DefaultSettings(size string, gpu bool) Settings {
 	s := Settings{
 		Strategy: "guided", Split: samples.DefaultSplit(), Stride: 32,
-		Prior: prior.DefaultTraining(), Guidance: prior.DefaultGuidance(), Target: prior.DefaultTarget(), Pool: partition.DefaultPool(),
+		Prior: learn.DefaultPrior(), Guidance: prior.DefaultGuidance(), Target: masks.DefaultTarget(), Pool: partition.DefaultPool(),
 		Drift:   0.5, // half a standard deviation of the bits a mask costs: a lost sensor moves it by several
 		Imputer: learn.DefaultConfig(), Workshop: impute.DefaultWorkshop(),
 		ScoreEvery: 500, Patience: 6, CheckpointEvery: 200,

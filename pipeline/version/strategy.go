@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 
+	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -65,8 +67,8 @@ type PriorReport struct {
 	Bits  Bits     `json:"bits"` // of held-out masks
 	// Surprise is the mean of how far the cost of held-out masks lies from what
 	// such masks usually cost; nil: the prior has no reference.
-	Surprise *float64      `json:"surprise,omitempty"`
-	Report   *prior.Report `json:"report,omitempty"`
+	Surprise *float64           `json:"surprise,omitempty"`
+	Report   *learn.PriorReport `json:"report,omitempty"`
 }
 
 const (
@@ -207,19 +209,19 @@ func spreadPatches(refs []samples.Ref, n int, cut func(samples.Ref) samples.Patc
 }
 
 // trainPrior fits a prior, going on from its checkpoint where there is one.
-func (r *run) trainPrior(ctx context.Context) (*prior.Model, prior.Report, error) {
+func (r *run) trainPrior(ctx context.Context) (*prior.Model, learn.PriorReport, error) {
 	cfg := r.s.Prior
 	cfg.Model.Frequency = cfg.Model.Frequency && len(r.learned.Places()) == 1 // a map is of one grid
 	from, err := r.parentPrior(cfg.Model)
 	if err != nil {
-		return nil, prior.Report{}, err
+		return nil, learn.PriorReport{}, err
 	}
 	if from != nil {
 		cfg.Step.LearningRate *= tuningRate
 	}
 	hooks := r.trainHooks(PhasePrior)
 	hooks.From = from
-	return prior.Train(ctx, r.req.Backend, r.train, r.held, cfg, hooks)
+	return learn.TrainPrior(ctx, r.req.Backend, r.train, r.held, cfg, hooks)
 }
 
 // parentPrior returns the weights of the parent's prior where it is of the
@@ -276,8 +278,8 @@ func (r *run) makeStrategy(ctx context.Context) (err error) {
 
 // findStrength finds the strength of guidance, or takes it from the folder, or
 // from the parent with its prior.
-func (r *run) findStrength(ctx context.Context) (*prior.Strength, error) {
-	var s prior.Strength
+func (r *run) findStrength(ctx context.Context) (*masks.Strength, error) {
+	var s masks.Strength
 	if known, err := r.folder.load(strengthReport, &s); err != nil || known {
 		return &s, err
 	}
@@ -286,7 +288,7 @@ func (r *run) findStrength(ctx context.Context) (*prior.Strength, error) {
 	}
 	r.hooks.Progress(Progress{Phase: PhaseStrength, Steps: 1})
 	patches := spreadPatches(r.own, strengthPatches, r.train.Cut)
-	s, err := prior.AutoStrength(ctx, r.prior, patches, r.s.Guidance, r.s.Target)
+	s, err := masks.AutoStrength(ctx, r.prior, patches, r.s.Guidance, r.s.Target)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/backends"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/partition"
-	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/train"
@@ -93,8 +93,8 @@ type Network struct {
 
 // Reports are what the trainings did; nil: not trained here.
 type Reports struct {
-	Prior       *prior.Report `json:"prior,omitempty"`
-	Imputer     *train.Report `json:"imputer,omitempty"`
-	Members     *train.Report `json:"members,omitempty"`
-	Reliability *train.Report `json:"reliability,omitempty"`
+	Prior       *learn.PriorReport `json:"prior,omitempty"`
+	Imputer     *train.Report      `json:"imputer,omitempty"`
+	Members     *train.Report      `json:"members,omitempty"`
+	Reliability *train.Report      `json:"reliability,omitempty"`
 }

@@ -16,9 +16,9 @@ import (
 
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/partition"
-	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
 )
@@ -55,7 +55,7 @@ func lesson() Settings {
 	s.Prior.Step.Steps, s.Prior.Step.WarmupSteps, s.Prior.EvaluateEvery, s.Prior.CheckpointEvery = 12, 2, 6, 3
 	s.Prior.EvaluateMasks, s.Prior.Sampling.Batch, s.Prior.Sampling.Steps = 8, 8, 4
 	s.Guidance.SampleConfig = s.Prior.Sampling
-	s.Target = prior.Target{ContextShare: 0.5, Tolerance: 0.2, MaxRoughness: 10}
+	s.Target = masks.Target{ContextShare: 0.5, Tolerance: 0.2, MaxRoughness: 10}
 	s.Pool = partition.PoolConfig{Size: 32, Uses: 4, Batch: 8}
 	s.Imputer.Design.Extras.Background, s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = false, false, false
 	s.Imputer.Side, s.Imputer.Batch, s.Imputer.Steps, s.Imputer.WarmupSteps, s.Imputer.EMADecay = 16, 8, 60, 5, 0.9

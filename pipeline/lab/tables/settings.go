@@ -8,8 +8,8 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/partition"
-	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/version"
@@ -27,8 +27,8 @@ type Settings struct {
 
 	Train   learn.Config         `json:"train"`   // the budget; what a row changes is changed
 	Members learn.Config         `json:"members"` // of residual members
-	Prior   prior.TrainConfig    `json:"prior"`
-	Target  prior.Target         `json:"target"` // of guidance whose strength is found
+	Prior   learn.PriorConfig    `json:"prior"`
+	Target  masks.Target         `json:"target"` // of guidance whose strength is found
 	Pool    partition.PoolConfig `json:"pool"`
 	// PerPatch is how many partitions of each patch a network with an analysis
 	// learns from, so that analyses can be kept; 0: always new ones.

@@ -1,4 +1,4 @@
-package prior
+package learn
 
 import (
 	"fmt"
@@ -6,41 +6,55 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
+	"lacuna/pipeline/engine"
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/nn"
-	"lacuna/pipeline/noise"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples/samplestest"
 	"lacuna/pipeline/train"
 )
 
+// freshPrior is a prior that has learned nothing.
+func freshPrior(b *testing.B, e *engine.Engine, cfg PriorConfig) (*prior.Model, nn.Network) {
+	b.Helper()
+	network, err := nn.New(cfg.Model.Network())
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := prior.NewModel(e, cfg.Model, network.Layout().Init(1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(m.Close)
+	return m, network
+}
+
 // What a step of training costs processors, by batch. Processor time is what
 // counts: other work on the machine hardly changes it.
-func BenchmarkStep(b *testing.B) {
+func BenchmarkPriorStep(b *testing.B) {
 	_, data, _ := samplestest.Archive(b, 30, 64)
 	for _, size := range []string{nn.Tiny, nn.Small} {
 		for _, batch := range []int{8, 16, 32, 64} {
 			b.Run(fmt.Sprintf("%s/%d", size, batch), func(b *testing.B) {
-				cfg := DefaultTraining()
+				cfg := DefaultPrior()
 				cfg.Batch, cfg.Model.Size = batch, size
-				refs, err := trainingRefs(data, cfg)
+				refs, err := maskWindows(data, cfg)
 				if err != nil {
 					b.Fatal(err)
 				}
-				m := roughModel(b, enginetest.Open(b), func(c *Config) { *c = cfg.Model })
-				step, err := train.NewStep(m.backend, m.net.network.Layout(), cfg.Step, func(w nn.Weights, in []*Node) *Node {
-					return m.net.loss(w, in[0], in[1], in[2], in[3])
-				})
+				e := enginetest.Open(b)
+				m, network := freshPrior(b, e, cfg)
+				step, err := train.NewStep(e, network.Layout(), cfg.Step, priorLoss(m))
 				if err != nil {
 					b.Fatal(err)
 				}
 				defer step.Close()
-				if err := step.Start(m.weights); err != nil {
+				if err := step.Start(m.Weights()); err != nil {
 					b.Fatal(err)
 				}
-				s := newSource(data, refs, cfg, m)
+				s := newMaskExamples(data, refs, cfg, m, network.Multiple())
 				batch := examples(b, s)
 				var inputs []*tensors.Tensor
 				for i, dims := range s.dims() {
@@ -71,17 +85,17 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// What a batch of training costs one goroutine, and a smooth anchor field.
-func BenchmarkBatch(b *testing.B) {
+// What a batch of training costs one goroutine.
+func BenchmarkPriorBatch(b *testing.B) {
 	_, data, _ := samplestest.Archive(b, 30, 64)
-	cfg := DefaultTraining()
+	cfg := DefaultPrior()
 	cfg.Batch = 64
-	refs, err := trainingRefs(data, cfg)
+	refs, err := maskWindows(data, cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := roughModel(b, enginetest.Open(b), func(c *Config) { *c = cfg.Model })
-	s := newSource(data, refs, cfg, m)
+	m, network := freshPrior(b, enginetest.Open(b), cfg)
+	s := newMaskExamples(data, refs, cfg, m, network.Multiple())
 	b.SetBytes(int64(cfg.Batch * 4 * cfg.Side * cfg.Side))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -89,8 +103,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// examples returns the first batch of a source.
-func examples(b *testing.B, s source) *train.Batch {
+// examples returns the first batch.
+func examples(b *testing.B, s maskExamples) *train.Batch {
 	batch := train.NewBatch(s.dims(), 0)
 	for i := range s.cfg.Batch {
 		if err := s.fill(b.Context(), batch, i, uint64(i)); err != nil {
@@ -98,14 +112,4 @@ func examples(b *testing.B, s source) *train.Batch {
 		}
 	}
 	return batch
-}
-
-func BenchmarkAnchor(b *testing.B) {
-	p := samplestest.Cloudy(1, 64)[0]
-	dst := make([]float32, len(p.Sea))
-	cfg := DefaultGuidance()
-	b.ReportAllocs()
-	for n := uint64(0); b.Loop(); n++ {
-		cfg.anchors(dst, p, noise.New(n, "anchor"))
-	}
 }

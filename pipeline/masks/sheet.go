@@ -1,4 +1,4 @@
-package prior
+package masks
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
 
@@ -22,10 +23,10 @@ type Exhibit struct {
 
 // Exhibits draws what a contact sheet shows. The partition is that of the mask
 // beside it, even where it leaves one side empty: a sheet shows what is drawn.
-func Exhibits(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig, stream noise.Stream) ([]Exhibit, error) {
-	places := make([]Place, len(patches))
+func Exhibits(ctx context.Context, m *prior.Model, patches []samples.Patch, cfg prior.GuideConfig, stream noise.Stream) ([]Exhibit, error) {
+	places := make([]prior.Place, len(patches))
 	for i, p := range patches {
-		places[i] = m.place(p)
+		places[i] = m.Place(p)
 	}
 	free, err := m.Draw(ctx, places, cfg.SampleConfig, stream)
 	if err != nil {

@@ -1,4 +1,4 @@
-package prior
+package learn
 
 import (
 	"math"
@@ -11,9 +11,11 @@ import (
 
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/realdata"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
@@ -126,11 +128,11 @@ func seriesOf(t testing.TB, files ...int) samples.Series {
 // hang together over several cells.
 func TestRealMasksAreCoherentAndUneven(t *testing.T) {
 	data, _ := pacificSplit(t, 0)
-	var masks []Mask
+	var all []prior.Mask
 	for _, r := range data.Refs(64, 64, partition.MinObservedCells) {
-		masks = append(masks, MaskOf(data.Cut(r)))
+		all = append(all, prior.MaskOf(data.Cut(r)))
 	}
-	s := Describe(masks)
+	s := masks.Describe(all)
 	t.Logf("%+v", s)
 	if s.CoverageSD < 0.15 || s.CoverageSD > 0.3 || s.CorrelationCells < 3 || s.EdgeDensity > 0.15 {
 		t.Errorf("real masks are described as %+v", s)
@@ -154,12 +156,12 @@ func TestTrainedOnRealMasks(t *testing.T) {
 		t.Skip("set LACUNA_LONG=1 to train on real masks for minutes")
 	}
 	data, held := pacificSplit(t, 0, 1, 2)
-	cfg := DefaultTraining()
+	cfg := DefaultPrior()
 	cfg.Model.Size, cfg.Side, cfg.Stride, cfg.Batch = nn.Tiny, 32, 16, 16
 	cfg.Step.Steps, cfg.Step.LearningRate, cfg.Step.EMADecay = 1200, 3e-3, 0.995
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 400, 128, 0
 	cfg.Sampling.Batch = 64
-	m, report, err := Train(t.Context(), enginetest.Open(t), data, held, cfg, train.Hooks{})
+	m, report, err := TrainPrior(t.Context(), enginetest.Open(t), data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,62 +173,64 @@ func TestTrainedOnRealMasks(t *testing.T) {
 	for _, k := range noise.New(1, "chosen").Rand(0).Perm(len(refs))[:256] {
 		patches = append(patches, held.Cut(refs[k]))
 	}
-	real := make([]Mask, len(patches))
+	real := make([]prior.Mask, len(patches))
 	for i, p := range patches {
-		real[i] = MaskOf(p)
+		real[i] = prior.MaskOf(p)
 	}
-	t.Run("coverage varies as it does in nature", func(t *testing.T) { checkSpread(t, m, cfg, patches, Describe(real)) })
+	t.Run("coverage varies as it does in nature", func(t *testing.T) { checkSpread(t, m, cfg, patches, masks.Describe(real)) })
 	t.Run("what it calls likely is as frequent", func(t *testing.T) { checkReliability(t, m, real[:64]) })
 	t.Run("likelihood tells real masks from salt and pepper", func(t *testing.T) { checkLikelihood(t, m, real[:64]) })
 	t.Run("guidance follows rho and leaves no dead zone", func(t *testing.T) { checkGuidance(t, m, cfg, patches[:4]) })
 }
 
 // checkSpread compares unconditional masks of both spacings with real ones.
-func checkSpread(t *testing.T, m *Model, cfg TrainConfig, patches []samples.Patch, real Statistics) {
-	places := placesOf(patches)
-	ratio, length := map[Spacing]float64{}, map[Spacing]float64{}
-	for _, spacing := range []Spacing{LogSNR, Even} {
+func checkSpread(t *testing.T, m *prior.Model, cfg PriorConfig, patches []samples.Patch, real masks.Statistics) {
+	places := make([]prior.Place, len(patches))
+	for i, p := range patches {
+		places[i] = prior.PlaceOf(p)
+	}
+	ratio, length := map[prior.Spacing]float64{}, map[prior.Spacing]float64{}
+	for _, spacing := range []prior.Spacing{prior.LogSNR, prior.Even} {
 		c := cfg.Sampling
 		c.Spacing = spacing
 		drawn, err := m.Draw(t.Context(), places, c, noise.New(1, "spread"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Describe(masksAt(places, drawn))
+		s := masks.Describe(prior.MasksAt(places, drawn))
 		t.Logf("%s: %+v; real: %+v", spacing, s, real)
 		ratio[spacing] = s.CoverageSD / real.CoverageSD
 		length[spacing] = s.CorrelationCells / real.CorrelationCells
 	}
-	if math.Abs(ratio[LogSNR]-1) > 0.15 {
-		t.Errorf("log-SNR steps give %.2f of the real spread of coverage, want 1 within 0.15", ratio[LogSNR])
+	if math.Abs(ratio[prior.LogSNR]-1) > 0.15 {
+		t.Errorf("log-SNR steps give %.2f of the real spread of coverage, want 1 within 0.15", ratio[prior.LogSNR])
 	}
-	if ratio[Even] >= ratio[LogSNR] {
-		t.Errorf("even steps give %.2f of the real spread and log-SNR steps %.2f", ratio[Even], ratio[LogSNR])
+	if ratio[prior.Even] >= ratio[prior.LogSNR] {
+		t.Errorf("even steps give %.2f of the real spread and log-SNR steps %.2f", ratio[prior.Even], ratio[prior.LogSNR])
 	}
-	if math.Abs(length[LogSNR]-1) > 0.2 {
-		t.Errorf("masks hang together over %.2f of the real length, want 1 within 0.2", length[LogSNR])
+	if math.Abs(length[prior.LogSNR]-1) > 0.2 {
+		t.Errorf("masks hang together over %.2f of the real length, want 1 within 0.2", length[prior.LogSNR])
 	}
-	if length[Even] >= length[LogSNR] {
-		t.Errorf("even steps give %.2f of the real length and log-SNR steps %.2f", length[Even], length[LogSNR])
+	if length[prior.Even] >= length[prior.LogSNR] {
+		t.Errorf("even steps give %.2f of the real length and log-SNR steps %.2f", length[prior.Even], length[prior.LogSNR])
 	}
 }
 
 // checkReliability noises real masks and asks: among the cells that the network
 // gives a probability, that share must be observed.
-func checkReliability(t *testing.T, m *Model, real []Mask) {
+func checkReliability(t *testing.T, m *prior.Model, real []prior.Mask) {
 	const bins, tolerance = 10, 0.1
 	var said, seen, n [bins]float64
 	cells := len(real[0].Sea)
 	for k, logSNR := range []float64{-3, -2, -1, 0} {
-		level := m.schedule.At(m.schedule.TimeOf(logSNR))
-		x, places := make([]float32, len(real)*classes*cells), make([]Place, len(real))
+		level := m.Schedule().At(m.Schedule().TimeOf(logSNR))
+		var x []float32
+		places := make([]prior.Place, len(real))
 		for i, mask := range real {
 			places[i] = mask.Place
-			latents(x[i*classes*cells:(i+1)*classes*cells], mask.Observed, level, noise.New(uint64(i), "reliability"), uint64(k))
+			x = append(x, latentsOf(mask.Observed, level, noise.New(uint64(i), "reliability"), uint64(k))...)
 		}
-		s := m.open(places, len(real))
-		observed, err := s.predict(t.Context(), Latents{X: x, Items: len(real), Cells: cells, Level: level})
-		s.close()
+		observed, err := m.Predict(t.Context(), places, prior.Latents{X: x, Items: len(real), Cells: cells, Level: level})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +238,10 @@ func checkReliability(t *testing.T, m *Model, real []Mask) {
 			mask, cell := real[i/cells], i%cells
 			if mask.Sea[cell] {
 				bin := min(int(p*bins), bins-1)
-				said[bin], seen[bin], n[bin] = said[bin]+float64(p), seen[bin]+indicator(mask.Observed[cell]), n[bin]+1
+				said[bin], n[bin] = said[bin]+float64(p), n[bin]+1
+				if mask.Observed[cell] {
+					seen[bin]++
+				}
 			}
 		}
 	}
@@ -246,8 +253,8 @@ func checkReliability(t *testing.T, m *Model, real []Mask) {
 	}
 }
 
-func checkLikelihood(t *testing.T, m *Model, real []Mask) {
-	salt := make([]Mask, len(real))
+func checkLikelihood(t *testing.T, m *prior.Model, real []prior.Mask) {
+	salt := make([]prior.Mask, len(real))
 	for i, mask := range real {
 		var sea []int
 		for cell, is := range mask.Sea {
@@ -255,19 +262,19 @@ func checkLikelihood(t *testing.T, m *Model, real []Mask) {
 				sea = append(sea, cell)
 			}
 		}
-		salt[i] = Mask{Place: mask.Place, Observed: make([]bool, len(mask.Observed))}
+		salt[i] = prior.Mask{Place: mask.Place, Observed: make([]bool, len(mask.Observed))}
 		for k, from := range noise.New(1, "salt").Rand(uint64(i)).Perm(len(sea)) {
 			salt[i].Observed[sea[k]] = mask.Observed[sea[from]]
 		}
 	}
-	cost := func(masks []Mask) []float64 {
+	cost := func(masks []prior.Mask) []float64 {
 		bits, err := m.MaskBits(t.Context(), masks, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return bits
 	}
-	score := func(masks []Mask) []float64 {
+	score := func(masks []prior.Mask) []float64 {
 		got, err := m.MaskSurprises(t.Context(), masks, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -286,9 +293,9 @@ func checkLikelihood(t *testing.T, m *Model, real []Mask) {
 }
 
 // checkGuidance draws each patch 32 times for two values of rho.
-func checkGuidance(t *testing.T, m *Model, cfg TrainConfig, patches []samples.Patch) {
-	guide := DefaultGuidance()
-	guide.SampleConfig, guide.Anchor = cfg.Sampling, AnchorPixel
+func checkGuidance(t *testing.T, m *prior.Model, cfg PriorConfig, patches []samples.Patch) {
+	guide := prior.DefaultGuidance()
+	guide.SampleConfig, guide.Anchor = cfg.Sampling, prior.AnchorPixel
 	const draws = 32
 	guide.Steps, guide.Batch = 10, draws
 	share := map[float64]float64{}
@@ -301,15 +308,15 @@ func checkGuidance(t *testing.T, m *Model, cfg TrainConfig, patches []samples.Pa
 				t.Fatal(err)
 			}
 			for _, mask := range drawn {
-				share[rho] += contextShare(p.Observed(), mask) / float64(draws*len(patches))
+				share[rho] += masks.ContextShare(p.Observed(), mask) / float64(draws*len(patches))
 			}
 		}
 	}
 	if share[0.8] <= share[0.4] {
 		t.Errorf("context share is %.3f at rho 0.8 and %.3f at 0.4", share[0.8], share[0.4])
 	}
-	guide.Anchor, guide.Rho = AnchorCoherent, 0
-	by, err := NewGuided(m, guide)
+	guide.Anchor, guide.Rho = prior.AnchorCoherent, 0
+	by, err := prior.NewGuided(m, guide)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package prior
+package learn
 
 import (
 	"context"
@@ -7,14 +7,16 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/train"
 )
 
-// TrainConfig says how a prior is fitted.
-type TrainConfig struct {
-	Model Config       `json:"model" yaml:"model"`
+// PriorConfig sets the training of a mask prior.
+type PriorConfig struct {
+	Model prior.Config `json:"model" yaml:"model"`
 	Step  train.Config `json:"step" yaml:"step"` // Step.Steps is the length of the training
 
 	Side        int    `json:"side" yaml:"side"`     // of the square windows, in cells
@@ -27,10 +29,10 @@ type TrainConfig struct {
 	// Every so many steps, masks are drawn and compared with held-out ones;
 	// the weights that came closest are kept, and training ends when Patience
 	// comparisons in a row were no better. 0: never, the last weights are kept.
-	EvaluateEvery int          `json:"evaluate_every" yaml:"evaluate_every"`
-	EvaluateMasks int          `json:"evaluate_masks" yaml:"evaluate_masks"`
-	Patience      int          `json:"patience" yaml:"patience"`
-	Sampling      SampleConfig `json:"sampling" yaml:"sampling"`
+	EvaluateEvery int                `json:"evaluate_every" yaml:"evaluate_every"`
+	EvaluateMasks int                `json:"evaluate_masks" yaml:"evaluate_masks"`
+	Patience      int                `json:"patience" yaml:"patience"`
+	Sampling      prior.SampleConfig `json:"sampling" yaml:"sampling"`
 
 	// CalibrateMasks is how many training masks the reference is made of; 0:
 	// none is made.
@@ -39,24 +41,24 @@ type TrainConfig struct {
 	CheckpointEvery int `json:"checkpoint_every" yaml:"checkpoint_every"` // steps; 0: never
 }
 
-// DefaultTraining returns the settings that hold where a file is silent.
-func DefaultTraining() TrainConfig {
+// DefaultPrior returns the settings that hold where a file is silent.
+func DefaultPrior() PriorConfig {
 	step := train.DefaultConfig()
 	step.Steps = 1000 // of 32: enough for a small network, and 40 minutes on two processors
 	step.LearningRate = 2e-3
 	step.EMADecay = 0.995 // forgets the first steps within a training as short as that
-	model := DefaultConfig()
+	model := prior.DefaultConfig()
 	model.Frequency = true // where clouds lie on the grid is then matched as well as other days match it
-	return TrainConfig{
+	return PriorConfig{
 		Model: model, Step: step,
 		Side: 64, Stride: 32, MinObserved: partition.MinObservedCells, Batch: 32, Workers: 2, Seed: 1,
-		EvaluateEvery: 250, EvaluateMasks: 192, Patience: 4, Sampling: DefaultSampling(),
+		EvaluateEvery: 250, EvaluateMasks: 192, Patience: 4, Sampling: prior.DefaultSampling(),
 		CalibrateMasks: 128, CheckpointEvery: 500,
 	}
 }
 
 // Validate reports everything wrong with c.
-func (c TrainConfig) Validate() error {
+func (c PriorConfig) Validate() error {
 	errs := []error{c.Model.Validate(), c.Step.Validate(), c.Sampling.Validate()}
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -73,37 +75,37 @@ func (c TrainConfig) Validate() error {
 	check(c.CalibrateMasks >= 0, "calibrate_masks is %d, must not be negative", c.CalibrateMasks)
 	check(c.EvaluateEvery == 0 || c.EvaluateMasks > 1, "evaluate_masks is %d, must be at least 2", c.EvaluateMasks)
 	if c.Side > 0 {
-		errs = append(errs, batchFits(max(c.Batch, c.Sampling.Batch), c.Side*c.Side))
+		errs = append(errs, prior.CheckBatch(max(c.Batch, c.Sampling.Batch), c.Side*c.Side))
 	}
 	return errors.Join(errs...)
 }
 
-// Report says what a training did.
-type Report struct {
-	Masks           int        `json:"masks"` // windows it learned from
-	Weights         int        `json:"weights"`
-	Steps           int        `json:"steps"`
-	KeptStep        int        `json:"kept_step"`
-	Stopped         string     `json:"stopped"`      // why
-	Loss            float64    `json:"loss"`         // mean of the last tenth of the steps
-	Seconds         float64    `json:"seconds"`      // all of it, compilation and evaluations included
-	WaitSeconds     float64    `json:"wait_seconds"` // in which the engine waited for a batch
-	HeldOut         Statistics `json:"held_out"`
-	Drawn           Statistics `json:"drawn"`    // of the weights kept, at their evaluation
-	Distance        float64    `json:"distance"` // of Drawn from HeldOut
-	EvaluateSeconds float64    `json:"evaluate_seconds"`
+// PriorReport says what the training of a prior did.
+type PriorReport struct {
+	Masks           int              `json:"masks"` // windows it learned from
+	Weights         int              `json:"weights"`
+	Steps           int              `json:"steps"`
+	KeptStep        int              `json:"kept_step"`
+	Stopped         string           `json:"stopped"`      // why
+	Loss            float64          `json:"loss"`         // mean of the last tenth of the steps
+	Seconds         float64          `json:"seconds"`      // all of it, compilation and evaluations included
+	WaitSeconds     float64          `json:"wait_seconds"` // in which the engine waited for a batch
+	HeldOut         masks.Statistics `json:"held_out"`
+	Drawn           masks.Statistics `json:"drawn"`    // of the weights kept, at their evaluation
+	Distance        float64          `json:"distance"` // of Drawn from HeldOut
+	EvaluateSeconds float64          `json:"evaluate_seconds"`
 }
 
-// Train fits a prior to the masks of data. Held-out masks only say when to
+// TrainPrior fits a prior to the masks of data. Held-out masks only say when to
 // stop. The same data, config and engine give the same weights.
 //
 // The config says when drawn masks are scored, by their distance from held-out
-// ones, how patient the training is and after how many steps it keeps its state:
-// what hooks say of that is not looked at. It ends as train.Run does.
-func Train(ctx context.Context, b backends.Backend, data samples.Train, held samples.HeldOut, cfg TrainConfig, hooks train.Hooks) (*Model, Report, error) {
-	t, err := newTraining(b, data, held, cfg, hooks)
+// ones, how patient the training is and after how many steps it keeps its state;
+// those fields of hooks are ignored. It ends as train.Run does.
+func TrainPrior(ctx context.Context, b backends.Backend, data samples.Train, held samples.HeldOut, cfg PriorConfig, hooks train.Hooks) (*prior.Model, PriorReport, error) {
+	t, err := newPriorTraining(b, data, held, cfg, hooks)
 	if err != nil {
-		return nil, Report{}, fmt.Errorf("train prior: %w", err)
+		return nil, PriorReport{}, fmt.Errorf("train prior: %w", err)
 	}
 	if err := t.run(ctx); err != nil {
 		t.model.Close()

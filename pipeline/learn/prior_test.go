@@ -1,4 +1,4 @@
-package prior
+package learn
 
 import (
 	"context"
@@ -16,28 +16,51 @@ import (
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/samplestest"
 	"lacuna/pipeline/train"
 )
 
-// lesson is a short training of a tiny network.
-func lesson(steps int) TrainConfig {
-	cfg := DefaultTraining()
+// shortPrior is a short training of a tiny network.
+func shortPrior(steps int) PriorConfig {
+	cfg := DefaultPrior()
 	cfg.Model.Size = nn.Tiny
 	cfg.Side, cfg.Stride, cfg.Batch, cfg.EvaluateEvery, cfg.CheckpointEvery = 16, 16, 4, 0, 0
 	cfg.Step.Steps, cfg.Step.WarmupSteps, cfg.Step.EMADecay, cfg.Step.LearningRate = steps, 10, 0.9, 3e-3
-	cfg.Sampling = testSampling()
+	cfg.Sampling = priorSampling()
 	return cfg
 }
 
-func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
+func priorSampling() prior.SampleConfig {
+	return prior.SampleConfig{Steps: 4, Spacing: prior.LogSNR, Order: prior.SecondOrder, Batch: 4}
+}
+
+// latentsOf returns α·K·e + σ·ε of a mask at a level.
+func latentsOf(observed []bool, l prior.Level, stream noise.Stream, index uint64) []float32 {
+	cells := len(observed)
+	x := make([]float32, prior.Classes*cells)
+	stream.Normals(x, index)
+	for i := range x {
+		x[i] *= float32(l.Sigma)
+	}
+	for i, o := range observed {
+		class := 0
+		if o {
+			class = 1
+		}
+		x[class*cells+i] += float32(prior.Classes * l.Alpha)
+	}
+	return x
+}
+
+func TestInterruptedPriorGoesOnAsIfItHadNotBeen(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := samplestest.Archive(t, 30, 16)
-	cfg := lesson(12)
+	cfg := shortPrior(12)
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 4, 4, 0
 	cfg.Model.Yesterday = true
-	whole, want, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
+	whole, want, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +77,7 @@ func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 				cancel()
 			}
 		}}
-		if m, _, err := Train(ctx, e, data, held, cfg, hooks); err == nil && at == cfg.Step.Steps {
+		if m, _, err := TrainPrior(ctx, e, data, held, cfg, hooks); err == nil && at == cfg.Step.Steps {
 			m.Close()
 		} else if !errors.Is(err, context.Canceled) {
 			t.Fatalf("cancelled training returns %v", err)
@@ -66,7 +89,7 @@ func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 		hooks.Progress = nil
 		again := cfg
 		again.Workers, again.CheckpointEvery = 3, 5 // who prepares a batch must not matter
-		rest, report, err := Train(t.Context(), e, data, held, again, hooks)
+		rest, report, err := TrainPrior(t.Context(), e, data, held, again, hooks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,17 +103,17 @@ func TestInterruptedTrainingGoesOnAsIfItHadNotBeen(t *testing.T) {
 	}
 }
 
-func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
+func TestPriorBeginsWithTheWeightsItIsGiven(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := samplestest.Archive(t, 30, 16)
-	first, _, err := Train(t.Context(), e, data, held, lesson(12), train.Hooks{})
+	first, _, err := TrainPrior(t.Context(), e, data, held, shortPrior(12), train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	cfg := lesson(1)
+	cfg := shortPrior(1)
 	cfg.Step.LearningRate, cfg.Step.WarmupSteps, cfg.Seed = 1e-7, 0, 2
-	second, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{From: first.Weights()})
+	second, _, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{From: first.Weights()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,22 +125,22 @@ func TestTrainingBeginsWithTheWeightsItIsGiven(t *testing.T) {
 	if moved == 0 || moved > 1e-5 {
 		t.Errorf("one small step moved a weight by %g, want a little from where it was told to begin", moved)
 	}
-	if _, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{From: make([]float32, 3)}); err == nil {
+	if _, _, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{From: make([]float32, 3)}); err == nil {
 		t.Error("began with three weights")
 	}
 }
 
-func TestLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
+func TestPriorLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := samplestest.Archive(t, 30, 16)
-	cfg := lesson(40)
+	cfg := shortPrior(40)
 	hooks := train.Hooks{Checkpoint: filepath.Join(t.TempDir(), "prior.ckpt")}
-	tr, err := newTraining(e, data, held, cfg, hooks)
+	tr, err := newPriorTraining(e, data, held, cfg, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.model.Close()
-	tr.source.schedule = &spoiled{good: 5 * tr.cfg.Batch}
+	tr.examples.schedule = &spoiled{good: 5 * tr.cfg.Batch}
 	err = tr.run(t.Context())
 	if !errors.Is(err, train.ErrNotFinite) {
 		t.Fatalf("error is %v, want one that is ErrNotFinite", err)
@@ -126,37 +149,37 @@ func TestLossThatIsNotFiniteKeepsTheLastGoodState(t *testing.T) {
 	if err != nil || kept < 1 || kept >= 40 {
 		t.Fatalf("checkpoint is of step %d, %v, want one before the bad batch", kept, err)
 	}
-	m, report, err := Train(t.Context(), e, data, held, cfg, hooks)
+	m, report, err := TrainPrior(t.Context(), e, data, held, cfg, hooks)
 	if err != nil {
 		t.Fatalf("going on from the state that was kept: %v", err)
 	}
 	defer m.Close()
-	if slices.ContainsFunc(m.weights, func(w float32) bool { return math.IsNaN(float64(w)) }) || report.Steps != 40 {
+	if slices.ContainsFunc(m.Weights(), func(w float32) bool { return math.IsNaN(float64(w)) }) || report.Steps != 40 {
 		t.Errorf("going on gives NaN, or ends after %d steps", report.Steps)
 	}
 }
 
 // spoiled is a schedule whose levels are NaN from the given number on.
 type spoiled struct {
-	Cosine
+	prior.Cosine
 	good int
 	used atomic.Int64
 }
 
-func (s *spoiled) At(t float64) Level {
+func (s *spoiled) At(t float64) prior.Level {
 	if int(s.used.Add(1)) > s.good {
-		return Level{Alpha: math.NaN(), Sigma: math.NaN()}
+		return prior.Level{Alpha: math.NaN(), Sigma: math.NaN()}
 	}
 	return s.Cosine.At(t)
 }
 
-func TestTrainingStopsWhereItDoesNotGetBetter(t *testing.T) {
+func TestPriorStopsWhereItDoesNotGetBetter(t *testing.T) {
 	e := enginetest.Open(t)
 	_, data, held := samplestest.Archive(t, 30, 16)
-	cfg := lesson(200)
+	cfg := shortPrior(200)
 	cfg.Step.LearningRate = 1e-9 // it learns nothing
 	cfg.EvaluateEvery, cfg.EvaluateMasks, cfg.Patience = 3, 4, 2
-	m, report, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
+	m, report, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,35 +190,37 @@ func TestTrainingStopsWhereItDoesNotGetBetter(t *testing.T) {
 }
 
 // M05: on independent cells the network must come to Toy A's closed form.
-func TestTrainedNetworkAgreesWithTheClosedForm(t *testing.T) {
+func TestTrainedPriorAgreesWithTheClosedForm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("training takes seconds")
 	}
 	e := enginetest.Open(t)
 	const p, side = 0.3, 8
 	data, held := bernoulli(t, p, side)
-	cfg := lesson(150)
+	cfg := shortPrior(150)
 	cfg.Side, cfg.Stride, cfg.Batch, cfg.MinObserved = side, side, 16, 1
 	cfg.Model.Season = false
-	m, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
+	m, _, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	worst := 0.0
 	for _, logSNR := range []float64{-2, -1, -0.5, 0, 0.5} {
-		l := Cosine{}.At(Cosine{}.TimeOf(logSNR))
-		mask := Mask{Place: Place{Height: side, Width: side, Sea: make([]bool, side*side)}, Observed: make([]bool, side*side)}
+		l := prior.Cosine{}.At(prior.Cosine{}.TimeOf(logSNR))
+		mask := prior.Mask{Place: prior.Place{Height: side, Width: side, Sea: make([]bool, side*side)}, Observed: make([]bool, side*side)}
 		r := noise.New(3, "closed").Rand(0)
 		for c := range mask.Sea {
 			mask.Sea[c], mask.Observed[c] = true, r.Float64() < p
 		}
-		x := make([]float32, classes*side*side)
-		latents(x, mask.Observed, l, noise.New(3, "closed"), 1)
-		patch := samples.Patch{Ref: samples.Ref{Window: samples.Square(0, 0, side)}, Sea: mask.Sea}
-		got := asked(t, m, patch, x, l)
+		x := latentsOf(mask.Observed, l, noise.New(3, "closed"), 1)
+		got, err := m.Predict(t.Context(), []prior.Place{mask.Place}, prior.Latents{X: x, Items: 1, Cells: side * side, Level: l})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for c := range got {
-			want := sigmoid(math.Log(p/(1-p)) + l.Gain()*float64(x[side*side+c]-x[c]))
+			logit := math.Log(p/(1-p)) + l.Gain()*float64(x[side*side+c]-x[c])
+			want := 1 / (1 + math.Exp(-logit))
 			worst = max(worst, math.Abs(float64(got[c])-want))
 		}
 	}
@@ -261,7 +286,7 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		series samples.Series
-		edit   func(*TrainConfig)
+		edit   func(*PriorConfig)
 		want   string
 	}{
 		{"all full", value(full), nil, "observed everywhere"},
@@ -276,7 +301,7 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 				return field.NaN()
 			}
 			return full(d, c)
-		}), func(c *TrainConfig) { c.MinObserved = 0 }, "full or empty"},
+		}), func(c *PriorConfig) { c.MinObserved = 0 }, "full or empty"},
 		{"a single sample", value(func(d, c int) float32 {
 			if d != 3 && c > 1 {
 				return field.NaN()
@@ -289,11 +314,11 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := lesson(5)
+			cfg := shortPrior(5)
 			if tt.edit != nil {
 				tt.edit(&cfg)
 			}
-			_, _, err = Train(t.Context(), e, data, held, cfg, train.Hooks{})
+			_, _, err = TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{})
 			if !errors.Is(err, ErrNothingToLearn) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error is %v, want one with %q", err, tt.want)
 			}
@@ -301,16 +326,16 @@ func TestDataThatSayNothingAboutGapsAreRefused(t *testing.T) {
 	}
 }
 
-func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
+func TestMasksOfSeveralSeriesAreLearnedTogether(t *testing.T) {
 	e := enginetest.Open(t)
 	series, one, _ := samplestest.Archive(t, 30, 16)
 	data, held, err := samples.Split([]samples.Series{series, series}, samples.SplitConfig{HeldOut: 0.3, GapDays: 2, Blocks: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := lesson(2)
+	cfg := shortPrior(2)
 	cfg.Model.Frequency = false
-	m, report, err := Train(t.Context(), e, data, held, cfg, train.Hooks{})
+	m, report, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,26 +344,26 @@ func TestSeveralSeriesAreLearnedTogether(t *testing.T) {
 		t.Errorf("learned from %d windows, one series alone has %d", report.Masks, alone)
 	}
 	cfg.Model.Frequency = true
-	if _, _, err := Train(t.Context(), e, data, held, cfg, train.Hooks{}); err == nil || !strings.Contains(err.Error(), "one grid") {
+	if _, _, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{}); err == nil || !strings.Contains(err.Error(), "one grid") {
 		t.Errorf("error is %v, want one that says that a map of frequencies is of one grid", err)
 	}
 }
 
-func TestConfigsSayWhatIsWrong(t *testing.T) {
+func TestPriorConfigsSayWhatIsWrong(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		edit func(*TrainConfig)
+		edit func(*PriorConfig)
 		want string // part of the message; empty: valid
 	}{
-		{name: "defaults", edit: func(*TrainConfig) {}},
-		{"no such size", func(c *TrainConfig) { c.Model.Size = "huge" }, "size is"},
-		{"no such schedule", func(c *TrainConfig) { c.Model.Schedule = "linear" }, "schedule is"},
-		{"larger than memory", func(c *TrainConfig) { c.Side, c.Batch = 8192, 64 }, "larger than memory allows"},
-		{"no steps", func(c *TrainConfig) { c.Step.Steps = 0 }, "steps"},
-		{"no spacing", func(c *TrainConfig) { c.Sampling.Spacing = "" }, "spacing is"},
+		{name: "defaults", edit: func(*PriorConfig) {}},
+		{"no such size", func(c *PriorConfig) { c.Model.Size = "huge" }, "size is"},
+		{"no such schedule", func(c *PriorConfig) { c.Model.Schedule = "linear" }, "schedule is"},
+		{"larger than memory", func(c *PriorConfig) { c.Side, c.Batch = 8192, 64 }, "larger than memory allows"},
+		{"no steps", func(c *PriorConfig) { c.Step.Steps = 0 }, "steps"},
+		{"no spacing", func(c *PriorConfig) { c.Sampling.Spacing = "" }, "spacing is"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := DefaultTraining()
+			cfg := DefaultPrior()
 			tt.edit(&cfg)
 			err := cfg.Validate()
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

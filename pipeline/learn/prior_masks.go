@@ -1,4 +1,4 @@
-package prior
+package learn
 
 import (
 	"errors"
@@ -8,14 +8,16 @@ import (
 
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
 
 // ErrNothingToLearn marks training data whose masks say nothing about gaps.
 var ErrNothingToLearn = errors.New("nothing to learn about gaps")
 
-// trainingRefs returns the windows to learn from, or why there are none.
-func trainingRefs(data samples.Train, cfg TrainConfig) ([]samples.Ref, error) {
+// maskWindows returns the windows that a prior learns from, or why there are
+// none.
+func maskWindows(data samples.Train, cfg PriorConfig) ([]samples.Ref, error) {
 	if !slices.ContainsFunc(data.Places(), func(p *samples.Place) bool { return p.Sea.Count() > 0 }) {
 		return nil, fmt.Errorf("%w: the sea mask has no sea: give another mask, or learn it from the data", ErrNothingToLearn)
 	}
@@ -58,7 +60,7 @@ func day(t time.Time) string { return t.Format(time.DateOnly) }
 // heldOutMasks returns the masks that evaluations compare with, and those at
 // whose places masks are drawn for it: a sample of them. All are compared with,
 // because they cost nothing, and the spread of a sample is known to a tenth.
-func heldOutMasks(held samples.HeldOut, cfg TrainConfig) (all, sample []Mask, err error) {
+func heldOutMasks(held samples.HeldOut, cfg PriorConfig) (all, sample []prior.Mask, err error) {
 	refs := held.Refs(cfg.Side, cfg.Stride, max(cfg.MinObserved, 1))
 	if len(refs) < 2 {
 		return nil, nil, fmt.Errorf("%d held-out windows of %d cells have data, two are needed to say when to stop: hold out more days, or do not evaluate", len(refs), cfg.Side)
@@ -66,7 +68,7 @@ func heldOutMasks(held samples.HeldOut, cfg TrainConfig) (all, sample []Mask, er
 	order := noise.New(cfg.Seed, "prior", "held-out").Rand(0).Perm(len(refs))
 	const most = 4096 // more are no better known, and take memory
 	for _, k := range order[:min(most, len(refs))] {
-		all = append(all, MaskOf(held.Cut(refs[k])))
+		all = append(all, prior.MaskOf(held.Cut(refs[k])))
 	}
 	return all, all[:min(cfg.EvaluateMasks, len(all))], nil
 }

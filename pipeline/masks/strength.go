@@ -1,4 +1,4 @@
-package prior
+package masks
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
 
@@ -26,7 +27,7 @@ func DefaultTarget() Target { return Target{ContextShare: 0.5, Tolerance: 0.02, 
 
 // Strength is a weight and what it does.
 type Strength struct {
-	Weight       float64 `json:"weight"` // on 64×64 cells, for GuideConfig
+	Weight       float64 `json:"weight"` // on 64×64 cells, for prior.GuideConfig
 	ContextShare float64 `json:"context_share"`
 	Roughness    float64 `json:"roughness"` // edges of the guided masks over those that real ones, or the prior's own, have without a pull
 	Reached      bool    `json:"reached"`   // the target, within its tolerance
@@ -48,7 +49,7 @@ const (
 // grows with the weight only until walks overshoot, and then bisects the
 // logarithm between the last weight that was too weak and the first that was
 // not.
-func AutoStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig, want Target) (Strength, error) {
+func AutoStrength(ctx context.Context, m *prior.Model, patches []samples.Patch, cfg prior.GuideConfig, want Target) (Strength, error) {
 	if len(patches) == 0 {
 		return Strength{}, errors.New("find the strength of guidance: no patches")
 	}
@@ -136,37 +137,37 @@ func (w Target) misses(s Strength) float64 {
 // the real ones, or of the prior's own where it is higher. A prior that was
 // trained in haste is rough by itself, which is no fault of the pull and must not
 // keep it at nothing.
-func freeEdges(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig) (float64, error) {
+func freeEdges(ctx context.Context, m *prior.Model, patches []samples.Patch, cfg prior.GuideConfig) (float64, error) {
 	cfg.Weight = 0
 	free, err := measureStrength(ctx, m, patches, cfg, 1)
 	if err != nil {
 		return 0, err
 	}
-	real := make([]Mask, len(patches))
+	real := make([]prior.Mask, len(patches))
 	for i, p := range patches {
-		real[i] = MaskOf(p)
+		real[i] = prior.MaskOf(p)
 	}
 	return max(Describe(real).EdgeDensity, free.Roughness), nil
 }
 
 // measureStrength draws one guided mask for each patch, with the same noise
 // for every weight, and compares its edges with those of masks without a pull.
-func measureStrength(ctx context.Context, m *Model, patches []samples.Patch, cfg GuideConfig, edges float64) (Strength, error) {
+func measureStrength(ctx context.Context, m *prior.Model, patches []samples.Patch, cfg prior.GuideConfig, edges float64) (Strength, error) {
 	masks, _, err := m.DrawGuided(ctx, patches, cfg, noise.New(1, "prior", "strength"))
 	if err != nil {
 		return Strength{}, err
 	}
-	places, share := make([]Place, len(patches)), 0.0
+	places, share := make([]prior.Place, len(patches)), 0.0
 	for i, p := range patches {
-		places[i] = PlaceOf(p)
-		share += contextShare(p.Observed(), masks[i])
+		places[i] = prior.PlaceOf(p)
+		share += ContextShare(p.Observed(), masks[i])
 	}
-	rough := Describe(masksAt(places, masks)).EdgeDensity / max(edges, 1e-6)
+	rough := Describe(prior.MasksAt(places, masks)).EdgeDensity / max(edges, 1e-6)
 	return Strength{Weight: cfg.Weight, ContextShare: share / float64(len(patches)), Roughness: rough}, nil
 }
 
-// contextShare returns how much of the observed cells a mask shares.
-func contextShare(observed, mask []bool) float64 {
+// ContextShare returns how much of the observed cells a mask shares.
+func ContextShare(observed, mask []bool) float64 {
 	shared, seen := 0, 0
 	for i, o := range observed {
 		if o {

@@ -1,30 +1,11 @@
-package prior
+package masks
 
 import (
 	"math"
 
-	"lacuna/pipeline/samples"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/skill"
 )
-
-// A Mask is what was observed of a place, or what a prior says could have
-// been.
-type Mask struct {
-	Place
-	Observed []bool
-}
-
-// MaskOf returns the mask of a patch.
-func MaskOf(p samples.Patch) Mask { return Mask{Place: PlaceOf(p), Observed: p.Observed()} }
-
-// masksAt puts drawn masks to their places.
-func masksAt(places []Place, drawn [][]bool) []Mask {
-	out := make([]Mask, len(drawn))
-	for i, m := range drawn {
-		out[i] = Mask{Place: places[i], Observed: m}
-	}
-	return out
-}
 
 // Statistics describes a set of masks by what a prior must get right.
 type Statistics struct {
@@ -42,9 +23,9 @@ type Statistics struct {
 }
 
 // Describe returns the statistics of masks. Masks without sea do not count.
-func Describe(masks []Mask) Statistics {
+func Describe(masks []prior.Mask) Statistics {
 	var s Statistics
-	var squares, edges, pairs, gaps float64
+	var squares, edges, neighbours, gaps float64
 	for _, m := range masks {
 		g := skill.DescribeGaps(m.Observed, m.Sea, m.Height, m.Width)
 		if g.Sea == 0 {
@@ -54,9 +35,9 @@ func Describe(masks []Mask) Statistics {
 		s.CoverageMean += g.Coverage
 		squares += g.Coverage * g.Coverage
 		gaps += g.TypicalSize
-		differ, n := m.pairs(1, func(a, b bool) float64 { return indicator(a != b) })
+		differ, n := pairs(m, 1, func(a, b bool) float64 { return indicator(a != b) })
 		edges += differ
-		pairs += float64(n)
+		neighbours += float64(n)
 	}
 	if s.Masks == 0 {
 		return s
@@ -65,8 +46,8 @@ func Describe(masks []Mask) Statistics {
 	s.CoverageMean /= n
 	s.CoverageSD = math.Sqrt(max(squares/n-s.CoverageMean*s.CoverageMean, 0))
 	s.GapCells = gaps / n
-	if pairs > 0 {
-		s.EdgeDensity = edges / pairs
+	if neighbours > 0 {
+		s.EdgeDensity = edges / neighbours
 	}
 	s.CorrelationCells = correlationCells(masks)
 	return s
@@ -74,7 +55,7 @@ func Describe(masks []Mask) Statistics {
 
 // pairs adds up f over the pairs of sea cells that lie lag apart along a row or
 // a column.
-func (m Mask) pairs(lag int, f func(a, b bool) float64) (sum float64, n int) {
+func pairs(m prior.Mask, lag int, f func(a, b bool) float64) (sum float64, n int) {
 	for i := range m.Height {
 		for j := range m.Width {
 			c := i*m.Width + j
@@ -98,7 +79,7 @@ func (m Mask) pairs(lag int, f func(a, b bool) float64) (sum float64, n int) {
 // 1/e, up to half a window. Each mask is taken about its own coverage: about
 // that of all masks, two cells of a mask would be alike at any distance, because
 // masks differ in coverage, and the length would hang on how much they do.
-func correlationCells(masks []Mask) float64 {
+func correlationCells(masks []prior.Mask) float64 {
 	shortest := math.MaxInt
 	coverage := make([]float64, len(masks))
 	for i, m := range masks {
@@ -117,7 +98,7 @@ func correlationCells(masks []Mask) float64 {
 		sum, variance := 0.0, 0.0
 		for i, m := range masks {
 			p := coverage[i]
-			s, n := m.pairs(lag, func(a, b bool) float64 { return (indicator(a) - p) * (indicator(b) - p) })
+			s, n := pairs(m, lag, func(a, b bool) float64 { return (indicator(a) - p) * (indicator(b) - p) })
 			sum, variance = sum+s, variance+float64(n)*p*(1-p)
 		}
 		if variance == 0 {
