@@ -94,10 +94,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(c.Side > 0, "side is %d, must be positive", c.Side)
-	check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
-	check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
-	check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
+	errs = append(errs, checkBatches(c.Side, c.Batch, c.Workers, c.Steps))
 	check(c.LossOn == OnQuery || c.LossOn == OnObserved, "loss_on is %q, must be %q or %q", c.LossOn, OnQuery, OnObserved)
 	for _, share := range []struct {
 		name  string
@@ -121,6 +118,20 @@ func (c Config) Validate() error {
 		errs = append(errs, err)
 	} else {
 		check(c.Side%network.Multiple() == 0, "side is %d, must be a multiple of %d", c.Side, network.Multiple())
+	}
+	return errors.Join(errs...)
+}
+
+// checkBatches reports what is wrong with the settings that every training has.
+func checkBatches(side, batch, workers, steps int) error {
+	var errs []error
+	for _, s := range []struct {
+		name  string
+		value int
+	}{{"side", side}, {"batch", batch}, {"workers", workers}, {"steps", steps}} {
+		if s.value < 1 {
+			errs = append(errs, fmt.Errorf("%s is %d, must be positive", s.name, s.value))
+		}
 	}
 	return errors.Join(errs...)
 }

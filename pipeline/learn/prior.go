@@ -59,18 +59,14 @@ func DefaultPrior() PriorConfig {
 
 // Validate reports everything wrong with c.
 func (c PriorConfig) Validate() error {
-	errs := []error{c.Model.Validate(), c.Step.Validate(), c.Sampling.Validate()}
+	errs := []error{c.Model.Validate(), c.Step.Validate(), c.Sampling.Validate(), checkBatches(c.Side, c.Batch, c.Workers, c.Step.Steps)}
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(c.Side > 0, "side is %d cells, must be positive", c.Side)
 	check(c.Stride > 0, "stride is %d cells, must be positive", c.Stride)
 	check(c.MinObserved >= 0, "min_observed is %d cells, must not be negative", c.MinObserved)
-	check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
-	check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
-	check(c.Step.Steps > 0, "step.steps is %d, must be positive", c.Step.Steps)
 	check(c.EvaluateEvery >= 0 && c.CheckpointEvery >= 0, "evaluate_every and checkpoint_every must not be negative")
 	check(c.CalibrateMasks >= 0, "calibrate_masks is %d, must not be negative", c.CalibrateMasks)
 	check(c.EvaluateEvery == 0 || c.EvaluateMasks > 1, "evaluate_masks is %d, must be at least 2", c.EvaluateMasks)
