@@ -14,7 +14,7 @@ type LossOn string
 
 // The choices.
 const (
-	OnQuery    LossOn = "query"    // what the context does not show
+	OnQuery    LossOn = "query"    // cells that the context does not show
 	OnObserved LossOn = "observed" // context and query
 )
 
@@ -36,14 +36,14 @@ type Config struct {
 	Beta   float64 `json:"beta" yaml:"beta"`   // of the beta-NLL, for a network with a variance; 0: plain likelihood
 	Clean  float64 `json:"clean" yaml:"clean"` // share of lessons without noise on the context (p0); the others are at t~U(0,1)
 
-	// What is withheld, so that one network serves near real time, delayed
-	// mode and days without neighbours.
+	// Inputs that are withheld, so that one network serves near real time,
+	// delayed mode and days without neighbours.
 	DropTemporal float64 `json:"drop_temporal" yaml:"drop_temporal"` // share of lessons that see the target day alone
 	DropFuture   float64 `json:"drop_future" yaml:"drop_future"`     // share of the others that see the past only
 	Thin         float64 `json:"thin" yaml:"thin"`                   // share of the others whose composites lose cells at random
 	Flip         bool    `json:"flip" yaml:"flip"`                   // mirror patches at random
-	// Negate shows patches with the opposite sign at random, so that what is
-	// above the mean and what is below it are learned alike. It keeps a network
+	// Negate shows patches with the opposite sign at random, so that anomalies
+	// above the mean and below it are learned alike. It keeps a network
 	// that learns from few days, or from another quantity, from a bias.
 	Negate bool `json:"negate,omitempty" yaml:"negate"`
 
@@ -53,7 +53,7 @@ type Config struct {
 
 	// How batches are made; the result does not depend on it.
 	Workers int `json:"-" yaml:"workers"`  // goroutines
-	CacheMB int `json:"-" yaml:"cache_mb"` // memory for what surrounds patches; what does not fit is cut out again each time
+	CacheMB int `json:"-" yaml:"cache_mb"` // memory for the surroundings of patches; those that do not fit are cut out again each time
 }
 
 // DefaultConfig returns the preset "lacuna". On 953 overlays of real
@@ -77,8 +77,10 @@ func DefaultConfig() Config {
 	}
 }
 
-// PaperConfig returns the preset "paper": a single frame in, no variance, and
-// nothing but the partition to tell it from its baselines.
+// PaperConfig returns the preset "paper", after Ma, Zhou and Yu,
+// Observation-Aligned Mask Priors for Learning Physical Dynamics from Authentic
+// Occlusions: a single frame in, no variance, and nothing but the partition to
+// tell it from its baselines.
 func PaperConfig() Config {
 	c := DefaultConfig()
 	c.Design.Extras, c.Design.Variance, c.Design.Departure = impute.Extras{}, false, false

@@ -34,8 +34,8 @@ func tinyConfig(side int) Config {
 	return c
 }
 
-// lessonsOf returns what to train on: all days of the sea, split by the gaps of
-// other days.
+// lessonsOf returns the material of a training: all days of the sea, split by
+// the gaps of other days.
 func (s gaussianSea) lessonsOf(t testing.TB, seed uint64) (Material, Source) {
 	t.Helper()
 	data, err := s.Series.Whole()

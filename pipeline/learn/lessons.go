@@ -12,13 +12,13 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// Material is what a network may learn from: the training side of a split and
-// the backgrounds that were made of it, each of which may be nil.
+// Material is the data of a training: the training side of a split and the
+// backgrounds that were made of it, each of which may be nil.
 type Material struct {
 	Train         samples.Train
 	Past, Delayed impute.Backgrounds
 	Analyser      impute.Analyser // of Train; asked only where the design has an analysis
-	// Analyses keeps what Analyser made for further trainings; nil: each
+	// Analyses keeps the results of Analyser for further trainings; nil: each
 	// training keeps its own.
 	Analyses *Analyses
 }
@@ -27,13 +27,13 @@ func (m Material) surroundings() impute.Surroundings {
 	return impute.Surroundings{Days: m.Train, Past: m.Past, Delayed: m.Delayed, Analyser: m.Analyser}
 }
 
-// lessons turns what a source says into the planes of a batch.
+// lessons turns the lessons of a source into the planes of a batch.
 type lessons struct {
 	cfg      Config
 	source   Source
 	scenes   *scenes
 	analyses *Analyses
-	draws    noise.Stream // what is dropped, and the noise level
+	draws    noise.Stream // of neighbours to drop and of noise levels
 	eps      noise.Stream // the noise itself
 }
 
@@ -48,10 +48,10 @@ func newLessons(m Material, source Source, cfg Config) *lessons {
 	}
 }
 
-// A Taught is one lesson with everything that chance decides.
+// A Taught is one lesson with all random choices made.
 type Taught struct {
 	Lesson
-	In     impute.Inputs // what the network is shown
+	In     impute.Inputs // of the network
 	Scene  *impute.Scene
 	Level  impute.Level
 	flipNS bool
@@ -139,8 +139,8 @@ const (
 	targetTensor
 )
 
-// Planes of a target: what the network should say, where that counts, and the
-// unit that its answer is in.
+// Planes of a target: the right answer of the network, where it counts, and the
+// unit that the answer is in.
 const (
 	ValueOfTarget = iota
 	WeightOfTarget
@@ -172,7 +172,7 @@ func (l *lessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) 
 	return nil
 }
 
-// target draws what is asked, and where.
+// target draws the planes of the target.
 func (l *lessons) target(y impute.Image, t *Taught) {
 	value, weight, unit := y.Plane(ValueOfTarget), y.Plane(WeightOfTarget), y.Plane(UnitOfTarget)
 	for i, v := range t.Scene.Patch.Values {
@@ -228,7 +228,7 @@ func flip(m impute.Image, northSouth, westEast bool) {
 	}
 }
 
-// scenes keeps what surrounds patches, up to a budget: cutting a scene out
+// scenes keeps the surroundings of patches, up to a budget: cutting a scene out
 // takes longer than drawing its planes.
 type scenes struct {
 	around      impute.Surroundings

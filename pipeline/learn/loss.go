@@ -11,8 +11,8 @@ import (
 	"lacuna/pipeline/prior"
 )
 
-// inUnits is impute.MeanAndLogVariance for an answer that is given in units: the mean and the
-// log-variance in the units of the variable.
+// inUnits is impute.MeanAndLogVariance for an answer that is given in units: the
+// mean and the log-variance in the units of the variable.
 func inUnits(answer, unit *Node) (mean, logVariance *Node) {
 	mean, logVariance = impute.MeanAndLogVariance(answer)
 	mean = Mul(mean, unit)
@@ -24,8 +24,8 @@ func inUnits(answer, unit *Node) (mean, logVariance *Node) {
 
 // pointLoss returns the loss of a prediction of target, [batch, 1, height,
 // width], weighted by weight and averaged over it: the mean over the cells of
-// the batch whose weight is one. The answer is in units of unit. What a target holds where its weight is zero
-// does not matter as long as it is finite.
+// the batch whose weight is one. The answer is in units of unit. Where its weight
+// is zero, a target may hold any finite value.
 //
 // With a log-variance it is the negative log likelihood of a Gaussian, each
 // cell weighted by its own variance to the power beta as a constant, after
@@ -36,8 +36,7 @@ func pointLoss(answer, target, weight, unit *Node, beta float64) *Node {
 	return likelihood(Square(Sub(target, mean)), logVariance, weight, beta)
 }
 
-// spreadLoss is pointLoss of a prediction of zero: nothing is learned of the
-// mean.
+// spreadLoss is pointLoss of a prediction of zero: the mean is not learned.
 func spreadLoss(answer, target, weight, unit *Node, beta float64) *Node {
 	_, logVariance := inUnits(answer, unit)
 	return likelihood(Square(target), logVariance, weight, beta)
@@ -82,9 +81,9 @@ func imputerLoss(n nn.Network, beta float64, loss func(answer, target, weight, u
 }
 
 // residualLoss is the loss of a batch of image, times, target with its weight,
-// noise, and the weights of the imputer: the imputer predicts, what it missed
-// on the query is scaled by its sigma and noised, and the network n has to
-// find it. The imputer learns nothing.
+// noise, and the weights of the imputer: the imputer predicts, its residual on
+// the query is scaled by its sigma and noised, and the network n has to find it.
+// The imputer learns nothing.
 func residualLoss(n, imputer nn.Network, bfloat16 bool) func(w nn.Weights, batch []*Node) *Node {
 	return func(w nn.Weights, batch []*Node) *Node {
 		x, t, target, eps := batch[imageTensor], batch[timeTensor], batch[targetTensor], batch[epsTensor]

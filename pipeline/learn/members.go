@@ -18,7 +18,7 @@ const kindMembers = "members"
 // trained with cfg.
 func MembersConfig(cfg Config) Config {
 	cfg.SpreadOnly = false
-	cfg.Clean = 1 // the context is clean; the residual is what is noised
+	cfg.Clean = 1 // the context is clean; the residual is noised
 	cfg.Beta = 0
 	cfg.LossOn = OnQuery
 	cfg.Design.Variance = false

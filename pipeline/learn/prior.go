@@ -76,7 +76,7 @@ func (c PriorConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// PriorReport says what the training of a prior did.
+// PriorReport describes the training of a prior.
 type PriorReport struct {
 	Masks           int              `json:"masks"` // windows it learned from
 	Weights         int              `json:"weights"`

@@ -31,8 +31,8 @@ func freshPrior(b *testing.B, e *engine.Engine, cfg PriorConfig) (*prior.Model, 
 	return m, network
 }
 
-// What a step of training costs processors, by batch. Processor time is what
-// counts: other work on the machine hardly changes it.
+// The processor time of a training step, by batch: other work on the machine
+// hardly changes it.
 func BenchmarkPriorStep(b *testing.B) {
 	_, data, _ := samplestest.Archive(b, 30, 64)
 	for _, size := range []string{nn.Tiny, nn.Small} {
@@ -76,7 +76,7 @@ func BenchmarkPriorStep(b *testing.B) {
 	}
 }
 
-// processorTime returns what this process has used of all processors.
+// processorTime returns the time that this process has used of all processors.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -85,7 +85,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// What a batch of training costs one goroutine.
+// The time of one goroutine for a batch of training.
 func BenchmarkPriorBatch(b *testing.B) {
 	_, data, _ := samplestest.Archive(b, 30, 64)
 	cfg := DefaultPrior()

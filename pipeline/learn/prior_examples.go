@@ -12,14 +12,14 @@ import (
 )
 
 // maskExamples makes the examples that a prior learns from. Example n is a
-// function of n: it does not matter who makes it, or when.
+// function of n, whichever worker makes it, and whenever.
 type maskExamples struct {
 	data     samples.Train
 	refs     []samples.Ref
 	cfg      PriorConfig
 	model    *prior.Model // for the conditions of a place
 	schedule prior.Schedule
-	padded   int // side of a window, a multiple of what the network takes
+	padded   int // side of a window, rounded up to a size that the network takes
 	stream   noise.Stream
 }
 

@@ -148,8 +148,7 @@ func pacificSplit(t testing.TB, files ...int) (samples.Train, samples.HeldOut) {
 	return data, held
 }
 
-// What a short training on real masks must bring, with a tiny network on 32×32
-// cells. It takes three minutes of one processor, so it is part of the long
+// A short training on real masks, with a tiny network on 32×32 cells. It takes three minutes of one processor, so it is part of the long
 // suite; the exact tests beside it say the same of the sampler in seconds.
 func TestTrainedOnRealMasks(t *testing.T) {
 	if os.Getenv("LACUNA_LONG") == "" {

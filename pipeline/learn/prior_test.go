@@ -68,8 +68,8 @@ func TestInterruptedPriorGoesOnAsIfItHadNotBeen(t *testing.T) {
 	if want.Drawn.Masks == 0 || want.Distance != want.Drawn.Distance(want.HeldOut) || want.WaitSeconds <= 0 || want.EvaluateSeconds <= 0 {
 		t.Errorf("report is %+v", want)
 	}
-	// Once between two evaluations, and once after the last: what was drawn for
-	// the report is then known to the interrupted process alone.
+	// Once between two evaluations, and once after the last: the masks of the
+	// report are then known to the interrupted process alone.
 	for _, at := range []int{7, 12} {
 		ctx, cancel := context.WithCancel(t.Context())
 		hooks := train.Hooks{Checkpoint: filepath.Join(t.TempDir(), "prior.ckpt"), Progress: func(p train.Progress) {
@@ -88,7 +88,7 @@ func TestInterruptedPriorGoesOnAsIfItHadNotBeen(t *testing.T) {
 		}
 		hooks.Progress = nil
 		again := cfg
-		again.Workers, again.CheckpointEvery = 3, 5 // who prepares a batch must not matter
+		again.Workers, again.CheckpointEvery = 3, 5 // the weights must not depend on them
 		rest, report, err := TrainPrior(t.Context(), e, data, held, again, hooks)
 		if err != nil {
 			t.Fatal(err)

@@ -13,12 +13,12 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Lesson names a patch and says what of it is shown and what is asked.
+// A Lesson names a patch with the cells that are shown and those that are asked.
 type Lesson struct {
 	Ref            samples.Ref
 	Context, Query []bool
 	// Key is the same for lessons with the same patch and context, and for no
-	// others of the same days, so that what was made of them can be kept; 0:
+	// others of the same days, so that their analyses can be kept; 0:
 	// the lesson does not come up again.
 	Key uint64
 }
@@ -39,7 +39,7 @@ func Fresh(days impute.Days, refs []samples.Ref, p partition.Strategy, seed uint
 }
 
 // Repeated is Fresh with so many partitions of each patch and no more, so that
-// what is made of a context, such as an analysis, can be kept and used again.
+// the analysis of a context can be kept and used again.
 // The partitions are the same for every seed; the order of lessons is not.
 func Repeated(days impute.Days, refs []samples.Ref, p partition.Strategy, perPatch int, seed uint64) (Repetition, error) {
 	if len(refs) == 0 {

@@ -54,7 +54,7 @@ func (tr *Trainer) TrainBy(ctx context.Context, kind string, draw func(x, y impu
 	return weights, report, nil
 }
 
-// drawnLessons makes lessons whose image and target another hand draws.
+// drawnLessons makes lessons whose image and target are drawn by a function.
 type drawnLessons struct {
 	*lessons
 	draw func(x, y impute.Image, t Taught) error
@@ -97,8 +97,8 @@ func withoutMean(layout *nn.Layout, weights []float32) []float32 {
 	return out
 }
 
-// task returns what the tasks of a config share: its batches are those of the
-// imputer, its examples the lessons of a source.
+// task returns the fields that the tasks of a config share: its batches are
+// those of the imputer, its examples the lessons of a source.
 func (c Config) task(network nn.Network) train.Task {
 	return train.Task{
 		Settings: c, Layout: network.Layout(), Optimizer: c.optimizer(), Seed: c.Seed,

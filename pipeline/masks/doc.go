@@ -2,13 +2,13 @@
 // how strongly guidance must pull them.
 //
 //	real and drawn masks ──Describe──▶ Statistics ──Distance──▶ when a training has come closest
-//	patches ──AutoStrength──▶ Strength: the weight of guidance that shares what is asked for
+//	patches ──AutoStrength──▶ Strength: the weight of guidance for a context share
 //	patches ──Exhibits──▶ the rows of a contact sheet
 //
 // Describe is a function of the masks alone. AutoStrength and Exhibits draw, and
 // give the same for the same model, patches and settings.
 //
 // Package masks does not know how a prior is trained or how its network answers,
-// nor what an imputer makes of a mask. What a mask costs under a prior, its
-// likelihood, is in package prior.
+// nor the imputer that learns by its masks. The likelihood of a mask under a
+// prior is in package prior.
 package masks

@@ -10,8 +10,8 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// An Exhibit is one row of a contact sheet: a patch and what the prior makes of
-// it.
+// An Exhibit is one row of a contact sheet: a patch and the masks that the prior
+// draws for it.
 type Exhibit struct {
 	Patch           samples.Patch
 	Observed        []bool // the real mask
@@ -21,8 +21,8 @@ type Exhibit struct {
 	partition.Parts        // by the guided mask
 }
 
-// Exhibits draws what a contact sheet shows. The partition is that of the mask
-// beside it, even where it leaves one side empty: a sheet shows what is drawn.
+// Exhibits draws the rows of a contact sheet. The partition is that of the mask
+// beside it, even where it leaves one side empty.
 func Exhibits(ctx context.Context, m *prior.Model, patches []samples.Patch, cfg prior.GuideConfig, stream noise.Stream) ([]Exhibit, error) {
 	places := make([]prior.Place, len(patches))
 	for i, p := range patches {

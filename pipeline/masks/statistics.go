@@ -7,7 +7,7 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Statistics describes a set of masks by what a prior must get right.
+// Statistics describes a set of masks by the properties that a prior must match.
 type Statistics struct {
 	Masks        int     `json:"masks"`
 	CoverageMean float64 `json:"coverage_mean"` // of the share of sea that is observed, over masks

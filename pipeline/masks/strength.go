@@ -11,7 +11,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Target is what guidance is to reach.
+// Target is the aim of guidance.
 type Target struct {
 	ContextShare float64 `json:"context_share" yaml:"context_share"` // mean over patches of |context| / |observed|
 	Tolerance    float64 `json:"tolerance" yaml:"tolerance"`         // of it, absolute
@@ -21,11 +21,11 @@ type Target struct {
 	MaxRoughness float64 `json:"max_roughness" yaml:"max_roughness"`
 }
 
-// DefaultTarget asks for half of the observation, what coherent anchors keep
-// on average.
+// DefaultTarget asks for half of the observation, the mean share that coherent
+// anchors keep.
 func DefaultTarget() Target { return Target{ContextShare: 0.5, Tolerance: 0.02, MaxRoughness: 1.3} }
 
-// Strength is a weight and what it does.
+// Strength is a weight of guidance and its effect.
 type Strength struct {
 	Weight       float64 `json:"weight"` // on 64×64 cells, for prior.GuideConfig
 	ContextShare float64 `json:"context_share"`

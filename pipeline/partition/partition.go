@@ -20,7 +20,7 @@ type Parts struct {
 // A Strategy splits the observed cells of patches.
 //
 // The same patches and stream give the same partitions. Item i draws from
-// stream.Sub(i) only: what it gets does not depend on the other patches. The
+// stream.Sub(i) only: its parts do not depend on the other patches. The
 // patches of one call have one height and width, and each has at least two
 // observed cells.
 type Strategy interface {

@@ -14,17 +14,18 @@ type Anchor string
 
 // The anchors.
 const (
-	// AnchorCoherent keeps what lies high in a smooth random field: whole
-	// regions lose their anchor, as under a cloud.
+	// AnchorCoherent keeps the cells that lie high in a smooth random field:
+	// whole regions lose their anchor, as under a cloud.
 	AnchorCoherent Anchor = "coherent"
-	// AnchorPixel keeps each cell with probability Rho, as the paper does. The
-	// guided mask is then salt and pepper: context surrounds every query cell.
+	// AnchorPixel keeps each cell with probability Rho, as Ma, Zhou and Yu do.
+	// The guided mask is then salt and pepper: context surrounds every query
+	// cell.
 	AnchorPixel Anchor = "pixel"
 )
 
 // SampleConfig says how masks are drawn.
 type SampleConfig struct {
-	Steps   int     `json:"steps" yaml:"steps"` // questions to the network
+	Steps   int     `json:"steps" yaml:"steps"` // each runs the network once
 	Spacing Spacing `json:"spacing" yaml:"spacing"`
 	Order   Order   `json:"order" yaml:"order"`
 	Batch   int     `json:"batch" yaml:"batch"` // masks at a time; fewer cost as much
@@ -65,7 +66,7 @@ func DefaultGuidance() GuideConfig {
 	return GuideConfig{SampleConfig: DefaultSampling(), Anchor: AnchorCoherent, Weight: 100}
 }
 
-// PaperGuidance returns what the paper says, for comparison.
+// PaperGuidance returns the settings of Ma, Zhou and Yu, for comparison.
 func PaperGuidance() GuideConfig {
 	c := DefaultGuidance()
 	c.Anchor, c.Rho, c.Spacing, c.Order = AnchorPixel, 0.8, Even, FirstOrder

@@ -70,8 +70,7 @@ func TestPullIsFiniteWhereTheNetworkIsCertain(t *testing.T) {
 	}
 }
 
-// What a cell's P(query) is on average can hide that under one context it is
-// zero: with these masks of two cells, cell 1 is query half of the time, and
+// The mean P(query) of a cell can hide that under one context it is zero: with these masks of two cells, cell 1 is query half of the time, and
 // never where cell 0 is context.
 func TestAveragePOfQueryHidesDeadContexts(t *testing.T) {
 	observed := []bool{true, true}

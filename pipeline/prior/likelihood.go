@@ -24,8 +24,8 @@ const (
 //
 // over the sea. It is a bound of the negative log-likelihood, and equal to it
 // for an exact predictor. Salt and pepper costs more than masks as the prior
-// has learned them, and masks of a calmer region cost less: what tells both is
-// Surprises. A patch without sea costs NaN.
+// has learned them, and masks of a calmer region cost less: Surprises tells
+// both. A patch without sea costs NaN.
 //
 // Every patch meets the same noise, so scores of patches can be compared.
 func (m *Model) BitsPerPixel(ctx context.Context, patches []samples.Patch) ([]float64, error) {
@@ -46,7 +46,7 @@ func (m *Model) MaskBits(ctx context.Context, masks []Mask, batch int) ([]float6
 	return out, nil
 }
 
-// costs returns what masks cost at each level, batch at a time.
+// costs returns the cost of masks at each level, batch at a time.
 func (m *Model) costs(ctx context.Context, masks []Mask, batch int) ([]bitProfile, error) {
 	out := make([]bitProfile, 0, len(masks))
 	for from := 0; from < len(masks); from += batch {
@@ -69,7 +69,7 @@ func (m *Model) costs(ctx context.Context, masks []Mask, batch int) ([]bitProfil
 	return out, nil
 }
 
-// A bitProfile is what a cell of a mask costs at each level, from noise to the
+// A bitProfile is the cost of a cell of a mask at each level, from noise to the
 // mask: first how much is observed, then where, then the edges. Levels are even
 // in ln(α/σ), of which SNR = exp(2·ln(α/σ)) makes the weight.
 type bitProfile [likelihoodLevels]float64

@@ -19,7 +19,7 @@ import (
 	"lacuna/pipeline/nn/netfile"
 )
 
-// Config says what a prior's network is and sees.
+// Config describes the network of a prior and its inputs.
 type Config struct {
 	Backbone string `json:"backbone" yaml:"backbone"`
 	Size     string `json:"size" yaml:"size"`
@@ -33,10 +33,9 @@ type Config struct {
 	Frequency bool `json:"frequency" yaml:"frequency"`
 
 	// Coverage adds the mean of the latents over the sea to the input, Vicinity
-	// their means over squares about each cell, and Evidence what a cell's own
-	// latent says to the output. All are functions of the softmax of the
-	// latents, which is all that the paper's network sees; off, the network
-	// finds them by itself.
+	// their means over squares about each cell, and Evidence a cell's own latent
+	// to the output. All are functions of the softmax of the latents, the only
+	// input that Ma, Zhou and Yu give; off, the network finds them by itself.
 	Coverage bool `json:"coverage" yaml:"coverage"`
 	Vicinity bool `json:"vicinity" yaml:"vicinity"`
 	Evidence bool `json:"evidence" yaml:"evidence"`
@@ -63,7 +62,7 @@ func (c Config) Network() nn.Config {
 }
 
 // Model is a trained prior with frozen weights on an engine. It may be used
-// from several goroutines; its questions to the engine wait for one another.
+// from several goroutines; their runs of the engine wait for one another.
 type Model struct {
 	cfg      Config
 	net      denoiser
@@ -75,7 +74,7 @@ type Model struct {
 
 	reference *Reference // nil: not calibrated
 
-	mu       sync.Mutex // guards what follows, and serialises the engine
+	mu       sync.Mutex // guards the fields below, and serialises the engine
 	vector   *tensors.Tensor
 	programs map[programKey]*engine.Program
 }
@@ -136,8 +135,8 @@ func Load(b backends.Backend, data []byte) (*Model, error) {
 	return m, nil
 }
 
-// restore takes what a file keeps beside the weights. A file without a
-// reference is one of a prior that was never calibrated.
+// restore reads the map and the reference that a file keeps beside the weights.
+// A file without a reference is of a prior that was never calibrated.
 func (m *Model) restore(metadata map[string]string) (err error) {
 	if m.cfg.Frequency {
 		if m.places, err = decodeFrequency(metadata[frequencyKey]); err != nil {
@@ -205,8 +204,8 @@ func (m *Model) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Close frees what the model holds in its engine. It can be used again: that
-// compiles again.
+// Close frees the memory that the model holds in its engine. A closed model can
+// be used again: it compiles again.
 func (m *Model) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -52,7 +52,7 @@ func placesOf(patches []samples.Patch) []Place {
 	return out
 }
 
-// asked returns what a model says about latents at a level, one patch.
+// asked returns the prediction of a model for latents at a level, one patch.
 func asked(t testing.TB, m *Model, p samples.Patch, x []float32, l Level) []float32 {
 	t.Helper()
 	s := m.open([]Place{PlaceOf(p)}, 1)
@@ -84,7 +84,7 @@ func moved(t testing.TB, m *Model, p samples.Patch, x, anchors []float32, by mov
 }
 
 // A move of second order goes on with the change of the prediction: by hand,
-// from what the model says at both places. The first of a walk changes from
+// from the predictions of the model at both places. The first of a walk changes from
 // nothing, whatever an earlier walk has left.
 func TestMoveOfSecondOrderGoesOnWithTheChange(t *testing.T) {
 	const side, ahead = 16, 0.5

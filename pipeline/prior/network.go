@@ -18,15 +18,14 @@ const (
 	LevelNumbers
 )
 
-// Range of ln(α/σ) that the network's time tells apart: from -7.4, where the
+// Range of ln(α/σ) that the time input tells apart: from -7.4, where the
 // walk over 256×256 cells begins, with room, to where every cell is decided.
 const (
 	timeLogSNRFirst = -8.0
 	timeLogSNRLast  = 4.0
 )
 
-// timeOf returns the time that the network is told: ln(α/σ) on a scale of 0 to
-// 1. Plain t would crowd the levels that decide coverage into its last
+// timeOf returns the time input of the network: ln(α/σ) on a scale of 0 to 1. Plain t would crowd the levels that decide coverage into its last
 // hundredth.
 func timeOf(l Level) float64 {
 	if l.Alpha <= 0 {
@@ -71,7 +70,7 @@ func (c Config) Conditions() int {
 	return n
 }
 
-// denoiser is the network with what goes around it.
+// denoiser is the network with its input planes and its evidence.
 type denoiser struct {
 	cfg     Config
 	network nn.Network
@@ -113,8 +112,8 @@ func (d denoiser) logits(w nn.Weights, delta, conditions, level *Node) *Node {
 	time := Reshape(part(levelTime), batch)
 	out := d.network.Apply(w, Concatenate(planes, 1), time)
 	if d.cfg.Evidence {
-		// What the cell itself says, so that the network only has to find what
-		// the others say of it. Softly limited, so that it can still object.
+		// The evidence of the cell itself, so that the network only has to find
+		// that of the others. Softly limited, so that it can be outvoted.
 		out = Add(out, MulScalar(Tanh(MulScalar(Mul(delta, part(levelGain)), 1/evidenceLimit)), evidenceLimit))
 	}
 	return ClipScalar(out, -logitLimit, logitLimit)
@@ -177,24 +176,24 @@ const (
 	moveParts
 )
 
-// moving is what the graph of a step takes: x [batch, 2, height, width], the
-// conditions and the level as logits does, what was predicted before [batch, 1,
-// height, width], the numbers of the move [moveParts] and the cells that are no
-// padding [1, 1, height, width]; guided, also the anchors [batch, 1, height,
-// width].
+// moving holds the inputs of the graph of a step: x [batch, 2, height, width],
+// the conditions and the level as logits takes them, the prediction of the step
+// before [batch, 1, height, width], the numbers of the move [moveParts] and the
+// cells that are no padding [1, 1, height, width]; guided, also the anchors
+// [batch, 1, height, width].
 type moving struct {
 	x, conditions, level, before, move, inside, anchors *Node
 }
 
-// advance is the graph of a move: the next x, zero in padding, and what was
-// predicted.
+// advance is the graph of a move: the next x, zero in padding, and the
+// prediction.
 //
 // The pull is the gradient with respect to x of each item's loss
 //
 //	L = -(1/d) Σ y·log ê + (1-y)·log(1-ê)
 //
-// The derivative of L by a logit is (ê-y)/d, so that is what is sent back
-// through the network; the logarithms are not needed. On land ê and y are 0.
+// The derivative of L by a logit is (ê-y)/d, which is sent back through the
+// network; the logarithms are not needed. On land ê and y are 0.
 func (d denoiser) advance(w nn.Weights, in moving) (next, observed *Node) {
 	part := func(k int) *Node { return Reshape(Slice(in.move, AxisElem(k)), 1, 1, 1, 1) }
 	seen := Mul(in.x, part(moveLook))

@@ -17,7 +17,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Place is where and when a mask is drawn: what the prior is conditioned on.
+// A Place is where and when a mask is drawn: the conditions of the prior.
 type Place struct {
 	Row, Col      int // of its first cell on the grid of the dataset
 	Height, Width int
@@ -127,8 +127,8 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 }
 
 // A session takes the latents of one batch of places along. They stay in the
-// engine from step to step, and what does not change on a walk is handed to it
-// once: on an accelerator, carrying latents to and fro costs as much as a
+// engine from step to step, and the inputs that do not change on a walk are
+// handed to it once: on an accelerator, carrying latents to and fro costs as much as a
 // small network.
 type session struct {
 	model      *Model
@@ -136,7 +136,7 @@ type session struct {
 	inner      size
 	padded     size
 	x          *tensors.Tensor // nil before start
-	before     *tensors.Tensor // what was predicted in the last move
+	before     *tensors.Tensor // prediction of the last move
 	conditions *tensors.Tensor
 	inside     *tensors.Tensor
 	anchors    *tensors.Tensor // nil: not guided
@@ -196,7 +196,7 @@ func (s *session) images(x []float32, channels int) *tensors.Tensor {
 func (s *session) latents(items int) ([]float32, error) {
 	x, err := tensors.CopyFlatData[float32](s.x)
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of the prior: %w", err)
+		return nil, fmt.Errorf("read the latents of the prior: %w", err)
 	}
 	return s.crop(x)[:items*Classes*s.inner.cells()], nil
 }
@@ -238,8 +238,7 @@ func (s *session) predict(ctx context.Context, at Latents) ([]float32, error) {
 	return observed, nil
 }
 
-// Predict asks the network about latents at places of one size, one item each;
-// it returns what a Predictor does.
+// Predict is the Predictor of the network for places of one size, one item each.
 func (m *Model) Predict(ctx context.Context, places []Place, at Latents) ([]float32, error) {
 	s := m.open(places, len(places))
 	defer s.close()

@@ -18,8 +18,8 @@ type Level struct {
 // LogSNR returns ln(α/σ).
 func (l Level) LogSNR() float64 { return math.Log(l.Alpha / l.Sigma) }
 
-// Gain returns 2α/σ², what the difference of a cell's two channels counts as
-// evidence for "observed", in logits. Where σ is zero it is that of a schedule
+// Gain returns 2α/σ², the factor from the difference of a cell's two channels to
+// its evidence for "observed", in logits. Where σ is zero it is that of a schedule
 // whose evidence is the difference itself at the start, and the largest
 // number that matters at the end.
 func (l Level) Gain() float64 {
@@ -110,7 +110,7 @@ type Spacing string
 // The spacings.
 const (
 	LogSNR Spacing = "log-snr" // even in ln(α/σ)
-	Even   Spacing = "even"    // even in time, as the paper has it
+	Even   Spacing = "even"    // even in time, as in Ma, Zhou and Yu
 )
 
 // Range of ln(α/σ) on 64×64 cells. How much of a mask is observed is decided
@@ -146,13 +146,13 @@ func (s Spacing) Levels(schedule Schedule, steps, cells int) []Level {
 	return out
 }
 
-// Order is how a step of a walk guesses what the network would say on the way.
+// Order is how a step of a walk extrapolates the prediction over its length.
 type Order int
 
-// The orders. Both ask the network once a step.
+// The orders. Both run the network once a step.
 const (
-	FirstOrder  Order = 1 // the same as at its start: DDIM, the paper's
-	SecondOrder Order = 2 // it goes on changing as in the step before: half the steps, or fewer, for the same masks
+	FirstOrder  Order = 1 // constant, as at its start: DDIM, as in Ma, Zhou and Yu
+	SecondOrder Order = 2 // changing on as in the step before: half the steps, or fewer, for the same masks
 )
 
 func (o Order) validate() error {

@@ -34,7 +34,7 @@ type exact struct {
 	predict Predictor
 	at      Latents
 	anchors []float32
-	before  []float32 // what was predicted in the last move
+	before  []float32 // prediction of the last move
 }
 
 // advance implements walker.
@@ -162,8 +162,8 @@ func TestToyAReturnsItsProbability(t *testing.T) {
 	}
 }
 
-// The paper prints the bracket of the step with its sign turned and divided by
-// σ². The same test must see that.
+// Algorithm 1 of Ma, Zhou and Yu prints the bracket of the step with its sign
+// turned and divided by σ². The same test must see that.
 func TestPrintedStepOfAlgorithmOneFailsToyA(t *testing.T) {
 	want := map[float64]float64{0.1: 0.20, 0.3: 0.07, 0.7: 0.93} // measured before, in another program
 	levels := Even.Levels(Cosine{}, toySteps, 1)
@@ -272,7 +272,7 @@ func TestWalkReturnsAGaussian(t *testing.T) {
 }
 
 // A textbook Bayesian Flow Network draws a class from its output, sends it
-// with a little noise and adds what arrives; with the accuracy schedule ours
+// with a little noise and adds it up; with the accuracy schedule ours
 // must see the same beliefs on the way and give the same answer.
 func TestAccuracyScheduleIsTheTextbookNetworkOnToyA(t *testing.T) {
 	const p, steps, draws = 0.3, 200, 5000
@@ -345,7 +345,7 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 	}
 }
 
-// A step of second order costs what one of first order does, and ends closer to
+// A step of second order costs as much as one of first order, and ends closer to
 // where the ODE does: each walk is compared with the same noise taken along in
 // many small steps.
 func TestSecondOrderEndsCloserToTheODE(t *testing.T) {

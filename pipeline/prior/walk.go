@@ -25,10 +25,10 @@ type Predictor func(ctx context.Context, at Latents) (observed []float32, err er
 //
 //	x' = data·K·(ê + ahead·(ê - ê⁻)) + keep·x - pull·∇L
 //
-// with ê and ∇L at look·x and the level, and ê⁻ what was predicted in the move
+// with ê and ∇L at look·x and the level, and ê⁻ the prediction of the move
 // before.
 type move struct {
-	level            Level // that the predictor is told
+	level            Level // at which the predictor is asked
 	look, data, keep float64
 	ahead            float64 // 0: the prediction is taken to hold for the whole step
 	pull             float64 // 0: not guided
@@ -66,7 +66,7 @@ func walk(ctx context.Context, w walker, levels []Level, o Order, p pull) error 
 //
 // between levels that lead from noise to the mask; the last one is not
 // predicted at. The first has a little of the mask in it, which noise has not:
-// its step takes all of x as noise, so that the mean of what follows is right.
+// its step takes all of x as noise, so that the mean of the next latents is right.
 // At a level without noise the predictor sees zero, whatever noise the walk
 // will take from there.
 //

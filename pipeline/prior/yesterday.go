@@ -5,8 +5,8 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Days know what was observed on the day before one of theirs, as both sides
-// of a split do.
+// Days know the mask of the day before one of theirs, as both sides of a split
+// do.
 type Days interface {
 	Days() int
 	Cut(r samples.Ref) samples.Patch
@@ -14,7 +14,7 @@ type Days interface {
 }
 
 // Recall lets a prior with Yesterday in its config look up, for every patch of
-// days that it meets from now on, what was observed the day before. Patches of
+// days that it meets from now on, the mask of the day before. Patches of
 // other days, and those whose day before is not there, go without, which the
 // network has learned too. It is for the time before the model is shared.
 func (m *Model) Recall(days Days) { m.days = days }

@@ -25,7 +25,7 @@ const (
 	benchThreads = 2
 )
 
-// torchTimes is what testdata/torch_unet.py prints.
+// torchTimes is the output of testdata/torch_unet.py.
 type torchTimes struct {
 	Params  int     `json:"params"`
 	Step    float64 `json:"step_seconds"`

@@ -55,8 +55,8 @@ func readCheckpoint(path string, t Task) (c *checkpoint, err error) {
 	return c, err
 }
 
-// openCheckpoint calls read with the first line of a checkpoint and what follows
-// it, where there is one.
+// openCheckpoint calls read with the first line of a checkpoint and a reader of
+// the rest, where there is one.
 //
 // A file without a kind counts as none: the mask prior had a format of its own
 // once, and a job that was stopped then would fail for ever.

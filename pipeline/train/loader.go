@@ -12,7 +12,7 @@ import (
 )
 
 // A Filler writes example n into place item of the buffers of a batch, which
-// still hold what an earlier one left there. Examples are numbered from the
+// still hold an earlier example. Examples are numbered from the
 // first of the first step on. It is called from several goroutines, for
 // different batches.
 type Filler func(ctx context.Context, b *Batch, item int, n uint64) error
@@ -38,8 +38,8 @@ func NewBatch(dims [][]int, scratch int) *Batch {
 }
 
 // A loader makes batches ahead of their use, several at a time, and hands them
-// over in order. What is in a batch does not depend on how many are made at a
-// time.
+// over in order. The content of a batch does not depend on how many are made at
+// a time.
 type loader struct {
 	backend backends.Backend
 	task    Task

@@ -16,7 +16,7 @@ const stateKinds = 4
 type State struct {
 	Step     int // steps done
 	Weights  []float32
-	EMA      []float32 // moving average of Weights, what inference uses
+	EMA      []float32 // moving average of Weights, for inference
 	Mean     []float32 // of the gradient, Adam's first moment
 	Variance []float32 // of the gradient, Adam's second moment
 }
