@@ -19,9 +19,9 @@ import (
 // and the calibration that were stored with them.
 type Candidate struct {
 	model       *impute.Model
-	members     *impute.Members // nil: none
+	members     *impute.Members // nil: the version has none
 	calibration Calibration
-	scaling     *samples.Scaling // nil: that of whoever asks
+	scaling     *samples.Scaling // nil: that of the exam
 }
 
 // LoadCandidate reads a version. It must fit the transform of the days that it
@@ -59,7 +59,7 @@ func LoadCandidate(files Parts, shop *impute.Workshop, on samples.HeldOut) (*Can
 	return c, nil
 }
 
-// Close frees what the candidate holds on its device.
+// Close frees the memory that the candidate holds on its device.
 func (c *Candidate) Close() {
 	c.model.Close()
 	if c.members != nil {
@@ -121,7 +121,8 @@ func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOu
 	}}
 }
 
-// inputs returns what the candidate is given of cases, and the ways there.
+// inputs returns the inputs of the candidate for cases, in its own scaling, and
+// the rescalings to it.
 func (c *Candidate) inputs(cases []evaluate.Case, exam *evaluate.Exam, on samples.HeldOut) ([]impute.Inputs, []rescaling) {
 	inputs, maps := make([]impute.Inputs, len(cases)), make([]rescaling, len(cases))
 	for i, k := range cases {
@@ -131,8 +132,8 @@ func (c *Candidate) inputs(cases []evaluate.Case, exam *evaluate.Exam, on sample
 	return inputs, maps
 }
 
-// judged is what members are drawn for: a window of a number, of which the
-// model said p.
+// judged returns the target of a draw of members: the window of a case number
+// with the prediction p.
 func judged(in impute.Inputs, p impute.Prediction, number int) impute.Target {
 	return impute.Target{Inputs: in, Prediction: p, Stream: noise.New(1, "judged members").Sub(uint64(number))}
 }
@@ -146,7 +147,7 @@ func (c *Candidate) draw(ctx context.Context, targets []impute.Target, j Judging
 }
 
 // Latency returns the shortest of some times that the prediction of one window
-// takes: what is longer is somebody else's work on the machine.
+// takes: the longer ones measure other work on the machine.
 func (c *Candidate) Latency(ctx context.Context, in impute.Inputs, now func() time.Time) (time.Duration, error) {
 	const tries = 5
 	shortest := time.Duration(math.MaxInt64)

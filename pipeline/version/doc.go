@@ -15,8 +15,8 @@
 // kept while masks have not drifted, and new days are learned from more often
 // than old ones (Replay). Settings.From shortens the training accordingly.
 //
-// Three things are guaranteed. What trains is a samples.Train: no held-out day
-// reaches a weight. The same request gives the same weights. And with a
+// Three things are guaranteed. Networks learn from a samples.Train alone: no
+// held-out day reaches a weight. The same request gives the same weights. And with a
 // checkpoint folder a run that was killed at any moment goes on from there and
 // ends with the weights of a run that was not. (The exception to the last two
 // is a pool of partitions that is paced by the clock, as on a GPU: two runs then

@@ -35,7 +35,7 @@ func DriftOf(ctx context.Context, b backends.Backend, version Parts, recent samp
 	var d Drift
 	before, known := version.evaluation()
 	if !known {
-		return d, nil // a version that says nothing of its days
+		return d, nil // the version has no statistics of its days
 	}
 	train, err := recent.Whole()
 	if err != nil {
@@ -86,7 +86,7 @@ func surpriseOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (*
 		}
 	}
 	if n == 0 {
-		return nil, nil //nolint:nilnil // likewise
+		return nil, nil //nolint:nilnil // no score is no mistake
 	}
 	mean := sum / float64(n)
 	return &mean, nil
@@ -101,8 +101,8 @@ type Values struct {
 	Deciles []float64 `json:"deciles,omitempty"` // from the first to the ninth
 }
 
-// Seasons are statistics by the month of the year, 1 to 12: what a month of
-// spring is like says nothing of autumn.
+// Seasons are statistics by the month of the year, 1 to 12: spring is no
+// reference for autumn.
 type Seasons map[int]Values
 
 // Fewest that say something of a distribution: of values, of which neighbours

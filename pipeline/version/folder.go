@@ -21,7 +21,7 @@ import (
 // ErrOtherRun marks a checkpoint folder that belongs to another run.
 var ErrOtherRun = errors.New("the checkpoint folder is of a run with other data or settings; name another folder, or remove it")
 
-// A folder keeps finished phases and the checkpoint of the one under way. Each
+// A folder keeps finished phases and the checkpoint of the current one. Each
 // file appears whole or not at all. The zero value keeps nothing.
 type folder struct{ dir string }
 
@@ -120,7 +120,7 @@ func (f folder) discard(name string) error {
 
 // Fingerprint returns the sha256 of everything that the weights of a request
 // depend on: days, settings and the version to begin from. The champion is not
-// part of it; that decides only what becomes of them.
+// part of it: it has no influence on the weights.
 func (q Request) Fingerprint() (string, error) {
 	settings, err := json.Marshal(q.Settings)
 	if err != nil {
@@ -152,15 +152,15 @@ func hashValues(h hash.Hash, values []float32) {
 }
 
 // fingerprint returns the sha256 of all parts, empty where there are none.
-func (f Parts) fingerprint() string {
-	if len(f) == 0 {
+func (p Parts) fingerprint() string {
+	if len(p) == 0 {
 		return ""
 	}
-	parts := slices.SortedFunc(maps.Keys(f), func(a, b Part) int { return strings.Compare(a.checkpoint(), b.checkpoint()) })
+	parts := slices.SortedFunc(maps.Keys(p), func(a, b Part) int { return strings.Compare(a.checkpoint(), b.checkpoint()) })
 	h := sha256.New()
 	for _, part := range parts {
-		fmt.Fprintln(h, part.checkpoint(), len(f[part]))
-		h.Write(f[part])
+		fmt.Fprintln(h, part.checkpoint(), len(p[part]))
+		h.Write(p[part])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

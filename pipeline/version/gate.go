@@ -22,7 +22,7 @@ type Gate struct {
 type Entrant struct {
 	Method  evaluate.Method
 	Latency time.Duration // of one window; 0: not measured
-	Faults  []string      // what a test of its own found wrong, a sentence each
+	Faults  []string      // found by its self-test, a sentence each
 }
 
 // Side is how an entrant did.
@@ -32,7 +32,7 @@ type Side struct {
 	Outside        int              `json:"outside"` // cells outside of the physical range
 }
 
-// A Ruling is the decision of the gate and what it rests on.
+// A Ruling is the decision of the gate and the scores that it rests on.
 type Ruling struct {
 	Challenger Side              `json:"challenger"`
 	Champion   *Side             `json:"champion,omitempty"`
@@ -47,7 +47,7 @@ type Ruling struct {
 
 // Decide asks both about the same exam, and optimal interpolation besides. A
 // challenger that cannot answer is refused; a champion that cannot is an error,
-// because nothing can be said of who is better.
+// because the two cannot be compared.
 func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entrant, champion *Entrant, progress func(done, total int)) (Ruling, error) {
 	r := Ruling{}
 	var contest skill.Contest
@@ -108,7 +108,8 @@ func (g Gate) add(d *skill.Decision, ok bool, format string, args ...any) {
 	d.Reasons = append(d.Reasons, mark+fmt.Sprintf(format, args...))
 }
 
-// judge scores one entrant and counts what it puts outside of the range.
+// judge scores one entrant and counts the cells that it fills outside of the
+// range.
 func (g Gate) judge(ctx context.Context, exam *evaluate.Exam, e Entrant, progress func(done, total int)) (Side, error) {
 	side := Side{LatencySeconds: e.Latency.Seconds()}
 	var err error

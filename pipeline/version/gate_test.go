@@ -37,7 +37,7 @@ func anExam(t *testing.T) (*evaluate.Exam, samples.HeldOut) {
 	return exam, held
 }
 
-// answering returns an entrant that knows the truth and errs as it is told. Its
+// answering returns an entrant that knows the truth and adds given errors. Its
 // sigma is such that nine of ten errors are inside their interval.
 func answering(exam *evaluate.Exam, err func(o samples.Overlay, number int, distance float64) float64) Entrant {
 	fill := func(_ context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
@@ -63,7 +63,7 @@ func answering(exam *evaluate.Exam, err func(o samples.Overlay, number int, dist
 	return Entrant{Method: evaluate.Method{Name: "crafted", Fill: fill}, Latency: time.Millisecond}
 }
 
-// fading errs more the further a cell is from what is visible, so that there is
+// fading errs more the further a cell is from visible ones, so that there is
 // no seam, up or down from case to case.
 func fading(most float64) func(samples.Overlay, int, float64) float64 {
 	return func(_ samples.Overlay, number int, distance float64) float64 {

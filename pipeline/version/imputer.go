@@ -14,7 +14,7 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// makeImputer trains the imputer and tests what a reader of its file gets.
+// makeImputer trains the imputer and loads it from its file, as it will serve.
 func (r *run) makeImputer(ctx context.Context) error {
 	report := &train.Report{}
 	r.eval.Reports.Imputer = report
@@ -183,7 +183,7 @@ func checkpointFile(phase string) string { return phase + ".ckpt" }
 // many steps a second. A kill loses no more than that, or CheckpointEvery steps.
 const checkpointPause = 5 * time.Second
 
-// trainHooks returns what the training of a phase tells and keeps.
+// trainHooks returns the hooks of the training of a phase.
 func (r *run) trainHooks(phase string) train.Hooks {
 	return train.Hooks{
 		Progress: func(p train.Progress) {

@@ -17,8 +17,8 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Evaluation is what a version's evaluation.json holds: what was trained, how
-// challenger and champion did, and the decision.
+// Evaluation is the content of a version's evaluation.json: the trainings, the
+// scores of challenger and champion, and the decision.
 type Evaluation struct {
 	Mode        impute.Mode            `json:"mode,omitempty"`
 	Cases       int                    `json:"cases,omitempty"`    // that judged
@@ -37,7 +37,7 @@ type Evaluation struct {
 }
 
 // makeCalibration fits factors on sigma, and on the spread of members, so that
-// intervals cover what they promise on the overlays that choose.
+// intervals have their nominal coverage on the overlays that choose.
 func (r *run) makeCalibration(ctx context.Context) error {
 	data, err := r.folder.read(PartCalibration.checkpoint())
 	if err != nil {
@@ -174,7 +174,7 @@ func (r *run) contest(ctx context.Context) error {
 	}
 	candidate, err := LoadCandidate(r.parts, r.shop, r.held)
 	if err != nil {
-		return fmt.Errorf("load what was just saved: %w", err)
+		return fmt.Errorf("load the version that was just made: %w", err)
 	}
 	defer candidate.Close()
 	challenger := Entrant{Method: candidate.Method("challenger", exam, r.held)}
@@ -182,7 +182,7 @@ func (r *run) contest(ctx context.Context) error {
 		return err
 	}
 	racers := []clocked{{candidate, &challenger}}
-	if r.req.Champion != nil { // a starter is quick because it is small, which is no measure
+	if r.req.Champion != nil { // a starter is quick because it is small, which is no reference
 		racers = append(racers, clocked{served, champion})
 	}
 	if err := r.race(ctx, racers...); err != nil {
@@ -202,8 +202,8 @@ type clocked struct {
 	entrant *Entrant
 }
 
-// race takes the times of candidates by turns, so that what else the machine
-// does meets all of them.
+// race takes the times of candidates by turns, so that other work on the machine
+// slows all of them.
 func (r *run) race(ctx context.Context, all ...clocked) error {
 	const rounds = 3
 	for range rounds {
@@ -220,8 +220,8 @@ func (r *run) race(ctx context.Context, all ...clocked) error {
 	return nil
 }
 
-// selfTest compares what was loaded from the files with the networks in
-// memory on one window, and looks at every other network once.
+// selfTest compares the imputer that was loaded from its file with the one in
+// memory on one window, and runs the reliability network once.
 func (r *run) selfTest(ctx context.Context, loaded *Candidate) ([]string, error) {
 	var faults []string
 	window := r.scoring[:1]
@@ -269,7 +269,7 @@ func largestDifference(a, b []float32) float64 {
 }
 
 // judgeMembers scores the ensemble on a part of the cases. It does not decide:
-// whether members are published is for the filler to say by their coverage.
+// whether members are published depends on their coverage, where they serve.
 func (r *run) judgeMembers(ctx context.Context, c *Candidate) error {
 	if c.members == nil {
 		return nil

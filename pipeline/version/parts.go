@@ -11,8 +11,8 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Part is one of the things that a version consists of. Where it is stored,
-// and under which name, is up to whoever stores versions.
+// Part is one of the files that a version consists of. The store of versions
+// chooses where it lies, and under which name.
 type Part string
 
 // The parts of a version.
@@ -27,8 +27,8 @@ const (
 )
 
 // checkpoint is the name of the part in a checkpoint folder. Fingerprints of
-// versions are made of it too, so that it stays what it was when the folders
-// that are there now were begun.
+// versions are made of it too, so that it must stay the same while folders of
+// earlier programs are there.
 func (p Part) checkpoint() string {
 	switch p {
 	case PartPrior, PartImputer, PartMembers, PartReliability:
@@ -39,6 +39,13 @@ func (p Part) checkpoint() string {
 
 // Parts are the contents of a version. A version need not have all of them.
 type Parts map[Part][]byte
+
+// evaluation returns the evaluation of a version. One that cannot be read counts as none:
+// it costs the next training a little time, and no more.
+func (p Parts) evaluation() (e Evaluation, known bool) {
+	err := json.Unmarshal(p[PartEvaluation], &e)
+	return e, err == nil
+}
 
 // Calibration is the calibration of a version: factors on the sigma of the
 // imputer and, where there are members, how wide they stand about its mean.

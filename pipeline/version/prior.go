@@ -2,7 +2,6 @@ package version
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +12,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Bits are what the masks of held-out days cost under a prior, in bits a cell.
+// Bits is the cost of the masks of held-out days under a prior, in bits a cell.
 type Bits struct {
 	Mean  float64 `json:"mean"`
 	Std   float64 `json:"std"`
@@ -21,8 +20,8 @@ type Bits struct {
 }
 
 // Drift returns how far now lies above b in standard deviations of a single
-// mask: what a mask costs more than masks did when the prior was made, or less
-// where it is negative.
+// mask: by how much masks cost more than when the prior was made, or less where
+// it is negative.
 func (b Bits) Drift(now Bits) float64 {
 	if b.Std == 0 {
 		return 0
@@ -53,7 +52,7 @@ func BitsOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (Bits,
 // to an eighth of their spread.
 const bitMasks = 64
 
-// PriorReport is what became of the prior.
+// PriorReport says whether the prior was taken or trained, and its scores.
 type PriorReport struct {
 	Taken bool     `json:"taken"` // from the parent
 	Drift *float64 `json:"drift,omitempty"`
@@ -71,7 +70,7 @@ const priorReport = "prior.json"
 // drifted.
 func (r *run) makePrior(ctx context.Context) error {
 	if !r.s.needsPrior() {
-		// The prior of the parent goes along, with what is known of it.
+		// The prior of the parent goes along, with its report.
 		if parent, known := r.req.Parent.evaluation(); known {
 			r.eval.Prior, r.eval.Strength = parent.Prior, parent.Strength
 		}
@@ -175,13 +174,6 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 	// in small steps.
 	r.eval.Prior.Drift, r.eval.Prior.Bits, r.eval.Prior.Surprise = &drift, before.Bits, before.Surprise
 	return r.s.Only == OnlyImputer || drift <= r.s.Drift, nil
-}
-
-// evaluation returns that of a version. One that cannot be read counts as none:
-// it costs the next training a little time, and no more.
-func (f Parts) evaluation() (e Evaluation, known bool) {
-	err := json.Unmarshal(f[PartEvaluation], &e)
-	return e, err == nil
 }
 
 // heldPatches returns patches of held-out days, spread over all of them.

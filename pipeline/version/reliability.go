@@ -103,7 +103,7 @@ func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilitySco
 // queryShare returns how many of the cells that are not context are query, in
 // windows that are learned from.
 func (r *run) queryShare(ctx context.Context) (float64, error) {
-	hidden, queries := 1, 0 // one, lest there be none
+	hidden, queries := 1, 0 // from one, so that the share is finite without hidden cells
 	err := r.partitions(ctx, spreadPatches(r.refs, len(r.choosing), r.learned.Cut), "share of P(query)", func(p samples.Patch, part partition.Parts) error {
 		for cell, sea := range p.Sea {
 			if sea && !part.Context[cell] {
@@ -140,7 +140,7 @@ func (r *run) partitions(ctx context.Context, patches []samples.Patch, name stri
 const queriesFile = "queries-by-grid.json"
 
 // countQueries draws partitions for the map of P(query) of each grid, and keeps
-// what the worst of them says.
+// the lowest P(query) of all of them.
 func (r *run) countQueries(ctx context.Context) error {
 	known, err := r.folder.load(queriesFile, &r.queries)
 	if err != nil {

@@ -29,7 +29,7 @@ func (r Replay) validate() error {
 	return nil
 }
 
-// weight returns what a patch of an age counts.
+// weight returns the weight of a patch of an age.
 func (r Replay) weight(age time.Duration) float64 {
 	if r.HalfLifeDays == 0 {
 		return 1

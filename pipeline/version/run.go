@@ -44,7 +44,7 @@ type run struct {
 
 	train     samples.Train
 	held      samples.HeldOut
-	learned   samples.Train // train, and what is learned from beside it; days of train keep their numbers
+	learned   samples.Train // train, and the days beside it; days of train keep their numbers
 	own, refs []samples.Ref // of the training patches, with replay: of train, and of learned
 	choosing  []samples.Overlay
 	judging   []samples.Overlay
@@ -129,8 +129,8 @@ func (r *run) phases() []phase {
 		phase{PhaseCalibration, r.makeCalibration}, phase{PhaseGate, r.judge})
 }
 
-// choosePatches says what is learned from and what is judged on. Overlays of
-// one week choose (early stop, calibration), those of the next judge.
+// choosePatches chooses the patches to learn from and the overlays to judge on.
+// Overlays of one week choose (early stop, calibration), those of the next judge.
 func (r *run) choosePatches() error {
 	refs := r.train.Refs(r.s.Imputer.Side, r.s.Stride, partition.MinObservedCells)
 	replay := r.s.Replay
@@ -186,7 +186,7 @@ func (r *run) besideOwn() ([]samples.Ref, error) {
 
 // overlays returns those of the held-out days. Where there are few, windows
 // overlap by half and then by three quarters; the bootstrap draws days, so that
-// what they say twice does not count twice.
+// cells that are scored twice do not count twice.
 func (r *run) overlays() ([]samples.Overlay, error) {
 	cfg := samples.DefaultOverlays(r.s.Imputer.Side)
 	for cfg.Stride = cfg.Side; ; cfg.Stride /= 2 {

@@ -22,7 +22,7 @@ func Strategies() []string {
 	return []string{"guided", "unconditional", "empirical", "coherent", "pixel", "block", "saliency"}
 }
 
-// What of a version is trained.
+// Values of Settings.Only: the one part of a version that is trained.
 const (
 	OnlyPrior   = "prior"
 	OnlyImputer = "imputer"
@@ -61,7 +61,8 @@ type Settings struct {
 	Rule    skill.Rule `json:"rule" yaml:"rule"`
 }
 
-// Judging says what models are judged on.
+// Judging sets the overlays, the mode and the members that models are judged
+// with.
 type Judging struct {
 	Mode        impute.Mode              `json:"mode" yaml:"mode"`
 	Overlays    int                      `json:"overlays" yaml:"overlays"`         // that judge, at most
@@ -96,7 +97,7 @@ func DefaultSettings(size string, gpu bool) Settings {
 	s.Workshop.Shared = true // every score of a training has other weights
 	s.Prior.CheckpointEvery = 50
 	s.Imputer.Design.Size = size
-	// The prior costs forty looks a mask: a size below the imputer keeps
+	// The prior runs forty times a mask: a size below the imputer keeps
 	// drawing below a fifth of training.
 	s.Prior.Model.Size = nn.Small
 	if size == nn.Tiny || size == nn.Small {
@@ -116,10 +117,10 @@ func DefaultSettings(size string, gpu bool) Settings {
 	return s
 }
 
-// onProcessor cuts the job to what two cores do in minutes for a small
+// onProcessor shortens the trainings so that two cores take minutes for a small
 // network.
 func (s *Settings) onProcessor() {
-	// A guided partition takes forty looks of a network, seconds on a processor;
+	// A guided partition takes forty runs of a network, seconds on a processor;
 	// masks of other days are free and score alike.
 	s.Strategy = "empirical"
 	s.Prior.Step.Steps, s.Prior.Batch, s.Prior.EvaluateEvery, s.Prior.EvaluateMasks = 600, 16, 200, 64
@@ -132,7 +133,8 @@ func (s *Settings) onProcessor() {
 	s.Judging.MemberCases, s.Judging.Members = 8, 8
 }
 
-// WithPaper changes s to the preset "paper": a single frame in, no variance.
+// WithPaper changes s to the preset "paper", see learn.PaperConfig: a single
+// frame in, no variance, guidance with pixel anchors.
 func (s Settings) WithPaper() Settings {
 	p := learn.PaperConfig()
 	s.Imputer.Design.Extras, s.Imputer.Design.Variance, s.Imputer.Design.Departure = p.Design.Extras, p.Design.Variance, p.Design.Departure
@@ -145,11 +147,11 @@ func (s Settings) WithPaper() Settings {
 	return s
 }
 
-// Budget is what a person asks for; zero leaves a setting as it is.
+// Budget holds the wishes of a person; zero leaves a setting as it is.
 type Budget struct {
 	Steps, PriorSteps int
 	MembersSteps      int // negative: as it is; 0: no members
-	ReliabilitySteps  int // likewise
+	ReliabilitySteps  int // negative: as it is; 0: no classifier
 	// Sizes of the networks beside the imputer; empty: as they are.
 	MembersSize, PriorSize string
 	Batch                  int
@@ -159,8 +161,8 @@ type Budget struct {
 	Seed                   uint64
 }
 
-// With returns s with what b asks for. Intervals shrink with the steps, so
-// that a short run is still scored and kept.
+// With returns s with the wishes of b. Intervals shrink with the steps, so that
+// a short run is still scored and kept.
 func (s Settings) With(b Budget) Settings {
 	if b.Side > 0 {
 		s.Imputer.Side, s.Prior.Side = b.Side, b.Side
@@ -218,8 +220,8 @@ func (s Settings) withBeside(b Budget) Settings {
 }
 
 // tuningRate is the learning rate of a fine-tune, as a share of that of a
-// training from scratch: weights that are good already are not to be thrown
-// about by the first steps.
+// training from scratch: large first steps would undo weights that are
+// good already.
 const tuningRate = 0.3
 
 // tuningSteps is how many steps a fine-tune takes, as a share of those of a
@@ -229,7 +231,7 @@ const tuningSteps = 0.6
 // From makes s the settings of a fine-tune of a version: the networks are
 // those of the version.
 func (s *Settings) From(parent Parts) error {
-	model, err := impute.Load(parent[PartImputer], nil) // only looked at, never run
+	model, err := impute.Load(parent[PartImputer], nil) // for its design; it is never run
 	if err != nil {
 		return fmt.Errorf("read the version to begin from: %w", err)
 	}

@@ -71,7 +71,7 @@ func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 			t.Errorf("sea %d is not scaled by its own days", number)
 		}
 	}
-	// What is shown in a batch is of both seas, as often as they have patches.
+	// Batches hold patches of both seas, as often as they have patches.
 	source, err := learn.Fresh(r.train, r.refs, partition.Empirical(r.train), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +278,7 @@ func TestAVersionOfTheSpreadErrsAsOptimalInterpolation(t *testing.T) {
 	if ours.Gaussian.CRPS == theirs.Gaussian.CRPS {
 		t.Error("its sigma is that of optimal interpolation")
 	}
-	// The error of the mean does not change while it learns; what it is scored by does.
+	// The error of the mean does not change while it learns; the score does.
 	if len(scores) < 2 {
 		t.Errorf("all scores are alike: %v", scores)
 	}

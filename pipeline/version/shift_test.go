@@ -15,7 +15,7 @@ import (
 	"lacuna/pipeline/simulate"
 )
 
-// A seaShift is what changed from one year to the next.
+// A seaShift is a change from one year to the next.
 type seaShift struct {
 	sensor func(v float64) float64 // reads v as something else
 	stripe int                     // cells: every second stripe so wide is dark for ten days; 0: none
@@ -79,7 +79,7 @@ func scoreOn(t *testing.T, version Parts, sea samples.Series, s Settings, b back
 }
 
 // After a shift of level, contrast and gaps a fine-tune wins back at least half of
-// what the champion lost.
+// the loss of the champion.
 func TestFineTuningRecoversFromAShift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains twice")

@@ -22,7 +22,7 @@ const strengthReport = "strength.json"
 // every weight meets the same noise, so few are enough to compare.
 const strengthPatches = 16
 
-// makeStrategy makes what splits observations, with the strength of guidance
+// makeStrategy makes the strategy of partitions, with the strength of guidance
 // that belongs to the prior.
 func (r *run) makeStrategy(ctx context.Context) (err error) {
 	guidance := r.s.Guidance

@@ -37,7 +37,8 @@ func (r *run) makeSurroundings(ctx context.Context) error {
 	return err
 }
 
-// analysed returns what a network may know of overlays, hidden values included.
+// analysed returns the inputs of a network for overlays, with an analysis of the
+// visible cells. Hidden values are among the inputs, but not visible.
 func (r *run) analysed(ctx context.Context, overlays []samples.Overlay) ([]impute.Inputs, error) {
 	out := make([]impute.Inputs, len(overlays))
 	group, ctx := errgroup.WithContext(ctx)

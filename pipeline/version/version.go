@@ -13,7 +13,7 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// Request is what a version is made from.
+// Request names the data, the settings and the other versions for a new one.
 type Request struct {
 	// Series are of one variable, each on a grid of its own. One network learns
 	// from patches of all of them, as many of each as it has.
@@ -32,8 +32,8 @@ type Request struct {
 	// size: it was made small to be carried.
 	Starter Parts
 
-	// Folder is where the run keeps what it needs to go on after it was
-	// killed; empty: nowhere. It must belong to this run alone.
+	// Folder holds the checkpoints, with which the run goes on after it was
+	// killed; empty: none are kept. It must belong to this run alone.
 	Folder string
 }
 
@@ -45,7 +45,7 @@ func (q Request) incumbent() Parts {
 	return q.Starter
 }
 
-// Hooks are what a run tells on its way. All may be nil.
+// Hooks are called by a run on its way. All may be nil.
 type Hooks struct {
 	Progress func(Progress)
 	Now      func() time.Time // for latencies and between checkpoints; nil: time.Now
@@ -71,7 +71,7 @@ const (
 	PhaseGate        = "gate"
 )
 
-// Outcome is a version that was made, and what became of it.
+// Outcome is a version that was made, with the decision of the gate.
 type Outcome struct {
 	Parts      Parts
 	Evaluation Evaluation
@@ -91,7 +91,7 @@ type Network struct {
 	Weights        int
 }
 
-// Reports are what the trainings did; nil: not trained here.
+// Reports are those of the trainings; nil: not trained here.
 type Reports struct {
 	Prior       *learn.PriorReport `json:"prior,omitempty"`
 	Imputer     *train.Report      `json:"imputer,omitempty"`

@@ -133,7 +133,7 @@ func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
 	s := lesson()
 	s.Strategy, s.Members.Steps, s.Imputer.Steps, s.Reliability.Steps = "empirical", 0, 6, 1
 	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Folder: t.TempDir()}
-	for range 2 { // the second takes up what the first has left
+	for range 2 { // the second goes on from the checkpoints of the first
 		out, err := Make(t.Context(), req, Hooks{})
 		if err != nil {
 			t.Fatal(err)
