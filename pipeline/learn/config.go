@@ -34,11 +34,11 @@ type Config struct {
 
 	LossOn LossOn  `json:"loss_on" yaml:"loss_on"`
 	Beta   float64 `json:"beta" yaml:"beta"`   // of the beta-NLL, for a network with a variance; 0: plain likelihood
-	Clean  float64 `json:"clean" yaml:"clean"` // share of lessons without noise on the context (p0); the others are at t~U(0,1)
+	Clean  float64 `json:"clean" yaml:"clean"` // share of examples without noise on the context (p0); the others are at t~U(0,1)
 
 	// Inputs that are withheld, so that one network serves near real time,
 	// delayed mode and days without neighbours.
-	DropTemporal float64 `json:"drop_temporal" yaml:"drop_temporal"` // share of lessons that see the target day alone
+	DropTemporal float64 `json:"drop_temporal" yaml:"drop_temporal"` // share of examples that see the target day alone
 	DropFuture   float64 `json:"drop_future" yaml:"drop_future"`     // share of the others that see the past only
 	Thin         float64 `json:"thin" yaml:"thin"`                   // share of the others whose composites lose cells at random
 	Flip         bool    `json:"flip" yaml:"flip"`                   // mirror patches at random

@@ -7,7 +7,7 @@
 // context and is scored on the query.
 //
 //	masks ──TrainPrior──▶ train.Task ──────────────────▶ prior.Model
-//	Source ──Lesson──▶ Trainer ──▶ train.Task ──▶ impute.Model, Members, Reliability
+//	Source ──Example──▶ Trainer ──▶ train.Task ──▶ impute.Model, Members, Reliability
 //
 // Example n is a function of n, the data, the config and its seed, so that
 // package train makes the same network of them whatever interrupts it.

@@ -34,9 +34,9 @@ func tinyConfig(side int) Config {
 	return c
 }
 
-// lessonsOf returns the material of a training: all days of the sea, split by
+// examplesOf returns the material of a training: all days of the sea, split by
 // the gaps of other days.
-func (s gaussianSea) lessonsOf(t testing.TB, seed uint64) (Material, Source) {
+func (s gaussianSea) examplesOf(t testing.TB, seed uint64) (Material, Source) {
 	t.Helper()
 	data, err := s.Series.Whole()
 	if err != nil {

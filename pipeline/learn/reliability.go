@@ -36,7 +36,7 @@ func (tr *Trainer) TrainReliability(ctx context.Context, m Material, source Sour
 		return nil, train.Report{}, err
 	}
 	t := cfg.task(network)
-	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), maskLessons{newLessons(m, source, cfg)}.fill
+	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), reliabilityExamples{newExamples(m, source, cfg)}.fill
 	t.Dims = [][]int{{cfg.Batch, impute.ReliabilityPlanes, cfg.Side, cfg.Side}, {cfg.Batch}, {cfg.Batch, 2, cfg.Side, cfg.Side}}
 	weights, report, err := tr.run(ctx, cfg, t, hooks)
 	if err != nil {
@@ -46,11 +46,11 @@ func (tr *Trainer) TrainReliability(ctx context.Context, m Material, source Sour
 	return r, report, err
 }
 
-// maskLessons makes lessons of masks alone.
-type maskLessons struct{ *lessons }
+// reliabilityExamples makes examples of masks alone.
+type reliabilityExamples struct{ *imputerExamples }
 
-func (l maskLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
-	t, err := l.teach(ctx, b, n)
+func (l reliabilityExamples) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
+	t, err := l.augment(ctx, b, n)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 // anExam returns an exam on held-out days of the simulated sea.
 func anExam(t *testing.T) (*evaluate.Exam, samples.HeldOut) {
 	t.Helper()
-	_, held, err := series(t).Split(lesson().Split)
+	_, held, err := series(t).Split(shortSettings().Split)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func (r *run) makeImputer(ctx context.Context) error {
 	report := &train.Report{}
 	r.eval.Reports.Imputer = report
-	data, err := r.train1(ctx, training{part: PartImputer, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
+	data, err := r.trainNetwork(ctx, training{part: PartImputer, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
 		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentWeights()
 			if err != nil {
@@ -66,7 +66,7 @@ func (r *run) makeMembers(ctx context.Context) error {
 	}
 	report := &train.Report{}
 	r.eval.Reports.Members = report
-	_, err := r.train1(ctx, training{part: PartMembers, phase: PhaseMembers, cfg: r.s.Members, report: report},
+	_, err := r.trainNetwork(ctx, training{part: PartMembers, phase: PhaseMembers, cfg: r.s.Members, report: report},
 		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentMembers()
 			if err != nil {
@@ -109,9 +109,9 @@ type training struct {
 	report *train.Report
 }
 
-// train1 returns the file of a network: the one in the folder, where the phase
-// is over, or that of a training, which goes on from its checkpoint.
-func (r *run) train1(ctx context.Context, t training, fit func(learn.Source, train.Hooks) (saver, train.Report, error)) ([]byte, error) {
+// trainNetwork returns the file of a network: the one in the folder, where the
+// phase is over, or that of a training, which goes on from its checkpoint.
+func (r *run) trainNetwork(ctx context.Context, t training, fit func(learn.Source, train.Hooks) (saver, train.Report, error)) ([]byte, error) {
 	data, err := r.folder.read(t.part.checkpoint())
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (r *run) train1(ctx context.Context, t training, fit func(learn.Source, tra
 		return data, err
 	}
 	hooks := r.trainHooks(t.phase)
-	source, closeSource, err := r.lessons(ctx, t, hooks.Checkpoint)
+	source, closeSource, err := r.source(ctx, t, hooks.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +144,11 @@ func (r *run) train1(ctx context.Context, t training, fit func(learn.Source, tra
 	return data, r.folder.discard(checkpointFile(t.phase))
 }
 
-// lessons returns the source of a training from the step of its checkpoint on.
+// source returns the examples of a training from the step of its checkpoint on.
 // Partitions that a prior draws come from a pool; others cost little.
-func (r *run) lessons(ctx context.Context, t training, checkpoint string) (learn.Source, func(), error) {
+func (r *run) source(ctx context.Context, t training, checkpoint string) (learn.Source, func(), error) {
 	if r.prior == nil {
-		source, err := r.ownLessons(t.cfg.Seed)
+		source, err := r.ownSource(t.cfg.Seed)
 		return source, func() {}, err
 	}
 	step, err := train.CheckpointStep(checkpoint)
@@ -168,8 +168,8 @@ func (r *run) lessons(ctx context.Context, t training, checkpoint string) (learn
 	}, nil
 }
 
-// ownLessons returns the source of a strategy that needs no pool.
-func (r *run) ownLessons(seed uint64) (learn.Source, error) {
+// ownSource returns the source of a strategy that needs no pool.
+func (r *run) ownSource(seed uint64) (learn.Source, error) {
 	if r.s.Partitions == 0 {
 		return learn.Fresh(r.learned, r.refs, r.strategy, seed)
 	}

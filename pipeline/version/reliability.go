@@ -26,7 +26,7 @@ func (r *run) makeReliability(ctx context.Context) error {
 	}
 	report := &train.Report{}
 	r.eval.Reports.Reliability = report
-	data, err := r.train1(ctx, training{part: PartReliability, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
+	data, err := r.trainNetwork(ctx, training{part: PartReliability, phase: PhaseReliability, cfg: r.s.Reliability, report: report},
 		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
 			return r.trainer.TrainReliability(ctx, r.material, source, r.s.Reliability, hooks)
 		})

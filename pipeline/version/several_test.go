@@ -46,7 +46,7 @@ func twoSeas(t testing.TB) []samples.Series {
 
 // together returns settings of a short training of both seas.
 func together() Settings {
-	s := lesson()
+	s := shortSettings()
 	s.Strategy = "empirical"
 	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = true, true
 	s.Members = membersOf(s.Imputer, 6)
@@ -76,10 +76,10 @@ func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lessons = 800
+	const examples = 800
 	shown, have := [2]float64{}, [2]float64{}
-	for n := range uint64(lessons) {
-		l, err := source.Lesson(t.Context(), n)
+	for n := range uint64(examples) {
+		l, err := source.Example(t.Context(), n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,9 +88,9 @@ func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 	for _, ref := range r.refs {
 		have[r.train.Cut(ref).Place]++
 	}
-	share, want := shown[1]/lessons, have[1]/(have[0]+have[1])
-	if noise := 4 * math.Sqrt(want*(1-want)/lessons); want == 0 || math.Abs(share-want) > noise {
-		t.Errorf("the second sea is %.3f of the lessons and %.3f of the patches", share, want)
+	share, want := shown[1]/examples, have[1]/(have[0]+have[1])
+	if noise := 4 * math.Sqrt(want*(1-want)/examples); want == 0 || math.Abs(share-want) > noise {
+		t.Errorf("the second sea is %.3f of the examples and %.3f of the patches", share, want)
 	}
 	// Both judge, too.
 	for name, overlays := range map[string][]samples.Overlay{"choose": r.choosing, "judge": r.judging} {
@@ -190,7 +190,7 @@ func TestAVersionOfTwoSeasServesAThird(t *testing.T) {
 	}
 }
 
-func TestHalfOfTheLessonsAreOfWhatIsLearnedBeside(t *testing.T) {
+func TestHalfOfTheExamplesAreOfTheSeriesBeside(t *testing.T) {
 	seas, s := twoSeas(t), together()
 	seas[1].Transform = field.Transform{} // another quantity
 	seas[0].Days = seas[0].Days[:60]      // fewer than the other
@@ -201,21 +201,21 @@ func TestHalfOfTheLessonsAreOfWhatIsLearnedBeside(t *testing.T) {
 	}
 	defer r.close()
 	r.strategy = partition.Empirical(r.learned)
-	source, err := r.ownLessons(1)
+	source, err := r.ownSource(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lessons = 800
+	const examples = 800
 	shown := map[int]float64{}
-	for n := range uint64(lessons) {
-		l, err := source.Lesson(t.Context(), n)
+	for n := range uint64(examples) {
+		l, err := source.Example(t.Context(), n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		shown[r.learned.Cut(l.Ref).Place]++
 	}
-	if noise := 4 * math.Sqrt(0.25/lessons); math.Abs(shown[1]/lessons-0.5) > noise {
-		t.Errorf("%v lessons are of the two seas, want as many of each", shown)
+	if noise := 4 * math.Sqrt(0.25/examples); math.Abs(shown[1]/examples-0.5) > noise {
+		t.Errorf("%v examples are of the two seas, want as many of each", shown)
 	}
 	for _, o := range slices.Concat(r.choosing, r.judging) {
 		if o.Place != 0 || !r.held.Place(o.Day).Grid.Same(seas[0].Grid) {

@@ -24,7 +24,7 @@ func TestAShadowRefusesWhatIsWorseOnNewDays(t *testing.T) {
 	}
 	spoiled[PartScaling] = data
 	s := series(t)
-	q := Shadow{Series: s, Since: s.Days[len(s.Days)-20].Time, Settings: lesson(), Backend: enginetest.Open(t)}
+	q := Shadow{Series: s, Since: s.Days[len(s.Days)-20].Time, Settings: shortSettings(), Backend: enginetest.Open(t)}
 	for _, tt := range []struct {
 		name                 string
 		champion, challenger Parts

@@ -84,7 +84,7 @@ func TestFineTuningRecoversFromAShift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains twice")
 	}
-	backend, s := enginetest.Open(t), lesson()
+	backend, s := enginetest.Open(t), shortSettings()
 	s.Strategy, s.Members.Steps, s.Reliability.Steps = "empirical", 0, 0
 	s.Imputer.Steps = 240
 	same := seaShift{sensor: func(v float64) float64 { return v }}

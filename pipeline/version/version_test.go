@@ -45,8 +45,8 @@ func series(t testing.TB) samples.Series {
 	return s
 }
 
-// lesson returns settings that take seconds.
-func lesson() Settings {
+// shortSettings returns settings that take seconds.
+func shortSettings() Settings {
 	s := DefaultSettings(nn.Tiny, false)
 	s.Strategy = "guided" // with every phase
 	s.Split = samples.SplitConfig{HeldOut: 0.4, GapDays: 3, Blocks: 1}
@@ -78,7 +78,7 @@ var first struct {
 
 func firstModel(t *testing.T) Outcome {
 	t.Helper()
-	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: enginetest.Open(t)}
+	req := Request{Series: []samples.Series{series(t)}, Settings: shortSettings(), Backend: enginetest.Open(t)}
 	first.Do(func() {
 		first.phases = map[string]bool{}
 		out, err := Make(t.Context(), req, Hooks{Progress: func(p Progress) { first.phases[p.Phase] = true }})
@@ -130,7 +130,7 @@ func TestFirstModelIsMadeAndJudged(t *testing.T) {
 // A classifier of P(query) that has learned nothing would be published in place
 // of the map, which knows more.
 func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
-	s := lesson()
+	s := shortSettings()
 	s.Strategy, s.Members.Steps, s.Imputer.Steps, s.Reliability.Steps = "empirical", 0, 6, 1
 	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Folder: t.TempDir()}
 	for range 2 { // the second goes on from the checkpoints of the first
@@ -155,7 +155,7 @@ func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
 // A starter fills where there is no champion, so it must be beaten; that it is
 // small and quick is nothing that a larger network could be blamed for.
 func TestAStarterIsToBeBeatenWhateverItsSpeed(t *testing.T) {
-	s := lesson()
+	s := shortSettings()
 	s.Strategy, s.Members.Steps, s.Reliability.Steps, s.Imputer.Steps = "empirical", 0, 0, 10
 	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Starter: firstModel(t).Parts}
 	out, err := Make(t.Context(), req, Hooks{})
@@ -178,7 +178,7 @@ func TestAStarterIsToBeBeatenWhateverItsSpeed(t *testing.T) {
 
 func TestFineTuneTakesThePriorAndIsJudgedAgainstItsParent(t *testing.T) {
 	parent := firstModel(t)
-	s := lesson()
+	s := shortSettings()
 	s.Only, s.Members.Steps, s.Reliability.Steps = "", 0, 0
 	s.Imputer.Steps = 10
 	if err := s.From(parent.Parts); err != nil {
@@ -214,7 +214,7 @@ func TestAPriorIsRefittedFromThatOfTheParent(t *testing.T) {
 	parent := firstModel(t)
 	refit := func(from Parts, rate float64) Parts {
 		t.Helper()
-		s := lesson()
+		s := shortSettings()
 		s.RefitPrior, s.Prior.Step.LearningRate = true, rate
 		r, err := begin(Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: from}, Hooks{})
 		if err != nil {
@@ -248,7 +248,7 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 		t.Skip("every interruption compiles again")
 	}
 	want := firstModel(t)
-	req := Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: enginetest.Open(t), Folder: t.TempDir()}
+	req := Request{Series: []samples.Series{series(t)}, Settings: shortSettings(), Backend: enginetest.Open(t), Folder: t.TempDir()}
 	// One interruption in each phase that trains, and one between phases.
 	for _, at := range []struct {
 		phase string
@@ -294,7 +294,7 @@ func TestInterruptedRunEndsWithTheSameWeights(t *testing.T) {
 // name.
 func TestAJobThatAnOlderProgramLeftHalfDoneGoesOn(t *testing.T) {
 	dir := t.TempDir()
-	r, err := begin(Request{Series: []samples.Series{series(t)}, Settings: lesson(), Backend: enginetest.Open(t), Folder: dir}, Hooks{})
+	r, err := begin(Request{Series: []samples.Series{series(t)}, Settings: shortSettings(), Backend: enginetest.Open(t), Folder: dir}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestAJobThatAnOlderProgramLeftHalfDoneGoesOn(t *testing.T) {
 }
 
 func TestHeldOutDaysNeverReachTraining(t *testing.T) {
-	s := lesson()
+	s := shortSettings()
 	s.Strategy, s.Patience, s.Prior.EvaluateEvery = "unconditional", 0, 0
 	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
 	clean := series(t)

@@ -57,21 +57,21 @@ func TestNegatedPlanesAreThoseOfNegatedValues(t *testing.T) {
 	}
 }
 
-func TestHalfOfTheLessonsAreNegatedWithTheirTarget(t *testing.T) {
+func TestHalfOfTheExamplesAreNegatedWithTheirTarget(t *testing.T) {
 	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 12, Length: 3, Memory: 0.8, Seed: 1})
-	m, src := s.lessonsOf(t, 1)
+	m, src := s.examplesOf(t, 1)
 	cfg := tinyConfig(16)
 	cfg.Batch, cfg.Flip = 1, true
 	either := cfg
 	either.Negate = true
-	plain, signed := newLessons(m, src, cfg), newLessons(m, src, either)
+	plain, signed := newExamples(m, src, cfg), newExamples(m, src, either)
 	const count = 200
 	opposite := 0
 	for n := range uint64(count) {
-		want, got := lessonOf(t, plain, n), lessonOf(t, signed, n)
+		want, got := batchOf(t, plain, n), batchOf(t, signed, n)
 		if target := cfg.planes(got, targetTensor, 0).Plane(ValueOfTarget); slices.Equal(target, cfg.planes(want, targetTensor, 0).Plane(ValueOfTarget)) {
 			if !slices.Equal(got.Buffers[imageTensor], want.Buffers[imageTensor]) {
-				t.Fatalf("lesson %d is negated and its target is not", n)
+				t.Fatalf("example %d is negated and its target is not", n)
 			}
 			continue
 		}
@@ -80,17 +80,17 @@ func TestHalfOfTheLessonsAreNegatedWithTheirTarget(t *testing.T) {
 		negate(cfg.planes(want, targetTensor, 0), ValueOfTarget)
 		for tensor := range want.Buffers {
 			if !slices.Equal(got.Buffers[tensor], want.Buffers[tensor]) {
-				t.Fatalf("lesson %d: tensor %d is not that of the other sign", n, tensor)
+				t.Fatalf("example %d: tensor %d is not that of the other sign", n, tensor)
 			}
 		}
 	}
 	if noise := 4 * math.Sqrt(0.25/count); math.Abs(float64(opposite)/count-0.5) > noise {
-		t.Errorf("%d of %d lessons are of the other sign", opposite, count)
+		t.Errorf("%d of %d examples are of the other sign", opposite, count)
 	}
 }
 
-// lessonOf returns lesson n in a batch of its own.
-func lessonOf(t *testing.T, l *lessons, n uint64) *train.Batch {
+// batchOf returns example n in a batch of its own.
+func batchOf(t *testing.T, l *imputerExamples, n uint64) *train.Batch {
 	t.Helper()
 	b := train.NewBatch(l.cfg.batchDims(), scratchWindows*l.cfg.Side*l.cfg.Side)
 	if err := l.fill(context.Background(), b, 0, n); err != nil {

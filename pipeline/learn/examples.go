@@ -27,8 +27,8 @@ func (m Material) surroundings() impute.Surroundings {
 	return impute.Surroundings{Days: m.Train, Past: m.Past, Delayed: m.Delayed, Analyser: m.Analyser}
 }
 
-// lessons turns the lessons of a source into the planes of a batch.
-type lessons struct {
+// imputerExamples turns the examples of a source into the planes of a batch.
+type imputerExamples struct {
 	cfg      Config
 	source   Source
 	scenes   *scenes
@@ -37,20 +37,21 @@ type lessons struct {
 	eps      noise.Stream // the noise itself
 }
 
-func newLessons(m Material, source Source, cfg Config) *lessons {
+func newExamples(m Material, source Source, cfg Config) *imputerExamples {
 	analyses := m.Analyses
 	if analyses == nil {
 		analyses = NewAnalyses(cfg.CacheMB / 2) // the other half is for scenes
 	}
-	return &lessons{
+	return &imputerExamples{
 		cfg: cfg, source: source, analyses: analyses, scenes: &scenes{around: m.surroundings(), budgetBytes: int64(cfg.CacheMB/2) << 20},
 		draws: noise.New(cfg.Seed, "draws"), eps: noise.New(cfg.Seed, "context noise"),
 	}
 }
 
-// A Taught is one lesson with all random choices made.
-type Taught struct {
-	Lesson
+// An Augmented is one example with all random choices made: which neighbours
+// and cells it loses, its noise, and whether it is mirrored or negated.
+type Augmented struct {
+	Example
 	In     impute.Inputs // of the network
 	Scene  *impute.Scene
 	Level  impute.Level
@@ -67,20 +68,20 @@ const (
 	scratchWindows
 )
 
-// teach draws lesson n. The scratch of b serves it until the next one.
-func (l *lessons) teach(ctx context.Context, b *train.Batch, n uint64) (Taught, error) {
-	lesson, err := l.source.Lesson(ctx, n)
+// augment draws example n. The scratch of b serves it until the next one.
+func (l *imputerExamples) augment(ctx context.Context, b *train.Batch, n uint64) (Augmented, error) {
+	example, err := l.source.Example(ctx, n)
 	if err != nil {
-		return Taught{}, err
+		return Augmented{}, err
 	}
-	s := l.scenes.of(lesson.Ref)
+	s := l.scenes.of(example.Ref)
 	r := l.draws.Rand(n)
 	mode := l.mode(r)
-	t := Taught{Lesson: lesson, Scene: s, In: s.Inputs(mode)}
-	t.In.Visible = lesson.Context
+	t := Augmented{Example: example, Scene: s, In: s.Inputs(mode)}
+	t.In.Visible = example.Context
 	if l.cfg.Design.Extras.Analysis {
-		if err := l.analyses.add(&t.In, lesson, mode, l.scenes.around); err != nil {
-			return Taught{}, err
+		if err := l.analyses.add(&t.In, example, mode, l.scenes.around); err != nil {
+			return Augmented{}, err
 		}
 	}
 	thin, keep := r.Float64() < l.cfg.Thin, r.Float64()
@@ -98,8 +99,8 @@ func (l *lessons) teach(ctx context.Context, b *train.Batch, n uint64) (Taught, 
 	return t, nil
 }
 
-// mode draws which neighbours a lesson has.
-func (l *lessons) mode(r *rand.Rand) impute.Mode {
+// mode draws which neighbours an example has.
+func (l *imputerExamples) mode(r *rand.Rand) impute.Mode {
 	alone, blind := r.Float64() < l.cfg.DropTemporal, r.Float64() < l.cfg.DropFuture
 	switch {
 	case alone:
@@ -153,8 +154,8 @@ func (c Config) batchDims() [][]int {
 }
 
 // fill is the filler of the imputer.
-func (l *lessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
-	t, err := l.teach(ctx, b, n)
+func (l *imputerExamples) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
+	t, err := l.augment(ctx, b, n)
 	if err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (l *lessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) 
 }
 
 // target draws the planes of the target.
-func (l *lessons) target(y impute.Image, t *Taught) {
+func (l *imputerExamples) target(y impute.Image, t *Augmented) {
 	value, weight, unit := y.Plane(ValueOfTarget), y.Plane(WeightOfTarget), y.Plane(UnitOfTarget)
 	for i, v := range t.Scene.Patch.Values {
 		value[i], weight[i], unit[i] = 0, 0, l.cfg.Design.Unit(&t.In, i)
@@ -185,7 +186,7 @@ func (l *lessons) target(y impute.Image, t *Taught) {
 
 func finite(v float32) bool { return v-v == 0 }
 
-func (l *lessons) scored(t *Taught, cell int) bool {
+func (l *imputerExamples) scored(t *Augmented, cell int) bool {
 	return l.cfg.LossOn == OnObserved || t.Query[cell]
 }
 
