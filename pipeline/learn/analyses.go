@@ -16,7 +16,7 @@ import (
 type Analyses struct {
 	budgetBytes int64
 	used        atomic.Int64
-	kept        sync.Map // of analysisKey to analysis
+	kept        sync.Map // analysisKey to analysis
 }
 
 type analysis struct{ value, sigma []float32 }

@@ -22,7 +22,7 @@ const (
 type Config struct {
 	Design impute.Design `json:"design" yaml:"design"`
 
-	Side         int     `json:"side" yaml:"side"` // of the patches, in cells
+	Side         int     `json:"side" yaml:"side"` // side of the patches, in cells
 	Steps        int     `json:"steps" yaml:"steps"`
 	Batch        int     `json:"batch" yaml:"batch"`
 	LearningRate float64 `json:"learning_rate" yaml:"learning_rate"`
@@ -33,7 +33,7 @@ type Config struct {
 	Seed         uint64  `json:"seed" yaml:"seed"`
 
 	LossOn LossOn  `json:"loss_on" yaml:"loss_on"`
-	Beta   float64 `json:"beta" yaml:"beta"`   // of the beta-NLL, for a network with a variance; 0: plain likelihood
+	Beta   float64 `json:"beta" yaml:"beta"`   // exponent of the beta-NLL, for a network with a variance; 0: plain likelihood
 	Clean  float64 `json:"clean" yaml:"clean"` // share of examples without noise on the context (p0); the others are at t~U(0,1)
 
 	// Inputs that are withheld, so that one network serves near real time,
@@ -48,7 +48,7 @@ type Config struct {
 	Negate bool `json:"negate,omitempty" yaml:"negate"`
 
 	// SpreadOnly leaves the mean to the analysis: the network learns how far off
-	// it is and says a departure of zero. For days too few to better an analysis.
+	// it is and predicts a departure of zero. For days too few to better an analysis.
 	SpreadOnly bool `json:"spread_only,omitempty" yaml:"spread_only"`
 
 	// How batches are made; the result does not depend on it.

@@ -17,7 +17,7 @@ import (
 type Material struct {
 	Train         samples.Train
 	Past, Delayed impute.Backgrounds
-	Analyser      impute.Analyser // of Train; asked only where the design has an analysis
+	Analyser      impute.Analyser // analyser of Train; used only where the design has an analysis
 	// Analyses keeps the results of Analyser for further trainings; nil: each
 	// training keeps its own.
 	Analyses *Analyses
@@ -33,7 +33,7 @@ type imputerExamples struct {
 	source   Source
 	scenes   *scenes
 	analyses *Analyses
-	draws    noise.Stream // of neighbours to drop and of noise levels
+	draws    noise.Stream // chooses neighbours to drop and noise levels
 	eps      noise.Stream // the noise itself
 }
 
@@ -52,7 +52,7 @@ func newExamples(m Material, source Source, cfg Config) *imputerExamples {
 // and cells it loses, its noise, and whether it is mirrored or negated.
 type Augmented struct {
 	Example
-	In     impute.Inputs // of the network
+	In     impute.Inputs // the inputs of the network
 	Scene  *impute.Scene
 	Level  impute.Level
 	flipNS bool
@@ -236,7 +236,7 @@ type scenes struct {
 	budgetBytes int64
 
 	used atomic.Int64
-	kept sync.Map // of samples.Ref to *Scene
+	kept sync.Map // samples.Ref to *Scene
 }
 
 func (s *scenes) of(r samples.Ref) *impute.Scene {

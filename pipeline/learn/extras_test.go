@@ -78,7 +78,7 @@ func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 		}
 		queries[i] = l.Query
 	}
-	static := 0.0 // of the best map there is, that of the tests themselves
+	static := 0.0 // score of the best possible map, that of the tests themselves
 	for _, query := range queries {
 		for k, q := range query {
 			d := frequency[k] - float64(number(q))

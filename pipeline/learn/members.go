@@ -26,7 +26,7 @@ func MembersConfig(cfg Config) Config {
 }
 
 // TrainMembers trains the members of a model. The extras of cfg's design are
-// those of the model whatever it says. It ends as Train does.
+// ignored: they are those of the model. It ends as Train does.
 func (tr *Trainer) TrainMembers(ctx context.Context, model *impute.Model, m Material, source Source, cfg Config, hooks train.Hooks) (*impute.Members, train.Report, error) {
 	imputer := model.Design()
 	cfg.Design.Extras, cfg.Design.Departure, cfg.Design.Scaled = imputer.Extras, imputer.Departure, imputer.Scaled

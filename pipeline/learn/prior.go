@@ -19,11 +19,11 @@ type PriorConfig struct {
 	Model prior.Config `json:"model" yaml:"model"`
 	Step  train.Config `json:"step" yaml:"step"` // Step.Steps is the length of the training
 
-	Side        int    `json:"side" yaml:"side"`     // of the square windows, in cells
-	Stride      int    `json:"stride" yaml:"stride"` // between them
+	Side        int    `json:"side" yaml:"side"`     // side of the square windows, in cells
+	Stride      int    `json:"stride" yaml:"stride"` // cells between windows
 	MinObserved int    `json:"min_observed" yaml:"min_observed"`
 	Batch       int    `json:"batch" yaml:"batch"`
-	Workers     int    `json:"workers" yaml:"workers"` // that prepare batches
+	Workers     int    `json:"workers" yaml:"workers"` // goroutines that prepare batches
 	Seed        uint64 `json:"seed" yaml:"seed"`
 
 	// Every so many steps, masks are drawn and compared with held-out ones;
@@ -44,11 +44,11 @@ type PriorConfig struct {
 // DefaultPrior returns the settings that hold where a file is silent.
 func DefaultPrior() PriorConfig {
 	step := train.DefaultConfig()
-	step.Steps = 1000 // of 32: enough for a small network, and 40 minutes on two processors
+	step.Steps = 1000 // 1000 batches of 32: enough for a small network, and 40 minutes on two processors
 	step.LearningRate = 2e-3
 	step.EMADecay = 0.995 // forgets the first steps within a training as short as that
 	model := prior.DefaultConfig()
-	model.Frequency = true // where clouds lie on the grid is then matched as well as other days match it
+	model.Frequency = true // the map of cloudiness is then matched as well as other days match it
 	return PriorConfig{
 		Model: model, Step: step,
 		Side: 64, Stride: 32, MinObserved: partition.MinObservedCells, Batch: 32, Workers: 2, Seed: 1,
@@ -85,10 +85,10 @@ type PriorReport struct {
 	Stopped         string           `json:"stopped"`      // why
 	Loss            float64          `json:"loss"`         // mean of the last tenth of the steps
 	Seconds         float64          `json:"seconds"`      // all of it, compilation and evaluations included
-	WaitSeconds     float64          `json:"wait_seconds"` // in which the engine waited for a batch
+	WaitSeconds     float64          `json:"wait_seconds"` // time that the engine waited for batches
 	HeldOut         masks.Statistics `json:"held_out"`
-	Drawn           masks.Statistics `json:"drawn"`    // of the weights kept, at their evaluation
-	Distance        float64          `json:"distance"` // of Drawn from HeldOut
+	Drawn           masks.Statistics `json:"drawn"`    // masks of the weights kept, at their evaluation
+	Distance        float64          `json:"distance"` // distance of Drawn from HeldOut
 	EvaluateSeconds float64          `json:"evaluate_seconds"`
 }
 

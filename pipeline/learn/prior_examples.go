@@ -58,7 +58,7 @@ func (s maskExamples) fill(_ context.Context, b *train.Batch, item int, n uint64
 	mask := s.draw(r)
 	s.model.FillConditions(part(placeTensor), mask.Place, s.padded, s.padded)
 	truth, delta := part(truthTensor), part(deltaTensor)
-	clear(truth) // of the example before, and padding
+	clear(truth) // clears the example before, and padding
 	for c, o := range mask.Observed {
 		if o {
 			truth[c/mask.Width*s.padded+c%mask.Width] = 1
@@ -96,7 +96,7 @@ func (s maskExamples) draw(r *rand.Rand) prior.Mask {
 // walks have their steps.
 func (s maskExamples) level(r *rand.Rand) prior.Level {
 	if r.IntN(2) == 0 {
-		const nearest = 1e-4 // to the mask, where the gain of the evidence is large enough for any use
+		const nearest = 1e-4 // time nearest to the mask: the gain of the evidence is large enough there for any use
 		return s.schedule.At(nearest + (1-nearest)*r.Float64())
 	}
 	first, last := prior.LogSNRRange(s.cfg.Side * s.cfg.Side)

@@ -14,7 +14,7 @@ const kindReliability = "reliability"
 // ReliabilityConfig returns the settings of the classifier for patches like
 // cfg's: a tiny network that learns fast, in a third of the steps and batches of
 // at least as many cells as 32 windows of 64×64 have. With a third of
-// that it says less than the share of cells that are query does.
+// that it is no better than the share of cells that are query.
 func ReliabilityConfig(cfg Config) Config {
 	const cells = 32 * 64 * 64
 	cfg.Design = impute.Design{Backbone: cfg.Design.Backbone, Size: nn.Tiny}

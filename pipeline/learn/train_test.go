@@ -30,7 +30,7 @@ func lossGradient(t *testing.T, tr *Trainer, beta float64, answer, target, weigh
 // A lossProgram computes gradients of the loss.
 type lossProgram struct {
 	program *engine.Program
-	dims    []int // of answers; targets and weights have one plane
+	dims    []int // dimensions of answers; targets and weights have one plane
 }
 
 func newLossGradient(t *testing.T, tr *Trainer, beta float64, dims ...int) lossProgram {
@@ -119,7 +119,7 @@ func TestTheSquaredGradientIsFourTimesTheQueryProbability(t *testing.T) {
 		}
 	}
 	for i, g := range lossGradient(t, tr, 0, answer, target, weight, items, 1, side, side) {
-		sum := float64(g) * asked // of a sum, not of a mean
+		sum := float64(g) * asked // gradient of a sum, not of a mean
 		squared[i%(side*side)] += sum * sum / items
 	}
 	var xy, xx float64

@@ -18,7 +18,7 @@ type Exhibit struct {
 	Unconditional   []bool // drawn for the place and season only
 	Guided          []bool // drawn under the pull of the anchor
 	Anchor          []bool // the observation, thinned
-	partition.Parts        // by the guided mask
+	partition.Parts        // the partition by the guided mask
 }
 
 // Exhibits draws the rows of a contact sheet. The partition is that of the mask

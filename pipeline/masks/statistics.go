@@ -10,7 +10,7 @@ import (
 // Statistics describes a set of masks by the properties that a prior must match.
 type Statistics struct {
 	Masks        int     `json:"masks"`
-	CoverageMean float64 `json:"coverage_mean"` // of the share of sea that is observed, over masks
+	CoverageMean float64 `json:"coverage_mean"` // mean over masks of the share of sea that is observed
 	CoverageSD   float64 `json:"coverage_sd"`
 	// CorrelationCells is the distance at which the correlation of two cells of
 	// a mask falls to 1/e, half of a mask where it does not fall that far, and 0

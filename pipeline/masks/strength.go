@@ -14,7 +14,7 @@ import (
 // Target is the aim of guidance.
 type Target struct {
 	ContextShare float64 `json:"context_share" yaml:"context_share"` // mean over patches of |context| / |observed|
-	Tolerance    float64 `json:"tolerance" yaml:"tolerance"`         // of it, absolute
+	Tolerance    float64 `json:"tolerance" yaml:"tolerance"`         // absolute tolerance of ContextShare
 	// MaxRoughness is how many times the edges of the real masks, or of the
 	// prior's own where it is a rough one, a guided mask may have: beyond it the
 	// pull has torn the mask into salt and pepper.
@@ -27,7 +27,7 @@ func DefaultTarget() Target { return Target{ContextShare: 0.5, Tolerance: 0.02, 
 
 // Strength is a weight of guidance and its effect.
 type Strength struct {
-	Weight       float64 `json:"weight"` // on 64×64 cells, for prior.GuideConfig
+	Weight       float64 `json:"weight"` // weight for prior.GuideConfig, on 64×64 cells
 	ContextShare float64 `json:"context_share"`
 	Roughness    float64 `json:"roughness"` // edges of the guided masks over those that real ones, or the prior's own, have without a pull
 	Reached      bool    `json:"reached"`   // the target, within its tolerance
@@ -40,7 +40,7 @@ const (
 	weightLeast  = 4
 	weightFactor = 3
 	weightMost   = 20000
-	weightHalves = 6 // of the last interval: a fiftieth of the factor is left
+	weightHalves = 6 // bisections of the last interval: a fiftieth of the factor is left
 )
 
 // AutoStrength finds the weight that gives the context share of the target on

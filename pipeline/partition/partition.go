@@ -29,7 +29,7 @@ type Strategy interface {
 }
 
 // MinObservedCells is how many observed cells a patch needs to be split: with
-// fewer, one side has too little to say anything.
+// fewer, one side is too small to learn from.
 const MinObservedCells = 20
 
 // errTooFew is why a patch cannot be split at all.
@@ -63,7 +63,7 @@ func (b byRule) Partition(ctx context.Context, patches []samples.Patch, stream n
 	return out, nil
 }
 
-// Splittable says why a patch has too little for two sides, or nil.
+// Splittable returns an error for a patch with too few cells for two sides.
 func Splittable(p samples.Patch) error {
 	if field.Mask(p.Observed()).Count() >= 2 {
 		return nil

@@ -58,7 +58,7 @@ type GuideConfig struct {
 	// the probability of each cell; for coherent ones the share, and 0 draws it
 	// anew for each mask, uniform in 0.1..0.9.
 	Rho         float64 `json:"rho" yaml:"rho"`
-	GuidedSteps int     `json:"guided_steps" yaml:"guided_steps"` // from the first; 0: all
+	GuidedSteps int     `json:"guided_steps" yaml:"guided_steps"` // how many steps are guided, from the first; 0: all
 }
 
 // DefaultGuidance returns the settings that hold where a file is silent.
@@ -124,7 +124,7 @@ func (c GuideConfig) anchors(dst []float32, p samples.Patch, stream noise.Stream
 
 // Streams below the one of a draw.
 const (
-	drawNoise   = iota // of the walk
+	drawNoise   = iota // noise of the walk
 	anchorDraws        // numbers that thin cell by cell, or choose a share
 	anchorField
 )

@@ -132,7 +132,7 @@ var vicinities = []int{5, 9, 17, 33}
 // known of how much will be observed, of all or around a cell, and a network of
 // local filters finds it hard to add up hundreds of noisy cells.
 func evidenceOf(sum, cells, alpha, sigma *Node) *Node {
-	const coverageSD = 0.25 // of real masks, about; it sets the scale, not the answer
+	const coverageSD = 0.25 // about that of real masks; it sets the scale, not the answer
 	cells = AddScalar(cells, 1)
 	signal := MulScalar(Square(alpha), 4*Classes*Classes*coverageSD*coverageSD)
 	grain := Div(MulScalar(Square(sigma), Classes), cells)

@@ -19,7 +19,7 @@ import (
 
 // A Place is where and when a mask is drawn: the conditions of the prior.
 type Place struct {
-	Row, Col      int // of its first cell on the grid of the dataset
+	Row, Col      int // first cell, on the grid of the dataset
 	Height, Width int
 	Sea           []bool
 	Time          time.Time
@@ -132,7 +132,7 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 // small network.
 type session struct {
 	model      *Model
-	batch      int // of the programs; items beyond the places are land
+	batch      int // batch of the programs; items beyond the places are land
 	inner      size
 	padded     size
 	x          *tensors.Tensor // nil before start

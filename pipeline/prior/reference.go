@@ -18,9 +18,9 @@ import (
 // by how much of the sea they observe: coverage alone makes bits differ tenfold,
 // and masks of a calmer region cost less than usual, not more.
 type Reference struct {
-	Masks    int         `json:"masks"`    // that were measured
-	Coverage []float64   `json:"coverage"` // at which means and deviations are known, rising
-	Mean     [][]float64 `json:"mean"`     // of the logarithm of the bits in each band
+	Masks    int         `json:"masks"`    // number of masks measured
+	Coverage []float64   `json:"coverage"` // coverages of the bins, rising
+	Mean     [][]float64 `json:"mean"`     // mean logarithm of the bits in each band
 	SD       [][]float64 `json:"sd"`
 	// Correlation of the bands' deviations, row by row.
 	Correlation []float64 `json:"correlation"`
@@ -38,11 +38,11 @@ const ReferenceMasks = 12
 const (
 	referenceBins  = 8
 	leastBits      = 1e-4 // a cell, below which the cost of a band does not matter
-	leastDeviation = 0.05 // of a logarithm, where a bin has masks that are all alike
-	ridge          = 0.05 // of the correlation, so that bands that go together do not blow up
+	leastDeviation = 0.05 // least deviation of a logarithm, where the masks of a bin are all alike
+	ridge          = 0.05 // added to the diagonal of the correlation, so that bands that go together do not blow up
 )
 
-// errNoReference says why there is no score.
+// errNoReference is the error of scores without a reference.
 var errNoReference = errors.New("the prior has no reference: calibrate it with masks that it has learned from")
 
 // Calibrate measures the cost of the masks of patches, batch at a time. A

@@ -336,7 +336,7 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 		got[spacing] = coverageSD(drawExact(t, prefixes, spacing.Levels(Cosine{}, steps, cells), SecondOrder, draws, cells))
 	}
 	t.Logf("sd of coverage: true %.3f, log-SNR %.3f, even %.3f", want, got[LogSNR], got[Even])
-	const tolerance = 0.15 // of the sd, the bar for real masks
+	const tolerance = 0.15 // relative to the sd, the bar for real masks
 	if ratio := got[LogSNR] / want; math.Abs(ratio-1) > tolerance {
 		t.Errorf("log-SNR steps give %.2f of the spread of coverage, want 1 within %.2f", ratio, tolerance)
 	}

@@ -28,7 +28,7 @@ type Predictor func(ctx context.Context, at Latents) (observed []float32, err er
 // with ê and ∇L at look·x and the level, and ê⁻ the prediction of the move
 // before.
 type move struct {
-	level            Level // at which the predictor is asked
+	level            Level // level of the prediction
 	look, data, keep float64
 	ahead            float64 // 0: the prediction is taken to hold for the whole step
 	pull             float64 // 0: not guided
@@ -45,8 +45,8 @@ type pull struct {
 	steps  int     // guided steps, from the first; 0: all
 }
 
-// walk takes latents, at first noise of the standard deviation that
-// startDeviation says, along the probability-flow ODE to masks.
+// walk takes latents, at first noise of the standard deviation startDeviation,
+// along the probability-flow ODE to masks.
 func walk(ctx context.Context, w walker, levels []Level, o Order, p pull) error {
 	moves := movesOf(levels, o, p)
 	for i, m := range moves {

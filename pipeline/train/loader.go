@@ -20,8 +20,8 @@ type Filler func(ctx context.Context, b *Batch, item int, n uint64) error
 // A Batch is the tensors of one step and the buffers that they are filled from.
 // Both are used again for later steps: making batches makes no garbage.
 type Batch struct {
-	Buffers [][]float32 // as long as the tensors
-	Scratch []float32   // as long as the task says; holds nothing from one example to the next
+	Buffers [][]float32 // one for each tensor, of its length
+	Scratch []float32   // of the task's length; holds nothing from one example to the next
 
 	tensors []*tensors.Tensor
 }

@@ -48,7 +48,7 @@ type run struct {
 	best     []float32 // weights of the best score, where they are kept
 	bad      int       // scores since the best
 	unscored bool      // whether the score of the last step is still to be asked
-	tail     mean      // of the loss, at the end
+	tail     mean      // mean loss over the last steps
 	saved    time.Time // when the checkpoint was written last
 }
 

@@ -40,7 +40,7 @@ type Step struct {
 	layout  *nn.Layout
 	loss    Loss
 
-	programs map[string]*engine.Program // by the shapes of the batch
+	programs map[string]*engine.Program // key: shapes of the batch
 	done     int
 	state    []*tensors.Tensor // weights, ema, mean, variance: a list of parts each; once a device
 }

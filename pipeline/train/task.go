@@ -21,12 +21,12 @@ type Task struct {
 	Layout    *nn.Layout
 	Loss      Loss
 	Optimizer Config // Steps is the length of the run, whatever the schedule
-	Seed      uint64 // of the first weights
+	Seed      uint64 // seed of the first weights
 
-	Dims    [][]int // of the tensors of a batch; the first dimension is the number of examples
+	Dims    [][]int // dimensions of the tensors of a batch; the first is the number of examples
 	Scratch int     // numbers that Fill needs to work with
 	Fill    Filler
-	Workers int               // that fill batches at the same time; the weights do not depend on it
+	Workers int               // goroutines that fill batches; the weights do not depend on it
 	Fixed   []*tensors.Tensor // further inputs of the loss, the same at every step
 }
 
@@ -96,10 +96,10 @@ type Progress struct {
 
 // Report describes a run that ended.
 type Report struct {
-	Steps     int      `json:"steps"`      // that the weights have seen
-	Resumed   int      `json:"resumed"`    // of them, before this run
+	Steps     int      `json:"steps"`      // number of steps done
+	Resumed   int      `json:"resumed"`    // steps done before this run
 	Loss      float64  `json:"loss"`       // mean over the last tenth of the steps
-	Score     *float64 `json:"score"`      // of the result; nil: never asked
+	Score     *float64 `json:"score"`      // score of the result; nil: never asked
 	ScoreStep int      `json:"score_step"` // the step that the result is of
 	Stopped   bool     `json:"stopped"`    // before its time, by patience
 

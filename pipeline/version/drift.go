@@ -69,8 +69,8 @@ func DriftOf(ctx context.Context, b backends.Backend, version Parts, recent samp
 	return d, nil
 }
 
-// surpriseOf returns the mean surprise of masks, nil where there is none to be
-// had.
+// surpriseOf returns the mean surprise of masks, nil without a reference or
+// without masks.
 func surpriseOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (*float64, error) {
 	if m.Reference() == nil || len(patches) == 0 {
 		return nil, nil //nolint:nilnil // no score is no mistake
@@ -105,8 +105,8 @@ type Values struct {
 // reference for autumn.
 type Seasons map[int]Values
 
-// Fewest that say something of a distribution: of values, of which neighbours
-// are alike, and of windows.
+// Smallest samples from which a distribution is estimated: of values, of which
+// neighbours are alike, and of windows.
 const (
 	fewestValues  = 1000
 	fewestWindows = 30
@@ -124,7 +124,7 @@ func (v Values) distance(now Values) float64 {
 }
 
 // distance returns the mean distance over the months that both know, each as
-// often as now has values of it. Where there is none, nothing is known.
+// often as now has values of it. It reports false where there is no such month.
 func (s Seasons) distance(now Seasons, fewest int) (float64, bool) {
 	sum, n := 0.0, 0
 	for month, v := range now {

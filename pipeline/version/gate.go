@@ -21,7 +21,7 @@ type Gate struct {
 // An Entrant is a method at the gate.
 type Entrant struct {
 	Method  evaluate.Method
-	Latency time.Duration // of one window; 0: not measured
+	Latency time.Duration // time for one window; 0: not measured
 	Faults  []string      // found by its self-test, a sentence each
 }
 

@@ -21,8 +21,8 @@ import (
 // scores of challenger and champion, and the decision.
 type Evaluation struct {
 	Mode        impute.Mode            `json:"mode,omitempty"`
-	Cases       int                    `json:"cases,omitempty"`    // that judged
-	Choosing    int                    `json:"choosing,omitempty"` // that chose and calibrated
+	Cases       int                    `json:"cases,omitempty"`    // number of overlays that judged
+	Choosing    int                    `json:"choosing,omitempty"` // number of overlays that chose and calibrated
 	Prior       *PriorReport           `json:"prior,omitempty"`
 	Strength    *masks.Strength        `json:"strength,omitempty"`
 	Queries     *partition.LowestQuery `json:"queries,omitempty"`
@@ -30,10 +30,10 @@ type Evaluation struct {
 	Reports     Reports                `json:"reports"`
 	Pools       []partition.PoolUse    `json:"pools,omitempty"`
 	Ruling      *Ruling                `json:"ruling,omitempty"`
-	Members     *evaluate.Verdict      `json:"members,omitempty"` // of the calibrated members, on a part of the cases
+	Members     *evaluate.Verdict      `json:"members,omitempty"` // verdict on the calibrated members, on a part of the cases
 	Values      Values                 `json:"values"`
 	Months      Seasons                `json:"months,omitempty"`   // the values by season
-	Coverage    Seasons                `json:"coverage,omitempty"` // of the observed share of windows of training days
+	Coverage    Seasons                `json:"coverage,omitempty"` // observed share of windows of training days
 }
 
 // makeCalibration fits factors on sigma, and on the spread of members, so that
@@ -125,10 +125,10 @@ func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p imp
 
 // judge asks champion and challenger about the same overlays.
 func (r *run) judge(ctx context.Context) error {
-	delete(r.parts, PartScaling) // that of the parent
+	delete(r.parts, PartScaling) // the parent's
 	if s := scalingOf(r.train); s != nil {
 		if r.queries != nil {
-			s.Query = queryShares(r.queries[0]) // of the one grid
+			s.Query = queryShares(r.queries[0]) // there is one grid only
 		}
 		data, err := json.Marshal(s)
 		if err != nil {
@@ -233,7 +233,7 @@ func (r *run) selfTest(ctx context.Context, loaded *Candidate) ([]string, error)
 	if err != nil {
 		return nil, fmt.Errorf("self-test: %w", err)
 	}
-	const tolerance = 1e-4 // of a standard deviation; the same program gives the same bits
+	const tolerance = 1e-4 // in standard deviations; the same program gives the same bits
 	if d := largestDifference(want[0].Mean, got[0].Mean); !(d <= tolerance) {
 		faults = append(faults, fmt.Sprintf("the model that was saved and loaded answers differently by %.3g", d))
 	}

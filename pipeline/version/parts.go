@@ -40,8 +40,8 @@ func (p Part) checkpoint() string {
 // Parts are the contents of a version. A version need not have all of them.
 type Parts map[Part][]byte
 
-// evaluation returns the evaluation of a version. One that cannot be read counts as none:
-// it costs the next training a little time, and no more.
+// evaluation returns the evaluation of a version. One that cannot be read is
+// ignored: it costs the next training a little time, and no more.
 func (p Parts) evaluation() (e Evaluation, known bool) {
 	err := json.Unmarshal(p[PartEvaluation], &e)
 	return e, err == nil
@@ -72,7 +72,7 @@ func DecodeCalibration(data []byte) (Calibration, error) {
 
 // Scaling is the scaling of a version: how the network's anomalies are made of
 // transformed values, cell by cell of a grid. A version of several grids has
-// none, and one of another grid is not looked at: in both cases the place where
+// none, and one of another grid is ignored: in both cases the place where
 // the version serves learns its own, see samples.LearnScaling.
 type Scaling struct {
 	Lat   []float64 `json:"lat"`
@@ -82,11 +82,11 @@ type Scaling struct {
 	Std   float64   `json:"std"`
 	Mean  []float32 `json:"mean"` // per cell, row by row
 	// Query is P(query) of each cell over the draws that the network learned
-	// from, -1 where too few say; nil: not counted.
+	// from, -1 where there were too few; nil: not counted.
 	Query []float32 `json:"query,omitempty"`
 }
 
-// NewScaling returns the scaling of a grid in the words of the file.
+// NewScaling returns the scaling of a grid as a part of a version.
 func NewScaling(g field.Grid, tr field.Transform, s samples.Scaling) Scaling {
 	return Scaling{Lat: g.Lat, Lon: g.Lon, Log10: tr.Log10, Floor: tr.Floor, Std: s.Std, Mean: s.Mean}
 }
@@ -116,7 +116,7 @@ func DecodeScaling(data []byte) (Scaling, error) {
 	return s, nil
 }
 
-// Samples returns the scaling in the words of package samples.
+// Samples returns the scaling as package samples takes it.
 func (s Scaling) Samples() samples.Scaling { return samples.Scaling{Mean: s.Mean, Std: s.Std} }
 
 // Fits reports whether the scaling is of this grid and transform.

@@ -54,9 +54,9 @@ const bitMasks = 64
 
 // PriorReport says whether the prior was taken or trained, and its scores.
 type PriorReport struct {
-	Taken bool     `json:"taken"` // from the parent
+	Taken bool     `json:"taken"` // whether it is the parent's
 	Drift *float64 `json:"drift,omitempty"`
-	Bits  Bits     `json:"bits"` // of held-out masks
+	Bits  Bits     `json:"bits"` // cost of held-out masks
 	// Surprise is the mean of how far the cost of held-out masks lies from what
 	// such masks usually cost; nil: the prior has no reference.
 	Surprise *float64           `json:"surprise,omitempty"`
@@ -132,7 +132,7 @@ func (r *run) findPrior(ctx context.Context) ([]byte, error) {
 }
 
 // parentIsOfHere reports whether the parent is of no grid or of this one: the
-// prior of another knows where that is cloudy.
+// prior of another grid has learned where that is cloudy.
 func (r *run) parentIsOfHere() bool {
 	data := r.req.Parent[PartScaling]
 	if data == nil {

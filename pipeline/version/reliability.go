@@ -52,12 +52,12 @@ func (r *run) makeReliability(ctx context.Context) error {
 	return nil
 }
 
-// ReliabilityScore says whether a classifier of P(query | context) knows more
-// than how many cells are query.
+// ReliabilityScore compares a classifier of P(query | context) with the mean
+// share of query cells.
 type ReliabilityScore struct {
-	Cells    int     `json:"cells"` // of held-out windows that were not context, in several partitions
+	Cells    int     `json:"cells"` // cells of held-out windows that were not context, in several partitions
 	Brier    float64 `json:"brier"`
-	Constant float64 `json:"constant"` // the Brier score of the share of training windows, said of every cell
+	Constant float64 `json:"constant"` // the Brier score of one constant for every cell: the share in training windows
 	Kept     bool    `json:"kept"`
 }
 
@@ -169,11 +169,11 @@ func (r *run) countQueries(ctx context.Context) error {
 	return nil
 }
 
-// fewestDraws is how many draws of a cell say something of it: one that was
-// never query in fewer may have been unlucky.
+// fewestDraws is the fewest draws of a cell from which its P(query) is estimated:
+// one that was never query in fewer may have been unlucky.
 const fewestDraws = 8
 
-// queryShares returns P(query) of a grid in the words of a Scaling.
+// queryShares returns P(query) of a grid as a Scaling keeps it.
 func queryShares(q *partition.QueryMap) []float32 {
 	out := make([]float32, len(q.Drawn))
 	for i, p := range q.Probability() {

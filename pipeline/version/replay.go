@@ -37,7 +37,7 @@ func (r Replay) weight(age time.Duration) float64 {
 	return max(math.Exp2(-age.Hours()/24/r.HalfLifeDays), r.Floor)
 }
 
-// errNoPatches says that there is nothing to train on.
+// errNoPatches marks training days without a usable patch.
 var errNoPatches = errors.New("no patch of the training days has enough observations: give more days, or smaller patches")
 
 // ageIn returns the age of a day: 0 for the newest of its place.

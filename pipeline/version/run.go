@@ -45,13 +45,13 @@ type run struct {
 	train     samples.Train
 	held      samples.HeldOut
 	learned   samples.Train // train, and the days beside it; days of train keep their numbers
-	own, refs []samples.Ref // of the training patches, with replay: of train, and of learned
+	own, refs []samples.Ref // training patches with replay: those of train, those of learned
 	choosing  []samples.Overlay
 	judging   []samples.Overlay
 	material  learn.Material
 	around    impute.Surroundings
-	scoring   []impute.Inputs // of the first choosing overlays
-	low, high float32         // of the training values, in anomalies
+	scoring   []impute.Inputs // inputs of the first choosing overlays
+	low, high float32         // range of the training values, in anomalies
 
 	prior    *prior.Model
 	strategy partition.Strategy

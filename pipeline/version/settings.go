@@ -33,7 +33,7 @@ type Settings struct {
 	Only     string              `json:"only,omitempty" yaml:"only"` // prior, imputer; empty: both
 	Strategy string              `json:"strategy" yaml:"strategy"`
 	Split    samples.SplitConfig `json:"split" yaml:"split"`
-	Stride   int                 `json:"stride" yaml:"stride"` // between training patches, in cells
+	Stride   int                 `json:"stride" yaml:"stride"` // cells between training patches
 	// Partitions is how many ways a patch is split in where no pool draws them,
 	// so that each is analysed once; 0: another one each time.
 	Partitions int `json:"partitions,omitempty" yaml:"partitions"`
@@ -65,10 +65,10 @@ type Settings struct {
 // with.
 type Judging struct {
 	Mode        impute.Mode              `json:"mode" yaml:"mode"`
-	Overlays    int                      `json:"overlays" yaml:"overlays"`         // that judge, at most
-	Choosing    int                      `json:"choosing" yaml:"choosing"`         // that end trainings early and calibrate, at most
-	Scoring     int                      `json:"scoring" yaml:"scoring"`           // of those, for each score of a training
-	MemberCases int                      `json:"member_cases" yaml:"member_cases"` // for which members are drawn, of each kind
+	Overlays    int                      `json:"overlays" yaml:"overlays"`         // most overlays that judge
+	Choosing    int                      `json:"choosing" yaml:"choosing"`         // most overlays that end trainings early and calibrate
+	Scoring     int                      `json:"scoring" yaml:"scoring"`           // choosing overlays for each score of a training
+	MemberCases int                      `json:"member_cases" yaml:"member_cases"` // overlays of each kind for which members are drawn
 	Members     int                      `json:"members" yaml:"members"`
 	ODE         impute.ODE               `json:"ode" yaml:"ode"`
 	Calibration impute.CalibrationConfig `json:"calibration" yaml:"calibration"`
@@ -156,8 +156,8 @@ type Budget struct {
 	MembersSize, PriorSize string
 	Batch                  int
 	Side                   int // cells
-	Stride                 int // between training patches, in cells
-	GapDays                int // between training and held-out days
+	Stride                 int // cells between training patches
+	GapDays                int // days between training and held-out ones
 	Seed                   uint64
 }
 

@@ -19,7 +19,7 @@ import (
 // A Shadow is a time in which champion and challenger both fill, and the
 // champion is published: days that came after both were made.
 type Shadow struct {
-	Series               samples.Series // with some weeks before Since
+	Series               samples.Series // begins some weeks before Since
 	Since                time.Time
 	Settings             Settings
 	Backend              backends.Backend

@@ -25,10 +25,10 @@ type Request struct {
 	Beside   []samples.Series
 	Settings Settings
 	Backend  backends.Backend
-	Parent   Parts // the version to begin from; nil: none
-	Champion Parts // the version to be beaten; nil: none
+	Parent   Parts // the version to begin from; nil: random weights
+	Champion Parts // the version to be beaten; nil: there is no champion
 	// Starter is a model that came with the program and serves for want of a
-	// champion; nil: none does. It is to be beaten too, by a network of any
+	// champion; nil: no starter serves. It is to be beaten too, by a network of any
 	// size: it was made small to be carried.
 	Starter Parts
 
@@ -78,7 +78,7 @@ type Outcome struct {
 	Decision   skill.Decision
 	Queries    []*partition.QueryMap // P(query) over the draws of the strategy, of each grid in order; nil: the imputer was not trained
 	Transform  field.Transform
-	Scaling    *Scaling // of the training days; nil: of several series, so it is learned where the version serves
+	Scaling    *Scaling // scaling of the training days; nil: they are of several series, and it is learned where the version serves
 	TrainDays  int
 	HeldDays   int
 	Networks   []Network
