@@ -127,7 +127,7 @@ func referenceOf(masks []Mask, costs []bitProfile) (Reference, error) {
 		}
 	}
 	if len(all) < ReferenceMasks {
-		return Reference{}, fmt.Errorf("%d masks say too little about what masks cost, %d are needed", len(all), ReferenceMasks)
+		return Reference{}, fmt.Errorf("a reference of %d masks with sea: at least %d are needed, give more patches", len(all), ReferenceMasks)
 	}
 	slices.SortStableFunc(all, func(a, b measured) int { return cmp.Compare(a.coverage, b.coverage) })
 	bins := min(max(len(all)/ReferenceMasks, 1), referenceBins)

@@ -50,7 +50,7 @@ func LoadCandidate(files Parts, shop *impute.Workshop, on samples.HeldOut) (*Can
 			return nil, fmt.Errorf("read the scaling: %w", err)
 		}
 		if s.Log10 != on.Transform().Log10 {
-			return nil, errors.New("the version is of another transform than the days it is to be judged on")
+			return nil, errors.New("the version was trained with another transform than that of the days it is to be judged on: give days of its own transform")
 		}
 		if scaling := s.Samples(); len(on.Places()) == 1 && s.Fits(on.Grid(), on.Transform()) {
 			c.scaling = &scaling

@@ -110,7 +110,7 @@ func (r *run) findPrior(ctx context.Context) ([]byte, error) {
 		}
 	}
 	if r.s.Only == OnlyImputer {
-		return nil, fmt.Errorf("strategy %s needs a prior, and the version to begin from has none", r.s.Strategy)
+		return nil, fmt.Errorf("strategy %s needs a prior, and the version to begin from has none: train the prior too, or choose another strategy", r.s.Strategy)
 	}
 	model, report, err := r.trainPrior(ctx)
 	if err != nil {
