@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // finished returns a training whose version is made and not written yet.
@@ -30,7 +30,7 @@ func finished(t *testing.T, policy string) *Training {
 	tr := &Training{
 		req:   Request{Dataset: "sea", Policy: policy, Data: []Data{set}, Lacuna: "0.2.0"},
 		store: modelstore.New(filepath.Join(dir, "store"), time.Now), started: time.Now(), memory: &deviceMemory{},
-		job: finetune.Request{Folder: filepath.Join(dir, "job")},
+		job: version.Request{Folder: filepath.Join(dir, "job")},
 	}
 	if err := os.MkdirAll(tr.job.Folder, 0o755); err != nil {
 		t.Fatal(err)
@@ -39,17 +39,17 @@ func finished(t *testing.T, policy string) *Training {
 }
 
 // outcome returns one that won or lost.
-func outcome(won bool) finetune.Outcome {
+func outcome(won bool) version.Outcome {
 	reasons := []string{"for: better", "against: slower"}
-	return finetune.Outcome{
-		Parts:    finetune.Parts{finetune.PartImputer: []byte("weights"), finetune.PartCalibration: []byte("{}")},
+	return version.Outcome{
+		Parts:    version.Parts{version.PartImputer: []byte("weights"), version.PartCalibration: []byte("{}")},
 		Decision: skill.Decision{Promote: won, Reasons: reasons}, TrainDays: 7, HeldDays: 2,
-		Networks: []finetune.Network{{Part: finetune.PartImputer, Backbone: "unet", Size: "tiny", Weights: 9}},
+		Networks: []version.Network{{Part: version.PartImputer, Backbone: "unet", Size: "tiny", Weights: 9}},
 	}
 }
 
 // conclude runs the end of a training and returns what it told.
-func conclude(t *testing.T, tr *Training, out finetune.Outcome) Event {
+func conclude(t *testing.T, tr *Training, out version.Outcome) Event {
 	t.Helper()
 	var told Event
 	if err := tr.conclude(t.Context(), out, func(e Event) error { told = e; return nil }); err != nil {
@@ -71,7 +71,7 @@ func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
 		{policy: PolicyAsk, won: true, state: StateWaiting},
 		{policy: PolicyAsk, state: StateRefused, logged: 1},
 		{policy: PolicyNever, won: true, state: StateWritten},
-		{policy: PolicyAuto, only: finetune.OnlyPrior, won: true, state: StateWritten},
+		{policy: PolicyAuto, only: version.OnlyPrior, won: true, state: StateWritten},
 	} {
 		tr := finished(t, tt.policy)
 		tr.req.Options.Only = tt.only
@@ -94,7 +94,7 @@ func TestARefusalNamesWhatSpokeAgainst(t *testing.T) {
 	tr := finished(t, PolicyAuto)
 	conclude(t, tr, outcome(false))
 	log, err := tr.store.Log()
-	if err != nil || len(log) != 1 || log[0].Action != modelstore.Refused || !slices.Equal(log[0].Why, finetune.Against(outcome(false).Decision)) {
+	if err != nil || len(log) != 1 || log[0].Action != modelstore.Refused || !slices.Equal(log[0].Why, version.Against(outcome(false).Decision)) {
 		t.Errorf("log %+v, %v", log, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
 // Kinds of events.
@@ -52,7 +52,7 @@ type Event struct {
 	Champion string   `json:"champion,omitempty"` // that it was judged against
 	Reasons  []string `json:"reasons,omitempty"`
 
-	Drift *finetune.Drift `json:"drift,omitempty"` // of done, where that was measured
+	Drift *version.Drift `json:"drift,omitempty"` // of done, where that was measured
 }
 
 // WriteEvent writes an event as a line.

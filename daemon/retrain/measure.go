@@ -9,8 +9,8 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/version"
 )
 
 // Measurement compares recent days with a champion, or the champion with a
@@ -37,7 +37,7 @@ func (m Measurement) Drift(ctx context.Context) (Event, error) {
 		return done, err
 	}
 	defer e.Finalize()
-	moved, err := finetune.DriftOf(ctx, e, champion, set.Series, patchSide(set))
+	moved, err := version.DriftOf(ctx, e, champion, set.Series, patchSide(set))
 	done.Drift = &moved
 	return done, err
 }
@@ -45,19 +45,19 @@ func (m Measurement) Drift(ctx context.Context) (Event, error) {
 // Shadow lets a version that won and the champion fill the days since a time,
 // which are new to both, and promotes the version if it is not worse. Else it is
 // refused.
-func (m Measurement) Shadow(ctx context.Context, version string, since time.Time) (Event, error) {
-	done := Event{Event: EventDone, Version: version}
-	q := finetune.Shadow{Since: since}
+func (m Measurement) Shadow(ctx context.Context, challenger string, since time.Time) (Event, error) {
+	done := Event{Event: EventDone, Version: challenger}
+	q := version.Shadow{Since: since}
 	var err error
 	if done.Champion, q.Champion, err = m.champion(); err != nil {
 		return done, err
 	}
 	store := modelstore.New(m.Store, time.Now)
-	challenger, err := store.Load(version)
+	stored, err := store.Load(challenger)
 	if err != nil {
 		return done, err
 	}
-	if q.Challenger, err = Parts(challenger); err != nil {
+	if q.Challenger, err = Parts(stored); err != nil {
 		return done, err
 	}
 	set, e, err := m.open(ctx)
@@ -66,8 +66,8 @@ func (m Measurement) Shadow(ctx context.Context, version string, since time.Time
 	}
 	defer e.Finalize()
 	// Only what judges of these settings is looked at: not the size.
-	q.Series, q.Backend, q.Settings = set.Series, e, finetune.DefaultSettings(nn.Small, e.Kind != engine.ORT)
-	q.Settings = q.Settings.With(finetune.Budget{Side: patchSide(set), MembersSteps: -1, ReliabilitySteps: -1})
+	q.Series, q.Backend, q.Settings = set.Series, e, version.DefaultSettings(nn.Small, e.Kind != engine.ORT)
+	q.Settings = q.Settings.With(version.Budget{Side: patchSide(set), MembersSteps: -1, ReliabilitySteps: -1})
 	ruling, err := q.Judge(ctx)
 	if err != nil {
 		return done, err
@@ -78,7 +78,7 @@ func (m Measurement) Shadow(ctx context.Context, version string, since time.Time
 }
 
 // champion returns the version that serves.
-func (m Measurement) champion() (id string, parts finetune.Parts, err error) {
+func (m Measurement) champion() (id string, parts version.Parts, err error) {
 	serving, err := modelstore.New(m.Store, time.Now).LoadChampion(m.Dataset)
 	if err != nil {
 		return "", nil, err

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/version"
 )
 
 // PresetPaper is the published method; any other preset is that of Lacuna.
@@ -17,10 +17,10 @@ type Options struct {
 	Size, Backbone string // of the imputer
 	Preset         string
 	Strategy       string // how observations are split
-	Only           string // finetune.OnlyPrior or finetune.OnlyImputer
+	Only           string // version.OnlyPrior or version.OnlyImputer
 	RefitPrior     bool
 	SpreadOnly     bool
-	Budget         finetune.Budget
+	Budget         version.Budget
 }
 
 // OptionError says that options do not go together.
@@ -31,17 +31,17 @@ func (e OptionError) Unwrap() error { return e.error }
 
 // settings returns those of the engine, with what the options and the version
 // to begin with say otherwise.
-func (t *Training) settings() (finetune.Settings, error) {
+func (t *Training) settings() (version.Settings, error) {
 	o, gpu := t.req.Options, !t.onProcessor()
 	size := nn.Small
 	if gpu {
 		size = nn.Base
 	}
-	s := finetune.DefaultSettings(cmp.Or(o.Size, size), gpu)
+	s := version.DefaultSettings(cmp.Or(o.Size, size), gpu)
 	if o.Backbone != "" {
 		s.Imputer.Design.Backbone, s.Prior.Model.Backbone = o.Backbone, o.Backbone
 	}
-	if t.parent[finetune.PartImputer] != nil {
+	if t.parent[version.PartImputer] != nil {
 		if err := s.From(t.parent); err != nil {
 			return s, err
 		}

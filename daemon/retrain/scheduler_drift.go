@@ -10,7 +10,7 @@ import (
 
 	"lacuna/daemon/state"
 
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
 // How drift is measured: of the last month, once a day, when a few days have
@@ -26,13 +26,13 @@ type measuredDrift struct {
 	At       time.Time `json:"at"`
 	Granules int       `json:"granules"` // that were there
 	Champion string    `json:"champion"` // that was measured against
-	finetune.Drift
+	version.Drift
 }
 
 // drift returns how far recent days have moved from those of the champion: what
 // is kept while it is fresh, else a new measurement. One that fails is told and
 // is as good as none: the other triggers do not depend on it.
-func (s *Scheduler) drift(ctx context.Context, champion string, data []string) finetune.Drift {
+func (s *Scheduler) drift(ctx context.Context, champion string, data []string) version.Drift {
 	var kept measuredDrift
 	known, err := state.Load(s.path(driftFile), &kept)
 	fresh := known && err == nil && kept.Champion == champion

@@ -10,8 +10,8 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/version"
 )
 
 // Policies: who decides whether a challenger that won is promoted.
@@ -54,7 +54,7 @@ type Request struct {
 // Training is a training that is about to run, or to go on.
 type Training struct {
 	req     Request
-	job     finetune.Request
+	job     version.Request
 	store   *modelstore.Store
 	device  modelstore.Engine
 	started time.Time
@@ -64,7 +64,7 @@ type Training struct {
 
 	parentID, championID      string // empty: none
 	parentCard                modelstore.Card
-	parent, champion, starter finetune.Parts
+	parent, champion, starter version.Parts
 }
 
 // Prepare finds the version to begin with and the one to beat, and makes the
@@ -82,7 +82,7 @@ func Prepare(ctx context.Context, req Request) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.job = finetune.Request{
+	t.job = version.Request{
 		Series: seriesOf(req.Data), Beside: seriesOf(req.Beside),
 		Settings: settings, Backend: req.Engine, Parent: t.parent, Champion: t.champion, Starter: t.starter,
 	}
@@ -113,12 +113,12 @@ func (t *Training) Folder() string { return t.job.Folder }
 func (t *Training) Resumed() bool { return t.resumed }
 
 // Settings are those of all phases.
-func (t *Training) Settings() finetune.Settings { return t.job.Settings }
+func (t *Training) Settings() version.Settings { return t.job.Settings }
 
 // Hooks are what a training tells on its way.
 type Hooks struct {
-	Progress func(finetune.Progress) // every step, from several goroutines
-	Done     func(Event) error       // the outcome, before the checkpoints are cleared
+	Progress func(version.Progress) // every step, from several goroutines
+	Done     func(Event) error      // the outcome, before the checkpoints are cleared
 }
 
 // Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
@@ -129,7 +129,7 @@ func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 		defer t.memory.stop()
 	}
 	var clock phaseClock
-	out, err := finetune.Make(ctx, t.job, finetune.Hooks{Progress: func(p finetune.Progress) {
+	out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {
 		clock.note(p.Phase, time.Now())
 		hooks.Progress(p)
 	}})

@@ -44,8 +44,8 @@ func TrainDINDiff(ctx context.Context, tr *learn.Trainer, m learn.Material, sour
 func (d *DINDiff) Close() { d.network.Close() }
 
 // noisedQuery draws lessons whose query is noised and whose target is the noise.
-func noisedQuery(d impute.Design) func(x, y impute.Image, t learn.Taught) error {
-	return func(x, y impute.Image, t learn.Taught) error {
+func noisedQuery(d impute.Design) func(x, y impute.Image, t learn.Augmented) error {
+	return func(x, y impute.Image, t learn.Augmented) error {
 		eps := t.Level.Eps
 		if eps == nil { // a config with clean lessons: the query is noised all the same
 			return errors.New("there is no noise; clean must be 0")

@@ -76,7 +76,7 @@ func frequencies(ctx context.Context, data samples.Train, source learn.Source) (
 	width := data.Grid().Width()
 	hidden, asked := make([]float32, data.Grid().Len()), make([]float32, data.Grid().Len())
 	for n := range uint64(lessons) {
-		l, err := source.Lesson(ctx, n)
+		l, err := source.Example(ctx, n)
 		if err != nil {
 			return nil, err
 		}

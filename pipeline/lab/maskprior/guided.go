@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -230,7 +231,7 @@ func (b *bench) shareOf(ctx context.Context, m *prior.Model, c prior.GuideConfig
 		return share{}, err
 	}
 	s := share{Anchor: c.Anchor, Rho: c.Rho, Weight: c.Weight, Steps: c.Steps, GuidedSteps: c.GuidedSteps, Spacing: c.Spacing}
-	s.Roughness = prior.Describe(replace(patches, drawn)).EdgeDensity / prior.Describe(masksOf(patches)).EdgeDensity
+	s.Roughness = masks.Describe(replace(patches, drawn)).EdgeDensity / masks.Describe(masksOf(patches)).EdgeDensity
 	for i, p := range patches {
 		shared, seen := 0.0, 0.0
 		for cell, o := range p.Observed() {

@@ -22,6 +22,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
@@ -37,7 +38,7 @@ type options struct {
 	other   string
 	output  string
 	prior   string // trained before; empty: train
-	train   prior.TrainConfig
+	train   learn.PriorConfig
 	guide   prior.GuideConfig
 	masks   int     // drawn of each kind
 	least   float64 // P(query) that must show
@@ -80,7 +81,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
-	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance(), pool: partition.DefaultPool()}
+	o := options{train: learn.DefaultPrior(), guide: prior.DefaultGuidance(), pool: partition.DefaultPool()}
 	f := flag.NewFlagSet("prior", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
@@ -185,7 +186,7 @@ func (b *bench) model(ctx context.Context, r *report) (*prior.Model, error) {
 		}
 		b.log.Info("training", args...)
 	}}
-	m, told, err := prior.Train(ctx, b.engine, b.train, b.held, b.options.train, hooks)
+	m, told, err := learn.TrainPrior(ctx, b.engine, b.train, b.held, b.options.train, hooks)
 	if err != nil {
 		return nil, err
 	}

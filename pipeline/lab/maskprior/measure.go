@@ -13,6 +13,8 @@ import (
 	"github.com/google/renameio/v2"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -22,12 +24,12 @@ import (
 
 // report is what is printed.
 type report struct {
-	Engine   string            `json:"engine"`
-	Config   prior.TrainConfig `json:"config"`
-	Training *prior.Report     `json:"training,omitempty"`
+	Engine   string             `json:"engine"`
+	Config   learn.PriorConfig  `json:"config"`
+	Training *learn.PriorReport `json:"training,omitempty"`
 
-	Train   prior.Statistics `json:"train"`    // of training masks
-	HeldOut prior.Statistics `json:"held_out"` // of the held-out masks at whose places masks are drawn
+	Train   masks.Statistics `json:"train"`    // of training masks
+	HeldOut masks.Statistics `json:"held_out"` // of the held-out masks at whose places masks are drawn
 	// ByDraw holds unconditional masks of both spacings and guided ones.
 	ByDraw map[string]drawReport `json:"by_draw"`
 	// FrequencyCeiling is the correlation of the per-cell frequency of
@@ -39,7 +41,7 @@ type report struct {
 	AUC          map[string]float64 `json:"auc"`            // of that score, held-out masks against others
 	AUCBits      map[string]float64 `json:"auc_bits"`       // and of the plain bits
 
-	Strength  map[string]prior.Strength        `json:"strength"`     // by anchor
+	Strength  map[string]masks.Strength        `json:"strength"`     // by anchor
 	LowestQry map[string]partition.LowestQuery `json:"lowest_query"` // by strategy
 	Shares    []share                          `json:"shares,omitempty"`
 	Rho       []rhoStudy                       `json:"rho,omitempty"`
@@ -50,7 +52,7 @@ type report struct {
 
 // drawReport compares drawn masks with held-out ones.
 type drawReport struct {
-	prior.Statistics
+	masks.Statistics
 	Distance             float64 `json:"distance"`
 	SDRatio              float64 `json:"sd_ratio"`
 	CorrelationRatio     float64 `json:"correlation_ratio"`
@@ -78,7 +80,7 @@ func (b *bench) measure(ctx context.Context) (*report, error) {
 	r := &report{
 		Engine: b.engine.Description(), Config: b.options.train,
 		ByDraw: map[string]drawReport{}, BitsPerPixel: map[string]float64{}, Surprise: map[string]float64{}, AUC: map[string]float64{}, AUCBits: map[string]float64{},
-		Strength: map[string]prior.Strength{}, LowestQry: map[string]partition.LowestQuery{}, Seconds: map[string]float64{},
+		Strength: map[string]masks.Strength{}, LowestQry: map[string]partition.LowestQuery{}, Seconds: map[string]float64{},
 	}
 	b.report = r
 	parts, err := b.chosenParts()
@@ -169,9 +171,9 @@ func (b *bench) choosePlaces() error {
 	for i := range b.masks {
 		b.places = append(b.places, b.held.Cut(refs[order[i%len(refs)]]))
 	}
-	b.report.HeldOut = prior.Describe(masksOf(b.places))
+	b.report.HeldOut = masks.Describe(masksOf(b.places))
 	learned := b.trainingPatches(b.masks)
-	b.report.Train = prior.Describe(masksOf(learned))
+	b.report.Train = masks.Describe(masksOf(learned))
 	b.report.FrequencyCeiling = correlation(b.frequency(masksOf(learned), learned), b.frequency(masksOf(b.places), b.places))
 	return nil
 }
@@ -244,16 +246,16 @@ func (b *bench) empirical() {
 }
 
 func (b *bench) compare(drawn [][]bool) drawReport {
-	masks, real := replace(b.places, drawn), masksOf(b.places)
-	r := drawReport{Statistics: prior.Describe(masks)}
+	placed, real := replace(b.places, drawn), masksOf(b.places)
+	r := drawReport{Statistics: masks.Describe(placed)}
 	held := b.report.HeldOut
 	r.Distance = r.Statistics.Distance(held)
 	r.SDRatio = r.CoverageSD / held.CoverageSD
 	r.CorrelationRatio = r.CorrelationCells / held.CorrelationCells
-	r.GapSizeKS = skill.KolmogorovSmirnov(gapSizes(masks), gapSizes(real))
-	r.CoverageKS = skill.KolmogorovSmirnov(coverages(masks), coverages(real))
+	r.GapSizeKS = skill.KolmogorovSmirnov(gapSizes(placed), gapSizes(real))
+	r.CoverageKS = skill.KolmogorovSmirnov(coverages(placed), coverages(real))
 	learned := b.trainingPatches(math.MaxInt32)
-	f := b.frequency(masks, b.places)
+	f := b.frequency(placed, b.places)
 	r.FrequencyCorrelation = correlation(f, b.frequency(real, b.places))
 	r.FrequencyToTraining = correlation(f, b.frequency(masksOf(learned), learned))
 	for i, p := range b.places {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -91,7 +92,7 @@ func (b *bench) trainBeside(ctx context.Context, by partition.Strategy) (poolStu
 		}
 		s.StepsPerSecond = float64(p.Step-first.Step) / time.Since(began).Seconds()
 	}}
-	other, _, err := prior.Train(ctx, b.engine, b.train, b.held, cfg, hooks)
+	other, _, err := learn.TrainPrior(ctx, b.engine, b.train, b.held, cfg, hooks)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return s, cause

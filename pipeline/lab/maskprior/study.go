@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -95,9 +96,9 @@ func (b *bench) until(ctx context.Context, m *prior.Model) error {
 	for _, anchor := range []prior.Anchor{prior.AnchorCoherent, prior.AnchorPixel} {
 		base := b.anchored(anchor)
 		base.Steps = 10
-		target := prior.DefaultTarget()
+		target := masks.DefaultTarget()
 		target.MaxRoughness = math.Inf(1) // the same share, however rough
-		full, err := prior.AutoStrength(ctx, m, b.tuning(), base, target)
+		full, err := masks.AutoStrength(ctx, m, b.tuning(), base, target)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (b *bench) until(ctx context.Context, m *prior.Model) error {
 			if err := b.studyUntil(ctx, m, cfg, false); err != nil {
 				return err
 			}
-			found, err := prior.AutoStrength(ctx, m, b.tuning(), cfg, target)
+			found, err := masks.AutoStrength(ctx, m, b.tuning(), cfg, target)
 			if err != nil {
 				return err
 			}
@@ -143,11 +144,11 @@ func (b *bench) anchored(anchor prior.Anchor) prior.GuideConfig {
 }
 
 // strength finds the strength of an anchor, once.
-func (b *bench) strength(ctx context.Context, m *prior.Model, anchor prior.Anchor) (prior.Strength, error) {
+func (b *bench) strength(ctx context.Context, m *prior.Model, anchor prior.Anchor) (masks.Strength, error) {
 	if found, ok := b.report.Strength[string(anchor)]; ok {
 		return found, nil
 	}
-	found, err := prior.AutoStrength(ctx, m, b.tuning(), b.anchored(anchor), prior.DefaultTarget())
+	found, err := masks.AutoStrength(ctx, m, b.tuning(), b.anchored(anchor), masks.DefaultTarget())
 	if err == nil {
 		b.report.Strength[string(anchor)] = found
 	}
@@ -188,7 +189,7 @@ func (b *bench) study(ctx context.Context, m *prior.Model, cfg prior.GuideConfig
 	scale := max(mean(real), 1e-9)
 	s.ContextEdges.Mean /= scale
 	s.ContextEdges.Within /= scale
-	s.MaskEdges = prior.Describe(replace(copies, drawn)).EdgeDensity / max(prior.Describe(masksOf(patches)).EdgeDensity, 1e-9)
+	s.MaskEdges = masks.Describe(replace(copies, drawn)).EdgeDensity / max(masks.Describe(masksOf(patches)).EdgeDensity, 1e-9)
 	return s, nil
 }
 

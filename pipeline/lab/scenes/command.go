@@ -11,10 +11,10 @@ import (
 	"os"
 
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
+	"lacuna/pipeline/version"
 )
 
 // options are the command line.
@@ -99,7 +99,7 @@ func (o options) load(d infer.Device) (*infer.Model, error) {
 			errs = append(errs, err)
 		}
 	}
-	c, err := finetune.DecodeCalibration(calibration)
+	c, err := version.DecodeCalibration(calibration)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("read %s: %w", o.calibration, err))
 	}

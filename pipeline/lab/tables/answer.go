@@ -8,11 +8,11 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // do makes the record of an entry and keeps it.
@@ -252,7 +252,7 @@ func (r *run) tunedOI(ctx context.Context, mode impute.Mode) (classical.OI, erro
 
 // champion returns the version of the store as it serves.
 func (r *run) champion() (teacher, func(), error) {
-	c, err := finetune.LoadCandidate(r.job.Champion, r.shop, r.held)
+	c, err := version.LoadCandidate(r.job.Champion, r.shop, r.held)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"lacuna/pipeline/classical"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
+	"lacuna/pipeline/version"
 )
 
 // surround makes what any entry that is not done needs of the days around:
@@ -43,7 +43,7 @@ func (r *run) extras() (impute.Extras, error) {
 		case e.row.trains():
 			x = e.row.Network.config(r.s.Train).Design.Extras
 		case e.row.By == Champion:
-			m, err := impute.Load(r.job.Champion[finetune.PartImputer], r.shop)
+			m, err := impute.Load(r.job.Champion[version.PartImputer], r.shop)
 			if err != nil {
 				return out, fmt.Errorf("read the champion: %w", err)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -101,14 +102,14 @@ func (r *run) guidance(ctx context.Context, n Network) (prior.GuideConfig, error
 		return guide, err
 	}
 	name := "strength-" + key + ".json"
-	var s prior.Strength
+	var s masks.Strength
 	known, err := r.folder.load(&s, networksFolder, name)
 	if err != nil {
 		return guide, err
 	}
 	if !known {
 		r.tell("strength of guidance", 0, 1, 0)
-		if s, err = prior.AutoStrength(ctx, m, r.patches(strengthPatches), guide, r.s.Target); err != nil {
+		if s, err = masks.AutoStrength(ctx, m, r.patches(strengthPatches), guide, r.s.Target); err != nil {
 			return guide, err
 		}
 		if err := r.folder.save(s, networksFolder, name); err != nil {
@@ -162,7 +163,7 @@ func (r *run) trainPrior(ctx context.Context) ([]byte, error) {
 	cfg := r.s.Prior
 	cfg.CheckpointEvery = checkpointEvery
 	hooks := r.trainHooks("training the mask prior", r.folder.path(networksFolder, "prior-"+r.priorKey+".ckpt"))
-	model, _, err := prior.Train(ctx, r.engine, r.train, r.held, cfg, hooks)
+	model, _, err := learn.TrainPrior(ctx, r.engine, r.train, r.held, cfg, hooks)
 	if err != nil {
 		return nil, err
 	}

@@ -12,12 +12,12 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // A Job is a table to be made.
@@ -29,7 +29,7 @@ type Job struct {
 	Label    string                // of maps, with the unit
 	Truth    []field.Field         // days without gaps, in physical units; nil: not known
 	Gaussian *evaluate.GaussianSea // that Series was made by; nil: by none
-	Champion finetune.Parts        // of a model store; nil: none
+	Champion version.Parts         // of a model store; nil: none
 	Prior    []byte                // a mask prior; nil: trained where a row needs one
 	Folder   string                // for results
 	Kept     string                // for what the run needs to go on, and others may share; empty: Folder

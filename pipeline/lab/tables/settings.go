@@ -6,13 +6,13 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/partition"
-	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // Settings are what all rows of a run share. Results depend on them, and on
@@ -27,8 +27,8 @@ type Settings struct {
 
 	Train   learn.Config         `json:"train"`   // the budget; what a row changes is changed
 	Members learn.Config         `json:"members"` // of residual members
-	Prior   prior.TrainConfig    `json:"prior"`
-	Target  prior.Target         `json:"target"` // of guidance whose strength is found
+	Prior   learn.PriorConfig    `json:"prior"`
+	Target  masks.Target         `json:"target"` // of guidance whose strength is found
 	Pool    partition.PoolConfig `json:"pool"`
 	// PerPatch is how many partitions of each patch a network with an analysis
 	// learns from, so that analyses can be kept; 0: always new ones.
@@ -59,7 +59,7 @@ type Budget struct {
 // Default returns the settings for a size of network and an engine, in the mode
 // of a table.
 func Default(size string, gpu bool) Settings {
-	f := finetune.DefaultSettings(size, gpu)
+	f := version.DefaultSettings(size, gpu)
 	s := Settings{
 		Mode: impute.Single, Seeds: 1, Split: f.Split, Overlays: samples.DefaultOverlays(f.Imputer.Side),
 		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Workshop: f.Workshop,

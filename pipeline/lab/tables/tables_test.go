@@ -13,7 +13,6 @@ import (
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
@@ -21,6 +20,7 @@ import (
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
+	"lacuna/pipeline/version"
 )
 
 // seas returns a simulated series and its truth, made once for all tests.
@@ -309,7 +309,7 @@ func TestTheChampionOfAStoreIsARow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Champion = finetune.Parts{finetune.PartImputer: data}
+	job.Champion = version.Parts{version.PartImputer: data}
 	job.Table = free(t, impute.Single, "paper:empirical", "champion")
 	results, err := Run(t.Context(), job, nil)
 	if err != nil {
