@@ -39,7 +39,7 @@ func BenchmarkDownloadAgainstCurl(b *testing.B) {
 	defer server.Close()
 	cfg := archive.DefaultConfig()
 	cfg.URL = server.URL + "/"
-	a, err := archive.New(cfg, fetch.Manners{UserAgent: "lacuna/test"})
+	a, err := archive.New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func BenchmarkParallelAgainstCurl(b *testing.B) {
 	defer server.Close()
 	cfg := archive.DefaultConfig()
 	cfg.URL = server.URL + "/"
-	a, err := archive.New(cfg, fetch.Manners{UserAgent: "lacuna/test"})
+	a, err := archive.New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
 	if err != nil {
 		b.Fatal(err)
 	}

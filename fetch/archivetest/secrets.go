@@ -19,9 +19,9 @@ func KeepSecrets(t *testing.T, archive fetch.Archive, planted ...string) {
 	t.Helper()
 	var lines bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cfg := fetch.DefaultMannersConfig()
+	cfg := fetch.DefaultPolitenessConfig()
 	cfg.Retry = fetch.RetryConfig{Attempts: 2, Base: time.Millisecond, Max: time.Second}
-	guarded, err := fetch.WithManners(archive, cfg, log)
+	guarded, err := fetch.NewPolite(archive, cfg, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func noEOF(err error) error {
 // query names the program and, once it is known, the user, as the service asks
 // its clients to. The caller holds the turn.
 func (a *Archive) query() map[string]string {
-	client, version, _ := strings.Cut(a.manners.UserAgent, "/")
+	client, version, _ := strings.Cut(a.politeness.UserAgent, "/")
 	query := map[string]string{"x-cop-client": client, "x-cop-client-version": version}
 	if a.user != "" {
 		query["x-cop-user"] = a.user
@@ -286,7 +286,7 @@ func (a *Archive) places(v Version, at *location) error {
 		cfg.Endpoint = u.Scheme + "://" + u.Host
 		cfg.Bucket, cfg.Prefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
 		cfg.Web, cfg.Query, cfg.MaxObjects = a.cfg.Web, a.query(), a.cfg.MaxObjects
-		place, err := s3.New(cfg, a.manners)
+		place, err := s3.New(cfg, a.politeness)
 		if err != nil {
 			return fmt.Errorf("version %s lies at %s: %w", v.Label, web.Shown(u), err)
 		}

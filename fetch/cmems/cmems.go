@@ -114,9 +114,9 @@ func isURL(text string) bool {
 
 // Archive is a version of a dataset.
 type Archive struct {
-	cfg     Config
-	manners fetch.Manners
-	client  *web.Client
+	cfg        Config
+	politeness fetch.Politeness
+	client     *web.Client
 
 	turn    chan struct{} // who holds it may use what follows, also while asking hosts: one caller reads the catalogue for all
 	current *location
@@ -136,12 +136,12 @@ type location struct {
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("cmems config: %w", err)
 	}
 	cfg.Web.Allow = cfg.allows
-	return &Archive{cfg: cfg, manners: manners, client: web.New(cfg.Web, manners), turn: make(chan struct{}, 1)}, nil
+	return &Archive{cfg: cfg, politeness: politeness, client: web.New(cfg.Web, politeness), turn: make(chan struct{}, 1)}, nil
 }
 
 // List returns the files of the version in use. A place that is gone makes it

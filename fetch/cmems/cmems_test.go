@@ -360,7 +360,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := DefaultConfig()
 	good.Dataset, good.Version = dataset, "202311"
 	open := func(c Config) error {
-		_, err := New(c, fetch.Manners{})
+		_, err := New(c, fetch.Politeness{})
 		return err
 	}
 	archivetest.CheckConfigs(t, good, "planted", "cmems", open, []archivetest.ConfigCase[Config]{

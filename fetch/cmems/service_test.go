@@ -228,7 +228,7 @@ func (s *service) config(t *testing.T) Config {
 
 func open(t *testing.T, cfg Config) *Archive {
 	t.Helper()
-	a, err := New(cfg, fetch.Manners{UserAgent: "lacuna/1.2"})
+	a, err := New(cfg, fetch.Politeness{UserAgent: "lacuna/1.2"})
 	must(t, err)
 	return a
 }

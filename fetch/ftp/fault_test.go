@@ -235,7 +235,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := DefaultConfig()
 	good.Address = "ftp.example.org"
 	open := func(c Config) error {
-		_, err := New(c, fetch.Manners{})
+		_, err := New(c, fetch.Politeness{})
 		return err
 	}
 	archivetest.CheckConfigs(t, good, "swordfish", "ftp", open, []archivetest.ConfigCase[Config]{

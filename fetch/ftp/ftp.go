@@ -103,15 +103,15 @@ func shownAddress(address string) string {
 
 // Archive is a folder on an FTP server.
 type Archive struct {
-	cfg     Config
-	host    string
-	manners fetch.Manners
-	pool    *pool
+	cfg        Config
+	host       string
+	politeness fetch.Politeness
+	pool       *pool
 }
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ftp config: %w", err)
 	}
@@ -124,7 +124,7 @@ func New(cfg Config, manners fetch.Manners) (*Archive, error) {
 		host, cfg.Address = cfg.Address, net.JoinHostPort(strings.Trim(cfg.Address, "[]"), port)
 	}
 	cfg.Root = path.Clean(cfg.Root)
-	a := &Archive{cfg: cfg, host: host, manners: manners}
+	a := &Archive{cfg: cfg, host: host, politeness: politeness}
 	a.pool = newPool(cfg.Connections, cfg.Idle, a.dial)
 	return a, nil
 }
@@ -166,7 +166,7 @@ type walk struct {
 // folder lists a folder, a path below the root, and those below it. Its error
 // is of the connection, after which no other folder can be listed.
 func (w *walk) folder(ctx context.Context, name string, depth int) error {
-	if err := w.archive.manners.Pacer.Wait(ctx, w.archive.host); err != nil {
+	if err := w.archive.politeness.Pacer.Wait(ctx, w.archive.host); err != nil {
 		return err
 	}
 	entries, err := w.entries(name)

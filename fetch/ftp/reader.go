@@ -47,7 +47,7 @@ type reader struct {
 
 // start checks that the file is the listed one and begins the transfer.
 func (r *reader) start(offset int64) error {
-	if err := r.archive.manners.Pacer.Wait(r.ctx, r.archive.host); err != nil {
+	if err := r.archive.politeness.Pacer.Wait(r.ctx, r.archive.host); err != nil {
 		return err
 	}
 	version, err := r.check()

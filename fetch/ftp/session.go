@@ -39,7 +39,7 @@ type session struct {
 
 // dial connects and logs in.
 func (a *Archive) dial(ctx context.Context) (*session, error) {
-	if err := a.manners.Pacer.Wait(ctx, a.host); err != nil {
+	if err := a.politeness.Pacer.Wait(ctx, a.host); err != nil {
 		return nil, err
 	}
 	password, err := a.cfg.Password.Load()

@@ -218,7 +218,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := DefaultConfig()
 	good.URL = "https://data.example/sst"
 	open := func(c Config) error {
-		_, err := New(c, fetch.Manners{})
+		_, err := New(c, fetch.Politeness{})
 		return err
 	}
 	archivetest.CheckConfigs(t, good, "planted", "http", open, []archivetest.ConfigCase[Config]{

@@ -107,7 +107,7 @@ type sighting struct {
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("http config: %w", err)
 	}
@@ -117,7 +117,7 @@ func New(cfg Config, manners fetch.Manners) (*Archive, error) {
 	}
 	root.Path = strings.TrimRight(root.Path, "/") + "/"
 	root.RawPath, root.Fragment = "", ""
-	return &Archive{cfg: cfg, root: *root, client: web.New(cfg.Web, manners), known: map[string]sighting{}}, nil
+	return &Archive{cfg: cfg, root: *root, client: web.New(cfg.Web, politeness), known: map[string]sighting{}}, nil
 }
 
 // List returns the files below the root. Folders that cannot be read make it

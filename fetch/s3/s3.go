@@ -103,7 +103,7 @@ type Archive struct {
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("s3 config: %w", err)
 	}
@@ -120,7 +120,7 @@ func New(cfg Config, manners fetch.Manners) (*Archive, error) {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &Archive{cfg: cfg, base: *base, prefix: prefix, client: web.New(cfg.Web, manners)}, nil
+	return &Archive{cfg: cfg, base: *base, prefix: prefix, client: web.New(cfg.Web, politeness)}, nil
 }
 
 // Open returns the bytes of o from offset on.

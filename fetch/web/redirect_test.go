@@ -69,7 +69,7 @@ func ask(t *testing.T, method, from, form string) error {
 		req.Header.Set(name, "planted")
 	}
 	req.Header.Set("Range", "bytes=5-")
-	client := New(Config{CAFile: file, Timeout: 5 * time.Second}, fetch.Manners{UserAgent: "lacuna/test"})
+	client := New(Config{CAFile: file, Timeout: 5 * time.Second}, fetch.Politeness{UserAgent: "lacuna/test"})
 	resp, err := client.Do(req)
 	if err == nil {
 		resp.Body.Close()
@@ -182,7 +182,7 @@ func TestRequestsAndRedirectsGoOnlyWhereTheyMay(t *testing.T) {
 	for _, from := range []string{home.URL, inner.URL} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, from, nil)
 		must(t, err)
-		if resp, err := New(cfg, fetch.Manners{}).Do(req); !errors.Is(err, fetch.ErrUnacceptable) {
+		if resp, err := New(cfg, fetch.Politeness{}).Do(req); !errors.Is(err, fetch.ErrUnacceptable) {
 			t.Errorf("from %s: %v, want a refusal", from, err)
 			resp.Body.Close()
 		}

@@ -58,14 +58,14 @@ const dialTimeout = 10 * time.Second
 
 // Client makes requests. It is safe for concurrent use.
 type Client struct {
-	cfg     Config
-	manners fetch.Manners
-	http    func() (*http.Client, error) // made at the first request, for it reads a file
+	cfg        Config
+	politeness fetch.Politeness
+	http       func() (*http.Client, error) // made at the first request, for it reads a file
 }
 
 // New returns a Client. It touches neither the network nor the disk.
-func New(cfg Config, manners fetch.Manners) *Client {
-	return &Client{cfg: cfg, manners: manners, http: sync.OnceValues(func() (*http.Client, error) {
+func New(cfg Config, politeness fetch.Politeness) *Client {
+	return &Client{cfg: cfg, politeness: politeness, http: sync.OnceValues(func() (*http.Client, error) {
 		return newHTTP(cfg)
 	})}
 }
@@ -150,13 +150,13 @@ func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.manners.Pacer.Wait(req.Context(), req.URL.Host); err != nil {
+	if err := c.politeness.Pacer.Wait(req.Context(), req.URL.Host); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	parent := req.Context()
 	req = req.WithContext(ctx)
-	req.Header.Set("User-Agent", c.manners.UserAgent)
+	req.Header.Set("User-Agent", c.politeness.UserAgent)
 	asked, shown := req.URL, req.Method+" "+Shown(req.URL)
 	resp, err := client.Do(req)
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *Client) refusal(shown string, resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
 	err := &StatusError{Request: shown, Code: resp.StatusCode, Body: string(text)}
 	if after := RetryAfter(resp.Header.Get("Retry-After"), time.Now()); after > 0 {
-		c.manners.Pacer.Hold(resp.Request.URL.Host, after)
+		c.politeness.Pacer.Hold(resp.Request.URL.Host, after)
 		return &fetch.RetryAfterError{After: after, Err: err}
 	}
 	return err
