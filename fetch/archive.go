@@ -14,7 +14,7 @@ import (
 var ErrPermanent = errors.New("permanent failure")
 
 // ErrChanged says that an object is no longer the one that was listed. The
-// next listing shows what it has become.
+// next listing shows its new state.
 var ErrChanged = errors.New("object changed since it was listed")
 
 // ErrUnacceptable says that an archive answered, but with something that is
@@ -36,11 +36,11 @@ type Object struct {
 // Scope is the part of an archive that a listing is to show. The zero Scope is
 // all of it.
 type Scope struct {
-	// Prefixes are what names may begin with; none means anything. A listing
-	// shows no other names.
+	// Prefixes are the allowed beginnings of names; none allows every name. A
+	// listing shows no other names.
 	Prefixes []string
-	// Since allows an archive to leave out what was last modified before. An
-	// archive that would gain nothing from it shows those objects too.
+	// Since allows an archive to leave out objects last modified before it. An
+	// archive that would gain nothing by that shows them too.
 	Since time.Time
 	// Progress is told of every entry that was read, so that a long listing can
 	// be told from one that stands still. It may be nil, and may be called from
@@ -70,12 +70,12 @@ func (s Scope) Holds(name string) bool {
 
 // Archive is a place where granules appear. Objects may appear, be replaced
 // and vanish at any time, also between two calls and while a reader is open.
-// An Archive is safe for concurrent use, and package archivetest checks what
-// is promised here.
+// An Archive is safe for concurrent use, and package archivetest checks these
+// promises.
 type Archive interface {
 	// List returns the objects of scope that are there now, each name once, in
-	// any order. Names that end in what writers use for unfinished files are
-	// left out; names that are merely odd are not, so that they can be
+	// any order. Names that mark unfinished files are left out (see
+	// Unfinished); names that are merely odd are not, so that they can be
 	// reported.
 	//
 	// An error does not void the objects that come with it: they are there,
@@ -90,8 +90,8 @@ type Archive interface {
 	// Open returns the bytes of o, an object from List, from offset on, which
 	// is 0 for all of it and at most its size. Where the object is gone the
 	// error wraps fs.ErrNotExist. Where it is no longer the listed one, Open or
-	// Read fails with ErrChanged; an archive that cannot tell delivers what
-	// there is, and the length, the hash or the next listing shows it. A reader
+	// Read fails with ErrChanged; an archive that cannot tell delivers the
+	// new bytes, and the length, the hash or the next listing shows it. A reader
 	// that ends in io.EOF has delivered the rest of the object; an object that
 	// ends early ends in io.ErrUnexpectedEOF, so that it can be resumed.
 	//

@@ -18,9 +18,9 @@ type Config struct {
 	TimeZone     string        `yaml:"time_zone"`     // of schedule and expect
 	Jitter       time.Duration `yaml:"jitter"`        // a scheduled listing is late by up to this, so that not everybody asks at once
 	Settle       time.Duration `yaml:"settle"`        // an object that changed less than this ago is left alone
-	Prefixes     []string      `yaml:"prefixes"`      // what names begin with; {year}, {month}, {day}, {yearday} are filled in
+	Prefixes     []string      `yaml:"prefixes"`      // beginnings of names to list; {year}, {month}, {day}, {yearday} are filled in
 	Lookback     time.Duration `yaml:"lookback"`      // how old the day of a granule may be; 0: any
-	Backfill     Days          `yaml:"backfill"`      // older days that are fetched when nothing newer is to be
+	Backfill     Days          `yaml:"backfill"`      // older days, fetched while nothing newer waits
 	Expect       Expect        `yaml:"expect"`
 	Parallel     int           `yaml:"parallel"`             // downloads at a time
 	LeastRate    int           `yaml:"least_kib_per_second"` // a download slower than this over five minutes is left, and resumed later
@@ -48,7 +48,7 @@ func DefaultConfig() Config {
 		Deadline:     8 * time.Hour,         // 200 MB at 8 KiB/s take 24,414 s, or 6 h 47 min
 		Patience:     10 * time.Minute,      // 200 MB at 2.7 Mbit/s still come in their order
 		Stall:        30 * time.Minute,      // six times as long as a download may take to show its rate
-		DiskFloor:    Floor{Bytes: 1 << 30}, // room for the ledger and the products of what is in hand
+		DiskFloor:    Floor{Bytes: 1 << 30}, // room for the ledger and the products under way
 	}
 }
 
@@ -79,7 +79,7 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, c.timing(), c.DiskFloor.fault())...)
 }
 
-// timing says what is wrong with the settings that speak of hours.
+// timing returns the faults of the settings about time zone and time of day.
 func (c Config) timing() error {
 	var errs []error
 	zone, err := time.LoadLocation(c.TimeZone)

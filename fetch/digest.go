@@ -9,7 +9,7 @@ type Digested interface {
 	Digest() string
 }
 
-// digestOf returns what r knows; empty where it knows nothing.
+// digestOf returns the hash that r knows; empty: none.
 func digestOf(r io.Reader) string {
 	if d, ok := r.(Digested); ok {
 		return d.Digest()

@@ -6,13 +6,14 @@ import (
 	"log/slog"
 )
 
-// Politeness is what an archive needs to behave well towards its host.
+// Politeness limits the load that an archive puts on its host, and says who calls.
 type Politeness struct {
 	UserAgent string // names the program and its version, as in lacuna/1.2
 	Pacer     *Pacer // shared by all archives; nil: no waiting
 }
 
-// PolitenessConfig is how considerately an archive is called.
+// PolitenessConfig limits how hard an archive is called: at once, a second, and
+// after failures.
 type PolitenessConfig struct {
 	Concurrent int           `yaml:"concurrent"` // calls and open readers at a time
 	Pace       PaceConfig    `yaml:"pace"`
@@ -49,7 +50,7 @@ func (c PolitenessConfig) Validate() error {
 
 // NewPolite puts archive behind log, limit, repetition and breaker, in this
 // order from the inside: each attempt has a line and a slot of its own, no slot
-// is held while waiting, and the breaker counts what repetition did not cure.
+// is held while waiting, and the breaker counts the failures that repetition did not cure.
 func NewPolite(archive Archive, cfg PolitenessConfig, log *slog.Logger) (*Breaker, error) {
 	limited, err := NewLimited(NewLogged(archive, log), cfg.Concurrent)
 	if err != nil {

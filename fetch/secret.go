@@ -53,8 +53,7 @@ type SecretConfig struct {
 // IsZero reports whether no place is named.
 func (c SecretConfig) IsZero() bool { return c == SecretConfig{} }
 
-// Validate reports what is wrong with c, a message each, without looking at
-// the places it names.
+// Validate reports the faults of c without looking at the places it names.
 func (c SecretConfig) Validate() error {
 	named := 0
 	for _, place := range []string{c.Env, c.File, c.Credential} {
@@ -96,7 +95,7 @@ func (c SecretConfig) Load() (Secret, error) {
 
 // Scrub returns err with the text of secrets taken out of its message, also
 // where they are escaped as in a URL or encoded as in a basic authorization:
-// servers echo what they are sent. Is and As still see err.
+// servers echo their input. Is and As still see err.
 func Scrub(err error, secrets ...Secret) error {
 	if err == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// maxSecretBytes bounds what is read of a secret file, which may be named by
-// mistake: private keys are the longest secrets there are.
+// maxSecretBytes bounds a secret file, which may be the wrong file: private keys
+// are the longest secrets there are.
 const maxSecretBytes = 64 << 10
 
 // ErrExposed marks a secret file that other users may read or change.
@@ -46,10 +46,10 @@ func CheckSecretFile(path string) error {
 	return f.Close()
 }
 
-// openSecret opens a secret file and looks at what it has opened, so that it
-// cannot be another one by then.
+// openSecret opens a secret file and checks the open file, not the path, so that
+// nobody can swap the file between check and read.
 func openSecret(path string) (*os.File, error) {
-	// A pipe that is named by mistake would be waited for.
+	// Opening a pipe, named by mistake, would block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read secret: %w", err)

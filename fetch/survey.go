@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// survey is what an archive holds, compared with the record.
+// survey is a listing of an archive, compared with the record.
 type survey struct {
 	actions  []Action
 	listed   int
 	complete bool
-	err      error // of a listing that is not complete
+	err      error // the reason why the listing is not complete
 	now      time.Time
 	due      Late // the latest granule that is due; zero: none is expected
-	dueKnown bool // it is on record
+	dueKnown bool // the due granule is on record
 }
 
-// survey lists the archive and decides about what it shows, without doing
-// anything about it. days replaces the look-back where it is not open.
+// survey lists the archive and decides on the actions, without carrying them out.
+// days replaces the look-back where it is not open.
 func (w *Watcher) survey(ctx context.Context, days Days) (survey, error) {
 	s := survey{now: w.parts.Now()}
 	l, err := w.ask(ctx, days, s.now)
@@ -41,14 +41,14 @@ func (w *Watcher) survey(ctx context.Context, days Days) (survey, error) {
 	}
 	s.actions, err = decide(l, s.lookForDue(w.parts.Deliveries.Known(ctx)))
 	if err != nil {
-		return survey{}, fmt.Errorf("look up what is known: %w", err)
+		return survey{}, fmt.Errorf("look up the recorded objects: %w", err)
 	}
 	return s, nil
 }
 
 // list lists the archive within the deadline.
 func (w *Watcher) list(ctx context.Context, scope Scope) ([]Object, error) {
-	late := fmt.Errorf("%w: the listing is not whole after %v; narrow what is listed, or raise deadline", ErrSlow, w.cfg.Deadline)
+	late := fmt.Errorf("%w: the listing is not complete after %v; narrow the prefixes, or raise deadline", ErrSlow, w.cfg.Deadline)
 	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.Deadline, late)
 	defer cancel()
 	scope.Progress = w.alive
@@ -75,7 +75,7 @@ func (s *survey) lookForDue(known iter.Seq2[Known, error]) iter.Seq2[Known, erro
 	}
 }
 
-// ask works out what to list. The look-back reaches from the last poll that
+// ask works out the scope of the listing. The look-back reaches from the last poll that
 // saw everything, so that a service that was down catches up.
 func (w *Watcher) ask(ctx context.Context, days Days, now time.Time) (listing, error) {
 	l := listing{live: days, backfill: Days{}}
@@ -111,7 +111,7 @@ type sighting struct {
 	since    time.Time // by our clock
 	failures int
 	failed   time.Time // the last time
-	slow     bool      // and that because it came too slowly
+	slow     bool      // the last failure was ErrSlow
 }
 
 // next returns the sighting that follows s. An object that is seen for the

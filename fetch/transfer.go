@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// arrival is how a download ended.
+// arrival is the result of a download.
 type arrival struct {
 	action  Action
 	granule Granule
-	invalid error // the file is no granule
+	invalid error // why the file is not a granule
 	err     error
 }
 
@@ -22,7 +22,7 @@ type arrival struct {
 type transfer struct {
 	action Action
 	begun  time.Time
-	late   bool     // those behind it are not held up any longer
+	late   bool     // it holds up later ones no more
 	end    *arrival // nil: it goes on
 	cancel context.CancelFunc
 }
@@ -61,15 +61,15 @@ type ending struct {
 // fetchAll makes downloads, several at a time, and concludes them in their
 // order, so that days are handed on one after the other. A download that takes
 // longer than the patience gives way: it goes on, and those behind it are
-// handed on before it. What is still late when the next poll is due goes on
+// handed on before it. One that is still late when the next poll is due goes on
 // during it.
-func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t *tally) error {
+func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e passOptions, t *tally) error {
 	downloads = slices.DeleteFunc(downloads, func(a Action) bool { return w.transfers.holds(a.Object.Name) })
 	for {
 		downloads = w.begin(ctx, downloads, e)
 		concluded, err := w.concludeArrived(ctx, e, t)
 		if err != nil {
-			w.transfers.abandon() // what is under way is left to be resumed
+			w.transfers.abandon() // downloads under way are resumed later
 			return err
 		}
 		if concluded {
@@ -92,7 +92,7 @@ func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t 
 
 // untilPoll returns how long it is until the next poll; a long time where there
 // is none.
-func (w *Watcher) untilPoll(e errand) time.Duration {
+func (w *Watcher) untilPoll(e passOptions) time.Duration {
 	if e.until.IsZero() {
 		return forever
 	}
@@ -101,11 +101,11 @@ func (w *Watcher) untilPoll(e errand) time.Duration {
 
 // begin starts as many downloads as there is room for and returns the others.
 // Those that are late take no room.
-func (w *Watcher) begin(ctx context.Context, downloads []Action, e errand) []Action {
+func (w *Watcher) begin(ctx context.Context, downloads []Action, e passOptions) []Action {
 	for len(downloads) > 0 && w.transfers.inOrder() < w.lanes.inOrder {
 		a := downloads[0]
 		if a.Lane == Backfill && !e.until.IsZero() && !w.parts.Now().Before(e.until) {
-			return nil // the next poll has them again, behind what is live by then
+			return nil // the next poll has them again, behind its live granules
 		}
 		downloads = downloads[1:]
 		ctx, cancel := context.WithCancel(ctx)
@@ -117,7 +117,7 @@ func (w *Watcher) begin(ctx context.Context, downloads []Action, e errand) []Act
 
 // concludeArrived concludes the downloads that have ended and that none before
 // them holds up, and reports whether there was one.
-func (w *Watcher) concludeArrived(ctx context.Context, e errand, t *tally) (bool, error) {
+func (w *Watcher) concludeArrived(ctx context.Context, e passOptions, t *tally) (bool, error) {
 	q := &w.transfers
 	q.drain()
 	for _, tr := range q.giveWay(w.cfg.Patience, w.lanes, time.Now()) {
@@ -137,7 +137,7 @@ func (w *Watcher) concludeArrived(ctx context.Context, e errand, t *tally) (bool
 }
 
 // bring downloads one object and looks whether it is a granule.
-func (w *Watcher) bring(ctx context.Context, a Action, e errand) arrival {
+func (w *Watcher) bring(ctx context.Context, a Action, e passOptions) arrival {
 	d := Download{
 		Archive: w.parts.Archive, Object: a.Object, Floor: w.cfg.DiskFloor, OnAlive: w.alive,
 		Limits: Limits{LeastRate: int64(w.cfg.LeastRate) << 10, Deadline: w.cfg.Deadline},
@@ -188,7 +188,7 @@ func (q *transfers) add(l lanes, tr *transfer, work func() arrival) {
 	})
 }
 
-// drain takes in what has ended.
+// drain collects the downloads that have ended.
 func (q *transfers) drain() {
 	for {
 		select {
@@ -252,8 +252,8 @@ func (q *transfers) await(ctx context.Context, after time.Duration) error {
 	return ctx.Err()
 }
 
-// abandon ends all downloads and returns when they have ended. What they have
-// brought in is left to be resumed.
+// abandon stops all downloads and returns when they have ended. Their bytes are
+// kept to be resumed.
 func (q *transfers) abandon() {
 	for _, tr := range q.all {
 		tr.cancel()

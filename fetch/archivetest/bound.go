@@ -16,7 +16,7 @@ const Many = 10_000_000
 
 // flatBytes is how much the heap may grow over a listing with a bound of a few
 // thousand entries, the host in this process included: one buffer of 16 MiB and
-// what the collector lets pass. Ten million entries take gigabytes.
+// garbage that is not collected yet. Ten million entries take gigabytes.
 const flatBytes = 64 << 20
 
 // CheckBounded lists an archive with far more entries than it may have, bounded

@@ -14,7 +14,7 @@ import (
 // KeepSecrets lists archive and opens something on it, behind all decorators
 // and with every line logged, and fails the test where an error, a line or the
 // archive itself as text holds one of planted. The archive should talk to a
-// host that repeats what it is sent.
+// host that echoes its input.
 func KeepSecrets(t *testing.T, archive fetch.Archive, planted ...string) {
 	t.Helper()
 	var lines bytes.Buffer

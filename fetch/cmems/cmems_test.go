@@ -162,7 +162,7 @@ func TestVersionThatIsGoneIsNotReplaced(t *testing.T) {
 	s.releases = map[string][]release{"waw4": {{label: "202411"}}, "waw3": {{label: "202411"}}}
 	objects, err := open(t, s.config(t)).List(t.Context(), fetch.Scope{})
 	if !errors.Is(err, fetch.ErrPermanent) || len(objects) != 0 || !strings.Contains(err.Error(), "202411") {
-		t.Errorf("List() = %v, %v; want ErrPermanent and what there is", objects, err)
+		t.Errorf("List() = %v, %v; want ErrPermanent and the versions there are", objects, err)
 	}
 }
 

@@ -39,7 +39,7 @@ type service struct {
 	store   *httptest.Server
 	backend *s3mem.Backend
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards the fields below
 	releases map[string][]release
 	down     map[string]bool // by the first part of the path
 	password string

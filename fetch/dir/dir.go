@@ -40,7 +40,7 @@ type Archive struct {
 func New(root string, maxObjects int) *Archive { return &Archive{root: root, most: maxObjects} }
 
 // List returns the finished files below the root. Folders that cannot be read
-// make it an error, beside what the others hold.
+// make it an error, beside the files of the others.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
 	root, err := a.open()
 	if err != nil {
@@ -74,7 +74,7 @@ const batch = 1000
 // folder reads the entries of one folder. Its error ends the listing.
 func (w *walk) folder(ctx context.Context, name string) error {
 	unread := func(err error) {
-		if name == "." || !errors.Is(err, fs.ErrNotExist) { // else it went meanwhile
+		if name == "." || !errors.Is(err, fs.ErrNotExist) { // a folder that was removed since is no error
 			w.unread.Add(err)
 		}
 	}
@@ -105,7 +105,7 @@ func (w *walk) folder(ctx context.Context, name string) error {
 	}
 }
 
-// entry takes in a file, or a folder to be read.
+// entry adds a file to the listing, or a folder to the queue.
 func (w *walk) entry(name string, entry fs.DirEntry) {
 	switch {
 	case fetch.Unfinished(entry.Name()):
@@ -130,8 +130,8 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 		return nil, err
 	}
 	defer root.Close()
-	// Without O_NONBLOCK, a pipe put in the place of a file would hold us for
-	// ever; for files it means nothing.
+	// Without O_NONBLOCK, opening a pipe put in the place of a file would block
+	// for ever; for files the flag means nothing.
 	f, err := root.OpenFile(o.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ type flood struct {
 	net.Listener
 	mlsd   bool
 	line   func(i int) string
-	answer func(command string) string // before the usual ones; may be nil
+	answer func(command string) string // takes precedence over the usual answers; may be nil
 }
 
 func newFlood(t *testing.T, mlsd bool, line func(i int) string) *flood {

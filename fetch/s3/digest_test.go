@@ -24,7 +24,7 @@ type sealed struct {
 	content []byte
 	sum     string
 	broken  atomic.Bool // the connection breaks half-way
-	altered atomic.Bool // the second half is not what it was
+	altered atomic.Bool // the second half is altered
 }
 
 func newSealed(t *testing.T, kind string) *sealed {

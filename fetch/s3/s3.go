@@ -28,17 +28,17 @@ import (
 	"lacuna/fetch/web"
 )
 
-// Config is where the bucket is and how it is reached.
+// Config is the place of the bucket and the way to reach it.
 type Config struct {
 	Endpoint     string             `yaml:"endpoint"`      // scheme and host, as in https://s3.example.org
 	Region       string             `yaml:"region"`        // part of a signature
-	Bucket       string             `yaml:"bucket"`        // that granules are in
+	Bucket       string             `yaml:"bucket"`        // bucket of the granules
 	Prefix       string             `yaml:"prefix"`        // the folder that is the root; empty: the whole bucket
 	VirtualHost  bool               `yaml:"virtual_host"`  // the bucket is part of the host name, not of the path
 	ETagIsMD5    bool               `yaml:"etag_is_md5"`   // of objects uploaded in one piece; not so on encrypted buckets
 	AccessKey    fetch.SecretConfig `yaml:"access_key"`    // empty: requests are not signed
-	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    // that belongs to access_key
-	SessionToken fetch.SecretConfig `yaml:"session_token"` // of temporary keys
+	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    // belongs to access_key
+	SessionToken fetch.SecretConfig `yaml:"session_token"` // token of temporary keys
 	Web          web.Config         `yaml:",inline"`       //
 	PageObjects  int                `yaml:"page_objects"`  // objects a page of a listing
 	MaxObjects   int                `yaml:"max_objects"`   // a listing with more entries is cut and is an error
@@ -48,7 +48,7 @@ type Config struct {
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
 	return Config{
-		Region:      "us-east-1", // what hosts without regions expect
+		Region:      "us-east-1", // expected by hosts without regions
 		ETagIsMD5:   true,
 		PageObjects: 1000,    // the most that S3 gives
 		MaxObjects:  200_000, // sixty years of nine products a day; more means a wrong prefix
@@ -183,8 +183,7 @@ func escape(path string) string {
 	return b.String()
 }
 
-// keys are what requests are signed with; none are signed where access is
-// empty.
+// keys sign requests; where access is empty, requests are not signed.
 type keys struct {
 	access, secret, session fetch.Secret
 	region                  string
@@ -213,7 +212,7 @@ func (a *Archive) keys() (keys, error) {
 
 func (k keys) secrets() []fetch.Secret { return []fetch.Secret{k.access, k.secret, k.session} }
 
-// emptySHA256 is the hash of no bytes, which is what a GET sends.
+// emptySHA256 is the hash of an empty body, such as that of a GET.
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func (k keys) sign(req *http.Request) error {

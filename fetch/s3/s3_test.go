@@ -29,7 +29,7 @@ const bucket = "mdl-native-14"
 type store struct {
 	*httptest.Server
 	backend *s3mem.Backend
-	mu      sync.Mutex // of fault and requests
+	mu      sync.Mutex // guards fault and requests
 	fault   http.HandlerFunc
 	seen    []*http.Request
 }

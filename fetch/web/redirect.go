@@ -19,9 +19,9 @@ var carried = map[string]bool{
 	"User-Agent": true, "Accept": true, "Range": true, "If-Range": true, "If-Match": true, "If-Unmodified-Since": true,
 }
 
-// redirect decides about sending a request elsewhere. Whoever answers it could
-// otherwise have our credentials: they go to the scheme, host and port that
-// the operator named and to no other, also not after a way around. A redirect
+// redirect decides whether a redirect is followed. Credentials go to the scheme,
+// host and port that the operator named and to no other, also not by way of a third
+// host. A redirect
 // from https to http, which anybody on the way can read and alter, is refused,
 // and so is one that would repeat a form.
 func (c Config) redirect(req *http.Request, via []*http.Request) error {
@@ -54,7 +54,7 @@ func (c Config) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// allows says where a request may not go.
+// allows returns an error where a request may not go to u.
 func (c Config) allows(u *url.URL) error {
 	if c.Allow == nil {
 		return nil

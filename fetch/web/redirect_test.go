@@ -16,13 +16,13 @@ import (
 	"lacuna/fetch"
 )
 
-// stop is a host on the way of a request. It sends on to where next says, and
-// keeps the headers that came.
+// stop is a host on the way of a request. It redirects to the address of next and
+// keeps the headers that it was sent.
 type stop struct {
 	*httptest.Server
 	next func(r *http.Request) string // empty: here it ends
 
-	mu   sync.Mutex // of seen
+	mu   sync.Mutex // guards seen
 	seen []http.Header
 }
 
@@ -77,7 +77,7 @@ func ask(t *testing.T, method, from, form string) error {
 	return err
 }
 
-// holdsCredential reports whether anything of what ask plants came along.
+// holdsCredential reports whether a credential of ask is among the headers.
 func holdsCredential(h http.Header) bool {
 	for _, values := range h {
 		if strings.Contains(strings.Join(values, " "), "planted") {
