@@ -18,7 +18,7 @@ type child struct {
 	nice int
 	env  []string // nil: that of this process
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	holds int
 	group int // process group of the child; 0: none runs
 }

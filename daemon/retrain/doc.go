@@ -20,7 +20,7 @@
 // that ends, and a training that fails again and again is given up until the next
 // trigger.
 //
-// What it does not know: the ledger, of which it asks two questions (Books); how
+// What it does not know: the ledger, of which it asks two questions (Ledger); how
 // granules are read, which the caller does (Data) or the process is told in
 // arguments (Dataset); flags, terminals and exit statuses; the daemon itself.
 package retrain

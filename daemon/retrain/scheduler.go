@@ -28,8 +28,8 @@ type Granule struct {
 	First, Last time.Time // of its fields
 }
 
-// Books are what is known of the granules of the dataset.
-type Books interface {
+// Ledger knows the granules of the dataset and the scores of its products.
+type Ledger interface {
 	// Granules returns those with a field at a time from through to, in order.
 	Granules(ctx context.Context, from, to time.Time) ([]Granule, error)
 	// SkillLoss returns by how much the error of recent products lies above that
@@ -42,7 +42,7 @@ type Books interface {
 type Service struct {
 	Config  Config
 	Dataset Dataset
-	Books   Books
+	Ledger   Ledger
 	Program []string // argv of lacuna, before "train"
 	Folder  string   // for what the scheduler remembers
 	// Turn, of capacity one, is taken while a training runs, so that those of
@@ -192,7 +192,7 @@ func (s *Scheduler) say(news string) { s.news.Store(&news) }
 
 // facts gathers what triggers are decided from, and the files to learn from.
 func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
-	rows, err := s.Books.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
+	rows, err := s.Ledger.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return Facts{}, nil, err
 	}
@@ -222,7 +222,7 @@ func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
 	f.Serving = champion.Version
 	moved := s.drift(ctx, champion.Version, data)
 	f.MaskDrift, f.ValueDrift = moved.Masks, moved.Values
-	f.SkillLoss, err = s.Books.SkillLoss(ctx)
+	f.SkillLoss, err = s.Ledger.SkillLoss(ctx)
 	return f, data, err
 }
 

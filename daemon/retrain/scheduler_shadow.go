@@ -31,7 +31,7 @@ func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	if err != nil || !known {
 		return false, err
 	}
-	rows, err := s.Books.Granules(ctx, v.Since.AddDate(0, 0, -shadowPast), s.Now().AddDate(1, 0, 0))
+	rows, err := s.Ledger.Granules(ctx, v.Since.AddDate(0, 0, -shadowPast), s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return true, err
 	}
@@ -82,7 +82,7 @@ func (s *Scheduler) remember(last Event) error {
 // beginShadow notes that a version is to be shadowed from the day after the
 // newest granule on.
 func (s *Scheduler) beginShadow(ctx context.Context, version string) error {
-	rows, err := s.Books.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
+	rows, err := s.Ledger.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return err
 	}

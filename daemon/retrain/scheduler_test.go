@@ -66,7 +66,7 @@ func newTestScheduler(t *testing.T) *testScheduler {
 	cfg := DefaultConfig()
 	cfg.Store, cfg.FirstDays, cfg.NewGranules = filepath.Join(dir, "store"), 3, 2
 	s.Scheduler = NewScheduler(Service{
-		Config: cfg, Dataset: Dataset{Name: "sea", Options: ingest.Options{Variable: "CHL"}, SeaMask: "auto"}, Books: s.books,
+		Config: cfg, Dataset: Dataset{Name: "sea", Options: ingest.Options{Variable: "CHL"}, SeaMask: "auto"}, Ledger: s.books,
 		Program: []string{"/bin/sh", s.program}, Folder: filepath.Join(dir, "train", "sea"),
 		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler),
 	})
