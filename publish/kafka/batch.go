@@ -17,7 +17,7 @@ import (
 // Apache Kafka.
 const (
 	sizeBytes    = 4
-	atLength     = 12 // of what follows
+	atLength     = 12 // length of the rest
 	atEpoch      = 16 // of the leader, unused by clients
 	atVersion    = 20
 	atChecksum   = 21

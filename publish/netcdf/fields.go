@@ -92,7 +92,7 @@ func mendUnits(attrs []Attr) []Attr {
 	case "degree celsius", "degrees celsius", "deg c", "degree c", "degrees c", "deg celsius":
 		units = "degree_Celsius"
 	case "psu", "pss", "pss-78", "practical salinity units":
-		units = "1e-3" // what CF prescribes for practical salinity
+		units = "1e-3" // the units that CF prescribes for practical salinity
 	}
 	if units == old {
 		return attrs
@@ -151,7 +151,7 @@ func (p *Product) extra(filled Var, x Extra) Var {
 }
 
 // companion returns the bytes of x, rounded, with the fill value where there
-// is nothing to be said: on land, in cells that were not filled, at NaN.
+// is no number: on land, in cells that were not filled, at NaN.
 func (p *Product) companion(x []float32) []byte {
 	raw := make([]byte, 4*len(x))
 	for i, v := range x {
@@ -166,7 +166,7 @@ func (p *Product) companion(x []float32) []byte {
 }
 
 // roundBits returns x with companionBits significant bits, rounded to nearest.
-// Infinity and what rounds to it stay as they are.
+// Infinity, and numbers that would round to it, stay as they are.
 func roundBits(x float32) float32 {
 	const drop = 24 - companionBits
 	bits := math.Float32bits(x)

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// File describes a NetCDF file: everything that is in it and nothing about
-// how it is stored.
+// File describes the content of a NetCDF file, not its storage.
 type File struct {
 	Dims  []Dim
 	Vars  []Var

@@ -22,7 +22,7 @@ import (
 	"math"
 )
 
-// Scene is what is drawn: one number per cell, row by row, NaN where there is
+// Scene holds the maps to draw: one number per cell, row by row, NaN where there is
 // none.
 type Scene struct {
 	Title            string // one line
@@ -111,7 +111,7 @@ type raster struct {
 	rowsOf        []span // the rows of the grid that a row of pixels covers
 	colsOf        []span
 	dry           []bool // cells that are land
-	land          []bool // pixels most of whose cells are
+	land          []bool // pixels most of whose cells are land
 }
 
 // span is a range of rows or columns, its end not included.
@@ -181,7 +181,7 @@ func (r raster) coast(x, y int) bool {
 // panel is one map.
 type panel struct {
 	raster
-	places []float64 // of the cells on the scale, NaN where there is none
+	places []float64 // positions of the cells on the scale, NaN where there is none
 	scale  scale
 }
 

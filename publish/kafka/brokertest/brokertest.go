@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Options is what a cluster should be like. The zero value is one broker
+// Options describe a cluster. The zero value is one broker
 // without users or certificates.
 type Options struct {
 	Nodes      int               // 0: one
