@@ -86,9 +86,8 @@ func writeSynced(path string, r io.Reader) (n int64, err error) {
 	return n, file.Sync()
 }
 
-// syncFolder brings the names in a folder to the disk. Some network file
-// systems know no such thing for folders, and say that the request is invalid;
-// they bring names over at once.
+// syncFolder brings the names in a folder to the disk. Some network file systems
+// cannot sync folders and call the request invalid; they write names at once.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *Store) makeFolders() error {
 	return nil
 }
 
-// explain says what an operator can do about an error of the file system.
+// explain adds the remedy to an error of the file system.
 func (s *Store) explain(err error) error {
 	hint := ""
 	switch {

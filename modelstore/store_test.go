@@ -39,7 +39,7 @@ func tickingClock() func() time.Time {
 	}
 }
 
-// unlockFolders lets the test's own clean-up have the read-only folders.
+// unlockFolders makes folders writable, so that the test can remove them.
 func unlockFolders(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -191,7 +191,7 @@ func TestDamagedFileIsRefusedByName(t *testing.T) {
 					t.Fatalf("Load() = %v, want a BadVersion that names %s", err, name)
 				}
 				if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "lacuna models") {
-					t.Errorf("message %q does not say which file and what to do", err)
+					t.Errorf("message %q does not name the file and the remedy", err)
 				}
 				if name != CardFile {
 					if _, err := v.ReadFile(name); !errors.As(err, &bad) {

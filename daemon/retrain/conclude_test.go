@@ -38,7 +38,7 @@ func finished(t *testing.T, policy string) *Training {
 	return tr
 }
 
-// outcome returns one that won or lost.
+// outcome returns an outcome that won or lost.
 func outcome(won bool) finetune.Outcome {
 	reasons := []string{"for: better", "against: slower"}
 	return finetune.Outcome{
@@ -48,7 +48,7 @@ func outcome(won bool) finetune.Outcome {
 	}
 }
 
-// conclude runs the end of a training and returns what it told.
+// conclude runs the end of a training and returns its last event.
 func conclude(t *testing.T, tr *Training, out finetune.Outcome) Event {
 	t.Helper()
 	var told Event
@@ -58,7 +58,7 @@ func conclude(t *testing.T, tr *Training, out finetune.Outcome) Event {
 	return told
 }
 
-func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
+func TestThePolicyDecidesTheStateOfAVersion(t *testing.T) {
 	for _, tt := range []struct {
 		policy, only string
 		won          bool
@@ -90,7 +90,7 @@ func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesWhatSpokeAgainst(t *testing.T) {
+func TestARefusalNamesItsReasons(t *testing.T) {
 	tr := finished(t, PolicyAuto)
 	conclude(t, tr, outcome(false))
 	log, err := tr.store.Log()
@@ -250,7 +250,7 @@ func TestShadowDaysEndWithAPromotionOrARefusal(t *testing.T) {
 		}
 		done.Champion = "another"
 		if _, err := endShadow(t.Context(), tr.store, "sea", done); won && err != nil {
-			t.Errorf("what was promoted already: %v", err)
+			t.Errorf("a version that was promoted already: %v", err)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestAModelLearnsFromGranulesAsTheyAreFilled(t *testing.T) {
 	}
 }
 
-func TestAVersionThatWaitsForAPersonIsTold(t *testing.T) {
+func TestAVersionThatWaitsForAnOperatorIsShown(t *testing.T) {
 	s := newTestScheduler(t)
 	s.Config.Policy = "ask"
 	for day := 1; day <= 3; day++ {

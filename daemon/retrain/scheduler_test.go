@@ -16,7 +16,7 @@ import (
 )
 
 // fakeTrainer is a program that stands in for lacuna: it notes its arguments
-// and does what the file "do" says.
+// and behaves as the file "do" says.
 const fakeTrainer = `
 echo "$@" >> "$0.calls"
 if [ "$1" = shadow ]; then echo '{"event":"done","version":"v2","state":"promoted","reasons":["no worse"]}'; exit; fi

@@ -1,6 +1,6 @@
-// Package statefile keeps small things in JSON files of the state folder: what
-// a part of the daemon remembers over a stop or a crash. A file is there whole
-// or not at all. It knows nothing of what is in them.
+// Package statefile keeps small values in JSON files of the state folder, so that a
+// part of the daemon remembers them over a stop or a crash. A file is there whole or
+// not at all. The package knows nothing of their content.
 package statefile
 
 import (
@@ -28,7 +28,7 @@ func Load(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// Save writes v to a file, whose folder must be there.
+// Save writes v to a file, whose folder must exist.
 func Save(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
