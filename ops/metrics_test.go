@@ -13,7 +13,7 @@ import (
 	"lacuna/ops/golden"
 )
 
-// scrape returns what Prometheus reads of a service with a status.
+// scrape returns the metrics of a service with a status.
 func scrape(t *testing.T, status func(context.Context) (Status, error), tell func(*Metrics)) string {
 	t.Helper()
 	s, err := New(DefaultConfig(), Sources{Status: status}, slog.New(slog.DiscardHandler))
@@ -107,6 +107,6 @@ func TestMetricsSurviveALostStatus(t *testing.T) {
 	}
 }
 
-func TestNobodyNeedsMetrics(*testing.T) {
+func TestNilMetricsDiscardRecords(*testing.T) {
 	work(nil)
 }

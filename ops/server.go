@@ -34,8 +34,8 @@ type Server struct {
 	listener net.Listener // nil before Listen
 }
 
-// New returns a Server that shows what src knows. It checks cfg and touches
-// neither the network nor the disk; Listen and Run do.
+// New returns a Server for the sources src. It checks cfg and touches neither the
+// network nor the disk; Listen and Run do.
 func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ops config: %w", err)
@@ -46,7 +46,7 @@ func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 	return &Server{cfg: cfg, feed: h.feed, handler: ownHosts(cfg, metrics.beside(h.routes())), metrics: metrics, machine: src.Machine, log: log}, nil
 }
 
-// Metrics returns what the server shows at /metrics, to be told what happens.
+// Metrics returns the metrics at /metrics, for the daemon to record in.
 func (s *Server) Metrics() *Metrics { return s.metrics }
 
 // Listen binds the address, so that Addr is known and a taken port is found
@@ -109,7 +109,7 @@ func (s *Server) httpServer() *http.Server {
 		WriteTimeout:      responseLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    headerBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what clients do wrong
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // faults of clients
 	}
 }
 

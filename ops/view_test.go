@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// hostile is what a file on an archive may be called.
+// hostile is a file name that an archive may show.
 const hostile = `2024/<script>alert("x")</script>&'"/..\x.nc`
 
-// fakeBook is a small world behind the pages.
+// fakeBook is a small set of sources for the pages.
 type fakeBook struct{ reads atomic.Int32 }
 
 func may(d int) time.Time { return time.Date(2024, 5, d, 0, 0, 0, 0, time.UTC) }
@@ -200,7 +200,7 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestUnknownPagesAreNotFound(t *testing.T) {
 	h, _ := fullHandler(t, "")
 	for _, path := range []string{
 		"/datasets/none", "/datasets/none/2024-05-17", "/datasets/blk-chl/2024-13-01", "/datasets/blk-chl/../../status.json",

@@ -18,9 +18,9 @@ const probe = document.getElementById("probe");
 const names = ["before", "after", "sigma", "flags"];
 const canvases = names.map((name) => document.getElementById(`map-${name}`));
 
-let scene = null; // what is shown: fields, pictures, view, probed cell
+let scene = null; // the shown map: fields, pictures, view, probed cell
 
-// Reads what the server sends: a header, then planes of bytes, see encodeMap.
+// Reads the answer of the server: a header, then planes of bytes, see encodeMap.
 async function load(field) {
   const answer = await fetch(`${root.dataset.map}&field=${field}`);
   if (!answer.ok) throw new Error((await answer.text()).trim());
@@ -93,7 +93,7 @@ function paintAll(map) {
   };
 }
 
-// Draws what the view shows, on every map.
+// Draws the view on every map.
 function draw() {
   const { view, pictures, at } = scene;
   canvases.forEach((canvas, i) => {
@@ -129,7 +129,7 @@ function pretty(units) {
 
 const degrees = (x, positive, negative) => `${Math.abs(x).toFixed(3)}° ${x < 0 ? negative : positive}`;
 
-// Says what is known of a cell.
+// Shows value, uncertainty and flags of a cell.
 function say(at) {
   scene.at = at;
   const { map } = scene;
