@@ -26,7 +26,7 @@ type Config struct {
 	LeastRate    int           `yaml:"least_kib_per_second"` // a download slower than this over five minutes is left, and resumed later
 	Deadline     time.Duration `yaml:"deadline"`             // of one object, and of a listing: from asking for it to its last byte
 	Patience     time.Duration `yaml:"patience"`             // a download that takes longer holds up those behind it no more
-	Stall        time.Duration `yaml:"stall"`                // a poll that gets on with nothing for this long is an alarm, and the service not ready
+	Stall        time.Duration `yaml:"stall"`                // a poll without progress for this long is an alarm, and the service not ready
 	DiskFloor    Floor         `yaml:"disk_floor"`           // free space that intake leaves alone: 10GiB, or 5%
 }
 
