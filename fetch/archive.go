@@ -27,9 +27,9 @@ var ErrUnacceptable = errors.New("not accepted")
 type Object struct {
 	Name    string    // slash-separated path below the root of the archive
 	Size    int64     // bytes
-	ModTime time.Time // by the clock of the archive; zero where it does not say
+	ModTime time.Time // modification time by the archive's clock; zero: not given
 	ETag    string    // version tag, opaque; empty where the archive has none
-	MD5     string    // of the bytes, lower-case hex; empty where the archive does not give it
+	MD5     string    // hash of the bytes, lower-case hex; empty: not given
 	Digest  string    // SHA-256 of the bytes, lower-case hex; empty where the archive does not give it
 }
 

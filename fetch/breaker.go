@@ -58,7 +58,7 @@ const (
 // BreakerState is the view of a Breaker for operators.
 type BreakerState struct {
 	Phase    Phase
-	Failures int       // in a row
+	Failures int       // failures in a row
 	Until    time.Time // the next trial, where Phase is Opened
 	Cause    error     // the last failure; nil after a success
 }
@@ -71,7 +71,7 @@ type Breaker struct {
 	cfg     BreakerConfig
 	mu      sync.Mutex // guards state and hold
 	state   BreakerState
-	hold    time.Duration // of the next opening
+	hold    time.Duration // pause of the next opening
 }
 
 // NewBreaker returns archive behind a breaker that lets calls pass.

@@ -12,10 +12,10 @@ import (
 
 // Config is how one archive is watched.
 type Config struct {
-	Name         string        `yaml:"-"`             // of the archive, for the log
+	Name         string        `yaml:"-"`             // name of the archive, for the log
 	PollInterval time.Duration `yaml:"poll_interval"` // from one listing to the next, where there is no schedule
 	Schedule     string        `yaml:"schedule"`      // cron expression: when to list
-	TimeZone     string        `yaml:"time_zone"`     // of schedule and expect
+	TimeZone     string        `yaml:"time_zone"`     // time zone of schedule and expect
 	Jitter       time.Duration `yaml:"jitter"`        // a scheduled listing is late by up to this, so that not everybody asks at once
 	Settle       time.Duration `yaml:"settle"`        // an object that changed less than this ago is left alone
 	Prefixes     []string      `yaml:"prefixes"`      // beginnings of names to list; {year}, {month}, {day}, {yearday} are filled in
@@ -24,7 +24,7 @@ type Config struct {
 	Expect       Expect        `yaml:"expect"`
 	Parallel     int           `yaml:"parallel"`             // downloads at a time
 	LeastRate    int           `yaml:"least_kib_per_second"` // a download slower than this over five minutes is left, and resumed later
-	Deadline     time.Duration `yaml:"deadline"`             // of one object, and of a listing: from asking for it to its last byte
+	Deadline     time.Duration `yaml:"deadline"`             // time limit of an object, and of a listing: from the request to the last byte
 	Patience     time.Duration `yaml:"patience"`             // a download that takes longer holds up those behind it no more
 	Stall        time.Duration `yaml:"stall"`                // a poll without progress for this long is an alarm, and the service not ready
 	DiskFloor    Floor         `yaml:"disk_floor"`           // free space that intake leaves alone: 10GiB, or 5%

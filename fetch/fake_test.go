@@ -86,7 +86,7 @@ type memDeliveries struct {
 	objects  map[string]Known
 	newest   map[string]Granule
 	changes  []Change // every recorded change
-	fail     error    // of the next Record
+	fail     error    // result of the next Record
 	lastPoll time.Time
 }
 

@@ -50,7 +50,7 @@ type tempFile interface {
 type partNote struct {
 	Object Object `json:"object"`
 	Length int64  `json:"length"` // bytes that can be relied on
-	SHA256 string `json:"sha256"` // of those bytes
+	SHA256 string `json:"sha256"` // hash of those bytes
 }
 
 const (
@@ -58,7 +58,7 @@ const (
 	tempPrefix  = ".arriving-"
 	partEnding  = ".part"
 	noteEnding  = ".json"
-	aloneEnding = ".tmp" // of a file that nobody resumes
+	aloneEnding = ".tmp" // ending of a file that nobody resumes
 
 	// noteEvery is the number of bytes between two notes: the most that a killed
 	// process has to fetch again.

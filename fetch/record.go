@@ -9,7 +9,7 @@ import (
 // Known is the record of an object.
 type Known struct {
 	Object             // as it was last listed
-	SHA256   string    // of its newest bytes, lower-case hex; empty where it was refused unread
+	SHA256   string    // hash of its newest bytes, lower-case hex; empty where it was refused unread
 	Aside    bool      // its newest bytes were set aside, or it was refused
 	Vanished time.Time // when it was first missed; zero while it is listed
 }
@@ -57,7 +57,7 @@ const (
 // SetAside or Refused.
 type Change struct {
 	Kind    Kind
-	Object  Object  // as listed; of Vanished, as last listed
+	Object  Object  // as listed; where Kind is Vanished, as last listed
 	From    string  // where Kind is Moved: the recorded name with the same bytes
 	Granule Granule // where Kind is Arrived or SetAside: the file
 	Lane    Lane    // where Kind is Arrived or SetAside

@@ -25,7 +25,7 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 
 // RetryConfig sets how often and after which pauses a call is repeated.
 type RetryConfig struct {
-	Attempts int           `yaml:"attempts"` // in all, the first one included; 1 means no repetition
+	Attempts int           `yaml:"attempts"` // attempts in all, the first one included; 1 means no repetition
 	Base     time.Duration `yaml:"base"`     // longest pause before the second attempt
 	Max      time.Duration `yaml:"max"`      // longest pause before any attempt; a host that asks for longer is given up
 }
@@ -61,7 +61,7 @@ func (c RetryConfig) Validate() error {
 type Retried struct {
 	archive Archive
 	cfg     RetryConfig
-	random  func() float64 // of [0, 1)
+	random  func() float64 // returns numbers in [0, 1)
 }
 
 // NewRetried returns archive with repetition.
@@ -145,10 +145,10 @@ func passing(err error) bool {
 
 // resumed is a reader that opens its object again where it breaks off.
 type resumed struct {
-	ctx     context.Context // of Open, whose cancellation ends Read by contract
+	ctx     context.Context // context of Open: its cancellation ends Read by contract
 	retried *Retried
 	object  Object
-	offset  int64 // of the next byte to deliver
+	offset  int64 // position of the next byte to deliver
 	src     io.ReadCloser
 	failed  int // attempts since the last byte came
 }

@@ -16,7 +16,7 @@ var errPassing = errors.New("connection reset")
 
 // scripted is an archive whose calls fail as the test says, one by one.
 type scripted struct {
-	lists   []error // of the calls of List; later ones succeed
+	lists   []error // results of the first calls of List; later ones succeed
 	listed  int
 	opens   []error
 	opened  []int64 // offsets

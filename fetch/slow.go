@@ -28,10 +28,10 @@ const rateWindow = 5 * time.Minute
 type stopwatch struct {
 	limits  Limits
 	cancel  context.CancelCauseFunc
-	release context.CancelFunc // of the deadline
+	release context.CancelFunc // releases the timer of the deadline
 	alive   func()             // told of every window that was fast enough
 	window  *time.Timer        // nil: the rate is not measured yet
-	bytes   atomic.Int64       // of the window under way
+	bytes   atomic.Int64       // bytes in the window under way
 }
 
 // watch returns a context for a download, which ends with ErrSlow as its cause

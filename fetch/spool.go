@@ -23,11 +23,11 @@ var ErrCorrupt = errors.New("bytes do not have the hash that the archive gives")
 
 // Granule is a whole object in the spool.
 type Granule struct {
-	Name    string    // as on the archive
-	Path    string    // of the copy in the spool
-	SHA256  string    // of its bytes, lower-case hex
+	Name    string    // name on the archive
+	Path    string    // path of the copy in the spool
+	SHA256  string    // hash of its bytes, lower-case hex
 	Size    int64     // bytes
-	ModTime time.Time // as on the archive
+	ModTime time.Time // modification time on the archive
 }
 
 // Spool is the folder that granules are copied into. A file in it lies in

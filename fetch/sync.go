@@ -37,7 +37,7 @@ type Summary struct {
 	Refused  int   `json:"refused"`   // unfit names
 	Waiting  int   `json:"waiting"`   // objects that may still be being written
 	Failed   int   `json:"failed"`    // failed downloads
-	Bytes    int64 `json:"bytes"`     // of the new granules
+	Bytes    int64 `json:"bytes"`     // size of the new granules
 }
 
 // Sync brings in everything of days that is new, or of the look-back where

@@ -79,7 +79,7 @@ type Watcher struct {
 	parts    Parts
 	log      *slog.Logger
 	schedule schedule
-	sighting map[string]sighting // of objects that are not delivered yet
+	sighting map[string]sighting // objects that are not delivered yet, by name
 	alarmed  time.Time           // the last day that OnLate was told of
 
 	lanes     lanes

@@ -50,7 +50,7 @@ type Object struct {
 	Size    int64 // bytes
 	ModTime time.Time
 	ETag    string // version tag of the archive; empty where it has none
-	MD5     string // of the bytes, lower-case hex; empty where the archive does not give it
+	MD5     string // hash of the bytes, lower-case hex; empty: not given
 }
 
 // Arrival is an object whose bytes lie in the spool.

@@ -20,7 +20,7 @@ type Grid struct {
 // Vote is the grid of a granule that was read, with settings of its dataset.
 type Vote struct {
 	Dataset string
-	Name    string // of the granule, which has one vote whatever its revision
+	Name    string // name of the granule, which has one vote whatever its revision
 	Granule int64  // id of the revision that was read
 	Grid    Grid
 	// Same reports whether a grid that was seen before is that of the granule.

@@ -14,7 +14,7 @@ type Publication struct {
 	Dataset   string
 	Granule   string // name of the granule it was made from
 	Revision  int
-	Time      time.Time // of its first field
+	Time      time.Time // time of its first field
 	File      string    // path of the file of this revision
 	Size      int64     // bytes of the file
 	Body      string    // description for sinks, as JSON; the ledger does not read it

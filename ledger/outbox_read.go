@@ -39,12 +39,12 @@ func (l *Ledger) SetAside(ctx context.Context, n int) ([]Delivery, error) {
 type Backlog struct {
 	Sink      string
 	Waiting   int
-	Bytes     int64     // of the files that wait, retractions not counted
+	Bytes     int64     // size of the waiting files, retractions not counted
 	Oldest    time.Time // when the first of them was queued; zero: none waits
 	Aside     int
 	Delivered int
 	Attempts  int    // attempts at the head of a queue, the most of any dataset
-	Problem   string // of the last attempt at that delivery
+	Problem   string // error of the last attempt at that delivery
 }
 
 // Backlogs returns the backlog of every sink that ever had a delivery.

@@ -148,7 +148,7 @@ func TestFailureHoldsTheQueueAndSettingAsideReleasesIt(t *testing.T) {
 	if n, err := l.RetryAside(t.Context(), "kafka", 0); n != 1 || err != nil {
 		t.Errorf("RetryAside() = %d, %v", n, err)
 	}
-	wantDue(t, l, "kafka", "chl/a.nc@1") // at the place it had
+	wantDue(t, l, "kafka", "chl/a.nc@1") // back at its place in the queue
 	if awaited, err := l.Awaited(t.Context(), "chl", "a.nc", 1); !awaited || err != nil {
 		t.Errorf("Awaited() = %v, %v of a waiting delivery", awaited, err)
 	}

@@ -40,7 +40,7 @@ type Reopening struct {
 // Placement holds the times of a granule, known once it is read, and the window in
 // which they concern other products.
 type Placement struct {
-	Times []time.Time // of sensing, of its fields
+	Times []time.Time // times of sensing of its fields
 	// Past and Future are how far before and after its own fields a product
 	// sees; none is reopened where both are zero.
 	Past, Future time.Duration

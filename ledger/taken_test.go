@@ -59,8 +59,8 @@ func TestADisplacedPublicationIsTakenBackWhereItWasToldAndFollowed(t *testing.T)
 			t.Fatalf("Displace() = %v, %v the %dth time", known, err, i+1)
 		}
 	}
-	wantDue(t, l, "disk", "-chl/a.nc@1") // it was told
-	wantDue(t, l, "kafka")               // and this one has other bytes
+	wantDue(t, l, "disk", "-chl/a.nc@1") // it had the revision
+	wantDue(t, l, "kafka")               // this one has other bytes
 	ds, err := l.Due(t.Context(), "disk")
 	if must(t, err); !ds[0].Publication.Displaced {
 		t.Error("the retraction does not say that the revision was displaced")

@@ -100,8 +100,8 @@ func (l *Ledger) Store(ctx context.Context, id int64, p Product, now time.Time) 
 	return l.move(ctx, id, move{to: Stored, product: p, at: now})
 }
 
-// Quarantine sets a granule aside. The reason says what is wrong and what to
-// do. A granule that is there already keeps its first reason.
+// Quarantine sets a granule aside. The reason names the fault and its
+// remedy. A granule that is there already keeps its first reason.
 func (l *Ledger) Quarantine(ctx context.Context, id int64, reason string, now time.Time) error {
 	return l.move(ctx, id, move{to: Quarantined, reason: reason, at: now})
 }

@@ -201,7 +201,7 @@ func (c Card) validate() error {
 	check(finite(c.Normalisation.Mean, c.Normalisation.Std, c.Guidance, c.Training.Seconds), "a number is not finite")
 	for _, scores := range []map[string]float64{c.Scores.Champion, c.Scores.Challenger, c.Scores.Interpolation} {
 		for name, v := range scores {
-			check(finite(v), "score %s is %v; leave out what is not finite", name, v)
+			check(finite(v), "score %s is %v; leave out scores that are not finite", name, v)
 		}
 	}
 	errs = append(errs, validFiles(c.Files))

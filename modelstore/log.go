@@ -59,7 +59,7 @@ type history struct {
 
 	chain     string // hash of the last line
 	goodBytes int64  // up to and with the last whole line
-	tornBytes int64  // of an unfinished line after that
+	tornBytes int64  // length of an unfinished line after that
 	bad       *BadLog
 }
 

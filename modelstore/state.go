@@ -45,7 +45,7 @@ func (h *history) states() map[string][]string {
 			}
 		}
 	}
-	fallen := map[string]string{} // by the last entry that judged it
+	fallen := map[string]string{} // versions that lost, with the verdict of their last entry
 	for _, e := range h.entries {
 		switch e.Action {
 		case Promoted:

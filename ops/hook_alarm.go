@@ -139,7 +139,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	add(d.Unfinished != "", Alarm{
 		Name: "fill", Summary: "granules of " + d.Name + " are left unfinished: " + d.Unfinished,
-		Remedy: "mend the cause that the message names; they are tried again at every poll",
+		Remedy: "mend what the message names; they are tried again at every poll",
 	})
 	add(d.Drift != "", Alarm{
 		Name: "skill", Summary: "the skill of " + d.Name + " has drifted: " + d.Drift,
@@ -147,7 +147,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	add(d.TrainFailed != "", Alarm{
 		Name: "training", Summary: "training of " + d.Name + " fails: " + d.TrainFailed,
-		Remedy: "the champion serves on; the log of the service has the output of the training",
+		Remedy: "the champion serves on; the log of the service has what the training said",
 	})
 	return all
 }

@@ -25,8 +25,8 @@ type mapHeader struct {
 	Rows       int       `json:"rows"`
 	Cols       int       `json:"cols"`
 	Every      int       `json:"every"` // 1: every cell is there; 2: every second row and column
-	Lat        []float64 `json:"lat"`   // of the rows, from north to south
-	Lon        []float64 `json:"lon"`   // of the columns, from west to east
+	Lat        []float64 `json:"lat"`   // latitudes of the rows, from north to south
+	Lon        []float64 `json:"lon"`   // longitudes of the columns, from west to east
 }
 
 // encodeMap returns m as it is sent to browsers, compressed with gzip:

@@ -103,7 +103,7 @@ func TestMetricsSurviveALostStatus(t *testing.T) {
 		t.Error("a service without status does not say so in its metrics")
 	}
 	if !strings.Contains(text, "lacuna_stage_duration_seconds_count") {
-		t.Error("what was counted is gone with the status")
+		t.Error("the counters are gone with the status")
 	}
 }
 

@@ -37,7 +37,7 @@ func NewSupervisor(log *slog.Logger) *Supervisor {
 // Ready says that every stage runs.
 func (s *Supervisor) Ready(status string) { s.send(sd.SdNotifyReady, statusLine(status)) }
 
-// Status says in one line what the service does.
+// Status sends a line on the work of the service.
 func (s *Supervisor) Status(status string) { s.send(statusLine(status)) }
 
 // Reloading says that a new configuration is being taken up; Ready ends it.

@@ -84,7 +84,7 @@ type GranuleID struct {
 type GranuleLine struct {
 	ID    GranuleID
 	State string
-	Time  time.Time // of its first field; zero: it was not read
+	Time  time.Time // time of its first field; zero: it was not read
 }
 
 // Granule holds the details of a granule for its page.
@@ -117,7 +117,7 @@ type Made struct {
 	Variable       string
 	Units          string
 	Mode           string
-	Model          string // or method
+	Model          string // version of the model, or method
 	Seed           uint64
 	Created        time.Time
 	ObservedBefore float64 // share of the sea, 0..1
@@ -156,7 +156,7 @@ type Map struct {
 	SigmaUnits string
 	Log        bool // colours follow the logarithm of the values
 	Time       time.Time
-	Lat, Lon   []float64 // of the rows and the columns, rising or falling
+	Lat, Lon   []float64 // axes of the rows and the columns, rising or falling
 	Value      []float32 // NaN where there is none
 	Sigma      []float32
 	Flags      []byte // bits: 1 land, 2 filled, 4 cannot be filled, 8 refused by quality control; 0 observed
@@ -175,7 +175,7 @@ type Version struct {
 	Parent            string // the version it was made from; empty: none
 	States            []string
 	Created           time.Time
-	From, To          time.Time // of the days it was trained on
+	From, To          time.Time // range of the days it was trained on
 	TrainDays         int
 	Parameters        int64
 	Bytes             int64

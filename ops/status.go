@@ -74,7 +74,7 @@ type Product struct {
 	Dataset        string    `json:"dataset"`
 	Granule        string    `json:"granule"`
 	Revision       int       `json:"revision"`
-	Day            time.Time `json:"day,omitzero"`         // of sensing
+	Day            time.Time `json:"day,omitzero"`         // day of sensing
 	Stored         time.Time `json:"stored"`               // when it was finished
 	File           string    `json:"file"`                 // slash-separated, below the product folder
 	QuickLook      string    `json:"quick_look,omitempty"` // a picture of it, likewise; empty: none

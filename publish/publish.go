@@ -29,8 +29,8 @@ const (
 type Product struct {
 	Dataset    string    `json:"dataset"`
 	Granule    string    `json:"granule"` // the input it was made from; with Dataset the product's identity
-	Name       string    `json:"name"`    // of the file, with its ending
-	Time       time.Time `json:"time"`    // of the first field
+	Name       string    `json:"name"`    // name of the file, with its ending
+	Time       time.Time `json:"time"`    // time of the first field
 	Revision   int       `json:"revision"`
 	Supersedes int       `json:"supersedes,omitempty"` // the revision that this one replaces; 0: none
 
@@ -50,9 +50,9 @@ type Product struct {
 
 	CoverageBefore  float64 `json:"coverage_before"`  // share of the sea with a value, 0..1
 	CoverageAfter   float64 `json:"coverage_after"`   // the same with the gaps filled
-	MeanUncertainty float64 `json:"mean_uncertainty"` // of the filled cells, as the file gives it: in Units or of their log10
+	MeanUncertainty float64 `json:"mean_uncertainty"` // mean over the filled cells, as in the file: in Units or of their log10
 
-	Created time.Time         `json:"created"` // of the revision
+	Created time.Time         `json:"created"` // time of the revision
 	Links   map[string]string `json:"links,omitempty"`
 
 	// Retracted says that nobody should use this revision any more, and Why.

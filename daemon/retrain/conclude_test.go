@@ -127,7 +127,7 @@ func TestAVersionIsNotPromotedOverAChampionThatItWasNotJudgedAgainst(t *testing.
 		t.Fatal(err)
 	}
 	late := finished(t, PolicyAuto)
-	late.store = tr.store // and no champion when it began
+	late.store = tr.store // it began without a champion
 	err := late.conclude(t.Context(), outcome(true), func(Event) error { t.Error("it told an outcome"); return nil })
 	if !errors.Is(err, modelstore.ErrChampionChanged) || !strings.Contains(err.Error(), "judges the version again") {
 		t.Errorf("error %v", err)

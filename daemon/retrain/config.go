@@ -23,8 +23,8 @@ type Config struct {
 	Library  string `yaml:"library"` // libonnxruntime, an absolute path; empty: found
 	Plugin   string `yaml:"plugin"`  // PJRT plug-in for CUDA, an absolute path; empty: found
 
-	// ShadowDays, where it is not 0, is how many new days a version that won fills
-	// beside the champion before it is promoted, by policy auto.
+	// ShadowDays is the number of new days that a version that won fills beside
+	// the champion before it is promoted, by policy auto; 0: none.
 	ShadowDays int `yaml:"shadow_days"`
 
 	FirstDays   int           `yaml:"first_days"`   // days of data before the first model is trained

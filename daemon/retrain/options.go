@@ -14,7 +14,7 @@ const PresetPaper = "paper"
 // Options are an operator's settings of a training. An empty one is chosen by the
 // engine, or taken from the version to begin with.
 type Options struct {
-	Size, Backbone string // of the imputer
+	Size, Backbone string // design of the imputer
 	Preset         string
 	Strategy       string // how observations are split
 	Only           string // finetune.OnlyPrior or finetune.OnlyImputer

@@ -27,7 +27,7 @@ type unfinishedJob struct {
 	Why      string    `json:"why"`
 	Begun    time.Time `json:"begun"`
 	Granules int       `json:"granules"`
-	Failures int       `json:"failures"` // in a row
+	Failures int       `json:"failures"` // failures in a row
 }
 
 // LastTraining is the record of the last training.

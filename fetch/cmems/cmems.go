@@ -16,7 +16,7 @@
 // Interim files of a reprocessed dataset lie beside the final ones and have
 // their own names; ParseName tells them apart.
 //
-// Package cmems only reads, and knows nothing of what the files hold.
+// Package cmems only reads, and knows nothing of the content of files.
 package cmems
 
 import (
@@ -120,7 +120,7 @@ type Archive struct {
 
 	turn    chan struct{} // its holder may use the fields below, also while asking hosts: one caller reads the catalogue for all
 	current *location
-	user    string // as the login service knows it
+	user    string // name of the user at the login service
 	checked time.Time
 	authErr error // why the last login check got no answer
 }

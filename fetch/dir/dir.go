@@ -6,8 +6,8 @@
 // file that is altered while it is being read is noticed. Whether a listed
 // file has come to rest is the watcher's to judge, as for every archive.
 //
-// Package dir does not write to the folder, and knows nothing of what the
-// files hold.
+// Package dir does not write to the folder, and knows nothing of the content of
+// files.
 package dir
 
 import (

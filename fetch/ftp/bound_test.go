@@ -14,7 +14,7 @@ import (
 )
 
 // flood is a server whose folder has as many entries as anybody reads. It
-// answers just what a listing asks for.
+// answers only the commands of a listing.
 type flood struct {
 	net.Listener
 	mlsd   bool

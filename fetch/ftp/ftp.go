@@ -11,7 +11,7 @@
 // With LIST, times are only as good as the server prints them: a minute for
 // young files, a day for old ones, and taken to be UTC.
 //
-// Package ftp only reads, and knows nothing of what the files hold.
+// Package ftp only reads, and knows nothing of the content of files.
 package ftp
 
 import (

@@ -33,7 +33,7 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 
 // reader reads a file that somebody may be writing to.
 type reader struct {
-	ctx     context.Context // of Open, whose cancellation ends Read by contract
+	ctx     context.Context // context of Open: its cancellation ends Read by contract
 	archive *Archive
 	session *session
 	object  fetch.Object
@@ -41,7 +41,7 @@ type reader struct {
 	data    *ftp.Response // nil: nothing is left to read
 	skip    int64         // bytes to drop first, from a server that cannot resume
 	rest    int64         // bytes to come
-	version time.Time     // by MDTM when reading began
+	version time.Time     // time by MDTM when reading began
 	done    error         // how reading ended
 }
 

@@ -29,7 +29,7 @@ type session struct {
 	control string
 	trust   *tls.Config // nil: in the clear
 	cfg     Config
-	ctx     context.Context // of the call that uses the session, for data connections are made deep inside the library
+	ctx     context.Context // context of the call that uses the session: the library makes data connections without one
 	bound   *lineBound      // bound of the listing under way; nil: none
 
 	mu   sync.Mutex // guards raw and dead

@@ -163,7 +163,7 @@ func TestPageThatIsNoListingIsNotEmptiness(t *testing.T) {
 	} {
 		for _, style := range []string{"nginx", "manifest"} {
 			if name == "nothing" && style == "manifest" {
-				continue // of a manifest it means that there are no files
+				continue // an empty manifest means that there are no files
 			}
 			s := newSite(t, style, true)
 			s.fault = fault

@@ -8,7 +8,7 @@
 // read. A download names the version that was listed, so that a file replaced
 // meanwhile is noticed and a broken download goes on where it stopped.
 //
-// Package http only reads, and knows nothing of what the files hold.
+// Package http only reads, and knows nothing of the content of files.
 package http
 
 import (

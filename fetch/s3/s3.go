@@ -7,7 +7,7 @@
 // uploaded in one piece is its MD5 and is passed on as such, and so is a
 // SHA-256 that was uploaded with it.
 //
-// Package s3 only reads, and knows nothing of what the objects hold.
+// Package s3 only reads, and knows nothing of the content of objects.
 package s3
 
 import (
@@ -35,7 +35,7 @@ type Config struct {
 	Bucket       string             `yaml:"bucket"`        // bucket of the granules
 	Prefix       string             `yaml:"prefix"`        // the folder that is the root; empty: the whole bucket
 	VirtualHost  bool               `yaml:"virtual_host"`  // the bucket is part of the host name, not of the path
-	ETagIsMD5    bool               `yaml:"etag_is_md5"`   // of objects uploaded in one piece; not so on encrypted buckets
+	ETagIsMD5    bool               `yaml:"etag_is_md5"`   // tags of objects uploaded in one piece are MD5 hashes; not so on encrypted buckets
 	AccessKey    fetch.SecretConfig `yaml:"access_key"`    // empty: requests are not signed
 	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    // belongs to access_key
 	SessionToken fetch.SecretConfig `yaml:"session_token"` // token of temporary keys
@@ -96,7 +96,7 @@ func safe(u *url.URL) string {
 // Archive is a bucket, or the part of one below a prefix.
 type Archive struct {
 	cfg    Config
-	base   url.URL // of the bucket, without a slash at its end
+	base   url.URL // address of the bucket, without a slash at its end
 	prefix string  // empty, or ends in a slash
 	client *web.Client
 }
@@ -163,7 +163,7 @@ func (a *Archive) at(key string, query url.Values) *url.URL {
 	for name, value := range a.cfg.Query {
 		query.Set(name, value)
 	}
-	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // as signatures want it
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // the form that signatures need
 	return &u
 }
 

@@ -53,7 +53,7 @@ func (b *body) Close() error {
 type Get struct {
 	URL     *url.URL
 	Object  fetch.Object
-	Offset  int64                     // of the first byte wanted
+	Offset  int64                     // position of the first byte wanted
 	Sign    func(*http.Request) error // adds a signature or credentials; may be nil
 	Secrets []fetch.Secret            // kept out of errors
 	// Digest finds the SHA-256 of the whole object, in hex, among the headers

@@ -82,7 +82,7 @@ func newHTTP(cfg Config) (*http.Client, error) {
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: cfg.Timeout,
 		IdleConnTimeout:       90 * time.Second, // shorter than a poll interval would be too short to be of use
-		MaxIdleConnsPerHost:   8,                // as many as read at a time
+		MaxIdleConnsPerHost:   8,                // enough for all readers at a time
 		ForceAttemptHTTP2:     true,
 		// Headers have a few kilobytes, and some are kept for each object.
 		MaxResponseHeaderBytes: 64 << 10,

@@ -18,7 +18,7 @@ const std = "std"
 
 // A Program is the build information of a program.
 type Program struct {
-	Path    string   // of its file
+	Path    string   // path of its file
 	Modules []Module // linked into it, the standard library first
 }
 

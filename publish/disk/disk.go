@@ -63,7 +63,7 @@ type Item struct {
 	Dataset  string
 	Granule  string
 	Name     string    // name of the visible file; .nc is added where it lacks
-	Time     time.Time // of the first field
+	Time     time.Time // time of the first field
 	Revision int
 }
 

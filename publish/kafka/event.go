@@ -30,7 +30,7 @@ const (
 // body of a published event; in a retraction only the fields up to Why are set.
 type Event struct {
 	ID        string `json:"-"` // ce_id: equal for every repetition of the event
-	Retracted bool   `json:"-"` // by ce_type
+	Retracted bool   `json:"-"` // from ce_type
 	Why       string `json:"-"` // ce_why: the reason of a retraction
 
 	Dataset    string    `json:"dataset"`
@@ -42,7 +42,7 @@ type Event struct {
 	File File      `json:"file"`
 	Data Placement `json:"data"`
 
-	Time     time.Time  `json:"time"` // of the first field
+	Time     time.Time  `json:"time"` // time of the first field
 	BBox     [4]float64 `json:"bbox"` // west, south, east, north in degrees
 	Variable string     `json:"variable"`
 	Units    string     `json:"units"`

@@ -76,7 +76,7 @@ func gather(dst, raw []byte, size int, b block) {
 	last := len(b.shape) - 1
 	row := min(b.lengths[last], b.shape[last]-b.at[last]) * size
 	step := b.lengths[last] * size
-	index := make([]int, last) // of a row, within the block
+	index := make([]int, last) // index of a row, within the block
 	for to := 0; to < len(dst); to += step {
 		from, inside := 0, true
 		for d := range index {

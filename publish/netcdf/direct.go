@@ -69,7 +69,7 @@ func (f field) insert(file C.hid_t) error {
 	}
 	defer C.H5Dclose(set)
 	extent := sizes(f.shape)
-	if C.H5Dset_extent(set, &extent[0]) < 0 { // that of a record variable is 0 until now
+	if C.H5Dset_extent(set, &extent[0]) < 0 { // the extent of a record variable is 0 until now
 		return errors.New("set extent")
 	}
 	for _, c := range f.chunks {

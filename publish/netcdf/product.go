@@ -19,7 +19,7 @@ const (
 // The spaces in which Product.Sigma can be given.
 const (
 	Identity = "identity" // in the units of the variable
-	Log10    = "log10"    // of the decimal logarithm of the variable
+	Log10    = "log10"    // in decimal logarithms of the variable
 )
 
 // The modes of a product.
@@ -47,7 +47,7 @@ type Product struct {
 	Flags        []byte
 	Extras       []Extra // further variables beside the analysis
 
-	Times []time.Time   // of the granule, decoded, in the order of the file
+	Times []time.Time   // times of the granule, decoded, in the order of the file
 	Step  time.Duration // between two fields of the dataset; 0: as in Times, else a day
 
 	// Attributes of the variable where the input has none.
@@ -62,8 +62,8 @@ type Product struct {
 	Model    string   // version of the model, or the name of the method
 	Seed     uint64
 	Revision int
-	Created  time.Time // of this revision; the only date of making that a product carries
-	Version  string    // of lacuna
+	Created  time.Time // time of this revision; the only date of making that a product carries
+	Version  string    // version of lacuna
 	Mode     string    // NearRealTime or Delayed
 
 	Credits Credits

@@ -26,8 +26,8 @@ import (
 // none.
 type Scene struct {
 	Title            string // one line
-	Units            string // of the values
-	SigmaUnits       string // of the uncertainty
+	Units            string // units of the values
+	SigmaUnits       string // units of the uncertainty
 	Lat, Lon         []float64
 	Observed, Filled []float32
 	Sigma            []float32
@@ -107,7 +107,7 @@ func (s Scene) check() error {
 // right.
 type raster struct {
 	width, height int
-	cols          int    // of the grid
+	cols          int    // columns of the grid
 	rowsOf        []span // the rows of the grid that a row of pixels covers
 	colsOf        []span
 	dry           []bool // cells that are land

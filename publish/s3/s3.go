@@ -43,7 +43,7 @@ type Config struct {
 	Region          string `yaml:"region"`           // part of a signature
 	Bucket          string `yaml:"bucket"`           // bucket of the products; it must exist
 	Prefix          string `yaml:"prefix"`           // folder of the products; empty: the whole bucket
-	CredentialsFile string `yaml:"credentials_file"` // as the AWS tools have it; empty: their default
+	CredentialsFile string `yaml:"credentials_file"` // credentials file of the AWS tools; empty: their default
 	Profile         string `yaml:"profile"`          // section of that file
 }
 
@@ -231,7 +231,7 @@ func absent(err error) bool {
 
 // latest is the content of <dataset>/latest.json.
 type latest struct {
-	Key string `json:"key"` // of the newest product
+	Key string `json:"key"` // key of the newest product
 	publish.Entry
 }
 

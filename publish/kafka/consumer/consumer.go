@@ -84,7 +84,7 @@ func (c Config) Validate() error {
 // Refusal is a message of the events topic that cannot be an event.
 type Refusal struct {
 	Place
-	ID     string // as it says; may be empty
+	ID     string // ce_id of the message; may be empty
 	Reason error
 }
 
@@ -98,7 +98,7 @@ type Place struct {
 // file.
 type Product struct {
 	kafka.Event
-	Place // of the event
+	Place // position of the event
 	// Path of the file, complete, verified and synced. The handler may move
 	// it; a file that it leaves there is removed when it returns.
 	Path string

@@ -305,7 +305,7 @@ const memorySize = 10_000
 type memory struct {
 	ids   map[string]bool
 	order []string // ring of the ids, once it is full
-	next  int      // in order
+	next  int      // index of the next id in order
 	last  *place   // nil: nothing was read of the present topic
 }
 
