@@ -9,8 +9,8 @@ import (
 )
 
 // ErrPermanent marks a failure of the archive as a whole that trying again
-// will not cure, such as refused credentials. A Watcher says so once and asks
-// again a day later.
+// will not cure, such as refused credentials. A Watcher reports it once and
+// asks again a day later.
 var ErrPermanent = errors.New("permanent failure")
 
 // ErrChanged says that an object is no longer the one that was listed. The
@@ -42,8 +42,8 @@ type Scope struct {
 	// Since allows an archive to leave out objects last modified before it. An
 	// archive that would gain nothing by that shows them too.
 	Since time.Time
-	// Progress is told of every entry that was read, so that a long listing can
-	// be told from one that stands still. It may be nil, and may be called from
+	// Progress is called for every entry that was read, so that a long listing can
+	// be told from a stalled one. It may be nil, and may be called from
 	// several goroutines at a time.
 	Progress func()
 }

@@ -16,8 +16,8 @@
 // resumed, by the next process too.
 //
 // Nothing is lost in a crash. Before the record, the next poll finds the
-// object again; after it, the granule is unfinished work in the record, which
-// whoever keeps the record takes up again at the next start. Delivery is
+// object again; after it, the granule is unfinished work in the record, which the
+// daemon resumes at the next start. Delivery is
 // therefore at least once.
 //
 // Read archive.go first (the contract of an archive), then decide.go (from a

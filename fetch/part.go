@@ -271,8 +271,8 @@ func lockFile(file *os.File) error {
 // a holiday, shorter than it takes to fill a disk with forgotten parts.
 const partLife = 14 * 24 * time.Hour
 
-// stale reports whether a file of ours in the spool serves no download under
-// way and none to come.
+// stale reports whether a temporary file in the spool serves no download, under way
+// or to come.
 func stale(path string, entry fs.DirEntry, now time.Time) bool {
 	if strings.HasSuffix(path, noteEnding) {
 		_, err := os.Stat(strings.TrimSuffix(path, noteEnding) + partEnding)

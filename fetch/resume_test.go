@@ -52,7 +52,7 @@ func (a webArchive) Open(ctx context.Context, o Object, offset int64) (io.ReadCl
 	return resp.Body, nil
 }
 
-// shakyServer serves one object and cuts connections where it is told to.
+// shakyServer serves one object and cuts connections at given bytes.
 type shakyServer struct {
 	served atomic.Int64 // bytes of the object that left it
 

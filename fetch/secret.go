@@ -125,7 +125,7 @@ type scrubbed struct {
 
 func (s *scrubbed) Error() string { return s.text }
 
-// Is lets errors.Is look at the original, which itself stays out of reach.
+// Is lets errors.Is compare with the original, which itself stays out of reach.
 func (s *scrubbed) Is(target error) bool { return errors.Is(s.err, target) }
 
 // As lets callers find how long to wait, and nothing that holds a message.

@@ -122,7 +122,7 @@ func (s sighting) next(o Object, now time.Time) sighting {
 	case first && o.ModTime.Before(now):
 		return sighting{object: o, since: o.ModTime}
 	case first || !listedAlike(s.object, o):
-		// It changed under our eyes, or its clock runs ahead of ours.
+		// It changed between two listings, or the archive's clock runs ahead of ours.
 		return sighting{object: o, since: now}
 	case s.since.After(now): // our clock was set back
 		s.since = now
@@ -152,7 +152,7 @@ func (s sighting) ready(now time.Time, settle, pause time.Duration) (ok bool, wh
 }
 
 // sort turns downloads that are not to be made now into Waiting and Refused,
-// and returns the sightings to remember. Known names are not looked at again
+// and returns the sightings to remember. Known names are not checked again
 // unless they changed.
 func (w *Watcher) sort(s survey) map[string]sighting {
 	seen := map[string]sighting{}

@@ -20,8 +20,8 @@ func (w *Watcher) Plan(ctx context.Context, days Days) ([]Action, error) {
 	return s.actions, s.err
 }
 
-// Progress hears how a Sync comes along. Bytes may be called from several
-// goroutines at a time.
+// Progress is called as a Sync proceeds. Bytes may be called from several goroutines
+// at a time.
 type Progress interface {
 	Begin(downloads []Action) // the downloads ahead
 	Bytes(o Object, n int)    // n more bytes are there

@@ -23,7 +23,7 @@ type transfer struct {
 	action Action
 	begun  time.Time
 	late   bool     // it holds up later ones no more
-	end    *arrival // nil: it goes on
+	end    *arrival // nil: it is under way
 	cancel context.CancelFunc
 }
 
@@ -48,7 +48,7 @@ func newLanes(parallel, readers int) lanes {
 // to the next.
 type transfers struct {
 	all    []*transfer
-	ended  chan ending // with room for all, so that none waits to say so
+	ended  chan ending // has room for all, so that no download blocks at its end
 	ending sync.WaitGroup
 }
 
@@ -200,9 +200,8 @@ func (q *transfers) drain() {
 	}
 }
 
-// giveWay lets the downloads that take longer than the patience go on beside
-// the others, as many as there may be of those, and returns those that are late
-// from now on.
+// giveWay marks the downloads that take longer than the patience as late, as many as
+// there is room for, and returns the newly late ones. They go on beside the others.
 func (q *transfers) giveWay(patience time.Duration, l lanes, now time.Time) []*transfer {
 	var given []*transfer
 	room := l.late - (len(q.all) - q.inOrder())

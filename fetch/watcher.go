@@ -44,7 +44,7 @@ type Parts struct {
 	// every file is one.
 	Validate func(ctx context.Context, path string) error
 	AsideDir string // for files that are no granules; empty: a folder in the spool
-	// OnProblem is told of every problem, once a poll, in the goroutine of
+	// OnProblem is called with every problem, once a poll, in the goroutine of
 	// the poll. Where it is nil, problems are logged.
 	OnProblem func(ctx context.Context, p Problem)
 	OnLate    func(ctx context.Context, l Late) // told once for each day; nil: logged
@@ -80,7 +80,7 @@ type Watcher struct {
 	log      *slog.Logger
 	schedule schedule
 	sighting map[string]sighting // objects that are not delivered yet, by name
-	alarmed  time.Time           // the last day that OnLate was told of
+	alarmed  time.Time           // the last day that OnLate was called with
 
 	lanes     lanes
 	transfers transfers

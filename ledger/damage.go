@@ -32,8 +32,7 @@ func MoveAway(path string, now time.Time) (string, error) {
 	return target, nil
 }
 
-// LastDamage returns when a ledger was last made anew; the zero time where it
-// never was.
+// LastDamage returns the time of the last rebuild of a ledger; zero: never.
 func LastDamage(path string) time.Time {
 	var last time.Time
 	for _, mark := range []string{damagedMark, journalEnding + "-"} {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// SetGrid gives a dataset a grid, in place of the one before: that of a journal
-// when a ledger is made anew.
+// SetGrid sets the grid of a dataset, from the journal when a ledger is rebuilt.
 func (l *Ledger) SetGrid(ctx context.Context, dataset string, g Grid) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {
 		v := Vote{Dataset: dataset, Grid: g, Same: func(json string) (bool, error) { return json == g.JSON, nil }}
@@ -27,7 +26,7 @@ func (l *Ledger) SetGrid(ctx context.Context, dataset string, g Grid) error {
 
 // RecallVotes counts granules with a product for the grid of their dataset, up
 // to as many as settle it, and has those that were set aside for their grid
-// read again: after a ledger was made anew.
+// read again: after a ledger was rebuilt.
 func (l *Ledger) RecallVotes(ctx context.Context) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, votesOfProducts+`

@@ -108,7 +108,7 @@ func TestRetractedAndSupersededRevisionsAreRestoredAsSuch(t *testing.T) {
 	must(t, l.WriteJournal(t.Context()))
 	said := facts(t, path)
 	fresh := outbox(t)
-	_, err := fresh.Restore(t.Context(), Found{Fact: said["a.nc@1"], State: Stored, At: at(9)}) // superseded: nobody is told
+	_, err := fresh.Restore(t.Context(), Found{Fact: said["a.nc@1"], State: Stored, At: at(9)}) // superseded: no delivery is queued
 	must(t, err)
 	_, err = fresh.Restore(t.Context(), Found{Fact: said["a.nc@2"], State: Stored, Retracted: "fault", Sinks: bothSinks, At: at(9)})
 	must(t, err)

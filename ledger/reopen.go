@@ -19,8 +19,8 @@ const (
 	Dropped   Outcome = "dropped"   // it cannot be made anew; the note says why
 )
 
-// Reopening is a product that has to be looked at again, or had to, because a
-// granule came into its window.
+// Reopening is the task to compare a product with a new analysis, because a granule
+// came into its window.
 type Reopening struct {
 	ID             int64
 	Dataset        string
@@ -28,7 +28,7 @@ type Reopening struct {
 	Time           time.Time // time of its first field
 	Lane           Lane
 	Opened, Latest time.Time // when the first and the latest neighbour came
-	Due            time.Time // when it is looked at, unless another comes
+	Due            time.Time // when it is compared, unless another neighbour comes
 	Neighbours     int
 	Why            string  // reason, from the latest neighbour
 	Outcome        Outcome // empty: it is open
@@ -201,8 +201,8 @@ func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) e
 	return nil
 }
 
-// PostponeReopening records that a product could not be looked at, so that the
-// others get their turn before it is tried again.
+// PostponeReopening delays a reopening that failed, so that the others get their turn
+// before it is tried again.
 func (l *Ledger) PostponeReopening(ctx context.Context, id int64, due time.Time) error {
 	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET due = ? WHERE id = ? AND outcome = ''", text(due), id)
 	if err != nil {

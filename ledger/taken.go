@@ -154,8 +154,8 @@ func (l *Ledger) Renumber(ctx context.Context, id int64, t Taken) (g Granule, er
 	return g, nil
 }
 
-// Displace records that a sink has a revision of ours, of which t.Ours is the
-// hash, with other bytes. Our publication is retracted, where it was delivered
+// Displace records that a sink has a revision of this state, whose hash is t.Ours,
+// with other bytes. Our publication is retracted, where it was delivered
 // as well, and its bytes are to be made again as the next revision above
 // everything that is known, unless a later one holds already. known is false
 // where the ledger has no such publication, or has displaced it before.

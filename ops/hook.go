@@ -35,7 +35,7 @@ func DefaultHookConfig() HookConfig {
 		Command:    []string{},
 		CommandEnv: []string{},
 		Check:      time.Minute,
-		Repeat:     24 * time.Hour, // once a day, so that every shift hears of it
+		Repeat:     24 * time.Hour, // once a day, so that nobody forgets it
 		Timeout:    30 * time.Second,
 		Limits: Limits{
 			Lag:         4 * 24 * time.Hour, // near-real-time products are two days old when they appear

@@ -137,7 +137,7 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 	}
 }
 
-// rebuilt is when the ledger was made anew; 0: never.
+// rebuilt returns the time of the last rebuild of the ledger; 0: never.
 func rebuilt(l Ledger) float64 {
 	if l.Rebuilt.IsZero() {
 		return 0

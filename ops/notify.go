@@ -40,7 +40,7 @@ func (s *Supervisor) Ready(status string) { s.send(sd.SdNotifyReady, statusLine(
 // Status sends a line on the work of the service.
 func (s *Supervisor) Status(status string) { s.send(statusLine(status)) }
 
-// Reloading says that a new configuration is being taken up; Ready ends it.
+// Reloading says that a new configuration is being loaded; Ready ends it.
 func (s *Supervisor) Reloading() {
 	s.send(sd.SdNotifyReloading, strings.TrimSuffix(sd.SdNotifyMonotonicUsec(), "\n"))
 }

@@ -108,7 +108,7 @@ func TestTheUnitSandboxesTheServiceAndLetsAChildSandboxItselfFurther(t *testing.
 				t.Errorf("%s: no %q in\n%s", unit, want, out)
 			}
 		}
-		if strings.Contains(out, "ask for Landlock: operation not permitted") { // a kernel without it says so otherwise
+		if strings.Contains(out, "ask for Landlock: operation not permitted") { // a kernel without it gives another error
 			t.Errorf("%s keeps children from Landlock:\n%s", unit, out)
 		}
 	}

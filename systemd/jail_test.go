@@ -157,8 +157,8 @@ func (j jail) numbers() (map[string]uint32, error) {
 }
 
 // filter allows the calls of the unit and answers the others with EPERM. It
-// also looks at the arguments that RestrictAddressFamilies, RestrictNamespaces
-// and MemoryDenyWriteExecute look at.
+// also checks the arguments that RestrictAddressFamilies, RestrictNamespaces and
+// MemoryDenyWriteExecute check.
 func (j jail) filter() error {
 	numbers, err := j.numbers()
 	if err != nil {

@@ -28,7 +28,7 @@ type child struct {
 const grace = 15 * time.Second
 
 // hold pauses the process until the returned function is called. Filling has
-// priority: whoever fills a granule holds.
+// priority: a worker holds while it fills a granule.
 func (c *child) hold() (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

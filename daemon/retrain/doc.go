@@ -20,6 +20,6 @@
 // trigger.
 //
 // What it does not know: the ledger, of which it asks two questions (Ledger); how
-// granules are read, which the caller does (Data) or the process is told in
-// arguments (Dataset); flags, terminals and exit statuses; the daemon itself.
+// granules are read, which the caller does (Data) or the arguments of the
+// process say (Dataset); flags, terminals and exit statuses; the daemon itself.
 package retrain

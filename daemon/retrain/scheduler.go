@@ -66,7 +66,7 @@ func NewScheduler(s Service) *Scheduler {
 }
 
 // Hold pauses the training until the returned function is called. Filling has
-// priority: whoever fills a granule holds.
+// priority: a worker holds while it fills a granule.
 func (s *Scheduler) Hold() (release func()) { return s.child.hold() }
 
 // News returns a sentence on the state of the training, for people; empty: none yet.
@@ -81,7 +81,7 @@ func (s *Scheduler) News() string {
 // fail the same way, and the next trigger makes a new job.
 const tries = 3
 
-// Run looks at the triggers until ctx is cancelled, then returns nil. A
+// Run checks the triggers until ctx is cancelled, then returns nil. A
 // training that fails is logged and tried again: filling does not depend on it.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if err := os.MkdirAll(s.Folder, 0o755); err != nil {

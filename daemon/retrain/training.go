@@ -122,7 +122,7 @@ type Hooks struct {
 }
 
 // Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
-// ends it with an error, and checkpoints from which the same request goes on.
+// ends it with an error, and checkpoints from which the same request resumes it.
 func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 	if !t.onProcessor() {
 		t.memory = watchDevice(ctx)

@@ -269,7 +269,7 @@ func (a *Archive) pick(versions []Version) (Version, error) {
 }
 
 // places adds the archives that hold a version to at. A place that may not be
-// asked is passed over where there is another.
+// asked is skipped where there is another.
 func (a *Archive) places(v Version, at *location) error {
 	var errs []error
 	for _, href := range v.hrefs {

@@ -132,8 +132,8 @@ func (a *Archive) objects(p *page, root string, names map[string]bool) ([]fetch.
 	return objects, nil
 }
 
-// md5 returns the MD5 that a tag is. An object uploaded in parts has the hash
-// of their hashes and a dash, which is none.
+// md5 returns the MD5 in a tag, or nothing. The tag of an object uploaded in parts is
+// a hash of hashes with a dash, not an MD5 of its bytes.
 func (a *Archive) md5(tag string) string {
 	if !a.cfg.ETagIsMD5 || len(tag) != 32 || strings.Trim(strings.ToLower(tag), "0123456789abcdef") != "" {
 		return ""

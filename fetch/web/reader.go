@@ -196,7 +196,7 @@ func (g Get) same(resp *http.Response) error {
 const maxTagBytes = 1 << 10
 
 // Tag returns the text of an ETag header without its quotes; a weak one keeps
-// its mark. One that is too long to be a tag is none.
+// its mark. One that is too long to be a tag is dropped.
 func Tag(header string) string {
 	if len(header) > maxTagBytes {
 		return ""

@@ -158,7 +158,7 @@ type Span struct {
 
 // Read calls each with the messages of a span in order, one at a time, and
 // returns nil when it has come to the end. An offset that compaction has
-// emptied is passed over. It returns ErrGone where the partition does not reach
+// emptied is skipped. It returns ErrGone where the partition does not reach
 // back to span.From, or does not reach span.To: a span with an end is never
 // waited for. Any other error than one of each may be cured by reading on from
 // the last message.

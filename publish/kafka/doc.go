@@ -4,8 +4,8 @@
 //	<prefix>.events  one small CloudEvent a product, which says where its parts are
 //
 // An event is sent after the last part of its product was acknowledged by every
-// in-sync replica, and names the partition and the offsets of the parts: whoever
-// reads an event finds its bytes. A product whose bytes do not have the SHA-256
+// in-sync replica, and names the partition and the offsets of the parts: a reader
+// of an event finds its bytes. A product whose bytes do not have the SHA-256
 // it claims is never announced.
 //
 // Order and compaction. Every message has the key dataset/granule. Events are

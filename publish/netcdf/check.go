@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// validate reports everything wrong with p that can be told before its
-// coordinates are looked at.
+// validate reports everything wrong with p that does not depend on its coordinates.
 func (p *Product) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -39,7 +39,7 @@ func (f *follower) run(ctx context.Context) error {
 		done, err := f.readOn(ctx)
 		if err != nil && stuck.met(f.position > before, errors.Is(err, kafka.ErrUndecodable), f.cfg.Patience) {
 			stuck = trouble{}
-			err = f.passOver(ctx, err)
+			err = f.skip(ctx, err)
 		}
 		if err == nil || f.position > before {
 			wait = minPause

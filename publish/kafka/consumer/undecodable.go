@@ -10,9 +10,9 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// passOver goes on behind the messages at the position, which cannot be decoded
-// however often they are asked for, and reports them.
-func (f *follower) passOver(ctx context.Context, why error) error {
+// skip moves the position behind messages that cannot be decoded, however often they
+// are asked for, and reports them.
+func (f *follower) skip(ctx context.Context, why error) error {
 	_, next, err := f.cluster.Bounds(ctx, f.topic, f.partition)
 	if err != nil {
 		return err
