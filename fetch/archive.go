@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// ErrPermanent marks a failure of the archive as a whole that trying again
-// will not cure, such as refused credentials. A Watcher reports it once and
-// asks again a day later.
+// ErrPermanent marks a failure of the archive as a whole that trying again will
+// not cure, such as refused credentials. A Watcher reports it once and asks
+// again a day later.
 var ErrPermanent = errors.New("permanent failure")
 
-// ErrChanged says that an object is no longer the one that was listed. The
-// next listing shows its new state.
+// ErrChanged says that an object is no longer the one that was listed. The next
+// listing shows its new state.
 var ErrChanged = errors.New("object changed since it was listed")
 
 // ErrUnacceptable says that an archive answered, but with something that is
@@ -42,8 +42,8 @@ type Scope struct {
 	// Since allows an archive to leave out objects last modified before it. An
 	// archive that would gain nothing by that shows them too.
 	Since time.Time
-	// Progress is called for every entry that was read, so that a long listing can
-	// be told from a stalled one. It may be nil, and may be called from
+	// Progress is called for every entry that was read, so that a long listing
+	// can be told from a stalled one. It may be nil, and may be called from
 	// several goroutines at a time.
 	Progress func()
 }
@@ -68,9 +68,9 @@ func (s Scope) Holds(name string) bool {
 	return false
 }
 
-// Archive is a place where granules appear. Objects may appear, be replaced
-// and vanish at any time, also between two calls and while a reader is open.
-// An Archive is safe for concurrent use, and package archivetest checks these
+// Archive is a place where granules appear. Objects may appear, be replaced and
+// vanish at any time, also between two calls and while a reader is open. An
+// Archive is safe for concurrent use, and package archivetest checks these
 // promises.
 type Archive interface {
 	// List returns the objects of scope that are there now, each name once, in
@@ -90,8 +90,8 @@ type Archive interface {
 	// Open returns the bytes of o, an object from List, from offset on, which
 	// is 0 for all of it and at most its size. Where the object is gone the
 	// error wraps fs.ErrNotExist. Where it is no longer the listed one, Open or
-	// Read fails with ErrChanged; an archive that cannot tell delivers the
-	// new bytes, and the length, the hash or the next listing shows it. A reader
+	// Read fails with ErrChanged; an archive that cannot tell delivers the new
+	// bytes, and the length, the hash or the next listing shows it. A reader
 	// that ends in io.EOF has delivered the rest of the object; an object that
 	// ends early ends in io.ErrUnexpectedEOF, so that it can be resumed.
 	//

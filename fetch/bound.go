@@ -22,8 +22,8 @@ const (
 	// entryBytes is the allowed average size of an entry: the longest key of S3
 	// has 1024 bytes, a granule's name with its size and time 300.
 	entryBytes = 1 << 10
-	// frameBytes is the allowance for the parts of a listing around its entries,
-	// such as the head of a page.
+	// frameBytes is the allowance for the parts of a listing around its
+	// entries, such as the head of a page.
 	frameBytes = 16 << 20
 )
 
@@ -76,8 +76,8 @@ func (r *boundReader) Read(p []byte) (int, error) {
 // spells out: a screenful.
 const shownUnread = 10
 
-// Unread collects the failures of a listing: the first few in full, the others as
-// a count, so that a folder full of them makes no error of megabytes.
+// Unread collects the failures of a listing: the first few in full, the others
+// as a count, so that a folder full of them makes no error of megabytes.
 type Unread struct {
 	first []error
 	more  int

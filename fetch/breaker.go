@@ -100,7 +100,8 @@ func (b *Breaker) List(ctx context.Context, scope Scope) ([]Object, error) {
 	return objects, err
 }
 
-// Open opens o unless the archive is held back. Failures of the reader count too.
+// Open opens o unless the archive is held back. Failures of the reader count
+// too.
 func (b *Breaker) Open(ctx context.Context, o Object, offset int64) (io.ReadCloser, error) {
 	if err := b.admit(time.Now()); err != nil {
 		return nil, err

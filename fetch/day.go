@@ -70,8 +70,8 @@ func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 // 2024138. Digits around it mean that it is some other number.
 var datePattern = regexp.MustCompile(`(?:^|[^0-9])(?:(\d{4})([-_]?)(\d{2})([-_]?)(\d{2})(?:\d{2}|\d{4}|\d{6})?|(\d{4})(\d{3}))(?:[^0-9]|$)`)
 
-// DayInName returns the day of a granule by its name: the first date in the last
-// part of the path, else the one that its folders spell.
+// DayInName returns the day of a granule by its name: the first date in the
+// last part of the path, else the one that its folders spell.
 func DayInName(name string) (day time.Time, ok bool) {
 	if day, ok := firstDate(path.Base(name)); ok {
 		return day, true
@@ -126,8 +126,8 @@ func (o Object) day() (time.Time, bool) {
 	return dayOf(o.ModTime), !o.ModTime.IsZero()
 }
 
-// RecentScope returns the scope of a listing that shows the days from through to
-// of an archive with these prefixes.
+// RecentScope returns the scope of a listing that shows the days from through
+// to of an archive with these prefixes.
 func RecentScope(prefixes []string, from, to time.Time) Scope {
 	return Scope{Prefixes: expand(prefixes, Days{From: from, To: to}, to), Since: dayOf(from)}
 }

@@ -46,9 +46,9 @@ type listing struct {
 	backfill Days
 }
 
-// decide compares a listing with the record and returns the actions, in the order
-// of names. Unchanged objects need none and are left out. It fails only where
-// known does.
+// decide compares a listing with the record and returns the actions, in the
+// order of names. Unchanged objects need none and are left out. It fails only
+// where known does.
 //
 // The bytes decide, as far as the archive gives their hash: an object with a
 // new time and an old hash is touched, a new name with the hash of a name that
@@ -127,7 +127,8 @@ func (l listing) missing(k Known) (Action, bool) {
 	return Action{Kind: Vanished, Object: k.Object, Known: k, Why: "no longer listed"}, true
 }
 
-// place puts a download into its lane, or marks it as outside the days asked for.
+// place puts a download into its lane, or marks it as outside the days asked
+// for.
 func (l listing) place(a Action) Action {
 	day, dated := a.Object.day()
 	switch {
@@ -158,8 +159,8 @@ func adopt(actions []Action, orphans map[string]Known) []Action {
 	return actions
 }
 
-// sameContent reports whether o has the bytes that k has, as far as the
-// listing can tell, and the reason in words.
+// sameContent reports whether o has the bytes that k has, as far as the listing
+// can tell, and the reason in words.
 func sameContent(o Object, k Known) (same bool, why string) {
 	md5s := o.MD5 != "" && k.MD5 != ""
 	tags := o.ETag != "" && k.ETag != ""

@@ -202,8 +202,8 @@ func names(granules []Granule) []string {
 	return list
 }
 
-// wantWhole fails the test unless g lies in the spool with this content, and its
-// fields describe it.
+// wantWhole fails the test unless g lies in the spool with this content, and
+// its fields describe it.
 func wantWhole(t *testing.T, g Granule, content string) {
 	t.Helper()
 	got, err := os.ReadFile(g.Path)

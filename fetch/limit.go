@@ -83,8 +83,8 @@ func (p *Pacer) Wait(ctx context.Context, host string) error {
 	return nil
 }
 
-// maxHold bounds the pause that a host may ask for: a poll that comes later asks
-// again and is told again.
+// maxHold bounds the pause that a host may ask for: a poll that comes later
+// asks again and is told again.
 const maxHold = time.Minute
 
 // Hold delays all requests to host by d, at most a minute.

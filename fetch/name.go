@@ -16,9 +16,9 @@ var ErrName = errors.New("name refused")
 // room for the endings that products and temporary files add.
 const maxNameBytes = 255 - 32
 
-// CheckName returns why name is unfit for paths, logs and products:
-// a way out of a folder, a character that shells, terminals or netCDF-C take
-// for something else, or a length that the file system refuses.
+// CheckName returns why name is unfit for paths, logs and products: a way out
+// of a folder, a character that shells, terminals or netCDF-C take for
+// something else, or a length that the file system refuses.
 func CheckName(name string) error {
 	if !utf8.ValidString(name) {
 		return errors.New("not UTF-8; rename the file on the archive")

@@ -60,8 +60,8 @@ const (
 	noteEnding  = ".json"
 	aloneEnding = ".tmp" // ending of a file that nobody resumes
 
-	// noteEvery is the number of bytes between two notes: the most that a killed
-	// process has to fetch again.
+	// noteEvery is the number of bytes between two notes: the most that a
+	// killed process has to fetch again.
 	noteEvery = 8 << 20
 )
 
@@ -163,7 +163,8 @@ func (p *part) remember() error {
 		return fmt.Errorf("encode note: %w", err)
 	}
 	// Renamed into place, so that a killed process leaves the old note or the
-	// new one. It is not synced: the bytes are compared with it before they are used.
+	// new one. It is not synced: the bytes are compared with it before they are
+	// used.
 	if err := os.WriteFile(p.note+aloneEnding, text, 0o644); err != nil {
 		return fmt.Errorf("write note to %w: %w", ErrSpool, err)
 	}
@@ -194,8 +195,9 @@ func (p *part) moveTo(path string) error {
 	}
 	move := moveInto
 	if there, err := os.Stat(path); err == nil && there.Size() == p.written {
-		// Its place is named after its bytes, so they lie there already. They are
-		// left alone: a worker of another dataset may be opening the file just now.
+		// Its place is named after its bytes, so they lie there already. They
+		// are left alone: a worker of another dataset may be opening the file
+		// just now.
 		move = func(temp, _ string) error { return os.Remove(temp) }
 	}
 	if err := move(p.file.Name(), path); err != nil {
@@ -271,8 +273,8 @@ func lockFile(file *os.File) error {
 // a holiday, shorter than it takes to fill a disk with forgotten parts.
 const partLife = 14 * 24 * time.Hour
 
-// stale reports whether a temporary file in the spool serves no download, under way
-// or to come.
+// stale reports whether a temporary file in the spool serves no download, under
+// way or to come.
 func stale(path string, entry fs.DirEntry, now time.Time) bool {
 	if strings.HasSuffix(path, noteEnding) {
 		_, err := os.Stat(strings.TrimSuffix(path, noteEnding) + partEnding)

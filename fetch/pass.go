@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// passOptions choose the days of one pass over an archive and the callbacks that
-// follow it.
+// passOptions choose the days of one pass over an archive and the callbacks
+// that follow it.
 type passOptions struct {
 	days   Days                                 // zero: the look-back
 	handOn func(Granule) error                  // takes each new granule
@@ -28,8 +28,8 @@ type tally struct {
 	underWay int // downloads that outlast the pass
 }
 
-// pass hands on the new granules. Its error is one of the archive, the record or
-// the local disk; a fault of a single object goes to OnProblem.
+// pass hands on the new granules. Its error is one of the archive, the record
+// or the local disk; a fault of a single object goes to OnProblem.
 func (w *Watcher) pass(ctx context.Context, e passOptions) (tally, error) {
 	w.works(true)
 	defer w.works(false)
@@ -157,8 +157,8 @@ func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, 
 	switch i := slices.IndexFunc(holders, func(k Known) bool { return holds(k, c.Object) }); {
 	case i >= 0:
 		c.Kind, c.From = Moved, holders[i].Name
-		// In the spool, equal bytes under an equal file name are one file, which the
-		// holder still needs.
+		// In the spool, equal bytes under an equal file name are one file,
+		// which the holder still needs.
 		if !slices.ContainsFunc(holders, func(k Known) bool { return path.Base(k.Name) == path.Base(c.Object.Name) }) {
 			w.drop(a.granule)
 		}
@@ -212,8 +212,8 @@ func (w *Watcher) raiseLate(ctx context.Context, t tally) {
 	}
 }
 
-// remember records a poll that saw the whole archive and left nothing to fetch, so
-// that the next look-back may begin here.
+// remember records a poll that saw the whole archive and left nothing to fetch,
+// so that the next look-back may begin here.
 func (w *Watcher) remember(ctx context.Context, e passOptions, t tally) error {
 	waiting := t.underWay > 0 || slices.ContainsFunc(t.actions, func(a Action) bool { return a.Kind == Waiting })
 	failed := slices.ContainsFunc(t.problems, func(p Problem) bool {

@@ -6,7 +6,8 @@ import (
 	"log/slog"
 )
 
-// Politeness limits the load that an archive puts on its host, and says who calls.
+// Politeness limits the load that an archive puts on its host, and says who
+// calls.
 type Politeness struct {
 	UserAgent string // names the program and its version, as in lacuna/1.2
 	Pacer     *Pacer // shared by all archives; nil: no waiting
@@ -21,7 +22,8 @@ type PolitenessConfig struct {
 	Breaker    BreakerConfig `yaml:"breaker"`
 }
 
-// DefaultPolitenessConfig returns the settings that hold where a file is silent.
+// DefaultPolitenessConfig returns the settings that hold where a file is
+// silent.
 func DefaultPolitenessConfig() PolitenessConfig {
 	return PolitenessConfig{
 		Concurrent: 4, // fills a line without crowding others out; hosts allow about 30
@@ -50,7 +52,8 @@ func (c PolitenessConfig) Validate() error {
 
 // NewPolite puts archive behind log, limit, repetition and breaker, in this
 // order from the inside: each attempt has a line and a slot of its own, no slot
-// is held while waiting, and the breaker counts the failures that repetition did not cure.
+// is held while waiting, and the breaker counts the failures that repetition
+// did not cure.
 func NewPolite(archive Archive, cfg PolitenessConfig, log *slog.Logger) (*Breaker, error) {
 	limited, err := NewLimited(NewLogged(archive, log), cfg.Concurrent)
 	if err != nil {

@@ -14,16 +14,17 @@ type Known struct {
 	Vanished time.Time // when it was first missed; zero while it is listed
 }
 
-// Deliveries remembers the objects that were seen and handed on. It is declared here, where
-// it is used; the ledger that implements it does not know this package.
+// Deliveries remembers the objects that were seen and handed on. It is declared
+// here, where it is used; the ledger that implements it does not know this
+// package.
 type Deliveries interface {
 	// Known yields all objects on record in the order of the bytes of their
 	// names, each name once. Nothing else of the record is used meanwhile.
 	Known(ctx context.Context) iter.Seq2[Known, error]
 	// Holding returns the objects on record whose newest bytes have this hash.
 	Holding(ctx context.Context, sha256 string) ([]Known, error)
-	// Record stores changes, all or none. Where it returns nil they
-	// survive a power cut.
+	// Record stores changes, all or none. Where it returns nil they survive a
+	// power cut.
 	Record(ctx context.Context, changes ...Change) error
 }
 

@@ -54,10 +54,10 @@ func (c RetryConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Retried repeats calls of an archive that may succeed a moment later. A
-// reader that breaks off goes on where it stopped; bytes that came are never
-// asked for again. Between attempts it waits a random time up to Base, twice
-// Base, four times Base and so on, or longer where the host says so.
+// Retried repeats calls of an archive that may succeed a moment later. A reader
+// that breaks off goes on where it stopped; bytes that came are never asked for
+// again. Between attempts it waits a random time up to Base, twice Base, four
+// times Base and so on, or longer where the host says so.
 type Retried struct {
 	archive Archive
 	cfg     RetryConfig

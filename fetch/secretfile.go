@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// maxSecretBytes bounds a secret file, which may be the wrong file: private keys
-// are the longest secrets there are.
+// maxSecretBytes bounds a secret file, which may be the wrong file: private
+// keys are the longest secrets there are.
 const maxSecretBytes = 64 << 10
 
 // ErrExposed marks a secret file that other users may read or change.
@@ -46,8 +46,8 @@ func CheckSecretFile(path string) error {
 	return f.Close()
 }
 
-// openSecret opens a secret file and checks the open file, not the path, so that
-// nobody can swap the file between check and read.
+// openSecret opens a secret file and checks the open file, not the path, so
+// that nobody can swap the file between check and read.
 func openSecret(path string) (*os.File, error) {
 	// Opening a pipe, named by mistake, would block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ErrSlow says that an object came more slowly than allowed. Its bytes are kept,
-// and the next download resumes behind them.
+// ErrSlow says that an object came more slowly than allowed. Its bytes are
+// kept, and the next download resumes behind them.
 var ErrSlow = errors.New("comes too slowly")
 
 // Limits bound how slow a download may be. Zero values set no limit.
@@ -82,8 +82,8 @@ func (s *stopwatch) stop() {
 	s.release()
 }
 
-// why returns the reason why a download ended, which err may hide: a read that was
-// cut off says no more than that.
+// why returns the reason why a download ended, which err may hide: a read that
+// was cut off says no more than that.
 func why(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrSlow) {
 		return cause

@@ -109,9 +109,9 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 	}
 	defer space.release()
 	d.OnBytes(int(p.written))
-	// A part that is whole already was left by a process that died just
-	// before it could move it. Where the listing gives no hash, the archive is
-	// asked for the empty rest, for its answer may give one.
+	// A part that is whole already was left by a process that died just before
+	// it could move it. Where the listing gives no hash, the archive is asked
+	// for the empty rest, for its answer may give one.
 	if p.written < o.Size || o.Size == 0 || o.MD5 == "" && o.Digest == "" {
 		count := d.OnBytes
 		d.OnBytes = func(n int) { space.used(n); count(n) }
@@ -175,8 +175,8 @@ func download(ctx context.Context, p *part, d Download) error {
 	return fmt.Errorf("longer than the %d bytes listed: %w", p.object.Size, ErrChanged)
 }
 
-// Aside moves a file that is not a granule into folder, with the reason beside it,
-// and returns it with its new path.
+// Aside moves a file that is not a granule into folder, with the reason beside
+// it, and returns it with its new path.
 func (s *Spool) Aside(g Granule, folder, reason string) (Granule, error) {
 	target := filepath.Join(folder, g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name)))
 	if err := moveInto(g.Path, target); err != nil {
@@ -189,7 +189,8 @@ func (s *Spool) Aside(g Granule, folder, reason string) (Granule, error) {
 	return g, nil
 }
 
-// Adopt links a file of known content into the spool and returns the path there.
+// Adopt links a file of known content into the spool and returns the path
+// there.
 func (s *Spool) Adopt(file, name, sha256 string) (string, error) {
 	place := s.path(name, sha256)
 	if file == place {

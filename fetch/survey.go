@@ -19,8 +19,8 @@ type survey struct {
 	dueKnown bool // the due granule is on record
 }
 
-// survey lists the archive and decides on the actions, without carrying them out.
-// days replaces the look-back where it is not open.
+// survey lists the archive and decides on the actions, without carrying them
+// out. days replaces the look-back where it is not open.
 func (w *Watcher) survey(ctx context.Context, days Days) (survey, error) {
 	s := survey{now: w.parts.Now()}
 	l, err := w.ask(ctx, days, s.now)
@@ -75,8 +75,8 @@ func (s *survey) lookForDue(known iter.Seq2[Known, error]) iter.Seq2[Known, erro
 	}
 }
 
-// ask works out the scope of the listing. The look-back reaches from the last poll that
-// saw everything, so that a service that was down catches up.
+// ask works out the scope of the listing. The look-back reaches from the last
+// poll that saw everything, so that a service that was down catches up.
 func (w *Watcher) ask(ctx context.Context, days Days, now time.Time) (listing, error) {
 	l := listing{live: days, backfill: Days{}}
 	if days.IsZero() && w.cfg.Lookback > 0 {
@@ -122,7 +122,8 @@ func (s sighting) next(o Object, now time.Time) sighting {
 	case first && o.ModTime.Before(now):
 		return sighting{object: o, since: o.ModTime}
 	case first || !listedAlike(s.object, o):
-		// It changed between two listings, or the archive's clock runs ahead of ours.
+		// It changed between two listings, or the archive's clock runs ahead of
+		// ours.
 		return sighting{object: o, since: now}
 	case s.since.After(now): // our clock was set back
 		s.since = now

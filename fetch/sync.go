@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Plan returns the actions of a pass, with reasons, in the order of names, without
-// carrying them out. Unchanged objects are left out. days replaces the look-back
-// where it is not open. An error beside actions means that the listing is not
-// complete.
+// Plan returns the actions of a pass, with reasons, in the order of names,
+// without carrying them out. Unchanged objects are left out. days replaces the
+// look-back where it is not open. An error beside actions means that the
+// listing is not complete.
 func (w *Watcher) Plan(ctx context.Context, days Days) ([]Action, error) {
 	s, err := w.survey(ctx, days)
 	if err != nil {
@@ -20,8 +20,8 @@ func (w *Watcher) Plan(ctx context.Context, days Days) ([]Action, error) {
 	return s.actions, s.err
 }
 
-// Progress is called as a Sync proceeds. Bytes may be called from several goroutines
-// at a time.
+// Progress is called as a Sync proceeds. Bytes may be called from several
+// goroutines at a time.
 type Progress interface {
 	Begin(downloads []Action) // the downloads ahead
 	Bytes(o Object, n int)    // n more bytes are there
@@ -40,9 +40,9 @@ type Summary struct {
 	Bytes    int64 `json:"bytes"`     // size of the new granules
 }
 
-// Sync brings in everything of days that is new, or of the look-back where
-// days is open, and returns when there is no more to do. Where some objects
-// could not be fetched, the others are in and the error counts the missing ones.
+// Sync brings in everything of days that is new, or of the look-back where days
+// is open, and returns when there is no more to do. Where some objects could
+// not be fetched, the others are in and the error counts the missing ones.
 func (w *Watcher) Sync(ctx context.Context, days Days, progress Progress) (Summary, error) {
 	var sum Summary
 	e := passOptions{days: days, handOn: func(g Granule) error {

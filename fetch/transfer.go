@@ -200,8 +200,9 @@ func (q *transfers) drain() {
 	}
 }
 
-// giveWay marks the downloads that take longer than the patience as late, as many as
-// there is room for, and returns the newly late ones. They go on beside the others.
+// giveWay marks the downloads that take longer than the patience as late, as
+// many as there is room for, and returns the newly late ones. They go on beside
+// the others.
 func (q *transfers) giveWay(patience time.Duration, l lanes, now time.Time) []*transfer {
 	var given []*transfer
 	room := l.late - (len(q.all) - q.inOrder())

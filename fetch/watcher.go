@@ -13,7 +13,8 @@ import (
 )
 
 // ErrInvalid marks a file that Parts.Validate found not to be a granule. Other
-// errors of Validate are failures of this program, and the object is tried again.
+// errors of Validate are failures of this program, and the object is tried
+// again.
 var ErrInvalid = errors.New("not a granule")
 
 // Problem is an object that could not be handed on, and why. The others are
@@ -29,7 +30,8 @@ type Late struct {
 	Due time.Time // when it should have been there
 }
 
-// Parts are the collaborators of a Watcher. The first three and Log are required.
+// Parts are the collaborators of a Watcher. The first three and Log are
+// required.
 type Parts struct {
 	Archive    Archive
 	Spool      *Spool // shared by all watchers that write to one disk
@@ -157,15 +159,16 @@ func (w *Watcher) alive() {
 	w.update(func(s *State) { s.Progress = now })
 }
 
-// works notes whether a poll is at work: between polls, and while the receiver is
-// busy, no progress is expected.
+// works notes whether a poll is at work: between polls, and while the receiver
+// is busy, no progress is expected.
 func (w *Watcher) works(on bool) {
 	now := w.parts.Now()
 	w.update(func(s *State) { s.Working, s.Progress = on, now })
 }
 
-// refusedPause is the pause after refused credentials: whoever renews a password
-// does so within a working day, and servers lock out clients that try more often.
+// refusedPause is the pause after refused credentials: whoever renews a
+// password does so within a working day, and servers lock out clients that try
+// more often.
 const refusedPause = 24 * time.Hour
 
 // Run polls until ctx is cancelled, then returns nil. An archive that refuses
@@ -220,8 +223,8 @@ func (w *Watcher) sleep(ctx context.Context, clock *alarm, due time.Time) bool {
 	}
 }
 
-// conclude keeps the result of a poll and logs a condition when it begins and when
-// it ends, not at every poll.
+// conclude keeps the result of a poll and logs a condition when it begins and
+// when it ends, not at every poll.
 func (w *Watcher) conclude(err error, due time.Time) {
 	refused, full := errors.Is(err, ErrPermanent), diskFull(err)
 	before := w.update(func(s *State) {
@@ -262,8 +265,8 @@ func (w *Watcher) slow() string {
 
 // Poll makes one pass and returns the new granules, in the order of the names,
 // which is the order of the days where names begin with dates; a late download
-// stands where it ended. Granules that come with an error are recorded and
-// in the spool like any others.
+// stands where it ended. Granules that come with an error are recorded and in
+// the spool like any others.
 func (w *Watcher) Poll(ctx context.Context) ([]Granule, error) {
 	var fresh []Granule
 	_, err := w.pass(ctx, passOptions{handOn: func(g Granule) error {

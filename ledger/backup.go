@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a snapshot of the ledger to a file while others work on it: they do
-// not wait, and each of their transactions is in the copy wholly or not at all. The
-// copy has been checked and is on the disk when Backup returns nil; until then file
-// is unchanged. It is compact, and can replace the ledger as it is.
+// Backup writes a snapshot of the ledger to a file while others work on it:
+// they do not wait, and each of their transactions is in the copy wholly or not
+// at all. The copy has been checked and is on the disk when Backup returns nil;
+// until then file is unchanged. It is compact, and can replace the ledger as it
+// is.
 func (l *Ledger) Backup(ctx context.Context, file string) (err error) {
 	defer func() {
 		if err != nil {
@@ -71,8 +72,8 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Size returns the bytes of a ledger on the disk, with its write-ahead log; 0 where
-// there is no ledger.
+// Size returns the bytes of a ledger on the disk, with its write-ahead log; 0
+// where there is no ledger.
 func Size(path string) int64 {
 	total := int64(0)
 	for _, ending := range []string{"", "-wal"} {

@@ -17,8 +17,8 @@ var ErrDamaged = errors.New("file is damaged")
 // beginning, and Check reads the rest beside the work.
 const openCheckLimit = time.Second
 
-// Check reads the whole file and reports inconsistencies as ErrDamaged. It has a
-// connection of its own, so nobody waits for it.
+// Check reads the whole file and reports inconsistencies as ErrDamaged. It has
+// a connection of its own, so nobody waits for it.
 func (l *Ledger) Check(ctx context.Context) error {
 	db, err := sql.Open("sqlite", dataSource(l.path))
 	if err != nil {

@@ -42,9 +42,9 @@ func TestRestartKeepsEverything(t *testing.T) {
 // workerEnv makes the test binary a process that works on the ledger it names.
 const workerEnv = "LACUNA_LEDGER_TEST_WORKER"
 
-// work takes granules through all states as fast as it can, and reports each step on
-// stdout once the ledger has committed it. It stands in for a daemon that somebody
-// kills.
+// work takes granules through all states as fast as it can, and reports each
+// step on stdout once the ledger has committed it. It stands in for a daemon
+// that somebody kills.
 func work(path string) {
 	ctx := context.Background()
 	l, err := Open(ctx, path)
@@ -117,8 +117,8 @@ func TestKilledProcessLosesNothingItReported(t *testing.T) {
 	}
 }
 
-// wantSound opens the ledger, which checks the file, and compares its rows
-// with their histories and with the reported steps.
+// wantSound opens the ledger, which checks the file, and compares its rows with
+// their histories and with the reported steps.
 func wantSound(t *testing.T, path string, kept map[int64]State) {
 	t.Helper()
 	l, err := Open(t.Context(), path)

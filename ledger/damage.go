@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// damagedMark stands between the name of the ledger and the time of the move in the
-// name of a damaged ledger.
+// damagedMark stands between the name of the ledger and the time of the move in
+// the name of a damaged ledger.
 const (
 	damagedMark   = ".damaged-"
 	damagedLayout = "20060102T150405Z"
 )
 
-// MoveAway renames a damaged ledger with its other files and returns the new path.
-// Nobody may have it open.
+// MoveAway renames a damaged ledger with its other files and returns the new
+// path. Nobody may have it open.
 func MoveAway(path string, now time.Time) (string, error) {
 	target := path + damagedMark + now.UTC().Format(damagedLayout)
 	for _, ending := range []string{"-shm", "-wal", ""} { // the file itself last: its absence says that the move is complete

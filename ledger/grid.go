@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Grid is a dataset's grid as text. The caller decides whether two grids are the
-// same.
+// Grid is a dataset's grid as text. The caller decides whether two grids are
+// the same.
 type Grid struct {
 	Fingerprint string
 	JSON        string

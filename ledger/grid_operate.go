@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// SetGrid sets the grid of a dataset, from the journal when a ledger is rebuilt.
+// SetGrid sets the grid of a dataset, from the journal when a ledger is
+// rebuilt.
 func (l *Ledger) SetGrid(ctx context.Context, dataset string, g Grid) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {
 		v := Vote{Dataset: dataset, Grid: g, Same: func(json string) (bool, error) { return json == g.JSON, nil }}
@@ -53,8 +54,8 @@ func (l *Ledger) Grid(ctx context.Context, dataset string) (g Grid, ok bool, err
 	return g, true, nil
 }
 
-// GridVotes is the number of granules on a grid. For the grid of the dataset, no
-// more are counted than settle it.
+// GridVotes is the number of granules on a grid. For the grid of the dataset,
+// no more are counted than settle it.
 type GridVotes struct {
 	Fingerprint string
 	Granules    int
@@ -87,10 +88,10 @@ func (l *Ledger) GridChanges(ctx context.Context, dataset string, limit int) ([]
 	return all, nil
 }
 
-// ForgetGrid forgets the grid of a dataset and its votes, and returns the number of
-// granules that were set aside for their grid: they are to be read again, see
-// Regained. Products stay as they are. It is one transaction and may be called
-// through Join: the worker of the dataset takes them up.
+// ForgetGrid forgets the grid of a dataset and its votes, and returns the
+// number of granules that were set aside for their grid: they are to be read
+// again, see Regained. Products stay as they are. It is one transaction and may
+// be called through Join: the worker of the dataset takes them up.
 func (l *Ledger) ForgetGrid(ctx context.Context, dataset, why string, now time.Time) (again int, err error) {
 	if why == "" {
 		return 0, fmt.Errorf("forget grid of %s: no reason is given; say why", dataset)

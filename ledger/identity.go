@@ -26,8 +26,8 @@ type Identity struct {
 // not begin with the name of the ledger, so that removing ledger.db* leaves it.
 func identityPath(path string) string { return filepath.Join(filepath.Dir(path), "identity.json") }
 
-// Identity returns the identity of the state: from the ledger, or after a rebuild
-// from the file beside it, or else fresh, which it keeps from then on.
+// Identity returns the identity of the state: from the ledger, or after a
+// rebuild from the file beside it, or else fresh, which it keeps from then on.
 func (l *Ledger) Identity(ctx context.Context, fresh Identity) (Identity, error) {
 	known, err := query(ctx, l.db, func(row scanner) (i Identity, err error) {
 		return i, row.Scan(&i.State, &i.Epoch, (*moment)(&i.Since), &i.Why)
@@ -50,12 +50,12 @@ func (l *Ledger) Identity(ctx context.Context, fresh Identity) (Identity, error)
 	return known[0], nil
 }
 
-// ReadIdentity returns the identity from the file beside a ledger, without opening
-// the ledger; the zero Identity where there is none yet.
+// ReadIdentity returns the identity from the file beside a ledger, without
+// opening the ledger; the zero Identity where there is none yet.
 func ReadIdentity(path string) (Identity, error) { return loadIdentity(path) }
 
-// SetIdentity records the identity of the state: in the ledger, in the journal and
-// in the file beside it.
+// SetIdentity records the identity of the state: in the ledger, in the journal
+// and in the file beside it.
 func (l *Ledger) SetIdentity(ctx context.Context, i Identity) error {
 	if i.State == "" || i.Epoch < 1 {
 		return fmt.Errorf("record identity: %+v lacks a state or an epoch", i)
@@ -95,8 +95,9 @@ func saveIdentity(path string, i Identity) error {
 	return renameio.WriteFile(identityPath(path), append(content, '\n'), 0o644)
 }
 
-// Compared reports whether all of a sink was compared with the ledger in an epoch.
-// If so, only changes there since LastStored can be unknown to the ledger.
+// Compared reports whether all of a sink was compared with the ledger in an
+// epoch. If so, only changes there since LastStored can be unknown to the
+// ledger.
 func (l *Ledger) Compared(ctx context.Context, sink string, epoch int) (bool, error) {
 	var n int
 	err := l.db.QueryRowContext(ctx, "SELECT count(*) FROM compared WHERE sink = ? AND epoch = ?", sink, epoch).Scan(&n)
@@ -116,9 +117,9 @@ func (l *Ledger) SetCompared(ctx context.Context, sink string, epoch int, now ti
 	return nil
 }
 
-// LastStored returns the time at which the latest product was stored; zero: none
-// was. In a ledger restored from a backup it lies before the backup, and so before
-// everything that the ledger does not know.
+// LastStored returns the time at which the latest product was stored; zero:
+// none was. In a ledger restored from a backup it lies before the backup, and
+// so before everything that the ledger does not know.
 func (l *Ledger) LastStored(ctx context.Context) (at time.Time, err error) {
 	err = l.db.QueryRowContext(ctx, "SELECT coalesce(max(stored), '') FROM publication").Scan((*moment)(&at))
 	if err != nil {

@@ -63,13 +63,13 @@ type cursor struct {
 	GridChange  int64 `json:"grid_change"`
 }
 
-// journalRows is the number of rows written at a time, so that memory does not grow
-// with the backlog.
+// journalRows is the number of rows written at a time, so that memory does not
+// grow with the backlog.
 const journalRows = 500
 
-// WriteJournal appends the new rows of the ledger to the journal. The journal is a
-// file of JSON lines, only ever appended to: with it and the files on the disk a
-// lost ledger can be rebuilt.
+// WriteJournal appends the new rows of the ledger to the journal. The journal
+// is a file of JSON lines, only ever appended to: with it and the files on the
+// disk a lost ledger can be rebuilt.
 func (l *Ledger) WriteJournal(ctx context.Context) error {
 	at, err := loadCursor(l.path)
 	if err != nil {
@@ -221,8 +221,8 @@ func saveCursor(path string, at cursor) error {
 const longestLine = 16 << 20
 
 // Journal yields the facts in the journal of a ledger, oldest first. Lines that
-// cannot be read are skipped: most of a damaged journal is still of use. There may
-// be no journal.
+// cannot be read are skipped: most of a damaged journal is still of use. There
+// may be no journal.
 func Journal(path string) iter.Seq2[Fact, error] {
 	return func(yield func(Fact, error) bool) {
 		f, err := os.Open(path + journalEnding)

@@ -43,8 +43,8 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	return l, nil
 }
 
-// AtClose adds a function that Close calls, such as one that releases another lock
-// of the same process.
+// AtClose adds a function that Close calls, such as one that releases another
+// lock of the same process.
 func (l *Ledger) AtClose(end func() error) { l.ends = append(l.ends, end) }
 
 // Close releases the file and its lock.

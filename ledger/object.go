@@ -110,9 +110,9 @@ func (b Batch) Arrive(ctx context.Context, a Arrival, now time.Time) (g Granule,
 	return g, fresh, nil
 }
 
-// SetAside records an object whose bytes are not a usable granule as quarantined,
-// with the reason. It is tried again when the archive shows other bytes, or when an
-// operator asks for it.
+// SetAside records an object whose bytes are not a usable granule as
+// quarantined, with the reason. It is tried again when the archive shows other
+// bytes, or when an operator asks for it.
 func (b Batch) SetAside(ctx context.Context, a Arrival, reason string, now time.Time) error {
 	g, _, err := arrive(ctx, b.tx, a, now)
 	if err == nil {
@@ -132,7 +132,8 @@ func (b Batch) Refuse(ctx context.Context, o Object, reason string, now time.Tim
 	return nil
 }
 
-// Relist records the present listing of a known object. Its content is unchanged.
+// Relist records the present listing of a known object. Its content is
+// unchanged.
 func (b Batch) Relist(ctx context.Context, o Object) error {
 	return b.mustChange(ctx, o.Name, `UPDATE object SET size = ?, mod_time = ?, etag = ?, md5 = ?, vanished_at = ''
 		WHERE dataset = ? AND name = ?`, o.Size, text(o.ModTime), o.ETag, o.MD5, o.Dataset, o.Name)

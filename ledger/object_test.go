@@ -179,8 +179,8 @@ func fillObjects(tb testing.TB, l *Ledger, n int) {
 	}
 }
 
-// Memory must not grow with the archive: the live heap is the same for ten thousand
-// objects as for a hundred.
+// Memory must not grow with the archive: the live heap is the same for ten
+// thousand objects as for a hundred.
 func TestObjectsPassByInFlatMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures: the race detector makes SQLite thirty times slower")

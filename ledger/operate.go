@@ -76,8 +76,8 @@ func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error
 	return gs, nil
 }
 
-// Deliveries returns the deliveries of a granule's products, made and waiting, in
-// the order of the queue.
+// Deliveries returns the deliveries of a granule's products, made and waiting,
+// in the order of the queue.
 func (l *Ledger) Deliveries(ctx context.Context, dataset, granule string) ([]Delivery, error) {
 	ds, err := l.deliveries(ctx, "SELECT "+deliveryColumns+` FROM publication AS p JOIN delivery AS d ON d.publication = p.id
 		WHERE p.dataset = ? AND p.name = ? ORDER BY d.id`, dataset, granule)
@@ -87,8 +87,8 @@ func (l *Ledger) Deliveries(ctx context.Context, dataset, granule string) ([]Del
 	return ds, nil
 }
 
-// Named returns the granules with a name, or with a path that ends in it, as people
-// type it: dataset and full name of each.
+// Named returns the granules with a name, or with a path that ends in it, as
+// people type it: dataset and full name of each.
 func (l *Ledger) Named(ctx context.Context, dataset, name string) ([]Object, error) {
 	found, err := query(ctx, l.db, func(row scanner) (o Object, err error) {
 		return o, row.Scan(&o.Dataset, &o.Name)

@@ -63,8 +63,8 @@ type Outgoing struct {
 	Publication Publication // ID, Stored and the granule's name and dataset are filled in; Revision 0: that of the granule
 	Sinks       []string
 	// Moved is the publication of the revision before where that one has
-	// another time, and so another place: it is retracted, for the new one
-	// does not replace it there.
+	// another time, and so another place: it is retracted, for the new one does
+	// not replace it there.
 	Moved *Publication
 	Skill bool // whether the granule is to be scored as well
 }
@@ -178,8 +178,8 @@ func endDelivery(ctx context.Context, tx *sql.Tx, id int64, now time.Time) error
 	return err
 }
 
-// FailDelivery records a failed attempt. With aside the delivery leaves the queue
-// until RetryAside, so that later ones are not held up.
+// FailDelivery records a failed attempt. With aside the delivery leaves the
+// queue until RetryAside, so that later ones are not held up.
 func (l *Ledger) FailDelivery(ctx context.Context, id int64, problem string, aside bool, now time.Time) error {
 	if problem == "" {
 		return fmt.Errorf("record attempt of delivery %d: no problem is given", id)
@@ -196,8 +196,9 @@ func (l *Ledger) FailDelivery(ctx context.Context, id int64, problem string, asi
 	return nil
 }
 
-// RetryAside puts the deliveries that were set aside for a sink back into its queue,
-// at their former places, and returns their number. An id other than 0 selects one.
+// RetryAside puts the deliveries that were set aside for a sink back into its
+// queue, at their former places, and returns their number. An id other than 0
+// selects one.
 func (l *Ledger) RetryAside(ctx context.Context, sink string, id int64) (int, error) {
 	// Where the same delivery waits already, a replay has queued it.
 	result, err := l.db.ExecContext(ctx, `UPDATE OR IGNORE delivery SET state = 'waiting', ended = ''
@@ -209,8 +210,8 @@ func (l *Ledger) RetryAside(ctx context.Context, sink string, id int64) (int, er
 	return int(n), err
 }
 
-// ForgetSink drops the deliveries that wait for a removed sink, and returns their
-// number.
+// ForgetSink drops the deliveries that wait for a removed sink, and returns
+// their number.
 func (l *Ledger) ForgetSink(ctx context.Context, sink string) (int, error) {
 	result, err := l.db.ExecContext(ctx, "DELETE FROM delivery WHERE sink = ? AND state <> 'delivered'", sink)
 	if err != nil {

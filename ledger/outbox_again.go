@@ -16,7 +16,8 @@ type Replay struct {
 }
 
 // QueueReplay queues the newest revision of every product in a range again,
-// unless it was retracted or waits already, and returns the number of deliveries. Sinks are idempotent, so a receiver that has it all sees nothing
+// unless it was retracted or waits already, and returns the number of
+// deliveries. Sinks are idempotent, so a receiver that has it all sees nothing
 // new.
 func (l *Ledger) QueueReplay(ctx context.Context, r Replay, now time.Time) (n int, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
@@ -57,8 +58,8 @@ func queueReplay(ctx context.Context, tx *sql.Tx, r Replay, now time.Time) (int,
 	return n, nil
 }
 
-// Retraction names the granule whose products must not be used any more, and the
-// reason.
+// Retraction names the granule whose products must not be used any more, and
+// the reason.
 type Retraction struct {
 	Dataset string // empty: of every dataset that has the granule
 	Granule string

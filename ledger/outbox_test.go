@@ -35,8 +35,8 @@ func outgoing(g Granule, hour int) Outgoing {
 
 func outbox(t *testing.T) *Ledger { return open(t, filepath.Join(t.TempDir(), "ledger.db")) }
 
-// due returns the deliveries due to a sink as dataset/name@revision, a retraction
-// with a minus.
+// due returns the deliveries due to a sink as dataset/name@revision, a
+// retraction with a minus.
 func due(t *testing.T, l *Ledger, sink string) []string {
 	t.Helper()
 	ds, err := l.Due(t.Context(), sink)

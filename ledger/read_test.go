@@ -89,8 +89,8 @@ func TestPendingIsTheWorkLeftByACrash(t *testing.T) {
 	}
 }
 
-// Work is asked for all the time and the ledger grows for years, so these
-// must not scan finished granules.
+// Work is asked for all the time and the ledger grows for years, so these must
+// not scan finished granules.
 func TestQueriesFollowTheirIndexes(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	for where, index := range map[string]string{

@@ -24,10 +24,10 @@ type Found struct {
 // restored stands in the history of a granule that a rebuild found on the disk.
 const restored State = "restored"
 
-// Restore adds a revision that was found on the disk, or advances the recorded one
-// to the state that the disk shows; added is false where the ledger knew all of it.
-// It is safe to deliver the product again, because sinks are idempotent. A restored
-// revision is not scored.
+// Restore adds a revision that was found on the disk, or advances the recorded
+// one to the state that the disk shows; added is false where the ledger knew
+// all of it. It is safe to deliver the product again, because sinks are
+// idempotent. A restored revision is not scored.
 func (l *Ledger) Restore(ctx context.Context, f Found) (added bool, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
 		added, err = restore(ctx, tx, f)
@@ -127,9 +127,9 @@ func restoreProduct(ctx context.Context, tx *sql.Tx, g Granule, f Found) error {
 	return err
 }
 
-// BeginJournal sets the journal of a rebuilt ledger aside, for its rows have other
-// numbers, and writes a new one from the ledger. Lines of the old one that could
-// not be restored stay there.
+// BeginJournal sets the journal of a rebuilt ledger aside, for its rows have
+// other numbers, and writes a new one from the ledger. Lines of the old one
+// that could not be restored stay there.
 func (l *Ledger) BeginJournal(ctx context.Context, now time.Time) error {
 	old := l.path + journalEnding
 	err := os.Rename(old, old+"-"+now.UTC().Format(damagedLayout))

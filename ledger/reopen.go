@@ -19,8 +19,8 @@ const (
 	Dropped   Outcome = "dropped"   // it cannot be made anew; the note says why
 )
 
-// Reopening is the task to compare a product with a new analysis, because a granule
-// came into its window.
+// Reopening is the task to compare a product with a new analysis, because a
+// granule came into its window.
 type Reopening struct {
 	ID             int64
 	Dataset        string
@@ -37,8 +37,8 @@ type Reopening struct {
 	Note           string
 }
 
-// Placement holds the times of a granule, known once it is read, and the window in
-// which they concern other products.
+// Placement holds the times of a granule, known once it is read, and the window
+// in which they concern other products.
 type Placement struct {
 	Times []time.Time // times of sensing of its fields
 	// Past and Future are how far before and after its own fields a product
@@ -187,8 +187,8 @@ func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, no
 	return due[0], true, nil
 }
 
-// EndReopening records the end of a reopening: r.Outcome, which is not Revised (only
-// Revise gives that), r.Change and r.Note.
+// EndReopening records the end of a reopening: r.Outcome, which is not Revised
+// (only Revise gives that), r.Change and r.Note.
 func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) error {
 	if r.Outcome == "" || r.Outcome == Revised {
 		return fmt.Errorf("end reopening of %s: outcome is %q, must be unchanged, overtaken or dropped", r.Granule, r.Outcome)
@@ -201,8 +201,8 @@ func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) e
 	return nil
 }
 
-// PostponeReopening delays a reopening that failed, so that the others get their turn
-// before it is tried again.
+// PostponeReopening delays a reopening that failed, so that the others get
+// their turn before it is tried again.
 func (l *Ledger) PostponeReopening(ctx context.Context, id int64, due time.Time) error {
 	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET due = ? WHERE id = ? AND outcome = ''", text(due), id)
 	if err != nil {
@@ -211,7 +211,8 @@ func (l *Ledger) PostponeReopening(ctx context.Context, id int64, due time.Time)
 	return nil
 }
 
-// closeReopening ends the open reopening of a product within another transaction.
+// closeReopening ends the open reopening of a product within another
+// transaction.
 func closeReopening(ctx context.Context, tx *sql.Tx, r Reopening, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `UPDATE reopening SET outcome = ?, ended = ?, change = ?
 		WHERE dataset = ? AND name = ? AND outcome = ''`, r.Outcome, text(now), r.Change, r.Dataset, r.Granule)

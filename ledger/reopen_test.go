@@ -14,8 +14,8 @@ import (
 
 const day = 24 * time.Hour
 
-// window is the placement of the tests: products see three days back and two ahead,
-// and settle after 36 hours, at most after 100.
+// window is the placement of the tests: products see three days back and two
+// ahead, and settle after 36 hours, at most after 100.
 func window(d int) Placement {
 	return Placement{Times: []time.Time{at(24 * d)}, Past: 3 * day, Future: 2 * day, Settle: 36 * time.Hour, MaxWait: 100 * time.Hour}
 }

@@ -94,8 +94,8 @@ func grow(t *testing.T, path string, n int) {
 	}))
 }
 
-// aDayOfWork runs the statements of the daemon for a granule of this name, of the
-// pages and of the commands.
+// aDayOfWork runs the statements of the daemon for a granule of this name, of
+// the pages and of the commands.
 func aDayOfWork(t *testing.T, l *Ledger, name string, now time.Time) {
 	t.Helper()
 	ctx, set := t.Context(), "set7"
@@ -159,8 +159,8 @@ func aDayOfWork(t *testing.T, l *Ledger, name string, now time.Time) {
 	}
 }
 
-// aComparison runs the statements of a start about sinks, with one revision that the
-// ledger does not know and one that has other bytes there.
+// aComparison runs the statements of a start about sinks, with one revision
+// that the ledger does not know and one that has other bytes there.
 func aComparison(t *testing.T, l *Ledger, set, name string, now time.Time) {
 	t.Helper()
 	ctx := t.Context()

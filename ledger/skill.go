@@ -18,8 +18,8 @@ const (
 	Revealed SkillKind = "revealed" // the archive replaced the granule by one that shows more
 )
 
-// Skill is the score of a filled granule, on cells whose truth the method did not
-// see.
+// Skill is the score of a filled granule, on cells whose truth the method did
+// not see.
 type Skill struct {
 	Dataset   string
 	Granule   string

@@ -35,8 +35,8 @@ func (l *Ledger) Promised(ctx context.Context, dataset, granule string, revision
 }
 
 // Knows reports whether a sink holds a revision as the ledger delivered it: the
-// promised bytes, or the retraction of displaced ones. ours is the promised hash;
-// empty: none was.
+// promised bytes, or the retraction of displaced ones. ours is the promised
+// hash; empty: none was.
 func (l *Ledger) Knows(ctx context.Context, t Taken) (ours string, known bool, err error) {
 	ours, displaced, err := l.promise(ctx, t.Dataset, t.Granule, t.Revision)
 	known = ours != "" && (t.SHA256 == "" || t.SHA256 == ours)
@@ -154,11 +154,11 @@ func (l *Ledger) Renumber(ctx context.Context, id int64, t Taken) (g Granule, er
 	return g, nil
 }
 
-// Displace records that a sink has a revision of this state, whose hash is t.Ours,
-// with other bytes. Our publication is retracted, where it was delivered
-// as well, and its bytes are to be made again as the next revision above
-// everything that is known, unless a later one holds already. known is false
-// where the ledger has no such publication, or has displaced it before.
+// Displace records that a sink has a revision of this state, whose hash is
+// t.Ours, with other bytes. Our publication is retracted, where it was
+// delivered as well, and its bytes are to be made again as the next revision
+// above everything that is known, unless a later one holds already. known is
+// false where the ledger has no such publication, or has displaced it before.
 func (l *Ledger) Displace(ctx context.Context, revision int, t Taken) (known bool, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
 		known, err = displace(ctx, tx, revision, t)
@@ -206,8 +206,8 @@ func displace(ctx context.Context, tx *sql.Tx, revision int, t Taken) (bool, err
 	return true, follow(ctx, tx, t, p.Why)
 }
 
-// endDisplaced ends the work on the granule of a displaced publication: it is no
-// longer announced.
+// endDisplaced ends the work on the granule of a displaced publication: it is
+// no longer announced.
 func endDisplaced(ctx context.Context, tx *sql.Tx, p Publication, at time.Time) error {
 	rows, err := query(ctx, tx, scanGranule, "SELECT "+granuleColumns+" FROM granule WHERE dataset = ? AND name = ? AND revision = ?",
 		p.Dataset, p.Granule, p.Revision)
@@ -218,8 +218,8 @@ func endDisplaced(ctx context.Context, tx *sql.Tx, p Publication, at time.Time) 
 	return err
 }
 
-// follow makes the next revision of a granule, unless one above the taken number
-// holds, or its content was set aside.
+// follow makes the next revision of a granule, unless one above the taken
+// number holds, or its content was set aside.
 func follow(ctx context.Context, tx *sql.Tx, t Taken, why string) error {
 	var later int
 	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM publication WHERE dataset = ? AND name = ? AND revision > ? AND retracted = ''`,

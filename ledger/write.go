@@ -51,9 +51,9 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 	return g, true, err
 }
 
-// Refuse records an object that must not be fetched, such as one with an unfit name,
-// as quarantined with the reason. It is on record from then on, so that it is
-// refused once and not at every listing.
+// Refuse records an object that must not be fetched, such as one with an unfit
+// name, as quarantined with the reason. It is on record from then on, so that
+// it is refused once and not at every listing.
 func (l *Ledger) Refuse(ctx context.Context, o Object, reason string, now time.Time) (g Granule, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
 		var txErr error
@@ -100,8 +100,8 @@ func (l *Ledger) Store(ctx context.Context, id int64, p Product, now time.Time) 
 	return l.move(ctx, id, move{to: Stored, product: p, at: now})
 }
 
-// Quarantine sets a granule aside. The reason names the fault and its
-// remedy. A granule that is there already keeps its first reason.
+// Quarantine sets a granule aside. The reason names the fault and its remedy. A
+// granule that is there already keeps its first reason.
 func (l *Ledger) Quarantine(ctx context.Context, id int64, reason string, now time.Time) error {
 	return l.move(ctx, id, move{to: Quarantined, reason: reason, at: now})
 }

@@ -28,8 +28,8 @@ const (
 )
 
 // Card describes a version: its origin, its training data and settings, and its
-// scores. It is stored as card.json. Fields that a later Lacuna
-// added are not understood here, but kept when a card is read and written again.
+// scores. It is stored as card.json. Fields that a later Lacuna added are not
+// understood here, but kept when a card is read and written again.
 type Card struct {
 	Schema   int       `json:"schema"`
 	Kind     string    `json:"kind"`    // starter, trained, fine-tuned
@@ -247,8 +247,8 @@ func validFiles(files []File) error {
 }
 
 const (
-	// maxVersionBytes is a hundred times the largest networks built here, and the
-	// most that a hostile import can write to the disk.
+	// maxVersionBytes is a hundred times the largest networks built here, and
+	// the most that a hostile import can write to the disk.
 	maxVersionBytes = 32 << 30
 	// maxCardBytes holds the names and hashes of 100,000 granules.
 	maxCardBytes = 16 << 20

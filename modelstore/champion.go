@@ -63,7 +63,8 @@ func (s *Store) promote(ctx context.Context, c Change, allowed func(now Entry) e
 	return e, nil
 }
 
-// Refuse records that a version was judged, and why it did not become champion. The version stays in the store until GC finds it old.
+// Refuse records that a version was judged, and why it did not become champion.
+// The version stays in the store until GC finds it old.
 func (s *Store) Refuse(ctx context.Context, c Change) (Entry, error) {
 	if len(c.Why) == 0 {
 		return Entry{}, fmt.Errorf("refuse %s: no reason is given; say why", c.Version)
@@ -115,9 +116,9 @@ func (s *Store) change(ctx context.Context, c Change, write func(*history, Entry
 	return write(h, Entry{Dataset: c.Dataset, Version: c.Version, CardSHA256: card, By: c.By, Why: c.Why})
 }
 
-// Rollback makes the champion before the present one champion again, or the
-// one before that if it does not load. Rolling back twice goes back two steps.
-// The *BadVersion errors of skipped versions are returned beside the entry.
+// Rollback makes the champion before the present one champion again, or the one
+// before that if it does not load. Rolling back twice goes back two steps. The
+// *BadVersion errors of skipped versions are returned beside the entry.
 func (s *Store) Rollback(ctx context.Context, dataset, by, why string) (e Entry, passed []error, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {

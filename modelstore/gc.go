@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// Retention sets which versions garbage collection keeps besides champions, former
-// champions that a rollback can reach, the ancestors of both, and pinned ones.
+// Retention sets which versions garbage collection keeps besides champions,
+// former champions that a rollback can reach, the ancestors of both, and pinned
+// ones.
 type Retention struct {
 	Newest int           // the newest versions of every dataset
 	Young  time.Duration // versions younger than this: they may be about to be judged
@@ -24,8 +25,8 @@ type Sweep struct {
 	Kept    []Kept   `json:"kept"`
 	Removed []string `json:"removed"`
 	Bytes   int64    `json:"bytes"` // size of the removed versions
-	// Leftovers is the number of removed folders of killed writers and collectors;
-	// a dry run does not look for them.
+	// Leftovers is the number of removed folders of killed writers and
+	// collectors; a dry run does not look for them.
 	Leftovers int `json:"leftovers"`
 }
 
@@ -109,8 +110,8 @@ func (s *Store) plan(keep Retention) (Sweep, error) {
 	return sweep, nil
 }
 
-// age returns the time since a version came into this store; 0 where that is not
-// known.
+// age returns the time since a version came into this store; 0 where that is
+// not known.
 func (s *Store) age(v *Version) time.Duration {
 	info, err := os.Stat(v.dir)
 	if err != nil {
@@ -195,8 +196,8 @@ func (s *Store) emptyTrash() (int, error) {
 	return len(names), errors.Join(errs...)
 }
 
-// sweepIncoming removes the folders of dead writers. A living one holds the lock of
-// its folder.
+// sweepIncoming removes the folders of dead writers. A living one holds the
+// lock of its folder.
 func (s *Store) sweepIncoming() (int, error) {
 	var errs []error
 	swept := 0

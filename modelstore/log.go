@@ -87,8 +87,8 @@ func (s *Store) readHistory() (*history, error) {
 		if h.bad == nil {
 			return h, nil
 		}
-		// A reader may see half of an unfinished line being replaced; real damage
-		// is still there at the second reading.
+		// A reader may see half of an unfinished line being replaced; real
+		// damage is still there at the second reading.
 		if again {
 			h.bad.Path = s.logPath()
 			return h, nil

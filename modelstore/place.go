@@ -86,8 +86,9 @@ func writeSynced(path string, r io.Reader) (n int64, err error) {
 	return n, file.Sync()
 }
 
-// syncFolder brings the names in a folder to the disk. Some network file systems
-// cannot sync folders and call the request invalid; they write names at once.
+// syncFolder brings the names in a folder to the disk. Some network file
+// systems cannot sync folders and call the request invalid; they write names at
+// once.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -13,9 +13,9 @@ type Serving struct {
 	Version *Version
 	Entry   Entry // entry that made it champion
 
-	// Problems is empty if the newest champion serves. Else it holds the reasons
-	// why an older one does: a *BadVersion for each that did not load, newest
-	// first, and a *BadLog if the log is damaged.
+	// Problems is empty if the newest champion serves. Else it holds the
+	// reasons why an older one does: a *BadVersion for each that did not load,
+	// newest first, and a *BadLog if the log is damaged.
 	Problems []error
 }
 
@@ -74,15 +74,15 @@ func (s *Store) cardSum(id string) (string, error) {
 	return hashOf(data), nil
 }
 
-// Watch notices changes of the store that may change the serving version, so that a
-// process follows a promotion by another without a restart.
+// Watch notices changes of the store that may change the serving version, so
+// that a process follows a promotion by another without a restart.
 type Watch struct {
 	store *Store
 	seen  stamp
 }
 
-// stamp is the fingerprint of a store: the log grows by a promotion, and the folder
-// of versions gets a new name when one is restored.
+// stamp is the fingerprint of a store: the log grows by a promotion, and the
+// folder of versions gets a new name when one is restored.
 type stamp struct {
 	logBytes     int64
 	log, folders time.Time

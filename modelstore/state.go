@@ -8,8 +8,9 @@ import (
 )
 
 // States returns the states of versions in words: champion of a dataset, former
-// champion (one that a rollback can reach), rolled back, refused, pinned. Where the
-// log is damaged it returns those of the sound part, and a *BadLog beside them.
+// champion (one that a rollback can reach), rolled back, refused, pinned. Where
+// the log is damaged it returns those of the sound part, and a *BadLog beside
+// them.
 func (s *Store) States() (map[string][]string, error) {
 	h, err := s.readHistory()
 	if err != nil {

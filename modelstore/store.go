@@ -92,8 +92,8 @@ func (s *Store) List() (versions []*Version, bad []error, err error) {
 
 func (s *Store) versionDir(id string) string { return filepath.Join(s.dir, "versions", id) }
 
-// staging is a version being written. Its folder is locked as long as the writer
-// lives, so that GC can tell it from leftovers.
+// staging is a version being written. Its folder is locked as long as the
+// writer lives, so that GC can tell it from leftovers.
 type staging struct {
 	dir    string
 	handle *os.File

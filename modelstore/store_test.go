@@ -22,8 +22,8 @@ import (
 // day0 is the time at which the clock of the tests starts.
 var day0 = time.Date(2024, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// newStore returns an empty store with a clock that moves on by a minute at every
-// reading.
+// newStore returns an empty store with a clock that moves on by a minute at
+// every reading.
 func newStore(t testing.TB) *Store {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")

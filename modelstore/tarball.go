@@ -15,8 +15,8 @@ import (
 
 // Export writes a version as one tar file: a folder with the name of the
 // version, the card first. The same version gives the same bytes everywhere.
-// Files are checked as they are read, so a damaged version ends in an error, and
-// never in a tar file that looks complete.
+// Files are checked as they are read, so a damaged version ends in an error,
+// and never in a tar file that looks complete.
 func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 	v, err := s.Peek(id)
 	if err != nil {
@@ -80,8 +80,8 @@ func (e *BadArchive) Error() string {
 }
 
 // Import adds the version in a tar file that Export wrote. The tar file is not
-// trusted: anything but the files of one card, in their sizes and hashes, is refused
-// with a *BadArchive, and nothing of it stays.
+// trusted: anything but the files of one card, in their sizes and hashes, is
+// refused with a *BadArchive, and nothing of it stays.
 func (s *Store) Import(ctx context.Context, r io.Reader) (*Version, error) {
 	archive := tar.NewReader(until(ctx, r))
 	id, card, data, err := importCard(archive)

@@ -29,8 +29,8 @@ func Unpack(ctx context.Context, r io.Reader) (*Version, error) {
 // memory is the files of a version by name.
 type memory map[string][]byte
 
-// maxUnpackedBytes is the largest size of a version in memory: four times the largest
-// network that is built here.
+// maxUnpackedBytes is the largest size of a version in memory: four times the
+// largest network that is built here.
 const maxUnpackedBytes = 1 << 30
 
 func (m memory) add(_ context.Context, name string, r io.Reader) (File, error) {
@@ -49,8 +49,8 @@ func (m memory) add(_ context.Context, name string, r io.Reader) (File, error) {
 	return File{Name: name, Bytes: int64(len(data)), SHA256: hashOf(data)}, nil
 }
 
-// check compares a file with the card, as for a version on disk: a caller may have
-// written into the bytes that ReadFile returned.
+// check compares a file with the card, as for a version on disk: a caller may
+// have written into the bytes that ReadFile returned.
 func (m memory) check(f File, w io.Writer) error {
 	data, ok := m[f.Name]
 	if !ok || int64(len(data)) != f.Bytes || hashOf(data) != f.SHA256 {

@@ -168,8 +168,8 @@ func (v *Version) check(f File, w io.Writer) error {
 	return nil
 }
 
-// bad returns the error of a file. An error of the file system is cut to its cause,
-// for the name of the version already says where.
+// bad returns the error of a file. An error of the file system is cut to its
+// cause, for the name of the version already says where.
 func (v *Version) bad(file string, err error) error {
 	wrong := err.Error()
 	var path *fs.PathError

@@ -17,9 +17,10 @@ const (
 	actionBytes   = 16 << 10 // limit of a request: a name and a sentence
 )
 
-// actions carries out the requests of visitors with the token. The token travels in a
-// header that no browser adds by itself, so a page from elsewhere cannot act
-// for a visitor; requests that come from such a page are refused before.
+// actions carries out the requests of visitors with the token. The token
+// travels in a header that no browser adds by itself, so a page from elsewhere
+// cannot act for a visitor; requests that come from such a page are refused
+// before.
 type actions struct {
 	do        Actions
 	tokenFile string

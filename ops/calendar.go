@@ -43,8 +43,8 @@ type stateDays struct {
 	Days  int
 }
 
-// calendarYears is the number of years on a page: more would be slow to load and
-// hardly read.
+// calendarYears is the number of years on a page: more would be slow to load
+// and hardly read.
 const calendarYears = 4
 
 // newCalendar lays out the years up to last; days before first have no state.

@@ -1,6 +1,6 @@
 // Package ops is the operator's view of the service: a status page, the same as
-// JSON, metrics for Prometheus, health for supervisors, notifications to the service
-// manager, alarms by webhook or command, and the finished products.
+// JSON, metrics for Prometheus, health for supervisors, notifications to the
+// service manager, alarms by webhook or command, and the finished products.
 //
 //	/                          state of every dataset, alarms, backlogs, newest products
 //	/datasets/NAME             its days, a year a row of months

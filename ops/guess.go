@@ -27,12 +27,12 @@ const (
 	mostClients   = 1024 // remembered clients; the one seen longest ago is forgotten
 )
 
-// guesses limits the rate at which tokens are checked. No token is checked before its
-// turn, the right one included, for every check helps a guesser. Three things keep
-// the guesses of one client from holding up another: each client has a limit of its
-// own; behind a proxy on this machine the client is the one that the proxy names; and
-// a client that has shown the right token gets a pass, a cookie that no guesser has,
-// and shares no limit with others.
+// guesses limits the rate at which tokens are checked. No token is checked
+// before its turn, the right one included, for every check helps a guesser.
+// Three things keep the guesses of one client from holding up another: each
+// client has a limit of its own; behind a proxy on this machine the client is
+// the one that the proxy names; and a client that has shown the right token
+// gets a pass, a cookie that no guesser has, and shares no limit with others.
 type guesses struct {
 	now func() time.Time
 	key []byte // signs the passes; a restart makes a new one
@@ -111,8 +111,8 @@ func (g *guesses) turn(ctx context.Context, who string, known bool) (settled fun
 	}, true
 }
 
-// spend counts a token as wrong before it is checked: otherwise many could be checked
-// at once. The lock is held.
+// spend counts a token as wrong before it is checked: otherwise many could be
+// checked at once. The lock is held.
 func (g *guesses) spend(c *client, known bool, n float64) {
 	c.spent += n
 	if !known {
@@ -135,8 +135,8 @@ func (g *guesses) client(who string) *client {
 	return c
 }
 
-// forget makes room for a client. The wrong tokens of the forgotten one still count in
-// the limit of all.
+// forget makes room for a client. The wrong tokens of the forgotten one still
+// count in the limit of all.
 func (g *guesses) forget() {
 	oldest := ""
 	for name, c := range g.clients {
@@ -177,7 +177,8 @@ func (g *guesses) seal(name, token string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// who returns the name of the client of a request; known: it has a pass for token.
+// who returns the name of the client of a request; known: it has a pass for
+// token.
 func (g *guesses) who(r *http.Request, token string) (name string, known bool) {
 	if cookie, err := r.Cookie(passCookie); err == nil {
 		name, seal, _ := strings.Cut(cookie.Value, ".")
@@ -188,10 +189,11 @@ func (g *guesses) who(r *http.Request, token string) (name string, known bool) {
 	return clientAddress(r), false
 }
 
-// clientAddress returns the origin of a request: the other end of the connection or,
-// where that is on this machine, the address that a proxy forwards. A program on this
-// machine can forge it; the limit of all clients holds for it. Of an IPv6 address the
-// network counts, for a machine has as many addresses as it likes.
+// clientAddress returns the origin of a request: the other end of the
+// connection or, where that is on this machine, the address that a proxy
+// forwards. A program on this machine can forge it; the limit of all clients
+// holds for it. Of an IPv6 address the network counts, for a machine has as
+// many addresses as it likes.
 func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -65,8 +65,8 @@ func TestGuessesAreSlowedDown(t *testing.T) {
 	})
 }
 
-// flood sends n tokens at the same moment and returns the number of answers by status.
-// The function wait waits for the others.
+// flood sends n tokens at the same moment and returns the number of answers by
+// status. The function wait waits for the others.
 func flood(t *testing.T, n int, ask func(i int) int) (wait func() map[int]int) {
 	var mu sync.Mutex
 	answers := map[int]int{}

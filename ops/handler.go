@@ -51,8 +51,8 @@ func (h *handler) routes() http.Handler {
 	return secured(all)
 }
 
-// page answers with the page that fill makes of the status and the request. Fill may
-// return an *elsewhere, which redirects.
+// page answers with the page that fill makes of the status and the request.
+// Fill may return an *elsewhere, which redirects.
 func (h *handler) page(fill func(ctx context.Context, r *http.Request, v *view) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		status, err := h.src.Status(r.Context())
@@ -127,8 +127,8 @@ func whyNotReady(s Status) string {
 	return "starting or stopping"
 }
 
-// fail answers 404, or 503 for other errors. The reason goes to the log, where only
-// the operator reads it.
+// fail answers 404, or 503 for other errors. The reason goes to the log, where
+// only the operator reads it.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrNotFound) {
 		http.NotFound(w, r)

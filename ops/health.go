@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// health is the state of a dataset in a word. The class gives it a colour, which adds
-// nothing to the word.
+// health is the state of a dataset in a word. The class gives it a colour,
+// which adds nothing to the word.
 type health struct{ Word, Class string }
 
 // healthOf judges a dataset by its alarms first, then by its work.

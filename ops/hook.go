@@ -90,8 +90,8 @@ type Message struct {
 	Text    string    `json:"text"`           // all of it in a line, for chat systems
 }
 
-// Hook sends messages about alarms: one when an alarm begins, more while it lasts, and
-// one when it is over. It remembers them through restarts.
+// Hook sends messages about alarms: one when an alarm begins, more while it
+// lasts, and one when it is over. It remembers them through restarts.
 type Hook struct {
 	cfg    HookConfig
 	status func(context.Context) (Status, error)
@@ -129,8 +129,8 @@ func NewHook(cfg HookConfig, parts HookParts) (*Hook, error) {
 	}, nil
 }
 
-// Run checks for alarms until ctx is cancelled, then returns nil. Nobody waits for it:
-// a hook that hangs is cut off and tried again at the next check.
+// Run checks for alarms until ctx is cancelled, then returns nil. Nobody waits
+// for it: a hook that hangs is cut off and tried again at the next check.
 func (h *Hook) Run(ctx context.Context) error {
 	tick := time.NewTicker(h.cfg.Check)
 	defer tick.Stop()

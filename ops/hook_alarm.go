@@ -20,7 +20,8 @@ type Alarm struct {
 // changes.
 func (a Alarm) Key() string { return a.Name + "/" + a.Subject }
 
-// Limits are the figures of the status beyond which there is an alarm; 0: no limit.
+// Limits are the figures of the status beyond which there is an alarm; 0: no
+// limit.
 type Limits struct {
 	Lag         time.Duration `yaml:"lag"`           // age of the newest field of a dataset
 	Backlog     time.Duration `yaml:"backlog"`       // age of the oldest delivery that waits for a sink
@@ -76,9 +77,9 @@ func Alarms(s Status, l Limits) []Alarm {
 	return all
 }
 
-// takenAlarms returns alarms for revisions that a sink had with other bytes, and for
-// those that this state did not know. Both are dealt with already; an operator should
-// know that they occurred, and find the cause.
+// takenAlarms returns alarms for revisions that a sink had with other bytes,
+// and for those that this state did not know. Both are dealt with already; an
+// operator should know that they occurred, and find the cause.
 func takenAlarms(s Status, sink Sink) (all []Alarm) {
 	latest := func(conflict bool) string {
 		for _, t := range s.Taken {

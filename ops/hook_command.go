@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// commandVariables are the environment variables that a command inherits: those with
-// which programs find others and their settings, and choose language and time zone.
-// Passwords and keys of the service are kept from it; command_env names further ones.
+// commandVariables are the environment variables that a command inherits: those
+// with which programs find others and their settings, and choose language and
+// time zone. Passwords and keys of the service are kept from it; command_env
+// names further ones.
 var commandVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LC_TIME"}
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// commandEnv returns the environment of a command: the usual variables, those that
-// more names, and those about the message.
+// commandEnv returns the environment of a command: the usual variables, those
+// that more names, and those about the message.
 func commandEnv(m Message, more []string, lookup func(string) (string, bool)) []string {
 	var env []string
 	for _, name := range append(commandVariables[:len(commandVariables):len(commandVariables)], more...) {

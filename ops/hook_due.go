@@ -20,8 +20,8 @@ type notice struct {
 	Times int       `json:"times"` // messages since it began
 }
 
-// due returns the messages to send now, in the order of keys: alarms that have begun,
-// that have lasted for repeat since the last message, and that are over.
+// due returns the messages to send now, in the order of keys: alarms that have
+// begun, that have lasted for repeat since the last message, and that are over.
 func due(now time.Time, current []Alarm, told map[string]notice, repeat time.Duration) []Message {
 	var all []Message
 	lasts := map[string]bool{}

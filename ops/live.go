@@ -23,7 +23,8 @@ const (
 // reconnects, which disconnects another.
 const comeBack = "retry: 60000\n\n"
 
-// feed notifies open pages of changes. It sends no content: a page loads itself again.
+// feed notifies open pages of changes. It sends no content: a page loads itself
+// again.
 type feed struct {
 	status func(context.Context) (Status, error)
 	ended  chan struct{} // closed when the service stops
@@ -50,8 +51,9 @@ func newFeed(status func(context.Context) (Status, error)) *feed {
 	return f
 }
 
-// run reads the status while a page is open, until ctx is cancelled, and notifies
-// listeners. A status that cannot be read is no change: the page itself reports it.
+// run reads the status while a page is open, until ctx is cancelled, and
+// notifies listeners. A status that cannot be read is no change: the page
+// itself reports it.
 func (f *feed) run(ctx context.Context) {
 	defer f.end()
 	pause := time.NewTimer(lookPause)
@@ -83,8 +85,8 @@ func (f *feed) heard() bool {
 	return len(f.listeners) > 0
 }
 
-// tell passes a new stamp to the listeners. One that has not taken the last stamp yet
-// gets this one instead.
+// tell passes a new stamp to the listeners. One that has not taken the last
+// stamp yet gets this one instead.
 func (f *feed) tell(stamp string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,8 +103,8 @@ func (f *feed) tell(stamp string) {
 	}
 }
 
-// join adds a listener of a client. Where there are too many, another is disconnected,
-// so that a new page is always served.
+// join adds a listener of a client. Where there are too many, another is
+// disconnected, so that a new page is always served.
 func (f *feed) join(who string) (l *listener, leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,8 +130,9 @@ func (f *feed) join(who string) (l *listener, leave func()) {
 	}
 }
 
-// dispensable returns the listener to disconnect: the oldest of the client with the
-// most, so that a client with many pages does not hurt others. The lock is held.
+// dispensable returns the listener to disconnect: the oldest of the client with
+// the most, so that a client with many pages does not hurt others. The lock is
+// held.
 func (f *feed) dispensable() *listener {
 	held := map[string]int{}
 	for l := range f.listeners {
@@ -192,8 +195,8 @@ type stream struct {
 	control *http.ResponseController
 }
 
-// open lifts the limits of ordinary requests and tells the browser that the stream is
-// open, and how long to wait before it reconnects.
+// open lifts the limits of ordinary requests and tells the browser that the
+// stream is open, and how long to wait before it reconnects.
 func (s stream) open() error {
 	// Tests without a connection have no deadline to lift.
 	if err := s.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -213,8 +216,8 @@ func (s stream) send(text string) error {
 	return s.control.Flush()
 }
 
-// stampOf returns a fingerprint of a status. Ages and free bytes, which change all the
-// time, are left out: a page updates ages by itself.
+// stampOf returns a fingerprint of a status. Ages and free bytes, which change
+// all the time, are left out: a page updates ages by itself.
 func stampOf(s Status) string {
 	s.Now, s.Disks = time.Time{}, nil
 	s.Datasets = append([]Dataset{}, s.Datasets...)

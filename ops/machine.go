@@ -5,8 +5,9 @@ import (
 	"os/exec"
 )
 
-// Machine finds programs and secrets of the machine. The functions of the daemon
-// refuse files that other users may change or read; the zero value accepts all.
+// Machine finds programs and secrets of the machine. The functions of the
+// daemon refuse files that other users may change or read; the zero value
+// accepts all.
 type Machine struct {
 	// Program returns the path of a program by its name or path.
 	Program func(name string) (path string, err error)

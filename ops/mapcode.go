@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// mostCells is the largest number of cells sent to a browser: a telephone can hold four
-// pictures of as many pixels. Larger maps are thinned, and say so.
+// mostCells is the largest number of cells sent to a browser: a telephone can
+// hold four pictures of as many pixels. Larger maps are thinned, and say so.
 const mostCells = 6 << 20
 
 // mapHeader is the beginning of an encoded map, as JSON.
@@ -37,9 +37,9 @@ type mapHeader struct {
 //	uncertainty            the same
 //	flags                  rows*cols bytes
 //
-// North is up and east to the right. The numbers are those of the file, bit by bit;
-// they are sent in planes because neighbours have equal high bytes, which compress
-// well.
+// North is up and east to the right. The numbers are those of the file, bit by
+// bit; they are sent in planes because neighbours have equal high bytes, which
+// compress well.
 func encodeMap(m Map) ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("encode map: %w", err)

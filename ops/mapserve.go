@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// keptMaps is the number of encoded maps in the cache: those of a visitor who goes back
-// and forth between neighbouring days, some megabytes each.
+// keptMaps is the number of encoded maps in the cache: those of a visitor who
+// goes back and forth between neighbouring days, some megabytes each.
 const keptMaps = 8
 
-// mapCache keeps the maps that were used last. Reading a product takes a process and
-// its memory, so one is read at a time.
+// mapCache keeps the maps that were used last. Reading a product takes a
+// process and its memory, so one is read at a time.
 type mapCache struct {
 	granules Granules
 	turn     chan struct{} // held while a product is read

@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the metrics for Prometheus. Figures of the Status are read from there at
-// a scrape; durations and shares are recorded as they happen.
-// Labels are the names of datasets, states, sinks, stages and folders, which
-// the configuration bounds: never the name of a granule.
+// Metrics are the metrics for Prometheus. Figures of the Status are read from
+// there at a scrape; durations and shares are recorded as they happen. Labels
+// are the names of datasets, states, sinks, stages and folders, which the
+// configuration bounds: never the name of a granule.
 //
 // A nil *Metrics discards every record.
 type Metrics struct {
@@ -62,8 +62,8 @@ func (m *Metrics) Took(dataset string, stage Stage, d time.Duration) {
 	}
 }
 
-// Covered records the shares of the sea with a value before and after a granule was
-// filled, 0..1.
+// Covered records the shares of the sea with a value before and after a granule
+// was filled, 0..1.
 func (m *Metrics) Covered(dataset string, before, after float64) {
 	if m != nil {
 		m.coverage.WithLabelValues(dataset, "before").Set(before)

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gpuCollector exports the use of the machine's GPUs, from nvidia-smi. A machine
-// without it has no such figures.
+// gpuCollector exports the use of the machine's GPUs, from nvidia-smi. A
+// machine without it has no such figures.
 type gpuCollector struct {
 	program string // path of nvidia-smi
 	now     func() time.Time
@@ -69,7 +69,8 @@ func (c *gpuCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// look runs nvidia-smi, unless the last reading is fresh. A failure gives no figures.
+// look runs nvidia-smi, unless the last reading is fresh. A failure gives no
+// figures.
 func (c *gpuCollector) look() []gpuUse {
 	c.mu.Lock()
 	defer c.mu.Unlock()

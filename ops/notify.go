@@ -10,9 +10,9 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Supervisor notifies the service manager of the state of the service, by sd_notify.
-// Without a service manager it does nothing. A message that cannot be sent is logged,
-// and the service runs on.
+// Supervisor notifies the service manager of the state of the service, by
+// sd_notify. Without a service manager it does nothing. A message that cannot
+// be sent is logged, and the service runs on.
 type Supervisor struct {
 	watchdog time.Duration // longest time between two heartbeats; 0: no watchdog
 	listens  bool
@@ -54,9 +54,9 @@ func (s *Supervisor) Stopping() {
 // watchdog asks for more.
 const statusInterval = 30 * time.Second
 
-// Watch renews the status and sends heartbeats to the watchdog, until ctx is cancelled.
-// It asks hung which stage makes no progress: while there is one, no heartbeat is sent
-// and the manager restarts the service in the end.
+// Watch renews the status and sends heartbeats to the watchdog, until ctx is
+// cancelled. It asks hung which stage makes no progress: while there is one, no
+// heartbeat is sent and the manager restarts the service in the end.
 func (s *Supervisor) Watch(ctx context.Context, hung func() string, status func() string) {
 	if !s.listens {
 		return

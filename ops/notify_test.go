@@ -45,7 +45,8 @@ func hear(t *testing.T, heard <-chan string) string {
 	}
 }
 
-// hearUntil reads messages until one is as wanted; too many others fail the test.
+// hearUntil reads messages until one is as wanted; too many others fail the
+// test.
 func hearUntil(t *testing.T, heard <-chan string, wanted func(message string) bool) {
 	t.Helper()
 	const most = 200

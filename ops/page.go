@@ -179,8 +179,8 @@ func actionWord(action string) string {
 	return action
 }
 
-// ProductURL returns the path at which a file below the folder of products is served,
-// given its name with slashes.
+// ProductURL returns the path at which a file below the folder of products is
+// served, given its name with slashes.
 func ProductURL(file string) string {
 	parts := strings.Split(file, "/")
 	for i, part := range parts {

@@ -2,8 +2,8 @@ package ops
 
 import "net/http"
 
-// policy lets a page use files of this server only: no inline script or style, no frame
-// around it, no form that leads away.
+// policy lets a page use files of this server only: no inline script or style,
+// no frame around it, no form that leads away.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -34,8 +34,8 @@ type Server struct {
 	listener net.Listener // nil before Listen
 }
 
-// New returns a Server for the sources src. It checks cfg and touches neither the
-// network nor the disk; Listen and Run do.
+// New returns a Server for the sources src. It checks cfg and touches neither
+// the network nor the disk; Listen and Run do.
 func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ops config: %w", err)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// skillsShown is the number of scores in the plot: more than a year of days, so that
-// seasons can be told from drift.
+// skillsShown is the number of scores in the plot: more than a year of days, so
+// that seasons can be told from drift.
 const skillsShown = 500
 
 // The plot, in units of its drawing: a browser scales it.

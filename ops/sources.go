@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sources provide the data of the pages. Status is always there; a page whose source is
-// nil says that it has nothing to show.
+// Sources provide the data of the pages. Status is always there; a page whose
+// source is nil says that it has nothing to show.
 type Sources struct {
 	Status   func(context.Context) (Status, error)
 	Products string // folder of the finished files
@@ -34,7 +34,8 @@ type Days interface {
 type Granules interface {
 	// OfDay returns the granules with a field of that day.
 	OfDay(ctx context.Context, dataset string, day time.Time) ([]GranuleLine, error)
-	// Granule returns the details of a granule; ErrNotFound where there is none.
+	// Granule returns the details of a granule; ErrNotFound where there is
+	// none.
 	Granule(ctx context.Context, id GranuleID) (Granule, error)
 	// Map returns a field of a product; ErrNotFound where there is none.
 	Map(ctx context.Context, id GranuleID, field int) (Map, error)

@@ -2,8 +2,8 @@ package ops
 
 import "time"
 
-// Status is the content of the status page and of status.json. The daemon fills it;
-// this package only shows it.
+// Status is the content of the status page and of status.json. The daemon fills
+// it; this package only shows it.
 type Status struct {
 	Version    string        `json:"version"`
 	Started    time.Time     `json:"started"`

@@ -18,7 +18,8 @@ type overviewBody struct {
 	StripDays, StripWidth int
 }
 
-// shownProducts is the number of products on the overview: two rows of pictures.
+// shownProducts is the number of products on the overview: two rows of
+// pictures.
 const shownProducts = 6
 
 // mostStrips bounds the strips of the overview: each reads the ledger.

@@ -10,9 +10,9 @@ import (
 // one file for ever, so the newer bytes need another number.
 var ErrConflict = errors.New("another file has this revision")
 
-// Conflict is the error for a revision whose number other bytes already have in a
-// sink or a store. It wraps ErrConflict, and ErrPermanent, for trying again does
-// not cure it.
+// Conflict is the error for a revision whose number other bytes already have in
+// a sink or a store. It wraps ErrConflict, and ErrPermanent, for trying again
+// does not cure it.
 type Conflict struct {
 	ID      string // revision that was to be published
 	SHA256  string // hash of its bytes

@@ -18,8 +18,8 @@ const (
 	Repeat   Kind = "replay"  // Replayer.Replay where the sink has it, else Sink.Publish
 )
 
-// Replayer is a sink that ignores repeated products and can be asked to send one
-// again, for receivers that have lost it.
+// Replayer is a sink that ignores repeated products and can be asked to send
+// one again, for receivers that have lost it.
 type Replayer interface {
 	Replay(ctx context.Context, p Product) error
 }
@@ -76,10 +76,10 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Dispatcher delivers the products of a queue to one sink: in order per dataset,
-// again and again while the sink is away. It keeps nothing but one waiting
-// time per dataset in memory, so that a long absence costs no more than a
-// short one, and knows of no other sink, so that none delays another.
+// Dispatcher delivers the products of a queue to one sink: in order per
+// dataset, again and again while the sink is away. It keeps nothing but one
+// waiting time per dataset in memory, so that a long absence costs no more than
+// a short one, and knows of no other sink, so that none delays another.
 type Dispatcher struct {
 	cfg      Config
 	sink     Sink
@@ -138,8 +138,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// Flush makes the due deliveries of each dataset until its queue is empty or one
-// fails, and returns the first failure.
+// Flush makes the due deliveries of each dataset until its queue is empty or
+// one fails, and returns the first failure.
 func (d *Dispatcher) Flush(ctx context.Context) error {
 	d.backoffs = map[string]backoff{} // a flush does not wait for pauses
 	var first error
@@ -165,8 +165,9 @@ func (d *Dispatcher) Flush(ctx context.Context) error {
 	}
 }
 
-// round tries the head of every queue that is not pausing, and returns the time until
-// the next attempt: 0 where something was delivered, for then there may be more.
+// round tries the head of every queue that is not pausing, and returns the time
+// until the next attempt: 0 where something was delivered, for then there may
+// be more.
 func (d *Dispatcher) round(ctx context.Context) (wait time.Duration, err error) {
 	due, err := d.queue.Due(ctx)
 	if err != nil {
@@ -195,8 +196,8 @@ func (d *Dispatcher) round(ctx context.Context) (wait time.Duration, err error) 
 	return wait, nil
 }
 
-// forget drops the pauses of datasets with nothing due, so that memory is bounded by
-// the datasets that have a queue.
+// forget drops the pauses of datasets with nothing due, so that memory is
+// bounded by the datasets that have a queue.
 func (d *Dispatcher) forget(due []Delivery) {
 	kept := make(map[string]backoff, len(due))
 	for _, one := range due {
@@ -207,9 +208,9 @@ func (d *Dispatcher) forget(due []Delivery) {
 	d.backoffs = kept
 }
 
-// deliver makes one delivery and records its result. The sink comes first: a crash
-// in between repeats a delivery, which changes nothing; the other order would lose
-// it.
+// deliver makes one delivery and records its result. The sink comes first: a
+// crash in between repeats a delivery, which changes nothing; the other order
+// would lose it.
 func (d *Dispatcher) deliver(ctx context.Context, one Delivery) error {
 	err := d.attempt(ctx, one)
 	switch {

@@ -75,7 +75,8 @@ func (q *memoryQueue) Failed(_ context.Context, d Delivery, problem string, asid
 	return nil
 }
 
-// fakeSink is a sink made of a function. got lists the accepted products, in order.
+// fakeSink is a sink made of a function. got lists the accepted products, in
+// order.
 type fakeSink struct {
 	name string
 	take func(ctx context.Context, p Product) error // nil: takes all

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Manifest lists the products of one day of a dataset, for receivers of files: the
-// current revision of each, and the retracted ones. It is a JSON file beside the
-// products.
+// Manifest lists the products of one day of a dataset, for receivers of files:
+// the current revision of each, and the retracted ones. It is a JSON file
+// beside the products.
 type Manifest struct {
 	Dataset  string  `json:"dataset"`
 	Day      string  `json:"day"` // YYYY-MM-DD, UTC
@@ -97,8 +97,8 @@ func (m Manifest) Owner(file string) (granule string, ok bool) {
 	return "", false
 }
 
-// Add returns m with e as the product of its granule, and whether e is now
-// the current one: a revision that is older than the listed one, or was retracted,
+// Add returns m with e as the product of its granule, and whether e is now the
+// current one: a revision that is older than the listed one, or was retracted,
 // does not become current.
 func (m Manifest) Add(e Entry) (next Manifest, current bool) {
 	m.Products = slices.Clone(m.Products)
@@ -128,8 +128,8 @@ func (m Manifest) Add(e Entry) (next Manifest, current bool) {
 }
 
 // Retract returns m with a revision marked as retracted, and whether that was
-// the current one. A product that m does not list is added as retracted, so that a
-// late publication of the same revision does not bring it back.
+// the current one. A product that m does not list is added as retracted, so
+// that a late publication of the same revision does not bring it back.
 func (m Manifest) Retract(e Entry, why string) (next Manifest, current bool) {
 	there, known := m.Entry(e.Granule)
 	if known && there.Revision > e.Revision {
@@ -163,8 +163,8 @@ func (m Manifest) Withdraw(p Product, e Entry) (next Manifest, current bool, err
 	return next, current, nil
 }
 
-// displace returns m with a revision retracted whose number other bytes have for
-// good: the hash of the retracted bytes is forgotten.
+// displace returns m with a revision retracted whose number other bytes have
+// for good: the hash of the retracted bytes is forgotten.
 func (m Manifest) displace(e Entry, why string) (next Manifest, current bool) {
 	there, known := m.Entry(e.Granule)
 	switch {

@@ -14,8 +14,9 @@ type Owner struct {
 	Since time.Time `json:"since"`
 }
 
-// Place is the destination of a sink, which belongs to one state: two states that
-// publish into one folder, prefix or topic would give one revision two files.
+// Place is the destination of a sink, which belongs to one state: two states
+// that publish into one folder, prefix or topic would give one revision two
+// files.
 type Place interface {
 	// Owner reads the owner from the place.
 	Owner(ctx context.Context) (Owner, error)
@@ -34,7 +35,8 @@ var ErrForeign = errors.New("belongs to another state")
 var ErrMarker = errors.New("its owner marker cannot be read; 'lacuna publish takeover --config FILE --why TEXT' writes it anew")
 
 // Admits returns nil where a state may publish to a place, or why not, with
-// ErrForeign. there is the owner of the place; a place without one admits any state.
+// ErrForeign. there is the owner of the place; a place without one admits any
+// state.
 func (there Owner) Admits(mine Owner) error {
 	const takeOver = "stop that one and run 'lacuna publish takeover --config FILE --why TEXT' with this configuration to take it over on purpose, or name another place in the configuration"
 	switch {

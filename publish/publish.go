@@ -1,14 +1,15 @@
-// Package publish defines a product as receivers see it, and delivers it to them.
+// Package publish defines a product as receivers see it, and delivers it to
+// them.
 //
 // A Sink takes products to one place: a folder, a bucket, a Kafka topic. A
-// Dispatcher delivers the products of a Queue to one sink, in order per dataset, and
-// tries again for as long as the sink is away. Delivery is at least once
-// and a sink is idempotent, so that a receiver sees each revision of a product
-// exactly once, whatever was killed in between.
+// Dispatcher delivers the products of a Queue to one sink, in order per
+// dataset, and tries again for as long as the sink is away. Delivery is at
+// least once and a sink is idempotent, so that a receiver sees each revision of
+// a product exactly once, whatever was killed in between.
 //
 // Package publish knows nothing of grids, models or databases. To it a product
-// is a file with a hash, a revision and a description; the caller provides the queue
-// that lasts through a crash.
+// is a file with a hash, a revision and a description; the caller provides the
+// queue that lasts through a crash.
 package publish
 
 import (
@@ -63,20 +64,21 @@ type Product struct {
 	Displaced bool `json:"displaced,omitempty"`
 }
 
-// MaxRevision is the highest number that a revision can have. A granule that was
-// made anew every minute would reach it after two years: a higher number is forged
-// or damaged, and must not use up the numbers.
+// MaxRevision is the highest number that a revision can have. A granule that
+// was made anew every minute would reach it after two years: a higher number is
+// forged or damaged, and must not use up the numbers.
 const MaxRevision = 1_000_000
 
-// ID names a revision of a product among all others: receivers compare it to tell a
-// repetition from news.
+// ID names a revision of a product among all others: receivers compare it to
+// tell a repetition from news.
 func (p Product) ID() string { return fmt.Sprintf("%s/%s/r%d", p.Dataset, p.Granule, p.Revision) }
 
 // Key names a product whatever its revision: messages with the same key are
 // received in the order in which they were sent.
 func (p Product) Key() string { return p.Dataset + "/" + p.Granule }
 
-// Check returns an error where a product lacks something to be published, or nil.
+// Check returns an error where a product lacks something to be published, or
+// nil.
 func (p Product) Check() error {
 	switch {
 	case p.Dataset == "" || p.Granule == "" || p.Name == "":
@@ -117,13 +119,13 @@ type Sink interface {
 	Name() string
 	// Publish makes a revision of a product visible to receivers.
 	Publish(ctx context.Context, p Product) error
-	// Retract tells receivers that a revision must not be used any more and
-	// why (p.Why), and takes it away where it can be taken away. Retracting
-	// an unpublished revision is no error.
+	// Retract tells receivers that a revision must not be used any more and why
+	// (p.Why), and takes it away where it can be taken away. Retracting an
+	// unpublished revision is no error.
 	Retract(ctx context.Context, p Product) error
 }
 
-// ErrPermanent marks a failure that trying again will not cure: a product
-// whose file is gone, a message larger than the topic takes. Such a delivery
-// is set aside with its reason, and the queue goes on behind it.
+// ErrPermanent marks a failure that trying again will not cure: a product whose
+// file is gone, a message larger than the topic takes. Such a delivery is set
+// aside with its reason, and the queue goes on behind it.
 var ErrPermanent = errors.New("cannot be delivered as it is")

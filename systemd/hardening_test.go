@@ -65,8 +65,8 @@ func (j jail) copyFile(t *testing.T, from, to string, mode os.FileMode) {
 	}
 }
 
-// probe tries operations that the unit forbids, and those that a decoding child needs
-// to sandbox itself, and prints the result of each.
+// probe tries operations that the unit forbids, and those that a decoding child
+// needs to sandbox itself, and prints the result of each.
 func probe() int {
 	say := func(what string, err error) { fmt.Printf("%s: %v\n", what, err) }
 	errno := func(_, _ uintptr, e unix.Errno) error {
@@ -178,8 +178,8 @@ func testPass(t *testing.T, program string) {
 	}
 }
 
-// testDaemon tries the parts beyond a pass: the page, Kafka, alarms with their command,
-// and an end by SIGTERM.
+// testDaemon tries the parts beyond a pass: the page, Kafka, alarms with their
+// command, and an end by SIGTERM.
 func testDaemon(t *testing.T, program string) {
 	j := newJail(t, "lacuna.service")
 	j.furnish(t, program)

@@ -25,8 +25,9 @@ const serviceUser = 61184
 // jailMark is set in the environment of a process that is to jail itself.
 const jailMark = "LACUNA_TEST_JAIL"
 
-// jail is the sandbox of the unit, as far as namespaces and a filter of system calls
-// make it without systemd, which is rarely the first process of a test machine. Home is bound to /srv, and nothing else can be written.
+// jail is the sandbox of the unit, as far as namespaces and a filter of system
+// calls make it without systemd, which is rarely the first process of a test
+// machine. Home is bound to /srv, and nothing else can be written.
 type jail struct {
 	Home  string          `json:"home"`
 	Calls map[string]bool `json:"calls"` // system calls that the unit allows
@@ -157,8 +158,8 @@ func (j jail) numbers() (map[string]uint32, error) {
 }
 
 // filter allows the calls of the unit and answers the others with EPERM. It
-// also checks the arguments that RestrictAddressFamilies, RestrictNamespaces and
-// MemoryDenyWriteExecute check.
+// also checks the arguments that RestrictAddressFamilies, RestrictNamespaces
+// and MemoryDenyWriteExecute check.
 func (j jail) filter() error {
 	numbers, err := j.numbers()
 	if err != nil {

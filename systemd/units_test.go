@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// exposureLimit is the highest exposure level of systemd-analyze, in tenths: 1.2 of 10,
-// where a plain service has 9.6. The rest is the network, which archives need.
+// exposureLimit is the highest exposure level of systemd-analyze, in tenths:
+// 1.2 of 10, where a plain service has 9.6. The rest is the network, which
+// archives need.
 const exposureLimit = "12"
 
 // install copies the units to a folder, with a program in the place of lacuna
@@ -95,7 +96,8 @@ func TestServicesAreHardened(t *testing.T) {
 	}
 }
 
-// A service without these can take the machine down, or its child cannot sandbox itself.
+// A service without these can take the machine down, or its child cannot
+// sandbox itself.
 func TestServicesBoundTheirMemoryAndLetChildrenSandboxThemselves(t *testing.T) {
 	for _, unit := range []string{"lacuna.service", "lacuna-once.service"} {
 		text, err := os.ReadFile(unit)

@@ -75,7 +75,8 @@ func (c *child) run(ctx context.Context, argv []string, stderr io.Writer, hear f
 	return last, err
 }
 
-// attend is the part of run on the locked thread, whose niceness the child inherits.
+// attend is the part of run on the locked thread, whose niceness the child
+// inherits.
 func (c *child) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (Event, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr, cmd.Env = stderr, c.env

@@ -39,8 +39,8 @@ echo "{\"event\":\"done\",\"version\":\"v1\",\"state\":\"promoted\",\"reasons\":
 	}
 }
 
-// ticking is a child that counts up in a file until it is told to stop, and then
-// reports that.
+// ticking is a child that counts up in a file until it is told to stop, and
+// then reports that.
 const ticking = `
 trap 'echo stopped > "$1.end"; exit 1' TERM
 echo '{"event":"start"}'

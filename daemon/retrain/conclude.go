@@ -90,8 +90,8 @@ func (t *Training) refuseOnce(ctx context.Context, change modelstore.Change) err
 	return err
 }
 
-// keptCard returns the card of the version: the one in the checkpoint folder if it
-// was judged against this champion, or else a new one, which is kept there.
+// keptCard returns the card of the version: the one in the checkpoint folder if
+// it was judged against this champion, or else a new one, which is kept there.
 func (t *Training) keptCard(out finetune.Outcome) (modelstore.Card, error) {
 	path := filepath.Join(t.job.Folder, "card-"+cmp.Or(t.championID, "first")+".json")
 	data, err := os.ReadFile(path)

@@ -13,8 +13,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Config sets when and how the models of the daemon are renewed. Without a store
-// nothing is trained.
+// Config sets when and how the models of the daemon are renewed. Without a
+// store nothing is trained.
 type Config struct {
 	Store    string `yaml:"store"`    // folder of the model store; empty: off
 	Schedule string `yaml:"schedule"` // cron expression, in UTC; empty: no schedule
@@ -37,7 +37,8 @@ type Config struct {
 	Drift DriftLimits `yaml:"drift"`
 }
 
-// DriftLimits are the limits of drift beyond which a model is renewed; 0: no limit.
+// DriftLimits are the limits of drift beyond which a model is renewed; 0: no
+// limit.
 type DriftLimits struct {
 	Masks  float64 `yaml:"masks"`  // how much more recent gaps surprise the prior, in standard deviations of a mask
 	Values float64 `yaml:"values"` // shift of the distribution of recent values, in their standard deviations

@@ -73,8 +73,9 @@ func WriteEvent(w io.Writer, e Event) error {
 	return nil
 }
 
-// ReadEvents reads events to the end, calls each with every one unless it is nil, and
-// returns the last. Other lines are skipped: a library may write to the same pipe.
+// ReadEvents reads events to the end, calls each with every one unless it is
+// nil, and returns the last. Other lines are skipped: a library may write to
+// the same pipe.
 func ReadEvents(r io.Reader, each func(Event)) Event {
 	var last Event
 	lines := bufio.NewScanner(r)

@@ -50,8 +50,8 @@ func TestEventsAreReadAsWritten(t *testing.T) {
 	}
 }
 
-// The lines are read by other programs too: field names, and the fields that are
-// written when empty, stay as they are.
+// The lines are read by other programs too: field names, and the fields that
+// are written when empty, stay as they are.
 func TestLinesOfEventsStayAsTheyAre(t *testing.T) {
 	score := 0.5
 	for _, tt := range []struct {

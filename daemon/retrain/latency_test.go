@@ -19,8 +19,8 @@ for i in 1 2 3 4; do while :; do :; done & done
 wait`
 
 // A granule that comes while a model is trained on the same cores is filled in
-// at most one and a half times the time without a training. The two are timed by
-// turns, so that other load on the machine meets both.
+// at most one and a half times the time without a training. The two are timed
+// by turns, so that other load on the machine meets both.
 func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 	if os.Getenv("LACUNA_LONG") == "" {
 		t.Skip("a timing: set LACUNA_LONG=1 on a quiet machine")

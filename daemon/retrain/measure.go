@@ -19,8 +19,8 @@ type Measurement struct {
 	Store   string // folder of the model store
 	Dataset string
 	Engine  string
-	// Days reads the days to measure on. It is called after the store was opened,
-	// which fails at once or not at all.
+	// Days reads the days to measure on. It is called after the store was
+	// opened, which fails at once or not at all.
 	Days func(context.Context) (Data, error)
 }
 

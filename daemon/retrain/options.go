@@ -11,8 +11,8 @@ import (
 // PresetPaper is the published method; any other preset is that of Lacuna.
 const PresetPaper = "paper"
 
-// Options are an operator's settings of a training. An empty one is chosen by the
-// engine, or taken from the version to begin with.
+// Options are an operator's settings of a training. An empty one is chosen by
+// the engine, or taken from the version to begin with.
 type Options struct {
 	Size, Backbone string // design of the imputer
 	Preset         string
@@ -29,8 +29,8 @@ type OptionError struct{ error }
 // Unwrap returns the cause.
 func (e OptionError) Unwrap() error { return e.error }
 
-// settings returns the settings of the engine, overridden by the version to begin
-// with and by the options.
+// settings returns the settings of the engine, overridden by the version to
+// begin with and by the options.
 func (t *Training) settings() (finetune.Settings, error) {
 	o, gpu := t.req.Options, !t.onProcessor()
 	size := nn.Small

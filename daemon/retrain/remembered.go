@@ -20,8 +20,8 @@ const (
 
 func (s *Scheduler) path(name string) string { return filepath.Join(s.Folder, name) }
 
-// unfinishedJob is a training that was begun. The same arguments find its checkpoints
-// again.
+// unfinishedJob is a training that was begun. The same arguments find its
+// checkpoints again.
 type unfinishedJob struct {
 	Args     []string  `json:"args"`
 	Why      string    `json:"why"`
@@ -39,8 +39,8 @@ type LastTraining struct {
 	Reasons  []string  `json:"reasons,omitempty"`
 }
 
-// Plan reports whether a training is under way or due, and the reason either way.
-// It begins none, but measures the drift where that is not fresh.
+// Plan reports whether a training is under way or due, and the reason either
+// way. It begins none, but measures the drift where that is not fresh.
 func (s *Scheduler) Plan(ctx context.Context) (due bool, why string, err error) {
 	var job unfinishedJob
 	unfinished, err := statefile.Load(s.path(jobFile), &job)
@@ -58,8 +58,8 @@ func (s *Scheduler) Plan(ctx context.Context) (due bool, why string, err error) 
 	return due, why, nil
 }
 
-// Failure returns why the last training failed, from the files of a scheduler, so
-// that it is known without a daemon too; empty: it did not fail.
+// Failure returns why the last training failed, from the files of a scheduler,
+// so that it is known without a daemon too; empty: it did not fail.
 func Failure(folder string) string {
 	var job unfinishedJob
 	if known, err := statefile.Load(filepath.Join(folder, jobFile), &job); known && err == nil && job.Failures > 0 {

@@ -15,7 +15,8 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Dataset is a dataset whose model is renewed, and the way to read its granules.
+// Dataset is a dataset whose model is renewed, and the way to read its
+// granules.
 type Dataset struct {
 	Name string
 	ingest.Options
@@ -44,16 +45,17 @@ type Service struct {
 	Ledger  Ledger
 	Program []string // argv of lacuna, before "train"
 	Folder  string   // folder for the files of the scheduler
-	// Turn, of capacity one, is held while a training runs, so that trainings of
-	// several datasets do not share the device; nil: there is no other dataset.
+	// Turn, of capacity one, is held while a training runs, so that trainings
+	// of several datasets do not share the device; nil: there is no other
+	// dataset.
 	Turn chan struct{}
 	Now  func() time.Time
 	Log  *slog.Logger
 }
 
-// Scheduler renews the model of one dataset. It checks the triggers at an interval,
-// runs one training at a time as a process of its own, and begins with the
-// one that a stop or a crash left unfinished.
+// Scheduler renews the model of one dataset. It checks the triggers at an
+// interval, runs one training at a time as a process of its own, and begins
+// with the one that a stop or a crash left unfinished.
 type Scheduler struct {
 	Service
 	child *child
@@ -69,7 +71,8 @@ func NewScheduler(s Service) *Scheduler {
 // priority: a worker holds while it fills a granule.
 func (s *Scheduler) Hold() (release func()) { return s.child.hold() }
 
-// News returns a sentence on the state of the training, for people; empty: none yet.
+// News returns a sentence on the state of the training, for people; empty: none
+// yet.
 func (s *Scheduler) News() string {
 	if news := s.news.Load(); news != nil {
 		return *news
@@ -77,12 +80,12 @@ func (s *Scheduler) News() string {
 	return ""
 }
 
-// tries is the number of failures after which a job is given up: the same arguments
-// fail the same way, and the next trigger makes a new job.
+// tries is the number of failures after which a job is given up: the same
+// arguments fail the same way, and the next trigger makes a new job.
 const tries = 3
 
-// Run checks the triggers until ctx is cancelled, then returns nil. A
-// training that fails is logged and tried again: filling does not depend on it.
+// Run checks the triggers until ctx is cancelled, then returns nil. A training
+// that fails is logged and tried again: filling does not depend on it.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -225,8 +228,8 @@ func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
 	return f, data, err
 }
 
-// shadows reports whether versions that win are shadowed. A first model is not: no
-// other model could be published meanwhile.
+// shadows reports whether versions that win are shadowed. A first model is not:
+// no other model could be published meanwhile.
 func (s *Scheduler) shadows(champion bool) bool {
 	return s.Config.ShadowDays > 0 && s.Config.Policy == PolicyAuto && champion
 }
@@ -239,8 +242,8 @@ func (s *Scheduler) policy(f Facts) string {
 	return s.Config.Policy
 }
 
-// args returns the arguments of the child. They are kept with the job: the same ones
-// resume it.
+// args returns the arguments of the child. They are kept with the job: the same
+// ones resume it.
 func (s *Scheduler) args(f Facts, data []string) []string {
 	args := []string{
 		"train", "--json-lines", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine,

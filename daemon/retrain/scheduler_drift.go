@@ -13,8 +13,8 @@ import (
 	"lacuna/pipeline/finetune"
 )
 
-// Drift is measured over the last month, once a day, after a few new days. That reads
-// the granules and runs the prior for some seconds.
+// Drift is measured over the last month, once a day, after a few new days. That
+// reads the granules and runs the prior for some seconds.
 const (
 	driftDays    = 30
 	driftApart   = 24 * time.Hour
@@ -30,8 +30,8 @@ type measuredDrift struct {
 }
 
 // drift returns the drift of recent days from those of the champion: the kept
-// measurement while it is fresh, else a new one. One that fails is logged and counts
-// as unknown: the other triggers do not depend on it.
+// measurement while it is fresh, else a new one. One that fails is logged and
+// counts as unknown: the other triggers do not depend on it.
 func (s *Scheduler) drift(ctx context.Context, champion string, data []string) finetune.Drift {
 	var kept measuredDrift
 	known, err := statefile.Load(s.path(driftFile), &kept)
@@ -68,8 +68,8 @@ func orUnknown(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
-// reading returns the arguments for reading granules: the same as for filling, or a
-// model would learn other values than it fills.
+// reading returns the arguments for reading granules: the same as for filling,
+// or a model would learn other values than it fills.
 func (s *Scheduler) reading(data []string) []string {
 	args := []string{"--mask", s.Dataset.SeaMask}
 	for _, f := range []struct{ flag, value string }{

@@ -11,20 +11,20 @@ import (
 	"lacuna/daemon/statefile"
 )
 
-// shadowVersion is a version that won at the gate and is tested on days that it has
-// not seen, while the champion is published.
+// shadowVersion is a version that won at the gate and is tested on days that it
+// has not seen, while the champion is published.
 type shadowVersion struct {
 	Version string    `json:"version"`
 	Since   time.Time `json:"since"` // the day after its newest training day
 }
 
-// shadowPast is the number of days before the shadow days that are read too: the
-// window of the first new days, and the data that checks the scale.
+// shadowPast is the number of days before the shadow days that are read too:
+// the window of the first new days, and the data that checks the scale.
 const shadowPast = 60
 
-// inShadow reports whether a version is in its shadow days. Nothing else is trained
-// until they are over: it is not known yet which of the two a further challenger
-// would have to beat.
+// inShadow reports whether a version is in its shadow days. Nothing else is
+// trained until they are over: it is not known yet which of the two a further
+// challenger would have to beat.
 func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	var v shadowVersion
 	known, err := statefile.Load(s.path(shadowFile), &v)
@@ -53,8 +53,8 @@ func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	return true, errors.Join(s.remember(last), os.Remove(s.path(shadowFile)))
 }
 
-// daysSince returns the files that are still in the spool, and the number of days
-// since a time that have some.
+// daysSince returns the files that are still in the spool, and the number of
+// days since a time that have some.
 func daysSince(rows []Granule, since time.Time) (data []string, days int) {
 	seen := map[string]bool{}
 	for _, g := range rows {

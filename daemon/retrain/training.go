@@ -34,7 +34,8 @@ type Data struct {
 	Variable string
 }
 
-// Request describes a training: the dataset, the data and the version to begin with.
+// Request describes a training: the dataset, the data and the version to begin
+// with.
 type Request struct {
 	Store       string // folder of the model store
 	Dataset     string // dataset that the version serves
@@ -46,8 +47,8 @@ type Request struct {
 	Options     Options
 	Engine      *engine.Engine
 	Lacuna      string // version of the program, for the card
-	// Starter finds the starter model that suits the data, or returns why there is
-	// none. Without a champion, the starter fills.
+	// Starter finds the starter model that suits the data, or returns why there
+	// is none. Without a champion, the starter fills.
 	Starter func(context.Context) (starter *modelstore.Version, none string, err error)
 }
 
@@ -68,7 +69,8 @@ type Training struct {
 }
 
 // Prepare finds the version to begin with and the one to beat, and makes the
-// settings. It writes nothing. An OptionError says that options exclude one another.
+// settings. It writes nothing. An OptionError says that options exclude one
+// another.
 func Prepare(ctx context.Context, req Request) (*Training, error) {
 	t := &Training{
 		req: req, store: modelstore.New(req.Store, time.Now), started: time.Now(), memory: &deviceMemory{},
@@ -105,8 +107,8 @@ func seriesOf(sets []Data) []samples.Series {
 	return all
 }
 
-// Folder returns the folder of the checkpoints, which exists until the training is
-// done.
+// Folder returns the folder of the checkpoints, which exists until the training
+// is done.
 func (t *Training) Folder() string { return t.job.Folder }
 
 // Resumed reports whether an earlier process left checkpoints to resume from.
@@ -122,7 +124,8 @@ type Hooks struct {
 }
 
 // Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
-// ends it with an error, and checkpoints from which the same request resumes it.
+// ends it with an error, and checkpoints from which the same request resumes
+// it.
 func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 	if !t.onProcessor() {
 		t.memory = watchDevice(ctx)

@@ -41,8 +41,8 @@ func (t *Training) findVersions(ctx context.Context) error {
 	return t.findParent(starter, none)
 }
 
-// findParent loads the version to begin with. none is the reason why there is no
-// starter.
+// findParent loads the version to begin with. none is the reason why there is
+// no starter.
 func (t *Training) findParent(starter *modelstore.Version, none string) (err error) {
 	var parent *modelstore.Version
 	switch t.req.From {

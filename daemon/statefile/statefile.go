@@ -1,6 +1,6 @@
-// Package statefile keeps small values in JSON files of the state folder, so that a
-// part of the daemon remembers them over a stop or a crash. A file is there whole or
-// not at all. The package knows nothing of their content.
+// Package statefile keeps small values in JSON files of the state folder, so
+// that a part of the daemon remembers them over a stop or a crash. A file is
+// there whole or not at all. The package knows nothing of their content.
 package statefile
 
 import (

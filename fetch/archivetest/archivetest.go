@@ -1,8 +1,8 @@
 // Package archivetest checks that an archive keeps the promises written on
 // fetch.Archive. Every implementation runs it in its tests.
 //
-// Faults that only one kind of archive can have, such as links in a folder, are for
-// that archive's own tests.
+// Faults that only one kind of archive can have, such as links in a folder, are
+// for that archive's own tests.
 package archivetest
 
 import (
@@ -44,8 +44,8 @@ type Fixture struct {
 // later returns the modification time of a replaced object.
 func (f Fixture) later() time.Time { return base().Add(max(f.Coarse, time.Hour)) }
 
-// base is the modification time of the objects of the suite: a whole second, for
-// some archives keep no more.
+// base is the modification time of the objects of the suite: a whole second,
+// for some archives keep no more.
 func base() time.Time { return time.Date(2024, 5, 17, 12, 0, 0, 0, time.UTC) }
 
 // Run checks the archives that open returns, one for each check.

@@ -181,8 +181,8 @@ const (
 	// datasets is the largest and has some hundred kilobytes.
 	maxDocumentBytes = 8 << 20
 	// maxCatalogues, maxProducts and maxItems bound the requests that documents
-	// cause: there are two catalogues, a dataset belongs to one or two products,
-	// and has a version or two a year.
+	// cause: there are two catalogues, a dataset belongs to one or two
+	// products, and has a version or two a year.
 	maxCatalogues, maxProducts, maxItems = 8, 8, 100
 )
 
@@ -217,7 +217,8 @@ func (a *Archive) get(ctx context.Context, address string, to any) error {
 	return nil
 }
 
-// noEOF makes the early end of a document an error that nobody takes for io.EOF.
+// noEOF makes the early end of a document an error that nobody takes for
+// io.EOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

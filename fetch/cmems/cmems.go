@@ -6,11 +6,11 @@
 // changed behind the operator's back: that a newer one exists, or that the one
 // in use is to be retired, Notices tells. One of the two configuration hosts,
 // one of the catalogues and the login service may be down without harm; a
-// catalogue that was read before serves until another can be read.
-// Only refused credentials stop the archive.
+// catalogue that was read before serves until another can be read. Only refused
+// credentials stop the archive.
 //
-// Addresses from the catalogue are asked only over https and only on the hosts that
-// the configuration allows, also after a redirect.
+// Addresses from the catalogue are asked only over https and only on the hosts
+// that the configuration allows, also after a redirect.
 //
 // Files keep the names and folders they have below the version's folder.
 // Interim files of a reprocessed dataset lie beside the final ones and have
@@ -223,8 +223,9 @@ func (a *Archive) Version(ctx context.Context) (string, error) {
 }
 
 // Notices returns the news of the dataset for the operator: new or announced
-// versions, the retirement of the one in use, and hosts that do not answer. A notice that still holds is returned each time; notices can be
-// compared, so that a caller can announce each of them once.
+// versions, the retirement of the one in use, and hosts that do not answer. A
+// notice that still holds is returned each time; notices can be compared, so
+// that a caller can announce each of them once.
 func (a *Archive) Notices(ctx context.Context) ([]Notice, error) {
 	at, err := a.locate(ctx)
 	if err != nil {

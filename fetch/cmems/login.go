@@ -19,8 +19,8 @@ import (
 	"lacuna/fetch/web"
 )
 
-// checkEvery is the validity of a login check: the service asks its clients not to
-// log in for every download.
+// checkEvery is the validity of a login check: the service asks its clients not
+// to log in for every download.
 const checkEvery = 24 * time.Hour
 
 // login checks the credentials where that was not done today. Refused or
@@ -114,8 +114,9 @@ func (a *Archive) ask(ctx context.Context, path string, form url.Values, secret 
 	return nil
 }
 
-// credentials returns user and password of the configuration, or else those of the
-// user's Copernicus Marine toolbox: its environment variables, then its file.
+// credentials returns user and password of the configuration, or else those of
+// the user's Copernicus Marine toolbox: its environment variables, then its
+// file.
 func (a *Archive) credentials() (user string, password fetch.Secret, err error) {
 	if a.cfg.User != "" {
 		password, err = a.cfg.Password.Load()

@@ -156,10 +156,10 @@ func (a *Archive) open() (*os.Root, error) {
 	return root, nil
 }
 
-// stat returns the object of a regular file. A link counts as the file that
-// it points at if that lies below the root; links to folders are not followed,
-// for they may form a ring. A file that cannot be examined has vanished since
-// its folder was read, or is a link that leads out.
+// stat returns the object of a regular file. A link counts as the file that it
+// points at if that lies below the root; links to folders are not followed, for
+// they may form a ring. A file that cannot be examined has vanished since its
+// folder was read, or is a link that leads out.
 func stat(root *os.Root, name string, entry fs.DirEntry) (fetch.Object, bool) {
 	if !entry.Type().IsRegular() && entry.Type() != fs.ModeSymlink {
 		return fetch.Object{}, false

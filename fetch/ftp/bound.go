@@ -17,8 +17,8 @@ type lineBound struct {
 	err  error // set once the bound is reached
 }
 
-// spareLines is the number of lines that are not entries of a folder: the folder
-// itself, its parent, and the total with which LIST begins.
+// spareLines is the number of lines that are not entries of a folder: the
+// folder itself, its parent, and the total with which LIST begins.
 const spareLines = 3
 
 func newLineBound(of *fetch.Bound) *lineBound {

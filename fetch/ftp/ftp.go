@@ -135,8 +135,8 @@ func (a *Archive) Close() error {
 	return nil
 }
 
-// List returns the files below the root. Folders that cannot be read make it
-// an error, beside the files of the others.
+// List returns the files below the root. Folders that cannot be read make it an
+// error, beside the files of the others.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) (objects []fetch.Object, err error) {
 	s, err := a.pool.get(ctx)
 	if err != nil {
@@ -234,8 +234,8 @@ func (w *walk) entries(name string) ([]*ftp.Entry, error) {
 	return entries, nil
 }
 
-// file adds a file to the listing. A link counts as the file it points at; one to a
-// folder is not followed, for it may form a ring.
+// file adds a file to the listing. A link counts as the file it points at; one
+// to a folder is not followed, for it may form a ring.
 func (w *walk) file(name string, e *ftp.Entry) {
 	o := fetch.Object{Name: name, Size: int64(e.Size), ModTime: e.Time.UTC()}
 	if e.Type == ftp.EntryTypeLink {
@@ -256,8 +256,8 @@ func (a *Archive) at(name string) string {
 	return strings.TrimRight(a.cfg.Root, "/") + "/" + name
 }
 
-// noEOF makes the end of a connection an error that nobody takes for the end of a
-// file.
+// noEOF makes the end of a connection an error that nobody takes for the end of
+// a file.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("connection closed: %w", io.ErrUnexpectedEOF)

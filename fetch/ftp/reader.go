@@ -107,8 +107,8 @@ func unsupported(err error) bool {
 	return false
 }
 
-// absent adds fs.ErrNotExist to the answer for a missing file, which servers also
-// give for a file they may not show.
+// absent adds fs.ErrNotExist to the answer for a missing file, which servers
+// also give for a file they may not show.
 func absent(err error) error {
 	var told *textproto.Error
 	if errors.As(err, &told) && told.Code == ftp.StatusFileUnavailable {
@@ -117,8 +117,8 @@ func absent(err error) error {
 	return err
 }
 
-// Read delivers the next bytes. It ends in io.EOF only if all have come and
-// the file has not changed meanwhile.
+// Read delivers the next bytes. It ends in io.EOF only if all have come and the
+// file has not changed meanwhile.
 func (r *reader) Read(p []byte) (int, error) {
 	if r.done != nil {
 		return 0, r.done
@@ -156,8 +156,8 @@ func (r *reader) read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish ends a transfer after its last byte: the server must confirm that it was
-// the last, and the file must not have changed.
+// finish ends a transfer after its last byte: the server must confirm that it
+// was the last, and the file must not have changed.
 func (r *reader) finish() error {
 	err := r.data.Close()
 	r.data = nil

@@ -169,8 +169,8 @@ func (s *session) keep(conn net.Conn) bool {
 	return !s.dead
 }
 
-// bind makes the end of ctx interrupt the session until the returned function is
-// called.
+// bind makes the end of ctx interrupt the session until the returned function
+// is called.
 func (s *session) bind(ctx context.Context) (unbind func()) {
 	s.ctx = ctx
 	stop := context.AfterFunc(ctx, s.interrupt)
@@ -194,8 +194,8 @@ func (s *session) quit() {
 	s.interrupt()
 }
 
-// maxAnswerBytes bounds the answer to one command: the longest greetings have some
-// kilobytes, and the library keeps all of a line.
+// maxAnswerBytes bounds the answer to one command: the longest greetings have
+// some kilobytes, and the library keeps all of a line.
 const maxAnswerBytes = 256 << 10
 
 // timedConn is a connection on which nothing waits for ever, and a control
@@ -239,8 +239,8 @@ func (c *timedConn) Close() error {
 }
 
 // lenientConn is a data connection over TLS whose server may hang up without a
-// close notification. The control connection and the length tell whether all bytes
-// came.
+// close notification. The control connection and the length tell whether all
+// bytes came.
 type lenientConn struct{ *tls.Conn }
 
 // Read reads on.

@@ -4,8 +4,8 @@
 // An index page, as Apache and nginx make it, tells little of a file, so each
 // row that is new or looks different is asked about once. A manifest is a file
 // with a line for each object: a name, or a checksum and a name, or a JSON
-// object. Only files below the root, on the same host, are ever listed or
-// read. A download names the version that was listed, so that a file replaced
+// object. Only files below the root, on the same host, are ever listed or read.
+// A download names the version that was listed, so that a file replaced
 // meanwhile is noticed and a broken download goes on where it stopped.
 //
 // Package http only reads, and knows nothing of the content of files.
@@ -120,8 +120,8 @@ func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	return &Archive{cfg: cfg, root: *root, client: web.New(cfg.Web, politeness), known: map[string]sighting{}}, nil
 }
 
-// List returns the files below the root. Folders that cannot be read make it
-// an error, beside the files of the others.
+// List returns the files below the root. Folders that cannot be read make it an
+// error, beside the files of the others.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
 	auth, err := a.auth()
 	if err != nil {
@@ -180,8 +180,8 @@ func (a *Archive) at(name string) *url.URL {
 	return &u
 }
 
-// forget makes the next listing ask about a name again: the file changed and its row
-// did not.
+// forget makes the next listing ask about a name again: the file changed and
+// its row did not.
 func (a *Archive) forget(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

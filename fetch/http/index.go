@@ -108,8 +108,8 @@ func (l *listing) page(ctx context.Context, name string) (rows []row, folders []
 	return rows, folders, err
 }
 
-// document gets a page or manifest. A redirect is refused: a login page, or the page
-// of another folder, would pass for an archive without files.
+// document gets a page or manifest. A redirect is refused: a login page, or the
+// page of another folder, would pass for an archive without files.
 func (l *listing) document(ctx context.Context, name string) (*http.Response, error) {
 	resp, err := l.get(ctx, http.MethodGet, name)
 	if err != nil {
@@ -146,8 +146,8 @@ func (l *listing) get(ctx context.Context, method, name string) (*http.Response,
 var errNoIndex = errors.New("it does not look like an index; correct url or give a manifest")
 
 const (
-	// maxTextBytes is the longest text kept beside a link: names, times and sizes
-	// have a hundred bytes.
+	// maxTextBytes is the longest text kept beside a link: names, times and
+	// sizes have a hundred bytes.
 	maxTextBytes = 512
 	// maxTokenBytes bounds a piece of a page between two tags, scripts among
 	// them.
@@ -155,9 +155,9 @@ const (
 )
 
 // readIndex returns the links of an index page that lead to files and folders
-// directly below it, with the text beside them. Links to sort the page, to
-// the folder above and to anywhere else are none of these. Where bound is
-// reached, the links up to there come with the error.
+// directly below it, with the text beside them. Links to sort the page, to the
+// folder above and to anywhere else are none of these. Where bound is reached,
+// the links up to there come with the error.
 func readIndex(page io.Reader, at *url.URL, bound *fetch.Bound) ([]row, error) {
 	var links []row
 	var open, index bool // beside a link that counts; something of an index was seen
@@ -198,8 +198,8 @@ func readIndex(page io.Reader, at *url.URL, bound *fetch.Bound) ([]row, error) {
 	}
 }
 
-// announces reports whether text is a heading that servers give an index, or a link
-// to the parent folder.
+// announces reports whether text is a heading that servers give an index, or a
+// link to the parent folder.
 func announces(text string) bool {
 	text = strings.ToLower(text)
 	return text == "../" || text == ".." || strings.HasPrefix(text, "index of") ||

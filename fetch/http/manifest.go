@@ -18,8 +18,8 @@ import (
 // version tag it is as good as any.
 const sha256Tag = "sha256:"
 
-// manifest reads the manifest. Complete lines become objects at once, the host is
-// asked about the others.
+// manifest reads the manifest. Complete lines become objects at once, the host
+// is asked about the others.
 func (l *listing) manifest(ctx context.Context) error {
 	resp, err := l.document(ctx, l.archive.cfg.Manifest)
 	if err != nil {

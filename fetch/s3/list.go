@@ -132,8 +132,8 @@ func (a *Archive) objects(p *page, root string, names map[string]bool) ([]fetch.
 	return objects, nil
 }
 
-// md5 returns the MD5 in a tag, or nothing. The tag of an object uploaded in parts is
-// a hash of hashes with a dash, not an MD5 of its bytes.
+// md5 returns the MD5 in a tag, or nothing. The tag of an object uploaded in
+// parts is a hash of hashes with a dash, not an MD5 of its bytes.
 func (a *Archive) md5(tag string) string {
 	if !a.cfg.ETagIsMD5 || len(tag) != 32 || strings.Trim(strings.ToLower(tag), "0123456789abcdef") != "" {
 		return ""
@@ -172,8 +172,9 @@ func isCode(code string) bool {
 	return code != "" && len(code) <= 64
 }
 
-// listRefused marks a refusal to list as permanent: unlike that of one object, it
-// leaves nothing to read. A wrong clock, which also is refused, may be put right.
+// listRefused marks a refusal to list as permanent: unlike that of one object,
+// it leaves nothing to read. A wrong clock, which also is refused, may be put
+// right.
 func listRefused(err error) error {
 	var status *web.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusForbidden &&

@@ -139,8 +139,8 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 	return src, explain(err)
 }
 
-// digest returns the SHA-256 that was uploaded with an object, in hex. The hash of
-// hashes of an object in parts is left out.
+// digest returns the SHA-256 that was uploaded with an object, in hex. The hash
+// of hashes of an object in parts is left out.
 func digest(h http.Header) string {
 	if kind := h.Get("X-Amz-Checksum-Type"); kind != "" && kind != "FULL_OBJECT" {
 		return ""

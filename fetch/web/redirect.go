@@ -19,11 +19,10 @@ var carried = map[string]bool{
 	"User-Agent": true, "Accept": true, "Range": true, "If-Range": true, "If-Match": true, "If-Unmodified-Since": true,
 }
 
-// redirect decides whether a redirect is followed. Credentials go to the scheme,
-// host and port that the operator named and to no other, also not by way of a third
-// host. A redirect
-// from https to http, which anybody on the way can read and alter, is refused,
-// and so is one that would repeat a form.
+// redirect decides whether a redirect is followed. Credentials go to the
+// scheme, host and port that the operator named and to no other, also not by
+// way of a third host. A redirect from https to http, which anybody on the way
+// can read and alter, is refused, and so is one that would repeat a form.
 func (c Config) redirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	switch {

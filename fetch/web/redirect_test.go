@@ -16,8 +16,8 @@ import (
 	"lacuna/fetch"
 )
 
-// stop is a host on the way of a request. It redirects to the address of next and
-// keeps the headers that it was sent.
+// stop is a host on the way of a request. It redirects to the address of next
+// and keeps the headers that it was sent.
 type stop struct {
 	*httptest.Server
 	next func(r *http.Request) string // empty: here it ends

@@ -5,8 +5,8 @@
 //
 // Every call ends: connecting, waiting for an answer and waiting for the next
 // bytes have a time limit each, while a download that makes progress may take
-// as long as it needs. Errors hold no query, no user and no secret,
-// and no credential follows a redirect to another scheme, host or port.
+// as long as it needs. Errors hold no query, no user and no secret, and no
+// credential follows a redirect to another scheme, host or port.
 //
 // Package web knows nothing of listings, buckets or catalogues.
 package web
@@ -90,8 +90,8 @@ func newHTTP(cfg Config) (*http.Client, error) {
 	}}, nil
 }
 
-// TLS returns a configuration that trusts the authorities of the system and, where
-// caFile is not empty, the certificates in it.
+// TLS returns a configuration that trusts the authorities of the system and,
+// where caFile is not empty, the certificates in it.
 func TLS(caFile string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile == "" {
@@ -112,8 +112,8 @@ func TLS(caFile string) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// StatusError is an answer with a status of failure. It wraps fs.ErrNotExist, ErrChanged
-// or ErrPermanent where the status means that.
+// StatusError is an answer with a status of failure. It wraps fs.ErrNotExist,
+// ErrChanged or ErrPermanent where the status means that.
 type StatusError struct {
 	Request string // method and URL, without its query
 	Code    int
@@ -126,8 +126,8 @@ func (e *StatusError) Error() string {
 }
 
 // Unwrap returns the meaning of the status for an archive. That one object is
-// forbidden says nothing of the others; whether a forbidden listing is permanent,
-// the archive decides.
+// forbidden says nothing of the others; whether a forbidden listing is
+// permanent, the archive decides.
 func (e *StatusError) Unwrap() error {
 	switch e.Code {
 	case http.StatusNotFound, http.StatusGone:

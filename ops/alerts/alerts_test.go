@@ -1,6 +1,6 @@
 // Package alerts_test checks the alert rules and the dashboard: that Prometheus
-// reads them, that each rule fires where it should, and that the service exports every
-// metric that they use.
+// reads them, that each rule fires where it should, and that the service
+// exports every metric that they use.
 package alerts_test
 
 import (

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Packages of a development version must not keep dpkg from upgrading to the release.
+// Packages of a development version must not keep dpkg from upgrading to the
+// release.
 func TestPackagesOfADevelopmentSortBeforeTheirRelease(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil {
 		t.Skip("there is no dpkg here")

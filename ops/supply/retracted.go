@@ -11,7 +11,8 @@ import (
 )
 
 // Withdrawn asks the Go proxy which of the program's modules are retracted or
-// deprecated. It returns a sentence for each, and the modules unknown to the proxy.
+// deprecated. It returns a sentence for each, and the modules unknown to the
+// proxy.
 func Withdrawn(ctx context.Context, p Program) (faults, untold []string, err error) {
 	args := []string{"list", "-e", "-m", "-u", "-retracted", "-json=Path,Version,Retracted,Deprecated,Error"}
 	for _, m := range p.Modules {

@@ -75,8 +75,8 @@ func sharedLibraries(ldd string) []string {
 	return paths
 }
 
-// byPackage groups libraries by their package, from owners, the output of 'dpkg-query
-// -S'. It returns the names of those packages too.
+// byPackage groups libraries by their package, from owners, the output of
+// 'dpkg-query -S'. It returns the names of those packages too.
 func byPackage(paths []string, owners string) (libraries []Library, known []string) {
 	owner := make(map[string]string)
 	for line := range strings.Lines(owners) {

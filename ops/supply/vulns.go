@@ -79,8 +79,8 @@ func Vulnerabilities(ctx context.Context, program, database string) ([]Finding, 
 	return readFindings(&out)
 }
 
-// readFindings reads the output of govulncheck: a stream of objects with one of many
-// fields each.
+// readFindings reads the output of govulncheck: a stream of objects with one of
+// many fields each.
 func readFindings(out io.Reader) ([]Finding, error) {
 	var message struct {
 		OSV     *struct{ ID, Summary string }

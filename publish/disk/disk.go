@@ -1,8 +1,8 @@
 // Package disk keeps products in a folder.
 //
-// A Store keeps the bytes of every revision of a product in a file of its own, out
-// of sight, that never changes once it was promised: later deliveries to other
-// sinks read the promised bytes there. A Sink makes revisions visible:
+// A Store keeps the bytes of every revision of a product in a file of its own,
+// out of sight, that never changes once it was promised: later deliveries to
+// other sinks read the promised bytes there. A Sink makes revisions visible:
 //
 //	<root>/<dataset>/<YYYY>/<MM>/<name>.nc          the current revision
 //	                            /<name>.nc.sha256   as sha256sum --check reads it
@@ -13,12 +13,12 @@
 //
 // A product appears whole or not at all. Where there is a side file or a
 // manifest entry it tells the truth, also after a crash: both are taken away
-// before a product is replaced and written after. Repeating a step changes nothing,
-// or repairs the damage of a crash or of a person.
+// before a product is replaced and written after. Repeating a step changes
+// nothing, or repairs the damage of a crash or of a person.
 //
 // Package disk knows nothing of NetCDF: it hands out a path and another writes
-// the file. Nor does it know which deliveries are due; the caller that
-// removes old products says which must stay.
+// the file. Nor does it know which deliveries are due; the caller that removes
+// old products says which must stay.
 package disk
 
 import (
@@ -76,14 +76,15 @@ type Stored struct {
 	New     bool // false if the same bytes were there already
 }
 
-// Put stores the file that write writes to its path. A picture that write leaves at
-// that path with .png added goes with it. If write or ctx fails
+// Put stores the file that write writes to its path. A picture that write
+// leaves at that path with .png added goes with it. If write or ctx fails
 // nothing is changed; with too little room left the error wraps ErrFull.
 //
-// A revision that was promised, which is one that was sealed or that a
-// manifest lists, keeps its bytes: others under its number are refused with a
-// *publish.Conflict. One that was not promised was left by a crash before anybody
-// was told, and is replaced: the granule may have other neighbours by now.
+// A revision that was promised, which is one that was sealed or that a manifest
+// lists, keeps its bytes: others under its number are refused with a
+// *publish.Conflict. One that was not promised was left by a crash before
+// anybody was told, and is replaced: the granule may have other neighbours by
+// now.
 func (s Store) Put(ctx context.Context, item Item, write func(path string) error) (Stored, error) {
 	visible, err := s.Visible(item.Dataset, item.Time, item.Name)
 	if err != nil {
@@ -152,8 +153,8 @@ func checkName(name string) error {
 // them.
 const stagingPattern = ".put-*"
 
-// put writes into a folder of its own beside path, so that unfinished files are out
-// of sight and go with the folder.
+// put writes into a folder of its own beside path, so that unfinished files are
+// out of sight and go with the folder.
 func (s Store) put(ctx context.Context, item Item, write func(path string) error) (stored Stored, err error) {
 	path := s.revisionPath(item)
 	dir := filepath.Dir(path)

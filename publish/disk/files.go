@@ -112,8 +112,8 @@ func removeAll(paths ...string) error {
 	return syncFolder(filepath.Dir(paths[0]))
 }
 
-// Sweep removes unfinished files of killed processes. No other process may be at
-// work on the store.
+// Sweep removes unfinished files of killed processes. No other process may be
+// at work on the store.
 func (s Store) Sweep() error {
 	err := filepath.WalkDir(s.Root, func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -61,7 +61,8 @@ func (s Store) Claim(ctx context.Context, o publish.Owner) (err error) {
 }
 
 // Holdings implements publish.Place. It reads the manifests that were written
-// since; an unreadable one is skipped, for the next delivery to that day reports it.
+// since; an unreadable one is skipped, for the next delivery to that day
+// reports it.
 func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
 	return s.store.Manifests(ctx, since, func(m publish.Manifest) error {
 		for _, h := range m.Holdings() {

@@ -24,8 +24,8 @@ const (
 	Superseded   Class = "superseded" // replaced by a later revision, or retracted
 )
 
-// Keep is the retention time of each class, from when a file was made or replaced. A
-// class that is not in it, or has 0, stays for ever.
+// Keep is the retention time of each class, from when a file was made or
+// replaced. A class that is not in it, or has 0, stays for ever.
 type Keep map[Class]time.Duration
 
 // Removal is a revision whose retention time is over.
@@ -40,7 +40,8 @@ type Removal struct {
 	manifest string
 }
 
-// Plan returns the revisions whose retention time is over, without removing them.
+// Plan returns the revisions whose retention time is over, without removing
+// them.
 func (s Store) Plan(now time.Time, keep Keep) ([]Removal, error) {
 	var due []Removal
 	err := s.eachRevision(func(r Removal) {
@@ -54,8 +55,8 @@ func (s Store) Plan(now time.Time, keep Keep) ([]Removal, error) {
 	return due, nil
 }
 
-// Remove removes the revisions that Plan returned, except those that stays keeps
-// because a delivery is still due. It returns the removed ones.
+// Remove removes the revisions that Plan returned, except those that stays
+// keeps because a delivery is still due. It returns the removed ones.
 func (s Store) Remove(ctx context.Context, due []Removal, stays func(context.Context, Removal) (bool, error)) ([]Removal, error) {
 	var gone []Removal
 	for _, r := range due {

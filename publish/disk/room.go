@@ -33,7 +33,8 @@ func (s Store) checkRoom(written int64) error {
 		size(left), s.Root, size(s.FloorBytes), size(s.FloorBytes-left+written), s.suggestion())
 }
 
-// suggestion names the space that old products take and the setting that frees it.
+// suggestion names the space that old products take and the setting that frees
+// it.
 func (s Store) suggestion() string {
 	usage, err := s.Usage()
 	if err != nil {

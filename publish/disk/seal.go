@@ -9,12 +9,13 @@ import (
 	"lacuna/publish"
 )
 
-// sealedMode is the mode of a file whose bytes were promised: nobody may write to
-// it. A mode goes with the file wherever it is copied, and needs no ledger.
+// sealedMode is the mode of a file whose bytes were promised: nobody may write
+// to it. A mode goes with the file wherever it is copied, and needs no ledger.
 const sealedMode = 0o444
 
-// Seal protects the file of a revision from Put. It comes before the promise: a crash in between leaves a number that is not used if
-// the bytes are others the next time, and never two files of one number.
+// Seal protects the file of a revision from Put. It comes before the promise: a
+// crash in between leaves a number that is not used if the bytes are others the
+// next time, and never two files of one number.
 func (s Store) Seal(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

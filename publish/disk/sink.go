@@ -90,8 +90,8 @@ type work struct {
 	manifest publish.Manifest
 }
 
-// change runs do on the day of p while the dataset is locked, then updates the link
-// to the newest product.
+// change runs do on the day of p while the dataset is locked, then updates the
+// link to the newest product.
 func (s *Sink) change(ctx context.Context, p publish.Product, do func(*work) error) (err error) {
 	visible, err := s.store.Visible(p.Dataset, p.Time, p.Name)
 	if err != nil {
@@ -201,8 +201,8 @@ func (w *work) holds(p publish.Product, side string) bool {
 	return err == nil && sum == p.SHA256
 }
 
-// replace moves a revision into its place. Side file and manifest entry of the one
-// before are removed first.
+// replace moves a revision into its place. Side file and manifest entry of the
+// one before are removed first.
 func (w *work) replace(p publish.Product, side string) error {
 	if there, known := w.manifest.Entry(p.Granule); known && there.Live() {
 		there.Absent, there.QuickLook = true, ""

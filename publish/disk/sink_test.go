@@ -26,8 +26,8 @@ func TestSinkKeepsTheContract(t *testing.T) {
 	})
 }
 
-// receive reads a dataset as a receiver that trusts manifests, side files and the
-// link, and fails where one of them is wrong.
+// receive reads a dataset as a receiver that trusts manifests, side files and
+// the link, and fails where one of them is wrong.
 func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 	t.Helper()
 	got := map[string]sinktest.Seen{}
@@ -153,8 +153,8 @@ func TestCrashBetweenAnyTwoStepsIsMendedByDoingItAgain(t *testing.T) {
 	}
 }
 
-// wantTruth fails where a side file or manifest in the tree of a stopped sink is
-// wrong.
+// wantTruth fails where a side file or manifest in the tree of a stopped sink
+// is wrong.
 func wantTruth(t *testing.T, s Store) {
 	t.Helper()
 	for _, path := range list(t, s.Root) {

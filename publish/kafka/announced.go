@@ -80,7 +80,8 @@ func (a *announced) record(key string, e Event, at time.Time) {
 	case e.Revision > last.revision:
 		a.last[key] = next
 	case e.Revision == last.revision && !last.retracted:
-		// The first bytes under a number keep it, whatever a second writer sends.
+		// The first bytes under a number keep it, whatever a second writer
+		// sends.
 		next.sha256 = cmp.Or(last.sha256, next.sha256)
 		a.last[key] = next
 	}

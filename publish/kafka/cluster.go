@@ -56,29 +56,29 @@ func (c Connection) Open() (*Cluster, error) {
 // Close ends the connections. Requests under way fail.
 func (c *Cluster) Close() { c.pool.CloseIdleConnections() }
 
-// Dialer connects to brokers of the cluster, for requests that this package does not
-// offer.
+// Dialer connects to brokers of the cluster, for requests that this package
+// does not offer.
 func (c *Cluster) Dialer() *kafkago.Dialer { return c.dialer }
 
 // Brokers are the addresses that the cluster was opened with.
 func (c *Cluster) Brokers() []string { return slices.Clone(c.brokers) }
 
-// ErrGone says that the cluster no longer has, or never had, a topic, a partition, or
-// messages that retention has removed.
+// ErrGone says that the cluster no longer has, or never had, a topic, a
+// partition, or messages that retention has removed.
 var ErrGone = errors.New("not on the brokers any more")
 
-// errNotYet marks an ErrGone that may pass: the broker may not have heard yet of a new
-// topic, or is a former leader that does not have the newest messages.
+// errNotYet marks an ErrGone that may pass: the broker may not have heard yet
+// of a new topic, or is a former leader that does not have the newest messages.
 var errNotYet = errors.New("or not yet")
 
-// MayCome reports whether the missing topic or messages of err may turn up within
-// seconds: they are not older than the retention.
+// MayCome reports whether the missing topic or messages of err may turn up
+// within seconds: they are not older than the retention.
 func MayCome(err error) bool { return errors.Is(err, errNotYet) }
 
-// ErrUndecodable says that a broker has sent a batch that cannot be decoded, however
-// often it is asked for: one in an unknown compression, or
-// one that kafka-go panics about, such as one of a foreign producer id that
-// compaction has emptied.
+// ErrUndecodable says that a broker has sent a batch that cannot be decoded,
+// however often it is asked for: one in an unknown compression, or one that
+// kafka-go panics about, such as one of a foreign producer id that compaction
+// has emptied.
 var ErrUndecodable = errors.New("the broker sent a batch that cannot be decoded")
 
 // Partitions returns the partitions of a topic, fresh from a broker.
@@ -192,8 +192,8 @@ func (c *Cluster) Read(ctx context.Context, span Span, each func(kafkago.Message
 	return nil
 }
 
-// whyGone returns the error for a broker that has nothing at the beginning of a span,
-// by the offsets of its partition.
+// whyGone returns the error for a broker that has nothing at the beginning of a
+// span, by the offsets of its partition.
 func (c *Cluster) whyGone(ctx context.Context, span Span, answer error) error {
 	if errors.Is(answer, kafkago.OffsetOutOfRange) {
 		first, next, err := c.Bounds(ctx, span.Topic, span.Partition)
@@ -214,8 +214,8 @@ func (c *Cluster) tooFar(span Span, next int64) error {
 		span.Topic, span.Partition, span.To-1, ErrGone, errNotYet, next)
 }
 
-// readBatch reads the messages of one request, and only then hands them on: a slow
-// handler does not hold up the connection. done: the span is at its end.
+// readBatch reads the messages of one request, and only then hands them on: a
+// slow handler does not hold up the connection. done: the span is at its end.
 func (c *Cluster) readBatch(conn *kafkago.Conn, span Span, each func(kafkago.Message) error) (done bool, err error) {
 	messages, next, err := fetch(conn)
 	for _, m := range messages {
@@ -258,8 +258,8 @@ func fetch(conn *kafkago.Conn) (messages []kafkago.Message, next int64, err erro
 	}
 	next = batch.Offset()
 	if undecodable(err) {
-		// Closing the batch would wait for its undecodable rest; the connection is
-		// closed instead.
+		// Closing the batch would wait for its undecodable rest; the connection
+		// is closed instead.
 		return messages, next, fmt.Errorf("%w: %w", ErrUndecodable, err)
 	}
 	err = errors.Join(err, batch.Close())
@@ -269,8 +269,8 @@ func fetch(conn *kafkago.Conn) (messages []kafkago.Message, next int64, err erro
 	return messages, next, err
 }
 
-// undecodable reports whether err is neither the end, nor an error of the broker or
-// the network.
+// undecodable reports whether err is neither the end, nor an error of the
+// broker or the network.
 func undecodable(err error) bool {
 	var answer kafkago.Error
 	var network net.Error

@@ -22,8 +22,8 @@ type Config struct {
 	Topics Topics `yaml:"topics"`
 }
 
-// Topics holds the settings of missing topics. Existing ones are used as they are, if
-// that is possible.
+// Topics holds the settings of missing topics. Existing ones are used as they
+// are, if that is possible.
 type Topics struct {
 	Create        bool          `yaml:"create"`         // make missing topics
 	Partitions    int           `yaml:"partitions"`     // partitions of a new topic

@@ -14,8 +14,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// Connection is the place of a cluster and the way to log in, the same for publishers
-// and readers.
+// Connection is the place of a cluster and the way to log in, the same for
+// publishers and readers.
 type Connection struct {
 	Brokers []string `yaml:"brokers"` // host:port; any of them leads to the others
 	TLS     TLS      `yaml:"tls"`

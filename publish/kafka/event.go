@@ -26,8 +26,9 @@ const (
 	TypeRetracted = "lacuna.product.retracted.v1"
 )
 
-// Event is the message of the events topic on one revision of a product. It is the
-// body of a published event; in a retraction only the fields up to Why are set.
+// Event is the message of the events topic on one revision of a product. It is
+// the body of a published event; in a retraction only the fields up to Why are
+// set.
 type Event struct {
 	ID        string `json:"-"` // ce_id: equal for every repetition of the event
 	Retracted bool   `json:"-"` // from ce_type
@@ -62,8 +63,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Placement is the position of the parts of a product. Between the two offsets there
-// may be messages of other products and repetitions of a part.
+// Placement is the position of the parts of a product. Between the two offsets
+// there may be messages of other products and repetitions of a part.
 type Placement struct {
 	Topic       string `json:"topic"`
 	Partition   int    `json:"partition"`
@@ -142,12 +143,12 @@ func (e Event) message(source string) (kafkago.Message, error) {
 // read: written by somebody else, or by a later version of Lacuna.
 var ErrNotOurs = errors.New("not a message this version of Lacuna understands")
 
-// ErrNoProduct marks a message of the events topic that is not about a
-// product but about the owner of the topics. It is of no use to readers.
+// ErrNoProduct marks a message of the events topic that is not about a product
+// but about the owner of the topics. It is of no use to readers.
 var ErrNoProduct = fmt.Errorf("%w: it is not about a product", ErrNotOurs)
 
-// ParseEvent reads a message of the events topic. It refuses events that would be
-// dangerous to act on, such as one with a folder in its file name.
+// ParseEvent reads a message of the events topic. It refuses events that would
+// be dangerous to act on, such as one with a folder in its file name.
 func ParseEvent(m kafkago.Message) (Event, error) {
 	h := headersOf(m)
 	e := Event{Why: h["ce_why"]}
@@ -184,8 +185,8 @@ func (e Event) check() error {
 	return nil
 }
 
-// plausible reports whether the parts can lie where p says: each has an offset of
-// its own, and there is one behind the last.
+// plausible reports whether the parts can lie where p says: each has an offset
+// of its own, and there is one behind the last.
 func (p Placement) plausible() bool {
 	return p.FirstOffset >= 0 && p.LastOffset >= p.FirstOffset && p.LastOffset < math.MaxInt64 &&
 		p.Parts >= 1 && int64(p.Parts-1) <= p.LastOffset-p.FirstOffset

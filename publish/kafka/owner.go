@@ -15,8 +15,8 @@ import (
 
 var _ publish.Place = (*Sink)(nil)
 
-// TypeOwner is the ce_type of the message with the owner of the topics. It is not about
-// a product: readers skip it, as every type that they do not know.
+// TypeOwner is the ce_type of the message with the owner of the topics. It is
+// not about a product: readers skip it, as every type that they do not know.
 const TypeOwner = "lacuna.topics.owner.v1"
 
 // The message has a key of its own, which no product has, for datasets do not
@@ -27,8 +27,8 @@ const (
 	ownerPartition = 0
 )
 
-// Owner implements publish.Place. It reads the messages since the last call, with one
-// request where there are none.
+// Owner implements publish.Place. It reads the messages since the last call,
+// with one request where there are none.
 func (s *Sink) Owner(ctx context.Context) (owner publish.Owner, err error) {
 	err = s.withWriter(ctx, func(w *writer) error {
 		owner, err = w.readOwner(ctx)
@@ -94,8 +94,8 @@ func (w *writer) claim(ctx context.Context, o publish.Owner) error {
 	return nil // it is read back together with earlier messages of others
 }
 
-// wrote records a message of our own, so that it is not read back where nobody else
-// has written before it.
+// wrote records a message of our own, so that it is not read back where nobody
+// else has written before it.
 func (a *announced) wrote(partition int, offset int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,7 +124,8 @@ func ownerMessage(o publish.Owner, source string) (kafkago.Message, error) {
 	return m, nil
 }
 
-// parseOwner reads a message with the owner of the topics; ok is false for any other.
+// parseOwner reads a message with the owner of the topics; ok is false for any
+// other.
 func parseOwner(m kafkago.Message) (o publish.Owner, ok bool) {
 	if string(m.Key) != ownerKey || headersOf(m)["ce_type"] != TypeOwner || json.Unmarshal(m.Value, &o) != nil || o.State == "" {
 		return publish.Owner{}, false

@@ -96,8 +96,8 @@ func (p *producer) send(ctx context.Context, to slot, batch *bytes.Buffer) (int6
 	}
 }
 
-// giveUp returns why a message was not sent: the last error, unless the caller has
-// cancelled.
+// giveUp returns why a message was not sent: the last error, unless the caller
+// has cancelled.
 func (p *producer) giveUp(caller context.Context, to slot, last error) error {
 	if caller.Err() != nil {
 		return fmt.Errorf("send to %s: %w", to.topic, caller.Err())
@@ -158,8 +158,8 @@ func (p *producer) open(ctx context.Context) (*session, error) {
 func (p *producer) final(ctx context.Context, to slot, err error) error {
 	switch {
 	case errors.Is(err, kafkago.UnknownTopicOrPartition), errors.Is(err, protocol.ErrNoTopic), errors.Is(err, protocol.ErrNoPartition):
-		// A broker that has not heard of a new topic yet answers the same, and so
-		// does an outdated cache of the cluster's metadata.
+		// A broker that has not heard of a new topic yet answers the same, and
+		// so does an outdated cache of the cluster's metadata.
 		if _, fresh := p.cluster.Partitions(ctx, to.topic); errors.Is(fresh, ErrGone) {
 			return fmt.Errorf("send to %s: %w", to.topic, errTopicGone)
 		}

@@ -19,8 +19,8 @@ import (
 
 // sendFile sends the file of p in parts and returns their position. While one
 // part is on its way the next is read, hashed and compressed: two are in memory
-// at a time. A file without the hash of p is an error, after its parts were sent;
-// parts that are not announced are never read.
+// at a time. A file without the hash of p is an error, after its parts were
+// sent; parts that are not announced are never read.
 func (w *writer) sendFile(ctx context.Context, to slot, p publish.Product) (Placement, error) {
 	file, err := os.Open(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,8 +44,8 @@ func (w *writer) sendFile(ctx context.Context, to slot, p publish.Product) (Plac
 	return place, nil
 }
 
-// buffers passes two buffers back and forth between encodeParts and sendParts. Each
-// channel has room for both, so that putting one never blocks.
+// buffers passes two buffers back and forth between encodeParts and sendParts.
+// Each channel has room for both, so that putting one never blocks.
 type buffers struct{ full, free chan *bytes.Buffer }
 
 func newBuffers() buffers {
@@ -57,7 +57,8 @@ func newBuffers() buffers {
 	return b
 }
 
-// encodeParts cuts a file into parts and encodes them into buffers as record batches.
+// encodeParts cuts a file into parts and encodes them into buffers as record
+// batches.
 func (w *writer) encodeParts(ctx context.Context, file io.Reader, p publish.Product, buffers buffers) error {
 	digest := sha256.New()
 	rest := io.TeeReader(io.LimitReader(file, p.Size+1), digest)
@@ -88,8 +89,8 @@ func (w *writer) encodeParts(ctx context.Context, file io.Reader, p publish.Prod
 	return nil
 }
 
-// sendParts sends the full buffers, one after the other, and keeps their offsets in
-// place.
+// sendParts sends the full buffers, one after the other, and keeps their
+// offsets in place.
 func (w *writer) sendParts(ctx context.Context, to slot, buffers buffers, place *Placement) error {
 	sent := 0
 	for batch := range buffers.full {
@@ -109,7 +110,8 @@ func (w *writer) sendParts(ctx context.Context, to slot, buffers buffers, place 
 	return nil
 }
 
-// partsOf returns the number of parts of a product; an empty one has an empty part.
+// partsOf returns the number of parts of a product; an empty one has an empty
+// part.
 func partsOf(size int64, partBytes int) int {
 	return int(max(1, (size+int64(partBytes)-1)/int64(partBytes)))
 }

@@ -39,8 +39,8 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 // Name is "kafka:" and the prefix of the topics.
 func (s *Sink) Name() string { return "kafka:" + s.cfg.Prefix }
 
-// Check finds the cluster, makes or verifies the topics, and reads back the announced
-// events. An error names the remedy.
+// Check finds the cluster, makes or verifies the topics, and reads back the
+// announced events. An error names the remedy.
 func (s *Sink) Check(ctx context.Context) error {
 	_, err := s.connect(ctx)
 	return err
@@ -107,8 +107,8 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	})
 }
 
-// deliver checks p and calls do. Topics that were deleted meanwhile are made again
-// once, if that is allowed.
+// deliver checks p and calls do. Topics that were deleted meanwhile are made
+// again once, if that is allowed.
 func (s *Sink) deliver(ctx context.Context, p publish.Product, do func(*writer) error) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -171,7 +171,8 @@ func (s *Sink) connect(ctx context.Context) (*writer, error) {
 	}
 }
 
-// openWriter makes or verifies the topics, reads back the events and returns a writer.
+// openWriter makes or verifies the topics, reads back the events and returns a
+// writer.
 func openWriter(ctx context.Context, c *Cluster, cfg Config) (*writer, error) {
 	events, data, err := ensureTopics(ctx, c, cfg)
 	if err != nil {
@@ -184,8 +185,8 @@ func openWriter(ctx context.Context, c *Cluster, cfg Config) (*writer, error) {
 	return &writer{cfg: cfg, events: events, data: data, announced: known, producer: newProducer(c, cfg)}, nil
 }
 
-// connectTimeout bounds verifying the topics and reading back the events: a hundred
-// thousand take about two seconds.
+// connectTimeout bounds verifying the topics and reading back the events: a
+// hundred thousand take about two seconds.
 const connectTimeout = time.Minute
 
 func (s *Sink) forget(w *writer) {

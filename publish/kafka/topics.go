@@ -10,9 +10,9 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// frameBytes is the most that key, headers and the frame of a record batch add to the
-// value of a message: names of files and granules are bounded by file systems at 255
-// bytes, and a part repeats four of them.
+// frameBytes is the most that key, headers and the frame of a record batch add
+// to the value of a message: names of files and granules are bounded by file
+// systems at 255 bytes, and a part repeats four of them.
 const frameBytes = 2048
 
 // topic is a topic of the sink on the brokers.
@@ -21,8 +21,8 @@ type topic struct {
 	partitions int
 }
 
-// ensureTopics makes the missing topics, where that is allowed, and checks that both
-// take our messages.
+// ensureTopics makes the missing topics, where that is allowed, and checks that
+// both take our messages.
 func ensureTopics(ctx context.Context, c *Cluster, cfg Config) (events, data topic, err error) {
 	events.name, data.name = EventsTopic(cfg.Prefix), DataTopic(cfg.Prefix)
 	millis := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
@@ -78,8 +78,8 @@ func createTopic(ctx context.Context, c *Cluster, cfg Config, t kafkago.TopicCon
 	}
 }
 
-// checkTopic returns an error with the remedy where a topic cannot take messages of a
-// size, or has the wrong cleanup policy.
+// checkTopic returns an error with the remedy where a topic cannot take
+// messages of a size, or has the wrong cleanup policy.
 func checkTopic(ctx context.Context, c *Cluster, name string, bytes int, policy string) error {
 	answer, err := c.client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
 		ResourceType: kafkago.ResourceTypeTopic, ResourceName: name, ConfigNames: []string{"max.message.bytes", "cleanup.policy"},

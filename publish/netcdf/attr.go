@@ -16,8 +16,8 @@ func value(attrs []Attr, name string) any {
 	return nil
 }
 
-// text returns the value of a text attribute without blanks around it, "" if there is
-// no such attribute or it is not text.
+// text returns the value of a text attribute without blanks around it, "" if
+// there is no such attribute or it is not text.
 func text(attrs []Attr, name string) string {
 	s, _ := value(attrs, name).(string)
 	return strings.TrimSpace(s)

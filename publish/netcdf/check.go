@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// validate reports everything wrong with p that does not depend on its coordinates.
+// validate reports everything wrong with p that does not depend on its
+// coordinates.
 func (p *Product) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -69,8 +69,8 @@ type block struct {
 }
 
 // gather copies the cells of a block, of size bytes each, from raw to dst.
-// Cells beyond the edge of the grid are zero, so that the same product gives the
-// same bytes.
+// Cells beyond the edge of the grid are zero, so that the same product gives
+// the same bytes.
 func gather(dst, raw []byte, size int, b block) {
 	clear(dst)
 	last := len(b.shape) - 1

@@ -25,8 +25,8 @@ func TestProductsOfEveryLayoutPassAnIndependentChecker(t *testing.T) {
 	compliance.Check(t, paths...)
 }
 
-// The check must be able to fail: it must find faults in the input of a product,
-// written as it is.
+// The check must be able to fail: it must find faults in the input of a
+// product, written as it is.
 func TestCheckerFindsFaultsOfTheInput(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "input.nc")

@@ -48,8 +48,8 @@ func cells(f File, name string) int {
 	return len(v.Raw) / max(1, sizeOf(v.Type))
 }
 
-// mendAxis returns the attributes of a coordinate variable with those that CF asks
-// for. A coordinate has no missing values, so it names none.
+// mendAxis returns the attributes of a coordinate variable with those that CF
+// asks for. A coordinate has no missing values, so it names none.
 func mendAxis(v Var, which axis) []Attr {
 	attrs := without(v.Attrs, "_FillValue", "missing_value")
 	for _, name := range []string{"valid_min", "valid_max", "valid_range", "actual_range"} {

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// quiet keeps HDF5 from printing its stack of errors: they are returned. The setting
-// is per thread, and the caller is bound to its thread.
+// quiet keeps HDF5 from printing its stack of errors: they are returned. The
+// setting is per thread, and the caller is bound to its thread.
 func quiet() { C.H5Eset_auto2(C.H5E_DEFAULT, nil, nil) }
 
 // field is a variable whose data goes into a file as finished chunks.

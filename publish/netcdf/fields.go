@@ -150,8 +150,8 @@ func (p *Product) extra(filled Var, x Extra) Var {
 	}
 }
 
-// companion returns the bytes of x, rounded, with the fill value where there
-// is no number: on land, in cells that were not filled, at NaN.
+// companion returns the bytes of x, rounded, with the fill value where there is
+// no number: on land, in cells that were not filled, at NaN.
 func (p *Product) companion(x []float32) []byte {
 	raw := make([]byte, 4*len(x))
 	for i, v := range x {

@@ -74,8 +74,8 @@ func modeSentence(mode string) string {
 	return "Near real time: only granules up to the day had a part in it; a delayed-mode revision may follow."
 }
 
-// DefaultCredits returns the credits of an installation that configures none: they
-// name the program and no person.
+// DefaultCredits returns the credits of an installation that configures none:
+// they name the program and no person.
 func DefaultCredits() Credits {
 	return Credits{
 		Name: "Lacuna", Type: "group", Email: "unknown", URL: "unknown",
@@ -85,8 +85,8 @@ func DefaultCredits() Credits {
 	}
 }
 
-// credits returns the attributes on creator, publisher and licence. The terms of the
-// input hold for the product, unless others are configured.
+// credits returns the attributes on creator, publisher and licence. The terms
+// of the input hold for the product, unless others are configured.
 func (p *Product) credits() []Attr {
 	c, d := p.Credits, DefaultCredits()
 	or := func(words ...string) string {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The bits of Product.Flags. A pixel with none of them was seen by the sensor and is
-// written as it was delivered.
+// The bits of Product.Flags. A pixel with none of them was seen by the sensor
+// and is written as it was delivered.
 const (
 	Land               byte = 1 << iota // never filled
 	Interpolated                        // the value is the analysis, not an observation
@@ -83,8 +83,8 @@ type Input struct {
 	Role   string // RoleTarget, or a word for the part it had, such as "context" or "mask"
 }
 
-// Credits names the creator of products and the terms of their use. An empty field
-// takes that of DefaultCredits.
+// Credits names the creator of products and the terms of their use. An empty
+// field takes that of DefaultCredits.
 type Credits struct {
 	Name            string `yaml:"name"`            // name of the creator and publisher
 	Type            string `yaml:"type"`            // group, institution, person or position

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// provenance returns the attributes on inputs, model and time of making. Nothing
-// here is taken from the clock.
+// provenance returns the attributes on inputs, model and time of making.
+// Nothing here is taken from the clock.
 func (p *Product) provenance() []Attr {
 	created := p.Created.UTC().Format(time.RFC3339)
 	var names, inputs []string
@@ -36,9 +36,9 @@ func (p *Product) provenance() []Attr {
 	}
 }
 
-// carryOver adds the global attributes of the input that are still true of
-// the product. An attribute that is true of the input only becomes source_<name>, so
-// that nothing is lost; those about stored bytes are dropped.
+// carryOver adds the global attributes of the input that are still true of the
+// product. An attribute that is true of the input only becomes source_<name>,
+// so that nothing is lost; those about stored bytes are dropped.
 func (p *Product) carryOver(attrs []Attr) []Attr {
 	for _, a := range p.Source.Attrs {
 		if s, ok := a.Value.(string); ok && strings.TrimSpace(s) == "" {
@@ -57,8 +57,9 @@ func (p *Product) carryOver(attrs []Attr) []Attr {
 	return attrs
 }
 
-// isStale reports whether an attribute is computed anew or would be false here: those
-// of an earlier run of lacuna, of coverage, and those that the library writes.
+// isStale reports whether an attribute is computed anew or would be false here:
+// those of an earlier run of lacuna, of coverage, and those that the library
+// writes.
 func isStale(name string) bool {
 	lower := strings.ToLower(name)
 	for _, prefix := range []string{"lacuna_", "geospatial_", "time_coverage_", "_nc", "_netcdf4"} {
@@ -89,8 +90,8 @@ func ofInputOnly(name string) bool {
 	}, lower)
 }
 
-// isSaid reports whether the text of an attribute is already part of the product's
-// own attributes.
+// isSaid reports whether the text of an attribute is already part of the
+// product's own attributes.
 func isSaid(name string) bool {
 	return slices.Contains([]string{"source_Conventions", "source_source", "source_history", "source_cdm_data_type"}, name)
 }

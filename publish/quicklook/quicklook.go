@@ -22,8 +22,8 @@ import (
 	"math"
 )
 
-// Scene holds the maps to draw: one number per cell, row by row, NaN where there is
-// none.
+// Scene holds the maps to draw: one number per cell, row by row, NaN where
+// there is none.
 type Scene struct {
 	Title            string // one line
 	Units            string // units of the values

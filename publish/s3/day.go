@@ -47,8 +47,8 @@ func checkName(p publish.Product) error {
 	return nil
 }
 
-// show uploads the product of entry with its picture and side object, unless it is
-// there.
+// show uploads the product of entry with its picture and side object, unless it
+// is there.
 func (d *day) show(ctx context.Context, p publish.Product, entry publish.Entry) error {
 	side := p.SHA256 + "  " + p.Name + "\n"
 	there, err := d.holds(ctx, p, side)
@@ -95,7 +95,8 @@ func (d *day) holds(ctx context.Context, p publish.Product, side string) (bool, 
 	return info.Size == p.Size && info.UserMetadata["Sha256"] == p.SHA256, nil
 }
 
-// withdraw removes the side object and the manifest entry of the present revision.
+// withdraw removes the side object and the manifest entry of the present
+// revision.
 func (d *day) withdraw(ctx context.Context, granule string) error {
 	if there, known := d.manifest.Entry(granule); known && there.Live() {
 		there.Absent, there.QuickLook = true, ""

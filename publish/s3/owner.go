@@ -42,8 +42,8 @@ func (s *Sink) Claim(ctx context.Context, o publish.Owner) error {
 }
 
 // Holdings implements publish.Place. It lists the prefix and reads the
-// manifests that were written since. An unreadable one is skipped: the
-// next delivery to that day reports it.
+// manifests that were written since. An unreadable one is skipped: the next
+// delivery to that day reports it.
 func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
 	return s.Manifests(ctx, since, func(m publish.Manifest) error {
 		for _, h := range m.Holdings() {

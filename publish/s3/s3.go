@@ -9,9 +9,9 @@
 // are taken away before a product is replaced and written after. It takes for
 // granted that nobody else writes below the prefix.
 //
-// Package s3 knows nothing of NetCDF and removes retracted products only: how long
-// objects stay, and whether replaced ones are kept, is set
-// on the bucket (life cycle, versions).
+// Package s3 knows nothing of NetCDF and removes retracted products only: how
+// long objects stay, and whether replaced ones are kept, is set on the bucket
+// (life cycle, versions).
 package s3
 
 import (
@@ -98,8 +98,8 @@ func New(cfg Config) (*Sink, error) {
 // Name implements publish.Sink.
 func (s *Sink) Name() string { return "s3:" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
 
-// Check tells whether the bucket is there and accepts the keys. An error names the
-// remedy.
+// Check tells whether the bucket is there and accepts the keys. An error names
+// the remedy.
 func (s *Sink) Check(ctx context.Context) error {
 	there, err := s.client.BucketExists(ctx, s.cfg.Bucket)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"lacuna/publish"
 )
 
-// Other returns p with another file under the same revision, as a state makes it that
-// was restored from an older copy while the granule has changed.
+// Other returns p with another file under the same revision, as a state makes
+// it that was restored from an older copy while the granule has changed.
 func Other(t *testing.T, p publish.Product) publish.Product {
 	t.Helper()
 	other := Product(t, p.Dataset, "other", p.Revision)

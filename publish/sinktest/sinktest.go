@@ -1,8 +1,8 @@
 // Package sinktest checks that a publish.Sink keeps its contract. Every
 // implementation runs it in its tests.
 //
-// It observes a sink through a receiver, which the caller provides, and knows nothing
-// else of the destination of products.
+// It observes a sink through a receiver, which the caller provides, and knows
+// nothing else of the destination of products.
 package sinktest
 
 import (

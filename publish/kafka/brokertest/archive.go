@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// classArchive returns the file of parsed classes that makes brokers start quickly,
-// and makes it once for the present jars. On an error, brokers start without it.
+// classArchive returns the file of parsed classes that makes brokers start
+// quickly, and makes it once for the present jars. On an error, brokers start
+// without it.
 func (c *Cluster) classArchive() (string, error) {
 	archive := filepath.Join(c.cache, "classes.jsa")
 	if _, err := os.Stat(archive); err == nil {

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// Options describe a cluster. The zero value is one broker
-// without users or certificates.
+// Options describe a cluster. The zero value is one broker without users or
+// certificates.
 type Options struct {
 	Nodes      int               // 0: one
 	Secure     bool              // with listeners for TLS and for SASL

@@ -54,7 +54,8 @@ func (c *Cluster) prepare(n *node) error {
 	if err := os.WriteFile(n.properties, []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	// The file that the format command of Kafka writes, without two seconds of Java.
+	// The file that the format command of Kafka writes, without two seconds of
+	// Java.
 	meta := fmt.Sprintf("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=%d\n", n.id)
 	return os.WriteFile(filepath.Join(folder, "data", "meta.properties"), []byte(meta), 0o600)
 }

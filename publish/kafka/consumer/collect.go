@@ -15,14 +15,15 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// missingError says that a product is lost: its parts cannot be read, now or later.
+// missingError says that a product is lost: its parts cannot be read, now or
+// later.
 type missingError struct{ error }
 
 func (e missingError) Unwrap() error { return e.error }
 
 // collect puts the parts of a product together in a temporary file and returns
-// its path. It waits for brokers that are away, and until the deadline for parts
-// that they may not have heard of yet. A missingError is final.
+// its path. It waits for brokers that are away, and until the deadline for
+// parts that they may not have heard of yet. A missingError is final.
 func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Time) (path string, err error) {
 	if e.File.Size > f.cfg.MaxBytes {
 		return "", missingError{fmt.Errorf("%s has %d bytes, more than the %d that this consumer accepts", e.ID, e.File.Size, f.cfg.MaxBytes)}
@@ -63,10 +64,10 @@ func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Tim
 	}
 }
 
-// answers reports whether err is about the parts, and not about a broker that is
-// away: the broker has refused the request for good, or it answers a request for the
-// offsets of the same partition. A missing right to read the topic is not the fault
-// of an event.
+// answers reports whether err is about the parts, and not about a broker that
+// is away: the broker has refused the request for good, or it answers a request
+// for the offsets of the same partition. A missing right to read the topic is
+// not the fault of an event.
 func (f *follower) answers(ctx context.Context, e kafka.Event, err error) bool {
 	var said kafkago.Error
 	if errors.As(err, &said) && !said.Temporary() && !said.Timeout() {
@@ -85,8 +86,8 @@ type trouble struct {
 // leastTimes keeps a single slow request from being taken for lasting trouble.
 const leastTimes = 3
 
-// met counts another failed attempt, and reports whether to give up: nothing came, the
-// broker answered each time, and patience is over.
+// met counts another failed attempt, and reports whether to give up: nothing
+// came, the broker answered each time, and patience is over.
 func (t *trouble) met(moved, answers bool, patience time.Duration) bool {
 	if moved || !answers {
 		*t = trouble{}

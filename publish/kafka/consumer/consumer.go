@@ -36,14 +36,16 @@ type Config struct {
 	// than 6 s unless told otherwise.
 	SessionTimeout time.Duration
 
-	// Patience is the time after its event during which missing parts of a product
-	// are asked for again from brokers that answer. Parts are written before their
-	// event, so it need only cover a broker that has not heard of a new leader
-	// or a new topic. A broker that does not answer is waited for without end.
+	// Patience is the time after its event during which missing parts of a
+	// product are asked for again from brokers that answer. Parts are written
+	// before their event, so it need only cover a broker that has not heard of
+	// a new leader or a new topic. A broker that does not answer is waited for
+	// without end.
 	Patience time.Duration
 
-	// Refused is called with a message of the events topic that is skipped; nil: it
-	// is logged. An error ends Run, and the message comes again at the next.
+	// Refused is called with a message of the events topic that is skipped;
+	// nil: it is logged. An error ends Run, and the message comes again at the
+	// next.
 	Refused func(ctx context.Context, r Refusal) error
 
 	// LookAgain is how long to read before asking whether the topic is still
@@ -94,13 +96,13 @@ type Place struct {
 	Offset    int64
 }
 
-// Product is an event and, unless it is a retraction or Missing says otherwise, the
-// file.
+// Product is an event and, unless it is a retraction or Missing says otherwise,
+// the file.
 type Product struct {
 	kafka.Event
 	Place // position of the event
-	// Path of the file, complete, verified and synced. The handler may move
-	// it; a file that it leaves there is removed when it returns.
+	// Path of the file, complete, verified and synced. The handler may move it;
+	// a file that it leaves there is removed when it returns.
 	Path string
 	// Missing says why there is no file, where there should be one: its parts
 	// are older than the topic keeps, lie beyond its end, are damaged or cannot
@@ -149,10 +151,11 @@ const (
 	maxIdle     = time.Hour
 )
 
-// Run hands over products until ctx is cancelled, or with Once until the products that
-// were there at the start have been handed over, and returns nil. It waits for brokers that are away and
-// for topics that do not exist yet, except with Once. Any other return is the
-// handler's error, or one that needs an operator.
+// Run hands over products until ctx is cancelled, or with Once until the
+// products that were there at the start have been handed over, and returns nil.
+// It waits for brokers that are away and for topics that do not exist yet,
+// except with Once. Any other return is the handler's error, or one that needs
+// an operator.
 func (c *Consumer) Run(ctx context.Context) error {
 	cluster, err := c.cfg.Open()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// longestName is the longest name, in bytes, that is used unchanged: file systems take
-// 255, and side files and temporary ones need some.
+// longestName is the longest name, in bytes, that is used unchanged: file
+// systems take 255, and side files and temporary ones need some.
 const longestName = 224
 
 // longestEnding is the longest ending of a name that is kept.

@@ -134,8 +134,8 @@ func newConsumer(t testing.TB, cfg consumer.Config, h consumer.Handler) *consume
 	return c
 }
 
-// start runs a consumer in the background; its products come through the channel, and
-// stop ends it.
+// start runs a consumer in the background; its products come through the
+// channel, and stop ends it.
 func start(t testing.TB, cfg consumer.Config) (products <-chan received, stop func()) {
 	t.Helper()
 	out := make(chan received, 1000)

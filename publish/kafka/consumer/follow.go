@@ -90,8 +90,8 @@ func (f *follower) readOn(ctx context.Context) (done bool, err error) {
 	return err == nil, err
 }
 
-// once returns the level at which to log a failure: a warning the first time, debug
-// after that, for a broker may be away for days.
+// once returns the level at which to log a failure: a warning the first time,
+// debug after that, for a broker may be away for days.
 func once(wait time.Duration) slog.Level {
 	if wait > minPause {
 		return slog.LevelDebug
@@ -105,8 +105,8 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// begin sets the offset to read from and, the first time, the offset to stop at and
-// the events that were handed over before.
+// begin sets the offset to read from and, the first time, the offset to stop at
+// and the events that were handed over before.
 func (f *follower) begin(ctx context.Context) error {
 	first, next, err := f.cluster.Bounds(ctx, f.topic, f.partition)
 	if err != nil {
@@ -209,8 +209,8 @@ func (f *follower) memory() *memory {
 	return f.seen[f.partition]
 }
 
-// take hands over the product of one message of the events topic, unless it is a
-// repetition, and commits.
+// take hands over the product of one message of the events topic, unless it is
+// a repetition, and commits.
 func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -297,8 +297,9 @@ func (f *follower) handOver(ctx context.Context, e kafka.Event, m kafkago.Messag
 	return p.Missing == nil, nil
 }
 
-// memorySize is the number of events of a partition that are remembered: a repetition
-// comes within the few that are under way when a publisher is killed.
+// memorySize is the number of events of a partition that are remembered: a
+// repetition comes within the few that are under way when a publisher is
+// killed.
 const memorySize = 10_000
 
 // memory is a set of ids that forgets the oldest, and the place of the latest.

@@ -17,8 +17,8 @@ import (
 	"lacuna/publish/kafka/consumer"
 )
 
-// memoryFlat sends a product that is much larger than the memory of either side may
-// grow.
+// memoryFlat sends a product that is much larger than the memory of either side
+// may grow.
 func (r *real) memoryFlat(t *testing.T) {
 	const size, allowed = 200_000_000, 16 << 20
 	cfg, reader := r.topics(t, "flat")

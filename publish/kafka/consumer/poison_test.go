@@ -159,7 +159,8 @@ func leaderless(broker *kfake.Cluster, until time.Time) func(kmsg.Request) (kmsg
 	}
 }
 
-// Parts that a former leader does not have yet are asked for until patience is over.
+// Parts that a former leader does not have yet are asked for until patience is
+// over.
 func TestPartsThatTurnUpWithinPatienceAreTaken(t *testing.T) {
 	broker := fakeBroker(t)
 	a := newProduct(t, "sea", "a", 1, 1000)

@@ -10,8 +10,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// skip moves the position behind messages that cannot be decoded, however often they
-// are asked for, and reports them.
+// skip moves the position behind messages that cannot be decoded, however often
+// they are asked for, and reports them.
 func (f *follower) skip(ctx context.Context, why error) error {
 	_, next, err := f.cluster.Bounds(ctx, f.topic, f.partition)
 	if err != nil {

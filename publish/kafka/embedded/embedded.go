@@ -2,11 +2,11 @@
 // Lacuna can be tried without one.
 //
 // It listens on the loopback interface, keeps everything in memory and forgets
-// it at the end; its memory is bounded by time and bytes. It is for trying out: it has
-// one node, no users and no disk.
+// it at the end; its memory is bounded by time and bytes. It is for trying out:
+// it has one node, no users and no disk.
 //
-// Package embedded knows nothing of products or of our topics, which the publisher
-// makes.
+// Package embedded knows nothing of products or of our topics, which the
+// publisher makes.
 package embedded
 
 import (

@@ -2,10 +2,10 @@
 // checker, whether a product follows CF-1.8 and ACDD-1.3.
 //
 // Check fails a test for every finding of the checker at its normal criteria,
-// errors and warnings of CF, highly recommended and recommended attributes of ACDD,
-// but for the two that Accepted explains. The checker is a Python
-// program (compliance-checker 6.1.0 on PyPI); where it is not installed the
-// test is skipped with a message that says so.
+// errors and warnings of CF, highly recommended and recommended attributes of
+// ACDD, but for the two that Accepted explains. The checker is a Python program
+// (compliance-checker 6.1.0 on PyPI); where it is not installed the test is
+// skipped with a message that says so.
 //
 // Package compliance knows nothing of how products are made.
 package compliance
