@@ -64,8 +64,8 @@ func Render(w io.Writer, s Scene) error {
 	}
 	raster := newRaster(s)
 	values := scaleOf(s.Filled, s.Land, s.Log)
-	doubts := scaleOf(s.Sigma, s.Land, false)
-	doubts.low = 0 // no doubt is the dark end, whatever the map
+	uncertainties := scaleOf(s.Sigma, s.Land, false)
+	uncertainties.low = 0 // no uncertainty is the dark end, whatever the map
 
 	step := raster.width + marginPixel
 	top := titlePixel + headPixel
@@ -73,7 +73,7 @@ func Render(w io.Writer, s Scene) error {
 	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)
 	pen.write(canvas, s.Title, image.Pt(marginPixel, titlePixel-9), ink)
 	panels := []panel{
-		newPanel(raster, s.Observed, values), newPanel(raster, s.Filled, values), newPanel(raster, s.Sigma, doubts),
+		newPanel(raster, s.Observed, values), newPanel(raster, s.Filled, values), newPanel(raster, s.Sigma, uncertainties),
 	}
 	for i, heading := range []string{"observed", "gaps filled", "uncertainty"} {
 		at := image.Pt(marginPixel+i*step, top)
@@ -82,7 +82,7 @@ func Render(w io.Writer, s Scene) error {
 	}
 	bars := top + raster.height + marginPixel
 	pen.bar(canvas, image.Rect(marginPixel, bars, marginPixel+2*step-marginPixel, bars+barPixel), values, s.Units)
-	pen.bar(canvas, image.Rect(marginPixel+2*step, bars, marginPixel+3*step-marginPixel, bars+barPixel), doubts, s.SigmaUnits)
+	pen.bar(canvas, image.Rect(marginPixel+2*step, bars, marginPixel+3*step-marginPixel, bars+barPixel), uncertainties, s.SigmaUnits)
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := encoder.Encode(w, canvas); err != nil {
 		return fmt.Errorf("write quick look: %w", err)
