@@ -72,8 +72,8 @@ func (r *boundReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// shownUnread is how many folders or lines that could not be read an error
-// spells out: a screenful.
+// shownUnread is the number of unreadable folders or lines that an error spells
+// out: a screenful.
 const shownUnread = 10
 
 // Unread collects the failures of a listing: the first few in full, the others

@@ -10,7 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Config is how one archive is watched.
+// Config holds the settings of a Watcher.
 type Config struct {
 	Name         string        `yaml:"-"`             // name of the archive, for the log
 	PollInterval time.Duration `yaml:"poll_interval"` // from one listing to the next, where there is no schedule
@@ -30,7 +30,7 @@ type Config struct {
 	DiskFloor    Floor         `yaml:"disk_floor"`           // free space that intake leaves alone: 10GiB, or 5%
 }
 
-// Expect is when the granule of a day is due.
+// Expect is the time at which the granule of a day is due.
 type Expect struct {
 	By      string `yaml:"by"`       // time of day, such as 14:30; empty: no granule is ever late
 	LagDays int    `yaml:"lag_days"` // how many days after its own day

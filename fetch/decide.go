@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Lane is how urgent a download is.
+// Lane is the priority of a download.
 type Lane int
 
 // The lanes, the first to go first.
@@ -214,9 +214,9 @@ func (k Known) contentTag() string {
 	return contentTag(k.Object)
 }
 
-// sameDay reports whether two names are of the same day, as far as they say.
-// The same bytes for another day are another granule: some files say only in
-// their names of which day they are.
+// sameDay reports whether two names have the same day, as far as they name one.
+// The same bytes for another day are another granule: some files name their day
+// only in their names.
 func sameDay(a, b string) bool {
 	dayA, hasA := DayInName(a)
 	dayB, hasB := DayInName(b)

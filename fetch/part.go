@@ -22,9 +22,9 @@ import (
 
 // A part is a download under way. Its bytes lie in a file beside the granules,
 // and a note beside that says of which object they are, how many can be relied
-// on and what their hash is. The note is what makes a part fit to be resumed
-// after a crash: bytes behind the noted length, or bytes that a power cut took
-// away, are found out and fetched again.
+// on and what their hash is. The note makes a part fit to be resumed after a
+// crash: bytes behind the noted length, or bytes that a power cut took away,
+// are found out and fetched again.
 //
 // The file is locked while the part is open. Where somebody else has it open,
 // a download goes to a file of its own, which nobody resumes.
@@ -269,8 +269,8 @@ func lockFile(file *os.File) error {
 	return err
 }
 
-// partLife is how long a part waits to be resumed: longer than an outage over
-// a holiday, shorter than it takes to fill a disk with forgotten parts.
+// partLife is the time that a part is kept to be resumed: longer than an outage
+// over a holiday, shorter than it takes to fill a disk with forgotten parts.
 const partLife = 14 * 24 * time.Hour
 
 // stale reports whether a temporary file in the spool serves no download, under

@@ -137,7 +137,7 @@ func (w *Watcher) finish(ctx context.Context, a arrival, e passOptions, t *tally
 	return nil
 }
 
-// judge tells by the bytes of a download which change it is.
+// judge classifies a download by its bytes.
 func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, error) {
 	c := Change{Kind: Arrived, Object: a.action.Object, Granule: a.granule, Lane: a.action.Lane, At: now}
 	if a.err != nil || ctx.Err() != nil {

@@ -41,7 +41,7 @@ func (s Secret) MarshalYAML() ([]byte, error) { return []byte(`"` + redacted + `
 // LogValue hides the text from log/slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// SecretConfig says where a secret is kept. It holds no secret itself, so that
+// SecretConfig names the place of a secret. It holds no secret itself, so that
 // a configuration file can be shown to anybody. At most one field is set; none
 // means that there is no secret.
 type SecretConfig struct {

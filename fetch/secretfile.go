@@ -77,11 +77,12 @@ func openSecret(path string) (*os.File, error) {
 	return f, nil
 }
 
-// exposed says how others than root and user can get at a file; empty: they
-// cannot. The file of the user is the user's alone. One of root may be read by a
-// group, for that is how root lends it to a service: a systemd credential is
-// root's with an access control list, which shows as mode 0440, where the
-// service does not own it (0400), and a secret that Kubernetes mounts likewise.
+// exposed returns how other users than root and user can get at a file; empty:
+// they cannot. The file of the user is the user's alone. One of root may be
+// read by a group, for root lends it to a service that way: a systemd
+// credential is root's with an access control list, which shows as mode 0440,
+// where the service does not own it (0400), and a secret that Kubernetes mounts
+// likewise.
 func exposed(mode fs.FileMode, owner, user int) string {
 	const groupReads, anybodyElse = 0o040, 0o077
 	open := mode.Perm() & anybodyElse

@@ -132,8 +132,8 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 	return g, p.moveTo(g.Path)
 }
 
-// blockBytes is how much is read at a time: enough that system calls do not
-// count, little enough to stay in the processor's cache.
+// blockBytes is the size of a read: enough that system calls do not count,
+// little enough to stay in the processor's cache.
 const blockBytes = 256 << 10
 
 // download appends the rest of the object to p.
@@ -228,9 +228,9 @@ func (s *Spool) Sweep(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// path is where the file with this content lies. It keeps its own name, which
-// may be all that says of which day it is, in a folder named after the
-// content; the two-digit folder above keeps folders small over years.
+// path returns the path of the file with this content. The file keeps its own
+// name, which may be all that says of which day it is, in a folder named after
+// the content; the two-digit folder above keeps folders small over years.
 func (s *Spool) path(name, sum string) string {
 	return filepath.Join(s.dir, sum[:2], sum, path.Base(path.Clean("/"+name)))
 }

@@ -104,8 +104,8 @@ func (w *Watcher) ask(ctx context.Context, days Days, now time.Time) (listing, e
 	return l, nil
 }
 
-// sighting is how an object was last seen, since when it looks so, and how
-// often it could not be fetched.
+// sighting is the last listing of an object, the time since which it is
+// unchanged, and its failed downloads.
 type sighting struct {
 	object   Object
 	since    time.Time // by our clock
@@ -144,7 +144,7 @@ func (s sighting) ready(now time.Time, settle, pause time.Duration) (ok bool, wh
 	if s.failures < 2 {
 		return true, ""
 	}
-	doublings := min(float64(s.failures-2), 20) // beyond, a day is reached in any case
+	doublings := min(float64(s.failures-2), 20) // 2^20 pauses are longer than a day in any case
 	wait := min(time.Duration(float64(pause)*math.Exp2(doublings)), 24*time.Hour)
 	if now.Sub(s.failed) < wait {
 		return false, fmt.Sprintf("failed %d times, tried again after %v", s.failures, wait)

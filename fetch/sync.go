@@ -96,8 +96,8 @@ func (s *Summary) add(t tally) {
 	}
 }
 
-// shownFailures is how many failures an error spells out: more would hide the
-// count.
+// shownFailures is the number of failures that an error spells out: more would
+// hide the count.
 const shownFailures = 3
 
 // missing returns an error with the number of failed objects and the first few.

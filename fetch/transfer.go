@@ -27,8 +27,8 @@ type transfer struct {
 	cancel context.CancelFunc
 }
 
-// lanes are how many downloads may be under way: those that hold up the ones
-// behind them, and those that are late.
+// lanes are the limits of downloads under way: of those that hold up the ones
+// behind them, and of those that are late.
 type lanes struct{ inOrder, late int }
 
 // newLanes divides the readers that an archive lets be open, 0 for any number,

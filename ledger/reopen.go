@@ -41,8 +41,8 @@ type Reopening struct {
 // in which they concern other products.
 type Placement struct {
 	Times []time.Time // times of sensing of its fields
-	// Past and Future are how far before and after its own fields a product
-	// sees; none is reopened where both are zero.
+	// Past and Future are the lengths of a product's window before and after
+	// its own fields; none is reopened where both are zero.
 	Past, Future time.Duration
 	// A reopened product is due when no neighbour came for Settle, at the
 	// latest MaxWait after the first.

@@ -36,7 +36,7 @@ type Kept struct {
 	Why     string `json:"why"`
 }
 
-// GC removes the versions that nothing keeps. With dry it only says which. A
+// GC removes the versions that nothing keeps. With dry it only returns them. A
 // reader that is loading a version meanwhile reads it to the end or finds it
 // gone, never half of it. A version whose card is damaged is not touched:
 // nobody knows whether it is needed.

@@ -38,7 +38,7 @@ type Entry struct {
 	TornBytes int64 `json:"torn_bytes,omitempty"`
 }
 
-// BadLog says which line of promotions.log is not as it was written.
+// BadLog names the first line of promotions.log that is not as it was written.
 type BadLog struct {
 	Path  string
 	Line  int // from 1

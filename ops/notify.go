@@ -50,8 +50,8 @@ func (s *Supervisor) Stopping() {
 	s.send(sd.SdNotifyStopping, statusLine("finishing the granules in hand"))
 }
 
-// statusInterval is how often the line of the status is renewed where no
-// watchdog asks for more.
+// statusInterval is the time between two status lines where no watchdog asks
+// for more.
 const statusInterval = 30 * time.Second
 
 // Watch renews the status and sends heartbeats to the watchdog, until ctx is

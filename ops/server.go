@@ -18,8 +18,8 @@ const (
 	downloadLimit = 15 * time.Minute // to take a product: 100 MB at 1 Mbit/s
 	idleLimit     = 2 * time.Minute  // between requests: longer than the page's refresh
 	headerBytes   = 16 << 10         // header of a request: browsers send about one kilobyte
-	// drainLimit is how long requests under way may take to finish once the
-	// service stops. It is well below the 90 s after which systemd kills.
+	// drainLimit is the time for requests under way to finish once the service
+	// stops. It is well below the 90 s after which systemd kills.
 	drainLimit = 10 * time.Second
 )
 

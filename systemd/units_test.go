@@ -126,7 +126,7 @@ func TestTheDropInForTheNetworkDeniesUnlistedHosts(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "lacuna.service.d", "gpu.conf")); err != nil {
 		t.Fatal(err)
 	}
-	// Of a unit by its name drop-ins are read, of a file they are not.
+	// systemd reads the drop-ins of a unit that is named, not those of a file.
 	unit, err := os.ReadFile(filepath.Join(folder, "lacuna.service"))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type child struct {
 	group int // process group of the child; 0: none runs
 }
 
-// grace is how long a child has to write its checkpoint when it is
+// grace is the time that a child has to write its checkpoint when it is
 // stopped.
 const grace = 15 * time.Second
 

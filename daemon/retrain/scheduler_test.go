@@ -55,7 +55,8 @@ type testScheduler struct {
 	clock   time.Time
 }
 
-// newTestScheduler returns a scheduler with a fake program and a ledger without granules.
+// newTestScheduler returns a scheduler with a fake program and a ledger without
+// granules.
 func newTestScheduler(t *testing.T) *testScheduler {
 	t.Helper()
 	dir := t.TempDir()

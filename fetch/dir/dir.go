@@ -67,8 +67,8 @@ type walk struct {
 	unread  fetch.Unread
 }
 
-// batch is how many entries of a folder are read at a time: a folder may have
-// millions, and all of them at once would have to be kept.
+// batch is the number of entries of a folder that are read at a time: a folder
+// may have millions, and all of them at once would have to be kept.
 const batch = 1000
 
 // folder reads the entries of one folder. Its error ends the listing.

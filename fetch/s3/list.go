@@ -59,8 +59,8 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, 
 // 1024 bytes, with room.
 const maxPageBytes = 16 << 20
 
-// maxEmptyPages is how many pages in a row may show nothing and announce
-// another: hosts that skip deleted objects send a few.
+// maxEmptyPages is the number of pages in a row that may show nothing and
+// announce another: hosts that skip deleted objects send a few.
 const maxEmptyPages = 10
 
 func (a *Archive) page(ctx context.Context, k keys, root, token string, bound *fetch.Bound) (*page, error) {

@@ -25,8 +25,8 @@ type content struct {
 	ETag         string
 }
 
-// maxDepth is how deep the elements of a page may lie in one another: the
-// owner of an object lies at the fourth.
+// maxDepth is the deepest nesting of the elements of a page: the owner of an
+// object lies at the fourth.
 const maxDepth = 16
 
 // readPage reads a page one element at a time, so that a host which sends more

@@ -9,8 +9,8 @@ import (
 	"lacuna/fetch"
 )
 
-// maxRedirects is how many times a request is sent elsewhere: object stores
-// send to a region and then to a server, and a ring must end.
+// maxRedirects is the most redirects of a request: object stores send to a
+// region and then to a server, and a ring must end.
 const maxRedirects = 5
 
 // carried are the headers that may follow a request to another host: they say

@@ -12,9 +12,9 @@ import (
 // the analysis; none of them is ever negative. It is the one CMEMS uses.
 const companionFill float32 = -999
 
-// companionBits is how many bits of a companion's numbers are kept: 12 are
-// right to 0.02 %, far better than anyone knows an error, and the rest is noise
-// that would take half of the file and of the time to write it.
+// companionBits is the number of bits that are kept of a companion's numbers:
+// 12 are right to 0.02 %, far better than anyone knows an error, and the rest
+// is noise that would take half of the file and of the time to write it.
 const companionBits = 12
 
 // fields returns the variable with its gaps filled and the variables that

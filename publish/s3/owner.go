@@ -55,8 +55,8 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 	})
 }
 
-// readers is how many manifests are read at once: a hundred thousand, one after
-// the other, would take the better part of an hour.
+// readers is the number of manifests that are read at once: a hundred thousand,
+// one after the other, would take the better part of an hour.
 const readers = 16
 
 // Manifests calls each, one at a time, with the manifests that were written

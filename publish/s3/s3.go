@@ -98,8 +98,8 @@ func New(cfg Config) (*Sink, error) {
 // Name implements publish.Sink.
 func (s *Sink) Name() string { return "s3:" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
 
-// Check tells whether the bucket is there and accepts the keys. An error names
-// the remedy.
+// Check tests that the bucket is there and accepts the keys. An error names the
+// remedy.
 func (s *Sink) Check(ctx context.Context) error {
 	there, err := s.client.BucketExists(ctx, s.cfg.Bucket)
 	if err != nil {

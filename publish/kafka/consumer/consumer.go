@@ -31,9 +31,9 @@ type Config struct {
 	MaxBytes int64  // size limit of a product; a larger one is reported as missing
 	Once     bool   // return when the products that were there at the start have been handed over
 
-	// SessionTimeout is how long a member that was killed, or whose broker
-	// was, holds its datasets before another gets them. Brokers refuse less
-	// than 6 s unless told otherwise.
+	// SessionTimeout is the time for which a member that was killed, or whose
+	// broker was, holds its datasets before another gets them. Brokers refuse
+	// less than 6 s unless told otherwise.
 	SessionTimeout time.Duration
 
 	// Patience is the time after its event during which missing parts of a
@@ -48,8 +48,8 @@ type Config struct {
 	// next.
 	Refused func(ctx context.Context, r Refusal) error
 
-	// LookAgain is how long to read before asking whether the topic is still
-	// the same.
+	// LookAgain is the time between two checks that the topic is still the
+	// same.
 	LookAgain time.Duration
 }
 

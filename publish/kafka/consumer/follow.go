@@ -145,7 +145,7 @@ func (f *follower) begin(ctx context.Context) error {
 	return err
 }
 
-// madeAnew tells whether the partition, which now has the offsets from first
+// madeAnew reports whether the partition, which now has the offsets from first
 // up to next, is another than the one that was read so far. Its offsets need
 // not say so: there may be as many new events as there were old ones.
 func (f *follower) madeAnew(ctx context.Context, first, next int64) (bool, error) {

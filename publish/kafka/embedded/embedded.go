@@ -34,7 +34,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// sweepInterval is how often old messages are dropped.
+// sweepInterval is the time between two removals of old messages.
 const sweepInterval = 10 * time.Second
 
 // Broker is a running broker.
