@@ -30,10 +30,10 @@ type tally struct {
 
 // pass hands on the new granules. Its error is one of the archive, the record
 // or the local disk; a fault of a single object goes to OnProblem.
-func (w *Watcher) pass(ctx context.Context, e passOptions) (tally, error) {
+func (w *Watcher) pass(ctx context.Context, opts passOptions) (tally, error) {
 	w.works(true)
 	defer w.works(false)
-	s, err := w.survey(ctx, e.days)
+	s, err := w.survey(ctx, opts.days)
 	if err != nil {
 		return tally{}, err
 	}
@@ -44,14 +44,14 @@ func (w *Watcher) pass(ctx context.Context, e passOptions) (tally, error) {
 		return t, errors.Join(err, t.err)
 	}
 	downloads := pick(t.actions)
-	if e.begin != nil {
-		e.begin(downloads)
+	if opts.begin != nil {
+		opts.begin(downloads)
 	}
-	if err := w.fetchAll(ctx, downloads, e, &t); err != nil {
+	if err := w.fetchAll(ctx, downloads, opts, &t); err != nil {
 		return t, errors.Join(err, t.err)
 	}
 	w.raiseLate(ctx, t)
-	return t, errors.Join(t.err, w.remember(ctx, e, t))
+	return t, errors.Join(t.err, w.remember(ctx, opts, t))
 }
 
 // pick returns the downloads, the live lane first, each in the order of names.
@@ -100,11 +100,11 @@ func (w *Watcher) note(ctx context.Context, t *tally) error {
 
 // finish records how one download ended and hands the granule on if its
 // bytes are new. An error ends the pass.
-func (w *Watcher) finish(ctx context.Context, a arrival, e passOptions, t *tally) error {
+func (w *Watcher) finish(ctx context.Context, a arrival, opts passOptions, t *tally) error {
 	o := a.action.Object
 	change, err := w.judge(ctx, a, t.now)
-	if e.done != nil && ctx.Err() == nil {
-		e.done(o, change.Kind, err)
+	if opts.done != nil && ctx.Err() == nil {
+		opts.done(o, change.Kind, err)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -130,7 +130,7 @@ func (w *Watcher) finish(ctx context.Context, a arrival, e passOptions, t *tally
 		w.log.Info("granule spooled", "granule", o.Name, "bytes", o.Size)
 		w.works(false) // the receiver may be busy for hours
 		defer w.works(true)
-		return e.handOn(change.Granule)
+		return opts.handOn(change.Granule)
 	default:
 		w.log.Debug("object brought known bytes", "object", o.Name, "kind", change.Kind)
 	}
@@ -214,12 +214,12 @@ func (w *Watcher) raiseLate(ctx context.Context, t tally) {
 
 // remember records a poll that saw the whole archive and left nothing to fetch,
 // so that the next look-back may begin here.
-func (w *Watcher) remember(ctx context.Context, e passOptions, t tally) error {
+func (w *Watcher) remember(ctx context.Context, opts passOptions, t tally) error {
 	waiting := t.underWay > 0 || slices.ContainsFunc(t.actions, func(a Action) bool { return a.Kind == Waiting })
 	failed := slices.ContainsFunc(t.problems, func(p Problem) bool {
 		return !errors.Is(p.Err, ErrName) && !errors.Is(p.Err, ErrInvalid)
 	})
-	if !t.complete || !e.days.IsZero() {
+	if !t.complete || !opts.days.IsZero() {
 		return nil
 	}
 	w.update(func(s *State) { s.LastPoll = t.now })

@@ -45,32 +45,32 @@ type Summary struct {
 // not be fetched, the others are in and the error counts the missing ones.
 func (w *Watcher) Sync(ctx context.Context, days Days, progress Progress) (Summary, error) {
 	var sum Summary
-	e := passOptions{days: days, handOn: func(g Granule) error {
+	opts := passOptions{days: days, handOn: func(g Granule) error {
 		sum.Arrived++
 		sum.Bytes += g.Size
 		return nil
 	}}
-	e.done = func(_ Object, kind Kind, err error) {
+	opts.done = func(_ Object, kind Kind, err error) {
 		if err == nil && (kind == Touched || kind == Moved) {
 			sum.Known++
 		}
 	}
 	if progress != nil {
-		count := e.done
-		e.begin, e.bytes = progress.Begin, progress.Bytes
-		e.done = func(o Object, kind Kind, err error) {
+		count := opts.done
+		opts.begin, opts.bytes = progress.Begin, progress.Bytes
+		opts.done = func(o Object, kind Kind, err error) {
 			count(o, kind, err)
 			progress.Done(o, err)
 		}
 	}
-	t, err := w.pass(ctx, e)
+	t, err := w.pass(ctx, opts)
 	sum.add(t)
 	// An object that was replaced while it was being read is a new one: a
 	// second pass brings it in, and tries the failed ones once more.
 	replaced := func(p Problem) bool { return errors.Is(p.Err, ErrChanged) || errors.Is(p.Err, ErrCorrupt) }
 	if err == nil && slices.ContainsFunc(t.problems, replaced) {
 		sum.Failed, sum.Waiting = 0, 0
-		t, err = w.pass(ctx, e)
+		t, err = w.pass(ctx, opts)
 		sum.add(t)
 	}
 	return sum, errors.Join(err, t.missing())

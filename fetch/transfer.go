@@ -63,11 +63,11 @@ type ending struct {
 // longer than the patience gives way: it goes on, and those behind it are
 // handed on before it. One that is still late when the next poll is due goes on
 // during it.
-func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e passOptions, t *tally) error {
+func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, opts passOptions, t *tally) error {
 	downloads = slices.DeleteFunc(downloads, func(a Action) bool { return w.transfers.holds(a.Object.Name) })
 	for {
-		downloads = w.begin(ctx, downloads, e)
-		concluded, err := w.concludeArrived(ctx, e, t)
+		downloads = w.begin(ctx, downloads, opts)
+		concluded, err := w.concludeArrived(ctx, opts, t)
 		if err != nil {
 			w.transfers.abandon() // downloads under way are resumed later
 			return err
@@ -78,7 +78,7 @@ func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e passOption
 		if len(w.transfers.all) == 0 {
 			return nil
 		}
-		wake, leave := w.transfers.wake(w.cfg.Patience, w.lanes, w.untilPoll(e))
+		wake, leave := w.transfers.wake(w.cfg.Patience, w.lanes, w.untilPoll(opts))
 		if leave && len(downloads) == 0 {
 			t.underWay = len(w.transfers.all)
 			return nil
@@ -92,32 +92,32 @@ func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e passOption
 
 // untilPoll returns how long it is until the next poll; a long time where there
 // is none.
-func (w *Watcher) untilPoll(e passOptions) time.Duration {
-	if e.until.IsZero() {
+func (w *Watcher) untilPoll(opts passOptions) time.Duration {
+	if opts.until.IsZero() {
 		return forever
 	}
-	return e.until.Sub(w.parts.Now())
+	return opts.until.Sub(w.parts.Now())
 }
 
 // begin starts as many downloads as there is room for and returns the others.
 // Those that are late take no room.
-func (w *Watcher) begin(ctx context.Context, downloads []Action, e passOptions) []Action {
+func (w *Watcher) begin(ctx context.Context, downloads []Action, opts passOptions) []Action {
 	for len(downloads) > 0 && w.transfers.inOrder() < w.lanes.inOrder {
 		a := downloads[0]
-		if a.Lane == Backfill && !e.until.IsZero() && !w.parts.Now().Before(e.until) {
-			return nil // the next poll has them again, behind its live granules
+		if a.Lane == Backfill && !opts.until.IsZero() && !w.parts.Now().Before(opts.until) {
+			return nil // they are left to the next poll, which puts its live granules first
 		}
 		downloads = downloads[1:]
 		ctx, cancel := context.WithCancel(ctx)
 		tr := &transfer{action: a, begun: time.Now(), cancel: cancel}
-		w.transfers.add(w.lanes, tr, func() arrival { return w.bring(ctx, a, e) })
+		w.transfers.add(w.lanes, tr, func() arrival { return w.bring(ctx, a, opts) })
 	}
 	return downloads
 }
 
 // concludeArrived concludes the downloads that have ended and that none before
 // them holds up, and reports whether there was one.
-func (w *Watcher) concludeArrived(ctx context.Context, e passOptions, t *tally) (bool, error) {
+func (w *Watcher) concludeArrived(ctx context.Context, opts passOptions, t *tally) (bool, error) {
 	q := &w.transfers
 	q.drain()
 	for _, tr := range q.giveWay(w.cfg.Patience, w.lanes, time.Now()) {
@@ -130,20 +130,20 @@ func (w *Watcher) concludeArrived(ctx context.Context, e passOptions, t *tally) 
 		if tr.end != nil {
 			q.all = slices.Delete(q.all, i, i+1)
 			w.alive()
-			return true, w.finish(ctx, *tr.end, e, t)
+			return true, w.finish(ctx, *tr.end, opts, t)
 		}
 	}
 	return false, nil
 }
 
 // bring downloads one object and looks whether it is a granule.
-func (w *Watcher) bring(ctx context.Context, a Action, e passOptions) arrival {
+func (w *Watcher) bring(ctx context.Context, a Action, opts passOptions) arrival {
 	d := Download{
 		Archive: w.parts.Archive, Object: a.Object, Floor: w.cfg.DiskFloor, OnAlive: w.alive,
 		Limits: Limits{LeastRate: int64(w.cfg.LeastRate) << 10, Deadline: w.cfg.Deadline},
 	}
-	if e.bytes != nil {
-		d.OnBytes = func(n int) { e.bytes(a.Object, n) }
+	if opts.bytes != nil {
+		d.OnBytes = func(n int) { opts.bytes(a.Object, n) }
 	}
 	g, err := w.parts.Spool.Bring(ctx, d)
 	if err != nil || g.SHA256 == a.Known.SHA256 {

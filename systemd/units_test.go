@@ -61,8 +61,8 @@ func TestSystemdUnderstandsTheUnits(t *testing.T) {
 	}
 }
 
-// A typing error in a unit is only a warning to systemd, so the check must be
-// one that sees it.
+// A misspelt key is only a warning to systemd, which the check must count as a
+// fault.
 func TestACheckedUnitHasNoUnknownKeys(t *testing.T) {
 	folder := install(t)
 	for _, file := range []string{"lacuna.service", "lacuna.service.d/gpu.conf", "lacuna.service.d/network.conf"} {

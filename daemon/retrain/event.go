@@ -79,7 +79,7 @@ func WriteEvent(w io.Writer, e Event) error {
 func ReadEvents(r io.Reader, each func(Event)) Event {
 	var last Event
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20) // reasons of a refusal fit well
+	lines.Buffer(nil, 1<<20) // longest line: a refusal with all its reasons has some kilobytes
 	for lines.Scan() {
 		var e Event
 		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Event == "" {
