@@ -81,7 +81,7 @@ func (a Archive) Place() string {
 // archives makes the archives of the datasets.
 type archives struct {
 	cfg     Config
-	manners fetch.Manners
+	manners fetch.Politeness
 	log     *slog.Logger
 }
 
@@ -90,7 +90,7 @@ func newArchives(cfg Config, log *slog.Logger) (*archives, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &archives{cfg: cfg, log: log, manners: fetch.Manners{UserAgent: "lacuna/" + version.String(), Pacer: pacer}}, nil
+	return &archives{cfg: cfg, log: log, manners: fetch.Politeness{UserAgent: "lacuna/" + version.String(), Pacer: pacer}}, nil
 }
 
 // connection is an archive with its manners, and what it is below them.
@@ -118,7 +118,7 @@ func (s *archives) open(set Dataset) (connection, error) {
 	if set.Archive.Type == "dir" { // a folder needs no manners
 		return connection{Archive: bare, bare: bare}, nil
 	}
-	polite, err := fetch.WithManners(bare, s.cfg.Manners, s.log.With("component", "fetch", "archive", set.Name))
+	polite, err := fetch.NewPolite(bare, s.cfg.Manners, s.log.With("component", "fetch", "archive", set.Name))
 	if err != nil {
 		return connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"lacuna/pipeline/version"
 )
 
-// card says what the version is and how it came about.
+// card returns the card of the version.
 func (t *Training) card(out version.Outcome) (modelstore.Card, error) {
 	settings, err := json.Marshal(t.job.Settings)
 	if err != nil {

@@ -55,8 +55,7 @@ func (t *Training) conclude(ctx context.Context, out version.Outcome, tell func(
 	return nil
 }
 
-// decide does with the version what the policy says, and returns the state it
-// is in then.
+// decide promotes or refuses the version by the policy, and returns its state.
 func (t *Training) decide(ctx context.Context, id string, ruling skill.Decision) (string, error) {
 	change := modelstore.Change{Dataset: t.req.Dataset, Version: id, By: "lacuna train", Why: ruling.Reasons}
 	switch {
@@ -91,8 +90,8 @@ func (t *Training) refuseOnce(ctx context.Context, change modelstore.Change) err
 	return err
 }
 
-// keptCard returns the card of the version: the one in the checkpoint folder
-// that is about this champion, or a new one that is kept there.
+// keptCard returns the card of the version: the one in the checkpoint folder if
+// it was judged against this champion, or else a new one, which is kept there.
 func (t *Training) keptCard(out version.Outcome) (modelstore.Card, error) {
 	path := filepath.Join(t.job.Folder, "card-"+cmp.Or(t.championID, "first")+".json")
 	data, err := os.ReadFile(path)

@@ -38,7 +38,7 @@ func finished(t *testing.T, policy string) *Training {
 	return tr
 }
 
-// outcome returns one that won or lost.
+// outcome returns an outcome that won or lost.
 func outcome(won bool) version.Outcome {
 	reasons := []string{"for: better", "against: slower"}
 	return version.Outcome{
@@ -48,7 +48,7 @@ func outcome(won bool) version.Outcome {
 	}
 }
 
-// conclude runs the end of a training and returns what it told.
+// conclude runs the end of a training and returns its last event.
 func conclude(t *testing.T, tr *Training, out version.Outcome) Event {
 	t.Helper()
 	var told Event
@@ -58,7 +58,7 @@ func conclude(t *testing.T, tr *Training, out version.Outcome) Event {
 	return told
 }
 
-func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
+func TestThePolicyDecidesTheStateOfAVersion(t *testing.T) {
 	for _, tt := range []struct {
 		policy, only string
 		won          bool
@@ -90,7 +90,7 @@ func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesWhatSpokeAgainst(t *testing.T) {
+func TestARefusalNamesItsReasons(t *testing.T) {
 	tr := finished(t, PolicyAuto)
 	conclude(t, tr, outcome(false))
 	log, err := tr.store.Log()
@@ -127,7 +127,7 @@ func TestAVersionIsNotPromotedOverAChampionThatItWasNotJudgedAgainst(t *testing.
 		t.Fatal(err)
 	}
 	late := finished(t, PolicyAuto)
-	late.store = tr.store // and no champion when it began
+	late.store = tr.store // it began without a champion
 	err := late.conclude(t.Context(), outcome(true), func(Event) error { t.Error("it told an outcome"); return nil })
 	if !errors.Is(err, modelstore.ErrChampionChanged) || !strings.Contains(err.Error(), "judges the version again") {
 		t.Errorf("error %v", err)
@@ -250,7 +250,7 @@ func TestShadowDaysEndWithAPromotionOrARefusal(t *testing.T) {
 		}
 		done.Champion = "another"
 		if _, err := endShadow(t.Context(), tr.store, "sea", done); won && err != nil {
-			t.Errorf("what was promoted already: %v", err)
+			t.Errorf("a version that was promoted already: %v", err)
 		}
 	}
 }

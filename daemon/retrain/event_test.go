@@ -28,7 +28,7 @@ func fullEvent(t *testing.T) Event {
 	return e
 }
 
-func TestWhatOneProcessWritesTheOtherReads(t *testing.T) {
+func TestEventsAreReadAsWritten(t *testing.T) {
 	whole := fullEvent(t)
 	versionless := whole
 	versionless.Version = ""
@@ -50,8 +50,8 @@ func TestWhatOneProcessWritesTheOtherReads(t *testing.T) {
 	}
 }
 
-// The lines are read by others too: names, and what is there when it is empty,
-// stay as they are.
+// The lines are read by other programs too: field names, and the fields that
+// are written when empty, stay as they are.
 func TestLinesOfEventsStayAsTheyAre(t *testing.T) {
 	score := 0.5
 	for _, tt := range []struct {

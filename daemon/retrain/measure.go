@@ -19,8 +19,8 @@ type Measurement struct {
 	Store   string // folder of the model store
 	Dataset string
 	Engine  string
-	// Days reads the days to measure on. It is asked after the store, which
-	// answers at once.
+	// Days reads the days to measure on. It is called after the store was
+	// opened, which fails at once or not at all.
 	Days func(context.Context) (Data, error)
 }
 
@@ -65,7 +65,7 @@ func (m Measurement) Shadow(ctx context.Context, challenger string, since time.T
 		return done, err
 	}
 	defer e.Finalize()
-	// Only what judges of these settings is looked at: not the size.
+	// Only the settings of the judgement count here, not the size.
 	q.Series, q.Backend, q.Settings = set.Series, e, version.DefaultSettings(nn.Small, e.Kind != engine.ORT)
 	q.Settings = q.Settings.With(version.Budget{Side: patchSide(set), MembersSteps: -1, ReliabilitySteps: -1})
 	ruling, err := q.Judge(ctx)
@@ -107,7 +107,7 @@ func endShadow(ctx context.Context, store *modelstore.Store, dataset string, don
 	}
 	_, err := store.PromoteOver(ctx, done.Champion, change)
 	if errors.Is(err, modelstore.ErrChampionChanged) {
-		return "", fmt.Errorf("%w; the version is judged against the new one at the next look", err)
+		return "", fmt.Errorf("%w; the version is judged against the new champion at the next check", err)
 	}
 	return StatePromoted, err
 }

@@ -25,7 +25,7 @@ func settingsOf(kind string, parent version.Parts, o Options, heights ...int) (v
 	return t.settings()
 }
 
-func TestWhatIsNotAskedForIsChosenByTheEngineAndTheGrids(t *testing.T) {
+func TestUnsetOptionsFollowTheEngineAndTheGrids(t *testing.T) {
 	none := version.Budget{MembersSteps: -1, ReliabilitySteps: -1}
 	processor, err := settingsOf(engine.ORT, nil, Options{Budget: none}, 64, 200)
 	if err != nil || processor.Imputer.Design.Size != nn.Small || processor.Imputer.Side != 64 || processor.Imputer.Negate {
@@ -42,14 +42,14 @@ func TestWhatIsNotAskedForIsChosenByTheEngineAndTheGrids(t *testing.T) {
 	design := asked.Imputer.Design
 	if err != nil || design.Size != nn.Tiny || design.Backbone != nn.BackboneViT || asked.Imputer.Side != 16 || asked.Imputer.Steps != 7 ||
 		asked.Strategy != "empirical" || !asked.RefitPrior || asked.Only != version.OnlyImputer {
-		t.Errorf("what was asked for: %+v, strategy %s, only %q, %v", asked.Imputer, asked.Strategy, asked.Only, err)
+		t.Errorf("options that were set: %+v, strategy %s, only %q, %v", asked.Imputer, asked.Strategy, asked.Only, err)
 	}
 	if s, err := settingsOf(engine.ORT, nil, Options{SpreadOnly: true, Budget: none}, 64); err != nil || !s.Imputer.SpreadOnly {
 		t.Errorf("the spread only: %+v, %v", s.Imputer, err)
 	}
 }
 
-func TestOptionsThatDoNotGoTogetherAreSaid(t *testing.T) {
+func TestOptionsThatExcludeOneAnotherAreReported(t *testing.T) {
 	v, err := infer.Untrained(impute.Design{Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -14,30 +14,31 @@ import (
 	"lacuna/pipeline/version"
 )
 
-// Policies: who decides whether a challenger that won is promoted.
+// Policies: who decides on the promotion of a challenger that won.
 const (
 	PolicyAuto  = "auto"  // the gate
 	PolicyAsk   = "ask"   // a person, with lacuna models promote
 	PolicyNever = "never" // nobody: the version is only written
 )
 
-// What a training may begin with, beside the name of a version.
+// Values of Request.From, beside the name of a version.
 const (
 	FromChampion = "champion"
 	FromStarter  = "starter"
 )
 
-// Data are the days of one grid, and what they were read from.
+// Data are the days of one grid, with the granules that they were read from.
 type Data struct {
 	Series   samples.Series
 	Granules map[string]string // sha256 by name
 	Variable string
 }
 
-// Request is what is to be trained, and from what.
+// Request describes a training: the dataset, the data and the version to begin
+// with.
 type Request struct {
 	Store       string // folder of the model store
-	Dataset     string // that the version serves
+	Dataset     string // dataset that the version serves
 	From        string // version to begin with, FromChampion or FromStarter; empty: random weights
 	Policy      string
 	Checkpoints string // folder that gets one for each training; empty: training in the store
@@ -46,12 +47,12 @@ type Request struct {
 	Options     Options
 	Engine      *engine.Engine
 	Lacuna      string // version of the program, for the card
-	// Starter finds the starter model that suits the data, or says why there is
-	// none. Without a champion it is what fills.
+	// Starter finds the starter model that suits the data, or returns why there
+	// is none. Without a champion, the starter fills.
 	Starter func(context.Context) (starter *modelstore.Version, none string, err error)
 }
 
-// Training is a training that is about to run, or to go on.
+// Training is a training that is about to run, or to be resumed.
 type Training struct {
 	req     Request
 	job     version.Request
@@ -68,8 +69,8 @@ type Training struct {
 }
 
 // Prepare finds the version to begin with and the one to beat, and makes the
-// settings. It writes nothing. An OptionError says that the options do not go
-// together.
+// settings. It writes nothing. An OptionError says that options exclude one
+// another.
 func Prepare(ctx context.Context, req Request) (*Training, error) {
 	t := &Training{
 		req: req, store: modelstore.New(req.Store, time.Now), started: time.Now(), memory: &deviceMemory{},
@@ -106,23 +107,25 @@ func seriesOf(sets []Data) []samples.Series {
 	return all
 }
 
-// Folder is where the checkpoints lie until the training is done.
+// Folder returns the folder of the checkpoints, which exists until the training
+// is done.
 func (t *Training) Folder() string { return t.job.Folder }
 
-// Resumed reports whether an earlier process left checkpoints to go on from.
+// Resumed reports whether an earlier process left checkpoints to resume from.
 func (t *Training) Resumed() bool { return t.resumed }
 
 // Settings are those of all phases.
 func (t *Training) Settings() version.Settings { return t.job.Settings }
 
-// Hooks are what a training tells on its way.
+// Hooks are called while a training runs.
 type Hooks struct {
 	Progress func(version.Progress) // every step, from several goroutines
 	Done     func(Event) error      // the outcome, before the checkpoints are cleared
 }
 
 // Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
-// ends it with an error, and checkpoints from which the same request goes on.
+// ends it with an error, and checkpoints from which the same request resumes
+// it.
 func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 	if !t.onProcessor() {
 		t.memory = watchDevice(ctx)

@@ -24,7 +24,7 @@ func (t *Training) findVersions(ctx context.Context) error {
 		}
 	}
 	if t.champion[version.PartImputer] == nil {
-		t.champion = nil // a champion that fills nothing is none to beat
+		t.champion = nil // a champion without an imputer fills nothing, so there is none to beat
 	}
 	var starter *modelstore.Version
 	none := "" // why no starter fits
@@ -41,7 +41,8 @@ func (t *Training) findVersions(ctx context.Context) error {
 	return t.findParent(starter, none)
 }
 
-// findParent loads the version to begin with. Why there is no starter is none.
+// findParent loads the version to begin with. none is the reason why there is
+// no starter.
 func (t *Training) findParent(starter *modelstore.Version, none string) (err error) {
 	var parent *modelstore.Version
 	switch t.req.From {
@@ -72,7 +73,7 @@ func (t *Training) findParent(starter *modelstore.Version, none string) (err err
 	return err
 }
 
-// partFiles are the files that the parts of a version are stored in.
+// partFiles are the names of the files of a version, by part.
 var partFiles = map[version.Part]string{
 	version.PartPrior:       modelstore.PriorFile,
 	version.PartImputer:     modelstore.ImputerFile,
@@ -83,7 +84,7 @@ var partFiles = map[version.Part]string{
 	version.PartEvaluation:  modelstore.EvaluationFile,
 }
 
-// Parts reads what training needs of a version.
+// Parts reads the parts of a version that training needs.
 func Parts(v *modelstore.Version) (version.Parts, error) {
 	parts := version.Parts{}
 	for part, file := range partFiles {
@@ -99,7 +100,7 @@ func Parts(v *modelstore.Version) (version.Parts, error) {
 	return parts, nil
 }
 
-// filesOf returns the files of a version that was made, by name.
+// filesOf returns the files of a new version, by name.
 func filesOf(parts version.Parts) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for part, data := range parts {

@@ -8,7 +8,7 @@ import (
 	"lacuna/internal/faults"
 )
 
-// File describes a NetCDF file that is to be written.
+// File describes the content of a NetCDF file to be written, not its storage.
 type File cdl.File
 
 type (

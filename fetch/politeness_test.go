@@ -252,7 +252,7 @@ func TestMannersAreLoggedCallByCall(t *testing.T) {
 		var lines bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		archive := &scripted{lists: []error{errPassing}, content: []byte("hello")}
-		guarded, err := WithManners(archive, DefaultMannersConfig(), log)
+		guarded, err := NewPolite(archive, DefaultPolitenessConfig(), log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,21 +275,21 @@ func TestMannersAreLoggedCallByCall(t *testing.T) {
 	})
 }
 
-func TestMannersConfigIsChecked(t *testing.T) {
+func TestPolitenessConfigIsChecked(t *testing.T) {
 	for _, tt := range []struct {
-		edit func(*MannersConfig)
+		edit func(*PolitenessConfig)
 		want string
 	}{
-		{func(*MannersConfig) {}, ""},
-		{func(c *MannersConfig) { c.Concurrent = 0 }, "concurrent"},
-		{func(c *MannersConfig) { c.Pace.Burst = 0 }, "pace: burst"},
-		{func(c *MannersConfig) { c.Pace.RequestsPerSecond = 0 }, "pace: requests_per_second"},
-		{func(c *MannersConfig) { c.Retry.Attempts = 0 }, "retry: attempts"},
-		{func(c *MannersConfig) { c.Retry.Max = 1 }, "retry: max"},
-		{func(c *MannersConfig) { c.Breaker.Failures = 0 }, "breaker: failures"},
-		{func(c *MannersConfig) { c.Breaker.MaxHold = 1 }, "breaker: max_hold"},
+		{func(*PolitenessConfig) {}, ""},
+		{func(c *PolitenessConfig) { c.Concurrent = 0 }, "concurrent"},
+		{func(c *PolitenessConfig) { c.Pace.Burst = 0 }, "pace: burst"},
+		{func(c *PolitenessConfig) { c.Pace.RequestsPerSecond = 0 }, "pace: requests_per_second"},
+		{func(c *PolitenessConfig) { c.Retry.Attempts = 0 }, "retry: attempts"},
+		{func(c *PolitenessConfig) { c.Retry.Max = 1 }, "retry: max"},
+		{func(c *PolitenessConfig) { c.Breaker.Failures = 0 }, "breaker: failures"},
+		{func(c *PolitenessConfig) { c.Breaker.MaxHold = 1 }, "breaker: max_hold"},
 	} {
-		c := DefaultMannersConfig()
+		c := DefaultPolitenessConfig()
 		tt.edit(&c)
 		if err := c.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("Validate() = %v, want a message that begins with %q", err, tt.want)
