@@ -9,15 +9,15 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// An extract is what the child got out of a file: the header and the raw
-// numbers of the variables of the plan.
+// An extract is the child's answer: the header of a file and the raw numbers
+// of the variables of the plan.
 type extract struct {
 	header *header
 	plan   *plan
 	raw    map[int][]byte
 }
 
-// granule makes sense of the extract of a granule.
+// granule interprets the extract of a granule.
 func (x *extract) granule(name string, opt Options) (Granule, error) {
 	h, p := x.header, x.plan
 	grid, err := x.grid()
@@ -45,7 +45,7 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	return g, nil
 }
 
-// sea makes sense of the extract of a mask file.
+// sea interprets the extract of a mask file.
 func (x *extract) sea(grid field.Grid) (field.Mask, error) {
 	own, err := x.grid()
 	if err != nil {
@@ -131,7 +131,7 @@ func (x *extract) fields(grid field.Grid, times []time.Time, opt Options) ([]fie
 	}
 	n, cells := p.frames(h), p.cells(h)
 	if len(times) != n || len(x.raw[p.variable]) != n*cells*sizeOf(v.Type) {
-		return nil, nil, errors.New("extract does not match its plan")
+		return nil, nil, errors.New("the decoding child sent other variables than its plan names")
 	}
 	values, rejected := make([]float32, n*cells), make(field.Mask, n*cells)
 	c.values(values, rejected, x.raw[p.variable])
@@ -169,8 +169,8 @@ func (x *extract) judge(r boundRule, values []float32, rejected []bool) error {
 	return nil
 }
 
-// checkObserved refuses a granule from which nothing can be learned. A map
-// without observations among others is no reason: clouds do that.
+// checkObserved refuses a granule without a single observation. One empty map
+// among others is accepted: a cloudy day looks like that.
 func (x *extract) checkObserved(g Granule) error {
 	refused := 0
 	for i, f := range g.Fields {
@@ -214,7 +214,7 @@ func (x *extract) addSea(fields []field.Field) {
 	}
 }
 
-// source collects what a product carries over.
+// source collects the variables and attributes that a product carries over.
 func (x *extract) source() Source {
 	h, p := x.header, x.plan
 	s := Source{Variable: h.Vars[p.variable].Name, Attrs: typed(h.Attrs)}

@@ -9,9 +9,10 @@
 // an open descriptor need, for all threads at once. Either is enough to keep
 // a hostile file from reading another; they fail in different ways.
 //
-// A kernel without one of the two leaves the other. State says which there
-// are, and Probe tries the doors, so that an operator can be told.
+// A kernel without one of the two leaves the other. State says which of them
+// hold, and Probe tries the forbidden operations, so that an operator can be
+// told.
 //
-// Package sandbox knows nothing of NetCDF, and never opens what is closed:
-// there is no way back for the process.
+// Package sandbox knows nothing of NetCDF, and a confined process has no way
+// back.
 package sandbox
