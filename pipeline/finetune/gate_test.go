@@ -201,7 +201,7 @@ func shuffled(exam *evaluate.Exam) func(context.Context, []evaluate.Case) ([]eva
 func TestWrongNormalisationIsRefused(t *testing.T) {
 	good := firstModel(t)
 	exam, held := anExam(t)
-	shop, err := impute.NewWorkshop(enginetest.Open(t), impute.WorkshopConfig{Batch: 1, Shared: true})
+	shop, err := impute.NewRunner(enginetest.Open(t), impute.RunnerConfig{Batch: 1, Shared: true})
 	if err != nil {
 		t.Fatal(err)
 	}

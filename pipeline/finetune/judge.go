@@ -71,9 +71,9 @@ func (r *run) calibrations(ctx context.Context) (Calibration, error) {
 		defer members.Close()
 	}
 	candidate := Candidate{model: r.model, members: members}
-	for first := 0; first < len(r.choosing); first += r.s.Workshop.Batch {
+	for first := 0; first < len(r.choosing); first += r.s.Runner.Batch {
 		r.hooks.Progress(Progress{Phase: PhaseCalibration, Step: first, Steps: len(r.choosing)})
-		some := r.choosing[first:min(first+r.s.Workshop.Batch, len(r.choosing))]
+		some := r.choosing[first:min(first+r.s.Runner.Batch, len(r.choosing))]
 		in, err := r.analysed(ctx, some)
 		if err != nil {
 			return c, err

@@ -39,7 +39,7 @@ type run struct {
 	s       Settings
 	hooks   Hooks
 	folder  folder
-	shop    *impute.Workshop
+	shop    *impute.Runner
 	trainer *learn.Trainer
 
 	train     samples.Train
@@ -90,7 +90,7 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if r.folder, err = openFolder(req.Folder, name); err != nil {
 		return nil, err
 	}
-	if r.shop, err = impute.NewWorkshop(req.Backend, s.Workshop); err != nil {
+	if r.shop, err = impute.NewRunner(req.Backend, s.Runner); err != nil {
 		return nil, err
 	}
 	r.trainer = learn.NewTrainer(r.shop)

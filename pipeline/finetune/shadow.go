@@ -44,7 +44,7 @@ func (q Shadow) Judge(ctx context.Context) (Ruling, error) {
 	if err != nil {
 		return Ruling{}, fmt.Errorf("shadow: %w", err)
 	}
-	shop, err := impute.NewWorkshop(q.Backend, q.Settings.Workshop)
+	shop, err := impute.NewRunner(q.Backend, q.Settings.Runner)
 	if err != nil {
 		return Ruling{}, fmt.Errorf("shadow: %w", err)
 	}

@@ -61,7 +61,7 @@ func scoreOn(t *testing.T, version Parts, sea samples.Series, s Settings, b back
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop, err := impute.NewWorkshop(b, s.Workshop)
+	shop, err := impute.NewRunner(b, s.Runner)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,78 +19,78 @@ import (
 	"lacuna/pipeline/nn"
 )
 
-// WorkshopConfig says how networks are run.
-type WorkshopConfig struct {
-	// Batch is how many windows go through a network at a time. A call with
-	// fewer is filled up: one compiled program then serves all, and an answer
-	// does not depend on its company.
+// RunnerConfig holds the settings of a Runner.
+type RunnerConfig struct {
+	// Batch is how many windows go through a network at a time. A smaller
+	// batch is padded: one compiled program then serves all, and an answer
+	// does not depend on the other windows of its batch.
 	Batch int `json:"batch" yaml:"batch"`
-	// BFloat16 predicts in bfloat16. It does not concern training.
+	// BFloat16 predicts in bfloat16. Training is not affected.
 	BFloat16 bool `json:"bfloat16" yaml:"bfloat16"`
 	// Shared gives weights to programs as an input, so that all networks of a
-	// design share one. Without it they are constants, which ONNX Runtime
+	// design share one program. Without it they are constants, which ONNX Runtime
 	// can rearrange once and run faster.
 	Shared bool `json:"shared" yaml:"shared"`
 }
 
-// DefaultWorkshop returns the settings for a processor: windows one after the
+// DefaultRunner returns the settings for a processor: windows one after the
 // other keep all its cores busy.
-func DefaultWorkshop() WorkshopConfig { return WorkshopConfig{Batch: 1} }
+func DefaultRunner() RunnerConfig { return RunnerConfig{Batch: 1} }
 
-// A Workshop compiles what networks need on one backend and keeps it, because
-// compiling takes longer than many a use. It is safe for concurrent use; one
+// A Runner compiles the programs of networks on one backend and keeps them,
+// because compiling takes longer than most runs. It is safe for concurrent use; one
 // program runs at a time.
-type Workshop struct {
+type Runner struct {
 	backend backends.Backend
-	cfg     WorkshopConfig
+	cfg     RunnerConfig
 
 	mu       sync.Mutex // held while anything compiles or runs a prediction
 	programs map[string]*engine.Program
 }
 
-// NewWorkshop returns a workshop without anything compiled.
-func NewWorkshop(b backends.Backend, cfg WorkshopConfig) (*Workshop, error) {
+// NewRunner returns a runner that has compiled nothing yet.
+func NewRunner(b backends.Backend, cfg RunnerConfig) (*Runner, error) {
 	if cfg.Batch < 1 {
-		return nil, fmt.Errorf("workshop: batch is %d, must be positive", cfg.Batch)
+		return nil, fmt.Errorf("network runner: batch is %d, must be positive", cfg.Batch)
 	}
-	return &Workshop{backend: b, cfg: cfg, programs: map[string]*engine.Program{}}, nil
+	return &Runner{backend: b, cfg: cfg, programs: map[string]*engine.Program{}}, nil
 }
 
-// Backend returns what the workshop compiles for.
-func (s *Workshop) Backend() backends.Backend { return s.backend }
+// Backend returns the backend of the runner.
+func (r *Runner) Backend() backends.Backend { return r.backend }
 
 // Batch returns how many windows go through a network at a time.
-func (s *Workshop) Batch() int { return s.cfg.Batch }
+func (r *Runner) Batch() int { return r.cfg.Batch }
 
 // Close frees everything that was compiled.
-func (s *Workshop) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.programs {
+func (r *Runner) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.programs {
 		p.Close()
 	}
-	clear(s.programs)
+	clear(r.programs)
 }
 
-// An operand is a network with its weights, ready to run in a workshop.
-type operand struct {
+// A loadedNetwork is a network with its weights, ready for a Runner.
+type loadedNetwork struct {
 	network     nn.Network
 	config      nn.Config
 	weights     []float32
 	fingerprint string
 
-	vector *tensors.Tensor // the weights as an input, once they were used as one
+	vector *tensors.Tensor // the weights as an input, made on first use
 }
 
-func newOperand(cfg nn.Config, weights []float32) (*operand, error) {
+func newLoadedNetwork(cfg nn.Config, weights []float32) (*loadedNetwork, error) {
 	network, err := nn.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	if len(weights) != network.Layout().Size {
-		return nil, fmt.Errorf("%d weights, a %s %s has %d", len(weights), cfg.Size, cfg.Backbone, network.Layout().Size)
+		return nil, fmt.Errorf("the network has %d weights, a %s %s needs %d", len(weights), cfg.Size, cfg.Backbone, network.Layout().Size)
 	}
-	return &operand{network: network, config: cfg, weights: weights, fingerprint: fingerprint(weights)}, nil
+	return &loadedNetwork{network: network, config: cfg, weights: weights, fingerprint: fingerprint(weights)}, nil
 }
 
 // fingerprint returns the sha256 of weights in hexadecimal.
@@ -108,30 +108,30 @@ func fingerprint(weights []float32) string {
 }
 
 // tensor returns the weights as a vector that stays in the memory of the
-// device. The operand keeps it.
-func (o *operand) tensor() *tensors.Tensor {
-	if o.vector == nil {
-		o.vector = tensors.FromFlatDataAndDimensions(o.weights, len(o.weights))
+// device for as long as the network does.
+func (n *loadedNetwork) tensor() *tensors.Tensor {
+	if n.vector == nil {
+		n.vector = tensors.FromFlatDataAndDimensions(n.weights, len(n.weights))
 	}
-	return o.vector
+	return n.vector
 }
 
-// A body adds what is computed with a network to a graph.
+// A body adds the computation of a network to a graph.
 type body func(w nn.Weights, in []*graph.Node) *graph.Node
 
-// run applies a body to inputs and returns its only output. The name tells
-// bodies apart; the inputs stay the caller's.
-func (s *Workshop) run(ctx context.Context, name string, o *operand, b body, inputs ...*tensors.Tensor) ([]float32, error) {
+// run applies a body to inputs and returns its only output. The name identifies
+// the body; the inputs stay the caller's.
+func (r *Runner) run(ctx context.Context, name string, o *loadedNetwork, b body, inputs ...*tensors.Tensor) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, err := s.program(name, o, b, inputs)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.program(name, o, b, inputs)
 	if err != nil {
 		return nil, err
 	}
-	if s.cfg.Shared {
+	if r.cfg.Shared {
 		inputs = append([]*tensors.Tensor{o.tensor()}, inputs...)
 	}
 	out, err := p.Run(inputs...)
@@ -142,9 +142,9 @@ func (s *Workshop) run(ctx context.Context, name string, o *operand, b body, inp
 	return tensors.CopyFlatData[float32](out[0])
 }
 
-func (s *Workshop) program(name string, o *operand, b body, inputs []*tensors.Tensor) (*engine.Program, error) {
+func (r *Runner) program(name string, o *loadedNetwork, b body, inputs []*tensors.Tensor) (*engine.Program, error) {
 	key := fmt.Sprint(name, o.config)
-	if !s.cfg.Shared {
+	if !r.cfg.Shared {
 		key += o.fingerprint
 	}
 	shape := make([]shapes.Shape, len(inputs))
@@ -152,12 +152,12 @@ func (s *Workshop) program(name string, o *operand, b body, inputs []*tensors.Te
 		shape[i] = t.Shape()
 		key += shape[i].String()
 	}
-	if p, ok := s.programs[key]; ok {
+	if p, ok := r.programs[key]; ok {
 		return p, nil
 	}
-	p, err := engine.Compile(s.backend, name, func(g *graph.Graph) []*graph.Node {
+	p, err := engine.Compile(r.backend, name, func(g *graph.Graph) []*graph.Node {
 		var w nn.Weights
-		if s.cfg.Shared {
+		if r.cfg.Shared {
 			w = nn.Slices(graph.Parameter(g, "weights", shapes.Make(dtypes.Float32, len(o.weights))))
 		} else {
 			w = nn.Constants(g, o.weights)
@@ -166,12 +166,12 @@ func (s *Workshop) program(name string, o *operand, b body, inputs []*tensors.Te
 		for i := range in {
 			in[i] = graph.Parameter(g, fmt.Sprintf("input_%d", i), shape[i])
 		}
-		return []*graph.Node{b(computeIn(w, s.cfg.BFloat16), in)}
+		return []*graph.Node{b(computeIn(w, r.cfg.BFloat16), in)}
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.programs[key] = p
+	r.programs[key] = p
 	return p, nil
 }
 

@@ -44,7 +44,7 @@ func analysedSea(t *testing.T) (Material, seaAnalyser) {
 
 func TestAnUntrainedNetworkOnAnAnalysisIsTheAnalysis(t *testing.T) {
 	m, _ := analysedSea(t)
-	model, err := impute.NewModel(imputetest.NewShop(t, 1), analysisConfig(16).Design, analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
+	model, err := impute.NewModel(imputetest.NewRunner(t, 1), analysisConfig(16).Design, analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // noise stands in. It is scored on what was hidden.
 type DINDiff struct {
 	design  impute.Design
-	shop    *impute.Workshop
+	runner  *impute.Runner
 	network *impute.Network
 }
 
@@ -36,8 +36,8 @@ func TrainDINDiff(ctx context.Context, tr *learn.Trainer, m learn.Material, sour
 	if err != nil {
 		return nil, report, err
 	}
-	n, err := impute.NewNetwork(tr.Workshop(), cfg.Design.Network(), weights)
-	return &DINDiff{design: cfg.Design, shop: tr.Workshop(), network: n}, report, err
+	n, err := impute.NewNetwork(tr.Runner(), cfg.Design.Network(), weights)
+	return &DINDiff{design: cfg.Design, runner: tr.Runner(), network: n}, report, err
 }
 
 // Close frees what the network holds on its device.
@@ -89,8 +89,8 @@ func (d *DINDiff) Draw(ctx context.Context, in []impute.Inputs, streams []noise.
 			streams[i].Sub(uint64(m)).Normals(out[i][m], 0)
 		}
 	}
-	for first := 0; first < len(in)*members; first += d.shop.Batch() {
-		end := min(first+d.shop.Batch(), len(in)*members)
+	for first := 0; first < len(in)*members; first += d.runner.Batch() {
+		end := min(first+d.runner.Batch(), len(in)*members)
 		for s := steps; s > 0; s-- {
 			// Half a step from pure noise, where there would be nothing to divide by.
 			t, next := (float32(s)-0.5)/float32(steps), max((float32(s)-1.5)/float32(steps), 0)
@@ -108,7 +108,7 @@ type times struct{ now, next float32 }
 
 // down takes the members of a span one step towards the field.
 func (d *DINDiff) down(ctx context.Context, in []impute.Inputs, members [][][]float32, s span, at times) error {
-	batch, planes := d.shop.Batch(), d.design.Planes()
+	batch, planes := d.runner.Batch(), d.design.Planes()
 	height, width := d.network.Padded(in[0])
 	cells, each := height*width, len(members[0])
 	data, clock := make([]float32, batch*planes*cells), make([]float32, batch)

@@ -22,10 +22,10 @@ import (
 // bench is what jobs share.
 type bench struct {
 	options
-	log    *slog.Logger
-	engine *engine.Engine
-	shops  *tables.Shops
-	series map[string]*series
+	log     *slog.Logger
+	engine  *engine.Engine
+	runners *tables.Runners
+	series  map[string]*series
 }
 
 // series is data with what was made of it.
@@ -80,7 +80,7 @@ func (b *bench) job(j job, s *series) (tables.Job, error) {
 	t := tables.Job{
 		Table: j.table, Settings: j.settings, Series: s.Series, Gaussian: s.sea, Dataset: j.dataset(), Label: "value",
 		Folder: filepath.Join(b.output, j.Name), Kept: b.work, Plain: !j.Pictures,
-		Engine: func() (*engine.Engine, error) { return b.engine, nil }, Shops: b.shops, Analyses: s.keeper(j.settings.Split, b.cacheMB),
+		Engine: func() (*engine.Engine, error) { return b.engine, nil }, Runners: b.runners, Analyses: s.keeper(j.settings.Split, b.cacheMB),
 	}
 	if j.Prior == "" {
 		return t, nil

@@ -29,7 +29,7 @@ func (b *bench) classify(ctx context.Context, j job, s *series) error {
 	}
 	cfg := learn.ReliabilityConfig(j.settings.Train)
 	cfg.Workers, cfg.CacheMB = b.workers, b.cacheMB
-	c, _, err := b.shops.Trainer().TrainReliability(ctx, m, source, cfg, train.Hooks{})
+	c, _, err := b.runners.Trainer().TrainReliability(ctx, m, source, cfg, train.Hooks{})
 	if err != nil {
 		return err
 	}

@@ -55,13 +55,13 @@ func (b *bench) speed(ctx context.Context, j job, s *series) error {
 	}
 	line.PrepareSeconds = time.Since(began).Seconds()
 	began = time.Now()
-	bare, err := b.shops.Trainer().TimeStep(ctx, m, source, cfg, j.SpeedSteps)
+	bare, err := b.runners.Trainer().TimeStep(ctx, m, source, cfg, j.SpeedSteps)
 	if err != nil {
 		return err
 	}
 	line.BarePerSecond, line.CompiledSeconds = 1/bare.Seconds(), time.Since(began).Seconds()-bare.Seconds()*float64(j.SpeedSteps)
 	warm := cfg.Steps / 5 // until the scenes of most patches are cut out
-	_, _, err = b.shops.Trainer().Train(ctx, m, source, cfg, train.Hooks{Progress: func(p train.Progress) {
+	_, _, err = b.runners.Trainer().Train(ctx, m, source, cfg, train.Hooks{Progress: func(p train.Progress) {
 		if p.Step == warm {
 			began = time.Now()
 		}

@@ -252,7 +252,7 @@ func (r *run) tunedOI(ctx context.Context, mode impute.Mode) (classical.OI, erro
 
 // champion returns the version of the store as it serves.
 func (r *run) champion() (teacher, func(), error) {
-	c, err := finetune.LoadCandidate(r.job.Champion, r.shop, r.held)
+	c, err := finetune.LoadCandidate(r.job.Champion, r.runner, r.held)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -43,7 +43,7 @@ func (r *run) extras() (impute.Extras, error) {
 		case e.row.trains():
 			x = e.row.Network.config(r.s.Train).Design.Extras
 		case e.row.By == Champion:
-			m, err := impute.Load(r.job.Champion[finetune.PartImputer], r.shop)
+			m, err := impute.Load(r.job.Champion[finetune.PartImputer], r.runner)
 			if err != nil {
 				return out, fmt.Errorf("read the champion: %w", err)
 			}

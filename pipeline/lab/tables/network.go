@@ -43,7 +43,7 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 			return nil, err
 		}
 	}
-	if r.model, err = impute.Load(data, r.shop); err == nil {
+	if r.model, err = impute.Load(data, r.runner); err == nil {
 		r.modelKey = key
 	}
 	return r.model, err

@@ -39,39 +39,39 @@ type Job struct {
 	Engine func() (*engine.Engine, error)
 	// What several runs may share, one after the other; nil: the run has its
 	// own.
-	Shops    *Shops          // on Engine
+	Runners  *Runners        // on Engine
 	Analyses *learn.Analyses // of the same series and split
 
 	// Done, if not nil, hears of every row and seed, those of earlier runs too.
 	Done func(Record)
 }
 
-// Shops hold what was compiled on an engine.
-type Shops struct {
-	many, few *impute.Workshop
+// Runners hold what was compiled on an engine.
+type Runners struct {
+	many, few *impute.Runner
 	trainer   *learn.Trainer // of networks that run in many
 }
 
 // Trainer returns the trainer of networks that take many windows at a time.
-func (s *Shops) Trainer() *learn.Trainer { return s.trainer }
+func (s *Runners) Trainer() *learn.Trainer { return s.trainer }
 
 // samplerBatch is how many members the paper's samplers take through a network
 // at a time: those of one case.
 const samplerBatch = 8
 
-// NewShops returns shops without anything compiled.
-func NewShops(e *engine.Engine, cfg impute.WorkshopConfig) (*Shops, error) {
-	many, err := impute.NewWorkshop(e, cfg)
+// NewRunners returns runners without anything compiled.
+func NewRunners(e *engine.Engine, cfg impute.RunnerConfig) (*Runners, error) {
+	many, err := impute.NewRunner(e, cfg)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Batch = min(cfg.Batch, samplerBatch)
-	few, err := impute.NewWorkshop(e, cfg)
-	return &Shops{many, few, learn.NewTrainer(many)}, err
+	few, err := impute.NewRunner(e, cfg)
+	return &Runners{many, few, learn.NewTrainer(many)}, err
 }
 
 // Close frees everything that was compiled.
-func (s *Shops) Close() {
+func (s *Runners) Close() {
 	s.trainer.Close()
 	s.many.Close()
 	s.few.Close()
@@ -152,7 +152,7 @@ type run struct {
 
 	dataKey, priorKey string
 	engine            *engine.Engine // nil: not open
-	shop, small       *impute.Workshop
+	runner, small     *impute.Runner
 	trainer           *learn.Trainer
 	prior             *prior.Model
 	model             *impute.Model // of modelKey, the last one used
@@ -303,7 +303,7 @@ func (r *run) engineKind() (string, error) {
 	return e.Kind, nil
 }
 
-// open returns the engine, with workshops on it.
+// open returns the engine, with runners on it.
 func (r *run) open() (*engine.Engine, error) {
 	if r.engine != nil {
 		return r.engine, nil
@@ -312,13 +312,13 @@ func (r *run) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	shops := r.job.Shops
-	if shops == nil {
-		if shops, err = NewShops(e, r.s.Workshop); err != nil {
+	runners := r.job.Runners
+	if runners == nil {
+		if runners, err = NewRunners(e, r.s.Runner); err != nil {
 			return nil, err
 		}
 	}
-	r.shop, r.small, r.trainer = shops.many, shops.few, shops.trainer
+	r.runner, r.small, r.trainer = runners.many, runners.few, runners.trainer
 	r.engine = e
 	return e, nil
 }
@@ -330,8 +330,8 @@ func (r *run) close() {
 	if r.prior != nil {
 		r.prior.Close()
 	}
-	if r.engine != nil && r.job.Shops == nil {
-		(&Shops{r.shop, r.small, r.trainer}).Close()
+	if r.engine != nil && r.job.Runners == nil {
+		(&Runners{r.runner, r.small, r.trainer}).Close()
 	}
 }
 

@@ -32,8 +32,8 @@ type Settings struct {
 	Pool    partition.PoolConfig `json:"pool"`
 	// PerPatch is how many partitions of each patch a network with an analysis
 	// learns from, so that analyses can be kept; 0: always new ones.
-	PerPatch int                   `json:"per_patch"`
-	Workshop impute.WorkshopConfig `json:"workshop"`
+	PerPatch int                 `json:"per_patch"`
+	Runner   impute.RunnerConfig `json:"workshop"`
 
 	Tuning       classical.Tuning `json:"tuning"`        // of optimal interpolation; the days that it sees are those of the mode
 	Drawing      evaluate.Drawing `json:"drawing"`       // of members
@@ -62,7 +62,7 @@ func Default(size string, gpu bool) Settings {
 	f := finetune.DefaultSettings(size, gpu)
 	s := Settings{
 		Mode: impute.Single, Seeds: 1, Split: f.Split, Overlays: samples.DefaultOverlays(f.Imputer.Side),
-		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Workshop: f.Workshop,
+		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Runner: f.Runner,
 		BlockDays:    skill.DefaultBootstrap().BlockDays,
 		Tuning:       classical.DefaultTuning(),
 		Drawing:      evaluate.Drawing{Members: 8, ODE: impute.DefaultODE()},

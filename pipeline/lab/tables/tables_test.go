@@ -148,16 +148,16 @@ func TestEveryTableIsMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, shops, analyses := t.TempDir(), (*Shops)(nil), learn.NewAnalyses(64)
+	kept, runners, analyses := t.TempDir(), (*Runners)(nil), learn.NewAnalyses(64)
 	for _, table := range All() {
 		job := tiny(t, table)
-		if shops == nil {
-			if shops, err = NewShops(enginetest.Open(t), job.Settings.Workshop); err != nil {
+		if runners == nil {
+			if runners, err = NewRunners(enginetest.Open(t), job.Settings.Runner); err != nil {
 				t.Fatal(err)
 			}
-			defer shops.Close()
+			defer runners.Close()
 		}
-		job.Kept, job.Shops, job.Analyses, job.Plain = kept, shops, analyses, table.Name != "classical"
+		job.Kept, job.Runners, job.Analyses, job.Plain = kept, runners, analyses, table.Name != "classical"
 		job.quicken()
 		switch table.Name {
 		case "mnar":
