@@ -10,8 +10,8 @@
 // named parameters).
 //
 // Images are [batch, channels, height, width]. Nothing crosses from one sample
-// of a batch to another: a batch of one gives what the same item gives in a
-// batch of four. Initial weights depend on the seed and the name of each
+// of a batch to another: an item gives the same answer alone as in a batch of
+// four. Initial weights depend on the seed and the name of each
 // weight only, not on the engine or on the order of layers.
 //
 // Normalisation, softmax and the output are float32 even where the rest runs

@@ -18,6 +18,6 @@
 // World may be used by several goroutines.
 //
 // Package simulate knows nothing of NetCDF libraries, of archives or of the
-// pipeline that will read what it makes. Its files say that they are
-// simulated: they are for demos and tests and replace no real data.
+// pipeline that will read its files. They are marked as simulated: they are for
+// demos and tests and replace no real data.
 package simulate

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A File describes a NetCDF file as plain data; writing it is the caller's.
+// A File describes a NetCDF file as plain data; the caller writes it.
 type File struct {
 	Dims  []Dim
 	Vars  []Var
@@ -39,7 +39,7 @@ type Attr struct {
 	Value any
 }
 
-// A sheet is all that a layout needs to know of a granule.
+// A sheet is the data of a granule that a layout turns into a file.
 type sheet struct {
 	recipe   *recipe
 	chart    *chart
