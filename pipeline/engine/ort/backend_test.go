@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors/images"
 )
 
-func TestMissingLibrarySaysWhereItWasNamedAndWhatToDo(t *testing.T) {
+func TestErrorForMissingLibraryNamesItsOriginAndTheRemedy(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "libonnxruntime.so")
 	_, err := New(Config{Library: missing})
 	wantMessage(t, err, "the configuration", missing, "install onnxruntime")

@@ -26,7 +26,7 @@ const (
 	slabBytes = 1 << 20
 	// largeBytes is the smallest block with its own mapping.
 	largeBytes = slabBytes / 4
-	// maxFreeBytes bounds what lies idle, for callers that change sizes often.
+	// maxFreeBytes bounds idle memory, for callers that change sizes often.
 	maxFreeBytes = 1 << 30
 )
 

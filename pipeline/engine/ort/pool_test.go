@@ -42,7 +42,7 @@ func TestPoolLendsAlignedBlocksThatDoNotOverlap(t *testing.T) {
 	}
 }
 
-func TestPoolReusesBlocksAndBoundsWhatLiesIdle(t *testing.T) {
+func TestPoolReusesBlocksAndBoundsIdleMemory(t *testing.T) {
 	p := newPool()
 	defer p.drain()
 	first, err := p.take(1 << 20)
