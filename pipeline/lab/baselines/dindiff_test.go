@@ -59,7 +59,7 @@ func TestDINDiffFillsAndKeeps(t *testing.T) {
 	}
 	for k, got := range draw(dirty) {
 		if !slices.Equal(got, want[k]) {
-			t.Error("what is hidden changes a member")
+			t.Error("a hidden value changes a member")
 		}
 	}
 	if slices.Equal(want[0], want[1]) {
@@ -69,7 +69,7 @@ func TestDINDiffFillsAndKeeps(t *testing.T) {
 
 func finite(v float32) bool { return v-v == 0 }
 
-func TestThePapersSamplersRunOnAModel(t *testing.T) {
+func TestPublishedSamplersRunOnAModel(t *testing.T) {
 	m := imputetest.BusyModel(t, imputetest.NewRunner(t, 2), imputetest.TinyDesign())
 	in := imputetest.SomeInputs(t, 16, 3)
 	masks := Masks{Visible: in.Visible, Observed: [][]bool{imputetest.SomeInputs(t, 16, 1).Visible, imputetest.SomeInputs(t, 16, 2).Visible}}

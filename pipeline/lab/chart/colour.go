@@ -22,7 +22,7 @@ const (
 // apart.
 const shades = 256
 
-// Fixed colours of things that have no value.
+// Fixed colours of land, gaps and lines.
 var (
 	landGrey     = color.RGBA{0xb4, 0xb4, 0xb4, 0xff}
 	missingWhite = color.RGBA{0xff, 0xff, 0xff, 0xff}
@@ -34,7 +34,7 @@ var (
 )
 
 // An lch is a colour of Ottosson's OKLab space by lightness, chroma and hue in
-// degrees. Distances in that space are close to what the eye sees.
+// degrees. Distances in that space are close to those that the eye sees.
 type lch struct {
 	lightness, chroma, hue float64
 }
@@ -85,8 +85,8 @@ func (c Colours) palette() []color.RGBA {
 }
 
 // along returns the point of OKLab at the given share of a path, by a
-// Catmull-Rom spline through its colours, with chroma cut to what a screen
-// can show.
+// Catmull-Rom spline through its colours, with chroma cut to the range of a
+// screen.
 func along(path []lch, share float64) [3]float64 {
 	at := share * float64(len(path)-1)
 	i := min(int(at), len(path)-2)
@@ -140,7 +140,7 @@ func shown(c [3]float64) bool {
 	return true
 }
 
-// rgb returns the colour of a point of OKLab as a screen wants it.
+// rgb returns the sRGB colour of a point of OKLab.
 func rgb(p [3]float64) color.RGBA {
 	var out [3]uint8
 	for i, v := range linear(p) {

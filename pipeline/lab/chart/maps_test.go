@@ -35,7 +35,7 @@ func at(img image.Image, p image.Point) color.RGBA {
 	return color.RGBAModel.Convert(img.At(p.X, p.Y)).(color.RGBA)
 }
 
-func TestCellsHaveTheColoursOfWhatTheyAre(t *testing.T) {
+func TestValuesLandAndGapsHaveTheirColours(t *testing.T) {
 	g := region()
 	values, sea := slope(g)
 	scale := Scale{Label: "value", Low: 0, High: 29}

@@ -5,7 +5,7 @@
 //	lacuna lab jobs -pool results/results.jsonl -reference oi
 //
 // A plan is a list of jobs, each a series, rows and settings. Jobs run in order
-// and share what is compiled, the networks of equal rows and the analyses of
+// and share compiled programs, the networks of equal rows and the analyses of
 // equal days. Every row and seed appends a line to results.jsonl in the folder
 // of -o with its losses case by case, so that lines of several processes and
 // seeds can be pooled and paired afterwards, with -pool. A job that ends leaves
@@ -28,7 +28,7 @@ import (
 	"lacuna/pipeline/lab/tables"
 )
 
-// options are what is the same for all jobs.
+// options are the settings of all jobs.
 type options struct {
 	engine    string
 	cfg       engine.Config
@@ -41,10 +41,10 @@ type options struct {
 	runners   impute.RunnerConfig
 	pool      bool
 	reference string
-	files     []string // that -pool reads
+	files     []string // files that -pool reads
 }
 
-// Run runs a plan, or pools what plans have left.
+// Run runs a plan, or pools the results of plans.
 func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	o, err := parse(args, errs)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// speedLine is what a timed training leaves in the results.
+// speedLine is the line of a timed training in the results.
 type speedLine struct {
 	Job             string  `json:"job"`
 	Size            string  `json:"size"`
@@ -21,10 +21,10 @@ type speedLine struct {
 	PrepareSeconds  float64 `json:"prepare_seconds"`  // to make all analyses beforehand
 	BarePerSecond   float64 `json:"bare_per_second"`  // steps whose batch is on the device
 	TrainPerSecond  float64 `json:"train_per_second"` // steps with partitions, loader and transfer
-	CompiledSeconds float64 `json:"compiled_seconds"` // until the first steps were done
+	CompiledSeconds float64 `json:"compiled_seconds"` // time until the first steps were done
 }
 
-// lessons returns what a job's network learns from.
+// lessons returns the training material of a job's network.
 func (b *bench) lessons(j job, s *series) (learn.Material, samples.HeldOut, learn.Repetition, error) {
 	data, held, err := s.Split(j.settings.Split)
 	if err != nil {

@@ -29,25 +29,25 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// options are what one measurement depends on.
+// options are the settings of one measurement.
 type options struct {
 	engine  string
 	cfg     engine.Config
 	data    string
 	other   string
 	output  string
-	prior   string // trained before; empty: train
+	prior   string // file of a trained prior; empty: train one
 	train   prior.TrainConfig
 	guide   prior.GuideConfig
-	masks   int     // drawn of each kind
-	least   float64 // P(query) that must show
-	parts   string  // names of what is measured
-	patches int     // of a study of guidance
-	draws   int     // of each of them
+	masks   int     // number of masks to draw of each kind
+	least   float64 // smallest P(query) that must be detected
+	parts   string  // names of the measurements
+	patches int     // patches of a study of guidance
+	draws   int     // draws of each patch
 	partial string  // file that gets the report after each part
 
 	pool      partition.PoolConfig
-	poolSteps int // of the training that is timed beside a pool
+	poolSteps int // steps of the training that is timed beside a pool
 }
 
 // Run measures a prior.
@@ -154,7 +154,7 @@ func read(path string) (samples.Series, error) {
 	if err != nil {
 		return samples.Series{}, err
 	}
-	defer func() { _ = f.Close() }() // read only
+	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
 	series, err := pack.Read(bufio.NewReader(f))
 	if err != nil {
 		return samples.Series{}, fmt.Errorf("read %s: %w", path, err)

@@ -12,8 +12,7 @@ import (
 	"lacuna/pipeline/samples/pack"
 )
 
-// surround makes what any entry that is not done needs of the days around:
-// backgrounds, and an analysis.
+// surround makes the backgrounds and the analysis that unfinished entries need.
 func (r *run) surround(ctx context.Context) error {
 	extras, err := r.extras()
 	if err != nil {
@@ -23,7 +22,7 @@ func (r *run) surround(ctx context.Context) error {
 	if extras.Analysis && r.around.Analyser == nil {
 		r.material.Analyser = impute.OI{Days: r.train, Settings: impute.QuickOI(oi)}
 		r.around.Analyser = impute.OI{Days: r.held, Settings: oi}
-		clear(r.exams) // those show no analysis
+		clear(r.exams) // exams made before have no analysis
 	}
 	if !extras.Background || r.around.Past != nil {
 		return nil
@@ -32,8 +31,8 @@ func (r *run) surround(ctx context.Context) error {
 	return r.makeBackgrounds(ctx, oi)
 }
 
-// extras returns what the networks of all entries are given that has to be
-// made beforehand.
+// extras returns the inputs of all entries' networks that have to be made
+// beforehand.
 func (r *run) extras() (impute.Extras, error) {
 	var out impute.Extras
 	for _, e := range r.entries {

@@ -9,9 +9,9 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Every way to answer is asked twice about one case: as it is, and with 1e6
-// under everything that is scored. Training days are the same in both.
-func TestNothingThatIsScoredLeaksIntoAnAnswer(t *testing.T) {
+// Every method answers one case twice: unchanged, and with 1e6 in all scored
+// cells. Training days are the same in both.
+func TestScoredValuesDoNotLeakIntoAnAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains eight networks; leave -short out to run it")
 	}
@@ -83,7 +83,7 @@ func spoil(t *testing.T, r *run) *evaluate.Exam {
 	around.Analyser = impute.OI{Days: held, Settings: r.around.Analyser.(impute.OI).Settings}
 	o.Patch = held.Cut(o.Ref)
 	if slices.Max(o.Values) < 1e5 {
-		t.Fatal("nothing was spoiled")
+		t.Fatal("no value was replaced")
 	}
 	exam, err := evaluate.NewExam(held, around, []samples.Overlay{o}, r.s.Mode)
 	if err != nil {
@@ -93,7 +93,7 @@ func spoil(t *testing.T, r *run) *evaluate.Exam {
 }
 
 // ask returns the answer to the first case of an exam.
-func ask(t *testing.T, answers teacher, x *evaluate.Exam) evaluate.Answer {
+func ask(t *testing.T, answers methodFor, x *evaluate.Exam) evaluate.Answer {
 	t.Helper()
 	c, err := x.Case(0)
 	if err != nil {

@@ -26,40 +26,39 @@ type Job struct {
 	Settings Settings
 	Series   samples.Series
 	Dataset  string                // for titles
-	Label    string                // of maps, with the unit
-	Truth    []field.Field         // days without gaps, in physical units; nil: not known
-	Gaussian *evaluate.GaussianSea // that Series was made by; nil: by none
-	Champion finetune.Parts        // of a model store; nil: none
+	Label    string                // label of maps, with the unit
+	Truth    []field.Field         // days without gaps, in physical units; nil: unknown
+	Gaussian *evaluate.GaussianSea // origin of Series; nil: no Gaussian sea
+	Champion finetune.Parts        // champion of a model store; nil: none
 	Prior    []byte                // a mask prior; nil: trained where a row needs one
 	Folder   string                // for results
-	Kept     string                // for what the run needs to go on, and others may share; empty: Folder
+	Kept     string                // for finished networks and records, which runs may share; empty: Folder
 	Plain    bool                  // draw no pictures
-	// Engine opens what networks run on. It is called at most once, and only
+	// Engine opens the engine of the networks. It is called at most once, and only
 	// if a network has to run. The caller closes it.
 	Engine func() (*engine.Engine, error)
-	// What several runs may share, one after the other; nil: the run has its
-	// own.
-	Runners  *Runners        // on Engine
-	Analyses *learn.Analyses // of the same series and split
+	// State that successive runs may share; nil: the run has its own.
+	Runners  *Runners        // runners on Engine
+	Analyses *learn.Analyses // analyses of the same series and split
 
-	// Done, if not nil, hears of every row and seed, those of earlier runs too.
+	// Done, if not nil, is called for every row and seed, those of earlier runs too.
 	Done func(Record)
 }
 
-// Runners hold what was compiled on an engine.
+// Runners hold the runners of an engine, with their compiled programs.
 type Runners struct {
 	many, few *impute.Runner
-	trainer   *learn.Trainer // of networks that run in many
+	trainer   *learn.Trainer // trainer of networks that run in many
 }
 
 // Trainer returns the trainer of networks that take many windows at a time.
 func (s *Runners) Trainer() *learn.Trainer { return s.trainer }
 
-// samplerBatch is how many members the paper's samplers take through a network
-// at a time: those of one case.
+// samplerBatch is how many members a sampler takes through a network at a time:
+// those of one case.
 const samplerBatch = 8
 
-// NewRunners returns runners without anything compiled.
+// NewRunners returns runners that have compiled nothing yet.
 func NewRunners(e *engine.Engine, cfg impute.RunnerConfig) (*Runners, error) {
 	many, err := impute.NewRunner(e, cfg)
 	if err != nil {
@@ -77,18 +76,18 @@ func (s *Runners) Close() {
 	s.few.Close()
 }
 
-// Progress is how far a run has come.
+// Progress is the progress of a run.
 type Progress struct {
 	Done, Rows  int    // rows times seeds
-	Name        string // of the row
+	Name        string // name of the row
 	Seed        uint64
 	Phase       string
 	Step, Steps int
-	Loss        float64 // 0: none
+	Loss        float64 // 0: not training
 }
 
-// Run makes a table. It returns ctx.Err() when cancelled; the same job goes on
-// from what is kept in its folder.
+// Run makes a table. It returns ctx.Err() when cancelled; the same job then goes
+// on from the finished files in its folder.
 func Run(ctx context.Context, job Job, progress func(Progress)) (evaluate.Results, error) {
 	r, err := begin(job, progress)
 	if err != nil {
@@ -132,7 +131,7 @@ type entry struct {
 	record record
 }
 
-// A run is a Run under way.
+// A run is the state of Run.
 type run struct {
 	job      Job
 	s        Settings
@@ -144,28 +143,28 @@ type run struct {
 	train    samples.Train
 	held     samples.HeldOut
 	overlays []samples.Overlay
-	median   int // case that pictures show
+	median   int // number of the case that pictures show
 	material learn.Material
 	around   impute.Surroundings
 	truth    *evaluate.Truth
 	exams    map[impute.Mode]*exams
 
 	dataKey, priorKey string
-	engine            *engine.Engine // nil: not open
+	engine            *engine.Engine // nil: not opened yet
 	runner, small     *impute.Runner
 	trainer           *learn.Trainer
 	prior             *prior.Model
-	model             *impute.Model // of modelKey, the last one used
+	model             *impute.Model // the last one used, with key modelKey
 	modelKey          string
 	trainSeconds      float64         // since the entry began
-	drawn             map[string]kept // members of networks, by what they depend on
+	drawn             map[string]kept // members of networks by key
 }
 
-// exams are the questions of one mode.
+// exams are the exams of one mode.
 type exams struct {
 	main        *evaluate.Exam
-	truth, gaps *evaluate.Exam // nil: the truth is not known
-	reached     float64        // share of the true gaps that weighted overlays stand for
+	truth, gaps *evaluate.Exam // nil: the truth is unknown
+	reached     float64        // share of the true gaps that weighted overlays represent
 }
 
 func begin(job Job, progress func(Progress)) (*run, error) {
@@ -204,8 +203,8 @@ func (r *run) bootstrap() skill.Bootstrap {
 	return b
 }
 
-// enoughDays reports days that are too few to tell methods apart, before
-// anything is trained for it.
+// enoughDays returns an error if there are too few days to tell methods apart,
+// before anything is trained.
 func enoughDays(overlays []samples.Overlay, boot skill.Bootstrap) error {
 	losses := make([]skill.Loss, len(overlays))
 	for i, o := range overlays {
@@ -217,7 +216,7 @@ func enoughDays(overlays []samples.Overlay, boot skill.Bootstrap) error {
 	return nil
 }
 
-// checkRows reports rows that the job has not what they need for.
+// checkRows reports rows whose requirements the job does not meet.
 func (r *run) checkRows() error {
 	var errs []error
 	for _, row := range r.job.Table.Rows {
@@ -273,7 +272,7 @@ func (r *run) list() error {
 	return nil
 }
 
-// entryKey names a row and seed with all that its record depends on.
+// entryKey returns the key of a row and seed: everything that its record depends on.
 func (r *run) entryKey(e entry, data, truth string) (string, error) {
 	common := []any{data, truth, r.s.Split, r.s.Overlays, r.s.BlockDays, e.mode, e.row, e.seed}
 	switch {
@@ -290,8 +289,8 @@ func (r *run) entryKey(e entry, data, truth string) (string, error) {
 	return keyOf(common...)
 }
 
-// engineKind opens the engine where a row needs one: results of another engine
-// are others in their last digits.
+// engineKind opens the engine if a row needs one: results of engines differ in
+// their last digits.
 func (r *run) engineKind() (string, error) {
 	if !slices.ContainsFunc(r.job.Table.Rows, func(row Row) bool { return row.trains() || row.By == Champion }) {
 		return "", nil
@@ -340,8 +339,8 @@ func (r *run) tell(phase string, step, steps int, loss float64) {
 	r.progress(Progress{Done: r.at, Rows: len(r.entries), Name: e.row.Name, Seed: e.seed, Phase: phase, Step: step, Steps: steps, Loss: loss})
 }
 
-// medianCase returns the case of which the mean map has the median error: a
-// rule that no method has a say in.
+// medianCase returns the case in which the mean map has the median error: a
+// choice that favours no method.
 func medianCase(overlays []samples.Overlay) int {
 	errs, order := make([]float64, len(overlays)), make([]int, len(overlays))
 	for i, o := range overlays {
