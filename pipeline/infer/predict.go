@@ -191,8 +191,8 @@ type drawer struct {
 	layout        layout
 	predicted     impute.Prediction
 	conditionings []*conditioning // one for each window, made on first use
-	keep          bool            // conditionings from step to step
-	batch         int             // members at a time
+	keep          bool            // keep conditionings from step to step
+	batch         int             // number of members at a time
 }
 
 // keptCells is the largest field whose conditionings are kept between steps: at

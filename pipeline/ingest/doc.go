@@ -18,8 +18,8 @@
 // parent makes the same plan from the same header and takes nothing that the
 // plan does not ask for, so its memory is bounded whatever the child sends.
 //
-// Read guarantees that a file which is broken, hostile or simply not what was
-// expected costs one error, a *BadGranule that names the file, the problem and
+// Read guarantees that a file which is broken, hostile or simply of another
+// kind costs one error, a *BadGranule that names the file, the problem and
 // the remedy. Any other error is a failure of our own and says nothing about
 // the file. A value is never changed on the way: a value that a quality rule
 // refuses is marked, and the stored numbers travel along as bytes.

@@ -22,7 +22,7 @@ type plan struct {
 	notes    []string
 }
 
-// A boundRule is a quality rule and the variable that it looks at.
+// A boundRule is a quality rule and its variable.
 type boundRule struct {
 	rule
 	index int

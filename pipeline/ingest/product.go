@@ -18,7 +18,7 @@ type Product struct {
 	StandardNames []string   // further standard names of the same quantity
 	Units         string     // units of Range and Floor
 	Transform     string     // identity or log10
-	Floor         float64    // smallest value whose logarithm is asked for
+	Floor         float64    // smallest value whose logarithm is taken
 	Range         [2]float64 // physical values outside are rejected
 	Quality       []string
 	generic       bool // recognised by variable, standard name or units instead of by dataset id

@@ -11,7 +11,7 @@ import (
 // again is the remedy for a file that arrived broken.
 const again = "download it again"
 
-// sniff looks at the first bytes and the size of a file and returns a
+// sniff checks the first bytes and the size of a file and returns a
 // *BadGranule for one that is not worth a child: empty, no NetCDF, or shorter
 // than its header says.
 func sniff(f io.ReaderAt, size int64) error {

@@ -39,7 +39,7 @@ type Command struct {
 func Commands() []Command {
 	return []Command{
 		{"jobs", "make the tables of a plan from packed series, or pool what plans have left", jobs.Run},
-		{"prior", "train a mask prior on a packed series and measure what it draws", maskprior.Run},
+		{"prior", "train a mask prior on a packed series and measure its draws", maskprior.Run},
 		{"scenes", "judge whole scenes of a packed series", scenes.Run},
 		{"basin", "time and memory of filling a basin, and how they grow with its size", basin.Run},
 		{"steps", "time of a training step and a forward pass of a network", steps.Run},

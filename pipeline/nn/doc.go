@@ -17,7 +17,7 @@
 // Normalisation, softmax and the output are float32 even where the rest runs
 // in bfloat16.
 //
-// Package nn does not know where inputs come from, what a loss is, or how
+// Package nn does not know where inputs come from, which loss is used, or how
 // anything is executed. Wrong shapes are the caller's bug and panic, as
 // everywhere in graph code; package engine turns such a panic into an error.
 package nn

@@ -39,7 +39,7 @@ func alike(t *testing.T, what string, got, want any) {
 	t.Helper()
 	ignored := cmpopts.IgnoreFields(samples.Patch{}, "Ref", "Place")
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), ignored); diff != "" {
-		t.Fatalf("%s is not what the series has alone (-want +got):\n%.600s", what, diff)
+		t.Fatalf("%s differs from that of the series alone (-want +got):\n%.600s", what, diff)
 	}
 }
 

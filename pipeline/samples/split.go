@@ -64,7 +64,7 @@ func Split(all []Series, cfg SplitConfig) (Train, HeldOut, error) {
 	}
 	for _, s := range all {
 		if s.Transform != all[0].Transform {
-			return train, held, fmt.Errorf("%v is taken as %+v and %v as %+v: what is learned together must be of one variable",
+			return train, held, fmt.Errorf("%v is taken as %+v and %v as %+v: series that are learned together must be of one variable",
 				all[0].Grid, all[0].Transform, s.Grid, s.Transform)
 		}
 		if err := s.split(cfg, train, &held); err != nil {

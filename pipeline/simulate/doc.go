@@ -14,7 +14,7 @@
 //	orbits, clouds, glint, quality ────────────────────────┘
 //
 // Everything is a pure function of Config: no clock, no file, no global state.
-// Day n is the same whether or not other days were asked for before it, and a
+// Day n is the same whichever days were computed before it, and a
 // World may be used by several goroutines.
 //
 // Package simulate knows nothing of NetCDF libraries, of archives or of the

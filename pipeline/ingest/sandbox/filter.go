@@ -9,7 +9,7 @@ import (
 // Filter returns the program by which the kernel judges each system call of
 // process pid: a list of those that are allowed, all others fail with EPERM.
 //
-// The list has what the Go runtime, glibc and HDF5 call while they compute on
+// The list has the calls of the Go runtime, glibc and HDF5 while they compute on
 // memory and write to an open descriptor. Opening a file, making a socket,
 // starting a program, looking into another process and mapping code are not in
 // it. Some are allowed with one argument only.

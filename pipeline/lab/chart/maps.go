@@ -203,8 +203,8 @@ func (m Maps) drawKey(s *surface, l sheetLayout) {
 	k := key{s: s, x: margin + latSpace, y: l.height - margin}
 	k.swatch(land, landGrey, landGrey, "land")
 	k.swatch(missing, missingWhite, faint, "missing")
-	k.swatch(visible, missingWhite, visibleBlack, "outline of what is visible")
-	k.swatch(scored, missingWhite, scoredRed, "outline of what is scored")
+	k.swatch(visible, missingWhite, visibleBlack, "outline of visible cells")
+	k.swatch(scored, missingWhite, scoredRed, "outline of scored cells")
 	k.swatch(zeros, neverMagenta, neverMagenta, "zero")
 }
 

@@ -93,7 +93,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.IntVar(&o.masks, "masks", 1000, "masks to draw, unconditional and guided each")
 	f.Float64Var(&o.least, "least-query", 0.04, "P(query) that must show in every cell with 95 % confidence: how often each of eight patches is drawn")
 	f.StringVar(&o.parts, "parts", "unconditional,likelihood,guided,query,sweep",
-		"what to measure: those, and rho, until (guidance up to a step) and pool (what it costs a training)")
+		"measurements to make: those, and rho, until (guidance up to a step) and pool (its cost to a training)")
 	f.IntVar(&o.patches, "patches", 32, "patches of the parts rho and until")
 	f.IntVar(&o.draws, "draws", 32, "draws of each of them")
 	f.IntVar(&o.poolSteps, "pool-steps", 1500, "steps of the training that a pool is timed beside")

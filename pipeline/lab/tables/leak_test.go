@@ -48,11 +48,11 @@ func TestScoredValuesDoNotLeakIntoAnAnswer(t *testing.T) {
 		}
 		want, got := ask(t, answers, plain.main), ask(t, answers, spoiled)
 		if !slices.Equal(want.Mean, got.Mean) || !slices.Equal(want.Sigma, got.Sigma) {
-			t.Errorf("%s answers otherwise when what is hidden changes", e.row.Name)
+			t.Errorf("the answer of %s changes with hidden values", e.row.Name)
 		}
 		for m := range want.Members {
 			if !slices.Equal(want.Members[m], got.Members[m]) {
-				t.Errorf("member %d of %s changes with what is hidden", m, e.row.Name)
+				t.Errorf("member %d of %s changes with hidden values", m, e.row.Name)
 			}
 		}
 		end()

@@ -71,8 +71,8 @@ func (r *run) complete(row *evaluate.Row) {
 	}
 }
 
-// meanTruth returns the mean over seeds, with intervals only if there is a single
-// seed.
+// meanTruth returns the means over seeds of scores and of interval ends; a
+// missing interval of one seed leaves the mean without.
 func meanTruth(of []*evaluate.TruthScore) *evaluate.TruthScore {
 	t := evaluate.TruthScore{}
 	for _, o := range of {

@@ -133,7 +133,7 @@ func TestMistakesInAListAreFound(t *testing.T) {
 	}
 	for _, name := range []string{"kriging", "champion"} {
 		if _, err := Run(t.Context(), tiny(t, free(t, impute.Past, name)), nil); err == nil {
-			t.Errorf("%s ran without what it needs", name)
+			t.Errorf("%s ran without its requirements", name)
 		}
 	}
 }
