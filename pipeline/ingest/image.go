@@ -140,7 +140,7 @@ func (m *image) close() error { return unix.Munmap(m.bytes) }
 const maxLinks = 16 * maxVars
 
 // rewrite is the remedy for a file that refers to data outside itself.
-const rewrite = "have it written again as one file, for example with nccopy -4 by whoever has all of it"
+const rewrite = "ask its producer for one self-contained file, for example written by nccopy -4"
 
 // selfContained returns a *BadGranule for a file that refers to anything but
 // itself: another file, a device, a plug-in that unpacks it. Such a file could
