@@ -34,7 +34,7 @@ type DINEOF struct {
 	LeastCoverage float64 // frames with a smaller share of the sea observed are filled, but have no part in the modes
 	FilterDays    float64 // standard deviation of the filter in time; 0: no filter
 	Tolerance     float64 // convergence: root mean square change of the map over the spread of the anomalies
-	MaxIterations int     // for each number of modes
+	MaxIterations int     // most iterations for each number of modes
 	SmoothKM      float64 // standard deviation of the Gaussian behind the mean map; 0: 20 cells, as for Climatology
 	Seed          uint64  // seed of the choice of held-out observations
 	Workers       int     // goroutines; 0: as many as GOMAXPROCS

@@ -144,7 +144,7 @@ func (m smoother) at(src []float64, row, col int) float64 {
 type axis struct {
 	factor  int
 	centre  []float64 // degrees
-	between []between // for every cell of the fine axis
+	between []between // position of every cell of the fine axis
 }
 
 // between is a place between two coarse cells: share of the way from low to high.

@@ -56,7 +56,7 @@ func cellsOf(last samples.Composite, visible []bool, w samples.Window) cells {
 	for i, f := range last.Freshness {
 		c.ageDays[i] = math.Inf(1)
 		if f > 0 {
-			c.ageDays[i] = math.Round(3/float64(f) - 2) // as Composite defines freshness
+			c.ageDays[i] = math.Round(3/float64(f) - 2) // inverse of the freshness of a Composite
 		}
 	}
 	return c

@@ -34,8 +34,8 @@ type Row struct {
 	CRPSDifference *skill.Difference `json:"crps_difference,omitempty"`
 
 	Calls int         `json:"calls,omitempty"` // network calls for each member; 0: not counted
-	Truth *TruthScore `json:"truth,omitempty"` // where the truth under the clouds is known
-	Masks *MaskScore  `json:"masks,omitempty"` // for guided strategies
+	Truth *TruthScore `json:"truth,omitempty"` // absent if the truth under the clouds is unknown
+	Masks *MaskScore  `json:"masks,omitempty"` // scores of guided strategies only
 }
 
 // A TruthScore is the error against a truth without noise, under overlays and

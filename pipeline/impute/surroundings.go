@@ -51,7 +51,7 @@ type Analyser interface {
 // may be nil.
 type Surroundings struct {
 	Days          Days
-	Past, Delayed Backgrounds // from earlier days only, and from earlier and later ones
+	Past, Delayed Backgrounds // backgrounds from earlier days only, and from earlier and later ones
 	Analyser      Analyser
 }
 

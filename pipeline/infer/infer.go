@@ -155,7 +155,7 @@ func assemble(s Scene) (classical.Series, []int) {
 type view struct {
 	classical.Series
 	target int
-	oi     classical.OI // for the method oi
+	oi     classical.OI // settings of the method oi
 	scale  *samples.Scaling
 	last   bool // the series is not used afterwards and may be overwritten
 }

@@ -18,7 +18,7 @@ import (
 type preparedField struct {
 	inputs   impute.Inputs // inputs for the whole grid
 	hidden   []bool        // the gaps: sea that is not visible
-	distance []float32     // in cells, to the nearest visible cell
+	distance []float32     // distance to the nearest visible cell in cells
 	scaling  samples.Scaling
 	grid     field.Grid
 	time     time.Time

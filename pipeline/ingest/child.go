@@ -30,7 +30,7 @@ const (
 // A request is the parent's message to the child, on standard input.
 type request struct {
 	Want        string
-	Name        string // for the date that may be in it; never opened
+	Name        string // file name, which may hold a date; never opened
 	Options     Options
 	FileBytes   int64
 	MemoryBytes int64

@@ -31,8 +31,8 @@ var errNonsense = errors.New("the answer of the decoding child breaks the protoc
 
 // A failure is an error on its way through the pipe.
 type failure struct {
-	Problem, Remedy string // of a *BadGranule
-	Ours            string // any other error
+	Problem, Remedy string // fields of a *BadGranule
+	Ours            string // message of any other error
 }
 
 func writeFrame(w io.Writer, kind byte, payload []byte) error {

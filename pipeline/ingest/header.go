@@ -23,7 +23,7 @@ type header struct {
 // A headerVar is a variable without its numbers.
 type headerVar struct {
 	Name  string
-	Type  string // as in Var, or "" for strings and user types, which cannot be read
+	Type  string // a type of Var, or "" for strings and user types, which cannot be read
 	Dims  []int  // indices into header.Dims
 	Attrs []rawAttr
 }

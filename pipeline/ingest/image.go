@@ -165,7 +165,7 @@ func (m *image) selfContained() error {
 		return bad(name+" is a link of a kind that only a plug-in understands", rewrite)
 	case C.PLUGIN_FILTER:
 		return bad(fmt.Sprintf("%s is packed by filter %d, which only a plug-in of HDF5 undoes", name, uint(f.filter)),
-			"have it packed by deflate instead, for example with nccopy -F none and nccopy -d 4 by whoever has the plug-in")
+			"ask its producer for a file packed by deflate, for example by nccopy -F none and then nccopy -d 4")
 	case C.TOO_MANY:
 		return bad(fmt.Sprintf("it has more than %d objects, more than a map can need", maxLinks), "leave it out")
 	}

@@ -19,8 +19,8 @@ import (
 // A process is a child that waits for its file. It decodes one and ends.
 type process struct {
 	cmd    *exec.Cmd
-	stdin  io.WriteCloser // for the request
-	socket *os.File       // for the descriptor of the file
+	stdin  io.WriteCloser // takes the request
+	socket *os.File       // takes the descriptor of the file
 	stdout io.Reader
 	stderr *firstBytes
 	kill   context.CancelFunc
@@ -45,7 +45,7 @@ func startProcess(argv []string) (*process, error) {
 	p.cmd.ExtraFiles = []*os.File{theirs} // becomes socketDescriptor
 	p.cmd.Env = childEnv()
 	p.cmd.Dir = "/"               // netCDF-C looks for settings in the working folder
-	p.cmd.WaitDelay = time.Second // for a grandchild that keeps standard error open
+	p.cmd.WaitDelay = time.Second // a grandchild may keep standard error open
 	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
 		p.stdout, err = p.cmd.StdoutPipe()
 	}

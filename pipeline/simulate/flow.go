@@ -150,7 +150,7 @@ func (b *basin) epoch(k int) *epoch {
 // the pixelated coast, which would comb the tracer into stripes: twice where the
 // nodes are dense, never where it would weaken the eddies.
 func (b *basin) smoothings() int {
-	const nodesPerPass = 5 // in the shortest wave
+	const nodesPerPass = 5 // nodes in the shortest wave for each pass
 	nodeKM := float64(b.nodes.step) * b.grid.StepKM()
 	return min(2, int(b.current.shortestKM/nodeKM/nodesPerPass))
 }

@@ -65,7 +65,7 @@ func (r region) grid(height, width int) (field.Grid, error) {
 	lon := centres(r.west, r.east, width)
 	for _, axis := range [][]float64{lat, lon} {
 		for i, v := range axis {
-			axis[i] = float64(float32(v)) // as the files hold it
+			axis[i] = float64(float32(v)) // the precision of the files
 		}
 	}
 	return field.NewGrid(lat, lon)

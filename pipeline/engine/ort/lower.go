@@ -38,7 +38,7 @@ func (p *program) live(outputs []*value) []*node {
 type encoder struct {
 	graph     onnx.Graph
 	names     map[*value]string
-	constants map[string]string // by type, shape and content
+	constants map[string]string // names of constants by type, shape and content
 	domains   map[string]bool
 }
 

@@ -13,7 +13,7 @@ import (
 // maps nothing new after the first two.
 type pool struct {
 	mu        sync.Mutex
-	free      map[int][][]byte // by size class
+	free      map[int][][]byte // idle blocks by size class
 	freeBytes int
 	slab      []byte // the rest of the mapping that small blocks are cut from
 }

@@ -16,7 +16,7 @@ import (
 // Growth is the cost of filling as a function of the number of cells.
 type Growth struct {
 	Network string      `json:"network"`
-	Engine  string      `json:"engine"` // for the caller to fill in, with the machine
+	Engine  string      `json:"engine"` // set by the caller, as is the machine
 	Tier    infer.Tier  `json:"tier"`
 	Days    int         `json:"days"`
 	Rows    []GrowthRow `json:"rows"`

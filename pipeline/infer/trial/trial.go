@@ -61,7 +61,7 @@ type Report struct {
 	Missing float64 `json:"missing_percent"` // share of gaps in the sea
 	Days    int     `json:"days"`
 	Network string  `json:"network"`
-	Engine  string  `json:"engine"` // for the caller to fill in, with the machine
+	Engine  string  `json:"engine"` // set by the caller, as is the machine
 	Rows    []Row   `json:"rows"`
 	PeakMB  int64   `json:"peak_memory_mb,omitempty"` // likewise
 }

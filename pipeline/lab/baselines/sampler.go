@@ -57,7 +57,7 @@ type SamplerConfig struct {
 	Members int     `json:"members" yaml:"members"`
 	Draws   int     `json:"draws" yaml:"draws"` // contexts that the expectation from the observations averages over; 0: one context of all observations
 	Delta   float32 `json:"delta" yaml:"delta"` // noise level of the proximal prediction
-	Steps   int     `json:"steps" yaml:"steps"` // from noise to field
+	Steps   int     `json:"steps" yaml:"steps"` // number of steps from noise to field
 	Jumps   int     `json:"jumps" yaml:"jumps"` // stages of the recursive jump
 	Length  int     `json:"length" yaml:"length"`
 	Every   int     `json:"every" yaml:"every"` // number of steps after which resampling goes Length steps back
@@ -125,7 +125,7 @@ type walk struct {
 	cfg     SamplerConfig
 	stream  noise.Stream
 
-	expected []float32   // from the observations alone
+	expected []float32   // expectation from the observations alone
 	x        [][]float32 // the members, at step at
 	at       int         // cfg.Steps is noise, 0 the field
 	calls    int

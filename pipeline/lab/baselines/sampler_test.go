@@ -235,7 +235,7 @@ func TestCallsAreCounted(t *testing.T) {
 		name    string
 		sampler Sampler
 		steps   int
-		want    int // and one for the expectation
+		want    int // calls, one of them for the expectation
 	}{
 		{"iterative", IterativeConditioning, 20, 20},
 		{"recursive", RecursiveJump, 20, 20 + 13 + 6},

@@ -94,5 +94,5 @@ func used() trial.Usage {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return trial.Usage{}
 	}
-	return trial.Usage{CPU: time.Duration(u.Utime.Nano() + u.Stime.Nano()), PeakMB: u.Maxrss >> 10} // from KiB
+	return trial.Usage{CPU: time.Duration(u.Utime.Nano() + u.Stime.Nano()), PeakMB: u.Maxrss >> 10} // Maxrss is in KiB
 }

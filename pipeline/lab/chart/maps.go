@@ -35,8 +35,8 @@ const (
 	margin    = 22
 	gapBeside = 18
 	gapBelow  = 20
-	latSpace  = 62 // for latitudes at the left
-	lonSpace  = 26 // for longitudes at the bottom
+	latSpace  = 62 // room for latitudes at the left
+	lonSpace  = 26 // room for longitudes at the bottom
 	barWide   = 16
 	barSpace  = 88 // bar, marks and label
 	titleHigh = 34

@@ -229,7 +229,7 @@ func TestContactShowsEachMask(t *testing.T) {
 		}
 	}
 	cell := thumbPixels / side * (thumbPixels / side)
-	if got, want := count[observedBlue], side*(side-1)*cell; got < want || got > want+400 { // and a swatch
+	if got, want := count[observedBlue], side*(side-1)*cell; got < want || got > want+400 { // the key has a swatch of the same colour
 		t.Errorf("%d pixels are observed, want about %d", got, want)
 	}
 	if got, want := count[landGrey], 2*side*cell; got < want || got > want+400 {

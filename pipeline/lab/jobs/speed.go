@@ -18,7 +18,7 @@ type speedLine struct {
 	Size            string  `json:"size"`
 	Batch           int     `json:"batch"`
 	Workers         int     `json:"workers"`
-	PrepareSeconds  float64 `json:"prepare_seconds"`  // to make all analyses beforehand
+	PrepareSeconds  float64 `json:"prepare_seconds"`  // time to make all analyses beforehand
 	BarePerSecond   float64 `json:"bare_per_second"`  // steps whose batch is on the device
 	TrainPerSecond  float64 `json:"train_per_second"` // steps with partitions, loader and transfer
 	CompiledSeconds float64 `json:"compiled_seconds"` // time until the first steps were done

@@ -39,8 +39,8 @@ type report struct {
 	AUC          map[string]float64 `json:"auc"`            // AUC of that score, held-out masks against others
 	AUCBits      map[string]float64 `json:"auc_bits"`       // AUC of the plain bits
 
-	Strength  map[string]prior.Strength        `json:"strength"`     // by anchor
-	LowestQry map[string]partition.LowestQuery `json:"lowest_query"` // by strategy
+	Strength  map[string]prior.Strength        `json:"strength"`     // strength by anchor
+	LowestQry map[string]partition.LowestQuery `json:"lowest_query"` // lowest P(query) by strategy
 	Shares    []share                          `json:"shares,omitempty"`
 	Rho       []rhoStudy                       `json:"rho,omitempty"`
 	Until     []guidedStudy                    `json:"until,omitempty"`

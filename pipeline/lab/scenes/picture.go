@@ -20,7 +20,7 @@ const typicalCoverage = 0.4
 // uncertainty and up to two members. A zero day means the judged day with the
 // most typical coverage. label names the variable with its unit.
 func (c Config) Picture(ctx context.Context, sub Subject, day time.Time, label string) (chart.Maps, error) {
-	sub.Fill.Details = true // for the members
+	sub.Fill.Details = true // has the members
 	s := sub.Series
 	targets, scaling, err := c.targets(s)
 	if err != nil {

@@ -51,13 +51,13 @@ func DefaultConfig() Config {
 type Subject struct {
 	Series samples.Series
 	Fill   infer.Config
-	Model  *infer.Model // for the method model; else nil
+	Model  *infer.Model // nil unless the method is model
 }
 
 // A scene is a day under the gaps of another.
 type scene struct {
 	infer.Scene
-	truth  []float32 // in the space of the transform
+	truth  []float32 // true values in the space of the transform
 	scored []bool
 	number int
 }

@@ -25,14 +25,14 @@ type Job struct {
 	Table    Table
 	Settings Settings
 	Series   samples.Series
-	Dataset  string                // for titles
+	Dataset  string                // name in titles
 	Label    string                // label of maps, with the unit
 	Truth    []field.Field         // days without gaps, in physical units; nil: unknown
 	Gaussian *evaluate.GaussianSea // origin of Series; nil: no Gaussian sea
 	Champion finetune.Parts        // champion of a model store; nil: none
 	Prior    []byte                // a mask prior; nil: trained where a row needs one
-	Folder   string                // for results
-	Kept     string                // for finished networks and records, which runs may share; empty: Folder
+	Folder   string                // folder of results
+	Kept     string                // folder of finished networks and records, which runs may share; empty: Folder
 	Plain    bool                  // draw no pictures
 	// Engine opens the engine of the networks. It is called at most once, and only
 	// if a network has to run. The caller closes it.

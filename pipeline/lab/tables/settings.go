@@ -69,8 +69,8 @@ func Default(size string, gpu bool) Settings {
 		PerPatch:     2, // a patch is used 33 times; more were not better on real chlorophyll
 		DINDiffDraws: 8, DINDiffSteps: 20, MaskPatches: 8, MaskDraws: 16, QueryPatches: 16, QueryDraws: 16,
 	}
-	s.Pool.Uses = 16       // by count: results do not depend on the speed of a machine
-	s.Overlays.Count = 200 // on a processor; their means are known to some per cent
+	s.Pool.Uses = 16       // a count, so that results do not depend on the speed of a machine
+	s.Overlays.Count = 200 // fits a processor; means are then known to some per cent
 	if gpu {
 		s.Seeds, s.Overlays.Count = 3, 0
 		s.Train.Workers, s.QueryPatches = 8, 64
