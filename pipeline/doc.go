@@ -9,7 +9,7 @@
 //	engine     ONNX Runtime and XLA, and the programs that run on them
 //	trusted    which libraries and programs nobody else may change
 //	nn         the networks as graphs, their weights and files
-//	impute     trained networks over a window: mean, sigma, members
+//	impute     predictions of trained networks for a window: mean, sigma, members
 //	infer      a scene to an analysis: windows, members, tiers, flags
 //
 // The way of a model, from days to a version:
@@ -31,7 +31,10 @@
 //	realdata   where tests and benchmarks find real files
 //	lab        the laboratory: baselines, tables, measurements; never served
 //
-// A folder on the way of a granule imports none of a model's but samples and
-// skill, and only a command imports the laboratory: the table in
+// Packages on the way of a granule import nothing from that of a model but
+// samples and skill, and only a command imports the laboratory: the table in
 // daemon/arrows_pipeline_test.go holds every arrow.
+//
+// The method is that of *Observation-Aligned Mask Priors for Learning Physical
+// Dynamics from Authentic Occlusions* (Ma, Zhou, Yu).
 package pipeline

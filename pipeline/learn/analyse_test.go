@@ -44,7 +44,7 @@ func analysedSea(t *testing.T) (Material, seaAnalyser) {
 
 func TestAnUntrainedNetworkOnAnAnalysisIsTheAnalysis(t *testing.T) {
 	m, _ := analysedSea(t)
-	model, err := impute.NewModel(imputetest.NewShop(t, 1), analysisConfig(16).Design, analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
+	model, err := impute.NewModel(imputetest.NewRunner(t, 1), analysisConfig(16).Design, analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestANetworkOfTheSpreadLeavesTheMeanToTheAnalysis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := impute.NewModel(tr.shop, cfg.Design, cfg, from)
+	parent, err := impute.NewModel(tr.runner, cfg.Design, cfg, from)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,11 +94,11 @@ func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := impute.LoadReliability(data, tr.shop)
+	again, err := impute.LoadReliability(data, tr.runner)
 	if err != nil || again.Fingerprint() != r.Fingerprint() {
 		t.Errorf("reading it back gives %v", err)
 	}
-	if _, err := impute.Load(data, tr.shop); err == nil {
+	if _, err := impute.Load(data, tr.runner); err == nil {
 		t.Error("a classifier was accepted as an imputer")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func newTrainer(t testing.TB, batch int) *Trainer {
 	t.Helper()
-	tr := NewTrainer(imputetest.NewShop(t, batch))
+	tr := NewTrainer(imputetest.NewRunner(t, batch))
 	t.Cleanup(tr.Close)
 	return tr
 }

@@ -42,7 +42,7 @@ func (tr *Trainer) TrainReliability(ctx context.Context, m Material, source Sour
 	if err != nil {
 		return nil, report, fmt.Errorf("train reliability: %w", err)
 	}
-	r, err := impute.NewReliability(tr.shop, cfg.Design, cfg, weights)
+	r, err := impute.NewReliability(tr.runner, cfg.Design, cfg, weights)
 	return r, report, err
 }
 

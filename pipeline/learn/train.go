@@ -30,7 +30,7 @@ func (tr *Trainer) Train(ctx context.Context, m Material, source Source, cfg Con
 	if err != nil {
 		return nil, report, fmt.Errorf("train imputer: %w", err)
 	}
-	model, err := impute.NewModel(tr.shop, cfg.Design, cfg, weights)
+	model, err := impute.NewModel(tr.runner, cfg.Design, cfg, weights)
 	return model, report, err
 }
 

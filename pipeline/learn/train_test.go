@@ -37,7 +37,7 @@ func newLossGradient(t *testing.T, tr *Trainer, beta float64, dims ...int) lossP
 	t.Helper()
 	l := lossProgram{dims: dims}
 	one := []int{dims[0], 1, dims[2], dims[3]}
-	p, err := engine.Compile(tr.shop.Backend(), "gradient of the loss", func(g *graph.Graph) []*graph.Node {
+	p, err := engine.Compile(tr.runner.Backend(), "gradient of the loss", func(g *graph.Graph) []*graph.Node {
 		parameter := func(name string, dims []int) *graph.Node {
 			return graph.Parameter(g, name, shapes.Make(dtypes.Float32, dims...))
 		}

@@ -27,11 +27,11 @@ type Candidate struct {
 // LoadCandidate reads a version. It must fit the transform of the days that it
 // is to be judged on. One of another grid, or of several, is judged with the
 // scaling of those days, as it would serve there.
-func LoadCandidate(files Parts, shop *impute.Workshop, on samples.HeldOut) (*Candidate, error) {
+func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Candidate, error) {
 	if files[PartImputer] == nil {
 		return nil, fmt.Errorf("the version has no %s", PartImputer)
 	}
-	model, err := impute.Load(files[PartImputer], shop)
+	model, err := impute.Load(files[PartImputer], runner)
 	if err != nil {
 		return nil, err
 	}

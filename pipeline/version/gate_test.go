@@ -201,17 +201,17 @@ func shuffled(exam *evaluate.Exam) func(context.Context, []evaluate.Case) ([]eva
 func TestWrongNormalisationIsRefused(t *testing.T) {
 	good := firstModel(t)
 	exam, held := anExam(t)
-	shop, err := impute.NewWorkshop(enginetest.Open(t), impute.WorkshopConfig{Batch: 1, Shared: true})
+	runner, err := impute.NewRunner(enginetest.Open(t), impute.RunnerConfig{Batch: 1, Shared: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shop.Close()
+	defer runner.Close()
 	entrant := func(s Scaling) Entrant {
 		files := maps.Clone(good.Parts)
 		if files[PartScaling], err = json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}
-		c, err := LoadCandidate(files, shop, held)
+		c, err := LoadCandidate(files, runner, held)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func (r *run) makeImputer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.model, err = impute.Load(data, r.shop)
+	r.model, err = impute.Load(data, r.runner)
 	return err
 }
 
@@ -40,7 +40,7 @@ func (r *run) parentWeights() ([]float32, error) {
 	if data == nil {
 		return nil, nil
 	}
-	parent, err := impute.Load(data, r.shop)
+	parent, err := impute.Load(data, r.runner)
 	if err != nil {
 		return nil, fmt.Errorf("load the parent: %w", err)
 	}
@@ -197,7 +197,7 @@ func (r *run) trainHooks(phase string) train.Hooks {
 // score returns the mean squared error on the overlays that choose, or the
 // CRPS where only the spread is learned.
 func (r *run) score(ctx context.Context, weights []float32) (float64, error) {
-	m, err := impute.NewModel(r.shop, r.s.Imputer.Design, r.s.Imputer, weights)
+	m, err := impute.NewModel(r.runner, r.s.Imputer.Design, r.s.Imputer, weights)
 	if err != nil {
 		return 0, err
 	}

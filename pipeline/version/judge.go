@@ -71,9 +71,9 @@ func (r *run) calibrations(ctx context.Context) (Calibration, error) {
 		defer members.Close()
 	}
 	candidate := Candidate{model: r.model, members: members}
-	for first := 0; first < len(r.choosing); first += r.s.Workshop.Batch {
+	for first := 0; first < len(r.choosing); first += r.s.Runner.Batch {
 		r.hooks.Progress(Progress{Phase: PhaseCalibration, Step: first, Steps: len(r.choosing)})
-		some := r.choosing[first:min(first+r.s.Workshop.Batch, len(r.choosing))]
+		some := r.choosing[first:min(first+r.s.Runner.Batch, len(r.choosing))]
 		in, err := r.analysed(ctx, some)
 		if err != nil {
 			return c, err
@@ -166,13 +166,13 @@ func (r *run) contest(ctx context.Context) error {
 	var champion *Entrant
 	var served *Candidate
 	if serving := r.req.incumbent(); serving != nil {
-		if served, err = LoadCandidate(serving, r.shop, r.held); err != nil {
+		if served, err = LoadCandidate(serving, r.runner, r.held); err != nil {
 			return fmt.Errorf("load the champion: %w", err)
 		}
 		defer served.Close()
 		champion = &Entrant{Method: served.Method("champion", exam, r.held)}
 	}
-	candidate, err := LoadCandidate(r.parts, r.shop, r.held)
+	candidate, err := LoadCandidate(r.parts, r.runner, r.held)
 	if err != nil {
 		return fmt.Errorf("load the version that was just made: %w", err)
 	}
@@ -238,7 +238,7 @@ func (r *run) selfTest(ctx context.Context, loaded *Candidate) ([]string, error)
 		faults = append(faults, fmt.Sprintf("the model that was saved and loaded answers differently by %.3g", d))
 	}
 	if data := r.parts[PartReliability]; data != nil {
-		rel, err := impute.LoadReliability(data, r.shop)
+		rel, err := impute.LoadReliability(data, r.runner)
 		if err != nil {
 			return append(faults, "the reliability network does not load: "+err.Error()), nil
 		}

@@ -67,7 +67,7 @@ const reliabilityScoreFile = "reliability-score.json"
 // scoreReliability asks a classifier about partitions of held-out windows, made
 // as those that it learned from.
 func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilityScore, error) {
-	classifier, err := impute.LoadReliability(file, r.shop)
+	classifier, err := impute.LoadReliability(file, r.runner)
 	if err != nil {
 		return ReliabilityScore{}, err
 	}

@@ -39,7 +39,7 @@ type run struct {
 	s       Settings
 	hooks   Hooks
 	folder  folder
-	shop    *impute.Workshop
+	runner  *impute.Runner
 	trainer *learn.Trainer
 
 	train     samples.Train
@@ -90,10 +90,10 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if r.folder, err = openFolder(req.Folder, name); err != nil {
 		return nil, err
 	}
-	if r.shop, err = impute.NewWorkshop(req.Backend, s.Workshop); err != nil {
+	if r.runner, err = impute.NewRunner(req.Backend, s.Runner); err != nil {
 		return nil, err
 	}
-	r.trainer = learn.NewTrainer(r.shop)
+	r.trainer = learn.NewTrainer(r.runner)
 	// The members learn from the partitions that the imputer learned from.
 	r.material = learn.Material{Train: r.learned, Analyses: learn.NewAnalyses(s.Imputer.CacheMB / 2)}
 	r.around = impute.Surroundings{Days: r.held}
@@ -111,7 +111,7 @@ func (r *run) close() {
 		r.model.Close()
 	}
 	r.trainer.Close()
-	r.shop.Close()
+	r.runner.Close()
 }
 
 type phase struct {

@@ -47,10 +47,10 @@ type Settings struct {
 	// RefitPrior refits the prior of the parent, drifted or not.
 	RefitPrior bool `json:"refit_prior,omitempty" yaml:"refit_prior"`
 
-	Imputer     learn.Config          `json:"imputer" yaml:"imputer"`
-	Members     learn.Config          `json:"members" yaml:"members"`         // Steps 0: none
-	Reliability learn.Config          `json:"reliability" yaml:"reliability"` // Steps 0: none
-	Workshop    impute.WorkshopConfig `json:"workshop" yaml:"workshop"`
+	Imputer     learn.Config        `json:"imputer" yaml:"imputer"`
+	Members     learn.Config        `json:"members" yaml:"members"`         // Steps 0: none
+	Reliability learn.Config        `json:"reliability" yaml:"reliability"` // Steps 0: none
+	Runner      impute.RunnerConfig `json:"workshop" yaml:"workshop"`
 
 	ScoreEvery      int `json:"score_every" yaml:"score_every"` // steps between scores on held-out days
 	Patience        int `json:"patience" yaml:"patience"`       // scores without a better one that end a training; 0: none do
@@ -85,7 +85,7 @@ func DefaultSettings(size string, gpu bool) Settings {
 		Strategy: "guided", Split: samples.DefaultSplit(), Stride: 32,
 		Prior: learn.DefaultPrior(), Guidance: prior.DefaultGuidance(), Target: masks.DefaultTarget(), Pool: partition.DefaultPool(),
 		Drift:   0.5, // half a standard deviation of the bits a mask costs: a lost sensor moves it by several
-		Imputer: learn.DefaultConfig(), Workshop: impute.DefaultWorkshop(),
+		Imputer: learn.DefaultConfig(), Runner: impute.DefaultRunner(),
 		ScoreEvery: 500, Patience: 6, CheckpointEvery: 200,
 		Replay: DefaultReplay(), Rule: skill.DefaultRule(),
 		Judging: Judging{
@@ -94,7 +94,7 @@ func DefaultSettings(size string, gpu bool) Settings {
 		},
 	}
 	s.Judging.Calibration.Seasons = true
-	s.Workshop.Shared = true // every score of a training has other weights
+	s.Runner.Shared = true // every score of a training has other weights
 	s.Prior.CheckpointEvery = 50
 	s.Imputer.Design.Size = size
 	// The prior runs forty times a mask: a size below the imputer keeps
@@ -108,7 +108,7 @@ func DefaultSettings(size string, gpu bool) Settings {
 		s.Imputer.CacheMB = 8192 // analyses of a hundred thousand partitions; made anew they would hold up the device
 		s.Imputer.Workers = 16
 		s.Partitions = 8
-		s.Workshop.Batch = 32
+		s.Runner.Batch = 32
 	} else {
 		s.onProcessor()
 	}

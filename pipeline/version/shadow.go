@@ -44,16 +44,16 @@ func (q Shadow) Judge(ctx context.Context) (Ruling, error) {
 	if err != nil {
 		return Ruling{}, fmt.Errorf("shadow: %w", err)
 	}
-	shop, err := impute.NewWorkshop(q.Backend, q.Settings.Workshop)
+	runner, err := impute.NewRunner(q.Backend, q.Settings.Runner)
 	if err != nil {
 		return Ruling{}, fmt.Errorf("shadow: %w", err)
 	}
-	defer shop.Close()
+	defer runner.Close()
 	g := Gate{Rule: q.Settings.Rule}
 	g.Low, g.High = rangeSeen(overlays, q.Settings.Judging.Margin)
 	var sides [2]Side
 	for i, files := range []Parts{q.Champion, q.Challenger} {
-		c, err := LoadCandidate(files, shop, held)
+		c, err := LoadCandidate(files, runner, held)
 		if err != nil {
 			return Ruling{}, fmt.Errorf("shadow: %w", err)
 		}

@@ -61,12 +61,12 @@ func scoreOn(t *testing.T, version Parts, sea samples.Series, s Settings, b back
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop, err := impute.NewWorkshop(b, s.Workshop)
+	runner, err := impute.NewRunner(b, s.Runner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shop.Close()
-	c, err := LoadCandidate(version, shop, held)
+	defer runner.Close()
+	c, err := LoadCandidate(version, runner, held)
 	if err != nil {
 		t.Fatal(err)
 	}

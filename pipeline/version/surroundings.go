@@ -17,7 +17,7 @@ import (
 func (r *run) makeSurroundings(ctx context.Context) error {
 	extras := r.s.Imputer.Design.Extras
 	if data := r.req.incumbent()[PartImputer]; data != nil {
-		champion, err := impute.Load(data, r.shop)
+		champion, err := impute.Load(data, r.runner)
 		if err != nil {
 			return fmt.Errorf("load the champion: %w", err)
 		}

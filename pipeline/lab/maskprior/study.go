@@ -12,8 +12,8 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// estimate is a mean over patches. Draws of one patch are alike, so the patch
-// is what counts as independent.
+// estimate is a mean over patches. Draws of one patch are alike, so only patches
+// count as independent.
 type estimate struct {
 	Mean   float64 `json:"mean"`
 	Within float64 `json:"within"` // half the width of its 95 % interval
@@ -29,7 +29,7 @@ func estimateOf(x []float64) estimate {
 	return estimate{m, normal95 * math.Sqrt(squares/max(n-1, 1)/n)}
 }
 
-// guidedStudy is what guidance does with some settings.
+// guidedStudy measures the effect of guidance with one set of settings.
 type guidedStudy struct {
 	Anchor      prior.Anchor `json:"anchor"`
 	Rho         float64      `json:"rho"`
@@ -38,8 +38,8 @@ type guidedStudy struct {
 	GuidedSteps int          `json:"guided_steps"` // 0: all
 	Tuned       bool         `json:"tuned"`        // the weight was found for these settings
 
-	ContextShare estimate `json:"context_share"` // of what was observed
-	MaskSD       estimate `json:"mask_sd"`       // over the draws of a patch, mean over its sea
+	ContextShare estimate `json:"context_share"` // share of context in the observed cells
+	MaskSD       estimate `json:"mask_sd"`       // standard deviation over the draws of a patch, mean over its sea
 	// ContextEdges is how often one of two neighbouring observed cells is
 	// context and the other query, over how often it is where other days'
 	// masks are laid over the same patches; MaskEdges compares the masks
@@ -50,7 +50,7 @@ type guidedStudy struct {
 	perPatch struct{ share, sd []float64 }
 }
 
-// rhoStudy varies how much of the observation is kept as anchor.
+// rhoStudy varies the share of the observation that is kept as anchor.
 type rhoStudy struct {
 	guidedStudy
 	// More compares with the rho before, patch by patch.
@@ -97,7 +97,7 @@ func (b *bench) until(ctx context.Context, m *prior.Model) error {
 		base := b.anchored(anchor)
 		base.Steps = 10
 		target := masks.DefaultTarget()
-		target.MaxRoughness = math.Inf(1) // the same share, however rough
+		target.MaxRoughness = math.Inf(1) // only the share is to be the same
 		full, err := masks.AutoStrength(ctx, m, b.tuning(), base, target)
 		if err != nil {
 			return err
