@@ -35,20 +35,23 @@ var pipelineMap = []struct{ folder, imports, tests string }{
 	{"impute", "classical engine field nn noise samples", ""},
 	{"infer", "classical engine field impute nn noise samples simulate skill", ""},
 
+	// What draws masks and splits observations by them.
+	{"partition", "field noise samples", ""},
+	{"prior", "engine field nn noise partition samples", "skill"},
+	{"masks", "noise partition prior samples skill", "engine nn"},
+
 	// What learns.
 	{"train", "engine nn", "noise"},
-	{"partition", "field noise samples", ""},
-	{"prior", "engine field nn noise partition samples skill train", "realdata"},
-	{"learn", "impute nn noise partition samples train", "classical engine field"},
+	{"learn", "field impute masks nn noise partition prior samples train", "classical engine realdata skill"},
 	{"evaluate", "classical field impute noise samples skill", ""},
-	{"finetune", "classical evaluate field impute learn nn noise partition prior samples skill train", "engine simulate"},
+	{"version", "classical evaluate field impute learn masks nn noise partition prior samples skill train", "engine simulate"},
 
 	// What measures.
-	{"lab", "classical engine evaluate field finetune impute infer learn nn noise partition prior samples skill train", "simulate"},
+	{"lab", "classical engine evaluate field impute infer learn masks nn noise partition prior samples skill train version", "simulate"},
 }
 
-// training are the folders that what serves does without.
-var training = []string{"train", "partition", "prior", "learn", "finetune", "lab"}
+// training are the folders that serving does without.
+var training = []string{"partition", "prior", "masks", "train", "learn", "version", "lab"}
 
 func TestArrowsOfThePipelineAreThoseOfTheMap(t *testing.T) {
 	imports, tests := map[string][]string{}, map[string][]string{}

@@ -24,17 +24,17 @@ import (
 // Config is the whole configuration file. Every section belongs to the package
 // that uses it, which knows its defaults and checks it.
 type Config struct {
-	StateDir    string              `yaml:"state_dir"`    // ledger, spool and what was set aside
-	ProductsDir string              `yaml:"products_dir"` // finished products
-	Drain       time.Duration       `yaml:"drain"`        // how long a stop waits for the granule in hand
-	Decode      ingest.Config       `yaml:"decode"`       // limits of the process that reads granules
-	Web         ops.Config          `yaml:"web"`
-	Alarms      ops.HookConfig      `yaml:"alarms"`  // who is told when something is wrong
-	Credits     netcdf.Credits      `yaml:"credits"` // who stands behind the products
-	Publish     outbox.Config       `yaml:"publish"` // where products go
-	Train       retrain.Config      `yaml:"train"`   // when models are renewed; off without a store
-	Manners     fetch.MannersConfig `yaml:"manners"` // towards the hosts of archives
-	Datasets    []Dataset           `yaml:"datasets"`
+	StateDir    string                 `yaml:"state_dir"`    // ledger, spool and what was set aside
+	ProductsDir string                 `yaml:"products_dir"` // finished products
+	Drain       time.Duration          `yaml:"drain"`        // how long a stop waits for the granule in hand
+	Decode      ingest.Config          `yaml:"decode"`       // limits of the process that reads granules
+	Web         ops.Config             `yaml:"web"`
+	Alarms      ops.HookConfig         `yaml:"alarms"`  // who is told when something is wrong
+	Credits     netcdf.Credits         `yaml:"credits"` // who stands behind the products
+	Publish     outbox.Config          `yaml:"publish"` // where products go
+	Train       retrain.Config         `yaml:"train"`   // when models are renewed; off without a store
+	Manners     fetch.PolitenessConfig `yaml:"manners"` // towards the hosts of archives
+	Datasets    []Dataset              `yaml:"datasets"`
 }
 
 // Dataset is one stream of granules and what becomes of it.
@@ -62,7 +62,7 @@ func DefaultConfig() Config {
 		Credits:     netcdf.DefaultCredits(),
 		Publish:     outbox.DefaultConfig(),
 		Train:       retrain.DefaultConfig(),
-		Manners:     fetch.DefaultMannersConfig(),
+		Manners:     fetch.DefaultPolitenessConfig(),
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// ErrPermanent marks a failure of the archive as a whole that trying again
-// will not cure, such as refused credentials. A Watcher says so once and asks
+// ErrPermanent marks a failure of the archive as a whole that trying again will
+// not cure, such as refused credentials. A Watcher reports it once and asks
 // again a day later.
 var ErrPermanent = errors.New("permanent failure")
 
-// ErrChanged says that an object is no longer the one that was listed. The
-// next listing shows what it has become.
+// ErrChanged says that an object is no longer the one that was listed. The next
+// listing shows its new state.
 var ErrChanged = errors.New("object changed since it was listed")
 
 // ErrUnacceptable says that an archive answered, but with something that is
@@ -27,23 +27,23 @@ var ErrUnacceptable = errors.New("not accepted")
 type Object struct {
 	Name    string    // slash-separated path below the root of the archive
 	Size    int64     // bytes
-	ModTime time.Time // by the clock of the archive; zero where it does not say
+	ModTime time.Time // modification time by the archive's clock; zero: not given
 	ETag    string    // version tag, opaque; empty where the archive has none
-	MD5     string    // of the bytes, lower-case hex; empty where the archive does not give it
+	MD5     string    // hash of the bytes, lower-case hex; empty: not given
 	Digest  string    // SHA-256 of the bytes, lower-case hex; empty where the archive does not give it
 }
 
 // Scope is the part of an archive that a listing is to show. The zero Scope is
 // all of it.
 type Scope struct {
-	// Prefixes are what names may begin with; none means anything. A listing
-	// shows no other names.
+	// Prefixes are the allowed beginnings of names; none allows every name. A
+	// listing shows no other names.
 	Prefixes []string
-	// Since allows an archive to leave out what was last modified before. An
-	// archive that would gain nothing from it shows those objects too.
+	// Since allows an archive to leave out objects last modified before it. An
+	// archive that would gain nothing by that shows them too.
 	Since time.Time
-	// Progress is told of every entry that was read, so that a long listing can
-	// be told from one that stands still. It may be nil, and may be called from
+	// Progress is called for every entry that was read, so that a long listing
+	// can be told from a stalled one. It may be nil, and may be called from
 	// several goroutines at a time.
 	Progress func()
 }
@@ -68,14 +68,14 @@ func (s Scope) Holds(name string) bool {
 	return false
 }
 
-// Archive is a place where granules appear. Objects may appear, be replaced
-// and vanish at any time, also between two calls and while a reader is open.
-// An Archive is safe for concurrent use, and package archivetest checks what
-// is promised here.
+// Archive is a place where granules appear. Objects may appear, be replaced and
+// vanish at any time, also between two calls and while a reader is open. An
+// Archive is safe for concurrent use, and package archivetest checks these
+// promises.
 type Archive interface {
 	// List returns the objects of scope that are there now, each name once, in
-	// any order. Names that end in what writers use for unfinished files are
-	// left out; names that are merely odd are not, so that they can be
+	// any order. Names that mark unfinished files are left out (see
+	// Unfinished); names that are merely odd are not, so that they can be
 	// reported.
 	//
 	// An error does not void the objects that come with it: they are there,
@@ -90,8 +90,8 @@ type Archive interface {
 	// Open returns the bytes of o, an object from List, from offset on, which
 	// is 0 for all of it and at most its size. Where the object is gone the
 	// error wraps fs.ErrNotExist. Where it is no longer the listed one, Open or
-	// Read fails with ErrChanged; an archive that cannot tell delivers what
-	// there is, and the length, the hash or the next listing shows it. A reader
+	// Read fails with ErrChanged; an archive that cannot tell delivers the new
+	// bytes, and the length, the hash or the next listing shows it. A reader
 	// that ends in io.EOF has delivered the rest of the object; an object that
 	// ends early ends in io.ErrUnexpectedEOF, so that it can be resumed.
 	//

@@ -11,19 +11,19 @@ import (
 // memory than one that is full. Entries count whether they are wanted or not.
 // One goroutine uses it at a time.
 type Bound struct {
-	setting string // that says how many entries there may be
+	setting string // key of the limit, for the error
 	most    int
 	entries int
-	bytes   int64 // that may still come
+	bytes   int64 // still allowed
 	told    func()
 }
 
 const (
-	// entryBytes is what one entry may take on average: the longest key of S3
-	// has 1024 bytes, names of granules with all that stands beside them 300.
+	// entryBytes is the allowed average size of an entry: the longest key of S3
+	// has 1024 bytes, a granule's name with its size and time 300.
 	entryBytes = 1 << 10
-	// frameBytes is what a listing may take beyond its entries: what pages say
-	// before and after them.
+	// frameBytes is the allowance for the parts of a listing around its
+	// entries, such as the head of a page.
 	frameBytes = 16 << 20
 )
 
@@ -49,11 +49,11 @@ func (b *Bound) Left() int { return b.most - b.entries }
 
 // Full is the error of a listing with more entries.
 func (b *Bound) Full() error {
-	return fmt.Errorf("%w: the listing has more than %d entries; narrow what is listed, or raise %s", ErrUnacceptable, b.most, b.setting)
+	return fmt.Errorf("%w: the listing has more than %d entries; narrow the prefixes, or raise %s", ErrUnacceptable, b.most, b.setting)
 }
 
-// Reader returns r, which fails with ErrUnacceptable where too many bytes have
-// come for the entries that there may be.
+// Reader returns a reader of r that fails with ErrUnacceptable once it has read
+// more bytes than the allowed entries can have.
 func (b *Bound) Reader(r io.Reader) io.Reader { return &boundReader{src: r, bound: b} }
 
 type boundReader struct {
@@ -65,26 +65,25 @@ type boundReader struct {
 func (r *boundReader) Read(p []byte) (int, error) {
 	b := r.bound
 	if b.bytes <= 0 {
-		return 0, fmt.Errorf("%w: the listing is longer than that of %d entries can be; narrow what is listed, or raise %s", ErrUnacceptable, b.most, b.setting)
+		return 0, fmt.Errorf("%w: the listing is longer than %d entries can be; narrow the prefixes, or raise %s", ErrUnacceptable, b.most, b.setting)
 	}
 	n, err := r.src.Read(p[:min(int64(len(p)), b.bytes)])
 	b.bytes -= int64(n)
 	return n, err
 }
 
-// shownUnread is how many folders or lines that could not be read an error
-// spells out: a screenful.
+// shownUnread is the number of unreadable folders or lines that an error spells
+// out: a screenful.
 const shownUnread = 10
 
-// Unread is what could not be read of a listing: the first few in words, the
-// others by their number, so that a folder full of them makes no error of
-// megabytes.
+// Unread collects the failures of a listing: the first few in full, the others
+// as a count, so that a folder full of them makes no error of megabytes.
 type Unread struct {
 	first []error
 	more  int
 }
 
-// Add notes what could not be read.
+// Add notes a folder or line that could not be read.
 func (u *Unread) Add(err error) {
 	if len(u.first) < shownUnread {
 		u.first = append(u.first, err)
@@ -93,7 +92,7 @@ func (u *Unread) Add(err error) {
 	u.more++
 }
 
-// Err returns all of it; nil where there is nothing.
+// Err returns the failures as one error, or nil.
 func (u *Unread) Err() error {
 	if u.more == 0 {
 		return errors.Join(u.first...)

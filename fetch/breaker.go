@@ -16,11 +16,11 @@ import (
 // that asking again would help nobody. The text says why and until when.
 var ErrHeldBack = errors.New("archive is held back")
 
-// BreakerConfig is when an archive is held back.
+// BreakerConfig sets when an archive is held back, and for how long.
 type BreakerConfig struct {
-	Failures int           `yaml:"failures"` // in a row, after which it is
-	Hold     time.Duration `yaml:"hold"`     // for how long, the first time
-	MaxHold  time.Duration `yaml:"max_hold"` // and at most: each failed trial doubles it
+	Failures int           `yaml:"failures"` // failures in a row that hold an archive back
+	Hold     time.Duration `yaml:"hold"`     // the first pause
+	MaxHold  time.Duration `yaml:"max_hold"` // the longest pause: each failed trial doubles it
 }
 
 // DefaultBreakerConfig returns the settings that hold where a file is silent.
@@ -41,7 +41,7 @@ func (c BreakerConfig) Validate() error {
 	return errs.Err()
 }
 
-// Phase is what a Breaker does with a call.
+// Phase is the state of a Breaker: whether it lets calls pass.
 type Phase string
 
 // The phases of a Breaker.
@@ -51,10 +51,10 @@ const (
 	Probing Phase = "probing" // one call is under way to see whether the archive is back
 )
 
-// BreakerState is what an operator is shown of a Breaker.
+// BreakerState is the view of a Breaker for operators.
 type BreakerState struct {
 	Phase    Phase
-	Failures int       // in a row
+	Failures int       // failures in a row
 	Until    time.Time // the next trial, where Phase is Opened
 	Cause    error     // the last failure; nil after a success
 }
@@ -65,9 +65,9 @@ type BreakerState struct {
 type Breaker struct {
 	archive Archive
 	cfg     BreakerConfig
-	mu      sync.Mutex // of state and hold
+	mu      sync.Mutex // guards state and hold
 	state   BreakerState
-	hold    time.Duration // of the next opening
+	hold    time.Duration // pause of the next opening
 }
 
 // NewBreaker returns archive behind a breaker that lets calls pass.
@@ -78,7 +78,7 @@ func NewBreaker(archive Archive, cfg BreakerConfig) (*Breaker, error) {
 	return &Breaker{archive: archive, cfg: cfg, state: BreakerState{Phase: Closed}, hold: cfg.Hold}, nil
 }
 
-// State returns what the breaker does now. A time for the next trial that has
+// State returns the state of the breaker. A time for the next trial that has
 // passed means that the next call is the trial.
 func (b *Breaker) State() BreakerState {
 	b.mu.Lock()
@@ -96,8 +96,8 @@ func (b *Breaker) List(ctx context.Context, scope Scope) ([]Object, error) {
 	return objects, err
 }
 
-// Open opens o unless the archive is held back. What happens while the reader
-// is read counts too.
+// Open opens o unless the archive is held back. Failures of the reader count
+// too.
 func (b *Breaker) Open(ctx context.Context, o Object, offset int64) (io.ReadCloser, error) {
 	if err := b.admit(time.Now()); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (b *Breaker) Open(ctx context.Context, o Object, offset int64) (io.ReadClos
 	return &watchedReader{ReadCloser: src, report: report}, nil
 }
 
-// admit lets a call pass or says why not.
+// admit lets a call pass, or returns the reason why not.
 func (b *Breaker) admit(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,12 +126,12 @@ func (b *Breaker) admit(now time.Time) error {
 		b.state.Until.UTC().Format(time.RFC3339), b.state.Failures, b.state.Cause)
 }
 
-// report takes in how a call ended.
+// report counts the result of a call.
 func (b *Breaker) report(ctx context.Context, now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil && ctx.Err() != nil {
-		if b.state.Phase == Probing { // the trial told us nothing; the next call is one
+		if b.state.Phase == Probing { // the trial was inconclusive; the next call is another
 			b.state.Phase = Opened
 		}
 		return
@@ -142,7 +142,7 @@ func (b *Breaker) report(ctx context.Context, now time.Time, err error) {
 	}
 	b.state.Failures++
 	b.state.Cause = err
-	if b.state.Phase == Opened { // a call from before; it says nothing new
+	if b.state.Phase == Opened { // a call that began before the breaker opened
 		return
 	}
 	var asked *RetryAfterError
@@ -158,7 +158,7 @@ func (b *Breaker) report(ctx context.Context, now time.Time, err error) {
 	b.hold = min(2*b.hold, b.cfg.MaxHold)
 }
 
-// outage tells failures of the archive from answers it gave.
+// outage reports whether err is a failure of the archive, not an answer of it.
 func outage(err error) bool {
 	for _, answer := range []error{nil, ErrPermanent, ErrChanged, ErrUnacceptable, ErrName, fs.ErrNotExist} {
 		if errors.Is(err, answer) {
@@ -168,7 +168,7 @@ func outage(err error) bool {
 	return true
 }
 
-// watchedReader reports how reading ended, once.
+// watchedReader reports the result of reading to the breaker, once.
 type watchedReader struct {
 	io.ReadCloser
 	report func(error)

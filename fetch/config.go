@@ -12,27 +12,27 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Config is how one archive is watched.
+// Config holds the settings of a Watcher.
 type Config struct {
-	Name         string        `yaml:"-"`             // of the archive, for the log
+	Name         string        `yaml:"-"`             // name of the archive, for the log
 	PollInterval time.Duration `yaml:"poll_interval"` // from one listing to the next, where there is no schedule
 	Schedule     string        `yaml:"schedule"`      // cron expression: when to list
-	TimeZone     string        `yaml:"time_zone"`     // of schedule and expect
+	TimeZone     string        `yaml:"time_zone"`     // time zone of schedule and expect
 	Jitter       time.Duration `yaml:"jitter"`        // a scheduled listing is late by up to this, so that not everybody asks at once
 	Settle       time.Duration `yaml:"settle"`        // an object that changed less than this ago is left alone
-	Prefixes     []string      `yaml:"prefixes"`      // what names begin with; {year}, {month}, {day}, {yearday} are filled in
+	Prefixes     []string      `yaml:"prefixes"`      // beginnings of names to list; {year}, {month}, {day}, {yearday} are filled in
 	Lookback     time.Duration `yaml:"lookback"`      // how old the day of a granule may be; 0: any
-	Backfill     Days          `yaml:"backfill"`      // older days that are fetched when nothing newer is to be
+	Backfill     Days          `yaml:"backfill"`      // older days, fetched while nothing newer waits
 	Expect       Expect        `yaml:"expect"`
 	Parallel     int           `yaml:"parallel"`             // downloads at a time
 	LeastRate    int           `yaml:"least_kib_per_second"` // a download slower than this over five minutes is left, and resumed later
-	Deadline     time.Duration `yaml:"deadline"`             // of one object, and of a listing: from asking for it to its last byte
+	Deadline     time.Duration `yaml:"deadline"`             // time limit of an object, and of a listing: from the request to the last byte
 	Patience     time.Duration `yaml:"patience"`             // a download that takes longer holds up those behind it no more
-	Stall        time.Duration `yaml:"stall"`                // a poll that gets on with nothing for this long is an alarm, and the service not ready
+	Stall        time.Duration `yaml:"stall"`                // a poll without progress for this long is an alarm, and the service not ready
 	DiskFloor    Floor         `yaml:"disk_floor"`           // free space that intake leaves alone: 10GiB, or 5%
 }
 
-// Expect is when the granule of a day is due.
+// Expect is the time at which the granule of a day is due.
 type Expect struct {
 	By      string `yaml:"by"`       // time of day, such as 14:30; empty: no granule is ever late
 	LagDays int    `yaml:"lag_days"` // how many days after its own day
@@ -50,7 +50,7 @@ func DefaultConfig() Config {
 		Deadline:     8 * time.Hour,         // 200 MB at 8 KiB/s take 24,414 s, or 6 h 47 min
 		Patience:     10 * time.Minute,      // 200 MB at 2.7 Mbit/s still come in their order
 		Stall:        30 * time.Minute,      // six times as long as a download may take to show its rate
-		DiskFloor:    Floor{Bytes: 1 << 30}, // room for the ledger and the products of what is in hand
+		DiskFloor:    Floor{Bytes: 1 << 30}, // room for the ledger and the products under way
 	}
 }
 
@@ -77,7 +77,7 @@ func (c Config) Validate() error {
 	return errs.Err()
 }
 
-// timing says what is wrong with the settings that speak of hours.
+// timing returns the faults of the settings about time zone and time of day.
 func (c Config) timing() error {
 	var errs []error
 	zone, err := time.LoadLocation(c.TimeZone)

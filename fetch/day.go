@@ -11,7 +11,7 @@ import (
 )
 
 // Days is a range of days in UTC, both ends included. A zero end is open. In
-// text it is 2020-01-01..2020-12-31, with what is open left out.
+// text it is 2020-01-01..2020-12-31, with an open end left out.
 type Days struct{ From, To time.Time }
 
 // UnmarshalText reads a range.
@@ -36,7 +36,7 @@ func parseDay(text string) (time.Time, error) {
 	return time.Parse(time.DateOnly, text)
 }
 
-// String writes what UnmarshalText reads.
+// String writes the form that UnmarshalText reads.
 func (d Days) String() string {
 	text := func(t time.Time) string {
 		if t.IsZero() {
@@ -50,7 +50,7 @@ func (d Days) String() string {
 	return text(d.From) + ".." + text(d.To)
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText writes the form that UnmarshalText reads.
 func (d Days) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // IsZero reports whether the range is open at both ends.
@@ -70,8 +70,8 @@ func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 // 2024138. Digits around it mean that it is some other number.
 var datePattern = regexp.MustCompile(`(?:^|[^0-9])(?:(\d{4})([-_]?)(\d{2})([-_]?)(\d{2})(?:\d{2}|\d{4}|\d{6})?|(\d{4})(\d{3}))(?:[^0-9]|$)`)
 
-// DayInName returns the day that a granule is of by its name: the first date
-// in the last part of the path, else the one that its folders make.
+// DayInName returns the day of a granule by its name: the first date in the
+// last part of the path, else the one that its folders spell.
 func DayInName(name string) (day time.Time, ok bool) {
 	if day, ok := firstDate(path.Base(name)); ok {
 		return day, true
@@ -102,7 +102,7 @@ func firstDate(text string) (time.Time, bool) {
 }
 
 // calendarDay reads a year with a month and a day, or with a day of the year.
-// Numbers that are no date of the satellite age are none.
+// Numbers outside the satellite age are not dates.
 func calendarDay(year, month, day, yearDay string) (time.Time, bool) {
 	number := func(s string) int { n, _ := strconv.Atoi(s); return n } // digits, or empty
 	y, m, d := number(year), number(month), number(day)
@@ -126,8 +126,8 @@ func (o Object) day() (time.Time, bool) {
 	return dayOf(o.ModTime), !o.ModTime.IsZero()
 }
 
-// RecentScope is what to list of an archive with these prefixes to see what it
-// has of the days from through to.
+// RecentScope returns the scope of a listing that shows the days from through
+// to of an archive with these prefixes.
 func RecentScope(prefixes []string, from, to time.Time) Scope {
 	return Scope{Prefixes: expand(prefixes, Days{From: from, To: to}, to), Since: dayOf(from)}
 }

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Lane is how urgent a download is.
+// Lane is the priority of a download.
 type Lane int
 
 // The lanes, the first to go first.
 const (
-	Live     Lane = iota // what the look-back asks for
-	Backfill             // older days, when nothing live is to be fetched
+	Live     Lane = iota // days within the look-back
+	Backfill             // older days, fetched while no live granule waits
 )
 
 // String names the lane for people.
@@ -27,17 +27,17 @@ func (l Lane) String() string {
 	return "live"
 }
 
-// Action is what is to be done about an object, and why.
+// Action is the next step for an object, and the reason.
 type Action struct {
 	Kind   Kind
 	Object Object
-	Known  Known  // what the record has under its name; zero where it has nothing
-	From   string // of Moved: the name on record that has the same bytes
+	Known  Known  // the record of its name; zero: none
+	From   string // where Kind is Moved: the recorded name with the same bytes
 	Lane   Lane
 	Why    string // for people
 }
 
-// listing is what an archive showed, and what was asked of it.
+// listing is a listing of an archive with the question that it answers.
 type listing struct {
 	objects  []Object
 	complete bool // nothing of the scope is missing
@@ -46,19 +46,19 @@ type listing struct {
 	backfill Days
 }
 
-// decide compares a listing with the record and returns what is to be done, in
-// the order of names. Objects that are as they were need nothing and are not
-// mentioned. It fails only where known does.
+// decide compares a listing with the record and returns the actions, in the
+// order of names. Unchanged objects need none and are left out. It fails only
+// where known does.
 //
-// The bytes decide, as far as the archive tells their hash: an object with a
+// The bytes decide, as far as the archive gives their hash: an object with a
 // new time and an old hash is touched, a new name with the hash of a name that
-// is gone has moved, and neither is downloaded. Where the archive tells none,
-// the download is what tells.
+// is gone has moved, and neither is downloaded. Where the archive gives none,
+// the download decides.
 func decide(l listing, known iter.Seq2[Known, error]) ([]Action, error) {
 	slices.SortFunc(l.objects, func(a, b Object) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), b.ModTime.Compare(a.ModTime))
 	})
-	// A listing that has a name twice lies; what is newer is believed.
+	// A listing that has a name twice is wrong; the newer entry is used.
 	l.objects = slices.CompactFunc(l.objects, func(a, b Object) bool { return a.Name == b.Name })
 	var actions []Action
 	add := func(a Action, act bool) {
@@ -67,7 +67,7 @@ func decide(l listing, known iter.Seq2[Known, error]) ([]Action, error) {
 		}
 	}
 	rest := l.objects
-	orphans := map[string]Known{} // what is on record and no longer listed, by content
+	orphans := map[string]Known{} // recorded and no longer listed, by content
 	for k, err := range known {
 		if err != nil {
 			return nil, err
@@ -127,7 +127,8 @@ func (l listing) missing(k Known) (Action, bool) {
 	return Action{Kind: Vanished, Object: k.Object, Known: k, Why: "no longer listed"}, true
 }
 
-// place puts a download into its lane, or outside of what was asked for.
+// place puts a download into its lane, or marks it as outside the days asked
+// for.
 func (l listing) place(a Action) Action {
 	day, dated := a.Object.day()
 	switch {
@@ -158,8 +159,8 @@ func adopt(actions []Action, orphans map[string]Known) []Action {
 	return actions
 }
 
-// sameContent reports whether o has the bytes that k has, as far as the
-// listing can tell, and how it can tell or not.
+// sameContent reports whether o has the bytes that k has, as far as the listing
+// can tell, and the reason in words.
 func sameContent(o Object, k Known) (same bool, why string) {
 	md5s := o.MD5 != "" && k.MD5 != ""
 	tags := o.ETag != "" && k.ETag != ""
@@ -189,7 +190,7 @@ func listedAlike(a, b Object) bool {
 	return a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.ETag == b.ETag && a.MD5 == b.MD5
 }
 
-// multipartTag is the form of the ETag that S3 gives to what was uploaded in
+// multipartTag is the form of the ETag of an object that was uploaded to S3 in
 // parts: a hash of hashes, equal only for equal bytes.
 var multipartTag = regexp.MustCompile(`^[0-9a-f]{32}-[0-9]+$`)
 
@@ -213,9 +214,9 @@ func (k Known) contentTag() string {
 	return contentTag(k.Object)
 }
 
-// sameDay reports whether two names are of the same day, as far as they say.
-// The same bytes for another day are another granule: some files say only in
-// their names of which day they are.
+// sameDay reports whether two names have the same day, as far as they name one.
+// The same bytes for another day are another granule: some files name their day
+// only in their names.
 func sameDay(a, b string) bool {
 	dayA, hasA := DayInName(a)
 	dayB, hasB := DayInName(b)

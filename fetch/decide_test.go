@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// yielding is a record of these objects.
+// yielding returns a record of these objects.
 func yielding(known ...Known) iter.Seq2[Known, error] {
 	return func(yield func(Known, error) bool) {
 		for _, k := range known {
@@ -22,7 +22,7 @@ func yielding(known ...Known) iter.Seq2[Known, error] {
 	}
 }
 
-func TestDecideTellsWhatHappened(t *testing.T) {
+func TestDecideFindsEveryKindOfChange(t *testing.T) {
 	then, now := longAgo(), longAgo().Add(time.Hour)
 	had := func(o Object) Known { return Known{Object: o, SHA256: "aa"} }
 	plain := Object{Name: "2024/20240501_a.nc", Size: 5, ModTime: then}
@@ -198,11 +198,11 @@ func TestDecideFailsWithTheRecord(t *testing.T) {
 	broken := errors.New("disk is gone")
 	known := func(yield func(Known, error) bool) { yield(Known{}, broken) }
 	if _, err := decide(listing{complete: true}, known); !errors.Is(err, broken) {
-		t.Errorf("decide() = %v, want what the record says", err)
+		t.Errorf("decide() = %v, want the error of the record", err)
 	}
 }
 
-func TestDayInNameReadsWhatProducersWrite(t *testing.T) {
+func TestDayInNameReadsDatesOfProducers(t *testing.T) {
 	for name, want := range map[string]string{
 		"2024/05/20240517_cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D.nc": "2024-05-17",
 		"20240517120000-CMEMS-L3S_GHRSST-SSTsubskin.nc":                         "2024-05-17",

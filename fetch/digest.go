@@ -9,7 +9,7 @@ type Digested interface {
 	Digest() string
 }
 
-// digestOf returns what r knows; empty where it knows nothing.
+// digestOf returns the hash that r knows; empty: none.
 func digestOf(r io.Reader) string {
 	if d, ok := r.(Digested); ok {
 		return d.Digest()
@@ -17,14 +17,14 @@ func digestOf(r io.Reader) string {
 	return ""
 }
 
-// Digest is what the reader below knows.
+// Digest returns the hash that the reader below knows.
 func (s *slotReader) Digest() string { return digestOf(s.ReadCloser) }
 
-// Digest is what the reader below knows.
+// Digest returns the hash that the reader below knows.
 func (r *loggedReader) Digest() string { return digestOf(r.ReadCloser) }
 
-// Digest is what the reader below knows.
+// Digest returns the hash that the reader below knows.
 func (w *watchedReader) Digest() string { return digestOf(w.ReadCloser) }
 
-// Digest is what the reader that delivered the end knows.
+// Digest returns the hash that the last reader knows.
 func (s *resumed) Digest() string { return digestOf(s.src) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// told is a reader of a host that says which hash the whole object has.
+// told is a reader that knows the hash of the whole object.
 type told struct {
 	io.ReadCloser
 	digest string

@@ -65,7 +65,7 @@ func (f *Floor) UnmarshalText(text []byte) error {
 	return wrong
 }
 
-// String writes what UnmarshalText reads.
+// String writes the form that UnmarshalText reads.
 func (f Floor) String() string {
 	if f.Share != 0 {
 		return strconv.FormatFloat(f.Share*100, 'g', -1, 64) + "%"
@@ -81,11 +81,11 @@ func (f Floor) String() string {
 	return strconv.FormatInt(f.Bytes, 10)
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText writes the form that UnmarshalText reads.
 func (f Floor) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// diskSpace returns what an unprivileged process may still write to the disk
-// of dir, and the size of the disk.
+// diskSpace returns the free bytes for an unprivileged process on the disk of
+// dir, and the size of the disk.
 func diskSpace(dir string) (freeBytes, totalBytes uint64, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
@@ -126,7 +126,8 @@ type reservation struct {
 	left uint64 // guarded by room.mu
 }
 
-// used tells that n bytes of it are on the disk: they show in its free space.
+// used takes n written bytes off the reservation: the free space of the disk is
+// already less by them.
 func (v *reservation) used(n int) {
 	v.room.mu.Lock()
 	defer v.room.mu.Unlock()
@@ -135,7 +136,7 @@ func (v *reservation) used(n int) {
 	v.room.promised -= gone
 }
 
-// release gives back what was not used.
+// release gives the unused bytes back.
 func (v *reservation) release() {
 	v.room.mu.Lock()
 	defer v.room.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 
 // memArchive is an archive in memory. The zero functions behave well.
 type memArchive struct {
-	mu      sync.Mutex // of objects, content and opened
+	mu      sync.Mutex // guards objects, content and opened
 	objects map[string]Object
 	content map[string][]byte
 	opened  int
@@ -81,12 +81,12 @@ func (a *memArchive) Open(_ context.Context, o Object, offset int64) (io.ReadClo
 	return io.NopCloser(bytes.NewReader(content[offset:])), nil
 }
 
-// memDeliveries does in memory what the ledger does on disk.
+// memDeliveries is a ledger in memory.
 type memDeliveries struct {
 	objects  map[string]Known
 	newest   map[string]Granule
-	changes  []Change // all that was recorded
-	fail     error    // of the next Record
+	changes  []Change // every recorded change
+	fail     error    // result of the next Record
 	lastPoll time.Time
 }
 
@@ -146,7 +146,7 @@ func (d *memDeliveries) Polled(_ context.Context, at time.Time) error {
 	return nil
 }
 
-// kinds returns what was recorded, in order.
+// kinds returns the kinds of the recorded changes, in order.
 func (d *memDeliveries) kinds() []string {
 	list := []string{}
 	for _, c := range d.changes {
@@ -155,7 +155,7 @@ func (d *memDeliveries) kinds() []string {
 	return list
 }
 
-// bench is a watcher with everything around it.
+// bench is a watcher with its collaborators.
 type bench struct {
 	*Watcher
 	archive    *memArchive
@@ -203,7 +203,7 @@ func names(granules []Granule) []string {
 }
 
 // wantWhole fails the test unless g lies in the spool with this content, and
-// is described as what it is.
+// its fields describe it.
 func wantWhole(t *testing.T, g Granule, content string) {
 	t.Helper()
 	got, err := os.ReadFile(g.Path)

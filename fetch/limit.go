@@ -13,7 +13,7 @@ import (
 	"lacuna/internal/pause"
 )
 
-// PaceConfig is how often a host is asked.
+// PaceConfig is the rate limit of a host.
 type PaceConfig struct {
 	RequestsPerSecond float64 `yaml:"requests_per_second"` // to one host, on average
 	Burst             int     `yaml:"burst"`               // requests that may follow one another at once
@@ -41,16 +41,16 @@ func (c PaceConfig) Validate() error {
 
 // Pacer spaces out requests, host by host, with one token bucket for each. All
 // archives of a process share one Pacer, so that ten datasets on a host are as
-// mannerly as one. A nil Pacer never waits. It is safe for concurrent use.
+// polite as one. A nil Pacer never waits. It is safe for concurrent use.
 type Pacer struct {
 	cfg   PaceConfig
-	mu    sync.Mutex // of hosts and what it holds
+	mu    sync.Mutex // guards hosts and their state
 	hosts map[string]*hostPace
 }
 
 type hostPace struct {
 	bucket *rate.Limiter
-	until  time.Time // before which the host does not want to be asked
+	until  time.Time // the host asked for a pause until then
 }
 
 // NewPacer returns a Pacer for any number of hosts.
@@ -79,11 +79,11 @@ func (p *Pacer) Wait(ctx context.Context, host string) error {
 	return nil
 }
 
-// maxHold bounds how long a host may put everybody off: a poll that comes
-// later asks again and is told again.
+// maxHold bounds the pause that a host may ask for: a poll that comes later
+// asks again and is told again.
 const maxHold = time.Minute
 
-// Hold lets nobody ask host before d has passed, at most a minute.
+// Hold delays all requests to host by d, at most a minute.
 func (p *Pacer) Hold(host string, d time.Duration) {
 	if p == nil || d <= 0 {
 		return

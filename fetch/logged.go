@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Logged writes a line for each call of an archive. Lines are of level debug:
-// what an operator must know, the caller of the archive says.
+// Logged writes a line of level debug for each call of an archive. News for the
+// operator comes from the caller of the archive.
 type Logged struct {
 	archive Archive
 	log     *slog.Logger
@@ -48,7 +48,7 @@ type loggedReader struct {
 	start  time.Time
 	log    *slog.Logger
 	bytes  int64
-	err    error // that ended reading, if not io.EOF
+	err    error // the error that ended reading, if not io.EOF
 }
 
 // Read reads on and counts.

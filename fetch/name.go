@@ -12,13 +12,13 @@ import (
 // cures it.
 var ErrName = errors.New("name refused")
 
-// maxNameBytes is what Linux file systems take for one part of a path, less
+// maxNameBytes is the longest part of a path that Linux file systems take, less
 // room for the endings that products and temporary files add.
 const maxNameBytes = 255 - 32
 
-// CheckName says what makes name unfit for use in paths, logs and products:
-// a way out of a folder, a character that shells, terminals or netCDF-C take
-// for something else, or a length that the file system refuses.
+// CheckName returns why name is unfit for paths, logs and products: a way out
+// of a folder, a character that shells, terminals or netCDF-C take for
+// something else, or a length that the file system refuses.
 func CheckName(name string) error {
 	if !utf8.ValidString(name) {
 		return errors.New("not UTF-8; rename the file on the archive")

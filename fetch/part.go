@@ -22,15 +22,15 @@ import (
 
 // A part is a download under way. Its bytes lie in a file beside the granules,
 // and a note beside that says of which object they are, how many can be relied
-// on and what their hash is. The note is what makes a part fit to be resumed
-// after a crash: bytes behind the noted length, or bytes that a power cut took
-// away, are found out and fetched again.
+// on and what their hash is. The note makes a part fit to be resumed after a
+// crash: bytes behind the noted length, or bytes that a power cut took away,
+// are found out and fetched again.
 //
 // The file is locked while the part is open. Where somebody else has it open,
 // a download goes to a file of its own, which nobody resumes.
 type part struct {
 	file     *os.File
-	out      tempFile // file, or what a test puts in front of it
+	out      tempFile // file, or the failing disk of a test
 	note     string   // path of the note; empty where the part is not to be resumed
 	object   Object
 	sha, md5 hash.Hash
@@ -50,7 +50,7 @@ type tempFile interface {
 type partNote struct {
 	Object Object `json:"object"`
 	Length int64  `json:"length"` // bytes that can be relied on
-	SHA256 string `json:"sha256"` // of those bytes
+	SHA256 string `json:"sha256"` // hash of those bytes
 }
 
 const (
@@ -58,14 +58,14 @@ const (
 	tempPrefix  = ".arriving-"
 	partEnding  = ".part"
 	noteEnding  = ".json"
-	aloneEnding = ".tmp" // of a file that nobody resumes
+	aloneEnding = ".tmp" // ending of a file that nobody resumes
 
-	// noteEvery is how many bytes are fetched between two notes: what a
-	// killed process has to fetch again at most.
+	// noteEvery is the number of bytes between two notes: the most that a
+	// killed process has to fetch again.
 	noteEvery = 8 << 20
 )
 
-// openPart opens the part of o in dir, with what can be relied on of it.
+// openPart opens the part of o in dir, with the bytes that can be relied on.
 func openPart(dir string, o Object) (*part, error) {
 	sum := sha256.Sum256([]byte(o.Name))
 	base := filepath.Join(dir, tempPrefix+hex.EncodeToString(sum[:16]))
@@ -89,7 +89,7 @@ func openPart(dir string, o Object) (*part, error) {
 	return p, nil
 }
 
-// resume takes up what the note vouches for and cuts off the rest.
+// resume keeps the bytes that the note vouches for and cuts off the rest.
 func (p *part) resume() error {
 	if n, ok := p.readNote(); ok {
 		length, err := io.CopyN(io.MultiWriter(p.sha, p.md5), p.file, n.Length)
@@ -146,13 +146,13 @@ func (p *part) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// sums returns the hashes of what was written.
+// sums returns the hashes of the written bytes.
 func (p *part) sums() (sha, md5 string) {
 	p.hashing.Wait()
 	return hex.EncodeToString(p.sha.Sum(nil)), hex.EncodeToString(p.md5.Sum(nil))
 }
 
-// remember writes the note for what is there now.
+// remember writes the note for the bytes written so far.
 func (p *part) remember() error {
 	if p.note == "" || p.written == p.noted {
 		return nil
@@ -163,15 +163,16 @@ func (p *part) remember() error {
 		return fmt.Errorf("encode note: %w", err)
 	}
 	// Renamed into place, so that a killed process leaves the old note or the
-	// new one. It is not synced: what it says is checked before it is believed.
+	// new one. It is not synced: the bytes are compared with it before they are
+	// used.
 	if err := os.WriteFile(p.note+aloneEnding, text, 0o644); err != nil {
 		return fmt.Errorf("write note to %w: %w", ErrSpool, err)
 	}
 	if err := os.Rename(p.note+aloneEnding, p.note); err != nil {
 		return fmt.Errorf("write note to %w: %w", ErrSpool, err)
 	}
-	// The disk begins with what is there, so that the sync at the end is short.
-	// Where the file system cannot do that, it has more to do then.
+	// Begin writing to disk now, so that the sync at the end is short. A file
+	// system that cannot do that has more to do then.
 	_ = unix.SyncFileRange(int(p.file.Fd()), p.noted, p.written-p.noted, unix.SYNC_FILE_RANGE_WRITE)
 	p.noted = p.written
 	return nil
@@ -194,16 +195,16 @@ func (p *part) moveTo(path string) error {
 	}
 	move := moveInto
 	if there, err := os.Stat(path); err == nil && there.Size() == p.written {
-		// Its place is named after its bytes, so they lie there already. They are
-		// left alone: who opens the file just now, for another dataset, would
-		// find it replaced under his hands.
+		// Its place is named after its bytes, so they lie there already. They
+		// are left alone: a worker of another dataset may be opening the file
+		// just now.
 		move = func(temp, _ string) error { return os.Remove(temp) }
 	}
 	if err := move(p.file.Name(), path); err != nil {
 		return fmt.Errorf("move into %w: %w", ErrSpool, err)
 	}
 	if p.note != "" {
-		os.Remove(p.note) // left behind, it would vouch for nothing
+		os.Remove(p.note) // a note without its part is harmless
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func (p *part) leave() error {
 	return errors.Join(p.remember(), p.file.Close())
 }
 
-// discard removes the part: what it holds is of no use.
+// discard removes the part, whose bytes are of no use.
 func (p *part) discard() error {
 	p.hashing.Wait()
 	if p.note != "" {
@@ -245,7 +246,7 @@ func openLocked(path string) (*os.File, error) {
 			return nil, err
 		}
 		// Between the two calls the holder before us may have renamed the file
-		// into the spool: then what we hold is a granule.
+		// into the spool: then the open file is a granule.
 		if liesAt(file, path) {
 			return file, nil
 		}
@@ -268,12 +269,12 @@ func lockFile(file *os.File) error {
 	return err
 }
 
-// partLife is how long a part waits to be resumed: longer than an outage over
-// a holiday, shorter than it takes to fill a disk with forgotten parts.
+// partLife is the time that a part is kept to be resumed: longer than an outage
+// over a holiday, shorter than it takes to fill a disk with forgotten parts.
 const partLife = 14 * 24 * time.Hour
 
-// stale reports whether a file of ours in the spool serves no download under
-// way and none to come.
+// stale reports whether a temporary file in the spool serves no download, under
+// way or to come.
 func stale(path string, entry fs.DirEntry, now time.Time) bool {
 	if strings.HasSuffix(path, noteEnding) {
 		_, err := os.Stat(strings.TrimSuffix(path, noteEnding) + partEnding)
@@ -281,7 +282,7 @@ func stale(path string, entry fs.DirEntry, now time.Time) bool {
 	}
 	info, err := entry.Info()
 	if err != nil {
-		return false // gone meanwhile
+		return false // already removed
 	}
 	if strings.HasSuffix(path, partEnding) && now.Sub(info.ModTime()) < partLife {
 		_, err := os.Stat(strings.TrimSuffix(path, partEnding) + noteEnding)

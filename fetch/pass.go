@@ -10,29 +10,30 @@ import (
 	"time"
 )
 
-// errand is one pass over an archive: what is asked for and who hears of it.
-type errand struct {
+// passOptions choose the days of one pass over an archive and the callbacks
+// that follow it.
+type passOptions struct {
 	days   Days                                 // zero: the look-back
-	handOn func(Granule) error                  // takes what is new
+	handOn func(Granule) error                  // takes each new granule
 	until  time.Time                            // no backfill is begun after it; zero: no end
-	begin  func(downloads []Action)             // told what will be downloaded; may be nil
+	begin  func(downloads []Action)             // told the downloads ahead; may be nil
 	bytes  func(o Object, n int)                // told of bytes as they come; may be nil
 	done   func(o Object, kind Kind, err error) // told of each download; may be nil
 }
 
-// tally is how a pass went.
+// tally is the result of a pass.
 type tally struct {
 	survey
 	problems []Problem
-	underWay int // downloads that go on after the pass
+	underWay int // downloads that outlast the pass
 }
 
-// pass hands on what is new. Its error is of the archive, the record or the
-// local disk; what is wrong with a single object goes to OnProblem.
-func (w *Watcher) pass(ctx context.Context, e errand) (tally, error) {
+// pass hands on the new granules. Its error is one of the archive, the record
+// or the local disk; a fault of a single object goes to OnProblem.
+func (w *Watcher) pass(ctx context.Context, opts passOptions) (tally, error) {
 	w.works(true)
 	defer w.works(false)
-	s, err := w.survey(ctx, e.days)
+	s, err := w.survey(ctx, opts.days)
 	if err != nil {
 		return tally{}, err
 	}
@@ -43,14 +44,14 @@ func (w *Watcher) pass(ctx context.Context, e errand) (tally, error) {
 		return t, errors.Join(err, t.err)
 	}
 	downloads := pick(t.actions)
-	if e.begin != nil {
-		e.begin(downloads)
+	if opts.begin != nil {
+		opts.begin(downloads)
 	}
-	if err := w.fetchAll(ctx, downloads, e, &t); err != nil {
+	if err := w.fetchAll(ctx, downloads, opts, &t); err != nil {
 		return t, errors.Join(err, t.err)
 	}
 	w.raiseLate(ctx, t)
-	return t, errors.Join(t.err, w.remember(ctx, e, t))
+	return t, errors.Join(t.err, w.remember(ctx, opts, t))
 }
 
 // pick returns the downloads, the live lane first, each in the order of names.
@@ -66,7 +67,7 @@ func pick(actions []Action) []Action {
 	return picked
 }
 
-// note records what needs no download, in one go.
+// note records the actions that need no download, in one transaction.
 func (w *Watcher) note(ctx context.Context, t *tally) error {
 	var changes []Change
 	vanished := 0
@@ -85,7 +86,7 @@ func (w *Watcher) note(ctx context.Context, t *tally) error {
 		}
 		changes = append(changes, c)
 	}
-	if vanished > t.listed { // more than half of what there was
+	if vanished > t.listed { // more than half of the known objects
 		w.log.Warn("most of the archive is gone", "vanished", vanished, "listed", t.listed)
 	}
 	if len(changes) == 0 {
@@ -99,11 +100,11 @@ func (w *Watcher) note(ctx context.Context, t *tally) error {
 
 // finish records how one download ended and hands the granule on if its
 // bytes are new. An error ends the pass.
-func (w *Watcher) finish(ctx context.Context, a arrival, e errand, t *tally) error {
+func (w *Watcher) finish(ctx context.Context, a arrival, opts passOptions, t *tally) error {
 	o := a.action.Object
 	change, err := w.judge(ctx, a, t.now)
-	if e.done != nil && ctx.Err() == nil {
-		e.done(o, change.Kind, err)
+	if opts.done != nil && ctx.Err() == nil {
+		opts.done(o, change.Kind, err)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -127,16 +128,16 @@ func (w *Watcher) finish(ctx context.Context, a arrival, e errand, t *tally) err
 	case Arrived:
 		w.noteDue(t, o)
 		w.log.Info("granule spooled", "granule", o.Name, "bytes", o.Size)
-		w.works(false) // who is handed it may be busy for hours
+		w.works(false) // the receiver may be busy for hours
 		defer w.works(true)
-		return e.handOn(change.Granule)
+		return opts.handOn(change.Granule)
 	default:
-		w.log.Debug("object has bytes that are known", "object", o.Name, "kind", change.Kind)
+		w.log.Debug("object brought known bytes", "object", o.Name, "kind", change.Kind)
 	}
 	return nil
 }
 
-// judge tells by its bytes what a download was.
+// judge classifies a download by its bytes.
 func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, error) {
 	c := Change{Kind: Arrived, Object: a.action.Object, Granule: a.granule, Lane: a.action.Lane, At: now}
 	if a.err != nil || ctx.Err() != nil {
@@ -145,7 +146,7 @@ func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, 
 	if a.granule.SHA256 == a.action.Known.SHA256 {
 		c.Kind = Touched
 		if a.action.Known.Aside {
-			w.drop(a.granule) // its twin lies where it was set aside
+			w.drop(a.granule) // the same bytes were set aside before
 		}
 		return c, nil
 	}
@@ -156,7 +157,8 @@ func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, 
 	switch i := slices.IndexFunc(holders, func(k Known) bool { return holds(k, c.Object) }); {
 	case i >= 0:
 		c.Kind, c.From = Moved, holders[i].Name
-		// One that shares its file name shares the file.
+		// In the spool, equal bytes under an equal file name are one file,
+		// which the holder still needs.
 		if !slices.ContainsFunc(holders, func(k Known) bool { return path.Base(k.Name) == path.Base(c.Object.Name) }) {
 			w.drop(a.granule)
 		}
@@ -175,7 +177,7 @@ func holds(k Known, o Object) bool {
 	return moved && sameDay(k.Name, o.Name)
 }
 
-// drop removes a copy from the spool that nobody is told of.
+// drop removes a redundant copy from the spool.
 func (w *Watcher) drop(g Granule) {
 	if err := os.Remove(g.Path); err != nil {
 		w.log.Warn("copy left in the spool", "file", g.Path, "err", err)
@@ -187,14 +189,14 @@ func (w *Watcher) problem(ctx context.Context, t *tally, p Problem) {
 	w.parts.OnProblem(ctx, p)
 }
 
-// noteDue notes that the granule which is due has come.
+// noteDue notes that the granule that was due has arrived.
 func (w *Watcher) noteDue(t *tally, o Object) {
 	if day, ok := DayInName(o.Name); ok && day.Equal(t.due.Day) {
 		t.dueKnown = true
 	}
 }
 
-// raiseLate tells of a granule that is due and did not come, once.
+// raiseLate reports a granule that is due and missing, once for each day.
 func (w *Watcher) raiseLate(ctx context.Context, t tally) {
 	if t.due.Due.IsZero() {
 		return
@@ -210,14 +212,14 @@ func (w *Watcher) raiseLate(ctx context.Context, t tally) {
 	}
 }
 
-// remember writes down that the archive was seen whole and nothing of it is
-// left to be fetched, so that the next look-back may begin here.
-func (w *Watcher) remember(ctx context.Context, e errand, t tally) error {
+// remember records a poll that saw the whole archive and left nothing to fetch,
+// so that the next look-back may begin here.
+func (w *Watcher) remember(ctx context.Context, opts passOptions, t tally) error {
 	waiting := t.underWay > 0 || slices.ContainsFunc(t.actions, func(a Action) bool { return a.Kind == Waiting })
 	failed := slices.ContainsFunc(t.problems, func(p Problem) bool {
 		return !errors.Is(p.Err, ErrName) && !errors.Is(p.Err, ErrInvalid)
 	})
-	if !t.complete || !e.days.IsZero() {
+	if !t.complete || !opts.days.IsZero() {
 		return nil
 	}
 	w.update(func(s *State) { s.LastPoll = t.now })

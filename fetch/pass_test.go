@@ -263,7 +263,7 @@ func TestBackfillWaitsForWhatIsLive(t *testing.T) {
 			t.Errorf("handed on (-want +got):\n%s", diff)
 		}
 		if i := slices.Index(got, "2024/20240520_late.nc"); i < 5 || i > 7 {
-			t.Errorf("handed on %v, want what came late to overtake the backfill", got)
+			t.Errorf("handed on %v, want the late live granule before the backfill", got)
 		}
 		cancel()
 		<-done

@@ -52,11 +52,11 @@ func (a webArchive) Open(ctx context.Context, o Object, offset int64) (io.ReadCl
 	return resp.Body, nil
 }
 
-// shakyServer serves one object and cuts connections where it is told to.
+// shakyServer serves one object and cuts connections at given bytes.
 type shakyServer struct {
 	served atomic.Int64 // bytes of the object that left it
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the fields below
 	content []byte
 	etag    string
 	cuts    []int64 // positions in the object; each is used once
@@ -197,7 +197,7 @@ func TestObjectReplacedDuringDownloadStartsAnew(t *testing.T) {
 	}
 	server.replace(second, "v2")
 	if _, err := bring(first, "v1"); !errors.Is(err, ErrChanged) {
-		t.Errorf("Bring() of what was replaced = %v, want ErrChanged", err)
+		t.Errorf("Bring() of a replaced object = %v, want ErrChanged", err)
 	}
 	if files := filesIn(t, dir); len(files) != 0 {
 		t.Errorf("spool holds %v, want nothing of the old object", files)
@@ -330,7 +330,7 @@ func TestCancelledDownloadIsKeptForTheNextOne(t *testing.T) {
 	wantWhole(t, g, content)
 }
 
-func TestSweepKeepsWhatCanBeResumed(t *testing.T) {
+func TestSweepKeepsPartsThatCanBeResumed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool [a-")
 	spool, a := NewSpool(dir), newMemArchive()
 	a.put("a.nc", "a", longAgo())

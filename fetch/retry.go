@@ -20,17 +20,17 @@ type RetryAfterError struct {
 	Err   error
 }
 
-// Error says what happened and when to come back.
+// Error returns the failure and the pause that was asked for.
 func (e *RetryAfterError) Error() string { return fmt.Sprintf("%v; asked to wait %v", e.Err, e.After) }
 
-// Unwrap returns what happened.
+// Unwrap returns the failure.
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// RetryConfig is how often and how patiently a call is repeated.
+// RetryConfig sets how often and after which pauses a call is repeated.
 type RetryConfig struct {
-	Attempts int           `yaml:"attempts"` // in all, the first one included; 1 means no repetition
-	Base     time.Duration `yaml:"base"`     // most that is waited before the second attempt
-	Max      time.Duration `yaml:"max"`      // most that is waited before any; a host that asks for longer is given up
+	Attempts int           `yaml:"attempts"` // attempts in all, the first one included; 1 means no repetition
+	Base     time.Duration `yaml:"base"`     // longest pause before the second attempt
+	Max      time.Duration `yaml:"max"`      // longest pause before any attempt; a host that asks for longer is given up
 }
 
 // DefaultRetryConfig returns the settings that hold where a file is silent.
@@ -51,14 +51,14 @@ func (c RetryConfig) Validate() error {
 	return errs.Err()
 }
 
-// Retried repeats what fails on an archive and may succeed a moment later. A
-// reader that breaks off goes on where it stopped; bytes that came are never
-// asked for again. Between attempts it waits a random time up to Base, twice
-// Base, four times Base and so on, or longer where the host says so.
+// Retried repeats calls of an archive that may succeed a moment later. A reader
+// that breaks off goes on where it stopped; bytes that came are never asked for
+// again. Between attempts it waits a random time up to Base, twice Base, four
+// times Base and so on, or longer where the host says so.
 type Retried struct {
 	archive Archive
 	cfg     RetryConfig
-	random  func() float64 // of [0, 1)
+	random  func() float64 // returns numbers in [0, 1)
 }
 
 // NewRetried returns archive with repetition.
@@ -115,13 +115,12 @@ func (r *Retried) wait(attempt int, err error) (time.Duration, bool) {
 		if asked.After > r.cfg.Max {
 			return 0, false
 		}
-		wait += asked.After // all who were told the same do not come back at once
+		wait += asked.After // so that clients which were told the same do not return at once
 	}
 	return wait, true
 }
 
-// passing tells errors that may be gone at the next attempt from those that
-// describe how things are.
+// passing reports whether err may be gone at the next attempt.
 func passing(err error) bool {
 	for _, lasting := range []error{ErrPermanent, ErrChanged, ErrUnacceptable, ErrName, fs.ErrNotExist, context.Canceled, ErrHeldBack} {
 		if errors.Is(err, lasting) {
@@ -133,10 +132,10 @@ func passing(err error) bool {
 
 // resumed is a reader that opens its object again where it breaks off.
 type resumed struct {
-	ctx     context.Context // of Open, whose cancellation ends Read by contract
+	ctx     context.Context // context of Open: its cancellation ends Read by contract
 	retried *Retried
 	object  Object
-	offset  int64 // of the next byte to deliver
+	offset  int64 // position of the next byte to deliver
 	src     io.ReadCloser
 	failed  int // attempts since the last byte came
 }
@@ -171,7 +170,7 @@ func (s *resumed) Read(p []byte) (int, error) {
 		if err == nil || errors.Is(err, io.EOF) {
 			return n, err
 		}
-		_ = s.src.Close() // it is broken; what it says of that is no news
+		_ = s.src.Close() // it is broken already, and so no error of Close is news
 		s.src = nil
 		s.failed++
 		if !s.retried.again(s.ctx, s.failed, err) {

@@ -14,9 +14,9 @@ import (
 
 var errPassing = errors.New("connection reset")
 
-// scripted is an archive that does as it is told, call by call.
+// scripted is an archive whose calls fail as the test says, one by one.
 type scripted struct {
-	lists   []error // of the calls of List; later ones succeed
+	lists   []error // results of the first calls of List; later ones succeed
 	listed  int
 	opens   []error
 	opened  []int64 // offsets
@@ -75,7 +75,7 @@ func TestListIsRepeatedWithGrowingPauses(t *testing.T) {
 	})
 }
 
-func TestLastFailureComesWithWhatItListed(t *testing.T) {
+func TestLastFailureComesWithItsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		archive := &scripted{lists: []error{errPassing, errPassing, errPassing, errPassing, errPassing}}
 		objects, err := retried(t, archive).List(t.Context(), Scope{})
@@ -85,7 +85,7 @@ func TestLastFailureComesWithWhatItListed(t *testing.T) {
 	})
 }
 
-func TestWhatWillNotPassIsNotRepeated(t *testing.T) {
+func TestLastingFailuresAreNotRepeated(t *testing.T) {
 	for _, lasting := range []error{ErrPermanent, ErrChanged, fs.ErrNotExist, context.Canceled} {
 		archive := &scripted{lists: []error{fmt.Errorf("say: %w", lasting)}, opens: []error{fmt.Errorf("say: %w", lasting)}}
 		_, listErr := retried(t, archive).List(t.Context(), Scope{})

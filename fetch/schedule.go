@@ -7,7 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// schedule says when an archive is listed.
+// schedule gives the times at which an archive is listed.
 type schedule struct {
 	spec     cron.Schedule // nil: at a steady interval
 	interval time.Duration

@@ -94,7 +94,7 @@ func TestLateGranuleIsToldOnceADay(t *testing.T) {
 			t.Errorf("at %v late are %v, want %v", at, told, want)
 		}
 	}
-	poll(now) // that of the 16th is there, that of the 17th not yet due
+	poll(now) // the granule of the 16th is there, that of the 17th not yet due
 	poll(now.Add(2*time.Hour), "17")
 	if got := b.State().Late.Day.Day(); got != 17 {
 		t.Errorf("State() has day %d as late, want 17", got)

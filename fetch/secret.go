@@ -41,7 +41,7 @@ func (s Secret) MarshalYAML() ([]byte, error) { return []byte(`"` + redacted + `
 // LogValue hides the text from log/slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// SecretConfig says where a secret is kept. It holds no secret itself, so that
+// SecretConfig names the place of a secret. It holds no secret itself, so that
 // a configuration file can be shown to anybody. At most one field is set; none
 // means that there is no secret.
 type SecretConfig struct {
@@ -53,8 +53,7 @@ type SecretConfig struct {
 // IsZero reports whether no place is named.
 func (c SecretConfig) IsZero() bool { return c == SecretConfig{} }
 
-// Validate reports what is wrong with c, a message each, without looking at
-// the places it names.
+// Validate reports the faults of c without looking at the places it names.
 func (c SecretConfig) Validate() error {
 	named := 0
 	for _, place := range []string{c.Env, c.File, c.Credential} {
@@ -96,7 +95,7 @@ func (c SecretConfig) Load() (Secret, error) {
 
 // Scrub returns err with the text of secrets taken out of its message, also
 // where they are escaped as in a URL or encoded as in a basic authorization:
-// servers echo what they are sent. Is and As still see err.
+// servers echo their input. Is and As still see err.
 func Scrub(err error, secrets ...Secret) error {
 	if err == nil {
 		return nil
@@ -126,7 +125,7 @@ type scrubbed struct {
 
 func (s *scrubbed) Error() string { return s.text }
 
-// Is lets errors.Is look at the original, which itself stays out of reach.
+// Is lets errors.Is compare with the original, which itself stays out of reach.
 func (s *scrubbed) Is(target error) bool { return errors.Is(s.err, target) }
 
 // As lets callers find how long to wait, and nothing that holds a message.

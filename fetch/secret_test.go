@@ -86,7 +86,7 @@ func TestSecretIsLoadedFromItsPlace(t *testing.T) {
 	}
 	t.Setenv("CREDENTIALS_DIRECTORY", "")
 	if _, err := (SecretConfig{Credential: "password"}).Load(); err == nil || !strings.Contains(err.Error(), "LoadCredential") {
-		t.Errorf("Load() outside systemd = %v, want what to do", err)
+		t.Errorf("Load() outside systemd = %v, want a message with the remedy", err)
 	}
 	for _, cfg := range []SecretConfig{{Env: "A", File: "b"}, {Credential: "../x"}} {
 		if cfg.Validate() == nil {
@@ -108,10 +108,10 @@ func TestScrubTakesSecretsOutAndLeavesTheKind(t *testing.T) {
 	}
 	var after *RetryAfterError
 	if !errors.Is(err, ErrPermanent) || !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &after) || after.After != 5 {
-		t.Errorf("%v is no longer what it was", err)
+		t.Errorf("%v no longer wraps its cause", err)
 	}
 	if strings.Contains(after.Error(), "s3cr3t") {
-		t.Errorf("the secret is in what As finds: %v", after)
+		t.Errorf("the secret is in the error that As finds: %v", after)
 	}
 	clean := errors.New("nothing in it")
 	if got := Scrub(clean, secret); got != clean { //nolint:errorlint // the very same is wanted

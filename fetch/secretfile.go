@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// maxSecretBytes bounds what is read of a secret file, which may be named by
-// mistake: private keys are the longest secrets there are.
+// maxSecretBytes bounds a secret file, which may be the wrong file: private
+// keys are the longest secrets there are.
 const maxSecretBytes = 64 << 10
 
 // ErrExposed marks a secret file that other users may read or change.
@@ -46,10 +46,10 @@ func CheckSecretFile(path string) error {
 	return f.Close()
 }
 
-// openSecret opens a secret file and looks at what it has opened, so that it
-// cannot be another one by then.
+// openSecret opens a secret file and checks the open file, not the path, so
+// that nobody can swap the file between check and read.
 func openSecret(path string) (*os.File, error) {
-	// A pipe that is named by mistake would be waited for.
+	// Opening a pipe, named by mistake, would block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read secret: %w", err)
@@ -77,11 +77,12 @@ func openSecret(path string) (*os.File, error) {
 	return f, nil
 }
 
-// exposed says how others than root and user can get at a file; empty: they
-// cannot. The file of the user is the user's alone. One of root may be read by a
-// group, for that is how root lends it to a service: a systemd credential is
-// root's with an access control list, which shows as mode 0440, where the
-// service does not own it (0400), and a secret that Kubernetes mounts likewise.
+// exposed returns how other users than root and user can get at a file; empty:
+// they cannot. The file of the user is the user's alone. One of root may be
+// read by a group, for root lends it to a service that way: a systemd
+// credential is root's with an access control list, which shows as mode 0440,
+// where the service does not own it (0400), and a secret that Kubernetes mounts
+// likewise.
 func exposed(mode fs.FileMode, owner, user int) string {
 	const groupReads, anybodyElse = 0o040, 0o077
 	open := mode.Perm() & anybodyElse

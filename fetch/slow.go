@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// ErrSlow says that an object came more slowly than it may. What came is kept,
-// and the next download goes on behind it.
+// ErrSlow says that an object came more slowly than allowed. Its bytes are
+// kept, and the next download resumes behind them.
 var ErrSlow = errors.New("comes too slowly")
 
-// Limits are how slow a download may be. Their zero values set none.
+// Limits bound how slow a download may be. Zero values set no limit.
 type Limits struct {
 	LeastRate int64         // bytes a second, over every rateWindow
 	Deadline  time.Duration // from asking for the object to its last byte
@@ -28,10 +28,10 @@ const rateWindow = 5 * time.Minute
 type stopwatch struct {
 	limits  Limits
 	cancel  context.CancelCauseFunc
-	release context.CancelFunc // of the deadline
+	release context.CancelFunc // releases the timer of the deadline
 	alive   func()             // told of every window that was fast enough
 	window  *time.Timer        // nil: the rate is not measured yet
-	bytes   atomic.Int64       // of the window under way
+	bytes   atomic.Int64       // bytes in the window under way
 }
 
 // watch returns a context for a download, which ends with ErrSlow as its cause
@@ -47,8 +47,8 @@ func (l Limits) watch(ctx context.Context, alive func()) (context.Context, *stop
 	return ctx, &stopwatch{limits: l, cancel: cancel, release: release, alive: alive}
 }
 
-// began says that the archive has answered: what was waited for before, such as
-// the end of other downloads, is not the object's to answer for.
+// began starts the measurement of the rate, once the archive has answered: time
+// spent waiting for other downloads is not the object's fault.
 func (s *stopwatch) began(ctx context.Context) {
 	if s.limits.LeastRate <= 0 {
 		return
@@ -56,7 +56,7 @@ func (s *stopwatch) began(ctx context.Context) {
 	s.window = time.AfterFunc(rateWindow, func() { s.judge(ctx) })
 }
 
-// judge looks at the window that is over and begins the next.
+// judge checks the rate of the window that is over and begins the next.
 func (s *stopwatch) judge(ctx context.Context) {
 	came := s.bytes.Swap(0)
 	switch {
@@ -82,8 +82,8 @@ func (s *stopwatch) stop() {
 	s.release()
 }
 
-// why returns the reason for which a download ended, which err may hide: a read
-// that was cut off says no more than that.
+// why returns the reason why a download ended, which err may hide: a read that
+// was cut off says no more than that.
 func why(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrSlow) {
 		return cause

@@ -217,7 +217,7 @@ func (a silent) List(ctx context.Context, scope Scope) ([]Object, error) {
 	}
 }
 
-func TestPollThatGetsOnWithNothingIsStalled(t *testing.T) {
+func TestPollWithoutProgressIsStalled(t *testing.T) {
 	for _, entries := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, func(_ *Config, p *Parts) { p.Archive = silent{newMemArchive(), entries} })

@@ -19,17 +19,17 @@ import (
 // or of an object. The next object would meet it too.
 var ErrSpool = errors.New("spool folder")
 
-// ErrCorrupt says that the bytes which came are not those that the archive
-// gives the hash of.
+// ErrCorrupt says that the bytes of an object do not have the hash that the
+// archive gives.
 var ErrCorrupt = errors.New("bytes do not have the hash that the archive gives")
 
 // Granule is a whole object in the spool.
 type Granule struct {
-	Name    string    // as on the archive
-	Path    string    // of the copy in the spool
-	SHA256  string    // of its bytes, lower-case hex
+	Name    string    // name on the archive
+	Path    string    // path of the copy in the spool
+	SHA256  string    // hash of its bytes, lower-case hex
 	Size    int64     // bytes
-	ModTime time.Time // as on the archive
+	ModTime time.Time // modification time on the archive
 }
 
 // Spool is the folder that granules are copied into. A file in it lies in
@@ -52,7 +52,7 @@ type Download struct {
 	Archive Archive
 	Object  Object
 	Floor   Floor       // free space that must be left
-	OnBytes func(n int) // told of bytes as they come, those that were there before included; may be nil
+	OnBytes func(n int) // told of bytes as they come, resumed ones included; may be nil
 	Limits  Limits      // how slow it may be
 	OnAlive func()      // told now and then while it is fast enough; may be nil
 }
@@ -80,13 +80,13 @@ func (s *Spool) Bring(ctx context.Context, d Download) (Granule, error) {
 	case resumable(err):
 		err = errors.Join(err, p.leave())
 	default:
-		_ = p.discard() // says nothing that err does not; the sweep has another try
+		_ = p.discard() // err says why; the sweep tries again
 	}
 	return Granule{}, fmt.Errorf("copy %s: %w", d.Object.Name, err)
 }
 
-// resumable reports whether what came before err is worth keeping. After a
-// failure of the disk nobody knows what is on it.
+// resumable reports whether the bytes before err are worth keeping. After a
+// failure of the disk nobody knows which of them are on it.
 func resumable(err error) bool {
 	for _, useless := range []error{ErrChanged, ErrCorrupt, ErrSpool, fs.ErrNotExist} {
 		if errors.Is(err, useless) && !errors.Is(err, ErrDiskFloor) {
@@ -96,7 +96,7 @@ func resumable(err error) bool {
 	return true
 }
 
-// complete fetches what p lacks, checks the whole and moves it to its place.
+// complete fetches the rest of p, checks the whole and moves it to its place.
 func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, error) {
 	o := d.Object
 	if d.OnBytes == nil {
@@ -111,9 +111,9 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 	}
 	defer space.release()
 	d.OnBytes(int(p.written))
-	// A part that is whole already was left by a process that died just
-	// before it could move it. Without a hash to check it by, the archive is
-	// asked for what follows it, which is nothing, and may tell one.
+	// A part that is whole already was left by a process that died just before
+	// it could move it. Where the listing gives no hash, the archive is asked
+	// for the empty rest, for its answer may give one.
 	if p.written < o.Size || o.Size == 0 || o.MD5 == "" && o.Digest == "" {
 		count := d.OnBytes
 		d.OnBytes = func(n int) { space.used(n); count(n) }
@@ -134,11 +134,11 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 	return g, p.moveTo(g.Path)
 }
 
-// blockBytes is how much is read at a time: enough that system calls do not
-// count, little enough to stay in the processor's cache.
+// blockBytes is the size of a read: enough that system calls do not count,
+// little enough to stay in the processor's cache.
 const blockBytes = 256 << 10
 
-// download appends to p what the archive has behind it.
+// download appends the rest of the object to p.
 func download(ctx context.Context, p *part, d Download) error {
 	ctx, watch := d.Limits.watch(ctx, d.OnAlive)
 	defer watch.stop()
@@ -177,8 +177,8 @@ func download(ctx context.Context, p *part, d Download) error {
 	return fmt.Errorf("longer than the %d bytes listed: %w", p.object.Size, ErrChanged)
 }
 
-// Aside moves a granule that is none out of the way, into folder, with the
-// reason beside it, and returns it as it lies there.
+// Aside moves a file that is not a granule into folder, with the reason beside
+// it, and returns it with its new path.
 func (s *Spool) Aside(g Granule, folder, reason string) (Granule, error) {
 	target := filepath.Join(folder, g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name)))
 	if err := moveInto(g.Path, target); err != nil {
@@ -191,8 +191,8 @@ func (s *Spool) Aside(g Granule, folder, reason string) (Granule, error) {
 	return g, nil
 }
 
-// Adopt gives a file with a content that is known its place in the spool, beside
-// the name that it has, and returns that place.
+// Adopt links a file of known content into the spool and returns the path
+// there.
 func (s *Spool) Adopt(file, name, sha256 string) (string, error) {
 	place := s.path(name, sha256)
 	if file == place {
@@ -210,8 +210,8 @@ func (s *Spool) Adopt(file, name, sha256 string) (string, error) {
 	return place, nil
 }
 
-// Sweep removes what killed processes left half written and no download will
-// take up again. Downloads under way are left alone.
+// Sweep removes partial files of killed processes that no download will resume.
+// Downloads under way are left alone.
 func (s *Spool) Sweep(now time.Time) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -230,9 +230,9 @@ func (s *Spool) Sweep(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// path is where the file with this content lies. It keeps its own name, which
-// may be all that says of which day it is, in a folder named after the
-// content; the two-digit folder above keeps folders small over years.
+// path returns the path of the file with this content. The file keeps its own
+// name, which may be all that says of which day it is, in a folder named after
+// the content; the two-digit folder above keeps folders small over years.
 func (s *Spool) path(name, sum string) string {
 	return filepath.Join(s.dir, sum[:2], sum, path.Base(path.Clean("/"+name)))
 }

@@ -86,7 +86,7 @@ func TestSameBytesBroughtAtOnceAreOneFile(t *testing.T) {
 }
 
 // Two datasets may have objects of one name: their downloads meet at one part,
-// and none may touch what the other has finished.
+// and neither may touch the finished file of the other.
 func TestDownloadsOfOneNameDoNotSpoilEachOther(t *testing.T) {
 	dir := t.TempDir()
 	contents := []string{strings.Repeat("chl", 1000), strings.Repeat("sst", 1000), strings.Repeat("ssh", 1000)}

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// survey is what an archive holds, compared with the record.
+// survey is a listing of an archive, compared with the record.
 type survey struct {
 	actions  []Action
 	listed   int
 	complete bool
-	err      error // of a listing that is not complete
+	err      error // the reason why the listing is not complete
 	now      time.Time
 	due      Late // the latest granule that is due; zero: none is expected
-	dueKnown bool // it is on record
+	dueKnown bool // the due granule is on record
 }
 
-// survey lists the archive and decides about what it shows, without doing
-// anything about it. days replaces the look-back where it is not open.
+// survey lists the archive and decides on the actions, without carrying them
+// out. days replaces the look-back where it is not open.
 func (w *Watcher) survey(ctx context.Context, days Days) (survey, error) {
 	s := survey{now: w.parts.Now()}
 	l, err := w.ask(ctx, days, s.now)
@@ -41,14 +41,14 @@ func (w *Watcher) survey(ctx context.Context, days Days) (survey, error) {
 	}
 	s.actions, err = decide(l, s.lookForDue(w.parts.Deliveries.Known(ctx)))
 	if err != nil {
-		return survey{}, fmt.Errorf("look up what is known: %w", err)
+		return survey{}, fmt.Errorf("look up the recorded objects: %w", err)
 	}
 	return s, nil
 }
 
 // list lists the archive within the deadline.
 func (w *Watcher) list(ctx context.Context, scope Scope) ([]Object, error) {
-	late := fmt.Errorf("%w: the listing is not whole after %v; narrow what is listed, or raise deadline", ErrSlow, w.cfg.Deadline)
+	late := fmt.Errorf("%w: the listing is not complete after %v; narrow the prefixes, or raise deadline", ErrSlow, w.cfg.Deadline)
 	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.Deadline, late)
 	defer cancel()
 	scope.Progress = w.alive
@@ -75,8 +75,8 @@ func (s *survey) lookForDue(known iter.Seq2[Known, error]) iter.Seq2[Known, erro
 	}
 }
 
-// ask works out what to list. The look-back reaches from the last poll that
-// saw everything, so that a service that was down catches up.
+// ask works out the scope of the listing. The look-back reaches from the last
+// poll that saw everything, so that a service that was down catches up.
 func (w *Watcher) ask(ctx context.Context, days Days, now time.Time) (listing, error) {
 	l := listing{live: days, backfill: Days{}}
 	if days.IsZero() && w.cfg.Lookback > 0 {
@@ -104,14 +104,14 @@ func (w *Watcher) ask(ctx context.Context, days Days, now time.Time) (listing, e
 	return l, nil
 }
 
-// sighting is how an object was last seen, since when it looks so, and how
-// often it could not be fetched.
+// sighting is the last listing of an object, the time since which it is
+// unchanged, and its failed downloads.
 type sighting struct {
 	object   Object
 	since    time.Time // by our clock
 	failures int
 	failed   time.Time // the last time
-	slow     bool      // and that because it came too slowly
+	slow     bool      // the last failure was ErrSlow
 }
 
 // next returns the sighting that follows s. An object that is seen for the
@@ -122,7 +122,8 @@ func (s sighting) next(o Object, now time.Time) sighting {
 	case first && o.ModTime.Before(now):
 		return sighting{object: o, since: o.ModTime}
 	case first || !listedAlike(s.object, o):
-		// It changed under our eyes, or its clock runs ahead of ours.
+		// It changed between two listings, or the archive's clock runs ahead of
+		// ours.
 		return sighting{object: o, since: now}
 	case s.since.After(now): // our clock was set back
 		s.since = now
@@ -143,7 +144,7 @@ func (s sighting) ready(now time.Time, settle, pause time.Duration) (ok bool, wh
 	if s.failures < 2 {
 		return true, ""
 	}
-	doublings := min(float64(s.failures-2), 20) // beyond, a day is reached in any case
+	doublings := min(float64(s.failures-2), 20) // 2^20 pauses are longer than a day in any case
 	wait := min(time.Duration(float64(pause)*math.Exp2(doublings)), 24*time.Hour)
 	if now.Sub(s.failed) < wait {
 		return false, fmt.Sprintf("failed %d times, tried again after %v", s.failures, wait)
@@ -152,7 +153,7 @@ func (s sighting) ready(now time.Time, settle, pause time.Duration) (ok bool, wh
 }
 
 // sort turns downloads that are not to be made now into Waiting and Refused,
-// and returns the sightings to remember. Known names are not looked at again
+// and returns the sightings to remember. Known names are not checked again
 // unless they changed.
 func (w *Watcher) sort(s survey) map[string]sighting {
 	seen := map[string]sighting{}

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Plan returns what a pass would do now and why, in the order of names,
-// without doing it. Objects that are as they were are not mentioned. days
-// replaces the look-back where it is not open. An error that comes with
-// actions is of a listing that is not complete.
+// Plan returns the actions of a pass, with reasons, in the order of names,
+// without carrying them out. Unchanged objects are left out. days replaces the
+// look-back where it is not open. An error beside actions means that the
+// listing is not complete.
 func (w *Watcher) Plan(ctx context.Context, days Days) ([]Action, error) {
 	s, err := w.survey(ctx, days)
 	if err != nil {
@@ -20,63 +20,63 @@ func (w *Watcher) Plan(ctx context.Context, days Days) ([]Action, error) {
 	return s.actions, s.err
 }
 
-// Progress hears how a Sync comes along. Bytes may be called from several
+// Progress is called as a Sync proceeds. Bytes may be called from several
 // goroutines at a time.
 type Progress interface {
-	Begin(downloads []Action) // what is to be downloaded
+	Begin(downloads []Action) // the downloads ahead
 	Bytes(o Object, n int)    // n more bytes are there
 	Done(o Object, err error) // the download has ended
 }
 
-// Summary is what a Sync did.
+// Summary counts the results of a Sync.
 type Summary struct {
 	Listed   int   `json:"listed"`    // objects that the archive showed
-	Arrived  int   `json:"arrived"`   // granules that are new
-	Known    int   `json:"known"`     // downloads whose bytes were known already
-	SetAside int   `json:"set_aside"` // downloads that are no granules
-	Refused  int   `json:"refused"`   // names that are unfit
+	Arrived  int   `json:"arrived"`   // new granules
+	Known    int   `json:"known"`     // downloads that brought known bytes
+	SetAside int   `json:"set_aside"` // downloads that are not granules
+	Refused  int   `json:"refused"`   // unfit names
 	Waiting  int   `json:"waiting"`   // objects that may still be being written
-	Failed   int   `json:"failed"`    // downloads that came to nothing
-	Bytes    int64 `json:"bytes"`     // of the granules that are new
+	Failed   int   `json:"failed"`    // failed downloads
+	Bytes    int64 `json:"bytes"`     // size of the new granules
 }
 
-// Sync brings in everything of days that is new, or of the look-back where
-// days is open, and returns when there is no more to do. Where some objects
-// could not be had, the others are in and the error counts what is missing.
+// Sync brings in everything of days that is new, or of the look-back where days
+// is open, and returns when there is no more to do. Where some objects could
+// not be fetched, the others are in and the error counts the missing ones.
 func (w *Watcher) Sync(ctx context.Context, days Days, progress Progress) (Summary, error) {
 	var sum Summary
-	e := errand{days: days, handOn: func(g Granule) error {
+	opts := passOptions{days: days, handOn: func(g Granule) error {
 		sum.Arrived++
 		sum.Bytes += g.Size
 		return nil
 	}}
-	e.done = func(_ Object, kind Kind, err error) {
+	opts.done = func(_ Object, kind Kind, err error) {
 		if err == nil && (kind == Touched || kind == Moved) {
 			sum.Known++
 		}
 	}
 	if progress != nil {
-		count := e.done
-		e.begin, e.bytes = progress.Begin, progress.Bytes
-		e.done = func(o Object, kind Kind, err error) {
+		count := opts.done
+		opts.begin, opts.bytes = progress.Begin, progress.Bytes
+		opts.done = func(o Object, kind Kind, err error) {
 			count(o, kind, err)
 			progress.Done(o, err)
 		}
 	}
-	t, err := w.pass(ctx, e)
+	t, err := w.pass(ctx, opts)
 	sum.add(t)
 	// An object that was replaced while it was being read is a new one: a
-	// second look brings it in, and has what failed once more.
+	// second pass brings it in, and tries the failed ones once more.
 	replaced := func(p Problem) bool { return errors.Is(p.Err, ErrChanged) || errors.Is(p.Err, ErrCorrupt) }
 	if err == nil && slices.ContainsFunc(t.problems, replaced) {
 		sum.Failed, sum.Waiting = 0, 0
-		t, err = w.pass(ctx, e)
+		t, err = w.pass(ctx, opts)
 		sum.add(t)
 	}
 	return sum, errors.Join(err, t.missing())
 }
 
-// add counts what the pass met beside granules.
+// add counts the objects of the pass that are not granules.
 func (s *Summary) add(t tally) {
 	s.Listed = t.listed
 	for _, a := range t.actions {
@@ -96,11 +96,11 @@ func (s *Summary) add(t tally) {
 	}
 }
 
-// shownFailures is how many failures an error spells out: more would hide the
-// count.
+// shownFailures is the number of failures that an error spells out: more would
+// hide the count.
 const shownFailures = 3
 
-// missing counts the objects that could not be had and tells of the first.
+// missing returns an error with the number of failed objects and the first few.
 func (t tally) missing() error {
 	var errs []error
 	for _, p := range t.problems {

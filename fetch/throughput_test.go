@@ -20,7 +20,7 @@ import (
 // hashed and synced, and lets curl write the same object to the same disk. The
 // metric curl/ours compares the fastest run of each, for other work on the
 // machine only ever adds; it is above 1 where we are faster. checked/ours has
-// curl followed by sha256sum, which is what our copy comes with.
+// curl followed by sha256sum, for our copy is hashed too.
 func BenchmarkDownloadAgainstCurl(b *testing.B) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {
@@ -39,7 +39,7 @@ func BenchmarkDownloadAgainstCurl(b *testing.B) {
 	defer server.Close()
 	cfg := archive.DefaultConfig()
 	cfg.URL = server.URL + "/"
-	a, err := archive.New(cfg, fetch.Manners{UserAgent: "lacuna/test"})
+	a, err := archive.New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func BenchmarkParallelAgainstCurl(b *testing.B) {
 	defer server.Close()
 	cfg := archive.DefaultConfig()
 	cfg.URL = server.URL + "/"
-	a, err := archive.New(cfg, fetch.Manners{UserAgent: "lacuna/test"})
+	a, err := archive.New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// arrival is how a download ended.
+// arrival is the result of a download.
 type arrival struct {
 	action  Action
 	granule Granule
-	invalid error // the file is no granule
+	invalid error // why the file is not a granule
 	err     error
 }
 
@@ -22,13 +22,13 @@ type arrival struct {
 type transfer struct {
 	action Action
 	begun  time.Time
-	late   bool     // those behind it are not held up any longer
-	end    *arrival // nil: it goes on
+	late   bool     // it holds up later ones no more
+	end    *arrival // nil: it is under way
 	cancel context.CancelFunc
 }
 
-// lanes are how many downloads may be under way: those that hold up the ones
-// behind them, and those that are late.
+// lanes are the limits of downloads under way: of those that hold up the ones
+// behind them, and of those that are late.
 type lanes struct{ inOrder, late int }
 
 // newLanes divides the readers that an archive lets be open, 0 for any number,
@@ -48,7 +48,7 @@ func newLanes(parallel, readers int) lanes {
 // to the next.
 type transfers struct {
 	all    []*transfer
-	ended  chan ending // with room for all, so that none waits to say so
+	ended  chan ending // has room for all, so that no download blocks at its end
 	ending sync.WaitGroup
 }
 
@@ -61,15 +61,15 @@ type ending struct {
 // fetchAll makes downloads, several at a time, and concludes them in their
 // order, so that days are handed on one after the other. A download that takes
 // longer than the patience gives way: it goes on, and those behind it are
-// handed on before it. What is still late when the next poll is due goes on
+// handed on before it. One that is still late when the next poll is due goes on
 // during it.
-func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t *tally) error {
+func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, opts passOptions, t *tally) error {
 	downloads = slices.DeleteFunc(downloads, func(a Action) bool { return w.transfers.holds(a.Object.Name) })
 	for {
-		downloads = w.begin(ctx, downloads, e)
-		concluded, err := w.concludeArrived(ctx, e, t)
+		downloads = w.begin(ctx, downloads, opts)
+		concluded, err := w.concludeArrived(ctx, opts, t)
 		if err != nil {
-			w.transfers.abandon() // what is under way is left to be resumed
+			w.transfers.abandon() // downloads under way are resumed later
 			return err
 		}
 		if concluded {
@@ -78,7 +78,7 @@ func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t 
 		if len(w.transfers.all) == 0 {
 			return nil
 		}
-		wake, leave := w.transfers.wake(w.cfg.Patience, w.lanes, w.untilPoll(e))
+		wake, leave := w.transfers.wake(w.cfg.Patience, w.lanes, w.untilPoll(opts))
 		if leave && len(downloads) == 0 {
 			t.underWay = len(w.transfers.all)
 			return nil
@@ -92,32 +92,32 @@ func (w *Watcher) fetchAll(ctx context.Context, downloads []Action, e errand, t 
 
 // untilPoll returns how long it is until the next poll; a long time where there
 // is none.
-func (w *Watcher) untilPoll(e errand) time.Duration {
-	if e.until.IsZero() {
+func (w *Watcher) untilPoll(opts passOptions) time.Duration {
+	if opts.until.IsZero() {
 		return forever
 	}
-	return e.until.Sub(w.parts.Now())
+	return opts.until.Sub(w.parts.Now())
 }
 
 // begin starts as many downloads as there is room for and returns the others.
 // Those that are late take no room.
-func (w *Watcher) begin(ctx context.Context, downloads []Action, e errand) []Action {
+func (w *Watcher) begin(ctx context.Context, downloads []Action, opts passOptions) []Action {
 	for len(downloads) > 0 && w.transfers.inOrder() < w.lanes.inOrder {
 		a := downloads[0]
-		if a.Lane == Backfill && !e.until.IsZero() && !w.parts.Now().Before(e.until) {
-			return nil // the next poll has them again, behind what is live by then
+		if a.Lane == Backfill && !opts.until.IsZero() && !w.parts.Now().Before(opts.until) {
+			return nil // they are left to the next poll, which puts its live granules first
 		}
 		downloads = downloads[1:]
 		ctx, cancel := context.WithCancel(ctx)
 		tr := &transfer{action: a, begun: time.Now(), cancel: cancel}
-		w.transfers.add(w.lanes, tr, func() arrival { return w.bring(ctx, a, e) })
+		w.transfers.add(w.lanes, tr, func() arrival { return w.bring(ctx, a, opts) })
 	}
 	return downloads
 }
 
 // concludeArrived concludes the downloads that have ended and that none before
 // them holds up, and reports whether there was one.
-func (w *Watcher) concludeArrived(ctx context.Context, e errand, t *tally) (bool, error) {
+func (w *Watcher) concludeArrived(ctx context.Context, opts passOptions, t *tally) (bool, error) {
 	q := &w.transfers
 	q.drain()
 	for _, tr := range q.giveWay(w.cfg.Patience, w.lanes, time.Now()) {
@@ -130,20 +130,20 @@ func (w *Watcher) concludeArrived(ctx context.Context, e errand, t *tally) (bool
 		if tr.end != nil {
 			q.all = slices.Delete(q.all, i, i+1)
 			w.alive()
-			return true, w.finish(ctx, *tr.end, e, t)
+			return true, w.finish(ctx, *tr.end, opts, t)
 		}
 	}
 	return false, nil
 }
 
 // bring downloads one object and looks whether it is a granule.
-func (w *Watcher) bring(ctx context.Context, a Action, e errand) arrival {
+func (w *Watcher) bring(ctx context.Context, a Action, opts passOptions) arrival {
 	d := Download{
 		Archive: w.parts.Archive, Object: a.Object, Floor: w.cfg.DiskFloor, OnAlive: w.alive,
 		Limits: Limits{LeastRate: int64(w.cfg.LeastRate) << 10, Deadline: w.cfg.Deadline},
 	}
-	if e.bytes != nil {
-		d.OnBytes = func(n int) { e.bytes(a.Object, n) }
+	if opts.bytes != nil {
+		d.OnBytes = func(n int) { opts.bytes(a.Object, n) }
 	}
 	g, err := w.parts.Spool.Bring(ctx, d)
 	if err != nil || g.SHA256 == a.Known.SHA256 {
@@ -188,7 +188,7 @@ func (q *transfers) add(l lanes, tr *transfer, work func() arrival) {
 	})
 }
 
-// drain takes in what has ended.
+// drain collects the downloads that have ended.
 func (q *transfers) drain() {
 	for {
 		select {
@@ -200,9 +200,9 @@ func (q *transfers) drain() {
 	}
 }
 
-// giveWay lets the downloads that take longer than the patience go on beside
-// the others, as many as there may be of those, and returns those that are late
-// from now on.
+// giveWay marks the downloads that take longer than the patience as late, as
+// many as there is room for, and returns the newly late ones. They go on beside
+// the others.
 func (q *transfers) giveWay(patience time.Duration, l lanes, now time.Time) []*transfer {
 	var given []*transfer
 	room := l.late - (len(q.all) - q.inOrder())
@@ -252,8 +252,8 @@ func (q *transfers) await(ctx context.Context, after time.Duration) error {
 	return ctx.Err()
 }
 
-// abandon ends all downloads and returns when they have ended. What they have
-// brought in is left to be resumed.
+// abandon stops all downloads and returns when they have ended. Their bytes are
+// kept to be resumed.
 func (q *transfers) abandon() {
 	for _, tr := range q.all {
 		tr.cancel()

@@ -14,9 +14,9 @@ import (
 	"lacuna/internal/pause"
 )
 
-// ErrInvalid marks what Parts.Validate says of a file that is no granule,
-// whatever is done with it. Other errors of Validate are failures of our own,
-// and the object is tried again.
+// ErrInvalid marks a file that Parts.Validate found not to be a granule. Other
+// errors of Validate are failures of this program, and the object is tried
+// again.
 var ErrInvalid = errors.New("not a granule")
 
 // Problem is an object that could not be handed on, and why. The others are
@@ -26,28 +26,29 @@ type Problem struct {
 	Err    error // wraps ErrName or ErrInvalid where fetching it again is pointless
 }
 
-// Late is a granule that should have come.
+// Late is a granule that is overdue.
 type Late struct {
-	Day time.Time // that it is of
+	Day time.Time // day of the granule
 	Due time.Time // when it should have been there
 }
 
-// Parts are what a Watcher works with. The first three and Log are needed.
+// Parts are the collaborators of a Watcher. The first three and Log are
+// required.
 type Parts struct {
 	Archive    Archive
 	Spool      *Spool // shared by all watchers that write to one disk
 	Deliveries Deliveries
 	Polls      Polls // nil: after a restart the look-back starts from now
-	Readers    int   // that the archive lets be open at a time; 0: any number
-	// CheckName says why an object of this name is not to be fetched, or nil.
-	// Where it is nil, package function CheckName is used.
+	Readers    int   // readers that the archive allows at a time; 0: any number
+	// CheckName returns why an object of this name must not be fetched, or nil.
+	// Where the field is nil, the function CheckName is used.
 	CheckName func(name string) error
 	// Validate says why the file at path is no granule, with an error that
 	// wraps ErrInvalid. Several calls may run at a time. Where it is nil,
 	// every file is one.
 	Validate func(ctx context.Context, path string) error
 	AsideDir string // for files that are no granules; empty: a folder in the spool
-	// OnProblem is told of every problem, once a poll, in the goroutine of
+	// OnProblem is called with every problem, once a poll, in the goroutine of
 	// the poll. Where it is nil, problems are logged.
 	OnProblem func(ctx context.Context, p Problem)
 	OnLate    func(ctx context.Context, l Late) // told once for each day; nil: logged
@@ -56,39 +57,39 @@ type Parts struct {
 	Log       *slog.Logger
 }
 
-// State is how the watching goes, for people to look at.
+// State is the state of a Watcher for the status page.
 type State struct {
-	LastPoll time.Time // that saw the whole archive; zero: none since the start
+	LastPoll time.Time // last poll that saw the whole archive; zero: none since the start
 	NextPoll time.Time
-	Err      string // of the last poll; empty: all is well
-	Refused  bool   // the archive does not let us in
+	Err      string // failure of the last poll; empty: all is well
+	Refused  bool   // the archive refuses the credentials
 	DiskFull bool   // intake stands still until there is room
-	Late     Late   // the last granule that was missed and is still; zero: none
-	Slow     string // objects that came too slowly and are not here yet; empty: none
+	Late     Late   // the overdue granule; zero: none
+	Slow     string // objects that came too slowly and are still missing; empty: none
 
 	Working  bool      // a poll is under way and waits for nobody downstream
-	Progress time.Time // when it last got on: an entry listed, a window of a download fast enough, a download ended
+	Progress time.Time // the last progress: an entry listed, a window of a download fast enough, a download ended
 }
 
-// Stalled reports whether a poll has got on with nothing for longer than limit.
+// Stalled reports whether a poll has made no progress for longer than limit.
 func (s State) Stalled(now time.Time, limit time.Duration) bool {
 	return s.Working && now.Sub(s.Progress) > limit
 }
 
-// Watcher polls one archive and hands on what is new there. Run, Poll and Sync
+// Watcher polls one archive and hands on its new granules. Run, Poll and Sync
 // must not be called at the same time.
 type Watcher struct {
 	cfg      Config
 	parts    Parts
 	log      *slog.Logger
 	schedule schedule
-	sighting map[string]sighting // of objects that are not delivered yet
-	alarmed  time.Time           // the last day that OnLate was told of
+	sighting map[string]sighting // objects that are not delivered yet, by name
+	alarmed  time.Time           // the last day that OnLate was called with
 
 	lanes     lanes
 	transfers transfers
 
-	mu    sync.Mutex // of state
+	mu    sync.Mutex // guards state
 	state State
 }
 
@@ -138,14 +139,14 @@ func (w *Watcher) fillIn() {
 	}
 }
 
-// State returns how it goes. It may be called at any time.
+// State returns the present state. It is safe for concurrent use.
 func (w *Watcher) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-// update changes the state and returns what it was.
+// update changes the state and returns the former one.
 func (w *Watcher) update(edit func(s *State)) State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,22 +155,22 @@ func (w *Watcher) update(edit func(s *State)) State {
 	return before
 }
 
-// alive notes that something gets on.
+// alive notes progress.
 func (w *Watcher) alive() {
 	now := w.parts.Now()
 	w.update(func(s *State) { s.Progress = now })
 }
 
-// works notes that a poll is at work, or that it is not: between polls, and
-// while somebody downstream is busy, nothing need get on.
+// works notes whether a poll is at work: between polls, and while the receiver
+// is busy, no progress is expected.
 func (w *Watcher) works(on bool) {
 	now := w.parts.Now()
 	w.update(func(s *State) { s.Working, s.Progress = on, now })
 }
 
-// refusedPause is how long an archive that refuses us is left alone: whoever
-// renews a password does so within a working day, and servers lock out who
-// knocks more often.
+// refusedPause is the pause after refused credentials: whoever renews a
+// password does so within a working day, and servers lock out clients that try
+// more often.
 const refusedPause = 24 * time.Hour
 
 // Run polls until ctx is cancelled, then returns nil. An archive that refuses
@@ -189,7 +190,7 @@ func (w *Watcher) Run(ctx context.Context, out chan<- Granule) error {
 	clock := alarm{now: w.parts.Now}
 	for {
 		next := w.schedule.next(due, w.parts.Now())
-		_, err := w.pass(ctx, errand{handOn: send, until: next})
+		_, err := w.pass(ctx, passOptions{handOn: send, until: next})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -220,8 +221,8 @@ func (w *Watcher) sleep(ctx context.Context, clock *alarm, due time.Time) bool {
 	}
 }
 
-// conclude writes down how a poll ended, and logs what is news: a condition
-// that lasts is said once.
+// conclude keeps the result of a poll and logs a condition when it begins and
+// when it ends, not at every poll.
 func (w *Watcher) conclude(err error, due time.Time) {
 	refused, full := errors.Is(err, ErrPermanent), diskFull(err)
 	before := w.update(func(s *State) {
@@ -246,7 +247,7 @@ func (w *Watcher) conclude(err error, due time.Time) {
 	}
 }
 
-// slow says which objects came too slowly, in the words of an operator.
+// slow returns a sentence on the objects that came too slowly.
 func (w *Watcher) slow() string {
 	var names []string
 	for name, s := range w.sighting {
@@ -260,13 +261,13 @@ func (w *Watcher) slow() string {
 	return fmt.Sprintf("%d objects come more slowly than least_kib_per_second or deadline allow, such as %s", len(names), slices.Min(names))
 }
 
-// Poll makes one pass and returns what is new, in the order of the names,
-// which is the order of the days where names begin with dates; one that was
-// late stands where it came. Granules that come with an error are recorded and
-// in the spool like any others.
+// Poll makes one pass and returns the new granules, in the order of the names,
+// which is the order of the days where names begin with dates; a late download
+// stands where it ended. Granules that come with an error are recorded and in
+// the spool like any others.
 func (w *Watcher) Poll(ctx context.Context) ([]Granule, error) {
 	var fresh []Granule
-	_, err := w.pass(ctx, errand{handOn: func(g Granule) error {
+	_, err := w.pass(ctx, passOptions{handOn: func(g Granule) error {
 		fresh = append(fresh, g)
 		return nil
 	}})

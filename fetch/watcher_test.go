@@ -206,7 +206,7 @@ func TestRefusedDownloadIsNotTheObjectsFault(t *testing.T) {
 	}
 }
 
-func TestIncompleteListingDeliversWhatItHas(t *testing.T) {
+func TestIncompleteListingDeliversItsObjects(t *testing.T) {
 	b := newBench(t, nil)
 	b.archive.put("a.nc", "a", longAgo())
 	b.archive.onList = func() error { return errors.New("folder closed: permission denied") }

@@ -11,11 +11,11 @@ import (
 	"lacuna/internal/durable"
 )
 
-// Backup writes the ledger as it is at one moment to a file, while others work
-// on it: they do not wait, and what they do meanwhile is in it wholly or not at
-// all. The copy was read through and is on the disk when Backup returns nil;
-// until then file is what it was. It is compact, and can be put in the place of
-// the ledger as it is.
+// Backup writes a snapshot of the ledger to a file while others work on it:
+// they do not wait, and each of their transactions is in the copy wholly or not
+// at all. The copy has been checked and is on the disk when Backup returns nil;
+// until then file is unchanged. It is compact, and can replace the ledger as it
+// is.
 func (l *Ledger) Backup(ctx context.Context, file string) (err error) {
 	defer func() {
 		if err != nil {
@@ -27,7 +27,7 @@ func (l *Ledger) Backup(ctx context.Context, file string) (err error) {
 		return err
 	}
 	if file == l.path {
-		return errors.New("that is the ledger itself")
+		return errors.New("that is the ledger itself; give another file")
 	}
 	staging, err := os.MkdirTemp(filepath.Dir(file), ".ledger-backup-")
 	if err != nil {
@@ -47,8 +47,8 @@ func (l *Ledger) Backup(ctx context.Context, file string) (err error) {
 	return durable.Sync(filepath.Dir(file))
 }
 
-// copyTo writes a copy and reads it through. It has connections of its own, so
-// that nobody waits for it.
+// copyTo writes a copy and checks it, on connections of its own, so that nobody
+// waits for it.
 func (l *Ledger) copyTo(ctx context.Context, path string) error {
 	from, err := sql.Open("sqlite", dataSource(l.path))
 	if err != nil {
@@ -66,8 +66,8 @@ func (l *Ledger) copyTo(ctx context.Context, path string) error {
 	return errors.Join(check(ctx, to), to.Close())
 }
 
-// Size returns the bytes that a ledger takes on the disk, with what is yet to
-// be merged into it. One that is not there takes none.
+// Size returns the bytes of a ledger on the disk, with its write-ahead log; 0
+// where there is no ledger.
 func Size(path string) int64 {
 	total := int64(0)
 	for _, ending := range []string{"", "-wal"} {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// ErrDamaged says that the file does not fit together.
+// ErrDamaged says that the file is not a consistent database.
 var ErrDamaged = errors.New("file is damaged")
 
-// openCheckLimit is how long an opening reads through the file for damage. A
-// ledger of a few hundred thousand granules is read in that time; of a larger
-// one it is the beginning, and Check reads the rest beside the work.
+// openCheckLimit bounds the check for damage at an opening. A ledger of a few
+// hundred thousand granules is checked in that time; of a larger one only the
+// beginning, and Check reads the rest beside the work.
 const openCheckLimit = time.Second
 
-// Check reads through the whole file and reports what does not fit together,
-// as ErrDamaged. It has a connection of its own, so nobody waits for it.
+// Check reads the whole file and reports inconsistencies as ErrDamaged. It has
+// a connection of its own, so nobody waits for it.
 func (l *Ledger) Check(ctx context.Context) error {
 	db, err := sql.Open("sqlite", dataSource(l.path))
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *Ledger) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkBriefly is check for as long as an opening may take.
+// checkBriefly is check, cut off after openCheckLimit.
 func checkBriefly(ctx context.Context, db *sql.DB) error {
 	brief, cancel := context.WithTimeout(ctx, openCheckLimit)
 	defer cancel()
@@ -42,7 +42,7 @@ func checkBriefly(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// check reads through the file and reports what does not fit together.
+// check reads the file and reports inconsistencies.
 func check(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(5)") // five faults tell as much as five thousand
 	if err != nil {
@@ -68,8 +68,7 @@ func check(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// damage marks the errors by which SQLite says that it cannot make sense of
-// the file.
+// damage marks the errors of SQLite about an unreadable file as ErrDamaged.
 func damage(err error) error {
 	const corrupt, notADatabase = 11, 26 // SQLITE_CORRUPT, SQLITE_NOTADB; extended codes have them in the low byte
 	var coded interface{ Code() int }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestRestartKeepsEverything(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a folder, 50%?#", "ledger.db") // what a URI could stumble over
+	path := filepath.Join(t.TempDir(), "a folder, 50%?#", "ledger.db") // characters that a URI must escape
 	l := open(t, path)
 	for _, state := range []State{Fetched, Filled, Stored, Quarantined} {
 		g := arriveNow(t, l, arrival(string(state)+".nc", "1"))
@@ -42,9 +42,9 @@ func TestRestartKeepsEverything(t *testing.T) {
 // workerEnv makes the test binary a process that works on the ledger it names.
 const workerEnv = "LACUNA_LEDGER_TEST_WORKER"
 
-// work takes granules through their lives as fast as it can, and says on
-// stdout what the ledger has promised to keep, after it has. It stands in for
-// a daemon that somebody kills.
+// work takes granules through all states as fast as it can, and reports each
+// step on stdout once the ledger has committed it. It stands in for a daemon
+// that somebody kills.
 func work(path string) {
 	ctx := context.Background()
 	l, err := Open(ctx, path)
@@ -117,8 +117,8 @@ func TestKilledProcessLosesNothingItReported(t *testing.T) {
 	}
 }
 
-// wantSound opens the ledger, which checks the file, and compares its rows
-// with their histories and with what was reported.
+// wantSound opens the ledger, which checks the file, and compares its rows with
+// their histories and with the reported steps.
 func wantSound(t *testing.T, path string, kept map[int64]State) {
 	t.Helper()
 	l, err := Open(t.Context(), path)
@@ -199,7 +199,7 @@ func TestDamagedFileIsNotUsed(t *testing.T) {
 		must(t, os.WriteFile(path, damaged, 0o644))
 		_, err := Open(t.Context(), path)
 		if err == nil || !strings.Contains(err.Error(), "backup") {
-			t.Errorf("%s: Open() = %v, want an error that says what to do", name, err)
+			t.Errorf("%s: Open() = %v, want an error with the remedy", name, err)
 		}
 	}
 	must(t, os.WriteFile(path, content, 0o644))

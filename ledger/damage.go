@@ -12,18 +12,18 @@ import (
 	"lacuna/internal/durable"
 )
 
-// damagedMark is what the name of a damaged ledger has behind that of the
-// ledger, before the time at which it was moved away.
+// damagedMark stands between the name of the ledger and the time of the move in
+// the name of a damaged ledger.
 const (
 	damagedMark   = ".damaged-"
 	damagedLayout = "20060102T150405Z"
 )
 
-// MoveAway puts a ledger that is damaged out of the way, with all that belongs
-// to it, and returns where it is now. Nobody may have it open.
+// MoveAway renames a damaged ledger with its other files and returns the new
+// path. Nobody may have it open.
 func MoveAway(path string, now time.Time) (string, error) {
 	target := path + damagedMark + now.UTC().Format(damagedLayout)
-	for _, ending := range []string{"-shm", "-wal", ""} { // the file itself last: as long as it is there, this is not done
+	for _, ending := range []string{"-shm", "-wal", ""} { // the file itself last: its absence says that the move is complete
 		if err := os.Rename(path+ending, target+ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("move damaged ledger away: %w", err)
 		}
@@ -34,14 +34,13 @@ func MoveAway(path string, now time.Time) (string, error) {
 	return target, nil
 }
 
-// LastDamage returns when a ledger was last made anew; the zero time where it
-// never was.
+// LastDamage returns the time of the last rebuild of a ledger; zero: never.
 func LastDamage(path string) time.Time {
 	var last time.Time
 	for _, mark := range []string{damagedMark, journalEnding + "-"} {
 		files, err := filepath.Glob(path + mark + "*")
 		if err != nil {
-			return time.Time{} // a path that is a pattern
+			return time.Time{} // the path is a malformed pattern
 		}
 		for _, file := range files {
 			at, err := time.Parse(damagedLayout, strings.TrimPrefix(file, path+mark))

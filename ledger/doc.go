@@ -25,14 +25,14 @@
 // listed. Archives move and copy files, so several objects may hold one
 // granule.
 //
-// What was stored is queued for every sink in the same transaction: a
-// publication is a revision that was promised to the world, a delivery is one
-// thing to tell one sink of it. Deliveries wait, in order per dataset, until
+// A stored product is queued for every sink in the same transaction: a
+// publication is a revision that receivers were promised, a delivery takes it,
+// or its retraction, to one sink. Deliveries wait, in order per dataset, until
 // they are made, or are set aside with the reason.
 //
 // The file is SQLite, so that people can look into it with its own tool. One
-// process at a time works on it; another is told which, and may Join it to look
-// or to ask for something.
+// process at a time works on it; another is told which, and may Join it to read
+// or to leave a request.
 //
 // Package ledger has no clock and reads no granule: times are given to it,
 // and names, paths, hashes and grids are text that it keeps.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State is how far the work on a granule has come.
+// State is the stage that the work on a granule has reached.
 type State string
 
 // The states, in the order of the work.
@@ -15,7 +15,7 @@ const (
 	Fetched     State = "fetched"     // whole in the spool
 	Filled      State = "filled"      // its gaps are filled
 	Stored      State = "stored"      // its product is in place
-	Announced   State = "announced"   // the world was told
+	Announced   State = "announced"   // every sink has it
 	Quarantined State = "quarantined" // set aside, with the reason
 )
 
@@ -50,7 +50,7 @@ type Object struct {
 	Size    int64 // bytes
 	ModTime time.Time
 	ETag    string // version tag of the archive; empty where it has none
-	MD5     string // of the bytes, lower-case hex; empty where the archive does not give it
+	MD5     string // hash of the bytes, lower-case hex; empty: not given
 }
 
 // Arrival is an object whose bytes lie in the spool.
@@ -61,16 +61,16 @@ type Arrival struct {
 	Lane      Lane // empty: Live
 }
 
-// Lane is how urgent the work on a granule is.
+// Lane is the priority of the work on a granule.
 type Lane string
 
 // The lanes, the first to go first.
 const (
 	Live     Lane = "live"
-	Backfill Lane = "backfill" // older days: when nothing live is to be done
+	Backfill Lane = "backfill" // older days, worked on while no live granule waits
 )
 
-// Cause is what made a revision.
+// Cause is the reason for a revision.
 type Cause string
 
 // The causes.
@@ -95,11 +95,11 @@ type Granule struct {
 	Arrival      // SHA256 and SpoolPath are empty where it was refused unread
 	Revision int // 1, 2, 3...: counts under this name
 	Cause    Cause
-	Why      string // somebody or something asked for this revision; empty with FromArchive
+	Why      string // reason for this revision; empty with FromArchive
 	State    State
 	Reason   string    // why it is quarantined; else empty
-	First    time.Time // of sensing, of the earliest field in it; zero until SetTimes
-	Last     time.Time // of the latest field in it
+	First    time.Time // time of sensing of its earliest field; zero until SetTimes
+	Last     time.Time // time of sensing of its latest field
 	Product  Product   // zero until stored
 	Recorded time.Time // when this revision became known: the time that its product carries
 	Changed  time.Time // when the state last changed
@@ -112,7 +112,7 @@ type Event struct {
 	Note  string
 }
 
-// Count is how many granules of a dataset are in a state.
+// Count is the number of granules of a dataset in a state.
 type Count struct {
 	Dataset  string
 	State    State

@@ -8,40 +8,39 @@ import (
 	"time"
 )
 
-// Grid is what a dataset's grid looks like. Whether another grid is the same is
-// for the caller to say.
+// Grid is a dataset's grid as text. The caller decides whether two grids are
+// the same.
 type Grid struct {
 	Fingerprint string
 	JSON        string
 	Since       time.Time
-	Why         string // it is that one
+	Why         string // reason for the choice
 }
 
-// Vote is the grid that was read of a granule, with what is known of its
-// dataset.
+// Vote is the grid of a granule that was read, with settings of its dataset.
 type Vote struct {
 	Dataset string
-	Name    string // of the granule, which has one vote whatever its revision
+	Name    string // name of the granule, which has one vote whatever its revision
 	Granule int64  // id of the revision that was read
 	Grid    Grid
 	// Same reports whether a grid that was seen before is that of the granule.
 	Same func(json string) (bool, error)
-	// Settled is how many votes settle the grid: what comes then changes
-	// nothing any more.
+	// Settled is the number of votes that settle the grid: later ones do not
+	// change it.
 	Settled int
 	// Pinned says that the configuration names this grid, and Refused that it
 	// names another: then nothing is counted.
 	Pinned, Refused bool
-	Sinks           []string // that hear of products on a grid that was voted down
+	Sinks           []string // sinks to tell of retractions
 }
 
-// Standing is how the grid of a dataset stands after a vote.
+// Standing is the result of a vote.
 type Standing struct {
-	Grid    Grid // of the dataset; zero: none yet
+	Grid    Grid // grid of the dataset; zero: none yet
 	Agrees  bool // the granule is on it
-	Votes   int  // for it, at most as many as settle it
+	Votes   int  // votes for it, at most as many as settle it
 	Settled bool
-	Changed bool // by this vote
+	Changed bool // the vote changed the grid of the dataset
 }
 
 // VoteGrid counts the grid of a granule. The first becomes the grid of its
@@ -109,7 +108,7 @@ func voteGrid(ctx context.Context, tx *sql.Tx, v Vote, now time.Time) (Standing,
 	return s, err
 }
 
-// decide returns which grid the dataset has after a vote for mine, and why.
+// decide returns the grid of the dataset after a vote for mine, and the reason.
 func decide(ctx context.Context, tx *sql.Tx, v Vote, current, mine int64, settled bool) (next int64, why string, err error) {
 	switch {
 	case v.Refused:
@@ -131,14 +130,14 @@ func decide(ctx context.Context, tx *sql.Tx, v Vote, current, mine int64, settle
 	return next, fmt.Sprintf("%d of the first %d granules have it", votes, all), nil
 }
 
-// gridCount is how many granules have a grid.
+// gridCount is the number of granules on a grid.
 type gridCount struct {
 	seen  int64
 	votes int
 }
 
-// elect returns the grid that most granules have, how many that are, and how
-// many have any. A tie leaves the current one in its place.
+// elect returns the grid of most granules, their number, and the number of all
+// votes. A tie leaves the current one in its place.
 func elect(current int64, tally []gridCount) (next int64, votes, all int) {
 	next = current
 	for _, c := range tally {
@@ -203,7 +202,7 @@ type knownGrid struct {
 	seen int64
 }
 
-// is reports whether the grid is that of a vote.
+// is reports whether the grid is the one of a vote.
 func (k knownGrid) is(v Vote) (bool, error) {
 	if k.seen == 0 {
 		return false, nil

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// SetGrid gives a dataset a grid, in place of the one before: that of a journal
-// when a ledger is made anew.
+// SetGrid sets the grid of a dataset, from the journal when a ledger is
+// rebuilt.
 func (l *Ledger) SetGrid(ctx context.Context, dataset string, g Grid) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {
 		v := Vote{Dataset: dataset, Grid: g, Same: func(json string) (bool, error) { return json == g.JSON, nil }}
@@ -27,7 +27,7 @@ func (l *Ledger) SetGrid(ctx context.Context, dataset string, g Grid) error {
 
 // RecallVotes counts granules with a product for the grid of their dataset, up
 // to as many as settle it, and has those that were set aside for their grid
-// read again: after a ledger was made anew.
+// read again: after a ledger was rebuilt.
 func (l *Ledger) RecallVotes(ctx context.Context) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, votesOfProducts+`
@@ -54,12 +54,12 @@ func (l *Ledger) Grid(ctx context.Context, dataset string) (g Grid, ok bool, err
 	return g, true, nil
 }
 
-// GridVotes is how many granules were found on a grid. Of the grid of the
-// dataset no more are counted than settle it.
+// GridVotes is the number of granules on a grid. For the grid of the dataset,
+// no more are counted than settle it.
 type GridVotes struct {
 	Fingerprint string
 	Granules    int
-	Current     bool // it is the dataset's
+	Current     bool // grid of the dataset
 }
 
 // GridVotes returns the grids that were seen of a dataset, the dataset's first,
@@ -76,7 +76,7 @@ func (l *Ledger) GridVotes(ctx context.Context, dataset string) ([]GridVotes, er
 	return all, nil
 }
 
-// GridChanges returns how the grid of a dataset changed, the latest first. One
+// GridChanges returns the changes of a dataset's grid, the latest first. One
 // without a fingerprint is a reset.
 func (l *Ledger) GridChanges(ctx context.Context, dataset string, limit int) ([]Grid, error) {
 	all, err := query(ctx, l.db, func(row scanner) (g Grid, err error) {
@@ -88,13 +88,13 @@ func (l *Ledger) GridChanges(ctx context.Context, dataset string, limit int) ([]
 	return all, nil
 }
 
-// ForgetGrid forgets the grid of a dataset and who voted on it, and returns how
-// many granules were set aside for their grid: they are to be read again, see
-// Regained. Products stay as they are. It is one transaction and may be called
-// through Join: the worker of the dataset takes them up.
+// ForgetGrid forgets the grid of a dataset and its votes, and returns the
+// number of granules that were set aside for their grid: they are to be read
+// again, see Regained. Products stay as they are. It is one transaction and may
+// be called through Join: the worker of the dataset takes them up.
 func (l *Ledger) ForgetGrid(ctx context.Context, dataset, why string, now time.Time) (again int, err error) {
 	if why == "" {
-		return 0, fmt.Errorf("forget grid of %s: no reason is given", dataset)
+		return 0, fmt.Errorf("forget grid of %s: no reason is given; say why", dataset)
 	}
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
 		for _, step := range []string{
@@ -121,7 +121,7 @@ func (l *Ledger) ForgetGrid(ctx context.Context, dataset, why string, now time.T
 // Regained returns the granules that are set aside for a grid that is now the
 // dataset's, or that was forgotten.
 func (l *Ledger) Regained(ctx context.Context, dataset string) ([]Granule, error) {
-	// The plus keeps SQLite from walking through all that is set aside.
+	// The plus keeps SQLite from scanning all granules that are set aside.
 	gs, err := l.granules(ctx, `WHERE +state = 'quarantined' AND id IN (SELECT granule FROM grid_vote WHERE dataset = ?1 AND seen IS NULL
 		UNION SELECT granule FROM grid_vote WHERE dataset = ?1 AND seen = (SELECT seen FROM grid WHERE dataset = ?1)) ORDER BY name`, dataset)
 	if err != nil {

@@ -25,13 +25,13 @@ func Holder(path string) (name string, running bool) {
 	if locked, known := kernelLocks(info); known {
 		return name, locked
 	}
-	// Without the kernel's list: whoever wrote itself into the file and lives.
+	// Without the kernel's list: the process named in the file, if it runs.
 	pid, err := strconv.Atoi(strings.TrimPrefix(name, "process "))
 	return name, err == nil && syscall.Kill(pid, 0) != syscall.ESRCH
 }
 
-// kernelLocks looks whether somebody holds a lock on a file, as /proc/locks
-// tells; known is false where it cannot be read.
+// kernelLocks reports whether a process holds a lock on a file, by /proc/locks;
+// known is false where that cannot be read.
 func kernelLocks(info os.FileInfo) (locked, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -17,18 +17,17 @@ import (
 // is in the ledger and in a file beside it.
 type Identity struct {
 	State string    `json:"state"`
-	Epoch int       `json:"epoch"` // raised whenever the state takes over what was another's
+	Epoch int       `json:"epoch"` // raised at every takeover
 	Since time.Time `json:"since"`
-	Why   string    `json:"why,omitempty"` // it took over; empty with the first
+	Why   string    `json:"why,omitempty"` // reason of the takeover; empty in the first epoch
 }
 
 // identityPath returns the file of the identity beside a ledger. Its name does
-// not begin with that of the ledger, so that it stays where that is removed
-// with all that belongs to it.
+// not begin with the name of the ledger, so that removing ledger.db* leaves it.
 func identityPath(path string) string { return filepath.Join(filepath.Dir(path), "identity.json") }
 
-// Identity returns who the state is: what the ledger says, or where it was
-// made anew the file beside it, or else fresh, which it is from then on.
+// Identity returns the identity of the state: from the ledger, or after a
+// rebuild from the file beside it, or else fresh, which it keeps from then on.
 func (l *Ledger) Identity(ctx context.Context, fresh Identity) (Identity, error) {
 	known, err := query(ctx, l.db, func(row scanner) (i Identity, err error) {
 		return i, row.Scan(&i.State, &i.Epoch, (*moment)(&i.Since), &i.Why)
@@ -51,15 +50,15 @@ func (l *Ledger) Identity(ctx context.Context, fresh Identity) (Identity, error)
 	return known[0], nil
 }
 
-// ReadIdentity returns who the state of a ledger is, by the file beside it,
-// without opening it; the zero Identity where there is none yet.
+// ReadIdentity returns the identity from the file beside a ledger, without
+// opening the ledger; the zero Identity where there is none yet.
 func ReadIdentity(path string) (Identity, error) { return loadIdentity(path) }
 
-// SetIdentity records who the state is from an epoch on: in the ledger, in the
-// journal and in the file beside it.
+// SetIdentity records the identity of the state: in the ledger, in the journal
+// and in the file beside it.
 func (l *Ledger) SetIdentity(ctx context.Context, i Identity) error {
 	if i.State == "" || i.Epoch < 1 {
-		return fmt.Errorf("record identity: %+v names no state and epoch", i)
+		return fmt.Errorf("record identity: %+v lacks a state or an epoch", i)
 	}
 	_, err := l.db.ExecContext(ctx, `INSERT INTO identity (epoch, state, since, why) VALUES (?, ?, ?, ?)
 		ON CONFLICT (epoch) DO UPDATE SET state = excluded.state, since = excluded.since, why = excluded.why`,
@@ -68,7 +67,7 @@ func (l *Ledger) SetIdentity(ctx context.Context, i Identity) error {
 		err = saveIdentity(l.path, i)
 	}
 	if err == nil {
-		// A line without a dataset: whoever rebuilds from the journal passes over it.
+		// A line without a dataset: a rebuild from the journal skips it.
 		err = appendFacts(l.path+journalEnding, []Fact{{Recorded: i.Since, Identity: &i}})
 	}
 	if err != nil {
@@ -96,9 +95,9 @@ func saveIdentity(path string, i Identity) error {
 	return renameio.WriteFile(identityPath(path), append(content, '\n'), 0o644)
 }
 
-// Compared reports whether a sink was compared with the ledger as a whole in
-// an epoch. Then what has changed there since LastStored is all that can have
-// been said behind the ledger's back.
+// Compared reports whether all of a sink was compared with the ledger in an
+// epoch. If so, only changes there since LastStored can be unknown to the
+// ledger.
 func (l *Ledger) Compared(ctx context.Context, sink string, epoch int) (bool, error) {
 	var n int
 	err := l.db.QueryRowContext(ctx, "SELECT count(*) FROM compared WHERE sink = ? AND epoch = ?", sink, epoch).Scan(&n)
@@ -118,9 +117,9 @@ func (l *Ledger) SetCompared(ctx context.Context, sink string, epoch int, now ti
 	return nil
 }
 
-// LastStored returns when the latest product was stored that the ledger knows
-// of; zero: none was. Of a ledger that was restored from a copy it is before
-// the copy was made, and so before all that it does not know.
+// LastStored returns the time at which the latest product was stored; zero:
+// none was. In a ledger restored from a backup it lies before the backup, and
+// so before everything that the ledger does not know.
 func (l *Ledger) LastStored(ctx context.Context) (at time.Time, err error) {
 	err = l.db.QueryRowContext(ctx, "SELECT coalesce(max(stored), '') FROM publication").Scan((*moment)(&at))
 	if err != nil {

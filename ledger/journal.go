@@ -17,8 +17,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Fact is what a journal keeps of one revision of a granule: what no file on
-// the disk tells by itself.
+// Fact is a line of the journal on one revision of a granule: the facts that no
+// file on the disk holds.
 type Fact struct {
 	Dataset     string          `json:"dataset"`
 	Name        string          `json:"name"`
@@ -33,14 +33,14 @@ type Fact struct {
 	Cause       Cause           `json:"cause,omitempty"`
 	Why         string          `json:"why,omitempty"`
 	Recorded    time.Time       `json:"recorded"`
-	Times       []time.Time     `json:"times,omitempty"`       // of its fields, where it was read
-	Publication *PublishedFact  `json:"publication,omitempty"` // where its product was stored
-	Grid        json.RawMessage `json:"grid,omitempty"`        // of the dataset, where a line is about it and no granule
+	Times       []time.Time     `json:"times,omitempty"`       // times of its fields, where it was read
+	Publication *PublishedFact  `json:"publication,omitempty"` // set once its product is stored
+	Grid        json.RawMessage `json:"grid,omitempty"`        // set in a line about the grid of a dataset
 	Fingerprint string          `json:"fingerprint,omitempty"`
-	Identity    *Identity       `json:"identity,omitempty"` // of the state, where a line is about it
+	Identity    *Identity       `json:"identity,omitempty"` // set in a line about the identity of the state
 }
 
-// PublishedFact is what a journal keeps of a product.
+// PublishedFact is the part of a journal line on a product.
 type PublishedFact struct {
 	Time    time.Time       `json:"time"`
 	File    string          `json:"file"`
@@ -50,26 +50,26 @@ type PublishedFact struct {
 	Product Product         `json:"product"`
 }
 
-// The journal of a ledger and how far it has come lie beside it.
+// The journal and its cursor lie beside the ledger.
 const (
 	journalEnding = ".journal"
 	cursorEnding  = ".journal.cursor"
 )
 
-// cursor is how far a journal has come: the last rows that are in it.
+// cursor is the position of a journal: the last rows that are in it.
 type cursor struct {
 	Granule     int64 `json:"granule"`
 	Publication int64 `json:"publication"`
 	GridChange  int64 `json:"grid_change"`
 }
 
-// journalRows is how many rows are written at a time, so that memory does not
-// grow with what is missing.
+// journalRows is the number of rows written at a time, so that memory does not
+// grow with the backlog.
 const journalRows = 500
 
-// WriteJournal appends to the journal what has come into the ledger since. The
-// journal is lines of JSON in a file of its own, only ever appended to: with it
-// and the files on the disk a ledger that is lost can be made anew.
+// WriteJournal appends the new rows of the ledger to the journal. The journal
+// is a file of JSON lines, only ever appended to: with it and the files on the
+// disk a lost ledger can be rebuilt.
 func (l *Ledger) WriteJournal(ctx context.Context) error {
 	at, err := loadCursor(l.path)
 	if err != nil {
@@ -203,7 +203,7 @@ func loadCursor(path string) (cursor, error) {
 		return at, nil
 	}
 	if err == nil && json.Unmarshal(content, &at) != nil {
-		return cursor{}, nil // begins anew: a line that is there twice does no harm
+		return cursor{}, nil // begin anew: a repeated line does no harm
 	}
 	return at, err
 }
@@ -221,8 +221,8 @@ func saveCursor(path string, at cursor) error {
 const longestLine = 16 << 20
 
 // Journal yields the facts in the journal of a ledger, oldest first. Lines that
-// cannot be read are passed over: a journal that is damaged too still tells
-// most of it. There may be none.
+// cannot be read are skipped: most of a damaged journal is still of use. There
+// may be no journal.
 func Journal(path string) iter.Seq2[Fact, error] {
 	return func(yield func(Fact, error) bool) {
 		f, err := os.Open(path + journalEnding)
@@ -264,8 +264,8 @@ func (l *Ledger) Behind(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("compare with journal: %w", err)
 	}
-	if granule == 0 { // an empty ledger beside a journal: also where nobody knows how far that has come
-		for _, err := range Journal(l.path) { // lines on who the state is are no facts
+	if granule == 0 { // an empty ledger beside a journal, also one without a cursor
+		for _, err := range Journal(l.path) { // identity lines are not yielded
 			return err == nil, err
 		}
 		return false, nil

@@ -18,7 +18,7 @@ type Ledger struct {
 	db   *sql.DB // one connection: transactions never meet
 	path string
 	lock *lock
-	ends []func() error // done when it is closed
+	ends []func() error // called by Close
 }
 
 // Open opens the ledger at path, made if absent, brings it to the newest
@@ -43,8 +43,8 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	return l, nil
 }
 
-// AtClose has something done when the ledger is closed: letting go of what
-// whoever works on it holds as well.
+// AtClose adds a function that Close calls, such as one that releases another
+// lock of the same process.
 func (l *Ledger) AtClose(end func() error) { l.ends = append(l.ends, end) }
 
 // Close releases the file and its lock.
@@ -87,14 +87,14 @@ func dataSource(path string) string {
 }
 
 // transact runs work in one transaction, which is on the disk when transact
-// returns nil and never was where it returns an error.
+// returns nil, and has no effect where it returns an error.
 func transact(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	if err := work(tx); err != nil {
-		_ = tx.Rollback() // it can add nothing: uncommitted is undone, at the latest when the file is next opened
+		_ = tx.Rollback() // the first error counts; uncommitted work is undone at the next opening at the latest
 		return err
 	}
 	return tx.Commit()

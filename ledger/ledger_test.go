@@ -232,7 +232,7 @@ func arriveNow(t *testing.T, l *Ledger, a Arrival) Granule {
 	return g
 }
 
-// bring takes a fetched granule to a state by the straight way.
+// bring advances a fetched granule to a state, step by step.
 func bring(t *testing.T, l *Ledger, id int64, to State) {
 	t.Helper()
 	for _, state := range map[State][]State{

@@ -37,11 +37,11 @@ CREATE TABLE poll (
 ) STRICT, WITHOUT ROWID;
 `
 
-// Listed is an object of an archive and what became of its newest content.
+// Listed is an object of an archive with the state of its newest content.
 type Listed struct {
 	Object             // as it was last listed
 	SHA256   string    // empty where it was refused unread
-	State    State     // of the granule that it holds
+	State    State     // state of the granule that it holds
 	Vanished time.Time // since when it is no longer listed; zero while it is
 }
 
@@ -110,9 +110,9 @@ func (b Batch) Arrive(ctx context.Context, a Arrival, now time.Time) (g Granule,
 	return g, fresh, nil
 }
 
-// SetAside records an object whose bytes came and are of no use, as
-// quarantined with the reason. It is tried again when the archive shows other
-// bytes, or when an operator says so.
+// SetAside records an object whose bytes are not a usable granule as
+// quarantined, with the reason. It is tried again when the archive shows other
+// bytes, or when an operator asks for it.
 func (b Batch) SetAside(ctx context.Context, a Arrival, reason string, now time.Time) error {
 	g, _, err := arrive(ctx, b.tx, a, now)
 	if err == nil {
@@ -132,8 +132,8 @@ func (b Batch) Refuse(ctx context.Context, o Object, reason string, now time.Tim
 	return nil
 }
 
-// Relist records how an object that is known is listed now. Its content is
-// what it was.
+// Relist records the present listing of a known object. Its content is
+// unchanged.
 func (b Batch) Relist(ctx context.Context, o Object) error {
 	return b.mustChange(ctx, o.Name, `UPDATE object SET size = ?, mod_time = ?, etag = ?, md5 = ?, vanished_at = ''
 		WHERE dataset = ? AND name = ?`, o.Size, text(o.ModTime), o.ETag, o.MD5, o.Dataset, o.Name)

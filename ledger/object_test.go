@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// objects returns what the ledger has of a dataset.
+// objects returns the objects of a dataset in the ledger.
 func objects(t testing.TB, l *Ledger, dataset string) []Listed {
 	t.Helper()
 	var all []Listed
@@ -135,7 +135,7 @@ func TestPollsAreRememberedByDataset(t *testing.T) {
 	}
 }
 
-// A ledger from before objects were kept knows what it had seen.
+// A ledger from before objects were kept knows its granules as objects.
 func TestOldLedgerKnowsItsObjects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := sql.Open("sqlite", dataSource(path))
@@ -179,8 +179,8 @@ func fillObjects(tb testing.TB, l *Ledger, n int) {
 	}
 }
 
-// Memory must not grow with the archive: what is live while ten thousand
-// objects pass by is what is live while a hundred do.
+// Memory must not grow with the archive: the live heap is the same for ten
+// thousand objects as for a hundred.
 func TestObjectsPassByInFlatMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures: the race detector makes SQLite thirty times slower")
@@ -225,7 +225,7 @@ func TestObjectsStopWhenCancelled(t *testing.T) {
 	}
 }
 
-// BenchmarkObjects is what the comparison with a listing costs.
+// BenchmarkObjects measures the comparison with a listing.
 func BenchmarkObjects(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

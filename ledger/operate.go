@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// ErrNotAside says that a granule is not set aside, so that it cannot be taken
-// up again.
+// ErrNotAside says that a granule is not set aside, so that there is nothing to
+// retry.
 var ErrNotAside = errors.New("it is not set aside")
 
-// Retry takes a granule that was set aside up again, with its file at
+// Retry puts a granule that was set aside back to Fetched, with its file at
 // spoolPath; why is empty where an operator asked for it. It is one transaction
 // and may be called through Join: the worker of the dataset takes it up.
 func (l *Ledger) Retry(ctx context.Context, id int64, spoolPath, why string, now time.Time) error {
@@ -37,12 +37,12 @@ func (l *Ledger) Retry(ctx context.Context, id int64, spoolPath, why string, now
 	return nil
 }
 
-// GranuleQuery says which granules are asked for. What is empty is open.
+// GranuleQuery selects granules. An empty field selects all.
 type GranuleQuery struct {
 	Dataset  string
 	Name     string
 	State    State
-	From, To time.Time // with a field at a time from through to
+	From, To time.Time // time of a field, both ends included
 	Limit    int       // the newest so many; 0: all
 }
 
@@ -52,7 +52,7 @@ type GranuleQuery struct {
 func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error) {
 	limit := q.Limit
 	if limit == 0 {
-		limit = -1 // SQLite's word for all
+		limit = -1 // no limit, in SQLite
 	}
 	var gs []Granule
 	var err error
@@ -68,7 +68,7 @@ func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error
 		gs, err = l.granules(ctx, `WHERE state = ?1 AND (?2 = '' OR dataset = ?2) ORDER BY changed DESC, id DESC LIMIT ?3`,
 			q.State, q.Dataset, limit)
 	default:
-		err = errors.New("neither name, time nor state is given")
+		err = errors.New("neither name, time nor state is given; give one of them")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list granules: %w", err)
@@ -76,8 +76,8 @@ func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error
 	return gs, nil
 }
 
-// Deliveries returns what sinks were told and are to be told of a granule's
-// products, in the order of the queue.
+// Deliveries returns the deliveries of a granule's products, made and waiting,
+// in the order of the queue.
 func (l *Ledger) Deliveries(ctx context.Context, dataset, granule string) ([]Delivery, error) {
 	ds, err := l.deliveries(ctx, "SELECT "+deliveryColumns+` FROM publication AS p JOIN delivery AS d ON d.publication = p.id
 		WHERE p.dataset = ? AND p.name = ? ORDER BY d.id`, dataset, granule)
@@ -87,8 +87,8 @@ func (l *Ledger) Deliveries(ctx context.Context, dataset, granule string) ([]Del
 	return ds, nil
 }
 
-// Named returns what is known under a name, or the end of a path, as people
-// type it: dataset and full name of each.
+// Named returns the granules with a name, or with a path that ends in it, as
+// people type it: dataset and full name of each.
 func (l *Ledger) Named(ctx context.Context, dataset, name string) ([]Object, error) {
 	found, err := query(ctx, l.db, func(row scanner) (o Object, err error) {
 		return o, row.Scan(&o.Dataset, &o.Name)

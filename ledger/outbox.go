@@ -8,63 +8,63 @@ import (
 	"time"
 )
 
-// Publication is a revision of a product that the world was promised.
+// Publication is a revision of a product that receivers were promised.
 type Publication struct {
 	ID        int64
 	Dataset   string
 	Granule   string // name of the granule it was made from
 	Revision  int
-	Time      time.Time // of its first field
-	File      string    // with the bytes of this very revision
+	Time      time.Time // time of its first field
+	File      string    // path of the file of this revision
 	Size      int64     // bytes of the file
-	Body      string    // what sinks are told, as JSON; the ledger does not read it
+	Body      string    // description for sinks, as JSON; the ledger does not read it
 	Stored    time.Time
-	Retracted time.Time // zero: it holds
-	Why       string    // it was retracted
-	Displaced bool      // and retracted, because other bytes have its number
+	Retracted time.Time // zero: not retracted
+	Why       string    // reason of the retraction
+	Displaced bool      // retracted because a sink has other bytes under its number
 }
 
-// DeliveryState is how far a delivery has come.
+// DeliveryState is the state of a delivery.
 type DeliveryState string
 
 // The states of a delivery.
 const (
 	Waiting   DeliveryState = "waiting"
 	Delivered DeliveryState = "delivered"
-	Aside     DeliveryState = "aside" // cannot be delivered as it is; somebody has to look
+	Aside     DeliveryState = "aside" // refused for good; needs an operator
 )
 
-// DeliveryKind is what a sink is to be told of a publication.
+// DeliveryKind is the message to a sink about a publication.
 type DeliveryKind string
 
 // The kinds of deliveries.
 const (
-	Publish      DeliveryKind = "publish" // it is there
-	Retract      DeliveryKind = "retract" // it must not be used any more
-	PublishAgain DeliveryKind = "replay"  // it is there, for those who have lost it
+	Publish      DeliveryKind = "publish" // a new revision
+	Retract      DeliveryKind = "retract" // the revision must not be used any more
+	PublishAgain DeliveryKind = "replay"  // the revision again, for receivers that lost it
 )
 
-// Delivery is one thing that one sink is to be told.
+// Delivery is one message to one sink.
 type Delivery struct {
 	ID          int64 // deliveries to a sink are due in the order of their ids, per dataset
 	Sink        string
 	Kind        DeliveryKind
 	State       DeliveryState
 	Attempts    int
-	Problem     string // of the last attempt that went wrong
+	Problem     string // error of the last failed attempt
 	Queued      time.Time
 	Ended       time.Time // when it was delivered or set aside
 	Publication Publication
 }
 
-// Outgoing is a product with what is to be told of it, and to whom.
+// Outgoing is a product with its publication and its sinks.
 type Outgoing struct {
 	Product     Product
 	Publication Publication // ID, Stored and the granule's name and dataset are filled in; Revision 0: that of the granule
 	Sinks       []string
 	// Moved is the publication of the revision before where that one has
-	// another time, and so another place: it is retracted, for nothing
-	// would be put over it.
+	// another time, and so another place: it is retracted, for the new one does
+	// not replace it there.
 	Moved *Publication
 	Skill bool // whether the granule is to be scored as well
 }
@@ -178,8 +178,8 @@ func endDelivery(ctx context.Context, tx *sql.Tx, id int64, now time.Time) error
 	return err
 }
 
-// FailDelivery records an attempt that went wrong. With aside the delivery
-// leaves the line, so that what is behind it goes on, until RetryAside.
+// FailDelivery records a failed attempt. With aside the delivery leaves the
+// queue until RetryAside, so that later ones are not held up.
 func (l *Ledger) FailDelivery(ctx context.Context, id int64, problem string, aside bool, now time.Time) error {
 	if problem == "" {
 		return fmt.Errorf("record attempt of delivery %d: no problem is given", id)
@@ -196,11 +196,11 @@ func (l *Ledger) FailDelivery(ctx context.Context, id int64, problem string, asi
 	return nil
 }
 
-// RetryAside puts what was set aside for a sink back into its line, at the
-// place it had, and returns how many. With an id other than 0 it is that one
-// only.
+// RetryAside puts the deliveries that were set aside for a sink back into its
+// queue, at their former places, and returns their number. An id other than 0
+// selects one.
 func (l *Ledger) RetryAside(ctx context.Context, sink string, id int64) (int, error) {
-	// One that waits already under the same name is what a replay has queued.
+	// Where the same delivery waits already, a replay has queued it.
 	result, err := l.db.ExecContext(ctx, `UPDATE OR IGNORE delivery SET state = 'waiting', ended = ''
 		WHERE state = 'aside' AND sink = ? AND (? = 0 OR id = ?)`, sink, id, id)
 	if err != nil {
@@ -210,8 +210,8 @@ func (l *Ledger) RetryAside(ctx context.Context, sink string, id int64) (int, er
 	return int(n), err
 }
 
-// ForgetSink drops what waits for a sink that is no more, and returns how
-// many deliveries that were.
+// ForgetSink drops the deliveries that wait for a removed sink, and returns
+// their number.
 func (l *Ledger) ForgetSink(ctx context.Context, sink string) (int, error) {
 	result, err := l.db.ExecContext(ctx, "DELETE FROM delivery WHERE sink = ? AND state <> 'delivered'", sink)
 	if err != nil {

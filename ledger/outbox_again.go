@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Replay says what is to be told again, and to whom.
+// Replay selects the products to deliver again, and the sinks.
 type Replay struct {
 	Sinks    []string
 	Dataset  string    // empty: all
-	From, To time.Time // of the fields, both included; zero: open
+	From, To time.Time // times of fields, both included; zero: open
 }
 
 // QueueReplay queues the newest revision of every product in a range again,
-// unless it was retracted or waits already, and returns how many deliveries
-// that are. Sinks are idempotent, so a receiver that has it all sees nothing
+// unless it was retracted or waits already, and returns the number of
+// deliveries. Sinks are idempotent, so a receiver that has it all sees nothing
 // new.
 func (l *Ledger) QueueReplay(ctx context.Context, r Replay, now time.Time) (n int, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
@@ -58,20 +58,20 @@ func queueReplay(ctx context.Context, tx *sql.Tx, r Replay, now time.Time) (int,
 	return n, nil
 }
 
-// Retraction says whose products must not be used any more, and why.
+// Retraction names the granule whose products must not be used any more, and
+// the reason.
 type Retraction struct {
 	Dataset string // empty: of every dataset that has the granule
 	Granule string
 	Why     string
-	Sinks   []string // that are told
+	Sinks   []string // sinks that are told
 }
 
-// ErrNoPublication says that nothing was published of what was asked for.
-var ErrNoPublication = errors.New("nothing was published of it")
+// ErrNoPublication says that no product of the granule was published.
+var ErrNoPublication = errors.New("no product of it was published")
 
 // QueueRetraction marks every revision of a granule's product as retracted and
-// queues the news to every sink. It returns what was retracted; nothing where
-// all of it was before.
+// queues the news to every sink. It returns the newly retracted publications.
 func (l *Ledger) QueueRetraction(ctx context.Context, r Retraction, now time.Time) (gone []Publication, err error) {
 	if r.Why == "" {
 		return nil, fmt.Errorf("retract %s: a retraction needs a reason", r.Granule)
@@ -109,14 +109,14 @@ func queueRetraction(ctx context.Context, tx *sql.Tx, r Retraction, now time.Tim
 	return gone, nil
 }
 
-// retract marks one publication for the reason it has and tells sinks of it.
+// retract marks one publication as retracted and queues the news to sinks.
 func retract(ctx context.Context, tx *sql.Tx, p Publication, sinks []string, now time.Time) error {
 	_, err := tx.ExecContext(ctx, "UPDATE publication SET retracted = ?, why = ? WHERE id = ?", text(now), p.Why, p.ID)
 	if err != nil {
 		return err
 	}
-	// What could not be delivered before is not worth another try, and would
-	// come after the retraction.
+	// Deliveries of it that wait or were set aside are dropped: they would come
+	// after the retraction.
 	_, err = tx.ExecContext(ctx, "DELETE FROM delivery WHERE publication = ? AND kind <> 'retract' AND state = 'aside'", p.ID)
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 )
 
 // Join opens a ledger beside the process that works on it, for commands that
-// look and for requests that are one transaction, such as QueueReplay: SQLite
-// keeps such writers apart. It takes no lock, so the state of granules is not
-// to be changed through it. It makes no file and changes no layout.
+// read and for requests of one transaction, such as QueueReplay: SQLite keeps
+// such writers apart. It takes no lock, so the state of granules is not to be
+// changed through it. It makes no file and changes no layout.
 func Join(ctx context.Context, path string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

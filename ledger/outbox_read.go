@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Due returns the delivery at the head of every dataset's line to a sink. It
-// follows an index from head to head, so that a long line costs no more than
-// a short one.
+// Due returns the delivery at the head of every dataset's queue for a sink. It
+// follows an index from head to head, so that a long queue costs no more than a
+// short one.
 func (l *Ledger) Due(ctx context.Context, sink string) ([]Delivery, error) {
 	ds, err := l.deliveries(ctx, `
 		WITH RECURSIVE line (dataset) AS (
@@ -35,19 +35,19 @@ func (l *Ledger) SetAside(ctx context.Context, n int) ([]Delivery, error) {
 	return ds, nil
 }
 
-// Backlog is what waits for one sink.
+// Backlog counts the deliveries that wait for one sink.
 type Backlog struct {
 	Sink      string
 	Waiting   int
-	Bytes     int64     // of the files that wait, retractions not counted
+	Bytes     int64     // size of the waiting files, retractions not counted
 	Oldest    time.Time // when the first of them was queued; zero: none waits
 	Aside     int
 	Delivered int
-	Attempts  int    // of the delivery at the head of a line, the most of any dataset
-	Problem   string // of the last attempt at that delivery
+	Attempts  int    // attempts at the head of a queue, the most of any dataset
+	Problem   string // error of the last attempt at that delivery
 }
 
-// Backlogs returns what waits for every sink that was ever sent anything.
+// Backlogs returns the backlog of every sink that ever had a delivery.
 func (l *Ledger) Backlogs(ctx context.Context) ([]Backlog, error) {
 	backlogs, err := query(ctx, l.db, func(row scanner) (b Backlog, err error) {
 		return b, row.Scan(&b.Sink, &b.Waiting, &b.Bytes, (*moment)(&b.Oldest), &b.Aside, &b.Delivered)
@@ -102,7 +102,7 @@ func (l *Ledger) Publications(ctx context.Context, dataset string, from, to time
 	return all, nil
 }
 
-// Awaited reports whether somebody is still to be told of a file: then it must
+// Awaited reports whether a delivery of a file is still due: then the file must
 // stay.
 func (l *Ledger) Awaited(ctx context.Context, dataset, granule string, revision int) (bool, error) {
 	var n int

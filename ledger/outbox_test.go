@@ -14,7 +14,7 @@ import (
 
 var bothSinks = []string{"disk", "kafka"}
 
-// sendOut takes a new revision of a granule all the way to the queue.
+// sendOut takes a new revision of a granule from arrival to the queue.
 func sendOut(t *testing.T, l *Ledger, dataset, name, sha256 string, hour int) Granule {
 	t.Helper()
 	a := arrival(name, sha256)
@@ -35,8 +35,8 @@ func outgoing(g Granule, hour int) Outgoing {
 
 func outbox(t *testing.T) *Ledger { return open(t, filepath.Join(t.TempDir(), "ledger.db")) }
 
-// due returns what is due to a sink as dataset/name@revision, a retraction
-// with a minus.
+// due returns the deliveries due to a sink as dataset/name@revision, a
+// retraction with a minus.
 func due(t *testing.T, l *Ledger, sink string) []string {
 	t.Helper()
 	ds, err := l.Due(t.Context(), sink)
@@ -123,7 +123,7 @@ func TestGranuleIsAnnouncedWhenTheLastSinkHasIt(t *testing.T) {
 	}
 }
 
-func TestFailureKeepsTheLineAndAsideLetsItGoOn(t *testing.T) {
+func TestFailureHoldsTheQueueAndSettingAsideReleasesIt(t *testing.T) {
 	l := outbox(t)
 	sendOut(t, l, "chl", "a.nc", "1", 1)
 	sendOut(t, l, "chl", "b.nc", "1", 2)
@@ -148,9 +148,9 @@ func TestFailureKeepsTheLineAndAsideLetsItGoOn(t *testing.T) {
 	if n, err := l.RetryAside(t.Context(), "kafka", 0); n != 1 || err != nil {
 		t.Errorf("RetryAside() = %d, %v", n, err)
 	}
-	wantDue(t, l, "kafka", "chl/a.nc@1") // at the place it had
+	wantDue(t, l, "kafka", "chl/a.nc@1") // back at its place in the queue
 	if awaited, err := l.Awaited(t.Context(), "chl", "a.nc", 1); !awaited || err != nil {
-		t.Errorf("Awaited() = %v, %v of what waits", awaited, err)
+		t.Errorf("Awaited() = %v, %v of a waiting delivery", awaited, err)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestReplayQueuesTheNewestRevisionsOfARangeOnce(t *testing.T) {
 	sendOut(t, l, "sst", "x.nc", "1", 2)
 	deliverAll(t, l, "kafka")
 	r := Replay{Sinks: []string{"kafka"}, Dataset: "chl", From: at(1), To: at(2)}
-	for i, want := range []int{2, 0} { // what waits already is not queued again
+	for i, want := range []int{2, 0} { // a waiting delivery is not queued again
 		if n, err := l.QueueReplay(t.Context(), r, at(9)); n != want || err != nil {
 			t.Errorf("replay %d queued %d, %v, want %d", i, n, err, want)
 		}
@@ -177,7 +177,7 @@ func TestReplayQueuesTheNewestRevisionsOfARangeOnce(t *testing.T) {
 	}
 }
 
-func TestRetractionIsToldAfterWhatItRetractsAndIsNotReplayed(t *testing.T) {
+func TestRetractionFollowsItsPublicationAndIsNotReplayed(t *testing.T) {
 	l := outbox(t)
 	sendOut(t, l, "chl", "a.nc", "1", 1)
 	sendOut(t, l, "chl", "a.nc", "2", 1)
@@ -197,10 +197,10 @@ func TestRetractionIsToldAfterWhatItRetractsAndIsNotReplayed(t *testing.T) {
 		t.Errorf("replay brought %d retracted products back, %v", n, err)
 	}
 	if _, ok, err := l.Current(t.Context(), "chl", "a.nc"); ok || err != nil {
-		t.Errorf("Current() = %v, %v of what was retracted", ok, err)
+		t.Errorf("Current() = %v, %v of a retracted product", ok, err)
 	}
 	if _, err := l.QueueRetraction(t.Context(), Retraction{Granule: "z.nc", Why: "x"}, at(8)); !errors.Is(err, ErrNoPublication) {
-		t.Errorf("QueueRetraction() = %v of what was never published", err)
+		t.Errorf("QueueRetraction() = %v of a product never published", err)
 	}
 }
 
@@ -255,8 +255,8 @@ func TestForgottenSinkHoldsNothingBack(t *testing.T) {
 	}
 }
 
-// A line of days must not make each look at its head slower.
-func TestALongLineCostsNoMoreThanAShortOne(t *testing.T) {
+// A queue of days must not make it slower to read its head.
+func TestALongQueueCostsNoMoreThanAShortOne(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a large ledger")
 	}
@@ -281,7 +281,7 @@ func TestALongLineCostsNoMoreThanAShortOne(t *testing.T) {
 	_, err = l.db.ExecContext(t.Context(), `INSERT INTO delivery (sink, dataset, publication, kind, state, queued)
 		SELECT 'kafka', dataset, id, 'publish', 'waiting', '' FROM publication WHERE name <> 'a.nc'`)
 	must(t, err)
-	const limit = 5 // times; a scan of the line would be dozens
+	const limit = 5 // times; a scan of the queue would be dozens
 	if long := look(); long > limit*short {
 		t.Errorf("the head of a line of 8000 took %v, of one %v", long, short)
 	}

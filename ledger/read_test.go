@@ -68,7 +68,7 @@ func TestTimesOfAGranuleAreItsEnds(t *testing.T) {
 	}
 }
 
-func TestPendingIsWhatACrashLeft(t *testing.T) {
+func TestPendingIsTheWorkLeftByACrash(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	for _, state := range []State{Stored, Filled, Quarantined, Fetched, Announced} {
 		g := arriveNow(t, l, arrival(string(state)+".nc", "1"))
@@ -89,8 +89,8 @@ func TestPendingIsWhatACrashLeft(t *testing.T) {
 	}
 }
 
-// Work is asked for all the time and the ledger grows for years, so these
-// must not walk through what is done.
+// Work is asked for all the time and the ledger grows for years, so these must
+// not scan finished granules.
 func TestQueriesFollowTheirIndexes(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	for where, index := range map[string]string{

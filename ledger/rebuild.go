@@ -16,19 +16,18 @@ type Found struct {
 	Fact
 	State     State     // Fetched, Quarantined or Stored
 	Reason    string    // with Quarantined
-	Retracted string    // with Stored: why it must not be used any more; empty: it holds
-	Sinks     []string  // with Stored: who is to be told, if they do not know
-	At        time.Time // of the rebuilding
+	Retracted string    // with Stored: reason of the retraction; empty: not retracted
+	Sinks     []string  // with Stored: sinks of the delivery
+	At        time.Time // time of the rebuild
 }
 
-// restored is the state that the history of a granule has for having been
-// found on the disk.
+// restored stands in the history of a granule that a rebuild found on the disk.
 const restored State = "restored"
 
-// Restore adds a revision that was found on the disk, or takes the one that is
-// there as far as the disk shows; added is false where the ledger knew all of
-// it. Sinks that have the product see nothing new when it is delivered again,
-// which is what makes this safe. Nothing that was restored is scored.
+// Restore adds a revision that was found on the disk, or advances the recorded
+// one to the state that the disk shows; added is false where the ledger knew
+// all of it. It is safe to deliver the product again, because sinks are
+// idempotent. A restored revision is not scored.
 func (l *Ledger) Restore(ctx context.Context, f Found) (added bool, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
 		added, err = restore(ctx, tx, f)
@@ -92,7 +91,7 @@ func restoreRow(ctx context.Context, tx *sql.Tx, f Found) (Granule, error) {
 	return step(ctx, tx, g, move{to: Fetched, at: f.Recorded})
 }
 
-// restoreProduct takes a granule on to the product that is there.
+// restoreProduct advances a granule to the product on the disk.
 func restoreProduct(ctx context.Context, tx *sql.Tx, g Granule, f Found) error {
 	p := f.Publication
 	g, err := step(ctx, tx, g, move{to: Filled, at: p.Stored})
@@ -123,14 +122,14 @@ func restoreProduct(ctx context.Context, tx *sql.Tx, g Granule, f Found) error {
 	}
 	g, err = byID(ctx, tx, g.ID)
 	if err == nil {
-		_, err = step(ctx, tx, g, move{to: Announced, at: f.At}) // nobody is left to be told
+		_, err = step(ctx, tx, g, move{to: Announced, at: f.At}) // no sink is left
 	}
 	return err
 }
 
-// BeginJournal sets the journal of a ledger that was made anew aside, for its
-// rows have other numbers, and writes another from what the ledger has. What is
-// in the old one and could not be restored stays there.
+// BeginJournal sets the journal of a rebuilt ledger aside, for its rows have
+// other numbers, and writes a new one from the ledger. Lines of the old one
+// that could not be restored stay there.
 func (l *Ledger) BeginJournal(ctx context.Context, now time.Time) error {
 	old := l.path + journalEnding
 	err := os.Rename(old, old+"-"+now.UTC().Format(damagedLayout))

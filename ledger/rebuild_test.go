@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// facts returns what the journal of a ledger says, the last word on each
-// revision.
+// facts returns the last line of the journal on each revision.
 func facts(t *testing.T, path string) map[string]Fact {
 	t.Helper()
 	all := map[string]Fact{}
@@ -62,7 +61,7 @@ func TestTheJournalIsEnoughToMakeTheRowsAnew(t *testing.T) {
 	if before[0].Product != after[0].Product || !before[0].Recorded.Equal(after[0].Recorded) || !after[0].Last.Equal(at(2)) || after[0].State != Stored {
 		t.Errorf("restored %+v, was %+v", after[0], before[0])
 	}
-	// What an archive lists as before is not fetched again, and other bytes
+	// An object that is listed as before is not fetched again, and other bytes
 	// are the next revision.
 	for o, err := range fresh.Objects(t.Context(), "chl") {
 		must(t, err)
@@ -78,7 +77,7 @@ func TestTheJournalIsEnoughToMakeTheRowsAnew(t *testing.T) {
 	}
 }
 
-func TestALedgerThatLacksWhatItsJournalKnowsIsBehind(t *testing.T) {
+func TestALedgerThatLacksRowsOfItsJournalIsBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, path)
 	arriveNow(t, l, arrival("a.nc", "1"))
@@ -109,7 +108,7 @@ func TestRetractedAndSupersededRevisionsAreRestoredAsSuch(t *testing.T) {
 	must(t, l.WriteJournal(t.Context()))
 	said := facts(t, path)
 	fresh := outbox(t)
-	_, err := fresh.Restore(t.Context(), Found{Fact: said["a.nc@1"], State: Stored, At: at(9)}) // superseded: nobody is told
+	_, err := fresh.Restore(t.Context(), Found{Fact: said["a.nc@1"], State: Stored, At: at(9)}) // superseded: no delivery is queued
 	must(t, err)
 	_, err = fresh.Restore(t.Context(), Found{Fact: said["a.nc@2"], State: Stored, Retracted: "fault", Sinks: bothSinks, At: at(9)})
 	must(t, err)
@@ -127,7 +126,7 @@ func TestRetractedAndSupersededRevisionsAreRestoredAsSuch(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsSetAsideIsRetried(t *testing.T) {
+func TestOnlyQuarantinedGranulesAreRetried(t *testing.T) {
 	l := outbox(t)
 	g := arriveNow(t, l, arrival("a.nc", "1"))
 	if err := l.Retry(t.Context(), g.ID, "spool/new", "", at(1)); !errors.Is(err, ErrNotAside) {

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Outcome is how a reopening ended.
+// Outcome is the result of a reopening.
 type Outcome string
 
 // The outcomes.
 const (
 	Revised   Outcome = "revised"   // there is a new revision
-	Unchanged Outcome = "unchanged" // what came changes nothing beyond noise
+	Unchanged Outcome = "unchanged" // the new neighbours change nothing beyond noise
 	Overtaken Outcome = "overtaken" // a revision for another reason saw the neighbours too
 	Dropped   Outcome = "dropped"   // it cannot be made anew; the note says why
 )
 
-// Reopening is a product that has to be looked at again, or had to, because a
+// Reopening is the task to compare a product with a new analysis, because a
 // granule came into its window.
 type Reopening struct {
 	ID             int64
 	Dataset        string
-	Granule        string    // whose product it is
-	Time           time.Time // of its first field
+	Granule        string    // name of the granule of the product
+	Time           time.Time // time of its first field
 	Lane           Lane
 	Opened, Latest time.Time // when the first and the latest neighbour came
-	Due            time.Time // when it is looked at, unless another comes
+	Due            time.Time // when it is compared, unless another neighbour comes
 	Neighbours     int
-	Why            string  // of the latest neighbour
+	Why            string  // reason, from the latest neighbour
 	Outcome        Outcome // empty: it is open
 	Ended          time.Time
 	Change         float64 // largest, in standard deviations, where it was compared
 	Note           string
 }
 
-// Placement is what is found out about a granule when it is first read, and
-// whose products that concerns.
+// Placement holds the times of a granule, known once it is read, and the window
+// in which they concern other products.
 type Placement struct {
-	Times []time.Time // of sensing, of its fields
-	// Past and Future are how far before and after its own fields a product
-	// sees; none is reopened where both are zero.
+	Times []time.Time // times of sensing of its fields
+	// Past and Future are the lengths of a product's window before and after
+	// its own fields; none is reopened where both are zero.
 	Past, Future time.Duration
 	// A reopened product is due when no neighbour came for Settle, at the
 	// latest MaxWait after the first.
@@ -75,7 +75,7 @@ func place(ctx context.Context, tx *sql.Tx, id int64, p Placement, now time.Time
 	if err != nil || p.Past == 0 && p.Future == 0 || sameTimes(before, p.Times) {
 		return 0, err
 	}
-	// What it replaces may have been of other days.
+	// The replaced revision may have been of other days.
 	times, err := timesOf(ctx, tx, "granule = (SELECT id FROM granule WHERE dataset = ? AND name = ? AND revision < ? AND state <> 'quarantined' ORDER BY revision DESC LIMIT 1)",
 		g.Dataset, g.Name, g.Revision)
 	if err != nil {
@@ -187,11 +187,11 @@ func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, no
 	return due[0], true, nil
 }
 
-// EndReopening records how a reopening ended: r.Outcome, which is not Revised
-// (Revise is the way there), r.Change and r.Note.
+// EndReopening records the end of a reopening: r.Outcome, which is not Revised
+// (only Revise gives that), r.Change and r.Note.
 func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) error {
 	if r.Outcome == "" || r.Outcome == Revised {
-		return fmt.Errorf("end reopening of %s: outcome is %q", r.Granule, r.Outcome)
+		return fmt.Errorf("end reopening of %s: outcome is %q, must be unchanged, overtaken or dropped", r.Granule, r.Outcome)
 	}
 	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET outcome = ?, ended = ?, change = ?, note = ? WHERE id = ? AND outcome = ''",
 		r.Outcome, text(now), r.Change, r.Note, r.ID)
@@ -201,8 +201,8 @@ func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) e
 	return nil
 }
 
-// PostponeReopening records that a product could not be looked at, so that the
-// others get their turn before it is tried again.
+// PostponeReopening delays a reopening that failed, so that the others get
+// their turn before it is tried again.
 func (l *Ledger) PostponeReopening(ctx context.Context, id int64, due time.Time) error {
 	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET due = ? WHERE id = ? AND outcome = ''", text(due), id)
 	if err != nil {
@@ -211,14 +211,15 @@ func (l *Ledger) PostponeReopening(ctx context.Context, id int64, due time.Time)
 	return nil
 }
 
-// closeReopening ends what is open of a product within another transaction.
+// closeReopening ends the open reopening of a product within another
+// transaction.
 func closeReopening(ctx context.Context, tx *sql.Tx, r Reopening, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `UPDATE reopening SET outcome = ?, ended = ?, change = ?
 		WHERE dataset = ? AND name = ? AND outcome = ''`, r.Outcome, text(now), r.Change, r.Dataset, r.Granule)
 	return err
 }
 
-// ReopeningQuery says which reopenings are asked for.
+// ReopeningQuery selects reopenings.
 type ReopeningQuery struct {
 	Dataset  string
 	Granule  string // empty: of all

@@ -14,8 +14,8 @@ import (
 
 const day = 24 * time.Hour
 
-// window is what the tests place granules with: products see three days back
-// and two ahead, and settle after 36 hours, at most after 100.
+// window is the placement of the tests: products see three days back and two
+// ahead, and settle after 36 hours, at most after 100.
 func window(d int) Placement {
 	return Placement{Times: []time.Time{at(24 * d)}, Past: 3 * day, Future: 2 * day, Settle: 36 * time.Hour, MaxWait: 100 * time.Hour}
 }
@@ -78,7 +78,7 @@ func TestGranuleReopensTheProductsThatHaveItInTheirWindow(t *testing.T) {
 	}
 }
 
-func TestReplacedGranuleReopensWhatSawTheOldOne(t *testing.T) {
+func TestReplacedGranuleReopensProductsThatSawTheOldOne(t *testing.T) {
 	l := outbox(t)
 	for _, d := range []int{1, 2, 8, 9} {
 		publishDay(t, l, d, "a", at(24*d))
@@ -148,12 +148,12 @@ func TestRevisionIsTheSameContentUnderTheNextNumber(t *testing.T) {
 	if len(pending) != 1 || pending[0].Why != "02.nc came" {
 		t.Errorf("pending: %+v", pending)
 	}
-	// The archive lists what it did before: nothing is new about that.
+	// The archive lists the same bytes as before: that makes no revision.
 	if _, fresh, err := l.Arrive(t.Context(), arrival("01.nc", "a"), at(72)); fresh || err != nil {
 		t.Errorf("the same bytes are fresh: %v, %v", fresh, err)
 	}
 	if _, err := l.Revise(t.Context(), Revision{Dataset: "chl", Granule: "99.nc", Cause: Redo, Why: "x"}, at(73)); !errors.Is(err, ErrNothingToRevise) {
-		t.Errorf("revise what is not there: %v", err)
+		t.Errorf("revise a granule that is not there: %v", err)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestRevisionPassesABadReplacementOver(t *testing.T) {
 	}
 }
 
-func TestStoredRevisionEndsWhatWasReopened(t *testing.T) {
+func TestStoredRevisionEndsItsReopening(t *testing.T) {
 	l := outbox(t)
 	publishDay(t, l, 1, "a", at(0))
 	publishDay(t, l, 2, "a", at(1))
@@ -244,14 +244,14 @@ func TestEveryNewContentIsScoredOnce(t *testing.T) {
 		t.Errorf("Skills() %v (-want +got):\n%s", err, diff)
 	}
 	if none, err := l.Skills(t.Context(), SkillQuery{Dataset: "chl", Kind: Revealed}); len(none) != 0 || err != nil {
-		t.Errorf("what was skipped counts: %v, %v", none, err)
+		t.Errorf("a skipped score counts: %v, %v", none, err)
 	}
 	if one, err := l.Skills(t.Context(), SkillQuery{Dataset: "chl", From: at(25), To: at(48)}); len(one) != 1 || err != nil {
 		t.Errorf("Skills() of a day = %v, %v", one, err)
 	}
 }
 
-// The tallies are what counting would give, whatever happens.
+// The tallies agree with a count of the rows after every kind of step.
 func TestTalliesAgreeWithTheRows(t *testing.T) {
 	l := outbox(t)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -18,8 +18,8 @@ type Revision struct {
 	Change  float64 // with Reanalysis: how far the product moves, in standard deviations
 }
 
-// Revise makes the next revision of a granule, in state Fetched, from its newest
-// content that was not set aside, and ends what is open of its reopening. A
+// Revise makes the next revision of a granule, in state Fetched, from its
+// newest content that was not set aside, and ends its open reopening. A
 // revision that is unfinished already is returned as it is: it will see
 // everything that this one would. It is one transaction, and may be asked for
 // through Join: the worker of the dataset takes it up.

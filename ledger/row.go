@@ -47,7 +47,7 @@ func text(t time.Time) string {
 	return t.UTC().Format(momentLayout)
 }
 
-// moment reads what text wrote.
+// moment reads the form that text writes.
 type moment time.Time
 
 // Scan implements sql.Scanner.

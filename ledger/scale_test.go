@@ -94,8 +94,8 @@ func grow(t *testing.T, path string, n int) {
 	}))
 }
 
-// aDayOfWork does what a daemon does with a granule, what a page asks, and what
-// commands ask for; name is that of a new granule.
+// aDayOfWork runs the statements of the daemon for a granule of this name, of
+// the pages and of the commands.
 func aDayOfWork(t *testing.T, l *Ledger, name string, now time.Time) {
 	t.Helper()
 	ctx, set := t.Context(), "set7"
@@ -159,8 +159,8 @@ func aDayOfWork(t *testing.T, l *Ledger, name string, now time.Time) {
 	}
 }
 
-// aComparison is what a start asks about sinks, with one revision that it does
-// not know and one that has other bytes there.
+// aComparison runs the statements of a start about sinks, with one revision
+// that the ledger does not know and one that has other bytes there.
 func aComparison(t *testing.T, l *Ledger, set, name string, now time.Time) {
 	t.Helper()
 	ctx := t.Context()
@@ -185,7 +185,7 @@ func aComparison(t *testing.T, l *Ledger, set, name string, now time.Time) {
 	must(t, l.SetCompared(ctx, "kafka", 1, now))
 }
 
-// aLook is what a page asks.
+// aLook runs the statements of a page.
 func aLook(t *testing.T, l *Ledger, set string) {
 	t.Helper()
 	ctx := t.Context()
@@ -220,7 +220,7 @@ func aLook(t *testing.T, l *Ledger, set string) {
 }
 
 // Whatever the daemon does with a granule follows indexes: no statement walks
-// through a table, and none sorts what it could not bound.
+// through a table, and none sorts an unbounded result.
 func TestNoStatementOfADaysWorkWalksThroughATable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	must(t, open(t, path).Close())
@@ -262,7 +262,7 @@ func wantIndexed(t *testing.T, l *Ledger, text string, small []string) {
 	}
 	for _, step := range steps {
 		words := strings.Fields(step)
-		bounded := strings.Contains(step, "granule_by_change") || strings.Contains(step, "delivery_line") || // in their order up to a limit; what waits only
+		bounded := strings.Contains(step, "granule_by_change") || strings.Contains(step, "delivery_line") || // in their order up to a limit; waiting deliveries only
 			strings.Contains(step, "delivery_aside")
 		if words[0] == "SCAN" && len(words) > 1 && !slices.Contains(small, words[1]) && !bounded {
 			t.Errorf("%s\n  of: %s", step, text)

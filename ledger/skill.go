@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// SkillKind is where the truth of a score comes from.
+// SkillKind is the source of the truth of a score.
 type SkillKind string
 
 // The kinds of scores.
@@ -18,18 +18,18 @@ const (
 	Revealed SkillKind = "revealed" // the archive replaced the granule by one that shows more
 )
 
-// Skill is how well the gaps of a granule were filled, on cells whose truth
-// the method did not see.
+// Skill is the score of a filled granule, on cells whose truth the method did
+// not see.
 type Skill struct {
 	Dataset   string
 	Granule   string
-	Revision  int       // whose observations are the truth
-	Day       time.Time // of its first field
+	Revision  int       // revision whose observations are the truth
+	Day       time.Time // day of its first field
 	Kind      SkillKind
 	Method    string  // method, or version of the model
 	MSE, Bias float64 // in standard deviations of the field
 	Covered90 float64 // share of the truths inside the 90 % interval
-	Pixels    int     // that were scored
+	Pixels    int     // scored cells
 	At        time.Time
 }
 
@@ -38,7 +38,7 @@ type DueSkill struct {
 	ID      int64
 	Kind    SkillKind
 	Granule Granule
-	Scored  Publication // with Revealed: what was said before; else zero
+	Scored  Publication // with Revealed: the publication before; else zero
 }
 
 // queueSkills makes the scores of a granule due whose product has just been
@@ -99,7 +99,7 @@ func (l *Ledger) EndSkill(ctx context.Context, id int64, s Skill, now time.Time)
 	return nil
 }
 
-// SkipSkill records that a score is not to be had, and why.
+// SkipSkill records that a granule cannot be scored, and why.
 func (l *Ledger) SkipSkill(ctx context.Context, id int64, why string, now time.Time) error {
 	_, err := l.db.ExecContext(ctx, "UPDATE skill SET state = 'skipped', note = ?, at = ? WHERE id = ? AND state = 'due'", why, text(now), id)
 	if err != nil {
@@ -108,7 +108,7 @@ func (l *Ledger) SkipSkill(ctx context.Context, id int64, why string, now time.T
 	return nil
 }
 
-// SkillQuery says which scores are asked for.
+// SkillQuery selects scores.
 type SkillQuery struct {
 	Dataset  string
 	Kind     SkillKind // empty: both

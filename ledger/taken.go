@@ -15,8 +15,8 @@ type Taken struct {
 	Granule  string
 	Revision int
 	Sink     string
-	SHA256   string // of the bytes there; empty: not known
-	Ours     string // of the bytes that this state had for the number; empty: none
+	SHA256   string // hash of the sink's bytes; empty: not known
+	Ours     string // hash of this state's bytes under the number; empty: none
 	At       time.Time
 }
 
@@ -34,9 +34,9 @@ func (l *Ledger) Promised(ctx context.Context, dataset, granule string, revision
 	return sha256, sha256 != "", err
 }
 
-// Knows reports whether what a sink has of a revision is what the ledger told
-// it: the bytes that were promised, or the retraction of some that were
-// displaced. ours is the hash that was promised; empty: none was.
+// Knows reports whether a sink holds a revision as the ledger delivered it: the
+// promised bytes, or the retraction of displaced ones. ours is the promised
+// hash; empty: none was.
 func (l *Ledger) Knows(ctx context.Context, t Taken) (ours string, known bool, err error) {
 	ours, displaced, err := l.promise(ctx, t.Dataset, t.Granule, t.Revision)
 	known = ours != "" && (t.SHA256 == "" || t.SHA256 == ours)
@@ -124,14 +124,14 @@ func nextRevision(ctx context.Context, tx *sql.Tx, newest Granule) (int, error) 
 
 // Unheard returns the revisions of a granule's product below a number that wait
 // for a sink and were stored after a time. A sink that has a later revision,
-// which was there at that time, would keep them to itself.
+// which it had at that time, would not announce them.
 func (l *Ledger) Unheard(ctx context.Context, t Taken, after time.Time) ([]int, error) {
 	all, err := query(ctx, l.db, func(row scanner) (revision int, err error) { return revision, row.Scan(&revision) },
 		`SELECT p.revision FROM publication AS p WHERE p.dataset = ? AND p.name = ? AND p.revision < ? AND p.stored > ? AND p.retracted = ''
 		AND EXISTS (SELECT 1 FROM delivery AS d WHERE d.publication = p.id AND d.sink = ? AND d.state = 'waiting') ORDER BY p.revision`,
 		t.Dataset, t.Granule, t.Revision, text(after), t.Sink)
 	if err != nil {
-		return nil, fmt.Errorf("look up what waits for %s of %s: %w", t.Sink, t.Granule, err)
+		return nil, fmt.Errorf("look up deliveries to %s of %s: %w", t.Sink, t.Granule, err)
 	}
 	return all, nil
 }
@@ -154,11 +154,11 @@ func (l *Ledger) Renumber(ctx context.Context, id int64, t Taken) (g Granule, er
 	return g, nil
 }
 
-// Displace records that a sink has a revision of ours, of which t.Ours is the
-// hash, with other bytes. Our publication is retracted, where it was delivered
-// as well, and its bytes are to be made again as the next revision above
-// everything that is known, unless a later one holds already. known is false
-// where the ledger has no such publication, or has displaced it before.
+// Displace records that a sink has a revision of this state, whose hash is
+// t.Ours, with other bytes. Our publication is retracted, where it was
+// delivered as well, and its bytes are to be made again as the next revision
+// above everything that is known, unless a later one holds already. known is
+// false where the ledger has no such publication, or has displaced it before.
 func (l *Ledger) Displace(ctx context.Context, revision int, t Taken) (known bool, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
 		known, err = displace(ctx, tx, revision, t)
@@ -195,7 +195,7 @@ func displace(ctx context.Context, tx *sql.Tx, revision int, t Taken) (bool, err
 		}
 	}
 	if !p.Retracted.IsZero() {
-		return true, nil // nobody is to have it anyway
+		return true, nil // it is retracted already
 	}
 	if err := retract(ctx, tx, p, told, t.At); err != nil {
 		return false, err
@@ -206,8 +206,8 @@ func displace(ctx context.Context, tx *sql.Tx, revision int, t Taken) (bool, err
 	return true, follow(ctx, tx, t, p.Why)
 }
 
-// endDisplaced takes the granule of a displaced publication to its end: nobody
-// is told of it any more.
+// endDisplaced ends the work on the granule of a displaced publication: it is
+// no longer announced.
 func endDisplaced(ctx context.Context, tx *sql.Tx, p Publication, at time.Time) error {
 	rows, err := query(ctx, tx, scanGranule, "SELECT "+granuleColumns+" FROM granule WHERE dataset = ? AND name = ? AND revision = ?",
 		p.Dataset, p.Granule, p.Revision)
@@ -218,8 +218,8 @@ func endDisplaced(ctx context.Context, tx *sql.Tx, p Publication, at time.Time) 
 	return err
 }
 
-// follow makes the next revision of a granule, unless a later one than what is
-// taken holds, or its content was set aside.
+// follow makes the next revision of a granule, unless one above the taken
+// number holds, or its content was set aside.
 func follow(ctx context.Context, tx *sql.Tx, t Taken, why string) error {
 	var later int
 	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM publication WHERE dataset = ? AND name = ? AND revision > ? AND retracted = ''`,
@@ -234,11 +234,11 @@ func follow(ctx context.Context, tx *sql.Tx, t Taken, why string) error {
 	return err
 }
 
-// Takings are how many revisions were found to be taken in a sink.
+// Takings counts the revisions that were found to be taken in a sink.
 type Takings struct {
 	Sink      string
-	Conflicts int // of them, with other bytes than ours
-	Unknown   int // of them, that the ledger did not know
+	Conflicts int // taken with other bytes than ours
+	Unknown   int // taken and unknown to the ledger
 }
 
 // CountTaken counts the revisions that were found to be taken since a time.

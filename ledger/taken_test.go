@@ -34,7 +34,7 @@ func TestRevisionsGoAboveThoseThatAreTaken(t *testing.T) {
 	}
 	g, err := l.Renumber(t.Context(), pending.ID, Taken{})
 	if must(t, err); g.Revision != 5 || g.State != Fetched {
-		t.Errorf("what was unfinished is revision %d and %s, want 5 and fetched", g.Revision, g.State)
+		t.Errorf("the unfinished granule is revision %d and %s, want 5 and fetched", g.Revision, g.State)
 	}
 	o := outgoing(pending, 1)
 	o.Publication.Revision = pending.Revision // made before it got another number
@@ -59,8 +59,8 @@ func TestADisplacedPublicationIsTakenBackWhereItWasToldAndFollowed(t *testing.T)
 			t.Fatalf("Displace() = %v, %v the %dth time", known, err, i+1)
 		}
 	}
-	wantDue(t, l, "disk", "-chl/a.nc@1") // it was told
-	wantDue(t, l, "kafka")               // and this one has other bytes
+	wantDue(t, l, "disk", "-chl/a.nc@1") // it had the revision
+	wantDue(t, l, "kafka")               // this one has other bytes
 	ds, err := l.Due(t.Context(), "disk")
 	if must(t, err); !ds[0].Publication.Displaced {
 		t.Error("the retraction does not say that the revision was displaced")
@@ -72,12 +72,12 @@ func TestADisplacedPublicationIsTakenBackWhereItWasToldAndFollowed(t *testing.T)
 		seen := taken("a.nc", 1)
 		seen.SHA256 = sum
 		if ours, known, err := l.Knows(t.Context(), seen); err != nil || known != want || ours != "" {
-			t.Errorf("Knows() = %q, %v, %v of what a sink has with sha256 %q, want %v", ours, known, err, sum, want)
+			t.Errorf("Knows() = %q, %v, %v of a sink's revision with sha256 %q, want %v", ours, known, err, sum, want)
 		}
 	}
 	next, err := l.Pending(t.Context(), "chl")
 	if must(t, err); len(next) != 1 || next[0].Revision != 2 || next[0].SHA256 != g.SHA256 || !strings.Contains(next[0].Why, "kafka") {
-		t.Errorf("what follows is %+v, want revision 2 of the same bytes", next)
+		t.Errorf("the next revision is %+v, want revision 2 of the same bytes", next)
 	}
 	found, err := l.TakenSince(t.Context(), at(59), 10)
 	if must(t, err); len(found) != 1 || found[0] != conflict {
@@ -105,7 +105,7 @@ func TestADisplacedRevisionThatALaterOneReplacedIsNotMadeAgain(t *testing.T) {
 	wantDue(t, l, "disk", "chl/a.nc@2")
 }
 
-func TestWhatASinkWouldPassOverIsWhatWasStoredSinceAndWaits(t *testing.T) {
+func TestUnheardRevisionsWereStoredSinceAndWait(t *testing.T) {
 	l := outbox(t)
 	sendOut(t, l, "chl", "a.nc", "1", 1)
 	sendOut(t, l, "chl", "a.nc", "2", 5)
@@ -115,7 +115,7 @@ func TestWhatASinkWouldPassOverIsWhatWasStoredSinceAndWaits(t *testing.T) {
 	}
 	deliverAll(t, l, "kafka")
 	if got, err := l.Unheard(t.Context(), later, at(3)); err != nil || len(got) > 0 {
-		t.Errorf("Unheard() = %v, %v of what was delivered", got, err)
+		t.Errorf("Unheard() = %v, %v of a delivered revision", got, err)
 	}
 }
 

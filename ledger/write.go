@@ -51,9 +51,9 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 	return g, true, err
 }
 
-// Refuse records an object that is not to be fetched, such as one with a name
-// that is unfit, as quarantined with the reason. Seen is true of it from then
-// on, so that it is refused once and not at every listing.
+// Refuse records an object that must not be fetched, such as one with an unfit
+// name, as quarantined with the reason. It is on record from then on, so that
+// it is refused once and not at every listing.
 func (l *Ledger) Refuse(ctx context.Context, o Object, reason string, now time.Time) (g Granule, err error) {
 	err = transact(ctx, l.db, func(tx *sql.Tx) error {
 		var txErr error
@@ -100,8 +100,8 @@ func (l *Ledger) Store(ctx context.Context, id int64, p Product, now time.Time) 
 	return l.move(ctx, id, move{to: Stored, product: p, at: now})
 }
 
-// Quarantine sets a granule aside. The reason says what is wrong and what to
-// do. A granule that is there already keeps its first reason.
+// Quarantine sets a granule aside. The reason names the fault and its remedy. A
+// granule that is there already keeps its first reason.
 func (l *Ledger) Quarantine(ctx context.Context, id int64, reason string, now time.Time) error {
 	return l.move(ctx, id, move{to: Quarantined, reason: reason, at: now})
 }
@@ -154,7 +154,7 @@ type move struct {
 	product Product // with Stored
 }
 
-// fault says what m lacks, or nil.
+// fault returns an error where m lacks something, or nil.
 func (m move) fault() error {
 	switch {
 	case m.to == Quarantined && m.reason == "":
@@ -165,7 +165,7 @@ func (m move) fault() error {
 	return nil
 }
 
-// note is what the history says beside the state.
+// note is the text beside the state in the history.
 func (m move) note() string { return cmp.Or(m.reason, m.product.Path, m.why) }
 
 func (l *Ledger) move(ctx context.Context, id int64, m move) error {
@@ -239,7 +239,7 @@ func insert(ctx context.Context, tx *sql.Tx, g Granule, now time.Time) (Granule,
 	return g, addHistory(ctx, tx, g.ID, Event{State: Discovered, At: now, Note: g.Why})
 }
 
-// setArrival writes what the archive and the spool say of g.
+// setArrival writes hash, size, time and path of g.
 func setArrival(ctx context.Context, tx *sql.Tx, g Granule) error {
 	_, err := tx.ExecContext(ctx, "UPDATE granule SET sha256 = ?, size = ?, mod_time = ?, spool_path = ? WHERE id = ?",
 		g.SHA256, g.Size, text(g.ModTime), g.SpoolPath, g.ID)

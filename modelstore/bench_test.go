@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkLoad shows what checking every byte costs when a champion is taken
-// up: it is bound by sha256 and the disk.
+// BenchmarkLoad measures the check of every byte when a champion is loaded: it
+// is bound by sha256 and the disk.
 func BenchmarkLoad(b *testing.B) {
 	for _, megabytes := range []int{1, 32} { // a small and a base network
 		b.Run(fmt.Sprintf("%dMB", megabytes), func(b *testing.B) {

@@ -28,9 +28,9 @@ const (
 	EvaluationFile  = "evaluation.json"
 )
 
-// Card says what a version is: where it comes from, what it was trained on and
-// how, and how it scored. It is stored as card.json. Fields that a later Lacuna
-// added are not understood here, but kept when a card is read and written again.
+// Card describes a version: its origin, its training data and settings, and its
+// scores. It is stored as card.json. Fields that a later Lacuna added are not
+// understood here, but kept when a card is read and written again.
 type Card struct {
 	Schema   int       `json:"schema"`
 	Kind     string    `json:"kind"`    // starter, trained, fine-tuned
@@ -63,15 +63,15 @@ type Card struct {
 	// Files are the other files of the version. Store.Write fills them in.
 	Files []File `json:"files"`
 
-	raw json.RawMessage // what the card was decoded from, for the fields not known here
+	raw json.RawMessage // the encoding that the card was read from, for its unknown fields
 }
 
-// Data is what a version was trained on.
+// Data lists the training data of a version.
 type Data struct {
 	From     time.Time `json:"from,omitzero"`
 	To       time.Time `json:"to,omitzero"`
 	Granules []Granule `json:"granules,omitempty"`
-	Beside   []Granule `json:"beside,omitempty"` // of other quantities or regions, that were learned from and not judged on
+	Beside   []Granule `json:"beside,omitempty"` // granules of other quantities or regions, learned from and not judged on
 }
 
 // Granule is a file of the training data.
@@ -80,7 +80,7 @@ type Granule struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Split says which days trained, which chose, and which were held out.
+// Split counts the days for training, for choosing and for judging (held out).
 type Split struct {
 	Rule      string `json:"rule,omitempty"` // in words or as a setting
 	TrainDays int    `json:"train_days,omitempty"`
@@ -106,10 +106,10 @@ type Network struct {
 // Comparison holds scores by name (mse, cbgd, coverage90, ...) of all sides on
 // the same overlays.
 type Comparison struct {
-	On            string             `json:"on,omitempty"`       // what was scored: days, overlays
-	Champion      map[string]float64 `json:"champion,omitempty"` // of the version that served then
+	On            string             `json:"on,omitempty"`       // the days and overlays that were scored
+	Champion      map[string]float64 `json:"champion,omitempty"` // scores of the champion at the time
 	Challenger    map[string]float64 `json:"challenger,omitempty"`
-	Interpolation map[string]float64 `json:"interpolation,omitempty"` // of optimal interpolation
+	Interpolation map[string]float64 `json:"interpolation,omitempty"` // scores of optimal interpolation
 }
 
 // Calibration refers to the calibration of the spread.
@@ -118,14 +118,14 @@ type Calibration struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Engine is what the version was trained with.
+// Engine names the engine that the version was trained with.
 type Engine struct {
 	Name      string            `json:"name,omitempty"`
 	Device    string            `json:"device,omitempty"`
 	Libraries map[string]string `json:"libraries,omitempty"` // name to version
 }
 
-// Training is what the training took.
+// Training holds the cost of the training: steps, time and memory.
 type Training struct {
 	Started         time.Time `json:"started,omitzero"`
 	Seconds         float64   `json:"seconds,omitempty"`
@@ -176,8 +176,8 @@ func (c Card) Encode() ([]byte, error) {
 }
 
 // Child returns a card for a version fine-tuned from this one, whose ID is
-// parent: the same dataset, settings and unknown fields, without what belongs
-// to one training only.
+// parent: the same dataset, settings and unknown fields, without those of one
+// training.
 func (c Card) Child(parent string) Card {
 	c.Parent, c.Kind, c.Note = parent, "fine-tuned", ""
 	c.Created, c.Training = time.Time{}, Training{}
@@ -197,7 +197,7 @@ func (c Card) validate() error {
 	errs.Check(finite(c.Normalisation.Mean, c.Normalisation.Std, c.Guidance, c.Training.Seconds), "a number is not finite")
 	for _, scores := range []map[string]float64{c.Scores.Champion, c.Scores.Challenger, c.Scores.Interpolation} {
 		for name, v := range scores {
-			errs.Check(finite(v), "score %s is %v; leave out what is not finite", name, v)
+			errs.Check(finite(v), "score %s is %v; leave out scores that are not finite", name, v)
 		}
 	}
 	errs.Add(validFiles(c.Files))
@@ -244,7 +244,7 @@ func validFiles(files []File) error {
 
 const (
 	// maxVersionBytes is a hundred times the largest networks built here, and
-	// what a hostile import can fill a disk with.
+	// the most that a hostile import can write to the disk.
 	maxVersionBytes = 32 << 30
 	// maxCardBytes holds the names and hashes of 100,000 granules.
 	maxCardBytes = 16 << 20

@@ -64,8 +64,8 @@ func TestFieldsOfANewerLacunaAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a newer card cannot be read: %v", err)
 	}
-	card.Note = ""             // what is known can be cleared
-	card.Training.Steps = 2000 // and changed
+	card.Note = ""             // a known field can be cleared
+	card.Training.Steps = 2000 // and another changed
 	data := encode(t, card)
 	for _, want := range []string{`"spin": 12345678901234567`, `"joules": 5000000`, `"folds"`, `"steps": 2000`} {
 		if !bytes.Contains(data, []byte(want)) {
@@ -96,7 +96,7 @@ func TestChildCardIsOfTheSameKindAndHasItsOwnStory(t *testing.T) {
 	}
 }
 
-func TestTextTellsThePeopleWhatTheCardSays(t *testing.T) {
+func TestTextDescribesTheCard(t *testing.T) {
 	golden.Compare(t, "card.txt", []byte(wholeCard().Text()))
 }
 
@@ -108,7 +108,7 @@ func TestTextDoesNotMoveTheCursor(t *testing.T) {
 	}
 }
 
-func TestDiffShowsWhatDiffers(t *testing.T) {
+func TestDiffShowsDifferentFields(t *testing.T) {
 	a, b := wholeCard(), wholeCard()
 	b.Training.Steps = 2000
 	b.Networks = append([]Network{{File: PriorFile, Size: "tiny"}}, b.Networks...)

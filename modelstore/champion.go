@@ -12,12 +12,12 @@ var (
 	// ErrNoChampion says that no version was ever promoted for a dataset, or
 	// that there is none left to roll back to.
 	ErrNoChampion = errors.New("no champion")
-	// ErrChampionChanged says that a promotion was decided against a champion
-	// that is champion no more.
+	// ErrChampionChanged says that a promotion was decided against a former
+	// champion.
 	ErrChampionChanged = errors.New("the champion changed")
 )
 
-// Change is a wish to make a version champion, or a refusal to.
+// Change is the promotion or refusal of a version.
 type Change struct {
 	Dataset string // empty: that of the version's card
 	Version string
@@ -63,11 +63,11 @@ func (s *Store) promote(ctx context.Context, c Change, allowed func(now Entry) e
 	return e, nil
 }
 
-// Refuse writes down that a version was judged and why it did not become
-// champion. The version stays in the store until GC finds it old.
+// Refuse records that a version was judged, and why it did not become champion.
+// The version stays in the store until GC finds it old.
 func (s *Store) Refuse(ctx context.Context, c Change) (Entry, error) {
 	if len(c.Why) == 0 {
-		return Entry{}, fmt.Errorf("refuse %s: no reason given", c.Version)
+		return Entry{}, fmt.Errorf("refuse %s: no reason is given; say why", c.Version)
 	}
 	e, err := s.change(ctx, c, func(h *history, e Entry) (Entry, error) {
 		now, _ := h.champion(e.Dataset)
@@ -95,7 +95,7 @@ func (s *Store) change(ctx context.Context, c Change, write func(*history, Entry
 		c.Dataset = v.Card.Dataset
 	}
 	if !plainName(c.Dataset) {
-		return Entry{}, fmt.Errorf("dataset %q is not a name of one", c.Dataset)
+		return Entry{}, fmt.Errorf("%q is not the name of a dataset", c.Dataset)
 	}
 	card, err := s.cardSum(c.Version)
 	if err != nil {
@@ -116,9 +116,9 @@ func (s *Store) change(ctx context.Context, c Change, write func(*history, Entry
 	return write(h, Entry{Dataset: c.Dataset, Version: c.Version, CardSHA256: card, By: c.By, Why: c.Why})
 }
 
-// Rollback makes the champion before the present one champion again, or the
-// one before that if it does not load. Rolling back twice goes back two steps.
-// The *BadVersion errors of what was passed over are returned beside the entry.
+// Rollback makes the champion before the present one champion again, or the one
+// before that if it does not load. Rolling back twice goes back two steps. The
+// *BadVersion errors of skipped versions are returned beside the entry.
 func (s *Store) Rollback(ctx context.Context, dataset, by, why string) (e Entry, passed []error, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -154,8 +154,8 @@ func (s *Store) Rollback(ctx context.Context, dataset, by, why string) (e Entry,
 }
 
 // Champions returns, by dataset, the entries by which the present champions
-// became it. Where the log is damaged it returns what the sound part says and
-// a *BadLog.
+// became it. Where the log is damaged it returns those of the sound part and a
+// *BadLog.
 func (s *Store) Champions() (map[string]Entry, error) {
 	h, err := s.readHistory()
 	if err != nil {

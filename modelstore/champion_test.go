@@ -122,7 +122,7 @@ func TestRollbackGoesBackStepByStep(t *testing.T) {
 	}
 }
 
-func TestRollbackPassesOverWhatDoesNotLoad(t *testing.T) {
+func TestRollbackSkipsVersionsThatDoNotLoad(t *testing.T) {
 	s := newStore(t)
 	a, b, c := write(t, s, "a"), write(t, s, "b"), write(t, s, "c")
 	for _, v := range []*Version{a, b, c} {
@@ -161,7 +161,7 @@ func TestLastGoodVersionServes(t *testing.T) {
 	}
 	spoil(t, a)
 	if _, err := s.LoadChampion("blk-chl"); !errors.Is(err, ErrNoChampion) || !strings.Contains(err.Error(), a.ID) {
-		t.Errorf("with nothing good left: %v, want ErrNoChampion that names what was tried", err)
+		t.Errorf("with nothing good left: %v, want ErrNoChampion that names the versions tried", err)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestWatchSeesAVersionBeingRestored(t *testing.T) {
 	}
 }
 
-func TestResolveFindsWhatAPersonMeans(t *testing.T) {
+func TestResolveFindsVersionsByShortNames(t *testing.T) {
 	s := newStore(t)
 	a, b := write(t, s, "a"), write(t, s, "b")
 	promote(t, s, b)
@@ -296,7 +296,7 @@ func TestResolveFindsWhatAPersonMeans(t *testing.T) {
 	}
 }
 
-func TestStatesSayWhatBecameOfEveryVersion(t *testing.T) {
+func TestStatesDescribeEveryVersion(t *testing.T) {
 	s := newStore(t)
 	a, b, c, d, e := write(t, s, "a"), write(t, s, "b"), write(t, s, "c"), write(t, s, "d"), write(t, s, "e")
 	promote(t, s, a)

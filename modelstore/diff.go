@@ -102,7 +102,7 @@ func walk(fields map[string]string, path string, node any) {
 	}
 }
 
-// elementName names an element of a list by what it is about, so that lists in
+// elementName names an element of a list by its file or name, so that lists in
 // another order compare alike.
 func elementName(node any, i int) string {
 	if object, ok := node.(map[string]any); ok {

@@ -1,5 +1,5 @@
-// Package modelstore keeps the versions of trained models on disk, and says
-// which of them serves.
+// Package modelstore keeps the versions of trained models on disk, and the log
+// of which of them serves.
 //
 // A store is a folder:
 //
@@ -19,8 +19,8 @@
 // before or after the change it was making.
 //
 // Reading needs no lock and no write permission, so a store on a read-only file
-// system serves. What the checks do not see is a log from whose end whole lines
-// were taken: a chain has no memory of links that are gone.
+// system serves. The checks do not find that whole lines were cut off the end
+// of the log: a chain does not know its missing links.
 //
 // Package modelstore knows bytes and cards. It knows no tensors, does not judge
 // models, and imports nothing of this module.

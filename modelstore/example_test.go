@@ -50,8 +50,8 @@ func Example() {
 	// because: MSE is 4 % lower on held-out days
 }
 
-// folder returns an empty folder, and what removes it: those of versions are
-// read-only.
+// folder returns an empty folder, and a function that removes it although those
+// of versions are read-only.
 func folder() (string, func()) {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -60,8 +60,8 @@ func child(t *testing.T, role, dir string, env ...string) *exec.Cmd {
 	return c
 }
 
-// beBusy writes, promotes, refuses, rolls back and collects until it is killed, and
-// says what is done after it is done.
+// beBusy writes, promotes, refuses, rolls back and collects until it is killed,
+// and reports each step after it is done.
 func beBusy(s *Store) error {
 	ctx := context.Background()
 	fmt.Println("ready")
@@ -149,8 +149,8 @@ func TestKilledAtAnyMomentTheStoreStaysValid(t *testing.T) {
 	}
 }
 
-// killAfter lets a child work until it has said cue and for a while after,
-// kills it, and returns what it said.
+// killAfter lets a child work until it has printed cue and for a while after,
+// kills it, and returns its output.
 func killAfter(t *testing.T, dir, cue string, delay time.Duration) []string {
 	t.Helper()
 	c := child(t, "busy", dir)
@@ -192,8 +192,8 @@ func tidy(t *testing.T, s *Store) {
 	}
 }
 
-// beRival promotes its own version over the champion it is told, and says
-// whether it won.
+// beRival promotes its own version over the given champion, and reports whether
+// it won.
 func beRival(s *Store, name string) error {
 	ctx := context.Background()
 	lines := bufio.NewScanner(os.Stdin)

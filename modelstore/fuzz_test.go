@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzCard feeds arbitrary bytes to the card: what is read can be written, and
-// what is written is read as the same.
+// FuzzCard feeds arbitrary bytes to the card: a card that is read can be
+// written, and is read back as the same.
 func FuzzCard(f *testing.F) {
 	f.Add(encode(f, wholeCard()))
 	f.Add([]byte(`{"schema":9,"dataset":"a","created":"2024-04-01T00:00:00Z","later":[1],"data":{"later":{}},"files":null}`))
@@ -39,8 +39,8 @@ func FuzzCard(f *testing.F) {
 	})
 }
 
-// FuzzLog puts arbitrary bytes after a good log: they never change what the
-// good part says.
+// FuzzLog puts arbitrary bytes after a good log: they never change the entries
+// of the good part.
 func FuzzLog(f *testing.F) {
 	var good []byte
 	chain := ""

@@ -12,33 +12,34 @@ import (
 	"time"
 )
 
-// Retention says what garbage collection keeps besides champions, what can be
-// rolled back to, the ancestors of both, and what is pinned.
+// Retention sets which versions garbage collection keeps besides champions,
+// former champions that a rollback can reach, the ancestors of both, and pinned
+// ones.
 type Retention struct {
-	Newest int           // versions of every dataset
-	Young  time.Duration // versions that came into the store no longer ago: they may be being judged
+	Newest int           // the newest versions of every dataset
+	Young  time.Duration // versions younger than this: they may be about to be judged
 }
 
-// Sweep is what garbage collection did, or would do.
+// Sweep is the result of garbage collection, or its plan.
 type Sweep struct {
 	Kept    []Kept   `json:"kept"`
 	Removed []string `json:"removed"`
-	Bytes   int64    `json:"bytes"` // of what was removed
-	// Leftovers is how many folders of writers and collectors that did not live
-	// to finish were removed; a dry run does not look for them.
+	Bytes   int64    `json:"bytes"` // size of the removed versions
+	// Leftovers is the number of removed folders of killed writers and
+	// collectors; a dry run does not look for them.
 	Leftovers int `json:"leftovers"`
 }
 
-// Kept is a version that stays, and the first reason that it does.
+// Kept is a version that stays, and the first reason for it.
 type Kept struct {
 	Version string `json:"version"`
 	Why     string `json:"why"`
 }
 
-// GC removes the versions that nothing keeps. With dry it only says which. A
+// GC removes the versions that nothing keeps. With dry it only returns them. A
 // reader that is loading a version meanwhile reads it to the end or finds it
 // gone, never half of it. A version whose card is damaged is not touched:
-// nobody can say what it is.
+// nobody knows whether it is needed.
 func (s *Store) GC(ctx context.Context, keep Retention, dry bool) (Sweep, error) {
 	if dry {
 		return s.plan(keep)
@@ -52,7 +53,7 @@ func (s *Store) GC(ctx context.Context, keep Retention, dry bool) (Sweep, error)
 	if err != nil {
 		return Sweep{}, err
 	}
-	// What an earlier collector left goes first, so that it can be counted.
+	// Leftovers of an earlier collector go first, so that they can be counted.
 	trash, err1 := s.emptyTrash()
 	incoming, err2 := s.sweepIncoming()
 	sweep.Leftovers = trash + incoming
@@ -68,8 +69,8 @@ func (s *Store) GC(ctx context.Context, keep Retention, dry bool) (Sweep, error)
 	return sweep, nil
 }
 
-// plan decides what to remove. Where the log is damaged it decides nothing, for
-// a champion might be named in the part that cannot be trusted.
+// plan chooses the versions to remove. Where the log is damaged it fails, for a
+// champion might be named in the damaged part.
 func (s *Store) plan(keep Retention) (Sweep, error) {
 	h, err := s.readHistory()
 	if err != nil {
@@ -109,8 +110,8 @@ func (s *Store) plan(keep Retention) (Sweep, error) {
 	return sweep, nil
 }
 
-// age returns how long a version has been in this store. Where that cannot be
-// told it is young.
+// age returns the time since a version came into this store; 0 where that is
+// not known.
 func (s *Store) age(v *Version) time.Duration {
 	info, err := os.Stat(v.dir)
 	if err != nil {
@@ -119,8 +120,8 @@ func (s *Store) age(v *Version) time.Duration {
 	return s.now().Sub(info.ModTime())
 }
 
-// reasons says for every version that must be kept why. It is pure: what is
-// kept depends on nothing but its arguments.
+// reasons returns the reason of every version that must be kept. It is a pure
+// function of its arguments.
 func reasons(h *history, versions []*Version, pins map[string]Pin, newest int) map[string]string {
 	byID := map[string]*Version{}
 	for _, v := range versions {
@@ -147,7 +148,7 @@ func reasons(h *history, versions []*Version, pins map[string]Pin, newest int) m
 	for _, line := range h.lines {
 		for _, e := range line {
 			child := byID[e.Version]
-			for range versions { // no line of ancestors is longer
+			for range versions { // no chain of ancestors is longer
 				if child == nil || child.Card.Parent == "" {
 					break
 				}
@@ -185,18 +186,18 @@ func (s *Store) toTrash(id string) error {
 	return errors.Join(syncFolder(filepath.Dir(dir)), syncFolder(grave))
 }
 
-// emptyTrash deletes what is in the trash and says how much that was.
+// emptyTrash deletes the versions in the trash and returns their number.
 func (s *Store) emptyTrash() (int, error) {
 	var errs []error
-	graves := s.entries("trash")
-	for _, name := range graves {
+	names := s.entries("trash")
+	for _, name := range names {
 		errs = append(errs, os.RemoveAll(filepath.Join(s.dir, "trash", name)))
 	}
-	return len(graves), errors.Join(errs...)
+	return len(names), errors.Join(errs...)
 }
 
-// sweepIncoming removes what dead writers left. A living one holds the lock of
-// its folder.
+// sweepIncoming removes the folders of dead writers. A living one holds the
+// lock of its folder.
 func (s *Store) sweepIncoming() (int, error) {
 	var errs []error
 	swept := 0

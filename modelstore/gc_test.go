@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// family writes a line of versions, each the parent of the next.
+// family writes a chain of versions, each the parent of the next.
 func family(t testing.TB, s *Store, n int, dataset string) []*Version {
 	t.Helper()
 	var list []*Version
@@ -28,7 +28,7 @@ func family(t testing.TB, s *Store, n int, dataset string) []*Version {
 	return list
 }
 
-func TestGCKeepsWhatIsNeededAndRemovesTheRest(t *testing.T) {
+func TestGCKeepsNeededVersionsAndRemovesTheRest(t *testing.T) {
 	s := newStore(t)
 	line := family(t, s, 3, "blk-chl") // 2 is champion, 0 and 1 are its ancestors
 	former, rolledBack := write(t, s, "former"), write(t, s, "rolled back")
@@ -79,7 +79,7 @@ func TestGCKeepsWhatIsNeededAndRemovesTheRest(t *testing.T) {
 	}
 }
 
-func TestGCSparesWhatCameInRecently(t *testing.T) {
+func TestGCSparesYoungVersions(t *testing.T) {
 	s := New(filepath.Join(t.TempDir(), "store"), time.Now)
 	t.Cleanup(func() { unlockFolders(s.dir) })
 	write(t, s, "being judged")
@@ -149,7 +149,7 @@ func TestReaderNeverSeesHalfAVersion(t *testing.T) {
 	wg.Wait()
 }
 
-func TestGCDoesNotTouchWhatItCannotJudge(t *testing.T) {
+func TestGCDoesNotTouchDamagedVersions(t *testing.T) {
 	s := newStore(t)
 	v := write(t, s, "a")
 	unlockFolders(s.dir)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a waiting process looks whether the lock is free. A
-// change under the lock takes a few synced writes, about this long.
+// lockPoll is the pause between two attempts to take the lock. A change under
+// the lock takes a few synced writes, about this long.
 const lockPoll = 5 * time.Millisecond
 
 // lock waits until no other process or goroutine changes the store, and makes

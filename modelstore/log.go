@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Action is what an entry of the log did.
+// Action is the kind of an entry of the log.
 type Action string
 
 // The actions of the log.
@@ -33,12 +33,12 @@ type Entry struct {
 	By         string    `json:"by"`                 // person or program
 	Why        []string  `json:"why"`                // one sentence each
 
-	// TornBytes is the length of a line before this one that its writer did
-	// not live to finish, and that was cut off.
+	// TornBytes is the length of an unfinished line before this one, left by a
+	// killed writer and cut off.
 	TornBytes int64 `json:"torn_bytes,omitempty"`
 }
 
-// BadLog says which line of promotions.log is not as it was written.
+// BadLog names the first line of promotions.log that is not as it was written.
 type BadLog struct {
 	Path  string
 	Line  int // from 1
@@ -50,7 +50,7 @@ func (e *BadLog) Error() string {
 		e.Path, e.Line, e.Wrong)
 }
 
-// history is what the log says.
+// history is the content of the log.
 type history struct {
 	entries []Entry
 	// lines is the standing of every dataset: its champions of all time, less
@@ -59,7 +59,7 @@ type history struct {
 
 	chain     string // hash of the last line
 	goodBytes int64  // up to and with the last whole line
-	tornBytes int64  // of an unfinished line after that
+	tornBytes int64  // length of an unfinished line after that
 	bad       *BadLog
 }
 
@@ -87,8 +87,8 @@ func (s *Store) readHistory() (*history, error) {
 		if h.bad == nil {
 			return h, nil
 		}
-		// A reader may see half of an unfinished line being replaced; what is
-		// wrong on disk is still wrong at the second look.
+		// A reader may see half of an unfinished line being replaced; real
+		// damage is still there at the second reading.
 		if again {
 			h.bad.Path = s.logPath()
 			return h, nil
@@ -107,7 +107,7 @@ func parseLog(data []byte) *history {
 		}
 		entry, chain, err := parseLine(line, h.chain)
 		if err == nil && entry.Seq != number {
-			err = fmt.Errorf("entry %d is in its place", entry.Seq)
+			err = fmt.Errorf("entry %d stands in its place", entry.Seq)
 		}
 		if err != nil {
 			h.bad = &BadLog{Line: number, Wrong: err.Error()}
@@ -120,7 +120,7 @@ func parseLog(data []byte) *history {
 	}
 }
 
-// add takes an entry into the standing of its dataset.
+// add applies an entry to the standing of its dataset.
 func (h *history) add(e Entry) {
 	h.entries = append(h.entries, e)
 	line := h.lines[e.Dataset]
@@ -169,7 +169,7 @@ func parseLine(line []byte, before string) (e Entry, chain string, err error) {
 		return e, "", err
 	}
 	if !plainName(e.Dataset) || !validID(e.Version) {
-		return e, "", fmt.Errorf("dataset %q, version %q: not names of such", e.Dataset, e.Version)
+		return e, "", fmt.Errorf("dataset %q or version %q is not a valid name", e.Dataset, e.Version)
 	}
 	return e, chain, nil
 }
@@ -199,7 +199,7 @@ func (s *Store) appendEntry(h *history, e Entry) (Entry, error) {
 		err = syncFolder(s.dir)
 	}
 	if err != nil {
-		// What is reported as an error must not be read as an entry later.
+		// An entry that is reported as an error must not be read later.
 		return Entry{}, s.explain(errors.Join(err, file.Truncate(h.goodBytes), file.Close()))
 	}
 	return e, file.Close()

@@ -35,7 +35,7 @@ func TestStoreOnAReadOnlyFileSystemServesAndSaysWhyItCannotBeWritten(t *testing.
 		t.Errorf("the champion does not serve: %s", text)
 	}
 	if strings.Count(text, "read-only file system: models can be loaded") != 2 {
-		t.Errorf("messages do not say what is wrong: %s", text)
+		t.Errorf("messages do not name the cause: %s", text)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestFullDiskLosesNothingAndCollectionMakesRoom(t *testing.T) {
 }
 
 // runMounted plays a role in a name space in which the shell command mount has
-// changed the file system that holds dir ($1), and returns what it said.
+// changed the file system that holds dir ($1), and returns its output.
 func runMounted(t *testing.T, role, dir, mount string) string {
 	t.Helper()
 	unshare, err := exec.LookPath("unshare")
@@ -115,7 +115,7 @@ func runMounted(t *testing.T, role, dir, mount string) string {
 	return string(out)
 }
 
-func TestMessagesOfTheFileSystemSayWhatToDo(t *testing.T) {
+func TestMessagesOfTheFileSystemNameTheRemedy(t *testing.T) {
 	s := newStore(t)
 	if err := os.MkdirAll(filepath.Dir(s.dir), folderMode); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Pin says that garbage collection must keep a version.
+// Pin is a version that garbage collection must keep.
 type Pin struct {
 	Time time.Time `json:"time"`
 	By   string    `json:"by"`
@@ -39,11 +39,10 @@ func (s *Store) Pin(ctx context.Context, id, by, why string) error {
 	return nil
 }
 
-// Unpin lets garbage collection have a version. It is no error if it was not
-// pinned.
+// Unpin removes a pin. It is no error if the version was not pinned.
 func (s *Store) Unpin(ctx context.Context, id string) error {
 	if !validID(id) {
-		return fmt.Errorf("unpin: %w: %q is not the name of one", ErrNotFound, id)
+		return fmt.Errorf("unpin: %w: %q is not the name of a version", ErrNotFound, id)
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {

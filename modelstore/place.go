@@ -89,8 +89,8 @@ func writeSynced(path string, r io.Reader) (n int64, err error) {
 }
 
 // syncFolder brings the names in a folder to the disk. Some network file
-// systems know no such thing for folders, and say that the request is invalid;
-// they bring names over at once.
+// systems cannot sync folders and call the request invalid; they write names at
+// once.
 func syncFolder(dir string) error {
 	if err := durable.Sync(dir); !errors.Is(err, unix.EINVAL) {
 		return err
@@ -115,7 +115,7 @@ func (s *Store) makeFolders() error {
 	return nil
 }
 
-// explain says what an operator can do about an error of the file system.
+// explain adds the remedy to an error of the file system.
 func (s *Store) explain(err error) error {
 	hint := ""
 	switch {

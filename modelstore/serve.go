@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Serving is the version that is to serve a dataset.
+// Serving is the version that serves a dataset.
 type Serving struct {
 	Version *Version
-	Entry   Entry // by which it became champion
+	Entry   Entry // entry that made it champion
 
-	// Problems is empty if the champion is sound. Else it says why it is not
-	// the newest champion that serves: a *BadVersion for each that did not
-	// load, newest first, and a *BadLog if the log is damaged.
+	// Problems is empty if the newest champion serves. Else it holds the
+	// reasons why an older one does: a *BadVersion for each that did not load,
+	// newest first, and a *BadLog if the log is damaged.
 	Problems []error
 }
 
@@ -74,15 +74,15 @@ func (s *Store) cardSum(id string) (string, error) {
 	return hashOf(data), nil
 }
 
-// Watch tells whether something changed that may change which version serves,
-// for processes that want to see a promotion by another without a restart.
+// Watch notices changes of the store that may change the serving version, so
+// that a process follows a promotion by another without a restart.
 type Watch struct {
 	store *Store
 	seen  stamp
 }
 
-// stamp is what a change of the store changes: the log grows by a promotion,
-// and the folder of versions has a new name in it when one is restored.
+// stamp is the fingerprint of a store: the log grows by a promotion, and the
+// folder of versions gets a new name when one is restored.
 type stamp struct {
 	logBytes     int64
 	log, folders time.Time
@@ -92,7 +92,7 @@ type stamp struct {
 // before loading the champion.
 func (s *Store) Watch() *Watch {
 	w := &Watch{store: s}
-	w.seen, _ = w.look() // if it cannot be seen now, Changed says so
+	w.seen, _ = w.look() // an error shows again in Changed
 	return w
 }
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// States says for every version of which there is something to say what it is,
-// in words: champion of a dataset, former champion (one that a rollback can
-// reach), rolled back, refused, pinned. Where the log is damaged it says what
-// the sound part says, and returns a *BadLog beside it.
+// States returns the states of versions in words: champion of a dataset, former
+// champion (one that a rollback can reach), rolled back, refused, pinned. Where
+// the log is damaged it returns those of the sound part, and a *BadLog beside
+// them.
 func (s *Store) States() (map[string][]string, error) {
 	h, err := s.readHistory()
 	if err != nil {
@@ -46,7 +46,7 @@ func (h *history) states() map[string][]string {
 			}
 		}
 	}
-	fallen := map[string]string{} // by the last entry that judged it
+	fallen := map[string]string{} // versions that lost, with the verdict of their last entry
 	for _, e := range h.entries {
 		switch e.Action {
 		case Promoted:
@@ -99,7 +99,7 @@ func (s *Store) Resolve(ref string) (string, error) {
 	}
 	switch len(fits) {
 	case 0:
-		return "", fmt.Errorf("%w: %q fits nothing in %s; 'lacuna models list' shows what is there", ErrNotFound, ref, s.dir)
+		return "", fmt.Errorf("%w: %q fits nothing in %s; 'lacuna models list' shows the versions", ErrNotFound, ref, s.dir)
 	case 1:
 		return fits[0], nil
 	}

@@ -75,11 +75,11 @@ func (s *Store) List() (versions []*Version, bad []error, err error) {
 	}
 	for _, e := range entries {
 		if !validID(e.Name()) {
-			continue // not ours; lost+found is such a folder
+			continue // not a version; lost+found is such a folder
 		}
 		v, err := s.Peek(e.Name())
 		switch {
-		case errors.Is(err, ErrNotFound): // removed while we looked
+		case errors.Is(err, ErrNotFound): // removed since the folder was read
 		case err != nil:
 			bad = append(bad, err)
 		default:
@@ -93,7 +93,7 @@ func (s *Store) List() (versions []*Version, bad []error, err error) {
 func (s *Store) versionDir(id string) string { return filepath.Join(s.dir, "versions", id) }
 
 // staging is a version being written. Its folder is locked as long as the
-// writer lives, which is how GC tells work from leftovers.
+// writer lives, so that GC can tell it from leftovers.
 type staging struct {
 	dir    string
 	handle *os.File
@@ -121,9 +121,9 @@ func (s *Store) stage(ctx context.Context) (*staging, error) {
 	return &staging{dir: dir, handle: handle}, nil
 }
 
-// discard removes what was not placed.
+// discard removes a version that was not placed.
 func (st *staging) discard() {
-	// What cannot be removed now is removed by GC.
+	// GC removes the rest where this fails.
 	_ = os.RemoveAll(st.dir)
 	st.handle.Close()
 }

@@ -22,8 +22,8 @@ import (
 // day0 is the time at which the clock of the tests starts.
 var day0 = time.Date(2024, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// newStore returns an empty store and a clock that moves on by a minute each
-// time it is looked at.
+// newStore returns an empty store with a clock that moves on by a minute at
+// every reading.
 func newStore(t testing.TB) *Store {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -39,7 +39,7 @@ func tickingClock() func() time.Time {
 	}
 }
 
-// unlockFolders lets the test's own clean-up have the read-only folders.
+// unlockFolders makes folders writable, so that the test can remove them.
 func unlockFolders(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -191,7 +191,7 @@ func TestDamagedFileIsRefusedByName(t *testing.T) {
 					t.Fatalf("Load() = %v, want a BadVersion that names %s", err, name)
 				}
 				if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "lacuna models") {
-					t.Errorf("message %q does not say which file and what to do", err)
+					t.Errorf("message %q does not name the file and the remedy", err)
 				}
 				if name != CardFile {
 					if _, err := v.ReadFile(name); !errors.As(err, &bad) {

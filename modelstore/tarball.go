@@ -15,8 +15,8 @@ import (
 
 // Export writes a version as one tar file: a folder with the name of the
 // version, the card first. The same version gives the same bytes everywhere.
-// What is written is checked as it is read, so a version that is damaged ends
-// in an error, and never in a tar file that looks whole.
+// Files are checked as they are read, so a damaged version ends in an error,
+// and never in a tar file that looks complete.
 func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 	v, err := s.Peek(id)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 		if err := exportFile(archive, path.Join(id, f.Name), f.Bytes); err != nil {
 			return fmt.Errorf("export %s: %w", id, err)
 		}
-		var writeErr error // of the tar file: not the version's fault
+		var writeErr error // failure of the tar file, not of the version
 		err := v.check(f, writerFunc(func(p []byte) (n int, err error) {
 			if err = ctx.Err(); err == nil {
 				n, err = archive.Write(p)
@@ -80,8 +80,8 @@ func (e *BadArchive) Error() string {
 }
 
 // Import adds the version in a tar file that Export wrote. The tar file is not
-// trusted: what is not exactly the files of one card, in their sizes and
-// hashes, is refused with a *BadArchive, and nothing of it stays.
+// trusted: anything but the files of one card, in their sizes and hashes, is
+// refused with a *BadArchive, and nothing of it stays.
 func (s *Store) Import(ctx context.Context, r io.Reader) (*Version, error) {
 	archive := tar.NewReader(until(ctx, r))
 	id, card, data, err := importCard(archive)
@@ -131,7 +131,7 @@ func importCard(archive *tar.Reader) (id string, card Card, data []byte, err err
 	return id, card, data, nil
 }
 
-// intake takes in the files of a version that is being imported.
+// intake receives the files of a version that is being imported.
 type intake interface {
 	add(ctx context.Context, name string, r io.Reader) (File, error)
 }

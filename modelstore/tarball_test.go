@@ -66,7 +66,7 @@ func TestDamagedVersionIsNotExported(t *testing.T) {
 		t.Errorf("Export() = %v, want a BadVersion", err)
 	}
 	if _, err := newStore(t).Import(t.Context(), &b); err == nil {
-		t.Error("what was written before the damage showed imports as a version")
+		t.Error("the bytes written before the damage showed import as a version")
 	}
 }
 

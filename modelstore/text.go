@@ -136,7 +136,7 @@ func (t *text) String() string {
 }
 
 // Printable returns s without the characters that move the cursor of a
-// terminal: what a card or a log says may come from elsewhere.
+// terminal: the text of a card or a log may come from elsewhere.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
@@ -177,7 +177,7 @@ func score(scores map[string]float64, name string) string {
 
 // compact writes a section of settings on one line, cut where it is long.
 func compact(raw json.RawMessage) string {
-	const columns = 200 // the whole is in the card
+	const columns = 200 // the card has all of it
 	s := strings.Join(strings.Fields(string(raw)), " ")
 	if len(s) > columns {
 		s = strings.ToValidUTF8(s[:columns], "") + "…"
@@ -215,7 +215,7 @@ func orElse(s, other string) string {
 	return s
 }
 
-// onDevice says how much memory of a graphics card was in use.
+// onDevice returns the peak memory of a graphics card in words.
 func onDevice(bytes int64) string {
 	if bytes == 0 {
 		return ""

@@ -23,7 +23,7 @@ func withUnknown(data, raw json.RawMessage, known any) (json.RawMessage, error) 
 func merge(data, raw json.RawMessage, t reflect.Type) (json.RawMessage, error) {
 	var now, before map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &before); err != nil || before == nil {
-		return data, nil // null, or of another kind: there is nothing to keep
+		return data, nil // not an object: it has no fields to keep
 	}
 	if err := json.Unmarshal(data, &now); err != nil {
 		return nil, err

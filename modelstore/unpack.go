@@ -11,8 +11,8 @@ import (
 
 // Unpack returns the version in a tar file that Export wrote, in memory and in
 // no store. It is checked as Import checks: anything but the files of one card,
-// in their sizes and hashes, is a *BadArchive. Of what it returns only Path
-// does not work.
+// in their sizes and hashes, is a *BadArchive. Path is the only method of the
+// version that fails.
 func Unpack(ctx context.Context, r io.Reader) (*Version, error) {
 	archive := tar.NewReader(until(ctx, r))
 	id, card, _, err := importCard(archive)
@@ -29,7 +29,7 @@ func Unpack(ctx context.Context, r io.Reader) (*Version, error) {
 // memory is the files of a version by name.
 type memory map[string][]byte
 
-// maxUnpackedBytes is what a version in memory may have in all: four times the
+// maxUnpackedBytes is the largest size of a version in memory: four times the
 // largest network that is built here.
 const maxUnpackedBytes = 1 << 30
 
@@ -49,8 +49,8 @@ func (m memory) add(_ context.Context, name string, r io.Reader) (File, error) {
 	return File{Name: name, Bytes: int64(len(data)), SHA256: hashOf(data)}, nil
 }
 
-// check compares a file with the card, as that of a version on disk is: memory
-// is checked where somebody might have written into what ReadFile returned.
+// check compares a file with the card, as for a version on disk: a caller may
+// have written into the bytes that ReadFile returned.
 func (m memory) check(f File, w io.Writer) error {
 	data, ok := m[f.Name]
 	if !ok || int64(len(data)) != f.Bytes || hashOf(data) != f.SHA256 {

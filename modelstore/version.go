@@ -19,12 +19,12 @@ import (
 // ErrNotFound says that the store has no such version.
 var ErrNotFound = errors.New("no such version")
 
-// BadVersion says which file of a version is not what its card says.
+// BadVersion names a file of a version that does not agree with its card.
 type BadVersion struct {
 	Version string
 	File    string
-	Wrong   string // what is wrong with the file
-	Err     error  // what the file system said, if that is what is wrong
+	Wrong   string // fault of the file
+	Err     error  // cause, where the file system failed
 }
 
 func (e *BadVersion) Error() string {
@@ -41,7 +41,7 @@ type Version struct {
 	Card Card
 
 	dir      string
-	contents memory // instead of dir, of a version that is in no store
+	contents memory // files of a version that is in no store; else nil
 }
 
 // Load returns a version after it has checked every byte of it. The error is a
@@ -63,7 +63,7 @@ func (s *Store) Load(id string) (*Version, error) {
 // Peek returns a version of which only the card was checked.
 func (s *Store) Peek(id string) (*Version, error) {
 	if !validID(id) {
-		return nil, fmt.Errorf("%w: %q is not the name of one", ErrNotFound, id)
+		return nil, fmt.Errorf("%w: %q is not the name of a version", ErrNotFound, id)
 	}
 	v := &Version{ID: id, dir: s.versionDir(id)}
 	if _, err := os.Stat(v.dir); errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func (v *Version) ReadFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("model version %s has no %s", v.ID, name)
 	}
 	var b bytes.Buffer
-	b.Grow(int(min(f.Bytes, maxCardBytes))) // the card's word is not trusted with memory
+	b.Grow(int(min(f.Bytes, maxCardBytes))) // the card may claim any size
 	if err := v.check(f, &b); err != nil {
 		return nil, err
 	}
@@ -168,8 +168,8 @@ func (v *Version) check(f File, w io.Writer) error {
 	return nil
 }
 
-// bad names the file that is wrong. Of an error of the file system only the
-// cause is told: the path is in the name of the version already.
+// bad returns the error of a file. An error of the file system is cut to its
+// cause, for the name of the version already says where.
 func (v *Version) bad(file string, err error) error {
 	wrong := err.Error()
 	var path *fs.PathError
@@ -223,7 +223,7 @@ func openFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 }
 
-// readAtMost reads a file that is small unless somebody put another there.
+// readAtMost reads a file that should be small, and fails where it is not.
 func readAtMost(path string, limit int64) ([]byte, error) {
 	file, err := openFile(path)
 	if err != nil {

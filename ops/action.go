@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	shortestToken = 16       // bytes: what nobody guesses at the pace allowed here
-	actionBytes   = 16 << 10 // of a request: a name and a sentence
+	shortestToken = 16       // bytes: too long to guess at the rate allowed here
+	actionBytes   = 16 << 10 // limit of a request: a name and a sentence
 )
 
-// actions lets those who have the token do something. The token travels in a
-// header that no browser adds by itself, so a page from elsewhere cannot act
-// for a visitor; requests that come from such a page are refused before.
+// actions carries out the requests of visitors with the token. The token
+// travels in a header that no browser adds by itself, so a page from elsewhere
+// cannot act for a visitor; requests that come from such a page are refused
+// before.
 type actions struct {
 	do        Actions
 	tokenFile string
@@ -36,7 +37,7 @@ func newActions(src Sources, tokenFile string, log *slog.Logger) *actions {
 	}
 }
 
-// offered reports whether there is anything that a visitor may do.
+// offered reports whether visitors may act at all.
 func (a *actions) offered() bool { return a.do != nil && a.tokenFile != "" }
 
 // ServeHTTP answers POST /actions/retry and /actions/redo.
@@ -76,7 +77,7 @@ func (a *actions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit answers those who lack the token.
+// admit reports whether a request has the token, and answers those without.
 func (a *actions) admit(w http.ResponseWriter, r *http.Request) bool {
 	token, err := readToken(a.machine, a.tokenFile)
 	if err != nil {
@@ -87,7 +88,7 @@ func (a *actions) admit(w http.ResponseWriter, r *http.Request) bool {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		refuseToken(w)
-		return false // nothing to look at, and nothing learnt
+		return false // no token was shown, so no guess is counted
 	}
 	who, known := a.guesses.who(r, token)
 	settled, ok := a.guesses.turn(r.Context(), who, known)
@@ -96,7 +97,7 @@ func (a *actions) admit(w http.ResponseWriter, r *http.Request) bool {
 		http.Error(w, "too many wrong tokens came, and this one was not looked at: wait a little", http.StatusTooManyRequests)
 		return false
 	}
-	// Hashes, so that the time to compare tells not even the length.
+	// Hashes, so that the time of the comparison does not depend on the length.
 	want, have := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
 	right := subtle.ConstantTimeCompare(want[:], have[:]) == 1
 	settled(right)
@@ -114,7 +115,7 @@ func refuseToken(w http.ResponseWriter) {
 	http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
 }
 
-// act does what the request asks for and says so.
+// act carries out a request and returns a sentence about it.
 func (a *actions) act(ctx context.Context, r *http.Request) (string, error) {
 	dataset := r.PostForm.Get("dataset")
 	switch r.URL.Path {
@@ -123,7 +124,7 @@ func (a *actions) act(ctx context.Context, r *http.Request) (string, error) {
 	case "/actions/redo":
 		day, err := time.Parse(time.DateOnly, r.PostForm.Get("day"))
 		if err != nil {
-			return "", errors.New("day must be like 2024-05-20")
+			return "", errors.New("day must be a date like 2024-05-20")
 		}
 		why := strings.TrimSpace(r.PostForm.Get("why"))
 		if why == "" {

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// calendar is the days of a dataset, ready to be shown: a year is a row of
-// months.
+// calendar is the layout of the days of a dataset: a year is a row of months.
 type calendar struct {
 	Dataset       string
 	Years         []calendarYear // newest first
-	Older, Newer  int            // the year to go on from; 0: there is none
+	Older, Newer  int            // year of the next page; 0: none
 	First, Last   time.Time
-	Counts        []stateDays // of the years that are shown
+	Counts        []stateDays // days of the shown years, by state
 	KnownDays     int
 	CompletedDays int
 }
@@ -27,29 +26,28 @@ type calendarMonth struct {
 	Name  string // January
 	Lead  int    // empty cells before the first day: the week begins on Monday
 	Days  []calendarDay
-	Known bool // it has a day to show
+	Known bool // the month has a day with a state
 }
 
 type calendarDay struct {
 	Number int
 	State  DayState // empty: before the first or after the last day
 	Path   string
-	Label  string // for those who do not see the colour
-	Latest bool   // the last day of which anything is known
+	Label  string // the state in words, for those who do not see the colour
+	Latest bool   // the last day with a state
 }
 
-// stateDays is how many days are in a state.
+// stateDays is the number of days in a state.
 type stateDays struct {
 	State DayState
 	Days  int
 }
 
-// calendarYears is how many years a page shows: more is more to load than
-// anybody looks at.
+// calendarYears is the number of years on a page: more would be slow to load
+// and hardly read.
 const calendarYears = 4
 
-// newCalendar lays out the days of the years up to last, of which anything is
-// known from first on.
+// newCalendar lays out the years up to last; days before first have no state.
 func newCalendar(dataset string, first, last time.Time, days []Day) calendar {
 	c := calendar{Dataset: dataset, First: first, Last: last}
 	states := map[time.Time]DayState{}
@@ -101,7 +99,7 @@ func dayStates() []DayState {
 	return []DayState{DayDelayed, DayNearRealTime, DayWaiting, DayQuarantined, DayMissing}
 }
 
-// words says what a state means.
+// words explains a state.
 func (s DayState) words() string {
 	switch s {
 	case DayMissing:
@@ -118,7 +116,7 @@ func (s DayState) words() string {
 	return "nothing is known"
 }
 
-// strip is the last days of a dataset as one line.
+// strip is the row of the last days of a dataset on the overview.
 type strip struct {
 	Cells []stripCell
 	Label string
@@ -129,7 +127,7 @@ type stripCell struct {
 	State DayState
 }
 
-// stripDays is how many days the overview shows of each dataset.
+// stripDays is the number of days in a strip.
 const stripDays = 45
 
 // newStrip lays out the days up to last.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Config is where the status page is served, and to whom it listens.
+// Config is the address of the status page, its host names and its token.
 type Config struct {
 	Listen    string   `yaml:"listen"`     // host:port; port 0 takes a free one
 	Hosts     []string `yaml:"hosts"`      // names by which browsers and proxies ask for the page, beside localhost and any address
@@ -16,13 +16,13 @@ type Config struct {
 
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8087", Hosts: []string{}} // loopback: who is to see more puts a proxy with a login in front
+	return Config{Listen: "127.0.0.1:8087", Hosts: []string{}} // loopback: to show it to others, put a proxy with a login in front
 }
 
 // plainHost is a host by its name.
 var plainHost = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
-// Validate reports what is wrong with c.
+// Validate reports the first fault of c.
 func (c Config) Validate() error {
 	_, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {

@@ -1,14 +1,13 @@
-// Package ops is what the operator sees of the service: a status page, the
-// same as JSON, metrics for Prometheus, health for supervisors, word to the
-// service manager and to those who are called when something is wrong, and the
-// finished products to look at.
+// Package ops is the operator's view of the service: a status page, the same as
+// JSON, metrics for Prometheus, health for supervisors, notifications to the
+// service manager, alarms by webhook or command, and the finished products.
 //
-//	/                          how every dataset is, alarms, what waits, newest products
+//	/                          state of every dataset, alarms, backlogs, newest products
 //	/datasets/NAME             its days, a year a row of months
 //	/datasets/NAME/YYYY-MM-DD  the granules of a day
-//	/granule?dataset=&name=    maps before and after, uncertainty, flags, story, files
+//	/granule?dataset=&name=    maps before and after, uncertainty, flags, history, files
 //	/models                    versions, promotions, scores, daily skill
-//	/map, /events, /actions/   what the pages ask for
+//	/map, /events, /actions/   requests of the scripts of the pages
 //	/status.json /metrics /healthz /readyz /products/
 //
 // A Server reads: it answers GET and HEAD, serves no file from outside the
@@ -16,7 +15,7 @@
 // token of the configuration, and guessing at it is slowed down. It answers to
 // its own names only, and listens on loopback unless told otherwise, for it
 // knows no users. Pages need nothing from elsewhere and read without a script;
-// with one they follow what happens and let maps be probed.
+// with one they stay current and let maps be probed.
 //
 // Package ops does not know where its figures come from. The daemon hands it
 // Sources; no netCDF, ledger or model store is touched here.

@@ -18,34 +18,33 @@ import (
 // Limits on wrong tokens. A token that people make up, at five guesses a second
 // from everywhere, stands 1.6e8 guesses a year.
 const (
-	wrongBurst  = 5   // wrong tokens of a client that are answered at once: typing errors
-	wrongRate   = 0.5 // a second, of a client after that
-	globalBurst = 50  // of all clients together: ten people who mistype
-	globalRate  = 5.0 // a second
+	wrongBurst  = 5   // wrong tokens of a client that are checked at once: typing errors
+	wrongRate   = 0.5 // wrong tokens a second of a client after that
+	globalBurst = 50  // wrong tokens of all clients together: ten people who mistype
+	globalRate  = 5.0 // wrong tokens a second of all clients after that
 	// A request whose turn has not come waits, so that others' wrong guesses do
 	// not turn the right token away: two turns of a client.
 	guessPatience = 10 * time.Second
-	mostWaiting   = 4    // requests of a client that wait; more are not heard
-	mostClients   = 1024 // that are remembered; the one seen longest ago is forgotten
+	mostWaiting   = 4    // waiting requests of a client; more are refused
+	mostClients   = 1024 // remembered clients; the one seen longest ago is forgotten
 )
 
-// guesses decides who may have a token looked at. To look at a token is what
-// helps a guesser, so a token is not looked at before its turn, the right one
-// included: there is no other way to slow guessing down. Three things keep the
-// guesses of one from holding up another: each client has a limit of its own,
-// where a proxy on this machine says for whom it asks that is the client, and
-// whoever has shown the right token before gets a pass, a cookie that no guesser
-// has, and shares no limit with anybody.
+// guesses limits the rate at which tokens are checked. No token is checked
+// before its turn, the right one included, for every check helps a guesser.
+// Three things keep the guesses of one client from holding up another: each
+// client has a limit of its own; behind a proxy on this machine the client is
+// the one that the proxy names; and a client that has shown the right token
+// gets a pass, a cookie that no guesser has, and shares no limit with others.
 type guesses struct {
 	now func() time.Time
-	key []byte // of the passes; a restart makes new ones
+	key []byte // signs the passes; a restart makes a new one
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	all     allowance
 	clients map[string]*client
 }
 
-// client is one who shows tokens.
+// client is a sender of tokens.
 type client struct {
 	allowance
 	waiting int
@@ -62,7 +61,7 @@ func newGuesses(now func() time.Time) *guesses {
 type allowance struct {
 	burst, rate float64
 	spent       float64
-	at          time.Time // when spent was true
+	at          time.Time // time of spent
 }
 
 // settle brings spent up to now.
@@ -71,14 +70,14 @@ func (a *allowance) settle(now time.Time) {
 	a.at = now
 }
 
-// wait is how long it takes until one may be spent.
+// wait returns the time until one may be spent.
 func (a *allowance) wait(now time.Time) time.Duration {
 	a.settle(now)
 	return time.Duration(max(0, a.spent+1-a.burst) / a.rate * float64(time.Second))
 }
 
-// turn waits until the token of a request may be looked at; false: it may not.
-// Otherwise settled must be called with whether it was right.
+// turn waits until the token of a request may be checked; false: it may not.
+// Otherwise settled must be called with the result of the check.
 func (g *guesses) turn(ctx context.Context, who string, known bool) (settled func(right bool), ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,8 +113,8 @@ func (g *guesses) turn(ctx context.Context, who string, known bool) (settled fun
 	}, true
 }
 
-// spend takes a wrong token from what is allowed, before it is known whether it
-// is wrong: else many could be looked at at once. The lock is held.
+// spend counts a token as wrong before it is checked: otherwise many could be
+// checked at once. The lock is held.
 func (g *guesses) spend(c *client, known bool, n float64) {
 	c.spent += n
 	if !known {
@@ -123,7 +122,7 @@ func (g *guesses) spend(c *client, known bool, n float64) {
 	}
 }
 
-// client returns the one of that name. The lock is held.
+// client returns the client of that name. The lock is held.
 func (g *guesses) client(who string) *client {
 	now := g.now()
 	c, ok := g.clients[who]
@@ -138,8 +137,8 @@ func (g *guesses) client(who string) *client {
 	return c
 }
 
-// forget makes room for a client. What the forgotten one has spent still counts
-// for all.
+// forget makes room for a client. The wrong tokens of the forgotten one still
+// count in the limit of all.
 func (g *guesses) forget() {
 	oldest := ""
 	for name, c := range g.clients {
@@ -150,10 +149,10 @@ func (g *guesses) forget() {
 	delete(g.clients, oldest)
 }
 
-// passCookie is the cookie of those who have shown the right token.
+// passCookie is the name of the cookie with a pass.
 const passCookie = "lacuna_pass"
 
-// pass makes one for token: a name by chance, and a seal on it and the token.
+// pass returns a pass for token: a random name, and a MAC of it and the token.
 func (g *guesses) pass(token string) *http.Cookie {
 	name := rand.Text()
 	return &http.Cookie{
@@ -168,7 +167,8 @@ func (g *guesses) seal(name, token string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// who names the client of a request; known where it has a pass for token.
+// who returns the name of the client of a request; known: it has a pass for
+// token.
 func (g *guesses) who(r *http.Request, token string) (name string, known bool) {
 	if cookie, err := r.Cookie(passCookie); err == nil {
 		name, seal, _ := strings.Cut(cookie.Value, ".")
@@ -179,10 +179,11 @@ func (g *guesses) who(r *http.Request, token string) (name string, known bool) {
 	return clientAddress(r), false
 }
 
-// clientAddress is where a request comes from: the other end of the connection
-// or, where that is on this machine, the address for which a proxy says it asks.
-// A program on this machine can say any; the limit for all holds for it. Of an
-// IPv6 address the network counts, for a machine has as many as it likes.
+// clientAddress returns the origin of a request: the other end of the
+// connection or, where that is on this machine, the address that a proxy
+// forwards. A program on this machine can forge it; the limit of all clients
+// holds for it. Of an IPv6 address the network counts, for a machine has as
+// many addresses as it likes.
 func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 
 const rightToken = "0123456789abcdef-secret"
 
-// asker shows tokens to one server.
+// asker sends tokens to one server.
 type asker struct {
 	handler http.Handler
 	from    string // address of the connection
-	via     string // what a proxy says of whom it asks for; empty: nothing
+	via     string // address that a proxy forwards; empty: no proxy
 	pass    *http.Cookie
 }
 
@@ -65,8 +65,8 @@ func TestGuessesAreSlowedDown(t *testing.T) {
 	})
 }
 
-// flood shows n tokens at the same moment and returns how the answers were, by
-// their status. Those that wait are waited for by wait.
+// flood sends n tokens at the same moment and returns the number of answers by
+// status. The function wait waits for the others.
 func flood(t *testing.T, n int, ask func(i int) int) (wait func() map[int]int) {
 	var mu sync.Mutex
 	answers := map[int]int{}
@@ -83,11 +83,11 @@ func flood(t *testing.T, n int, ask func(i int) int) (wait func() map[int]int) {
 	return func() map[int]int { wg.Wait(); return answers }
 }
 
-func TestManyGuessesAtOnceAreNotLookedAt(t *testing.T) {
+func TestManyGuessesAtOnceAreNotChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker(t)
 		guesses := flood(t, 1000, func(i int) int { return a.ask(t, fmt.Sprint("guess", i)).Code })
-		// Were these looked at, one of them would be found to be right.
+		// Were these checked, one of them would be found to be right.
 		hits := flood(t, 1000, func(int) int { return a.ask(t, rightToken).Code })
 		if got := hits(); got[http.StatusTooManyRequests] != 1000 {
 			t.Errorf("tokens of one client beyond its limit are answered %v", got)

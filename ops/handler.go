@@ -16,19 +16,19 @@ type handler struct {
 	src   Sources
 	pages pages
 	feed  *feed
-	maps  *mapShelf
+	maps  *mapCache
 	acts  *actions
 	log   *slog.Logger
 }
 
 func newHandler(src Sources, tokenFile string, log *slog.Logger) *handler {
 	return &handler{
-		src: src, pages: newPages(), feed: newFeed(src.Status), maps: newMapShelf(src.Granules),
+		src: src, pages: newPages(), feed: newFeed(src.Status), maps: newMapCache(src.Granules),
 		acts: newActions(src, tokenFile, log), log: log,
 	}
 }
 
-// routes returns what is served.
+// routes returns the handlers of all paths.
 func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", h.page(h.overview))
@@ -51,8 +51,8 @@ func (h *handler) routes() http.Handler {
 	return secured(all)
 }
 
-// page answers with what fill makes of the status and the request. Fill may
-// answer itself, by an *elsewhere, that the page is to be found elsewhere.
+// page answers with the page that fill makes of the status and the request.
+// Fill may return an *elsewhere, which redirects.
 func (h *handler) page(fill func(ctx context.Context, r *http.Request, v *view) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		status, err := h.src.Status(r.Context())
@@ -80,7 +80,7 @@ func (h *handler) page(fill func(ctx context.Context, r *http.Request, v *view) 
 	}
 }
 
-// elsewhere says that a page is to be found under another path of this server.
+// elsewhere redirects to another path of this server.
 type elsewhere struct{ path string }
 
 func (e *elsewhere) Error() string { return "to be found at " + e.path }
@@ -101,8 +101,7 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body.Bytes()) // fails only where the client has left
 }
 
-// serveReady answers 200 once every stage runs and while all of them get on,
-// for those who wait for it.
+// serveReady answers 200 while every stage runs and makes progress.
 func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	status, err := h.src.Status(r.Context())
 	switch {
@@ -115,7 +114,7 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// whyNotReady says what a service that is not ready waits for.
+// whyNotReady returns why a service is not ready.
 func whyNotReady(s Status) string {
 	if s.Hung != "" {
 		return s.Hung + " is at work and shows no sign of life"
@@ -128,8 +127,8 @@ func whyNotReady(s Status) string {
 	return "starting or stopping"
 }
 
-// fail answers that there is no such page, or none now. The reason goes to the
-// log, where only the operator reads it.
+// fail answers 404, or 503 for other errors. The reason goes to the log, where
+// only the operator reads it.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrNotFound) {
 		http.NotFound(w, r)

@@ -118,7 +118,7 @@ func TestHealthAndReadiness(t *testing.T) {
 				t.Errorf("GET %s = %d %s, want %d with %q", tt.path, r.Code, r.Body, tt.want, tt.says)
 			}
 			if strings.Contains(r.Body.String(), "secret") {
-				t.Errorf("the answer tells the visitor what is for the log: %s", r.Body)
+				t.Errorf("the answer shows the visitor a reason that is for the log: %s", r.Body)
 			}
 		})
 	}
@@ -225,7 +225,7 @@ func handlerOf(t *testing.T, products string) http.Handler {
 
 func exampleStatus(context.Context) (Status, error) { return example(), nil }
 
-// showing is a server that knows a status and nothing else.
+// showing returns a server that knows a status and nothing else.
 func showing(status func(context.Context) (Status, error)) http.Handler {
 	return newHandler(Sources{Status: status}, "", slog.New(slog.DiscardHandler)).routes()
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// health is how a dataset is, in a word. The class gives it a colour, which
-// adds nothing to the word.
+// health is the state of a dataset in a word. The class gives it a colour,
+// which adds nothing to the word.
 type health struct{ Word, Class string }
 
-// healthOf judges a dataset by its alarms first, then by what it is doing.
+// healthOf judges a dataset by its alarms first, then by its work.
 func healthOf(d Dataset, alarms []Alarm) health {
-	// What keeps products from being made; other alarms can wait.
+	// Alarms that keep products from being made; others can wait.
 	blocking := []string{"archive", "intake", "fill"}
 	worry := false
 	for _, a := range alarms {
@@ -58,7 +58,7 @@ type row struct {
 	Health health
 	Strip  *strip
 	Aside  int // granules set aside
-	// Filler is the method, and FillerNote why it is this one.
+	// Filler is the method, and FillerNote the reason for it.
 	Filler, FillerNote string
 }
 

@@ -19,15 +19,15 @@ import (
 	"lacuna/internal/faults"
 )
 
-// HookConfig says who is told of alarms, and when something is one.
+// HookConfig sets the receivers of alarms, and the limits of alarms.
 type HookConfig struct {
 	Webhook     string        `yaml:"webhook"`      // URL that messages are posted to
-	WebhookFile string        `yaml:"webhook_file"` // of a file with that URL, where the URL is a secret
+	WebhookFile string        `yaml:"webhook_file"` // file with that URL, where the URL is a secret
 	Command     []string      `yaml:"command"`      // program and arguments that get the message on standard input
 	CommandEnv  []string      `yaml:"command_env"`  // names of variables that it gets beside the usual ones
-	Check       time.Duration `yaml:"check"`        // how often alarms are looked for
-	Repeat      time.Duration `yaml:"repeat"`       // an alarm that lasts is told again; 0: never
-	Timeout     time.Duration `yaml:"timeout"`      // of one message
+	Check       time.Duration `yaml:"check"`        // how often alarms are checked
+	Repeat      time.Duration `yaml:"repeat"`       // an alarm that lasts is sent again after this; 0: never
+	Timeout     time.Duration `yaml:"timeout"`      // time limit of one message
 	Limits      `yaml:",inline"`
 }
 
@@ -37,7 +37,7 @@ func DefaultHookConfig() HookConfig {
 		Command:    []string{},
 		CommandEnv: []string{},
 		Check:      time.Minute,
-		Repeat:     24 * time.Hour, // once in every shift of somebody
+		Repeat:     24 * time.Hour, // once a day, so that nobody forgets it
 		Timeout:    30 * time.Second,
 		Limits: Limits{
 			Lag:         4 * 24 * time.Hour, // near-real-time products are two days old when they appear
@@ -72,27 +72,27 @@ func webURL(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// off reports whether nobody is to be told.
+// off reports whether no receiver is configured.
 func (c HookConfig) off() bool { return c.Webhook == "" && c.WebhookFile == "" && len(c.Command) == 0 }
 
-// Message is what a hook is sent, as JSON.
+// Message is the JSON that a hook sends.
 type Message struct {
 	State   string    `json:"state"` // firing or resolved
 	Alarm             // as it is, or was before it ended
-	Since   time.Time `json:"since"`          // when it was first seen
+	Since   time.Time `json:"since"`          // when the alarm began
 	At      time.Time `json:"at"`             // when this was sent
-	Repeat  int       `json:"repeat"`         // how often it was told before
+	Repeat  int       `json:"repeat"`         // earlier messages about it
 	Service string    `json:"service"`        // lacuna, for hooks that serve many
 	Host    string    `json:"host,omitempty"` // where it runs
-	Text    string    `json:"text"`           // all of it in a line: what chat systems show
+	Text    string    `json:"text"`           // all of it in a line, for chat systems
 }
 
-// Hook tells somebody outside of alarms: each once when it begins, again while
-// it lasts, and once when it is over. What was told lasts through restarts.
+// Hook sends messages about alarms: one when an alarm begins, more while it
+// lasts, and one when it is over. It remembers them through restarts.
 type Hook struct {
 	cfg    HookConfig
 	status func(context.Context) (Status, error)
-	memory string // file that remembers what was told
+	memory string // file of the messages sent
 	now    func() time.Time
 	log    *slog.Logger
 	host   string
@@ -101,10 +101,10 @@ type Hook struct {
 	lookup  func(string) (string, bool) // environment variables
 }
 
-// HookParts are what a Hook works with.
+// HookParts are the collaborators of a Hook.
 type HookParts struct {
 	Status func(context.Context) (Status, error)
-	Memory string // path of a file that remembers what was told
+	Memory string // path of the file of the messages sent
 	Now    func() time.Time
 	Log    *slog.Logger
 	Machine
@@ -118,7 +118,7 @@ func NewHook(cfg HookConfig, parts HookParts) (*Hook, error) {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		host = "" // the message does without
+		host = "" // the message lacks it
 	}
 	return &Hook{
 		cfg: cfg, status: parts.Status, memory: parts.Memory, now: parts.Now, host: host, log: parts.Log.With("component", "alarms"),
@@ -126,16 +126,16 @@ func NewHook(cfg HookConfig, parts HookParts) (*Hook, error) {
 	}, nil
 }
 
-// Run looks for alarms until ctx is cancelled, then returns nil. Nobody waits
-// for it: a hook that hangs is cut off and tried again at the next look.
+// Run checks for alarms until ctx is cancelled, then returns nil. Nobody waits
+// for it: a hook that hangs is cut off and tried again at the next check.
 func (h *Hook) Run(ctx context.Context) error {
 	tick := time.NewTicker(h.cfg.Check)
 	defer tick.Stop()
 	told, err := h.load()
 	if err != nil {
-		h.log.Warn("what was told of alarms is forgotten", "err", err)
+		h.log.Warn("messages about alarms are forgotten, they may be repeated", "err", err)
 	}
-	failing := "" // said once, not at every look
+	failing := "" // logged once, not at every check
 	for {
 		select {
 		case <-ctx.Done():
@@ -155,7 +155,7 @@ func (h *Hook) Run(ctx context.Context) error {
 	}
 }
 
-// look finds what is to be told and tells it.
+// look sends the messages that are due.
 func (h *Hook) look(ctx context.Context, told map[string]notice) error {
 	ctx, cancel := context.WithTimeout(ctx, statusLimit+2*h.cfg.Timeout)
 	defer cancel()
@@ -178,7 +178,7 @@ func (h *Hook) look(ctx context.Context, told map[string]notice) error {
 	return errors.Join(append(errs, h.save(told))...)
 }
 
-// statusLost is the alarm of a service that cannot say how it is.
+// statusLost is the alarm of a service whose status cannot be read.
 func statusLost(err error) Alarm {
 	return Alarm{
 		Name: "status", Summary: "the status of the service cannot be read: " + err.Error(),
@@ -193,7 +193,7 @@ func (h *Hook) text(m Message) string {
 	return fmt.Sprintf("lacuna on %s: %s. What to do: %s", h.host, m.Summary, m.Remedy)
 }
 
-// tell sends a message to whoever is configured.
+// tell sends a message to the configured receivers.
 func (h *Hook) tell(ctx context.Context, m Message) error {
 	if h.cfg.off() {
 		return nil // the log has it
@@ -226,8 +226,8 @@ func (h *Hook) post(ctx context.Context, body []byte) error {
 		return errors.New("post to webhook: its URL cannot be read")
 	}
 	request.Header.Set("Content-Type", "application/json")
-	// Sent elsewhere, the message would go to a host that nobody named, and the
-	// address of the webhook with it.
+	// A redirect would take the message, and the address of the webhook, to a
+	// host that nobody configured.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := (&http.Client{CheckRedirect: stay}).Do(request)
 	if err != nil {
@@ -247,7 +247,7 @@ func (h *Hook) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// load reads what was told before the start.
+// load reads the messages sent before the start.
 func (h *Hook) load() (map[string]notice, error) {
 	told := map[string]notice{}
 	text, err := os.ReadFile(h.memory)

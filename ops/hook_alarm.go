@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// Alarm is something that a person should look at.
+// Alarm is a condition that needs an operator.
 type Alarm struct {
-	Name    string `json:"name"`              // what kind it is, such as lag
+	Name    string `json:"name"`              // kind, such as lag
 	Subject string `json:"subject,omitempty"` // the dataset, sink or folder it is about; empty: the service
-	Summary string `json:"summary"`           // what is the matter
-	Remedy  string `json:"remedy"`            // what to do
+	Summary string `json:"summary"`           // the condition in a sentence
+	Remedy  string `json:"remedy"`            // the remedy in a sentence
 }
 
 // Key tells alarms apart: one that lasts has the same key while its summary
 // changes.
 func (a Alarm) Key() string { return a.Name + "/" + a.Subject }
 
-// Limits say when a figure of the status is an alarm. Zero: never.
+// Limits are the figures of the status beyond which there is an alarm; 0: no
+// limit.
 type Limits struct {
 	Lag         time.Duration `yaml:"lag"`           // age of the newest field of a dataset
 	Backlog     time.Duration `yaml:"backlog"`       // age of the oldest delivery that waits for a sink
@@ -28,8 +29,7 @@ type Limits struct {
 	DiskFreeMiB int64         `yaml:"disk_free_mib"` // room on a disk
 }
 
-// Alarms returns what somebody should look at in s, in the order of names and
-// subjects.
+// Alarms returns the alarms of s, in the order of names and subjects.
 func Alarms(s Status, l Limits) []Alarm {
 	var all []Alarm
 	add := func(on bool, a Alarm) {
@@ -77,9 +77,9 @@ func Alarms(s Status, l Limits) []Alarm {
 	return all
 }
 
-// takenAlarms tells of revisions that a sink had with other bytes, and of those
-// that this state did not know. Both are over by themselves; a person should
-// know that they were, and why.
+// takenAlarms returns alarms for revisions that a sink had with other bytes,
+// and for those that this state did not know. Both are dealt with already; an
+// operator should know that they occurred, and find the cause.
 func takenAlarms(s Status, sink Sink) (all []Alarm) {
 	latest := func(conflict bool) string {
 		for _, t := range s.Taken {
@@ -153,7 +153,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	return all
 }
 
-// inWords is a duration as people say it: hours up to two days, then days.
+// inWords writes a duration in hours up to two days, then in days.
 func inWords(d time.Duration) string {
 	switch {
 	case d < time.Hour:

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// commandVariables are what a command gets of the environment of the service:
-// what programs need to find others and their settings, and to write the words
-// and times of their user. Passwords and keys in that environment are none of
-// the command's business; what it needs beside these, command_env names.
+// commandVariables are the environment variables that a command inherits: those
+// with which programs find others and their settings, and choose language and
+// time zone. Passwords and keys of the service are kept from it; command_env
+// names further ones.
 var commandVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LC_TIME"}
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// commandEnv is the environment of a command: the variables that are usual,
-// those that more names, and what the message is about.
+// commandEnv returns the environment of a command: the usual variables, those
+// that more names, and those about the message.
 func commandEnv(m Message, more []string, lookup func(string) (string, bool)) []string {
 	var env []string
 	for _, name := range append(commandVariables[:len(commandVariables):len(commandVariables)], more...) {
@@ -42,7 +42,7 @@ func (h *Hook) run(ctx context.Context, m Message, body []byte) error {
 	c := exec.CommandContext(ctx, program, h.cfg.Command[1:]...)
 	c.Env = commandEnv(m, h.cfg.CommandEnv, h.lookup)
 	c.Stdin = bytes.NewReader(append(body, '\n'))
-	c.WaitDelay = time.Second // a grandchild that keeps the pipe must not keep us
+	c.WaitDelay = time.Second // a grandchild that holds the pipe must not block us
 	out, err := c.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("run %s: %w: %s", h.cfg.Command[0], err, lastLine(out))
@@ -50,7 +50,7 @@ func (h *Hook) run(ctx context.Context, m Message, body []byte) error {
 	return nil
 }
 
-// lastLine is what a program said last, at most a line of a log long.
+// lastLine returns the last line of a program's output, shortened for a log.
 func lastLine(out []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	line := lines[len(lines)-1]

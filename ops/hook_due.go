@@ -12,16 +12,16 @@ const (
 	resolved = "resolved"
 )
 
-// notice is what was told of an alarm.
+// notice is the record of the messages about an alarm.
 type notice struct {
 	Alarm Alarm     `json:"alarm"`
 	Since time.Time `json:"since"`
-	Last  time.Time `json:"last"`  // told
-	Times int       `json:"times"` // told, since it began
+	Last  time.Time `json:"last"`  // time of the last message
+	Times int       `json:"times"` // messages since it began
 }
 
-// due returns what is to be told now: what has begun, what has lasted for
-// repeat since it was last told, and what is over, in the order of keys.
+// due returns the messages to send now, in the order of keys: alarms that have
+// begun, that have lasted for repeat since the last message, and that are over.
 func due(now time.Time, current []Alarm, told map[string]notice, repeat time.Duration) []Message {
 	var all []Message
 	lasts := map[string]bool{}
@@ -44,7 +44,7 @@ func due(now time.Time, current []Alarm, told map[string]notice, repeat time.Dur
 	return all
 }
 
-// note remembers that m was told.
+// note records that m was sent.
 func note(told map[string]notice, m Message) {
 	if m.State == resolved {
 		delete(told, m.Key())

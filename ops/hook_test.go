@@ -24,7 +24,7 @@ func names(alarms []Alarm) []string {
 	return all
 }
 
-func TestEveryAlarmSaysWhatIsTheMatterAndWhatToDo(t *testing.T) {
+func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	s := example()
 	s.Hung = "worker of blk-chl"
 	s.Datasets[0] = Dataset{
@@ -62,7 +62,7 @@ func TestEveryAlarmSaysWhatIsTheMatterAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAnAlarmIsToldOnceThenAgainAfterTheIntervalAndWhenItIsOver(t *testing.T) {
+func TestAnAlarmIsSentOnceThenAgainAfterTheIntervalAndWhenItIsOver(t *testing.T) {
 	start := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
 	lag, disk := Alarm{Name: "lag", Subject: "a"}, Alarm{Name: "disk", Subject: "state"}
 	told := map[string]notice{}
@@ -92,7 +92,7 @@ func TestAnAlarmIsToldOnceThenAgainAfterTheIntervalAndWhenItIsOver(t *testing.T)
 	}
 }
 
-// receiver is a webhook that keeps what it is sent.
+// receiver is a webhook that keeps its messages.
 type receiver struct {
 	*httptest.Server
 	messages chan Message
@@ -115,7 +115,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// bell is a hook whose status tests choose.
+// bell returns a hook whose status the test chooses.
 func bell(t *testing.T, cfg HookConfig, memory string, status *Status) *Hook {
 	t.Helper()
 	h, err := NewHook(cfg, HookParts{
@@ -142,7 +142,7 @@ func TestAWebhookHearsOfAnAlarmAndOfItsEndAcrossARestart(t *testing.T) {
 	if m.State != firing || m.Name != "archive" || m.Subject != "sea" || !strings.Contains(m.Text, "archive away") || !strings.Contains(m.Text, "What to do") {
 		t.Errorf("message is %+v", m)
 	}
-	// A new process knows what the one before has told.
+	// A new process knows the messages of the one before.
 	h = bell(t, cfg, memory, &s)
 	told, err = h.load()
 	must(t, err)
@@ -223,7 +223,7 @@ func TestACommandGetsTheMessageAndOneThatHangsIsCutOff(t *testing.T) {
 	}
 	h.cfg.Command, h.cfg.Timeout = []string{"/bin/sh", "-c", "echo no such list >&2; exit 3"}, time.Minute
 	if err := h.look(t.Context(), map[string]notice{}); err == nil || !strings.Contains(err.Error(), "no such list") {
-		t.Errorf("look() = %v, want what the command said", err)
+		t.Errorf("look() = %v, want the output of the command", err)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestALostStatusIsAnAlarmAndCancellationEndsTheHookAtOnce(t *testing.T) {
 	}
 }
 
-func TestHookConfigNamesWhatIsWrong(t *testing.T) {
+func TestHookConfigReportsEveryFault(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(*HookConfig)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ownHosts answers only requests that name this server. A page from elsewhere
-// whose name is made to lead to our address (DNS rebinding) would else be of the
-// same origin as ours to a browser, and read it. The name that the browser then
-// sends is that page's. An address is nobody's name, so probes by address pass,
-// and so do those who send no name: browsers always do.
+// ownHosts refuses requests whose Host is not a name of this server. By DNS
+// rebinding, a foreign page could otherwise be of the same origin as ours to a
+// browser, and read it; the Host that the browser then sends is the name of the
+// foreign page. Requests by address, and those without a Host, pass: browsers
+// send neither in that attack.
 func ownHosts(cfg Config, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !cfg.answersTo(r.Host) {

@@ -32,7 +32,7 @@ func TestAPageFromElsewhereCannotPassForThisServer(t *testing.T) {
 				t.Errorf("%s of host %q = %d", path, host, w.Code)
 			}
 			if !own && !strings.Contains(w.Body.String(), "web.hosts") {
-				t.Errorf("%s of host %q says %q, not what to do", path, host, w.Body)
+				t.Errorf("%s of host %q says %q, without the remedy", path, host, w.Body)
 			}
 		}
 	}

@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	mostListeners = 64               // pages that are open at a time; each costs a connection
-	lookPause     = time.Second      // between two looks at the status while somebody listens
-	lookShare     = 20               // a look may take this part of the time, whatever the ledger has grown to
+	mostListeners = 64               // open pages; each costs a connection
+	lookPause     = time.Second      // between two readings of the status while a page is open
+	lookShare     = 20               // readings take at most one part in so many of the time, however large the ledger
 	heartbeat     = 15 * time.Second // below the minute after which proxies give up
 )
 
-// comeBack tells a browser that had to make room to wait for a minute before it
-// comes back and another has to.
+// comeBack asks a browser that was disconnected to wait for a minute before it
+// reconnects, which disconnects another.
 const comeBack = "retry: 60000\n\n"
 
-// feed tells open pages that something has changed. It sends no content: a
-// page that hears of a change asks for itself again.
+// feed notifies open pages of changes. It sends no content: a page loads itself
+// again.
 type feed struct {
 	status func(context.Context) (Status, error)
 	ended  chan struct{} // closed when the service stops
 	end    func()
-	wake   chan struct{} // somebody listens
+	wake   chan struct{} // a page has joined
 
-	mu        sync.Mutex // guards what follows
-	stamp     string     // of the status as it was last seen
+	mu        sync.Mutex // guards the fields below
+	stamp     string     // stamp of the last status
 	joined    int        // listeners so far
 	listeners map[*listener]bool
 }
 
 // listener is an open page.
 type listener struct {
-	who   string        // its client
-	order int           // of joining
+	who   string        // name of its client
+	order int           // order of joining
 	news  chan string   // the latest stamp that it has not taken
 	gone  chan struct{} // closed when it must make room
 }
@@ -51,9 +51,9 @@ func newFeed(status func(context.Context) (Status, error)) *feed {
 	return f
 }
 
-// run looks at the status while somebody listens, until ctx is cancelled, and
-// tells those who listen. A status that cannot be read is no news: the page
-// will say so when it is asked for.
+// run reads the status while a page is open, until ctx is cancelled, and
+// notifies listeners. A status that cannot be read is no change: the page
+// itself reports it.
 func (f *feed) run(ctx context.Context) {
 	defer f.end()
 	pause := time.NewTimer(lookPause)
@@ -85,8 +85,8 @@ func (f *feed) heard() bool {
 	return len(f.listeners) > 0
 }
 
-// tell passes a stamp on where it is a new one. A listener that has not taken
-// the last one yet gets this one instead.
+// tell passes a new stamp to the listeners. One that has not taken the last
+// stamp yet gets this one instead.
 func (f *feed) tell(stamp string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,8 +103,8 @@ func (f *feed) tell(stamp string) {
 	}
 }
 
-// join adds a listener of a client. Where there are too many, another makes
-// room, so that whoever comes is served.
+// join adds a listener of a client. Where there are too many, another is
+// disconnected, so that a new page is always served.
 func (f *feed) join(who string) (l *listener, leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,8 +130,9 @@ func (f *feed) join(who string) (l *listener, leave func()) {
 	}
 }
 
-// dispensable is the listener who makes room: the first that came of the client
-// who has most, so that one with many leaves the others alone. The lock is held.
+// dispensable returns the listener to disconnect: the oldest of the client with
+// the most, so that a client with many pages does not hurt others. The lock is
+// held.
 func (f *feed) dispensable() *listener {
 	held := map[string]int{}
 	for l := range f.listeners {
@@ -160,7 +161,7 @@ func (f *feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	known := r.URL.Query().Get("since")
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		known = last // of a browser that has come back
+		known = last // the browser has reconnected
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -195,7 +196,7 @@ type stream struct {
 }
 
 // open lifts the limits of ordinary requests and tells the browser that the
-// line stands, and how long to wait before it comes back.
+// stream is open, and how long to wait before it reconnects.
 func (s stream) open() error {
 	// Tests without a connection have no deadline to lift.
 	if err := s.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -204,7 +205,7 @@ func (s stream) open() error {
 	return s.send("retry: 3000\n\n")
 }
 
-// send writes text and sends it off, within the limit of a page.
+// send writes and flushes text, within the limit of a page.
 func (s stream) send(text string) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(responseLimit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -215,8 +216,8 @@ func (s stream) send(text string) error {
 	return s.control.Flush()
 }
 
-// stampOf names a status. It stays the same while only time goes by: ages and
-// free bytes change all the time, and a page shows ages without being told.
+// stampOf returns a fingerprint of a status. Ages and free bytes, which change
+// all the time, are left out: a page updates ages by itself.
 func stampOf(s Status) string {
 	s.Now, s.Disks = time.Time{}, nil
 	s.Datasets = append([]Dataset{}, s.Datasets...)
@@ -225,12 +226,12 @@ func stampOf(s Status) string {
 	}
 	alarms := make([]Alarm, len(s.Alarms))
 	for i, a := range s.Alarms {
-		alarms[i] = Alarm{Name: a.Name, Subject: a.Subject} // summaries tell ages
+		alarms[i] = Alarm{Name: a.Name, Subject: a.Subject} // summaries contain ages
 	}
 	s.Alarms = alarms
 	hash := fnv.New64a()
 	if err := json.NewEncoder(hash).Encode(s); err != nil {
-		return "unknown" // a number that JSON does not have; the page is not told
+		return "unknown" // a number that JSON does not have; the page is not notified
 	}
 	return fmt.Sprintf("%016x", hash.Sum64())
 }

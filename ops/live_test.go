@@ -93,7 +93,7 @@ func TestStreamTellsOfChangesAndEndsWithTheService(t *testing.T) {
 	}
 }
 
-func TestPageThatIsUpToDateIsToldNothing(t *testing.T) {
+func TestCurrentPageIsNotNotified(t *testing.T) {
 	var queue atomic.Int64
 	s, stop := liveServer(t, &queue)
 	defer stop()
@@ -107,7 +107,7 @@ func TestPageThatIsUpToDateIsToldNothing(t *testing.T) {
 	}
 }
 
-func TestStampIgnoresWhatOnlyTimeChanges(t *testing.T) {
+func TestStampIgnoresFiguresThatOnlyTimeChanges(t *testing.T) {
 	s := example()
 	before := stampOf(s)
 	s.Now, s.Disks, s.Datasets[0].LastPoll = s.Now.Add(time.Hour), []Disk{{"products", 1}}, s.Now

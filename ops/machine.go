@@ -5,13 +5,13 @@ import (
 	"os/exec"
 )
 
-// Machine is how programs and secrets of the machine are found. The daemon
-// lends functions that refuse what other users may change or read; the zero
-// value takes everything as it is.
+// Machine finds programs and secrets of the machine. The functions of the
+// daemon refuse files that other users may change or read; the zero value
+// accepts all.
 type Machine struct {
 	// Program returns the path of a program by its name or path.
 	Program func(name string) (path string, err error)
-	// Secret returns what is in a file, without the white space at its end.
+	// Secret returns the content of a file, without the white space at its end.
 	Secret func(path string) (text string, err error)
 }
 

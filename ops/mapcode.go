@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// mostCells is how many cells of a map a browser is sent: four pictures of as
-// many pixels are what a telephone can still hold. Larger maps are thinned, and
-// say so.
+// mostCells is the largest number of cells sent to a browser: a telephone can
+// hold four pictures of as many pixels. Larger maps are thinned, and say so.
 const mostCells = 6 << 20
 
 // mapHeader is the beginning of an encoded map, as JSON.
@@ -26,11 +25,11 @@ type mapHeader struct {
 	Rows       int       `json:"rows"`
 	Cols       int       `json:"cols"`
 	Every      int       `json:"every"` // 1: every cell is there; 2: every second row and column
-	Lat        []float64 `json:"lat"`   // of the rows, from north to south
-	Lon        []float64 `json:"lon"`   // of the columns, from west to east
+	Lat        []float64 `json:"lat"`   // latitudes of the rows, from north to south
+	Lon        []float64 `json:"lon"`   // longitudes of the columns, from west to east
 }
 
-// encodeMap returns m as browsers get it, compressed with gzip:
+// encodeMap returns m as it is sent to browsers, compressed with gzip:
 //
 //	length of the header   4 bytes, little endian
 //	header                 JSON
@@ -39,8 +38,8 @@ type mapHeader struct {
 //	flags                  rows*cols bytes
 //
 // North is up and east to the right. The numbers are those of the file, bit by
-// bit; planes are what makes them small, because neighbours have equal high
-// bytes.
+// bit; they are sent in planes because neighbours have equal high bytes, which
+// compress well.
 func encodeMap(m Map) ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("encode map: %w", err)

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// keptMaps is how many encoded maps are kept: those of a visitor who goes back
-// and forth between neighbouring days, some megabytes each.
+// keptMaps is the number of encoded maps in the cache: those of a visitor who
+// goes back and forth between neighbouring days, some megabytes each.
 const keptMaps = 8
 
-// mapShelf keeps the maps that were asked for last. Reading a product takes a
-// process and its memory, so one is read at a time, whoever asks.
-type mapShelf struct {
+// mapCache keeps the maps that were used last. Reading a product takes a
+// process and its memory, so one is read at a time.
+type mapCache struct {
 	granules Granules
 	turn     chan struct{} // held while a product is read
 
@@ -29,8 +29,8 @@ type keptMap struct {
 	body []byte
 }
 
-func newMapShelf(granules Granules) *mapShelf {
-	return &mapShelf{granules: granules, turn: make(chan struct{}, 1)}
+func newMapCache(granules Granules) *mapCache {
+	return &mapCache{granules: granules, turn: make(chan struct{}, 1)}
 }
 
 // serveMap answers with a field of a product, as encodeMap has it.
@@ -71,7 +71,7 @@ func (h *handler) serveMap(w http.ResponseWriter, r *http.Request) {
 }
 
 // get returns the encoded map of that tag.
-func (s *mapShelf) get(ctx context.Context, tag string, id GranuleID, field int) ([]byte, error) {
+func (s *mapCache) get(ctx context.Context, tag string, id GranuleID, field int) ([]byte, error) {
 	if body, ok := s.find(tag); ok {
 		return body, nil
 	}
@@ -81,7 +81,7 @@ func (s *mapShelf) get(ctx context.Context, tag string, id GranuleID, field int)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if body, ok := s.find(tag); ok { // who was here before wanted the same
+	if body, ok := s.find(tag); ok { // the request before asked for the same map
 		return body, nil
 	}
 	m, err := s.granules.Map(ctx, id, field)
@@ -96,7 +96,7 @@ func (s *mapShelf) get(ctx context.Context, tag string, id GranuleID, field int)
 	return body, nil
 }
 
-func (s *mapShelf) find(tag string) ([]byte, bool) {
+func (s *mapCache) find(tag string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := slices.IndexFunc(s.kept, func(k keptMap) bool { return k.tag == tag })
@@ -108,7 +108,7 @@ func (s *mapShelf) find(tag string) ([]byte, bool) {
 	return found.body, true
 }
 
-func (s *mapShelf) keep(k keptMap) {
+func (s *mapCache) keep(k keptMap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = append(s.kept, k)
@@ -117,7 +117,7 @@ func (s *mapShelf) keep(k keptMap) {
 	}
 }
 
-// mapPath is where the maps of a revision are served.
+// mapPath returns the path of the maps of a revision.
 func mapPath(id GranuleID) string {
 	return "/map?" + url.Values{"dataset": {id.Dataset}, "name": {id.Name}, "revision": {strconv.Itoa(id.Revision)}}.Encode()
 }

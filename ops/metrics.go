@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are what Prometheus is shown. What has a place in the Status is read
-// from there when somebody asks; durations and shares are told as they happen.
-// Labels are the names of datasets, states, sinks, stages and folders, which
-// the configuration bounds: never the name of a granule.
+// Metrics are the metrics for Prometheus. Figures of the Status are read from
+// there at a scrape; durations and shares are recorded as they happen. Labels
+// are the names of datasets, states, sinks, stages and folders, which the
+// configuration bounds: never the name of a granule.
 //
-// A nil *Metrics takes what it is told and shows nobody.
+// A nil *Metrics discards every record.
 type Metrics struct {
 	registry *prometheus.Registry
 	took     *prometheus.HistogramVec
@@ -55,15 +55,15 @@ func newMetrics(status func(context.Context) (Status, error), machine Machine) *
 	return m
 }
 
-// Took records how long a stage took for a granule.
+// Took records the duration of a stage for a granule.
 func (m *Metrics) Took(dataset string, stage Stage, d time.Duration) {
 	if m != nil {
 		m.took.WithLabelValues(dataset, string(stage)).Observe(d.Seconds())
 	}
 }
 
-// Covered records which shares of the sea had a value before a granule was
-// filled and have one after, 0..1.
+// Covered records the shares of the sea with a value before and after a granule
+// was filled, 0..1.
 func (m *Metrics) Covered(dataset string, before, after float64) {
 	if m != nil {
 		m.coverage.WithLabelValues(dataset, "before").Set(before)

@@ -13,26 +13,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gpuCollector shows how the GPUs of the machine are used, as nvidia-smi tells.
-// A machine without it has no such figures.
+// gpuCollector exports the use of the machine's GPUs, from nvidia-smi. A
+// machine without it has no such figures.
 type gpuCollector struct {
 	program string // path of nvidia-smi
 	now     func() time.Time
 
 	busy, used, total *prometheus.Desc
 
-	mu   sync.Mutex // guards what follows: scrapers share a look
+	mu   sync.Mutex // guards the fields below: scrapes share a reading
 	seen []gpuUse
 	at   time.Time
 }
 
-// gpuUse is how one GPU is used.
+// gpuUse is the use of one GPU.
 type gpuUse struct {
 	index             string
 	busy, used, total float64 // share of the time 0..1, bytes, bytes
 }
 
-// gpuRest is how long a look holds: nvidia-smi takes up to a second.
+// gpuRest is the validity of a reading: nvidia-smi takes up to a second.
 const gpuRest = 10 * time.Second
 
 // newGPUCollector returns the figures of the GPUs; nil where there is no
@@ -69,8 +69,8 @@ func (c *gpuCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// look asks nvidia-smi, unless it was asked a moment ago. One that fails gives
-// no figures.
+// look runs nvidia-smi, unless the last reading is fresh. A failure gives no
+// figures.
 func (c *gpuCollector) look() []gpuUse {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,12 +89,12 @@ func (c *gpuCollector) look() []gpuUse {
 }
 
 // parseGPUs reads lines like "0, 37, 1024, 81559": a number, percent, MiB, MiB.
-// What a GPU does not tell ("[N/A]") leaves it out.
+// A GPU without a figure ("[N/A]") is left out.
 func parseGPUs(out []byte) []gpuUse {
 	const mib = 1 << 20
 	rows := csv.NewReader(bytes.NewReader(out))
 	rows.FieldsPerRecord, rows.TrimLeadingSpace = -1, true
-	lines, _ := rows.ReadAll() // what could be read
+	lines, _ := rows.ReadAll() // the lines before a fault
 	var all []gpuUse
 	for _, line := range lines {
 		if len(line) != 4 {

@@ -84,7 +84,7 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	s, err := c.status(ctx)
 	gauge(c.available, bit(err == nil))
 	if err != nil {
-		return // the log of the page says why
+		return // the status page logs the reason
 	}
 	gauge(c.info, 1, s.Version)
 	gauge(c.ready, bit(s.Ready))
@@ -137,7 +137,7 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 	}
 }
 
-// rebuilt is when the ledger was made anew; 0: never.
+// rebuilt returns the time of the last rebuild of the ledger; 0: never.
 func rebuilt(l Ledger) float64 {
 	if l.Rebuilt.IsZero() {
 		return 0
@@ -154,7 +154,7 @@ func bit(on bool) float64 {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// age returns how long t is ago in seconds; 0 where there is no such time.
+// age returns the seconds since t; 0 where t is zero.
 func age(now, t time.Time) float64 {
 	if t.IsZero() {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"lacuna/ops/golden"
 )
 
-// scrape returns what Prometheus reads of a service with a status.
+// scrape returns the metrics of a service with a status.
 func scrape(t *testing.T, status func(context.Context) (Status, error), tell func(*Metrics)) string {
 	t.Helper()
 	s, err := New(DefaultConfig(), Sources{Status: status}, slog.New(slog.DiscardHandler))
@@ -103,10 +103,10 @@ func TestMetricsSurviveALostStatus(t *testing.T) {
 		t.Error("a service without status does not say so in its metrics")
 	}
 	if !strings.Contains(text, "lacuna_stage_duration_seconds_count") {
-		t.Error("what was counted is gone with the status")
+		t.Error("the counters are gone with the status")
 	}
 }
 
-func TestNobodyNeedsMetrics(*testing.T) {
+func TestNilMetricsDiscardRecords(*testing.T) {
 	work(nil)
 }

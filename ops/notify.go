@@ -10,12 +10,11 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Supervisor tells the service manager how the service is, in the words of
-// sd_notify. Without a service manager that listens, nothing is said and all
-// is well. A message that cannot be sent is logged: the service runs on, and
-// its manager will find out by itself.
+// Supervisor notifies the service manager of the state of the service, by
+// sd_notify. Without a service manager it does nothing. A message that cannot
+// be sent is logged, and the service runs on.
 type Supervisor struct {
-	watchdog time.Duration // after which silence means death; 0: nobody watches
+	watchdog time.Duration // longest time between two heartbeats; 0: no watchdog
 	listens  bool
 	log      *slog.Logger
 }
@@ -38,10 +37,10 @@ func NewSupervisor(log *slog.Logger) *Supervisor {
 // Ready says that every stage runs.
 func (s *Supervisor) Ready(status string) { s.send(sd.SdNotifyReady, statusLine(status)) }
 
-// Status says in one line what the service does.
+// Status sends a line on the work of the service.
 func (s *Supervisor) Status(status string) { s.send(statusLine(status)) }
 
-// Reloading says that a new configuration is being taken up; Ready ends it.
+// Reloading says that a new configuration is being loaded; Ready ends it.
 func (s *Supervisor) Reloading() {
 	s.send(sd.SdNotifyReloading, strings.TrimSuffix(sd.SdNotifyMonotonicUsec(), "\n"))
 }
@@ -51,13 +50,13 @@ func (s *Supervisor) Stopping() {
 	s.send(sd.SdNotifyStopping, statusLine("finishing the granules in hand"))
 }
 
-// statusInterval is how often the line of the status is renewed where no
-// watchdog asks for more.
+// statusInterval is the time between two status lines where no watchdog asks
+// for more.
 const statusInterval = 30 * time.Second
 
-// Watch renews the status and shows the watchdog that the service lives, until
-// ctx is cancelled. It asks hung which stage does not move: where one does not,
-// the pings stay out and the manager restarts the service in the end.
+// Watch renews the status and sends heartbeats to the watchdog, until ctx is
+// cancelled. It asks hung which stage makes no progress: while there is one, no
+// heartbeat is sent and the manager restarts the service in the end.
 func (s *Supervisor) Watch(ctx context.Context, hung func() string, status func() string) {
 	if !s.listens {
 		return
@@ -86,13 +85,13 @@ func (s *Supervisor) Watch(ctx context.Context, hung func() string, status func(
 		}
 		line := statusLine(status())
 		if ctx.Err() != nil {
-			return // the status was cut off
+			return // ctx ended while the status was read
 		}
 		s.send(s.ping(), line)
 	}
 }
 
-// tell logs what changed about a stage that hangs.
+// tell logs when a stage begins or ceases to hang.
 func (s *Supervisor) tell(stage string) {
 	if stage == "" {
 		s.log.Info("stages move again")
@@ -101,7 +100,7 @@ func (s *Supervisor) tell(stage string) {
 	s.log.Warn("stage hangs, so the watchdog is left to restart the service", "stage", stage, "watchdog", s.watchdog)
 }
 
-// ping is the sign of life, empty where nobody waits for one.
+// ping returns the heartbeat, empty where there is no watchdog.
 func (s *Supervisor) ping() string {
 	if s.watchdog == 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// manager listens where a service manager would, and returns what it hears.
+// manager listens on the socket of a service manager, and returns its messages.
 func manager(t *testing.T, watchdogUsec string) <-chan string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify")
@@ -45,8 +45,8 @@ func hear(t *testing.T, heard <-chan string) string {
 	}
 }
 
-// hearUntil hears messages until one is as wanted; a manager that is told other
-// things again and again is told wrong.
+// hearUntil reads messages until one is as wanted; too many others fail the
+// test.
 func hearUntil(t *testing.T, heard <-chan string, wanted func(message string) bool) {
 	t.Helper()
 	const most = 200
@@ -58,7 +58,7 @@ func hearUntil(t *testing.T, heard <-chan string, wanted func(message string) bo
 	t.Fatalf("%d messages, and none is the one that is waited for", most)
 }
 
-func TestManagerIsToldOfEveryTurn(t *testing.T) {
+func TestManagerIsNotifiedOfEveryChange(t *testing.T) {
 	heard := manager(t, "")
 	s := NewSupervisor(slog.New(slog.DiscardHandler))
 	s.Ready("two datasets\nMAINPID=1")
@@ -71,7 +71,7 @@ func TestManagerIsToldOfEveryTurn(t *testing.T) {
 	}
 }
 
-func TestWatchdogIsFedOnlyWhileTheStagesMove(t *testing.T) {
+func TestHeartbeatsStopWhileAStageHangs(t *testing.T) {
 	heard := manager(t, "40000") // 40 ms
 	s := NewSupervisor(slog.New(slog.DiscardHandler))
 	var hangs atomic.Bool
@@ -102,10 +102,10 @@ func TestWatchdogIsFedOnlyWhileTheStagesMove(t *testing.T) {
 	<-ended
 }
 
-func TestWithoutAManagerNothingIsSaid(t *testing.T) {
+func TestWithoutAManagerNothingIsSent(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
 	s := NewSupervisor(slog.New(slog.DiscardHandler))
 	s.Ready("fine")
 	s.Stopping()
-	s.Watch(t.Context(), nil, nil) // returns at once, for nobody listens
+	s.Watch(t.Context(), nil, nil) // returns at once, for there is no watchdog
 }

@@ -32,12 +32,12 @@ func newPages() pages {
 	return all
 }
 
-// view is what a page is made from.
+// view is the data of a page.
 type view struct {
 	Page      string
 	Title     string
 	Status    Status
-	Stamp     string // of the status, see feed
+	Stamp     string // stamp of the status, see feed
 	HasModels bool
 	Acts      bool // actions are offered
 	Body      any
@@ -91,7 +91,7 @@ func serveAsset(name, contentType string) http.HandlerFunc {
 	}
 }
 
-// ago says how long before now t was, as coarsely as people do.
+// ago writes the age of t, as coarsely as people do.
 func ago(now, t time.Time) string {
 	d := now.Sub(t)
 	switch {
@@ -179,8 +179,8 @@ func actionWord(action string) string {
 	return action
 }
 
-// ProductURL is where a file below the folder of products is served, given its
-// name with slashes.
+// ProductURL returns the path at which a file below the folder of products is
+// served, given its name with slashes.
 func ProductURL(file string) string {
 	parts := strings.Split(file, "/")
 	for i, part := range parts {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// productFiles serves the finished files below a folder. What is not one of
-// them is not found, whatever the reason, so that nothing can be learnt of
-// the rest of the disk.
+// productFiles serves the finished files below a folder. Everything else is
+// answered with 404, whatever the reason, so that nothing can be learnt of the
+// rest of the disk.
 type productFiles struct{ folder string }
 
 // ServeHTTP serves the file whose name below the folder is the path.

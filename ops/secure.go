@@ -2,13 +2,12 @@ package ops
 
 import "net/http"
 
-// policy lets a page use what this server has, and nothing else: no inline
-// script or style, no frame around it, no form that leads away.
+// policy lets a page use files of this server only: no inline script or style,
+// no frame around it, no form that leads away.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// secured sets the headers that keep a browser from doing more with an answer
-// than it is meant for.
+// secured sets the security headers of an answer.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

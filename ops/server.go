@@ -17,9 +17,9 @@ const (
 	responseLimit = 30 * time.Second // to take a page: some tens of kilobytes
 	downloadLimit = 15 * time.Minute // to take a product: 100 MB at 1 Mbit/s
 	idleLimit     = 2 * time.Minute  // between requests: longer than the page's refresh
-	headerBytes   = 16 << 10         // of a request: browsers send about one kilobyte
-	// drainLimit is how long requests under way may take to finish once the
-	// service stops. It is well below the 90 s after which systemd kills.
+	headerBytes   = 16 << 10         // header of a request: browsers send about one kilobyte
+	// drainLimit is the time for requests under way to finish once the service
+	// stops. It is well below the 90 s after which systemd kills.
 	drainLimit = 10 * time.Second
 )
 
@@ -34,8 +34,8 @@ type Server struct {
 	listener net.Listener // nil before Listen
 }
 
-// New returns a Server that shows what src knows. It checks cfg and touches
-// neither the network nor the disk; Listen and Run do.
+// New returns a Server for the sources src. It checks cfg and touches neither
+// the network nor the disk; Listen and Run do.
 func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ops config: %w", err)
@@ -46,7 +46,7 @@ func New(cfg Config, src Sources, log *slog.Logger) (*Server, error) {
 	return &Server{cfg: cfg, feed: h.feed, handler: ownHosts(cfg, metrics.beside(h.routes())), metrics: metrics, machine: src.Machine, log: log}, nil
 }
 
-// Metrics returns what the server shows at /metrics, to be told what happens.
+// Metrics returns the metrics at /metrics, for the daemon to record in.
 func (s *Server) Metrics() *Metrics { return s.metrics }
 
 // Listen binds the address, so that Addr is known and a taken port is found
@@ -109,7 +109,7 @@ func (s *Server) httpServer() *http.Server {
 		WriteTimeout:      responseLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    headerBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what clients do wrong
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // faults of clients
 	}
 }
 

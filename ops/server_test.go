@@ -57,14 +57,14 @@ func TestServerFinishesRequestsUnderWayWhenItStops(t *testing.T) {
 	}
 }
 
-func TestTakenPortSaysWhatToDo(t *testing.T) {
+func TestErrorOfATakenPortNamesTheRemedy(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer l.Close()
 	s := newServer(t, l.Addr().String(), noStatus)
 	err = s.Run(t.Context())
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "set listen to another address") {
-		t.Errorf("Run() = %v, want what to do about the taken port", err)
+		t.Errorf("Run() = %v, want a message with the remedy", err)
 	}
 	if s.Addr() != "" {
 		t.Errorf("Addr() = %q of a server that does not listen", s.Addr())

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// skillsShown is how many scores the plot of the skill shows: more than a year
-// of days, so that the seasons can be told from a drift.
+// skillsShown is the number of scores in the plot: more than a year of days, so
+// that seasons can be told from drift.
 const skillsShown = 500
 
 // The plot, in units of its drawing: a browser scales it.
@@ -22,12 +22,12 @@ const (
 	leastDecadesOfAnError  = 0.5
 	mostTicksOfAPlot       = 6
 	dotRadius              = 1.8
-	dateWidth              = 64 // of a date in print
+	dateWidth              = 64 // width of a printed date
 	plotInner, plotInnerUp = plotWidth - plotLeft - plotRight, plotHeight - plotTop - plotBottom
 )
 
 // plotSkill draws the errors of the days on a logarithmic axis, for errors of
-// twice and of half the size are equally far from what is usual. Colours come
+// twice and of half the size are equally far from the usual one. Colours come
 // from the style sheet; the names of methods are escaped.
 func plotSkill(dataset string, points []Skill) template.HTML {
 	points = slices.DeleteFunc(slices.Clone(points), func(p Skill) bool { return !(p.MSE > 0) || math.IsInf(p.MSE, 0) })

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sources are where the pages get what they show. Status is always there; a
-// page whose source is nil says that there is nothing to see.
+// Sources provide the data of the pages. Status is always there; a page whose
+// source is nil says that it has nothing to show.
 type Sources struct {
 	Status   func(context.Context) (Status, error)
 	Products string // folder of the finished files
@@ -21,13 +21,12 @@ type Sources struct {
 // ErrNotFound says that there is no such dataset, day, granule or field.
 var ErrNotFound = errors.New("not found")
 
-// Days knows what became of the days of a dataset.
+// Days knows the states of the days of a dataset.
 type Days interface {
-	// Span returns the first and the last day of which anything is known;
-	// zero times where nothing is. A dataset that is not there is ErrNotFound.
+	// Span returns the first and the last day with a state; zero times where
+	// there is none. An unknown dataset is ErrNotFound.
 	Span(ctx context.Context, dataset string) (first, last time.Time, err error)
-	// Days returns the days from through to of which anything is known, in
-	// their order.
+	// Days returns the days from through to that have a state, in their order.
 	Days(ctx context.Context, dataset string, from, to time.Time) ([]Day, error)
 }
 
@@ -35,7 +34,8 @@ type Days interface {
 type Granules interface {
 	// OfDay returns the granules with a field of that day.
 	OfDay(ctx context.Context, dataset string, day time.Time) ([]GranuleLine, error)
-	// Granule returns the story of a granule; ErrNotFound where there is none.
+	// Granule returns the details of a granule; ErrNotFound where there is
+	// none.
 	Granule(ctx context.Context, id GranuleID) (Granule, error)
 	// Map returns a field of a product; ErrNotFound where there is none.
 	Map(ctx context.Context, id GranuleID, field int) (Map, error)
@@ -48,16 +48,16 @@ type Models interface {
 	Skill(ctx context.Context, dataset string, n int) ([]Skill, error)
 }
 
-// Actions are what a visitor with the token may do. An error is for the
-// visitor to read.
+// Actions are the actions of a visitor with the token. An error is shown to the
+// visitor.
 type Actions interface {
-	// Retry takes a granule that was set aside up again.
+	// Retry puts a granule that was set aside back to work.
 	Retry(ctx context.Context, dataset, granule string) error
 	// RedoDay makes the products of a day again, as new revisions.
 	RedoDay(ctx context.Context, dataset string, day time.Time, why string) error
 }
 
-// DayState is what became of a day, in a word.
+// DayState is the state of a day in a word.
 type DayState string
 
 // The states of a day.
@@ -66,7 +66,7 @@ const (
 	DayWaiting      DayState = "waiting"        // delivered, and no product yet
 	DayNearRealTime DayState = "near-real-time" // filled from the days before it
 	DayDelayed      DayState = "delayed"        // filled from the days around it
-	DayQuarantined  DayState = "quarantined"    // set aside; somebody has to look
+	DayQuarantined  DayState = "quarantined"    // set aside; needs an operator
 )
 
 // Day is a day of a dataset.
@@ -85,30 +85,30 @@ type GranuleID struct {
 type GranuleLine struct {
 	ID    GranuleID
 	State string
-	Time  time.Time // of its first field; zero: it was not read
+	Time  time.Time // time of its first field; zero: it was not read
 }
 
-// Granule is everything that is known of a granule.
+// Granule holds the details of a granule for its page.
 type Granule struct {
 	ID          GranuleID
 	State       string
 	Reason      string    // why it was set aside; else empty
-	First, Last time.Time // of sensing; zero until it was read
+	First, Last time.Time // times of sensing; zero until it was read
 	Fields      int       // maps in its product; 0: it has none
 	Input       File      // as it was delivered
 	Product     *Made     // nil: there is none
 	Revisions   []Revision
 	History     []Event
-	ToDo        string // what to do about it now; empty: nothing
+	ToDo        string // next step for the operator; empty: none
 	Deliveries  []Delivery
 }
 
-// File is a file with what tells it from others.
+// File is a file with its size and hash.
 type File struct {
 	Name   string
 	Bytes  int64
 	SHA256 string
-	URL    string // where this server has it; empty: nowhere
+	URL    string // path on this server; empty: not served
 }
 
 // Made is the product of a granule.
@@ -118,12 +118,12 @@ type Made struct {
 	Variable       string
 	Units          string
 	Mode           string
-	Model          string // or method
+	Model          string // version of the model, or method
 	Seed           uint64
 	Created        time.Time
 	ObservedBefore float64 // share of the sea, 0..1
 	FilledAfter    float64
-	Retracted      string // why nobody should use it; empty: it holds
+	Retracted      string // reason of the retraction; empty: not retracted
 }
 
 // Revision is one of the products of a granule.
@@ -139,7 +139,7 @@ type Event struct {
 	Text string // a sentence
 }
 
-// Delivery is what one sink was told of a product, or is to be told.
+// Delivery is a delivery of a product to one sink, made or waiting.
 type Delivery struct {
 	Sink     string
 	Kind     string // publish, retract or replay
@@ -147,7 +147,7 @@ type Delivery struct {
 	At       time.Time
 	Attempts int
 	Problem  string
-	Message  string // how a reader finds it, such as the key of the Kafka message; empty: it is no message
+	Message  string // reference for readers, such as the key of the Kafka message; empty: none
 }
 
 // Map is a field of a product, one number a cell, row by row.
@@ -157,17 +157,17 @@ type Map struct {
 	SigmaUnits string
 	Log        bool // colours follow the logarithm of the values
 	Time       time.Time
-	Lat, Lon   []float64 // of the rows and the columns, rising or falling
+	Lat, Lon   []float64 // axes of the rows and the columns, rising or falling
 	Value      []float32 // NaN where there is none
 	Sigma      []float32
 	Flags      []byte // bits: 1 land, 2 filled, 4 cannot be filled, 8 refused by quality control; 0 observed
 }
 
-// ModelBook is what the store of models holds.
+// ModelBook is the content of the model store.
 type ModelBook struct {
 	Versions   []Version   // newest first
 	Promotions []Promotion // newest first
-	Problems   []string    // what of the store cannot be read
+	Problems   []string    // parts of the store that cannot be read
 }
 
 // Version is a version of a model.
@@ -176,7 +176,7 @@ type Version struct {
 	Parent            string // the version it was made from; empty: none
 	States            []string
 	Created           time.Time
-	From, To          time.Time // of the days it was trained on
+	From, To          time.Time // range of the days it was trained on
 	TrainDays         int
 	Parameters        int64
 	Bytes             int64

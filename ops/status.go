@@ -2,69 +2,68 @@ package ops
 
 import "time"
 
-// Status is what the page and status.json show. The daemon fills it; this
-// package only shows it.
+// Status is the content of the status page and of status.json. The daemon fills
+// it; this package only shows it.
 type Status struct {
 	Version    string        `json:"version"`
 	Started    time.Time     `json:"started"`
-	Now        time.Time     `json:"now"`   // when this was true; ages on the page count from here
-	Ready      bool          `json:"ready"` // every stage runs and gets on; readyz answers with it
+	Now        time.Time     `json:"now"`   // time of the status; ages on the page count from here
+	Ready      bool          `json:"ready"` // every stage runs and makes progress; readyz answers with it
 	Datasets   []Dataset     `json:"datasets"`
 	Products   []Product     `json:"products"`   // newest first
 	Quarantine []Quarantined `json:"quarantine"` // newest first
 	Sinks      []Sink        `json:"sinks"`
 	Taken      []Taken       `json:"taken,omitempty"` // within the last day, newest first, at most a screenful
 	Disks      []Disk        `json:"disks"`
-	Alarms     []Alarm       `json:"alarms"`         // what somebody should look at
-	Hung       string        `json:"hung,omitempty"` // the stage that is at work and shows no sign of life
+	Alarms     []Alarm       `json:"alarms"`         // conditions that need an operator
+	Hung       string        `json:"hung,omitempty"` // the stage that is at work and sends no heartbeat
 	Ledger     Ledger        `json:"ledger"`
 }
 
-// Ledger is the file that the service keeps its books in.
+// Ledger is the file of the ledger.
 type Ledger struct {
-	Bytes   int64     `json:"bytes"`            // with what is yet to be merged into it
-	Rebuilt time.Time `json:"rebuilt,omitzero"` // when it was damaged and made anew from what is on disk
+	Bytes   int64     `json:"bytes"`            // with its write-ahead log
+	Rebuilt time.Time `json:"rebuilt,omitzero"` // when it was damaged and rebuilt from the files on disk
 }
 
-// Dataset is one stream of granules and how far it has come.
+// Dataset is the state of one dataset.
 type Dataset struct {
 	Name        string       `json:"name"`
 	Title       string       `json:"title,omitempty"`  // for people
-	Method      string       `json:"method,omitempty"` // what fills its gaps now
+	Method      string       `json:"method,omitempty"` // method or version that fills its gaps now
 	LastGranule string       `json:"last_granule,omitempty"`
-	LastDay     time.Time    `json:"last_day,omitzero"`      // of sensing, of that granule
-	LastArrival time.Time    `json:"last_arrival,omitzero"`  // of that granule in the spool
+	LastDay     time.Time    `json:"last_day,omitzero"`      // time of sensing of that granule
+	LastArrival time.Time    `json:"last_arrival,omitzero"`  // when that granule was spooled
 	States      []StateCount `json:"states"`                 // in the order of the work
 	Queue       int          `json:"queue"`                  // granules that wait to be filled
 	AsideToday  int          `json:"aside_today,omitempty"`  // granules set aside within a day; Quarantine lists the newest of all datasets only
-	NewestField time.Time    `json:"newest_field,omitzero"`  // of sensing, of the newest field that was read
+	NewestField time.Time    `json:"newest_field,omitzero"`  // time of sensing of the newest field that was read
 	LastPoll    time.Time    `json:"last_poll,omitzero"`     // when the archive was last seen whole
 	Breaker     string       `json:"breaker,omitempty"`      // closed, open or probing; empty: the archive has none
 	DiskFull    bool         `json:"disk_full,omitempty"`    // intake stands still until there is room
-	Stalled     bool         `json:"stalled,omitempty"`      // its intake is at work and gets on with nothing
-	Training    string       `json:"training,omitempty"`     // what becomes of its model, for people
-	Problem     string       `json:"problem,omitempty"`      // what an operator should look at; empty: nothing
+	Stalled     bool         `json:"stalled,omitempty"`      // its intake is at work and makes no progress
+	Training    string       `json:"training,omitempty"`     // state of the training, in a sentence
+	Problem     string       `json:"problem,omitempty"`      // problem that needs an operator; empty: none
 	Unfinished  string       `json:"unfinished,omitempty"`   // why granules are left unfinished, by the last attempt
 	TrainFailed string       `json:"train_failed,omitempty"` // why the last training failed
 	Champion    string       `json:"champion,omitempty"`     // version of the model that serves; empty: none
-	Skill       *Skill       `json:"skill,omitempty"`        // the last that was measured; nil: none was
+	Skill       *Skill       `json:"skill,omitempty"`        // the last score; nil: none
 	RecentMSE   float64      `json:"recent_mse,omitempty"`   // typical of the last days, as in Skill; 0: not known
-	Drift       string       `json:"drift,omitempty"`        // how the skill got worse, for people; empty: it did not
+	Drift       string       `json:"drift,omitempty"`        // loss of skill, in a sentence; empty: none
 }
 
-// Skill is how well gaps of one day were filled, measured on pixels that were
-// held back.
+// Skill is the score of one filled day, on pixels that were held back.
 type Skill struct {
 	Day      time.Time `json:"day"`
 	Kind     string    `json:"kind"`     // overlay: under the gaps of another day; revealed: by a later delivery
-	Method   string    `json:"method"`   // or version of the model
+	Method   string    `json:"method"`   // method, or version of the model
 	MSE      float64   `json:"mse"`      // in normalised units: 1 is as bad as the mean of the sea
 	Bias     float64   `json:"bias"`     // in the same units
 	Within90 float64   `json:"within90"` // share of the pixels inside the 90 % interval
 	Pixels   int       `json:"pixels"`
 }
 
-// StateCount is how many granules are in a state.
+// StateCount is the number of granules in a state.
 type StateCount struct {
 	State    string `json:"state"`
 	Granules int    `json:"granules"`
@@ -75,7 +74,7 @@ type Product struct {
 	Dataset        string    `json:"dataset"`
 	Granule        string    `json:"granule"`
 	Revision       int       `json:"revision"`
-	Day            time.Time `json:"day,omitzero"`         // of sensing
+	Day            time.Time `json:"day,omitzero"`         // day of sensing
 	Stored         time.Time `json:"stored"`               // when it was finished
 	File           string    `json:"file"`                 // slash-separated, below the product folder
 	QuickLook      string    `json:"quick_look,omitempty"` // a picture of it, likewise; empty: none
@@ -88,18 +87,18 @@ type Product struct {
 type Quarantined struct {
 	Dataset string    `json:"dataset"`
 	Granule string    `json:"granule"`
-	Reason  string    `json:"reason"` // what is wrong and what to do
+	Reason  string    `json:"reason"` // the fault and its remedy
 	At      time.Time `json:"at"`
 }
 
-// Sink is what waits for one receiver of products.
+// Sink is the state of the deliveries to one sink.
 type Sink struct {
 	Name    string    `json:"name"`
 	Waiting int       `json:"waiting"`
-	Bytes   int64     `json:"bytes"`             // of the files that wait
+	Bytes   int64     `json:"bytes"`             // size of the waiting files
 	Oldest  time.Time `json:"oldest,omitzero"`   // when the first of them was queued
-	Aside   int       `json:"aside"`             // that cannot be delivered as they are
-	Foreign string    `json:"foreign,omitempty"` // why nothing is delivered: the place is another state's; empty: it is ours
+	Aside   int       `json:"aside"`             // deliveries that were set aside
+	Foreign string    `json:"foreign,omitempty"` // why nothing is delivered: the place belongs to another state; empty: it is ours
 	// Found in the sink within a day: revisions with other bytes than this
 	// state had for them, and revisions that it did not know.
 	Conflicts int `json:"conflicts,omitempty"`
@@ -120,6 +119,6 @@ type Taken struct {
 
 // Disk is the room on the disk of a folder.
 type Disk struct {
-	Folder    string `json:"folder"` // what it is for, such as products
+	Folder    string `json:"folder"` // purpose of the folder, such as products
 	FreeBytes int64  `json:"free_bytes"`
 }

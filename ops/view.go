@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// overviewBody is what the overview shows beside the status.
+// overviewBody is the data of the overview beside the status.
 type overviewBody struct {
 	Rows                  []row
 	Products              []Product // the newest
 	StripDays, StripWidth int
 }
 
-// shownProducts is how many products the overview shows: two rows of pictures.
+// shownProducts is the number of products on the overview: two rows of
+// pictures.
 const shownProducts = 6
 
-// mostStrips bounds the strips of the overview: each is a look into the
-// ledger.
+// mostStrips bounds the strips of the overview: each reads the ledger.
 const mostStrips = 24
 
 func (h *handler) overview(ctx context.Context, _ *http.Request, v *view) error {
@@ -91,7 +91,7 @@ func (h *handler) calendar(ctx context.Context, r *http.Request, v *view) error 
 	return nil
 }
 
-// dayBody is what the page of a day shows.
+// dayBody is the data of the page of a day.
 type dayBody struct {
 	Dataset  string
 	Day      time.Time
@@ -118,10 +118,10 @@ func (h *handler) day(ctx context.Context, r *http.Request, v *view) error {
 	return nil
 }
 
-// granuleBody is what the page of a granule shows.
+// granuleBody is the data of the page of a granule.
 type granuleBody struct {
 	Granule       Granule
-	Map           string // where its maps are; empty: it has none
+	Map           string // path of its maps; empty: none
 	Field         int    // counted from 1
 	Before, After string // the pages of the days around it
 }
@@ -160,12 +160,12 @@ func granuleOf(query url.Values) (id GranuleID, field int, err error) {
 		}
 	}
 	if id.Dataset == "" || id.Name == "" {
-		return id, 0, errors.New("no dataset or name")
+		return id, 0, errors.New("the address lacks dataset or name")
 	}
 	return id, max(0, field-1), nil
 }
 
-// modelsBody is what the page of the models shows.
+// modelsBody is the data of the page of the models.
 type modelsBody struct {
 	Book  ModelBook
 	Plots []plot

@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-// hostile is what a file on an archive may be called.
+// hostile is a file name that an archive may show.
 const hostile = `2024/<script>alert("x")</script>&'"/..\x.nc`
 
-// fakeBook is a small world behind the pages.
-type fakeBook struct{ reads atomic.Int32 }
+// fakeSources is a small set of sources for the pages.
+type fakeSources struct{ reads atomic.Int32 }
 
 func may(d int) time.Time { return time.Date(2024, 5, d, 0, 0, 0, 0, time.UTC) }
 
-func (f *fakeBook) Span(_ context.Context, dataset string) (first, last time.Time, err error) {
+func (f *fakeSources) Span(_ context.Context, dataset string) (first, last time.Time, err error) {
 	switch dataset {
 	case "blk-chl":
 		return time.Date(2019, 3, 2, 0, 0, 0, 0, time.UTC), may(20), nil
@@ -38,11 +38,11 @@ func (f *fakeBook) Span(_ context.Context, dataset string) (first, last time.Tim
 	return first, last, ErrNotFound
 }
 
-func (f *fakeBook) Days(context.Context, string, time.Time, time.Time) ([]Day, error) {
+func (f *fakeSources) Days(context.Context, string, time.Time, time.Time) ([]Day, error) {
 	return []Day{{may(16), DayDelayed}, {may(17), DayNearRealTime}, {may(18), DayQuarantined}, {may(20), DayWaiting}}, nil
 }
 
-func (f *fakeBook) OfDay(_ context.Context, dataset string, day time.Time) ([]GranuleLine, error) {
+func (f *fakeSources) OfDay(_ context.Context, dataset string, day time.Time) ([]GranuleLine, error) {
 	if dataset != "blk-chl" {
 		return nil, ErrNotFound
 	}
@@ -56,7 +56,7 @@ func (f *fakeBook) OfDay(_ context.Context, dataset string, day time.Time) ([]Gr
 	return nil, nil
 }
 
-func (f *fakeBook) Granule(_ context.Context, id GranuleID) (Granule, error) {
+func (f *fakeSources) Granule(_ context.Context, id GranuleID) (Granule, error) {
 	if id.Name != hostile || id.Revision > 2 {
 		return Granule{}, ErrNotFound
 	}
@@ -73,7 +73,7 @@ func (f *fakeBook) Granule(_ context.Context, id GranuleID) (Granule, error) {
 	}, nil
 }
 
-func (f *fakeBook) Map(_ context.Context, _ GranuleID, _ int) (Map, error) {
+func (f *fakeSources) Map(_ context.Context, _ GranuleID, _ int) (Map, error) {
 	f.reads.Add(1)
 	nan := float32(math.NaN())
 	return Map{ // from south to north, as many files have it
@@ -82,7 +82,7 @@ func (f *fakeBook) Map(_ context.Context, _ GranuleID, _ int) (Map, error) {
 	}, nil
 }
 
-func (f *fakeBook) Models(context.Context) (ModelBook, error) {
+func (f *fakeSources) Models(context.Context) (ModelBook, error) {
 	return ModelBook{
 		Versions: []Version{{
 			ID: "v2", Dataset: "blk-chl", Kind: "fine-tuned", Parent: "v1", States: []string{"champion"}, Created: may(3), Parameters: 2_100_000,
@@ -92,7 +92,7 @@ func (f *fakeBook) Models(context.Context) (ModelBook, error) {
 	}, nil
 }
 
-func (f *fakeBook) Skill(context.Context, string, int) ([]Skill, error) {
+func (f *fakeSources) Skill(context.Context, string, int) ([]Skill, error) {
 	return []Skill{
 		{Day: may(1), Kind: "overlay", Method: hostile, MSE: 0.2, Within90: 0.9, Pixels: 100},
 		{Day: may(2), Kind: "overlay", MSE: math.NaN()},
@@ -100,7 +100,7 @@ func (f *fakeBook) Skill(context.Context, string, int) ([]Skill, error) {
 	}, nil
 }
 
-func (f *fakeBook) Retry(_ context.Context, _, granule string) error {
+func (f *fakeSources) Retry(_ context.Context, _, granule string) error {
 	switch granule {
 	case "x.nc":
 		return nil
@@ -110,11 +110,11 @@ func (f *fakeBook) Retry(_ context.Context, _, granule string) error {
 	return ErrNotFound
 }
 
-func (f *fakeBook) RedoDay(context.Context, string, time.Time, string) error { return nil }
+func (f *fakeSources) RedoDay(context.Context, string, time.Time, string) error { return nil }
 
-func fullHandler(t *testing.T, tokenFile string) (http.Handler, *fakeBook) {
+func fullHandler(t *testing.T, tokenFile string) (http.Handler, *fakeSources) {
 	t.Helper()
-	f := &fakeBook{}
+	f := &fakeSources{}
 	src := Sources{Status: exampleStatus, Products: t.TempDir(), Days: f, Granules: f, Models: f, Actions: f}
 	return newHandler(src, tokenFile, slog.New(slog.DiscardHandler)).routes(), f
 }
@@ -200,7 +200,7 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestUnknownPagesAreNotFound(t *testing.T) {
 	h, _ := fullHandler(t, "")
 	for _, path := range []string{
 		"/datasets/none", "/datasets/none/2024-05-17", "/datasets/blk-chl/2024-13-01", "/datasets/blk-chl/../../status.json",
@@ -364,7 +364,7 @@ func TestLargeMapsAreThinnedAndSaySo(t *testing.T) {
 }
 
 func TestSkillPlotPutsErrorsWhereTheyBelong(t *testing.T) {
-	f := &fakeBook{}
+	f := &fakeSources{}
 	points, _ := f.Skill(t.Context(), "", skillsShown)
 	svg := string(plotSkill("a<b", points))
 	if strings.Contains(svg, "<script>") || strings.Contains(svg, "a<b") || strings.Contains(svg, "NaN") {

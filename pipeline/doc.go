@@ -6,22 +6,23 @@
 //	field      one map of the ocean: grid, values, mask, transform
 //	seamask    which cells of a grid are sea, anywhere on Earth
 //	classical  optimal interpolation, DINEOF and others that need no training
-//	engine     what networks run on: ONNX Runtime, XLA, and their programs
+//	engine     ONNX Runtime and XLA, and the programs that run on them
 //	trusted    which libraries and programs nobody else may change
 //	nn         the networks as graphs, their weights and files
-//	impute     what trained networks say of a window: mean, sigma, members
+//	impute     predictions of trained networks for a window: mean, sigma, members
 //	infer      a scene to an analysis: windows, members, tiers, flags
 //
 // The way of a model, from days to a version:
 //
-//	samples    days to patches, split by time, with what lies around them
+//	samples    days to patches, split by time, with the days around them
 //	partition  observed cells cut in two: context, which is seen, and query
-//	prior      what real gaps look like, learned, and partitions drawn from it
-//	learn      lessons and losses: what imputer, members and reliability learn
+//	prior      the network of gaps: its masks, their likelihood, its partitions
+//	masks      measures of masks, and how strongly guidance must pull them
 //	train      the loop, the loader and the checkpoint of every training
+//	learn      examples and losses of prior, imputer, members and reliability
 //	skill      scores of a filled map
 //	evaluate   methods held against each other on the same overlays
-//	finetune   a version: trained, judged, and let through the gate or not
+//	version    a new version of a model: learned, calibrated, judged at the gate
 //
 // Beside both ways:
 //
@@ -30,7 +31,10 @@
 //	realdata   where tests and benchmarks find real files
 //	lab        the laboratory: baselines, tables, measurements; never served
 //
-// What is on the way of a granule imports nothing from that of a model but
+// Packages on the way of a granule import nothing from that of a model but
 // samples and skill, and only a command imports the laboratory: the table in
 // daemon/arrows_pipeline_test.go holds every arrow.
+//
+// The method is that of *Observation-Aligned Mask Priors for Learning Physical
+// Dynamics from Authentic Occlusions* (Ma, Zhou, Yu).
 package pipeline

@@ -10,14 +10,14 @@ import (
 // one file for ever, so the newer bytes need another number.
 var ErrConflict = errors.New("another file has this revision")
 
-// Conflict is what a sink or a store says of bytes that come under a number
-// that others have. It wraps ErrConflict, and ErrPermanent, for trying again
+// Conflict is the error for a revision whose number other bytes already have in
+// a sink or a store. It wraps ErrConflict, and ErrPermanent, for trying again
 // does not cure it.
 type Conflict struct {
-	ID      string // of the revision that was to be published
-	SHA256  string // of its bytes
+	ID      string // revision that was to be published
+	SHA256  string // hash of its bytes
 	There   string // sha256 of the bytes that have the revision
-	Highest int    // revision of the product that is known there
+	Highest int    // highest revision of the product that is known there
 }
 
 // Error implements error.
@@ -26,17 +26,17 @@ func (c *Conflict) Error() string {
 		ErrConflict, c.ID, c.There, c.SHA256, c.Highest)
 }
 
-// Unwrap makes errors.Is find what callers branch on.
+// Unwrap makes errors.Is find both.
 func (c *Conflict) Unwrap() []error { return []error{ErrConflict, ErrPermanent} }
 
-// Holding is what a sink shows of a product: the highest revision it knows.
+// Holding is the highest revision of a product that a sink knows.
 type Holding struct {
 	Dataset   string
 	Granule   string
 	Revision  int
 	SHA256    string // empty: not known, as of a tombstone
 	Retracted bool
-	At        time.Time // when it was said; zero where the sink does not keep it
+	At        time.Time // when it was published or retracted; zero where the sink does not keep it
 }
 
 // Key names the product as Product.Key does.
@@ -67,7 +67,7 @@ func (m Manifest) Conflict(p Product) error {
 	return &Conflict{ID: p.ID(), SHA256: p.SHA256, There: there, Highest: max(e.Revision, p.Revision)}
 }
 
-// Holdings returns what m shows of every product.
+// Holdings returns the holding of every product in m.
 func (m Manifest) Holdings() []Holding {
 	all := make([]Holding, len(m.Products))
 	for i, e := range m.Products {

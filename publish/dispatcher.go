@@ -10,7 +10,7 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Kind is what a sink is to do with a product.
+// Kind is the method of a sink that a delivery calls.
 type Kind string
 
 // The kinds of deliveries.
@@ -20,37 +20,37 @@ const (
 	Repeat   Kind = "replay"  // Replayer.Replay where the sink has it, else Sink.Publish
 )
 
-// Replayer is a sink that would keep what was announced before to itself, and
-// can be asked to send it once more: for receivers that have lost it.
+// Replayer is a sink that ignores repeated products and can be asked to send
+// one again, for receivers that have lost it.
 type Replayer interface {
 	Replay(ctx context.Context, p Product) error
 }
 
-// Delivery is one thing to be told to one sink.
+// Delivery is one product, or its retraction, on its way to one sink.
 type Delivery struct {
 	ID       int64
 	Kind     Kind
-	Attempts int // that went wrong so far
+	Attempts int // failed attempts so far
 	Product  Product
 }
 
-// Queue keeps what is due to one sink through crashes.
+// Queue keeps the deliveries to one sink through crashes.
 type Queue interface {
 	// Due returns the first waiting delivery of every dataset.
 	Due(ctx context.Context) ([]Delivery, error)
 	// Delivered ends a delivery: it is not due again.
 	Delivered(ctx context.Context, d Delivery) error
-	// Failed records why an attempt went wrong. With aside the delivery is
-	// taken out of the line until an operator puts it back.
+	// Failed records a failed attempt. With aside the delivery leaves the queue
+	// until an operator puts it back.
 	Failed(ctx context.Context, d Delivery, problem string, aside bool) error
 }
 
-// Config says how patient a Dispatcher is.
+// Config sets the pauses and time limits of a Dispatcher.
 type Config struct {
 	RetryMin time.Duration `yaml:"retry_min"` // wait after a first failure; doubled after each
 	RetryMax time.Duration `yaml:"retry_max"` // longest wait
-	Timeout  time.Duration `yaml:"timeout"`   // of one delivery
-	Poll     time.Duration `yaml:"poll"`      // how often the queue is looked at for what commands put there
+	Timeout  time.Duration `yaml:"timeout"`   // time limit of one delivery
+	Poll     time.Duration `yaml:"poll"`      // how often the queue is read for deliveries that commands put there
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -73,21 +73,21 @@ func (c Config) Validate() error {
 	return errs.Err()
 }
 
-// Dispatcher delivers what a queue holds to one sink: in order per dataset,
-// again and again while the sink is away. It keeps nothing but one waiting
-// time per dataset in memory, so that a long absence costs no more than a
-// short one, and knows of no other sink, so that none delays another.
+// Dispatcher delivers the products of a queue to one sink: in order per
+// dataset, again and again while the sink is away. It keeps nothing but one
+// waiting time per dataset in memory, so that a long absence costs no more than
+// a short one, and knows of no other sink, so that none delays another.
 type Dispatcher struct {
-	cfg   Config
-	sink  Sink
-	queue Queue
-	log   *slog.Logger
-	nudge chan struct{}
-	lines map[string]line // by dataset; used by Run or Flush only
+	cfg      Config
+	sink     Sink
+	queue    Queue
+	log      *slog.Logger
+	nudge    chan struct{}
+	backoffs map[string]backoff // by dataset; used by Run or Flush only
 }
 
-// line is the trouble that a dataset has at the head of its line.
-type line struct {
+// backoff is the pause of a dataset after failures at the head of its queue.
+type backoff struct {
 	failures  int
 	notBefore time.Time
 }
@@ -98,16 +98,16 @@ func NewDispatcher(cfg Config, sink Sink, queue Queue, log *slog.Logger) (*Dispa
 		return nil, fmt.Errorf("publish config: %w", err)
 	}
 	return &Dispatcher{
-		cfg: cfg, sink: sink, queue: queue, nudge: make(chan struct{}, 1), lines: map[string]line{},
+		cfg: cfg, sink: sink, queue: queue, nudge: make(chan struct{}, 1), backoffs: map[string]backoff{},
 		log: log.With("component", "publish", "sink", sink.Name()),
 	}, nil
 }
 
-// Nudge says that something was queued. It never blocks.
+// Nudge wakes the dispatcher after something was queued. It never blocks.
 func (d *Dispatcher) Nudge() {
 	select {
 	case d.nudge <- struct{}{}:
-	default: // one is on its way already
+	default: // a nudge is pending already
 	}
 }
 
@@ -135,10 +135,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// Flush delivers what is due, trying each dataset until it is done or fails
-// once, and returns the first failure.
+// Flush makes the due deliveries of each dataset until its queue is empty or
+// one fails, and returns the first failure.
 func (d *Dispatcher) Flush(ctx context.Context) error {
-	d.lines = map[string]line{} // who asks for a flush does not want to wait
+	d.backoffs = map[string]backoff{} // a flush does not wait for pauses
 	var first error
 	for {
 		due, err := d.queue.Due(ctx)
@@ -147,7 +147,7 @@ func (d *Dispatcher) Flush(ctx context.Context) error {
 		}
 		progress := false
 		for _, one := range due {
-			if d.lines[one.Product.Dataset].failures > 0 {
+			if d.backoffs[one.Product.Dataset].failures > 0 {
 				continue
 			}
 			err := d.deliver(ctx, one)
@@ -162,8 +162,8 @@ func (d *Dispatcher) Flush(ctx context.Context) error {
 	}
 }
 
-// round tries the head of every line that is not waiting, and returns how long
-// nothing is to be done: 0 where something was delivered, for then there may
+// round tries the head of every queue that is not pausing, and returns the time
+// until the next attempt: 0 where something was delivered, for then there may
 // be more.
 func (d *Dispatcher) round(ctx context.Context) (wait time.Duration, err error) {
 	due, err := d.queue.Due(ctx)
@@ -174,7 +174,7 @@ func (d *Dispatcher) round(ctx context.Context) (wait time.Duration, err error) 
 	wait = d.cfg.Poll
 	for _, one := range due {
 		dataset := one.Product.Dataset
-		if left := time.Until(d.lines[dataset].notBefore); left > 0 {
+		if left := time.Until(d.backoffs[dataset].notBefore); left > 0 {
 			wait = min(wait, left)
 			continue
 		}
@@ -186,28 +186,28 @@ func (d *Dispatcher) round(ctx context.Context) (wait time.Duration, err error) 
 			wait = 0
 			continue
 		}
-		pause := time.Until(d.lines[dataset].notBefore)
+		pause := time.Until(d.backoffs[dataset].notBefore)
 		wait = min(wait, pause)
 		d.log.Warn("delivery failed", "product", one.Product.ID(), "err", err, "attempts", one.Attempts+1, "retry_in", pause)
 	}
 	return wait, nil
 }
 
-// forget drops the waiting times of datasets with nothing due, so that the
-// memory is bounded by what is at work.
+// forget drops the pauses of datasets with nothing due, so that memory is
+// bounded by the datasets that have a queue.
 func (d *Dispatcher) forget(due []Delivery) {
-	kept := make(map[string]line, len(due))
+	kept := make(map[string]backoff, len(due))
 	for _, one := range due {
-		if l, ok := d.lines[one.Product.Dataset]; ok {
+		if l, ok := d.backoffs[one.Product.Dataset]; ok {
 			kept[one.Product.Dataset] = l
 		}
 	}
-	d.lines = kept
+	d.backoffs = kept
 }
 
-// deliver makes one delivery and records how it went. The sink comes first: a
-// crash in between delivers again what the sink has, which changes nothing;
-// the other way round would lose it.
+// deliver makes one delivery and records its result. The sink comes first: a
+// crash in between repeats a delivery, which changes nothing; the other order
+// would lose it.
 func (d *Dispatcher) deliver(ctx context.Context, one Delivery) error {
 	err := d.attempt(ctx, one)
 	switch {
@@ -216,7 +216,7 @@ func (d *Dispatcher) deliver(ctx context.Context, one Delivery) error {
 	case errors.Is(err, ErrPermanent):
 		d.log.Warn("delivery set aside", "product", one.Product.ID(), "err", err)
 		if recordErr := d.queue.Failed(ctx, one, err.Error(), true); recordErr != nil {
-			err = recordErr // not set aside, so to be tried again
+			err = recordErr // not set aside, so it will be tried again
 		}
 	case err != nil:
 		err = errors.Join(err, d.queue.Failed(ctx, one, err.Error(), false))
@@ -224,11 +224,11 @@ func (d *Dispatcher) deliver(ctx context.Context, one Delivery) error {
 		err = d.queue.Delivered(ctx, one)
 	}
 	if err == nil || errors.Is(err, ErrPermanent) {
-		delete(d.lines, one.Product.Dataset)
+		delete(d.backoffs, one.Product.Dataset)
 		return err
 	}
-	failures := d.lines[one.Product.Dataset].failures + 1
-	d.lines[one.Product.Dataset] = line{failures: failures, notBefore: time.Now().Add(d.pause(failures))}
+	failures := d.backoffs[one.Product.Dataset].failures + 1
+	d.backoffs[one.Product.Dataset] = backoff{failures: failures, notBefore: time.Now().Add(d.pause(failures))}
 	return err
 }
 
@@ -248,7 +248,7 @@ func (d *Dispatcher) attempt(ctx context.Context, one Delivery) error {
 	return d.sink.Publish(ctx, one.Product)
 }
 
-// pause returns how long to wait after a number of failures in a row.
+// pause returns the pause after a number of failures in a row.
 func (d *Dispatcher) pause(failures int) time.Duration {
 	wait := d.cfg.RetryMin
 	for range failures - 1 {

@@ -16,15 +16,15 @@ import (
 
 // memoryQueue is a queue without a disk.
 type memoryQueue struct {
-	mu     sync.Mutex
-	lines  map[string][]Delivery // by dataset
-	aside  map[int64]string
-	failed int
-	next   int64
+	mu      sync.Mutex
+	waiting map[string][]Delivery // by dataset
+	aside   map[int64]string
+	failed  int
+	next    int64
 }
 
 func newQueue() *memoryQueue {
-	return &memoryQueue{lines: map[string][]Delivery{}, aside: map[int64]string{}}
+	return &memoryQueue{waiting: map[string][]Delivery{}, aside: map[int64]string{}}
 }
 
 func (q *memoryQueue) add(dataset string, kind Kind, revision int) {
@@ -32,14 +32,14 @@ func (q *memoryQueue) add(dataset string, kind Kind, revision int) {
 	defer q.mu.Unlock()
 	q.next++
 	p := Product{Dataset: dataset, Granule: "g", Name: "g.nc", Revision: revision, Time: time.Unix(1e9, 0)}
-	q.lines[dataset] = append(q.lines[dataset], Delivery{ID: q.next, Kind: kind, Product: p})
+	q.waiting[dataset] = append(q.waiting[dataset], Delivery{ID: q.next, Kind: kind, Product: p})
 }
 
 func (q *memoryQueue) left() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, line := range q.lines {
-		n += len(line)
+	for _, queue := range q.waiting {
+		n += len(queue)
 	}
 	return n
 }
@@ -48,9 +48,9 @@ func (q *memoryQueue) Due(context.Context) ([]Delivery, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var due []Delivery
-	for _, line := range q.lines {
-		if len(line) > 0 {
-			due = append(due, line[0])
+	for _, queue := range q.waiting {
+		if len(queue) > 0 {
+			due = append(due, queue[0])
 		}
 	}
 	slices.SortFunc(due, func(a, b Delivery) int { return int(a.ID - b.ID) })
@@ -60,7 +60,7 @@ func (q *memoryQueue) Due(context.Context) ([]Delivery, error) {
 func (q *memoryQueue) Delivered(_ context.Context, d Delivery) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lines[d.Product.Dataset] = q.lines[d.Product.Dataset][1:]
+	q.waiting[d.Product.Dataset] = q.waiting[d.Product.Dataset][1:]
 	return nil
 }
 
@@ -70,12 +70,13 @@ func (q *memoryQueue) Failed(_ context.Context, d Delivery, problem string, asid
 	q.failed++
 	if aside {
 		q.aside[d.ID] = problem
-		q.lines[d.Product.Dataset] = q.lines[d.Product.Dataset][1:]
+		q.waiting[d.Product.Dataset] = q.waiting[d.Product.Dataset][1:]
 	}
 	return nil
 }
 
-// fakeSink is a sink made of a function. got is what it took, in order.
+// fakeSink is a sink made of a function. got lists the accepted products, in
+// order.
 type fakeSink struct {
 	name string
 	take func(ctx context.Context, p Product) error // nil: takes all
@@ -230,7 +231,7 @@ func TestPoisonIsSetAsideWithItsReasonAndTheRestGoesOn(t *testing.T) {
 		q.add("chl", Announce, 1)
 		q.add("chl", Announce, 2)
 		q.add("chl", Withdraw, 1)
-		q.add("chl", Announce, -1) // not even a product
+		q.add("chl", Announce, -1) // a revision that Check refuses
 		q.add("chl", Announce, 3)
 		start(t, dispatch(t, sink, q))
 		synctest.Wait()
@@ -245,7 +246,7 @@ func TestPoisonIsSetAsideWithItsReasonAndTheRestGoesOn(t *testing.T) {
 
 // A queue that cannot record a delivery makes it again: better twice, which
 // changes nothing, than never.
-func TestWhatCannotBeRecordedIsDeliveredAgain(t *testing.T) {
+func TestUnrecordedDeliveryIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &fakeSink{name: "s"}
 		q := &forgetful{memoryQueue: newQueue(), failures: 2}
@@ -271,7 +272,7 @@ func (q *forgetful) Delivered(ctx context.Context, d Delivery) error {
 	return q.memoryQueue.Delivered(ctx, d)
 }
 
-func TestReplayIsSentAgainWhereASinkKeepsRepetitionsToItself(t *testing.T) {
+func TestReplayReachesASinkThatIgnoresRepetitions(t *testing.T) {
 	q := newQueue()
 	q.add("chl", Repeat, 1)
 	sink := &replaying{fakeSink: fakeSink{name: "kafka"}}
@@ -292,7 +293,7 @@ type replaying struct {
 
 func (s *replaying) Replay(context.Context, Product) error { s.replayed++; return nil }
 
-func TestFlushDoesWhatItCanAndSaysWhatItCould(t *testing.T) {
+func TestFlushDeliversTheRestAndReturnsTheFirstFailure(t *testing.T) {
 	sink := &fakeSink{name: "s", take: func(_ context.Context, p Product) error {
 		if p.Dataset == "sst" {
 			return errors.New("away")

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Manifest lists the products of one day of a dataset: what a receiver of
-// files reads to know what there is, which revision holds, and what must not
-// be used any more. It is a JSON file beside the products.
+// Manifest lists the products of one day of a dataset, for receivers of files:
+// the current revision of each, and the retracted ones. It is a JSON file
+// beside the products.
 type Manifest struct {
 	Dataset  string  `json:"dataset"`
 	Day      string  `json:"day"` // YYYY-MM-DD, UTC
@@ -23,7 +23,7 @@ type Manifest struct {
 type Entry struct {
 	Granule         string       `json:"granule"`
 	File            string       `json:"file"`             // beside the manifest
-	Absent          bool         `json:"absent,omitempty"` // the file is not to be read: it is being replaced, or its time was up
+	Absent          bool         `json:"absent,omitempty"` // the file must not be read: it is being replaced, or its retention time is over
 	Revision        int          `json:"revision"`
 	Time            time.Time    `json:"time"`
 	Created         time.Time    `json:"created"`
@@ -48,7 +48,7 @@ type Superseded struct {
 	Size     int64  `json:"size"`
 }
 
-// EntryOf is what a manifest says of p.
+// EntryOf returns the manifest entry of p.
 func EntryOf(p Product) Entry {
 	return Entry{
 		Granule: p.Granule, File: p.Name, Revision: p.Revision, Time: p.Time.UTC(), Created: p.Created.UTC(), Mode: p.Mode,
@@ -60,7 +60,7 @@ func EntryOf(p Product) Entry {
 // Live reports whether the file of e is there to be used.
 func (e Entry) Live() bool { return !e.Absent && !e.Retracted }
 
-// ParseManifest reads what Encode wrote.
+// ParseManifest reads the form that Encode writes.
 func ParseManifest(text []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -69,7 +69,7 @@ func ParseManifest(text []byte) (Manifest, error) {
 	return m, nil
 }
 
-// Encode returns m as a file has it.
+// Encode returns m as the text of a file.
 func (m Manifest) Encode() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -78,7 +78,7 @@ func (m Manifest) Encode() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// Entry returns what m says of a granule's product.
+// Entry returns the entry of a granule's product.
 func (m Manifest) Entry(granule string) (Entry, bool) {
 	i := m.find(granule)
 	if i < 0 {
@@ -97,9 +97,9 @@ func (m Manifest) Owner(file string) (granule string, ok bool) {
 	return "", false
 }
 
-// Add returns m with e as the product of its granule, and whether e is now
-// the current one: a revision that is older than the one there, or was
-// retracted, is noted at most.
+// Add returns m with e as the product of its granule, and whether e is now the
+// current one: a revision that is older than the listed one, or was retracted,
+// does not become current.
 func (m Manifest) Add(e Entry) (next Manifest, current bool) {
 	m.Products = slices.Clone(m.Products)
 	i := m.find(e.Granule)
@@ -128,12 +128,12 @@ func (m Manifest) Add(e Entry) (next Manifest, current bool) {
 }
 
 // Retract returns m with a revision marked as retracted, and whether that was
-// the current one. A product that m does not know is noted, so that a late
-// publication of the same revision does not bring it back.
+// the current one. A product that m does not list is added as retracted, so
+// that a late publication of the same revision does not bring it back.
 func (m Manifest) Retract(e Entry, why string) (next Manifest, current bool) {
 	there, known := m.Entry(e.Granule)
 	if known && there.Revision > e.Revision {
-		return m, false // a later revision holds, and what it replaced is out of use anyway
+		return m, false // a later revision is current; replaced ones are out of use anyway
 	}
 	if !known || there.Revision < e.Revision {
 		m, _ = m.Add(e)
@@ -164,7 +164,7 @@ func (m Manifest) Withdraw(p Product, e Entry) (next Manifest, current bool, err
 }
 
 // displace returns m with a revision retracted whose number other bytes have
-// for good: nothing stays that says what these were.
+// for good: the hash of the retracted bytes is forgotten.
 func (m Manifest) displace(e Entry, why string) (next Manifest, current bool) {
 	there, known := m.Entry(e.Granule)
 	switch {

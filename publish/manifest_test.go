@@ -22,7 +22,7 @@ func TestManifestKnowsWhichRevisionHolds(t *testing.T) {
 	steps := []struct {
 		name    string
 		do      func(Manifest) (Manifest, bool)
-		current bool // the step concerns what is current
+		current bool // the step concerns the current revision
 		holds   int  // the revision that holds afterwards; 0: none
 		before  []int
 	}{

@@ -14,17 +14,16 @@ type Owner struct {
 	Since time.Time `json:"since"`
 }
 
-// Place is where a sink takes products, as something that belongs to one
-// state: two that publish into one folder, prefix or topic would give one
-// revision two files.
+// Place is the destination of a sink, which belongs to one state: two states
+// that publish into one folder, prefix or topic would give one revision two
+// files.
 type Place interface {
-	// Owner returns whom the place belongs to, fresh from there.
+	// Owner reads the owner from the place.
 	Owner(ctx context.Context) (Owner, error)
-	// Claim says that the place belongs to o from now on. It does not ask whom
-	// it belonged to.
+	// Claim makes o the owner of the place, whoever owned it before.
 	Claim(ctx context.Context, o Owner) error
-	// Holdings calls each with what receivers see of every product that has
-	// changed since a time, or for longer: a place may not know when.
+	// Holdings calls each with the holding of every product that has changed
+	// since a time; a place that keeps no times includes older ones.
 	Holdings(ctx context.Context, since time.Time, each func(Holding) error) error
 }
 
@@ -32,11 +31,12 @@ type Place interface {
 // fenced off by a later epoch.
 var ErrForeign = errors.New("belongs to another state")
 
-// ErrMarker says that what tells whose a place is cannot be read.
-var ErrMarker = errors.New("it does not say whose it is; 'lacuna publish takeover --config FILE --why TEXT' writes it anew")
+// ErrMarker says that the marker of a place cannot be read.
+var ErrMarker = errors.New("its owner marker cannot be read; 'lacuna publish takeover --config FILE --why TEXT' writes it anew")
 
 // Admits returns nil where a state may publish to a place, or why not, with
-// ErrForeign. there is what the place says; a place of nobody admits any.
+// ErrForeign. there is the owner of the place; a place without one admits any
+// state.
 func (there Owner) Admits(mine Owner) error {
 	const takeOver = "stop that one and run 'lacuna publish takeover --config FILE --why TEXT' with this configuration to take it over on purpose, or name another place in the configuration"
 	switch {

@@ -1,15 +1,15 @@
-// Package publish says what a product is to those who receive it, and how it
-// reaches them.
+// Package publish defines a product as receivers see it, and delivers it to
+// them.
 //
 // A Sink takes products to one place: a folder, a bucket, a Kafka topic. A
-// Dispatcher delivers what a Queue holds to one sink, in order per dataset,
-// and tries again for as long as the sink is away. Delivery is at least once
-// and a sink is idempotent, so that a receiver sees each revision of a product
-// exactly once, whatever was killed in between.
+// Dispatcher delivers the products of a Queue to one sink, in order per
+// dataset, and tries again for as long as the sink is away. Delivery is at
+// least once and a sink is idempotent, so that a receiver sees each revision of
+// a product exactly once, whatever was killed in between.
 //
 // Package publish knows nothing of grids, models or databases. To it a product
-// is a file with a hash, a revision and a description; the queue that lasts
-// through a crash is somebody else's.
+// is a file with a hash, a revision and a description; the caller provides the
+// queue that lasts through a crash.
 package publish
 
 import (
@@ -25,17 +25,17 @@ const (
 	Delayed      = "delayed"        // sees later days too
 )
 
-// Product is one revision of a product: a file that is whole and in its place,
-// and what its receivers are told about it.
+// Product is one revision of a product: a complete file in its place, and its
+// description for receivers.
 type Product struct {
 	Dataset    string    `json:"dataset"`
 	Granule    string    `json:"granule"` // the input it was made from; with Dataset the product's identity
-	Name       string    `json:"name"`    // of the file, with its ending
-	Time       time.Time `json:"time"`    // of the first field
+	Name       string    `json:"name"`    // name of the file, with its ending
+	Time       time.Time `json:"time"`    // time of the first field
 	Revision   int       `json:"revision"`
 	Supersedes int       `json:"supersedes,omitempty"` // the revision that this one replaces; 0: none
 
-	Path   string `json:"path"` // of the file, on the machine of the publisher
+	Path   string `json:"path"` // path of the file on the machine of the publisher
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 
@@ -51,33 +51,34 @@ type Product struct {
 
 	CoverageBefore  float64 `json:"coverage_before"`  // share of the sea with a value, 0..1
 	CoverageAfter   float64 `json:"coverage_after"`   // the same with the gaps filled
-	MeanUncertainty float64 `json:"mean_uncertainty"` // of the filled cells, as the file gives it: in Units or of their log10
+	MeanUncertainty float64 `json:"mean_uncertainty"` // mean over the filled cells, as in the file: in Units or of their log10
 
-	Created time.Time         `json:"created"` // of the revision
+	Created time.Time         `json:"created"` // time of the revision
 	Links   map[string]string `json:"links,omitempty"`
 
 	// Retracted says that nobody should use this revision any more, and Why.
 	Retracted bool   `json:"retracted,omitempty"`
 	Why       string `json:"why,omitempty"`
 	// Displaced says that other bytes have this revision for good: with its
-	// retraction a sink forgets what it knew of these.
+	// retraction a sink forgets the hash of these.
 	Displaced bool `json:"displaced,omitempty"`
 }
 
 // MaxRevision is the highest number that a revision can have. A granule that
-// was made anew every minute would come to it after two years: whoever says
-// more is not one of us, and must not lift our numbers to where they end.
+// was made anew every minute would reach it after two years: a higher number is
+// forged or damaged, and must not use up the numbers.
 const MaxRevision = 1_000_000
 
-// ID names a revision of a product among all others: what a receiver compares
-// to tell a repetition from news.
+// ID names a revision of a product among all others: receivers compare it to
+// tell a repetition from news.
 func (p Product) ID() string { return fmt.Sprintf("%s/%s/r%d", p.Dataset, p.Granule, p.Revision) }
 
 // Key names a product whatever its revision: messages with the same key are
 // received in the order in which they were sent.
 func (p Product) Key() string { return p.Dataset + "/" + p.Granule }
 
-// Check says what a product lacks to be published, or nil.
+// Check returns an error where a product lacks something to be published, or
+// nil.
 func (p Product) Check() error {
 	switch {
 	case p.Dataset == "" || p.Granule == "" || p.Name == "":
@@ -96,10 +97,11 @@ func (p Product) Check() error {
 //   - Idempotent by dataset, granule and revision: publishing or retracting
 //     the same revision again changes nothing that a receiver can see.
 //   - Whole or not at all: a receiver never finds part of a product, nor one
-//     whose bytes differ from its SHA256. What is announced is there.
+//     whose bytes differ from its SHA256. An announced product is there.
 //   - A crash between any two steps leaves a state from which doing the same
 //     again comes to the same end.
-//   - nil means done for good: acknowledged by whoever keeps it, not queued.
+//   - nil means done for good: acknowledged by the disk, the host or the
+//     brokers, not queued.
 //   - A revision older than one that is already there is never made current
 //     again.
 //   - One revision, one file, for ever: publishing, repeating or retracting a
@@ -112,18 +114,18 @@ func (p Product) Check() error {
 // later. Methods may be called from many goroutines, but never two at a time
 // for the same dataset.
 type Sink interface {
-	// Name is short, stable over restarts and unlike that of any other sink:
-	// the queue keeps what is due by it.
+	// Name is short, stable over restarts and unlike that of any other sink: it
+	// is the key of the queue.
 	Name() string
 	// Publish makes a revision of a product visible to receivers.
 	Publish(ctx context.Context, p Product) error
-	// Retract tells receivers that a revision must not be used any more and
-	// why (p.Why), and takes it away where it can be taken away. Retracting
-	// what was never published is no error.
+	// Retract tells receivers that a revision must not be used any more and why
+	// (p.Why), and takes it away where it can be taken away. Retracting an
+	// unpublished revision is no error.
 	Retract(ctx context.Context, p Product) error
 }
 
-// ErrPermanent marks a failure that trying again will not cure: a product
-// whose file is gone, a message larger than the topic takes. Such a delivery
-// is set aside with its reason, and what is behind it goes on.
+// ErrPermanent marks a failure that trying again will not cure: a product whose
+// file is gone, a message larger than the topic takes. Such a delivery is set
+// aside with its reason, and the queue goes on behind it.
 var ErrPermanent = errors.New("cannot be delivered as it is")

@@ -18,9 +18,9 @@ func settings(unit string) map[string][]string {
 	return all
 }
 
-// systemCalls returns what lines of SystemCallFilter= allow, as systemd reads
-// them: names and sets one after another, with ~ to take away. The sets are
-// those of the systemd that is installed.
+// systemCalls returns the calls that lines of SystemCallFilter= allow, as
+// systemd reads them: names and sets one after another, with ~ to take away.
+// The sets are those of the systemd that is installed.
 func systemCalls(t *testing.T, lines []string) map[string]bool {
 	t.Helper()
 	out, err := exec.Command("systemd-analyze", "syscall-filter", "--no-pager").Output()

@@ -65,8 +65,8 @@ func (j jail) copyFile(t *testing.T, from, to string, mode os.FileMode) {
 	}
 }
 
-// probe tries what the unit forbids, and what a decoding child needs to shut
-// itself in, and prints what came of each.
+// probe tries operations that the unit forbids, and those that a decoding child
+// needs to sandbox itself, and prints the result of each.
 func probe() int {
 	say := func(what string, err error) { fmt.Printf("%s: %v\n", what, err) }
 	errno := func(_, _ uintptr, e unix.Errno) error {
@@ -93,7 +93,7 @@ func probe() int {
 	return 0
 }
 
-func TestTheUnitShutsInTheServiceAndLetsAChildShutItselfInFurther(t *testing.T) {
+func TestTheUnitSandboxesTheServiceAndLetsAChildSandboxItselfFurther(t *testing.T) {
 	for _, unit := range []string{"lacuna.service", "lacuna-once.service"} {
 		out, err := newJail(t, unit).run(t)
 		if err != nil {
@@ -108,7 +108,7 @@ func TestTheUnitShutsInTheServiceAndLetsAChildShutItselfInFurther(t *testing.T) 
 				t.Errorf("%s: no %q in\n%s", unit, want, out)
 			}
 		}
-		if strings.Contains(out, "ask for Landlock: operation not permitted") { // a kernel without it says so otherwise
+		if strings.Contains(out, "ask for Landlock: operation not permitted") { // a kernel without it gives another error
 			t.Errorf("%s keeps children from Landlock:\n%s", unit, out)
 		}
 	}
@@ -145,7 +145,7 @@ func (j jail) wantProducts(t *testing.T, out string) {
 	}
 }
 
-// The whole service works under what the units forbid.
+// The whole service works under the restrictions of the units.
 func TestTheServiceWorksUnderTheHardening(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
@@ -178,7 +178,7 @@ func testPass(t *testing.T, program string) {
 	}
 }
 
-// testDaemon tries what is more than a pass: the page, Kafka, alarms with their
+// testDaemon tries the parts beyond a pass: the page, Kafka, alarms with their
 // command, and an end by SIGTERM.
 func testDaemon(t *testing.T, program string) {
 	j := newJail(t, "lacuna.service")
@@ -191,7 +191,7 @@ func testDaemon(t *testing.T, program string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() }) // many times what it takes
+	limit := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() }) // many times the usual duration
 	defer limit.Stop()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -25,12 +25,12 @@ const serviceUser = 61184
 // jailMark is set in the environment of a process that is to jail itself.
 const jailMark = "LACUNA_TEST_JAIL"
 
-// jail is what the unit does to a service, as far as namespaces and a filter of
-// system calls go without systemd: a machine on which tests run has it rarely as
-// its first process. Home is bound to /srv, and nothing else can be written.
+// jail is the sandbox of the unit, as far as namespaces and a filter of system
+// calls make it without systemd, which is rarely the first process of a test
+// machine. Home is bound to /srv, and nothing else can be written.
 type jail struct {
 	Home  string          `json:"home"`
-	Calls map[string]bool `json:"calls"` // that the unit allows
+	Calls map[string]bool `json:"calls"` // system calls that the unit allows
 	Args  []string        `json:"args"`  // program and arguments; empty: probe
 }
 
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// run runs a program in the jail and returns what it says.
+// run runs a program in the jail and returns its output.
 func (j jail) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	out, err := j.command(t, args...).CombinedOutput()
@@ -104,7 +104,7 @@ func (j jail) mounts() error {
 		place := filepath.Join(devices, name)
 		steps = append(steps, os.WriteFile(place, nil, 0o644), unix.Mount("/dev/"+name, place, "", unix.MS_BIND, ""))
 	}
-	// The temporary folder goes after what is bound from it.
+	// The temporary folder is hidden after the binds from it.
 	steps = append(steps, unix.Mount(devices, "/dev", "", unix.MS_BIND|unix.MS_REC, ""))
 	for _, folder := range []string{"/home", "/root", "/tmp", "/var/tmp"} {
 		steps = append(steps, unix.Mount("none", folder, "tmpfs", 0, "mode=1777"))
@@ -158,8 +158,8 @@ func (j jail) numbers() (map[string]uint32, error) {
 }
 
 // filter allows the calls of the unit and answers the others with EPERM. It
-// also looks at the arguments that RestrictAddressFamilies, RestrictNamespaces
-// and MemoryDenyWriteExecute look at.
+// also checks the arguments that RestrictAddressFamilies, RestrictNamespaces
+// and MemoryDenyWriteExecute check.
 func (j jail) filter() error {
 	numbers, err := j.numbers()
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// exposureLimit is what systemd-analyze may find, in tenths: 1.2 of 10, where a
-// plain service has 9.6. What is left is the network, which archives need.
+// exposureLimit is the highest exposure level of systemd-analyze, in tenths:
+// 1.2 of 10, where a plain service has 9.6. The rest is the network, which
+// archives need.
 const exposureLimit = "12"
 
 // install copies the units to a folder, with a program in the place of lacuna
@@ -60,8 +61,8 @@ func TestSystemdUnderstandsTheUnits(t *testing.T) {
 	}
 }
 
-// A typing error in a unit is only a warning to systemd, so the check must be
-// one that sees it.
+// A misspelt key is only a warning to systemd, which the check must count as a
+// fault.
 func TestACheckedUnitHasNoUnknownKeys(t *testing.T) {
 	folder := install(t)
 	for _, file := range []string{"lacuna.service", "lacuna.service.d/gpu.conf", "lacuna.service.d/network.conf"} {
@@ -84,7 +85,7 @@ func TestACheckedUnitHasNoUnknownKeys(t *testing.T) {
 
 func TestServicesAreHardened(t *testing.T) {
 	folder := install(t)
-	if err := os.RemoveAll(filepath.Join(folder, "lacuna.service.d")); err != nil { // a GPU needs doors that are shut otherwise
+	if err := os.RemoveAll(filepath.Join(folder, "lacuna.service.d")); err != nil { // access to a GPU loosens the sandbox
 		t.Fatal(err)
 	}
 	for _, unit := range []string{"lacuna.service", "lacuna-once.service"} {
@@ -95,9 +96,9 @@ func TestServicesAreHardened(t *testing.T) {
 	}
 }
 
-// A service without these can take the machine down, or its child cannot shut
-// itself in.
-func TestServicesBoundTheirMemoryAndLetChildrenShutThemselvesIn(t *testing.T) {
+// A service without these can take the machine down, or its child cannot
+// sandbox itself.
+func TestServicesBoundTheirMemoryAndLetChildrenSandboxThemselves(t *testing.T) {
 	for _, unit := range []string{"lacuna.service", "lacuna-once.service"} {
 		text, err := os.ReadFile(unit)
 		if err != nil {
@@ -120,12 +121,12 @@ func TestServicesBoundTheirMemoryAndLetChildrenShutThemselvesIn(t *testing.T) {
 	}
 }
 
-func TestTheDropInForTheNetworkDeniesWhatIsNotListed(t *testing.T) {
+func TestTheDropInForTheNetworkDeniesUnlistedHosts(t *testing.T) {
 	folder := install(t)
 	if err := os.Remove(filepath.Join(folder, "lacuna.service.d", "gpu.conf")); err != nil {
 		t.Fatal(err)
 	}
-	// Of a unit by its name drop-ins are read, of a file they are not.
+	// systemd reads the drop-ins of a unit that is named, not those of a file.
 	unit, err := os.ReadFile(filepath.Join(folder, "lacuna.service"))
 	if err != nil {
 		t.Fatal(err)

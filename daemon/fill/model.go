@@ -11,8 +11,8 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/infer"
+	"lacuna/pipeline/version"
 )
 
 // Models chooses what fills a granule, and keeps the models for it loaded, so
@@ -182,7 +182,7 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 	if v.Imputer == nil {
 		return nil, fmt.Errorf("load model %s: it has no %s, so it cannot fill: train an imputer, or choose another version", name, modelstore.ImputerFile)
 	}
-	c, err := finetune.DecodeCalibration(calibration)
+	c, err := version.DecodeCalibration(calibration)
 	if err != nil {
 		return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.CalibrationFile, err)
 	}
@@ -191,7 +191,7 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 		v.MembersCalibration = *c.Members
 	}
 	if scaling != nil {
-		s, err := finetune.DecodeScaling(scaling)
+		s, err := version.DecodeScaling(scaling)
 		if err != nil {
 			return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.ScalingFile, err)
 		}

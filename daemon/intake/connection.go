@@ -27,8 +27,8 @@ type Dataset struct {
 // Parts are what all intakes share.
 type Parts struct {
 	State   state.Dir
-	Spool   *fetch.Spool        // one for all datasets, so that they share the disk fairly
-	Manners fetch.MannersConfig // towards the hosts of archives
+	Spool   *fetch.Spool           // one for all datasets, so that they share the disk fairly
+	Manners fetch.PolitenessConfig // towards the hosts of archives
 	Reader  Reader
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -38,7 +38,7 @@ type Parts struct {
 // to one host are paced together, whichever dataset they are for.
 type Archives struct {
 	Parts
-	manners fetch.Manners
+	polite fetch.Politeness
 }
 
 // New returns the archives. It touches nothing.
@@ -47,10 +47,10 @@ func New(parts Parts) (*Archives, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Archives{Parts: parts, manners: fetch.Manners{UserAgent: "lacuna/" + version.String(), Pacer: pacer}}, nil
+	return &Archives{Parts: parts, polite: fetch.Politeness{UserAgent: "lacuna/" + version.String(), Pacer: pacer}}, nil
 }
 
-// Connection is an archive with its manners, and the bare one below them.
+// Connection is an archive with its politeness, and the bare one below it.
 type Connection struct {
 	fetch.Archive
 	Bare    fetch.Archive
@@ -72,10 +72,10 @@ func (s *Archives) Open(set Dataset) (Connection, error) {
 	if err != nil {
 		return Connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
 	}
-	if set.Archive.Type == "dir" { // a folder needs no manners
+	if set.Archive.Type == "dir" { // nobody has to be polite to a folder
 		return Connection{Archive: bare, Bare: bare}, nil
 	}
-	polite, err := fetch.WithManners(bare, s.Manners, s.Log.With("component", "fetch", "archive", set.Name))
+	polite, err := fetch.NewPolite(bare, s.Manners, s.Log.With("component", "fetch", "archive", set.Name))
 	if err != nil {
 		return Connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
 	}
@@ -89,13 +89,13 @@ func (s *Archives) Open(set Dataset) (Connection, error) {
 func (s *Archives) bare(set Dataset) (fetch.Archive, error) {
 	switch a := set.Archive; a.Type {
 	case "s3":
-		return s3.New(a.S3, s.manners)
+		return s3.New(a.S3, s.polite)
 	case "ftp":
-		return ftp.New(a.FTP, s.manners)
+		return ftp.New(a.FTP, s.polite)
 	case "http":
-		return http.New(a.HTTP, s.manners)
+		return http.New(a.HTTP, s.polite)
 	case "cmems":
-		return cmems.New(pinned(a.CMEMS, s.State.Version(set.Name)), s.manners)
+		return cmems.New(pinned(a.CMEMS, s.State.Version(set.Name)), s.polite)
 	}
 	return dir.New(set.Archive.Dir, set.Archive.DirMax), nil
 }

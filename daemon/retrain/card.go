@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
-// card says what the version is and how it came about.
-func (t *Training) card(out finetune.Outcome) (modelstore.Card, error) {
+// card returns the card of the version.
+func (t *Training) card(out version.Outcome) (modelstore.Card, error) {
 	settings, err := json.Marshal(t.job.Settings)
 	if err != nil {
 		return modelstore.Card{}, fmt.Errorf("write the card: %w", err)
@@ -46,7 +46,7 @@ func (t *Training) card(out finetune.Outcome) (modelstore.Card, error) {
 	card.Settings = map[string]json.RawMessage{"finetune": settings}
 	card.Seeds = map[string]uint64{"prior": s.Prior.Seed, "imputer": s.Imputer.Seed}
 	card.Scores = scoresOf(out)
-	if out.Parts[finetune.PartCalibration] != nil {
+	if out.Parts[version.PartCalibration] != nil {
 		card.Calibration = modelstore.Calibration{File: modelstore.CalibrationFile, Note: "factors on sigma by distance to the nearest observation and season"}
 	}
 	if st := out.Evaluation.Strength; st != nil {
@@ -92,12 +92,12 @@ func granulesOf(sets []Data) []modelstore.Granule {
 }
 
 // scoresOf returns the scores of all sides by name.
-func scoresOf(out finetune.Outcome) modelstore.Comparison {
+func scoresOf(out version.Outcome) modelstore.Comparison {
 	r := out.Evaluation.Ruling
 	if r == nil {
 		return modelstore.Comparison{}
 	}
-	table := func(side finetune.Side) map[string]float64 {
+	table := func(side version.Side) map[string]float64 {
 		s := side.Verdict.Summary
 		scores := map[string]float64{}
 		if side.LatencySeconds > 0 {
@@ -126,7 +126,7 @@ func scoresOf(out finetune.Outcome) modelstore.Comparison {
 	return c
 }
 
-func stepsOf(r finetune.Reports) int64 {
+func stepsOf(r version.Reports) int64 {
 	steps := int64(0)
 	if r.Imputer != nil {
 		steps += int64(r.Imputer.Steps)

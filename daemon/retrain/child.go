@@ -18,17 +18,17 @@ type child struct {
 	nice int
 	env  []string // nil: that of this process
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	holds int
 	group int // process group of the child; 0: none runs
 }
 
-// grace is how long a child has to write its checkpoint when it is
+// grace is the time that a child has to write its checkpoint when it is
 // stopped.
 const grace = 15 * time.Second
 
 // hold pauses the process until the returned function is called. Filling has
-// priority: whoever fills a granule holds.
+// priority: a worker holds while it fills a granule.
 func (c *child) hold() (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *child) signal(s syscall.Signal) {
 // errNotTrained says that a child ended without a version.
 var errNotTrained = errors.New("the training ended without a version")
 
-// run starts argv and hears its events until it ends. It returns the last one,
+// run starts argv and reads its events until it ends. It returns the last one,
 // which is EventDone where a version was made. When ctx is cancelled the child
 // writes a checkpoint and ends; one that does not is killed.
 func (c *child) run(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (last Event, err error) {
@@ -68,15 +68,15 @@ func (c *child) run(ctx context.Context, argv []string, stderr io.Writer, hear f
 		// thread; it is never unlocked and ends with it, because a thread that
 		// was niced cannot go back.
 		runtime.LockOSThread()
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, c.nice) // else it trains less politely
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, c.nice) // without it the training competes with filling
 		last, err = c.attend(ctx, argv, stderr, hear)
 	}()
 	<-ended
 	return last, err
 }
 
-// attend is run on the thread that the child belongs to, from which it inherits
-// its niceness.
+// attend is the part of run on the locked thread, whose niceness the child
+// inherits.
 func (c *child) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (Event, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr, cmd.Env = stderr, c.env
@@ -86,8 +86,8 @@ func (c *child) attend(ctx context.Context, argv []string, stderr io.Writer, hea
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.signal(syscall.SIGTERM)
-		c.signal(syscall.SIGCONT) // a paused child hears nothing else
-		c.group = 0               // and nobody is to pause it on its way out
+		c.signal(syscall.SIGCONT) // a paused child receives no other signal
+		c.group = 0               // no hold may pause it while it ends
 		return nil
 	}
 	out, err := cmd.StdoutPipe()

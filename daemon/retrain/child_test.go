@@ -18,7 +18,7 @@ func shell(script string, args ...string) []string {
 	return append([]string{"/bin/sh", "-c", script, "child"}, args...)
 }
 
-func TestChildTellsAndEnds(t *testing.T) {
+func TestChildReportsEventsAndEnds(t *testing.T) {
 	var heard []string
 	c := &child{nice: 5}
 	last, err := c.run(t.Context(), shell(`
@@ -40,7 +40,7 @@ echo "{\"event\":\"done\",\"version\":\"v1\",\"state\":\"promoted\",\"reasons\":
 }
 
 // ticking is a child that counts up in a file until it is told to stop, and
-// then says so.
+// then reports that.
 const ticking = `
 trap 'echo stopped > "$1.end"; exit 1' TERM
 echo '{"event":"start"}'
@@ -83,7 +83,7 @@ func TestTrainingPausesWhileHeldAndStopsEvenThen(t *testing.T) {
 	group := c.group
 	c.mu.Unlock()
 	until(t, "the pause", func() bool { return paused(group) })
-	time.Sleep(50 * time.Millisecond) // for what was under way in the kernel
+	time.Sleep(50 * time.Millisecond) // until the signal is delivered
 	before := count(file)
 	time.Sleep(100 * time.Millisecond)
 	if now := count(file); now != before {

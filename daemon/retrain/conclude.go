@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 
 	"github.com/google/renameio/v2"
 )
@@ -22,7 +22,7 @@ import (
 // conclude writes the version, promotes or refuses it, and clears the
 // checkpoints. Killed in between, the same command does the rest: the card is
 // kept, so that the version is the same one.
-func (t *Training) conclude(ctx context.Context, out finetune.Outcome, tell func(Event) error) error {
+func (t *Training) conclude(ctx context.Context, out version.Outcome, tell func(Event) error) error {
 	contents, err := filesOf(out.Parts)
 	if err != nil {
 		return err
@@ -55,15 +55,14 @@ func (t *Training) conclude(ctx context.Context, out finetune.Outcome, tell func
 	return nil
 }
 
-// decide does with the version what the policy says, and returns the state it
-// is in then.
+// decide promotes or refuses the version by the policy, and returns its state.
 func (t *Training) decide(ctx context.Context, id string, ruling skill.Decision) (string, error) {
 	change := modelstore.Change{Dataset: t.req.Dataset, Version: id, By: "lacuna train", Why: ruling.Reasons}
 	switch {
-	case t.req.Policy == PolicyNever, t.req.Options.Only == finetune.OnlyPrior:
+	case t.req.Policy == PolicyNever, t.req.Options.Only == version.OnlyPrior:
 		return StateWritten, nil
 	case !ruling.Promote:
-		change.Why = finetune.Against(ruling)
+		change.Why = version.Against(ruling)
 		return StateRefused, t.refuseOnce(ctx, change)
 	case t.req.Policy == PolicyAsk:
 		return StateWaiting, nil
@@ -91,9 +90,9 @@ func (t *Training) refuseOnce(ctx context.Context, change modelstore.Change) err
 	return err
 }
 
-// keptCard returns the card of the version: the one in the checkpoint folder
-// that is about this champion, or a new one that is kept there.
-func (t *Training) keptCard(out finetune.Outcome) (modelstore.Card, error) {
+// keptCard returns the card of the version: the one in the checkpoint folder if
+// it was judged against this champion, or else a new one, which is kept there.
+func (t *Training) keptCard(out version.Outcome) (modelstore.Card, error) {
 	path := filepath.Join(t.job.Folder, "card-"+cmp.Or(t.championID, "first")+".json")
 	data, err := os.ReadFile(path)
 	if err == nil {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // finished returns a training whose version is made and not written yet.
@@ -30,7 +30,7 @@ func finished(t *testing.T, policy string) *Training {
 	tr := &Training{
 		req:   Request{Dataset: "sea", Policy: policy, Data: []Data{set}, Lacuna: "0.2.0"},
 		store: modelstore.New(filepath.Join(dir, "store"), time.Now), started: time.Now(), memory: &deviceMemory{},
-		job: finetune.Request{Folder: filepath.Join(dir, "job")},
+		job: version.Request{Folder: filepath.Join(dir, "job")},
 	}
 	if err := os.MkdirAll(tr.job.Folder, 0o755); err != nil {
 		t.Fatal(err)
@@ -38,18 +38,18 @@ func finished(t *testing.T, policy string) *Training {
 	return tr
 }
 
-// outcome returns one that won or lost.
-func outcome(won bool) finetune.Outcome {
+// outcome returns an outcome that won or lost.
+func outcome(won bool) version.Outcome {
 	reasons := []string{"for: better", "against: slower"}
-	return finetune.Outcome{
-		Parts:    finetune.Parts{finetune.PartImputer: []byte("weights"), finetune.PartCalibration: []byte("{}")},
+	return version.Outcome{
+		Parts:    version.Parts{version.PartImputer: []byte("weights"), version.PartCalibration: []byte("{}")},
 		Decision: skill.Decision{Promote: won, Reasons: reasons}, TrainDays: 7, HeldDays: 2,
-		Networks: []finetune.Network{{Part: finetune.PartImputer, Backbone: "unet", Size: "tiny", Weights: 9}},
+		Networks: []version.Network{{Part: version.PartImputer, Backbone: "unet", Size: "tiny", Weights: 9}},
 	}
 }
 
-// conclude runs the end of a training and returns what it told.
-func conclude(t *testing.T, tr *Training, out finetune.Outcome) Event {
+// conclude runs the end of a training and returns its last event.
+func conclude(t *testing.T, tr *Training, out version.Outcome) Event {
 	t.Helper()
 	var told Event
 	if err := tr.conclude(t.Context(), out, func(e Event) error { told = e; return nil }); err != nil {
@@ -58,7 +58,7 @@ func conclude(t *testing.T, tr *Training, out finetune.Outcome) Event {
 	return told
 }
 
-func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
+func TestThePolicyDecidesTheStateOfAVersion(t *testing.T) {
 	for _, tt := range []struct {
 		policy, only string
 		won          bool
@@ -71,7 +71,7 @@ func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
 		{policy: PolicyAsk, won: true, state: StateWaiting},
 		{policy: PolicyAsk, state: StateRefused, logged: 1},
 		{policy: PolicyNever, won: true, state: StateWritten},
-		{policy: PolicyAuto, only: finetune.OnlyPrior, won: true, state: StateWritten},
+		{policy: PolicyAuto, only: version.OnlyPrior, won: true, state: StateWritten},
 	} {
 		tr := finished(t, tt.policy)
 		tr.req.Options.Only = tt.only
@@ -90,11 +90,11 @@ func TestThePolicySaysWhatBecomesOfAVersion(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesWhatSpokeAgainst(t *testing.T) {
+func TestARefusalNamesItsReasons(t *testing.T) {
 	tr := finished(t, PolicyAuto)
 	conclude(t, tr, outcome(false))
 	log, err := tr.store.Log()
-	if err != nil || len(log) != 1 || log[0].Action != modelstore.Refused || !slices.Equal(log[0].Why, finetune.Against(outcome(false).Decision)) {
+	if err != nil || len(log) != 1 || log[0].Action != modelstore.Refused || !slices.Equal(log[0].Why, version.Against(outcome(false).Decision)) {
 		t.Errorf("log %+v, %v", log, err)
 	}
 }
@@ -127,7 +127,7 @@ func TestAVersionIsNotPromotedOverAChampionThatItWasNotJudgedAgainst(t *testing.
 		t.Fatal(err)
 	}
 	late := finished(t, PolicyAuto)
-	late.store = tr.store // and no champion when it began
+	late.store = tr.store // it began without a champion
 	err := late.conclude(t.Context(), outcome(true), func(Event) error { t.Error("it told an outcome"); return nil })
 	if !errors.Is(err, modelstore.ErrChampionChanged) || !strings.Contains(err.Error(), "judges the version again") {
 		t.Errorf("error %v", err)
@@ -250,7 +250,7 @@ func TestShadowDaysEndWithAPromotionOrARefusal(t *testing.T) {
 		}
 		done.Champion = "another"
 		if _, err := endShadow(t.Context(), tr.store, "sea", done); won && err != nil {
-			t.Errorf("what was promoted already: %v", err)
+			t.Errorf("a version that was promoted already: %v", err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Config says when and how the models of the daemon are renewed. Without a
+// Config sets when and how the models of the daemon are renewed. Without a
 // store nothing is trained.
 type Config struct {
 	Store    string `yaml:"store"`    // folder of the model store; empty: off
@@ -22,25 +22,25 @@ type Config struct {
 	Library  string `yaml:"library"` // libonnxruntime, an absolute path; empty: found
 	Plugin   string `yaml:"plugin"`  // PJRT plug-in for CUDA, an absolute path; empty: found
 
-	// ShadowDays, where it is not 0, is how many new days a version that won fills
-	// beside the champion before it is promoted, by policy auto.
+	// ShadowDays is the number of new days that a version that won fills beside
+	// the champion before it is promoted, by policy auto; 0: none.
 	ShadowDays int `yaml:"shadow_days"`
 
 	FirstDays   int           `yaml:"first_days"`   // days of data before the first model is trained
-	NewGranules int           `yaml:"new_granules"` // so many since the last training are reason enough; 0: they are none
+	NewGranules int           `yaml:"new_granules"` // new granules since the last training that start another; 0: any number is no reason
 	Apart       time.Duration `yaml:"apart"`        // least time from one training to the next
-	Budget      time.Duration `yaml:"budget"`       // of one go; what is left goes on at the next
-	Nice        int           `yaml:"nice"`         // of the process, 0..19
-	Check       time.Duration `yaml:"check"`        // how often triggers are looked at
+	Budget      time.Duration `yaml:"budget"`       // time of one session; the rest of the training follows in the next
+	Nice        int           `yaml:"nice"`         // niceness of the process, 0..19
+	Check       time.Duration `yaml:"check"`        // how often triggers are checked
 
 	Drift DriftLimits `yaml:"drift"`
 }
 
-// DriftLimits are how far things may move before a model is renewed; 0: they
-// may move as they like.
+// DriftLimits are the limits of drift beyond which a model is renewed; 0: no
+// limit.
 type DriftLimits struct {
 	Masks  float64 `yaml:"masks"`  // how much more recent gaps surprise the prior, in standard deviations of a mask
-	Values float64 `yaml:"values"` // of the distribution of recent values, in standard deviations of the values
+	Values float64 `yaml:"values"` // shift of the distribution of recent values, in their standard deviations
 	Skill  float64 `yaml:"skill"`  // error of recent products over that of the weeks before, less one
 }
 
@@ -73,7 +73,7 @@ func (c Config) Validate() error {
 		errs.Check(path == "" || filepath.IsAbs(path), "%s is %q, must be an absolute path", key, path)
 	}
 	if c.Store == "" {
-		return errs.Err() // off: nothing else is looked at
+		return errs.Err() // off: the other keys are not checked
 	}
 	if c.Schedule != "" {
 		_, err := cron.ParseStandard(c.Schedule)
@@ -91,10 +91,10 @@ func (c Config) Validate() error {
 	return errs.Err()
 }
 
-// Libraries is where the engine is loaded from, for this process.
+// Libraries returns the paths that the engine is loaded from, for this process.
 func (c Config) Libraries() engine.Config { return engine.Config{Library: c.Library, Plugin: c.Plugin} }
 
-// environment adds the same to what a child inherits.
+// environment returns the environment of a child, with the same paths.
 func (c Config) environment() []string {
 	env := os.Environ()
 	for name, path := range map[string]string{engine.LibraryVariable: c.Library, engine.PluginVariable: c.Plugin} {

@@ -7,20 +7,20 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Facts are what triggers are decided from.
+// Facts are the input of the triggers.
 type Facts struct {
 	Now         time.Time
-	Champion    bool      // a model serves
-	LastTrained time.Time // end of the last training, whatever became of it; zero: never
-	Days        int       // with data
-	NewGranules int       // since the last training
+	Champion    bool      // a champion serves
+	LastTrained time.Time // end of the last training, whatever its result; zero: never
+	Days        int       // days with data
+	NewGranules int       // granules since the last training
 	Last        LastTraining
 	Serving     string // version of the champion
-	// How far things have moved; nil: not known.
+	// Measured drift; nil: not known.
 	MaskDrift, ValueDrift, SkillLoss *float64
 }
 
-// Due reports whether a model is to be trained now, and says why or why not.
+// Due reports whether a model is to be trained now, and the reason either way.
 func (c Config) Due(f Facts) (due bool, why string) {
 	switch {
 	case c.Store == "":
@@ -42,7 +42,7 @@ func (c Config) Due(f Facts) (due bool, why string) {
 	return false, "no trigger"
 }
 
-// drifted reports what has moved too far.
+// drifted reports whether a measured drift is beyond its limit.
 func (c Config) drifted(f Facts) (bool, string) {
 	for _, d := range []struct {
 		name  string
@@ -72,7 +72,7 @@ func (c Config) scheduled(f Facts) (bool, string) {
 	}
 	s, err := cron.ParseStandard(c.Schedule)
 	if err != nil {
-		return false, "" // Validate has said so
+		return false, "" // Validate reports it
 	}
 	next := s.Next(f.LastTrained.UTC())
 	return !next.After(f.Now), "scheduled for " + next.Format("2006-01-02 15:04") + " UTC"

@@ -58,7 +58,7 @@ func TestTrainingIsDueForAReason(t *testing.T) {
 	}
 }
 
-func TestTrainSettingsSayWhatIsWrong(t *testing.T) {
+func TestTrainSettingsReportEveryFault(t *testing.T) {
 	good := DefaultConfig()
 	good.Store = "store"
 	if err := good.Validate(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
 // Kinds of events.
@@ -14,45 +14,44 @@ const (
 	EventStart    = "start"
 	EventProgress = "progress"
 	EventDone     = "done"
-	EventStopped  = "stopped" // not over: the same command goes on
+	EventStopped  = "stopped" // interrupted: the same command resumes it
 )
 
-// States of a version that was made, and of a training that made none.
+// States of a new version, and of a training that made none.
 const (
 	StatePromoted = "promoted"
 	StateRefused  = "refused" // it did not win
-	StateWaiting  = "waiting" // it won and waits for a person
-	StateWritten  = "written" // nobody asked for a promotion
+	StateWaiting  = "waiting" // it won and waits for an operator
+	StateWritten  = "written" // no promotion was asked for
 	StateFailed   = "failed"  // there is no version
 )
 
-// Event is a line that a process that trains or measures writes to whoever
-// started it.
+// Event is a line that a training or measuring process writes to its parent.
 type Event struct {
 	Event string `json:"event"`
 
-	// Of progress.
+	// Fields of a progress event.
 	Phase       string   `json:"phase,omitempty"`
 	Step        int      `json:"step,omitempty"`
 	Steps       int      `json:"steps,omitempty"`
 	Loss        float64  `json:"loss,omitempty"`
 	Score       *float64 `json:"held_out_score,omitempty"`
-	LeftSeconds *float64 `json:"left_seconds,omitempty"` // of the phase
+	LeftSeconds *float64 `json:"left_seconds,omitempty"` // rest of the phase
 
-	// Of start.
+	// Fields of a start event.
 	Dataset     string `json:"dataset,omitempty"`
 	Checkpoints string `json:"checkpoints,omitempty"`
 	Resumed     bool   `json:"resumed,omitempty"`
 
-	// Of done, where a version was made or judged. Reasons are of stopped too.
+	// Fields of a done event about a version; a stopped event has Reasons too.
 	Version  string   `json:"version,omitempty"`
 	State    string   `json:"state,omitempty"`
 	Won      bool     `json:"won,omitempty"`
 	Parent   string   `json:"parent,omitempty"`
-	Champion string   `json:"champion,omitempty"` // that it was judged against
+	Champion string   `json:"champion,omitempty"` // version that it was judged against
 	Reasons  []string `json:"reasons,omitempty"`
 
-	Drift *finetune.Drift `json:"drift,omitempty"` // of done, where that was measured
+	Drift *version.Drift `json:"drift,omitempty"` // in a done event, where drift was measured
 }
 
 // WriteEvent writes an event as a line.
@@ -60,7 +59,7 @@ func WriteEvent(w io.Writer, e Event) error {
 	line := any(e)
 	if e.Version != "" {
 		type fields Event
-		line = struct { // of a version that lost it is said, not left out
+		line = struct { // false is written too
 			fields
 			Won      bool     `json:"won"`
 			Parent   string   `json:"parent,omitempty"`
@@ -74,21 +73,21 @@ func WriteEvent(w io.Writer, e Event) error {
 	return nil
 }
 
-// ReadEvents reads events to the end, calls hear for each unless it is nil, and
-// returns the last. What is not an event is left out: a library may write to the
-// same pipe.
-func ReadEvents(r io.Reader, hear func(Event)) Event {
+// ReadEvents reads events to the end, calls each with every one unless it is
+// nil, and returns the last. Other lines are skipped: a library may write to
+// the same pipe.
+func ReadEvents(r io.Reader, each func(Event)) Event {
 	var last Event
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20) // reasons of a refusal fit well
+	lines.Buffer(nil, 1<<20) // longest line: a refusal with all its reasons has some kilobytes
 	for lines.Scan() {
 		var e Event
 		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Event == "" {
 			continue
 		}
 		last = e
-		if hear != nil {
-			hear(e)
+		if each != nil {
+			each(e)
 		}
 	}
 	return last

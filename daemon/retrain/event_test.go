@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
 // fullEvent returns an event of which no field is empty.
@@ -18,7 +18,7 @@ func fullEvent(t *testing.T) Event {
 		Event: EventDone, Phase: "imputer", Step: 3, Steps: 9, Loss: 0.5, Score: &number, LeftSeconds: &number,
 		Dataset: "sea", Checkpoints: "training/sea-1", Resumed: true,
 		Version: "v2", State: StatePromoted, Won: true, Parent: "v1", Champion: "v0", Reasons: []string{"better"},
-		Drift: &finetune.Drift{Masks: &number, Values: &number},
+		Drift: &version.Drift{Masks: &number, Values: &number},
 	}
 	for v, i := reflect.ValueOf(e), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
@@ -28,7 +28,7 @@ func fullEvent(t *testing.T) Event {
 	return e
 }
 
-func TestWhatOneProcessWritesTheOtherReads(t *testing.T) {
+func TestEventsAreReadAsWritten(t *testing.T) {
 	whole := fullEvent(t)
 	versionless := whole
 	versionless.Version = ""
@@ -50,8 +50,8 @@ func TestWhatOneProcessWritesTheOtherReads(t *testing.T) {
 	}
 }
 
-// The lines are read by others too: names, and what is there when it is empty,
-// stay as they are.
+// The lines are read by other programs too: field names, and the fields that
+// are written when empty, stay as they are.
 func TestLinesOfEventsStayAsTheyAre(t *testing.T) {
 	score := 0.5
 	for _, tt := range []struct {
@@ -71,7 +71,7 @@ func TestLinesOfEventsStayAsTheyAre(t *testing.T) {
 			`{"event":"done","version":"v1","state":"refused","won":false,"parent":"v0","champion":"v0","reasons":["no better"]}`,
 		},
 		{Event{Event: EventStopped, Reasons: []string{"stopped"}}, `{"event":"stopped","reasons":["stopped"]}`},
-		{Event{Event: EventDone, Drift: &finetune.Drift{Masks: &score}}, `{"event":"done","drift":{"masks":0.5}}`},
+		{Event{Event: EventDone, Drift: &version.Drift{Masks: &score}}, `{"event":"done","drift":{"masks":0.5}}`},
 	} {
 		var b strings.Builder
 		if err := WriteEvent(&b, tt.event); err != nil || b.String() != tt.want+"\n" {

@@ -19,8 +19,8 @@ for i in 1 2 3 4; do while :; do :; done & done
 wait`
 
 // A granule that comes while a model is trained on the same cores is filled in
-// at most one and a half times of what it takes when nothing is trained. The two
-// are timed by turns, so that whatever else the machine does meets both.
+// at most one and a half times the time without a training. The two are timed
+// by turns, so that other load on the machine meets both.
 func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 	if os.Getenv("LACUNA_LONG") == "" {
 		t.Skip("a timing: set LACUNA_LONG=1 on a quiet machine")
@@ -57,10 +57,10 @@ func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 	var idle, paused, shared []time.Duration
 	for range rounds {
 		release := trainer.hold()
-		time.Sleep(20 * time.Millisecond) // it stands still
+		time.Sleep(20 * time.Millisecond) // the training is paused
 		idle = append(idle, fill())
 		release()
-		time.Sleep(50 * time.Millisecond) // it is at work again
+		time.Sleep(50 * time.Millisecond) // the training is at work again
 		began := time.Now()
 		release = trainer.hold()
 		fill()

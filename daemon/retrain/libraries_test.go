@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A child reads the environment, whose last word on a variable counts.
+// In an environment the last value of a variable counts.
 func TestALibraryOfTheConfigurationReachesTheTrainingToo(t *testing.T) {
 	t.Setenv("LACUNA_ONNXRUNTIME", "/elsewhere/libonnxruntime.so")
 	cfg := DefaultConfig()

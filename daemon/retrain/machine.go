@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// libraries returns the versions of what computes.
+// libraries returns the versions of the computing libraries.
 func libraries() map[string]string {
 	out := map[string]string{"go": runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

@@ -9,8 +9,8 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/version"
 )
 
 // Measurement compares recent days with a champion, or the champion with a
@@ -19,8 +19,8 @@ type Measurement struct {
 	Store   string // folder of the model store
 	Dataset string
 	Engine  string
-	// Days reads the days to measure on. It is asked after the store, which
-	// answers at once.
+	// Days reads the days to measure on. It is called after the store was
+	// opened, which fails at once or not at all.
 	Days func(context.Context) (Data, error)
 }
 
@@ -37,7 +37,7 @@ func (m Measurement) Drift(ctx context.Context) (Event, error) {
 		return done, err
 	}
 	defer e.Finalize()
-	moved, err := finetune.DriftOf(ctx, e, champion, set.Series, patchSide(set))
+	moved, err := version.DriftOf(ctx, e, champion, set.Series, patchSide(set))
 	done.Drift = &moved
 	return done, err
 }
@@ -45,19 +45,19 @@ func (m Measurement) Drift(ctx context.Context) (Event, error) {
 // Shadow lets a version that won and the champion fill the days since a time,
 // which are new to both, and promotes the version if it is not worse. Else it is
 // refused.
-func (m Measurement) Shadow(ctx context.Context, version string, since time.Time) (Event, error) {
-	done := Event{Event: EventDone, Version: version}
-	q := finetune.Shadow{Since: since}
+func (m Measurement) Shadow(ctx context.Context, challenger string, since time.Time) (Event, error) {
+	done := Event{Event: EventDone, Version: challenger}
+	q := version.Shadow{Since: since}
 	var err error
 	if done.Champion, q.Champion, err = m.champion(); err != nil {
 		return done, err
 	}
 	store := modelstore.New(m.Store, time.Now)
-	challenger, err := store.Load(version)
+	stored, err := store.Load(challenger)
 	if err != nil {
 		return done, err
 	}
-	if q.Challenger, err = Parts(challenger); err != nil {
+	if q.Challenger, err = Parts(stored); err != nil {
 		return done, err
 	}
 	set, e, err := m.open(ctx)
@@ -65,9 +65,9 @@ func (m Measurement) Shadow(ctx context.Context, version string, since time.Time
 		return done, err
 	}
 	defer e.Finalize()
-	// Only what judges of these settings is looked at: not the size.
-	q.Series, q.Backend, q.Settings = set.Series, e, finetune.DefaultSettings(nn.Small, e.Kind != engine.ORT)
-	q.Settings = q.Settings.With(finetune.Budget{Side: patchSide(set), MembersSteps: -1, ReliabilitySteps: -1})
+	// Only the settings of the judgement count here, not the size.
+	q.Series, q.Backend, q.Settings = set.Series, e, version.DefaultSettings(nn.Small, e.Kind != engine.ORT)
+	q.Settings = q.Settings.With(version.Budget{Side: patchSide(set), MembersSteps: -1, ReliabilitySteps: -1})
 	ruling, err := q.Judge(ctx)
 	if err != nil {
 		return done, err
@@ -78,7 +78,7 @@ func (m Measurement) Shadow(ctx context.Context, version string, since time.Time
 }
 
 // champion returns the version that serves.
-func (m Measurement) champion() (id string, parts finetune.Parts, err error) {
+func (m Measurement) champion() (id string, parts version.Parts, err error) {
 	serving, err := modelstore.New(m.Store, time.Now).LoadChampion(m.Dataset)
 	if err != nil {
 		return "", nil, err
@@ -107,7 +107,7 @@ func endShadow(ctx context.Context, store *modelstore.Store, dataset string, don
 	}
 	_, err := store.PromoteOver(ctx, done.Champion, change)
 	if errors.Is(err, modelstore.ErrChampionChanged) {
-		return "", fmt.Errorf("%w; the version is judged against the new one at the next look", err)
+		return "", fmt.Errorf("%w; the version is judged against the new champion at the next check", err)
 	}
 	return StatePromoted, err
 }

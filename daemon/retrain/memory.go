@@ -21,13 +21,13 @@ type deviceMemory struct {
 	peakBytes int64
 }
 
-// watchDevice begins to watch with nvidia-smi. Where that is not there, or ends,
-// nothing is known.
+// watchDevice starts nvidia-smi. Where that is missing, or ends, the peak stays
+// unknown.
 func watchDevice(ctx context.Context) *deviceMemory {
 	m := &deviceMemory{}
 	ctx, cancel := context.WithCancel(ctx)
 	m.stop = cancel
-	// Twice a second: what a compiler takes for a moment counts too.
+	// Twice a second: the short peaks of a compiler count too.
 	program, err := trusted.Program("nvidia-smi")
 	if err != nil {
 		return m
@@ -47,7 +47,7 @@ func watchDevice(ctx context.Context) *deviceMemory {
 	return m
 }
 
-// read takes numbers of MiB, a line each.
+// read reads numbers of MiB, a line each.
 func (m *deviceMemory) read(r io.Reader) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -61,7 +61,7 @@ func (m *deviceMemory) read(r io.Reader) {
 	}
 }
 
-// peak returns the most that was in use, 0 where that is not known.
+// peak returns the largest use, 0 where it is not known.
 func (m *deviceMemory) peak() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

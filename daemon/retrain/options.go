@@ -4,44 +4,44 @@ import (
 	"cmp"
 	"fmt"
 
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/version"
 )
 
 // PresetPaper is the published method; any other preset is that of Lacuna.
 const PresetPaper = "paper"
 
-// Options are wishes about a training. What is empty is chosen by the engine, or
-// taken from the version to begin with.
+// Options are an operator's settings of a training. An empty one is chosen by
+// the engine, or taken from the version to begin with.
 type Options struct {
-	Size, Backbone string // of the imputer
+	Size, Backbone string // design of the imputer
 	Preset         string
 	Strategy       string // how observations are split
-	Only           string // finetune.OnlyPrior or finetune.OnlyImputer
+	Only           string // version.OnlyPrior or version.OnlyImputer
 	RefitPrior     bool
 	SpreadOnly     bool
-	Budget         finetune.Budget
+	Budget         version.Budget
 }
 
-// OptionError says that options do not go together.
+// OptionError says that options exclude one another.
 type OptionError struct{ error }
 
-// Unwrap returns the error in words of its own.
+// Unwrap returns the cause.
 func (e OptionError) Unwrap() error { return e.error }
 
-// settings returns those of the engine, with what the options and the version
-// to begin with say otherwise.
-func (t *Training) settings() (finetune.Settings, error) {
+// settings returns the settings of the engine, overridden by the version to
+// begin with and by the options.
+func (t *Training) settings() (version.Settings, error) {
 	o, gpu := t.req.Options, !t.onProcessor()
 	size := nn.Small
 	if gpu {
 		size = nn.Base
 	}
-	s := finetune.DefaultSettings(cmp.Or(o.Size, size), gpu)
+	s := version.DefaultSettings(cmp.Or(o.Size, size), gpu)
 	if o.Backbone != "" {
 		s.Imputer.Design.Backbone, s.Prior.Model.Backbone = o.Backbone, o.Backbone
 	}
-	if t.parent[finetune.PartImputer] != nil {
+	if t.parent[version.PartImputer] != nil {
 		if err := s.From(t.parent); err != nil {
 			return s, err
 		}
@@ -53,7 +53,7 @@ func (t *Training) settings() (finetune.Settings, error) {
 	if o.Preset == PresetPaper {
 		s = s.WithPaper()
 	}
-	s.Imputer.Negate = len(t.req.Beside) > 0 // what is skewed in one quantity is not in another
+	s.Imputer.Negate = len(t.req.Beside) > 0 // a skew of one quantity is not one of another
 	s.Imputer.SpreadOnly = o.SpreadOnly
 	budget := o.Budget
 	budget.Side = cmp.Or(budget.Side, patchSide(t.req.Data...))

@@ -8,15 +8,15 @@ import (
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/version"
 )
 
 // settingsOf returns the settings of a training on grids of a height.
-func settingsOf(kind string, parent finetune.Parts, o Options, heights ...int) (finetune.Settings, error) {
+func settingsOf(kind string, parent version.Parts, o Options, heights ...int) (version.Settings, error) {
 	t := &Training{device: modelstore.Engine{Name: kind}, parent: parent, parentID: "v1", req: Request{Options: o}}
 	for _, height := range heights {
 		grid := field.Grid{Lat: make([]float64, height), Lon: make([]float64, 8)}
@@ -25,8 +25,8 @@ func settingsOf(kind string, parent finetune.Parts, o Options, heights ...int) (
 	return t.settings()
 }
 
-func TestWhatIsNotAskedForIsChosenByTheEngineAndTheGrids(t *testing.T) {
-	none := finetune.Budget{MembersSteps: -1, ReliabilitySteps: -1}
+func TestUnsetOptionsFollowTheEngineAndTheGrids(t *testing.T) {
+	none := version.Budget{MembersSteps: -1, ReliabilitySteps: -1}
 	processor, err := settingsOf(engine.ORT, nil, Options{Budget: none}, 64, 200)
 	if err != nil || processor.Imputer.Design.Size != nn.Small || processor.Imputer.Side != 64 || processor.Imputer.Negate {
 		t.Errorf("on a processor: %+v, %v", processor.Imputer, err)
@@ -36,26 +36,26 @@ func TestWhatIsNotAskedForIsChosenByTheEngineAndTheGrids(t *testing.T) {
 		t.Errorf("on a GPU, with a small grid: %+v, %v", gpu.Imputer, err)
 	}
 	asked, err := settingsOf("xla:cuda", nil, Options{
-		Size: nn.Tiny, Backbone: nn.BackboneViT, Strategy: "empirical", RefitPrior: true, Only: finetune.OnlyImputer,
-		Budget: finetune.Budget{MembersSteps: -1, ReliabilitySteps: -1, Side: 16, Steps: 7},
+		Size: nn.Tiny, Backbone: nn.BackboneViT, Strategy: "empirical", RefitPrior: true, Only: version.OnlyImputer,
+		Budget: version.Budget{MembersSteps: -1, ReliabilitySteps: -1, Side: 16, Steps: 7},
 	}, 64)
 	design := asked.Imputer.Design
 	if err != nil || design.Size != nn.Tiny || design.Backbone != nn.BackboneViT || asked.Imputer.Side != 16 || asked.Imputer.Steps != 7 ||
-		asked.Strategy != "empirical" || !asked.RefitPrior || asked.Only != finetune.OnlyImputer {
-		t.Errorf("what was asked for: %+v, strategy %s, only %q, %v", asked.Imputer, asked.Strategy, asked.Only, err)
+		asked.Strategy != "empirical" || !asked.RefitPrior || asked.Only != version.OnlyImputer {
+		t.Errorf("options that were set: %+v, strategy %s, only %q, %v", asked.Imputer, asked.Strategy, asked.Only, err)
 	}
 	if s, err := settingsOf(engine.ORT, nil, Options{SpreadOnly: true, Budget: none}, 64); err != nil || !s.Imputer.SpreadOnly {
 		t.Errorf("the spread only: %+v, %v", s.Imputer, err)
 	}
 }
 
-func TestOptionsThatDoNotGoTogetherAreSaid(t *testing.T) {
+func TestOptionsThatExcludeOneAnotherAreReported(t *testing.T) {
 	v, err := infer.Untrained(impute.Design{Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := finetune.Parts{finetune.PartImputer: v.Imputer}
-	budget := finetune.Budget{MembersSteps: -1, ReliabilitySteps: -1}
+	parent := version.Parts{version.PartImputer: v.Imputer}
+	budget := version.Budget{MembersSteps: -1, ReliabilitySteps: -1}
 	if s, err := settingsOf(engine.ORT, parent, Options{Budget: budget}, 64); err != nil || s.Imputer.Design.Size != nn.Tiny {
 		t.Errorf("the network is %+v, %v, want that of the parent", s.Imputer.Design, err)
 	}

@@ -16,7 +16,7 @@ type phaseStart struct {
 	began time.Time
 }
 
-// note hears that a phase is at work.
+// note records that a phase is at work.
 func (c *phaseClock) note(phase string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,7 +25,7 @@ func (c *phaseClock) note(phase string, now time.Time) {
 	}
 }
 
-// seconds returns how long each took until now.
+// seconds returns the time of each phase up to now.
 func (c *phaseClock) seconds(now time.Time) map[string]float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"lacuna/daemon/state"
 )
 
-// What a scheduler remembers, in files of its folder.
+// The files of a scheduler in its folder.
 const (
 	jobFile    = "job.json"    // the training that is under way or broke off
 	lastFile   = "last.json"   // the last one that ended
@@ -20,27 +20,27 @@ const (
 
 func (s *Scheduler) path(name string) string { return filepath.Join(s.Folder, name) }
 
-// unfinishedJob is a training that was begun: the same arguments find its
+// unfinishedJob is a training that was begun. The same arguments find its
 // checkpoints again.
 type unfinishedJob struct {
 	Args     []string  `json:"args"`
 	Why      string    `json:"why"`
 	Begun    time.Time `json:"begun"`
 	Granules int       `json:"granules"`
-	Failures int       `json:"failures"` // in a row
+	Failures int       `json:"failures"` // failures in a row
 }
 
-// LastTraining is what is remembered of the last training.
+// LastTraining is the record of the last training.
 type LastTraining struct {
 	Ended    time.Time `json:"ended"`
-	Granules int       `json:"granules"` // that were there
+	Granules int       `json:"granules"` // granules at the time
 	Version  string    `json:"version,omitempty"`
 	State    string    `json:"state,omitempty"`
 	Reasons  []string  `json:"reasons,omitempty"`
 }
 
-// Plan reports whether a training is under way or due, and says why or why not.
-// It begins none, but measures the drift where that is not fresh.
+// Plan reports whether a training is under way or due, and the reason either
+// way. It begins none, but measures the drift where that is not fresh.
 func (s *Scheduler) Plan(ctx context.Context) (due bool, why string, err error) {
 	var job unfinishedJob
 	unfinished, err := state.Load(s.path(jobFile), &job)
@@ -58,8 +58,8 @@ func (s *Scheduler) Plan(ctx context.Context) (due bool, why string, err error) 
 	return due, why, nil
 }
 
-// Failure says why the last training failed, from what a scheduler left in its
-// folder, so that it is known without a daemon too; empty: it did not fail.
+// Failure returns why the last training failed, from the files of a scheduler,
+// so that it is known without a daemon too; empty: it did not fail.
 func Failure(folder string) string {
 	var job unfinishedJob
 	if known, err := state.Load(filepath.Join(folder, jobFile), &job); known && err == nil && job.Failures > 0 {

@@ -9,7 +9,7 @@ import (
 	"lacuna/daemon/state"
 )
 
-func TestTrainingThatFailsIsKnownFromWhatItLeft(t *testing.T) {
+func TestFailedTrainingIsKnownFromItsFiles(t *testing.T) {
 	folder := t.TempDir()
 	if got := Failure(folder); got != "" {
 		t.Errorf("Failure() = %q before any", got)

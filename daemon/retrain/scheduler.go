@@ -15,7 +15,8 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Dataset is a dataset whose model is renewed, and how its granules are read.
+// Dataset is a dataset whose model is renewed, and the way to read its
+// granules.
 type Dataset struct {
 	Name string
 	ingest.Options
@@ -25,40 +26,40 @@ type Dataset struct {
 // Granule is a file of a dataset in the spool.
 type Granule struct {
 	Path        string    // it may have been swept since
-	First, Last time.Time // of its fields
+	First, Last time.Time // times of its fields
 }
 
-// Books are what is known of the granules of the dataset.
-type Books interface {
+// Ledger knows the granules of the dataset and the scores of its products.
+type Ledger interface {
 	// Granules returns those with a field at a time from through to, in order.
 	Granules(ctx context.Context, from, to time.Time) ([]Granule, error)
-	// SkillLoss returns by how much the error of recent products lies above that
-	// of those before, less one; nil where chance explains it, or nothing is
-	// known.
+	// SkillLoss returns the error of recent products over that of the weeks
+	// before, less one; nil where chance explains it, or there are no scores.
 	SkillLoss(ctx context.Context) (*float64, error)
 }
 
-// Service is what a Scheduler works with.
+// Service holds the settings and collaborators of a Scheduler.
 type Service struct {
 	Config  Config
 	Dataset Dataset
-	Books   Books
+	Ledger  Ledger
 	Program []string // argv of lacuna, before "train"
-	Folder  string   // for what the scheduler remembers
-	// Turn, of capacity one, is taken while a training runs, so that those of
-	// several datasets do not share the device; nil: there is no other.
+	Folder  string   // folder for the files of the scheduler
+	// Turn, of capacity one, is held while a training runs, so that trainings
+	// of several datasets do not share the device; nil: there is no other
+	// dataset.
 	Turn chan struct{}
 	Now  func() time.Time
 	Log  *slog.Logger
 }
 
-// Scheduler renews the model of one dataset. It looks at the triggers now and
-// then, runs one training at a time as a process of its own, and begins with the
-// one that a stop or a crash left unfinished.
+// Scheduler renews the model of one dataset. It checks the triggers at an
+// interval, runs one training at a time as a process of its own, and begins
+// with the one that a stop or a crash left unfinished.
 type Scheduler struct {
 	Service
 	child *child
-	news  atomic.Pointer[string] // what is being done, for people; nil: nothing yet
+	news  atomic.Pointer[string] // sentence for the status page; nil: none yet
 }
 
 // NewScheduler returns a scheduler, which starts nothing before Run.
@@ -67,10 +68,11 @@ func NewScheduler(s Service) *Scheduler {
 }
 
 // Hold pauses the training until the returned function is called. Filling has
-// priority: whoever fills a granule holds.
+// priority: a worker holds while it fills a granule.
 func (s *Scheduler) Hold() (release func()) { return s.child.hold() }
 
-// News returns what becomes of the model, for people; empty: nothing yet.
+// News returns a sentence on the state of the training, for people; empty: none
+// yet.
 func (s *Scheduler) News() string {
 	if news := s.news.Load(); news != nil {
 		return *news
@@ -78,12 +80,12 @@ func (s *Scheduler) News() string {
 	return ""
 }
 
-// tries is after how many failures a job is given up: the same arguments fail
-// the same way, and the next trigger makes a new one.
+// tries is the number of failures after which a job is given up: the same
+// arguments fail the same way, and the next trigger makes a new job.
 const tries = 3
 
-// Run looks at the triggers until ctx is cancelled, then returns nil. A
-// training that fails is told and tried again: filling does not depend on it.
+// Run checks the triggers until ctx is cancelled, then returns nil. A training
+// that fails is logged and tried again: filling does not depend on it.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -117,7 +119,7 @@ func (s *Scheduler) inTurn(ctx context.Context, work func(context.Context) error
 	return work(ctx)
 }
 
-// look goes on with an unfinished job, or begins one that is due.
+// look resumes an unfinished job, or begins one that is due.
 func (s *Scheduler) look(ctx context.Context) error {
 	var job unfinishedJob
 	unfinished, err := state.Load(s.path(jobFile), &job)
@@ -146,7 +148,7 @@ func (s *Scheduler) look(ctx context.Context) error {
 	return s.train(ctx, job)
 }
 
-// waiting says that a version has won and waits for a person, where one does.
+// waiting returns a sentence where a version has won and waits for an operator.
 func (s *Scheduler) waiting(f Facts) string {
 	if f.Last.State != StateWaiting || f.Last.Version == f.Serving {
 		return ""
@@ -166,11 +168,11 @@ func (s *Scheduler) train(ctx context.Context, job unfinishedJob) error {
 		}
 	})
 	if ctx.Err() != nil {
-		return ctx.Err() // the job stays, and goes on at the next start
+		return ctx.Err() // the job stays, and is resumed at the next start
 	}
 	if last.Event == EventStopped {
 		s.Log.Info("training paused", "why", strings.Join(last.Reasons, "; "))
-		return nil // likewise, at the next look
+		return nil // likewise, at the next check
 	}
 	if err != nil {
 		job.Failures++
@@ -187,12 +189,12 @@ func (s *Scheduler) train(ctx context.Context, job unfinishedJob) error {
 	return errors.Join(err, state.Save(s.path(lastFile), memory), os.Remove(s.path(jobFile)))
 }
 
-// say keeps what is being done for the status page.
+// say sets the sentence for the status page.
 func (s *Scheduler) say(news string) { s.news.Store(&news) }
 
-// facts gathers what triggers are decided from, and the files to learn from.
+// facts gathers the input of the triggers, and the files to learn from.
 func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
-	rows, err := s.Books.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
+	rows, err := s.Ledger.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return Facts{}, nil, err
 	}
@@ -222,17 +224,17 @@ func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
 	f.Serving = champion.Version
 	moved := s.drift(ctx, champion.Version, data)
 	f.MaskDrift, f.ValueDrift = moved.Masks, moved.Values
-	f.SkillLoss, err = s.Books.SkillLoss(ctx)
+	f.SkillLoss, err = s.Ledger.SkillLoss(ctx)
 	return f, data, err
 }
 
 // shadows reports whether versions that win are shadowed. A first model is not:
-// there is nothing to be published instead.
+// no other model could be published meanwhile.
 func (s *Scheduler) shadows(champion bool) bool {
 	return s.Config.ShadowDays > 0 && s.Config.Policy == PolicyAuto && champion
 }
 
-// policy returns that of the child: one that is to be shadowed waits.
+// policy returns the policy of the child: a version to be shadowed waits.
 func (s *Scheduler) policy(f Facts) string {
 	if s.shadows(f.Champion) {
 		return PolicyAsk
@@ -240,8 +242,8 @@ func (s *Scheduler) policy(f Facts) string {
 	return s.Config.Policy
 }
 
-// args returns the arguments of the child. They are kept with the job: with
-// the same ones it goes on where it was.
+// args returns the arguments of the child. They are kept with the job: the same
+// ones resume it.
 func (s *Scheduler) args(f Facts, data []string) []string {
 	args := []string{
 		"train", "--json-lines", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine,

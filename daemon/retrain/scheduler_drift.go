@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"lacuna/daemon/state"
-
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
-// How drift is measured: of the last month, once a day, when a few days have
-// come in. It reads the granules and asks the prior some seconds long.
+// Drift is measured over the last month, once a day, after a few new days. That
+// reads the granules and runs the prior for some seconds.
 const (
 	driftDays    = 30
 	driftApart   = 24 * time.Hour
@@ -24,15 +23,15 @@ const (
 // measuredDrift is the last measurement, as it is kept.
 type measuredDrift struct {
 	At       time.Time `json:"at"`
-	Granules int       `json:"granules"` // that were there
-	Champion string    `json:"champion"` // that was measured against
-	finetune.Drift
+	Granules int       `json:"granules"` // granules at the time
+	Champion string    `json:"champion"` // version that days were compared with
+	version.Drift
 }
 
-// drift returns how far recent days have moved from those of the champion: what
-// is kept while it is fresh, else a new measurement. One that fails is told and
-// is as good as none: the other triggers do not depend on it.
-func (s *Scheduler) drift(ctx context.Context, champion string, data []string) finetune.Drift {
+// drift returns the drift of recent days from those of the champion: the kept
+// measurement while it is fresh, else a new one. One that fails is logged and
+// counts as unknown: the other triggers do not depend on it.
+func (s *Scheduler) drift(ctx context.Context, champion string, data []string) version.Drift {
 	var kept measuredDrift
 	known, err := state.Load(s.path(driftFile), &kept)
 	fresh := known && err == nil && kept.Champion == champion
@@ -68,8 +67,8 @@ func orUnknown(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
-// reading returns the arguments that say how granules are read: as the dataset
-// is filled, or a model would learn other values than it is to fill.
+// reading returns the arguments for reading granules: the same as for filling,
+// or a model would learn other values than it fills.
 func (s *Scheduler) reading(data []string) []string {
 	args := []string{"--mask", s.Dataset.SeaMask}
 	for _, f := range []struct{ flag, value string }{

@@ -72,7 +72,7 @@ func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
 		t.Fatalf("due %v because %q, %v, and nothing was lost", due, why, err)
 	}
 	loss := 0.3
-	s.books.loss = &loss
+	s.ledger.loss = &loss
 	if due, why, err := s.Plan(t.Context()); !due || err != nil || !strings.Contains(why, "recent products moved by 0.30") {
 		t.Errorf("due %v because %q, %v", due, why, err)
 	}
@@ -91,7 +91,7 @@ func TestAModelLearnsFromGranulesAsTheyAreFilled(t *testing.T) {
 	}
 }
 
-func TestAVersionThatWaitsForAPersonIsTold(t *testing.T) {
+func TestAVersionThatWaitsForAnOperatorIsShown(t *testing.T) {
 	s := newTestScheduler(t)
 	s.Config.Policy = "ask"
 	for day := 1; day <= 3; day++ {

@@ -11,27 +11,27 @@ import (
 	"lacuna/daemon/state"
 )
 
-// shadowVersion is a version that won at the gate and is to prove itself on days
-// that it has not seen, while the champion is published.
+// shadowVersion is a version that won at the gate and is tested on days that it
+// has not seen, while the champion is published.
 type shadowVersion struct {
 	Version string    `json:"version"`
-	Since   time.Time `json:"since"` // after the newest day that it was made from
+	Since   time.Time `json:"since"` // the day after its newest training day
 }
 
-// shadowPast is how many days before the shadow are read along: what both
-// versions see around the new days, and what their scale is checked with.
+// shadowPast is the number of days before the shadow days that are read too:
+// the window of the first new days, and the data that checks the scale.
 const shadowPast = 60
 
-// inShadow reports whether a version is in its shadow days, which are the whole
-// of the scheduler's work until they are over: a further challenger would have to
-// beat one of the two, and it is not known yet which.
+// inShadow reports whether a version is in its shadow days. Nothing else is
+// trained until they are over: it is not known yet which of the two a further
+// challenger would have to beat.
 func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	var v shadowVersion
 	known, err := state.Load(s.path(shadowFile), &v)
 	if err != nil || !known {
 		return false, err
 	}
-	rows, err := s.Books.Granules(ctx, v.Since.AddDate(0, 0, -shadowPast), s.Now().AddDate(1, 0, 0))
+	rows, err := s.Ledger.Granules(ctx, v.Since.AddDate(0, 0, -shadowPast), s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return true, err
 	}
@@ -47,14 +47,14 @@ func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	}, s.reading(data))
 	last, err := s.child.run(ctx, argv, os.Stderr, nil)
 	if err != nil {
-		return true, fmt.Errorf("shadow days of %s: %w", v.Version, err) // tried again at the next look
+		return true, fmt.Errorf("shadow days of %s: %w", v.Version, err) // tried again at the next check
 	}
 	s.Log.Info("shadow days ended", "version", v.Version, "state", last.State)
 	return true, errors.Join(s.remember(last), os.Remove(s.path(shadowFile)))
 }
 
-// daysSince returns the files that are still there, and on how many days since a
-// time there are some.
+// daysSince returns the files that are still in the spool, and the number of
+// days since a time that have some.
 func daysSince(rows []Granule, since time.Time) (data []string, days int) {
 	seen := map[string]bool{}
 	for _, g := range rows {
@@ -69,7 +69,7 @@ func daysSince(rows []Granule, since time.Time) (data []string, days int) {
 	return data, len(seen)
 }
 
-// remember changes what is known of the last training.
+// remember changes the record of the last training.
 func (s *Scheduler) remember(last Event) error {
 	var m LastTraining
 	if _, err := state.Load(s.path(lastFile), &m); err != nil {
@@ -82,7 +82,7 @@ func (s *Scheduler) remember(last Event) error {
 // beginShadow notes that a version is to be shadowed from the day after the
 // newest granule on.
 func (s *Scheduler) beginShadow(ctx context.Context, version string) error {
-	rows, err := s.Books.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
+	rows, err := s.Ledger.Granules(ctx, time.Time{}, s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return err
 	}

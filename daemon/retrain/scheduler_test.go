@@ -16,7 +16,7 @@ import (
 )
 
 // fakeTrainer is a program that stands in for lacuna: it notes its arguments
-// and does what the file "do" says.
+// and behaves as the file "do" says.
 const fakeTrainer = `
 echo "$@" >> "$0.calls"
 if [ "$1" = shadow ]; then echo '{"event":"done","version":"v2","state":"promoted","reasons":["no worse"]}'; exit; fi
@@ -29,13 +29,13 @@ late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;
 wait) echo '{"event":"start"}'; : > "$0.waits"; trap 'exit 1' TERM; while :; do sleep 0.01; done;;
 esac`
 
-// fakeBooks are the books of a dataset in memory.
-type fakeBooks struct {
+// fakeLedger is the ledger of a dataset in memory.
+type fakeLedger struct {
 	rows []Granule
 	loss *float64
 }
 
-func (b *fakeBooks) Granules(_ context.Context, from, to time.Time) ([]Granule, error) {
+func (b *fakeLedger) Granules(_ context.Context, from, to time.Time) ([]Granule, error) {
 	var in []Granule
 	for _, g := range b.rows {
 		if !g.Last.Before(from) && !g.First.After(to) {
@@ -45,28 +45,29 @@ func (b *fakeBooks) Granules(_ context.Context, from, to time.Time) ([]Granule, 
 	return in, nil
 }
 
-func (b *fakeBooks) SkillLoss(context.Context) (*float64, error) { return b.loss, nil }
+func (b *fakeLedger) SkillLoss(context.Context) (*float64, error) { return b.loss, nil }
 
 type testScheduler struct {
 	*Scheduler
-	books   *fakeBooks
+	ledger  *fakeLedger
 	program string
 	spool   string
 	clock   time.Time
 }
 
-// newTestScheduler returns a scheduler with a fake program and books without granules.
+// newTestScheduler returns a scheduler with a fake program and a ledger without
+// granules.
 func newTestScheduler(t *testing.T) *testScheduler {
 	t.Helper()
 	dir := t.TempDir()
-	s := &testScheduler{books: &fakeBooks{}, program: filepath.Join(dir, "lacuna"), spool: dir, clock: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	s := &testScheduler{ledger: &fakeLedger{}, program: filepath.Join(dir, "lacuna"), spool: dir, clock: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 	if err := os.WriteFile(s.program, []byte(fakeTrainer), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg := DefaultConfig()
 	cfg.Store, cfg.FirstDays, cfg.NewGranules = filepath.Join(dir, "store"), 3, 2
 	s.Scheduler = NewScheduler(Service{
-		Config: cfg, Dataset: Dataset{Name: "sea", Options: ingest.Options{Variable: "CHL"}, SeaMask: "auto"}, Books: s.books,
+		Config: cfg, Dataset: Dataset{Name: "sea", Options: ingest.Options{Variable: "CHL"}, SeaMask: "auto"}, Ledger: s.ledger,
 		Program: []string{"/bin/sh", s.program}, Folder: filepath.Join(dir, "train", "sea"),
 		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler),
 	})
@@ -84,7 +85,7 @@ func (s *testScheduler) arrive(t *testing.T, day int) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
-	s.books.rows = append(s.books.rows, Granule{Path: path, First: at, Last: at})
+	s.ledger.rows = append(s.ledger.rows, Granule{Path: path, First: at, Last: at})
 }
 
 func (s *testScheduler) do(t *testing.T, what string) {

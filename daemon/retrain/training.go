@@ -10,34 +10,35 @@ import (
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/version"
 )
 
-// Policies: who decides whether a challenger that won is promoted.
+// Policies: who decides on the promotion of a challenger that won.
 const (
 	PolicyAuto  = "auto"  // the gate
 	PolicyAsk   = "ask"   // a person, with lacuna models promote
 	PolicyNever = "never" // nobody: the version is only written
 )
 
-// What a training may begin with, beside the name of a version.
+// Values of Request.From, beside the name of a version.
 const (
 	FromChampion = "champion"
 	FromStarter  = "starter"
 )
 
-// Data are the days of one grid, and what they were read from.
+// Data are the days of one grid, with the granules that they were read from.
 type Data struct {
 	Series   samples.Series
 	Granules map[string]string // sha256 by name
 	Variable string
 }
 
-// Request is what is to be trained, and from what.
+// Request describes a training: the dataset, the data and the version to begin
+// with.
 type Request struct {
 	Store       string // folder of the model store
-	Dataset     string // that the version serves
+	Dataset     string // dataset that the version serves
 	From        string // version to begin with, FromChampion or FromStarter; empty: random weights
 	Policy      string
 	Checkpoints string // folder that gets one for each training; empty: training in the store
@@ -46,15 +47,15 @@ type Request struct {
 	Options     Options
 	Engine      *engine.Engine
 	Lacuna      string // version of the program, for the card
-	// Starter finds the starter model that suits the data, or says why there is
-	// none. Without a champion it is what fills.
+	// Starter finds the starter model that suits the data, or returns why there
+	// is none. Without a champion, the starter fills.
 	Starter func(context.Context) (starter *modelstore.Version, none string, err error)
 }
 
-// Training is a training that is about to run, or to go on.
+// Training is a training that is about to run, or to be resumed.
 type Training struct {
 	req     Request
-	job     finetune.Request
+	job     version.Request
 	store   *modelstore.Store
 	device  modelstore.Engine
 	started time.Time
@@ -64,12 +65,12 @@ type Training struct {
 
 	parentID, championID      string // empty: none
 	parentCard                modelstore.Card
-	parent, champion, starter finetune.Parts
+	parent, champion, starter version.Parts
 }
 
 // Prepare finds the version to begin with and the one to beat, and makes the
-// settings. It writes nothing. An OptionError says that the options do not go
-// together.
+// settings. It writes nothing. An OptionError says that options exclude one
+// another.
 func Prepare(ctx context.Context, req Request) (*Training, error) {
 	t := &Training{
 		req: req, store: modelstore.New(req.Store, time.Now), started: time.Now(), memory: &deviceMemory{},
@@ -82,7 +83,7 @@ func Prepare(ctx context.Context, req Request) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.job = finetune.Request{
+	t.job = version.Request{
 		Series: seriesOf(req.Data), Beside: seriesOf(req.Beside),
 		Settings: settings, Backend: req.Engine, Parent: t.parent, Champion: t.champion, Starter: t.starter,
 	}
@@ -106,30 +107,32 @@ func seriesOf(sets []Data) []samples.Series {
 	return all
 }
 
-// Folder is where the checkpoints lie until the training is done.
+// Folder returns the folder of the checkpoints, which exists until the training
+// is done.
 func (t *Training) Folder() string { return t.job.Folder }
 
-// Resumed reports whether an earlier process left checkpoints to go on from.
+// Resumed reports whether an earlier process left checkpoints to resume from.
 func (t *Training) Resumed() bool { return t.resumed }
 
 // Settings are those of all phases.
-func (t *Training) Settings() finetune.Settings { return t.job.Settings }
+func (t *Training) Settings() version.Settings { return t.job.Settings }
 
-// Hooks are what a training tells on its way.
+// Hooks are called while a training runs.
 type Hooks struct {
-	Progress func(finetune.Progress) // every step, from several goroutines
-	Done     func(Event) error       // the outcome, before the checkpoints are cleared
+	Progress func(version.Progress) // every step, from several goroutines
+	Done     func(Event) error      // the outcome, before the checkpoints are cleared
 }
 
 // Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
-// ends it with an error, and checkpoints from which the same request goes on.
+// ends it with an error, and checkpoints from which the same request resumes
+// it.
 func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 	if !t.onProcessor() {
 		t.memory = watchDevice(ctx)
 		defer t.memory.stop()
 	}
 	var clock phaseClock
-	out, err := finetune.Make(ctx, t.job, finetune.Hooks{Progress: func(p finetune.Progress) {
+	out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {
 		clock.note(p.Phase, time.Now())
 		hooks.Progress(p)
 	}})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
 // findVersions loads the version to begin with and those to beat, every byte
@@ -23,8 +23,8 @@ func (t *Training) findVersions(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.champion[finetune.PartImputer] == nil {
-		t.champion = nil // a champion that fills nothing is none to beat
+	if t.champion[version.PartImputer] == nil {
+		t.champion = nil // a champion without an imputer fills nothing, so there is none to beat
 	}
 	var starter *modelstore.Version
 	none := "" // why no starter fits
@@ -41,7 +41,8 @@ func (t *Training) findVersions(ctx context.Context) error {
 	return t.findParent(starter, none)
 }
 
-// findParent loads the version to begin with. Why there is no starter is none.
+// findParent loads the version to begin with. none is the reason why there is
+// no starter.
 func (t *Training) findParent(starter *modelstore.Version, none string) (err error) {
 	var parent *modelstore.Version
 	switch t.req.From {
@@ -72,20 +73,20 @@ func (t *Training) findParent(starter *modelstore.Version, none string) (err err
 	return err
 }
 
-// partFiles are the files that the parts of a version are stored in.
-var partFiles = map[finetune.Part]string{
-	finetune.PartPrior:       modelstore.PriorFile,
-	finetune.PartImputer:     modelstore.ImputerFile,
-	finetune.PartMembers:     modelstore.MembersFile,
-	finetune.PartReliability: modelstore.ReliabilityFile,
-	finetune.PartCalibration: modelstore.CalibrationFile,
-	finetune.PartScaling:     modelstore.ScalingFile,
-	finetune.PartEvaluation:  modelstore.EvaluationFile,
+// partFiles are the names of the files of a version, by part.
+var partFiles = map[version.Part]string{
+	version.PartPrior:       modelstore.PriorFile,
+	version.PartImputer:     modelstore.ImputerFile,
+	version.PartMembers:     modelstore.MembersFile,
+	version.PartReliability: modelstore.ReliabilityFile,
+	version.PartCalibration: modelstore.CalibrationFile,
+	version.PartScaling:     modelstore.ScalingFile,
+	version.PartEvaluation:  modelstore.EvaluationFile,
 }
 
-// Parts reads what training needs of a version.
-func Parts(v *modelstore.Version) (finetune.Parts, error) {
-	parts := finetune.Parts{}
+// Parts reads the parts of a version that training needs.
+func Parts(v *modelstore.Version) (version.Parts, error) {
+	parts := version.Parts{}
 	for part, file := range partFiles {
 		if !v.Has(file) {
 			continue
@@ -99,8 +100,8 @@ func Parts(v *modelstore.Version) (finetune.Parts, error) {
 	return parts, nil
 }
 
-// filesOf returns the files of a version that was made, by name.
-func filesOf(parts finetune.Parts) (map[string][]byte, error) {
+// filesOf returns the files of a new version, by name.
+func filesOf(parts version.Parts) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for part, data := range parts {
 		file, known := partFiles[part]

@@ -1,7 +1,7 @@
 // Package state is the layout of the folder in which the service keeps its
 // memory, and the small JSON files in it. A file is there whole or not at all.
 //
-// It knows the names of the files and nothing of what is in them.
+// It knows the names of the files and nothing of their content.
 package state
 
 import "path/filepath"

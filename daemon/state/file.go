@@ -25,7 +25,7 @@ func Load(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// Save writes v to a file, whose folder must be there.
+// Save writes v to a file, whose folder must exist.
 func Save(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package archivetest checks that an archive keeps the promises written on
 // fetch.Archive. Every implementation runs it in its tests.
 //
-// What only one kind of archive can suffer from, such as links in a folder or
-// a refused login, is for that archive's own tests.
+// Faults that only one kind of archive can have, such as links in a folder, are
+// for that archive's own tests.
 package archivetest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"lacuna/fetch"
 )
 
-// Fixture is an empty archive and a hand in it.
+// Fixture is an empty archive with functions that change it.
 type Fixture struct {
 	Archive fetch.Archive
 	// Put makes or replaces an object. An archive that dates objects itself
@@ -35,18 +35,17 @@ type Fixture struct {
 	// Refuse makes the host turn the archive's credentials down from now on.
 	// It is nil where there are none.
 	Refuse func()
-	// Coarse is how far apart the times of two versions must be for a listing
-	// to tell them apart; 0 stands for an hour.
+	// Coarse is the resolution of the times in a listing; 0 stands for an hour.
 	Coarse time.Duration
 	// Summed says that listings give a checksum of every object.
 	Summed bool
 }
 
-// later is when a replaced object of the suite was modified.
+// later returns the modification time of a replaced object.
 func (f Fixture) later() time.Time { return base().Add(max(f.Coarse, time.Hour)) }
 
-// base is when the objects of the suite were modified: a whole second, for
-// some archives keep no more.
+// base is the modification time of the objects of the suite: a whole second,
+// for some archives keep no more.
 func base() time.Time { return time.Date(2024, 5, 17, 12, 0, 0, 0, time.UTC) }
 
 // Run checks the archives that open returns, one for each check.

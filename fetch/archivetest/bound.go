@@ -10,13 +10,13 @@ import (
 	"lacuna/fetch"
 )
 
-// Many is how many entries the hosts of these tests show, which make them up as
-// they are read.
+// Many is the number of entries of the hosts of these tests, which make them up
+// as they are read.
 const Many = 10_000_000
 
-// flatBytes is how much the heap may grow over a listing with a bound of a few
-// thousand entries, the host in this process included: one buffer of 16 MiB and
-// what the collector lets pass. Ten million entries take gigabytes.
+// flatBytes is the allowed growth of the heap over a listing with a bound of a
+// few thousand entries, the host in this process included: one buffer of 16 MiB
+// and garbage that is not collected yet. Ten million entries take gigabytes.
 const flatBytes = 64 << 20
 
 // CheckBounded lists an archive with far more entries than it may have, bounded

@@ -62,7 +62,7 @@ func (b broken) Open(ctx context.Context, o fetch.Object, offset int64) (io.Read
 	return readCloser{Reader: io.MultiReader(io.LimitReader(src, b.after), failing), Closer: src}, nil
 }
 
-// altered is an archive whose bytes are not what they were.
+// altered is an archive that serves altered bytes.
 type altered struct{ fetch.Archive }
 
 func (a altered) Open(ctx context.Context, o fetch.Object, offset int64) (io.ReadCloser, error) {

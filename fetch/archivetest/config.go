@@ -9,7 +9,7 @@ import (
 type ConfigCase[C any] struct {
 	Name string
 	Edit func(*C)
-	Key  string // that the message must begin with
+	Key  string // beginning of the message
 }
 
 // CheckConfigs opens good, which must work, and then each of the bad configs

@@ -14,14 +14,14 @@ import (
 // KeepSecrets lists archive and opens something on it, behind all decorators
 // and with every line logged, and fails the test where an error, a line or the
 // archive itself as text holds one of planted. The archive should talk to a
-// host that repeats what it is sent.
+// host that echoes its input.
 func KeepSecrets(t *testing.T, archive fetch.Archive, planted ...string) {
 	t.Helper()
 	var lines bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cfg := fetch.DefaultMannersConfig()
+	cfg := fetch.DefaultPolitenessConfig()
 	cfg.Retry = fetch.RetryConfig{Attempts: 2, Base: time.Millisecond, Max: time.Second}
-	guarded, err := fetch.WithManners(archive, cfg, log)
+	guarded, err := fetch.NewPolite(archive, cfg, log)
 	if err != nil {
 		t.Fatal(err)
 	}

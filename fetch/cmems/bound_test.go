@@ -46,7 +46,7 @@ func TestDocumentWithoutEndIsCut(t *testing.T) {
 		t.Error("List() with a configuration without end came through")
 	}
 	server.Close()
-	if sent > 4*maxDocumentBytes { // what buffers on the way hold included
+	if sent > 4*maxDocumentBytes { // with the buffers on the way
 		t.Errorf("%d bytes were taken of a document that may have %d", sent, maxDocumentBytes)
 	}
 }

@@ -113,8 +113,8 @@ type item struct {
 	} `json:"assets"`
 }
 
-// versions returns what one catalogue knows of the dataset: nothing, where it
-// does not hold it.
+// versions returns the versions of the dataset in one catalogue: none, where it
+// does not list it.
 func (a *Archive) versions(ctx context.Context, c catalogue) ([]Version, error) {
 	var products map[string]string
 	if err := a.get(ctx, c.IDMapping, &products); err != nil {
@@ -180,13 +180,13 @@ const (
 	// maxDocumentBytes bounds a document of the catalogue; the mapping of all
 	// datasets is the largest and has some hundred kilobytes.
 	maxDocumentBytes = 8 << 20
-	// maxCatalogues, maxProducts and maxItems bound what documents make us ask
-	// for: there are two catalogues, a dataset belongs to one or two products,
-	// and has a version or two a year.
+	// maxCatalogues, maxProducts and maxItems bound the requests that documents
+	// cause: there are two catalogues, a dataset belongs to one or two
+	// products, and has a version or two a year.
 	maxCatalogues, maxProducts, maxItems = 8, 8, 100
 )
 
-// tooMany says that a document names more than is asked for.
+// tooMany is the error of a document that names more things than are followed.
 func tooMany(what string, most int) error {
 	return fmt.Errorf("%w: it names more than %d %s", fetch.ErrUnacceptable, most, what)
 }
@@ -195,7 +195,7 @@ func tooMany(what string, most int) error {
 func (a *Archive) get(ctx context.Context, address string, to any) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return errors.New("the catalogue names an address that is none")
+		return errors.New("the catalogue names an address that is not a URL")
 	}
 	query := u.Query()
 	for name, value := range a.query() {
@@ -217,7 +217,8 @@ func (a *Archive) get(ctx context.Context, address string, to any) error {
 	return nil
 }
 
-// noEOF keeps a document that is cut from looking like the end of something.
+// noEOF makes the early end of a document an error that nobody takes for
+// io.EOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -228,7 +229,7 @@ func noEOF(err error) error {
 // query names the program and, once it is known, the user, as the service asks
 // its clients to. The caller holds the turn.
 func (a *Archive) query() map[string]string {
-	client, version, _ := strings.Cut(a.manners.UserAgent, "/")
+	client, version, _ := strings.Cut(a.politeness.UserAgent, "/")
 	query := map[string]string{"x-cop-client": client, "x-cop-client-version": version}
 	if a.user != "" {
 		query["x-cop-user"] = a.user
@@ -269,13 +270,13 @@ func (a *Archive) pick(versions []Version) (Version, error) {
 }
 
 // places adds the archives that hold a version to at. A place that may not be
-// asked is passed over where there is another.
+// asked is skipped where there is another.
 func (a *Archive) places(v Version, at *location) error {
 	var errs []error
 	for _, href := range v.hrefs {
 		u, err := url.Parse(href)
 		if err != nil {
-			return fmt.Errorf("version %s has an address that is none", v.Label)
+			return fmt.Errorf("version %s has an address that is not a URL", v.Label)
 		}
 		if err := a.cfg.allows(u); err != nil {
 			errs = append(errs, err)
@@ -286,7 +287,7 @@ func (a *Archive) places(v Version, at *location) error {
 		cfg.Endpoint = u.Scheme + "://" + u.Host
 		cfg.Bucket, cfg.Prefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
 		cfg.Web, cfg.Query, cfg.MaxObjects = a.cfg.Web, a.query(), a.cfg.MaxObjects
-		place, err := s3.New(cfg, a.manners)
+		place, err := s3.New(cfg, a.politeness)
 		if err != nil {
 			return fmt.Errorf("version %s lies at %s: %w", v.Label, web.Shown(u), err)
 		}
@@ -301,7 +302,7 @@ func (a *Archive) places(v Version, at *location) error {
 func shownURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "an address that is none"
+		return "an address that is not a URL"
 	}
 	return web.Shown(u)
 }

@@ -6,17 +6,17 @@
 // changed behind the operator's back: that a newer one exists, or that the one
 // in use is to be retired, Notices tells. One of the two configuration hosts,
 // one of the catalogues and the login service may be down without harm; a
-// catalogue that was read before serves as long as no better one is to be had.
-// Only refused credentials stop the archive.
+// catalogue that was read before serves until another can be read. Only refused
+// credentials stop the archive.
 //
-// What the catalogue names is asked only over https and only on the hosts that
-// the configuration allows, also where one of them redirects.
+// Addresses from the catalogue are asked only over https and only on the hosts
+// that the configuration allows, also after a redirect.
 //
 // Files keep the names and folders they have below the version's folder.
 // Interim files of a reprocessed dataset lie beside the final ones and have
 // their own names; ParseName tells them apart.
 //
-// Package cmems only reads, and knows nothing of what the files hold.
+// Package cmems only reads, and knows nothing of the content of files.
 package cmems
 
 import (
@@ -37,19 +37,19 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Config is which dataset is read and how.
+// Config names the dataset and the way to read it.
 type Config struct {
 	Dataset    string             `yaml:"dataset"`     // as in cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D
 	Version    string             `yaml:"version"`     // as in 202311; empty: chosen once and kept in pin_file
 	PinFile    string             `yaml:"pin_file"`    // remembers the version that was chosen
-	Part       string             `yaml:"part"`        // of datasets that come in parts
-	Login      bool               `yaml:"login"`       // check the credentials, daily
+	Part       string             `yaml:"part"`        // part of the dataset, where it has several
+	Login      bool               `yaml:"login"`       // check the credentials once a day
 	User       string             `yaml:"user"`        // empty: as the Copernicus Marine toolbox finds it
 	Password   fetch.SecretConfig `yaml:"password"`    // likewise
 	Refresh    time.Duration      `yaml:"refresh"`     // age at which the catalogue is read again
-	ConfigURLs []string           `yaml:"config_urls"` // of the client configuration, tried in this order
-	AuthURL    string             `yaml:"auth_url"`    // of the realm that logins go to
-	Hosts      []string           `yaml:"hosts"`       // that may be asked beside those of config_urls and auth_url, over https; one in clear is named with its scheme
+	ConfigURLs []string           `yaml:"config_urls"` // addresses of the client configuration, tried in this order
+	AuthURL    string             `yaml:"auth_url"`    // address of the realm that logins go to
+	Hosts      []string           `yaml:"hosts"`       // hosts that may be asked beside those of config_urls and auth_url, over https; one without TLS is named with its scheme
 	MaxObjects int                `yaml:"max_objects"` // a listing with more entries is cut and is an error
 	Web        web.Config         `yaml:",inline"`
 }
@@ -108,34 +108,35 @@ func isURL(text string) bool {
 
 // Archive is a version of a dataset.
 type Archive struct {
-	cfg     Config
-	manners fetch.Manners
-	client  *web.Client
+	cfg        Config
+	politeness fetch.Politeness
+	client     *web.Client
 
-	turn    chan struct{} // who holds it may use what follows, also while asking hosts: one caller reads the catalogue for all
+	turn    chan struct{} // its holder may use the fields below, also while asking hosts: one caller reads the catalogue for all
 	current *location
-	user    string // as the login service knows it
+	user    string // name of the user at the login service
 	checked time.Time
-	authErr error // of the last login check that got no answer
+	authErr error // why the last login check got no answer
 }
 
-// location is where the version in use lies, as of a reading of the catalogue.
+// location holds the places of the version in use, by the last reading of the
+// catalogue.
 type location struct {
 	read     time.Time
 	versions []Version
 	version  string
 	failures []string      // hosts that did not answer
-	places   []*s3.Archive // that hold the version; the one in use comes first
+	places   []*s3.Archive // archives that hold the version; the one in use comes first
 }
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("cmems config: %w", err)
 	}
 	cfg.Web.Allow = cfg.allows
-	return &Archive{cfg: cfg, manners: manners, client: web.New(cfg.Web, manners), turn: make(chan struct{}, 1)}, nil
+	return &Archive{cfg: cfg, politeness: politeness, client: web.New(cfg.Web, politeness), turn: make(chan struct{}, 1)}, nil
 }
 
 // List returns the files of the version in use. A place that is gone makes it
@@ -215,10 +216,10 @@ func (a *Archive) Version(ctx context.Context) (string, error) {
 	return at.version, nil
 }
 
-// Notices returns what an operator should know of the dataset: versions that
-// are new or announced, the retirement of the one in use, and hosts that do
-// not answer. A notice that still holds is returned each time; notices can be
-// compared, so that a caller can announce each of them once.
+// Notices returns the news of the dataset for the operator: new or announced
+// versions, the retirement of the one in use, and hosts that do not answer. A
+// notice that still holds is returned each time; notices can be compared, so
+// that a caller can announce each of them once.
 func (a *Archive) Notices(ctx context.Context) ([]Notice, error) {
 	at, err := a.locate(ctx)
 	if err != nil {
@@ -250,11 +251,11 @@ func (a *Archive) outdate(ctx context.Context) error {
 	return nil
 }
 
-// tryAgain is when a catalogue that could not be read is asked next.
+// tryAgain is the pause after a catalogue could not be read.
 const tryAgain = 10 * time.Minute
 
-// locate returns where the version in use lies, from the catalogue or, while
-// that cannot be had, from what it said before. The caller owns the answer.
+// locate returns the places of the version in use, from the catalogue or, while
+// that cannot be read, from its last reading. The caller owns the answer.
 func (a *Archive) locate(ctx context.Context) (location, error) {
 	if err := a.enter(ctx); err != nil {
 		return location{}, err

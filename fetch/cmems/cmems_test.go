@@ -146,7 +146,7 @@ func TestVersionThatIsGoneIsNotReplaced(t *testing.T) {
 	s.releases = map[string][]release{"waw4": {{label: "202411"}}, "waw3": {{label: "202411"}}}
 	objects, err := open(t, s.config(t)).List(t.Context(), fetch.Scope{})
 	if !errors.Is(err, fetch.ErrPermanent) || len(objects) != 0 || !strings.Contains(err.Error(), "202411") {
-		t.Errorf("List() = %v, %v; want ErrPermanent and what there is", objects, err)
+		t.Errorf("List() = %v, %v; want ErrPermanent and the versions there are", objects, err)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := DefaultConfig()
 	good.Dataset, good.Version = dataset, "202311"
 	open := func(c Config) error {
-		_, err := New(c, fetch.Manners{})
+		_, err := New(c, fetch.Politeness{})
 		return err
 	}
 	archivetest.CheckConfigs(t, good, "planted", "cmems", open, []archivetest.ConfigCase[Config]{

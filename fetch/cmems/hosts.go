@@ -10,10 +10,10 @@ import (
 	"lacuna/fetch/web"
 )
 
-// allows says why a place may not be asked. A catalogue is written by others:
-// without a bound it could send the daemon to hosts that only this machine can
-// reach, or let anybody on the way choose the bytes of granules. The hosts that
-// the operator names himself need not be named twice.
+// allows returns an error where a place may not be asked. A catalogue is
+// written by others: without a bound it could send the daemon to hosts that
+// only this machine can reach, or let anybody on the way choose the bytes of
+// granules. Hosts of the operator's own settings need not be named twice.
 func (c Config) allows(u *url.URL) error {
 	for _, named := range slices.Concat(c.Hosts, c.ConfigURLs, []string{c.AuthURL}) {
 		if at, err := url.Parse(origin(named)); err == nil && web.SameOrigin(at, u) {

@@ -19,13 +19,13 @@ import (
 	"lacuna/fetch/web"
 )
 
-// checkEvery is how long a login check holds: the service asks that it is not
-// done for every download.
+// checkEvery is the validity of a login check: the service asks its clients not
+// to log in for every download.
 const checkEvery = 24 * time.Hour
 
 // login checks the credentials where that was not done today. Refused or
 // missing ones are permanent. A login service that is down is not waited for:
-// files can be had without it.
+// files can be read without it.
 func (a *Archive) login(ctx context.Context) error {
 	if err := a.enter(ctx); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (a *Archive) check(ctx context.Context, user string, password fetch.Secret)
 	err := a.ask(ctx, "/token", form, password, &token)
 	var status *web.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusBadRequest && strings.Contains(status.Body, "invalid_grant") {
-		return "", fmt.Errorf("%w: %w", fetch.ErrPermanent, err) // how a closed account is answered
+		return "", fmt.Errorf("%w: %w", fetch.ErrPermanent, err) // the answer to a closed account
 	}
 	if err != nil {
 		return "", err
@@ -114,14 +114,14 @@ func (a *Archive) ask(ctx context.Context, path string, form url.Values, secret 
 	return nil
 }
 
-// credentials returns what the configuration gives, or else what the user's
-// Copernicus Marine toolbox would use: its environment variables, then its
+// credentials returns user and password of the configuration, or else those of
+// the user's Copernicus Marine toolbox: its environment variables, then its
 // file.
 func (a *Archive) credentials() (user string, password fetch.Secret, err error) {
 	if a.cfg.User != "" {
 		password, err = a.cfg.Password.Load()
 		if err == nil && password == "" {
-			err = errors.New("password names no place")
+			err = errors.New("user is set and password is not; name the env, file or credential that holds it")
 		}
 		return a.cfg.User, password, err
 	}
@@ -151,7 +151,7 @@ var errNoCredentials = errors.New("no Copernicus Marine credentials: give user a
 func parseCredentials(content []byte) (user string, password fetch.Secret, err error) {
 	plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(content)))
 	if err != nil {
-		return "", "", errors.New("the credentials file is not what copernicusmarine login writes")
+		return "", "", errors.New("the credentials file cannot be decoded; run copernicusmarine login to write it anew")
 	}
 	for lines := bufio.NewScanner(strings.NewReader(string(plain))); lines.Scan(); {
 		key, value, _ := strings.Cut(lines.Text(), "=")
@@ -163,7 +163,7 @@ func parseCredentials(content []byte) (user string, password fetch.Secret, err e
 		}
 	}
 	if user == "" || password == "" {
-		return "", "", errors.New("the credentials file has no user or no password")
+		return "", "", errors.New("the credentials file has no user or no password; run copernicusmarine login to write it anew")
 	}
 	return user, password, nil
 }

@@ -39,7 +39,7 @@ type service struct {
 	store   *httptest.Server
 	backend *s3mem.Backend
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards the fields below
 	releases map[string][]release
 	down     map[string]bool // by the first part of the path
 	password string
@@ -228,7 +228,7 @@ func (s *service) config(t *testing.T) Config {
 
 func open(t *testing.T, cfg Config) *Archive {
 	t.Helper()
-	a, err := New(cfg, fetch.Manners{UserAgent: "lacuna/1.2"})
+	a, err := New(cfg, fetch.Politeness{UserAgent: "lacuna/1.2"})
 	must(t, err)
 	return a
 }

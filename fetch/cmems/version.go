@@ -15,18 +15,18 @@ type Version struct {
 	Released    time.Time // zero: at some time in the past
 	Retired     time.Time // zero: not planned
 	Preparation bool      // not to be used yet
-	hrefs       []string  // of its files, one for each catalogue that has its own
+	hrefs       []string  // addresses of its files, one for each catalogue
 }
 
-// A Kind is what a notice is about.
+// A Kind is the subject of a notice.
 type Kind string
 
 // The kinds of notices.
 const (
-	NewVersion    Kind = "new version"    // another one than that in use is out
-	ComingVersion Kind = "coming version" // one is announced
-	Retiring      Kind = "retiring"       // the one in use has a date to go
-	Retired       Kind = "retired"        // that date has passed
+	NewVersion    Kind = "new version"    // a newer version than the one in use is out
+	ComingVersion Kind = "coming version" // a version is announced
+	Retiring      Kind = "retiring"       // the version in use will be retired
+	Retired       Kind = "retired"        // the version in use has been retired
 	Degraded      Kind = "degraded"       // a host does not answer
 )
 
@@ -34,8 +34,8 @@ const (
 type Notice struct {
 	Kind    Kind
 	Dataset string
-	Version string    // that it is about
-	At      time.Time // of release or retirement; zero where there is no date
+	Version string    // version in question
+	At      time.Time // date of release or retirement; zero: none
 	Text    string    // a sentence
 }
 

@@ -14,7 +14,7 @@ import (
 func TestListingOfAFolderThatIsTooFullIsCut(t *testing.T) {
 	root := t.TempDir()
 	for i := range 3 * batch {
-		must(t, os.WriteFile(filepath.Join(root, fmt.Sprintf("%d.nc.tmp", i)), nil, 0o644)) // none of them wanted
+		must(t, os.WriteFile(filepath.Join(root, fmt.Sprintf("%d.nc.tmp", i)), nil, 0o644)) // unfinished files count too
 	}
 	if objects, err := New(root, 3*batch).List(t.Context(), fetch.Scope{}); err != nil || len(objects) != 0 {
 		t.Errorf("List() = %d objects, %v; want an archive that is just full", len(objects), err)

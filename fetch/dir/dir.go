@@ -6,8 +6,8 @@
 // file that is altered while it is being read is noticed. Whether a listed
 // file has come to rest is the watcher's to judge, as for every archive.
 //
-// Package dir does not write to the folder, and knows nothing of what the
-// files hold.
+// Package dir does not write to the folder, and knows nothing of the content of
+// files.
 package dir
 
 import (
@@ -40,7 +40,7 @@ type Archive struct {
 func New(root string, maxObjects int) *Archive { return &Archive{root: root, most: maxObjects} }
 
 // List returns the finished files below the root. Folders that cannot be read
-// make it an error, beside what the others hold.
+// make it an error, beside the files of the others.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
 	root, err := a.open()
 	if err != nil {
@@ -67,14 +67,14 @@ type walk struct {
 	unread  fetch.Unread
 }
 
-// batch is how many entries of a folder are read at a time: a folder may have
-// millions, and all of them at once would have to be kept.
+// batch is the number of entries of a folder that are read at a time: a folder
+// may have millions, and all of them at once would have to be kept.
 const batch = 1000
 
 // folder reads the entries of one folder. Its error ends the listing.
 func (w *walk) folder(ctx context.Context, name string) error {
 	unread := func(err error) {
-		if name == "." || !errors.Is(err, fs.ErrNotExist) { // else it went meanwhile
+		if name == "." || !errors.Is(err, fs.ErrNotExist) { // a folder that was removed since is no error
 			w.unread.Add(err)
 		}
 	}
@@ -105,7 +105,7 @@ func (w *walk) folder(ctx context.Context, name string) error {
 	}
 }
 
-// entry takes in a file, or a folder to be read.
+// entry adds a file to the listing, or a folder to the queue.
 func (w *walk) entry(name string, entry fs.DirEntry) {
 	switch {
 	case fetch.Unfinished(entry.Name()):
@@ -130,8 +130,8 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 		return nil, err
 	}
 	defer root.Close()
-	// Without O_NONBLOCK, a pipe put in the place of a file would hold us for
-	// ever; for files it means nothing.
+	// Without O_NONBLOCK, opening a pipe put in the place of a file would block
+	// for ever; for files the flag means nothing.
 	f, err := root.OpenFile(o.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -156,10 +156,10 @@ func (a *Archive) open() (*os.Root, error) {
 	return root, nil
 }
 
-// stat returns the object of a regular file. A link counts as the file that
-// it points at if that lies below the root; links to folders are not followed,
-// for they may form a ring. A file that cannot be looked at has vanished since
-// its folder was read, or is a link that leads out.
+// stat returns the object of a regular file. A link counts as the file that it
+// points at if that lies below the root; links to folders are not followed, for
+// they may form a ring. A file that cannot be examined has vanished since its
+// folder was read, or is a link that leads out.
 func stat(root *os.Root, name string, entry fs.DirEntry) (fetch.Object, bool) {
 	if !entry.Type().IsRegular() && entry.Type() != fs.ModeSymlink {
 		return fetch.Object{}, false

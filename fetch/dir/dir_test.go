@@ -127,7 +127,7 @@ func TestUnreadableFolderDoesNotHideTheOthers(t *testing.T) {
 func TestMissingRootSaysWhatToDo(t *testing.T) {
 	_, err := New(filepath.Join(t.TempDir(), "absent"), 1000).List(t.Context(), fetch.Scope{})
 	if err == nil || !strings.Contains(err.Error(), "create the folder") {
-		t.Errorf("List() = %v, want what to do", err)
+		t.Errorf("List() = %v, want a message with the remedy", err)
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 type lineBound struct {
 	of   *fetch.Bound
 	left int
-	err  error // the bound that was reached
+	err  error // set once the bound is reached
 }
 
-// spareLines is how many lines of a folder are none of its entries: itself, the
-// folder above, and the sum with which LIST begins.
+// spareLines is the number of lines that are not entries of a folder: the
+// folder itself, its parent, and the total with which LIST begins.
 const spareLines = 3
 
 func newLineBound(of *fetch.Bound) *lineBound {

@@ -14,12 +14,12 @@ import (
 )
 
 // flood is a server whose folder has as many entries as anybody reads. It
-// answers just what a listing asks for.
+// answers only the commands of a listing.
 type flood struct {
 	net.Listener
 	mlsd   bool
 	line   func(i int) string
-	answer func(command string) string // before the usual ones; may be nil
+	answer func(command string) string // takes precedence over the usual answers; may be nil
 }
 
 func newFlood(t *testing.T, mlsd bool, line func(i int) string) *flood {

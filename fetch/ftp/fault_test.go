@@ -227,7 +227,7 @@ func TestBoundsOfAListingAreErrors(t *testing.T) {
 	cfg.MaxObjects = 2
 	objects, err = open(t, cfg).List(t.Context(), fetch.Scope{})
 	if err == nil || !strings.Contains(err.Error(), "max_objects") || len(objects) == 0 || len(objects) > 2 {
-		t.Errorf("List() = %v, %v; want what the first two entries are and that there are more", objects, err)
+		t.Errorf("List() = %v, %v; want the first two entries and an error for the others", objects, err)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := DefaultConfig()
 	good.Address = "ftp.example.org"
 	open := func(c Config) error {
-		_, err := New(c, fetch.Manners{})
+		_, err := New(c, fetch.Politeness{})
 		return err
 	}
 	archivetest.CheckConfigs(t, good, "swordfish", "ftp", open, []archivetest.ConfigCase[Config]{

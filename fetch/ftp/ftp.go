@@ -11,7 +11,7 @@
 // With LIST, times are only as good as the server prints them: a minute for
 // young files, a day for old ones, and taken to be UTC.
 //
-// Package ftp only reads, and knows nothing of what the files hold.
+// Package ftp only reads, and knows nothing of the content of files.
 package ftp
 
 import (
@@ -31,26 +31,26 @@ import (
 	"lacuna/internal/faults"
 )
 
-// How a server is spoken to.
+// The values of Config.TLS.
 const (
 	Clear    = "none"
 	Explicit = "explicit" // AUTH TLS on the plain port
 	Implicit = "implicit" // TLS from the first byte, port 990
 )
 
-// Config is where the folder is and how it is reached.
+// Config is the place of the folder and the way to reach it.
 type Config struct {
 	Address     string             `yaml:"address"`     // host, or host:port
 	TLS         string             `yaml:"tls"`         // none, explicit or implicit
-	CAFile      string             `yaml:"ca_file"`     // PEM; added to what the system trusts
-	User        string             `yaml:"user"`        // that logs in
-	Password    fetch.SecretConfig `yaml:"password"`    // of user
-	Root        string             `yaml:"root"`        // the folder that is the root
+	CAFile      string             `yaml:"ca_file"`     // PEM; trusted beside the authorities of the system
+	User        string             `yaml:"user"`        // name of the login
+	Password    fetch.SecretConfig `yaml:"password"`    // password of user
+	Root        string             `yaml:"root"`        // folder to list
 	Depth       int                `yaml:"depth"`       // folders below the root that are listed
 	MaxObjects  int                `yaml:"max_objects"` // a listing with more entries is cut and is an error
 	MLSD        bool               `yaml:"mlsd"`        // false: use LIST even where the server has MLSD
 	EPSV        bool               `yaml:"epsv"`        // false: use PASV at once
-	Connections int                `yaml:"connections"` // at most
+	Connections int                `yaml:"connections"` // connections at a time, at most
 	Idle        time.Duration      `yaml:"idle"`        // an unused connection is closed after this
 	Timeout     time.Duration      `yaml:"timeout"`     // for an answer, and between two pieces of a file
 }
@@ -89,7 +89,7 @@ func (c Config) Validate() error {
 	return errs.Err()
 }
 
-// shownAddress hides what stands before an @, which may be a password.
+// shownAddress hides the part before an @, which may be a password.
 func shownAddress(address string) string {
 	if i := strings.LastIndex(address, "@"); i >= 0 {
 		return "[redacted]" + address[i:]
@@ -99,15 +99,15 @@ func shownAddress(address string) string {
 
 // Archive is a folder on an FTP server.
 type Archive struct {
-	cfg     Config
-	host    string
-	manners fetch.Manners
-	pool    *pool
+	cfg        Config
+	host       string
+	politeness fetch.Politeness
+	pool       *pool
 }
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ftp config: %w", err)
 	}
@@ -120,7 +120,7 @@ func New(cfg Config, manners fetch.Manners) (*Archive, error) {
 		host, cfg.Address = cfg.Address, net.JoinHostPort(strings.Trim(cfg.Address, "[]"), port)
 	}
 	cfg.Root = path.Clean(cfg.Root)
-	a := &Archive{cfg: cfg, host: host, manners: manners}
+	a := &Archive{cfg: cfg, host: host, politeness: politeness}
 	a.pool = newPool(cfg.Connections, cfg.Idle, a.dial)
 	return a, nil
 }
@@ -131,8 +131,8 @@ func (a *Archive) Close() error {
 	return nil
 }
 
-// List returns the files below the root. Folders that cannot be read make it
-// an error, beside what the others hold.
+// List returns the files below the root. Folders that cannot be read make it an
+// error, beside the files of the others.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) (objects []fetch.Object, err error) {
 	s, err := a.pool.get(ctx)
 	if err != nil {
@@ -160,9 +160,9 @@ type walk struct {
 }
 
 // folder lists a folder, a path below the root, and those below it. Its error
-// is of the connection, after which no other folder can be listed.
+// means that the connection failed and no other folder can be listed.
 func (w *walk) folder(ctx context.Context, name string, depth int) error {
-	if err := w.archive.manners.Pacer.Wait(ctx, w.archive.host); err != nil {
+	if err := w.archive.politeness.Pacer.Wait(ctx, w.archive.host); err != nil {
 		return err
 	}
 	entries, err := w.entries(name)
@@ -215,8 +215,8 @@ func (w *walk) entries(name string) ([]*ftp.Entry, error) {
 	if err := w.session.conn.ChangeDir(folder); err != nil {
 		return nil, fmt.Errorf("enter folder %s: %w", folder, noEOF(err))
 	}
-	// The library reads all of an answer before it hands anything on, so what
-	// comes is bounded beneath it.
+	// The library reads all of an answer before it hands anything on, so the
+	// bound is set on its connection.
 	w.session.bound = newLineBound(w.bound)
 	entries, err := w.session.conn.List("")
 	over := w.session.bound.err
@@ -230,8 +230,8 @@ func (w *walk) entries(name string) ([]*ftp.Entry, error) {
 	return entries, nil
 }
 
-// file takes in a file. A link counts as the file it points at; one to a
-// folder is not followed, for it may form a ring.
+// file adds a file to the listing. A link counts as the file it points at; one
+// to a folder is not followed, for it may form a ring.
 func (w *walk) file(name string, e *ftp.Entry) {
 	o := fetch.Object{Name: name, Size: int64(e.Size), ModTime: e.Time.UTC()}
 	if e.Type == ftp.EntryTypeLink {
@@ -252,7 +252,8 @@ func (a *Archive) at(name string) string {
 	return strings.TrimRight(a.cfg.Root, "/") + "/" + name
 }
 
-// noEOF keeps a connection that ends from looking like the end of a file.
+// noEOF makes the end of a connection an error that nobody takes for the end of
+// a file.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("connection closed: %w", io.ErrUnexpectedEOF)

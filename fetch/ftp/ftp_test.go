@@ -23,7 +23,7 @@ func config(t *testing.T, h *host) Config {
 
 func open(t *testing.T, cfg Config) *Archive {
 	t.Helper()
-	a, err := New(cfg, fetch.Manners{})
+	a, err := New(cfg, fetch.Politeness{})
 	must(t, err)
 	t.Cleanup(func() { a.Close() })
 	return a

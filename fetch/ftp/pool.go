@@ -12,7 +12,7 @@ type pool struct {
 	dial  func(ctx context.Context) (*session, error)
 	keep  time.Duration
 	slots chan struct{} // one for each session in use
-	mu    sync.Mutex    // of idle
+	mu    sync.Mutex    // guards idle
 	idle  []*parked
 }
 

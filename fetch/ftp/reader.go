@@ -33,7 +33,7 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 
 // reader reads a file that somebody may be writing to.
 type reader struct {
-	ctx     context.Context // of Open, whose cancellation ends Read by contract
+	ctx     context.Context // context of Open: its cancellation ends Read by contract
 	archive *Archive
 	session *session
 	object  fetch.Object
@@ -41,13 +41,13 @@ type reader struct {
 	data    *ftp.Response // nil: nothing is left to read
 	skip    int64         // bytes to drop first, from a server that cannot resume
 	rest    int64         // bytes to come
-	version time.Time     // by MDTM when reading began
+	version time.Time     // time by MDTM when reading began
 	done    error         // how reading ended
 }
 
 // start checks that the file is the listed one and begins the transfer.
 func (r *reader) start(offset int64) error {
-	if err := r.archive.manners.Pacer.Wait(r.ctx, r.archive.host); err != nil {
+	if err := r.archive.politeness.Pacer.Wait(r.ctx, r.archive.host); err != nil {
 		return err
 	}
 	version, err := r.check()
@@ -93,7 +93,7 @@ func (r *reader) check() (time.Time, error) {
 	return modified, nil
 }
 
-// unsupported tells the answers of a server that does not know a command.
+// unsupported reports whether a server does not know the command.
 func unsupported(err error) bool {
 	var told *textproto.Error
 	if !errors.As(err, &told) {
@@ -107,8 +107,8 @@ func unsupported(err error) bool {
 	return false
 }
 
-// absent adds fs.ErrNotExist to the answer that servers give for it, which is
-// also that for a file they may not show.
+// absent adds fs.ErrNotExist to the answer for a missing file, which servers
+// also give for a file they may not show.
 func absent(err error) error {
 	var told *textproto.Error
 	if errors.As(err, &told) && told.Code == ftp.StatusFileUnavailable {
@@ -117,8 +117,8 @@ func absent(err error) error {
 	return err
 }
 
-// Read delivers the next bytes. It ends in io.EOF only if all have come and
-// the file is still the one that it was.
+// Read delivers the next bytes. It ends in io.EOF only if all have come and the
+// file has not changed meanwhile.
 func (r *reader) Read(p []byte) (int, error) {
 	if r.done != nil {
 		return 0, r.done
@@ -156,8 +156,8 @@ func (r *reader) read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish is what follows the last byte: the server's word that it was the
-// last, and a second look at the file.
+// finish ends a transfer after its last byte: the server must confirm that it
+// was the last, and the file must not have changed.
 func (r *reader) finish() error {
 	err := r.data.Close()
 	r.data = nil

@@ -35,12 +35,12 @@ type host struct {
 	settings ftpserver.Settings
 	trust    *tls.Config
 	password atomic.Value // string
-	refusal  atomic.Value // string; what USER is answered, if not empty
+	refusal  atomic.Value // string; the answer to USER, if not empty
 	logins   atomic.Int32
 	sent     atomic.Int64                            // bytes of files
 	wrap     func(ftpserver.FileTransfer) faultyFile // nil: no faults
 
-	mu     sync.Mutex // of server and conns
+	mu     sync.Mutex // guards server and conns
 	server *ftpserver.FtpServer
 	conns  []net.Conn
 }
@@ -125,7 +125,7 @@ func (d *driver) AuthUser(_ ftpserver.ClientContext, user, pass string) (ftpserv
 	return &clientFS{Fs: afero.NewBasePathFs(afero.NewOsFs(), d.host.root), host: d.host}, nil
 }
 
-// clientFS counts what is read of files, and lets faults in.
+// clientFS counts the bytes read of files, and injects faults.
 type clientFS struct {
 	afero.Fs
 	host *host
@@ -157,7 +157,7 @@ func (f *countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// faultyFile reads as it is told to.
+// faultyFile is a file whose reads fail as the test asks.
 type faultyFile struct {
 	ftpserver.FileTransfer
 	read func(p []byte) (int, error)

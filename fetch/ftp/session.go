@@ -29,17 +29,17 @@ type session struct {
 	control string
 	trust   *tls.Config // nil: in the clear
 	cfg     Config
-	ctx     context.Context // of the call that uses the session, for data connections are made deep inside the library
-	bound   *lineBound      // of the listing under way; nil: none is
+	ctx     context.Context // context of the call that uses the session: the library makes data connections without one
+	bound   *lineBound      // bound of the listing under way; nil: none
 
-	mu   sync.Mutex // of raw and dead
+	mu   sync.Mutex // guards raw and dead
 	raw  map[net.Conn]struct{}
 	dead bool
 }
 
 // dial connects and logs in.
 func (a *Archive) dial(ctx context.Context) (*session, error) {
-	if err := a.manners.Pacer.Wait(ctx, a.host); err != nil {
+	if err := a.politeness.Pacer.Wait(ctx, a.host); err != nil {
 		return nil, err
 	}
 	password, err := a.cfg.Password.Load()
@@ -69,7 +69,7 @@ func (a *Archive) dial(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// failed gives the session up and returns what may be shown of err.
+// failed gives the session up and returns err without the secrets.
 func (s *session) failed(ctx context.Context, err error, password fetch.Secret) error {
 	s.interrupt()
 	if ctx.Err() != nil {
@@ -99,8 +99,8 @@ func refused(err error) error {
 	case fmt.Sprintf("%T", err) != bareText, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return err
 	}
-	// What is left is one of the two codes, or the bare text in which the
-	// library hands on that the user was refused before the password.
+	// The other cases are the two codes, or the bare text of the library for a
+	// user that was refused before the password.
 	return fmt.Errorf("%w: %w; correct user and password", fetch.ErrPermanent, err)
 }
 
@@ -169,15 +169,15 @@ func (s *session) keep(conn net.Conn) bool {
 	return !s.dead
 }
 
-// bind makes the end of ctx interrupt the session until the function that it
-// returns is called.
+// bind makes the end of ctx interrupt the session until the returned function
+// is called.
 func (s *session) bind(ctx context.Context) (unbind func()) {
 	s.ctx = ctx
 	stop := context.AfterFunc(ctx, s.interrupt)
 	return func() { stop() }
 }
 
-// interrupt ends everything that is under way on the session, for good.
+// interrupt ends all transfers of the session, for good.
 func (s *session) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +194,8 @@ func (s *session) quit() {
 	s.interrupt()
 }
 
-// maxAnswerBytes bounds what a server says to one command: the longest that
-// they greet with have some kilobytes, and the library keeps all of a line.
+// maxAnswerBytes bounds the answer to one command: the longest greetings have
+// some kilobytes, and the library keeps all of a line.
 const maxAnswerBytes = 256 << 10
 
 // timedConn is a connection on which nothing waits for ever, and a control
@@ -238,8 +238,9 @@ func (c *timedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// lenientConn is a data connection over TLS whose server may hang up without
-// saying so. Whether all has come, the control connection and the length say.
+// lenientConn is a data connection over TLS whose server may hang up without a
+// close notification. The control connection and the length tell whether all
+// bytes came.
 type lenientConn struct{ *tls.Conn }
 
 // Read reads on.

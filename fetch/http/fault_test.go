@@ -163,7 +163,7 @@ func TestPageThatIsNoListingIsNotEmptiness(t *testing.T) {
 	} {
 		for _, style := range []string{"nginx", "manifest"} {
 			if name == "nothing" && style == "manifest" {
-				continue // of a manifest it means that there are no files
+				continue // an empty manifest means that there are no files
 			}
 			s := newSite(t, style, true)
 			s.fault = fault
@@ -218,7 +218,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := DefaultConfig()
 	good.URL = "https://data.example/sst"
 	open := func(c Config) error {
-		_, err := New(c, fetch.Manners{})
+		_, err := New(c, fetch.Politeness{})
 		return err
 	}
 	archivetest.CheckConfigs(t, good, "planted", "http", open, []archivetest.ConfigCase[Config]{

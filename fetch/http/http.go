@@ -4,11 +4,11 @@
 // An index page, as Apache and nginx make it, tells little of a file, so each
 // row that is new or looks different is asked about once. A manifest is a file
 // with a line for each object: a name, or a checksum and a name, or a JSON
-// object. Only what lies below the root, on the same host, is ever listed or
-// read. A download names the version that was listed, so that a file replaced
+// object. Only files below the root, on the same host, are ever listed or read.
+// A download names the version that was listed, so that a file replaced
 // meanwhile is noticed and a broken download goes on where it stopped.
 //
-// Package http only reads, and knows nothing of what the files hold.
+// Package http only reads, and knows nothing of the content of files.
 package http
 
 import (
@@ -28,13 +28,13 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Config is where the folder is and how it is reached.
+// Config is the place of the folder and the way to reach it.
 type Config struct {
-	URL        string             `yaml:"url"`         // of the folder
+	URL        string             `yaml:"url"`         // address of the folder
 	Manifest   string             `yaml:"manifest"`    // path of the manifest below it; empty: index pages are read
-	User       string             `yaml:"user"`        // of a basic authorization
-	Password   fetch.SecretConfig `yaml:"password"`    // of user
-	Token      fetch.SecretConfig `yaml:"token"`       // of a bearer authorization, instead of user and password
+	User       string             `yaml:"user"`        // user of a basic authorization
+	Password   fetch.SecretConfig `yaml:"password"`    // password of user
+	Token      fetch.SecretConfig `yaml:"token"`       // bearer token, instead of user and password
 	Depth      int                `yaml:"depth"`       // folders below the root that are listed
 	MaxObjects int                `yaml:"max_objects"` // a listing with more entries is cut and is an error
 	Web        web.Config         `yaml:",inline"`
@@ -89,11 +89,11 @@ type Archive struct {
 	cfg    Config
 	root   url.URL // ends in a slash
 	client *web.Client
-	mu     sync.Mutex          // of known
-	known  map[string]sighting // by name: what the host said of rows
+	mu     sync.Mutex          // guards known
+	known  map[string]sighting // answers of the host, by name
 }
 
-// sighting is what a row said and what the host said of its object.
+// sighting is a row and the answer of the host about its object.
 type sighting struct {
 	row    string
 	object fetch.Object
@@ -101,7 +101,7 @@ type sighting struct {
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("http config: %w", err)
 	}
@@ -111,11 +111,11 @@ func New(cfg Config, manners fetch.Manners) (*Archive, error) {
 	}
 	root.Path = strings.TrimRight(root.Path, "/") + "/"
 	root.RawPath, root.Fragment = "", ""
-	return &Archive{cfg: cfg, root: *root, client: web.New(cfg.Web, manners), known: map[string]sighting{}}, nil
+	return &Archive{cfg: cfg, root: *root, client: web.New(cfg.Web, politeness), known: map[string]sighting{}}, nil
 }
 
-// List returns the files below the root. Folders that cannot be read make it
-// an error, beside what the others hold.
+// List returns the files below the root. Folders that cannot be read make it an
+// error, beside the files of the others.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
 	auth, err := a.auth()
 	if err != nil {
@@ -135,8 +135,8 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, 
 	return l.objects, err
 }
 
-// prune drops what is known of names that are gone: all but names, where those
-// are all there are, or where more is known than an archive may hold.
+// prune forgets the sightings of all other names: after a listing of the whole
+// archive, or where there are more than an archive may hold.
 func (a *Archive) prune(names map[string]bool, all bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,15 +174,15 @@ func (a *Archive) at(name string) *url.URL {
 	return &u
 }
 
-// forget lets the next listing ask about a name again: its row told less than
-// had happened.
+// forget makes the next listing ask about a name again: the file changed and
+// its row did not.
 func (a *Archive) forget(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.known, name)
 }
 
-// auth is what requests are authorized with.
+// auth holds the credentials of requests.
 type auth struct {
 	user            string
 	password, token fetch.Secret
@@ -211,7 +211,7 @@ func (a auth) sign(req *http.Request) error {
 	return nil
 }
 
-// secrets are the secrets and the form in which a basic authorization has them.
+// secrets are the secrets, and their form in a basic authorization.
 func (a auth) secrets() []fetch.Secret {
 	if a.password == "" {
 		return []fetch.Secret{a.token}

@@ -178,7 +178,7 @@ func (s *site) put(t *testing.T, name string, content []byte, modTime time.Time)
 
 func open(t *testing.T, cfg Config) *Archive {
 	t.Helper()
-	a, err := New(cfg, fetch.Manners{UserAgent: "lacuna/test"})
+	a, err := New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
 	must(t, err)
 	return a
 }

@@ -22,18 +22,18 @@ type listing struct {
 	archive *Archive
 	auth    auth
 	scope   fetch.Scope
-	rows    []row // of files that the host must be asked about
+	rows    []row // files that the host must be asked about
 	names   map[string]bool
 	objects []fetch.Object
 	unread  fetch.Unread
 	bound   *fetch.Bound
 }
 
-// row is what a page or manifest shows of a file.
+// row is the line of a file on a page or in a manifest.
 type row struct {
 	name             string // below the root
-	text             string // beside it; the host is asked again where it differs
-	md5, digest, tag string // that the manifest gives; they outrank what the host says
+	text             string // text beside the name; the host is asked again where it differs
+	md5, digest, tag string // from the manifest; they outrank the host's answer
 }
 
 // folder reads the index page of a folder, a path below the root, and those of
@@ -69,7 +69,7 @@ func (l *listing) folder(ctx context.Context, name string, depth int) error {
 	return nil
 }
 
-// add takes a row in, once.
+// add adds a row, once.
 func (l *listing) add(r row) {
 	if l.names == nil {
 		l.names = map[string]bool{}
@@ -108,9 +108,8 @@ func (l *listing) page(ctx context.Context, name string) (rows []row, folders []
 	return rows, folders, err
 }
 
-// document gets a page or manifest. One that the host sends us elsewhere for is
-// refused: a page to log in, or one of another folder, would pass for an
-// archive without files.
+// document gets a page or manifest. A redirect is refused: a login page, or the
+// page of another folder, would pass for an archive without files.
 func (l *listing) document(ctx context.Context, name string) (*http.Response, error) {
 	resp, err := l.get(ctx, http.MethodGet, name)
 	if err != nil {
@@ -147,8 +146,8 @@ func (l *listing) get(ctx context.Context, method, name string) (*http.Response,
 var errNoIndex = errors.New("it does not look like an index; correct url or give a manifest")
 
 const (
-	// maxTextBytes is what is kept of the text beside a link: names, times and
-	// sizes have a hundred.
+	// maxTextBytes is the longest text kept beside a link: names, times and
+	// sizes have a hundred bytes.
 	maxTextBytes = 512
 	// maxTokenBytes bounds a piece of a page between two tags, scripts among
 	// them.
@@ -156,9 +155,9 @@ const (
 )
 
 // readIndex returns the links of an index page that lead to files and folders
-// directly below it, with what stands beside them. Links to sort the page, to
-// the folder above and to anywhere else are none of these. Where bound is
-// reached, the links up to there come with the error.
+// directly below it, with the text beside them. Links to sort the page, to the
+// folder above and to anywhere else are none of these. Where bound is reached,
+// the links up to there come with the error.
 func readIndex(page io.Reader, at *url.URL, bound *fetch.Bound) ([]row, error) {
 	var links []row
 	var open, index bool // beside a link that counts; something of an index was seen
@@ -199,8 +198,8 @@ func readIndex(page io.Reader, at *url.URL, bound *fetch.Bound) ([]row, error) {
 	}
 }
 
-// announces tells the words with which servers head an index, or lead back
-// from one.
+// announces reports whether text is a heading that servers give an index, or a
+// link to the parent folder.
 func announces(text string) bool {
 	text = strings.ToLower(text)
 	return text == "../" || text == ".." || strings.HasPrefix(text, "index of") ||
@@ -226,8 +225,7 @@ func below(at *url.URL, attributes []html.Attribute) (string, bool) {
 	return "", false
 }
 
-// askers is how many questions are under way at a time; the pacer spaces them
-// out.
+// askers is the number of HEAD requests at a time; the pacer spaces them out.
 const askers = 8
 
 // ask completes the rows that the host has not been asked about, or that look
@@ -291,7 +289,7 @@ func (l *listing) describe(ctx context.Context, r row) (*fetch.Object, error) {
 		l.scope.Progress()
 	}
 	if resp.ContentLength < 0 {
-		return nil, fmt.Errorf("the host does not say how long %s is, so that a part of it could pass for all", r.name)
+		return nil, fmt.Errorf("the host does not give the length of %s, so a cut download could pass for a whole one", r.name)
 	}
 	o := fetch.Object{Name: r.name, Size: resp.ContentLength, ETag: web.Tag(resp.Header.Get("ETag"))}
 	if modified, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {

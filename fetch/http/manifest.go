@@ -18,8 +18,8 @@ import (
 // version tag it is as good as any.
 const sha256Tag = "sha256:"
 
-// manifest reads the manifest. Lines that say all there is to know become
-// objects at once, the others are asked about.
+// manifest reads the manifest. Complete lines become objects at once, the host
+// is asked about the others.
 func (l *listing) manifest(ctx context.Context) error {
 	resp, err := l.document(ctx, l.archive.cfg.Manifest)
 	if err != nil {
@@ -102,7 +102,7 @@ func (e entry) object() (fetch.Object, error) {
 	case name == "" || strings.HasPrefix(name, "/"):
 		return fetch.Object{}, fmt.Errorf("name is %q, must be a path below the folder", e.Name)
 	case e.Size != nil && *e.Size < 0:
-		return fetch.Object{}, fmt.Errorf("size of %q is %d", name, *e.Size)
+		return fetch.Object{}, fmt.Errorf("size of %q is %d, must not be negative", name, *e.Size)
 	case e.MD5 != "" && (len(e.MD5) != 32 || !isHex(e.MD5)):
 		return fetch.Object{}, fmt.Errorf("md5 of %q is not 32 hexadecimal digits", name)
 	case e.SHA256 != "" && (len(e.SHA256) != 64 || !isHex(e.SHA256)):

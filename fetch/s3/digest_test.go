@@ -24,7 +24,7 @@ type sealed struct {
 	content []byte
 	sum     string
 	broken  atomic.Bool // the connection breaks half-way
-	altered atomic.Bool // the second half is not what it was
+	altered atomic.Bool // the second half is altered
 }
 
 func newSealed(t *testing.T, kind string) *sealed {
@@ -59,9 +59,9 @@ func (s *sealed) bring(t *testing.T, dir string) (fetch.Granule, error) {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Endpoint, cfg.Bucket = s.URL, bucket
-	manners := fetch.DefaultMannersConfig()
-	manners.Retry.Attempts = 1
-	archive, err := fetch.WithManners(open(t, cfg), manners, slog.New(slog.DiscardHandler)) // all decorators hand the hash on
+	politeness := fetch.DefaultPolitenessConfig()
+	politeness.Retry.Attempts = 1
+	archive, err := fetch.NewPolite(open(t, cfg), politeness, slog.New(slog.DiscardHandler)) // all decorators hand the hash on
 	must(t, err)
 	return fetch.NewSpool(dir).Bring(t.Context(), fetch.Download{Archive: archive, Object: fetch.Object{
 		Name: "a.nc", Size: int64(len(s.content)), ETag: "0123456789abcdef0123456789abcdef-2",

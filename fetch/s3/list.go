@@ -15,8 +15,8 @@ import (
 	"lacuna/fetch/web"
 )
 
-// List returns the objects below the prefix, page by page. What was read
-// before a page failed comes with the error.
+// List returns the objects below the prefix, page by page. The objects before a
+// failed page come with the error.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, error) {
 	keys, err := a.keys()
 	if err != nil {
@@ -59,8 +59,8 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) ([]fetch.Object, 
 // 1024 bytes, with room.
 const maxPageBytes = 16 << 20
 
-// maxEmptyPages is how many pages in a row may show nothing and announce
-// another: hosts that skip what was deleted send a few.
+// maxEmptyPages is the number of pages in a row that may show nothing and
+// announce another: hosts that skip deleted objects send a few.
 const maxEmptyPages = 10
 
 func (a *Archive) page(ctx context.Context, k keys, root, token string, bound *fetch.Bound) (*page, error) {
@@ -93,7 +93,7 @@ func (a *Archive) page(ctx context.Context, k keys, root, token string, bound *f
 	return p, nil
 }
 
-// noEOF keeps a cut listing from looking like the end of something.
+// noEOF makes the early end of a listing an error that nobody takes for io.EOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -101,7 +101,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// objects returns what page p shows of root. Folder markers and unfinished
+// objects returns the objects of root on page p. Folder markers and unfinished
 // names are left out; a name outside root, or one that another page showed,
 // means that the host answers another question than was asked.
 func (a *Archive) objects(p *page, root string, names map[string]bool) ([]fetch.Object, error) {
@@ -132,8 +132,8 @@ func (a *Archive) objects(p *page, root string, names map[string]bool) ([]fetch.
 	return objects, nil
 }
 
-// md5 returns the MD5 that a tag is. An object uploaded in parts has the hash
-// of their hashes and a dash, which is none.
+// md5 returns the MD5 in a tag, or nothing. The tag of an object uploaded in
+// parts is a hash of hashes with a dash, not an MD5 of its bytes.
 func (a *Archive) md5(tag string) string {
 	if !a.cfg.ETagIsMD5 || len(tag) != 32 || strings.Trim(strings.ToLower(tag), "0123456789abcdef") != "" {
 		return ""
@@ -162,7 +162,7 @@ func explain(err error) error {
 	return fmt.Errorf("%s: %w", told.Code, err)
 }
 
-// isCode keeps what is not an error code of S3 out of messages.
+// isCode keeps other texts than error codes of S3 out of messages.
 func isCode(code string) bool {
 	for _, r := range code {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
@@ -172,8 +172,9 @@ func isCode(code string) bool {
 	return code != "" && len(code) <= 64
 }
 
-// listRefused marks a refusal to list as permanent: unlike one object, nothing
-// else can be had then. A clock that is off passes.
+// listRefused marks a refusal to list as permanent: unlike that of one object,
+// it leaves nothing to read. A wrong clock, which also is refused, may be put
+// right.
 func listRefused(err error) error {
 	var status *web.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusForbidden &&

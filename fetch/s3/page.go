@@ -9,11 +9,11 @@ import (
 	"lacuna/fetch"
 )
 
-// page is the part of a ListObjectsV2 answer that is used.
+// page holds the elements of a ListObjectsV2 answer that are used.
 type page struct {
-	encoding  string // of keys; it may stand behind them
+	encoding  string // encoding of keys; the element may follow them
 	truncated bool   // another page follows
-	next      string // how to ask for it
+	next      string // token of the next page
 	contents  []content
 }
 
@@ -25,8 +25,8 @@ type content struct {
 	ETag         string
 }
 
-// maxDepth is how deep the elements of a page may lie in one another: the
-// owner of an object lies at the fourth.
+// maxDepth is the deepest nesting of the elements of a page: the owner of an
+// object lies at the fourth.
 const maxDepth = 16
 
 // readPage reads a page one element at a time, so that a host which sends more
@@ -50,7 +50,7 @@ func readPage(r io.Reader, bound *fetch.Bound) (*page, error) {
 					return nil, err
 				}
 			}
-			if known { // and read to its end
+			if known { // take has read the element to its end
 				continue
 			}
 			if depth++; depth > maxDepth {

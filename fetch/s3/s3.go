@@ -7,7 +7,7 @@
 // uploaded in one piece is its MD5 and is passed on as such, and so is a
 // SHA-256 that was uploaded with it.
 //
-// Package s3 only reads, and knows nothing of what the objects hold.
+// Package s3 only reads, and knows nothing of the content of objects.
 package s3
 
 import (
@@ -28,17 +28,17 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Config is where the bucket is and how it is reached.
+// Config is the place of the bucket and the way to reach it.
 type Config struct {
 	Endpoint     string             `yaml:"endpoint"`      // scheme and host, as in https://s3.example.org
 	Region       string             `yaml:"region"`        // part of a signature
-	Bucket       string             `yaml:"bucket"`        // that granules are in
+	Bucket       string             `yaml:"bucket"`        // bucket of the granules
 	Prefix       string             `yaml:"prefix"`        // the folder that is the root; empty: the whole bucket
 	VirtualHost  bool               `yaml:"virtual_host"`  // the bucket is part of the host name, not of the path
-	ETagIsMD5    bool               `yaml:"etag_is_md5"`   // of objects uploaded in one piece; not so on encrypted buckets
+	ETagIsMD5    bool               `yaml:"etag_is_md5"`   // tags of objects uploaded in one piece are MD5 hashes; not so on encrypted buckets
 	AccessKey    fetch.SecretConfig `yaml:"access_key"`    // empty: requests are not signed
-	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    // that belongs to access_key
-	SessionToken fetch.SecretConfig `yaml:"session_token"` // of temporary keys
+	SecretKey    fetch.SecretConfig `yaml:"secret_key"`    // belongs to access_key
+	SessionToken fetch.SecretConfig `yaml:"session_token"` // token of temporary keys
 	Web          web.Config         `yaml:",inline"`       //
 	PageObjects  int                `yaml:"page_objects"`  // objects a page of a listing
 	MaxObjects   int                `yaml:"max_objects"`   // a listing with more entries is cut and is an error
@@ -48,7 +48,7 @@ type Config struct {
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
 	return Config{
-		Region:      "us-east-1", // what hosts without regions expect
+		Region:      "us-east-1", // expected by hosts without regions
 		ETagIsMD5:   true,
 		PageObjects: 1000,    // the most that S3 gives
 		MaxObjects:  200_000, // sixty years of nine products a day; more means a wrong prefix
@@ -89,14 +89,14 @@ func safe(u *url.URL) string {
 // Archive is a bucket, or the part of one below a prefix.
 type Archive struct {
 	cfg    Config
-	base   url.URL // of the bucket, without a slash at its end
+	base   url.URL // address of the bucket, without a slash at its end
 	prefix string  // empty, or ends in a slash
 	client *web.Client
 }
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
 // nor the disk.
-func New(cfg Config, manners fetch.Manners) (*Archive, error) {
+func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("s3 config: %w", err)
 	}
@@ -113,7 +113,7 @@ func New(cfg Config, manners fetch.Manners) (*Archive, error) {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &Archive{cfg: cfg, base: *base, prefix: prefix, client: web.New(cfg.Web, manners)}, nil
+	return &Archive{cfg: cfg, base: *base, prefix: prefix, client: web.New(cfg.Web, politeness)}, nil
 }
 
 // Open returns the bytes of o from offset on.
@@ -132,8 +132,8 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 	return src, explain(err)
 }
 
-// digest returns the SHA-256 that was uploaded with an object, in hex. That of
-// an object in parts is a hash of hashes and is none.
+// digest returns the SHA-256 that was uploaded with an object, in hex. The hash
+// of hashes of an object in parts is left out.
 func digest(h http.Header) string {
 	if kind := h.Get("X-Amz-Checksum-Type"); kind != "" && kind != "FULL_OBJECT" {
 		return ""
@@ -156,7 +156,7 @@ func (a *Archive) at(key string, query url.Values) *url.URL {
 	for name, value := range a.cfg.Query {
 		query.Set(name, value)
 	}
-	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // as signatures want it
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // the form that signatures need
 	return &u
 }
 
@@ -176,8 +176,7 @@ func escape(path string) string {
 	return b.String()
 }
 
-// keys are what requests are signed with; none are signed where access is
-// empty.
+// keys sign requests; where access is empty, requests are not signed.
 type keys struct {
 	access, secret, session fetch.Secret
 	region                  string
@@ -206,7 +205,7 @@ func (a *Archive) keys() (keys, error) {
 
 func (k keys) secrets() []fetch.Secret { return []fetch.Secret{k.access, k.secret, k.session} }
 
-// emptySHA256 is the hash of no bytes, which is what a GET sends.
+// emptySHA256 is the hash of an empty body, such as that of a GET.
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func (k keys) sign(req *http.Request) error {

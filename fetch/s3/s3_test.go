@@ -29,7 +29,7 @@ const bucket = "mdl-native-14"
 type store struct {
 	*httptest.Server
 	backend *s3mem.Backend
-	mu      sync.Mutex // of fault and requests
+	mu      sync.Mutex // guards fault and requests
 	fault   http.HandlerFunc
 	seen    []*http.Request
 }
@@ -82,7 +82,7 @@ func (s *store) config() Config {
 
 func open(t *testing.T, cfg Config) *Archive {
 	t.Helper()
-	a, err := New(cfg, fetch.Manners{UserAgent: "lacuna/test"})
+	a, err := New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
 	must(t, err)
 	return a
 }
@@ -298,9 +298,9 @@ func TestHostThatHangsUpCostsOneDownload(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	})
-	cfg := fetch.DefaultMannersConfig()
+	cfg := fetch.DefaultPolitenessConfig()
 	cfg.Retry.Base = time.Millisecond
-	polite, err := fetch.WithManners(a, cfg, slog.New(slog.DiscardHandler))
+	polite, err := fetch.NewPolite(a, cfg, slog.New(slog.DiscardHandler))
 	must(t, err)
 	r, err := polite.Open(t.Context(), object, 0)
 	must(t, err)
@@ -332,7 +332,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := DefaultConfig()
 	good.Endpoint, good.Bucket = "https://s3.example.org", "b"
 	open := func(c Config) error {
-		_, err := New(c, fetch.Manners{})
+		_, err := New(c, fetch.Politeness{})
 		return err
 	}
 	archivetest.CheckConfigs(t, good, "sesame", "s3", open, []archivetest.ConfigCase[Config]{

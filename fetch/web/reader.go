@@ -14,13 +14,13 @@ import (
 	"lacuna/fetch"
 )
 
-// errSilent says that an answer stopped coming.
+// errSilent says that a host stopped sending.
 var errSilent = errors.New("no byte came in time")
 
 // body is the body of an answer that must keep coming.
 type body struct {
 	src    io.ReadCloser
-	parent context.Context // of the request; its end is what the caller is told
+	parent context.Context // context of the request; its end is reported to the caller
 	cancel context.CancelCauseFunc
 	idle   time.Duration // most that a Read may wait
 	what   string
@@ -53,9 +53,9 @@ func (b *body) Close() error {
 type Get struct {
 	URL     *url.URL
 	Object  fetch.Object
-	Offset  int64                     // of the first byte wanted
-	Sign    func(*http.Request) error // adds what the host asks for; may be nil
-	Secrets []fetch.Secret            // that no error may hold
+	Offset  int64                     // position of the first byte wanted
+	Sign    func(*http.Request) error // adds a signature or credentials; may be nil
+	Secrets []fetch.Secret            // kept out of errors
 	// Digest finds the SHA-256 of the whole object, in hex, among the headers
 	// of an answer that is not about a part of it; may be nil.
 	Digest func(http.Header) string
@@ -63,7 +63,7 @@ type Get struct {
 
 // Open returns the bytes of g.Object from g.Offset on. The host is asked for
 // the listed object by its tag, or else by its time; and because not all hosts
-// listen, tag, time and length of the answer are compared too.
+// heed conditions, tag, time and length of the answer are compared too.
 func (c *Client) Open(ctx context.Context, g Get) (io.ReadCloser, error) {
 	method := http.MethodGet
 	if g.atEnd() {
@@ -154,7 +154,7 @@ func (g Get) extent(resp *http.Response) (skip, rest int64, err error) {
 		return 0, 0, err
 	}
 	total := resp.ContentLength
-	skip = g.Offset // of an answer with all, from a host that knows no ranges
+	skip = g.Offset // the answer is the whole object: the host does not support ranges
 	if resp.StatusCode == http.StatusPartialContent {
 		first, length, ok := contentRange(resp.Header.Get("Content-Range"))
 		if !ok || first != g.Offset {
@@ -196,7 +196,7 @@ func (g Get) same(resp *http.Response) error {
 const maxTagBytes = 1 << 10
 
 // Tag returns the text of an ETag header without its quotes; a weak one keeps
-// its mark. One that is too long to be a tag is none.
+// its mark. One that is too long to be a tag is dropped.
 func Tag(header string) string {
 	if len(header) > maxTagBytes {
 		return ""

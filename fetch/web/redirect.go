@@ -9,8 +9,8 @@ import (
 	"lacuna/fetch"
 )
 
-// maxRedirects is how many times a request is sent elsewhere: object stores
-// send to a region and then to a server, and a ring must end.
+// maxRedirects is the most redirects of a request: object stores send to a
+// region and then to a server, and a ring must end.
 const maxRedirects = 5
 
 // carried are the headers that may follow a request to another host: they say
@@ -19,11 +19,10 @@ var carried = map[string]bool{
 	"User-Agent": true, "Accept": true, "Range": true, "If-Range": true, "If-Match": true, "If-Unmodified-Since": true,
 }
 
-// redirect decides about sending a request elsewhere. Whoever answers it could
-// otherwise have our credentials: they go to the scheme, host and port that
-// the operator named and to no other, also not after a way around. A redirect
-// from https to http, which anybody on the way can read and alter, is refused,
-// and so is one that would repeat a form.
+// redirect decides whether a redirect is followed. Credentials go to the
+// scheme, host and port that the operator named and to no other, also not by
+// way of a third host. A redirect from https to http, which anybody on the way
+// can read and alter, is refused, and so is one that would repeat a form.
 func (c Config) redirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	switch {
@@ -54,7 +53,7 @@ func (c Config) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// allows says where a request may not go.
+// allows returns an error where a request may not go to u.
 func (c Config) allows(u *url.URL) error {
 	if c.Allow == nil {
 		return nil

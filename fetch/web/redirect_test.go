@@ -16,13 +16,13 @@ import (
 	"lacuna/fetch"
 )
 
-// stop is a host on the way of a request. It sends on to where next says, and
-// keeps the headers that came.
+// stop is a host on the way of a request. It redirects to the address of next
+// and keeps the headers that it was sent.
 type stop struct {
 	*httptest.Server
 	next func(r *http.Request) string // empty: here it ends
 
-	mu   sync.Mutex // of seen
+	mu   sync.Mutex // guards seen
 	seen []http.Header
 }
 
@@ -69,7 +69,7 @@ func ask(t *testing.T, method, from, form string) error {
 		req.Header.Set(name, "planted")
 	}
 	req.Header.Set("Range", "bytes=5-")
-	client := New(Config{CAFile: file, Timeout: 5 * time.Second}, fetch.Manners{UserAgent: "lacuna/test"})
+	client := New(Config{CAFile: file, Timeout: 5 * time.Second}, fetch.Politeness{UserAgent: "lacuna/test"})
 	resp, err := client.Do(req)
 	if err == nil {
 		resp.Body.Close()
@@ -77,7 +77,7 @@ func ask(t *testing.T, method, from, form string) error {
 	return err
 }
 
-// holdsCredential reports whether anything of what ask plants came along.
+// holdsCredential reports whether a credential of ask is among the headers.
 func holdsCredential(h http.Header) bool {
 	for _, values := range h {
 		if strings.Contains(strings.Join(values, " "), "planted") {
@@ -182,7 +182,7 @@ func TestRequestsAndRedirectsGoOnlyWhereTheyMay(t *testing.T) {
 	for _, from := range []string{home.URL, inner.URL} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, from, nil)
 		must(t, err)
-		if resp, err := New(cfg, fetch.Manners{}).Do(req); !errors.Is(err, fetch.ErrUnacceptable) {
+		if resp, err := New(cfg, fetch.Politeness{}).Do(req); !errors.Is(err, fetch.ErrUnacceptable) {
 			t.Errorf("from %s: %v, want a refusal", from, err)
 			resp.Body.Close()
 		}

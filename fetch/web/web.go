@@ -5,8 +5,8 @@
 //
 // Every call ends: connecting, waiting for an answer and waiting for the next
 // bytes have a time limit each, while a download that makes progress may take
-// as long as it needs. What errors say holds no query, no user and no secret,
-// and no credential follows a redirect to another scheme, host or port.
+// as long as it needs. Errors hold no query, no user and no secret, and no
+// credential follows a redirect to another scheme, host or port.
 //
 // Package web knows nothing of listings, buckets or catalogues.
 package web
@@ -30,21 +30,21 @@ import (
 	"lacuna/fetch"
 )
 
-// Config is how a host is reached.
+// Config is the way to reach a host.
 type Config struct {
-	CAFile  string        `yaml:"ca_file"` // PEM; added to what the system trusts
+	CAFile  string        `yaml:"ca_file"` // PEM; trusted beside the authorities of the system
 	Timeout time.Duration `yaml:"timeout"` // for an answer to begin, and between two of its pieces
-	// Allow says why no request may go to a place, with an error that wraps
+	// Allow returns why no request may go to a place, as an error that wraps
 	// fetch.ErrUnacceptable. Nil allows every place.
 	Allow func(u *url.URL) error `yaml:"-"`
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
-	return Config{Timeout: 60 * time.Second} // what catalogues under load need at worst
+	return Config{Timeout: 60 * time.Second} // enough for catalogues under load
 }
 
-// Validate reports what is wrong with c.
+// Validate reports everything wrong with c.
 func (c Config) Validate() error {
 	if c.Timeout <= 0 {
 		return fmt.Errorf("timeout is %v, must be positive", c.Timeout)
@@ -58,14 +58,14 @@ const dialTimeout = 10 * time.Second
 
 // Client makes requests. It is safe for concurrent use.
 type Client struct {
-	cfg     Config
-	manners fetch.Manners
-	http    func() (*http.Client, error) // made at the first request, for it reads a file
+	cfg        Config
+	politeness fetch.Politeness
+	http       func() (*http.Client, error) // made at the first request, for it reads a file
 }
 
 // New returns a Client. It touches neither the network nor the disk.
-func New(cfg Config, manners fetch.Manners) *Client {
-	return &Client{cfg: cfg, manners: manners, http: sync.OnceValues(func() (*http.Client, error) {
+func New(cfg Config, politeness fetch.Politeness) *Client {
+	return &Client{cfg: cfg, politeness: politeness, http: sync.OnceValues(func() (*http.Client, error) {
 		return newHTTP(cfg)
 	})}
 }
@@ -82,16 +82,16 @@ func newHTTP(cfg Config) (*http.Client, error) {
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: cfg.Timeout,
 		IdleConnTimeout:       90 * time.Second, // shorter than a poll interval would be too short to be of use
-		MaxIdleConnsPerHost:   8,                // as many as read at a time
+		MaxIdleConnsPerHost:   8,                // enough for all readers at a time
 		ForceAttemptHTTP2:     true,
-		// What hosts send has a few kilobytes, and of each object some of it is kept.
+		// Headers have a few kilobytes, and some are kept for each object.
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // offsets and lengths are of the bytes that are stored
 	}}, nil
 }
 
-// TLS returns a configuration that trusts what the system trusts and, where
-// caFile is not empty, the certificates in it.
+// TLS returns a configuration that trusts the authorities of the system and,
+// where caFile is not empty, the certificates in it.
 func TLS(caFile string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile == "" {
@@ -112,8 +112,8 @@ func TLS(caFile string) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// StatusError is an answer that says no. It wraps fs.ErrNotExist, ErrChanged
-// or ErrPermanent where the status means that.
+// StatusError is an answer with a status of failure. It wraps fs.ErrNotExist,
+// ErrChanged or ErrPermanent where the status means that.
 type StatusError struct {
 	Request string // method and URL, without its query
 	Code    int
@@ -125,9 +125,9 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.Request, e.Code, http.StatusText(e.Code))
 }
 
-// Unwrap returns what the status means to an archive. That one object is
-// forbidden does not condemn the others; a listing that is, the archive says
-// itself.
+// Unwrap returns the meaning of the status for an archive. That one object is
+// forbidden says nothing of the others; whether a forbidden listing is
+// permanent, the archive decides.
 func (e *StatusError) Unwrap() error {
 	switch e.Code {
 	case http.StatusNotFound, http.StatusGone:
@@ -150,13 +150,13 @@ func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.manners.Pacer.Wait(req.Context(), req.URL.Host); err != nil {
+	if err := c.politeness.Pacer.Wait(req.Context(), req.URL.Host); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	parent := req.Context()
 	req = req.WithContext(ctx)
-	req.Header.Set("User-Agent", c.manners.UserAgent)
+	req.Header.Set("User-Agent", c.politeness.UserAgent)
 	asked, shown := req.URL, req.Method+" "+Shown(req.URL)
 	resp, err := client.Do(req)
 	if err != nil {
@@ -174,24 +174,24 @@ func (c *Client) Do(req *http.Request, secrets ...fetch.Secret) (*http.Response,
 	return nil, fetch.Scrub(err, secrets...)
 }
 
-// refusal returns what the answer says, and closes it.
+// refusal returns the error of an answer, and closes it.
 func (c *Client) refusal(shown string, resp *http.Response) error {
 	defer resp.Body.Close()
 	const enough = 4 << 10 // S3 errors are a few hundred bytes
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
 	err := &StatusError{Request: shown, Code: resp.StatusCode, Body: string(text)}
 	if after := RetryAfter(resp.Header.Get("Retry-After"), time.Now()); after > 0 {
-		c.manners.Pacer.Hold(resp.Request.URL.Host, after)
+		c.politeness.Pacer.Hold(resp.Request.URL.Host, after)
 		return &fetch.RetryAfterError{After: after, Err: err}
 	}
 	return err
 }
 
-// maxRetryAfter bounds what is believed of a Retry-After.
+// maxRetryAfter is the longest Retry-After that is believed.
 const maxRetryAfter = 24 * time.Hour
 
 // RetryAfter reads the header of that name, a number of seconds or a date. It
-// is 0 where the header is missing, senseless or in the past.
+// is 0 where the header is missing, unreadable or in the past.
 func RetryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(header, 10, 32); err == nil {
 		return max(0, min(time.Duration(seconds)*time.Second, maxRetryAfter))

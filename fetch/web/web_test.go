@@ -42,7 +42,7 @@ func getAt(t *testing.T, address string, edit func(*Get)) ([]byte, error) {
 	if edit != nil {
 		edit(&g)
 	}
-	client := New(Config{Timeout: 5 * time.Second}, fetch.Manners{UserAgent: "lacuna/test"})
+	client := New(Config{Timeout: 5 * time.Second}, fetch.Politeness{UserAgent: "lacuna/test"})
 	r, err := client.Open(t.Context(), g)
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func TestSilentHostIsGivenUp(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(hang)
-	client := New(Config{Timeout: 100 * time.Millisecond}, fetch.Manners{})
+	client := New(Config{Timeout: 100 * time.Millisecond}, fetch.Politeness{})
 	for _, path := range []string{"/a.nc", "/silent.nc"} {
 		u, err := url.Parse(server.URL + path)
 		must(t, err)
@@ -233,7 +233,7 @@ func TestCancellationEndsARead(t *testing.T) {
 	u, err := url.Parse(server.URL)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := New(Config{Timeout: time.Minute}, fetch.Manners{}).Open(ctx, Get{URL: u, Object: fetch.Object{Size: -1}})
+	r, err := New(Config{Timeout: time.Minute}, fetch.Politeness{}).Open(ctx, Get{URL: u, Object: fetch.Object{Size: -1}})
 	must(t, err)
 	defer r.Close()
 	_, err = io.ReadFull(r, make([]byte, 100))
@@ -283,7 +283,7 @@ func TestPrivateAuthorityIsTrustedWhenNamed(t *testing.T) {
 	for caFile, ok := range map[string]bool{file: true, "": false, filepath.Join(t.TempDir(), "absent"): false} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 		must(t, err)
-		resp, err := New(Config{CAFile: caFile, Timeout: time.Second}, fetch.Manners{}).Do(req)
+		resp, err := New(Config{CAFile: caFile, Timeout: time.Second}, fetch.Politeness{}).Do(req)
 		if err == nil {
 			resp.Body.Close()
 		}

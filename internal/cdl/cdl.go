@@ -6,7 +6,7 @@
 // simulator invents one, and a writer stores it.
 package cdl
 
-// File is everything that is in a file, and nothing about how it is stored.
+// File is the content of a file, not its storage.
 type File struct {
 	Dims  []Dim
 	Vars  []Var

@@ -1,8 +1,8 @@
 // Package oklab takes colours from Ottosson's OKLab space to the screen
 // (B. Ottosson, A perceptual color space for image processing, 2020).
 //
-// Distances in that space are close to what the eye sees, so a palette whose
-// points lie evenly in it shows equal steps of a value equally large. Which
+// Distances in that space are close to those that the eye sees, so a palette
+// whose points lie evenly in it shows equal steps of a value equally large. Which
 // palette, and for what, is the business of those who draw.
 package oklab
 
@@ -40,7 +40,7 @@ func (p Lab) Shown() bool {
 }
 
 // RGBA returns the colour of p in sRGB (IEC 61966-2-1), each channel cut to
-// what a screen can show.
+// the range of a screen.
 func (p Lab) RGBA() color.RGBA {
 	var out [3]uint8
 	for i, v := range p.linear() {

@@ -7,8 +7,8 @@
 // to carry, and nothing to install or to find. List checks every byte of it
 // against its card.
 //
-// Package starters does not know what a starter may be used for, nor does it
-// load networks: that is the daemon's part.
+// Package starters does not choose a starter for a dataset, nor does it load
+// networks: that is the daemon's part.
 package starters
 
 import (

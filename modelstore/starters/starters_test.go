@@ -23,7 +23,7 @@ func TestEveryStarterCanFillAndIsSmall(t *testing.T) {
 	fills := map[string]string{}
 	for _, v := range all {
 		if v.Card.Variable == "" {
-			t.Errorf("%s does not say what it fills", v.ID)
+			t.Errorf("%s does not name its quantity", v.ID)
 		}
 		if other := fills[v.Card.Variable]; other != "" {
 			t.Errorf("%s and %s both fill %s: remove the older one", other, v.ID, v.Card.Variable)

@@ -1,6 +1,6 @@
 // Package alerts_test checks the alert rules and the dashboard: that Prometheus
-// reads them, that each rule fires where it should, and that every figure they
-// speak of is one that the service shows.
+// reads them, that each rule fires where it should, and that the service
+// exports every metric that they use.
 package alerts_test
 
 import (
@@ -79,7 +79,7 @@ func TestEveryRuleIsTestedBothWays(t *testing.T) {
 	}
 }
 
-func TestEveryRuleSaysWhatIsTheMatterAndWhatToDo(t *testing.T) {
+func TestEveryRuleHasASummaryAndARemedy(t *testing.T) {
 	for _, r := range rules(t) {
 		if r.Annotations["summary"] == "" || r.Annotations["action"] == "" || r.Labels["severity"] == "" {
 			t.Errorf("%s lacks a summary, an action or a severity", r.Alert)
@@ -152,7 +152,7 @@ func expressions(t *testing.T) []string {
 	return all
 }
 
-func TestDashboardShowsWhatOperatorsAskForAndPanelsDoNotOverlap(t *testing.T) {
+func TestDashboardHasTheKeyFiguresAndPanelsDoNotOverlap(t *testing.T) {
 	d := board(t)
 	if d.UID == "" || d.Title == "" {
 		t.Error("the dashboard has no uid or title")

@@ -1,5 +1,4 @@
-// Package golden compares what a test made with a file that somebody has read
-// and found right.
+// Package golden compares the output of a test with a reviewed file.
 //
 // It is imported by tests only, and gives them the flag -update.
 package golden

@@ -29,7 +29,7 @@ mkdir -p "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions
 
 debian_version=$("$(dirname "$0")/debian-version.sh" "$version")
 
-# What the program is linked with, by the packages that hold it.
+# The packages of the libraries that the program is linked with.
 mkdir -p "$root/DEBIAN" "$root/debian"
 depends=$(cd "$root" && printf 'Source: lacuna\nMaintainer: Lacuna\n\nPackage: lacuna\nArchitecture: any\nDescription: x\n' >debian/control &&
   dpkg-shlibdeps -O --ignore-missing-info usr/bin/lacuna 2>/dev/null | sed -n 's/^shlibs:Depends=//p') || depends="libc6, libnetcdf19"
@@ -54,7 +54,7 @@ echo /etc/lacuna/lacuna.yaml >"$root/DEBIAN/conffiles"
 
 # The service is neither enabled nor started: it first needs a dataset in its
 # configuration. An upgrade restarts it where it runs; a granule in hand is
-# finished first, and the books last through it.
+# finished first, and the ledger lasts through it.
 cat >"$root/DEBIAN/postinst" <<'POST'
 #!/bin/sh
 set -e
@@ -78,7 +78,7 @@ if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
   systemctl disable --now lacuna-once.timer lacuna.service || true
 fi
 PRE
-# Products are what other people build on: a purge leaves them, and says so.
+# Other people build on products: a purge leaves them, and says so.
 cat >"$root/DEBIAN/postrm" <<'POST'
 #!/bin/sh
 set -e

@@ -3,7 +3,7 @@
 #
 #   debian-version.sh 0.2.0-dev+gabc1234   prints 0.2.0~dev+gabc1234
 #
-# What comes before a release sorts before it: to dpkg that is a tilde, where a
+# A development version sorts before its release: to dpkg that is a tilde, where a
 # hyphen would begin the revision of a package and sort after it.
 set -euo pipefail
 

@@ -5,7 +5,7 @@
 # The tree must be as committed and CHANGELOG.md must have a section for the
 # version, with a date. Then make test; the program, the Debian package and the
 # bill of materials go to bin/release/ with their SHA256SUMS; and the tag comes
-# last, so that what does not build is never tagged. Nothing is pushed.
+# last, so that a commit that does not build is never tagged. Nothing is pushed.
 set -euo pipefail
 
 fail() {

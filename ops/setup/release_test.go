@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// What comes before a release must not keep dpkg from upgrading to it.
+// Packages of a development version must not keep dpkg from upgrading to the
+// release.
 func TestPackagesOfADevelopmentSortBeforeTheirRelease(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil {
 		t.Skip("there is no dpkg here")
@@ -23,7 +24,7 @@ func TestPackagesOfADevelopmentSortBeforeTheirRelease(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	ascending := []string{
-		"0~4ae611d", // what packages were called before there were versions
+		"0~4ae611d", // name of packages before there were versions
 		packaged("0.1.9"),
 		packaged("0.2.0-dev"),
 		packaged("0.2.0-dev+g4ae611d"),
@@ -90,7 +91,7 @@ func (p project) write(name, text string) {
 func (p project) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Dir = p.dir
-	// A hook of git that runs the tests says where its own repository is.
+	// A git hook that runs the tests sets variables for its own repository.
 	outer := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "GIT_") })
 	c.Env = append(outer, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "MAKEFLAGS=",
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
@@ -144,7 +145,7 @@ func TestAReleaseIsTestedBuiltAndTagged(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotReadyIsNotTagged(t *testing.T) {
+func TestAnUnreadyTreeIsNotTagged(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(project)
 		says  string

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Parts is everything that a bill of materials lists.
+// Parts is the content of a bill of materials.
 type Parts struct {
-	Version   string // of the program, as it prints it
-	SHA256    string // of the program's file
+	Version   string // version of the program, as it prints it
+	SHA256    string // hash of the program's file
 	Own       []string
 	Program   Program
-	Licences  map[string][]string // of the modules, by path
-	Libraries []Library           // that the program's file asks the system for
+	Licences  map[string][]string // licences of the modules, by path
+	Libraries []Library           // shared libraries that the program loads
 	Files     []File              // models and libraries that are files of their own
 }
 

@@ -28,7 +28,7 @@ var allowed = map[string]bool{
 }
 
 // decided are licence files that no classifier knows, by the sha256 of their
-// text, so that a changed text is looked at again. An empty licence covers
+// text, so that a changed text is reviewed again. An empty licence covers
 // nothing that is linked in.
 var decided = map[string]string{
 	// github.com/golang/freetype: FTL or GPL, at the user's choice.

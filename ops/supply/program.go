@@ -16,9 +16,9 @@ import (
 // standard library.
 const std = "std"
 
-// A Program is what a built program says of itself.
+// A Program is the build information of a program.
 type Program struct {
-	Path    string   // of its file
+	Path    string   // path of its file
 	Modules []Module // linked into it, the standard library first
 }
 
@@ -26,11 +26,11 @@ type Program struct {
 // hashes of its files, not over a file.
 type Module struct{ Path, Version, Sum string }
 
-// Read returns what the program in file was built from.
+// Read returns the build information of the program in file.
 func Read(file string) (Program, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
-		return Program{}, fmt.Errorf("read what %s was built from: %w", file, err)
+		return Program{}, fmt.Errorf("read the build information of %s: %w", file, err)
 	}
 	p := Program{Path: file, Modules: []Module{{Path: std, Version: info.GoVersion}}}
 	for _, dep := range info.Deps {
@@ -45,7 +45,7 @@ func Read(file string) (Program, error) {
 	return p, nil
 }
 
-// Sources is where the files of modules are.
+// Sources holds the folders of the files of modules.
 type Sources struct{ ModCache, GoRoot string }
 
 // FindSources asks the go command.

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Withdrawn asks the Go proxy which of the program's modules their authors have
-// taken back or given up. It returns a sentence for each, and the modules that
-// the proxy says nothing of.
+// Withdrawn asks the Go proxy which of the program's modules are retracted or
+// deprecated. It returns a sentence for each, and the modules unknown to the
+// proxy.
 func Withdrawn(ctx context.Context, p Program) (faults, untold []string, err error) {
 	args := []string{"list", "-e", "-m", "-u", "-retracted", "-json=Path,Version,Retracted,Deprecated,Error"}
 	for _, m := range p.Modules {

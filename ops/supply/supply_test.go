@@ -39,7 +39,7 @@ var build = sync.OnceValue(func() error {
 	return nil
 })
 
-// built returns the program as it is shipped, and what it says of itself.
+// built returns the program as it is shipped, and its build information.
 func built(t *testing.T) Program {
 	t.Helper()
 	if testing.Short() {
@@ -211,7 +211,7 @@ func TestBillKeepsToTheSpecification(t *testing.T) {
 	}
 }
 
-func TestBillListsWhatIsLinkedLoadedAndBuiltIn(t *testing.T) {
+func TestBillListsLinkedLoadedAndBuiltInParts(t *testing.T) {
 	data, parts := bill(t)
 	var bom cdx.BOM
 	if err := json.Unmarshal(data, &bom); err != nil {

@@ -24,7 +24,7 @@ import (
 func Libraries(ctx context.Context, program string) ([]Library, error) {
 	out, err := exec.CommandContext(ctx, "ldd", program).Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask ldd what %s loads: %w", program, err)
+		return nil, fmt.Errorf("ask ldd for the libraries of %s: %w", program, err)
 	}
 	paths := sharedLibraries(string(out))
 	if len(paths) == 0 {
@@ -75,8 +75,8 @@ func sharedLibraries(ldd string) []string {
 	return paths
 }
 
-// byPackage sorts libraries by the package that owners, what 'dpkg-query -S'
-// prints, says they are from. It returns the names of those packages too.
+// byPackage groups libraries by their package, from owners, the output of
+// 'dpkg-query -S'. It returns the names of those packages too.
 func byPackage(paths []string, owners string) (libraries []Library, known []string) {
 	owner := make(map[string]string)
 	for line := range strings.Lines(owners) {

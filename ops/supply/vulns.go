@@ -19,7 +19,7 @@ import (
 	"golang.org/x/vuln/scan"
 )
 
-// ErrNoDatabase says that nothing can be looked up.
+// ErrNoDatabase says that there is no database of vulnerabilities.
 var ErrNoDatabase = errors.New("no database of known vulnerabilities: 'make vulns' tries to download it, " +
 	"or set LACUNA_VULNDB to a folder of OSV files or to https://vuln.go.dev")
 
@@ -79,7 +79,7 @@ func Vulnerabilities(ctx context.Context, program, database string) ([]Finding, 
 	return readFindings(&out)
 }
 
-// readFindings reads what govulncheck prints: a stream of objects with one of
+// readFindings reads the output of govulncheck: a stream of objects with one of
 // many fields each.
 func readFindings(out io.Reader) ([]Finding, error) {
 	var message struct {

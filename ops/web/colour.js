@@ -8,7 +8,7 @@ const darkest = 0.28, lightest = 0.93, strongest = 0.14;
 const shades = 512; // more than anybody can tell apart
 
 export const values = ramp(285, 105); // blue over green to yellow
-export const doubts = ramp(325, 430); // purple over red to sand
+export const uncertainties = ramp(325, 430); // purple over red to sand
 
 function ramp(from, to) {
   const out = new Uint8ClampedArray(3 * shades);

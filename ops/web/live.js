@@ -1,5 +1,5 @@
-// Keeps a page current: the server says that something has changed, the page
-// asks for itself again and takes over the parts that are marked data-live.
+// Keeps a page current: the server notifies it of a change, the page loads itself
+// again and replaces the parts that are marked data-live.
 "use strict";
 (() => {
   const line = document.getElementById("live");
@@ -31,7 +31,7 @@
     }
   };
 
-  // What differs in the ages only is the same.
+  // A part that differs in ages only is the same.
   const ageless = (element) => {
     const copy = element.cloneNode(true);
     for (const time of copy.querySelectorAll("time[data-age]")) time.textContent = "";

@@ -1,5 +1,5 @@
 // Draws the four maps of a granule and the probe on them.
-import { Scale, doubts, values, written } from "./colour.js";
+import { Scale, uncertainties, values, written } from "./colour.js";
 import { steer } from "./steer.js";
 import { View } from "./view.js";
 
@@ -18,9 +18,9 @@ const probe = document.getElementById("probe");
 const names = ["before", "after", "sigma", "flags"];
 const canvases = names.map((name) => document.getElementById(`map-${name}`));
 
-let scene = null; // what is shown: fields, pictures, view, probed cell
+let scene = null; // the shown map: fields, pictures, view, probed cell
 
-// Reads what the server sends: a header, then planes of bytes, see encodeMap.
+// Reads the answer of the server: a header, then planes of bytes, see encodeMap.
 async function load(field) {
   const answer = await fetch(`${root.dataset.map}&field=${field}`);
   if (!answer.ok) throw new Error((await answer.text()).trim());
@@ -77,7 +77,7 @@ function theme() {
 function paintAll(map) {
   const colours = theme();
   const value = new Scale(map.value, { log: map.log });
-  const sigma = new Scale(map.sigma, { floor: 0, palette: doubts });
+  const sigma = new Scale(map.sigma, { floor: 0, palette: uncertainties });
   return {
     value, sigma,
     pictures: [
@@ -93,7 +93,7 @@ function paintAll(map) {
   };
 }
 
-// Draws what the view shows, on every map.
+// Draws the view on every map.
 function draw() {
   const { view, pictures, at } = scene;
   canvases.forEach((canvas, i) => {
@@ -129,7 +129,7 @@ function pretty(units) {
 
 const degrees = (x, positive, negative) => `${Math.abs(x).toFixed(3)}° ${x < 0 ? negative : positive}`;
 
-// Says what is known of a cell.
+// Shows value, uncertainty and flags of a cell.
 function say(at) {
   scene.at = at;
   const { map } = scene;
@@ -183,13 +183,13 @@ function bar(id, scale, title) {
 function describe(map, painted) {
   const spaced = (units) => (units ? `, ${units}` : "");
   const range = bar("bar-value", painted.value, `${map.variable}${spaced(map.units)}${map.log ? ", logarithmic" : ""}`);
-  const doubt = bar("bar-sigma", painted.sigma, `uncertainty${spaced(map.sigma_units)}`);
+  const sigmaRange = bar("bar-sigma", painted.sigma, `uncertainty${spaced(map.sigma_units)}`);
   const counts = kinds.map((k) => map.flags.reduce((n, f) => n + (k.is(f) ? 1 : 0), 0));
   const sea = counts.reduce((a, b) => a + b, 0) || 1;
   const shares = kinds.map((k, i) => `${k.name} ${(100 * counts[i] / sea).toFixed(1)} %`).filter((_, i) => counts[i] > 0);
   canvases[0].setAttribute("aria-label", `Map of the observed values: ${shares[0]} of the sea`);
   canvases[1].setAttribute("aria-label", `Map of the values with gaps filled, mostly ${range} ${map.units}`);
-  canvases[2].setAttribute("aria-label", `Map of the uncertainty, mostly ${doubt} ${map.sigma_units}`);
+  canvases[2].setAttribute("aria-label", `Map of the uncertainty, mostly ${sigmaRange} ${map.sigma_units}`);
   canvases[3].setAttribute("aria-label", `Map of the flags: ${shares.join(", ")} of the sea`);
   document.getElementById("bar-flags").replaceChildren(...kinds.map((kind, i) => {
     const item = document.createElement("li");

@@ -10,8 +10,8 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// An analysis is what all solves for one target share. It is only read while
-// they run.
+// An analysis is the data that all solves for one target share. It does not
+// change while they run.
 type analysis struct {
 	oi     OI
 	series Series
@@ -25,7 +25,7 @@ type analysis struct {
 type searchFrame struct {
 	tree   *boxTree
 	values []float32
-	days   float64 // after the target; negative: before
+	days   float64 // days after the target; negative: before
 }
 
 // newSphere returns the position of every cell. Longitudes are wrapped first:
@@ -49,7 +49,7 @@ func newSphere(g field.Grid) []point {
 		sin[j], cos[j] = math.Sincos(lon * math.Pi / 180)
 	}
 	for i := range g.Lat {
-		radius, _, z := meridian.Cartesian(i, 0) // of the circle of latitude
+		radius, _, z := meridian.Cartesian(i, 0) // radius of the circle of latitude
 		for j := range w {
 			sphere[i*w+j] = point{
 				x: float32(radius * cos[j]), y: float32(radius * sin[j]), z: float32(z),
@@ -60,8 +60,8 @@ func newSphere(g field.Grid) []point {
 	return sphere
 }
 
-// search makes the frames of the series, one tree each, what neighbours are
-// looked for in.
+// search prepares the frames of the series, one tree each, for the search of
+// neighbours.
 func (a *analysis) search(trees []boxTree) {
 	for f := range trees {
 		if len(trees[f].cells) > 0 {
@@ -77,7 +77,7 @@ func (a *analysis) search(trees []boxTree) {
 	})
 }
 
-// keepObserved stores what the target itself says.
+// keepObserved stores the target's own observations.
 func (a *analysis) keepObserved(e Estimate) {
 	noise := a.oi.SigmaScale * math.Sqrt(a.oi.Nugget)
 	for c, v := range a.series.Frames[a.target].Values {
@@ -87,8 +87,8 @@ func (a *analysis) keepObserved(e Estimate) {
 	}
 }
 
-// fill estimates all gaps of the target. Rows of blocks are dealt out to the
-// workers; a block does not depend on who solves it or when.
+// fill estimates all gaps of the target. Rows of blocks are distributed among
+// the workers; a block does not depend on its worker or on the order.
 func (a *analysis) fill(ctx context.Context, e Estimate, progress func(done, total int)) {
 	rows := (a.series.Grid.Height() + a.oi.Block - 1) / a.oi.Block
 	solvers := sync.Pool{New: func() any { return newSolver(a) }}

@@ -7,11 +7,10 @@ const (
 	// deviation of its Gaussian in cells of the grid. On real chlorophyll 10 to
 	// 30 do equally well as the background of optimal interpolation.
 	smoothCells = 20
-	// shyObservations is the number of observations that the overall mean
-	// counts for against the local ones: it decides only where hardly anything
-	// was seen within reach.
+	// shyObservations is the weight of the overall mean, in observations: it
+	// matters only where hardly anything was observed within reach.
 	shyObservations = 1
-	// shySpread is the same for the variance, which takes more values to know.
+	// shySpread is the same for the variance, which takes more values to estimate.
 	shySpread = 30
 )
 
@@ -40,7 +39,7 @@ func Climatology(s Series, target int) Estimate {
 // observations about it, both defined at every cell of the grid.
 type background struct {
 	mean, sd []float32
-	n        int // observations behind it
+	n        int // number of observations
 }
 
 // newBackground smooths the frames of s with a Gaussian of the given standard
@@ -85,9 +84,9 @@ func (s Series) level() (mean float64, n int) {
 	return mean / max(float64(n), 1), n
 }
 
-// workers returns as many workers as a grid of so many cells is worth: a patch
-// takes no longer than to hand it over, and whoever has many of them has
-// workers already.
+// workers returns the number of workers that a grid of this size is worth: a
+// patch takes no longer than starting a worker, and a caller with many patches
+// has workers of its own.
 func workers(cells int) OI {
 	if cells < 1<<16 {
 		return OI{Workers: 1}
@@ -96,9 +95,9 @@ func workers(cells int) OI {
 }
 
 // eachObservation calls f for all observations: the index of the coarse cell,
-// that of the cell, and the value. Coarse rows are dealt out to the workers, so
-// f may change what belongs to its coarse cell. The sum of what f returns is
-// the same on any number of them.
+// that of the cell, and the value. Coarse rows are distributed among the
+// workers, so f may change data of its coarse cell only. The returned sum of
+// the results of f is the same on any number of workers.
 func (m smoother) eachObservation(s Series, f func(coarse, cell int, v float64) float64) float64 {
 	rows, cols := len(m.rows.centre), len(m.cols.centre)
 	sums := make([]float64, rows)
@@ -129,7 +128,7 @@ func (b background) spreadMean(m smoother, sum, near []float64, level float64) {
 	})
 }
 
-// eachCell calls f for every cell of the grid, rows dealt out to the workers.
+// eachCell calls f for every cell of the grid, rows distributed among the workers.
 func (m smoother) eachCell(cells int, f func(i, row, col int)) {
 	workers(cells).each(cells/m.width, func(row int) {
 		for col := range m.width {

@@ -8,7 +8,7 @@ import (
 	"lacuna/pipeline/field"
 )
 
-func TestClimatologyIsTheGaussianMeanOfWhatWasSeen(t *testing.T) {
+func TestClimatologyIsTheGaussianMeanOfTheObservations(t *testing.T) {
 	s := coast(cloudy(40, 44, 5, 12))
 	e := Climatology(s, 4)
 	sigma := smoothCells * s.Grid.StepKM()
@@ -27,7 +27,7 @@ func TestClimatologyIsTheGaussianMeanOfWhatWasSeen(t *testing.T) {
 				}
 			}
 		}
-		const tolerance = 0.03 // of a field with unit variance: coarse cells, and the cut at three sigma
+		const tolerance = 0.03 // for unit variance: coarse cells, and the cut at three sigma
 		if d := math.Abs(float64(e.Mean[at]) - sum/weight); d > tolerance {
 			t.Errorf("mean map at cell %d is %v, the weighted mean %v", at, e.Mean[at], sum/weight)
 		}

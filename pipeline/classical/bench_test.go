@@ -46,7 +46,7 @@ func cloudy(height, width, frames int, seed uint64) Series {
 
 // smoothNoise returns noise of zero mean and unit variance that three box
 // filters of the given radius have smoothed along both axes. On small grids
-// the radius is smaller: something must be left to vary.
+// the radius is smaller, so that the field still varies.
 func smoothNoise(height, width, radius int, rng *rand.Rand) []float32 {
 	radius = min(radius, height/6, width/6)
 	x := make([]float32, height*width)

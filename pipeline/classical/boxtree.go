@@ -14,10 +14,10 @@ const leafSide = 4
 // Observations come on a grid, so there is nothing to sort: leaves are blocks
 // of cells, four boxes make one of the next level, and each box knows the
 // Cartesian extent of the observations in it. Distances are chords through
-// the Earth, which is what makes date line and poles need no care.
+// the Earth, so date line and poles need no special care.
 type boxTree struct {
-	sphere []point  // of all cells of the grid, shared by all trees
-	cells  []int32  // that were observed, in order of their leaves
+	sphere []point  // positions of all cells of the grid, shared by all trees
+	cells  []int32  // observed cells, in order of their leaves
 	levels []boxMap // leaves first, one box last
 }
 
@@ -38,7 +38,7 @@ type boxMap struct {
 // first == last.
 type box struct {
 	low, high   [3]float32
-	first, last int32 // of cells; on upper levels only whether there are any
+	first, last int32 // range of cells; on upper levels only empty or not
 }
 
 func newBoxTree(sphere []point, g field.Grid, observed func(cell int) bool) boxTree {
@@ -129,7 +129,7 @@ func (b *box) extent(axis [3]float32, q point) (low, high float32) {
 	return low - slackKM, high + slackKM
 }
 
-// collect offers to h all points that it could still want.
+// collect offers to h all points that may be among its neighbours.
 func (t *boxTree) collect(h *neighbourhood) {
 	if len(t.cells) > 0 {
 		t.descend(len(t.levels)-1, 0, 0, h)

@@ -12,12 +12,12 @@ import (
 //
 // Anomalies about the smooth mean map form a matrix of cells by frames. Gaps
 // start at zero; then in turn the leading k singular vectors of the matrix are
-// improved and the gaps replaced by what they say, until the map stands still.
-// k grows from one. Observations in the shape of clouds are set aside, and the
+// improved and the gaps replaced by their product, until the map converges.
+// k grows from one. Observations in the shape of clouds are held out, and the
 // k that estimates them best is chosen; the chosen expansion then goes on with
 // all observations. A Gaussian filter in time on the covariance of the frames
-// keeps an expansion from hanging on the few cells of one frame, and gives
-// amplitudes to the frames that saw too little to have their own.
+// keeps an expansion from depending on the few cells of one frame, and gives
+// amplitudes to frames with too few observations to fit their own.
 //
 // The matrix is never formed: it is the observed residuals plus a product of
 // two thin factors, so that an iteration costs the number of observations
@@ -26,23 +26,22 @@ import (
 //
 // See Beckers and Rixen, Journal of Atmospheric and Oceanic Technology 20
 // (2003), 1839-1856, and Alvera-Azcárate and others, Ocean Science 5 (2009),
-// 475-485. Unlike theirs, the mean that is taken off varies in space, and the
-// filter is the Gaussian that their diffusion steps tend to, which stands
-// uneven times.
+// 475-485. Unlike theirs, the subtracted mean varies in space, and the filter is
+// the Gaussian that their diffusion steps tend to, which allows uneven times.
 type DINEOF struct {
 	MaxModes      int     // most modes that may be chosen
-	Patience      int     // so many modes in a row that do not help end the search
-	HoldOut       float64 // share of the observations that is set aside to choose by
-	LeastCoverage float64 // frames that saw a smaller share of the sea are filled, but neither shape the modes nor fit them
+	Patience      int     // number of modes in a row without gain that ends the search
+	HoldOut       float64 // share of the observations held out to choose the number of modes
+	LeastCoverage float64 // frames with a smaller share of the sea observed are filled, but have no part in the modes
 	FilterDays    float64 // standard deviation of the filter in time; 0: no filter
-	Tolerance     float64 // root mean square change of the map that counts as none, over the spread of the anomalies
-	MaxIterations int     // for each number of modes
+	Tolerance     float64 // convergence: root mean square change of the map over the spread of the anomalies
+	MaxIterations int     // most iterations for each number of modes
 	SmoothKM      float64 // standard deviation of the Gaussian behind the mean map; 0: 20 cells, as for Climatology
-	Seed          uint64  // of the choice of what is set aside
+	Seed          uint64  // seed of the choice of held-out observations
 	Workers       int     // goroutines; 0: as many as GOMAXPROCS
 }
 
-// DefaultDINEOF returns the settings that hold where nothing was tuned.
+// DefaultDINEOF returns the settings for use without tuning.
 func DefaultDINEOF() DINEOF {
 	return DINEOF{
 		MaxModes:      40,
@@ -73,11 +72,11 @@ func (d DINEOF) Validate() error {
 }
 
 // Fill estimates frame target of s. Every sea cell gets a mean and a sigma; a
-// cell that the target observed keeps its value. A series without a single
-// observation is ErrNoObservations.
+// cell that the target observed keeps its value. For a series without a single
+// observation it returns ErrNoObservations.
 //
-// progress, if not nil, is told how many numbers of modes were tried. The
-// total is the most that may be; the search often ends before it.
+// progress, if not nil, is called with the number of modes tried so far. The
+// total is MaxModes; the search often ends before it.
 func (d DINEOF) Fill(s Series, target int, progress func(done, total int)) (Estimate, error) {
 	s.check(target)
 	e, err := d.expand(s, progress)
@@ -101,7 +100,7 @@ func (d DINEOF) expand(s Series, progress func(done, total int)) (*expansion, er
 		return nil, ErrNoObservations
 	}
 	whole := newRecord(s, bg).dense(d.LeastCoverage)
-	kept, held := whole.setAside(s, d)
+	kept, held := whole.holdOut(s, d)
 	best, errs, iterations := d.choose(kept, held, s, progress)
 	e := &expansion{series: s, bg: bg, errors: errs, scale: 1}
 	if len(held) > 0 {
@@ -114,8 +113,8 @@ func (d DINEOF) expand(s Series, progress func(done, total int)) (*expansion, er
 	return e, nil
 }
 
-// choose returns the factors with the least error on what was set aside, on
-// the observations that were kept, and the errors for each number of modes.
+// choose returns the factors, fitted to the kept observations, with the least
+// error on the held-out ones, and that error for each number of modes.
 func (d DINEOF) choose(kept *record, held []heldOut, s Series, progress func(done, total int)) (*factors, []float64, int) {
 	now := newFactors(kept, newTimeFilter(s, d.FilterDays))
 	best := now

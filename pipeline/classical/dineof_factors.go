@@ -12,7 +12,7 @@ const (
 	// and the next mode is half found when its turn comes.
 	spareModes = 3
 	// rowsPerPart is how many cells are summed up before parts are added in
-	// their order: sums do not depend on who worked them out.
+	// their order: sums do not depend on the number of workers.
 	rowsPerPart = 256
 )
 
@@ -29,7 +29,7 @@ type factors struct {
 	space  []float64 // frames × q, orthonormal columns, leading first
 }
 
-// newFactors returns the map that is zero everywhere.
+// newFactors returns the zero map.
 func newFactors(rec *record, filter timeFilter) *factors {
 	return &factors{rec: rec, filter: filter}
 }
@@ -61,7 +61,7 @@ func (f *factors) withRecord(rec *record) *factors {
 	return &g
 }
 
-// converge iterates until the map stands still and returns how often.
+// converge iterates until the map converges and returns the number of steps.
 func (f *factors) converge(d DINEOF) int {
 	if f.k == 0 {
 		return 0
@@ -106,8 +106,9 @@ func (f *factors) step(d DINEOF) float64 {
 	return max(change, 0)
 }
 
-// A projection is what rows are projected onto: the filtered subspace, then
-// the leading k columns as they are, and how the old basis looks from there.
+// A projection holds the vectors onto which rows are projected: the filtered
+// subspace, then its leading k columns unfiltered, and the old basis in the
+// same coordinates.
 type projection struct {
 	width int
 	onto  []float64 // frames × width
@@ -137,7 +138,7 @@ type partial struct {
 	gram                   []float64 // q × q: Yᵀ Y
 	cross                  []float64 // k × k: new ampᵀ · old amp
 	newSquares, oldSquares float64
-	y, residual            []float64 // of one row
+	y, residual            []float64 // scratch for one row
 }
 
 func newPartial(n, k, q int) *partial {
@@ -236,7 +237,7 @@ func (f *factors) improved(sum *partial) []float64 {
 	return next
 }
 
-// rmse returns the root mean square error of the map on what was set aside.
+// rmse returns the root mean square error of the map on the held-out observations.
 func (f *factors) rmse(held []heldOut) float64 {
 	sum := 0.0
 	for _, h := range held {

@@ -30,7 +30,7 @@ func (m table) orthonormalise() {
 				}
 			}
 		}
-		// What is left of a dependent column is rounding of its length.
+		// The remainder of a dependent column is rounding of its length.
 		const rounding = 1e-12
 		length := norm(column)
 		for t := range rows {
@@ -50,7 +50,6 @@ func norm(x []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// addProduct adds a·b to m.
 func (m table) addProduct(a, b table) {
 	for t := range a.rows {
 		row := m.x[t*m.cols : (t+1)*m.cols]

@@ -2,14 +2,14 @@ package classical
 
 import "math"
 
-// modeSet is the expansion that was chosen.
+// modeSet is the chosen expansion.
 type modeSet struct {
 	Count      int
-	Errors     []float64   // root mean square error on what was set aside, with 0, 1, 2, ... modes
-	Explained  []float64   // share of the squared anomalies of the filled series that each mode holds, largest first
-	Spatial    [][]float32 // each mode as a map in the units of the series; NaN on land, 0 where nothing was ever seen
+	Errors     []float64   // root mean square error on the held-out observations, with 0, 1, 2, ... modes
+	Explained  []float64   // share of each mode in the squared anomalies of the filled series, largest first
+	Spatial    [][]float32 // each mode as a map in the units of the series; NaN on land, 0 where nothing was ever observed
 	Temporal   [][]float64 // the amplitude of each mode in each frame; their squares sum to the number of frames
-	Iterations int         // over all numbers of modes
+	Iterations int         // sum over all numbers of modes
 }
 
 // fillAll estimates all frames of s from one expansion, at hardly more than
@@ -28,8 +28,8 @@ func (d DINEOF) fillAll(s Series, progress func(done, total int)) ([]Estimate, m
 	return all, e.modes(), nil
 }
 
-// modes describes the expansion for people, as maps in the units of the series
-// and amplitudes of unit variance.
+// modes returns the expansion as maps in the units of the series and amplitudes
+// of unit variance.
 func (e *expansion) modes() modeSet {
 	f := e.factors
 	m := modeSet{Count: f.k, Errors: e.errors, Iterations: e.iterations}

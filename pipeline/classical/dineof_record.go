@@ -10,9 +10,9 @@ import (
 // that were seen at least once have a row.
 type record struct {
 	frames int
-	cells  []int32   // of the grid, one per row
-	start  []int     // where the entries of a row begin; one more than rows
-	frame  []int32   // of each entry, ascending within a row
+	cells  []int32   // cell of the grid of each row
+	start  []int     // index of the first entry of each row, and the end
+	frame  []int32   // frame of each entry, ascending within a row
 	value  []float32 // anomaly about the mean map
 	spread float64   // root mean square of all values
 }
@@ -60,8 +60,8 @@ func (r *record) perFrame() []int {
 	return count
 }
 
-// dense returns the record without the frames that saw less than the given
-// share of its cells, or the record itself where that would leave nothing.
+// dense returns the record without the frames that observed less than the given
+// share of its cells, or the record itself if that would leave nothing.
 func (r *record) dense(least float64) *record {
 	count := r.perFrame()
 	enough := func(e int) bool { return float64(count[r.frame[e]]) >= least*float64(len(r.cells)) }
@@ -72,7 +72,7 @@ func (r *record) dense(least float64) *record {
 	return out
 }
 
-// split returns the record without the entries that take says yes to, and
+// split returns the record without the entries for which take is true, and
 // those entries. Rows stay the same.
 func (r *record) split(take func(entry int) bool) (kept *record, taken []heldOut) {
 	kept = &record{frames: r.frames, cells: r.cells, start: []int{0}}
@@ -100,16 +100,16 @@ func (r *record) measure() {
 	r.spread = math.Sqrt(sum / float64(max(len(r.value), 1)))
 }
 
-// A heldOut is an observation that was set aside.
+// A heldOut is an observation that was held out.
 type heldOut struct {
 	row   int
 	frame int32
 	value float32
 }
 
-// setAside splits the record into what an expansion may see and what it is
-// judged by: the given share of it, in the shape of clouds.
-func (r *record) setAside(s Series, d DINEOF) (kept *record, held []heldOut) {
+// holdOut splits the record into the observations that an expansion is fitted
+// to and those that judge it: the given share, in the shape of clouds.
+func (r *record) holdOut(s Series, d DINEOF) (kept *record, held []heldOut) {
 	hidden := r.clouds(s, d)
 	place := make([]int32, len(r.value)) // the cell of each entry
 	for row, c := range r.cells {
@@ -129,9 +129,9 @@ type observation struct {
 const triesPerFrame = 20
 
 // clouds draws the observations to hide: the gaps of one frame, within a
-// window of half the grid, laid over another, which keeps enough to be
-// estimated by. Single cells would be too easy to guess from their neighbours.
-// On a series without gaps to lend they are single cells.
+// window of half the grid, laid over another, which keeps enough of its own.
+// Single cells would be too easy to guess from their neighbours; they are drawn
+// only if the series has no gaps.
 func (r *record) clouds(s Series, d DINEOF) map[observation]bool {
 	rng := rand.New(rand.NewPCG(d.Seed, uint64(r.frames)))
 	wanted := int(math.Ceil(d.HoldOut * float64(len(r.value))))
@@ -155,8 +155,8 @@ func (r *record) clouds(s Series, d DINEOF) map[observation]bool {
 	return hidden
 }
 
-// cloud returns what the gaps of the lender hide of the target within a random
-// window.
+// cloud returns the observations of the target that lie under the gaps of the
+// lender within a random window.
 func (s Series) cloud(target, lender int, rng *rand.Rand) []observation {
 	h, w := s.Grid.Height(), s.Grid.Width()
 	high, wide := (h+1)/2, (w+1)/2

@@ -13,7 +13,7 @@ import (
 // ten days on either side.
 func TestReportSkillOfDINEOF(t *testing.T) {
 	if !*report {
-		t.Skip("prints a table when asked to by -report")
+		t.Skip("prints a table: run with -report")
 	}
 	const day = 24 * time.Hour
 	coastal := pacific
@@ -28,7 +28,7 @@ func TestReportSkillOfDINEOF(t *testing.T) {
 			tuning := DefaultTuning()
 			tuning.Past, tuning.Future, tuning.Overlays = 10*day, 10*day, 60
 			if len(s.Frames) < 30 {
-				// On ten days there is no further apart, and each overlay costs an
+				// Ten days cannot lie further apart, and each overlay costs an
 				// expansion of its own.
 				tuning.Apart, tuning.Overlays = day, 20
 			}
@@ -51,8 +51,8 @@ func TestReportSkillOfDINEOF(t *testing.T) {
 	}
 }
 
-// perExpansion is how many overlays are hidden from a series at once: few
-// enough to leave it about as it was.
+// perExpansion is how many overlays are hidden from a series at once: too few
+// to change the series much.
 const perExpansion = 15
 
 // expanded hides overlays from the whole series, one for a frame and some at a

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// residualCells is how far, as the standard deviation of a Gaussian in
-	// cells, the variance that the modes leave is averaged in space: a cell
-	// alone is seen too seldom to know it.
+	// residualCells is the standard deviation, in cells, of the Gaussian that
+	// averages the residual variance in space: a single cell has too few
+	// observations to estimate it.
 	residualCells = 5
-	// cellsPerError is how many neighbouring cells err alike, so that together
-	// they say as much of the amplitudes of a frame as one.
+	// cellsPerError is how many neighbouring cells share one error, so that
+	// together they constrain the amplitudes of a frame as much as one.
 	cellsPerError = 100
 )
 
@@ -22,12 +22,12 @@ type expansion struct {
 	bg          background
 	factors     *factors
 	uncertainty *uncertainty
-	scale       float64 // factor on sigma that cross-validation found
+	scale       float64 // factor on sigma from cross-validation
 	errors      []float64
 	iterations  int
 }
 
-// estimate returns what the expansion says of one frame.
+// estimate returns the estimate of one frame.
 func (e *expansion) estimate(frame int) Estimate {
 	out := gaps(e.series.Grid.Len())
 	for c := range out.Mean {
@@ -48,16 +48,16 @@ func (e *expansion) estimate(frame int) Estimate {
 	return out
 }
 
-// An uncertainty says how far a value may lie from the map: by what the modes
-// leave, and by what a frame with few observations cannot know of its
-// amplitudes. The latter is the error of an optimal interpolation with the
-// covariance that the modes span.
+// An uncertainty is the error of the map in two parts: the residual variance
+// that the modes do not explain, and the error of the amplitudes of a frame
+// with few observations. The latter is the error of an optimal interpolation
+// with the covariance that the modes span.
 //
 // See Beckers, Barth and Alvera-Azcárate, Ocean Science 2 (2006), 183-199.
 type uncertainty struct {
 	factors  *factors
-	residual []float64   // variance that the modes leave, per row
-	byFrame  [][]float64 // k × k per frame: Σ a aᵀ / variance over what it observed
+	residual []float64   // residual variance of each row
+	byFrame  [][]float64 // k × k per frame: Σ a aᵀ / variance over its observations
 }
 
 func newUncertainty(s Series, f *factors, d DINEOF) *uncertainty {
@@ -134,7 +134,7 @@ func (u *uncertainty) amplitudes(frame int) *mat.TriDense {
 	var upper, root mat.TriDense
 	chol.UTo(&upper) // precision = upperᵀ · upper
 	if err := root.InverseTri(&upper); err != nil {
-		// Badly scaled, not wrong: the inverse is still the best there is.
+		// Badly conditioned, not wrong: the inverse is still the best estimate.
 		return &root
 	}
 	return &root
@@ -159,7 +159,7 @@ func (u *uncertainty) variance(root *mat.TriDense, row int) float64 {
 	return sum
 }
 
-// misses returns the errors on what was set aside beside the sigma that the
+// misses returns the errors on the held-out observations beside the sigma that the
 // uncertainty claims for them.
 func (u *uncertainty) misses(held []heldOut) []miss {
 	roots := map[int32]*mat.TriDense{}

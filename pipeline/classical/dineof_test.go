@@ -42,7 +42,7 @@ func lowRank(side, frames int, noise float64, seed uint64) (s Series, truth [][]
 	return s, truth
 }
 
-func TestDINEOFFindsTheModesThatAreThere(t *testing.T) {
+func TestDINEOFFindsTheTrueModes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many iterations: left to the full run")
 	}
@@ -83,7 +83,7 @@ func TestDINEOFFindsTheModesThatAreThere(t *testing.T) {
 	}
 }
 
-func TestDINEOFKeepsWhatWasObserved(t *testing.T) {
+func TestDINEOFKeepsObservations(t *testing.T) {
 	s := coast(cloudy(30, 34, 12, 5))
 	all, modes, err := DefaultDINEOF().fillAll(s, nil)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestDINEOFKeepsWhatWasObserved(t *testing.T) {
 	}
 }
 
-func TestWhatLiesOnLandDoesNotReachDINEOF(t *testing.T) {
+func TestValuesOnLandDoNotReachDINEOF(t *testing.T) {
 	s := coast(cloudy(30, 34, 12, 5))
 	before, err := DefaultDINEOF().Fill(s, 6, nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestWhatLiesOnLandDoesNotReachDINEOF(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !same(before, after) {
-		t.Error("what lies on land, or an infinity, changed the estimate")
+		t.Error("a value on land, or an infinity, changed the estimate")
 	}
 }
 
@@ -178,9 +178,8 @@ func TestDINEOFIsTheSameOnAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// TestStepConvergesToTheSingularVectors fills nothing: without gaps one
-// expansion must be the truncated singular value decomposition, whose parts
-// are known.
+// Without gaps an expansion must be the truncated singular value
+// decomposition, whose parts are known.
 func TestModesOfAGaplessSeriesAreItsSingularVectors(t *testing.T) {
 	const side, frames = 12, 20
 	s := cloudy(side, side, frames, 8)
@@ -265,7 +264,7 @@ func TestHeldOutObservationsAreClouds(t *testing.T) {
 	s := cloudy(40, 40, 30, 11)
 	r := newRecord(s, newBackground(s, 20))
 	d := DefaultDINEOF()
-	kept, held := r.setAside(s, d)
+	kept, held := r.holdOut(s, d)
 	if len(kept.value)+len(held) != len(r.value) {
 		t.Fatalf("%d kept and %d held of %d", len(kept.value), len(held), len(r.value))
 	}
@@ -293,7 +292,7 @@ func TestSeriesWithoutGapsHoldsOutSingleCells(t *testing.T) {
 		s.Frames[f].Values = smoothNoise(20, 20, 3, rand.New(rand.NewPCG(uint64(f), 0)))
 	}
 	r := newRecord(s, newBackground(s, 20))
-	kept, held := r.setAside(s, DefaultDINEOF())
+	kept, held := r.holdOut(s, DefaultDINEOF())
 	if want := 96; len(held) != want || len(kept.value) != 3200-want { // 3 %
 		t.Errorf("%d cells held out and %d kept, want %d of 3200", len(held), len(kept.value), want)
 	}

@@ -9,7 +9,7 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// methods are all that a caller can ask, under one signature.
+// methods returns all methods of the package under one signature.
 func methods(t *testing.T, g field.Grid) map[string]func(Series, int) Estimate {
 	return map[string]func(Series, int) Estimate{
 		"climatology": Climatology,
@@ -50,7 +50,7 @@ func coast(s Series) Series {
 	return s
 }
 
-func TestWhatLiesOnLandNeitherLeaksNorIsFilled(t *testing.T) {
+func TestValuesOnLandNeitherLeakNorAreFilled(t *testing.T) {
 	s := coast(cloudy(30, 36, 4, 2))
 	other := clone(s)
 	for f := range other.Frames {
@@ -74,7 +74,7 @@ func TestWhatLiesOnLandNeitherLeaksNorIsFilled(t *testing.T) {
 	}
 }
 
-func TestWhatAnOverlayHidesDoesNotLeak(t *testing.T) {
+func TestHiddenCellsOfAnOverlayDoNotLeak(t *testing.T) {
 	s := cloudy(30, 36, 20, 3)
 	other := clone(s)
 	tuning := DefaultTuning()
@@ -90,7 +90,7 @@ func TestWhatAnOverlayHidesDoesNotLeak(t *testing.T) {
 	}
 	for name, method := range methods(t, s.Grid) {
 		if !same(method(seen, target), method(leaky, target)) {
-			t.Errorf("%s changes with what the overlay hides", name)
+			t.Errorf("%s changes with the values under the overlay", name)
 		}
 	}
 	honest := trial.missesOn(l, []OI{DefaultOI(s.Grid)})[0]
@@ -144,7 +144,7 @@ func TestFramesOutsideTheWindowCannotMatter(t *testing.T) {
 	}
 }
 
-func TestTargetIsTheFrameThatIsAskedFor(t *testing.T) {
+func TestTargetIsTheRequestedFrame(t *testing.T) {
 	s := cloudy(20, 24, 5, 6)
 	for target := range s.Frames {
 		e := fill(t, DefaultOI(s.Grid), s, target)
@@ -224,7 +224,7 @@ func globe(rotate int) Series {
 	return s
 }
 
-func TestDateLineIsAPlaceLikeAnyOther(t *testing.T) {
+func TestEstimatesDoNotChangeAtTheDateLine(t *testing.T) {
 	const rotate = 10
 	s, turned := globe(0), globe(rotate)
 	w := s.Grid.Width()
@@ -235,7 +235,7 @@ func TestDateLineIsAPlaceLikeAnyOther(t *testing.T) {
 			to := c/w*w + ((c%w+rotate-20)%w+w)%w
 			back.Mean[to], back.Sigma[to] = b.Mean[c], b.Sigma[c]
 		}
-		const tolerance = 1e-4 // of a field with unit variance: rounding of positions
+		const tolerance = 1e-4 // for unit variance: rounding of positions
 		if d := apart(a, back); d > tolerance {
 			t.Errorf("%s differs by %g between a grid from 0 and one from -90 degrees east", name, d)
 		}

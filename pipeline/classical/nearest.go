@@ -7,7 +7,7 @@ type neighbour struct {
 	distance2 float32 // squared, in units of the covariance scales
 	frame     int32   // index in analysis.frames
 	cell      int32
-	rank      int32 // of the cell, see point
+	rank      int32 // rank of the cell, see point
 }
 
 // before orders neighbours by distance. Observations on a grid often tie, so
@@ -36,7 +36,7 @@ func newNearest(most int) nearest {
 
 func (n *nearest) reset() { n.heap = n.heap[:0] }
 
-// worst returns the squared distance that the next neighbour must not exceed.
+// worst returns the squared distance that a further neighbour must not exceed.
 func (n *nearest) worst() float32 {
 	if len(n.heap) < n.most {
 		return float32(math.Inf(1))

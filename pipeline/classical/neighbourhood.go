@@ -3,8 +3,8 @@ package classical
 import "math"
 
 const (
-	// sectors is the number of directions that share the neighbours of a
-	// frame among them.
+	// sectors is the number of directions, each with its own quota of
+	// neighbours from a frame.
 	sectors = 4
 	// sectorTurn keeps the borders between sectors away from the rows and
 	// columns of the grid, on which many observations lie exactly.
@@ -13,8 +13,8 @@ const (
 
 // A neighbourhood collects the observations around one point: the nearest in
 // scaled space and time, but of each frame only a few from each direction.
-// Clouds have edges, and without that limit most neighbours would come from
-// the one stretch of edge that is closest and say the same thing.
+// Clouds have edges, and without that limit most neighbours would come from the
+// nearest stretch of edge and add nothing to one another.
 //
 // On real chlorophyll with 48 neighbours the limit lowers the MSE from 0.152
 // to 0.140 when it is per frame, and to 0.137 when it is per frame and
@@ -31,13 +31,13 @@ type neighbourhood struct {
 	frame  int32
 	lag2   float32
 	perKM2 float32
-	bound  [sectors]float32 // squared km; what lies farther is of no use
+	bound  [sectors]float32 // squared km; farther observations are not needed
 }
 
 // newNeighbourhood returns a neighbourhood for analyses with the settings of
 // o in which the observations are spread over the given number of frames.
 func newNeighbourhood(o OI, frames int) *neighbourhood {
-	// With few frames each has to give more, or the solve would go hungry.
+	// With few frames each has to give more, or a solve would have too few neighbours.
 	perSector := max(o.PerSector, (o.Neighbours+sectors*frames-1)/(sectors*frames))
 	h := &neighbourhood{
 		best:   newNearest(o.Neighbours),
@@ -74,7 +74,7 @@ func (h *neighbourhood) around(q point, frames []searchFrame) []neighbour {
 func (h *neighbourhood) turn() {
 	x, y, z := float64(h.centre.x), float64(h.centre.y), float64(h.centre.z)
 	equatorial := math.Hypot(x, y)
-	east, north := [3]float64{0, 1, 0}, [3]float64{-1, 0, 0} // at a pole any will do
+	east, north := [3]float64{0, 1, 0}, [3]float64{-1, 0, 0} // arbitrary at a pole
 	if equatorial > 0 {
 		radius := math.Hypot(equatorial, z)
 		east = [3]float64{-y / equatorial, x / equatorial, 0}
@@ -104,7 +104,7 @@ func (h *neighbourhood) enter(frame int, lag float64) bool {
 // tighten updates the bound of a sector.
 func (h *neighbourhood) tighten(k int) {
 	worst := min(h.best.worst(), h.sector[k].worst())
-	// Widened by more than the rounding of both: a tie must not be lost.
+	// Widened by more than the rounding of both, so that no tie is lost.
 	h.bound[k] = (worst*(1+1e-6) - h.lag2) / h.perKM2
 }
 
@@ -127,7 +127,7 @@ func (h *neighbourhood) offer(p point) {
 }
 
 // wants reports whether the box, whose nearest corner is distance2 away, may
-// hold a point that a sector still has use for.
+// hold a neighbour that a sector still needs.
 func (h *neighbourhood) wants(b *box, distance2 float32) bool {
 	loose := max(h.bound[0], h.bound[1], h.bound[2], h.bound[3])
 	if distance2 > loose {

@@ -20,8 +20,8 @@ import (
 //
 //	C(h, t) = (1 - Nugget) · exp(-h/LengthKM - t/Days) + 0.3
 //
-// and each has the variance 1.3. The constant stands for a level of the
-// neighbourhood that the mean map got wrong. A cell is estimated by the linear
+// and each has the variance 1.3. The constant is the variance of an error of
+// the mean map that a neighbourhood shares. A cell is estimated by the linear
 // combination of the nearest observations that has the least expected error
 // under this covariance, and sigma is the root of that error.
 //
@@ -30,17 +30,17 @@ import (
 type OI struct {
 	LengthKM   float64 // e-folding distance of the covariance
 	Days       float64 // e-folding time of the covariance
-	Nugget     float64 // share of the variance that neither place nor time explains, 0 to below 1
-	Neighbours int     // observations that a solve looks at
-	PerSector  int     // at most so many of them from one quadrant of one frame; more where frames are few
+	Nugget     float64 // share of uncorrelated noise in the variance, 0 to below 1
+	Neighbours int     // observations in one solve
+	PerSector  int     // most neighbours from one quadrant of one frame; more where frames are few
 	Block      int     // side of the square of cells that share one set of neighbours
 	SmoothKM   float64 // standard deviation of the Gaussian behind the mean map
-	SigmaScale float64 // factor on sigma that Tune found; 1 where it was not asked
+	SigmaScale float64 // factor on sigma from Tune; 1 without tuning
 	Workers    int     // goroutines; 0: as many as GOMAXPROCS
 }
 
-// DefaultOI returns the settings that hold where nothing was tuned on the
-// data themselves. They come from overlays on chlorophyll at 0.2 and 4.5 km
+// DefaultOI returns the settings for data on which nothing was tuned. They come
+// from overlays on chlorophyll at 0.2 and 4.5 km
 // and sea surface temperature at 2 and 8 km: finer grids show finer structure,
 // but not in proportion, and on most of them the MSE changes by a few per
 // cent within a factor of two of these values.
@@ -78,17 +78,17 @@ func (o OI) Validate() error {
 }
 
 // Fill estimates frame target of s. Every sea cell gets a mean and a sigma;
-// a cell that the target observed keeps its value, with the noise that Nugget
-// stands for as its sigma. A series without a single observation is
+// a cell that the target observed keeps its value, with the noise of Nugget as
+// its sigma. For a series without a single observation it returns
 // ErrNoObservations.
 //
-// progress, if not nil, is told how many rows of blocks are done, by one
+// progress, if not nil, is called with the rows of blocks done, by one
 // goroutine at a time and never after Fill has returned.
 func (o OI) Fill(s Series, target int, progress func(done, total int)) (Estimate, error) {
 	return o.FillContext(context.Background(), s, target, progress)
 }
 
-// FillContext is Fill that ends with the error of ctx soon after that is done.
+// FillContext is Fill that returns the error of ctx soon after ctx is done.
 func (o OI) FillContext(ctx context.Context, s Series, target int, progress func(done, total int)) (Estimate, error) {
 	s.check(target)
 	if err := o.Validate(); err != nil {
@@ -100,15 +100,15 @@ func (o OI) FillContext(ctx context.Context, s Series, target int, progress func
 	}
 	sphere := newSphere(s.Grid)
 	a := &analysis{oi: o, series: s, target: target, bg: bg, sphere: sphere}
-	a.search(o.plant(s, sphere))
+	a.search(o.buildTrees(s, sphere))
 	e := gaps(s.Grid.Len())
 	a.keepObserved(e)
 	a.fill(ctx, e, progress)
 	return e, ctx.Err()
 }
 
-// plant returns the search tree of each frame.
-func (o OI) plant(s Series, sphere []point) []boxTree {
+// buildTrees returns a search tree for each frame.
+func (o OI) buildTrees(s Series, sphere []point) []boxTree {
 	trees := make([]boxTree, len(s.Frames))
 	o.each(len(trees), func(f int) {
 		trees[f] = newBoxTree(sphere, s.Grid, func(c int) bool { return s.observed(f, c) })

@@ -67,7 +67,7 @@ func TestEstimateDecaysToTheMeanAndSigmaGrowsAwayFromAnObservation(t *testing.T)
 	}
 	s := line(4, before, today)
 	o := plain(s.Grid)
-	o.LengthKM, o.SmoothKM = 40, 1e5 // one mean for the whole line
+	o.LengthKM, o.SmoothKM = 40, 1e5 // makes one mean for the whole line
 	e := fill(t, o, s, 1)
 	for i := 2; i < 45; i++ { // beyond, the values far away come into play
 		if e.Mean[i] >= e.Mean[i-1] {
@@ -323,9 +323,9 @@ func TestFillEndsSoonAfterItIsCancelled(t *testing.T) {
 		cancel()
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want that it was cancelled", err)
+		t.Errorf("error is %v, want context.Canceled", err)
 	}
 	if most := 1 + runtime.GOMAXPROCS(0); told > most {
-		t.Errorf("%d rows were done, want at most %d: what was under way", told, most)
+		t.Errorf("%d rows were done, want at most the %d under way", told, most)
 	}
 }

@@ -10,20 +10,20 @@ import (
 
 const (
 	// leastCells is how many cells an overlay must leave visible, and how
-	// many it must hide, to be scored: with fewer a day is an anecdote.
+	// many it must hide, to be scored: with fewer a score is chance.
 	leastCells = 20
 	// triesPerOverlay bounds the search for pairs of days on records that
 	// have hardly any.
 	triesPerOverlay = 30
 )
 
-// An overlay is a day of which the gaps of another day hide a part.
+// An overlay is a day with a part hidden under the gaps of another day.
 type overlay struct {
 	target, gaps int     // frames of the series
 	hidden       []int32 // cells to score
 }
 
-// layOver draws overlays: the target and the frame that lends its gaps are
+// layOver draws overlays: the target and the frame whose gaps hide it are
 // chosen at random, at least t.Apart away from each other.
 func layOver(s Series, t Tuning) []overlay {
 	rng := rand.New(rand.NewPCG(t.Seed, 0))
@@ -68,15 +68,15 @@ type trial struct {
 	tuning   Tuning
 	overlays []overlay
 	sphere   []point
-	trees    []boxTree // of the whole frames
+	trees    []boxTree // trees of the complete frames
 }
 
 func newTrial(s Series, t Tuning, o OI) *trial {
 	sphere := newSphere(s.Grid)
-	return &trial{series: s, tuning: t, overlays: layOver(s, t), sphere: sphere, trees: o.plant(s, sphere)}
+	return &trial{series: s, tuning: t, overlays: layOver(s, t), sphere: sphere, trees: o.buildTrees(s, sphere)}
 }
 
-// A miss is the error of one estimate beside the sigma it claimed.
+// A miss is the error of one estimate and its sigma.
 type miss struct {
 	by, sigma float64
 }
@@ -124,8 +124,8 @@ func (t *trial) missesOn(l overlay, candidates []OI) [][]miss {
 	return all
 }
 
-// covered returns the window around the overlay's target as a method may see
-// it, and the target's index.
+// covered returns the window around the overlay's target, with the hidden cells
+// as gaps, and the target's index.
 func (t *trial) covered(l overlay) (Series, int) {
 	s, target := t.series.Window(l.target, t.tuning.Past, t.tuning.Future)
 	s.Frames = slices.Clone(s.Frames)

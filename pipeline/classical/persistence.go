@@ -39,8 +39,8 @@ func wholeDays(age time.Duration) int {
 }
 
 // changeByAge returns, for ages of 0, 1, ... days, the root mean square
-// difference between successive observations of a cell; not known where there
-// is no pair at all.
+// difference between successive observations of a cell; known is false without
+// any pair.
 func changeByAge(s Series, maxAge time.Duration) (change []float32, known bool) {
 	n := wholeDays(maxAge) + 1
 	squares, pairs := make([]float64, n), make([]float64, n)

@@ -11,13 +11,13 @@ import (
 	"github.com/fhs/go-netcdf/netcdf"
 )
 
-// A recording is a file of daily maps and the part of it that a test wants.
+// A recording is a file of daily maps and the part of it that a test uses.
 type recording struct {
 	file, variable string
 	log10          bool
-	row, col       int // where to cut out a part
-	height, width  int // of that part; 0: all
-	frames         int // the first ones only; 0: all
+	row, col       int // first row and column of the part
+	height, width  int // size of the part; 0: all
+	frames         int // number of frames to read; 0: all
 }
 
 // load reads a recording. Its days are counted from an arbitrary date.

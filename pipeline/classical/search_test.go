@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestSearchFindsWhatLookingAtEverythingFinds compares the neighbours with a
-// search that does without trees, on a region and on the globe.
-func TestSearchFindsWhatLookingAtEverythingFinds(t *testing.T) {
+// TestSearchAgreesWithBruteForce compares the neighbours with a search without
+// trees, on a region and on the globe.
+func TestSearchAgreesWithBruteForce(t *testing.T) {
 	for name, s := range map[string]Series{
 		"region": cloudy(33, 47, 4, 13),
 		"globe":  globe(0),
@@ -19,11 +19,11 @@ func TestSearchFindsWhatLookingAtEverythingFinds(t *testing.T) {
 			o.Neighbours, o.PerSector = 30, perSector
 			target := len(s.Frames) - 1
 			a := &analysis{oi: o, series: s, target: target, sphere: newSphere(s.Grid)}
-			a.search(o.plant(s, a.sphere))
+			a.search(o.buildTrees(s, a.sphere))
 			h := newNeighbourhood(o, len(a.frames))
 			for c := 0; c < s.Grid.Len(); c += 37 {
 				got := slices.Clone(h.around(a.sphere[c], a.frames))
-				if want := everywhere(a, h, a.sphere[c]); !slices.Equal(got, want) {
+				if want := bruteForce(a, h, a.sphere[c]); !slices.Equal(got, want) {
 					t.Fatalf("%s, %d per sector, cell %d: found\n%v, want\n%v", name, perSector, c, got, want)
 				}
 			}
@@ -31,8 +31,8 @@ func TestSearchFindsWhatLookingAtEverythingFinds(t *testing.T) {
 	}
 }
 
-// everywhere returns the neighbours of q by sorting all observations.
-func everywhere(a *analysis, h *neighbourhood, q point) []neighbour {
+// bruteForce returns the neighbours of q by sorting all observations.
+func bruteForce(a *analysis, h *neighbourhood, q point) []neighbour {
 	h.centre = q
 	h.turn()
 	order := func(x, y neighbour) int {
@@ -82,7 +82,7 @@ func TestNeighboursComeFromAllSidesWhereThereAreAny(t *testing.T) {
 	o := DefaultOI(s.Grid)
 	o.Neighbours = 24
 	a := &analysis{oi: o, series: s, sphere: newSphere(s.Grid)}
-	a.search(o.plant(s, a.sphere))
+	a.search(o.buildTrees(s, a.sphere))
 	found := newNeighbourhood(o, 1).around(a.sphere[20*41+20], a.frames)
 	for _, c := range lone {
 		if !slices.ContainsFunc(found, func(n neighbour) bool { return n.cell == int32(c) }) {
@@ -98,7 +98,7 @@ func TestCholeskySolvesItsSystem(t *testing.T) {
 	s := cloudy(20, 20, 2, 15)
 	o := DefaultOI(s.Grid)
 	a := &analysis{oi: o, series: s, target: 1, bg: newBackground(s, o.SmoothKM), sphere: newSphere(s.Grid)}
-	a.search(o.plant(s, a.sphere))
+	a.search(o.buildTrees(s, a.sphere))
 	v := newSolver(a)
 	found := v.near.around(a.sphere[210], a.frames)
 	n := len(found)

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNoObservations says that not a single value of a series can be used.
-var ErrNoObservations = errors.New("no observation in the whole series")
+var ErrNoObservations = errors.New("the series has no observation")
 
 const (
 	badLength = "classical: slice length differs from the grid"
@@ -17,25 +17,24 @@ const (
 	badOrder  = "classical: frames are not in order of time"
 )
 
-// A Series is all that a method may look at: maps of one variable on one grid,
-// in the space in which errors are additive (for example log10), in order of
-// time.
+// A Series is the input of a method: maps of one variable on one grid, in the
+// space in which errors are additive (for example log10), in order of time.
 type Series struct {
 	Grid   field.Grid
 	Sea    field.Mask // nil: every cell is sea
 	Frames []Frame    // times must not descend; equal ones are allowed
 }
 
-// A Frame is the map of one time. Frames are only read.
+// A Frame is the map of one time. No method changes it.
 type Frame struct {
 	Time   time.Time
 	Values []float32 // NaN (or an infinity): a gap
 }
 
-// An Estimate is what a method says of the target frame. Both are NaN on land
-// and where nothing can be said. Sigma is the standard deviation of what an
-// observation at that cell would show about Mean, so it holds the error of
-// measurement and what varies below the scale of the grid.
+// An Estimate is the result of a method for the target frame. Both maps are NaN
+// on land and where there is no estimate. Sigma is the standard deviation of an
+// observation at that cell about Mean, so it includes the error of measurement
+// and the variation below the scale of the grid.
 type Estimate struct {
 	Mean, Sigma []float32
 }
@@ -58,7 +57,7 @@ func (s Series) Window(target int, past, future time.Duration) (Series, int) {
 	return Series{Grid: s.Grid, Sea: s.Sea, Frames: s.Frames[first : last+1]}, target - first
 }
 
-// check panics where the caller mixed something up.
+// check panics if the series is malformed or has no such target.
 func (s Series) check(target int) {
 	if target < 0 || target >= len(s.Frames) {
 		panic(badTarget)
@@ -76,11 +75,11 @@ func (s Series) check(target int) {
 	}
 }
 
-// sea reports whether cell i is one that has to be filled.
+// sea reports whether cell i is to be filled.
 func (s Series) sea(i int) bool { return s.Sea == nil || s.Sea[i] }
 
-// observed reports whether frame f says anything at cell i. What a frame holds
-// on land is ignored.
+// observed reports whether frame f has an observation at cell i. Values on land
+// are ignored.
 func (s Series) observed(f, i int) bool {
 	v := s.Frames[f].Values[i]
 	return v-v == 0 && s.sea(i) // false for NaN and infinities
@@ -91,7 +90,7 @@ func (s Series) days(f, origin int) float64 {
 	return s.Frames[f].Time.Sub(s.Frames[origin].Time).Hours() / 24
 }
 
-// gaps returns an estimate that says nothing yet.
+// gaps returns an estimate of NaN everywhere.
 func gaps(n int) Estimate {
 	e := Estimate{Mean: make([]float32, n), Sigma: make([]float32, n)}
 	nan := float32(math.NaN())

@@ -53,8 +53,8 @@ func better(a, b [][]miss) float64 {
 func persist(s Series, target int) Estimate { return Persistence(s, target, 30*24*time.Hour) }
 
 func TestOnRealChlorophyllOIBeatsPersistenceBeatsClimatology(t *testing.T) {
-	// A stretch of coast. Offshore the last two do not keep their order: there
-	// the noise of a single observation is larger than what the mean misses.
+	// A stretch of coast. Offshore the order of the last two changes: there the
+	// noise of a single observation exceeds the error of the mean.
 	part := pacific
 	part.row, part.col = 60, 165
 	part.height, part.width, part.frames = 120, 120, 120
@@ -76,7 +76,7 @@ func TestOnRealChlorophyllOIBeatsPersistenceBeatsClimatology(t *testing.T) {
 // TestReportSkill prints the table of all methods; run it with -report -v.
 func TestReportSkill(t *testing.T) {
 	if !*report {
-		t.Skip("prints a table when asked to by -report")
+		t.Skip("prints a table: run with -report")
 	}
 	s := pacific.load(t)
 	values := make([][]float32, len(s.Frames))

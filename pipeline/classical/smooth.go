@@ -10,8 +10,8 @@ const (
 	// kilometresPerDegree is the length of a degree of a great circle on the
 	// sphere that field.Grid uses.
 	kilometresPerDegree = 6371.0088 * math.Pi / 180
-	// reach is where a Gaussian is cut off, in standard deviations: what lies
-	// beyond has 0.3 % of the weight.
+	// reach is the cut-off of a Gaussian in standard deviations: the tails
+	// beyond have 0.3 % of the weight.
 	reach = 3
 	// coarseCells is how many coarse cells a standard deviation spans at
 	// least: linear interpolation of a Gaussian sampled four times per
@@ -19,8 +19,8 @@ const (
 	coarseCells = 4
 )
 
-// stepKM returns the step of the grid. A grid of a single cell has none, and
-// any length will do.
+// stepKM returns the step of the grid, and an arbitrary length for a grid of a
+// single cell.
 func stepKM(g field.Grid) float64 {
 	if step := g.StepKM(); step > 0 {
 		return step
@@ -45,7 +45,7 @@ func newSmoother(g field.Grid, sigmaKM float64) smoother {
 	factor := max(1, int(sigmaKM/stepKM(g)/coarseCells))
 	around := factor
 	for g.Periodic() && g.Width()%around != 0 {
-		around-- // a closed circle has no room for half a coarse cell
+		around-- // a closed circle has whole coarse cells only
 	}
 	return smoother{
 		rows:     newAxis(g.Lat, factor, false),
@@ -140,14 +140,14 @@ func (m smoother) at(src []float64, row, col int) float64 {
 	return north*(1-r.share) + south*r.share
 }
 
-// An axis is one axis of the coarse grid and how to come back from it.
+// An axis is one axis of the coarse grid, with the interpolation back to the fine one.
 type axis struct {
 	factor  int
 	centre  []float64 // degrees
-	between []between // for every cell of the fine axis
+	between []between // position of every cell of the fine axis
 }
 
-// between says that a place lies share of the way from low to high.
+// between is a place between two coarse cells: share of the way from low to high.
 type between struct {
 	low, high int
 	share     float64

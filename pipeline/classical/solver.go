@@ -11,7 +11,7 @@ const jitter = 1e-9
 // constant that all anomalies of a neighbourhood share: the mean map is not
 // exact. 0 would be simple kriging and infinity ordinary kriging; MSE on
 // real chlorophyll is 0.143 and 0.140 at those ends, and 0.140 here. The
-// finite value keeps the error of a cell far from everything bounded.
+// finite value bounds the error of a cell far from all observations.
 const levelVariance = 0.3
 
 // A solver estimates cells one block at a time. It owns all the memory a
@@ -19,7 +19,7 @@ const levelVariance = 0.3
 type solver struct {
 	*analysis
 	near     *neighbourhood
-	places   [][4]float64 // of the neighbours, in covariance scales, from the block's centre
+	places   [][4]float64 // positions of the neighbours from the block's centre, in covariance scales
 	factor   []float64    // lower triangle of the Cholesky factor, row by row
 	weights  []float64    // covariance matrix⁻¹ · anomalies
 	toTarget []float64    // covariances with the cell being estimated
@@ -118,8 +118,8 @@ func (s *solver) factorise(n int) {
 			rj := m[j*n : j*n+n]
 			ri[j] = (ri[j] - dot(ri[:j], rj[:j])) * rj[j]
 		}
-		// The inverse of the pivot is what every later step needs. Lengths far
-		// beyond the neighbourhood can round a pivot below zero.
+		// Every later step divides by the pivot, so its inverse is stored. Lengths
+		// far beyond the neighbourhood can round a pivot below zero.
 		ri[i] = 1 / math.Sqrt(max(ri[i]-dot(ri[:i], ri[:i]), jitter))
 	}
 }
@@ -157,7 +157,7 @@ func backward(l, b []float64) {
 	}
 }
 
-// dot sums in four lanes, which is what keeps the adder busy.
+// dot sums in four lanes, which keeps the adder busy.
 func dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64

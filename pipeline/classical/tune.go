@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A Tuning says on which overlays Tune scores its candidates.
+// A Tuning holds the settings of Tune and of its overlays.
 type Tuning struct {
-	Start        OI            // where the search begins; the zero value: DefaultOI
-	Past, Future time.Duration // the window that each analysis sees
+	Start        OI            // start of the search; the zero value: DefaultOI
+	Past, Future time.Duration // window of each analysis
 	Apart        time.Duration // least time between a day and the day whose gaps are laid over it
-	Overlays     int           // how many days are scored, at most
-	Pixels       int           // how many hidden cells of each, at most
-	Seed         uint64        // of the choice of days and cells
+	Overlays     int           // most days to score
+	Pixels       int           // most hidden cells to score on a day
+	Seed         uint64        // seed of the choice of days and cells
 }
 
 // DefaultTuning returns the tuning for an analysis that sees ten days back.
@@ -24,15 +24,15 @@ func DefaultTuning() Tuning {
 		Past:     10 * 24 * time.Hour,
 		Apart:    12 * 24 * time.Hour, // beyond the time scale of weather and of most chlorophyll
 		Overlays: 120,
-		Pixels:   100, // neighbouring cells err alike: more days teach more than more cells
+		Pixels:   100, // errors of neighbouring cells are alike: more days tell more than more cells
 		Seed:     1,
 	}
 }
 
-// A Score is how well the values that overlays had hidden were estimated.
+// A Score sums up the errors on the hidden cells of overlays.
 type Score struct {
 	Overlays, Pixels int
-	MSE              float64 // in the units of the series, squared
+	MSE              float64 // in squared units of the series
 	Coverage90       float64 // share of values within mean ± 1.645 sigma; 0.90 is calibrated
 	SpreadSkill      float64 // root mean square of sigma over that of the error; 1 is calibrated, NaN without any error
 }
@@ -48,12 +48,12 @@ const ninety = 1.645
 // Tune finds the length, the time and the nugget with the least mean squared
 // error on overlays, one after the other, from t.Start on, and then the
 // SigmaScale with which 90 % of the hidden values lie in their 90 % interval.
-// An overlay hides from a day what was a gap on another day, so gaps have the
-// shapes that gaps have; other days stay as they are. The score is that of
-// the result on the overlays that chose it.
+// An overlay hides a day under the gaps of another day, so that they have the
+// shapes of real gaps; other days stay as they are. The score is that of the
+// result on the overlays that chose it.
 //
-// The same series, tuning and seed give the same result. It ends with the error
-// of ctx soon after that is done.
+// The same series, tuning and seed give the same result. Tune returns the error
+// of ctx soon after ctx is done.
 func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 	best := t.Start
 	if best == (OI{}) {

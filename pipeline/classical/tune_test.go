@@ -36,7 +36,7 @@ func TestTuneLowersTheErrorAndCalibrates(t *testing.T) {
 		t.Errorf("MSE fell from %v to %v only", before.MSE, after.MSE)
 	}
 	if math.Abs(after.Coverage90-0.9) > 0.01 {
-		t.Errorf("90 %% intervals cover %v of what they were fitted to", after.Coverage90)
+		t.Errorf("90 %% intervals cover %v of the values they were fitted to", after.Coverage90)
 	}
 	if tuned.LengthKM <= tuning.Start.LengthKM || tuned.Neighbours != tuning.Start.Neighbours {
 		t.Errorf("tuned to %+v", tuned)
@@ -88,7 +88,7 @@ func TestOverlaysAreRealGapsOfDaysFarApart(t *testing.T) {
 	}
 }
 
-func TestTuneSaysWhyItCannot(t *testing.T) {
+func TestTuneNamesTheReasonOfItsFailure(t *testing.T) {
 	s := cloudy(24, 24, 5, 23) // five days: none is twelve days from another
 	if _, _, err := Tune(t.Context(), s, small()); err == nil || !strings.Contains(err.Error(), "288h") {
 		t.Errorf("tuning on five days = %v, want the distance that is missing", err)
@@ -149,7 +149,7 @@ func TestTuningEndsSoonAfterItIsCancelled(t *testing.T) {
 	cancel()
 	began := time.Now()
 	if _, _, err := Tune(ctx, s, small()); !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want that it was cancelled", err)
+		t.Errorf("error is %v, want context.Canceled", err)
 	}
 	whole := time.Now()
 	if _, _, err := Tune(t.Context(), s, small()); err != nil {

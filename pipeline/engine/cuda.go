@@ -14,16 +14,16 @@ import (
 	"lacuna/pipeline/trusted"
 )
 
-// cudaFiles is where the parts of XLA for CUDA lie.
+// cudaFiles holds the paths of the parts of XLA for CUDA.
 type cudaFiles struct {
 	plugin    string   // the PJRT plug-in
-	libraries []string // to load before it, most basic first
-	toolkit   string   // holds nvvm/libdevice; empty: the plug-in looks for itself
+	libraries []string // libraries to load before the plug-in, most basic first
+	toolkit   string   // folder with nvvm/libdevice; empty: the plug-in searches by itself
 }
 
-// search is the surroundings in which CUDA is looked for.
+// search describes the machine on which CUDA is searched for.
 type search struct {
-	plugin  string                   // named by the configuration
+	plugin  string                   // plug-in named by the configuration
 	env     func(string) string      // environment variables
 	python  func() ([]string, error) // site-packages folders of the Python installation, best first
 	devices []string                 // patterns of the device files of GPUs
@@ -32,7 +32,7 @@ type search struct {
 	check   func(string) error       // refuses a file that others may change
 }
 
-// jaxHint ends an error about a missing plug-in with what to do.
+// jaxHint is the remedy at the end of an error about a missing plug-in.
 const jaxHint = "install it with pip install 'jax[cuda13]', or set $" + PluginVariable + " to the file"
 
 func newSearch(cfg Config) search {
@@ -51,9 +51,9 @@ func newSearch(cfg Config) search {
 	}
 }
 
-// cuda finds the plug-in and what goes with it. Python is started only where
-// there is a GPU. A part that others may change is an error and not passed over:
-// the plug-in would look for it by itself and load it.
+// cuda finds the plug-in, its libraries and its toolkit. Python is started only
+// if there is a GPU. A part that others may change is an error and not skipped:
+// the plug-in would search for it by itself and load it.
 func (s search) cuda() (cudaFiles, error) {
 	plugin, err := s.namedPlugin()
 	if err != nil {
@@ -86,7 +86,7 @@ func (s search) cuda() (cudaFiles, error) {
 // names, empty where neither does.
 func (s search) namedPlugin() (string, error) {
 	for _, named := range []struct{ by, path string }{
-		{"--plugin", absolute(s.plugin)}, // whoever types a path means it from here
+		{"--plugin", absolute(s.plugin)}, // a typed path is relative to the working directory
 		{"$" + PluginVariable, s.env(PluginVariable)},
 	} {
 		if named.path == "" {
@@ -125,7 +125,7 @@ func (s search) pythonPlugin() (string, error) {
 	return "", fmt.Errorf("no PJRT plug-in for CUDA in %s; %s", strings.Join(looked, ", "), jaxHint)
 }
 
-// cudaVersion returns the 13 of .../xla_cuda13/xla_cuda_plugin.so, 0 where
+// cudaVersion returns the 13 of .../xla_cuda13/xla_cuda_plugin.so, 0 if
 // there is none.
 func cudaVersion(plugin string) int {
 	folder := filepath.Base(filepath.Dir(plugin))
@@ -155,7 +155,7 @@ func (s search) packagesOf(plugin string) string {
 	return ""
 }
 
-// cudaLibraries lists what the plug-in links or opens by name, in the order in
+// cudaLibraries lists the libraries that the plug-in links or opens by name, in the order in
 // which they need one another.
 func cudaLibraries(packages string) []string {
 	if packages == "" {
@@ -192,9 +192,9 @@ func (s search) driverFolders() []string {
 	return append(searchPath(s.env("LD_LIBRARY_PATH")), s.drivers...)
 }
 
-// searchPath splits a list of folders. One that depends on the working directory
-// is left out, and an empty one means that directory: nothing is loaded from
-// wherever this process happens to be started.
+// searchPath splits a list of folders. Relative and empty ones, which mean the
+// working directory, are left out: nothing is loaded from the folder in which
+// this process happens to be started.
 func searchPath(list string) []string {
 	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
@@ -239,8 +239,8 @@ func (s search) usableToolkit(dir string) bool {
 // pythonTimeout bounds the start of an interpreter on a slow disk.
 const pythonTimeout = 20 * time.Second
 
-// sitePackages asks a Python interpreter where its packages are. It is asked in
-// isolation (-I): else it would import the modules of the question from the
+// sitePackages asks a Python interpreter for the folders of its packages. It runs in
+// isolation (-I): else it would import the modules of the query from the
 // working directory.
 func sitePackages(python string) ([]string, error) {
 	if python == "" {

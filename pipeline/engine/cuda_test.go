@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// machine is a fake file system with what a search looks at.
+// machine is a fake file system for a search.
 type machine struct {
 	root string
 	env  map[string]string
@@ -46,11 +46,11 @@ func (m *machine) search() search {
 		devices: []string{m.path("dev/nvidia[0-9]*")},
 		drivers: []string{m.path("usr/lib"), m.path("usr/local/nvidia/lib64")},
 		tools:   []string{m.path("usr/local/cuda"), m.path("usr/local/cuda-*")},
-		check:   func(string) error { return nil }, // the folder of tests is everybody's
+		check:   func(string) error { return nil }, // the folder of tests is writable by everybody
 	}
 }
 
-// jax is what pip install jax[cuda13] leaves, and gpu what a driver does.
+// jax are the files of pip install jax[cuda13], and gpu those of a driver.
 var (
 	jax = []string{
 		"venv/site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so",
@@ -64,7 +64,7 @@ var (
 	gpu = []string{"dev/nvidia0", "usr/local/nvidia/lib64/libcuda.so.1", "usr/local/nvidia/lib64/libnvidia-ptxjitcompiler.so.1"}
 )
 
-func TestJAXIsFoundWithoutBeingTold(t *testing.T) {
+func TestJAXIsFoundWithoutConfiguration(t *testing.T) {
 	m := newMachine(t, slices.Concat(jax, gpu)...)
 	got, err := m.search().cuda()
 	if err != nil {
@@ -144,7 +144,7 @@ func TestLinkedPluginFindsTheWheelsOfItsTarget(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
+func TestMissingPartIsNamed(t *testing.T) {
 	tests := []struct {
 		name  string
 		files []string

@@ -21,28 +21,28 @@ const (
 // Variables of the environment that name a library where the Config does not.
 const (
 	LibraryVariable = ort.LibraryVariable  // libonnxruntime
-	PluginVariable  = "LACUNA_PJRT_PLUGIN" // of PJRT, for CUDA
+	PluginVariable  = "LACUNA_PJRT_PLUGIN" // PJRT plug-in for CUDA
 )
 
-// Config holds what engines need to know. The zero value finds everything by
-// itself.
+// Config holds the settings of engines. With the zero value everything is found
+// automatically.
 type Config struct {
 	Library  string `yaml:"library"`   // libonnxruntime; empty: found
-	Threads  int    `yaml:"threads"`   // of ort; 0: all cores
+	Threads  int    `yaml:"threads"`   // threads of ort; 0: all cores
 	Plugin   string `yaml:"plugin"`    // PJRT plug-in for CUDA; empty: found
 	Python   string `yaml:"python"`    // interpreter that has jax[cuda]; empty: python3
-	CacheDir string `yaml:"cache_dir"` // where XLA keeps its tuning between runs; empty: nowhere
+	CacheDir string `yaml:"cache_dir"` // folder of XLA's tuning between runs; empty: not kept
 }
 
 // Engine is an open engine.
 type Engine struct {
 	backends.Backend
-	Kind    string  // which of the engines it is, never "auto"
+	Kind    string  // name of the engine, never "auto"
 	Library string  // path of the library or plug-in that it was loaded from
-	Refused []error // why others, which would have gone before it, are not used
+	Refused []error // reasons why preferred engines or libraries are not used
 }
 
-// Open opens the named engine. It logs what it opened and, for "auto", why.
+// Open opens the named engine. It logs its choice and, for "auto", the reason.
 func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
 	log = log.With("component", "engine")
 	if name == Auto || name == "" {
@@ -53,13 +53,13 @@ func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
 		return nil, fmt.Errorf("open engine %s: %w", name, err)
 	}
 	log.Info("engine opened", "engine", name, "description", e.Description(), "library", e.Library)
-	e.tellRefused(log)
+	e.logRefused(log)
 	return e, nil
 }
 
-// openBest takes the GPU where there is a usable one, else the processor. It
-// does not try ort:cuda, which is slower at training than xla:cuda and serves
-// where somebody asks for it.
+// openBest takes the GPU if there is a usable one, else the processor. It does
+// not try ort:cuda, which is slower at training than xla:cuda and has to be
+// requested by name.
 func openBest(cfg Config, log *slog.Logger) (*Engine, error) {
 	e, gpu := open(XLACUDA, cfg)
 	if gpu == nil {
@@ -71,12 +71,12 @@ func openBest(cfg Config, log *slog.Logger) (*Engine, error) {
 		return nil, fmt.Errorf("open an engine: %s: %w; %s: %w", XLACUDA, gpu, ORT, err)
 	}
 	log.Info("engine chosen", "engine", ORT, "why", XLACUDA+" is not usable: "+gpu.Error(), "description", e.Description(), "library", e.Library)
-	e.tellRefused(log)
+	e.logRefused(log)
 	return e, nil
 }
 
-// tellRefused logs what was not used for it.
-func (e *Engine) tellRefused(log *slog.Logger) {
+// logRefused logs the engines and libraries that were passed over.
+func (e *Engine) logRefused(log *slog.Logger) {
 	for _, err := range e.Refused {
 		log.Warn("library refused", "err", err)
 	}

@@ -53,7 +53,7 @@ func TestNamedEngineDoesNotFallBack(t *testing.T) {
 	}
 }
 
-func TestAutoSaysWhatItChoseAndWhy(t *testing.T) {
+func TestAutoLogsItsChoiceAndTheReason(t *testing.T) {
 	openTest(t) // skips without the library
 	var log bytes.Buffer
 	e, err := Open(Auto, noGPU(t), slog.New(slog.NewTextHandler(&log, nil)))
@@ -71,7 +71,7 @@ func TestAutoSaysWhatItChoseAndWhy(t *testing.T) {
 	}
 }
 
-func TestListTellsOfEveryEngineWhetherItWorks(t *testing.T) {
+func TestListReportsWhetherEachEngineWorks(t *testing.T) {
 	openTest(t)
 	list := List(noGPU(t))
 	var names []string

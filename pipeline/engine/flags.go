@@ -2,7 +2,7 @@ package engine
 
 import "flag"
 
-// AddFlags adds what engines need to know to the flags of a program.
+// AddFlags adds the settings of engines to the flags of a program.
 func (c *Config) AddFlags(f *flag.FlagSet) {
 	f.StringVar(&c.Library, "library", "", "libonnxruntime (default: found)")
 	f.StringVar(&c.Plugin, "plugin", "", "PJRT plug-in for CUDA (default: found)")

@@ -15,8 +15,8 @@ import "unsafe"
 // starts, does not lead there.
 //
 // Libraries need one another in no fixed order, so preload goes on until a
-// pass loads none. What does not load is left out: the plug-in will name what
-// it misses, and may not need it.
+// pass loads none. A library that does not load is left out: the plug-in may not
+// need it, and names it if it does.
 func preload(paths []string) {
 	for len(paths) > 0 {
 		var left []string

@@ -35,8 +35,8 @@ func Compile(b backends.Backend, name string, build func(*graph.Graph) []*graph.
 
 // CompileParallel is Compile for several devices of a backend that each run
 // the graph on a part of the data. Run takes the inputs of the first device,
-// then those of the second, and so on, and returns outputs likewise. What
-// devices have to agree on, build reduces with graph.Graph.Distributed.
+// then those of the second, and so on, and returns outputs likewise. Values that
+// devices must share, build reduces with graph.Graph.Distributed.
 func CompileParallel(b backends.Backend, name string, devices int, build func(*graph.Graph) []*graph.Node) (*Program, error) {
 	if have := b.NumDevices(); devices < 1 || devices > have {
 		return nil, fmt.Errorf("compile %s for %d devices: %s has %d", name, devices, b.Name(), have)
@@ -99,8 +99,9 @@ func (p *Program) Run(inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
 	return out, nil
 }
 
-// explain says what to do where memory ran out, at run time or, for constants,
-// already when compiling. The words are those of XLA and of CUDA.
+// explain adds the remedy to an error about exhausted memory, at run time or,
+// for constants, already when compiling. It recognises the words of XLA and of
+// CUDA.
 func explain(err error) error {
 	for _, words := range []string{"RESOURCE_EXHAUSTED", "out of memory", "Out of memory"} {
 		if strings.Contains(err.Error(), words) {
@@ -110,7 +111,7 @@ func explain(err error) error {
 	return err
 }
 
-// Close frees what the program holds in its backend. It may be called twice.
+// Close frees the program's memory in its backend. It may be called twice.
 func (p *Program) Close() {
 	if p.graph == nil {
 		return

@@ -13,10 +13,10 @@ import (
 type Status struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
-	Detail string `json:"detail"` // what it is and where it was loaded from, or why it cannot be used
+	Detail string `json:"detail"` // description and origin of the engine, or the reason why it cannot be used
 }
 
-// List tries every engine: usable is one that has just computed a sum.
+// List tries every engine: a usable one has just computed a sum.
 func List(cfg Config) []Status {
 	var list []Status
 	for _, name := range []string{ORT, ORTCUDA, XLACUDA} {
@@ -62,8 +62,8 @@ func try(name string, cfg Config) (string, error) {
 	return describe(e), nil
 }
 
-// describe says what an engine is, where it was loaded from, and why not from
-// elsewhere.
+// describe returns the description of an engine, the path of its library, and
+// the reasons why others were passed over.
 func describe(e *Engine) string {
 	text := e.Description() + "; " + e.Library
 	for _, err := range e.Refused {

@@ -39,7 +39,7 @@ func TestAPartOfXLAThatOthersMayWriteIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheWorkingDirectoryHasNoSayInWhatXLALoads(t *testing.T) {
+func TestXLALoadsNothingFromTheWorkingDirectory(t *testing.T) {
 	m := newMachine(t, slices.Concat(jax, gpu, []string{"pjrt_c_api_cuda_plugin.so", "libcuda.so.1", "nvvm/libdevice/libdevice.10.bc"})...)
 	t.Chdir(m.root)
 	for name, value := range map[string]string{
@@ -87,8 +87,8 @@ func TestPythonTellsItsFolders(t *testing.T) {
 	}
 }
 
-// A module of the working directory with the name of one that the question
-// imports would run as whoever starts lacuna there.
+// A module of the working directory with the name of one that the query imports
+// would run as the user who starts lacuna there.
 func TestPythonRunsNothingFromTheWorkingDirectory(t *testing.T) {
 	path, err := exec.LookPath("python3")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/backends/xla"
 )
 
-// openXLA finds the PJRT plug-in for CUDA, loads what it needs and starts it.
+// openXLA finds the PJRT plug-in for CUDA, loads its libraries and starts it.
 func openXLA(cfg Config) (*Engine, error) {
 	found, err := newSearch(cfg).cuda()
 	if err != nil {
@@ -37,8 +37,8 @@ func openXLA(cfg Config) (*Engine, error) {
 // prepare sets the environment that XLA and its Go binding read and loads the
 // CUDA libraries.
 func (c cudaFiles) prepare(cacheDir string) error {
-	// Where no toolkit was found XLA is pointed at the usual place all the same:
-	// by itself it looks in a folder of the working directory first.
+	// Without a toolkit XLA is still pointed at the usual place:
+	// by itself it searches a folder of the working directory first.
 	flags := withFlag(os.Getenv("XLA_FLAGS"), "xla_gpu_cuda_data_dir", cmp.Or(c.toolkit, "/usr/local/cuda"))
 	if cacheDir != "" {
 		flags = withFlag(flags, "xla_gpu_per_fusion_autotune_cache_dir", cacheDir)

@@ -9,7 +9,7 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Given returns answers to all cases of an exam as a method.
+// Given returns a method that replays answers to all cases of an exam.
 func Given(answers []Answer) Method {
 	return Method{Name: "given", Fill: func(_ context.Context, asked []Case) ([]Answer, error) {
 		out := make([]Answer, len(asked))
@@ -20,9 +20,9 @@ func Given(answers []Answer) Method {
 	}}
 }
 
-// Calibrated returns answers to all cases with sigmas calibrated. Those of
-// every other month are calibrated on the months between, so that none is
-// judged by what fitted it.
+// Calibrated returns answers to all cases with calibrated sigmas. Those of every
+// other month are calibrated on the months between, so that no case is judged by
+// a calibration that was fitted to it.
 func (e *Exam) Calibrated(answers []Answer) ([]Answer, error) {
 	var fitted [2]impute.Calibration
 	err := e.fit(answers, func(half int, cases []impute.Case) (err error) {
@@ -43,11 +43,10 @@ func (e *Exam) Calibrated(answers []Answer) ([]Answer, error) {
 }
 
 // CalibratedMembers returns answers to all cases with members moved to the mean
-// and made to stand from it as far as the truth does, by what the months
-// between say.
+// and calibrated spread, each month by a fit to the months between.
 func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
 	if len(answers) == 0 || len(answers[0].Members) == 0 {
-		return nil, errors.New("calibrate members: there are none")
+		return nil, errors.New("calibrate members: the answers have no members")
 	}
 	var fitted [2]impute.MembersCalibration
 	err := e.fit(answers, func(half int, cases []impute.Case) (err error) {
@@ -65,9 +64,9 @@ func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
 	return out, err
 }
 
-// Textured returns answers whose map is the mean plus a share of what the
-// first member departs from it: from the smooth mean at 0, which errs least, to
-// a map with the texture of a real one at 1.
+// Textured returns answers whose map is the mean plus a share of the first
+// member's deviation from it: from the smooth mean at 0, which errs least, to a
+// map with the texture of a real one at 1.
 func Textured(answers []Answer, share float64) []Answer {
 	out := make([]Answer, len(answers))
 	for i, a := range answers {
@@ -79,8 +78,8 @@ func Textured(answers []Answer, share float64) []Answer {
 	return out
 }
 
-// fit hands the scored cells of every other month to what is fitted for the
-// months between.
+// fit calls fit for either half of the months with the scored cells of the
+// other half.
 func (e *Exam) fit(answers []Answer, fit func(half int, cases []impute.Case) error) error {
 	cases := [2][]impute.Case{}
 	for i, a := range answers {
@@ -99,11 +98,11 @@ func (e *Exam) fit(answers []Answer, fit func(half int, cases []impute.Case) err
 	}
 	for h := range cases {
 		other := cases[1-h]
-		if len(other) == 0 { // a single month: better than nothing
+		if len(other) == 0 { // a single month has to calibrate itself
 			other = cases[h]
 		}
 		if len(other) == 0 {
-			return errors.New("calibrate: nothing is scored")
+			return errors.New("calibrate: no cell is scored")
 		}
 		if err := fit(h, other); err != nil {
 			return err
@@ -112,5 +111,5 @@ func (e *Exam) fit(answers []Answer, fit func(half int, cases []impute.Case) err
 	return nil
 }
 
-// half puts every other month on either side.
+// half assigns months to two halves in turn.
 func half(o samples.Overlay) int { return int(o.Time.Month()) % 2 }

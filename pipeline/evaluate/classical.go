@@ -32,7 +32,7 @@ func (e *Exam) Interpolation() Method {
 }
 
 // DINEOF returns the empirical orthogonal functions of the window's own days
-// as a method: no less and no more than the other methods see.
+// as a method: it uses the same days as the other methods.
 func DINEOF(d classical.DINEOF) Method {
 	d.Workers = 1
 	return eachCase("dineof", func(c Case) (classical.Estimate, error) { return d.Fill(c.Series, c.Target, nil) })
@@ -58,7 +58,7 @@ func Climatology() Method {
 	})
 }
 
-// eachCase makes a method of one that takes a case at a time.
+// eachCase returns a method that fills one case at a time, cases concurrently.
 func eachCase(name string, fill func(Case) (classical.Estimate, error)) Method {
 	return Method{Name: name, Fill: func(ctx context.Context, cases []Case) ([]Answer, error) {
 		out := make([]Answer, len(cases))
@@ -81,8 +81,8 @@ func eachCase(name string, fill func(Case) (classical.Estimate, error)) Method {
 	}}
 }
 
-// known returns values with otherwise where a method had nothing to say: the
-// mean map and its spread.
+// known returns values with otherwise in place of NaN: the mean map or its
+// spread, where a method has no estimate.
 func known(values []float32, otherwise float32) []float32 {
 	out := make([]float32, len(values))
 	for i, v := range values {

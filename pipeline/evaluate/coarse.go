@@ -7,18 +7,18 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Coarsening says how maps are made coarser for a table at another scale: the
-// mean of what was observed in squares of cells.
+// A Coarsening makes maps coarser for a table at another scale: each coarse
+// cell is the mean of the observations in a square of cells.
 type Coarsening struct {
-	Factor int `json:"factor"` // cells along a square's side; 1: as they are
+	Factor int `json:"factor"` // side of a square in cells; 1: unchanged
 	// Majority asks for a value in half of a square's sea cells; without it one
 	// is enough.
 	Majority bool `json:"majority"`
 }
 
 // Of returns the series on the coarser grid. A square is sea where half of its
-// cells or more are. Rows and columns that fill no square are left out, and
-// days of which nothing is left are gone.
+// cells or more are. Rows and columns that fill no square are left out, and so
+// are days without any observation left.
 func (c Coarsening) Of(s samples.Series) (samples.Series, error) {
 	height, width := 0, 0
 	if c.Factor > 0 {
@@ -57,8 +57,8 @@ func (c Coarsening) Of(s samples.Series) (samples.Series, error) {
 	return out, nil
 }
 
-// mean returns that of what was observed in a square, NaN where it does not
-// count.
+// mean returns the mean of the observations in a square, NaN if there are too
+// few.
 func (c Coarsening) mean(s samples.Series, values []float32, row, col int) float32 {
 	sum, observed, sea := 0.0, 0, 0
 	c.square(s.Grid.Width(), row, col, func(cell int) {
@@ -75,7 +75,7 @@ func (c Coarsening) mean(s samples.Series, values []float32, row, col int) float
 	return float32(sum / float64(observed))
 }
 
-// square calls f for the cells of a square, in a grid of so many columns.
+// square calls f for the cells of a square; columns is the width of the grid.
 func (c Coarsening) square(columns, row, col int, f func(cell int)) {
 	for r := range c.Factor {
 		for k := range c.Factor {

@@ -9,7 +9,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-func TestCoarseMapsAreMeansOfWhatWasObserved(t *testing.T) {
+func TestCoarseMapsAreMeansOfObservations(t *testing.T) {
 	n := field.NaN()
 	s := samples.Series{
 		Grid: field.Grid{Lat: []float64{10, 11, 12, 13, 14}, Lon: []float64{0, 2, 4, 6}},
@@ -18,7 +18,7 @@ func TestCoarseMapsAreMeansOfWhatWasObserved(t *testing.T) {
 			true, true, true, true,
 			true, false, false, false,
 			true, false, false, true,
-			true, true, true, true, // fills no square
+			true, true, true, true, // a row that fills no square
 		},
 		Days: []samples.Day{
 			{Time: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), Values: []float32{

@@ -4,22 +4,22 @@
 // A Method answers a Case: a held-out window over which the gaps of another
 // held-out day were laid. An Exam asks a method about every case and returns a
 // Verdict; Results hold each method's scores, the paired difference from a
-// reference with its confidence, and what is needed for tables and pictures.
+// reference with its confidence, and the data of tables and pictures.
 // Where a method was trained several times, its verdicts differ in their seed,
 // and a table shows mean and spread over the seeds.
 //
 //	HeldOut ──Cases──▶ Case ──Method.Fill──▶ Answer ──▶ skill.Scores ──▶ Results ──▶ tables, pictures
 //
-// An overlay hides clear sky, which is not what clouds hide: WeighGaps weighs
-// cells to look like true gaps, and with a Truth the true gaps themselves are
-// scored. A GaussianSea is a world whose best method is known.
+// An overlay hides clear sky, and clouds do not: WeighGaps weighs cells so that
+// they resemble true gaps, and with a Truth the true gaps themselves are scored.
+// A GaussianSea is a world whose best method is known.
 //
 // Answers can be changed before they are scored: sigmas calibrated, members
-// moved to the mean and calibrated, maps given the texture of a member. What is
-// fitted for a month is fitted on the months beside it.
+// moved to the mean and calibrated, maps given the texture of a member. A
+// calibration for one month is fitted on the months beside it.
 //
-// A case hands out visible cells only; what a method is scored on is not in
-// it. The same cases and methods give the same results.
+// A case holds visible cells only, none of those that are scored. The same cases
+// and methods give the same results.
 //
 // Package evaluate trains nothing and touches no file: networks come trained
 // from the caller. Package tables trains them.

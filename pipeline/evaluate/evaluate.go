@@ -17,23 +17,23 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// A Case is a question: fill this window. It holds what may be known, in
+// A Case is one window to fill. It holds everything a method may use, in
 // normalised anomalies.
 type Case struct {
-	Inputs impute.Inputs    // as a network sees it
-	Series classical.Series // as a classical method sees it: the same days, the same cells
-	Target int              // the day in question, in Series
-	Number int              // of the case, for noise that must not depend on batches
+	Inputs impute.Inputs    // inputs of a network
+	Series classical.Series // inputs of a classical method: the same days, the same cells
+	Target int              // index of the day to fill in Series
+	Number int              // case number, for noise that must not depend on batches
 }
 
 // An Answer is a method's estimate for every sea cell, in normalised
 // anomalies.
 type Answer struct {
 	Mean    []float32
-	Sigma   []float32   // nil: the method claims no uncertainty
-	Members [][]float32 // nil: it has no ensemble
+	Sigma   []float32   // nil: the method gives no uncertainty
+	Members [][]float32 // nil: the method has no ensemble
 	Centred bool        // Members were moved so that their mean is Mean
-	Calls   int         // of a network, for each member; 0: not counted
+	Calls   int         // network calls for each member; 0: not counted
 }
 
 // A Method fills cases. Its name and seed tell it from others; methods of one
@@ -44,7 +44,7 @@ type Method struct {
 	Fill func(ctx context.Context, cases []Case) ([]Answer, error)
 }
 
-// Exam is what methods are judged on.
+// Exam is a set of cases on which methods are judged.
 type Exam struct {
 	held     samples.HeldOut
 	around   impute.Surroundings
@@ -52,8 +52,8 @@ type Exam struct {
 	mode     impute.Mode
 	options  skill.Options
 	level    map[*samples.Place]float64 // common mean of the scaling, in the space of the transform
-	weights  [][]float32                // of the scored cells of each overlay; nil before WeighGaps
-	analyses sync.Map                   // of case number to analysis: one is made once for all methods
+	weights  [][]float32                // weights of the scored cells of each overlay; nil before WeighGaps
+	analyses sync.Map                   // analysis by case number: made once for all methods
 }
 
 type analysis struct{ value, sigma []float32 }
@@ -84,18 +84,18 @@ func levelOf(p *samples.Place) float64 {
 	return mean / float64(n)
 }
 
-// Blocks makes the bootstrap draw so many consecutive days together. With fewer
-// than the default it holds days for independent that are not quite, and its
-// intervals are too narrow; a short series leaves no choice.
+// Blocks sets how many consecutive days the bootstrap draws together. With fewer
+// than the default it treats dependent days as independent, and its intervals
+// are too narrow; a short series leaves no choice.
 func (e *Exam) Blocks(days int) { e.options.Bootstrap.BlockDays = days }
 
-// Cases returns how many questions there are.
+// Cases returns the number of cases.
 func (e *Exam) Cases() int { return len(e.overlays) }
 
 // Overlay returns the overlay behind case i, for pictures.
 func (e *Exam) Overlay(i int) samples.Overlay { return e.overlays[i] }
 
-// window is how many days before and after a day methods may look.
+// window returns how many days before and after a day methods may use.
 func (e *Exam) window() (past, future int) {
 	switch e.mode {
 	case impute.Single:
@@ -106,7 +106,7 @@ func (e *Exam) window() (past, future int) {
 	return samples.LastDays, samples.NextDays
 }
 
-// Case returns question i.
+// Case returns case i, with nothing in it but visible cells.
 func (e *Exam) Case(i int) (Case, error) {
 	o := e.overlays[i]
 	past, future := e.window()
@@ -116,7 +116,7 @@ func (e *Exam) Case(i int) (Case, error) {
 	return Case{Inputs: in, Series: series, Target: target, Number: i}, err
 }
 
-// inputs returns what a network may know of case i, hidden values included.
+// inputs returns the network's inputs for case i, hidden values included.
 func (e *Exam) inputs(i int) (impute.Inputs, error) {
 	o := e.overlays[i]
 	if kept, ok := e.analyses.Load(i); ok {
@@ -131,7 +131,7 @@ func (e *Exam) inputs(i int) (impute.Inputs, error) {
 	return in, err
 }
 
-// blank returns values with all but the visible cells gone.
+// blank returns values with NaN in all but the visible cells.
 func blank(values []float32, visible []bool) []float32 {
 	out := make([]float32, len(values))
 	for i, v := range values {
@@ -143,20 +143,20 @@ func blank(values []float32, visible []bool) []float32 {
 	return out
 }
 
-// Verdict is what one method did.
+// Verdict is the scores of one method.
 type Verdict struct {
 	Method  string        `json:"method"`
 	Seed    uint64        `json:"seed"`
 	Summary skill.Summary `json:"summary"`
-	Seconds float64       `json:"seconds,omitempty"` // of filling, all cases together
+	Seconds float64       `json:"seconds,omitempty"` // time to fill all cases
 
-	Losses Losses `json:"-"` // what comparisons need, case by case
+	Losses Losses `json:"-"` // losses case by case, for comparisons
 }
 
-// Losses are what a method lost on each case, in the order of the cases.
+// Losses are the losses of a method on each case, in the order of the cases.
 type Losses struct {
 	Squared []skill.Loss `json:"squared"`
-	CRPS    []skill.Loss `json:"crps,omitempty"` // of the members if there are some, else of mean and sigma
+	CRPS    []skill.Loss `json:"crps,omitempty"` // CRPS of the members if there are some, else of mean and sigma
 }
 
 func lossesOf(s *skill.Scores) Losses {
@@ -168,11 +168,11 @@ func lossesOf(s *skill.Scores) Losses {
 }
 
 // batchCases is how many cases a method gets at a time: enough for a network,
-// little enough for progress to move.
+// few enough for steady progress reports.
 const batchCases = 32
 
-// Judge asks a method about every case. keep, if not nil, is handed every
-// answer with its case number; progress hears how many are done.
+// Judge scores a method on every case. keep, if not nil, is called with every
+// answer and its case number; progress with the cases done and their total.
 func (e *Exam) Judge(ctx context.Context, m Method, keep func(i int, a Answer), progress func(done, total int)) (Verdict, error) {
 	v, scores := Verdict{Method: m.Name, Seed: m.Seed}, skill.NewScores(e.options)
 	for first := 0; first < len(e.overlays); first += batchCases {
@@ -188,7 +188,7 @@ func (e *Exam) Judge(ctx context.Context, m Method, keep func(i int, a Answer), 
 			return v, fmt.Errorf("%s on cases %d to %d: %w", m.Name, first, end-1, err)
 		}
 		if len(answers) != len(cases) {
-			return v, fmt.Errorf("%s gave %d answers to %d cases", m.Name, len(answers), len(cases))
+			return v, fmt.Errorf("%s returned %d answers to %d cases", m.Name, len(answers), len(cases))
 		}
 		for k, a := range answers {
 			if err := scores.Add(e.sample(first+k, a)); err != nil {
@@ -206,7 +206,7 @@ func (e *Exam) Judge(ctx context.Context, m Method, keep func(i int, a Answer), 
 	return v, nil
 }
 
-// cases returns questions first to end-1.
+// cases returns cases first to end-1.
 func (e *Exam) cases(ctx context.Context, first, end int) ([]Case, error) {
 	out := make([]Case, end-first)
 	group, ctx := errgroup.WithContext(ctx)
@@ -222,9 +222,9 @@ func (e *Exam) cases(ctx context.Context, first, end int) ([]Case, error) {
 	return out, group.Wait()
 }
 
-// sample puts the answer to a case beside the truth. Scores see the whole
-// field in units of its standard deviation, the mean map included: seams and
-// spectra are those of the map that people look at.
+// sample returns the answer to a case with the truth, ready to be scored. The
+// fields include the mean map, in units of the standard deviation: seams and
+// spectra are those of the published map.
 func (e *Exam) sample(i int, a Answer) skill.Sample {
 	o := e.overlays[i]
 	place := e.held.Place(o.Day)
@@ -291,7 +291,7 @@ func (l Losses) against(ref Losses, boot skill.Bootstrap) (mse skill.Difference,
 	return mse, &d, nil
 }
 
-// valueRange is the range of what is scored, for PSNR.
+// valueRange returns the range of the scored values, for PSNR.
 func valueRange(overlays []samples.Overlay) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, o := range overlays {

@@ -86,7 +86,7 @@ func TestACaseHoldsNothingThatIsScored(t *testing.T) {
 	}
 }
 
-func TestScoresAreThoseOfHand(t *testing.T) {
+func TestScoresAgreeWithACalculationByHand(t *testing.T) {
 	e := exam(t, impute.Past)
 	sum, n := 0.0, 0.0
 	for i := range e.Cases() {
@@ -119,7 +119,7 @@ func TestScoresAreThoseOfHand(t *testing.T) {
 	}
 }
 
-func TestATableOrdersMethodsByWhatTheyKnow(t *testing.T) {
+func TestATableOrdersMethodsByTheirInformation(t *testing.T) {
 	e := exam(t, impute.Delayed)
 	oi := classical.DefaultOI(e.held.Grid())
 	var verdicts []Verdict
@@ -139,7 +139,7 @@ func TestATableOrdersMethodsByWhatTheyKnow(t *testing.T) {
 		t.Errorf("OI, persistence and climatology have MSE %g, %g and %g; want them to rise", r.Rows[0].MSE.Mean, r.Rows[1].MSE.Mean, r.Rows[2].MSE.Mean)
 	}
 	if d := r.Rows[2].Difference; d == nil || d.Interval.Low <= 0 {
-		t.Errorf("climatology is not told to be worse than OI: %+v", d)
+		t.Errorf("the table does not show climatology as worse than OI: %+v", d)
 	}
 	if text := r.Markdown(); strings.Count(text, "\n| ") != 2*4 || !strings.Contains(text, "waves") {
 		t.Errorf("the table reads\n%s", text)

@@ -7,16 +7,17 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Classes of the mix of cells: both grow by factors, as errors do.
+// Upper ends of the classes of cells. Both grow by factors, as errors do.
 var (
 	ageEdgesDays  = []float64{1, 2, 4, 8, 16, samples.LastDays}
 	distanceEdges = []float64{1, 2, 4, 8, 16} // cells
 )
 
-// WeighGaps gives every scored cell the weight with which overlays look like
-// the true gaps of the same windows: by how long ago a cell was last seen and
-// how far the nearest visible one is. Summaries have a WeightedMSE from then
-// on. It returns the share of the true gaps that overlays can stand for.
+// WeighGaps gives every scored cell a weight with which overlays resemble the
+// true gaps of the same windows in two respects: the age of the last observation
+// and the distance to the nearest visible cell. Summaries have a WeightedMSE
+// from then on. It returns the share of the true gaps that overlays can
+// represent.
 func (e *Exam) WeighGaps() (reached float64) {
 	hidden, gaps := skill.NewMix(ageEdgesDays, distanceEdges), skill.NewMix(ageEdgesDays, distanceEdges)
 	places := make([]cells, len(e.overlays))
@@ -46,8 +47,8 @@ func (e *Exam) WeighGaps() (reached float64) {
 	return hidden.Reached(gaps)
 }
 
-// cells says of each cell of a window how old its last observation is and how
-// far the nearest visible cell.
+// cells holds for each cell of a window the age of its last observation and the
+// distance to the nearest visible cell.
 type cells struct{ ageDays, distance []float64 }
 
 func cellsOf(last samples.Composite, visible []bool, w samples.Window) cells {
@@ -55,7 +56,7 @@ func cellsOf(last samples.Composite, visible []bool, w samples.Window) cells {
 	for i, f := range last.Freshness {
 		c.ageDays[i] = math.Inf(1)
 		if f > 0 {
-			c.ageDays[i] = math.Round(3/float64(f) - 2) // as Composite defines freshness
+			c.ageDays[i] = math.Round(3/float64(f) - 2) // inverse of the freshness of a Composite
 		}
 	}
 	return c

@@ -16,7 +16,7 @@ import (
 
 // A GaussianSea is days of independent Gaussian random fields of one square
 // window under discs of cloud that hide half of it. Its covariance
-// exp(-(h/length)²/2) is known, so kriging is the best that anything can do.
+// exp(-(h/length)²/2) is known, so kriging is the best possible method.
 type GaussianSea struct {
 	side       int // cells
 	covariance *mat.SymDense
@@ -46,7 +46,7 @@ func NewGaussianSea(side int) *GaussianSea {
 	return g
 }
 
-// Series returns so many days of it.
+// Series returns the first days of the sea.
 func (g *GaussianSea) Series(days int) (samples.Series, error) {
 	n := g.side * g.side
 	var root mat.Cholesky
@@ -99,8 +99,8 @@ func (g *GaussianSea) clouds(day uint64) []bool {
 	return hidden
 }
 
-// Kriging returns the exact conditional mean and spread of the sea given what
-// is visible as a method. Windows must be whole days of it, scaled by s.
+// Kriging returns a method that gives the exact conditional mean and spread of
+// the sea. Windows must be whole days of it, scaled by s.
 func (g *GaussianSea) Kriging(s samples.Scaling) Method {
 	return eachCase("kriging", func(c Case) (classical.Estimate, error) { return g.krige(c, s) })
 }

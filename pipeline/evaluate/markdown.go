@@ -7,7 +7,7 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Markdown returns the tables for people.
+// Markdown returns the tables in Markdown.
 func (r Results) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s, %s, %d×%d, %d overlays\n\n", r.Table, r.Dataset, r.Mode, r.Side, r.Side, r.Cases)
@@ -20,7 +20,7 @@ func (r Results) Markdown() string {
 	return b.String()
 }
 
-// scores are two tables: how far off the map is, and how honest and how rough.
+// scores writes two tables: the errors of the map, and its calibration and texture.
 func (r Results) scores(b *strings.Builder) {
 	header(b, "method", "MSE", "against "+r.Reference, "gap MSE", "PSNR", "RMSE", "bias", "calls")
 	for _, row := range r.Rows {
@@ -45,8 +45,8 @@ func (r Results) scores(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// difference shows how much a method is off the reference, in bold where
-// chance is no explanation.
+// difference formats the difference from the reference, in bold where chance
+// does not explain it.
 func difference(d *skill.Difference) string {
 	if d == nil {
 		return "–"
@@ -123,7 +123,7 @@ func number(v *float64, digits int) string {
 	return fmt.Sprintf("%.*f", digits, *v)
 }
 
-// significant shows a number of physical units, whose size is not known
+// significant formats a number in physical units, whose size is not known
 // beforehand.
 func significant(v *float64) string {
 	if v == nil {

@@ -11,7 +11,7 @@ import (
 func ptr(v float64) *float64 { return &v }
 
 // Written out by hand from the fields below: a reader must find every number
-// in its column, and bold only where chance is no explanation.
+// in its column, and bold only where chance does not explain the difference.
 func TestATableReadsAsWritten(t *testing.T) {
 	r := Results{
 		Table: "example", Dataset: "a sea", Mode: "past", Side: 64, Cases: 120, Reference: "network",

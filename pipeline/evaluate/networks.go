@@ -26,7 +26,7 @@ func OneStep(model *impute.Model) Method {
 	}}
 }
 
-// A Drawing says how many members are drawn, and how.
+// A Drawing holds the number of members and the settings of their sampler.
 type Drawing struct {
 	Members int        `json:"members"`
 	ODE     impute.ODE `json:"ode"`
@@ -65,5 +65,5 @@ func inputsOf(cases []Case) []impute.Inputs {
 	return in
 }
 
-// Stream is where the noise of a case comes from, whoever asks for it.
+// Stream returns the noise of a case, the same for every method.
 func (c Case) Stream() noise.Stream { return noise.New(1, "overlay").Sub(uint64(c.Number)) }

@@ -33,9 +33,10 @@ func gaussianExam(t *testing.T) (*GaussianSea, *Exam) {
 	return sea, e
 }
 
-// The conditional variance is known: kriging must err by as much as it says,
-// cover what it promises, and nothing may be better.
-func TestKrigingOfAGaussianSeaErrsByWhatItSays(t *testing.T) {
+// The conditional variance is known: the error of kriging must agree with its
+// sigma, its intervals must cover their nominal share, and no method may be
+// better.
+func TestErrorOfKrigingAgreesWithItsSigma(t *testing.T) {
 	sea, e := gaussianExam(t)
 	v, err := e.Judge(t.Context(), sea.Kriging(e.held.Scaling()), nil, nil)
 	if err != nil {
@@ -99,9 +100,9 @@ func TestGapMSEIsThatOfTrueGaps(t *testing.T) {
 	}
 }
 
-func TestATruthScoresWhatCloudsHid(t *testing.T) {
+func TestATruthScoresCellsUnderClouds(t *testing.T) {
 	e := exam(t, impute.Past)
-	// A truth that is one standard deviation above whatever the mean map says.
+	// A truth that is one standard deviation above the mean map.
 	scaling, grid := e.held.Scaling(), e.held.Grid()
 	var fields []field.Field
 	for day := range e.held.Days() {
@@ -147,8 +148,8 @@ func TestATruthScoresWhatCloudsHid(t *testing.T) {
 	}
 }
 
-// Sigmas that are all half of what they should be come out right, though no
-// month has calibrated itself.
+// Sigmas that are half of the errors come out right, though no month has
+// calibrated itself.
 func TestCalibrationMendsAWrongSigma(t *testing.T) {
 	_, e := gaussianExam(t)
 	answers := make([]Answer, e.Cases())

@@ -7,7 +7,7 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Results is what one table says, ready to be written as JSON. They hold no
+// Results are the content of one table, ready to be written as JSON. They hold no
 // time of day and no duration: the same data and settings give the same bytes.
 type Results struct {
 	Table     string    `json:"table"`
@@ -16,10 +16,10 @@ type Results struct {
 	Side      int       `json:"side"` // cells
 	Cases     int       `json:"cases"`
 	Reference string    `json:"reference"`  // the method that others are compared with
-	BlockDays int       `json:"block_days"` // of the bootstrap
+	BlockDays int       `json:"block_days"` // block length of the bootstrap
 	Rows      []Row     `json:"rows"`
 	Verdicts  []Verdict `json:"verdicts"`
-	Notes     []string  `json:"notes,omitempty"` // what a reader must know, a sentence each
+	Notes     []string  `json:"notes,omitempty"` // remarks for the reader, a sentence each
 }
 
 // A Row is one method over its seeds.
@@ -33,29 +33,29 @@ type Row struct {
 	Difference     *skill.Difference `json:"difference,omitempty"`
 	CRPSDifference *skill.Difference `json:"crps_difference,omitempty"`
 
-	Calls int         `json:"calls,omitempty"` // of the network for each member; 0: not counted
-	Truth *TruthScore `json:"truth,omitempty"` // where the truth under the clouds is known
-	Masks *MaskScore  `json:"masks,omitempty"` // of a guided strategy
+	Calls int         `json:"calls,omitempty"` // network calls for each member; 0: not counted
+	Truth *TruthScore `json:"truth,omitempty"` // absent if the truth under the clouds is unknown
+	Masks *MaskScore  `json:"masks,omitempty"` // scores of guided strategies only
 }
 
 // A TruthScore is the error against a truth without noise, under overlays and
-// under the real clouds. If what is missing were missing at random, both would
-// be the same.
+// under the real clouds. If values were missing at random, both would be the
+// same.
 type TruthScore struct {
 	Overlay   float64         `json:"overlay_mse"`
-	OverlayIn *skill.Interval `json:"overlay_mse_in,omitempty"` // over days
+	OverlayIn *skill.Interval `json:"overlay_mse_in,omitempty"` // bootstrap interval over days
 	Gaps      float64         `json:"gaps_mse"`
 	GapsIn    *skill.Interval `json:"gaps_mse_in,omitempty"`
 }
 
-// A MaskScore says what guidance does to the masks of a strategy.
+// A MaskScore measures the effect of guidance on the masks of a strategy.
 type MaskScore struct {
-	ContextShare float64 `json:"context_share"` // of the observed cells
-	SD           float64 `json:"sd"`            // of a cell of the mask over draws, mean over the sea
-	Draws        int     `json:"draws"`         // of each patch
+	ContextShare float64 `json:"context_share"` // share of context in the observed cells
+	SD           float64 `json:"sd"`            // standard deviation of a mask cell over draws, mean over the sea
+	Draws        int     `json:"draws"`         // draws for each patch
 }
 
-// Columns are means over seeds; absent where a method has none.
+// Columns are means over seeds; absent where a method has no such score.
 type Columns struct {
 	MSEOfSamples *float64 `json:"mse_of_samples,omitempty"`
 	GapMSE       *float64 `json:"gap_mse,omitempty"` // weighted to the age and distance of true gaps
@@ -186,8 +186,8 @@ func newRow(of []Verdict) Row {
 	return row
 }
 
-// cbgd is that of single members where there are some: they are what has the
-// texture of a map; a mean is smooth by nature.
+// cbgd returns the CBGD of single members if there are some: they have the
+// texture of a map, while a mean is smooth by nature.
 func cbgd(s skill.Summary) *float64 {
 	if s.Ensemble != nil && s.Ensemble.CBGD != nil {
 		return s.Ensemble.CBGD
@@ -195,8 +195,8 @@ func cbgd(s skill.Summary) *float64 {
 	return s.CBGD
 }
 
-// calibrated reads a number of the ensemble where there is one, else of mean
-// and sigma.
+// calibrated returns a calibration score of the ensemble if there is one, else
+// that of mean and sigma.
 func calibrated(s skill.Summary, get func(*skill.Calibration) *float64) *float64 {
 	switch {
 	case s.Ensemble != nil:

@@ -18,7 +18,7 @@ type Truth struct {
 }
 
 // NewTruth returns the truth of held-out days from fields in physical units.
-// Days that the exam does not ask about do no harm.
+// Days that are not held out are ignored.
 func NewTruth(fields []field.Field, held samples.HeldOut) (Truth, error) {
 	t := Truth{byDay: map[string][]float32{}}
 	for _, f := range fields {
@@ -34,16 +34,16 @@ func NewTruth(fields []field.Field, held samples.HeldOut) (Truth, error) {
 
 func utcDay(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-var errNoTruth = errors.New("the truth has none of the held-out days, or no value where it is asked for")
+var errNoTruth = errors.New("the truth covers none of the held-out days, or has no value at the scored cells")
 
-// AgainstTruth returns the exam with the same questions, scored against the
-// truth in place of observations with their noise.
+// AgainstTruth returns the exam with the same cases, scored against the truth
+// instead of noisy observations.
 func (e *Exam) AgainstTruth(t Truth) (*Exam, error) {
 	return e.on(t, func(o *samples.Overlay) {})
 }
 
-// OnRealGaps returns the exam on the same windows with all that was observed
-// visible, and the true gaps scored.
+// OnRealGaps returns the exam on the same windows with all observations visible
+// and the true gaps scored.
 func (e *Exam) OnRealGaps(t Truth) (*Exam, error) {
 	return e.on(t, func(o *samples.Overlay) {
 		o.Visible = o.Observed()
@@ -55,7 +55,7 @@ func (e *Exam) OnRealGaps(t Truth) (*Exam, error) {
 }
 
 // on returns the exam with its overlays changed and their scored cells those of
-// the truth. What the truth does not know is not scored.
+// the truth. Cells without a true value are not scored.
 func (e *Exam) on(t Truth, change func(*samples.Overlay)) (*Exam, error) {
 	var overlays []samples.Overlay
 	for _, o := range e.overlays {

@@ -7,7 +7,7 @@ import (
 
 const badLength = "field: slices of different length"
 
-// A Mask says yes or no for each cell of a grid.
+// A Mask is true or false for each cell of a grid.
 type Mask []bool
 
 // Count returns the number of cells that are true.
@@ -25,8 +25,8 @@ func (m Mask) Count() int {
 type Field struct {
 	Grid   Grid
 	Time   time.Time
-	Values []float32 // NaN: nothing observed here
-	Sea    Mask      // nil: not known which cells are sea
+	Values []float32 // NaN: a gap
+	Sea    Mask      // nil: unknown
 }
 
 // Observed reports whether cell i holds a value.
@@ -63,10 +63,10 @@ func (f Field) Coverage() (observed, sea int, share float64) {
 	return observed, sea, float64(observed) / float64(sea)
 }
 
-// NaN is a gap.
+// NaN returns the value of a gap.
 func NaN() float32 { return float32(math.NaN()) }
 
-// EverObserved returns the cells that at least one of the fields has seen: a
+// EverObserved returns the cells with a value in at least one of the fields: a
 // sea mask learned from data. All fields must have the length n.
 func EverObserved(n int, fields ...Field) Mask {
 	m := make(Mask, n)

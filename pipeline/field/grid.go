@@ -16,7 +16,7 @@ type Grid struct {
 	Lat, Lon []float64
 }
 
-// NewGrid returns the grid of the given axes, or an error that says why they
+// NewGrid returns the grid of the given axes, or an error with the reason why they
 // are not the axes of a grid.
 func NewGrid(lat, lon []float64) (Grid, error) {
 	if err := checkAxis("latitude", lat, -90, 90, 180); err != nil {
@@ -30,7 +30,7 @@ func NewGrid(lat, lon []float64) (Grid, error) {
 	return Grid{Lat: lat, Lon: lon}, nil
 }
 
-// axisSlack forgives the rounding of axes that are stored in single precision:
+// axisSlack tolerates the rounding of axes that are stored in single precision:
 // 180 degrees in float32 is exact to 1.5e-5.
 const axisSlack = 1e-4
 
@@ -63,7 +63,7 @@ func (g Grid) Width() int { return len(g.Lon) }
 // Len returns the number of cells.
 func (g Grid) Len() int { return len(g.Lat) * len(g.Lon) }
 
-// String describes the grid for people: its size, its extent and its step.
+// String returns size, extent and step of the grid in words.
 func (g Grid) String() string {
 	south, north := bounds(g.Lat)
 	west, east := bounds(g.Lon)

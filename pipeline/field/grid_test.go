@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestNewGridSaysWhatIsWrong(t *testing.T) {
+func TestNewGridNamesTheFaultOfAnAxis(t *testing.T) {
 	up := []float64{40, 41, 42}
 	tests := []struct {
 		name     string
@@ -47,7 +47,7 @@ func axis(start, step float64, n int) []float64 {
 	return x
 }
 
-func TestSameForgivesRoundingButNotAShift(t *testing.T) {
+func TestSameToleratesRoundingButNotAShift(t *testing.T) {
 	g := Grid{Lat: axis(40, 8.0/789, 790), Lon: axis(26.5, 15.5/1100, 1101)}
 	single := Grid{Lat: append([]float64(nil), g.Lat...), Lon: append([]float64(nil), g.Lon...)}
 	for i := range single.Lat {

@@ -75,10 +75,10 @@ type Normalisation struct {
 // NormalisationOf returns the normalisation with the statistics s.
 func NormalisationOf(s Stats) (Normalisation, error) {
 	if s.N == 0 {
-		return Normalisation{}, fmt.Errorf("no values to normalise by")
+		return Normalisation{}, fmt.Errorf("there are no values to normalise by")
 	}
 	if !(s.Std > 0) {
-		return Normalisation{}, fmt.Errorf("all %d values equal %g: nothing to normalise by", s.N, s.Mean)
+		return Normalisation{}, fmt.Errorf("all %d values equal %g, so there is no spread to normalise by", s.N, s.Mean)
 	}
 	return Normalisation{Mean: s.Mean, Std: s.Std}, nil
 }

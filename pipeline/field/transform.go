@@ -10,7 +10,7 @@ import (
 type Transform struct {
 	// Log10 takes the decimal logarithm: concentrations are log-normal.
 	Log10 bool
-	// Floor is the smallest physical value that Log10 can be asked for;
+	// Floor is the smallest physical value whose logarithm is taken;
 	// smaller ones count as Floor. It must be positive for Log10.
 	Floor float32
 }

@@ -5,7 +5,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// OI is an Analyser: optimal interpolation of exactly what a network is given.
+// OI is an Analyser: optimal interpolation of the same cells that a network sees.
 type OI struct {
 	Days interface {
 		Analyse(r samples.Ref, visible []bool, cfg samples.BackgroundConfig) (value, sigma []float32, err error)
@@ -18,15 +18,15 @@ type OI struct {
 // that learned from them is judged, and serves, with all neighbours. On 300
 // overlays of 64×64 cells of real chlorophyll it takes two fifths of the time
 // and has an MSE of 0.1439 against 0.1431. Larger blocks are quicker still, but
-// lose close to what is visible: 0.0755 against 0.0573 beside it with blocks of
-// eight cells, which a network does not make good.
+// lose close to visible cells: blocks of eight cells have 0.0755 there against
+// 0.0573, which a network does not make good.
 func QuickOI(o classical.OI) classical.OI {
 	o.Neighbours, o.Block, o.Workers = 24, min(o.Block, 2), 1
 	return o
 }
 
-// ServingOI returns settings of the analyses that a network is judged with: all
-// that an analysis has when it fills, on one core, for many are made at a time.
+// ServingOI returns settings of the analyses that a network is judged with:
+// those of serving, but on one core, because many are made at a time.
 func ServingOI(o classical.OI) classical.OI {
 	o.Workers = 1
 	return o

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// A Case is one held-out cell: how far the prediction was off, what it said of
-// itself, and how far the nearest visible cell was.
+// A Case is one held-out cell: the error of the prediction, its sigma, and the
+// distance to the nearest visible cell.
 type Case struct {
 	Error, Sigma  float32
-	Spread        float32 // of members, as Departure has it; for CalibrateMembers only
+	Spread        float32 // spread of members by Departure; for CalibrateMembers only
 	DistanceCells float32
-	DayOfYear     int // 0: not known
+	DayOfYear     int // 0: unknown
 }
 
 // Calibration holds factors on sigma by distance from the nearest visible cell
@@ -26,15 +26,15 @@ type Calibration struct {
 	// Factors by season and class: one row for all seasons, or four of
 	// ninety-odd days from the first of January on.
 	Factors [][]float32 `json:"factors"`
-	Cases   int         `json:"cases"` // that it was made from
+	Cases   int         `json:"cases"` // number of held-out cells behind it
 }
 
 // CalibrationConfig says how fine a calibration is.
 type CalibrationConfig struct {
 	EdgesCells []float32 `json:"edges_cells" yaml:"edges_cells"`
 	Seasons    bool      `json:"seasons" yaml:"seasons"`
-	// MinCases is how many cells a factor of its own needs; with fewer it is
-	// drawn towards that of all cells.
+	// MinCases is how many cells a class needs for a factor of its own; with
+	// fewer the factor is drawn towards that of all cells.
 	MinCases int `json:"min_cases" yaml:"min_cases"`
 }
 
@@ -44,7 +44,7 @@ func DefaultCalibration() CalibrationConfig {
 	return CalibrationConfig{EdgesCells: []float32{1.5, 3, 6, 12}, MinCases: 2000}
 }
 
-// How much of a normal distribution lies within how many standard deviations.
+// The 90 % interval of a normal distribution.
 const (
 	coverage       = 0.90
 	coverageSigmas = 1.6448536
@@ -83,7 +83,7 @@ func calibrate(cases []Case, cfg CalibrationConfig, factor func([]Case) float64)
 		all, byClass[r][class] = append(all, k), append(byClass[r][class], k)
 	}
 	if len(all) == 0 {
-		return Calibration{}, errors.New("calibrate: no held-out cell with a sigma")
+		return Calibration{}, errors.New("calibrate: no held-out cell has a sigma: hold out more days")
 	}
 	c.Cases = len(all)
 	common := factor(all)
@@ -131,7 +131,7 @@ func (c Calibration) Apply(sigma, distanceCells float32, dayOfYear int) float32 
 	return sigma * c.Factors[row][class]
 }
 
-// Validate reports what is wrong with a calibration that was read from a file.
+// Validate reports the first fault of a calibration that was read from a file.
 func (c Calibration) Validate() error {
 	if len(c.Factors) != 0 && len(c.Factors) != 1 && len(c.Factors) != seasons {
 		return fmt.Errorf("calibration has %d rows of factors, must have 1 or %d", len(c.Factors), seasons)
@@ -142,7 +142,7 @@ func (c Calibration) Validate() error {
 		}
 		for _, f := range row {
 			if !(f > 0) || !finite(f) {
-				return fmt.Errorf("calibration has a factor of %v", f)
+				return fmt.Errorf("calibration has a factor of %v, must be positive and finite", f)
 			}
 		}
 	}

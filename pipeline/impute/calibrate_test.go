@@ -74,9 +74,9 @@ func TestFewCasesDoNotMakeAFactorOfTheirOwn(t *testing.T) {
 		t.Errorf("one cell far away makes the factor there %v, near it is %v", far, near)
 	}
 	if got := (Calibration{}).Apply(0.7, 3, 5); got != 0.7 {
-		t.Errorf("no calibration turns 0.7 into %v", got)
+		t.Errorf("the zero calibration turns 0.7 into %v", got)
 	}
 	if _, err := Calibrate(nil, DefaultCalibration()); err == nil {
-		t.Error("a calibration was made of nothing")
+		t.Error("no error without cases")
 	}
 }

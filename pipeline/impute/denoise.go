@@ -7,34 +7,33 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 )
 
-// A Scenery is what the network of members sees of a window beside the
-// residual. It does not change while noise is taken off, and stays on the
+// A Conditioning is the input of the members network for a window apart from
+// the residual. It does not change while noise is removed, and stays on the
 // device until it is closed.
-type Scenery struct {
-	Height, Width int // of the window, in cells
+type Conditioning struct {
+	Height, Width int // size of the window in cells
 
 	planes                    *tensors.Tensor // [1, planes of the model + 3, padded height, padded width]
 	paddedHeight, paddedWidth int
 }
 
-// Close frees what the scenery holds on its device. The zero value holds
-// nothing.
-func (s Scenery) Close() { release(s.planes) }
+// Close frees the conditioning's memory on its device. The zero value has none.
+func (s Conditioning) Close() { release(s.planes) }
 
-// In returns the members for another workshop, of which model must be too.
-func (m *Members) In(shop *Workshop, model *Model) *Members {
-	o := *m.operand
+// In returns the members for another runner; model must be the imputer in that runner.
+func (m *Members) In(runner *Runner, model *Model) *Members {
+	o := *m.loaded
 	o.vector = nil
-	return &Members{model: model, training: m.training, pair: m.pair, shop: shop, operand: &o}
+	return &Members{model: model, training: m.training, pair: m.pair, runner: runner, loaded: &o}
 }
 
-// Scenery returns that of a window of which the model said p.
-func (m *Members) Scenery(in Inputs, p Prediction) (Scenery, error) {
+// Conditioning returns the conditioning of a window for which the model predicted p.
+func (m *Members) Conditioning(in Inputs, p Prediction) (Conditioning, error) {
 	if err := in.Validate(); err != nil {
-		return Scenery{}, fmt.Errorf("draw members: %w", err)
+		return Conditioning{}, fmt.Errorf("draw members: %w", err)
 	}
-	s := Scenery{Height: in.Height, Width: in.Width}
-	s.paddedHeight, s.paddedWidth = padded(in, m.operand.network)
+	s := Conditioning{Height: in.Height, Width: in.Width}
+	s.paddedHeight, s.paddedWidth = padded(in, m.loaded.network)
 	data := make([]float32, m.stillPlanes()*s.paddedHeight*s.paddedWidth)
 	m.encode(Image{data, s.paddedHeight, s.paddedWidth}, &in, p)
 	s.planes = tensors.FromFlatDataAndDimensions(data, 1, m.stillPlanes(), s.paddedHeight, s.paddedWidth)
@@ -45,9 +44,9 @@ func (m *Members) Scenery(in Inputs, p Prediction) (Scenery, error) {
 // residuals of one window at time t, in units of the prediction's sigma and
 // zero where a cell is visible or land. It computes a batch of them whatever
 // the number of x, which must not be larger, so that one program serves all.
-func (m *Members) Clean(ctx context.Context, s Scenery, batch int, t float32, x [][]float32) ([][]float32, error) {
+func (m *Members) Clean(ctx context.Context, s Conditioning, batch int, t float32, x [][]float32) ([][]float32, error) {
 	if len(x) > batch {
-		return nil, fmt.Errorf("clean residuals: %d in a batch of %d", len(x), batch)
+		return nil, fmt.Errorf("clean residuals: %d residuals do not fit into a batch of %d", len(x), batch)
 	}
 	cells := s.paddedHeight * s.paddedWidth
 	data := make([]float32, batch*cells)
@@ -70,11 +69,11 @@ func (m *Members) Clean(ctx context.Context, s Scenery, batch int, t float32, x 
 	return out, nil
 }
 
-// stillPlanes is how many planes a scenery has: those of the model, its mean
-// and sigma, and where the residual is to be found.
+// stillPlanes returns the number of planes of a conditioning: those of the
+// model, its mean and sigma, and the mask of the residual.
 func (m *Members) stillPlanes() int { return m.model.design.Planes() + memberPlanes - 1 }
 
-// encode draws the scenery of a window.
+// encode writes the planes of a conditioning.
 func (m *Members) encode(picture Image, in *Inputs, p Prediction) {
 	m.model.design.Encode(picture, in, Level{})
 	planes := m.model.design.Planes()
@@ -88,15 +87,15 @@ func (m *Members) encode(picture Image, in *Inputs, p Prediction) {
 	}
 }
 
-// residuals are noised ones that go through the network together.
+// residuals are the noised residuals of one batch.
 type residuals struct {
 	data                 []float32
 	batch, height, width int
 }
 
-// step asks the network about residuals, all at one time. The scenery is that
-// of each, or one of all.
-func (m *Members) step(ctx context.Context, scenery *tensors.Tensor, r residuals, t float32) ([]float32, error) {
+// step runs the network on residuals that share the time t. There is one
+// conditioning for each, or one for all.
+func (m *Members) step(ctx context.Context, conditioning *tensors.Tensor, r residuals, t float32) ([]float32, error) {
 	times := make([]float32, r.batch)
 	for i := range times {
 		times[i] = t
@@ -104,5 +103,5 @@ func (m *Members) step(ctx context.Context, scenery *tensors.Tensor, r residuals
 	noised := tensors.FromFlatDataAndDimensions(r.data, r.batch, 1, r.height, r.width)
 	at := tensors.FromFlatDataAndDimensions(times, r.batch)
 	defer release(noised, at)
-	return m.shop.run(ctx, "residual", m.operand, residualBody(m.operand.network), scenery, noised, at)
+	return m.runner.run(ctx, "residual", m.loaded, residualBody(m.loaded.network), conditioning, noised, at)
 }

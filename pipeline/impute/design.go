@@ -6,25 +6,24 @@ import (
 	"lacuna/pipeline/nn"
 )
 
-// Design is what must be known of a network to feed it: it is recorded in the
-// model file.
+// Design describes a network and its inputs. It is recorded in the model file.
 type Design struct {
 	Backbone string `json:"backbone" yaml:"backbone"` // unet or vit
 	Size     string `json:"size" yaml:"size"`         // tiny, small, base or large
 	Extras   Extras `json:"extras" yaml:"extras"`
 	// Departure lets the network see and predict departures from the analysis,
-	// or else the background, instead of anomalies; without either on a day
-	// they are the same.
+	// or else from the background, instead of anomalies; on a day with neither
+	// the two are the same.
 	Departure bool `json:"departure" yaml:"departure"`
-	// Scaled makes the unit of departures the analysis's own sigma: close to
-	// what is visible, where an analysis is hard to better, the network has
-	// little to say, and one that says nothing is the analysis.
+	// Scaled makes the analysis's own sigma the unit of departures: close to
+	// visible cells, where an analysis is hard to better, the network changes
+	// little, and an output of zero is the analysis itself.
 	Scaled   bool `json:"scaled" yaml:"scaled"`
-	Variance bool `json:"variance" yaml:"variance"` // a second output, the logarithm of the variance
+	Variance bool `json:"variance" yaml:"variance"` // adds a second output, the logarithm of the variance
 }
 
-// Planes that every network sees: the context at its noise level, where it
-// is, and the sea.
+// Input planes of every network: the context at its noise level, the mask of
+// the context, and the sea.
 const (
 	ValuePlane = iota
 	MaskPlane
@@ -32,7 +31,7 @@ const (
 	basicPlanes
 )
 
-// Planes returns how many planes the network sees.
+// Planes returns the number of input planes.
 func (d Design) Planes() int {
 	n := basicPlanes
 	for _, has := range []bool{d.Extras.Last, d.Extras.Next, d.Extras.Background, d.Extras.Analysis, d.Extras.Season} {
@@ -56,7 +55,7 @@ func (d Design) Signed() []int {
 	return planes
 }
 
-// Network returns the network that the design asks for.
+// Network returns the configuration of the network.
 func (d Design) Network() nn.Config {
 	out := 1
 	if d.Variance {
@@ -66,27 +65,27 @@ func (d Design) Network() nn.Config {
 }
 
 // An Image is a stack of planes of height x width cells in a larger buffer. A
-// window smaller than the planes lies in their upper left corner, and what is
-// beyond it counts as land.
+// window smaller than the planes lies in their upper left corner, and the cells
+// beyond it count as land.
 type Image struct {
 	Data          []float32
 	Height, Width int
 }
 
-// Plane returns plane i.
+// Plane returns plane i, which shares memory with the image.
 func (m Image) Plane(i int) []float32 {
 	n := m.Height * m.Width
 	return m.Data[i*n : (i+1)*n]
 }
 
-// A Level is how much noise lies over the context. The zero level is none.
+// A Level is the noise level of the context. The zero level has no noise.
 type Level struct {
 	T       float32
-	Eps     []float32 // one number a cell of the window; not looked at where T is 0
-	Applied bool      // the values are at the level already, and less the base
+	Eps     []float32 // noise of each cell of the window; not read where T is 0
+	Applied bool      // the values are noised already, and departures from the base
 }
 
-// Encode draws the planes of in with the context at a level. Cells that are
+// Encode writes the planes of in with the context at a level. Cells that are
 // not visible are not read.
 func (d Design) Encode(m Image, in *Inputs, l Level) {
 	clear(m.Data[:d.Planes()*m.Height*m.Width])
@@ -137,7 +136,7 @@ func (d Design) encodeContext(m Image, in *Inputs, l Level) {
 	}
 }
 
-// Base is what predictions depart from at a cell.
+// Base returns the value from which predictions depart at a cell.
 func (d Design) Base(in *Inputs, cell int) float32 {
 	switch {
 	case !d.Departure:
@@ -150,7 +149,7 @@ func (d Design) Base(in *Inputs, cell int) float32 {
 	return 0
 }
 
-// Unit is what a prediction's departure from the base is multiplied with.
+// Unit returns the factor of a predicted departure at a cell.
 func (d Design) Unit(in *Inputs, cell int) float32 {
 	if !d.Scaled || !d.Departure || !d.Extras.Analysis || in.AnalysisSigma == nil || !(in.AnalysisSigma[cell] > leastUnit) {
 		return 1
@@ -158,8 +157,8 @@ func (d Design) Unit(in *Inputs, cell int) float32 {
 	return in.AnalysisSigma[cell]
 }
 
-// leastUnit keeps logarithms of units finite. An analysis that claims less is
-// one of a visible cell or of land, where nothing is predicted.
+// leastUnit keeps logarithms of units finite. A smaller sigma belongs to a
+// visible cell or to land, where nothing is predicted.
 const leastUnit = 1e-3
 
 func (d Design) encodeComposite(m Image, at int, in *Inputs, value, fresh []float32) {
@@ -177,8 +176,8 @@ func (d Design) encodeComposite(m Image, at int, in *Inputs, value, fresh []floa
 	}
 }
 
-// encodeEstimate draws an estimate and exp(-sigma), the trust in it: 1 for a
-// perfect one, 0 for none at all.
+// encodeEstimate writes an estimate and exp(-sigma), the trust in it: 1 for a
+// perfect one, 0 for a worthless one.
 func encodeEstimate(m Image, at int, in *Inputs, estimate, sigma []float32) {
 	if estimate == nil {
 		return

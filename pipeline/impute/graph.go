@@ -11,8 +11,8 @@ import (
 // standard deviations from 0.03 to 33, of a variable whose own is 1.
 const logVarianceLimit = 7
 
-// MeanAndLogVariance returns the mean and the log-variance that a network with two outputs
-// gives, both [batch, 1, height, width]. Log-variance is nil where there is one
+// MeanAndLogVariance splits the answer of a network into mean and log-variance,
+// both [batch, 1, height, width]. The log-variance is nil if there is only one
 // output.
 func MeanAndLogVariance(answer *Node) (mean, logVariance *Node) {
 	if answer.Shape().Dimensions[1] == 1 {
@@ -47,24 +47,24 @@ func predictionBody(n nn.Network) body {
 	}
 }
 
-// residualBody maps a scenery (image, mean, sigma and where the residual is
-// known), one for each residual or one for all, the noised residuals and times
-// to the clean residuals, zero where they are not known.
+// residualBody maps a conditioning (image, mean, sigma and the mask of the
+// residual), one for each residual or one for all, the noised residuals and
+// times to the clean residuals, zero outside the mask.
 func residualBody(n nn.Network) body {
 	return func(w nn.Weights, in []*Node) *Node {
-		scenery, noised, t := in[0], in[1], in[2]
-		dims := scenery.Shape().Dimensions
+		conditioning, noised, t := in[0], in[1], in[2]
+		dims := conditioning.Shape().Dimensions
 		if batch := noised.Shape().Dimensions[0]; dims[0] != batch {
-			scenery = BroadcastToDims(scenery, batch, dims[1], dims[2], dims[3])
+			conditioning = BroadcastToDims(conditioning, batch, dims[1], dims[2], dims[3])
 		}
 		last := dims[1] - 1
-		known := plane(scenery, last)
-		still := Slice(scenery, AxisRange(), AxisRange(0, last))
+		known := plane(conditioning, last)
+		still := Slice(conditioning, AxisRange(), AxisRange(0, last))
 		return Mul(n.Apply(w, Concatenate([]*Node{still, Mul(noised, known), known}, 1), t), known)
 	}
 }
 
-// plainBody maps an image and times to what the network says.
+// plainBody maps an image and times to the raw output of the network.
 func plainBody(n nn.Network) body {
 	return func(w nn.Weights, in []*Node) *Node { return n.Apply(w, in[0], in[1]) }
 }

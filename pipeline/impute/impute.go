@@ -7,8 +7,8 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Inputs is what a network may know of a target day. Values of cells that are
-// not visible are never looked at.
+// Inputs are the data of a target day that a network may use. Values of cells
+// that are not visible are never read.
 type Inputs struct {
 	Height, Width int
 	Values        []float32 // normalised anomalies where Visible; anything elsewhere
@@ -20,17 +20,17 @@ type Inputs struct {
 	// Analysis is one of the visible cells and the neighbouring days together,
 	// and AnalysisSigma its standard deviation. Nil: absent.
 	Analysis, AnalysisSigma []float32
-	DayOfYear               int // 1 for the first of January; 0: not known
+	DayOfYear               int // 1 for the first of January; 0: unknown
 }
 
-// Prediction is what a network says of a target, in normalised anomalies.
-// Visible cells keep their value, with a sigma of zero. Values on land mean
-// nothing.
+// Prediction is a network's estimate of a target, in normalised anomalies.
+// Visible cells keep their value, with a sigma of zero. Values on land are
+// undefined.
 type Prediction struct {
 	Mean, Sigma []float32
 }
 
-// Extras says what a network is given besides the visible cells and the sea.
+// Extras are the inputs of a network besides the visible cells and the sea.
 // It is recorded in the model file. An input that a network has may still be
 // absent on a day; one that it does not have is ignored.
 type Extras struct {
@@ -41,10 +41,10 @@ type Extras struct {
 	Season     bool `json:"season" yaml:"season"`         // day of the year as sine and cosine
 }
 
-// Cells returns the number of cells.
+// Cells returns the size of the window in cells.
 func (in Inputs) Cells() int { return in.Height * in.Width }
 
-// Validate reports what is wrong with in.
+// Validate reports everything wrong with in.
 func (in Inputs) Validate() error {
 	n := in.Cells()
 	if in.Height < 1 || in.Width < 1 {
@@ -72,12 +72,12 @@ func (in Inputs) Validate() error {
 	check("background", len(in.Background), true)
 	check("background sigma", len(in.BackgroundSigma), true)
 	if len(in.Background) != len(in.BackgroundSigma) {
-		errs = append(errs, errors.New("background without its sigma, or the reverse"))
+		errs = append(errs, errors.New("background and its sigma must be given together"))
 	}
 	check("analysis", len(in.Analysis), true)
 	check("analysis sigma", len(in.AnalysisSigma), true)
 	if len(in.Analysis) != len(in.AnalysisSigma) {
-		errs = append(errs, errors.New("analysis without its sigma, or the reverse"))
+		errs = append(errs, errors.New("analysis and its sigma must be given together"))
 	}
 	for i, visible := range in.Visible[:min(n, len(in.Visible))] {
 		if visible && i < len(in.Values) && !finite(in.Values[i]) {

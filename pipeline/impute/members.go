@@ -10,32 +10,32 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// Members draws fields that could be the truth: the prediction of a Model plus
-// residuals. Its network learned to take noise off residuals,
+// Members draws equally likely fields: the prediction of a Model plus
+// residuals. Its network learned to remove noise from residuals,
 //
 //	r = (u - mean) / sigma
 //
-// seeing everything that the model sees, what the model said, and the noised
-// residual wherever it is known. So unlike the model it is a denoiser of what
-// is hidden, and following its flow from noise gives a residual that could be.
+// seeing the inputs of the model, its prediction, and the noised residual
+// wherever it is known. So unlike the model it is a denoiser of the hidden
+// cells, and following its probability flow from noise draws a residual.
 type Members struct {
 	model *Model
 	training
-	pair    pairing
-	shop    *Workshop
-	operand *operand
+	pair   pairing
+	runner *Runner
+	loaded *loadedNetwork
 }
 
-// pairing is recorded with a members network: it is of use with one model only.
+// pairing is recorded with a members network, which works with one model only.
 type pairing struct {
-	Design  Design `json:"design"`  // of the members network; its extras are those of the model
+	Design  Design `json:"design"`  // design of the members network; its extras are those of the model
 	Imputer string `json:"imputer"` // fingerprint of the model
 }
 
 const kindMembers = "members"
 
-// Planes that the network of members sees beyond those of the model: mean,
-// sigma, the noised residual and where it is known.
+// Input planes of the members network beyond those of the model: mean, sigma,
+// the noised residual and its mask.
 const memberPlanes = 4
 
 // MembersNetwork returns the network for members of a model.
@@ -43,60 +43,60 @@ func MembersNetwork(model, own Design) nn.Config {
 	return nn.Config{Backbone: own.Backbone, Size: own.Size, In: model.Planes() + memberPlanes, Out: 1}
 }
 
-// NewMembers returns the members of a model, of weights that were trained with
-// the given settings, which their file records as JSON.
+// NewMembers returns the members of a model from trained weights. Their file
+// records the settings of the training as JSON.
 func NewMembers(model *Model, d Design, settings any, weights []float32) (*Members, error) {
 	t, err := trainingOf(settings)
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOperand(MembersNetwork(model.design, d), weights)
+	o, err := newLoadedNetwork(MembersNetwork(model.design, d), weights)
 	if err != nil {
 		return nil, err
 	}
 	return &Members{
 		model: model, training: t, pair: pairing{Design: d, Imputer: model.Fingerprint()},
-		shop: model.shop, operand: o,
+		runner: model.runner, loaded: o,
 	}, nil
 }
 
 // Fingerprint returns the sha256 of the weights in hexadecimal.
-func (m *Members) Fingerprint() string { return m.operand.fingerprint }
+func (m *Members) Fingerprint() string { return m.loaded.fingerprint }
 
-// Close frees what the members hold on their device; the model stays.
+// Close frees the members' memory on their device; the model stays.
 func (m *Members) Close() {
-	release(m.operand.vector)
-	m.operand.vector = nil
+	release(m.loaded.vector)
+	m.loaded.vector = nil
 }
 
 // Save returns the network as an ONNX file; side as for Model.Save.
 func (m *Members) Save(side int) ([]byte, error) {
-	return save(m.operand, kindMembers, m.pair, m.settings, side)
+	return save(m.loaded, kindMembers, m.pair, m.settings, side)
 }
 
 // LoadMembers reads a network that Save wrote. It refuses a model that it was
 // not trained with.
 func LoadMembers(data []byte, model *Model) (*Members, error) {
-	m := &Members{model: model, shop: model.shop}
+	m := &Members{model: model, runner: model.runner}
 	var err error
-	if m.operand, err = load(data, kindMembers, &m.pair, &m.training); err != nil {
+	if m.loaded, err = load(data, kindMembers, &m.pair, &m.training); err != nil {
 		return nil, err
 	}
 	if m.pair.Imputer != model.Fingerprint() {
 		return nil, fmt.Errorf("read members: they belong to imputer %.12s, not to %.12s", m.pair.Imputer, model.Fingerprint())
 	}
-	if want := MembersNetwork(model.design, m.pair.Design); m.operand.config != want {
-		return nil, fmt.Errorf("read members: the network is %v, its design asks for %v", m.operand.config, want)
+	if want := MembersNetwork(model.design, m.pair.Design); m.loaded.config != want {
+		return nil, fmt.Errorf("read members: the network is %v, its design asks for %v", m.loaded.config, want)
 	}
 	return m, nil
 }
 
-// A Target is a window with what its model said of it.
+// A Target is a window with its model's prediction.
 type Target struct {
 	Inputs
 	Prediction
-	// Stream is where the noise of the members comes from: that of member m is
-	// Stream.Sub(m), in whatever company it is drawn.
+	// Stream gives the noise of the members: that of member m is Stream.Sub(m),
+	// whichever members are drawn together.
 	Stream noise.Stream
 }
 
@@ -114,11 +114,11 @@ func (m *Members) Draw(ctx context.Context, targets []Target, members int, ode O
 			return nil, fmt.Errorf("draw members of target %d: %w", i, err)
 		}
 	}
-	for first := 0; first < len(targets)*members; first += m.shop.cfg.Batch {
-		end := min(first+m.shop.cfg.Batch, len(targets)*members)
+	for first := 0; first < len(targets)*members; first += m.runner.cfg.Batch {
+		end := min(first+m.runner.cfg.Batch, len(targets)*members)
 		g := m.gather(targets, members, span{first, end})
 		err := ode.Run(ctx, g.clean, g.x, g.streams)
-		release(g.scenery)
+		release(g.conditioning)
 		if err != nil {
 			return nil, fmt.Errorf("draw members: %w", err)
 		}
@@ -129,7 +129,7 @@ func (m *Members) Draw(ctx context.Context, targets []Target, members int, ode O
 	return out, nil
 }
 
-// add returns the field of a residual that is laid out in rows of a width.
+// add returns the field of a residual stored in rows of the given width.
 func (t Target) add(residual []float32, width int) []float32 {
 	out := make([]float32, t.Cells())
 	for i := range out {
@@ -143,20 +143,20 @@ func (t Target) add(residual []float32, width int) []float32 {
 
 type span struct{ first, end int }
 
-// A gathering is members that are drawn together: residuals and what does not
-// change while noise is taken off them.
-type gathering struct {
+// A drawBatch holds members that are drawn together: their residuals, and the
+// conditioning, which stays the same from step to step.
+type drawBatch struct {
 	m             *Members
 	height, width int
 	x             [][]float32
 	streams       []noise.Stream
-	scenery       *tensors.Tensor // [batch, planes of the model + 3, height, width]
+	conditioning  *tensors.Tensor // [batch, planes of the model + 3, height, width]
 }
 
-func (m *Members) gather(targets []Target, members int, s span) *gathering {
-	g := &gathering{m: m}
-	g.height, g.width = padded(targets[0].Inputs, m.operand.network)
-	batch, cells, still := m.shop.cfg.Batch, g.height*g.width, m.stillPlanes()
+func (m *Members) gather(targets []Target, members int, s span) *drawBatch {
+	g := &drawBatch{m: m}
+	g.height, g.width = padded(targets[0].Inputs, m.loaded.network)
+	batch, cells, still := m.runner.cfg.Batch, g.height*g.width, m.stillPlanes()
 	data := make([]float32, batch*still*cells)
 	own := make([]float32, targets[0].Cells())
 	for i := s.first; i < s.end; i++ {
@@ -173,18 +173,17 @@ func (m *Members) gather(targets []Target, members int, s span) *gathering {
 		}
 		g.x, g.streams = append(g.x, x), append(g.streams, stream)
 	}
-	g.scenery = tensors.FromFlatDataAndDimensions(data, batch, still, g.height, g.width)
+	g.conditioning = tensors.FromFlatDataAndDimensions(data, batch, still, g.height, g.width)
 	return g
 }
 
-// clean is the Cleaner of a gathering.
-func (g *gathering) clean(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
-	batch, cells := g.m.shop.cfg.Batch, g.height*g.width
+func (g *drawBatch) clean(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
+	batch, cells := g.m.runner.cfg.Batch, g.height*g.width
 	data := make([]float32, batch*cells)
 	for i := range x {
 		copy(data[i*cells:], x[i])
 	}
-	answer, err := g.m.step(ctx, g.scenery, residuals{data, batch, g.height, g.width}, t)
+	answer, err := g.m.step(ctx, g.conditioning, residuals{data, batch, g.height, g.width}, t)
 	if err != nil {
 		return nil, err
 	}

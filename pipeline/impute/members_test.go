@@ -18,7 +18,7 @@ type toyB struct{ imputetest.Toy }
 
 // The residual of Toy B about its conditional mean is Gaussian with the
 // posterior's covariance, so its exact denoiser is a formula too.
-func (b toyB) residualCleaner() (impute.Cleaner, *mat.Dense) {
+func (b toyB) residualDenoiser() (impute.Denoiser, *mat.Dense) {
 	_, left := b.Given(0, b.Truth, b.Visible)
 	hidden := make([]int, 0, imputetest.ToyCells)
 	for i, v := range b.Visible {
@@ -58,7 +58,7 @@ func (b toyB) residualCleaner() (impute.Cleaner, *mat.Dense) {
 
 func TestTheFlowOfAnExactDenoiserGivesThePosterior(t *testing.T) {
 	b := toyB{imputetest.NewToy(5)}
-	clean, p := b.residualCleaner()
+	clean, p := b.residualDenoiser()
 	n, _ := p.Dims()
 	spread := func(o impute.ODE) float64 {
 		x, streams := make([][]float32, 1500), make([]noise.Stream, 1500)
@@ -98,10 +98,10 @@ func TestTheFlowOfAnExactDenoiserGivesThePosterior(t *testing.T) {
 	}
 }
 
-// busyMembers returns members whose layers all speak, with their model.
-func busyMembers(t *testing.T, shop *impute.Workshop) (*impute.Members, *impute.Model, impute.Target) {
+// busyMembers returns members without zero layers, and their model.
+func busyMembers(t *testing.T, runner *impute.Runner) (*impute.Members, *impute.Model, impute.Target) {
 	t.Helper()
-	model := imputetest.BusyModel(t, shop, imputetest.TinyDesign())
+	model := imputetest.BusyModel(t, runner, imputetest.TinyDesign())
 	own := model.Design()
 	own.Variance = false
 	network, err := nn.New(impute.MembersNetwork(model.Design(), own))
@@ -120,8 +120,8 @@ func busyMembers(t *testing.T, shop *impute.Workshop) (*impute.Members, *impute.
 	return members, model, impute.Target{Inputs: in, Prediction: imputetest.PredictOne(t, model, in), Stream: noise.New(1, "granule")}
 }
 
-func TestMembersKeepWhatIsVisibleAndDifferElsewhere(t *testing.T) {
-	members, _, target := busyMembers(t, imputetest.NewShop(t, 3))
+func TestMembersKeepVisibleCellsAndDifferElsewhere(t *testing.T) {
+	members, _, target := busyMembers(t, imputetest.NewRunner(t, 3))
 	ode := impute.ODE{Steps: 3, Jumps: 1}
 	drawn, err := members.Draw(context.Background(), []impute.Target{target}, 4, ode)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestMembersKeepWhatIsVisibleAndDifferElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(together[1][1], drawn[0][1]) {
-		t.Error("a member depends on what it is drawn with")
+		t.Error("a member depends on the members drawn beside it")
 	}
 	if slices.Equal(together[0][0], together[1][0]) {
 		t.Error("another stream gives the same member")
@@ -156,7 +156,7 @@ func TestMembersKeepWhatIsVisibleAndDifferElsewhere(t *testing.T) {
 }
 
 func TestNothingUnderTheMaskReachesMembers(t *testing.T) {
-	members, _, target := busyMembers(t, imputetest.NewShop(t, 2))
+	members, _, target := busyMembers(t, imputetest.NewRunner(t, 2))
 	ode := impute.ODE{Steps: 2, Jumps: 1}
 	want, err := members.Draw(context.Background(), []impute.Target{target}, 2, ode)
 	if err != nil {
@@ -174,14 +174,14 @@ func TestNothingUnderTheMaskReachesMembers(t *testing.T) {
 	}
 	for m := range want[0] {
 		if !slices.Equal(got[0][m], want[0][m]) {
-			t.Errorf("member %d changes with what is hidden", m)
+			t.Errorf("member %d changes with hidden values", m)
 		}
 	}
 }
 
 func TestSavedMembersBelongToTheirModel(t *testing.T) {
-	shop := imputetest.NewShop(t, 2)
-	members, model, target := busyMembers(t, shop)
+	runner := imputetest.NewRunner(t, 2)
+	members, model, target := busyMembers(t, runner)
 	data, err := members.Save(16)
 	if err != nil {
 		t.Fatal(err)
@@ -200,35 +200,35 @@ func TestSavedMembersBelongToTheirModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got[0][1], want[0][1]) {
-		t.Error("the file draws something else")
+		t.Error("the loaded file draws other members")
 	}
 	other := imputetest.TinyDesign()
 	other.Extras.Season = true
-	if _, err := impute.LoadMembers(data, imputetest.BusyModel(t, shop, other)); err == nil {
-		t.Error("members were accepted for a model that is not theirs")
+	if _, err := impute.LoadMembers(data, imputetest.BusyModel(t, runner, other)); err == nil {
+		t.Error("members were accepted for the model of another")
 	}
 }
 
 // TestOneDenoisingStepIsThatOfDraw follows the flow by hand.
 func TestOneDenoisingStepIsThatOfDraw(t *testing.T) {
-	members, _, target := busyMembers(t, imputetest.NewShop(t, 2))
+	members, _, target := busyMembers(t, imputetest.NewRunner(t, 2))
 	ode := impute.ODE{Steps: 3, Jumps: 2}
 	want, err := members.Draw(t.Context(), []impute.Target{target}, 2, ode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenery, err := members.Scenery(target.Inputs, target.Prediction)
+	conditioning, err := members.Conditioning(target.Inputs, target.Prediction)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer scenery.Close()
+	defer conditioning.Close()
 	x, streams := make([][]float32, 2), make([]noise.Stream, 2)
 	for m := range x {
 		x[m], streams[m] = make([]float32, target.Cells()), target.Stream.Sub(uint64(m))
 		streams[m].Normals(x[m], 0)
 	}
 	err = ode.Run(t.Context(), func(ctx context.Context, at float32, x [][]float32) ([][]float32, error) {
-		return members.Clean(ctx, scenery, 3, at, x)
+		return members.Clean(ctx, conditioning, 3, at, x)
 	}, x, streams)
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestOneDenoisingStepIsThatOfDraw(t *testing.T) {
 			}
 		}
 	}
-	if _, err := members.Clean(t.Context(), scenery, 1, 0.5, x); err == nil {
+	if _, err := members.Clean(t.Context(), conditioning, 1, 0.5, x); err == nil {
 		t.Error("two residuals went into a batch of one")
 	}
 }

@@ -16,12 +16,12 @@ import (
 type Model struct {
 	design Design
 	training
-	shop    *Workshop
-	operand *operand
+	runner *Runner
+	loaded *loadedNetwork
 }
 
-// training is how a network was trained, as its file records it. Nothing here
-// looks at more of it than the size of the patches.
+// training holds the training settings recorded in the file of a network. This
+// package reads nothing of them but the size of the patches.
 type training struct {
 	settings json.RawMessage
 	side     int
@@ -45,12 +45,11 @@ func (t *training) read() error {
 	return nil
 }
 
-// Side returns the size of the patches that the network has learned from, in
-// cells.
+// Side returns the side of the training patches in cells.
 func (t training) Side() int { return t.side }
 
-// The metadata of a model file: what the network is for, how it is fed, and
-// how it was trained.
+// Keys of the metadata of a model file: kind of network, design, and settings
+// of the training.
 const (
 	kindKey     = "kind"
 	designKey   = "design"
@@ -59,48 +58,48 @@ const (
 	kindImputer = "imputer"
 )
 
-// NewModel returns the model of weights that were trained with the given
-// settings, which its file records as JSON.
-func NewModel(shop *Workshop, d Design, settings any, weights []float32) (*Model, error) {
+// NewModel returns a model from trained weights. Its file records the settings
+// of the training as JSON.
+func NewModel(runner *Runner, d Design, settings any, weights []float32) (*Model, error) {
 	t, err := trainingOf(settings)
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOperand(d.Network(), weights)
+	o, err := newLoadedNetwork(d.Network(), weights)
 	if err != nil {
 		return nil, err
 	}
-	return &Model{design: d, training: t, shop: shop, operand: o}, nil
+	return &Model{design: d, training: t, runner: runner, loaded: o}, nil
 }
 
-// Design returns what the network is and sees.
+// Design returns the design of the network.
 func (m *Model) Design() Design { return m.design }
 
 // Fingerprint returns the sha256 of the weights in hexadecimal.
-func (m *Model) Fingerprint() string { return m.operand.fingerprint }
+func (m *Model) Fingerprint() string { return m.loaded.fingerprint }
 
-// In returns the model for another workshop.
-func (m *Model) In(shop *Workshop) *Model {
-	o := *m.operand
+// In returns the model for another runner.
+func (m *Model) In(runner *Runner) *Model {
+	o := *m.loaded
 	o.vector = nil
-	return &Model{design: m.design, training: m.training, shop: shop, operand: &o}
+	return &Model{design: m.design, training: m.training, runner: runner, loaded: &o}
 }
 
 // Weights returns the number of weights.
-func (m *Model) Weights() int { return len(m.operand.weights) }
+func (m *Model) Weights() int { return len(m.loaded.weights) }
 
 // Vector returns the weights as a tensor that stays in the memory of the
 // device until the model is closed.
-func (m *Model) Vector() *tensors.Tensor { return m.operand.tensor() }
+func (m *Model) Vector() *tensors.Tensor { return m.loaded.tensor() }
 
-// Close frees what the model holds in its workshop's device.
+// Close frees the model's memory on its device.
 func (m *Model) Close() {
-	release(m.operand.vector)
-	m.operand.vector = nil
+	release(m.loaded.vector)
+	m.loaded.vector = nil
 }
 
-// Predict fills the gaps of windows. A window may have any size; what it lacks
-// to a multiple of what the network takes counts as land.
+// Predict fills the gaps of windows. A window may have any size; it is padded
+// with land to a size that the network takes.
 func (m *Model) Predict(ctx context.Context, in []Inputs) ([]Prediction, error) {
 	out, err := m.Denoise(ctx, in, nil)
 	if err != nil {
@@ -123,7 +122,7 @@ func (m *Model) Denoise(ctx context.Context, in []Inputs, levels []Level) ([]Pre
 	out := make([]Prediction, len(in))
 	for first := 0; first < len(in); {
 		last := first + 1
-		for last < len(in) && last-first < m.shop.cfg.Batch && in[last].Height == in[first].Height && in[last].Width == in[first].Width {
+		for last < len(in) && last-first < m.runner.cfg.Batch && in[last].Height == in[first].Height && in[last].Width == in[first].Width {
 			last++
 		}
 		var at []Level
@@ -140,8 +139,8 @@ func (m *Model) Denoise(ctx context.Context, in []Inputs, levels []Level) ([]Pre
 
 // chunk predicts windows of one size, not more than a batch.
 func (m *Model) chunk(ctx context.Context, out []Prediction, in []Inputs, levels []Level) error {
-	batch, planes := m.shop.cfg.Batch, m.design.Planes()
-	height, width := padded(in[0], m.operand.network)
+	batch, planes := m.runner.cfg.Batch, m.design.Planes()
+	height, width := padded(in[0], m.loaded.network)
 	cells := height * width
 	data, times := make([]float32, batch*planes*cells), make([]float32, batch)
 	for i := range in {
@@ -152,7 +151,7 @@ func (m *Model) chunk(ctx context.Context, out []Prediction, in []Inputs, levels
 		m.design.Encode(Image{data[i*planes*cells : (i+1)*planes*cells], height, width}, &in[i], l)
 		times[i] = l.T
 	}
-	answer, err := (&Network{m.shop, m.operand}).Predict(ctx, data, times, height, width)
+	answer, err := (&Network{m.runner, m.loaded}).Predict(ctx, data, times, height, width)
 	if err != nil {
 		return err
 	}
@@ -162,7 +161,7 @@ func (m *Model) chunk(ctx context.Context, out []Prediction, in []Inputs, levels
 	return nil
 }
 
-// padded returns the size of in enlarged to what the network takes.
+// padded returns the size of in enlarged to one that the network takes.
 func padded(in Inputs, n nn.Network) (height, width int) {
 	up := func(size int) int { return (size + n.Multiple() - 1) / n.Multiple() * n.Multiple() }
 	return up(in.Height), up(in.Width)
@@ -185,12 +184,12 @@ func (m *Model) decode(answer []float32, width int, in *Inputs) Prediction {
 }
 
 // Save returns the model as an ONNX file. side is the size of window that the
-// file takes, which a vit needs; 0: any.
+// file takes, which a vit has to fix; 0: any.
 func (m *Model) Save(side int) ([]byte, error) {
-	return save(m.operand, kindImputer, m.design, m.settings, side)
+	return save(m.loaded, kindImputer, m.design, m.settings, side)
 }
 
-func save(o *operand, kind string, design any, settings json.RawMessage, side int) ([]byte, error) {
+func save(o *loadedNetwork, kind string, design any, settings json.RawMessage, side int) ([]byte, error) {
 	meta := map[string]string{kindKey: kind}
 	for key, v := range map[string]any{designKey: design, trainingKey: settings} {
 		text, err := json.Marshal(v)
@@ -209,26 +208,26 @@ func save(o *operand, kind string, design any, settings json.RawMessage, side in
 	return data, nil
 }
 
-// Load reads a model that Save wrote, to be run in shop.
-func Load(data []byte, shop *Workshop) (*Model, error) {
-	m := &Model{shop: shop}
+// Load reads a model that Save wrote, to be run in runner.
+func Load(data []byte, runner *Runner) (*Model, error) {
+	m := &Model{runner: runner}
 	var err error
-	if m.operand, err = load(data, kindImputer, &m.design, &m.training); err != nil {
+	if m.loaded, err = load(data, kindImputer, &m.design, &m.training); err != nil {
 		return nil, err
 	}
-	if m.operand.config != m.design.Network() {
-		return nil, fmt.Errorf("read imputer: the network is %v, its design asks for %v", m.operand.config, m.design.Network())
+	if m.loaded.config != m.design.Network() {
+		return nil, fmt.Errorf("read imputer: the network is %v, its design asks for %v", m.loaded.config, m.design.Network())
 	}
 	return m, nil
 }
 
-func load(data []byte, kind string, design any, t *training) (*operand, error) {
+func load(data []byte, kind string, design any, t *training) (*loadedNetwork, error) {
 	f, err := netfile.Decode(data)
 	if err != nil {
 		return nil, err
 	}
 	if f.Metadata[kindKey] != kind {
-		return nil, fmt.Errorf("read %s: the file holds a network of kind %q", kind, f.Metadata[kindKey])
+		return nil, fmt.Errorf("read %s: the file holds a network of kind %q instead", kind, f.Metadata[kindKey])
 	}
 	if err := json.Unmarshal([]byte(f.Metadata[designKey]), design); err != nil {
 		return nil, fmt.Errorf("read %s: %s: %w", kind, designKey, err)
@@ -237,5 +236,5 @@ func load(data []byte, kind string, design any, t *training) (*operand, error) {
 	if err := t.read(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", kind, err)
 	}
-	return newOperand(f.Config, f.Weights)
+	return newLoadedNetwork(f.Config, f.Weights)
 }

@@ -21,8 +21,8 @@ func equalPredictions(a, b impute.Prediction) bool {
 }
 
 func TestNothingUnderTheMaskLeaks(t *testing.T) {
-	shop := imputetest.NewShop(t, 1)
-	m := imputetest.BusyModel(t, shop, imputetest.TinyDesign())
+	runner := imputetest.NewRunner(t, 1)
+	m := imputetest.BusyModel(t, runner, imputetest.TinyDesign())
 	in := imputetest.SomeInputs(t, 16, 3)
 	want := imputetest.PredictOne(t, m, in)
 	for _, junk := range []float32{1e6, float32(math.NaN()), float32(math.Inf(1))} {
@@ -41,12 +41,12 @@ func TestNothingUnderTheMaskLeaks(t *testing.T) {
 	shown.Values = slices.Clone(in.Values)
 	shown.Values[slices.Index(in.Visible, true)] += 1
 	if equalPredictions(imputetest.PredictOne(t, m, shown), want) {
-		t.Error("a visible value does not change the prediction: the network sees nothing")
+		t.Error("a visible value does not change the prediction: the network does not see it")
 	}
 }
 
 func TestVisibleCellsComeOutBitForBit(t *testing.T) {
-	m := imputetest.BusyModel(t, imputetest.NewShop(t, 1), imputetest.TinyDesign())
+	m := imputetest.BusyModel(t, imputetest.NewRunner(t, 1), imputetest.TinyDesign())
 	in := imputetest.SomeInputs(t, 16, 2)
 	p := imputetest.PredictOne(t, m, in)
 	hidden := 0
@@ -67,7 +67,7 @@ func TestVisibleCellsComeOutBitForBit(t *testing.T) {
 }
 
 func TestBatchOfOneEqualsTheItemInABatchOfFour(t *testing.T) {
-	m := imputetest.BusyModel(t, imputetest.NewShop(t, 4), imputetest.TinyDesign())
+	m := imputetest.BusyModel(t, imputetest.NewRunner(t, 4), imputetest.TinyDesign())
 	var all []impute.Inputs
 	for day := range 4 {
 		all = append(all, imputetest.SomeInputs(t, 16, day))
@@ -84,7 +84,7 @@ func TestBatchOfOneEqualsTheItemInABatchOfFour(t *testing.T) {
 }
 
 func TestAWindowOfAnySizeIsFilled(t *testing.T) {
-	m := imputetest.BusyModel(t, imputetest.NewShop(t, 1), imputetest.TinyDesign())
+	m := imputetest.BusyModel(t, imputetest.NewRunner(t, 1), imputetest.TinyDesign())
 	in := imputetest.SomeInputs(t, 16, 3)
 	small := in
 	small.Height, small.Width = 13, 16
@@ -94,7 +94,7 @@ func TestAWindowOfAnySizeIsFilled(t *testing.T) {
 	small.Next = samples.Composite{Value: cut(in.Next.Value), Freshness: cut(in.Next.Freshness)}
 	small.Background, small.BackgroundSigma = cut(in.Background), cut(in.BackgroundSigma)
 
-	// What is beyond the window counts as land without anything on it.
+	// Cells beyond the window count as land without values.
 	land := in
 	land.Sea, land.Visible = slices.Clone(in.Sea), slices.Clone(in.Visible)
 	land.Last.Freshness, land.Next.Freshness = slices.Clone(in.Last.Freshness), slices.Clone(in.Next.Freshness)
@@ -108,7 +108,7 @@ func TestAWindowOfAnySizeIsFilled(t *testing.T) {
 }
 
 func TestAbsentNeighboursChangeNoShapes(t *testing.T) {
-	m := imputetest.BusyModel(t, imputetest.NewShop(t, 1), imputetest.TinyDesign())
+	m := imputetest.BusyModel(t, imputetest.NewRunner(t, 1), imputetest.TinyDesign())
 	in := imputetest.SomeInputs(t, 16, 3)
 	full := imputetest.PredictOne(t, m, in)
 	alone := in
@@ -118,7 +118,7 @@ func TestAbsentNeighboursChangeNoShapes(t *testing.T) {
 		t.Errorf("%d cells without neighbours, %d with them", len(p.Mean), len(full.Mean))
 	}
 	if equalPredictions(p, full) {
-		t.Error("the neighbours do not matter: the network does not see them")
+		t.Error("neighbours do not change the prediction: the network does not see them")
 	}
 }
 
@@ -127,7 +127,7 @@ func TestAConstantFieldOnItsBackgroundIsFilledWithTheConstant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := impute.NewModel(imputetest.NewShop(t, 1), imputetest.TinyDesign(), imputetest.Training{Side: 16}, network.Layout().Init(1)) // its last layer is zero: no departure
+	m, err := impute.NewModel(imputetest.NewRunner(t, 1), imputetest.TinyDesign(), imputetest.Training{Side: 16}, network.Layout().Init(1)) // its last layer is zero: no departure
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,21 +144,21 @@ func TestAConstantFieldOnItsBackgroundIsFilledWithTheConstant(t *testing.T) {
 
 func TestASavedModelPredictsTheSame(t *testing.T) {
 	for _, backbone := range []string{nn.BackboneUNet, nn.BackboneViT} {
-		shop := imputetest.NewShop(t, 1)
+		runner := imputetest.NewRunner(t, 1)
 		d := imputetest.TinyDesign()
 		d.Backbone, d.Extras.Season = backbone, true
-		m := imputetest.BusyModel(t, shop, d)
+		m := imputetest.BusyModel(t, runner, d)
 		data, err := m.Save(16)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := impute.Load(data, shop)
+		again, err := impute.Load(data, runner)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in := imputetest.SomeInputs(t, 16, 3)
 		if !equalPredictions(imputetest.PredictOne(t, again, in), imputetest.PredictOne(t, m, in)) {
-			t.Errorf("%s: the file predicts something else", backbone)
+			t.Errorf("%s: the loaded file predicts other values", backbone)
 		}
 		if again.Fingerprint() != m.Fingerprint() || again.Design() != m.Design() {
 			t.Errorf("%s: the file is %v %s, want %v %s", backbone, again.Design(), again.Fingerprint(), m.Design(), m.Fingerprint())
@@ -166,15 +166,15 @@ func TestASavedModelPredictsTheSame(t *testing.T) {
 	}
 }
 
-// The settings of a training are those of another package: they pass through.
+// The settings of a training belong to another package: they pass through unchanged.
 func TestAModelKeepsTheSettingsOfItsTraining(t *testing.T) {
-	shop, d := imputetest.NewShop(t, 1), imputetest.TinyDesign()
+	runner, d := imputetest.NewRunner(t, 1), imputetest.TinyDesign()
 	network, err := nn.New(d.Network())
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := map[string]any{"side": 24, "unknown here": []int{1, 2}}
-	m, err := impute.NewModel(shop, d, settings, network.Layout().Init(1))
+	m, err := impute.NewModel(runner, d, settings, network.Layout().Init(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +182,11 @@ func TestAModelKeepsTheSettingsOfItsTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := impute.Load(first, shop)
+	again, err := impute.Load(first, runner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := again.In(shop).Save(0)
+	second, err := again.In(runner).Save(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,16 +202,16 @@ func TestAModelKeepsTheSettingsOfItsTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := impute.Load(broken, shop); err == nil {
+	if _, err := impute.Load(broken, runner); err == nil {
 		t.Error("a model was read whose patches have no size")
 	}
 }
 
 func TestSharedProgramsPredictTheSame(t *testing.T) {
-	shop := imputetest.NewShop(t, 1)
+	runner := imputetest.NewRunner(t, 1)
 	in := imputetest.SomeInputs(t, 16, 3)
-	want := imputetest.PredictOne(t, imputetest.BusyModel(t, shop, imputetest.TinyDesign()), in)
-	shared, err := impute.NewWorkshop(shop.Backend(), impute.WorkshopConfig{Batch: 1, Shared: true})
+	want := imputetest.PredictOne(t, imputetest.BusyModel(t, runner, imputetest.TinyDesign()), in)
+	shared, err := impute.NewRunner(runner.Backend(), impute.RunnerConfig{Batch: 1, Shared: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestSharedProgramsPredictTheSame(t *testing.T) {
 }
 
 func TestBrokenInputsAreErrors(t *testing.T) {
-	m := imputetest.BusyModel(t, imputetest.NewShop(t, 1), imputetest.TinyDesign())
+	m := imputetest.BusyModel(t, imputetest.NewRunner(t, 1), imputetest.TinyDesign())
 	for name, edit := range map[string]func(*impute.Inputs){
 		"no size":             func(in *impute.Inputs) { in.Height = 0 },
 		"short mask":          func(in *impute.Inputs) { in.Visible = in.Visible[1:] },

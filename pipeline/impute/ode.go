@@ -10,10 +10,10 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// ODE takes noise to samples along the probability flow of a denoiser.
+// ODE holds the settings of a sampler that follows the probability flow of a denoiser.
 type ODE struct {
 	Steps       int  `json:"steps" yaml:"steps"`
-	Jumps       int  `json:"jumps" yaml:"jumps"` // stages of a recursive jump; 1: none
+	Jumps       int  `json:"jumps" yaml:"jumps"` // stages of a recursive jump; 1: no jump
 	SecondOrder bool `json:"second_order" yaml:"second_order"`
 }
 
@@ -37,14 +37,14 @@ func (o ODE) Calls() int {
 	return n
 }
 
-// A Cleaner returns the expected clean fields of x at time t. x stays the
-// caller's; what it returns must not change afterwards.
-type Cleaner func(ctx context.Context, t float32, x [][]float32) ([][]float32, error)
+// A Denoiser returns the expected clean fields of x at time t. x stays the
+// caller's, and the returned fields must not change afterwards.
+type Denoiser func(ctx context.Context, t float32, x [][]float32) ([][]float32, error)
 
 // Run turns standard normal x into samples in place. The noise of jumps comes
-// from the streams, one a field, from index 1 on. Cells that the cleaner says
-// are zero end as zero.
-func (o ODE) Run(ctx context.Context, c Cleaner, x [][]float32, streams []noise.Stream) error {
+// from the streams, one a field, from index 1 on. Cells for which the denoiser
+// returns zero end as zero.
+func (o ODE) Run(ctx context.Context, c Denoiser, x [][]float32, streams []noise.Stream) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("ode: %w", err)
 	}
@@ -66,7 +66,7 @@ func (o ODE) Run(ctx context.Context, c Cleaner, x [][]float32, streams []noise.
 	return nil
 }
 
-// eachField calls f for every field, side by side.
+// eachField calls f for every field, concurrently.
 func eachField(x [][]float32, f func(i int)) {
 	var running sync.WaitGroup
 	for i := range x {
@@ -81,7 +81,7 @@ func (o ODE) time(step int) float32 { return float32(step) / float32(o.Steps) }
 // of DDIM, exact for a constant expectation. The second order extrapolates it
 // from the last two, after Lu et al., DPM-Solver++ (2022), the multistep
 // variant, at no further call.
-func (o ODE) down(ctx context.Context, c Cleaner, x [][]float32, from int) error {
+func (o ODE) down(ctx context.Context, c Denoiser, x [][]float32, from int) error {
 	var before [][]float32 // the expectation one step ago
 	for s := from; s > 0; s-- {
 		t, next := o.time(s), o.time(s-1)
@@ -89,7 +89,7 @@ func (o ODE) down(ctx context.Context, c Cleaner, x [][]float32, from int) error
 		if err != nil {
 			return err
 		}
-		ahead := 0.0 // how much of the change since is added
+		ahead := 0.0 // weight of the extrapolation
 		if o.SecondOrder && before != nil && s > 1 {
 			ahead = (logSNR(next) - logSNR(t)) / (2 * (logSNR(t) - logSNR(o.time(s+1))))
 		}

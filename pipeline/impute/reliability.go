@@ -10,21 +10,21 @@ import (
 	"lacuna/pipeline/nn"
 )
 
-// Reliability estimates for each cell how likely it would have been a query
-// cell in training, given what is visible: P(query | context). It is a
-// heuristic for how well the imputer was taught to fill a cell, after section
-// 4.4 of the paper, and no uncertainty.
+// Reliability estimates P(query | context): the probability that a cell would
+// have been a query cell in training, given the visible ones. It is a heuristic
+// for how well the imputer was taught to fill a cell, after section 4.4 of Ma,
+// Zhou and Yu, and no uncertainty.
 type Reliability struct {
 	design Design
 	training
-	shop    *Workshop
-	operand *operand
+	runner *Runner
+	loaded *loadedNetwork
 }
 
 const kindReliability = "reliability"
 
-// ReliabilityPlanes is how many planes the classifier sees: where the context is,
-// and the sea.
+// ReliabilityPlanes is the number of input planes of the classifier: the mask
+// of the context and the sea.
 const ReliabilityPlanes = 2
 
 // ReliabilityNetwork returns the network of the classifier of a design.
@@ -32,21 +32,21 @@ func ReliabilityNetwork(d Design) nn.Config {
 	return nn.Config{Backbone: d.Backbone, Size: d.Size, In: ReliabilityPlanes, Out: 1}
 }
 
-// NewReliability returns the classifier of weights that were trained with the
-// given settings, which its file records as JSON.
-func NewReliability(shop *Workshop, d Design, settings any, weights []float32) (*Reliability, error) {
+// NewReliability returns a classifier from trained weights. Its file records
+// the settings of the training as JSON.
+func NewReliability(runner *Runner, d Design, settings any, weights []float32) (*Reliability, error) {
 	t, err := trainingOf(settings)
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOperand(ReliabilityNetwork(d), weights)
+	o, err := newLoadedNetwork(ReliabilityNetwork(d), weights)
 	if err != nil {
 		return nil, err
 	}
-	return &Reliability{design: d, training: t, shop: shop, operand: o}, nil
+	return &Reliability{design: d, training: t, runner: runner, loaded: o}, nil
 }
 
-// EncodeMasks draws what the classifier sees of a window.
+// EncodeMasks writes the classifier's inputs for a window.
 func EncodeMasks(m Image, in *Inputs) {
 	clear(m.Data)
 	mask, sea := m.Plane(0), m.Plane(1)
@@ -63,16 +63,16 @@ func number(b bool) float32 {
 	return 0
 }
 
-// Probability returns P(query | context) of each cell of a window whose
-// context is what is visible, 0 on land. Values are not looked at.
+// Probability returns P(query | context) of each cell of a window, with the
+// visible cells as context; 0 on land. Values are not read.
 func (r *Reliability) Probability(ctx context.Context, in Inputs) ([]float32, error) {
-	height, width := padded(in, r.operand.network)
+	height, width := padded(in, r.loaded.network)
 	data := make([]float32, ReliabilityPlanes*height*width)
 	EncodeMasks(Image{data, height, width}, &in)
 	x := tensors.FromFlatDataAndDimensions(data, 1, ReliabilityPlanes, height, width)
 	t := tensors.FromFlatDataAndDimensions([]float32{0}, 1)
 	defer release(x, t)
-	logits, err := r.shop.run(ctx, "reliability", r.operand, plainBody(r.operand.network), x, t)
+	logits, err := r.runner.run(ctx, "reliability", r.loaded, plainBody(r.loaded.network), x, t)
 	if err != nil {
 		return nil, fmt.Errorf("estimate reliability: %w", err)
 	}
@@ -86,28 +86,28 @@ func (r *Reliability) Probability(ctx context.Context, in Inputs) ([]float32, er
 }
 
 // Fingerprint returns the sha256 of the weights in hexadecimal.
-func (r *Reliability) Fingerprint() string { return r.operand.fingerprint }
+func (r *Reliability) Fingerprint() string { return r.loaded.fingerprint }
 
-// Close frees what the network holds on its device.
+// Close frees the network's memory on its device.
 func (r *Reliability) Close() {
-	release(r.operand.vector)
-	r.operand.vector = nil
+	release(r.loaded.vector)
+	r.loaded.vector = nil
 }
 
 // Save returns the network as an ONNX file; side as for Model.Save.
 func (r *Reliability) Save(side int) ([]byte, error) {
-	return save(r.operand, kindReliability, r.design, r.settings, side)
+	return save(r.loaded, kindReliability, r.design, r.settings, side)
 }
 
 // LoadReliability reads a network that Save wrote.
-func LoadReliability(data []byte, shop *Workshop) (*Reliability, error) {
-	r := &Reliability{shop: shop}
+func LoadReliability(data []byte, runner *Runner) (*Reliability, error) {
+	r := &Reliability{runner: runner}
 	var err error
-	if r.operand, err = load(data, kindReliability, &r.design, &r.training); err != nil {
+	if r.loaded, err = load(data, kindReliability, &r.design, &r.training); err != nil {
 		return nil, err
 	}
-	if r.operand.config != ReliabilityNetwork(r.design) {
-		return nil, fmt.Errorf("read reliability: the network is %v, its design asks for %v", r.operand.config, ReliabilityNetwork(r.design))
+	if r.loaded.config != ReliabilityNetwork(r.design) {
+		return nil, fmt.Errorf("read reliability: the network is %v, its design asks for %v", r.loaded.config, ReliabilityNetwork(r.design))
 	}
 	return r, nil
 }

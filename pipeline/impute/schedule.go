@@ -2,7 +2,7 @@ package impute
 
 import "math"
 
-// AlphaSigma returns how much of the field and how much noise there is at time
+// AlphaSigma returns the weights of the field and of the noise at time
 // t of the variance-preserving schedule
 //
 //	x_t = α_t x_0 + σ_t ε,  α_t = cos(πt/2),  σ_t = sin(πt/2)
@@ -20,7 +20,7 @@ func AlphaSigma(t float32) (alpha, sigma float32) {
 	return float32(cos), float32(sin)
 }
 
-// Renoise takes x from time t to a later time s, as the schedule would have:
+// Renoise adds noise to x of time t until it is of the later time s:
 //
 //	x_s = (α_s/α_t) x_t + sqrt(σ_s² - (α_s/α_t)² σ_t²) ε
 func Renoise(x, eps []float32, t, s float32) {

@@ -8,18 +8,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MembersCalibration makes an ensemble of the members about the one-step mean,
-// which errs less than their own: members are moved to it, and stand as far
-// from it as the truth does. The standard deviation that a cell's members are
-// given is
+// MembersCalibration makes a calibrated ensemble of the members. They are moved
+// to the one-step mean, which errs less than their own, and spread about it as
+// far as the truth. The standard deviation that a cell's members are given is
 //
 //	f · √(w σ² + (1-w) ρ² s²)
 //
-// with σ that of the imputer, s the members' own, ρ what brings both to one
-// size, and f a factor by distance from the nearest visible cell. Few members
-// know their own spread badly: where it is small by chance their intervals
-// miss, and the share w of the imputer's sigma mends that. The zero value moves
-// members and leaves their spread.
+// with σ that of the imputer, s the members' own, ρ the ratio of the two, and f
+// a factor by distance from the nearest visible cell. The spread of few members
+// is uncertain: where it is small by chance their intervals miss, and the share
+// w of the imputer's sigma mends that. The zero value moves members and leaves
+// their spread.
 type MembersCalibration struct {
 	Calibration         // the factors f
 	Share       float32 `json:"share"` // w
@@ -32,7 +31,7 @@ type MembersCalibration struct {
 // comes closest to covering 90 %.
 func CalibrateMembers(cases []Case, members int, cfg CalibrationConfig) (MembersCalibration, error) {
 	if members < 2 {
-		return MembersCalibration{}, fmt.Errorf("calibrate members: %d of them, must be two at least", members)
+		return MembersCalibration{}, fmt.Errorf("calibrate members: the ensemble has %d members, must have at least 2", members)
 	}
 	var own, said float64
 	sound := cases[:0:0]
@@ -44,10 +43,10 @@ func CalibrateMembers(cases []Case, members int, cfg CalibrationConfig) (Members
 		}
 	}
 	if len(sound) == 0 {
-		return MembersCalibration{}, errors.New("calibrate members: no held-out cell with a spread and a sigma")
+		return MembersCalibration{}, errors.New("calibrate members: no held-out cell has a spread and a sigma: hold out more days")
 	}
 	halfWidth := distuv.StudentsT{Sigma: 1, Nu: float64(members - 1)}.Quantile((1 + coverage) / 2)
-	const shares = 20 // steps of a twentieth: finer than what days tell
+	const shares = 20 // steps of a twentieth: finer than held-out days can tell apart
 	var best MembersCalibration
 	least := math.Inf(1)
 	for i := range shares + 1 {
@@ -99,8 +98,8 @@ func (c MembersCalibration) blend(sigma, spread float32) float32 {
 	return float32(math.Sqrt(float64(c.Share)*float64(sigma)*float64(sigma) + (1-float64(c.Share))*own*own))
 }
 
-// Sigma returns the standard deviation that the members of a cell are given,
-// from that of the imputer and their own.
+// Sigma returns the calibrated standard deviation of a cell's members, from
+// that of the imputer and their own.
 func (c MembersCalibration) Sigma(sigma, spread, distanceCells float32, dayOfYear int) float32 {
 	if c.Ratio == 0 {
 		return spread
@@ -108,7 +107,7 @@ func (c MembersCalibration) Sigma(sigma, spread, distanceCells float32, dayOfYea
 	return c.Apply(c.blend(sigma, spread), distanceCells, dayOfYear)
 }
 
-// Validate reports what is wrong with a calibration that was read from a file.
+// Validate reports the first fault of a calibration that was read from a file.
 func (c MembersCalibration) Validate() error {
 	if !(c.Share >= 0 && c.Share <= 1) || !(c.Ratio >= 0) || !finite(c.Ratio) {
 		return fmt.Errorf("calibration of members has a share of %v and a ratio of %v", c.Share, c.Ratio)
@@ -137,8 +136,8 @@ func (c MembersCalibration) Recentre(members [][]float32, in Inputs, p Predictio
 	return out
 }
 
-// Departure returns the mean of members at a cell, and how far they stand from
-// it, in the root mean square.
+// Departure returns the mean of members at a cell, and their root mean square
+// deviation from it.
 func Departure(members [][]float32, cell int) (mean, spread float32) {
 	sum := 0.0
 	for _, m := range members {

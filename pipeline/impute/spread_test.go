@@ -8,14 +8,14 @@ import (
 )
 
 // overdispersed draws cells whose truth is Gaussian with a sigma of its own
-// each, of which the imputer knows much and eight members, half as wide as they
-// should be, little.
+// each. The imputer estimates that sigma well, the eight members badly: they
+// are half as wide as they should be.
 func overdispersed(n int, seed uint64) (cases []Case, members [][]float32) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	members = make([][]float32, 8)
 	for range n {
 		real := math.Exp(0.5 * r.NormFloat64())
-		own := 0.5 * real * math.Exp(0.4*r.NormFloat64()) // members misjudge it by half
+		own := 0.5 * real * math.Exp(0.4*r.NormFloat64()) // the members' estimate, half of the truth
 		for m := range members {
 			members[m] = append(members[m], float32(own*r.NormFloat64()))
 		}
@@ -41,7 +41,7 @@ func TestCalibratedMembersStandAsFarFromTheMeanAsTheTruth(t *testing.T) {
 	}
 	out := c.Recentre(members, in, p, distance)
 	var spreads, errs, inside float64
-	const halfWidth = 1.8945786 // of Student's distribution with seven degrees of freedom, 90 %
+	const halfWidth = 1.8945786 // 90 % interval of Student's distribution with seven degrees of freedom
 	for i, k := range cases {
 		mean, spread := Departure(out, i)
 		if math.Abs(float64(mean)-100) > 1e-3 {
@@ -64,7 +64,7 @@ func TestCalibratedMembersStandAsFarFromTheMeanAsTheTruth(t *testing.T) {
 	}
 }
 
-func TestRecentredMembersKeepWhatIsVisible(t *testing.T) {
+func TestRecentredMembersKeepVisibleCells(t *testing.T) {
 	members := [][]float32{{1, 5, 7}, {3, 5, 9}}
 	in := Inputs{Height: 1, Width: 3, Visible: []bool{false, true, false}}
 	p := Prediction{Mean: []float32{10, 6, 0}, Sigma: []float32{1, 0, 1}}
@@ -96,7 +96,7 @@ func TestCalibrationOfMembersRefusesNonsense(t *testing.T) {
 	}
 	for _, c := range []MembersCalibration{{Share: 2}, {Share: float32(math.NaN())}, {Ratio: -1}} {
 		if c.Validate() == nil {
-			t.Errorf("%+v passes for sound", c)
+			t.Errorf("Validate accepts %+v", c)
 		}
 	}
 	if err := (MembersCalibration{}).Validate(); err != nil {

@@ -7,17 +7,17 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Mode says which days around a target are known.
+// A Mode says which days around a target may be used.
 type Mode string
 
-// The modes, from the least known to the most.
+// The modes, from the fewest days to the most.
 const (
 	Single  Mode = "single"  // the target day alone
-	Past    Mode = "past"    // and the days before it: near real time
-	Delayed Mode = "delayed" // and those after it
+	Past    Mode = "past"    // also the days before it: near real time
+	Delayed Mode = "delayed" // also the days before and after it
 )
 
-// ParseMode returns the mode of a name.
+// ParseMode returns the mode with the given name.
 func ParseMode(name string) (Mode, error) {
 	for _, m := range []Mode{Single, Past, Delayed} {
 		if name == string(m) {
@@ -35,28 +35,28 @@ type Days interface {
 	Next(r samples.Ref, maxDays int) samples.Composite
 }
 
-// Backgrounds gives analyses of days that were made from their neighbours;
-// samples.Backgrounds does.
+// Backgrounds gives analyses of days from their neighbours; samples.Backgrounds
+// implements it.
 type Backgrounds interface {
 	Cut(samples.Ref) (value, sigma []float32, ok bool)
 }
 
-// An Analyser estimates a patch from its visible cells and, where the mode
-// shows them, from the days around it; 0 on land.
+// An Analyser estimates a patch from its visible cells and, as far as the mode
+// allows, from the days around it; 0 on land.
 type Analyser interface {
 	Analyse(r samples.Ref, visible []bool, mode Mode) (value, sigma []float32, err error)
 }
 
-// Surroundings are days with what was made of them. Backgrounds and Analyser
+// Surroundings are days with their backgrounds and an analyser, each of which
 // may be nil.
 type Surroundings struct {
 	Days          Days
-	Past, Delayed Backgrounds // from earlier days only, and from earlier and later ones
+	Past, Delayed Backgrounds // backgrounds from earlier days only, and from earlier and later ones
 	Analyser      Analyser
 }
 
-// Inputs returns what may be known in a mode of the patch r where only the
-// visible cells of its day are.
+// Inputs returns the inputs for the patch r in a mode, with the given cells of
+// its day visible.
 func (s Surroundings) Inputs(r samples.Ref, visible []bool, mode Mode) Inputs {
 	sc := s.Scene(r)
 	in := sc.Inputs(mode)
@@ -64,14 +64,13 @@ func (s Surroundings) Inputs(r samples.Ref, visible []bool, mode Mode) Inputs {
 	return in
 }
 
-// Analysed returns Inputs with an analysis of them, where there is an
-// analyser.
+// Analysed returns Inputs with their analysis, if there is an analyser.
 func (s Surroundings) Analysed(r samples.Ref, visible []bool, mode Mode) (Inputs, error) {
 	in := s.Inputs(r, visible, mode)
 	return in, s.Analyse(r, &in, mode)
 }
 
-// Analyse adds the analysis of the visible cells to in, where there is an
+// Analyse adds the analysis of the visible cells to in, if there is an
 // analyser.
 func (s Surroundings) Analyse(r samples.Ref, in *Inputs, mode Mode) (err error) {
 	if s.Analyser == nil {
@@ -84,7 +83,7 @@ func (s Surroundings) Analyse(r samples.Ref, in *Inputs, mode Mode) (err error) 
 	return nil
 }
 
-// A Scene is everything around a patch, of which a mode shows a part.
+// A Scene is a patch with its surroundings for all modes.
 type Scene struct {
 	Patch samples.Patch
 
@@ -94,7 +93,7 @@ type Scene struct {
 
 type background struct{ value, sigma []float32 }
 
-// Scene returns everything around the patch r.
+// Scene returns the patch r with its surroundings.
 func (s Surroundings) Scene(r samples.Ref) *Scene {
 	return &Scene{
 		Patch: s.Days.Cut(r),
@@ -132,7 +131,7 @@ func (s *Scene) Inputs(mode Mode) Inputs {
 	return in
 }
 
-// Bytes returns about how much memory the scene takes.
+// Bytes returns the approximate size of the scene in memory.
 func (s *Scene) Bytes() int64 {
 	const floatBytes = 4
 	n := len(s.Patch.Values) + len(s.past.value) + len(s.past.sigma) + len(s.delayed.value) + len(s.delayed.sigma) +

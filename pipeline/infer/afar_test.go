@@ -8,8 +8,8 @@ import (
 	"lacuna/pipeline/impute"
 )
 
-// strait is a channel that was seen at its two ends only, with so many times
-// the chlorophyll in the west.
+// strait is a channel that was observed at its two ends only; west multiplies
+// the chlorophyll of the western end.
 func strait(height, width, seen int, west float32) Scene {
 	s := basin(height, width, false)
 	s.History = nil
@@ -28,8 +28,8 @@ func strait(height, width, seen int, west float32) Scene {
 }
 
 // In a gap that is larger than a window most windows hold no observation at
-// all. The analysis of the whole basin, which knows no windows, is the coarse
-// pass that brings them what lies beyond.
+// all. The analysis of the whole basin, which is made without windows, is the
+// coarse pass that brings them the observations beyond.
 func TestAGapLargerThanAWindowIsFilledFromAfar(t *testing.T) {
 	const height, width, seen, window = 64, 448, 24, 64
 	device := openDevice(t, 1)
@@ -60,14 +60,14 @@ func TestAGapLargerThanAWindowIsFilledFromAfar(t *testing.T) {
 	}
 }
 
-func TestWindowsOfLandAreNotLookedAt(t *testing.T) {
+func TestWindowsOfLandAreSkipped(t *testing.T) {
 	s := basin(128, 512, false)
 	for i := range s.Sea {
 		if s.Sea[i] = i%512 < 100; !s.Sea[i] {
 			s.Frames[0].Values[i] = field.NaN()
 		}
 	}
-	m := fakeModel(fakeNetworks{looked: func(_ int, in impute.Inputs) (impute.Prediction, error) {
+	m := fakeModel(fakeNetworks{predicts: func(_ int, in impute.Inputs) (impute.Prediction, error) {
 		sea := 0
 		for _, is := range in.Sea {
 			if is {
@@ -75,7 +75,7 @@ func TestWindowsOfLandAreNotLookedAt(t *testing.T) {
 			}
 		}
 		if sea == 0 {
-			t.Error("a window of land was looked at")
+			t.Error("a window of land went through the network")
 		}
 		return impute.Prediction{Mean: constant(0, in.Cells()), Sigma: constant(1, in.Cells())}, nil
 	}}, s)
@@ -83,13 +83,13 @@ func TestWindowsOfLandAreNotLookedAt(t *testing.T) {
 	cfg.Network.WindowCells = 64
 	all := newTiling(s.Frames[0].Grid, 64, 16)
 	if a := fillWith(t, m, cfg, s); a.Took.Windows == 0 || a.Took.Windows > len(all.rows)*len(all.cols)/2 {
-		t.Errorf("%d of %d windows were looked at, and four fifths of the grid is land", a.Took.Windows, len(all.rows)*len(all.cols))
+		t.Errorf("%d of %d windows went through the network, and four fifths of the grid is land", a.Took.Windows, len(all.rows)*len(all.cols))
 	}
 }
 
 func TestWithoutAClassifierTheMapOfTheVersionIsTheReliability(t *testing.T) {
 	s := basin(40, 48, false)
-	m := fakeModel(fakeNetworks{looked: smoother(2)}, s)
+	m := fakeModel(fakeNetworks{predicts: smoother(2)}, s)
 	m.version.Query = constant(0.5, len(s.Sea))
 	m.version.Query[3] = nan
 	cfg := modelConfig(Fast)
@@ -99,12 +99,12 @@ func TestWithoutAClassifierTheMapOfTheVersionIsTheReliability(t *testing.T) {
 	}
 }
 
-// What goes to a GPU at once is bounded in cells, whatever the windows.
+// The cells of one batch on a GPU are bounded, whatever the size of the windows.
 func TestBatchesOfLargeWindowsAreSmall(t *testing.T) {
 	m := &Model{gpu: true}
 	for _, tt := range []struct{ height, width, want int }{{64, 64, 16}, {256, 512, 8}, {790, 1101, 1}, {1147, 1185, 2}} {
 		s := basin(tt.height, tt.width, false)
-		sub := &subject{grid: s.Frames[0].Grid, hidden: make([]bool, len(s.Sea))}
+		sub := &preparedField{grid: s.Frames[0].Grid, hidden: make([]bool, len(s.Sea))}
 		if got := newLayout(sub, m.size(Network{}), 0).size.batch; got != tt.want {
 			t.Errorf("%d x %d: batches of %d, want %d", tt.height, tt.width, got, tt.want)
 		}
@@ -114,7 +114,7 @@ func TestBatchesOfLargeWindowsAreSmall(t *testing.T) {
 	}
 }
 
-// Every method says how far its observations are.
+// Every method reports the distances to its observations.
 func TestDetailsMeasureTheNearestObservationInSpaceAndTime(t *testing.T) {
 	s := strait(8, 32, 1, 1)
 	yesterday, later := s.Frames[0], s.Frames[0]
@@ -136,11 +136,11 @@ func TestDetailsMeasureTheNearestObservationInSpaceAndTime(t *testing.T) {
 	}
 }
 
-// Members are moved to the mean that is published and spread as the
-// calibration says, which grows with the distance here.
+// Members are moved to the published mean and given the spread of the
+// calibration, which grows with the distance here.
 func TestMembersStandAboutThePublishedMeanAsFarAsCalibrated(t *testing.T) {
 	s := basin(60, 60, false)
-	m := fakeModel(fakeNetworks{looked: smoother(4), cleaned: smoothResidual}, s)
+	m := fakeModel(fakeNetworks{predicts: smoother(4), cleaned: smoothResidual}, s)
 	m.version.MembersCalibration = impute.MembersCalibration{
 		Calibration: impute.Calibration{EdgesCells: []float32{3}, Factors: [][]float32{{1, 2}}}, Share: 1, Ratio: 1,
 	}

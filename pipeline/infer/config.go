@@ -11,8 +11,8 @@ import (
 // MethodModel is the method that fills with the networks of a Model.
 const MethodModel = "model"
 
-// MethodAuto leaves it to the caller to say what fills, for each granule: a
-// Filler takes only what the caller settles on.
+// MethodAuto leaves the choice of a method to the caller, for each granule. A
+// Filler does not take it: the caller settles on a method first.
 const MethodAuto = "auto"
 
 // methods are the names that Config.Method takes.
@@ -21,24 +21,24 @@ var methods = []string{MethodAuto, "oi", "persistence", "climatology", MethodMod
 // Config chooses and tunes the method of one dataset.
 type Config struct {
 	Method     string `yaml:"method"`
-	PastDays   int    `yaml:"past_days"`   // how many days before a field it may see
-	FutureDays int    `yaml:"future_days"` // and after it; 0: near-real-time
+	PastDays   int    `yaml:"past_days"`   // days before a field that it may use
+	FutureDays int    `yaml:"future_days"` // days after a field; 0: near-real-time
 	OI         OI     `yaml:"oi"`
 	// Network tunes the method model. The zero value is the default.
 	Network Network `yaml:"network,omitempty"`
 	Quality Quality `yaml:"quality,omitempty"`
-	// Details adds to the product how far the nearest observations are, in
-	// space and in time, and how reliable a model holds its cells to be.
+	// Details adds to the product the distances to the nearest observations,
+	// in space and in time, and the model's reliability of each cell.
 	Details bool `yaml:"details,omitempty"`
 }
 
-// OI holds the scales of optimal interpolation. Zero means found out: tuned on
+// OI holds the scales of optimal interpolation. Zero means automatic: tuned on
 // overlays where there are enough days, else the default for the grid.
 type OI struct {
-	LengthKM   float64 `yaml:"length_km"`  // over which anomalies resemble each other
-	Days       float64 `yaml:"days"`       // over which they do in time
-	Nugget     float64 `yaml:"nugget"`     // share of the variance that is noise of the sensor
-	Neighbours int     `yaml:"neighbours"` // observations that a pixel is made from
+	LengthKM   float64 `yaml:"length_km"`  // correlation length of anomalies
+	Days       float64 `yaml:"days"`       // correlation time of anomalies
+	Nugget     float64 `yaml:"nugget"`     // share of sensor noise in the variance
+	Neighbours int     `yaml:"neighbours"` // observations that an estimate of one cell uses
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.

@@ -24,7 +24,7 @@ func TestAScenesScalingTakesTheModelElsewhere(t *testing.T) {
 	}
 	scaling := samples.Scaling{Mean: slices.Repeat([]float32{1}, len(s.Sea)), Std: 0.5}
 	rich.Scaling = &scaling
-	// The grid of the training is not asked for any more.
+	// With a scaling of its own the scene may be on another grid than the training.
 	m.version.Scaling.Grid.Lat = []float64{1, 2}
 	got := fillWith(t, m, modelConfig(Fast), rich)
 	filled := 0

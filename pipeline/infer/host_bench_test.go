@@ -6,15 +6,15 @@ import (
 	"lacuna/pipeline/impute"
 )
 
-// What the host does beside a device that answers at once: the bound on the
-// share of the networks.
+// The work of the host beside a device that answers at once: it bounds the
+// share of time that networks can have.
 func BenchmarkHostOfABasin(b *testing.B) {
 	s := basin(790, 1101, false)
 	m := fakeModel(fakeNetworks{
-		looked: func(_ int, in impute.Inputs) (impute.Prediction, error) {
+		predicts: func(_ int, in impute.Inputs) (impute.Prediction, error) {
 			return impute.Prediction{Mean: constant(0, in.Cells()), Sigma: constant(1, in.Cells())}, nil
 		},
-		cleaned: func(_ float32, _ scenery, x []float32) []float32 { return x },
+		cleaned: func(_ float32, _ conditioning, x []float32) []float32 { return x },
 	}, s)
 	cfg := modelConfig(Standard)
 	cfg.Network.Members, cfg.Network.WindowCells = 8, 1024

@@ -20,38 +20,38 @@ const (
 	Rejected                            // the sensor gave a value that quality control refused
 )
 
-// Scene is a granule with what is known around it.
+// Scene is a granule with its neighbouring days.
 type Scene struct {
 	Frames    []field.Field // the granule's own fields, in physical units
-	Rejected  []field.Mask  // per frame; nil: none
+	Rejected  []field.Mask  // per frame; nil: nothing was rejected
 	History   []field.Field // fields of other granules on the same grid, in any order
 	Sea       field.Mask
 	Transform field.Transform
 	// Scaling is that of the dataset, for a model that was trained elsewhere
-	// (samples.LearnScaling); nil: the model's own. Other methods have none.
+	// (samples.LearnScaling); nil: the model's own. Other methods ignore it.
 	Scaling *samples.Scaling
 }
 
 // Analysis is one frame, complete. Value is in physical units; Sigma, one
 // standard deviation, in the space of the transform. Lower and Upper are the 5
-// and 95 % quantiles in physical units, nil unless the transform is log10: for
-// a symmetric error Sigma says it all. For log10 Value is the median.
+// and 95 % quantiles in physical units, nil unless the transform is log10: a
+// symmetric error is fully described by Sigma. For log10 Value is the median.
 // Where nothing was filled, all four are NaN except Value at observed cells.
 type Analysis struct {
 	Value, Sigma, Lower, Upper []float32
 	Flags                      []byte
 
-	Details *Details // nil: not asked for
+	Details *Details // nil: not requested
 
-	// Of the method model only.
-	Tier Tier   // that was applied
-	Took Timing // where the time went
+	// Set by the method model only.
+	Tier Tier   // tier of the analysis
+	Took Timing // time by stage
 }
 
 // Filler applies one method.
 type Filler struct {
 	cfg   Config
-	model *Model // nil for other methods than model
+	model *Model // nil unless the method is model
 	now   func() time.Time
 }
 
@@ -62,16 +62,16 @@ func New(cfg Config, model *Model) (*Filler, error) {
 		return nil, fmt.Errorf("fill config: %w", err)
 	}
 	if cfg.Method == MethodAuto {
-		return nil, fmt.Errorf("fill config: method is %q: settle on another first", MethodAuto)
+		return nil, fmt.Errorf("fill config: method is %q: choose the method before making a Filler", MethodAuto)
 	}
 	if (cfg.Method == MethodModel) != (model != nil) {
-		return nil, fmt.Errorf("fill config: method is %q, and a model is needed for %q only", cfg.Method, MethodModel)
+		return nil, fmt.Errorf("fill config: method is %q: pass a model exactly if the method is %q", cfg.Method, MethodModel)
 	}
 	return &Filler{cfg: cfg, model: model, now: time.Now}, nil
 }
 
-// Fill analyses every frame of s. progress, if not nil, hears how many of all
-// steps are done; ctx is looked at between steps.
+// Fill analyses every frame of s. progress, if not nil, is called with the
+// steps done and their total; ctx is checked between steps.
 func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total int)) ([]Analysis, error) {
 	if progress == nil {
 		progress = func(int, int) {}
@@ -94,7 +94,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		const steps = 1000 // of a frame's progress; enough for a smooth bar
+		const steps = 1000 // progress steps of a frame; enough for a smooth bar
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
@@ -120,7 +120,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 }
 
 // assemble puts the frames of the granule and their neighbours into one series
-// in transformed space, and says where the granule's frames are in it. A
+// in transformed space, and returns the indices of the granule's frames. A
 // neighbour with the time of one of the granule's own frames is an older
 // version of it and is left out.
 func assemble(s Scene) (classical.Series, []int) {
@@ -151,19 +151,19 @@ func assemble(s Scene) (classical.Series, []int) {
 	return series, targets
 }
 
-// A view is a frame of a series with what may be seen around it.
+// A view is a frame of a series with the neighbours of its window.
 type view struct {
 	classical.Series
 	target int
-	oi     classical.OI // for the method oi
+	oi     classical.OI // settings of the method oi
 	scale  *samples.Scaling
-	last   bool // nobody looks at the series afterwards: it may be written over
+	last   bool // the series is not used afterwards and may be overwritten
 }
 
 func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int)) (out filling, err error) {
 	switch f.cfg.Method {
 	case MethodModel:
-		return f.model.fill(ctx, v.Series, v.target, manner{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, last: v.last})
+		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, last: v.last})
 	case "climatology":
 		out.estimate = classical.Climatology(v.Series, v.target)
 	case "persistence":
@@ -174,8 +174,8 @@ func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int
 	return out, err
 }
 
-// screen takes out the observations that stick out, in the series and in the
-// scene that is returned, which marks them as rejected.
+// screen removes spikes from the series and returns the scene with the spikes
+// marked as rejected.
 func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
 	out := s
 	out.Frames, out.Rejected = slices.Clone(s.Frames), make([]field.Mask, len(s.Frames))
@@ -184,7 +184,7 @@ func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
 		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
 		spikes[n] = Spikes(window.Frames[at].Values, nearestInTime(window, at), series.Grid.Width(), f.cfg.Quality.sigmas())
 	}
-	for n, target := range targets { // after all were judged: none hangs on the order
+	for n, target := range targets { // after all were judged, so that the order does not matter
 		values := slices.Clone(s.Frames[n].Values)
 		out.Rejected[n] = make(field.Mask, len(values))
 		for i, spike := range spikes[n] {
@@ -199,7 +199,7 @@ func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
 }
 
 // physical returns members in physical units: the observation where there is
-// one, NaN where the analysis says nothing.
+// one, NaN where the analysis has no value.
 func physical(s Scene, a Analysis, members [][]float32) [][]float32 {
 	each(len(members), func(k int) {
 		x := members[k]
@@ -217,7 +217,7 @@ func physical(s Scene, a Analysis, members [][]float32) [][]float32 {
 // in standard deviations.
 const quantile90 = 1.6448536
 
-// compose joins what was observed with what was estimated.
+// compose joins observations and estimates into an analysis.
 func compose(s Scene, frame int, e classical.Estimate) Analysis {
 	observed := s.Frames[frame]
 	n := len(observed.Values)
@@ -227,13 +227,13 @@ func compose(s Scene, frame int, e classical.Estimate) Analysis {
 	if s.Transform.Log10 {
 		a.Lower, a.Upper = make([]float32, n), make([]float32, n)
 	}
-	everywhere(n, func(i int) {
+	eachCell(n, func(i int) {
 		a.setGap(i)
 		refused := s.Rejected != nil && s.Rejected[frame] != nil && s.Rejected[frame][i]
 		switch {
 		case observed.Observed(i):
 			// Also where the mask says land: masks are coarser than coasts, and
-			// what the sensor saw is never thrown away.
+			// an observation is never thrown away.
 			a.Value[i] = observed.Values[i]
 			return
 		case s.Sea != nil && !s.Sea[i]:
@@ -247,14 +247,14 @@ func compose(s Scene, frame int, e classical.Estimate) Analysis {
 			return
 		}
 		a.Flags[i] |= Interpolated
-		a.say(i, s.Transform, e.Mean[i], e.Sigma[i])
+		a.set(i, s.Transform, e.Mean[i], e.Sigma[i])
 	})
 	return a
 }
 
-// say sets a cell to an estimate in the space of the transform. The mean there
-// is the median in physical units, which is what is published.
-func (a Analysis) say(i int, tr field.Transform, mean, sigma float32) {
+// set fills a cell with an estimate in the space of the transform, whose mean
+// becomes the median in physical units.
+func (a Analysis) set(i int, tr field.Transform, mean, sigma float32) {
 	a.Value[i], a.Sigma[i] = mean, sigma
 	if !tr.Log10 {
 		return

@@ -107,7 +107,7 @@ func TestRejectedPixelsAreFilledAndSaySo(t *testing.T) {
 	}
 }
 
-func TestWithoutAnyObservationNothingIsInvented(t *testing.T) {
+func TestWithoutAnyObservationEverythingIsNotReconstructible(t *testing.T) {
 	s := scene()
 	for i := range s.Frames[0].Values {
 		s.Frames[0].Values[i] = nan
@@ -124,8 +124,8 @@ func TestWithoutAnyObservationNothingIsInvented(t *testing.T) {
 	}
 }
 
-// history is a scene whose own day is empty but for one cell, with a day of
-// the constant v beside it.
+// withNeighbour is a scene whose own day is empty but for one cell, with a day
+// of the constant v at a distance of offset.
 func withNeighbour(offset time.Duration, v float32) Scene {
 	s := scene()
 	neighbour := field.Field{Grid: s.Frames[0].Grid, Time: day0.Add(offset), Values: make([]float32, len(s.Sea))}

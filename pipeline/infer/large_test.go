@@ -13,21 +13,21 @@ import (
 )
 
 // A basin of 4096 x 4096 cells with ten days before it stays below 4 GiB of
-// host memory. The networks are by hand: what they take depends on their size
-// and on that of the windows, not on the basin.
+// host memory. The networks are fakes: the memory of real ones depends on their
+// size and on that of the windows, not on the basin.
 func TestABasinOf4096SquaredFitsInto4GiB(t *testing.T) {
 	if os.Getenv("LACUNA_LONG") == "" {
 		t.Skip("takes a minute and 4 GiB: set LACUNA_LONG=1")
 	}
-	// What a service on a small machine would set: else the collector lets
-	// garbage grow to the size of what is in use.
+	// A service on a small machine would set this limit: without one the
+	// collector lets garbage grow to the size of the live heap.
 	const limit = 3 << 30
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	debug.FreeOSMemory()
 	resetPeak(t)
 	const side = 4096
 	s := wide(side, 11)
-	m := fakeModel(fakeNetworks{looked: func(_ int, in impute.Inputs) (impute.Prediction, error) {
+	m := fakeModel(fakeNetworks{predicts: func(_ int, in impute.Inputs) (impute.Prediction, error) {
 		return impute.Prediction{Mean: constant(0, in.Cells()), Sigma: constant(1, in.Cells())}, nil
 	}}, s)
 	m.version.Scaling = nil
@@ -45,8 +45,8 @@ func TestABasinOf4096SquaredFitsInto4GiB(t *testing.T) {
 	}
 }
 
-// wide is a sea of which nearly everything was seen: what interpolation keeps
-// of observations is as large as it gets, and there is little to solve.
+// wide is a sea that was observed nearly completely: interpolation keeps as many
+// observations as possible, and there is little to solve.
 func wide(side, days int) Scene {
 	grid := field.Grid{Lat: make([]float64, side), Lon: make([]float64, side)}
 	for i := range side {
@@ -82,8 +82,7 @@ func resetPeak(t *testing.T) {
 	}
 }
 
-// peakBytes returns the most memory that the process has had since the peak was
-// reset.
+// peakBytes returns the peak memory of the process since the last reset.
 func peakBytes(t *testing.T) int64 {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/status")
@@ -99,6 +98,6 @@ func peakBytes(t *testing.T) int64 {
 			return kB << 10
 		}
 	}
-	t.Skip("the kernel does not say")
+	t.Skip("this kernel does not report VmHWM")
 	return 0
 }

@@ -12,28 +12,28 @@ import (
 	"lacuna/pipeline/impute"
 )
 
-// fakeNetworks answer by functions.
+// fakeNetworks are networks made of functions.
 type fakeNetworks struct {
-	looked  func(batch int, in impute.Inputs) (impute.Prediction, error)
-	cleaned func(t float32, s scenery, x []float32) []float32
+	predicts func(batch int, in impute.Inputs) (impute.Prediction, error)
+	cleaned  func(t float32, s conditioning, x []float32) []float32
 }
 
-func (f fakeNetworks) look(_ context.Context, batch int, windows []impute.Inputs) ([]impute.Prediction, error) {
+func (f fakeNetworks) predict(_ context.Context, batch int, windows []impute.Inputs) ([]impute.Prediction, error) {
 	out := make([]impute.Prediction, len(windows))
 	for i, in := range windows {
 		var err error
-		if out[i], err = f.looked(batch, in); err != nil {
+		if out[i], err = f.predicts(batch, in); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (f fakeNetworks) scene(in impute.Inputs, _ impute.Prediction) (scenery, error) {
-	return scenery{window: in}, nil
+func (f fakeNetworks) scene(in impute.Inputs, _ impute.Prediction) (conditioning, error) {
+	return conditioning{window: in}, nil
 }
 
-func (f fakeNetworks) clean(_ context.Context, _ int, s scenery, t float32, x [][]float32) ([][]float32, error) {
+func (f fakeNetworks) clean(_ context.Context, _ int, s conditioning, t float32, x [][]float32) ([][]float32, error) {
 	out := make([][]float32, len(x))
 	for i := range x {
 		out[i] = f.cleaned(t, s, x[i])
@@ -50,9 +50,9 @@ func constant(v float32, n int) []float32 { return slices.Repeat([]float32{v}, n
 func TestOutOfMemoryHalvesBatchThenWindowAndIsRemembered(t *testing.T) {
 	s := basin(300, 300, false)
 	type call struct{ batch, cells int }
-	var mu sync.Mutex // batches are looked at side by side
+	var mu sync.Mutex // batches run concurrently
 	var calls []call
-	m := fakeModel(fakeNetworks{looked: func(batch int, in impute.Inputs) (impute.Prediction, error) {
+	m := fakeModel(fakeNetworks{predicts: func(batch int, in impute.Inputs) (impute.Prediction, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(calls) == 0 || calls[len(calls)-1] != (call{batch, in.Width}) {
@@ -77,7 +77,7 @@ func TestOutOfMemoryHalvesBatchThenWindowAndIsRemembered(t *testing.T) {
 	if !slices.Equal(calls, want) {
 		t.Errorf("calls %v, want %v and no more than that the second time", calls, want)
 	}
-	m.networks = fakeNetworks{looked: func(int, impute.Inputs) (impute.Prediction, error) {
+	m.networks = fakeNetworks{predicts: func(int, impute.Inputs) (impute.Prediction, error) {
 		return impute.Prediction{}, engine.ErrOutOfMemory
 	}}
 	f, err := New(cfg, m)
@@ -96,8 +96,8 @@ func TestTheDeadlinePicksTheTier(t *testing.T) {
 		deadline time.Duration
 		want     Tier
 	}{
-		{time.Second, Fast},      // not even that is possible: the least work
-		{41 * time.Second, Fast}, // 2 s and 4 x 10 steps
+		{time.Second, Fast},      // too short for any tier: the least work
+		{41 * time.Second, Fast}, // standard takes 2 s and 4 x 10 steps
 		{42 * time.Second, Standard},
 		{600 * time.Second, Standard},
 		{time.Duration(2+16*Full.Recipe(0).ODE.Calls()) * time.Second, Full},
@@ -115,11 +115,11 @@ func TestADeadlineIsMeasuredOnTheFieldItself(t *testing.T) {
 	s := basin(40, 48, false)
 	clock := day0
 	m := fakeModel(fakeNetworks{
-		looked: func(_ int, in impute.Inputs) (impute.Prediction, error) {
+		predicts: func(_ int, in impute.Inputs) (impute.Prediction, error) {
 			clock = clock.Add(time.Second)
 			return impute.Prediction{Mean: constant(0, in.Cells()), Sigma: constant(1, in.Cells())}, nil
 		},
-		cleaned: func(_ float32, _ scenery, x []float32) []float32 { return x },
+		cleaned: func(_ float32, _ conditioning, x []float32) []float32 { return x },
 	}, s)
 	for deadline, want := range map[time.Duration]Tier{2 * time.Second: Fast, time.Minute: Standard, time.Hour: Full} {
 		m.speed = Speed{}
@@ -140,7 +140,7 @@ func TestADeadlineIsMeasuredOnTheFieldItself(t *testing.T) {
 	}
 }
 
-func TestAFieldWithoutGapsAsksNoNetwork(t *testing.T) {
+func TestAFieldWithoutGapsRunsNoNetwork(t *testing.T) {
 	s := basin(40, 48, false)
 	for i := range s.Frames[0].Values {
 		s.Frames[0].Values[i] = nan
@@ -149,12 +149,12 @@ func TestAFieldWithoutGapsAsksNoNetwork(t *testing.T) {
 		}
 	}
 	m := fakeModel(fakeNetworks{
-		looked:  func(int, impute.Inputs) (impute.Prediction, error) { return impute.Prediction{}, errors.New("asked") },
-		cleaned: func(float32, scenery, []float32) []float32 { return nil },
+		predicts: func(int, impute.Inputs) (impute.Prediction, error) { return impute.Prediction{}, errors.New("asked") },
+		cleaned:  func(float32, conditioning, []float32) []float32 { return nil },
 	}, s)
 	a := fillWith(t, m, modelConfig(Full), s)
 	if a.Took.Windows != 0 {
-		t.Errorf("%d windows were looked at", a.Took.Windows)
+		t.Errorf("%d windows went through the network", a.Took.Windows)
 	}
 	for i, flags := range a.Flags {
 		if s.Sea[i] && flags != 0 || !s.Sea[i] && flags != Land {
@@ -167,10 +167,10 @@ func TestACancelledFillEndsWithoutAnAnswer(t *testing.T) {
 	s := basin(40, 48, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := fakeModel(fakeNetworks{
-		looked: func(_ int, in impute.Inputs) (impute.Prediction, error) {
+		predicts: func(_ int, in impute.Inputs) (impute.Prediction, error) {
 			return impute.Prediction{Mean: constant(0, in.Cells()), Sigma: constant(1, in.Cells())}, nil
 		},
-		cleaned: func(_ float32, _ scenery, x []float32) []float32 {
+		cleaned: func(_ float32, _ conditioning, x []float32) []float32 {
 			cancel()
 			return x
 		},
@@ -180,6 +180,6 @@ func TestACancelledFillEndsWithoutAnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := f.Fill(ctx, s, nil); !errors.Is(err, context.Canceled) || out != nil {
-		t.Errorf("fill gave %d analyses and %v, want none and that it was cancelled", len(out), err)
+		t.Errorf("Fill returned %d analyses and %v, want none and context.Canceled", len(out), err)
 	}
 }

@@ -15,39 +15,40 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Version is a version of a model as it is stored.
+// Version is a stored version of a model.
 type Version struct {
 	Name        string
 	Imputer     []byte // ONNX
-	Members     []byte // ONNX; nil: it cannot draw members
-	Reliability []byte // ONNX; nil: P(query) is not known
+	Members     []byte // ONNX; nil: the version cannot draw members
+	Reliability []byte // ONNX; nil: the version has no P(query | context)
 
-	Calibration        impute.Calibration        // of the imputer's sigma
-	MembersCalibration impute.MembersCalibration // of the members' deviations from the mean
+	Calibration        impute.Calibration        // factors on the imputer's sigma
+	MembersCalibration impute.MembersCalibration // scales the members' deviations from the mean
 
-	// Scaling is that of the training days. Nil: every field is scaled by what
-	// is known around it, which serves a network far from where it was trained.
+	// Scaling is that of the training days. Nil: every field is scaled by its
+	// own window of days, which suits a network far from where it was trained.
 	Scaling *Scaling
 	// Query is P(query) of every cell of the scaling's grid, NaN where it is
-	// not known; nil: nowhere. A cell that was never query was never learned.
+	// not known; nil: not known anywhere. A cell that was never query was never
+	// learned.
 	Query []float32
 }
 
-// Scaling is how a model's anomalies are made, and for which grid.
+// Scaling turns values into a model's anomalies, on one grid.
 type Scaling struct {
 	Grid      field.Grid
 	Transform field.Transform
 	samples.Scaling
 }
 
-// Device is what the networks of a model run on.
+// Device is the engine that runs the networks of a model.
 type Device struct {
 	Backend backends.Backend
-	GPU     bool // larger windows and batches, in bfloat16
+	GPU     bool // use larger windows and batches, in bfloat16
 }
 
 // ErrOtherGrid marks a field that a model was not made for.
-var ErrOtherGrid = errors.New("the model is of another grid or transform")
+var ErrOtherGrid = errors.New("the model was made for another grid or transform")
 
 // A Model is a version that is ready to fill. Its methods may be called at the
 // same time; fields are filled one after the other, for a field takes the
@@ -61,24 +62,24 @@ type Model struct {
 	// reliability returns P(query | context) of a window; nil: not known.
 	reliability func(ctx context.Context, in impute.Inputs) ([]float32, error)
 	gpu         bool
-	side        int // of the windows that a vit takes; 0: any
+	side        int // side of the windows that a vit takes; 0: any
 	close       func()
 
 	turn sync.Mutex // held while a field is filled
-	busy *busyTime  // of that field
+	busy *busyTime  // time of the networks on that field
 
-	mu    sync.Mutex // guards what was learned of the device
-	limit size       // what fitted after something did not; zero: everything did
+	mu    sync.Mutex // guards limit and speed
+	limit size       // size that fitted after a larger one ran out of memory; zero: no limit found
 	speed Speed
 }
 
-// networks is what a Model asks of its device. Batch is how many windows or
-// members may go through at a time.
+// networks are the networks of a Model on its device. Batch is how many windows
+// or members may go through at a time.
 type networks interface {
-	look(ctx context.Context, batch int, windows []impute.Inputs) ([]impute.Prediction, error)
-	// scene keeps what does not change while members are drawn.
-	scene(in impute.Inputs, p impute.Prediction) (scenery, error)
-	clean(ctx context.Context, batch int, s scenery, t float32, x [][]float32) ([][]float32, error)
+	predict(ctx context.Context, batch int, windows []impute.Inputs) ([]impute.Prediction, error)
+	// scene prepares the inputs that stay the same while members are drawn.
+	scene(in impute.Inputs, p impute.Prediction) (conditioning, error)
+	clean(ctx context.Context, batch int, s conditioning, t float32, x [][]float32) ([][]float32, error)
 }
 
 // Load makes a version ready on a device.
@@ -106,7 +107,7 @@ func Load(v Version, d Device) (*Model, error) {
 	return m, nil
 }
 
-// Close frees what the model holds. It must not be filling.
+// Close frees the networks. No field may be in work.
 func (m *Model) Close() {
 	if m.close != nil {
 		m.close()
@@ -125,15 +126,14 @@ func (m *Model) Members() bool { return m.members }
 // Calibrated reports whether the imputer's sigma is corrected.
 func (m *Model) Calibrated() bool { return len(m.version.Calibration.Factors) > 0 }
 
-// Speed returns what the device was measured to need, zero where nothing was
-// filled yet.
+// Speed returns the measured speed of the device, zero before the first field.
 func (m *Model) Speed() Speed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.speed
 }
 
-// fits says in a sentence why the model cannot fill a scene.
+// fits returns an error if the model cannot fill the scene.
 func (m *Model) fits(scene Scene) error {
 	grid, tr, s := scene.Frames[0].Grid, scene.Transform, m.version.Scaling
 	switch given := scene.Scaling; {
@@ -153,13 +153,13 @@ func (m *Model) fits(scene Scene) error {
 	return nil
 }
 
-// A size is how much goes through a network at once.
+// A size is the amount of data that goes through a network at once.
 type size struct {
 	window, batch int
-	cells         int // of all windows of a batch; 0: any number
+	cells         int // limit on the cells of a batch; 0: none
 }
 
-// Sizes where a config is silent. On a processor a window of 512 keeps all
+// Default sizes. On a processor a window of 512 keeps all
 // cores busy and takes some hundred megabytes; batches gain nothing there. A
 // million cells keep a GPU busy, and the attention of more takes more memory
 // than it has: batches are of small windows only.
@@ -168,7 +168,7 @@ const (
 	windowGPU, batchGPU, cellsGPU = 1024, 16, 1 << 20
 )
 
-// size returns what to try for a config.
+// size returns the size to try first for a config.
 func (m *Model) size(cfg Network) size {
 	s := size{window: orDefault(cfg.WindowCells, windowCPU), batch: orDefault(cfg.Batch, batchCPU)}
 	if m.gpu {
@@ -188,8 +188,8 @@ func (m *Model) size(cfg Network) size {
 	return s
 }
 
-// shrink returns what to try after s did not fit, and remembers it. It reports
-// false where there is nothing smaller.
+// shrink returns the next smaller size after s did not fit, and remembers it.
+// It returns false if there is none.
 func (m *Model) shrink(s size) (size, bool) {
 	switch {
 	case s.batch > 1:
@@ -205,7 +205,7 @@ func (m *Model) shrink(s size) (size, bool) {
 	return s, true
 }
 
-// measured notes how long a part of a field of so many cells took.
+// measured updates the speed of one stage with its time for a number of cells.
 func (m *Model) measured(part *time.Duration, took time.Duration, cells int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,5 +214,5 @@ func (m *Model) measured(part *time.Duration, took time.Duration, cells int) {
 		*part = per
 		return
 	}
-	*part = (*part + per) / 2 // the last fields count most: other work comes and goes
+	*part = (*part + per) / 2 // recent fields count most: the load of the machine changes
 }

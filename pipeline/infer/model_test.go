@@ -18,7 +18,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// everything is a design with all that the product's networks have.
+// everything is a design with all inputs and outputs of a served network.
 func everything() impute.Design {
 	return impute.Design{
 		Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true, Departure: true,
@@ -52,8 +52,8 @@ func scalingFor(s Scene) *Scaling {
 	return &Scaling{Grid: grid, Transform: s.Transform, Scaling: samples.Scaling{Mean: make([]float32, grid.Len()), Std: 0.5}}
 }
 
-// basin is a sea with an island and clouds over three days; seen at cells that
-// the clouds leave.
+// basin is a sea with an island over three days, observed where the clouds
+// leave it free.
 func basin(height, width int, periodic bool) Scene {
 	grid := field.Grid{Lat: make([]float64, height), Lon: make([]float64, width)}
 	for i := range grid.Lat {
@@ -116,7 +116,7 @@ func sameAnalysis(a, b Analysis) bool {
 	return sameBits(a.Value, b.Value) && sameBits(a.Sigma, b.Sigma) && sameBits(a.Lower, b.Lower) && slices.Equal(a.Flags, b.Flags)
 }
 
-func TestANetworkThatSaysNothingIsOptimalInterpolation(t *testing.T) {
+func TestANetworkThatPredictsNoDepartureIsOptimalInterpolation(t *testing.T) {
 	s := basin(70, 90, false)
 	v, err := Untrained(everything(), 7)
 	if err != nil {
@@ -175,7 +175,7 @@ func TestModelKeepsObservationsAndLeavesLandAlone(t *testing.T) {
 	}
 }
 
-// What the sensor did not see must not matter, and land is no place to look.
+// Neither values under the mask nor values on land may change the product.
 func TestNothingUnderTheMaskLeaksIntoTheProduct(t *testing.T) {
 	s := basin(40, 48, false)
 	m := untrained(t, everything(), s, openDevice(t, 1))
@@ -193,7 +193,7 @@ func TestNothingUnderTheMaskLeaksIntoTheProduct(t *testing.T) {
 		}
 		later := s.History[0]
 		later.Time, later.Values = day0.AddDate(0, 0, 1), slices.Repeat([]float32{poison}, len(s.Sea))
-		p.History = append(p.History, later) // tomorrow, which near-real-time does not know
+		p.History = append(p.History, later) // tomorrow, which near-real-time must not use
 		if got := fillWith(t, m, modelConfig(Fast), p); !sameAnalysis(got, want) {
 			t.Errorf("%g on land or tomorrow changes the analysis", poison)
 		}
@@ -230,8 +230,8 @@ func TestBatchAndThreadsDoNotChangeABit(t *testing.T) {
 	}
 }
 
-// The sampler on the whole grid must be the one that the members were judged
-// with.
+// The sampler on the whole grid must draw the same members as impute.Members,
+// with which they were judged.
 func TestOneWindowDrawsWhatMembersDraw(t *testing.T) {
 	device := openDevice(t, 1)
 	for name, edit := range map[string]func(*impute.Design){
@@ -243,36 +243,36 @@ func TestOneWindowDrawsWhatMembersDraw(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := everything()
 			edit(&d)
-			s := basin(29, 43, false) // not a multiple of what the network takes
+			s := basin(29, 43, false) // no multiple of the network's block size
 			ode := impute.ODE{Steps: 4, Jumps: 1, SecondOrder: true}
-			if name == "all extras" { // impute.Members has its own order of the noise of jumps in a window that is padded
+			if name == "all extras" { // impute.Members draws the noise of jumps in another order in a padded window
 				s, ode.Jumps = basin(32, 48, false), 2
 			}
 			m := untrained(t, d, s, device)
 			series, targets := assemble(s)
-			sub, err := m.prepare(t.Context(), series, targets[0], manner{progress: func(int, int) {}})
+			sub, err := m.prepare(t.Context(), series, targets[0], fillOptions{progress: func(int, int) {}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.busy = &busyTime{now: time.Now}
 			l := newLayout(sub, size{window: 512, batch: 2}, 0)
-			said, err := m.look(t.Context(), sub, l, func(int, int) {})
+			predicted, err := m.predict(t.Context(), sub, l, func(int, int) {})
 			if err != nil {
 				t.Fatal(err)
 			}
 			stream := noise.New(1, "test")
-			got, err := m.draw(t.Context(), sub, l, drawing{
-				recipe: Recipe{Members: 2, ODE: ode}, said: said, noise: stream, progress: func(int, int) {},
+			got, err := m.draw(t.Context(), sub, l, drawOptions{
+				recipe: Recipe{Members: 2, ODE: ode}, predicted: predicted, noise: stream, progress: func(int, int) {},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			shop, err := impute.NewWorkshop(device.Backend, impute.WorkshopConfig{Batch: 1})
+			runner, err := impute.NewRunner(device.Backend, impute.RunnerConfig{Batch: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer shop.Close()
-			imputer, err := impute.Load(m.version.Imputer, shop)
+			defer runner.Close()
+			imputer, err := impute.Load(m.version.Imputer, runner)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,11 +280,11 @@ func TestOneWindowDrawsWhatMembersDraw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := members.Draw(t.Context(), []impute.Target{{Inputs: sub.inputs, Prediction: said, Stream: stream}}, 2, ode)
+			want, err := members.Draw(t.Context(), []impute.Target{{Inputs: sub.inputs, Prediction: predicted, Stream: stream}}, 2, ode)
 			if err != nil {
 				t.Fatal(err)
 			}
-			const tolerance = 1e-4 // of a standard deviation: rounding in another order
+			const tolerance = 1e-4 // in standard deviations: rounding in another order
 			for k := range got {
 				for i, hidden := range sub.hidden {
 					if hidden && !(math.Abs(float64(got[k][i]-want[0][k][i])) <= tolerance) {
@@ -341,7 +341,7 @@ func TestCellsThatWereNeverQueryAreNotReconstructed(t *testing.T) {
 	m.version.Query = slices.Repeat([]float32{0.3}, len(s.Sea))
 	gap := slices.IndexFunc(s.Frames[0].Values, func(v float32) bool { return v != v })
 	m.version.Query[gap] = 0
-	m.version.Query[gap+1] = nan // not known is not never
+	m.version.Query[gap+1] = nan // unknown, which is not the same as never
 	a := fillWith(t, m, modelConfig(Fast), s)
 	if a.Flags[gap] != NotReconstructible || a.Flags[gap+1]&NotReconstructible != 0 {
 		t.Errorf("flags %b and %b, want not reconstructible at the first only", a.Flags[gap], a.Flags[gap+1])

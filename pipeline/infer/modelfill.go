@@ -16,29 +16,29 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A filling is what the networks say of a field, in the space of the
+// A filling is the networks' answer for a field, in the space of the
 // transform.
 type filling struct {
 	estimate    classical.Estimate
 	members     [][]float32
-	reliability []float32 // nil: not known, or not asked for
+	reliability []float32 // nil: not known, or not requested
 	tier        Tier
 	took        Timing
 }
 
-// Timing is where the time of a field went.
+// Timing is the time spent on a field, by stage.
 type Timing struct {
 	Analysis time.Duration `json:"analysis"` // scaling, composites and optimal interpolation
-	Look     time.Duration `json:"look"`     // the imputer, over all windows
+	Look     time.Duration `json:"look"`     // prediction by the imputer, all windows
 	Members  time.Duration `json:"members"`
-	// Network is how much of Look and Members the networks were at work, with
-	// the encoding of what goes in; the rest is cutting out and blending.
+	// Network is the part of Look and Members in which the networks were
+	// running, encoding included; the rest is cutting out and blending.
 	Network time.Duration `json:"network"`
-	Windows int           `json:"windows"` // that had something to fill
+	Windows int           `json:"windows"` // windows with a gap
 }
 
-// fill fills frame target of s, which holds all that may be seen.
-func (m *Model) fill(ctx context.Context, s classical.Series, target int, how manner) (filling, error) {
+// fill fills frame target of s, which is already cut to its window of days.
+func (m *Model) fill(ctx context.Context, s classical.Series, target int, how fillOptions) (filling, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	how.progress = forward(how.progress)
@@ -61,27 +61,27 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how ma
 		}
 		smaller, ok := m.shrink(l.size)
 		if !ok {
-			return out, fmt.Errorf("a window of %d x %d cells is the smallest: %w", size.window, size.window, err)
+			return out, fmt.Errorf("even windows of %d x %d cells, the smallest, do not fit: %w", size.window, size.window, err)
 		}
 		size = smaller
 	}
 }
 
-// manner says how a field is filled.
-type manner struct {
+// fillOptions are the settings of one field's filling.
+type fillOptions struct {
 	cfg      Config
 	now      func() time.Time
-	progress func(done, total int) // of a thousand
-	scaling  *samples.Scaling      // of the scene; nil: that of the version
-	last     bool                  // the series may be written over
+	progress func(done, total int) // in thousandths
+	scaling  *samples.Scaling      // scaling of the scene; nil: that of the version
+	last     bool                  // the series may be overwritten
 }
 
-// part returns the progress of a part of the work, from and to in thousandths.
-func (h manner) part(from, to int) func(done, total int) {
+// part returns the progress callback of a stage, from and to in thousandths.
+func (h fillOptions) part(from, to int) func(done, total int) {
 	return func(done, total int) { h.progress(from+done*(to-from)/max(total, 1), 1000) }
 }
 
-// forward returns a progress that never goes back, whatever is done twice.
+// forward returns a progress callback that never goes back, even if work is repeated.
 func forward(progress func(done, total int)) func(done, total int) {
 	furthest := 0
 	return func(done, total int) {
@@ -92,23 +92,23 @@ func forward(progress func(done, total int)) func(done, total int) {
 	}
 }
 
-// run asks the networks, in the windows of a layout.
-func (m *Model) run(ctx context.Context, sub *subject, l layout, how manner, began time.Time) (filling, error) {
+// run predicts and draws members in the windows of a layout.
+func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillOptions, began time.Time) (filling, error) {
 	cells := sub.grid.Len()
-	looked := how.now()
+	predictBegan := how.now()
 	m.busy = &busyTime{now: how.now}
-	said, err := m.look(ctx, sub, l, how.part(300, 400))
+	predicted, err := m.predict(ctx, sub, l, how.part(300, 400))
 	if err != nil {
 		return filling{}, err
 	}
-	out := filling{took: Timing{Look: how.now().Sub(looked), Windows: len(l.tiles)}}
+	out := filling{took: Timing{Look: how.now().Sub(predictBegan), Windows: len(l.tiles)}}
 	m.measured(&m.speed.Look, out.took.Look, cells)
 	out.tier = m.tier(how, how.now().Sub(began), cells)
 	recipe := out.tier.Recipe(how.cfg.Network.Members)
 	var members [][]float32
 	if recipe.Members > 0 {
 		drawn := how.now()
-		members, err = m.draw(ctx, sub, l, drawing{recipe: recipe, said: said, noise: m.noise(sub, how.cfg), progress: how.part(400, 1000)})
+		members, err = m.draw(ctx, sub, l, drawOptions{recipe: recipe, predicted: predicted, noise: m.noise(sub, how.cfg), progress: how.part(400, 1000)})
 		if err != nil {
 			return filling{}, err
 		}
@@ -116,7 +116,7 @@ func (m *Model) run(ctx context.Context, sub *subject, l layout, how manner, beg
 		m.measured(&m.speed.Step, out.took.Members, cells*recipe.Members*recipe.ODE.Calls())
 	}
 	out.took.Network = m.busy.total
-	m.publish(&out, sub, said, members)
+	m.publish(&out, sub, predicted, members)
 	if how.cfg.Details {
 		out.reliability, err = m.reliable(ctx, sub, l)
 	}
@@ -124,9 +124,9 @@ func (m *Model) run(ctx context.Context, sub *subject, l layout, how manner, beg
 }
 
 // tier returns the tier of the config, or the best that is done by the
-// deadline. The imputer has looked already; until members were drawn once,
-// their step is taken to cost what the look did.
-func (m *Model) tier(how manner, spent time.Duration, cells int) Tier {
+// deadline. The imputer has run already; until members were drawn once, one of
+// their steps is assumed to cost as much as that run.
+func (m *Model) tier(how fillOptions, spent time.Duration, cells int) Tier {
 	n := how.cfg.Network
 	switch {
 	case !m.members:
@@ -143,28 +143,28 @@ func (m *Model) tier(how manner, spent time.Duration, cells int) Tier {
 	return PickTier(n.Deadline-spent, Speed{Step: s.Step}, cells, n.Members)
 }
 
-// noise returns where the members' noise comes from: the seed, the model and
-// the time of the field.
-func (m *Model) noise(sub *subject, cfg Config) noise.Stream {
+// noise returns the stream of the members' noise, keyed by the seed, the model
+// and the time of the field.
+func (m *Model) noise(sub *preparedField, cfg Config) noise.Stream {
 	return noise.New(cfg.Network.Seed, m.version.Name, sub.time.UTC().Format(time.RFC3339Nano), "members")
 }
 
-// spreadMembers is how many members it takes for their spread to be the
-// uncertainty: the standard deviation of ten numbers is known to a quarter,
-// that of four to two fifths. With fewer it stays that of the imputer.
+// spreadMembers is the smallest ensemble whose spread becomes the uncertainty:
+// the standard deviation of ten numbers is known to a quarter, that of four to
+// two fifths. With fewer members the uncertainty is that of the imputer.
 const spreadMembers = 10
 
 // publish calibrates and brings everything to the space of the transform.
-// Cells that the model was never asked about in training stay unsaid.
-func (m *Model) publish(out *filling, sub *subject, said impute.Prediction, members [][]float32) {
+// Cells that were never query in training stay NaN.
+func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32) {
 	n := len(sub.hidden)
-	mean, sigma := said.Mean, make([]float32, n)
-	everywhere(n, func(i int) {
-		sigma[i] = m.version.Calibration.Apply(said.Sigma[i], sub.distance[i], sub.inputs.DayOfYear)
+	mean, sigma := predicted.Mean, make([]float32, n)
+	eachCell(n, func(i int) {
+		sigma[i] = m.version.Calibration.Apply(predicted.Sigma[i], sub.distance[i], sub.inputs.DayOfYear)
 	})
 	if len(members) > 0 {
-		everywhere(n, func(i int) {
-			if given := m.centre(sub, said, members, i); len(members) >= spreadMembers {
+		eachCell(n, func(i int) {
+			if given := m.centre(sub, predicted, members, i); len(members) >= spreadMembers {
 				sigma[i] = given
 			}
 			for _, x := range members {
@@ -174,7 +174,7 @@ func (m *Model) publish(out *filling, sub *subject, said impute.Prediction, memb
 		out.members = members
 	}
 	out.estimate = classical.Estimate{Mean: make([]float32, n), Sigma: make([]float32, n)}
-	everywhere(n, func(i int) {
+	eachCell(n, func(i int) {
 		out.estimate.Mean[i] = sub.scaling.Inverse(mean[i], i)
 		out.estimate.Sigma[i] = float32(float64(sigma[i]) * sub.scaling.Std)
 		if q := sub.query; !sub.hidden[i] || q != nil && q[i] == 0 {
@@ -183,28 +183,28 @@ func (m *Model) publish(out *filling, sub *subject, said impute.Prediction, memb
 	})
 }
 
-// centre moves the members of a cell to the mean that is published, which errs
-// less than their own, gives them the spread that the calibration says, and
-// returns the standard deviation of a truth that is one more of them.
-func (m *Model) centre(sub *subject, said impute.Prediction, members [][]float32, i int) float32 {
+// centre moves the members of a cell to the published mean, which errs less
+// than their own, gives them the spread of the calibration, and returns the
+// standard deviation of a truth that is one more draw of the same kind.
+func (m *Model) centre(sub *preparedField, predicted impute.Prediction, members [][]float32, i int) float32 {
 	own, spread := impute.Departure(members, i)
 	factor := float32(0)
 	if spread > 0 {
-		factor = m.version.MembersCalibration.Sigma(said.Sigma[i], spread, sub.distance[i], sub.inputs.DayOfYear) / spread
+		factor = m.version.MembersCalibration.Sigma(predicted.Sigma[i], spread, sub.distance[i], sub.inputs.DayOfYear) / spread
 	}
 	for _, x := range members {
-		x[i] = said.Mean[i] + factor*(x[i]-own)
+		x[i] = predicted.Mean[i] + factor*(x[i]-own)
 	}
 	if m.version.MembersCalibration.Ratio > 0 {
-		return factor * spread // as large as errors are
+		return factor * spread // calibrated to the size of the errors
 	}
 	count := float64(len(members))
 	return spread * float32(math.Sqrt((count+1)/max(count-1, 1)))
 }
 
-// reliable asks how reliable cells are: the classifier, or else the map of the
-// version.
-func (m *Model) reliable(ctx context.Context, sub *subject, l layout) ([]float32, error) {
+// reliable returns the reliability of cells, from the classifier or else from
+// the map of the version.
+func (m *Model) reliable(ctx context.Context, sub *preparedField, l layout) ([]float32, error) {
 	if m.reliability == nil {
 		return sub.query, nil
 	}
@@ -222,7 +222,7 @@ func (m *Model) reliable(ctx context.Context, sub *subject, l layout) ([]float32
 // busyTime adds up the time in which at least one call is under way.
 type busyTime struct {
 	now   func() time.Time
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	calls int
 	since time.Time
 	total time.Duration

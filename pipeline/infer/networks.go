@@ -14,23 +14,23 @@ type deviceNetworks struct {
 	imputer *impute.Model
 
 	members     *denoiser   // nil: no members
-	reliability *classifier // nil: none
+	reliability *classifier // nil: the version has none
 
-	mu    sync.Mutex // guards the workshop
-	batch int
-	shop  *impute.Workshop
-	model *impute.Model // the imputer in the workshop
+	mu     sync.Mutex // guards runner and model
+	batch  int
+	runner *impute.Runner
+	model  *impute.Model // the imputer in the runner
 }
 
 func newDeviceNetworks(v Version, d Device) (*deviceNetworks, error) {
 	n := &deviceNetworks{device: d}
-	shop, err := n.workshop(1)
+	runner, err := n.newRunner(1)
 	if err != nil {
 		return nil, err
 	}
-	n.shop, n.batch = shop, 1
-	if n.imputer, err = impute.Load(v.Imputer, shop); err != nil {
-		shop.Close()
+	n.runner, n.batch = runner, 1
+	if n.imputer, err = impute.Load(v.Imputer, runner); err != nil {
+		runner.Close()
 		return nil, err
 	}
 	n.model = n.imputer
@@ -49,11 +49,11 @@ func newDeviceNetworks(v Version, d Device) (*deviceNetworks, error) {
 	return n, nil
 }
 
-func (n *deviceNetworks) workshop(batch int) (*impute.Workshop, error) {
-	return impute.NewWorkshop(n.device.Backend, impute.WorkshopConfig{Batch: batch, BFloat16: n.device.GPU})
+func (n *deviceNetworks) newRunner(batch int) (*impute.Runner, error) {
+	return impute.NewRunner(n.device.Backend, impute.RunnerConfig{Batch: batch, BFloat16: n.device.GPU})
 }
 
-// Close frees what the networks hold on the device.
+// Close frees the networks' memory on the device.
 func (n *deviceNetworks) Close() {
 	n.model.Close()
 	if n.members != nil {
@@ -62,46 +62,46 @@ func (n *deviceNetworks) Close() {
 	if n.reliability != nil {
 		n.reliability.Close()
 	}
-	n.shop.Close()
+	n.runner.Close()
 }
 
-// resize returns the imputer in a workshop of the batch. The programs of the
-// last batch are thrown away: they may be what fills the memory.
+// resize returns the imputer in a runner for the batch. The programs of the
+// last batch are closed first: they may be the ones that fill the memory.
 func (n *deviceNetworks) resize(batch int) (*impute.Model, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.batch == batch {
 		return n.model, nil
 	}
-	shop, err := n.workshop(batch)
+	runner, err := n.newRunner(batch)
 	if err != nil {
 		return nil, err
 	}
 	n.model.Close()
-	n.shop.Close()
-	n.shop, n.batch, n.model = shop, batch, n.imputer.In(shop)
+	n.runner.Close()
+	n.runner, n.batch, n.model = runner, batch, n.imputer.In(runner)
 	return n.model, nil
 }
 
-func (n *deviceNetworks) look(ctx context.Context, batch int, windows []impute.Inputs) ([]impute.Prediction, error) {
-	model, err := n.resize(n.device.together(batch))
+func (n *deviceNetworks) predict(ctx context.Context, batch int, windows []impute.Inputs) ([]impute.Prediction, error) {
+	model, err := n.resize(n.device.programBatch(batch))
 	if err != nil {
 		return nil, err
 	}
 	return model.Predict(ctx, windows)
 }
 
-func (n *deviceNetworks) scene(in impute.Inputs, p impute.Prediction) (scenery, error) {
-	s, err := n.members.Scenery(in, p)
-	return scenery{Scenery: s}, err
+func (n *deviceNetworks) scene(in impute.Inputs, p impute.Prediction) (conditioning, error) {
+	s, err := n.members.Conditioning(in, p)
+	return conditioning{Conditioning: s}, err
 }
 
-func (n *deviceNetworks) clean(ctx context.Context, batch int, s scenery, t float32, x [][]float32) ([][]float32, error) {
-	batch = n.device.together(batch)
-	n.members.turnTo(shape{s.Height, s.Width, batch})
+func (n *deviceNetworks) clean(ctx context.Context, batch int, s conditioning, t float32, x [][]float32) ([][]float32, error) {
+	batch = n.device.programBatch(batch)
+	n.members.resize(shape{s.Height, s.Width, batch})
 	out := make([][]float32, 0, len(x))
 	for some := range slices.Chunk(x, batch) {
-		answer, err := n.members.Clean(ctx, s.Scenery, batch, t, some)
+		answer, err := n.members.Clean(ctx, s.Conditioning, batch, t, some)
 		if err != nil {
 			return nil, err
 		}
@@ -110,90 +110,89 @@ func (n *deviceNetworks) clean(ctx context.Context, batch int, s scenery, t floa
 	return out, nil
 }
 
-// together returns how many windows of a batch go through a program at a time.
-// On a processor they go one by one: it gains nothing from batches, and one
-// program for all of them keeps results the same to the last bit. On a GPU
-// another batch may round otherwise.
-func (d Device) together(batch int) int {
+// programBatch returns how many windows of a batch go through a program at a
+// time. On a processor they go one by one: it gains nothing from batches, and
+// one program for all keeps results the same to the last bit. On a GPU another
+// batch may round differently.
+func (d Device) programBatch(batch int) int {
 	if d.GPU {
 		return batch
 	}
 	return 1
 }
 
-// A classifier estimates P(query | context) in a workshop of its own.
+// A classifier estimates P(query | context) in a runner of its own.
 type classifier struct {
 	*impute.Reliability
-	shop *impute.Workshop
+	runner *impute.Runner
 }
 
 func newClassifier(data []byte, d Device) (*classifier, error) {
-	shop, err := impute.NewWorkshop(d.Backend, impute.DefaultWorkshop())
+	runner, err := impute.NewRunner(d.Backend, impute.DefaultRunner())
 	if err != nil {
 		return nil, err
 	}
-	r, err := impute.LoadReliability(data, shop)
+	r, err := impute.LoadReliability(data, runner)
 	if err != nil {
-		shop.Close()
+		runner.Close()
 		return nil, err
 	}
-	return &classifier{Reliability: r, shop: shop}, nil
+	return &classifier{Reliability: r, runner: runner}, nil
 }
 
-// Close frees what the classifier holds on its device.
+// Close frees the classifier's memory on its device.
 func (c *classifier) Close() {
 	c.Reliability.Close()
-	c.shop.Close()
+	c.runner.Close()
 }
 
-// A denoiser takes noise off the residuals of windows in a workshop of its own,
-// step by step, so that between two steps the windows of a basin can be made to
-// agree.
+// A denoiser removes noise from the residuals of windows in a runner of its
+// own, step by step, so that the windows of a basin can be blended between two
+// steps.
 type denoiser struct {
 	*impute.Members
-	shop *impute.Workshop
+	runner *impute.Runner
 
 	mu    sync.Mutex // guards shape
-	shape shape      // that is compiled
+	shape shape      // shape of the compiled program
 }
 
-// A shape is what a program was compiled for.
+// A shape is the input size of a compiled program.
 type shape struct{ height, width, batch int }
 
 func newDenoiser(data []byte, imputer *impute.Model, d Device) (*denoiser, error) {
-	shop, err := impute.NewWorkshop(d.Backend, impute.WorkshopConfig{Batch: 1, BFloat16: d.GPU})
+	runner, err := impute.NewRunner(d.Backend, impute.RunnerConfig{Batch: 1, BFloat16: d.GPU})
 	if err != nil {
 		return nil, err
 	}
 	m, err := impute.LoadMembers(data, imputer)
 	if err != nil {
-		shop.Close()
+		runner.Close()
 		return nil, err
 	}
 	defer m.Close()
-	return &denoiser{Members: m.In(shop, imputer.In(shop)), shop: shop}, nil
+	return &denoiser{Members: m.In(runner, imputer.In(runner)), runner: runner}, nil
 }
 
-// turnTo throws away what was compiled for another shape: it may be what fills
+// resize closes the programs of another shape: they may be the ones that fill
 // the memory.
-func (d *denoiser) turnTo(s shape) {
+func (d *denoiser) resize(s shape) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shape != s {
-		d.shop.Close()
+		d.runner.Close()
 		d.shape = s
 	}
 }
 
-// Close frees what the denoiser holds on its device.
+// Close frees the denoiser's memory on its device.
 func (d *denoiser) Close() {
 	d.Members.Close()
-	d.shop.Close()
+	d.runner.Close()
 }
 
-// A scenery is what a denoiser of residuals sees of a window beside the
-// residual.
-type scenery struct {
-	impute.Scenery
-	window impute.Inputs // kept by networks that answer by hand
+// A conditioning is the denoiser's input for a window apart from the residual.
+type conditioning struct {
+	impute.Conditioning
+	window impute.Inputs // used by the fake networks of tests
 }

@@ -8,23 +8,23 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// What becomes of observations in the product.
+// Treatments of observations in the product.
 const (
-	Keep    = "keep"    // they are published as they were seen, bit for bit
-	Blend   = "blend"   // they are corrected towards what their neighbours say
-	Denoise = "denoise" // they are replaced by what their neighbours say
+	Keep    = "keep"    // published as observed, bit for bit
+	Blend   = "blend"   // corrected towards the estimate from their neighbours
+	Denoise = "denoise" // replaced by the estimate from their neighbours
 )
 
-// reconsider publishes observations as the config says. What is around a cell
-// says of it what the method makes of the field without it: every other
-// observation is hidden, like the white squares of a chessboard, and then the
-// others. With b and σb for that, and y and σy for the observation and the
-// noise of single cells, Blend publishes
+// reconsider publishes observations as the config says. The estimate of an
+// observed cell from its neighbours is the method's fill with that cell hidden:
+// every other observation is hidden, like the white squares of a chessboard,
+// and then the others. With b and σb for the estimate, and y and σy for the
+// observation and the noise of single cells, Blend publishes
 //
 //	x = b + k (y - b),  k = σb² / (σb² + σy²),  σ² = k σy²
 //
-// and Denoise b with σb. A cell that was changed is flagged as interpolated:
-// its value is not the sensor's any more.
+// and Denoise b with σb. A changed cell is flagged as interpolated: its value
+// is no longer the sensor's.
 func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *Analysis) error {
 	fast := *f
 	fast.cfg.Network.Tier, fast.cfg.Details = Fast, false
@@ -41,7 +41,7 @@ func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *
 			}
 		}
 		hidden.Frames[v.target].Values = values
-		said, err := fast.fill(ctx, hidden, func(int, int) {})
+		predicted, err := fast.fill(ctx, hidden, func(int, int) {})
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *
 			if !s.Frames[frame].Observed(i) || finite(values[i]) || s.Sea != nil && !s.Sea[i] {
 				continue
 			}
-			b, sigma := float64(said.estimate.Mean[i]), float64(said.estimate.Sigma[i])
+			b, sigma := float64(predicted.estimate.Mean[i]), float64(predicted.estimate.Sigma[i])
 			if math.IsNaN(b) || math.IsNaN(sigma) {
 				continue // nothing else is known: the observation stays
 			}
@@ -58,7 +58,7 @@ func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *
 				b, sigma = b+k*(float64(y)-b), math.Sqrt(k)*noise
 			}
 			a.Flags[i] |= Interpolated
-			a.say(i, s.Transform, float32(b), float32(sigma))
+			a.set(i, s.Transform, float32(b), float32(sigma))
 		}
 	}
 	return nil

@@ -7,8 +7,8 @@ import (
 	"lacuna/pipeline/classical"
 )
 
-// tuneFrames is how many days with observations it takes before scales tuned
-// on them are better than the defaults: fewer give overlays of one weather.
+// tuneFrames is the number of observed days from which on tuned scales are
+// better than the defaults: fewer give overlays of one weather.
 const tuneFrames = 15
 
 // tuneOverlays is half the number that settles a comparison of methods: enough
@@ -16,7 +16,7 @@ const tuneFrames = 15
 const tuneOverlays = 60
 
 // interpolator returns the OI of f for a series. Settings of the config win;
-// what they leave open is tuned where the series is long enough.
+// the others are tuned if the series is long enough.
 func (f *Filler) interpolator(ctx context.Context, s classical.Series) (classical.OI, error) {
 	oi := classical.DefaultOI(s.Grid)
 	if f.cfg.Method != "oi" {

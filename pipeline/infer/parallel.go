@@ -20,15 +20,15 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// stretch is how many cells a core takes at a time: enough to be worth a
-// handover, few enough that all cores end together.
-const stretch = 1 << 14
+// chunkCells is how many cells a core takes at a time: enough to outweigh the
+// scheduling, few enough that all cores end together.
+const chunkCells = 1 << 14
 
-// everywhere calls f for every cell on all cores. f must touch nothing but its
+// eachCell calls f for every cell on all cores. f must touch nothing but its
 // cell.
-func everywhere(cells int, f func(i int)) {
-	each((cells+stretch-1)/stretch, func(k int) {
-		for i := k * stretch; i < min((k+1)*stretch, cells); i++ {
+func eachCell(cells int, f func(i int)) {
+	each((cells+chunkCells-1)/chunkCells, func(k int) {
+		for i := k * chunkCells; i < min((k+1)*chunkCells, cells); i++ {
 			f(i)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A layout is a tiling with the windows of it that have something to fill.
+// A layout is a tiling with those of its windows that have a gap.
 type layout struct {
 	tiling
 	size   size
@@ -20,7 +20,7 @@ type layout struct {
 	weight []float32
 }
 
-func newLayout(sub *subject, s size, overlap int) layout {
+func newLayout(sub *preparedField, s size, overlap int) layout {
 	if overlap == 0 {
 		overlap = s.window / 4
 	}
@@ -33,9 +33,9 @@ func newLayout(sub *subject, s size, overlap int) layout {
 	return l
 }
 
-// windows returns how many windows the grid has, up to a power of two. Batches
-// are no larger, and they do not change with the clouds: another batch is
-// another program, which takes a GPU half a minute to compile.
+// windows returns the number of windows of the grid, rounded up to a power of
+// two. It bounds the batch independently of the clouds: another batch is another
+// program, which takes a GPU half a minute to compile.
 func (l layout) windows() int {
 	n := 1
 	for n < len(l.rows)*len(l.cols) {
@@ -48,8 +48,8 @@ func (l layout) blend() blend {
 	return blend{t: l.tiling, sum: make([]float32, len(l.weight)), weight: l.weight}
 }
 
-// cut returns what the networks see of a window.
-func (sub *subject) cut(l layout, at tile) impute.Inputs {
+// cut returns the networks' inputs for a window.
+func (sub *preparedField) cut(l layout, at tile) impute.Inputs {
 	in := sub.inputs
 	composite := func(c samples.Composite) samples.Composite {
 		return samples.Composite{Value: cut(l.tiling, at, c.Value), Freshness: cut(l.tiling, at, c.Freshness)}
@@ -63,12 +63,12 @@ func (sub *subject) cut(l layout, at tile) impute.Inputs {
 	}
 }
 
-// look asks the imputer about every window and blends its answers.
-func (m *Model) look(ctx context.Context, sub *subject, l layout, progress func(done, total int)) (impute.Prediction, error) {
+// predict runs the imputer on every window and blends its answers.
+func (m *Model) predict(ctx context.Context, sub *preparedField, l layout, progress func(done, total int)) (impute.Prediction, error) {
 	mean, sigma := l.blend(), l.blend()
 	batch := min(l.size.batch, l.windows())
 	batches := (len(l.tiles) + batch - 1) / batch
-	said := make([][]impute.Prediction, batches)
+	predicted := make([][]impute.Prediction, batches)
 	of := func(i int) []tile { return l.tiles[i*batch : min((i+1)*batch, len(l.tiles))] }
 	err := inOrder(ctx, batches, func(ctx context.Context, i int) (err error) {
 		windows := make([]impute.Inputs, 0, batch)
@@ -77,31 +77,31 @@ func (m *Model) look(ctx context.Context, sub *subject, l layout, progress func(
 		}
 		m.busy.begin()
 		defer m.busy.end()
-		said[i], err = m.networks.look(ctx, batch, windows)
+		predicted[i], err = m.networks.predict(ctx, batch, windows)
 		return err
 	}, func(i int) {
 		for k, at := range of(i) {
-			mean.add(at, said[i][k].Mean)
-			sigma.add(at, said[i][k].Sigma)
+			mean.add(at, predicted[i][k].Mean)
+			sigma.add(at, predicted[i][k].Sigma)
 		}
-		said[i] = nil
+		predicted[i] = nil
 		progress(i+1, batches)
 	})
 	if err != nil {
-		return impute.Prediction{}, fmt.Errorf("look at %d windows of %d x %d: %w", len(l.tiles), l.height, l.width, err)
+		return impute.Prediction{}, fmt.Errorf("predict %d windows of %d x %d: %w", len(l.tiles), l.height, l.width, err)
 	}
 	return impute.Prediction{Mean: mean.sum, Sigma: sigma.sum}, nil
 }
 
-// ahead is how many pieces of work are under way at a time: while one is on
+// inFlight is how many batches are in work at a time: while one is on
 // the device, the next is cut out and the last one blended.
-const ahead = 2
+const inFlight = 2
 
-// inOrder does n pieces of work, some at a time, and merges them one by one in
-// their order, so that sums do not depend on who was faster.
+// inOrder does n pieces of work concurrently and merges them one by one in
+// their order, so that sums do not depend on timing.
 func inOrder(ctx context.Context, n int, work func(ctx context.Context, i int) error, merge func(i int)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(ahead)
+	group.SetLimit(inFlight)
 	before := make(chan struct{})
 	close(before)
 	for i := range n {
@@ -127,17 +127,17 @@ func inOrder(ctx context.Context, n int, work func(ctx context.Context, i int) e
 	return group.Wait()
 }
 
-// draw draws members of the whole field: standardised residuals that could be,
+// draw draws members of the whole field: samples of the standardised residual,
 // times sigma, about the mean. Between two steps the windows of a member are
-// blended, so that each begins the next step from what all agree on. The noise
-// of a cell depends on its place in the grid, not on the window it is in.
-func (m *Model) draw(ctx context.Context, sub *subject, l layout, how drawing) ([][]float32, error) {
-	d := &drawer{model: m, sub: sub, layout: l, said: how.said, sceneries: make([]*scenery, len(l.tiles))}
+// blended, so that all begin the next step from the same field. The noise of a
+// cell depends on its place in the grid, not on its window.
+func (m *Model) draw(ctx context.Context, sub *preparedField, l layout, how drawOptions) ([][]float32, error) {
+	d := &drawer{model: m, sub: sub, layout: l, predicted: how.predicted, conditionings: make([]*conditioning, len(l.tiles))}
 	d.batch = min(l.size.batch, how.recipe.Members)
 	d.keep = len(l.tiles)*l.height*l.width <= keptCells
 	defer d.release()
 	members := make([][]float32, how.recipe.Members)
-	// All windows of some members at a time: what is kept is a few maps each.
+	// All windows of a few members at a time: each takes only a few maps of memory.
 	const together = 8
 	steps := (len(members) + together - 1) / together * how.recipe.ODE.Calls()
 	tell := func(done int) { how.progress(done, steps) }
@@ -162,7 +162,7 @@ func (m *Model) draw(ctx context.Context, sub *subject, l layout, how drawing) (
 	each(len(members), func(k int) {
 		x := members[k]
 		for i := range x {
-			x[i] = how.said.Mean[i] + how.said.Sigma[i]*x[i]
+			x[i] = how.predicted.Mean[i] + how.predicted.Sigma[i]*x[i]
 		}
 	})
 	return members, nil
@@ -176,31 +176,32 @@ func clearSeen(x []float32, hidden []bool) {
 	}
 }
 
-// drawing says how members are drawn.
-type drawing struct {
-	recipe   Recipe
-	said     impute.Prediction
-	noise    noise.Stream
-	progress func(done, total int)
+// drawOptions are the settings of one draw of members.
+type drawOptions struct {
+	recipe    Recipe
+	predicted impute.Prediction
+	noise     noise.Stream
+	progress  func(done, total int)
 }
 
-// A drawer is members under way.
+// A drawer holds the members of a field while they are drawn.
 type drawer struct {
-	model     *Model
-	sub       *subject
-	layout    layout
-	said      impute.Prediction
-	sceneries []*scenery // of each window, made when it is first asked for
-	keep      bool       // sceneries from step to step
-	batch     int        // members at a time
+	model         *Model
+	sub           *preparedField
+	layout        layout
+	predicted     impute.Prediction
+	conditionings []*conditioning // one for each window, made on first use
+	keep          bool            // keep conditionings from step to step
+	batch         int             // number of members at a time
 }
 
-// keptCells is how many cells of sceneries are kept between steps: at some
-// fifteen planes a quarter of a gigabyte. Of larger fields they are drawn anew.
+// keptCells is the largest field whose conditionings are kept between steps: at
+// some fifteen planes a quarter of a gigabyte. Those of larger fields are made
+// anew at every step.
 const keptCells = 4 << 20
 
 func (d *drawer) release() {
-	for _, s := range d.sceneries {
+	for _, s := range d.conditionings {
 		if s != nil {
 			s.Close()
 		}
@@ -221,13 +222,13 @@ func (d *drawer) clean(ctx context.Context, t float32, x [][]float32) ([][]float
 		blends[i] = l.blend()
 		out[i] = blends[i].sum
 	}
-	said := make([][][]float32, len(l.tiles))
+	predicted := make([][][]float32, len(l.tiles))
 	err := inOrder(ctx, len(l.tiles), func(ctx context.Context, i int) (err error) {
-		said[i], err = d.window(ctx, i, t, x)
+		predicted[i], err = d.window(ctx, i, t, x)
 		return err
 	}, func(i int) {
-		each(len(blends), func(k int) { blends[k].add(l.tiles[i], said[i][k]) })
-		said[i] = nil
+		each(len(blends), func(k int) { blends[k].add(l.tiles[i], predicted[i][k]) })
+		predicted[i] = nil
 	})
 	return out, err
 }
@@ -235,16 +236,16 @@ func (d *drawer) clean(ctx context.Context, t float32, x [][]float32) ([][]float
 // window returns the expected clean residuals of members in one window.
 func (d *drawer) window(ctx context.Context, i int, t float32, x [][]float32) ([][]float32, error) {
 	l, at := d.layout, d.layout.tiles[i]
-	if d.sceneries[i] == nil {
-		p := impute.Prediction{Mean: cut(l.tiling, at, d.said.Mean), Sigma: cut(l.tiling, at, d.said.Sigma)}
+	if d.conditionings[i] == nil {
+		p := impute.Prediction{Mean: cut(l.tiling, at, d.predicted.Mean), Sigma: cut(l.tiling, at, d.predicted.Sigma)}
 		s, err := d.model.networks.scene(d.sub.cut(l, at), p)
 		if err != nil {
 			return nil, err
 		}
-		d.sceneries[i] = &s
+		d.conditionings[i] = &s
 	}
 	chunks := slices.Collect(slices.Chunk(x, d.batch))
-	said := make([][]float32, 0, len(x))
+	predicted := make([][]float32, 0, len(x))
 	answers := make([][][]float32, len(chunks))
 	err := inOrder(ctx, len(chunks), func(ctx context.Context, k int) (err error) {
 		some := make([][]float32, 0, len(chunks[k]))
@@ -253,15 +254,15 @@ func (d *drawer) window(ctx context.Context, i int, t float32, x [][]float32) ([
 		}
 		d.model.busy.begin()
 		defer d.model.busy.end()
-		answers[k], err = d.model.networks.clean(ctx, d.batch, *d.sceneries[i], t, some)
+		answers[k], err = d.model.networks.clean(ctx, d.batch, *d.conditionings[i], t, some)
 		return err
-	}, func(k int) { said = append(said, answers[k]...) })
+	}, func(k int) { predicted = append(predicted, answers[k]...) })
 	if err != nil {
 		return nil, err
 	}
 	if !d.keep {
-		d.sceneries[i].Close()
-		d.sceneries[i] = nil
+		d.conditionings[i].Close()
+		d.conditionings[i] = nil
 	}
-	return said, nil
+	return predicted, nil
 }

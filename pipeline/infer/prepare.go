@@ -14,21 +14,21 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// A subject is a field as the networks see it, in the model's anomalies.
-type subject struct {
-	inputs   impute.Inputs // of the whole grid
-	hidden   []bool        // sea that is not visible: what is to be filled
-	distance []float32     // in cells, to the nearest visible cell
+// A preparedField is a field in the model's anomalies, ready for the networks.
+type preparedField struct {
+	inputs   impute.Inputs // inputs for the whole grid
+	hidden   []bool        // the gaps: sea that is not visible
+	distance []float32     // distance to the nearest visible cell in cells
 	scaling  samples.Scaling
 	grid     field.Grid
 	time     time.Time
 	query    []float32 // P(query) of the version, where the scaling is its own
 }
 
-// prepare makes the subject of frame target of s, whose values are in the
-// space of the transform and whose frames are all that may be seen. Nothing
-// observed at all is classical.ErrNoObservations.
-func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how manner) (*subject, error) {
+// prepare makes the preparedField of frame target of s, whose values are in the
+// space of the transform and whose frames are those of the window of days.
+// Without any observation it returns classical.ErrNoObservations.
+func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how fillOptions) (*preparedField, error) {
 	if observedFrames(s) == 0 {
 		return nil, classical.ErrNoObservations
 	}
@@ -39,7 +39,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 	s = anomalies(s, scaling, how.last)
 	own := s.Frames[target]
 	n := s.Grid.Len()
-	sub := &subject{scaling: scaling, grid: s.Grid, time: own.Time, hidden: make([]bool, n)}
+	sub := &preparedField{scaling: scaling, grid: s.Grid, time: own.Time, hidden: make([]bool, n)}
 	if how.scaling == nil {
 		sub.query = m.version.Query
 	}
@@ -52,7 +52,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 		sub.inputs.Visible[i] = sub.inputs.Sea[i] && finite(v)
 		sub.hidden[i] = sub.inputs.Sea[i] && !sub.inputs.Visible[i]
 	}
-	// First, while there is little else: it takes the most memory by far.
+	// First, while little else is allocated: it takes the most memory by far.
 	if err := m.analyse(ctx, sub, s, target, how.part(0, 300)); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 	return sub, nil
 }
 
-// scalingOf returns the scaling that is given, that of the version, or else
+// scalingOf returns the given scaling, that of the version, or else
 // that of the series.
 func (m *Model) scalingOf(s classical.Series, given *samples.Scaling) (samples.Scaling, error) {
 	if given != nil {
@@ -87,9 +87,9 @@ func (m *Model) scalingOf(s classical.Series, given *samples.Scaling) (samples.S
 	return samples.Scaling{Mean: mean, Std: norm.Std}, nil
 }
 
-// anomalies returns the series in normalised anomalies, with what lies on land
-// left out. In place it spares the memory of a second series: a gigabyte where
-// a basin has 4096 x 4096 cells.
+// anomalies returns the series in normalised anomalies, without values on land.
+// Working in place saves the memory of a second series: a gigabyte for a basin
+// of 4096 x 4096 cells.
 func anomalies(s classical.Series, scaling samples.Scaling, inPlace bool) classical.Series {
 	out := classical.Series{Grid: s.Grid, Sea: s.Sea, Frames: make([]classical.Frame, len(s.Frames))}
 	each(len(s.Frames), func(f int) {
@@ -134,7 +134,7 @@ func ageDays(s classical.Series, a, b int) int {
 	return max(d, -d, 1)
 }
 
-// merge fills the cells that nothing nearer in time has filled.
+// merge fills the cells that no observation nearer in time has filled.
 func merge(c samples.Composite, values []float32, age, oldest int) {
 	if age > oldest {
 		return
@@ -147,14 +147,14 @@ func merge(c samples.Composite, values []float32, age, oldest int) {
 	}
 }
 
-// freshness of an observation that is so many days away: 1 for a day.
+// freshness returns the weight of an observation at a distance in days: 1 for a day.
 func freshness(days int) float32 { return 3 / (2 + float32(days)) }
 
 // analyse adds the analyses that the imputer departs from, each with all cores.
-// They are those that would fill without a network. It learned from quicker
-// ones (impute.QuickOI), and errs less with these: MSE 0.1610 instead of 0.1642
-// on 24 scenes of real chlorophyll.
-func (m *Model) analyse(ctx context.Context, sub *subject, s classical.Series, target int, progress func(done, total int)) error {
+// They are the analyses that the method oi would publish. The imputer learned
+// from quicker ones (impute.QuickOI) and errs less with these: MSE 0.1610
+// instead of 0.1642 on 24 scenes of real chlorophyll.
+func (m *Model) analyse(ctx context.Context, sub *preparedField, s classical.Series, target int, progress func(done, total int)) error {
 	oi := classical.DefaultOI(s.Grid)
 	var err error
 	in := &sub.inputs
@@ -177,7 +177,7 @@ func (m *Model) analyse(ctx context.Context, sub *subject, s classical.Series, t
 }
 
 // interpolate returns an analysis as the networks take it: zero on land, and
-// the mean map with the spread of the variable where nothing is known.
+// the mean map with the spread of the variable where OI has no estimate.
 func interpolate(ctx context.Context, oi classical.OI, s classical.Series, target int, progress func(done, total int)) (value, sigma []float32, err error) {
 	e, err := oi.FillContext(ctx, s, target, progress)
 	if errors.Is(err, classical.ErrNoObservations) {

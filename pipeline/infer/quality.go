@@ -10,22 +10,22 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// Quality says which observations are not believed. The zero value believes
-// all: what the sensor saw is published bit for bit.
+// Quality says which observations are refused or corrected. The zero value
+// publishes every observation bit for bit.
 type Quality struct {
-	// Reject takes out observations that stick out by more than Sigmas from
-	// the cells around them and from what else is known; they are filled and
-	// flagged as rejected.
+	// Reject refuses spikes, observations more than Sigmas away from the cells
+	// around them and from the nearest day; they are filled and flagged as
+	// rejected.
 	Reject bool `yaml:"reject,omitempty"`
-	// Sigmas is how far an observation must stick out; 0: 5.
+	// Sigmas is the smallest deviation of a spike; 0: 5.
 	Sigmas float64 `yaml:"sigmas,omitempty"`
-	// Observed says what becomes of the others: keep, blend or denoise; empty:
+	// Observed is the treatment of all others: keep, blend or denoise; empty:
 	// keep. The latter two take three analyses instead of one.
 	Observed string `yaml:"observed,omitempty"`
 }
 
-// defaultSigmas is where a normal distribution has one of two million values:
-// less than one in a basin.
+// defaultSigmas leaves one of two million values of a normal distribution
+// outside: less than one in a basin.
 const defaultSigmas = 5
 
 // Validate reports everything wrong with q. Each message begins with the key.
@@ -47,20 +47,19 @@ func (q Quality) sigmas() float64 {
 // medianReach is how many cells to each side a spike is compared with.
 const medianReach = 2
 
-// fewestAround is how many observations around a cell it takes to say that it
-// sticks out.
+// fewestAround is the number of observations around a cell that it takes to
+// call it a spike.
 const fewestAround = 6
 
-// Spikes returns the observations of a map that stick out: by more than sigmas
+// Spikes returns the outliers of a map: observations by more than sigmas
 // robust standard deviations from the median of the cells around them, and as
-// far from the observation of the same cell that is nearest in time, where
-// there is one. One witness alone does not condemn: fronts are steep, and days
-// differ.
+// far from the observation of the same cell that is nearest in time, if there
+// is one. One test alone is not enough: fronts are steep, and days differ.
 //
 // A robust standard deviation is 1.4826 times the median distance from the
 // median, here of the whole map, so that a calm patch does not make ordinary
 // noise a spike. values and near are in the space in which errors are
-// additive; NaN in values is a gap and in near nothing known. See Rousseeuw and
+// additive; NaN in values is a gap and in near no observation. See Rousseeuw and
 // Croux, Journal of the American Statistical Association 88 (1993), 1273-1283.
 func Spikes(values, near []float32, width int, sigmas float64) field.Mask {
 	out := make(field.Mask, len(values))
@@ -74,7 +73,7 @@ func Spikes(values, near []float32, width int, sigmas float64) field.Mask {
 	limit, nearLimit := sigmas*spread(off), sigmas*spread(nearOff)
 	shift := median(nearOff)
 	for i, d := range off {
-		if !(math.Abs(float64(d)) > limit) { // also NaN
+		if !(math.Abs(float64(d)) > limit) { // true for NaN too
 			continue
 		}
 		apart := math.Abs(float64(nearOff[i]) - shift)
@@ -131,8 +130,8 @@ func nearestInTime(s classical.Series, target int) []float32 {
 
 func median(values []float32) float64 { return field.Quantiles(values, 0.5)[0] }
 
-// spread returns the robust standard deviation of values, never nothing: a
-// map of one value has no spikes of rounding.
+// spread returns the robust standard deviation of values, and never 0, so that
+// rounding in a constant map makes no spikes.
 func spread(values []float32) float64 {
 	const normal = 1.4826
 	middle := median(values)

@@ -35,7 +35,7 @@ func TestASpikeIsFoundAndAFrontIsNot(t *testing.T) {
 			t.Errorf("cell %d, %d: spike is %v", row, col, spike)
 		}
 	}
-	// The day before says the same of the cell: it is no spike but a feature.
+	// The day before has the same value: it is a feature, not a spike.
 	near := slices.Clone(values)
 	if Spikes(values, near, width, 6)[at] {
 		t.Error("a value that the day before confirms is taken for a spike")
@@ -46,7 +46,7 @@ func TestASpikeIsFoundAndAFrontIsNot(t *testing.T) {
 	}
 }
 
-func TestFewObservationsCondemnNobody(t *testing.T) {
+func TestFewObservationsMakeNoSpike(t *testing.T) {
 	values := make([]float32, 400)
 	for i := range values {
 		values[i] = nan
@@ -84,7 +84,7 @@ func TestRejectedSpikesAreFilledAndFlaggedAndOthersKept(t *testing.T) {
 	}
 	values[at] = 1e6
 	if worse := fill(t, cfg, s)[0]; !sameBits(worse.Value, a.Value) || !sameBits(worse.Sigma, a.Sigma) {
-		t.Error("what was rejected still has a say")
+		t.Error("a rejected observation still changes the analysis")
 	}
 	values[at] = 30
 	for i, flags := range a.Flags {
@@ -94,8 +94,8 @@ func TestRejectedSpikesAreFilledAndFlaggedAndOthersKept(t *testing.T) {
 	}
 }
 
-// A smooth sea with noise on every cell: what is published must be closer to
-// the truth than what was seen, and say so.
+// On a smooth sea with noise on every cell the published values must be closer
+// to the truth than the observations, and be flagged.
 func TestBlendAndDenoiseComeCloserToTheTruth(t *testing.T) {
 	const side = 24
 	axis := make([]float64, side)

@@ -14,9 +14,9 @@ type Tier string
 
 // The tiers, from the least work to the most.
 const (
-	// Fast looks once: mean and sigma come from the network itself.
+	// Fast runs the imputer once: mean and sigma are its output.
 	Fast Tier = "fast"
-	// Standard draws a few members beside that, ten steps each.
+	// Standard also draws a few members, ten steps each.
 	Standard Tier = "standard"
 	// Full draws enough members for their spread to be the uncertainty, each
 	// by recursive jump.
@@ -26,11 +26,11 @@ const (
 // Tiers returns the names of the tiers.
 func Tiers() []Tier { return []Tier{Fast, Standard, Full} }
 
-// Network tunes the method model. Zero leaves a setting to Lacuna.
+// Network tunes the method model. Zero means the default.
 type Network struct {
-	Tier    Tier   `yaml:"tier,omitempty"`    // fast, standard or full; empty: what the deadline allows, else fast
+	Tier    Tier   `yaml:"tier,omitempty"`    // fast, standard or full; empty: the best within the deadline, else fast
 	Members int    `yaml:"members,omitempty"` // 0: 4 for standard, 16 for full
-	Seed    uint64 `yaml:"seed,omitempty"`    // of the members' noise
+	Seed    uint64 `yaml:"seed,omitempty"`    // seed of the members' noise
 	// WindowCells is the side of the largest square that goes through a network
 	// at once; a grid of no more cells goes through whole. 0: 512 on a
 	// processor, 1024 on a GPU.
@@ -61,14 +61,14 @@ func (n Network) Validate() error {
 	return errs.Err()
 }
 
-// A Recipe is what a tier comes down to.
+// A Recipe is the sampling that a tier stands for.
 type Recipe struct {
-	Members int // 0: none are drawn
+	Members int // 0: no members are drawn
 	ODE     impute.ODE
 }
 
-// Recipe returns how a tier is made with so many members; 0: the tier's own
-// number.
+// Recipe returns the recipe of a tier with a number of members; 0: the tier's
+// own number.
 func (t Tier) Recipe(members int) Recipe {
 	switch t {
 	case Standard:
@@ -86,22 +86,22 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// Speed is what a machine was measured to need, per million cells.
+// Speed is the measured time of a machine per million cells.
 type Speed struct {
 	Analysis time.Duration // optimal interpolation and everything else on the processor
-	Look     time.Duration // of the imputer
-	Step     time.Duration // of one member
+	Look     time.Duration // one prediction of the imputer
+	Step     time.Duration // one sampler step of one member
 }
 
-// Estimate returns how long a tier takes for a field of so many cells.
+// Estimate returns the expected time of a tier for a number of cells.
 func (s Speed) Estimate(r Recipe, cells int) time.Duration {
 	per := s.Analysis + s.Look + time.Duration(r.Members*r.ODE.Calls())*s.Step
 	return time.Duration(float64(per) * float64(cells) / 1e6)
 }
 
-// PickTier returns the best tier that is done by the deadline, and Fast where
-// none is: a poorer product in time beats none. Without members there is
-// nothing to pick.
+// PickTier returns the best tier that is done by the deadline, or Fast: a
+// poorer product in time is better than none. A model without members has only
+// Fast.
 func PickTier(deadline time.Duration, s Speed, cells, members int) Tier {
 	for _, t := range []Tier{Full, Standard} {
 		if s.Estimate(t.Recipe(members), cells) <= deadline {

@@ -7,21 +7,21 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// leastWindow is the side of the smallest window in cells: what networks are
-// trained on.
+// leastWindow is the side of the smallest window in cells: that of the training
+// patches.
 const leastWindow = 64
 
-// alignCells is what windows begin at multiples of, so that the coarse levels
-// of a network see the same blocks of cells in every window and in the whole.
+// alignCells aligns windows: they begin at multiples of it, so that the coarse
+// levels of a network see the same blocks of cells in every window.
 const alignCells = 8
 
 // A tiling covers a grid with windows of one size.
 type tiling struct {
 	gridHeight, gridWidth int
-	periodic              bool // columns go round
-	height, width         int  // of a window
+	periodic              bool // the grid goes round the globe
+	height, width         int  // size of a window
 	rows, cols            []int
-	up, across            []ramp // weights along each axis, one a row or column of windows
+	up, across            []ramp // weights along each axis, one ramp for each row or column of windows
 }
 
 // A ramp is the weight of each line of a window.
@@ -63,8 +63,8 @@ func newTiling(grid field.Grid, window, overlap int) tiling {
 	return t
 }
 
-// Borders returns the rows and the columns of a grid at which windows of so many
-// cells begin or end, overlapping by a quarter: where seams would show.
+// Borders returns the rows and columns of a grid at which windows of a given
+// side begin or end if they overlap by a quarter: where seams would show.
 func Borders(grid field.Grid, window int) (rows, cols []int) {
 	t := newTiling(grid, window, window/4)
 	both := func(starts []int, size, n int) []int {
@@ -81,9 +81,9 @@ func Borders(grid field.Grid, window int) (rows, cols []int) {
 	return both(t.rows, t.height, t.gridHeight), both(t.cols, t.width, t.gridWidth)
 }
 
-// spreadOut covers an axis of n cells with windows that overlap: as few as
-// windows of the given size take, and those no larger than needed. It returns
-// their size and where they begin.
+// spreadOut covers an axis of n cells with overlapping windows: as few as the
+// given size allows, and no larger than needed. It returns their size and their
+// first cells.
 func spreadOut(n, size, overlap int) (int, []int) {
 	if n <= size {
 		return n, []int{0}
@@ -102,8 +102,8 @@ func spreadOut(n, size, overlap int) (int, []int) {
 
 func aligned(n int) int { return (n + alignCells - 1) / alignCells * alignCells }
 
-// ramps returns the weights of windows that begin at starts: full at the edges
-// of the grid, rising from nothing where a window reaches into another.
+// ramps returns the weights of windows that begin at starts: one at the edges
+// of the grid, rising from zero where a window reaches into another.
 func ramps(starts []int, size, n int) []ramp {
 	out := make([]ramp, len(starts))
 	for i, s := range starts {
@@ -120,8 +120,8 @@ func ramps(starts []int, size, n int) []ramp {
 }
 
 // newRamp returns weights that rise over the first cells and fall over the
-// last ones as sin². The outer eighth of each counts for nothing: there a
-// network knows only one side.
+// last ones as sin². The outer eighth of each has no weight: there a network
+// sees only one side.
 func newRamp(size, before, after int) ramp {
 	out := make(ramp, size)
 	for i := range out {
@@ -137,7 +137,7 @@ func rise(i, over int) float32 {
 	margin := float64(over) / 8
 	at := (float64(i) + 0.5 - margin) / (float64(over) - 2*margin)
 	s := math.Sin(math.Pi / 2 * min(max(at, 0), 1))
-	// Never quite nothing: a cell that only margins cover still has a value.
+	// Never zero: a cell that only margins cover still has a value.
 	return float32(max(s*s, 1e-6))
 }
 
@@ -157,8 +157,8 @@ func (t tiling) tiles(need []bool) []tile {
 	return out
 }
 
-// spans calls f for every run of cells that lie side by side in a window and
-// in the grid: where it begins in either, and how many there are.
+// spans calls f for every run of cells that is contiguous both in a window and
+// in the grid, with its first cell in either and its length.
 func (t tiling) spans(at tile, f func(inside, cell, n int)) {
 	for i := range t.height {
 		row := (t.rows[at.row] + i) * t.gridWidth
@@ -174,13 +174,13 @@ func (t tiling) spans(at tile, f func(inside, cell, n int)) {
 	}
 }
 
-// whole reports whether the grid is one window and nothing beyond it.
+// whole reports whether one window is exactly the grid.
 func (t tiling) whole() bool {
 	return t.height == t.gridHeight && t.width == t.gridWidth && len(t.cols) == 1 && t.cols[0] == 0
 }
 
-// cut returns the cells of a window, which are only to be read: of a whole grid
-// they are the grid's own.
+// cut returns the cells of a window. They must not be changed: where the window
+// is the whole grid they are not copied.
 func cut[T any](t tiling, at tile, m []T) []T {
 	if m == nil || t.whole() {
 		return m
@@ -190,12 +190,11 @@ func cut[T any](t tiling, at tile, m []T) []T {
 	return out
 }
 
-// A blend is the weighted mean of what windows say of the cells that they
-// share.
+// A blend is the weighted mean of the windows at the cells that they share.
 type blend struct {
 	t      tiling
 	sum    []float32
-	weight []float32 // of all windows that were added; shared by blends of the same windows
+	weight []float32 // sum over all windows; shared by blends of the same windows
 }
 
 // weights returns the sum of the weights of windows at every cell.
@@ -212,21 +211,21 @@ func (t tiling) weights(tiles []tile) []float32 {
 	return out
 }
 
-// weight returns how much a run of cells of a window counts: the weight of its
-// row, and that of each column.
+// weight returns the weights of a run of cells of a window: that of its row,
+// and that of each column.
 func (t tiling) weight(at tile, inside, n int) (up float32, across ramp) {
 	col := inside % t.width
 	return t.up[at.row][inside/t.width], t.across[at.col][col : col+n]
 }
 
-// add adds what a window says. Windows must be added in one and the same
-// order for sums to be the same, bit for bit.
-func (b blend) add(at tile, said []float32) {
+// add adds the values of a window. For sums to be the same bit for bit, windows
+// must always be added in the same order.
+func (b blend) add(at tile, predicted []float32) {
 	b.t.spans(at, func(inside, cell, n int) {
 		up, across := b.t.weight(at, inside, n)
-		sum, all, said := b.sum[cell:cell+n], b.weight[cell:cell+n], said[inside:inside+n]
+		sum, all, predicted := b.sum[cell:cell+n], b.weight[cell:cell+n], predicted[inside:inside+n]
 		for k, w := range across {
-			sum[k] += up * w / all[k] * said[k]
+			sum[k] += up * w / all[k] * predicted[k]
 		}
 	})
 }

@@ -10,15 +10,15 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// A window of a tiling must never weigh nothing where it is alone, and all
-// windows together must be able to say everything.
+// A window must have a weight wherever it is the only one, and all windows
+// together must cover the grid.
 func TestWindowsCoverTheGridAndAgreeOnWeights(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		height, width   int
 		periodic        bool
 		window, overlap int
-		want            int // windows
+		want            int // number of windows
 	}{
 		{"a small grid is one window", 50, 70, false, 64, 16, 1},
 		{"a long grid of few cells too", 20, 200, false, 64, 16, 1},
@@ -58,9 +58,9 @@ func TestWindowsCoverTheGridAndAgreeOnWeights(t *testing.T) {
 	}
 }
 
-// smoother is a network by hand: the mean of what is visible within reach,
-// twice, with the faults of a network at the edge of its window, where it
-// knows one side only.
+// smoother is a fake network: the mean of the visible cells within reach,
+// twice, with the faults of a real one at the edge of its window, where it sees
+// one side only.
 func smoother(reach int) func(int, impute.Inputs) (impute.Prediction, error) {
 	return func(_ int, in impute.Inputs) (impute.Prediction, error) {
 		sum, count := make([]float32, in.Cells()), make([]float32, in.Cells())
@@ -103,15 +103,16 @@ func boxSum(x []float32, width, reach int) []float32 {
 	return out
 }
 
-// denoiser by hand: the residual is smooth, so noise is what is rough.
-func smoothResidual(t float32, s scenery, x []float32) []float32 {
+// smoothResidual is a fake denoiser: the residual is smooth, and noise is not.
+func smoothResidual(t float32, s conditioning, x []float32) []float32 {
 	sin, cos := math.Sincos(math.Pi / 2 * float64(t))
 	alpha, sigma := float32(cos), float32(sin)
 	const reach = 2
 	smooth := boxSum(x, s.window.Width, reach)
 	for i := range smooth {
-		// Of (2·reach+1)² independent numbers of variance sigma² the mean has
-		// that much less; a residual of variance one is kept by its share.
+		// The mean of (2·reach+1)² independent numbers has their variance
+		// divided by that number; a residual of variance one is shrunk to its
+		// share of the sum.
 		noise := sigma * sigma / ((2*reach + 1) * (2*reach + 1))
 		smooth[i] *= alpha / (alpha*alpha + noise) / ((2*reach + 1) * (2*reach + 1))
 		if s.window.Visible[i] || !s.window.Sea[i] {
@@ -123,7 +124,7 @@ func smoothResidual(t float32, s scenery, x []float32) []float32 {
 
 func drawnWith(t *testing.T, s Scene, window int) Analysis {
 	t.Helper()
-	m := fakeModel(fakeNetworks{looked: smoother(4), cleaned: smoothResidual}, s)
+	m := fakeModel(fakeNetworks{predicts: smoother(4), cleaned: smoothResidual}, s)
 	cfg := modelConfig(Standard)
 	cfg.Network.WindowCells, cfg.Network.Members, cfg.Details = window, 4, true
 	return fillWith(t, m, cfg, s)
@@ -168,7 +169,7 @@ func TestThereAreNoSeamsBetweenWindows(t *testing.T) {
 	const window = 96
 	whole, tiled := drawnWith(t, s, 512), drawnWith(t, s, window)
 	tl := newTiling(s.Frames[0].Grid, window, window/4)
-	border := make(map[int]bool) // columns around the edge of a window
+	border := make(map[int]bool) // columns beside the edges of windows
 	for _, first := range tl.cols {
 		for d := -2; d <= 1; d++ {
 			border[first+d], border[first+tl.width+d] = true, true
@@ -183,7 +184,7 @@ func TestThereAreNoSeamsBetweenWindows(t *testing.T) {
 		ratio := at / atWhole / (inside / insideWhole)
 		t.Logf("%s: gradient at borders over that of the interior is %.4f of the whole window's", name, ratio)
 		if math.Abs(ratio-1) > 0.02 {
-			t.Errorf("%s: gradient across borders is %.3f times what it is without them, want within 2 %%", name, ratio)
+			t.Errorf("%s: gradient across borders is %.3f times the one elsewhere, want within 2 %%", name, ratio)
 		}
 	}
 }
@@ -233,7 +234,7 @@ func TestTheGlobeHasNoSeam(t *testing.T) {
 	for _, window := range []int{512, 64} { // one window and several
 		cfg := modelConfig(Fast)
 		cfg.Network.WindowCells, cfg.Network.OverlapCells = window, 32
-		fillIt := func(s Scene) Analysis { return fillWith(t, fakeModel(fakeNetworks{looked: smoother(2)}, s), cfg, s) }
+		fillIt := func(s Scene) Analysis { return fillWith(t, fakeModel(fakeNetworks{predicts: smoother(2)}, s), cfg, s) }
 		const by = 60
 		straight, turned := fillIt(turn(s, 0)), fillIt(turn(s, by))
 		width := s.Frames[0].Grid.Width()

@@ -10,8 +10,8 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// Untrained returns a version of random weights with members. It costs what a
-// trained one costs and says nothing of the sea: it is for measuring speed.
+// Untrained returns a version of random weights with members, for measuring
+// speed: it costs as much as a trained one and predicts noise.
 func Untrained(d impute.Design, seed uint64) (Version, error) {
 	v := Version{Name: fmt.Sprintf("untrained %s %s", d.Size, d.Backbone)}
 	out := 1
@@ -23,7 +23,7 @@ func Untrained(d impute.Design, seed uint64) (Version, error) {
 	if err != nil {
 		return v, err
 	}
-	imputer, err := impute.Load(v.Imputer, nil) // only looked at, never run
+	imputer, err := impute.Load(v.Imputer, nil) // inspected, never run
 	if err != nil {
 		return v, err
 	}
@@ -41,8 +41,8 @@ func Untrained(d impute.Design, seed uint64) (Version, error) {
 // cells.
 const untrainedSide = 64
 
-// randomNetwork returns the file of a network whose layers all do something:
-// fresh weights leave many of them silent.
+// randomNetwork returns the file of a network without zero layers: fresh
+// weights leave many at zero.
 func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte, error) {
 	network, err := nn.New(cfg)
 	if err != nil {
@@ -72,8 +72,8 @@ func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte,
 	return netfile.Encode(file)
 }
 
-// planesOf returns how many planes an imputer sees: the visible values, where
-// they are, the sea, and two for every extra.
+// planesOf returns the number of input planes of an imputer: the visible
+// values, their mask, the sea, and two for every extra.
 func planesOf(d impute.Design) int {
 	n := 3
 	for _, has := range []bool{d.Extras.Last, d.Extras.Next, d.Extras.Background, d.Extras.Analysis, d.Extras.Season} {
@@ -84,6 +84,6 @@ func planesOf(d impute.Design) int {
 	return n
 }
 
-// memberPlanes is how many planes members see beyond those of the imputer: its
-// mean, its sigma, the residual and where it is.
+// memberPlanes is the number of input planes of members beyond those of the
+// imputer: its mean, its sigma, the residual and the mask of the residual.
 const memberPlanes = 4

@@ -23,7 +23,7 @@ type axisKind struct {
 	standardName string
 	units        func(string) bool
 	axis         string
-	names        []string // what people call it who write no attributes
+	names        []string // usual names in files without attributes
 }
 
 var (
@@ -45,7 +45,7 @@ var (
 )
 
 // degrees reports whether u is a CF spelling of degrees in a direction, or
-// one of those with a space that people write.
+// one of the frequent misspellings with a space.
 func degrees(u string, directions ...string) bool {
 	u = strings.NewReplacer(" ", "", "_", "").Replace(strings.ToLower(u))
 	rest, ok := strings.CutPrefix(u, "degree")
@@ -70,7 +70,7 @@ func (k axisKind) recognise(v *headerVar) int {
 	case name == k.standardName:
 		return byStandardName
 	case name != "":
-		return notRecognised // it says that it is something else
+		return notRecognised // its standard name is another
 	case k.units(units):
 		return byUnits
 	case strings.EqualFold(axis, k.axis) && !projected(units):
@@ -106,7 +106,7 @@ func findAxes(h *header) (axes, error) {
 		return axes{}, bad("its latitude and longitude share the dimension "+h.Dims[a.latDim].Name+", so it holds a track or a list of points, not a map",
 			"grid it first, or leave it out")
 	}
-	a.time, _ = best(h, timeKind, func(dims []int) bool { // not the time of each scan line
+	a.time, _ = best(h, timeKind, func(dims []int) bool { // leaves out the time of each scan line
 		return len(dims) == 0 || len(dims) == 1 && dims[0] != a.latDim && dims[0] != a.lonDim
 	})
 	if a.time >= 0 && len(h.Vars[a.time].Dims) == 1 {
@@ -135,9 +135,9 @@ func (a *axes) find(h *header, k axisKind) (int, error) {
 		fmt.Sprintf("give the coordinate the attribute standard_name = %q", k.standardName))
 }
 
-// best returns the variable that most surely is of kind k and whose
-// dimensions are accepted, or -1. Among equals a coordinate variable, which
-// has the name of its dimension, wins; then the first of the file.
+// best returns the variable that most surely is of kind k, among those whose
+// dimensions are accepted, or -1. A tie goes to a coordinate variable, which
+// has the name of its dimension, and then to the first of the file.
 func best(h *header, k axisKind, accept func(dims []int) bool) (v, how int) {
 	v = -1
 	score := 0
@@ -182,7 +182,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// bad returns the error for a file that is named later, by Read.
+// bad returns a *BadGranule without the file's name, which Read adds.
 func bad(problem, remedy string) error {
 	return &BadGranule{Problem: problem, Remedy: remedy}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // A BadGranule says that a file cannot be used. Its message is one sentence
-// that names the file, what is wrong with it and what to do.
+// that names the file, the problem and the remedy.
 type BadGranule struct {
 	File, Problem, Remedy string
 }
@@ -17,7 +17,7 @@ func (e *BadGranule) Error() string {
 	return fmt.Sprintf("%s: %s; %s", e.File, e.Problem, e.Remedy)
 }
 
-// maxNameBytes is what Linux file systems allow for one name.
+// maxNameBytes is the longest name that Linux file systems allow.
 const maxNameBytes = 255
 
 // CheckName refuses names that no archive has a reason to use and that could

@@ -15,13 +15,13 @@ import (
 )
 
 // Each edit of a sound file makes it bad in one way; the message must name
-// the file, say what is wrong and what to do.
+// the file, the problem and the remedy.
 func TestBadFilesSayWhatIsWrongAndWhatToDo(t *testing.T) {
 	cdl, err := os.ReadFile("testdata/plankton.cdl")
 	must(t, err)
 	tests := []struct {
 		name            string
-		old, new        string // edit of the CDL text; all occurrences
+		old, new        string // edit of the CDL text, applied to all occurrences
 		opt             Options
 		problem, remedy string
 	}{
@@ -167,8 +167,8 @@ func TestAbsurdDimensionsAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 		t.Errorf("classic: %v", b)
 	}
 
-	// NetCDF-4 need not store what was never written, so it may claim as much
-	// in a small file that is whole.
+	// NetCDF-4 does not store cells that were never written, so a small and
+	// undamaged file may claim as much.
 	path = ncgen(t, "nc4", "huge.nc", `netcdf huge { dimensions: time = 1 ; lat = 1000000 ; lon = 1000000 ;
 variables: double lat(lat) ; lat:units = "degrees_north" ; double lon(lon) ; lon:units = "degrees_east" ;
  float CHL(time, lat, lon) ; CHL:_ChunkSizes = 1, 1000, 1000 ; }`)
@@ -200,8 +200,8 @@ func TestChildrenThatMisbehaveCostOneGranule(t *testing.T) {
 		{"kill", "signal: killed"},
 		{"exit", "exit status 3"},
 		{"hang", "took longer than 300ms"},
-		{"garbage", "makes no sense"},
-		{"boast", "makes no sense"},
+		{"garbage", "breaks the protocol"},
+		{"boast", "breaks the protocol"},
 		{"half", "did not survive"},
 	}
 	for _, tt := range tests {
@@ -247,8 +247,8 @@ func TestOurOwnFailuresDoNotBlameTheFile(t *testing.T) {
 	}
 }
 
-// A program whose command for the child is wrong runs itself as a child, which
-// would do the same, and so on.
+// A program with a wrong command for the child would run itself as a child,
+// which would do the same without end.
 func TestChildStartsNoChildren(t *testing.T) {
 	t.Setenv(sandbox.Mark, "1")
 	_, err := reader(t, "decode").Read(t.Context(), fixture(t, "nc4", "plankton"), Options{})

@@ -121,7 +121,7 @@ func BenchmarkRead(b *testing.B) {
 		must(b, err)
 		seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 		must(b, err)
-		for b.Loop() { // the program has measured it
+		for b.Loop() { // nothing to repeat: the program measures itself
 		}
 		b.ReportMetric(0, "ns/op")
 		b.ReportMetric(seconds*1e3, name+"-ms")
@@ -153,7 +153,7 @@ func timeDecoding(path string) int {
 		}
 		seconds = append(seconds, time.Since(start).Seconds())
 	}
-	seconds = seconds[1:] // the first pays for setting up
+	seconds = seconds[1:] // the first includes the initialisation
 	slices.Sort(seconds)
 	fmt.Println(seconds[len(seconds)/2])
 	return 0

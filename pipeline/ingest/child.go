@@ -20,24 +20,24 @@ import (
 // before there is a file.
 const socketDescriptor = 3
 
-// What a child is asked for.
+// The tasks of a child.
 const (
 	wantGranule   = "granule"
 	wantSea       = "sea"
 	wantIsolation = "isolation"
 )
 
-// A request is what the parent tells the child on standard input.
+// A request is the parent's message to the child, on standard input.
 type request struct {
 	Want        string
-	Name        string // for the date that may be in it; never opened
+	Name        string // file name, which may hold a date; never opened
 	Options     Options
 	FileBytes   int64
 	MemoryBytes int64
 	CPUSeconds  uint64
 }
 
-// plan checks a header and plans what to read for the request.
+// plan checks a header and plans the reading that the request asks for.
 func (r request) plan(h *header) (*plan, error) {
 	if err := h.check(); err != nil {
 		return nil, bad("its header contradicts itself: "+err.Error(), "the file is probably damaged: "+again)
@@ -57,16 +57,16 @@ func (r request) plan(h *header) (*plan, error) {
 
 // RunChild does the work of the decoding child and ends the process. It confines
 // the process for good, reads the request from stdin, decodes the file that it is
-// given and writes the answer to stdout. Nothing else that a program does at its
-// end is done: the race detector, for one, would wait a second.
+// given and writes the answer to stdout. It exits without the usual clean-up of
+// a program: the race detector, for one, would wait a second.
 func RunChild(stdin io.Reader, stdout io.Writer) {
-	// HDF5 keeps its error settings by thread: netCDF-C silences them on the
-	// one that comes first, and on any other each failed look-up prints a page.
+	// HDF5 keeps its error settings by thread: netCDF-C silences the first
+	// thread only, and on any other each failed look-up prints a page.
 	runtime.LockOSThread()
 	warmUp()
-	walls, err := sandbox.Restrict()
+	state, err := sandbox.Restrict()
 	if err == nil {
-		err = serve(stdin, stdout, walls)
+		err = serve(stdin, stdout, state)
 	}
 	if err != nil && writeFailure(stdout, err) != nil {
 		syscall.Exit(1)
@@ -74,7 +74,7 @@ func RunChild(stdin io.Reader, stdout io.Writer) {
 	syscall.Exit(0)
 }
 
-func serve(stdin io.Reader, stdout io.Writer, walls sandbox.State) error {
+func serve(stdin io.Reader, stdout io.Writer, state sandbox.State) error {
 	var req request
 	if err := json.NewDecoder(stdin).Decode(&req); err != nil {
 		return fmt.Errorf("decode request: %w", err)
@@ -87,13 +87,13 @@ func serve(stdin io.Reader, stdout io.Writer, walls sandbox.State) error {
 		return err
 	}
 	if req.Want == wantIsolation {
-		return sendIsolation(stdout, walls.Probe())
+		return sendIsolation(stdout, state.Probe())
 	}
 	m, err := openImage(fd, req.FileBytes)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = m.close() }() // read only: nothing can be lost
+	defer func() { _ = m.close() }() // read-only: a failed close loses nothing
 	return send(stdout, m, req)
 }
 
@@ -113,11 +113,11 @@ func receiveFile() (int, error) {
 			return fds[0], nil
 		}
 	}
-	return -1, errors.New("receive descriptor: none came")
+	return -1, errors.New("receive descriptor: the parent sent none")
 }
 
-// limitProcess takes away what a decoder does not need: memory, time, core
-// dumps and writing files. Package sandbox takes the rest.
+// limitProcess bounds memory and CPU time, and forbids core dumps and writing
+// files. Package sandbox takes away everything else a decoder does not need.
 func limitProcess(req request) error {
 	for _, l := range []struct {
 		name     string
@@ -127,7 +127,8 @@ func limitProcess(req request) error {
 	}{
 		// Not the address space: the Go runtime reserves far more than it uses.
 		{"memory", unix.RLIMIT_DATA, uint64(req.MemoryBytes), uint64(req.MemoryBytes)},
-		// A second before it is killed the runtime is told, and says so.
+		// The soft limit comes a second before the kill, so that the runtime can
+		// report it.
 		{"CPU time", unix.RLIMIT_CPU, req.CPUSeconds, req.CPUSeconds + 1},
 		{"core size", unix.RLIMIT_CORE, 0, 0},
 		{"file size", unix.RLIMIT_FSIZE, 0, 0},
@@ -139,8 +140,8 @@ func limitProcess(req request) error {
 	return nil
 }
 
-// send decodes a file and writes the frames of the answer. One that refers to
-// others is refused before any number of it is read.
+// send decodes a file and writes the frames of the answer. A file that refers
+// to others is refused before any of its numbers is read.
 func send(w io.Writer, m *image, req request) error {
 	if err := m.selfContained(); err != nil {
 		return err
@@ -148,13 +149,13 @@ func send(w io.Writer, m *image, req request) error {
 	return sendAll(w, m, req)
 }
 
-// sendAll decodes a file that has been looked at.
+// sendAll decodes a file that selfContained has accepted.
 func sendAll(w io.Writer, m *image, req request) error {
 	lib, err := openLibrary(m)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lib.close() }() // read only: nothing can be lost
+	defer func() { _ = lib.close() }() // read-only: a failed close loses nothing
 	h, err := lib.header()
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ func fits(h *header, a axes, v int) bool {
 	return extraDim(h, a, x.Dims[:n-2]) < 0
 }
 
-// extraDim returns the first of the dimensions that is neither time, and that
-// only once, nor of length 1; or -1.
+// extraDim returns the first dimension that a stack of maps cannot have: longer
+// than 1, and not time or time for the second time. Without one it returns -1.
 func extraDim(h *header, a axes, dims []int) int {
 	timed := false
 	for _, d := range dims {
@@ -30,7 +30,7 @@ func extraDim(h *header, a axes, dims []int) int {
 	return -1
 }
 
-// misfit returns why variable v is no stack of maps, or nil.
+// misfit returns the reason why variable v is no stack of maps, or nil.
 func misfit(h *header, a axes, v int) error {
 	if fits(h, a, v) {
 		return nil
@@ -121,13 +121,13 @@ func (p *plan) generics() []Product {
 	return slices.DeleteFunc(Products(), func(x Product) bool { return !x.generic })
 }
 
-// matchProduct settles the product for the variable that was chosen: what the
-// file was taken for must speak of it, and without a product a generic one
-// that is like it serves.
+// matchProduct settles the product for the chosen variable: the product of the
+// file must describe the variable, and a file without one gets the generic
+// product that resembles the variable most.
 func (p *plan) matchProduct(h *header, opt Options) {
 	v := &h.Vars[p.variable]
 	if opt.Product != "" && p.product.generic {
-		return // the config says what it is
+		return // named by the config
 	}
 	if p.product.Name != "" {
 		if p.product.has(v) {
@@ -166,12 +166,12 @@ func (p *plan) preferGHRSST(h *header) {
 	}
 }
 
-// likeliest returns the data variable of a file that nobody has named: the
-// only one on the grid, or the one that is most like a known product.
+// likeliest returns the data variable of a file where the config names none:
+// the only one on the grid, or the one most like a known product.
 func likeliest(h *header, a axes, known []Product) (int, error) {
 	ancillary := ancillaries(h)
 	var found []int
-	var first error // why the first variable that might have been meant does not fit
+	var first error // misfit of the first candidate
 	for v := range h.Vars {
 		x := &h.Vars[v]
 		if !numeric(x.Type) || len(x.Dims) < 2 || supporting(x) || ancillary[x.Name] {
@@ -245,7 +245,7 @@ func supporting(v *headerVar) bool {
 	return slices.ContainsFunc(parts, func(w string) bool { return slices.Contains(words, w) })
 }
 
-// ancillaries returns the variables that others name as theirs.
+// ancillaries returns the variables that others list as ancillary_variables.
 func ancillaries(h *header) map[string]bool {
 	out := make(map[string]bool)
 	for i := range h.Vars {

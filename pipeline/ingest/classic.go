@@ -10,9 +10,9 @@ import (
 )
 
 // classicSize returns the size in bytes that a NetCDF-3 file must have by its
-// own header. netCDF-C reads zeros beyond the end of a short file without a
-// word, so this is where truncation shows; and a header that claims absurd
-// dimensions is found before anything is allocated for them. Saturates at
+// own header. netCDF-C silently reads zeros beyond the end of a short file, so
+// truncation has to be found here; and a header that claims absurd dimensions
+// is refused before anything is allocated for them. The size saturates at
 // math.MaxInt64.
 //
 // The format is in the NetCDF Classic Format Specification: a list each of
@@ -37,9 +37,9 @@ func classicSize(r io.Reader) (int64, error) {
 	return extent(vars, records), nil
 }
 
-// A classicVar is where a variable lies.
+// A classicVar is the place of a variable in the file.
 type classicVar struct {
-	begin, bytes uint64 // bytes of the whole variable, or of one record
+	begin, bytes uint64 // offset, and size of the whole variable or of one record
 	record       bool
 }
 
@@ -165,7 +165,7 @@ func (w *classicWalk) vars(dims []uint64) []classicVar {
 		}
 		w.attrs()
 		v.bytes = mul(v.bytes, w.typeSize())
-		w.count() // vsize, which is too small to be true for large variables
+		w.count() // vsize, which is wrong for large variables
 		if w.version == 1 {
 			v.begin = w.uint32()
 		} else {

@@ -9,9 +9,9 @@ import (
 
 // Config limits the decoding child.
 type Config struct {
-	MemoryMiB int           `yaml:"memory_mib"` // of the child, and of what one granule may take in the parent
-	CPUTime   time.Duration `yaml:"cpu_time"`   // of one file, on the processor
-	Timeout   time.Duration `yaml:"timeout"`    // wall time of one file
+	MemoryMiB int           `yaml:"memory_mib"` // limit of the child, and of one granule in the parent
+	CPUTime   time.Duration `yaml:"cpu_time"`   // processor time for one file
+	Timeout   time.Duration `yaml:"timeout"`    // wall time for one file
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -23,8 +23,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// minMemoryMiB is what the Go runtime and netCDF-C take before they have read
-// anything, doubled.
+// minMemoryMiB is twice the memory of the Go runtime and netCDF-C before the
+// first read.
 const minMemoryMiB = 256
 
 // Validate reports everything wrong with c, not just the first thing.
@@ -36,8 +36,8 @@ func (c Config) Validate() error {
 	return errs.Err()
 }
 
-// Options are what a config may say about one dataset. The zero value finds
-// everything out from the file.
+// Options are the settings of one dataset. With the zero value everything is
+// inferred from the file.
 type Options struct {
 	Product   string      `yaml:"product"`     // key of the product table
 	Variable  string      `yaml:"variable"`    // name in the file

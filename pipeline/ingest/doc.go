@@ -3,7 +3,7 @@
 // A Reader decodes a granule in a child process of the same binary and hands
 // back a Granule: one field per time in physical units, with NaN for a gap,
 // the cells whose value was refused, and everything that a product must carry
-// over unchanged. What the file means is found out from its CF attributes;
+// over unchanged. The meaning of the file is inferred from its CF attributes;
 // names are the last resort and leave a note.
 //
 //	Read ──sniff──▶ child: netCDF-C, limits ──frames──▶ plan, unpack, judge ──▶ Granule
@@ -18,10 +18,10 @@
 // parent makes the same plan from the same header and takes nothing that the
 // plan does not ask for, so its memory is bounded whatever the child sends.
 //
-// Read guarantees that a file which is broken, hostile or simply not what was
-// expected costs one error, a *BadGranule that names the file, what is wrong
-// and what to do. Any other error is a failure of our own and says nothing
-// about the file. A value is never changed on the way: what a quality rule
+// Read guarantees that a file which is broken, hostile or simply of another
+// kind costs one error, a *BadGranule that names the file, the problem and
+// the remedy. Any other error is a failure of our own and says nothing about
+// the file. A value is never changed on the way: a value that a quality rule
 // refuses is marked, and the stored numbers travel along as bytes.
 //
 // Package ingest knows nothing of archives, models or products, nor which

@@ -21,7 +21,7 @@ func ExampleCheckName() {
 }
 
 // A granule becomes fields in physical units with NaN for a gap; a file that is
-// none costs one error, which says what to do.
+// no granule costs one error, which names the remedy.
 func ExampleReader_Read() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -19,23 +19,22 @@ const (
 	frameEnd     = 'E'
 )
 
-// Limits on what the parent keeps of a child's word. A header is text that
-// library.go bounds too; a failure is two sentences.
+// Limits on the parts of an answer that the parent keeps. A header is text
+// that library.go bounds too; a failure is two sentences.
 const (
 	maxHeaderBytes  = 16 << 20
 	maxFailureBytes = 64 << 10
 )
 
-// errNonsense is an answer that no child of ours gives.
-var errNonsense = errors.New("the answer makes no sense")
+// errNonsense marks an answer that breaks the protocol.
+var errNonsense = errors.New("the answer of the decoding child breaks the protocol")
 
 // A failure is an error on its way through the pipe.
 type failure struct {
-	Problem, Remedy string // of a *BadGranule
-	Ours            string // any other error
+	Problem, Remedy string // fields of a *BadGranule
+	Ours            string // message of any other error
 }
 
-// writeFrame writes one frame.
 func writeFrame(w io.Writer, kind byte, payload []byte) error {
 	head := binary.LittleEndian.AppendUint64([]byte{kind}, uint64(len(payload)))
 	if _, err := w.Write(head); err != nil {
@@ -60,7 +59,7 @@ func writeFailure(w io.Writer, err error) error {
 }
 
 // receive reads the answer of a child to req. It allocates no more than
-// maxHeaderBytes and, for the numbers, what the limit of req allows.
+// maxHeaderBytes and, for the numbers, the memory limit of req.
 func receive(r io.Reader, req request) (*extract, error) {
 	payload, err := expect(r, frameHeader, maxHeaderBytes)
 	if err != nil {

@@ -79,7 +79,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkInvariants holds for every granule.
+// checkInvariants checks the promises that hold for every granule.
 func checkInvariants(t *testing.T, g Granule) {
 	t.Helper()
 	if len(g.Fields) == 0 || len(g.Fields) != len(g.Rejected) {
@@ -127,7 +127,7 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// FuzzSniff feeds any bytes to the look at a file that the parent takes.
+// FuzzSniff feeds any bytes to the check of a file's first bytes.
 func FuzzSniff(f *testing.F) {
 	f.Add(absurd())
 	f.Add([]byte(hdf5Magic + "\x02\x08\x08\x00aaaaaaaabbbbbbbb\xff\x00\x00\x00\x00\x00\x00\x00dddddddd"))
@@ -140,7 +140,7 @@ func FuzzSniff(f *testing.F) {
 // TestDamagedFilesNeverTakeTheParentDown flips bytes of small files and cuts
 // them, and reads each through a real child. Any granule or error will do.
 func TestDamagedFilesNeverTakeTheParentDown(t *testing.T) {
-	mutations := 100 // of each format; the seed is fixed
+	mutations := 100 // per format; the seed is fixed
 	if raceEnabled() {
 		mutations = 20
 	}
@@ -174,7 +174,7 @@ func TestDamagedFilesNeverTakeTheParentDown(t *testing.T) {
 		}
 	}
 	if good == 0 || refused == 0 {
-		t.Errorf("%d read, %d refused: the damage is not what was meant", good, refused)
+		t.Errorf("%d read, %d refused: the damage must do both", good, refused)
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 // A Granule is one decoded file.
 type Granule struct {
 	Name      string          // base name of the file
-	SHA256    string          // of the file's bytes, in hex
+	SHA256    string          // SHA-256 of the file in hexadecimal
 	Format    string          // "NetCDF-4", "NetCDF-3 classic", ...
 	Product   string          // key of the product table that applied, "" if none
-	Transform field.Transform // from the options, the product, or inferred
+	Transform field.Transform // taken from the options or the product, or inferred
 	Fields    []field.Field   // one per time, in file order; Sea is set where the file has a sea mask
-	Rejected  []field.Mask    // per field: the file holds a number that a quality rule or a valid range refused
-	Source    Source          // what a product must carry over unchanged
-	Notes     []string        // what had to be assumed, a sentence each
+	Rejected  []field.Mask    // per field: cells whose number a quality rule or a valid range refused
+	Source    Source          // carried over into the product unchanged
+	Notes     []string        // assumptions that were made, a sentence each
 }
 
 // A Source is the part of a file that a product carries over unchanged: the
@@ -37,9 +37,11 @@ func (s Source) Var(name string) (Var, bool) {
 	return Var{}, false
 }
 
-// The parts of a file.
 type (
-	Dim  = cdl.Dim
-	Var  = cdl.Var
+	// Dim is a dimension of a file.
+	Dim = cdl.Dim
+	// Var is a variable with its numbers exactly as they are stored.
+	Var = cdl.Var
+	// Attr is an attribute: a string or a slice of numbers.
 	Attr = cdl.Attr
 )

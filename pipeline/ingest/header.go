@@ -12,20 +12,20 @@ import (
 	"lacuna/internal/cdl"
 )
 
-// A header is all of a file but its numbers. It is what the child sends
-// first, so nothing in it can be trusted before check has passed.
+// A header is all of a file but its numbers. The child sends it first, and
+// nothing in it can be trusted before check has passed.
 type header struct {
 	Format string
 	Dims   []Dim
 	Vars   []headerVar
 	Attrs  []rawAttr
-	Groups []string // names of the groups below the root, which are not looked into
+	Groups []string // names of the groups below the root; their variables are not read
 }
 
 // A headerVar is a variable without its numbers.
 type headerVar struct {
 	Name  string
-	Type  string // as in Var, or "" for strings and user types, which cannot be read
+	Type  string // a type of Var, or "" for strings and user types, which cannot be read
 	Dims  []int  // indices into header.Dims
 	Attrs []rawAttr
 }
@@ -93,8 +93,8 @@ func (h *header) shape(v int) []int {
 	return out
 }
 
-// bytes returns how many bytes the numbers of variable v take. It is exact up
-// to 2^53 and no smaller than that beyond: enough to refuse.
+// bytes returns the size in bytes of the numbers of variable v. It is exact up
+// to 2^53 and at least that beyond, which is precise enough to refuse a file.
 func (h *header) bytes(v int) float64 {
 	n := float64(cdl.SizeOf(h.Vars[v].Type))
 	for _, l := range h.shape(v) {
@@ -137,8 +137,8 @@ func numbersOf(attrs []rawAttr, name string) []float64 {
 	return float64s(a.Type, a.Data)
 }
 
-// String returns the text of a char attribute. Trailing zero bytes are what
-// C programs leave behind and are no part of it.
+// String returns the text of a char attribute without the trailing zero bytes
+// that C programs leave behind.
 func (a rawAttr) String() string {
 	return strings.TrimRight(string(a.Data), "\x00")
 }
@@ -180,7 +180,7 @@ type number interface {
 func copied[T number](data []byte) []T {
 	out := make([]T, len(data)/int(unsafe.Sizeof(*new(T))))
 	if _, err := binary.Decode(data, binary.LittleEndian, out); err != nil {
-		panic(err) // out is as long as data allows
+		panic(err) // cannot happen: out has exactly the length of data
 	}
 	return out
 }
@@ -230,5 +230,5 @@ func widened[T number](x []T) []float64 {
 	return out
 }
 
-// finite reports whether x is a number proper.
+// finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

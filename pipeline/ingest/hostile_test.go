@@ -15,8 +15,8 @@ import (
 	"lacuna/pipeline/ingest/sandbox"
 )
 
-// secretValue is what another file holds, as a plausible chlorophyll: a daemon
-// that takes it in would publish it.
+// secretValue is the content of another file, plausible as chlorophyll: a
+// daemon that reads it would publish it.
 const secretValue = 7.75
 
 // hostileFiles writes the granules of testdata/hostile.py into a folder.
@@ -107,8 +107,8 @@ func TestHostileNamesOfSoundFiles(t *testing.T) {
 	}
 }
 
-// A decoder that misses the trick of a file, as one of a future release of
-// HDF5 might be missed, must still find nothing outside.
+// A decoder that does not recognise a file's trick, such as a new feature of a
+// future HDF5, must still find nothing outside the file.
 func TestTrustingDecoderFindsNothingOutside(t *testing.T) {
 	folder := hostileFiles(t)
 	t.Chdir(folder)
@@ -132,7 +132,7 @@ func TestTrustingDecoderFindsNothingOutside(t *testing.T) {
 	}
 }
 
-// withoutLooking is the child without the look at the file's structure.
+// withoutLooking is the child without the check of the file's structure.
 func withoutLooking(stdin io.Reader, stdout io.Writer) int {
 	runtime.LockOSThread()
 	warmUp()

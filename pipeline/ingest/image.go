@@ -14,10 +14,10 @@ enum {
 
 typedef struct {
 	int reason;
-	unsigned filter;  // number of a filter that needs a plug-in
-	unsigned objects; // seen so far
-	unsigned most;    // to look at
-	char name[128];   // of the object, cut to fit
+	unsigned filter;  // number of the filter that needs a plug-in
+	unsigned objects; // number of objects seen so far
+	unsigned most;    // largest number of objects to visit
+	char name[128];   // name of the refused object, cut to fit
 } findings;
 
 // The filters that HDF5 brings itself: deflate, shuffle, checksum, szip, n-bit
@@ -41,8 +41,8 @@ static int storage(hid_t made, findings *f) {
 	return n < 0 ? UNREADABLE : SELF_CONTAINED;
 }
 
-// look judges one link. Opening a data set reads how it is stored and none of
-// its numbers.
+// look judges one link. Opening a data set reads its storage layout and none
+// of its numbers.
 static int look(hid_t group, const char *name, const H5L_info_t *link, findings *f) {
 	if (++f->objects > f->most) return TOO_MANY;
 	switch (link->type) {
@@ -68,10 +68,10 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
 	f->reason = look(group, name, link, f);
 	if (f->reason == SELF_CONTAINED) return 0;
 	snprintf(f->name, sizeof f->name, "%s", name);
-	return 1; // enough is known
+	return 1; // one reason to refuse is enough
 }
 
-// walk looks at every link and data set of a file in memory. It follows none
+// walk visits every link and data set of a file in memory, and follows no link
 // that leads out of it.
 static int walk(void *bytes, size_t size, findings *f) {
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -94,15 +94,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An image is a file in memory, outside of Go's. The decoders work on it, so
-// that no library ever opens anything: what the file names beside itself cannot
-// be had.
+// An image is a file mapped into memory outside the Go heap. The decoders work
+// on it, so no library ever opens anything, and a reference of the file to
+// another one leads nowhere.
 type image struct {
 	bytes []byte
 }
 
-// openImage maps the regular file behind a descriptor. Pages come from the disk
-// as they are looked at, and cost no memory of ours.
+// openImage maps the regular file behind a descriptor. Its pages are read on
+// demand and do not count towards the memory limit.
 func openImage(fd int, size int64) (*image, error) {
 	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
 	if errors.Is(err, unix.ENODEV) { // some file systems cannot map
@@ -114,7 +114,7 @@ func openImage(fd int, size int64) (*image, error) {
 	return &image{bytes: b}, nil
 }
 
-// copyFile reads a file into memory of its own.
+// copyFile reads a file into anonymous memory.
 func copyFile(fd int, size int64) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -139,13 +139,13 @@ func (m *image) close() error { return unix.Munmap(m.bytes) }
 // Real files have up to a few hundred.
 const maxLinks = 16 * maxVars
 
-// rewrite is what to do about a file whose numbers are not all in it.
-const rewrite = "have it written again as one file, for example with nccopy -4 by whoever has all of it"
+// rewrite is the remedy for a file that refers to data outside itself.
+const rewrite = "ask its producer for one self-contained file, for example written by nccopy -4"
 
 // selfContained returns a *BadGranule for a file that refers to anything but
-// itself: another file, a device, a program that unpacks it. Such a file could
-// have the daemon publish whatever it may read, and its sha256 would not cover
-// what it says. Files that HDF5 does not know are left to netCDF-C.
+// itself: another file, a device, a plug-in that unpacks it. Such a file could
+// make the daemon publish anything that it can read, and the sha256 would not
+// cover the published values. Files that are not HDF5 are left to netCDF-C.
 func (m *image) selfContained() error {
 	f := C.findings{most: maxLinks}
 	if C.walk(unsafe.Pointer(&m.bytes[0]), C.size_t(len(m.bytes)), &f) != 0 {
@@ -165,7 +165,7 @@ func (m *image) selfContained() error {
 		return bad(name+" is a link of a kind that only a plug-in understands", rewrite)
 	case C.PLUGIN_FILTER:
 		return bad(fmt.Sprintf("%s is packed by filter %d, which only a plug-in of HDF5 undoes", name, uint(f.filter)),
-			"have it packed by deflate instead, for example with nccopy -F none and nccopy -d 4 by whoever has the plug-in")
+			"ask its producer for a file packed by deflate, for example by nccopy -F none and then nccopy -d 4")
 	case C.TOO_MANY:
 		return bad(fmt.Sprintf("it has more than %d objects, more than a map can need", maxLinks), "leave it out")
 	}

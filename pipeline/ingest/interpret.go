@@ -10,15 +10,15 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// An extract is what the child got out of a file: the header and the raw
-// numbers of the variables of the plan.
+// An extract is the child's answer: the header of a file and the raw numbers
+// of the variables of the plan.
 type extract struct {
 	header *header
 	plan   *plan
 	raw    map[int][]byte
 }
 
-// granule makes sense of the extract of a granule.
+// granule interprets the extract of a granule.
 func (x *extract) granule(name string, opt Options) (Granule, error) {
 	h, p := x.header, x.plan
 	grid, err := x.grid()
@@ -46,7 +46,7 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	return g, nil
 }
 
-// sea makes sense of the extract of a mask file.
+// sea interprets the extract of a mask file.
 func (x *extract) sea(grid field.Grid) (field.Mask, error) {
 	own, err := x.grid()
 	if err != nil {
@@ -132,7 +132,7 @@ func (x *extract) fields(grid field.Grid, times []time.Time, opt Options) ([]fie
 	}
 	n, cells := p.frames(h), p.cells(h)
 	if len(times) != n || len(x.raw[p.variable]) != n*cells*cdl.SizeOf(v.Type) {
-		return nil, nil, errors.New("extract does not match its plan")
+		return nil, nil, errors.New("the decoding child sent other variables than its plan names")
 	}
 	values, rejected := make([]float32, n*cells), make(field.Mask, n*cells)
 	c.values(values, rejected, x.raw[p.variable])
@@ -170,8 +170,8 @@ func (x *extract) judge(r boundRule, values []float32, rejected []bool) error {
 	return nil
 }
 
-// checkObserved refuses a granule from which nothing can be learned. A map
-// without observations among others is no reason: clouds do that.
+// checkObserved refuses a granule without a single observation. One empty map
+// among others is accepted: a cloudy day looks like that.
 func (x *extract) checkObserved(g Granule) error {
 	refused := 0
 	for i, f := range g.Fields {
@@ -215,7 +215,7 @@ func (x *extract) addSea(fields []field.Field) {
 	}
 }
 
-// source collects what a product carries over.
+// source collects the variables and attributes that a product carries over.
 func (x *extract) source() Source {
 	h, p := x.header, x.plan
 	s := Source{Variable: h.Vars[p.variable].Name, Attrs: typed(h.Attrs)}

@@ -10,10 +10,11 @@ import (
 	"lacuna/pipeline/ingest/sandbox"
 )
 
-// Isolation starts a child, has it try to leave its sandbox, and returns what
-// keeps it in. A kernel without the means is no error: State says so.
+// Isolation starts a child, has it try to leave its sandbox, and returns how
+// it is confined. A kernel without Landlock or seccomp is no error: State says
+// so.
 func (r *Reader) Isolation(ctx context.Context) (sandbox.State, error) {
-	nothing, err := os.Open(os.DevNull) // a child is always handed a file
+	nothing, err := os.Open(os.DevNull) // stands in for the file that every child gets
 	if err != nil {
 		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
 	}
@@ -26,7 +27,7 @@ func (r *Reader) Isolation(ctx context.Context) (sandbox.State, error) {
 }
 
 func (r *Reader) isolation(ctx context.Context, file *os.File) (state sandbox.State, err error) {
-	p, err := startProcess(r.bench.argv)
+	p, err := startProcess(r.standby.argv)
 	if err != nil {
 		return state, err
 	}
@@ -35,7 +36,7 @@ func (r *Reader) isolation(ctx context.Context, file *os.File) (state sandbox.St
 	defer context.AfterFunc(ctx, p.kill)()
 	defer func() {
 		if died := p.wait(); err != nil && died != nil {
-			err = fmt.Errorf("%w (the child: %w, %s)", err, died, p.said)
+			err = fmt.Errorf("%w (the child: %w, %s)", err, died, p.stderr)
 		}
 	}()
 	if err := p.hand(file, r.limited(request{Want: wantIsolation})); err != nil {

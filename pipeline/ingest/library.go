@@ -17,15 +17,15 @@ import (
 	"lacuna/internal/cdl"
 )
 
-// A library is an open file in the hands of netCDF-C. Of this package only
-// the child uses it: netCDF-C and HDF5 may crash on a hostile file.
+// A library is a file that netCDF-C has open. Only the child uses it: netCDF-C
+// and HDF5 may crash on a hostile file.
 //
-// The Go binding closes. It opens no file in memory, and reads neither strings,
-// nor groups, nor the stored numbers of any type into bytes, so those calls are
-// made here.
+// The Go binding cannot open a file in memory, nor read strings, groups or the
+// stored numbers of any type as bytes, so those calls are made here; closing is
+// left to the binding.
 type library struct {
 	ds     netcdf.Dataset
-	dimIDs []C.int // of the root group, in file order
+	dimIDs []C.int // dimensions of the root group, in file order
 	buf    unsafe.Pointer
 }
 
@@ -47,7 +47,7 @@ func (l *library) close() error {
 	return l.ds.Close()
 }
 
-// libraryError blames the file for what netCDF-C does not like.
+// libraryError turns a complaint of netCDF-C into a *BadGranule.
 func libraryError(what string, err error) error {
 	return bad(fmt.Sprintf("it %s (%v)", what, err), "the file is probably damaged: "+again)
 }
@@ -68,7 +68,7 @@ const (
 	maxAttrBytes = 1 << 20
 )
 
-// header reads all but the numbers.
+// header reads everything but the numbers.
 func (l *library) header() (*header, error) {
 	h, err := l.readHeader()
 	if err != nil {
@@ -234,8 +234,8 @@ func (l *library) strings(v C.int, name *C.char, n C.size_t) ([]byte, error) {
 	return bytes.Join(words, []byte(" ")), nil
 }
 
-// groups returns the names of the groups below the root. Files without groups
-// have none, and so have formats that cannot.
+// groups returns the names of the groups below the root: none for the formats
+// that know no groups.
 func (l *library) groups() []string {
 	id := C.int(l.ds)
 	var n C.int
@@ -275,7 +275,7 @@ func (l *library) read(v int, shape []int, first, rows int, dst []byte) error {
 	return nil
 }
 
-// slab returns room for n > 0 bytes until the next call or close. It comes
+// slab returns a buffer of n > 0 bytes, valid until the next call or close. It comes
 // from the allocator that warmUp has filled.
 func (l *library) slab(n int) []byte {
 	C.free(l.buf)
@@ -283,8 +283,8 @@ func (l *library) slab(n int) []byte {
 	return unsafe.Slice((*byte)(l.buf), n)
 }
 
-// chunkRows returns how many rows along the first dimension the file stores
-// together: reading fewer at a time would inflate them again and again.
+// chunkRows returns the number of rows along the first dimension that one chunk
+// holds: reading fewer at a time would inflate the chunk again and again.
 func (l *library) chunkRows(v int) int {
 	var storage C.int
 	var sizes [C.NC_MAX_VAR_DIMS]C.size_t

@@ -61,7 +61,7 @@ func children() map[string]func() int {
 			_, _ = io.Copy(os.Stdout, io.LimitReader(zeros{}, 1<<30))
 			return 0
 		},
-		"boast": func() int { // a header that is none
+		"boast": func() int { // an invalid header
 			_ = writeFrame(os.Stdout, frameHeader, bytes.Repeat([]byte(" "), 10))
 			return 0
 		},
@@ -102,7 +102,7 @@ func reader(t testing.TB, child string, edit ...func(*Config)) *Reader {
 func ncgen(t testing.TB, kind, name, cdl string) string {
 	t.Helper()
 	if _, err := exec.LookPath("ncgen"); err != nil {
-		t.Skip("ncgen is not here: install the package netcdf-bin to run this test")
+		t.Skip("ncgen is not installed: install the package netcdf-bin to run this test")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, name)

@@ -9,21 +9,21 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// A plan says which variables of a file to read and what they are for. It is
-// made from the header alone, by the child to know what to send and by the
-// parent to know what to accept.
+// A plan lists the variables of a file to read and their purpose. Child and
+// parent each make it from the header alone: the child sends by it, and the
+// parent accepts nothing else.
 type plan struct {
 	axes     axes
-	variable int // -1 where only the sea is read
+	variable int // data variable, or -1 where only the sea mask is read
 	product  Product
 	rules    []boundRule
 	sea      int // sea mask, or -1
 	source   []int
-	reads    []int // all of the above, in file order
+	reads    []int // every variable to read, in file order
 	notes    []string
 }
 
-// A boundRule is a quality rule and the variable that it looks at.
+// A boundRule is a quality rule and its variable.
 type boundRule struct {
 	rule
 	index int
@@ -134,7 +134,7 @@ func (p *plan) covers(h *header, q int) bool {
 	return d < 0 || !slices.Contains(h.Vars[q].Dims, d) || slices.Contains(h.Vars[p.variable].Dims, d)
 }
 
-// carried returns what a product must take over: the variable, the coordinates
+// carried returns the variables of the product: the variable, the coordinates
 // of its dimensions, those it names itself, their bounds and the grid mapping.
 func (p *plan) carried(h *header) []int {
 	v := &h.Vars[p.variable]
@@ -198,9 +198,9 @@ func (p *plan) needed() []int {
 	return slices.Compact(out)
 }
 
-// maxInflation is how much smaller than its numbers a compressed file can be:
-// deflate stops at 1032 to 1. Beyond it, and beyond freeBytes, a file claims
-// numbers that it does not hold.
+// maxInflation is the highest ratio that deflate can reach, 1032 to 1. A file
+// whose numbers take more than that and more than freeBytes claims numbers that
+// it does not hold.
 const (
 	maxInflation = 2048
 	freeBytes    = 64 << 20
@@ -228,7 +228,7 @@ func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
 	return nil
 }
 
-// transform returns how the values of the variable become Gaussian.
+// transform returns the transform that makes the values nearly Gaussian.
 func (p *plan) transform(opt Options) (field.Transform, error) {
 	floor := p.product.Floor
 	if floor == 0 {

@@ -19,19 +19,19 @@ import (
 // A process is a child that waits for its file. It decodes one and ends.
 type process struct {
 	cmd    *exec.Cmd
-	stdin  io.WriteCloser // for the request
-	socket *os.File       // for the descriptor of the file
+	stdin  io.WriteCloser // takes the request
+	socket *os.File       // takes the descriptor of the file
 	stdout io.Reader
-	said   *firstBytes // on standard error
+	stderr *firstBytes
 	kill   context.CancelFunc
 }
 
 // startProcess starts a child. It must be waited for.
 func startProcess(argv []string) (*process, error) {
-	// A program that forgets to call RunChild must not start itself again and
-	// again.
+	// A program that forgets to call RunChild would start copies of itself
+	// without end.
 	if os.Getenv(sandbox.Mark) != "" {
-		return nil, fmt.Errorf("start decoding child %q: this process is one itself, and should have called RunChild", argv)
+		return nil, fmt.Errorf("start decoding child %q: this process is a decoding child itself and should have called RunChild", argv)
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -40,12 +40,12 @@ func startProcess(argv []string) (*process, error) {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket")
 	defer theirs.Close()
 	ctx, kill := context.WithCancel(context.Background())
-	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), socket: ours, said: &firstBytes{limit: 4 << 10}, kill: kill}
-	p.cmd.Stderr = p.said
+	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), socket: ours, stderr: &firstBytes{limit: 4 << 10}, kill: kill}
+	p.cmd.Stderr = p.stderr
 	p.cmd.ExtraFiles = []*os.File{theirs} // becomes socketDescriptor
 	p.cmd.Env = childEnv()
 	p.cmd.Dir = "/"               // netCDF-C looks for settings in the working folder
-	p.cmd.WaitDelay = time.Second // for a grandchild that keeps standard error open
+	p.cmd.WaitDelay = time.Second // a grandchild may keep standard error open
 	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
 		p.stdout, err = p.cmd.StdoutPipe()
 	}
@@ -100,65 +100,65 @@ func (p *process) wait() error {
 	return err
 }
 
-// spareAge is how long a child waits for a file that may not come: the files
-// of a backlog follow one another within seconds, those of a day do not.
+// spareAge is how long a spare child waits for the next file: the files of a
+// backlog follow one another within seconds, those of a live feed do not.
 const spareAge = 5 * time.Second
 
-// A bench keeps one child ready for a reader that reads often. Starting a
-// process and loading netCDF-C with the forty libraries behind it takes as
-// long as decoding half a granule; the next child does it while this one
-// decodes. Each still decodes one file only.
-type bench struct {
+// A standby keeps one spare child ready for a reader that reads often. Starting
+// a process and loading netCDF-C with the forty libraries behind it takes as
+// long as decoding half a granule; the spare does it while another child
+// decodes. Each child still decodes one file only.
+type standby struct {
 	argv []string
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	taken int
 	spare *process
 	timer *time.Timer
 }
 
 // take returns a child, and whether it has been waiting.
-func (b *bench) take() (p *process, waited bool, err error) {
-	b.mu.Lock()
-	p = b.spare
-	b.spare = nil
-	b.taken++
+func (s *standby) take() (p *process, waited bool, err error) {
+	s.mu.Lock()
+	p = s.spare
+	s.spare = nil
+	s.taken++
 	if p != nil {
-		b.timer.Stop()
+		s.timer.Stop()
 	}
-	b.mu.Unlock()
+	s.mu.Unlock()
 	if p != nil {
 		return p, true, nil
 	}
-	p, err = startProcess(b.argv)
+	p, err = startProcess(s.argv)
 	return p, false, err
 }
 
-// refill starts a spare child, unless there is one or nothing suggests that
-// it will be needed: whoever reads a second file will read a third. A failure
-// shows when the child is wanted.
-func (b *bench) refill() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spare != nil || b.taken < 2 {
+// refill starts a spare child, unless there is one already or only one file has
+// been read so far: a reader of two files is likely to read a third. A failure
+// to start shows when the child is needed.
+func (s *standby) refill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spare != nil || s.taken < 2 {
 		return
 	}
-	p, err := startProcess(b.argv)
+	p, err := startProcess(s.argv)
 	if err != nil {
 		return
 	}
-	b.spare = p
-	b.timer = time.AfterFunc(spareAge, func() { b.dismiss(p) })
+	s.spare = p
+	s.timer = time.AfterFunc(spareAge, func() { s.dismiss(p) })
 }
 
-// dismiss ends a spare child that nobody has taken.
-func (b *bench) dismiss(p *process) {
-	b.mu.Lock()
-	idle := b.spare == p
+// dismiss ends a spare child that was not used in time.
+func (s *standby) dismiss(p *process) {
+	s.mu.Lock()
+	idle := s.spare == p
 	if idle {
-		b.spare = nil
+		s.spare = nil
 	}
-	b.mu.Unlock()
+	s.mu.Unlock()
 	if idle {
 		p.kill()
 		_ = p.wait()
@@ -168,9 +168,9 @@ func (b *bench) dismiss(p *process) {
 // childEnv keeps the secrets of the daemon's environment from a process that
 // reads hostile files, and the settings of its user from netCDF-C. HDF5 need
 // not lock a file that is never written in place: some file systems cannot.
-// Huge pages save the child a tenth of its time, most of it spent on faults.
-// The program was loaded with the libraries of LD_LIBRARY_PATH, so it is passed
-// on.
+// Huge pages save the child a tenth of its time, most of it page faults. The
+// program itself may have been loaded by way of LD_LIBRARY_PATH, so that
+// variable is passed on.
 func childEnv() []string {
 	env := []string{
 		sandbox.Mark + "=1", "GOTRACEBACK=none", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
@@ -183,10 +183,10 @@ func childEnv() []string {
 	return env
 }
 
-// pipeBytes is the most that Linux gives a process without privileges.
+// pipeBytes is the largest pipe that Linux gives an unprivileged process.
 const pipeBytes = 1 << 20
 
-// widen enlarges the pipe, which saves a change of processes for every 64 KiB.
+// widen enlarges the pipe, which saves a context switch for every 64 KiB.
 // A pipe that stays narrow is merely slower.
 func widen(pipe io.Reader) {
 	if f, ok := pipe.(*os.File); ok {
@@ -207,7 +207,7 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept as one printable line.
+// String returns the kept bytes as one printable line.
 func (b *firstBytes) String() string {
 	line := strings.Join(strings.Fields(string(b.kept)), " ")
 	return strings.Map(func(r rune) rune {

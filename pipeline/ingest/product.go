@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A Product is what is known of a dataset before its files are opened.
+// A Product is the prior knowledge of a dataset, before its files are opened.
 type Product struct {
 	Name          string // dataset id of the archive, or a generic name
 	Title         string
-	Variable      string   // the one that is read where nothing else is said
-	Variables     []string // others of the same nature, to be named by Options.Variable
+	Variable      string   // read unless Options.Variable names another
+	Variables     []string // alternatives of the same nature, selected by Options.Variable
 	StandardName  string
-	StandardNames []string   // others that mean the same
-	Units         string     // of Range and Floor
+	StandardNames []string   // further standard names of the same quantity
+	Units         string     // units of Range and Floor
 	Transform     string     // identity or log10
-	Floor         float64    // smallest value whose logarithm is asked for
+	Floor         float64    // smallest value whose logarithm is taken
 	Range         [2]float64 // physical values outside are rejected
 	Quality       []string
 	generic       bool // recognised by variable, standard name or units instead of by dataset id
@@ -35,7 +35,7 @@ func Products() []Product {
 	return out
 }
 
-// chlorophyll is what all chlorophyll products share. Sensors report values
+// chlorophyll returns the common part of all chlorophyll products. Sensors report values
 // down to 1e-5 where the atmospheric correction went wrong; 0.001 and 100 are
 // the ends that NASA's own products use.
 func chlorophyll() Product {
@@ -76,7 +76,7 @@ func salinity() Product {
 		StandardName:  "sea_surface_salinity",
 		StandardNames: []string{"sea_surface_practical_salinity", "sea_water_salinity", "sea_water_practical_salinity"},
 		Units:         "1e-3", Transform: "identity",
-		Range: [2]float64{1, 45}, // 0 and its neighbours are where a retrieval gave up
+		Range: [2]float64{1, 45}, // values near 0 are failed retrievals
 	}
 }
 
@@ -129,7 +129,7 @@ func genericProducts() []Product {
 	return []Product{chl, sss, sst, ghrsst}
 }
 
-// versionTag is what the archive appends to a dataset id for each release.
+// versionTag is the suffix of a dataset id by which an archive marks a release.
 var versionTag = regexp.MustCompile(`_(19|20)\d{4}$`)
 
 // canonical undoes the two ways in which an archive varies a dataset id: the
@@ -184,7 +184,7 @@ func productOf(h *header, name string) (Product, bool) {
 	return Product{}, false
 }
 
-// has reports whether p speaks of the variable: by name, for a dataset, or by
+// has reports whether p describes the variable: by name, for a dataset, or by
 // any likeness for a generic product.
 func (p Product) has(v *headerVar) bool {
 	if p.generic {
@@ -193,7 +193,7 @@ func (p Product) has(v *headerVar) bool {
 	return v.Name == p.Variable || slices.Contains(p.Variables, v.Name)
 }
 
-// How much a variable looks like what a generic product describes.
+// How closely a variable matches a generic product.
 const (
 	unlike = iota
 	likeUnits
@@ -207,7 +207,7 @@ func (p Product) likeness(v *headerVar) int {
 		return likeStandardName
 	}
 	if name != "" {
-		return unlike // it says that it is something else
+		return unlike // its standard name is another
 	}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(v.Name), func(r rune) bool { return r == '_' || r == '-' }) {
 		if slices.Contains(p.Variables, word) {

@@ -74,7 +74,7 @@ func TestDatesInNamesAndAttributes(t *testing.T) {
 		{"sst-2018-08-01.nc", "2018-08-01T00:00:00Z"},
 		{"20180801120000-OSISAF-L3C_GHRSST-SSTsubskin.nc", "2018-08-01T12:00:00Z"},
 		{"CATDS_CSF2QA_20240101T000000_20240101T235959_334_1.nc", "2024-01-01T00:00:00Z"},
-		{"00000000_99999999_20240101.nc", "2024-01-01T00:00:00Z"}, // what is no date is passed over
+		{"00000000_99999999_20240101.nc", "2024-01-01T00:00:00Z"}, // numbers that are no date are skipped
 		{"20241301.nc", ""},
 		{"A2019366.nc", ""},
 		{"chl.nc", ""},

@@ -23,7 +23,7 @@ var ruleForm = regexp.MustCompile(`^\s*([\pL_][\pL\pN_.+@-]*?)\s*(?:&\s*(0[xX][0
 func parseRule(text string) (rule, error) {
 	m := ruleForm.FindStringSubmatch(text)
 	if m == nil {
-		return rule{}, fmt.Errorf("quality rule %q is not understood: write NAME OP NUMBER or NAME & BITS OP NUMBER with OP one of == != < <= > >=", text)
+		return rule{}, fmt.Errorf("quality rule %q cannot be parsed: write NAME OP NUMBER or NAME & BITS OP NUMBER with OP one of == != < <= > >=", text)
 	}
 	r := rule{text: strings.TrimSpace(text), variable: m[1], operator: m[3]}
 	if m[2] != "" {
@@ -45,7 +45,7 @@ func parseRule(text string) (rule, error) {
 }
 
 // holds reports whether x passes. NaN, a quality that is itself missing,
-// passes nothing: what is not known to be good is not used.
+// passes nothing: a value of unknown quality is not used.
 func (r rule) holds(x float64) bool {
 	if math.IsNaN(x) {
 		return false

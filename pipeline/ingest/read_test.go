@@ -251,9 +251,9 @@ func TestSpareChildrenDecodeAndMayDie(t *testing.T) {
 		g, err := r.Read(t.Context(), path, Options{})
 		must(t, err)
 		checkPlankton(t, g)
-		r.bench.mu.Lock()
-		spare := r.bench.spare
-		r.bench.mu.Unlock()
+		r.standby.mu.Lock()
+		spare := r.standby.spare
+		r.standby.mu.Unlock()
 		if (spare != nil) != (i > 0) {
 			t.Fatalf("after %d reads there is a spare child: %v", i+1, spare != nil)
 		}
@@ -262,8 +262,8 @@ func TestSpareChildrenDecodeAndMayDie(t *testing.T) {
 			_, _ = io.Copy(io.Discard, spare.stdout) // until it is gone
 		}
 	}
-	r.bench.dismiss(r.bench.spare)
-	if r.bench.spare != nil {
+	r.standby.dismiss(r.standby.spare)
+	if r.standby.spare != nil {
 		t.Error("the spare child is still there")
 	}
 }

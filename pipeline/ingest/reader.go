@@ -24,8 +24,8 @@ import (
 // concurrent use. While files follow one another it keeps one more process
 // ready, which ends by itself after a few idle seconds or with the program.
 type Reader struct {
-	cfg   Config
-	bench bench
+	cfg     Config
+	standby standby
 }
 
 // NewReader returns a Reader whose children are started as child: a program
@@ -38,17 +38,17 @@ func NewReader(cfg Config, child []string) (*Reader, error) {
 		return nil, errors.New("ingest: no command for the decoding child")
 	}
 	argv := slices.Clone(child)
-	if filepath.Base(argv[0]) != argv[0] { // a path, and the child runs in another folder
+	if filepath.Base(argv[0]) != argv[0] { // a path must be absolute: the child runs in another folder
 		var err error
 		if argv[0], err = filepath.Abs(argv[0]); err != nil {
 			return nil, fmt.Errorf("ingest: %w", err)
 		}
 	}
-	return &Reader{cfg: cfg, bench: bench{argv: argv}}, nil
+	return &Reader{cfg: cfg, standby: standby{argv: argv}}, nil
 }
 
 // Read decodes the file at path. A file that cannot be used gives a
-// *BadGranule; any other error is a failure of our own.
+// *BadGranule; any other error is a failure of this process, not of the file.
 func (r *Reader) Read(ctx context.Context, path string, opt Options) (Granule, error) {
 	if err := opt.Validate(); err != nil {
 		return Granule{}, fmt.Errorf("ingest options: %w", err)
@@ -79,7 +79,7 @@ func (r *Reader) ReadSea(ctx context.Context, path string, grid field.Grid) (fie
 	return mask, nil
 }
 
-// named tells an error which file it is about.
+// named adds the name of the file to an error.
 func named(path string, err error) error {
 	if b := (*BadGranule)(nil); errors.As(err, &b) {
 		if b.File == "" {
@@ -90,8 +90,8 @@ func named(path string, err error) error {
 	return fmt.Errorf("read %s: %w", filepath.Base(path), err)
 }
 
-// decode opens and sniffs a file, has a child decode it and use make sense of
-// that, and meanwhile hashes it.
+// decode opens and sniffs a file, has a child decode it, passes the extract to
+// use, and meanwhile hashes the file.
 func (r *Reader) decode(ctx context.Context, path string, req request, use func(*extract) error) (sum string, err error) {
 	req.Name = filepath.Base(path)
 	if err := CheckName(req.Name); err != nil {
@@ -101,7 +101,7 @@ func (r *Reader) decode(ctx context.Context, path string, req request, use func(
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // read only: nothing can be lost
+	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
 	if err := sniff(f, size); err != nil {
 		return "", err
 	}
@@ -159,8 +159,7 @@ func hash(ctx context.Context, r io.Reader) (string, error) {
 	}
 }
 
-// ask has a child decode f and use make sense of the answer, while the child
-// comes to its end.
+// ask has a child decode f and passes the extract to use while the child exits.
 func (r *Reader) ask(ctx context.Context, f *os.File, req request, use func(*extract) error) error {
 	p, err := r.assign(f, req)
 	if err != nil {
@@ -169,14 +168,14 @@ func (r *Reader) ask(ctx context.Context, f *os.File, req request, use func(*ext
 	limited, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	defer context.AfterFunc(limited, p.kill)()
-	r.bench.refill()
+	r.standby.refill()
 	x, err := receive(p.stdout, req)
 	silent := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
 	case err == nil:
 		err = use(x)
 	case !silent:
-		p.kill() // it may be writing still, to nobody
+		p.kill() // the child may still be writing, and nobody reads
 	}
 	died := p.wait()
 	switch {
@@ -188,16 +187,16 @@ func (r *Reader) ask(ctx context.Context, f *os.File, req request, use func(*ext
 	case errors.Is(err, errNonsense):
 		return bad(fmt.Sprintf("the decoder did not survive it (%v)", err), "the file is probably damaged: "+again)
 	case silent, err == nil && died != nil:
-		return r.obituary(p.cmd.ProcessState, p.said.String())
+		return r.causeOfDeath(p.cmd.ProcessState, p.stderr.String())
 	}
 	return err
 }
 
-// assign hands f to a child. One that has waited may have died of something
-// that is no fault of this file, so then another one gets it.
+// assign hands f to a child. A spare child may have died for a reason that is
+// no fault of this file; then a fresh one gets it.
 func (r *Reader) assign(f *os.File, req request) (*process, error) {
 	for {
-		p, waited, err := r.bench.take()
+		p, waited, err := r.standby.take()
 		if err != nil {
 			return nil, err
 		}
@@ -212,18 +211,18 @@ func (r *Reader) assign(f *os.File, req request) (*process, error) {
 	}
 }
 
-// obituary blames the file for the death of the child.
-func (r *Reader) obituary(state *os.ProcessState, said string) error {
+// causeOfDeath returns the *BadGranule for a file whose decoding killed the child.
+func (r *Reader) causeOfDeath(state *os.ProcessState, stderr string) error {
 	remedy := "the file is probably damaged: " + again
-	said, _, _ = strings.Cut(said, " goroutine ") // what follows is for programmers
+	stderr, _, _ = strings.Cut(stderr, " goroutine ") // without the stack traces
 	switch {
-	// The runtime says so, or was killed before it could; the kernel counts in ticks.
-	case strings.Contains(said, "cpu limit exceeded"), !state.Exited() && 10*(state.UserTime()+state.SystemTime()) >= 9*r.cfg.CPUTime:
+	// Reported by the runtime, or inferred if the kill came first; the kernel counts in ticks.
+	case strings.Contains(stderr, "cpu limit exceeded"), !state.Exited() && 10*(state.UserTime()+state.SystemTime()) >= 9*r.cfg.CPUTime:
 		return bad(fmt.Sprintf("decoding it took more than %v of CPU time", r.cfg.CPUTime), remedy+"; if it is sound and large, raise cpu_time")
-	case strings.Contains(said, "out of memory") || strings.Contains(said, "malloc failed"):
+	case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "malloc failed"):
 		return bad(fmt.Sprintf("decoding it took more than %d MiB of memory", r.cfg.MemoryMiB), remedy+"; if it is sound and large, raise memory_mib")
-	case said != "":
-		return bad(fmt.Sprintf("the decoder did not survive it (%v: %.200s)", state, said), remedy)
+	case stderr != "":
+		return bad(fmt.Sprintf("the decoder did not survive it (%v: %.200s)", state, stderr), remedy)
 	}
 	return bad(fmt.Sprintf("the decoder did not survive it (%v)", state), remedy)
 }

@@ -23,12 +23,12 @@ func TestRealFilesReadRight(t *testing.T) {
 		log10          bool
 		n, height, w   int
 		first, last    time.Time
-		observed       int // in all frames
+		observed       int // observed cells of all frames
 		rejected       int
 		sea            int // 0: no mask
 		frame, inFrame int // the fullest frame
 		low, high      float32
-		south, west    float64 // of the first row and column
+		south, west    float64 // coordinates of the first row and column
 		format         string
 	}{
 		{

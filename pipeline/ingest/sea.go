@@ -55,11 +55,11 @@ func seaRank(v *headerVar) int {
 type seaReading struct {
 	bits  uint64  // sea where these bits are set, if not 0
 	value float64 // else sea where the number equals value
-	not   bool    // the other way round: bits or value mean land
-	plain bool    // no flags: only 0 and 1 are understood
+	not   bool    // inverted: bits or value mean land
+	plain bool    // mask without flags: only 0 and 1 are valid
 }
 
-// readingOf finds out what the numbers of mask v mean: from its flags, its
+// readingOf infers the meaning of the numbers of mask v: from its flags, its
 // standard name, its long name, or its name.
 func readingOf(v *headerVar) seaReading {
 	meanings := strings.Fields(strings.ToLower(v.text("flag_meanings")))

@@ -8,12 +8,12 @@ import (
 	"io"
 )
 
-// again is what to do about a file that arrived broken.
+// again is the remedy for a file that arrived broken.
 const again = "download it again"
 
-// sniff looks at the first bytes and the size of a file and returns a
-// *BadGranule for one that netCDF-C need not see: empty, something else than
-// NetCDF, or shorter than its header says.
+// sniff checks the first bytes and the size of a file and returns a
+// *BadGranule for one that is not worth a child: empty, no NetCDF, or shorter
+// than its header says.
 func sniff(f io.ReaderAt, size int64) error {
 	if size == 0 {
 		return bad("it is empty", "the download was probably cut off: "+again)
@@ -88,7 +88,7 @@ func sniffHDF5(f io.ReaderAt, at, size int64) error {
 		addressBytes, end = block[9], 28
 	}
 	if addressBytes != 8 {
-		return nil // netCDF-C will say what it thinks of it
+		return nil // an unknown version is left to netCDF-C
 	}
 	if want := binary.LittleEndian.Uint64(block[end:]); want > uint64(size) {
 		return bad(fmt.Sprintf("it is truncated: it has %d bytes of %d", size, want), again)
@@ -96,7 +96,7 @@ func sniffHDF5(f io.ReaderAt, at, size int64) error {
 	return nil
 }
 
-// recognise says what a file that is not NetCDF is.
+// recognise names the kind of a file that is not NetCDF, and the remedy.
 func recognise(head []byte) (what, remedy string) {
 	convert := "convert it to NetCDF first"
 	for _, k := range []struct{ magic, what, remedy string }{

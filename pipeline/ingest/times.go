@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// timesOf converts the numbers of a time variable. The notes say what had to
-// be assumed.
+// timesOf converts the numbers of a time variable. The notes state the
+// assumptions.
 func timesOf(v *headerVar, values []float64) (times []time.Time, notes []string, err error) {
 	unit, since, ok := strings.Cut(v.text("units"), " since ")
 	step, known := unitSeconds(unit)
@@ -78,8 +78,8 @@ func unitSeconds(unit string) (step float64, ok bool) {
 	return 0, false
 }
 
-// later returns origin plus x steps, to the microsecond, which is what the
-// double precision of x is good for. Dates beyond the years 1..9999 are none.
+// later returns origin plus x steps, to the microsecond, the precision of a
+// double x. It returns false for dates outside the years 1..9999.
 func later(origin time.Time, x, step float64) (time.Time, bool) {
 	if !finite(x) {
 		return time.Time{}, false

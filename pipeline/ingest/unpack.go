@@ -15,14 +15,14 @@ import (
 // one outside low..high, in stored numbers, or least..most, in physical ones,
 // is refused.
 type coding struct {
-	typ           string // how the bytes are to be read; _Unsigned has been honoured
+	typ           string // type of the stored numbers, after _Unsigned
 	scale, offset float64
 	missing       []float64 // rounded to typ, so that they compare equal
-	low, high     float64   // stored
-	least, most   float32   // physical
+	low, high     float64   // in stored numbers
+	least, most   float32   // in physical values
 }
 
-// defaultFill is what netCDF-C puts where nothing was written. The byte types
+// defaultFill is the value that netCDF-C writes where nothing was stored. The byte types
 // have none: all their values are in use.
 func defaultFill(typ string) (float64, bool) {
 	switch typ {
@@ -44,7 +44,7 @@ func defaultFill(typ string) (float64, bool) {
 	return 0, false
 }
 
-// codingOf reads the attributes of v that say what its numbers mean.
+// codingOf reads the attributes of v that give its numbers a meaning.
 func codingOf(v *headerVar) (coding, error) {
 	c := coding{
 		typ: v.Type, scale: 1, low: math.Inf(-1), high: math.Inf(1),
@@ -127,7 +127,7 @@ func (c *coding) setValid(v *headerVar) {
 
 func isFloat(typ string) bool { return typ == "float" || typ == "double" }
 
-// narrow refuses physical values outside r too.
+// narrow also refuses physical values outside r.
 func (c *coding) narrow(r [2]float64) {
 	c.least, c.most = max(c.least, float32(r[0])), min(c.most, float32(r[1]))
 }

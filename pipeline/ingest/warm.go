@@ -20,12 +20,11 @@ static void warm(size_t bytes) {
 */
 import "C"
 
-// warmBytes is what netCDF-C takes for a granule of a megapixel: the chunk
+// warmBytes is the memory of netCDF-C for a granule of a megapixel: the chunk
 // before and after each filter.
 const warmBytes = 12 << 20
 
-// warmUp does, before there is a file, what would otherwise be done while
-// somebody waits for one: netCDF-C and HDF5 set themselves up, and the
-// allocator takes memory from the system and keeps it. A child that is
-// started ahead has the time; any other would need it sooner or later.
+// warmUp initialises netCDF-C and HDF5 and fills the allocator before there is
+// a file to wait for. A spare child has the time for it; any other child would
+// pay the same cost while it decodes.
 func warmUp() { C.warm(warmBytes) }

@@ -1,5 +1,7 @@
-// Package lab is the laboratory: what is measured about the method and never
-// served. One command reaches all of it, 'lacuna lab'.
+// Package lab is the laboratory: measurements of the method, which are never
+// served. One command reaches all of it, 'lacuna lab'. The paper whose method is
+// measured is *Observation-Aligned Mask Priors for Learning Physical Dynamics
+// from Authentic Occlusions* (Ma, Zhou, Yu).
 //
 //	baselines  DINDiff, MissDiff and the samplers of the paper, for the tables
 //	chart      pictures of tables and maps
@@ -33,11 +35,11 @@ type Command struct {
 	Run         func(ctx context.Context, args []string, out, errs io.Writer) error
 }
 
-// Commands returns all of them.
+// Commands returns all commands.
 func Commands() []Command {
 	return []Command{
 		{"jobs", "make the tables of a plan from packed series, or pool what plans have left", jobs.Run},
-		{"prior", "train a mask prior on a packed series and measure what it draws", maskprior.Run},
+		{"prior", "train a mask prior on a packed series and measure its draws", maskprior.Run},
 		{"scenes", "judge whole scenes of a packed series", scenes.Run},
 		{"basin", "time and memory of filling a basin, and how they grow with its size", basin.Run},
 		{"steps", "time of a training step and a forward pass of a network", steps.Run},

@@ -36,7 +36,7 @@ func analysisConfig(side int) Config {
 func analysedSea(t *testing.T) (Material, seaAnalyser) {
 	t.Helper()
 	sea := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 6, Length: 3, Memory: 0.9, Seed: 3})
-	m, _ := sea.lessonsOf(t, 1)
+	m, _ := sea.examplesOf(t, 1)
 	a := seaAnalyser{impute.OI{Days: m.Train, Settings: impute.QuickOI(classical.DefaultOI(m.Train.Grid()))}, new(atomic.Int64)}
 	m.Analyser = a
 	return m, a
@@ -44,7 +44,7 @@ func analysedSea(t *testing.T) (Material, seaAnalyser) {
 
 func TestAnUntrainedNetworkOnAnAnalysisIsTheAnalysis(t *testing.T) {
 	m, _ := analysedSea(t)
-	model, err := impute.NewModel(imputetest.NewShop(t, 1), analysisConfig(16).Design, analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
+	model, err := impute.NewModel(imputetest.NewRunner(t, 1), analysisConfig(16).Design, analysisConfig(16), freshWeights(t, analysisConfig(16).Design))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestANetworkOfTheSpreadLeavesTheMeanToTheAnalysis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := impute.NewModel(tr.shop, cfg.Design, cfg, from)
+	parent, err := impute.NewModel(tr.runner, cfg.Design, cfg, from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func freshWeights(t *testing.T, d impute.Design) []float32 {
 	return network.Layout().Init(7)
 }
 
-func TestTheAnalysisOfALessonSeesItsContextOnly(t *testing.T) {
+func TestTheAnalysisOfAnExampleSeesItsContextOnly(t *testing.T) {
 	m, a := analysedSea(t)
 	r := samples.Ref{Day: 3, Window: samples.Square(0, 0, 16)}
 	observed := m.Train.Cut(r).Observed()
@@ -147,7 +147,7 @@ func TestTheAnalysisOfALessonSeesItsContextOnly(t *testing.T) {
 	}
 }
 
-func TestRepeatedLessonsAreAnalysedOnce(t *testing.T) {
+func TestRepeatedExamplesAreAnalysedOnce(t *testing.T) {
 	m, a := analysedSea(t)
 	refs := m.Train.Refs(16, 16, 20)
 	const perPatch = 2
@@ -157,16 +157,16 @@ func TestRepeatedLessonsAreAnalysedOnce(t *testing.T) {
 	}
 	cfg := analysisConfig(16)
 	cfg.DropTemporal, cfg.DropFuture, cfg.CacheMB = 0, 1, 64 // one mode
-	l := newLessons(m, src, cfg)
+	l := newExamples(m, src, cfg)
 	b := train.NewBatch(cfg.batchDims(), scratchWindows*16*16)
 	contexts := map[uint64][]bool{}
 	for n := range uint64(200) {
-		got, err := l.teach(context.Background(), b, n)
+		got, err := l.augment(context.Background(), b, n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if before, ok := contexts[got.Key]; ok && !slices.Equal(before, got.Context) {
-			t.Fatalf("lesson %d has the key of another context", n)
+			t.Fatalf("example %d has the key of another context", n)
 		}
 		contexts[got.Key] = got.Context
 	}
@@ -196,16 +196,16 @@ func TestAnalysesServeEverySeedAndCanBeMadeBeforehand(t *testing.T) {
 	cfg := analysisConfig(16)
 	cfg.DropTemporal, cfg.DropFuture = 0, 1 // one mode
 	b := train.NewBatch(cfg.batchDims(), scratchWindows*16*16)
-	var first [2]Lesson
+	var first [2]Example
 	for seed := range uint64(2) {
-		l := newLessons(m, source(seed), cfg)
+		l := newExamples(m, source(seed), cfg)
 		for n := range uint64(50) {
-			got, err := l.teach(t.Context(), b, n)
+			got, err := l.augment(t.Context(), b, n)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n == 0 {
-				first[seed] = got.Lesson
+				first[seed] = got.Example
 			}
 		}
 	}
@@ -213,6 +213,6 @@ func TestAnalysesServeEverySeedAndCanBeMadeBeforehand(t *testing.T) {
 		t.Errorf("%d analyses were made again", a.asked.Load()-before)
 	}
 	if first[0].Key == first[1].Key {
-		t.Error("two seeds begin with the same lesson")
+		t.Error("two seeds begin with the same example")
 	}
 }

@@ -16,7 +16,7 @@ import (
 type Analyses struct {
 	budgetBytes int64
 	used        atomic.Int64
-	kept        sync.Map // of analysisKey to analysis
+	kept        sync.Map // analysisKey to analysis
 }
 
 type analysis struct{ value, sigma []float32 }
@@ -27,13 +27,13 @@ func NewAnalyses(budgetMB int) *Analyses { return &Analyses{budgetBytes: int64(b
 
 // analysisKey names the analysis of a context.
 type analysisKey struct {
-	lesson uint64
-	mode   impute.Mode
+	example uint64
+	mode    impute.Mode
 }
 
-// add puts the analysis of a lesson into in, and keeps it for the next time
+// add puts the analysis of an example into in, and keeps it for the next time
 // where there is one and room for it.
-func (a *Analyses) add(in *impute.Inputs, l Lesson, mode impute.Mode, around impute.Surroundings) error {
+func (a *Analyses) add(in *impute.Inputs, l Example, mode impute.Mode, around impute.Surroundings) error {
 	key := analysisKey{l.Key, mode}
 	if kept, ok := a.kept.Load(key); ok && l.Key != 0 {
 		b := kept.(analysis)
@@ -55,7 +55,7 @@ func (a *Analyses) add(in *impute.Inputs, l Lesson, mode impute.Mode, around imp
 	return nil
 }
 
-// Prepare makes every analysis that lessons of a repetition can ask for in the
+// Prepare makes every analysis that examples of a repetition can ask for in the
 // given modes and keeps it in m's Analyses, with so many goroutines. A training
 // does the same on its way; this is for one that must not wait.
 func (m Material) Prepare(ctx context.Context, r Repetition, modes []impute.Mode, workers int) error {

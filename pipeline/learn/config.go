@@ -12,7 +12,7 @@ type LossOn string
 
 // The choices.
 const (
-	OnQuery    LossOn = "query"    // what the context does not show
+	OnQuery    LossOn = "query"    // cells that the context does not show
 	OnObserved LossOn = "observed" // context and query
 )
 
@@ -20,7 +20,7 @@ const (
 type Config struct {
 	Design impute.Design `json:"design" yaml:"design"`
 
-	Side         int     `json:"side" yaml:"side"` // of the patches, in cells
+	Side         int     `json:"side" yaml:"side"` // side of the patches, in cells
 	Steps        int     `json:"steps" yaml:"steps"`
 	Batch        int     `json:"batch" yaml:"batch"`
 	LearningRate float64 `json:"learning_rate" yaml:"learning_rate"`
@@ -31,27 +31,27 @@ type Config struct {
 	Seed         uint64  `json:"seed" yaml:"seed"`
 
 	LossOn LossOn  `json:"loss_on" yaml:"loss_on"`
-	Beta   float64 `json:"beta" yaml:"beta"`   // of the beta-NLL, for a network with a variance; 0: plain likelihood
-	Clean  float64 `json:"clean" yaml:"clean"` // share of lessons without noise on the context (p0); the others are at t~U(0,1)
+	Beta   float64 `json:"beta" yaml:"beta"`   // exponent of the beta-NLL, for a network with a variance; 0: plain likelihood
+	Clean  float64 `json:"clean" yaml:"clean"` // share of examples without noise on the context (p0); the others are at t~U(0,1)
 
-	// What is withheld, so that one network serves near real time, delayed
-	// mode and days without neighbours.
-	DropTemporal float64 `json:"drop_temporal" yaml:"drop_temporal"` // share of lessons that see the target day alone
+	// Inputs that are withheld, so that one network serves near real time,
+	// delayed mode and days without neighbours.
+	DropTemporal float64 `json:"drop_temporal" yaml:"drop_temporal"` // share of examples that see the target day alone
 	DropFuture   float64 `json:"drop_future" yaml:"drop_future"`     // share of the others that see the past only
 	Thin         float64 `json:"thin" yaml:"thin"`                   // share of the others whose composites lose cells at random
 	Flip         bool    `json:"flip" yaml:"flip"`                   // mirror patches at random
-	// Negate shows patches with the opposite sign at random, so that what is
-	// above the mean and what is below it are learned alike. It keeps a network
+	// Negate shows patches with the opposite sign at random, so that anomalies
+	// above the mean and below it are learned alike. It keeps a network
 	// that learns from few days, or from another quantity, from a bias.
 	Negate bool `json:"negate,omitempty" yaml:"negate"`
 
 	// SpreadOnly leaves the mean to the analysis: the network learns how far off
-	// it is and says a departure of zero. For days too few to better an analysis.
+	// it is and predicts a departure of zero. For days too few to better an analysis.
 	SpreadOnly bool `json:"spread_only,omitempty" yaml:"spread_only"`
 
 	// How batches are made; the result does not depend on it.
 	Workers int `json:"-" yaml:"workers"`  // goroutines
-	CacheMB int `json:"-" yaml:"cache_mb"` // memory for what surrounds patches; what does not fit is cut out again each time
+	CacheMB int `json:"-" yaml:"cache_mb"` // memory for the surroundings of patches; those that do not fit are cut out again each time
 }
 
 // DefaultConfig returns the preset "lacuna". On 953 overlays of real
@@ -75,8 +75,10 @@ func DefaultConfig() Config {
 	}
 }
 
-// PaperConfig returns the preset "paper": a single frame in, no variance, and
-// nothing but the partition to tell it from its baselines.
+// PaperConfig returns the preset "paper", after Ma, Zhou and Yu,
+// Observation-Aligned Mask Priors for Learning Physical Dynamics from Authentic
+// Occlusions: a single frame in, no variance, and nothing but the partition to
+// tell it from its baselines.
 func PaperConfig() Config {
 	c := DefaultConfig()
 	c.Design.Extras, c.Design.Variance, c.Design.Departure = impute.Extras{}, false, false
@@ -86,11 +88,7 @@ func PaperConfig() Config {
 
 // Validate reports everything wrong with c.
 func (c Config) Validate() error {
-	var errs faults.List
-	errs.Check(c.Side > 0, "side is %d, must be positive", c.Side)
-	errs.Check(c.Steps > 0, "steps is %d, must be positive", c.Steps)
-	errs.Check(c.Batch > 0, "batch is %d, must be positive", c.Batch)
-	errs.Check(c.Workers > 0, "workers is %d, must be positive", c.Workers)
+	errs := faults.Of(checkBatches(c.Side, c.Batch, c.Workers, c.Steps))
 	errs.Check(c.LossOn == OnQuery || c.LossOn == OnObserved, "loss_on is %q, must be %q or %q", c.LossOn, OnQuery, OnObserved)
 	for _, share := range []struct {
 		name  string
@@ -113,6 +111,16 @@ func (c Config) Validate() error {
 	} else {
 		errs.Check(c.Side%network.Multiple() == 0, "side is %d, must be a multiple of %d", c.Side, network.Multiple())
 	}
+	return errs.Err()
+}
+
+// checkBatches reports what is wrong with the settings that every training has.
+func checkBatches(side, batch, workers, steps int) error {
+	var errs faults.List
+	errs.Check(side > 0, "side is %d, must be positive", side)
+	errs.Check(batch > 0, "batch is %d, must be positive", batch)
+	errs.Check(workers > 0, "workers is %d, must be positive", workers)
+	errs.Check(steps > 0, "steps is %d, must be positive", steps)
 	return errs.Err()
 }
 

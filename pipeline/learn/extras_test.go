@@ -45,7 +45,7 @@ func number(b bool) float32 {
 func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 	tr := newTrainer(t, 1)
 	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 40, Length: 3, Memory: 0.8, Seed: 1})
-	m, _ := s.lessonsOf(t, 1)
+	m, _ := s.examplesOf(t, 1)
 	refs := m.Train.Refs(16, 16, 20)
 	src, err := Fresh(m.Train, refs, blocky{}, 1)
 	if err != nil {
@@ -57,11 +57,11 @@ func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const tests, from = 24, 1 << 30 // lessons that were not learned from
+	const tests, from = 24, 1 << 30 // examples that were not learned from
 	brier, frequency, n := 0.0, make([]float64, 16*16), 0.0
 	queries := make([][]bool, tests)
 	for i := range queries {
-		l, err := src.Lesson(context.Background(), from+uint64(i))
+		l, err := src.Example(context.Background(), from+uint64(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 		}
 		queries[i] = l.Query
 	}
-	static := 0.0 // of the best map there is, that of the tests themselves
+	static := 0.0 // score of the best possible map, that of the tests themselves
 	for _, query := range queries {
 		for k, q := range query {
 			d := frequency[k] - float64(number(q))
@@ -94,16 +94,16 @@ func TestReliabilityKnowsMoreThanAMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := impute.LoadReliability(data, tr.shop)
+	again, err := impute.LoadReliability(data, tr.runner)
 	if err != nil || again.Fingerprint() != r.Fingerprint() {
 		t.Errorf("reading it back gives %v", err)
 	}
-	if _, err := impute.Load(data, tr.shop); err == nil {
+	if _, err := impute.Load(data, tr.runner); err == nil {
 		t.Error("a classifier was accepted as an imputer")
 	}
 }
 
-func TestAQueueGivesEachLessonItsItem(t *testing.T) {
+func TestAQueueGivesEachExampleItsItem(t *testing.T) {
 	day := 10
 	q := Queue(func(context.Context) (partition.Item, error) {
 		day++
@@ -112,15 +112,15 @@ func TestAQueueGivesEachLessonItsItem(t *testing.T) {
 	var wait sync.WaitGroup
 	for n := uint64(40); n >= 10; n-- {
 		wait.Go(func() {
-			l, err := q.Lesson(context.Background(), n)
+			l, err := q.Example(context.Background(), n)
 			if err != nil || l.Ref.Day != int(n)+1 {
-				t.Errorf("lesson %d is item %d, %v", n, l.Ref.Day, err)
+				t.Errorf("example %d is item %d, %v", n, l.Ref.Day, err)
 			}
 		})
 	}
 	wait.Wait()
-	if _, err := q.Lesson(context.Background(), 10); err == nil {
-		t.Error("a lesson was handed out twice")
+	if _, err := q.Example(context.Background(), 10); err == nil {
+		t.Error("an example was handed out twice")
 	}
 }
 

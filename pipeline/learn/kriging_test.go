@@ -27,7 +27,7 @@ func TestAGaussianFieldIsFilledWithinATenthOfExactKriging(t *testing.T) {
 	}
 	sea := imputetest.SeaConfig{Side: 16, Days: 600, Length: 3, Rough: true, Seed: 1} // 3 cells are 13 km
 	s := newGaussianSea(t, sea)
-	m, _ := s.lessonsOf(t, 1)
+	m, _ := s.examplesOf(t, 1)
 	oi := impute.QuickOI(classical.DefaultOI(m.Train.Grid()))
 	oi.LengthKM, oi.Nugget, oi.Block = 5, 0.3, 1
 	m.Analyser = impute.OI{Days: m.Train, Settings: oi}
@@ -147,13 +147,13 @@ func TestOneNetworkServesCleanAndNoisedContexts(t *testing.T) {
 	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 400, Length: 3, Rough: true, Seed: 1})
 	test := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 30, Length: 3, Rough: true, Seed: 2})
 	at := func(clean float64, steps int) *impute.Model {
-		m, source := s.lessonsOf(t, 1)
+		m, source := s.examplesOf(t, 1)
 		cfg := tinyConfig(16)
 		cfg.Design.Extras, cfg.Clean, cfg.Flip = impute.Extras{}, clean, true
 		cfg.Steps, cfg.Batch, cfg.EMADecay = steps, 8, 0.98
 		return trained(t, tr, m, source, cfg)
 	}
-	// Half of the lessons of the first have no noise: as many as the second has.
+	// Half of the examples of the first have no noise: as many as the second has.
 	both, alone := at(0.5, 500), at(1, 250)
 	for _, level := range []float32{0, 0.1, 0.5, 0.9} {
 		ours, exact, variance := test.denoised(t, both, level)

@@ -12,7 +12,7 @@ import (
 
 func newTrainer(t testing.TB, batch int) *Trainer {
 	t.Helper()
-	tr := NewTrainer(imputetest.NewShop(t, batch))
+	tr := NewTrainer(imputetest.NewRunner(t, batch))
 	t.Cleanup(tr.Close)
 	return tr
 }
@@ -34,9 +34,9 @@ func tinyConfig(side int) Config {
 	return c
 }
 
-// lessonsOf returns what to train on: all days of the sea, split by the gaps of
-// other days.
-func (s gaussianSea) lessonsOf(t testing.TB, seed uint64) (Material, Source) {
+// examplesOf returns the material of a training: all days of the sea, split by
+// the gaps of other days.
+func (s gaussianSea) examplesOf(t testing.TB, seed uint64) (Material, Source) {
 	t.Helper()
 	data, err := s.Series.Whole()
 	if err != nil {

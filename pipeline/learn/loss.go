@@ -8,10 +8,11 @@ import (
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/prior"
 )
 
-// inUnits is impute.MeanAndLogVariance for an answer that is given in units: the mean and the
-// log-variance in the units of the variable.
+// inUnits is impute.MeanAndLogVariance for an answer that is given in units: the
+// mean and the log-variance in the units of the variable.
 func inUnits(answer, unit *Node) (mean, logVariance *Node) {
 	mean, logVariance = impute.MeanAndLogVariance(answer)
 	mean = Mul(mean, unit)
@@ -23,8 +24,8 @@ func inUnits(answer, unit *Node) (mean, logVariance *Node) {
 
 // pointLoss returns the loss of a prediction of target, [batch, 1, height,
 // width], weighted by weight and averaged over it: the mean over the cells of
-// the batch whose weight is one. The answer is in units of unit. What a target holds where its weight is zero
-// does not matter as long as it is finite.
+// the batch whose weight is one. The answer is in units of unit. Where its weight
+// is zero, a target may hold any finite value.
 //
 // With a log-variance it is the negative log likelihood of a Gaussian, each
 // cell weighted by its own variance to the power beta as a constant, after
@@ -35,8 +36,7 @@ func pointLoss(answer, target, weight, unit *Node, beta float64) *Node {
 	return likelihood(Square(Sub(target, mean)), logVariance, weight, beta)
 }
 
-// spreadLoss is pointLoss of a prediction of zero: nothing is learned of the
-// mean.
+// spreadLoss is pointLoss of a prediction of zero: the mean is not learned.
 func spreadLoss(answer, target, weight, unit *Node, beta float64) *Node {
 	_, logVariance := inUnits(answer, unit)
 	return likelihood(Square(target), logVariance, weight, beta)
@@ -81,9 +81,9 @@ func imputerLoss(n nn.Network, beta float64, loss func(answer, target, weight, u
 }
 
 // residualLoss is the loss of a batch of image, times, target with its weight,
-// noise, and the weights of the imputer: the imputer predicts, what it missed
-// on the query is scaled by its sigma and noised, and the network n has to
-// find it. The imputer learns nothing.
+// noise, and the weights of the imputer: the imputer predicts, its residual on
+// the query is scaled by its sigma and noised, and the network n has to find it.
+// The imputer learns nothing.
 func residualLoss(n, imputer nn.Network, bfloat16 bool) func(w nn.Weights, batch []*Node) *Node {
 	return func(w nn.Weights, batch []*Node) *Node {
 		x, t, target, eps := batch[imageTensor], batch[timeTensor], batch[targetTensor], batch[epsTensor]
@@ -113,5 +113,18 @@ func reliabilityLoss(n nn.Network) func(w nn.Weights, batch []*Node) *Node {
 	return func(w nn.Weights, batch []*Node) *Node {
 		target := batch[targetTensor]
 		return crossEntropy(n.Apply(w, batch[imageTensor], batch[timeTensor]), plane(target, 0), plane(target, 1))
+	}
+}
+
+// priorLoss is the loss of a batch of noised masks, conditions, levels and
+// truth: ||ê - e||² over the two classes, the mean over the sea of the batch.
+// The weight of all times is one: that of a Bayesian Flow Network has no bound
+// under a schedule that ends without noise. The truth is 0 and 1.
+func priorLoss(m *prior.Model) func(w nn.Weights, batch []*Node) *Node {
+	return func(w nn.Weights, batch []*Node) *Node {
+		sea := plane(batch[placeTensor], 0)
+		logits := m.Logits(w, batch[deltaTensor], batch[placeTensor], batch[levelTensor])
+		miss := Mul(Sub(Logistic(logits), batch[truthTensor]), sea)
+		return MulScalar(Div(ReduceAllSum(Square(miss)), AddScalar(ReduceAllSum(sea), 1)), prior.Classes)
 	}
 }

@@ -18,7 +18,7 @@ const kindMembers = "members"
 // trained with cfg.
 func MembersConfig(cfg Config) Config {
 	cfg.SpreadOnly = false
-	cfg.Clean = 1 // the context is clean; the residual is what is noised
+	cfg.Clean = 1 // the context is clean; the residual is noised
 	cfg.Beta = 0
 	cfg.LossOn = OnQuery
 	cfg.Design.Variance = false
@@ -26,7 +26,7 @@ func MembersConfig(cfg Config) Config {
 }
 
 // TrainMembers trains the members of a model. The extras of cfg's design are
-// those of the model whatever it says. It ends as Train does.
+// ignored: they are those of the model. It ends as Train does.
 func (tr *Trainer) TrainMembers(ctx context.Context, model *impute.Model, m Material, source Source, cfg Config, hooks train.Hooks) (*impute.Members, train.Report, error) {
 	imputer := model.Design()
 	cfg.Design.Extras, cfg.Design.Departure, cfg.Design.Scaled = imputer.Extras, imputer.Departure, imputer.Scaled
@@ -44,7 +44,7 @@ func (tr *Trainer) TrainMembers(ctx context.Context, model *impute.Model, m Mate
 	if err != nil {
 		return nil, train.Report{}, err
 	}
-	l := residualLessons{lessons: newLessons(m, source, cfg), levels: noise.New(cfg.Seed, "levels"), noise: noise.New(cfg.Seed, "residual noise")}
+	l := residualExamples{imputerExamples: newExamples(m, source, cfg), levels: noise.New(cfg.Seed, "levels"), noise: noise.New(cfg.Seed, "residual noise")}
 	t := cfg.task(network)
 	t.Kind, t.Fill, t.Dims = kindMembers+fmt.Sprint(" of ", imputer.Network()), l.fill, append(t.Dims, []int{cfg.Batch, 1, cfg.Side, cfg.Side})
 	t.Loss, t.Fixed = residualLoss(network, fixed, cfg.BFloat16), []*tensors.Tensor{model.Vector()}
@@ -56,10 +56,10 @@ func (tr *Trainer) TrainMembers(ctx context.Context, model *impute.Model, m Mate
 	return members, report, err
 }
 
-// residualLessons adds noise for the residual to the lessons of the imputer.
+// residualExamples adds noise for the residual to the examples of the imputer.
 // The residual itself is made on the device, where the prediction is.
-type residualLessons struct {
-	*lessons
+type residualExamples struct {
+	*imputerExamples
 	levels, noise noise.Stream
 }
 
@@ -67,8 +67,8 @@ type residualLessons struct {
 // imputer.
 const epsTensor = targetTensor + 1
 
-func (l residualLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
-	if err := l.lessons.fill(ctx, b, item, n); err != nil {
+func (l residualExamples) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
+	if err := l.imputerExamples.fill(ctx, b, item, n); err != nil {
 		return err
 	}
 	l.levels.Uniforms(b.Buffers[timeTensor][item:item+1], n)

@@ -14,7 +14,7 @@ const kindReliability = "reliability"
 // ReliabilityConfig returns the settings of the classifier for patches like
 // cfg's: a tiny network that learns fast, in a third of the steps and batches of
 // at least as many cells as 32 windows of 64×64 have. With a third of
-// that it says less than the share of cells that are query does.
+// that it is no better than the share of cells that are query.
 func ReliabilityConfig(cfg Config) Config {
 	const cells = 32 * 64 * 64
 	cfg.Design = impute.Design{Backbone: cfg.Design.Backbone, Size: nn.Tiny}
@@ -36,21 +36,21 @@ func (tr *Trainer) TrainReliability(ctx context.Context, m Material, source Sour
 		return nil, train.Report{}, err
 	}
 	t := cfg.task(network)
-	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), maskLessons{newLessons(m, source, cfg)}.fill
+	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), reliabilityExamples{newExamples(m, source, cfg)}.fill
 	t.Dims = [][]int{{cfg.Batch, impute.ReliabilityPlanes, cfg.Side, cfg.Side}, {cfg.Batch}, {cfg.Batch, 2, cfg.Side, cfg.Side}}
 	weights, report, err := tr.run(ctx, cfg, t, hooks)
 	if err != nil {
 		return nil, report, fmt.Errorf("train reliability: %w", err)
 	}
-	r, err := impute.NewReliability(tr.shop, cfg.Design, cfg, weights)
+	r, err := impute.NewReliability(tr.runner, cfg.Design, cfg, weights)
 	return r, report, err
 }
 
-// maskLessons makes lessons of masks alone.
-type maskLessons struct{ *lessons }
+// reliabilityExamples makes examples of masks alone.
+type reliabilityExamples struct{ *imputerExamples }
 
-func (l maskLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
-	t, err := l.teach(ctx, b, n)
+func (l reliabilityExamples) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
+	t, err := l.augment(ctx, b, n)
 	if err != nil {
 		return err
 	}

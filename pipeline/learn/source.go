@@ -13,34 +13,35 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Lesson names a patch and says what of it is shown and what is asked.
-type Lesson struct {
+// An Example names a patch with the cells that are shown and those that are asked.
+type Example struct {
 	Ref            samples.Ref
 	Context, Query []bool
-	// Key is the same for lessons with the same patch and context, and for no
-	// others of the same days, so that what was made of them can be kept; 0:
-	// the lesson does not come up again.
+	// Key is the same for examples with the same patch and context, and for no
+	// others of the same days, so that their analyses can be kept; 0:
+	// the example does not come up again.
 	Key uint64
 }
 
-// A Source gives lessons by number: the same number gives the same lesson, in
+// A Source gives examples by number: the same number gives the same example, in
 // whatever order and from however many goroutines it is asked.
 type Source interface {
-	Lesson(ctx context.Context, n uint64) (Lesson, error)
+	Example(ctx context.Context, n uint64) (Example, error)
 }
 
 // Fresh returns a source that draws a patch of refs and its partition anew for
-// every lesson: for partitioners that cost little.
+// every example: for partitioners that cost little.
 func Fresh(days impute.Days, refs []samples.Ref, p partition.Strategy, seed uint64) (Source, error) {
 	if len(refs) == 0 {
 		return nil, errNoRefs
 	}
+	// The names of the streams stay: others would give other weights.
 	return fresh{days: days, refs: refs, partitioner: p, stream: noise.New(seed, "lessons", p.Name())}, nil
 }
 
 // Repeated is Fresh with so many partitions of each patch and no more, so that
-// what is made of a context, such as an analysis, can be kept and used again.
-// The partitions are the same for every seed; the order of lessons is not.
+// the analysis of a context can be kept and used again.
+// The partitions are the same for every seed; the order of examples is not.
 func Repeated(days impute.Days, refs []samples.Ref, p partition.Strategy, perPatch int, seed uint64) (Repetition, error) {
 	if len(refs) == 0 {
 		return Repetition{}, errNoRefs
@@ -63,18 +64,18 @@ type fresh struct {
 	stream      noise.Stream
 }
 
-// Lesson implements Source.
-func (f fresh) Lesson(ctx context.Context, n uint64) (Lesson, error) {
+// Example implements Source.
+func (f fresh) Example(ctx context.Context, n uint64) (Example, error) {
 	stream := f.stream.Sub(n)
 	ref := f.refs[stream.Rand(0).IntN(len(f.refs))]
 	parts, err := f.partitioner.Partition(ctx, []samples.Patch{f.days.Cut(ref)}, stream)
 	if err != nil {
-		return Lesson{}, fmt.Errorf("draw lesson %d: %w", n, err)
+		return Example{}, fmt.Errorf("draw example %d: %w", n, err)
 	}
-	return Lesson{Ref: ref, Context: parts[0].Context, Query: parts[0].Query}, nil
+	return Example{Ref: ref, Context: parts[0].Context, Query: parts[0].Query}, nil
 }
 
-// A Repetition is a source of a fixed set of lessons in random order.
+// A Repetition is a source of a fixed set of examples in random order.
 type Repetition struct {
 	days              impute.Days
 	refs              []samples.Ref
@@ -83,59 +84,59 @@ type Repetition struct {
 	order, partitions noise.Stream
 }
 
-// Lesson implements Source.
-func (s Repetition) Lesson(ctx context.Context, n uint64) (Lesson, error) {
+// Example implements Source.
+func (s Repetition) Example(ctx context.Context, n uint64) (Example, error) {
 	r := s.order.Rand(n)
 	l, err := s.partition(ctx, r.IntN(len(s.refs)), r.IntN(s.perPatch))
 	if err != nil {
-		return Lesson{}, fmt.Errorf("draw lesson %d: %w", n, err)
+		return Example{}, fmt.Errorf("draw example %d: %w", n, err)
 	}
 	return l, nil
 }
 
 // partition returns partition k of a patch.
-func (s Repetition) partition(ctx context.Context, patch, k int) (Lesson, error) {
+func (s Repetition) partition(ctx context.Context, patch, k int) (Example, error) {
 	ref := s.refs[patch]
 	h := fnv.New64a()
 	fmt.Fprint(h, s.partitioner.Name(), ref, k)
 	key := max(h.Sum64(), 1)
 	parts, err := s.partitioner.Partition(ctx, []samples.Patch{s.days.Cut(ref)}, s.partitions.Sub(key))
 	if err != nil {
-		return Lesson{}, err
+		return Example{}, err
 	}
-	return Lesson{Ref: ref, Context: parts[0].Context, Query: parts[0].Query, Key: key}, nil
+	return Example{Ref: ref, Context: parts[0].Context, Query: parts[0].Query, Key: key}, nil
 }
 
 // Queue returns a source of the items that next hands out one after the other,
 // such as those of a partition.Pool; the first of them is number first. next is
-// called by one goroutine at a time. A lesson can be had once.
+// called by one goroutine at a time. An example can be had once.
 func Queue(next func(ctx context.Context) (partition.Item, error), first uint64) Source {
-	return &queue{next: next, at: first, early: map[uint64]Lesson{}}
+	return &queue{next: next, at: first, early: map[uint64]Example{}}
 }
 
 type queue struct {
 	next func(ctx context.Context) (partition.Item, error)
 
 	mu    sync.Mutex
-	at    uint64            // number of the next item
-	early map[uint64]Lesson // taken from next but not asked for yet
+	at    uint64             // number of the next item
+	early map[uint64]Example // taken from next but not asked for yet
 }
 
-// Lesson implements Source.
-func (q *queue) Lesson(ctx context.Context, n uint64) (Lesson, error) {
+// Example implements Source.
+func (q *queue) Example(ctx context.Context, n uint64) (Example, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.at <= n {
 		item, err := q.next(ctx)
 		if err != nil {
-			return Lesson{}, fmt.Errorf("draw lesson %d: %w", q.at, err)
+			return Example{}, fmt.Errorf("draw example %d: %w", q.at, err)
 		}
-		q.early[q.at] = Lesson{Ref: item.Ref, Context: item.Partition.Context, Query: item.Partition.Query, Key: contextKey(item)}
+		q.early[q.at] = Example{Ref: item.Ref, Context: item.Partition.Context, Query: item.Partition.Query, Key: contextKey(item)}
 		q.at++
 	}
 	l, ok := q.early[n]
 	if !ok {
-		return Lesson{}, fmt.Errorf("lesson %d was handed out already, or lies before the first", n)
+		return Example{}, fmt.Errorf("example %d was handed out already, or lies before the first", n)
 	}
 	delete(q.early, n)
 	return l, nil

@@ -12,7 +12,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// An imputer takes its lessons from any strategy, and the same seed gives the
+// An imputer takes its examples from any strategy, and the same seed gives the
 // same ones.
 func TestAnImputerLearnsFromAnyStrategy(t *testing.T) {
 	train := stripes(t)
@@ -21,20 +21,20 @@ func TestAnImputerLearnsFromAnyStrategy(t *testing.T) {
 	for _, by := range []partition.Strategy{
 		partition.Pixel(0.3, 0.3), partition.Block(4, 0.5, 0.5), partition.Saliency(0.5), partition.Coherent(), partition.Empirical(train),
 	} {
-		var first learn.Lesson
+		var first learn.Example
 		for again := range 2 {
 			source, err := learn.Fresh(train, refs, by, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
-			lesson, err := source.Lesson(t.Context(), 3)
+			example, err := source.Example(t.Context(), 3)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if again == 0 {
-				first = lesson
-			} else if lesson.Ref != first.Ref || !slices.Equal(lesson.Context, first.Context) || !slices.Equal(lesson.Query, first.Query) {
-				t.Errorf("%s: the same seed gives another lesson", by.Name())
+				first = example
+			} else if example.Ref != first.Ref || !slices.Equal(example.Context, first.Context) || !slices.Equal(example.Query, first.Query) {
+				t.Errorf("%s: the same seed gives another example", by.Name())
 			}
 		}
 		for name, other := range known {

@@ -30,14 +30,14 @@ func (tr *Trainer) Train(ctx context.Context, m Material, source Source, cfg Con
 	if err != nil {
 		return nil, report, fmt.Errorf("train imputer: %w", err)
 	}
-	model, err := impute.NewModel(tr.shop, cfg.Design, cfg, weights)
+	model, err := impute.NewModel(tr.runner, cfg.Design, cfg, weights)
 	return model, report, err
 }
 
-// TrainBy trains a network of cfg's design by the squared error, on lessons
+// TrainBy trains a network of cfg's design by the squared error, on examples
 // whose image and target draw makes. The kind tells its checkpoints from those
 // of others. It returns the weights, and ends as Train does.
-func (tr *Trainer) TrainBy(ctx context.Context, kind string, draw func(x, y impute.Image, t Taught) error, m Material, source Source, cfg Config, hooks train.Hooks) ([]float32, train.Report, error) {
+func (tr *Trainer) TrainBy(ctx context.Context, kind string, draw func(x, y impute.Image, t Augmented) error, m Material, source Source, cfg Config, hooks train.Hooks) ([]float32, train.Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
 	}
@@ -46,7 +46,7 @@ func (tr *Trainer) TrainBy(ctx context.Context, kind string, draw func(x, y impu
 		return nil, train.Report{}, err
 	}
 	t := cfg.task(network)
-	t.Kind, t.Loss, t.Fill = kind, imputerLoss(network, 0, pointLoss), drawnLessons{newLessons(m, source, cfg), draw}.fill
+	t.Kind, t.Loss, t.Fill = kind, imputerLoss(network, 0, pointLoss), customExamples{newExamples(m, source, cfg), draw}.fill
 	weights, report, err := tr.run(ctx, cfg, t, hooks)
 	if err != nil {
 		return nil, report, fmt.Errorf("train %s: %w", kind, err)
@@ -54,20 +54,20 @@ func (tr *Trainer) TrainBy(ctx context.Context, kind string, draw func(x, y impu
 	return weights, report, nil
 }
 
-// drawnLessons makes lessons whose image and target another hand draws.
-type drawnLessons struct {
-	*lessons
-	draw func(x, y impute.Image, t Taught) error
+// customExamples makes examples whose image and target are drawn by a function.
+type customExamples struct {
+	*imputerExamples
+	draw func(x, y impute.Image, t Augmented) error
 }
 
-func (l drawnLessons) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
-	t, err := l.teach(ctx, b, n)
+func (l customExamples) fill(ctx context.Context, b *train.Batch, item int, n uint64) error {
+	t, err := l.augment(ctx, b, n)
 	if err != nil {
 		return err
 	}
 	x, y := l.cfg.planes(b, imageTensor, item), l.cfg.planes(b, targetTensor, item)
 	if err := l.draw(x, y, t); err != nil {
-		return fmt.Errorf("lesson %d: %w", n, err)
+		return fmt.Errorf("example %d: %w", n, err)
 	}
 	b.Buffers[timeTensor][item] = t.Level.T
 	flip(x, t.flipNS, t.flipWE)
@@ -77,7 +77,7 @@ func (l drawnLessons) fill(ctx context.Context, b *train.Batch, item int, n uint
 
 func imputerTask(network nn.Network, m Material, source Source, cfg Config) train.Task {
 	t := cfg.task(network)
-	t.Kind, t.Loss, t.Fill = kindImputer, imputerLoss(network, cfg.Beta, pointLoss), newLessons(m, source, cfg).fill
+	t.Kind, t.Loss, t.Fill = kindImputer, imputerLoss(network, cfg.Beta, pointLoss), newExamples(m, source, cfg).fill
 	if cfg.SpreadOnly {
 		t.Kind, t.Loss = kindImputer+" of spread", imputerLoss(network, cfg.Beta, spreadLoss)
 	}
@@ -97,8 +97,8 @@ func withoutMean(layout *nn.Layout, weights []float32) []float32 {
 	return out
 }
 
-// task returns what the tasks of a config share: its batches are those of the
-// imputer, its examples the lessons of a source.
+// task returns the fields that the tasks of a config share: its batches are
+// those of the imputer, its examples come from a source.
 func (c Config) task(network nn.Network) train.Task {
 	return train.Task{
 		Settings: c, Layout: network.Layout(), Optimizer: c.optimizer(), Seed: c.Seed,

@@ -30,14 +30,14 @@ func lossGradient(t *testing.T, tr *Trainer, beta float64, answer, target, weigh
 // A lossProgram computes gradients of the loss.
 type lossProgram struct {
 	program *engine.Program
-	dims    []int // of answers; targets and weights have one plane
+	dims    []int // dimensions of answers; targets and weights have one plane
 }
 
 func newLossGradient(t *testing.T, tr *Trainer, beta float64, dims ...int) lossProgram {
 	t.Helper()
 	l := lossProgram{dims: dims}
 	one := []int{dims[0], 1, dims[2], dims[3]}
-	p, err := engine.Compile(tr.shop.Backend(), "gradient of the loss", func(g *graph.Graph) []*graph.Node {
+	p, err := engine.Compile(tr.runner.Backend(), "gradient of the loss", func(g *graph.Graph) []*graph.Node {
 		parameter := func(name string, dims []int) *graph.Node {
 			return graph.Parameter(g, name, shapes.Make(dtypes.Float32, dims...))
 		}
@@ -119,7 +119,7 @@ func TestTheSquaredGradientIsFourTimesTheQueryProbability(t *testing.T) {
 		}
 	}
 	for i, g := range lossGradient(t, tr, 0, answer, target, weight, items, 1, side, side) {
-		sum := float64(g) * asked // of a sum, not of a mean
+		sum := float64(g) * asked // gradient of a sum, not of a mean
 		squared[i%(side*side)] += sum * sum / items
 	}
 	var xy, xx float64
@@ -134,7 +134,7 @@ func TestTheSquaredGradientIsFourTimesTheQueryProbability(t *testing.T) {
 
 func weightsOf(t *testing.T, tr *Trainer, s gaussianSea, cfg Config, hooks train.Hooks) []float32 {
 	t.Helper()
-	m, src := s.lessonsOf(t, 1)
+	m, src := s.examplesOf(t, 1)
 	model, _, err := tr.Train(context.Background(), m, src, cfg, hooks)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestACancelledRunGoesOnAsIfItHadNotStopped(t *testing.T) {
 			cancel()
 		}
 	}}
-	m, src := s.lessonsOf(t, 1)
+	m, src := s.examplesOf(t, 1)
 	if _, _, err := tr.Train(ctx, m, src, cfg, hooks); !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled training returns %v", err)
 	}
@@ -198,7 +198,7 @@ func TestALossThatBlowsUpLeavesTheLastGoodState(t *testing.T) {
 	tr := newTrainer(t, 1)
 	s := newGaussianSea(t, imputetest.SeaConfig{Side: 16, Days: 12, Length: 3, Memory: 0.8, Seed: 1})
 	cfg := tinyConfig(16)
-	m, src := s.lessonsOf(t, 1)
+	m, src := s.examplesOf(t, 1)
 	path := filepath.Join(t.TempDir(), "run")
 	_, _, err := tr.Train(context.Background(), m, poisoned{src, uint64(5 * cfg.Batch), s}, cfg, train.Hooks{Checkpoint: path})
 	if !errors.Is(err, train.ErrNotFinite) {
@@ -213,15 +213,15 @@ func TestALossThatBlowsUpLeavesTheLastGoodState(t *testing.T) {
 	}
 }
 
-// poisoned makes the days infinite from a lesson on.
+// poisoned makes the days infinite from an example on.
 type poisoned struct {
 	Source
 	from uint64
 	sea  gaussianSea
 }
 
-func (p poisoned) Lesson(ctx context.Context, n uint64) (Lesson, error) {
-	l, err := p.Source.Lesson(ctx, n)
+func (p poisoned) Example(ctx context.Context, n uint64) (Example, error) {
+	l, err := p.Source.Example(ctx, n)
 	if n >= p.from {
 		l.Context = make([]bool, len(l.Context))
 		for i := range l.Context {

@@ -9,24 +9,24 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// A Trainer trains networks that run in a workshop. It keeps compiled steps, as
-// the workshop keeps programs, because compiling takes longer than many a use.
+// A Trainer trains networks that run in a runner. It keeps compiled steps, as
+// the runner keeps programs, because compiling takes longer than many a use.
 type Trainer struct {
-	shop *impute.Workshop
+	runner *impute.Runner
 
 	mu    sync.Mutex // held while a step compiles
 	steps map[string]*train.Step
 }
 
 // NewTrainer returns a trainer without anything compiled.
-func NewTrainer(shop *impute.Workshop) *Trainer {
-	return &Trainer{shop: shop, steps: map[string]*train.Step{}}
+func NewTrainer(runner *impute.Runner) *Trainer {
+	return &Trainer{runner: runner, steps: map[string]*train.Step{}}
 }
 
-// Workshop returns where the networks run.
-func (tr *Trainer) Workshop() *impute.Workshop { return tr.shop }
+// Runner returns where the networks run.
+func (tr *Trainer) Runner() *impute.Runner { return tr.runner }
 
-// Close frees everything that was compiled. The workshop stays.
+// Close frees everything that was compiled. The runner stays.
 func (tr *Trainer) Close() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -55,7 +55,7 @@ func (tr *Trainer) step(cfg Config, t train.Task) (*train.Step, error) {
 	if step, ok := tr.steps[key]; ok {
 		return step, nil
 	}
-	step, err := t.NewStep(tr.shop.Backend())
+	step, err := t.NewStep(tr.runner.Backend())
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 )
 
-// attend lets every position of a sample look at every other one. qkv is
+// attend is self-attention over all positions of a sample. qkv is
 // [batch, 3*channels, positions], first the queries, then the keys, then the
 // values, each with its heads one after the other; the answer is [batch,
 // channels, positions]. The softmax is float32.
@@ -74,7 +74,7 @@ func (a attention) gradient(arriving *Node) *Node {
 
 // softmax is taken over the last axis.
 func softmax(x *Node) *Node {
-	x = Exp(Sub(x, ReduceAndKeep(x, ReduceMax, -1))) // the largest is there against overflow and cancels
+	x = Exp(Sub(x, ReduceAndKeep(x, ReduceMax, -1))) // subtracting the maximum avoids overflow and cancels out
 	return Div(x, ReduceAndKeep(x, ReduceSum, -1))
 }
 

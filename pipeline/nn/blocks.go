@@ -43,7 +43,7 @@ func Filter(x, kernel *Node) *Node {
 	return Convolve(x, kernel).ChannelsAxis(images.ChannelsFirst).Strides(1).PadSame().Done()
 }
 
-// normEpsilon keeps norms of zeros finite; what is normalised is of order one.
+// normEpsilon keeps norms of zeros finite; normalised values are of order one.
 const normEpsilon = 1e-4
 
 // unitFilters returns kernel [out, in, side, side] with filters of length
@@ -80,8 +80,8 @@ func newDense(s scope, in, out int) dense {
 	return dense{kernel: s.normal("kernel", 1, in, out, in, 1, 1), bias: s.constant("bias", 0, out)}
 }
 
-// newZeroDense lays out a linear map that starts as zero: what it steers is
-// left alone until training finds a use for it.
+// newZeroDense lays out a linear map that starts as zero, so that it has no
+// effect before training.
 func newZeroDense(s scope, in, out int) dense {
 	return dense{kernel: s.constant("kernel", 0, out, in, 1, 1), bias: s.constant("bias", 0, out)}
 }
@@ -98,9 +98,8 @@ func silu(x *Node) *Node { return Mul(x, Sigmoid(x)) }
 // width].
 func channelwise(v *Node) *Node { return Reshape(v, 1, -1, 1, 1) }
 
-// mixShares returns what two signals of magnitude one must be multiplied with
-// so that their sum has magnitude one and the second has the given share in
-// it.
+// mixShares returns the factors of two signals of magnitude one with which their
+// sum has magnitude one and the second has the given share in it.
 func mixShares(share float64) (first, second float64) {
 	length := math.Hypot(1-share, share)
 	return (1 - share) / length, share / length

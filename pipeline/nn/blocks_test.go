@@ -23,7 +23,7 @@ func TestHalveTakesMeansAndDoubleRepeats(t *testing.T) {
 	}
 }
 
-// attention in plain arithmetic; x is [3*heads*depth, n] of one sample.
+// plainAttention is attention in plain arithmetic; x is [3*heads*depth, n] of one sample.
 func plainAttention(x []float64, heads, depth, n int) []float64 {
 	third := heads * depth * n
 	q, k, v := x[:third], x[third:2*third], x[2*third:]
@@ -101,8 +101,8 @@ func TestSoftmaxSurvivesLargeScores(t *testing.T) {
 	}
 }
 
-// A block must neither swell nor shrink what passes through it, or a deep
-// network would.
+// A block must keep the magnitude of its input, or that of a deep network would
+// grow or vanish.
 func TestResidualBlockKeepsTheMagnitude(t *testing.T) {
 	for _, shape := range []residualShape{
 		{in: 32, out: 32, time: 8},

@@ -10,14 +10,14 @@
 // named parameters).
 //
 // Images are [batch, channels, height, width]. Nothing crosses from one sample
-// of a batch to another: a batch of one gives what the same item gives in a
-// batch of four. Initial weights depend on the seed and the name of each
+// of a batch to another: an item gives the same answer alone as in a batch of
+// four. Initial weights depend on the seed and the name of each
 // weight only, not on the engine or on the order of layers.
 //
 // Normalisation, softmax and the output are float32 even where the rest runs
 // in bfloat16.
 //
-// Package nn does not know where inputs come from, what a loss is, or how
+// Package nn does not know where inputs come from, which loss is used, or how
 // anything is executed. Wrong shapes are the caller's bug and panic, as
 // everywhere in graph code; package engine turns such a panic into an error.
 package nn

@@ -13,7 +13,7 @@ import (
 type Param struct {
 	Name   string // path of the layer and the weight, such as "enc1.block0.conv1.kernel"
 	Dims   []int
-	Offset int // of the first element in the flat vector
+	Offset int // index of the first element in the flat vector
 
 	std   float32 // standard deviation of the initial values; 0: constant
 	value float32 // the constant
@@ -31,7 +31,7 @@ func (p Param) Size() int {
 // A Layout lists the weights of a network in a fixed order.
 type Layout struct {
 	Params []Param
-	Size   int // elements in all, the number of parameters of the network
+	Size   int // number of elements, the parameters of the network
 }
 
 // Init returns the initial weights of a seed. Each weight has a stream of its
@@ -71,7 +71,7 @@ func (l *Layout) Check(names []string, dims [][]int) error {
 	return nil
 }
 
-// scope hands out the weights of one layer while a layout is made.
+// scope declares the weights of one layer while a layout is made.
 type scope struct {
 	layout *Layout
 	path   string

@@ -28,7 +28,7 @@ func TestInitialWeightsDependOnSeedAndNameOnly(t *testing.T) {
 	}
 	// 288 numbers: five standard errors of a standard deviation are 21 %.
 	if r := rms(of(&a, 0, 7)) * math.Sqrt(4*9); math.Abs(r-1) > 0.21 {
-		t.Errorf("initial weights are %.3f times what keeps magnitudes", r)
+		t.Errorf("initial weights are %.3f times as large as those that keep magnitudes", r)
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 )
 
-// A Network maps images at times to images. Both backbones are one.
+// A Network maps images at times to images. UNet and ViT implement it.
 type Network interface {
 	// Layout lists the weights.
 	Layout() *Layout
-	// Multiple returns what height and width of an image must be multiples of.
+	// Multiple returns the number that divides height and width of an image.
 	Multiple() int
 	// Apply maps x [batch, in, height, width] at times t [batch] to [batch,
 	// out, height, width] in float32.
@@ -29,12 +29,12 @@ const (
 	Large = "large" // about 30 million
 )
 
-// Config names a network: what must be remembered to build it again.
+// Config holds everything that is needed to build a network again.
 type Config struct {
 	Backbone string `json:"backbone" yaml:"backbone"` // unet or vit
 	Size     string `json:"size" yaml:"size"`
-	In       int    `json:"in" yaml:"in"`   // channels of the image that goes in
-	Out      int    `json:"out" yaml:"out"` // channels of the image that comes out
+	In       int    `json:"in" yaml:"in"`   // channels of the input image
+	Out      int    `json:"out" yaml:"out"` // channels of the output image
 }
 
 // New returns the network of cfg.

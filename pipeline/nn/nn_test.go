@@ -82,7 +82,7 @@ func apply(t *testing.T, n Network, weights, x, times []float32) []float32 {
 
 const imageSize = 3 * 16 * 16 // numbers of one input image
 
-func TestSizesHaveTheWeightsTheyPromise(t *testing.T) {
+func TestSizesHaveTheirDocumentedNumberOfWeights(t *testing.T) {
 	bounds := map[string][2]int{ // millions, times ten
 		Tiny: {1, 3}, Small: {18, 24}, Base: {75, 90}, Large: {270, 360},
 	}

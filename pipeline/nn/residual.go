@@ -5,7 +5,7 @@ import . "github.com/gomlx/gomlx/pkg/core/graph"
 // headChannels is the depth of an attention head.
 const headChannels = 32
 
-// branchShare is the share of what a block adds in what it gives.
+// branchShare is the share of a block's branch in its output.
 const branchShare = 0.3
 
 // residualShape sizes a residual block.
@@ -15,15 +15,15 @@ type residualShape struct {
 }
 
 // residual is one block of the UNet: two convolutions with the time in
-// between, added to what came in, and self-attention after that. It keeps the
+// between, added to the input, and self-attention after that. It keeps the
 // magnitude of its input.
 type residual struct {
 	shape residualShape
 
 	first, second conv
 	time          dense // time embedding -> scale of each channel
-	short         *conv // where the number of channels changes
-	qkv, merge    conv  // of the attention
+	short         *conv // nil unless the number of channels changes
+	qkv, merge    conv  // input and output maps of the attention
 }
 
 func newResidual(s scope, shape residualShape) residual {
@@ -56,7 +56,7 @@ func (r residual) apply(w Weights, x, time *Node) *Node {
 		return x
 	}
 	keep, _ := mixShares(branchShare)
-	return Add(MulScalar(x, keep), r.look(w, x))
+	return Add(MulScalar(x, keep), r.selfAttention(w, x))
 }
 
 // shortcut is the way around the convolutions.
@@ -68,9 +68,9 @@ func (r residual) shortcut(w Weights, x *Node) *Node {
 	return MulScalar(x, keep)
 }
 
-// look is self-attention over the pixels. Queries, keys and values have unit
-// magnitude, so no score can run away.
-func (r residual) look(w Weights, x *Node) *Node {
+// selfAttention lets pixels attend to one another. Queries, keys and values have unit
+// magnitude, so scores stay bounded.
+func (r residual) selfAttention(w Weights, x *Node) *Node {
 	d := x.Shape().Dimensions
 	heads := headsOf(d[1])
 	y := Reshape(r.qkv.apply(w, x), d[0], 3*heads, d[1]/heads, d[2]*d[3])
@@ -78,7 +78,7 @@ func (r residual) look(w Weights, x *Node) *Node {
 	return r.merge.apply(w, Reshape(attend(y, heads), d...))
 }
 
-// headsOf returns how many heads share channels evenly, each of headChannels
+// headsOf returns the number of heads that share channels evenly, each of headChannels
 // or more.
 func headsOf(channels int) int {
 	heads := max(1, channels/headChannels)

@@ -12,8 +12,8 @@ const modulations = 6
 // perceptronRatio is how much wider the perceptron is inside.
 const perceptronRatio = 4
 
-// transformer is one block of the ViT. What the time does is computed once for
-// all blocks; each adds an offset of its own.
+// transformer is one block of the ViT. The modulation by the time is computed
+// once for all blocks; each adds an offset of its own.
 type transformer struct {
 	width         int
 	offset        Param // [modulations*width], added to the shared modulation
@@ -37,14 +37,14 @@ func newTransformer(s scope, width int) transformer {
 func (b transformer) apply(w Weights, x, shared *Node) *Node {
 	m := modulation(shared, w.Weight(b.offset), modulations)
 	h := Add(Mul(layerNorm(x), OnePlus(m[0])), m[1])
-	x = Add(x, Mul(b.look(w, h), m[2]))
+	x = Add(x, Mul(b.selfAttention(w, h), m[2]))
 	h = Add(Mul(layerNorm(x), OnePlus(m[3])), m[4])
 	h = b.close.apply(w, silu(b.expand.apply(w, h)))
 	return Add(x, Mul(h, m[5]))
 }
 
-// look is self-attention over the tokens.
-func (b transformer) look(w Weights, x *Node) *Node {
+// selfAttention lets tokens attend to one another.
+func (b transformer) selfAttention(w Weights, x *Node) *Node {
 	d := x.Shape().Dimensions
 	qkv := Reshape(b.qkv.apply(w, x), d[0], 3*d[1], d[2]*d[3])
 	return b.merge.apply(w, Reshape(attend(qkv, b.width/headChannels), d...))

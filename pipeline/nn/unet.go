@@ -7,13 +7,13 @@ import (
 	"lacuna/internal/faults"
 )
 
-// UNetConfig says how a UNet is built.
+// UNetConfig holds the dimensions of a UNet.
 type UNetConfig struct {
-	In, Out     int   // channels of the image that goes in and comes out
-	Channels    int   // at full resolution
-	Multipliers []int // of Channels, a level each; every level halves height and width
+	In, Out     int   // channels of the input and of the output
+	Channels    int   // channels at full resolution
+	Multipliers []int // factor on Channels for each level; every level halves height and width
 	Blocks      int   // residual blocks a level, on the way down and again on the way up
-	Attention   int   // how many of the lowest levels have self-attention
+	Attention   int   // number of lowest levels with self-attention
 }
 
 // Validate reports everything wrong with c.
@@ -50,7 +50,7 @@ type UNet struct {
 	time     timeEmbed
 	lift     conv
 	liftBias Param
-	down, up [][]residual // a list of blocks a level
+	down, up [][]residual // blocks of each level
 	last     Param        // kernel of the last convolution
 	lastBias Param
 }
@@ -62,13 +62,13 @@ func NewUNet(cfg UNetConfig) (*UNet, error) {
 	}
 	u := &UNet{cfg: cfg}
 	s := scope{layout: &u.layout}
-	width := 4 * cfg.Channels // of the time embedding
+	width := 4 * cfg.Channels // width of the time embedding
 	u.time = newTimeEmbed(s.in("time"), width)
 	u.lift = newConv(s.in("lift"), cfg.In, cfg.Channels, 3)
 	u.liftBias = s.in("lift").constant("bias", 0, cfg.Channels)
 	channels := u.layBlocks(s, width)
-	// The last convolution is not normalised: it starts as zero, and the
-	// answer has the magnitude that the data ask for.
+	// The last convolution is not normalised: it starts as zero, and training
+	// finds the magnitude of the answer.
 	u.last = s.in("last").constant("kernel", 0, cfg.Out, channels, 3, 3)
 	u.lastBias = s.in("last").constant("bias", 0, cfg.Out)
 	return u, nil
@@ -107,7 +107,7 @@ func (u *UNet) attends(level int) bool { return level >= len(u.cfg.Multipliers)-
 // Layout lists the weights.
 func (u *UNet) Layout() *Layout { return &u.layout }
 
-// Multiple returns what height and width must be multiples of.
+// Multiple returns the number that divides height and width.
 func (u *UNet) Multiple() int { return 1 << (len(u.cfg.Multipliers) - 1) }
 
 // Apply maps images x [batch, In, height, width] at times t [batch] to

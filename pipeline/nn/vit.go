@@ -10,11 +10,11 @@ import (
 	"lacuna/internal/faults"
 )
 
-// ViTConfig says how a vision transformer is built.
+// ViTConfig holds the dimensions of a vision transformer.
 type ViTConfig struct {
-	In, Out int // channels of the image that goes in and comes out
+	In, Out int // channels of the input and of the output
 	Patch   int // side of the square of pixels that makes a token
-	Width   int // numbers a token
+	Width   int // channels of a token
 	Blocks  int
 }
 
@@ -67,7 +67,7 @@ func NewViT(cfg ViTConfig) (*ViT, error) {
 // Layout lists the weights.
 func (v *ViT) Layout() *Layout { return &v.layout }
 
-// Multiple returns what height and width must be multiples of.
+// Multiple returns the number that divides height and width.
 func (v *ViT) Multiple() int { return v.cfg.Patch }
 
 // Apply maps images x [batch, In, height, width] at times t [batch] to
@@ -108,7 +108,7 @@ func (v *ViT) paste(x *Node) *Node {
 }
 
 // placePeriodPatches is the longest wave of the place embedding: longer than
-// any tile (256 pixels are 64 patches), so no two places look alike.
+// any window (256 pixels are 64 patches), so no two places look alike.
 const placePeriodPatches = 512
 
 // places returns the place embedding [1, width, rows, columns]: a quarter of

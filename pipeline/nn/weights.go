@@ -14,7 +14,7 @@ type Weights interface {
 	Weight(p Param) *Node
 }
 
-// computeType returns the type of what w.Weight returns, in which a network
+// computeType returns the type of the nodes of w.Weight, in which a network
 // computes: float32 unless w was made by WithDType.
 func computeType(w Weights) dtypes.DType {
 	if c, ok := w.(converted); ok {

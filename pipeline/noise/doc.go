@@ -1,8 +1,8 @@
 // Package noise makes random numbers that depend on nothing but their address.
 //
 // An address is a seed, a stream and an index: "the noise of granule 17,
-// member 3" is the same numbers in whatever batch, order, process or engine
-// it is asked for. The numbers come from the counter-based generator
+// member 3" is the same numbers in any batch, order, process or engine. The
+// numbers come from the counter-based generator
 // Philox 4x32-10 of Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As
 // Easy as 1, 2, 3 (SC11), which has no state to carry along: block n of a
 // sequence is a function of n.

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The vectors are those that the Random123 library of the paper's authors is
-// checked with (kat_vectors, philox4x32 10).
-func TestPhiloxAnswersAsItsAuthorsDo(t *testing.T) {
+// The vectors are the known answers of the Random123 library by the authors of
+// Philox (kat_vectors, philox4x32 10).
+func TestPhiloxGivesTheKnownAnswersOfItsAuthors(t *testing.T) {
 	const ones = 0xffffffff
 	tests := []struct {
 		counter [4]uint32
@@ -39,7 +39,7 @@ func TestNumbersDependOnTheirAddressOnly(t *testing.T) {
 	s := New(7, "chl", "granule")
 	long, short := make([]float32, 101), make([]float32, 10)
 	s.Normals(long, 5)
-	s.Normals(make([]float32, 33), 4) // somebody else's item in between
+	s.Normals(make([]float32, 33), 4) // another index in between
 	s.Normals(short, 5)
 	if !slices.Equal(short, long[:10]) {
 		t.Errorf("ten numbers of an item are %v, the first ten of a hundred are %v", short, long[:10])

@@ -19,7 +19,7 @@ func New(seed uint64, path ...string) Stream {
 	s := Stream{key: [2]uint32{uint32(seed), uint32(seed >> 32)}}
 	for _, name := range path {
 		h := fnv.New64a()
-		h.Write([]byte(name)) // never fails: it is a hash
+		h.Write([]byte(name)) // writing to a hash never fails
 		s = s.Sub(h.Sum64())
 	}
 	return s

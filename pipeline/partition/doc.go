@@ -1,4 +1,4 @@
-// Package partition splits what was observed of a map into context, which an
+// Package partition splits the observed cells of a map into context, which an
 // imputer sees, and query, which it must reconstruct.
 //
 //	Strategy ──Partition──▶ Parts ──NewPool──▶ Pool
@@ -12,9 +12,9 @@
 // and stream give the same parts, and an item does not depend on its neighbours
 // in a batch. Only which parts a Pool has ready depends on the clock, unless it
 // is paced by count. Strategies that claim a partition keep it for every draw:
-// context and query are disjoint, neither is empty, and together they are what
-// was observed.
+// context and query are disjoint, neither is empty, and together they are the
+// observed cells.
 //
 // Package partition does not know the values of a map, except for the strategy
-// that looks for steep places, nor what an imputer makes of the parts.
+// that looks for steep places, nor the imputer that learns from the parts.
 package partition

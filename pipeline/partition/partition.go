@@ -20,7 +20,7 @@ type Parts struct {
 // A Strategy splits the observed cells of patches.
 //
 // The same patches and stream give the same partitions. Item i draws from
-// stream.Sub(i) only: what it gets does not depend on the other patches. The
+// stream.Sub(i) only: its parts do not depend on the other patches. The
 // patches of one call have one height and width, and each has at least two
 // observed cells.
 type Strategy interface {
@@ -29,7 +29,7 @@ type Strategy interface {
 }
 
 // MinObservedCells is how many observed cells a patch needs to be split: with
-// fewer, one side has too little to say anything.
+// fewer, one side is too small to learn from.
 const MinObservedCells = 20
 
 // errTooFew is why a patch cannot be split at all.
@@ -63,7 +63,7 @@ func (b byRule) Partition(ctx context.Context, patches []samples.Patch, stream n
 	return out, nil
 }
 
-// Splittable says why a patch has too little for two sides, or nil.
+// Splittable returns an error for a patch with too few cells for two sides.
 func Splittable(p samples.Patch) error {
 	if field.Mask(p.Observed()).Count() >= 2 {
 		return nil

@@ -41,8 +41,8 @@ func DefaultPool() PoolConfig {
 }
 
 // ForSide returns c with a batch that takes no more memory in square windows of
-// so many cells a side than it does in those of 64. Guided masks keep what the
-// gradient needs: 256 of them at 256 cells a side do not fit a GPU of 140 GB.
+// so many cells a side than it does in those of 64. Guided masks keep the
+// tensors of the gradient: 256 of them at 256 cells a side do not fit a GPU of 140 GB.
 func (c PoolConfig) ForSide(side int) PoolConfig {
 	const usual = 64 // cells
 	if side > usual {
@@ -77,7 +77,7 @@ type Item struct {
 	Partition Parts
 }
 
-// Windows are what a pool hands out, and how they are split.
+// Windows are the patches that a pool hands out, with their strategy.
 type Windows struct {
 	Data samples.Train
 	Refs []samples.Ref
@@ -113,7 +113,7 @@ type Pool struct {
 
 	stop context.CancelFunc
 	wait sync.WaitGroup
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards cost
 	cost poolCost
 }
 
@@ -141,9 +141,9 @@ func NewPool(ctx context.Context, from Windows, cfg PoolConfig, stream noise.Str
 	}
 	if cfg.Uses > 0 {
 		p.prime = p.due(first)
-		p.have = p.prime - min(p.prime, uint64(kept)) // what is older would be replaced
+		p.have = p.prime - min(p.prime, uint64(kept)) // older blocks would be replaced
 	} else {
-		p.stream = stream.Sub(first) // nobody knows what was drawn before: draw something else
+		p.stream = stream.Sub(first) // earlier draws depended on the clock: draw others
 	}
 	ctx, p.stop = context.WithCancel(ctx)
 	number := p.have
@@ -166,7 +166,7 @@ func (p *Pool) Next(ctx context.Context) (Item, error) {
 		}
 	}
 	if p.cfg.Uses == 0 && p.err == nil {
-		select { // what is ready, and no more
+		select { // take a block that is ready, wait for none
 		case b, ok := <-p.drawn:
 			p.put(b, ok)
 		default:
@@ -263,7 +263,7 @@ func (p *Pool) run(ctx context.Context, number uint64) {
 }
 
 // rest waits for so long after a block that drawing keeps to its share. It
-// reports false where ctx ended. Whoever is slow to receive gains no credit:
+// reports false where ctx ended. A slow receiver gains no credit:
 // drawing never makes up for lost time.
 func (p *Pool) rest(ctx context.Context, took time.Duration) bool {
 	if p.cfg.Uses > 0 {

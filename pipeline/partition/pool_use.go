@@ -2,25 +2,25 @@ package partition
 
 import "time"
 
-// PoolUse is what a pool cost so far.
+// PoolUse is the cost of a pool so far.
 type PoolUse struct {
 	Strategy string  `json:"strategy"`
 	Items    int     `json:"items"`     // handed out
 	Drawn    int     `json:"drawn"`     // partitions
-	MeanUses float64 `json:"mean_uses"` // of a partition
+	MeanUses float64 `json:"mean_uses"` // mean number of uses of a partition
 
-	PrimeSeconds float64 `json:"prime_seconds"` // in which the first partitions were drawn
-	DrawSeconds  float64 `json:"draw_seconds"`  // in which fresh ones were drawn after that
-	WaitSeconds  float64 `json:"wait_seconds"`  // in which the receiver waited after that
+	PrimeSeconds float64 `json:"prime_seconds"` // time to draw the first partitions
+	DrawSeconds  float64 `json:"draw_seconds"`  // time to draw fresh ones after that
+	WaitSeconds  float64 `json:"wait_seconds"`  // time that the receiver waited after that
 	// ShareOfTime is DrawSeconds, WaitShare WaitSeconds over the time since the
 	// pool was primed. The shares of the time since it began, with PrimeSeconds,
-	// are what guidance costs a training in all.
+	// are the whole cost of guidance to a training.
 	ShareOfTime float64 `json:"share_of_time"`
 	WaitShare   float64 `json:"wait_share"`
-	WholeShare  float64 `json:"whole_share"` // of priming, drawing and waiting, where all of it stops the training
+	WholeShare  float64 `json:"whole_share"` // share of priming, drawing and waiting, where all of it stops the training
 }
 
-// poolCost adds up what a pool does.
+// poolCost adds up the work of a pool.
 type poolCost struct {
 	began, primed           time.Time // primed is zero before it is
 	items, drawn            int
@@ -41,7 +41,7 @@ func (p *Pool) account(took time.Duration, primed bool) {
 	c.drawing += took
 }
 
-// Use returns what the pool cost so far. It may be called from any goroutine.
+// Use returns the cost of the pool so far. It may be called from any goroutine.
 func (p *Pool) Use() PoolUse {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,19 +53,19 @@ func (q *QueryMap) Probability() []float64 {
 	return out
 }
 
-// LowestQuery says how low P(query) gets.
+// LowestQuery is the lowest P(query) over the cells of a map.
 type LowestQuery struct {
 	Estimate float64 `json:"estimate"` // the lowest share over the cells
 	// Bound is below the true lowest probability with 95 % confidence, all
 	// cells together: the lowest of the Clopper-Pearson bounds, each at the
 	// level 0.05 over the number of cells (Bonferroni).
 	Bound float64 `json:"bound"`
-	Cells int     `json:"cells"` // that were observed often enough to count
-	Never int     `json:"never"` // of them, never query
+	Cells int     `json:"cells"` // number of cells that were observed often enough to count
+	Never int     `json:"never"` // number of these cells that were never query
 	Draws int     `json:"draws"` // the fewest of a cell that counts
 }
 
-// errNoDraws says that a map cannot answer.
+// errNoDraws marks a map with too few draws.
 var errNoDraws = errors.New("no cell has that many draws: draw more, or ask for fewer")
 
 // Lowest returns the lowest P(query) over cells with at least minDraws draws.

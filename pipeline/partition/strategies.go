@@ -131,8 +131,8 @@ func CoherentCut(w samples.Window, observed []bool, retention float64, stream no
 	return out
 }
 
-// Empirical takes as context what another training day, drawn at random, has
-// observed in the same place. It guarantees a partition and that the other
+// Empirical takes as context the cells that another training day, drawn at
+// random, has observed in the same place. It guarantees a partition and that the other
 // mask is of the training side and of another time than the patch. A day that
 // would leave context or query empty is passed over; where all would, the
 // patch is split as Coherent does.

@@ -12,17 +12,18 @@ type Anchor string
 
 // The anchors.
 const (
-	// AnchorCoherent keeps what lies high in a smooth random field: whole
-	// regions lose their anchor, as under a cloud.
+	// AnchorCoherent keeps the cells that lie high in a smooth random field:
+	// whole regions lose their anchor, as under a cloud.
 	AnchorCoherent Anchor = "coherent"
-	// AnchorPixel keeps each cell with probability Rho, as the paper does. The
-	// guided mask is then salt and pepper: context surrounds every query cell.
+	// AnchorPixel keeps each cell with probability Rho, as Ma, Zhou and Yu do.
+	// The guided mask is then salt and pepper: context surrounds every query
+	// cell.
 	AnchorPixel Anchor = "pixel"
 )
 
 // SampleConfig says how masks are drawn.
 type SampleConfig struct {
-	Steps   int     `json:"steps" yaml:"steps"` // questions to the network
+	Steps   int     `json:"steps" yaml:"steps"` // each runs the network once
 	Spacing Spacing `json:"spacing" yaml:"spacing"`
 	Order   Order   `json:"order" yaml:"order"`
 	Batch   int     `json:"batch" yaml:"batch"` // masks at a time; fewer cost as much
@@ -52,7 +53,7 @@ type GuideConfig struct {
 	// the probability of each cell; for coherent ones the share, and 0 draws it
 	// anew for each mask, uniform in 0.1..0.9.
 	Rho         float64 `json:"rho" yaml:"rho"`
-	GuidedSteps int     `json:"guided_steps" yaml:"guided_steps"` // from the first; 0: all
+	GuidedSteps int     `json:"guided_steps" yaml:"guided_steps"` // how many steps are guided, from the first; 0: all
 }
 
 // DefaultGuidance returns the settings that hold where a file is silent.
@@ -60,7 +61,7 @@ func DefaultGuidance() GuideConfig {
 	return GuideConfig{SampleConfig: DefaultSampling(), Anchor: AnchorCoherent, Weight: 100}
 }
 
-// PaperGuidance returns what the paper says, for comparison.
+// PaperGuidance returns the settings of Ma, Zhou and Yu, for comparison.
 func PaperGuidance() GuideConfig {
 	c := DefaultGuidance()
 	c.Anchor, c.Rho, c.Spacing, c.Order = AnchorPixel, 0.8, Even, FirstOrder
@@ -113,7 +114,7 @@ func (c GuideConfig) anchors(dst []float32, p samples.Patch, stream noise.Stream
 
 // Streams below the one of a draw.
 const (
-	drawNoise   = iota // of the walk
+	drawNoise   = iota // noise of the walk
 	anchorDraws        // numbers that thin cell by cell, or choose a share
 	anchorField
 )

@@ -56,3 +56,13 @@ func TestAnchorLiesOnTheObservation(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkAnchor(b *testing.B) {
+	p := samplestest.Cloudy(1, 64)[0]
+	dst := make([]float32, len(p.Sea))
+	cfg := DefaultGuidance()
+	b.ReportAllocs()
+	for n := uint64(0); b.Loop(); n++ {
+		cfg.anchors(dst, p, noise.New(n, "anchor"))
+	}
+}

@@ -50,7 +50,7 @@ type drawing struct {
 func (m *Model) guidedDrawing(patches []samples.Patch, streams []noise.Stream, cfg GuideConfig) drawing {
 	places := make([]Place, len(patches))
 	for i, p := range patches {
-		places[i] = m.place(p)
+		places[i] = m.Place(p)
 	}
 	return drawing{places: places, patches: patches, streams: streams, cfg: cfg}
 }
@@ -93,12 +93,12 @@ func (d drawing) check() error {
 			return fmt.Errorf("yesterday's mask has %d cells and the sea mask %d", len(p.Yesterday), len(p.Sea))
 		}
 	}
-	return batchFits(d.cfg.Batch, len(first.Sea))
+	return CheckBatch(d.cfg.Batch, len(first.Sea))
 }
 
-// batchFits refuses batches that no engine takes: tensors are counted with 32
-// bits in places.
-func batchFits(batch, cells int) error {
+// CheckBatch refuses a batch of masks that no engine takes: tensors are counted
+// with 32 bits in places.
+func CheckBatch(batch, cells int) error {
 	const most = 1 << 28 // cells of all items: a gigabyte for one channel
 	if batch*cells > most {
 		return fmt.Errorf("a batch of %d masks of %d cells is larger than memory allows: use a smaller batch or smaller windows", batch, cells)
@@ -110,14 +110,14 @@ func (m *Model) drawBatch(ctx context.Context, d drawing) (drawn, error) {
 	items, cells := len(d.places), len(d.places[0].Sea)
 	levels := d.cfg.Spacing.Levels(m.schedule, d.cfg.Steps, cells)
 	deviation := startDeviation(levels)
-	x := make([]float32, items*classes*cells)
+	x := make([]float32, items*Classes*cells)
 	var out drawn
 	var anchors []float32
 	if d.patches != nil {
 		anchors, out.anchors = make([]float32, items*cells), make([][]bool, items)
 	}
 	inParallel(items, func(i int) {
-		noise := x[i*classes*cells : (i+1)*classes*cells]
+		noise := x[i*Classes*cells : (i+1)*Classes*cells]
 		d.streams[i].Sub(drawNoise).Normals(noise, 0)
 		for k := range noise {
 			noise[k] *= deviation

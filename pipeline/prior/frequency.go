@@ -45,6 +45,10 @@ func FrequencyOf(data samples.Train) Frequency {
 	return f
 }
 
+// SetFrequency gives the map to a prior that has it in its config. It is for the
+// time before the model is shared.
+func (m *Model) SetFrequency(f Frequency) { m.places = f }
+
 // FitsGrid reports whether the prior may be used on a grid of so many cells: one
 // that has learned a map of frequencies only on the grid of the map.
 func (m *Model) FitsGrid(height, width int) bool {

@@ -29,7 +29,7 @@ func covered(side int, share float64) samples.Patch {
 func TestPullIsAsStrongOnEmptyPatchesAsOnFullOnes(t *testing.T) {
 	const side = 16
 	m := roughModel(t, enginetest.Open(t), nil)
-	x := normals(classes*side*side, "pull")
+	x := normals(Classes*side*side, "pull")
 	var least, most, leastByObserved, mostByObserved float64
 	for i, share := range []float64{0.05, 0.25, 0.5, 0.75, 0.95} {
 		p := covered(side, share)
@@ -59,7 +59,7 @@ func TestPullIsFiniteWhereTheNetworkIsCertain(t *testing.T) {
 	const side = 16
 	m := roughModel(t, enginetest.Open(t), nil)
 	p := covered(side, 1)
-	x, anchors := make([]float32, classes*side*side), make([]float32, side*side)
+	x, anchors := make([]float32, Classes*side*side), make([]float32, side*side)
 	for c := range anchors {
 		x[c], anchors[c] = 1e6, 1 // a gap, and the anchor says observed
 	}
@@ -70,8 +70,7 @@ func TestPullIsFiniteWhereTheNetworkIsCertain(t *testing.T) {
 	}
 }
 
-// What a cell's P(query) is on average can hide that under one context it is
-// zero: with these masks of two cells, cell 1 is query half of the time, and
+// The mean P(query) of a cell can hide that under one context it is zero: with these masks of two cells, cell 1 is query half of the time, and
 // never where cell 0 is context.
 func TestAveragePOfQueryHidesDeadContexts(t *testing.T) {
 	observed := []bool{true, true}

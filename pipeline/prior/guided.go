@@ -10,7 +10,7 @@ import (
 )
 
 // NewUnconditional splits a patch by a mask that the prior draws for its place
-// and season without looking at what was observed. It guarantees a partition:
+// and season without looking at the observed cells. It guarantees a partition:
 // a draw that leaves context or query empty is drawn again, and after some in
 // vain the patch is split as Coherent does.
 func NewUnconditional(m *Model, cfg SampleConfig) (partition.Strategy, error) {
@@ -21,7 +21,7 @@ func NewUnconditional(m *Model, cfg SampleConfig) (partition.Strategy, error) {
 }
 
 // NewGuided splits a patch by a mask that the prior draws under the pull of a
-// thinned copy of what was observed. It guarantees a partition, as
+// thinned copy of the observed cells. It guarantees a partition, as
 // NewUnconditional does.
 func NewGuided(m *Model, cfg GuideConfig) (partition.Strategy, error) {
 	if err := cfg.Validate(); err != nil {

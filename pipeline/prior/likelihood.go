@@ -24,8 +24,8 @@ const (
 //
 // over the sea. It is a bound of the negative log-likelihood, and equal to it
 // for an exact predictor. Salt and pepper costs more than masks as the prior
-// has learned them, and masks of a calmer region cost less: what tells both is
-// Surprises. A patch without sea costs NaN.
+// has learned them, and masks of a calmer region cost less: Surprises tells
+// both. A patch without sea costs NaN.
 //
 // Every patch meets the same noise, so scores of patches can be compared.
 func (m *Model) BitsPerPixel(ctx context.Context, patches []samples.Patch) ([]float64, error) {
@@ -46,7 +46,7 @@ func (m *Model) MaskBits(ctx context.Context, masks []Mask, batch int) ([]float6
 	return out, nil
 }
 
-// costs returns what masks cost at each level, batch at a time.
+// costs returns the cost of masks at each level, batch at a time.
 func (m *Model) costs(ctx context.Context, masks []Mask, batch int) ([]bitProfile, error) {
 	out := make([]bitProfile, 0, len(masks))
 	for from := 0; from < len(masks); from += batch {
@@ -69,7 +69,7 @@ func (m *Model) costs(ctx context.Context, masks []Mask, batch int) ([]bitProfil
 	return out, nil
 }
 
-// A bitProfile is what a cell of a mask costs at each level, from noise to the
+// A bitProfile is the cost of a cell of a mask at each level, from noise to the
 // mask: first how much is observed, then where, then the edges. Levels are even
 // in ln(α/σ), of which SNR = exp(2·ln(α/σ)) makes the weight.
 type bitProfile [likelihoodLevels]float64
@@ -85,17 +85,17 @@ func (p bitProfile) bits() float64 {
 
 func bitProfiles(ctx context.Context, predict Predictor, schedule Schedule, masks []Mask) ([]bitProfile, error) {
 	cells := len(masks[0].Sea)
-	first, _ := logSNRRange(cells)
+	first, _ := LogSNRRange(cells)
 	last := min(likelihoodLogSNRLast, schedule.At(0).LogSNR())
 	step := (last - first) / likelihoodLevels
 	out := make([]bitProfile, len(masks))
-	x := make([]float32, len(masks)*classes*cells)
+	x := make([]float32, len(masks)*Classes*cells)
 	stream := noise.New(1, "prior", "likelihood") // one seed for all time: scores are to be compared
 	for k := range likelihoodLevels {
 		logSNR := first + (float64(k)+0.5)*step
 		level := schedule.At(schedule.TimeOf(logSNR))
 		for i, mask := range masks {
-			latents(x[i*classes*cells:(i+1)*classes*cells], mask.Observed, level, stream, uint64(k))
+			latents(x[i*Classes*cells:(i+1)*Classes*cells], mask.Observed, level, stream, uint64(k))
 		}
 		observed, err := predict(ctx, Latents{X: x, Items: len(masks), Cells: cells, Level: level})
 		if err != nil {
@@ -115,7 +115,7 @@ func bitProfiles(ctx context.Context, predict Predictor, schedule Schedule, mask
 func latents(x []float32, observed []bool, l Level, stream noise.Stream, index uint64) {
 	stream.Normals(x, index)
 	cells := len(observed)
-	sigma, signal := float32(l.Sigma), float32(classes*l.Alpha)
+	sigma, signal := float32(l.Sigma), float32(Classes*l.Alpha)
 	for i := range x {
 		x[i] *= sigma
 	}
@@ -126,17 +126,4 @@ func latents(x []float32, observed []bool, l Level, stream noise.Stream, index u
 			x[i] += signal
 		}
 	}
-}
-
-// miss returns the sum over sea of the squared distance between the truth and
-// the probability of "observed".
-func (m Mask) miss(observed []float32) float64 {
-	sum := 0.0
-	for i, sea := range m.Sea {
-		if sea {
-			d := indicator(m.Observed[i]) - float64(observed[i])
-			sum += d * d
-		}
-	}
-	return sum
 }

@@ -19,7 +19,7 @@ import (
 	"lacuna/pipeline/nn/netfile"
 )
 
-// Config says what a prior's network is and sees.
+// Config describes the network of a prior and its inputs.
 type Config struct {
 	Backbone string `json:"backbone" yaml:"backbone"`
 	Size     string `json:"size" yaml:"size"`
@@ -33,10 +33,9 @@ type Config struct {
 	Frequency bool `json:"frequency" yaml:"frequency"`
 
 	// Coverage adds the mean of the latents over the sea to the input, Vicinity
-	// their means over squares about each cell, and Evidence what a cell's own
-	// latent says to the output. All are functions of the softmax of the
-	// latents, which is all that the paper's network sees; off, the network
-	// finds them by itself.
+	// their means over squares about each cell, and Evidence a cell's own latent
+	// to the output. All are functions of the softmax of the latents, the only
+	// input that Ma, Zhou and Yu give; off, the network finds them by itself.
 	Coverage bool `json:"coverage" yaml:"coverage"`
 	Vicinity bool `json:"vicinity" yaml:"vicinity"`
 	Evidence bool `json:"evidence" yaml:"evidence"`
@@ -53,16 +52,17 @@ func DefaultConfig() Config {
 // Validate reports everything wrong with c.
 func (c Config) Validate() error {
 	_, schedule := ScheduleOf(c.Schedule)
-	_, network := nn.Count(c.network())
+	_, network := nn.Count(c.Network())
 	return errors.Join(schedule, network)
 }
 
-func (c Config) network() nn.Config {
+// Network returns the network of c.
+func (c Config) Network() nn.Config {
 	return nn.Config{Backbone: c.Backbone, Size: c.Size, In: c.channels(), Out: 1}
 }
 
 // Model is a trained prior with frozen weights on an engine. It may be used
-// from several goroutines; its questions to the engine wait for one another.
+// from several goroutines; their runs of the engine wait for one another.
 type Model struct {
 	cfg      Config
 	net      denoiser
@@ -74,20 +74,20 @@ type Model struct {
 
 	reference *Reference // nil: not calibrated
 
-	mu       sync.Mutex // guards what follows, and serialises the engine
+	mu       sync.Mutex // guards the fields below, and serialises the engine
 	vector   *tensors.Tensor
 	programs map[programKey]*engine.Program
 }
 
 // NewModel returns the prior of a config and its weights, in the order of the
 // network's layout. Nothing is compiled before the first draw. Of a config
-// with Frequency, the map is zero: Train and Load set it.
+// with Frequency, the map is zero: SetFrequency and Load set it.
 func NewModel(b backends.Backend, cfg Config, weights []float32) (*Model, error) {
 	schedule, err := ScheduleOf(cfg.Schedule)
 	if err != nil {
 		return nil, fmt.Errorf("prior config: %w", err)
 	}
-	network, err := nn.New(cfg.network())
+	network, err := nn.New(cfg.Network())
 	if err != nil {
 		return nil, fmt.Errorf("prior config: %w", err)
 	}
@@ -122,8 +122,8 @@ func Load(b backends.Backend, data []byte) (*Model, error) {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return nil, fmt.Errorf("load prior: %s: %w", configKey, err)
 	}
-	if cfg.network() != f.Config {
-		return nil, fmt.Errorf("load prior: %s asks for %+v, the file holds %+v", configKey, cfg.network(), f.Config)
+	if cfg.Network() != f.Config {
+		return nil, fmt.Errorf("load prior: %s asks for %+v, the file holds %+v", configKey, cfg.Network(), f.Config)
 	}
 	m, err := NewModel(b, cfg, f.Weights)
 	if err != nil {
@@ -135,8 +135,8 @@ func Load(b backends.Backend, data []byte) (*Model, error) {
 	return m, nil
 }
 
-// restore takes what a file keeps beside the weights. A file without a
-// reference is one of a prior that was never calibrated.
+// restore reads the map and the reference that a file keeps beside the weights.
+// A file without a reference is of a prior that was never calibrated.
 func (m *Model) restore(metadata map[string]string) (err error) {
 	if m.cfg.Frequency {
 		if m.places, err = decodeFrequency(metadata[frequencyKey]); err != nil {
@@ -161,7 +161,7 @@ func (m *Model) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write prior: %w", err)
 	}
-	f := netfile.File{Config: m.cfg.network(), Weights: m.weights, Metadata: map[string]string{configKey: string(text)}}
+	f := netfile.File{Config: m.cfg.Network(), Weights: m.weights, Metadata: map[string]string{configKey: string(text)}}
 	if m.cfg.Frequency {
 		if f.Metadata[frequencyKey], err = m.places.encode(); err != nil {
 			return nil, fmt.Errorf("write prior: %w", err)
@@ -184,8 +184,11 @@ func (m *Model) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// Config returns what the network is and sees.
+// Config returns the settings of the network.
 func (m *Model) Config() Config { return m.cfg }
+
+// Schedule returns the schedule of its walks.
+func (m *Model) Schedule() Schedule { return m.schedule }
 
 // Weights returns a copy of the weights, for a training to begin with.
 func (m *Model) Weights() []float32 { return slices.Clone(m.weights) }
@@ -201,8 +204,8 @@ func (m *Model) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Close frees what the model holds in its engine. It can be used again: that
-// compiles again.
+// Close frees the memory that the model holds in its engine. A closed model can
+// be used again: it compiles again.
 func (m *Model) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,9 +219,9 @@ func (m *Model) Close() {
 	}
 }
 
-// renew gives the model other weights and keeps what is compiled: for
+// SetWeights gives the model other weights and keeps its compiled programs: for
 // evaluations during training.
-func (m *Model) renew(weights []float32) {
+func (m *Model) SetWeights(weights []float32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.vector != nil {

@@ -22,7 +22,7 @@ func roughModel(t testing.TB, e *engine.Engine, edit func(*Config)) *Model {
 	if edit != nil {
 		edit(&cfg)
 	}
-	n, err := nn.New(cfg.network())
+	n, err := nn.New(cfg.Network())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func placesOf(patches []samples.Patch) []Place {
 	return out
 }
 
-// asked returns what a model says about latents at a level, one patch.
+// asked returns the prediction of a model for latents at a level, one patch.
 func asked(t testing.TB, m *Model, p samples.Patch, x []float32, l Level) []float32 {
 	t.Helper()
 	s := m.open([]Place{PlaceOf(p)}, 1)
@@ -84,7 +84,7 @@ func moved(t testing.TB, m *Model, p samples.Patch, x, anchors []float32, by mov
 }
 
 // A move of second order goes on with the change of the prediction: by hand,
-// from what the model says at both places. The first of a walk changes from
+// from the predictions of the model at both places. The first of a walk changes from
 // nothing, whatever an earlier walk has left.
 func TestMoveOfSecondOrderGoesOnWithTheChange(t *testing.T) {
 	const side, ahead = 16, 0.5
@@ -96,11 +96,11 @@ func TestMoveOfSecondOrderGoesOnWithTheChange(t *testing.T) {
 	}
 	s := m.open([]Place{PlaceOf(p)}, 1)
 	defer s.close()
-	s.start(normals(classes*side*side, "an earlier walk"))
+	s.start(normals(Classes*side*side, "an earlier walk"))
 	if err := s.advance(t.Context(), moves[0]); err != nil {
 		t.Fatal(err)
 	}
-	x := normals(classes*side*side, "x")
+	x := normals(Classes*side*side, "x")
 	s.start(x)
 	before := make([]float32, side*side) // nothing was predicted
 	for i, by := range moves {
@@ -116,7 +116,7 @@ func TestMoveOfSecondOrderGoesOnWithTheChange(t *testing.T) {
 			on := float64(e) + by.ahead*float64(e-before[c])
 			for class, q := range []float64{1 - on, on} {
 				k := class*side*side + c
-				if want := classes*by.data*q + by.keep*float64(x[k]); math.Abs(float64(got[k])-want) > 1e-4 {
+				if want := Classes*by.data*q + by.keep*float64(x[k]); math.Abs(float64(got[k])-want) > 1e-4 {
 					t.Fatalf("move %d, class %d of cell %d: %g, want %g", i, class, c, got[k], want)
 				}
 			}
@@ -137,7 +137,7 @@ func TestShiftOfBothChannelsChangesNothing(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
 	p := samplestest.Cloudy(1, side)[0]
 	l := Cosine{}.At(0.5)
-	x := normals(classes*side*side, "x")
+	x := normals(Classes*side*side, "x")
 	before := asked(t, m, p, x, l)
 	for i := range x {
 		x[i] += 0.75
@@ -184,7 +184,7 @@ func TestEngineTakesTheStepOfTheFormula(t *testing.T) {
 	const side = 13
 	m := roughModel(t, enginetest.Open(t), nil)
 	p := samplestest.Cloudy(1, side)[0]
-	x := normals(classes*side*side, "step")
+	x := normals(Classes*side*side, "step")
 	anchors := make([]float32, side*side)
 	cfg := DefaultGuidance()
 	cfg.anchors(anchors, p, noise.New(1, "anchors"))
@@ -197,7 +197,7 @@ func TestEngineTakesTheStepOfTheFormula(t *testing.T) {
 		if k < side*side {
 			e = 1 - e
 		}
-		want := classes*by.data*e + by.keep*float64(v) - by.pull*float64(gradient[k])
+		want := Classes*by.data*e + by.keep*float64(v) - by.pull*float64(gradient[k])
 		if math.Abs(float64(got[k])-want) > 1e-5 {
 			t.Fatalf("latent %d becomes %g, want %g", k, got[k], want)
 		}
@@ -207,7 +207,7 @@ func TestEngineTakesTheStepOfTheFormula(t *testing.T) {
 	blind := moved(t, m, p, x, nil, by)
 	zero := asked(t, m, p, make([]float32, len(x)), by.level)
 	for c, e := range zero {
-		want := classes*by.data*float64(e) + by.keep*float64(x[side*side+c])
+		want := Classes*by.data*float64(e) + by.keep*float64(x[side*side+c])
 		if math.Abs(float64(blind[side*side+c])-want) > 1e-5 {
 			t.Fatalf("cell %d becomes %g without a look, want %g", c, blind[side*side+c], want)
 		}
@@ -231,7 +231,7 @@ func TestGuidanceGradientAgreesWithFiniteDifferences(t *testing.T) {
 		m := roughModel(t, enginetest.Open(t), func(c *Config) { c.Evidence = evidence })
 		p := samplestest.Cloudy(1, side)[0]
 		l := Cosine{}.At(0.55)
-		x := normals(classes*side*side, "latents")
+		x := normals(Classes*side*side, "latents")
 		anchors := make([]float32, side*side)
 		cfg := DefaultGuidance()
 		cfg.anchors(anchors, p, noise.New(1, "anchors"))
@@ -293,7 +293,7 @@ func TestAgreementWithTheAnchorRisesWithTheWeight(t *testing.T) {
 	}
 	before := -1.0
 	for _, weight := range []float64{0, 10, 40, 160} {
-		x := normals(items*classes*cells, "guided")
+		x := normals(items*Classes*cells, "guided")
 		guide := pull{weight: GuideConfig{Weight: weight}.weightFor(cells), steps: 14}
 		walkExact(t, exact{predict: independent(p), at: Latents{X: x, Items: items, Cells: cells}, anchors: anchors}, LogSNR.Levels(Cosine{}, 20, cells), SecondOrder, guide)
 		agree := 0.0
@@ -340,13 +340,13 @@ func TestPaddingIsLand(t *testing.T) {
 	m := roughModel(t, enginetest.Open(t), nil)
 	small := samplestest.Cloudy(1, 13)[0]
 	l := Cosine{}.At(0.4)
-	x := normals(classes*13*13, "odd")
+	x := normals(Classes*13*13, "odd")
 	got := asked(t, m, small, x, l)
 	if len(got) != 13*13 {
 		t.Fatalf("%d cells, want %d", len(got), 13*13)
 	}
 	whole := samples.Patch{Ref: samples.Ref{Window: samples.Square(0, 0, 16)}, Time: small.Time, Sea: make([]bool, 16*16)}
-	padded := make([]float32, classes*16*16)
+	padded := make([]float32, Classes*16*16)
 	for c := range 13 * 13 {
 		at := c/13*16 + c%13
 		whole.Sea[at] = small.Sea[c]
@@ -400,5 +400,13 @@ func TestPriorStaysFrozenWhilePartitionsAreDrawn(t *testing.T) {
 	}
 	if m.Fingerprint() != before {
 		t.Error("drawing changed the weights")
+	}
+}
+
+func TestPlacesOfDifferentSizesAreRefused(t *testing.T) {
+	m := roughModel(t, enginetest.Open(t), nil)
+	places := []Place{PlaceOf(samplestest.Cloudy(1, 16)[0]), PlaceOf(samplestest.Cloudy(1, 8)[0])}
+	if _, err := m.Draw(t.Context(), places, testSampling(), noise.New(1, "sizes")); err == nil {
+		t.Error("places of 16 and 8 cells were drawn in one batch")
 	}
 }

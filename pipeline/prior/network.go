@@ -7,24 +7,25 @@ import (
 	"lacuna/pipeline/nn"
 )
 
-// Planes of a level as the network's graph gets it, [batch, levelParts].
+// Numbers of a level as the network's graph gets it, [batch, LevelNumbers].
 const (
 	levelAlpha = iota
 	levelSigma
 	levelGain
-	levelTime // what the network is told, see timeOf
-	levelParts
+	levelTime // see timeOf
+
+	// LevelNumbers is how many numbers stand for a level.
+	LevelNumbers
 )
 
-// Range of ln(α/σ) that the network's time tells apart: from -7.4, where the
+// Range of ln(α/σ) that the time input tells apart: from -7.4, where the
 // walk over 256×256 cells begins, with room, to where every cell is decided.
 const (
 	timeLogSNRFirst = -8.0
 	timeLogSNRLast  = 4.0
 )
 
-// timeOf returns the time that the network is told: ln(α/σ) on a scale of 0 to
-// 1. Plain t would crowd the levels that decide coverage into its last
+// timeOf returns the time input of the network: ln(α/σ) on a scale of 0 to 1. Plain t would crowd the levels that decide coverage into its last
 // hundredth.
 func timeOf(l Level) float64 {
 	if l.Alpha <= 0 {
@@ -37,9 +38,14 @@ func timeOf(l Level) float64 {
 	return (s - timeLogSNRFirst) / (timeLogSNRLast - timeLogSNRFirst)
 }
 
+// Numbers returns the level as the network's graph gets it.
+func (l Level) Numbers() []float32 {
+	return []float32{levelAlpha: float32(l.Alpha), levelSigma: float32(l.Sigma), levelGain: float32(l.Gain()), levelTime: float32(timeOf(l))}
+}
+
 // channels returns how many channels the network of c takes.
 func (c Config) channels() int {
-	n := 1 + c.conditions() // the softmax of the latents
+	n := 1 + c.Conditions() // the softmax of the latents
 	if c.Coverage {
 		n++
 	}
@@ -49,8 +55,8 @@ func (c Config) channels() int {
 	return n
 }
 
-// conditions returns how many planes a Place has.
-func (c Config) conditions() int {
+// Conditions returns how many planes a Place has.
+func (c Config) Conditions() int {
 	n := 1 // sea
 	if c.Season {
 		n += 2
@@ -64,22 +70,30 @@ func (c Config) conditions() int {
 	return n
 }
 
-// denoiser is the network with what goes around it.
+// denoiser is the network with its input planes and its evidence.
 type denoiser struct {
 	cfg     Config
 	network nn.Network
 }
 
+// Logits is the network of the model as a graph: it maps the difference of the
+// two channels of latents, observed minus gap, [batch, 1, height, width], the
+// conditions of the places [batch, Conditions, height, width] and the levels
+// [batch, LevelNumbers] to the logits of "observed", [batch, 1, height, width].
+func (m *Model) Logits(w nn.Weights, delta, conditions, level *Node) *Node {
+	return m.net.logits(w, delta, conditions, level)
+}
+
 // logits maps the difference of the two channels of latents, observed minus
 // gap, [batch, 1, height, width], the conditions of the places [batch,
-// conditions, height, width] and the level [batch, levelParts] to the logits of
+// conditions, height, width] and the level [batch, LevelNumbers] to the logits of
 // "observed", [batch, 1, height, width].
 //
 // Only the difference is looked at: softmax over two channels is its sigmoid,
 // so the answer does not change when both channels are shifted.
 func (d denoiser) logits(w nn.Weights, delta, conditions, level *Node) *Node {
-	conditions.AssertDims(-1, d.cfg.conditions(), -1, -1)
-	level.AssertDims(-1, levelParts)
+	conditions.AssertDims(-1, d.cfg.Conditions(), -1, -1)
+	level.AssertDims(-1, LevelNumbers)
 	batch := delta.Shape().Dimensions[0]
 	part := func(k int) *Node {
 		return Reshape(Slice(level, AxisRange(), AxisElem(k)), batch, 1, 1, 1)
@@ -98,8 +112,8 @@ func (d denoiser) logits(w nn.Weights, delta, conditions, level *Node) *Node {
 	time := Reshape(part(levelTime), batch)
 	out := d.network.Apply(w, Concatenate(planes, 1), time)
 	if d.cfg.Evidence {
-		// What the cell itself says, so that the network only has to find what
-		// the others say of it. Softly limited, so that it can still object.
+		// The evidence of the cell itself, so that the network only has to find
+		// that of the others. Softly limited, so that it can be outvoted.
 		out = Add(out, MulScalar(Tanh(MulScalar(Mul(delta, part(levelGain)), 1/evidenceLimit)), evidenceLimit))
 	}
 	return ClipScalar(out, -logitLimit, logitLimit)
@@ -118,10 +132,10 @@ var vicinities = []int{5, 9, 17, 33}
 // known of how much will be observed, of all or around a cell, and a network of
 // local filters finds it hard to add up hundreds of noisy cells.
 func evidenceOf(sum, cells, alpha, sigma *Node) *Node {
-	const coverageSD = 0.25 // of real masks, about; it sets the scale, not the answer
+	const coverageSD = 0.25 // about that of real masks; it sets the scale, not the answer
 	cells = AddScalar(cells, 1)
-	signal := MulScalar(Square(alpha), 4*classes*classes*coverageSD*coverageSD)
-	grain := Div(MulScalar(Square(sigma), classes), cells)
+	signal := MulScalar(Square(alpha), 4*Classes*Classes*coverageSD*coverageSD)
+	grain := Div(MulScalar(Square(sigma), Classes), cells)
 	return Div(Div(sum, cells), Sqrt(AddScalar(Add(signal, grain), 1e-12)))
 }
 
@@ -162,24 +176,24 @@ const (
 	moveParts
 )
 
-// moving is what the graph of a step takes: x [batch, 2, height, width], the
-// conditions and the level as logits does, what was predicted before [batch, 1,
-// height, width], the numbers of the move [moveParts] and the cells that are no
-// padding [1, 1, height, width]; guided, also the anchors [batch, 1, height,
-// width].
+// moving holds the inputs of the graph of a step: x [batch, 2, height, width],
+// the conditions and the level as logits takes them, the prediction of the step
+// before [batch, 1, height, width], the numbers of the move [moveParts] and the
+// cells that are no padding [1, 1, height, width]; guided, also the anchors
+// [batch, 1, height, width].
 type moving struct {
 	x, conditions, level, before, move, inside, anchors *Node
 }
 
-// advance is the graph of a move: the next x, zero in padding, and what was
-// predicted.
+// advance is the graph of a move: the next x, zero in padding, and the
+// prediction.
 //
 // The pull is the gradient with respect to x of each item's loss
 //
 //	L = -(1/d) Σ y·log ê + (1-y)·log(1-ê)
 //
-// The derivative of L by a logit is (ê-y)/d, so that is what is sent back
-// through the network; the logarithms are not needed. On land ê and y are 0.
+// The derivative of L by a logit is (ê-y)/d, which is sent back through the
+// network; the logarithms are not needed. On land ê and y are 0.
 func (d denoiser) advance(w nn.Weights, in moving) (next, observed *Node) {
 	part := func(k int) *Node { return Reshape(Slice(in.move, AxisElem(k)), 1, 1, 1, 1) }
 	seen := Mul(in.x, part(moveLook))
@@ -196,14 +210,4 @@ func (d denoiser) advance(w nn.Weights, in moving) (next, observed *Node) {
 		next = Sub(next, Mul(gradient, part(movePull)))
 	}
 	return Mul(next, in.inside), observed
-}
-
-// loss is ||ê - e||² over the two classes, the mean over the sea of the batch.
-// The weight of all times is one: that of a Bayesian Flow Network has no bound
-// under a schedule that ends without noise. truth is [batch, 1, height, width]
-// of 0 and 1.
-func (d denoiser) loss(w nn.Weights, delta, conditions, level, truth *Node) *Node {
-	sea := Slice(conditions, AxisRange(), AxisRange(0, 1), AxisRange(), AxisRange())
-	miss := Mul(Sub(Logistic(d.logits(w, delta, conditions, level)), truth), sea)
-	return MulScalar(Div(ReduceAllSum(Square(miss)), AddScalar(ReduceAllSum(sea), 1)), classes)
 }

@@ -17,9 +17,9 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Place is where and when a mask is drawn: what the prior is conditioned on.
+// A Place is where and when a mask is drawn: the conditions of the prior.
 type Place struct {
-	Row, Col      int // of its first cell on the grid of the dataset
+	Row, Col      int // first cell, on the grid of the dataset
 	Height, Width int
 	Sea           []bool
 	Time          time.Time
@@ -32,8 +32,12 @@ func PlaceOf(p samples.Patch) Place {
 	return Place{Row: w.Row, Col: w.Col, Height: w.Height, Width: w.Width, Sea: p.Sea, Time: p.Time}
 }
 
-// fill stores the condition planes of a place, padded to a size, in dst.
-// Padding is land.
+// FillConditions stores the condition planes of a place in dst, padded to a
+// height and a width. Padding is land.
+func (m *Model) FillConditions(dst []float32, p Place, height, width int) {
+	m.fill(dst, p, size{height, width})
+}
+
 func (m *Model) fill(dst []float32, p Place, padded size) {
 	plane := func(k int, mask []bool) {
 		to := dst[k*padded.cells():]
@@ -102,9 +106,9 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 		input := func(name string, dims ...int) *Node { return Parameter(g, name, shapes.Make(dtypes.Float32, dims...)) }
 		weights := nn.Slices(input("weights", len(m.weights)))
 		in := moving{
-			x:          input("x", key.batch, classes, h, w),
-			conditions: input("conditions", key.batch, m.cfg.conditions(), h, w),
-			level:      input("level", key.batch, levelParts),
+			x:          input("x", key.batch, Classes, h, w),
+			conditions: input("conditions", key.batch, m.cfg.Conditions(), h, w),
+			level:      input("level", key.batch, LevelNumbers),
 			before:     input("before", key.batch, 1, h, w),
 			move:       input("move", moveParts),
 			inside:     input("inside", 1, 1, h, w),
@@ -123,16 +127,16 @@ func (m *Model) program(key programKey) (*engine.Program, error) {
 }
 
 // A session takes the latents of one batch of places along. They stay in the
-// engine from step to step, and what does not change on a walk is handed to it
-// once: on an accelerator, carrying latents to and fro costs as much as a
+// engine from step to step, and the inputs that do not change on a walk are
+// handed to it once: on an accelerator, carrying latents to and fro costs as much as a
 // small network.
 type session struct {
 	model      *Model
-	batch      int // of the programs; items beyond the places are land
+	batch      int // batch of the programs; items beyond the places are land
 	inner      size
 	padded     size
 	x          *tensors.Tensor // nil before start
-	before     *tensors.Tensor // what was predicted in the last move
+	before     *tensors.Tensor // prediction of the last move
 	conditions *tensors.Tensor
 	inside     *tensors.Tensor
 	anchors    *tensors.Tensor // nil: not guided
@@ -142,12 +146,12 @@ type session struct {
 func (m *Model) open(places []Place, batch int) *session {
 	s := &session{model: m, batch: batch, inner: size{places[0].Height, places[0].Width}}
 	s.padded = s.inner.paddedTo(m.net.network.Multiple())
-	planes := m.cfg.conditions() * s.padded.cells()
+	planes := m.cfg.Conditions() * s.padded.cells()
 	data := make([]float32, batch*planes)
 	for i, p := range places {
 		m.fill(data[i*planes:(i+1)*planes], p, s.padded)
 	}
-	s.conditions = tensors.FromFlatDataAndDimensions(data, batch, m.cfg.conditions(), s.padded.height, s.padded.width)
+	s.conditions = tensors.FromFlatDataAndDimensions(data, batch, m.cfg.Conditions(), s.padded.height, s.padded.width)
 	inside := make([]float32, s.inner.cells())
 	fillWith(inside, 1)
 	s.inside = tensors.FromFlatDataAndDimensions(s.pad(inside), 1, 1, s.padded.height, s.padded.width)
@@ -164,7 +168,7 @@ func (s *session) close() {
 
 // start hands latents, items × 2 × cells, to the engine.
 func (s *session) start(x []float32) {
-	s.keep(s.images(x, classes), s.images(nil, 1))
+	s.keep(s.images(x, Classes), s.images(nil, 1))
 }
 
 // keep lets go of the latents and the prediction before and takes others.
@@ -192,17 +196,17 @@ func (s *session) images(x []float32, channels int) *tensors.Tensor {
 func (s *session) latents(items int) ([]float32, error) {
 	x, err := tensors.CopyFlatData[float32](s.x)
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of the prior: %w", err)
+		return nil, fmt.Errorf("read the latents of the prior: %w", err)
 	}
-	return s.crop(x)[:items*classes*s.inner.cells()], nil
+	return s.crop(x)[:items*Classes*s.inner.cells()], nil
 }
 
 // advance implements walker.
 func (s *session) advance(_ context.Context, move move) error {
-	level := tensors.FromFlatDataAndDimensions(levels(move.level, s.batch), s.batch, levelParts)
+	level := tensors.FromFlatDataAndDimensions(levels(move.level, s.batch), s.batch, LevelNumbers)
 	defer level.FinalizeAll()
 	numbers := tensors.FromFlatDataAndDimensions(
-		[]float32{float32(move.look), float32(classes * move.data), float32(move.keep), float32(move.ahead), float32(move.pull)}, moveParts)
+		[]float32{float32(move.look), float32(Classes * move.data), float32(move.keep), float32(move.ahead), float32(move.pull)}, moveParts)
 	defer numbers.FinalizeAll()
 	inputs := []*tensors.Tensor{s.x, s.conditions, level, s.before, numbers, s.inside}
 	guided := move.pull != 0 && s.anchors != nil
@@ -220,7 +224,7 @@ func (s *session) advance(_ context.Context, move move) error {
 // predict implements Predictor: a move to nothing but the data.
 func (s *session) predict(ctx context.Context, at Latents) ([]float32, error) {
 	s.start(at.X)
-	if err := s.advance(ctx, move{level: at.Level, look: 1, data: 1. / classes}); err != nil {
+	if err := s.advance(ctx, move{level: at.Level, look: 1, data: 1. / Classes}); err != nil {
 		return nil, err
 	}
 	x, err := s.latents(at.Items)
@@ -229,9 +233,16 @@ func (s *session) predict(ctx context.Context, at Latents) ([]float32, error) {
 	}
 	observed := make([]float32, 0, at.Items*at.Cells)
 	for item := range at.Items {
-		observed = append(observed, x[(classes*item+1)*at.Cells:(classes*item+2)*at.Cells]...)
+		observed = append(observed, x[(Classes*item+1)*at.Cells:(Classes*item+2)*at.Cells]...)
 	}
 	return observed, nil
+}
+
+// Predict is the Predictor of the network for places of one size, one item each.
+func (m *Model) Predict(ctx context.Context, places []Place, at Latents) ([]float32, error) {
+	s := m.open(places, len(places))
+	defer s.close()
+	return s.predict(ctx, at)
 }
 
 // run executes a program with the weights and the inputs.
@@ -249,13 +260,7 @@ func (m *Model) run(key programKey, inputs []*tensors.Tensor) ([]*tensors.Tensor
 }
 
 // levels returns the level as the graph wants it, the same for each item.
-func levels(l Level, batch int) []float32 {
-	out := make([]float32, 0, batch*levelParts)
-	for range batch {
-		out = append(out, float32(l.Alpha), float32(l.Sigma), float32(l.Gain()), float32(timeOf(l)))
-	}
-	return out
-}
+func levels(l Level, batch int) []float32 { return slices.Repeat(l.Numbers(), batch) }
 
 // pad gives images room up to the padded size; crop takes it away.
 func (s *session) pad(x []float32) []float32 {

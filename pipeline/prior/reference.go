@@ -11,40 +11,42 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/samples"
 )
 
-// A Reference says what masks of the training cost under their prior, by how
-// much of the sea they observe: coverage alone makes bits differ tenfold, and
-// masks of a calmer region cost less than usual, not more.
+// A Reference holds the bits that masks of the training cost under their prior,
+// by how much of the sea they observe: coverage alone makes bits differ tenfold,
+// and masks of a calmer region cost less than usual, not more.
 type Reference struct {
-	Masks    int         `json:"masks"`    // that were measured
-	Coverage []float64   `json:"coverage"` // at which means and deviations are known, rising
-	Mean     [][]float64 `json:"mean"`     // of the logarithm of the bits in each band
+	Masks    int         `json:"masks"`    // number of masks measured
+	Coverage []float64   `json:"coverage"` // coverages of the bins, rising
+	Mean     [][]float64 `json:"mean"`     // mean logarithm of the bits in each band
 	SD       [][]float64 `json:"sd"`
 	// Correlation of the bands' deviations, row by row.
 	Correlation []float64 `json:"correlation"`
 }
 
-// costBands is into how many bands the levels of a likelihood are put: what
-// coverage, what places and what edges cost.
+// costBands is into how many bands the levels of a likelihood are put: the cost
+// of coverage, of places and of edges.
 const costBands = 3
+
+// ReferenceMasks is the fewest masks that a reference, or a bin of it, is made
+// of: a deviation is then known to a fifth.
+const ReferenceMasks = 12
 
 // Numbers of a reference.
 const (
 	referenceBins  = 8
-	referenceBin   = 12   // masks, at least: a deviation is then known to a fifth
-	leastBits      = 1e-4 // a cell, below which it does not matter what a band costs
-	leastDeviation = 0.05 // of a logarithm, where a bin has masks that are all alike
-	ridge          = 0.05 // of the correlation, so that bands that go together do not blow up
+	leastBits      = 1e-4 // a cell, below which the cost of a band does not matter
+	leastDeviation = 0.05 // least deviation of a logarithm, where the masks of a bin are all alike
+	ridge          = 0.05 // added to the diagonal of the correlation, so that bands that go together do not blow up
 )
 
-// errNoReference says why there is no score.
+// errNoReference is the error of scores without a reference.
 var errNoReference = errors.New("the prior has no reference: calibrate it with masks that it has learned from")
 
-// Calibrate measures what the masks of patches cost, batch at a time. Train
-// does it with training masks; Encode keeps it. It is for the time before the
+// Calibrate measures the cost of the masks of patches, batch at a time. A
+// training does it with its own masks; Encode keeps it. It is for the time before the
 // model is shared.
 func (m *Model) Calibrate(ctx context.Context, patches []samples.Patch, batch int) error {
 	masks := m.masksOf(patches)
@@ -60,15 +62,15 @@ func (m *Model) Calibrate(ctx context.Context, patches []samples.Patch, batch in
 	return nil
 }
 
-// Reference returns what masks of the training cost, nil where that was not
+// Reference returns the costs of training masks, nil where they were not
 // measured.
 func (m *Model) Reference() *Reference { return m.reference }
 
 // A Surprise is how a mask's cost compares with that of training masks.
 type Surprise struct {
 	Bits float64 `json:"bits"` // a cell, as BitsPerPixel
-	// Score is how far the cost lies from what masks of that coverage usually
-	// cost, to either side, in standard deviations: about 1 for masks as the
+	// Score is how far the cost lies from the usual one of masks of that
+	// coverage, to either side, in standard deviations: about 1 for masks as the
 	// prior has learned them, more for salt and pepper, and more for masks that
 	// are simpler than usual. NaN for a patch without sea.
 	Score float64 `json:"score"`
@@ -100,20 +102,7 @@ func (m *Model) MaskSurprises(ctx context.Context, masks []Mask, batch int) ([]S
 	return out, nil
 }
 
-func (m *Model) masksOf(patches []samples.Patch) []Mask {
-	out := make([]Mask, len(patches))
-	for i, p := range patches {
-		out[i] = Mask{Place: m.place(p), Observed: p.Observed()}
-	}
-	return out
-}
-
-// coverage returns the share of the sea that is observed, NaN without sea.
-func (m Mask) coverage() float64 {
-	return float64(field.Mask(m.Observed).Count()) / float64(field.Mask(m.Sea).Count())
-}
-
-// bands returns the logarithms of what the levels of each band cost together.
+// bands returns the logarithm of the cost of each band, the sum over its levels.
 func (p bitProfile) bands() []float64 {
 	out := make([]float64, costBands)
 	for k, bits := range p {
@@ -137,11 +126,11 @@ func referenceOf(masks []Mask, costs []bitProfile) (Reference, error) {
 			all = append(all, measured{c, costs[i].bands()})
 		}
 	}
-	if len(all) < referenceBin {
-		return Reference{}, fmt.Errorf("%d masks say too little about what masks cost, %d are needed", len(all), referenceBin)
+	if len(all) < ReferenceMasks {
+		return Reference{}, fmt.Errorf("a reference of %d masks with sea: at least %d are needed, give more patches", len(all), ReferenceMasks)
 	}
 	slices.SortStableFunc(all, func(a, b measured) int { return cmp.Compare(a.coverage, b.coverage) })
-	bins := min(max(len(all)/referenceBin, 1), referenceBins)
+	bins := min(max(len(all)/ReferenceMasks, 1), referenceBins)
 	y := Reference{Masks: len(all), Correlation: make([]float64, costBands*costBands)}
 	each := func(bin int, do func(measured, float64)) {
 		from, to := bin*len(all)/bins, (bin+1)*len(all)/bins
@@ -222,7 +211,7 @@ func (y *Reference) scorer() (func(coverage float64, bands []float64) float64, e
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(c) {
-		return nil, errors.New("the correlation of the reference is none")
+		return nil, errors.New("the bands of the reference have no valid correlation matrix: the prior's file is damaged, or was calibrated with too few masks")
 	}
 	return func(coverage float64, bands []float64) float64 {
 		if coverage != coverage { // NaN: no sea
@@ -237,14 +226,14 @@ func (y *Reference) scorer() (func(coverage float64, bands []float64) float64, e
 	}, nil
 }
 
-// decodeReference reads what Encode wrote.
+// decodeReference reads a reference that Encode wrote.
 func decodeReference(text string) (*Reference, error) {
 	var y Reference
 	if err := json.Unmarshal([]byte(text), &y); err != nil {
 		return nil, err
 	}
 	if len(y.Coverage) == 0 || len(y.Mean) != len(y.Coverage) || len(y.SD) != len(y.Coverage) || len(y.Correlation) != costBands*costBands {
-		return nil, errors.New("its tables do not fit together")
+		return nil, errors.New("the tables of the reference differ in length: the file is damaged")
 	}
 	for k := range y.Coverage {
 		if len(y.Mean[k]) != costBands || len(y.SD[k]) != costBands {

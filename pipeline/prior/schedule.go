@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// classes is the number of classes of a cell, gap and observed, and the scale
+// Classes is the number of classes of a cell, gap and observed, and the scale
 // K of the logits that a class is written as: x₀ = K·e.
-const classes = 2
+const Classes = 2
 
 // A Level is how far a walk has come from noise to a mask: x = α·x₀ + σ·ε.
 type Level struct {
@@ -18,15 +18,15 @@ type Level struct {
 // LogSNR returns ln(α/σ).
 func (l Level) LogSNR() float64 { return math.Log(l.Alpha / l.Sigma) }
 
-// Gain returns 2α/σ², what the difference of a cell's two channels counts as
-// evidence for "observed", in logits. Where σ is zero it is that of a schedule
+// Gain returns 2α/σ², the factor from the difference of a cell's two channels to
+// its evidence for "observed", in logits. Where σ is zero it is that of a schedule
 // whose evidence is the difference itself at the start, and the largest
 // number that matters at the end.
 func (l Level) Gain() float64 {
 	const most = 1e6 // a difference of 4 is then certainty many times over
 	switch {
 	case l.Sigma > 0:
-		return min(classes*l.Alpha/(l.Sigma*l.Sigma), most)
+		return min(Classes*l.Alpha/(l.Sigma*l.Sigma), most)
 	case l.Alpha > 0:
 		return most
 	}
@@ -96,12 +96,12 @@ func (Accuracy) Name() string { return AccuracySchedule }
 // At implements Schedule.
 func (a Accuracy) At(t float64) Level {
 	beta := a.Final * (1 - t) * (1 - t)
-	return Level{T: t, Alpha: beta, Sigma: math.Sqrt(classes * beta)}
+	return Level{T: t, Alpha: beta, Sigma: math.Sqrt(Classes * beta)}
 }
 
 // TimeOf implements Schedule. Here α/σ = sqrt(β/K).
 func (a Accuracy) TimeOf(logSNR float64) float64 {
-	return max(0, 1-math.Sqrt(classes*math.Exp(2*logSNR)/a.Final))
+	return max(0, 1-math.Sqrt(Classes*math.Exp(2*logSNR)/a.Final))
 }
 
 // Spacing says how the steps of a walk are spread over time.
@@ -110,7 +110,7 @@ type Spacing string
 // The spacings.
 const (
 	LogSNR Spacing = "log-snr" // even in ln(α/σ)
-	Even   Spacing = "even"    // even in time, as the paper has it
+	Even   Spacing = "even"    // even in time, as in Ma, Zhou and Yu
 )
 
 // Range of ln(α/σ) on 64×64 cells. How much of a mask is observed is decided
@@ -122,9 +122,9 @@ const (
 	cells64     = 64 * 64
 )
 
-// logSNRRange returns where steps and half of the training times lie for masks
+// LogSNRRange returns the range of ln(α/σ) in which steps and half of the training times lie for masks
 // of d cells: the more cells, the earlier their mean is known.
-func logSNRRange(cells int) (first, last float64) {
+func LogSNRRange(cells int) (first, last float64) {
 	return logSNRFirst - math.Log(float64(cells)/cells64)/2, logSNRLast
 }
 
@@ -132,7 +132,7 @@ func logSNRRange(cells int) (first, last float64) {
 // network is asked at all but the last, which is the mask.
 func (s Spacing) Levels(schedule Schedule, steps, cells int) []Level {
 	out := make([]Level, steps+1)
-	first, last := logSNRRange(cells)
+	first, last := LogSNRRange(cells)
 	// A schedule that ends before the last level is walked to its own end.
 	last = min(last, schedule.At(0).LogSNR())
 	for i := range steps {
@@ -146,13 +146,13 @@ func (s Spacing) Levels(schedule Schedule, steps, cells int) []Level {
 	return out
 }
 
-// Order is how a step of a walk guesses what the network would say on the way.
+// Order is how a step of a walk extrapolates the prediction over its length.
 type Order int
 
-// The orders. Both ask the network once a step.
+// The orders. Both run the network once a step.
 const (
-	FirstOrder  Order = 1 // the same as at its start: DDIM, the paper's
-	SecondOrder Order = 2 // it goes on changing as in the step before: half the steps, or fewer, for the same masks
+	FirstOrder  Order = 1 // constant, as at its start: DDIM, as in Ma, Zhou and Yu
+	SecondOrder Order = 2 // changing on as in the step before: half the steps, or fewer, for the same masks
 )
 
 func (o Order) validate() error {

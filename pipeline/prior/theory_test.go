@@ -64,9 +64,9 @@ func TestLatentsHaveTheirMeanAndVariance(t *testing.T) {
 	for i := range observed {
 		observed[i] = true
 	}
-	x := make([]float32, classes*n)
+	x := make([]float32, Classes*n)
 	latents(x, observed, l, noise.New(1, "latents"), 0)
-	for channel, want := range []float64{0, classes * l.Alpha} {
+	for channel, want := range []float64{0, Classes * l.Alpha} {
 		var sum, squares float64
 		for _, v := range x[channel*n : (channel+1)*n] {
 			sum += float64(v)
@@ -89,7 +89,7 @@ func TestScoreIsNotShiftInvariant(t *testing.T) {
 	score := func(x0, x1 float64) (float64, float64) {
 		e := sigmoid(math.Log(p/(1-p)) + l.Gain()*(x1-x0))
 		v := l.Sigma * l.Sigma
-		return (l.Alpha*classes*(1-e) - x0) / v, (l.Alpha*classes*e - x1) / v
+		return (l.Alpha*Classes*(1-e) - x0) / v, (l.Alpha*Classes*e - x1) / v
 	}
 	a0, a1 := score(0.2, 0.1)
 	b0, b1 := score(1.2, 1.1)

@@ -34,7 +34,7 @@ type exact struct {
 	predict Predictor
 	at      Latents
 	anchors []float32
-	before  []float32 // what was predicted in the last move
+	before  []float32 // prediction of the last move
 }
 
 // advance implements walker.
@@ -55,8 +55,8 @@ func (e *exact) advance(ctx context.Context, m move) error {
 		item, cell := k/seen.Cells, k%seen.Cells
 		on := p + float32(m.ahead)*(p-e.before[k])
 		for class, q := range []float32{1 - on, on} {
-			x := &e.at.X[(classes*item+class)*seen.Cells+cell]
-			*x = float32(classes*m.data)*q + float32(m.keep)**x
+			x := &e.at.X[(Classes*item+class)*seen.Cells+cell]
+			*x = float32(Classes*m.data)*q + float32(m.keep)**x
 			if m.pull != 0 {
 				g := float32(m.level.Gain()) * (p - e.anchors[k]) / float32(seen.Cells)
 				*x -= float32(m.pull) * float32(2*class-1) * g
@@ -81,7 +81,7 @@ func walkExact(t testing.TB, e exact, levels []Level, o Order, p pull) {
 // channels returns both channels of cell k of all items.
 func (l Latents) channels(k int) (gap, seen float32) {
 	item, cell := k/l.Cells, k%l.Cells
-	return l.X[item*classes*l.Cells+cell], l.X[item*classes*l.Cells+l.Cells+cell]
+	return l.X[item*Classes*l.Cells+cell], l.X[item*Classes*l.Cells+l.Cells+cell]
 }
 
 // mixture returns the exact predictor of masks that are one of templates with
@@ -123,7 +123,7 @@ func mixture(templates [][]bool, weights []float64) Predictor {
 // drawExact walks items masks of cells cells with a predictor.
 func drawExact(t testing.TB, predict Predictor, levels []Level, o Order, items, cells int) [][]bool {
 	t.Helper()
-	x := make([]float32, items*classes*cells)
+	x := make([]float32, items*Classes*cells)
 	noise.New(7, "exact").Normals(x, 0)
 	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: cells}}, levels, o, pull{})
 	return decode(x, items)
@@ -162,21 +162,21 @@ func TestToyAReturnsItsProbability(t *testing.T) {
 	}
 }
 
-// The paper prints the bracket of the step with its sign turned and divided by
-// σ². The same test must see that.
+// Algorithm 1 of Ma, Zhou and Yu prints the bracket of the step with its sign
+// turned and divided by σ². The same test must see that.
 func TestPrintedStepOfAlgorithmOneFailsToyA(t *testing.T) {
 	want := map[float64]float64{0.1: 0.20, 0.3: 0.07, 0.7: 0.93} // measured before, in another program
 	levels := Even.Levels(Cosine{}, toySteps, 1)
 	for p, known := range want {
-		z := make([]float32, toyDraws*classes)
+		z := make([]float32, toyDraws*Classes)
 		noise.New(7, "exact").Normals(z, 0)
 		seen := 0.0
 		for d := range toyDraws {
-			x := [classes]float64{float64(z[classes*d]), float64(z[classes*d+1])}
+			x := [Classes]float64{float64(z[Classes*d]), float64(z[Classes*d+1])}
 			for i, to := range levels[1:] {
 				from := levels[i]
 				e := sigmoid(math.Log(p/(1-p)) + from.Gain()*(x[1]-x[0]))
-				for k, data := range []float64{classes * (1 - e), classes * e} {
+				for k, data := range []float64{Classes * (1 - e), Classes * e} {
 					x[k] = to.Alpha*data + to.Sigma*(from.Alpha*data-x[k])/(from.Sigma*from.Sigma)
 				}
 			}
@@ -251,16 +251,16 @@ func TestWalkReturnsAGaussian(t *testing.T) {
 		for k := range observed {
 			_, v := at.channels(k)
 			hat := mu + s*s*l.Alpha*(float64(v)-l.Alpha*mu)/(l.Alpha*l.Alpha*s*s+l.Sigma*l.Sigma)
-			observed[k] = float32(hat / classes)
+			observed[k] = float32(hat / Classes)
 		}
 		return observed, nil
 	}
-	x := make([]float32, items*classes)
+	x := make([]float32, items*Classes)
 	noise.New(3, "gauss").Normals(x, 0)
 	walkExact(t, exact{predict: predict, at: Latents{X: x, Items: items, Cells: 1}}, LogSNR.Levels(Cosine{}, toySteps, 1), SecondOrder, pull{})
 	var sum, squares float64
 	for k := range items {
-		v := float64(x[classes*k+1])
+		v := float64(x[Classes*k+1])
 		sum += v
 		squares += v * v
 	}
@@ -272,7 +272,7 @@ func TestWalkReturnsAGaussian(t *testing.T) {
 }
 
 // A textbook Bayesian Flow Network draws a class from its output, sends it
-// with a little noise and adds what arrives; with the accuracy schedule ours
+// with a little noise and adds it up; with the accuracy schedule ours
 // must see the same beliefs on the way and give the same answer.
 func TestAccuracyScheduleIsTheTextbookNetworkOnToyA(t *testing.T) {
 	const p, steps, draws = 0.3, 200, 5000
@@ -281,7 +281,7 @@ func TestAccuracyScheduleIsTheTextbookNetworkOnToyA(t *testing.T) {
 	belief := func(x0, x1 float64) float64 { return sigmoid(math.Log(p/(1-p)) + x1 - x0) }
 
 	ours := make([]float64, steps)
-	x := make([]float32, draws*classes)
+	x := make([]float32, draws*Classes)
 	noise.New(5, "ours").Normals(x, 0)
 	step := 0
 	predict := independent([]float64{p})
@@ -308,7 +308,7 @@ func TestAccuracyScheduleIsTheTextbookNetworkOnToyA(t *testing.T) {
 			if r.Float64() < e {
 				y0, y1 = y1, y0
 			}
-			spread := math.Sqrt(accuracy * classes)
+			spread := math.Sqrt(accuracy * Classes)
 			x0 += y0 + spread*r.NormFloat64()
 			x1 += y1 + spread*r.NormFloat64()
 		}
@@ -336,7 +336,7 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 		got[spacing] = coverageSD(drawExact(t, prefixes, spacing.Levels(Cosine{}, steps, cells), SecondOrder, draws, cells))
 	}
 	t.Logf("sd of coverage: true %.3f, log-SNR %.3f, even %.3f", want, got[LogSNR], got[Even])
-	const tolerance = 0.15 // of the sd, the bar for real masks
+	const tolerance = 0.15 // relative to the sd, the bar for real masks
 	if ratio := got[LogSNR] / want; math.Abs(ratio-1) > tolerance {
 		t.Errorf("log-SNR steps give %.2f of the spread of coverage, want 1 within %.2f", ratio, tolerance)
 	}
@@ -345,7 +345,7 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 	}
 }
 
-// A step of second order costs what one of first order does, and ends closer to
+// A step of second order costs as much as one of first order, and ends closer to
 // where the ODE does: each walk is compared with the same noise taken along in
 // many small steps.
 func TestSecondOrderEndsCloserToTheODE(t *testing.T) {

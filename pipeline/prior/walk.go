@@ -25,10 +25,10 @@ type Predictor func(ctx context.Context, at Latents) (observed []float32, err er
 //
 //	x' = data·K·(ê + ahead·(ê - ê⁻)) + keep·x - pull·∇L
 //
-// with ê and ∇L at look·x and the level, and ê⁻ what was predicted in the move
+// with ê and ∇L at look·x and the level, and ê⁻ the prediction of the move
 // before.
 type move struct {
-	level            Level // that the predictor is told
+	level            Level // level of the prediction
 	look, data, keep float64
 	ahead            float64 // 0: the prediction is taken to hold for the whole step
 	pull             float64 // 0: not guided
@@ -45,8 +45,8 @@ type pull struct {
 	steps  int     // guided steps, from the first; 0: all
 }
 
-// walk takes latents, at first noise of the standard deviation that
-// startDeviation says, along the probability-flow ODE to masks.
+// walk takes latents, at first noise of the standard deviation startDeviation,
+// along the probability-flow ODE to masks.
 func walk(ctx context.Context, w walker, levels []Level, o Order, p pull) error {
 	moves := movesOf(levels, o, p)
 	for i, m := range moves {
@@ -66,7 +66,7 @@ func walk(ctx context.Context, w walker, levels []Level, o Order, p pull) error 
 //
 // between levels that lead from noise to the mask; the last one is not
 // predicted at. The first has a little of the mask in it, which noise has not:
-// its step takes all of x as noise, so that the mean of what follows is right.
+// its step takes all of x as noise, so that the mean of the next latents is right.
 // At a level without noise the predictor sees zero, whatever noise the walk
 // will take from there.
 //
@@ -120,11 +120,11 @@ func startDeviation(levels []Level) float32 {
 
 // decode returns the likelier class of each cell of each item.
 func decode(x []float32, items int) [][]bool {
-	cells := len(x) / (classes * items)
+	cells := len(x) / (Classes * items)
 	out := make([][]bool, items)
 	for item := range out {
-		gap := x[item*classes*cells:][:cells]
-		seen := x[item*classes*cells+cells:][:cells]
+		gap := x[item*Classes*cells:][:cells]
+		seen := x[item*Classes*cells+cells:][:cells]
 		mask := make([]bool, cells)
 		for i := range mask {
 			mask[i] = seen[i] > gap[i]

@@ -79,14 +79,14 @@ func TestYesterdayOfOtherDaysIsNotTaken(t *testing.T) {
 	patches := samplestest.Cloudy(2, 16)
 	m := roughModel(t, enginetest.Open(t), func(c *Config) { c.Yesterday = true })
 	m.Recall(calendar{patches[:1], [][]bool{patches[1].Observed()}})
-	if m.place(patches[0]).Yesterday == nil {
+	if m.Place(patches[0]).Yesterday == nil {
 		t.Error("the day before is not known of a patch of the days")
 	}
 	later, elsewhere := patches[0], patches[0]
 	later.Time = later.Time.AddDate(0, 0, 7)
 	elsewhere.Place = 1
 	for _, p := range []samples.Patch{patches[1], later, elsewhere} {
-		if m.place(p).Yesterday != nil {
+		if m.Place(p).Yesterday != nil {
 			t.Errorf("a patch of %v, which is none of the days, has a day before it", p.Time)
 		}
 	}

@@ -13,23 +13,23 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// Backgrounds are analyses of days made from their neighbours only: what is
-// known of a day before it is looked at. They do not depend on what of the
-// day is visible, so one serves every partition of it.
+// Backgrounds are analyses of days made from their neighbours only. They do not
+// depend on the visible cells of the day itself, so one serves every partition
+// of it.
 type Backgrounds struct {
 	archive *archive
 	byDay   map[int]classical.Estimate
 }
 
-// BackgroundConfig says from which neighbours backgrounds are made.
+// BackgroundConfig holds the window and the method of backgrounds.
 type BackgroundConfig struct {
 	PastDays, FutureDays int
 	OI                   classical.OI
-	Workers              int // days at a time
+	Workers              int // number of days in work at a time
 }
 
 // Backgrounds analyses the given days by optimal interpolation of the days
-// around them. progress, if not nil, hears how many are done.
+// around them. progress, if not nil, is called with the days done and their total.
 func (a *archive) Backgrounds(ctx context.Context, days []int, cfg BackgroundConfig, progress func(done, total int)) (Backgrounds, error) {
 	out := Backgrounds{archive: a, byDay: make(map[int]classical.Estimate, len(days))}
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func (a *archive) background(day int, cfg BackgroundConfig) (classical.Estimate,
 }
 
 // around returns the frames from past days before a day to future days after
-// it, and the place of the day among them.
+// it, and the index of the day among them.
 func (a *archive) around(day, past, future int) (classical.Series, int) {
 	p, target := a.placeOf[day], 0
 	s := classical.Series{Grid: p.Grid, Sea: p.Sea}
@@ -99,7 +99,7 @@ func plain(n int) classical.Estimate {
 }
 
 // Cut returns the background of the patch r and its standard deviation, 0 on
-// land. It reports false where the day has none.
+// land. It returns false if the day has none.
 func (b Backgrounds) Cut(r Ref) (value, sigma []float32, ok bool) {
 	e, ok := b.byDay[r.Day]
 	if !ok {
@@ -116,13 +116,13 @@ func (b Backgrounds) Cut(r Ref) (value, sigma []float32, ok bool) {
 }
 
 // Analyse estimates the patch r by optimal interpolation of its visible cells
-// and of the window on the days around it: what a classical method makes of
-// exactly what a network is given. Both are 0 on land.
+// and of the window on the days around it: a classical method with exactly the
+// inputs of a network. Both maps are 0 on land.
 func (a *archive) Analyse(r Ref, visible []bool, cfg BackgroundConfig) (value, sigma []float32, err error) {
 	series, target := a.Around(r, visible, cfg.PastDays, cfg.FutureDays)
 	e, err := cfg.OI.Fill(series, target, nil)
 	switch {
-	case errors.Is(err, classical.ErrNoObservations): // nothing visible and no neighbour
+	case errors.Is(err, classical.ErrNoObservations): // neither visible cells nor neighbours
 		e = plain(r.Window.Len())
 	case err != nil:
 		return nil, nil, err
@@ -135,9 +135,9 @@ func (a *archive) Analyse(r Ref, visible []bool, cfg BackgroundConfig) (value, s
 	return e.Mean, e.Sigma, nil
 }
 
-// Around returns the days around the patch r as a classical method sees them:
+// Around returns the days around the patch r as the input of a classical method:
 // cut to its window, with only the visible cells on its own day, from past days
-// before it to future days after it. The second result is the place of its own
+// before it to future days after it. The second result is the index of its own
 // day.
 func (a *archive) Around(r Ref, visible []bool, past, future int) (classical.Series, int) {
 	series, target := a.around(r.Day, past, future)

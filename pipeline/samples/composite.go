@@ -1,6 +1,6 @@
 package samples
 
-// How far composites look, in days. Thirty days back gained 5 % of MSE over
+// Reach of composites in days. Thirty days back gained 5 % of MSE over
 // ten; ahead, a delayed-mode product does not wait longer than ten.
 const (
 	LastDays = 30
@@ -9,8 +9,8 @@ const (
 
 // A Composite is, for each cell of a window, the observation nearest in time.
 type Composite struct {
-	Value     []float32 // normalised anomaly; 0 where there is none
-	Freshness []float32 // 3/(2+age in days), 1 for yesterday; 0: none
+	Value     []float32 // normalised anomaly; 0 without an observation
+	Freshness []float32 // 3/(2+age in days), 1 for yesterday; 0: no observation
 }
 
 // Last returns the last observation of each cell before the day of r, not
@@ -36,7 +36,7 @@ func (a *archive) Next(r Ref, maxDays int) Composite {
 }
 
 // Yesterday returns the observation mask of the window on the day before r,
-// all false where that day is not there.
+// all false if that day is missing.
 func (a *archive) Yesterday(r Ref) []bool {
 	if r.Day == a.placeOf[r.Day].first || a.numbers[r.Day]-a.numbers[r.Day-1] != 1 {
 		return make([]bool, r.Window.Len())
@@ -48,7 +48,7 @@ func newComposite(w Window) Composite {
 	return Composite{Value: make([]float32, w.Len()), Freshness: make([]float32, w.Len())}
 }
 
-// merge fills the cells that nothing nearer in time has filled.
+// merge fills the cells that no observation nearer in time has filled.
 func (a *archive) merge(c Composite, w Window, day int, age int64) {
 	values, fresh := a.days[day].Values, 3/(2+float32(age))
 	a.placeOf[day].rows(w, func(dst, src, n int) {

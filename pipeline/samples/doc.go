@@ -1,5 +1,5 @@
-// Package samples turns days of gappy maps into what networks learn from and
-// what every method is judged by.
+// Package samples turns days of gappy maps into patches that networks learn
+// from and overlays that every method is judged on.
 //
 // A Series holds the maps of one dataset. Split cuts it by time into a Train
 // and a HeldOut with days of neither between them; they are different types,
@@ -22,8 +22,8 @@
 // observation of each cell, and Backgrounds an analysis of the neighbouring
 // days; none of them looks at the patch's own day.
 //
-// An Overlay hides from a held-out day what was a gap on another held-out day:
-// real gaps over known values, the same for every method.
+// An Overlay lays the gaps of one held-out day over another: real gaps over
+// known values, the same for every method.
 //
 // Package samples is pure: no file, clock or log. It knows nothing of
 // networks, of masks that a model draws, or of where fields come from.

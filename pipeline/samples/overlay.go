@@ -9,21 +9,21 @@ import (
 )
 
 // An Overlay is a held-out patch with the gaps of another held-out day of the
-// same place laid over it. A method sees Visible and is scored on Scored; together they are
-// what was observed.
+// same place laid over it. A method sees Visible and is scored on Scored;
+// together they are the observed cells.
 type Overlay struct {
 	Patch
 	Visible, Scored []bool
-	GapsOf          int // the day whose gaps these are
+	GapsOf          int // day that lends its gaps
 }
 
-// OverlayConfig says which overlays are made.
+// OverlayConfig holds the size, the number and the choice of overlays.
 type OverlayConfig struct {
 	Side      int    `json:"side" yaml:"side"`
-	Stride    int    `json:"stride,omitempty" yaml:"stride"` // between windows, in cells; 0: Side
-	Count     int    `json:"count" yaml:"count"`             // at most so many, chosen at random; 0: all
-	MinPixels int    `json:"min_pixels" yaml:"min_pixels"`   // at least so many visible and so many scored
-	ApartDays int    `json:"apart_days" yaml:"apart_days"`   // between a day and the day whose gaps it gets
+	Stride    int    `json:"stride,omitempty" yaml:"stride"` // step between windows in cells; 0: Side
+	Count     int    `json:"count" yaml:"count"`             // most overlays, chosen at random; 0: all
+	MinPixels int    `json:"min_pixels" yaml:"min_pixels"`   // least number of visible and of scored pixels
+	ApartDays int    `json:"apart_days" yaml:"apart_days"`   // least distance between a day and the day that lends its gaps
 	Seed      uint64 `json:"seed" yaml:"seed"`
 }
 
@@ -33,11 +33,11 @@ func DefaultOverlays(side int) OverlayConfig {
 	return OverlayConfig{Side: side, MinPixels: 20, ApartDays: 2, Seed: 1}
 }
 
-// ErrNoOverlays says that no held-out day can be judged.
+// ErrNoOverlays marks held-out days of which no overlay can be made.
 var ErrNoOverlays = errors.New("no held-out window has enough pixels both visible and hidden under the gaps of another day")
 
 // Overlays returns the overlays of h: for each window at most one, with the
-// gaps of a day drawn at random among those that leave enough to see and to
+// gaps of a day drawn at random among those that leave enough cells to see and to
 // score. The same config gives the same overlays.
 func (h HeldOut) Overlays(cfg OverlayConfig) ([]Overlay, error) {
 	stream := noise.New(cfg.Seed, "overlays")

@@ -2,10 +2,10 @@ package samples
 
 import "time"
 
-// A Window is a rectangle of cells. It may reach beyond the grid: what lies
-// outside counts as land.
+// A Window is a rectangle of cells. It may reach beyond the grid: cells outside
+// count as land.
 type Window struct {
-	Row, Col      int // of its first cell
+	Row, Col      int // place of its first cell
 	Height, Width int
 }
 
@@ -31,7 +31,7 @@ type Patch struct {
 	Place  int // number of its series, the same on both sides of a split
 }
 
-// Observed returns where the patch holds a value.
+// Observed returns the observation mask of the patch.
 func (p Patch) Observed() []bool {
 	out := make([]bool, len(p.Values))
 	for i, v := range p.Values {
@@ -79,7 +79,7 @@ func (a *archive) refs(days []int, side, stride, minObserved int) []Ref {
 	return out
 }
 
-// starts returns where windows of a side begin along an axis of n cells.
+// starts returns the first cells of windows of a side along an axis of n cells.
 func starts(n, side, stride int) []int {
 	if n <= side {
 		return []int{(n - side) / 2}

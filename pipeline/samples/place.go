@@ -6,15 +6,14 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// A Place is the sea of one series: its grid, and how anomalies are made
-// there.
+// A Place is the sea of one series: its grid, its sea mask and its scaling.
 type Place struct {
 	Grid    field.Grid
 	Sea     field.Mask // must not be changed
 	Scaling Scaling
 
 	number     int
-	first, end int // its days in the archive
+	first, end int // range of its days in the archive
 }
 
 // Days returns the days of the place: those from first to before end.
@@ -37,7 +36,7 @@ func (p *Place) cutSea(w Window) []bool {
 	return out
 }
 
-// rows calls f for each stretch of a row of w that lies on the grid: n cells
+// rows calls f for each run of a row of w that lies on the grid: n cells
 // from dst in the window and from src in the grid.
 func (p *Place) rows(w Window, f func(dst, src, n int)) {
 	height, width := p.Grid.Height(), p.Grid.Width()
@@ -72,12 +71,12 @@ func cutAxis(axis []float64, first, n int) []float64 {
 	return out
 }
 
-// archive is what both sides of a split have: days in normalised anomalies,
-// series after series. Only days of one place are neighbours.
+// archive is the common part of both sides of a split: days in normalised
+// anomalies, series after series. Only days of one place are neighbours.
 type archive struct {
 	transform field.Transform
 	places    []*Place
-	placeOf   []*Place // of each day
+	placeOf   []*Place // place of each day
 	days      []Day    // anomalies
 	numbers   []int64
 }
@@ -96,7 +95,7 @@ func (a *archive) add(s Series, days []Day, scaling Scaling) {
 	}
 }
 
-// Days returns how many days there are to see, of all places.
+// Days returns the number of days of all places.
 func (a *archive) Days() int { return len(a.days) }
 
 // Time returns the time of a day.
@@ -111,8 +110,8 @@ func (a *archive) Place(day int) *Place { return a.placeOf[day] }
 // Transform returns the space in which anomalies are taken.
 func (a *archive) Transform() field.Transform { return a.transform }
 
-// The following are those of the first place, for those who have one series
-// only.
+// The following methods return data of the first place, for callers with a
+// single series.
 
 // Grid returns the grid of the first place.
 func (a *archive) Grid() field.Grid { return a.places[0].Grid }
@@ -120,7 +119,7 @@ func (a *archive) Grid() field.Grid { return a.places[0].Grid }
 // Sea returns the sea mask of the first place. It must not be changed.
 func (a *archive) Sea() field.Mask { return a.places[0].Sea }
 
-// Scaling returns how anomalies are made in the first place.
+// Scaling returns the scaling of the first place.
 func (a *archive) Scaling() Scaling { return a.places[0].Scaling }
 
 // CutMap cuts a map of the first place.

@@ -34,12 +34,12 @@ func twoSeas(t *testing.T) []samples.Series {
 	return all
 }
 
-// alike compares what is said of a patch, wherever its day is counted from.
+// alike compares two results for one patch, whose days may have different numbers.
 func alike(t *testing.T, what string, got, want any) {
 	t.Helper()
 	ignored := cmpopts.IgnoreFields(samples.Patch{}, "Ref", "Place")
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), ignored); diff != "" {
-		t.Fatalf("%s is not what the series has alone (-want +got):\n%.600s", what, diff)
+		t.Fatalf("%s differs from that of the series alone (-want +got):\n%.600s", what, diff)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestSeriesSideBySideAreEachAsItIsAlone(t *testing.T) {
 	checkOverlays(t, held, overlays)
 }
 
-// checkOverlays looks at held-out days of several places.
+// checkOverlays checks the overlays of held-out days of several places.
 func checkOverlays(t *testing.T, held samples.HeldOut, want int) {
 	t.Helper()
 	together, err := held.Overlays(samples.DefaultOverlays(8))
@@ -161,7 +161,7 @@ func TestAScalingIsLearnedFromTheDaysOfThePlaceItself(t *testing.T) {
 	}
 }
 
-func TestWhatIsLearnedBesideComesAfterAndLeavesTheRestAlone(t *testing.T) {
+func TestDaysOfOtherSeriesComeAfterAndChangeNothingElse(t *testing.T) {
 	all, cfg := twoSeas(t), samples.DefaultSplit()
 	all[1].Transform = field.Transform{Log10: true} // another quantity
 	own, _, err := all[0].Split(cfg)

@@ -226,7 +226,7 @@ func TestBackgroundsDoNotLookAtTheirOwnDay(t *testing.T) {
 		if !ok {
 			t.Fatal("no background")
 		}
-		for i := range value { // in the space of the transform, free of the scaling, which does see the day
+		for i := range value { // compared without the scaling, which the day itself is part of
 			cell := (4+i/16)*20 + 2 + i%16
 			value[i] = train.Scaling().Inverse(value[i], cell)
 		}

@@ -10,22 +10,21 @@ import (
 
 // Scaling maps transformed values to normalised anomalies and back.
 type Scaling struct {
-	Mean []float32 // per cell, in the space of the transform: the smooth mean map
-	Std  float64   // of all values that it was learned from, about their common mean
+	Mean []float32 // the smooth mean map, in the space of the transform
+	Std  float64   // standard deviation of all values about their common mean
 }
 
-// ScalingDays is the fewest days that a scaling is learned from where a network
-// of another place is to be used. The mean map is smooth over twenty cells, so
-// a few looks at each neighbourhood are enough for it; fewer days are all of
-// one weather.
+// ScalingDays is the least number of days of a scaling for a network of another
+// place. The mean map is smooth over twenty cells, so a few observations of each
+// neighbourhood are enough for it; fewer days are all of one weather.
 const ScalingDays = 10
 
 // ErrFewDays marks a series that is too short for a scaling of its own.
 var ErrFewDays = errors.New("too few days to learn a scaling from")
 
 // LearnScaling returns the scaling of a dataset from its own days, for a
-// network that was trained elsewhere. What such a network knows is the shape
-// of anomalies; where their zero and their unit lie, a place must say itself:
+// network that was trained elsewhere. Such a network knows the shape of
+// anomalies; their zero and their unit are those of the place itself:
 //
 //	anomaly = (transformed value - smooth mean map of the place) / spread of the place
 //

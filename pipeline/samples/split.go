@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// SplitConfig says how a series is cut in two.
+// SplitConfig holds the settings of a split.
 type SplitConfig struct {
-	HeldOut float64 `json:"held_out" yaml:"held_out"` // share of each block that is kept from training
+	HeldOut float64 `json:"held_out" yaml:"held_out"` // held-out share of each block
 	GapDays int     `json:"gap_days" yaml:"gap_days"` // days between training and held-out days that belong to neither
 	Blocks  int     `json:"blocks" yaml:"blocks"`     // held-out periods in each uninterrupted stretch of days
 }
@@ -52,8 +52,8 @@ type HeldOut struct {
 func (s Series) Split(cfg SplitConfig) (Train, HeldOut, error) { return Split([]Series{s}, cfg) }
 
 // Split cuts several series of one variable by time, each by itself and with a
-// scaling of its own, and puts them side by side: what is learned is learned
-// from all, and days are neighbours of days of the same series only.
+// scaling of its own, and puts them side by side: training uses all of them, and
+// days are neighbours of days of the same series only.
 func Split(all []Series, cfg SplitConfig) (Train, HeldOut, error) {
 	train, held := Train{&archive{}}, HeldOut{archive: &archive{}}
 	if err := cfg.Validate(); err != nil {
@@ -64,7 +64,7 @@ func Split(all []Series, cfg SplitConfig) (Train, HeldOut, error) {
 	}
 	for _, s := range all {
 		if s.Transform != all[0].Transform {
-			return train, held, fmt.Errorf("%v is taken as %+v and %v as %+v: what is learned together must be of one variable",
+			return train, held, fmt.Errorf("%v is taken as %+v and %v as %+v: series that are learned together must be of one variable",
 				all[0].Grid, all[0].Transform, s.Grid, s.Transform)
 		}
 		if err := s.split(cfg, train, &held); err != nil {
@@ -77,7 +77,7 @@ func Split(all []Series, cfg SplitConfig) (Train, HeldOut, error) {
 	return train, held, nil
 }
 
-// split adds the two sides of s to those that are there.
+// split adds the two sides of s to train and held.
 func (s Series) split(cfg SplitConfig, train Train, held *HeldOut) error {
 	var learned []Day
 	var targets []int
@@ -103,10 +103,10 @@ func (s Series) split(cfg SplitConfig, train Train, held *HeldOut) error {
 	return nil
 }
 
-// Beside returns t with the training days of other series after its own: what
-// is learned from beside those that are judged. They may be of another
-// variable, for anomalies in units of their spread are alike, and none of them
-// is held out. The days of t keep their numbers.
+// Beside returns t with the training days of other series after its own, for
+// training only: none of them is judged. They may be of another variable,
+// because anomalies in units of their spread are alike. The days of t keep their
+// numbers.
 func (t Train) Beside(others []Series, cfg SplitConfig) (Train, error) {
 	all := *t.archive
 	all.places, all.placeOf = slices.Clip(all.places), slices.Clip(all.placeOf)
@@ -121,8 +121,8 @@ func (t Train) Beside(others []Series, cfg SplitConfig) (Train, error) {
 	return Train{&all}, nil
 }
 
-// Whole returns all of s for training, for a model whose score does not have
-// to be known, with the scaling of all days.
+// Whole returns all of s for training, with the scaling of all days, for a model
+// that needs no score.
 func (s Series) Whole() (Train, error) {
 	scaling, err := scalingOf(s, s.Days)
 	if err != nil {
@@ -165,8 +165,8 @@ func (c SplitConfig) roles(days []Day) []role {
 	return out
 }
 
-// blocks returns how many blocks a stretch of n days is cut into: fewer than
-// asked for where gaps would otherwise eat most of it.
+// blocks returns the number of blocks for a stretch of n days: fewer than
+// requested if gaps would otherwise take most of it.
 func (c SplitConfig) blocks(n int) int {
 	blocks := c.Blocks
 	for blocks > 1 && n/blocks < 5*c.GapDays {
@@ -187,9 +187,8 @@ func (c SplitConfig) roleIn(at, length int, gapFirst bool) role {
 	}
 }
 
-// Since returns s with the days from a time on as targets, for versions that
-// were made before: what came later is new to all of them. The scaling is that
-// of the days before.
+// Since returns s with the days from a time on as targets, which are new to
+// every version made before. The scaling is that of the days before.
 func (s Series) Since(t time.Time) (HeldOut, error) {
 	first := slices.IndexFunc(s.Days, func(d Day) bool { return !d.Time.Before(t) })
 	if first < 0 || len(s.Days)-first < 2 {

@@ -5,8 +5,8 @@
 // each call and never held as a whole, so a call costs tens of milliseconds
 // and leaves nothing behind.
 //
-// Sea is what the source has as ocean: water that is joined to the world
-// ocean. That includes the Black Sea, the Sea of Azov, Marmara with both
+// Sea is the ocean of the source: water that is joined to the world ocean. That
+// includes the Black Sea, the Sea of Azov, Marmara with both
 // straits, the Baltic, the Red Sea and the Persian Gulf, and also the parts of
 // the Ross Ice Shelf that float. The Caspian, the Great Lakes, Ladoga, the Aral
 // Sea and every other lake are land: whoever needs one has to bring a mask.
@@ -28,7 +28,7 @@ import (
 
 //go:generate go run ./gen ../../../shared/data/masks/globe_combined_mask_compressed.npz sea.bin
 
-// Provenance says where the built-in mask comes from, for the attributes of
+// Provenance is the origin of the built-in mask, for the attributes of
 // products that use it.
 const Provenance = "sea mask of 1/60 degree: majority of the 2 x 2 cells of 1/120 degree (ties are sea) of " +
 	"global-land-mask (toddkarin/global-land-mask at 55b4502f, MIT licence), " +
@@ -55,11 +55,11 @@ var packed []byte
 // convention.
 func Builtin(g field.Grid) (field.Mask, error) {
 	if g.Len() == 0 {
-		return nil, fmt.Errorf("mask an empty grid")
+		return nil, fmt.Errorf("make a sea mask: the grid is empty")
 	}
 	lon := columnSpans(g.Lon)
 	lat := rowSpans(g.Lat)
-	order := make([]int, len(lat)) // of output rows, from the north
+	order := make([]int, len(lat)) // output rows from the north
 	for i := range order {
 		order[i] = i
 	}

@@ -14,10 +14,10 @@
 //	orbits, clouds, glint, quality ────────────────────────┘
 //
 // Everything is a pure function of Config: no clock, no file, no global state.
-// Day n is the same whether or not other days were asked for before it, and a
+// Day n is the same whichever days were computed before it, and a
 // World may be used by several goroutines.
 //
 // Package simulate knows nothing of NetCDF libraries, of archives or of the
-// pipeline that will read what it makes. Its files say that they are
-// simulated: they are for demos and tests and replace no real data.
+// pipeline that will read its files. They are marked as simulated: they are for
+// demos and tests and replace no real data.
 package simulate

@@ -9,7 +9,7 @@ import (
 	"lacuna/internal/cdl"
 )
 
-// A sheet is all that a layout needs to know of a granule.
+// A sheet is the data of a granule that a layout turns into a file.
 type sheet struct {
 	recipe   *recipe
 	chart    *chart

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A current says how the water of a region moves: eddies that drift with the
+// A current describes the motion of the water of a region: eddies that drift with the
 // planetary waves, and a rim current that follows the coast.
 type current struct {
 	longestKM, shortestKM float64 // wavelengths of the eddies
@@ -25,11 +25,11 @@ const epochDays = 2
 // the nodes of a coarser grid.
 type epoch struct {
 	flow   [][2]float32 // rows and columns a day
-	source []float32    // what the tracer relaxes to
+	source []float32    // value to which the tracer relaxes
 }
 
-// A basin holds what moves and feeds the tracer. Epochs are computed when
-// asked for; those around the last day asked for are kept.
+// A basin holds the flow and the sources of the tracer. Epochs are computed on
+// demand; those around the last requested day are kept.
 type basin struct {
 	*chart
 	current current
@@ -48,7 +48,7 @@ type basin struct {
 type nodes struct {
 	step, h, w int
 	perRow     float64 // 1/step
-	active     []bool  // near enough to the sea to matter
+	active     []bool  // nodes near the sea
 }
 
 func newBasin(c *chart, seed uint64, cur current, wat *water) *basin {
@@ -95,7 +95,7 @@ func (b *basin) seaNear(row, col, reach int) bool {
 	return false
 }
 
-// keptEpochs bounds the memory: twice what a day needs.
+// keptEpochs bounds the memory: twice the epochs of a day.
 const keptEpochs = 20
 
 // epochs returns the epochs first to last.
@@ -146,11 +146,11 @@ func (b *basin) epoch(k int) *epoch {
 	return e
 }
 
-// smoothings is how often the stream function is smoothed to take the steps
-// of the pixelated coast out of it, which would comb the tracer into stripes:
-// twice where the nodes are dense, never where it would cost the eddies.
+// smoothings is how often the stream function is smoothed to remove the steps of
+// the pixelated coast, which would comb the tracer into stripes: twice where the
+// nodes are dense, never where it would weaken the eddies.
 func (b *basin) smoothings() int {
-	const nodesPerPass = 5 // in the shortest wave
+	const nodesPerPass = 5 // nodes in the shortest wave for each pass
 	nodeKM := float64(b.nodes.step) * b.grid.StepKM()
 	return min(2, int(b.current.shortestKM/nodeKM/nodesPerPass))
 }
@@ -261,7 +261,7 @@ func (b *basin) node(row, col float64) (at int, fr, fc float32) {
 	return i*b.nodes.w + j, float32(r - float64(i)), float32(c - float64(j))
 }
 
-// back returns where the water at row, col was days earlier in the flow of e,
+// back returns the place of the water at row, col a number of days earlier in the flow of e,
 // by one midpoint step. Water that would have come from outside the grid is
 // held at its edge.
 func (b *basin) back(e *epoch, days, row, col float64) (float64, float64) {
@@ -270,8 +270,8 @@ func (b *basin) back(e *epoch, days, row, col float64) (float64, float64) {
 	return b.rowInside(row - dr*days), b.colInside(col - dc*days)
 }
 
-// edgeCells keeps places off the last row and column, so that there always is
-// a next node.
+// edgeCells keeps places off the last row and column, so that a next node always
+// exists.
 const edgeCells = 1e-6
 
 func (b *basin) rowInside(row float64) float64 {

@@ -81,7 +81,7 @@ type wave struct {
 	amplitude  float64
 	cellsPerKM float64
 	memoryDays float64
-	axes       [3][3]float64 // of the lattice: a random orientation hides it
+	axes       [3][3]float64 // random orientation of the lattice, which hides it
 	turning    [gradients]struct {
 		from, to     [3]float64 // the plane
 		phase, speed float64    // radians, radians per memory

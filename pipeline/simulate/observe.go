@@ -2,7 +2,7 @@ package simulate
 
 import "math"
 
-// A view is what bears on the retrieval at one cell.
+// A view holds the conditions of the retrieval at one cell.
 type view struct {
 	clear        float64 // see scene
 	across       float64 // place across the swath, -1..1
@@ -10,18 +10,18 @@ type view struct {
 	interference float64 // strength of foreign transmitters, unit variance
 }
 
-// A reading is what a retrieval makes of a view: a quality (0: no value), and
-// the error of the value in the space where the tracer is additive.
+// A reading is the result of a retrieval: a quality (0: no value), and the error
+// of the value in the space where the tracer is additive.
 type reading struct {
 	quality   int8
 	std, bias float64
 }
 
-// A sight is a day as a product's file has it.
+// A sight is the content of a product's file for a day.
 type sight struct {
-	values  []float32 // physical; NaN: none
+	values  []float32 // physical; NaN: no value
 	quality []int8    // 0: no value
-	sensors []int32   // bits of those that saw the cell
+	sensors []int32   // bits of the sensors that saw the cell
 }
 
 // A coverage says which version of a day is observed.
@@ -29,7 +29,7 @@ type coverage int
 
 const (
 	wholeDay  coverage = iota
-	firstHalf          // without the passes that come late, and with a more timid cloud screening
+	firstHalf          // without the late passes, and with a stricter cloud screening
 	noData             // the sensors were off
 )
 
@@ -37,9 +37,9 @@ const (
 // granule that is replaced later, in standard deviations of the cloud field.
 const timidity = 0.15
 
-// observe returns what the sensors see of the tracer on day n. The error of a
-// cell depends on the day and the cell only, so two versions of a day agree
-// where both see it equally well.
+// observe returns the sensors' observations of the tracer on day n. The error of
+// a cell depends on the day and the cell only, so two versions of a day agree
+// where both have the same quality.
 func (w *World) observe(n int, tracer []float32, c coverage) sight {
 	cells := len(tracer)
 	s := sight{make([]float32, cells), make([]int8, cells), make([]int32, cells)}
@@ -89,7 +89,7 @@ func foreignSignals() turbulence {
 	return turbulence{longestKM: 3000, shortestKM: 400, slope: 0.5, memoryDays: 60}
 }
 
-// seen returns the values that a user of the product takes.
+// seen returns the values that a user of the product would use.
 func (w *World) seen(s sight) []float32 {
 	out := make([]float32, len(s.values))
 	for i, v := range s.values {

@@ -18,15 +18,15 @@ const (
 // log10 for concentrations.
 type sea struct {
 	mean   float64
-	state  func(lat, lon float64) float64 // departure of the long-term state; nil: none
+	state  func(lat, lon float64) float64 // departure of the long-term state; nil: zero
 	season []harmonic
 
 	coastRise, coastKM float64 // rise towards the coast, and its width
 	rivers             []river
 
-	patchStd                        float64 // of the source; stirring makes filaments of it
+	patchStd                        float64 // standard deviation of the source; stirring makes filaments of it
 	patchLongestKM, patchShortestKM float64
-	fineStd                         float64 // of small structures that drift along
+	fineStd                         float64 // standard deviation of small structures that drift along
 	fineLongestKM                   float64
 	bloomShiftDays                  float64 // how much earlier or later patches have their season
 	low, high                       float64 // limits that the tracer approaches and does not reach
@@ -50,7 +50,7 @@ type river struct {
 // water is a sea on a grid.
 type water struct {
 	sea
-	static []float32 // all that does not depend on time, per cell
+	static []float32 // constant part of the source, per cell
 	plume  []float32 // rise by rivers at mean discharge, per cell
 }
 
@@ -73,7 +73,7 @@ func newWater(c *chart, s sea) *water {
 	return w
 }
 
-// rise returns what the rivers add at a place.
+// rise returns the contribution of the rivers at a place.
 func (s sea) rise(lat, lon float64) float64 {
 	sum := 0.0
 	for _, r := range s.rivers {
@@ -91,8 +91,8 @@ func (s sea) patches() turbulence {
 	}
 }
 
-// fine is what the stirring of patches does not make: structures down to a
-// few cells.
+// fine returns structures down to a few cells, which the stirring of patches
+// does not make.
 func (s sea) fine(c *chart) turbulence {
 	return turbulence{
 		longestKM: s.fineLongestKM, shortestKM: 3 * c.grid.StepKM(), slope: 0.7, memoryDays: fineMemoryDays,
@@ -105,7 +105,7 @@ const (
 	floodShare      = 0.3 // rivers carry 30 % more in flood and 30 % less in drought
 )
 
-// source returns what the tracer at a cell tends to.
+// source returns the value to which the tracer at a cell relaxes.
 func (w *water) source(at int, day, patch float64) float64 {
 	return w.climate(at, day+w.bloomShiftDays*patch) + w.patchStd*patch
 }
@@ -146,8 +146,8 @@ type imprint struct {
 }
 
 const (
-	stepsPerDay = 2 // of the back-trajectories; the water moves less than an eddy radius in one
-	fineAgeDays = 2 // for so long small structures have drifted
+	stepsPerDay = 2 // steps of the back-trajectories; the water moves less than an eddy radius in one
+	fineAgeDays = 2 // age of small structures
 	// historyTurnovers is where the imprint of the past has faded to a few
 	// per cent of its strongest.
 	historyTurnovers = 4
@@ -156,7 +156,7 @@ const (
 // truth stores the tracer at noon of a day in dst, NaN on land.
 //
 // It solves the tracer's equation exactly along trajectories: the water at a
-// place carries what the source was where the water has been,
+// place carries a mean of the source along its path,
 //
 //	c(x, t) = sum over ages a of w(a) s(X(t-a), t-a),  w(a) ~ a exp(-a/turnover)
 //
@@ -197,7 +197,7 @@ func (b *basin) truth(dst []float32, day int) {
 	})
 }
 
-// A history is what the water of one day has gone through, latest first.
+// A history holds the epochs that the water of one day has passed, latest first.
 type history struct {
 	steps    []*epoch
 	imprints []imprint

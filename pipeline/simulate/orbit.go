@@ -6,7 +6,7 @@ import "math"
 // (day or night) it is used.
 type sensor struct {
 	name        string
-	bit         int32   // in SENSORMASK
+	bit         int32   // bit in SENSORMASK
 	hour        float64 // local solar time of the crossing of the equator
 	ascending   bool
 	revsPerDay  float64
@@ -47,9 +47,9 @@ func (s sensor) passes(day int) []pass {
 
 // A track is the part of a pass at one latitude.
 type track struct {
-	lon     float64 // of the point below the satellite
+	lon     float64 // longitude of the point below the satellite
 	kmPerLo float64 // distance across the track for a degree of longitude
-	day     float64 // when the satellite is there
+	day     float64 // time of the satellite there
 }
 
 func (p pass) track(lat float64) track {

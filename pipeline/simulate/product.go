@@ -14,7 +14,7 @@ import (
 type Product struct {
 	Name      string // short name, such as "blk-chl"
 	Dataset   string // dataset id of the real feed, which Config.Product accepts too
-	Title     string // one line for people
+	Title     string // one line of description
 	Variable  string // the variable that Day holds
 	Units     string
 	Log       bool    // values span decades: show and compare them in log10
@@ -23,7 +23,7 @@ type Product struct {
 	NativeHeight, NativeWidth int // grid of the real product
 }
 
-// Products returns what can be simulated, sorted by name.
+// Products returns the products that can be simulated, sorted by name.
 func Products() []Product {
 	var out []Product
 	for _, r := range recipes() {
@@ -32,8 +32,8 @@ func Products() []Product {
 	return out
 }
 
-// A recipe is all that makes one product: its place, its ocean, its sky, what
-// its sensors can tell, and its files.
+// A recipe defines one product: its region, its ocean, its sky, its sensors and
+// its files.
 type recipe struct {
 	Product
 	region  region
@@ -43,15 +43,15 @@ type recipe struct {
 	sensors []sensor
 
 	retrieve func(view) reading
-	good     func(quality int8) bool // which readings a user of the product takes
-	best     int8                    // the quality that has no equal
+	good     func(quality int8) bool // readings that a user of the product would use
+	best     int8                    // the highest quality
 
-	hour     int // of the day, in the file's time
+	hour     int // hour of the day in the file's time
 	fileName func(r *recipe, date string) string
 	layout   func(*sheet) cdl.File
 }
 
-// A region is where the grid of a product lies.
+// A region is the extent of the grid of a product.
 type region struct {
 	south, north, west, east float64
 	demoHeight, demoWidth    int
@@ -66,7 +66,7 @@ func (r region) grid(height, width int) (field.Grid, error) {
 	lon := centres(r.west, r.east, width)
 	for _, axis := range [][]float64{lat, lon} {
 		for i, v := range axis {
-			axis[i] = float64(float32(v)) // as the files hold it
+			axis[i] = float64(float32(v)) // the precision of the files
 		}
 	}
 	return field.NewGrid(lat, lon)

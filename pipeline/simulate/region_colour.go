@@ -7,7 +7,7 @@ import "math"
 func olci() []sensor {
 	a := sensor{
 		name: "OLCI-A", bit: 1, hour: 10, revsPerDay: 14 + 7.0/27,
-		swathKM: 1150, // of 1270: the edges see too slantwise
+		swathKM: 1150, // without the edges of the 1270 km, where the view is too slanted
 		glint:   true, needsTheSun: true,
 	}
 	b := a
@@ -107,7 +107,7 @@ func retrieveColour(v view) reading {
 	return reading{quality: 1, std: noise}
 }
 
-// isSet takes every reading that there is.
+// isSet accepts every reading with a value.
 func isSet(quality int8) bool { return quality > 0 }
 
 // datedName is how the producer of regional ocean colour names its files.

@@ -53,7 +53,7 @@ func retrieveTemperature(v view) reading {
 		bestClear = 0.25 // in standard deviations of the cloud field, as view.clear
 		goodClear = 0.10
 		leakClear = -0.12 // thin cloud that the screening misses
-		bestEdge  = 0.8   // of the half swath: the air path grows towards the edge
+		bestEdge  = 0.8   // share of the half swath: the air path grows towards the edge
 	)
 	switch {
 	case v.clear <= leakClear:

@@ -8,7 +8,7 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// Colours of what is not a value.
+// Colours of land and gaps.
 var (
 	landColour = color.RGBA{R: 0x8c, G: 0x87, B: 0x80, A: 0xff}
 	gapColour  = color.RGBA{R: 0xf4, G: 0xf4, B: 0xf6, A: 0xff}

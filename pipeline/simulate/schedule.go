@@ -11,15 +11,15 @@ import (
 
 // A Delivery is the arrival of one version of one granule.
 type Delivery struct {
-	Name     string    // file name; a replacement has the name of what it replaces
+	Name     string    // file name; a replacement has the name of the first version
 	Day      int       // day of the world that the granule shows
 	Revision int       // 1: first version; 2: the better version that replaces it
-	At       time.Time // when it arrives
-	Late     bool      // it arrives days after its turn
+	At       time.Time // time of arrival
+	Late     bool      // arrives days after its turn
 	Empty    bool      // the sensors were off: the file holds no observation
 }
 
-// A fate is what becomes of the granule of one day.
+// A fate is the way in which the granule of one day arrives.
 type fate int
 
 const (
@@ -36,7 +36,7 @@ const (
 	emptyBlock = 30
 
 	arrivalHours  = 3  // after the end of the day: the usual time of arrival
-	jitterMinutes = 90 // punctual granules come up to so much later
+	jitterMinutes = 90 // largest delay of a punctual granule
 	replaceDays   = 4  // the better version follows 4..7 days after the first
 )
 
@@ -95,10 +95,10 @@ func (w *World) name(n int) string {
 	return w.recipe.fileName(w.recipe, w.time(n).Format("20060102"))
 }
 
-// A Granule is a file of the feed: its name and what is in it.
+// A Granule is a file of the feed: its name and its content.
 type Granule struct {
 	Name string
-	Seen field.Field // what a user of the product takes from File
+	Seen field.Field // the values of File that a user of the product would use
 	File cdl.File
 }
 

@@ -120,7 +120,7 @@ func TestNamesFollowTheProducers(t *testing.T) {
 	})
 }
 
-func TestFileHoldsWhatWasSeen(t *testing.T) {
+func TestFileHoldsTheObservations(t *testing.T) {
 	allProducts(t, func(t *testing.T, w *World) {
 		d := w.Schedule()[1]
 		g := w.Granule(d)
@@ -139,7 +139,7 @@ func TestFileHoldsWhatWasSeen(t *testing.T) {
 			}
 		}
 		if observed == 0 {
-			t.Error("nothing seen: the test shows nothing")
+			t.Error("no cell was observed, so the test proves nothing")
 		}
 	})
 }

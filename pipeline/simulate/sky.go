@@ -2,16 +2,16 @@ package simulate
 
 import "math"
 
-// A weather says how cloudy a region is.
+// A weather describes the clouds of a region.
 type weather struct {
 	cover        float64 // mean share of the sky; 0: the sensor sees through clouds
-	winterExtra  float64 // more in January and less in July
-	longestKM    float64 // of cloud systems
+	winterExtra  float64 // addition in January, subtraction in July
+	longestKM    float64 // longest wavelength of cloud systems
 	memoryDays   float64
 	eastKMPerDay float64
 }
 
-// A scene is what the sensors could make out of one day's sea.
+// A scene describes the view of the sensors on one day's sea.
 type scene struct {
 	sensors []int32   // bits of the sensors with a clear view, per cell
 	clear   []float32 // how far the sky was from cloudy, in standard deviations of the cloud field; negative: cloudy; the best of all passes
@@ -48,7 +48,7 @@ func (s *sky) scene(day int, complete bool) scene {
 		for m, p := range sensor.passes(day) {
 			late := k > 0 || len(s.sensors) == 1 && m%3 == 2
 			if (complete || !late) && !s.lost(p) && s.reaches(p) {
-				s.look(sc, p)
+				s.addPass(sc, p)
 			}
 		}
 	}
@@ -56,8 +56,8 @@ func (s *sky) scene(day int, complete bool) scene {
 }
 
 // lostShare of all passes never makes it into the archive: antennas, gaps in
-// the downlink, manoeuvres. Where two sensors cover a sea every day, lost
-// passes are what makes swath edges visible.
+// the downlink, manoeuvres. Where two sensors cover a sea every day, only lost
+// passes make swath edges visible.
 const lostShare = 0.1
 
 func (s *sky) lost(p pass) bool {
@@ -82,8 +82,8 @@ func (s *sky) reaches(p pass) bool {
 // the Earth, which also has one of them on either hand.
 const antipodeKM = 10000
 
-// look adds a pass to a scene.
-func (s *sky) look(sc scene, p pass) {
+// addPass adds a pass to a scene.
+func (s *sky) addPass(sc scene, p pass) {
 	middle := p.track(s.grid.Lat[s.h/2])
 	sun := declination(yearDay(p.day))
 	var clouds fractal

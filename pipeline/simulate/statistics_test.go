@@ -40,8 +40,8 @@ func TestTruthRemembersYesterdayAndForgetsTenDays(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			w := newWorld(t, Config{Product: product, Seed: 3, Height: 60, Width: 84})
 			const days = 3
-			// What does not change from season to season says nothing about
-			// memory: take away the mean of days far apart.
+			// The constant part of the field has no memory to measure: subtract
+			// the mean of days far apart.
 			mean := make([]float64, w.Sea().Count())
 			for k := range days {
 				for i, v := range overSea(w, w.Day(-400+67*k).Truth) {
@@ -186,9 +186,9 @@ func TestTemperatureFollowsLatitudeAndSeason(t *testing.T) {
 func TestCloudsAreCoherentPersistentAndVaried(t *testing.T) {
 	tests := []struct {
 		product   string
-		width     int     // of 60 rows
+		width     int     // columns, beside 60 rows
 		low, high float64 // mean share of missing sea
-		minSD     float64 // of that share between days: the wider the basin the less
+		minSD     float64 // least standard deviation of that share between days; a wide basin has less
 	}{
 		{"blk-chl", 84, 0.60, 0.75, 0.15},
 		{"bal-nano", 84, 0.60, 0.80, 0.15},
@@ -197,7 +197,7 @@ func TestCloudsAreCoherentPersistentAndVaried(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.product, func(t *testing.T) {
 			w := newWorld(t, Config{Product: tt.product, Seed: 11, Height: 60, Width: tt.width})
-			ocean := make([]float32, w.Grid().Len()) // any will do: only the gaps count
+			ocean := make([]float32, w.Grid().Len()) // values do not matter: only gaps are tested
 			const days = 60
 			missing := make([]float64, days)
 			near := 0.0

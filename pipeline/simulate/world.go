@@ -10,7 +10,7 @@ import (
 	"lacuna/pipeline/seamask"
 )
 
-// Config says which feed to simulate. Only Product is needed: the rest has
+// Config describes the feed to simulate. Only Product is required: the rest has
 // defaults that work.
 type Config struct {
 	Product       string    // short name such as "blk-chl", or dataset id
@@ -24,7 +24,7 @@ const (
 	defaultDays = 60
 	// minCells is the least height and width: fewer cells make no picture.
 	minCells = 8
-	// maxCells bounds the memory that a slip of the pen can ask for; the
+	// maxCells bounds the memory that a typing error can request; the
 	// largest native grid has 1.4 million cells.
 	maxCells = 1 << 24
 )
@@ -102,7 +102,7 @@ func (c Config) withDefaults(r *recipe) Config {
 	return c
 }
 
-// Product returns what the world simulates.
+// Product returns the product that the world simulates.
 func (w *World) Product() Product { return w.recipe.Product }
 
 // Grid returns the grid of every field of the world.
@@ -114,7 +114,7 @@ func (w *World) Sea() field.Mask { return w.chart.sea }
 // Days returns the number of days that the schedule covers.
 func (w *World) Days() int { return w.cfg.Days }
 
-// A Day is the ocean on one day and what the satellites saw of it, both in the
+// A Day is the ocean on one day and the satellites' observations of it, both in the
 // units of the product's file.
 type Day struct {
 	Time  time.Time
@@ -131,7 +131,7 @@ func (w *World) Day(n int) Day {
 	return Day{Time: w.time(n), Truth: w.field(n, w.physical(tracer)), Seen: w.field(n, w.seen(s))}
 }
 
-// time returns the time that the files of day n bear.
+// time returns the time in the files of day n.
 func (w *World) time(n int) time.Time { return w.cfg.Start.AddDate(0, 0, n).Add(w.hourUTC) }
 
 func (w *World) field(n int, values []float32) field.Field {

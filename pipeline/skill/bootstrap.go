@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A Loss is what one sample contributes to a mean over pixels.
+// A Loss is the contribution of one sample to a mean over pixels.
 type Loss struct {
 	Day    time.Time
-	Sum    float64 // of the losses of all its pixels
+	Sum    float64 // sum of the losses of all its pixels
 	Pixels float64
 }
 
-// A Bootstrap draws blocks of days with replacement to see how far a mean
+// A Bootstrap draws blocks of days with replacement to estimate how far a mean
 // would move with other days. Days of one block are drawn together, because
-// weather and sea change slowly: what errs today errs tomorrow.
+// weather and sea change slowly and errors persist from day to day.
 type Bootstrap struct {
 	Draws      int
 	BlockDays  int     // length of a block of consecutive days
-	Confidence float64 // of the intervals, such as 0.95
+	Confidence float64 // confidence of the intervals, such as 0.95
 	Seed       uint64
 }
 
-// DefaultBootstrap returns the settings that hold where nothing is said.
+// DefaultBootstrap returns the default settings.
 func DefaultBootstrap() Bootstrap {
 	return Bootstrap{
 		Draws:      4000, // a p-value of 0.05 is then known to 0.003
@@ -35,7 +35,7 @@ func DefaultBootstrap() Bootstrap {
 	}
 }
 
-// An Interval is where a mean lies with the confidence of the bootstrap.
+// An Interval holds a mean with the confidence of the bootstrap.
 type Interval struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -45,15 +45,15 @@ type Interval struct {
 // samples: negative where the first is better.
 type Difference struct {
 	Mean     float64  `json:"mean"`
-	Relative float64  `json:"relative"` // Mean over the mean loss of the other method; 0 where that has none
+	Relative float64  `json:"relative"` // Mean over the mean loss of the other method; 0 if that is 0
 	Interval Interval `json:"interval"`
-	P        float64  `json:"p"` // two-sided; how often chance alone gives a difference as large
+	P        float64  `json:"p"` // two-sided probability of a difference as large by chance alone
 	Samples  int      `json:"samples"`
 	Blocks   int      `json:"blocks"`
 }
 
-// leastBlocks is the least number of blocks that a bootstrap makes sense of:
-// with four there are 35 different draws.
+// leastBlocks is the least number of blocks for a useful bootstrap: four have 35
+// different draws.
 const leastBlocks = 4
 
 // Paired compares method a with method b, sample by sample. Both are pooled
@@ -87,7 +87,7 @@ func (o Bootstrap) Paired(a, b []Loss) (Difference, error) {
 	return d, nil
 }
 
-// Mean returns the interval of the pooled mean of losses; not known with fewer
+// Mean returns the interval of the pooled mean of losses, and false with fewer
 // than four blocks of days.
 func (o Bootstrap) Mean(losses []Loss) (Interval, bool) {
 	blocks := o.blocks(losses)
@@ -158,7 +158,7 @@ func (o Bootstrap) interval(means []float64) Interval {
 
 // chance returns how often a draw lies as far from the mean as the mean lies
 // from zero: the draws, moved to a true difference of zero. The one added
-// above and below keeps it from claiming impossibility.
+// above and below keeps it above zero.
 func chance(means []float64, mean float64) float64 {
 	far := 0
 	for _, m := range means {

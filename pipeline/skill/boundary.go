@@ -7,15 +7,15 @@ import (
 )
 
 // A Boundary holds the sums of the gradient magnitudes of a composed map and
-// of the truth along the edge between what was visible and what was filled.
+// of the truth along the edge between visible and filled cells.
 type Boundary struct {
 	Composed, Truth float64
 	Pixels          int
 }
 
-// CBGD is the cross-boundary gradient discrepancy: the ratio of the two sums.
-// 1 is seamless, more is a visible seam, less a blur. It is not known where
-// the truth has no gradient or no stencil fits.
+// CBGD is the cross-boundary gradient discrepancy of Ma, Zhou and Yu (section
+// 4): the ratio of the two sums. 1 is seamless, more is a visible seam, less a
+// blur. It is not known if the truth has no gradient or no stencil fits.
 func (b Boundary) CBGD() (ratio float64, known bool) {
 	if b.Pixels == 0 || b.Truth == 0 {
 		return 0, false

@@ -54,7 +54,7 @@ func TestStepIsASeamAndABlurIsLessThanOne(t *testing.T) {
 	}
 }
 
-func TestCBGDOfARampIsWhatTheStencilSays(t *testing.T) {
+func TestCBGDOfARampAgreesWithTheStencil(t *testing.T) {
 	// The truth rises by 1 per column; the fill is 4 higher. A stencil whose
 	// right column is filled, or whose right two are, sees 8 + 4·4 instead of 8.
 	x := halved(8)

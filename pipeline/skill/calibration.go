@@ -14,27 +14,27 @@ type Coverage struct {
 	Share   float64 `json:"share"`
 }
 
-// A Calibration says whether the claimed uncertainty is the real one.
+// A Calibration compares the stated uncertainty with the real errors.
 type Calibration struct {
 	Pixels int     `json:"pixels"`
 	CRPS   float64 `json:"crps"`
-	// SpreadSkill is the root mean square of the claimed standard deviation
+	// SpreadSkill is the root mean square of the stated standard deviation
 	// over that of the error; 1 is calibrated. For an ensemble of M members
 	// the variance counts (M+1)/M, because the mean of few members errs too.
 	// See Fortin and others, Journal of Hydrometeorology 15 (2014), 1708-1713.
-	// Of centred members it is how far they stand from the mean, in the root
-	// mean square, over how far the truth does.
+	// For centred members it is the root mean square of their deviations from
+	// the mean over that of the truth's.
 	SpreadSkill *float64   `json:"spread_skill,omitempty"`
 	Coverage    []Coverage `json:"coverage"`
-	// Histogram counts where in its distribution the truth fell: the rank
-	// among the members, or the tenth of a Gaussian. Flat is calibrated, a
-	// valley is too narrow, a hill too wide.
+	// Histogram counts the position of the truth in the distribution: the rank
+	// among the members, or the tenth of a Gaussian. A flat one is calibrated;
+	// a valley means too narrow, a hill too wide.
 	Histogram []float64 `json:"histogram"`
 	CBGD      *float64  `json:"cbgd,omitempty"` // mean over single members, whose texture is that of a map
 }
 
-// Covers returns the share of the interval of the nominal probability; not
-// known where it was not measured.
+// Covers returns the share of truths in the interval of the nominal
+// probability, and false if it was not measured.
 func (c *Calibration) Covers(nominal float64) (share float64, known bool) {
 	if c == nil {
 		return 0, false
@@ -57,7 +57,7 @@ const gaussianBins = 10
 // A tally accumulates a Calibration.
 type tally struct {
 	levels     []float64
-	halfWidths []float64 // of the intervals, in standard deviations
+	halfWidths []float64 // half widths of the intervals in standard deviations
 	members    int       // 0: a Gaussian
 	centred    bool      // members were moved to the mean
 	pixels     int
@@ -84,9 +84,8 @@ func newTally(members int, centred bool) *tally {
 
 // halfWidth returns how many standard deviations either side of the mean hold
 // the probability p. For members it is that of Student's distribution with
-// √(1+1/M), which is exact for the next draw from the Gaussian that the
-// members come from. The mean of centred ones is no guess of theirs, and the
-// root is 1.
+// √(1+1/M), which is exact for the next draw from the Gaussian of the members.
+// The mean of centred members is not estimated from them, so their root is 1.
 func halfWidth(p float64, members int, centred bool) float64 {
 	if members == 0 {
 		return distuv.UnitNormal.Quantile((1 + p) / 2)
@@ -132,7 +131,7 @@ func (t *tally) addMembers(x []float64, y float64) float64 {
 	for _, v := range x {
 		variance += (v - mean) * (v - mean)
 	}
-	claimed := variance / m // how far members stand from the mean
+	claimed := variance / m // mean square deviation of members from the mean
 	if len(x) > 1 && !t.centred {
 		variance /= m - 1
 		claimed = variance * (m + 1) / m
@@ -146,7 +145,7 @@ func (t *tally) addMembers(x []float64, y float64) float64 {
 	t.squares += (y - mean) * (y - mean)
 	for k, p := range t.levels {
 		share, resolved := 0.0, false
-		if !t.centred { // ranks are for draws
+		if !t.centred { // ranks are defined for independent draws
 			share, resolved = insideOrder(x, y, p)
 		}
 		if !resolved && math.Abs(y-mean) <= t.halfWidths[k]*math.Sqrt(variance) {
@@ -192,7 +191,7 @@ func addRank(histogram, sorted []float64, y float64) {
 	}
 }
 
-// calibration returns the summary; nil where nothing was added.
+// calibration returns the summary, or nil if nothing was added.
 func (t *tally) calibration() *Calibration {
 	if t == nil || t.pixels == 0 {
 		return nil
@@ -209,7 +208,7 @@ func (t *tally) calibration() *Calibration {
 	return c
 }
 
-// present returns a pointer to v, or nil where v is no number.
+// present returns a pointer to v, or nil if v is not finite.
 func present(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

@@ -148,7 +148,7 @@ func TestCentredMembersAreScoredForWhatTheyAre(t *testing.T) {
 			}
 		}
 		c := tally.calibration()
-		want := 1 / math.SqrtPi // of a standard Gaussian under its own truths
+		want := 1 / math.SqrtPi // CRPS of a standard Gaussian under its own truths
 		if math.Abs(c.CRPS-want) > 0.01 {
 			t.Errorf("%d members: CRPS is %.4f, that of the distribution %.4f", members, c.CRPS, want)
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // CRPSGaussian returns the continuous ranked probability score of the normal
-// distribution with the given mean and standard deviation where y came true:
+// distribution with the given mean and standard deviation for the outcome y:
 //
 //	σ [ z (2Φ(z) - 1) + 2φ(z) - 1/√π ],  z = (y - μ)/σ
 //
@@ -25,7 +25,7 @@ func CRPSGaussian(mean, sigma, y float64) float64 {
 }
 
 // CRPSEnsemble returns the fair continuous ranked probability score of an
-// ensemble of M members where y came true:
+// ensemble of M members for the outcome y:
 //
 //	1/M Σ|xᵢ - y| - 1/(2M(M-1)) ΣΣ|xᵢ - xⱼ|
 //
@@ -43,11 +43,11 @@ func CRPSEnsemble(members []float64, y float64) float64 {
 }
 
 // CRPSCentred is CRPSEnsemble for members that were moved so that their mean is
-// exactly the one that is published. Such members are no independent draws:
-// each stands from the mean as far as the truth does, but two of them are
-// further apart than two draws would be, by √(M/(M-1)) if they are Gaussian, so
-// that the fair score would praise them. The distance between members is
-// divided by as much.
+// exactly the published one. Such members are no independent draws: each
+// deviates from the mean as far as the truth, but two of them are further apart
+// than two draws would be, by √(M/(M-1)) if they are Gaussian, so that the fair
+// score would be too good. The distance between members is divided by that
+// factor.
 func CRPSCentred(members []float64, y float64) float64 {
 	sorted := slices.Clone(members)
 	slices.Sort(sorted)

@@ -55,7 +55,7 @@ func downColumns(m field.Mask, height, width int) []float64 {
 // An envelope is the lower envelope of parabolas (x - place)² + height.
 type envelope struct {
 	place []int
-	from  []float64 // where each parabola begins to be the lowest
+	from  []float64 // left end of the range where each parabola is lowest
 }
 
 func newEnvelope(n int) *envelope {
@@ -83,7 +83,7 @@ func (e *envelope) lower(dst, height []float64) {
 		n++
 	}
 	if n == 0 {
-		return // the heights are all infinite, and so is the answer
+		return // all heights are infinite, and so are the distances
 	}
 	e.from[n] = math.Inf(1)
 	k := 0

@@ -7,8 +7,8 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// The score of a forecast is in the units of what was forecast: who is sure and
-// right scores best, who is sure and wrong worst.
+// The score of a forecast is in the units of the variable: a confident and
+// right forecast scores best, a confident and wrong one worst.
 func ExampleCRPSGaussian() {
 	const truth = 1.0
 	fmt.Printf("sure and right:   %.2f\n", skill.CRPSGaussian(1.0, 0.1, truth))
@@ -20,8 +20,8 @@ func ExampleCRPSGaussian() {
 	// sure and wrong:   1.94
 }
 
-// Ten days of overlays: the truth of the hidden cells is 0, a method errs by
-// 0.1 at each of them and says so.
+// Ten days of overlays: the truth of the hidden cells is 0, and a method errs by
+// 0.1 at each of them.
 func ExampleScores() {
 	const side = 8
 	scores := skill.NewScores(skill.DefaultOptions())

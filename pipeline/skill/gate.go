@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A Rule says when a challenger replaces the champion. It is a pure function
-// of what was measured: the same contest has the same outcome anywhere.
+// A Rule says when a challenger replaces the champion. It is a pure function of
+// the measurements: the same contest has the same outcome anywhere.
 type Rule struct {
-	Confidence    float64       // how sure a lower MSE must be
-	CBGDSlack     float64       // how much worse |CBGD - 1| may be
-	CoverageLow   float64       // least share that the 90 % intervals may cover
-	CoverageHigh  float64       // largest share
-	LatencyFactor float64       // how many times slower than the champion is still acceptable
-	LatencyLimit  time.Duration // slower than this is never acceptable; 0: no limit
+	Confidence    float64       // confidence that the MSE is lower
+	CBGDSlack     float64       // allowed increase of |CBGD - 1|
+	CoverageLow   float64       // least coverage of the 90 % intervals
+	CoverageHigh  float64       // largest coverage of the 90 % intervals
+	LatencyFactor float64       // largest latency in units of the champion's
+	LatencyLimit  time.Duration // largest latency whatever the champion's; 0: no limit
 }
 
-// DefaultRule returns the rule that holds where nothing is said.
+// DefaultRule returns the default rule.
 func DefaultRule() Rule {
 	return Rule{
 		Confidence:    0.95,
@@ -36,10 +36,10 @@ type Entrant struct {
 
 // A Contest is champion and challenger on the same overlays.
 type Contest struct {
-	Champion   *Entrant // nil: there is none yet
+	Champion   *Entrant // nil: no champion yet
 	Challenger Entrant
 	// MSE is the challenger's less the champion's, by Bootstrap.Paired; not
-	// looked at without a champion.
+	// read without a champion.
 	MSE Difference
 	// OverInterpolation is the challenger's MSE less that of optimal
 	// interpolation with the same information; nil: they were not compared.
@@ -55,8 +55,8 @@ type Decision struct {
 // Decide returns whether the challenger replaces the champion. It needs finite
 // output, calibrated intervals and acceptable latency; against a champion it
 // must also be better in MSE beyond chance, with no worse seams, on the same
-// pixels, and no worse than optimal interpolation. Without a champion it is
-// interpolation that serves, and that has to be beaten beyond chance.
+// pixels, and no worse than optimal interpolation. Without a champion, optimal
+// interpolation fills, and it has to be beaten beyond chance.
 func (r Rule) Decide(c Contest) Decision {
 	j := judge{decision: Decision{Promote: true}}
 	r.judgeAlone(&j, c.Challenger)
@@ -80,13 +80,13 @@ func (r Rule) better(d Difference) bool {
 	return d.Blocks > 0 && d.P <= 1-r.Confidence && d.Mean < 0 && d.Interval.High < 0
 }
 
-// change says how an MSE differs.
+// change formats a difference in MSE.
 func change(d Difference) string {
 	return fmt.Sprintf("MSE changes by %+.4g (%+.1f %%), between %+.4g and %+.4g, p = %.4f",
 		d.Mean, 100*d.Relative, d.Interval.Low, d.Interval.High, d.P)
 }
 
-// A judge collects reasons; one that speaks against is enough.
+// A judge collects reasons; a single one against is enough to refuse.
 type judge struct {
 	decision Decision
 }
@@ -100,7 +100,7 @@ func (j *judge) say(ok bool, format string, args ...any) {
 	j.decision.Reasons = append(j.decision.Reasons, mark+fmt.Sprintf(format, args...))
 }
 
-// judgeAlone asks what a model must have whoever it is up against.
+// judgeAlone checks the requirements that do not depend on a champion.
 func (r Rule) judgeAlone(j *judge, e Entrant) {
 	j.say(e.Summary.Pixels > 0 && e.Summary.MSE != nil, "%d pixels were scored", e.Summary.Pixels)
 	j.say(e.Summary.NonFinite == 0, "%d scored pixels are not finite", e.Summary.NonFinite)
@@ -121,7 +121,7 @@ func (r Rule) judgeAlone(j *judge, e Entrant) {
 	}
 }
 
-// nominal90 is the interval that products promise.
+// nominal90 is the probability of the intervals in products.
 const nominal90 = 0.9
 
 // judgeAgainst compares the challenger with the champion.

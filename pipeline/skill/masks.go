@@ -7,7 +7,7 @@ import (
 )
 
 // GapStats describes the gaps of one mask. A gap is a set of sea cells without
-// observation that hang together by their sides.
+// observation that are connected by their sides.
 type GapStats struct {
 	Sea         int     `json:"sea"`          // cells
 	Coverage    float64 `json:"coverage"`     // share of the sea that was observed; 0 without sea
@@ -15,8 +15,8 @@ type GapStats struct {
 	MeanSize    float64 `json:"mean_size"`    // cells
 	MedianSize  float64 `json:"median_size"`  // cells
 	LargestSize int     `json:"largest_size"` // cells
-	// TypicalSize is the mean size of the gap that a missing cell lies in:
-	// one large gap is not drowned by a thousand specks.
+	// TypicalSize is the mean size of a gap weighted by its cells, so that one
+	// large gap counts more than a thousand specks.
 	TypicalSize float64 `json:"typical_size"`
 }
 
@@ -61,7 +61,7 @@ func GapSizes(observed, sea field.Mask, height, width int) []int {
 	if len(observed) != height*width || (sea != nil && len(sea) != len(observed)) {
 		panic(badLength)
 	}
-	open := make(field.Mask, len(observed)) // gap cells that no gap has claimed yet
+	open := make(field.Mask, len(observed)) // missing cells that belong to no gap yet
 	for c := range open {
 		open[c] = !observed[c] && (sea == nil || sea[c])
 	}

@@ -18,7 +18,7 @@ func drawn(rows ...string) (m field.Mask, height, width int) {
 	return m, len(rows), len(rows[0])
 }
 
-func TestGapsHangTogetherByTheirSidesOnly(t *testing.T) {
+func TestGapsAreConnectedBySidesOnly(t *testing.T) {
 	observed, h, w := drawn(
 		".x..x",
 		"x....",
@@ -38,7 +38,7 @@ func TestGapsHangTogetherByTheirSidesOnly(t *testing.T) {
 	for c := range sea {
 		sea[c] = !land[c]
 	}
-	// Land in the middle is no bridge, and no gap.
+	// Land in the middle neither connects gaps nor is one.
 	if got := GapSizes(observed, sea, h, w); !slices.Equal(got, []int{1, 1, 1, 2, 4}) {
 		t.Errorf("around land gaps have %v cells", got)
 	}
@@ -62,7 +62,7 @@ func TestDistancesWithoutAnyObservationAreInfinite(t *testing.T) {
 	}
 }
 
-func TestDistancesAreThoseOfLookingEverywhere(t *testing.T) {
+func TestDistancesAgreeWithBruteForce(t *testing.T) {
 	const h, w = 17, 23
 	for seed := range 12 {
 		m := make(field.Mask, h*w)

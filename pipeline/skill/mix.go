@@ -2,11 +2,11 @@ package skill
 
 import "slices"
 
-// A Mix counts cells by how long ago they were last observed and how far away
-// the nearest observation of their day is. An overlay hides cells under clear
-// sky, and clear sky persists: what it hides was seen more recently, and lies
-// nearer to what is visible, than what real clouds hide. Two mixes give the
-// weights that make the one look like the other.
+// A Mix counts cells by the age of their last observation and the distance to
+// the nearest observation of their day. An overlay hides cells under clear sky,
+// and clear sky persists: its hidden cells were observed more recently, and lie
+// nearer to visible ones, than cells under real clouds. Two mixes give the
+// weights that make the one resemble the other.
 type Mix struct {
 	ageEdges, distanceEdges []float64
 	counts                  []float64 // ages × distances
@@ -37,9 +37,9 @@ func (m *Mix) class(ageDays, distanceCells float64) int {
 	return a*(len(m.distanceEdges)+1) + d
 }
 
-// Weight returns what a cell of the mix m must count so that m looks like
-// wanted: the share of its class there over its share here, 0 where m has no
-// such cell. Both must have the same edges.
+// Weight returns the weight of a cell of m with which m resembles wanted: the
+// share of its class in wanted over its share in m, 0 if m has no such cell.
+// Both must have the same edges.
 func (m *Mix) Weight(wanted *Mix, ageDays, distanceCells float64) float64 {
 	m.mustMatch(wanted)
 	k := m.class(ageDays, distanceCells)
@@ -49,8 +49,8 @@ func (m *Mix) Weight(wanted *Mix, ageDays, distanceCells float64) float64 {
 	return (wanted.counts[k] / wanted.total) / (m.counts[k] / m.total)
 }
 
-// Reached returns the share of wanted that lies in classes of which m has
-// cells: what no weight can stand for is the rest.
+// Reached returns the share of wanted in classes of which m has cells. No
+// weight can represent the rest.
 func (m *Mix) Reached(wanted *Mix) float64 {
 	m.mustMatch(wanted)
 	reached := 0.0

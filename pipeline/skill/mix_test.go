@@ -8,7 +8,7 @@ import (
 func TestWeightsMakeOneMixLookLikeTheOther(t *testing.T) {
 	hidden, gaps := NewMix([]float64{1, 5}, []float64{2}), NewMix([]float64{1, 5}, []float64{2})
 	// Overlays hide three fresh cells for each old one, clouds the other way
-	// round; clouds alone hide what was never seen.
+	// round; only clouds hide cells that were never observed.
 	for range 3 {
 		hidden.Add(1, 1)
 		gaps.Add(3, 10)
@@ -19,7 +19,7 @@ func TestWeightsMakeOneMixLookLikeTheOther(t *testing.T) {
 	fresh, old := hidden.Weight(gaps, 0.5, 2), hidden.Weight(gaps, 5, 50)
 	near(t, "weight of fresh cells", fresh, 0.2/0.75, exact)
 	near(t, "weight of old cells", old, 0.6/0.25, exact)
-	near(t, "weight of what is not hidden", hidden.Weight(gaps, 100, 10), 0, 0)
+	near(t, "weight of a class without hidden cells", hidden.Weight(gaps, 100, 10), 0, 0)
 	near(t, "share reached", hidden.Reached(gaps), 0.8, exact)
 	near(t, "total weight", 3*fresh+old, 4*0.8, exact)
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Brier returns the mean squared difference between probabilities and what
-// happened; less is better. It panics where the lengths differ and is NaN
-// without any.
+// Brier returns the mean squared difference between probabilities and outcomes;
+// less is better. It panics if the lengths differ and returns NaN for no
+// forecasts.
 func Brier(probability []float64, happened []bool) float64 {
 	if len(probability) != len(happened) {
 		panic(badLength)
@@ -29,7 +29,7 @@ func indicator(b bool) float64 {
 
 // AUC returns the area under the ROC curve: the probability that a score drawn
 // from the positives exceeds one drawn from the negatives, ties counting half.
-// 0.5 tells nothing apart. It is NaN where either is empty.
+// 0.5 is chance. It is NaN if either set is empty.
 func AUC(positives, negatives []float64) float64 {
 	type labelled struct {
 		score    float64

@@ -61,7 +61,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-const exact = 1e-9 // of double precision sums of a few hundred terms
+const exact = 1e-9 // rounding of double precision sums of a few hundred terms
 
 func TestPixelErrorsAreThoseOfScikitImage(t *testing.T) {
 	opt := DefaultOptions()
@@ -81,7 +81,7 @@ func TestPixelErrorsAreThoseOfScikitImage(t *testing.T) {
 	near(t, "physical bias", *sum.BiasPhysical, -0.006345877284791748, 1e-8)
 	near(t, "CBGD", *sum.CBGD, 1.0183952877705733, 1e-8) // skimage.filters.sobel, stencils by scipy.ndimage
 	if sum.Gaussian != nil || sum.Ensemble != nil || sum.WeightedMSE != nil {
-		t.Error("a score was given to what the sample does not have")
+		t.Error("a score was given though the sample has no sigma or members")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestGapsAreThoseOfScipy(t *testing.T) {
 	near(t, "coverage", g.Coverage, 0.4244604316546763, exact)
 }
 
-func TestCRPSOfAGaussianIsTheIntegralItStandsFor(t *testing.T) {
+func TestCRPSOfAGaussianIsItsIntegral(t *testing.T) {
 	// scipy.integrate.quad of (Φ(x) - 1[x ≥ y])²
 	for _, tt := range []struct{ mean, sigma, y, want float64 }{
 		{0, 1, 0, 0.23369497725510904},

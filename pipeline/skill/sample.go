@@ -15,10 +15,10 @@ const (
 )
 
 // LeastPixels is how many cells a sample must leave visible, and how many it
-// must score: with fewer a day is an anecdote.
+// must score: with fewer a score is chance.
 const LeastPixels = 20
 
-// ErrTooFewPixels marks a sample that is not worth a score.
+// ErrTooFewPixels marks a sample that is too small to be scored.
 var ErrTooFewPixels = errors.New("too few pixels")
 
 // Usable reports whether an overlay leaves enough visible and hides enough to
@@ -27,24 +27,24 @@ func Usable(visible, scored field.Mask) bool {
 	return visible.Count() >= LeastPixels && scored.Count() >= LeastPixels
 }
 
-// A Sample is one day, what a method was shown of it, and what it made of the
-// rest. Cells that are neither visible nor scored have no truth and are never
-// looked at.
+// A Sample is one day, its visible cells and a method's estimate of the hidden
+// ones. Cells that are neither visible nor scored have no truth and are never
+// read.
 type Sample struct {
 	Day           time.Time
 	Height, Width int
-	Truth         []float32   // on visible and scored cells
-	Mean          []float32   // on scored cells
-	Sigma         []float32   // standard deviation about Mean; nil: none claimed
-	Members       [][]float32 // equally likely maps; nil: none
+	Truth         []float32   // defined on visible and scored cells
+	Mean          []float32   // the estimate, on scored cells
+	Sigma         []float32   // standard deviation about Mean; nil: not estimated
+	Members       [][]float32 // equally likely maps; nil: no ensemble
 	Centred       bool        // Members were moved so that their mean is Mean
-	Visible       field.Mask  // what the method saw
-	Scored        field.Mask  // what it did not; disjoint from Visible
-	Weights       []float32   // what a scored cell counts in WeightedMSE; nil: nothing is weighted
+	Visible       field.Mask  // cells that the method saw
+	Scored        field.Mask  // hidden cells; disjoint from Visible
+	Weights       []float32   // weight of each scored cell in WeightedMSE; nil: no WeightedMSE
 	Physical      Physical
 }
 
-// Physical leads from normalised values back to physical ones. The zero value
+// Physical converts normalised values to physical ones. The zero value
 // is the identity.
 type Physical struct {
 	Normalisation field.Normalisation // Std 0: values are not normalised
@@ -62,8 +62,8 @@ func (p Physical) Inverse(x float64) float64 {
 	return x
 }
 
-// Composed returns the product that a reader of the map sees: the truth where
-// it was visible, fill where it is scored, NaN elsewhere.
+// Composed returns the map as it would be published: the truth on visible
+// cells, fill on scored ones, NaN elsewhere.
 func (x Sample) Composed(fill []float32) []float32 {
 	if len(fill) != len(x.Truth) {
 		panic(badLength)
@@ -82,7 +82,7 @@ func (x Sample) Composed(fill []float32) []float32 {
 	return out
 }
 
-// check panics where slices do not fit and returns an error where the data
+// check panics if slices differ in length and returns an error if the data
 // cannot be scored.
 func (x Sample) check() error {
 	n := x.Height * x.Width
@@ -109,7 +109,7 @@ func (x Sample) check() error {
 		}
 	}
 	if !Usable(x.Visible, x.Scored) {
-		return fmt.Errorf("%d visible and %d scored, need %d of each: %w",
+		return fmt.Errorf("%d visible and %d scored cells, need %d of each: %w",
 			x.Visible.Count(), x.Scored.Count(), LeastPixels, ErrTooFewPixels)
 	}
 	return nil

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// Options say what Scores cannot know from the samples.
+// Options hold the settings of Scores.
 type Options struct {
-	Range         float64   // of the values of the held-out set, in normalised units; 0: no PSNR
+	Range         float64   // range of the values of the held-out set, in normalised units; 0: no PSNR
 	DistanceEdges []float64 // upper ends of the distance classes, in cells, ascending
 	PatchCells    int       // side of the patches for spectra; 0: no spectra
 	Bootstrap     Bootstrap
 }
 
-// DefaultOptions returns the options that hold for tiles of 64 cells and
-// more.
+// DefaultOptions returns options that suit windows of 64 cells and more.
 func DefaultOptions() Options {
 	return Options{
 		// Powers of two: error grows fast near an observation and slowly far
@@ -49,13 +48,13 @@ type Scores struct {
 	member    *Spectrometer
 }
 
-// A row is what one sample adds to the means.
+// A row holds the sums of one sample.
 type row struct {
 	day                 time.Time
 	pixels              float64
 	squares             float64
 	gaussian, ensemble  float64 // sums of CRPS
-	claimed, drawn      float64 // pixels behind these
+	claimed, drawn      float64 // numbers of pixels in these sums
 	hasSigma, hasMember bool
 }
 
@@ -114,7 +113,7 @@ func (s *Scores) Add(x Sample) error {
 	return nil
 }
 
-// addPixels goes through the scored pixels once.
+// addPixels sums up the errors of the scored pixels.
 func (s *Scores) addPixels(x Sample) row {
 	r := row{day: x.Day, hasSigma: x.Sigma != nil, hasMember: len(x.Members) > 0}
 	distance := Distances(x.Visible, x.Height, x.Width)
@@ -157,9 +156,9 @@ func (s *Scores) addPixels(x Sample) row {
 	return r
 }
 
-// addUncertainty scores what the method claimed about the error of cell c. A
-// cell without a finite sigma, or with a member that is not finite, counts as
-// non-finite output.
+// addUncertainty scores the sigma and the members of cell c. A cell without a
+// finite sigma, or with a member that is not finite, counts as non-finite
+// output.
 func (s *Scores) addUncertainty(x Sample, c int, members []float64, r *row) {
 	truth := float64(x.Truth[c])
 	sound := true
@@ -185,8 +184,8 @@ func (s *Scores) addUncertainty(x Sample, c int, members []float64, r *row) {
 	}
 }
 
-// addPSNR adds 10 log₁₀(range² / MSE) of one sample. A sample without error has
-// none.
+// addPSNR adds 10 log₁₀(range² / MSE) of one sample, and nothing for a sample
+// without error.
 func (s *Scores) addPSNR(r row) {
 	if s.opt.Range > 0 && r.squares > 0 {
 		s.psnr.Sum += 10 * math.Log10(s.opt.Range*s.opt.Range*r.pixels/r.squares)
@@ -227,7 +226,7 @@ func (s *Scores) EnsembleCRPS() []Loss {
 	return out
 }
 
-// Summary returns the verdict on what was added so far.
+// Summary returns the scores of all samples added so far.
 func (s *Scores) Summary() Summary {
 	n := float64(s.pixels)
 	out := Summary{

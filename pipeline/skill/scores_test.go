@@ -96,7 +96,7 @@ func TestWeightsMoveTheWeightedErrorOnly(t *testing.T) {
 	near(t, "weighted MSE", *s.WeightedMSE, 9, exact)
 }
 
-func TestWhatIsNeitherVisibleNorScoredCannotMatter(t *testing.T) {
+func TestCellsNeitherVisibleNorScoredDoNotMatter(t *testing.T) {
 	x := slanted()
 	x.Sigma = repeated(0.4, len(x.Truth))
 	x.Members = [][]float32{x.Mean, x.Truth}

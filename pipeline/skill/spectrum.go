@@ -8,8 +8,8 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// A Spectrum is the isotropic power of a truth, of what was filled in for it
-// and of the difference, over wavelengths. Power is per Fourier mode, in
+// A Spectrum is the isotropic power of a truth, of its fill and of the
+// difference, over wavelengths. Power is per Fourier mode, in
 // squared units of the values: white noise of variance v has the power v at
 // all wavelengths.
 type Spectrum struct {
@@ -22,7 +22,7 @@ type Spectrum struct {
 
 // Ratio returns the power of the filled map over that of the truth at each
 // wavelength: 1 is the right texture, less is too smooth. It is NaN where the
-// truth has none.
+// truth has no power.
 func (s Spectrum) Ratio() []float64 {
 	out := make([]float64, len(s.Truth))
 	for k := range out {
@@ -33,8 +33,8 @@ func (s Spectrum) Ratio() []float64 {
 
 // ResolvedScale returns the shortest wavelength, in cells, down to which the
 // power of the error stays below half of the power of the truth, interpolated
-// between wavelengths. It is not known where even the longest wave is not
-// resolved. Where all are, it is the shortest that the grid holds.
+// between wavelengths. It is not known if even the longest wave is not
+// resolved. If all are, it is the shortest wave of the grid.
 //
 // See Ballarotta and others, Ocean Science 15 (2019), 1091-1109.
 func (s Spectrum) ResolvedScale() (cells float64, known bool) {
@@ -105,8 +105,8 @@ func (s *Spectrometer) Add(truth, filled []float64) {
 
 // Power returns the isotropic power of one patch for the wavenumbers 1, 2, ...
 // side/2, in cycles per side: the mean over all modes whose wavenumber rounds
-// to it, after the plane through the patch was taken off and Hann's window
-// laid over the rest.
+// to it, after subtracting the plane through the patch and applying Hann's
+// window.
 func (s *Spectrometer) Power(patch []float64) []float64 {
 	n := s.side
 	modes := make([]complex128, n*n)
@@ -178,7 +178,7 @@ func detrended(patch []float64, n int) []float64 {
 	return out
 }
 
-// Spectrum returns the mean over all patches; nil where there was none.
+// Spectrum returns the mean over all patches, or nil without any.
 func (s *Spectrometer) Spectrum() *Spectrum {
 	if s.patches == 0 {
 		return nil
@@ -193,19 +193,19 @@ func (s *Spectrometer) Spectrum() *Spectrum {
 	return out
 }
 
-// leastScoredShare is how much of a patch must have been filled for its
-// spectrum to say something about the filling.
+// leastScoredShare is the filled share of a patch from which on its spectrum
+// tells something about the filling.
 const leastScoredShare = 0.25
 
 // AddSample counts the patches of a sample that have no gap in the truth and
-// of which at least a quarter was filled, side by side, none twice. It returns
-// how many there were.
+// of which at least a quarter was filled. Patches do not overlap. It returns
+// their number.
 func (s *Spectrometer) AddSample(x Sample, fill []float32) int {
 	composed := x.Composed(fill)
 	taken := make(field.Mask, len(composed))
 	added := 0
-	// Half a patch is as fine as the search needs to be to find most of the
-	// room that clear sky leaves.
+	// Steps of half a patch find most of the patches that fit into the clear
+	// sky.
 	step := max(s.side/2, 1)
 	for top := 0; top+s.side <= x.Height; top += step {
 		for left := 0; left+s.side <= x.Width; left += step {

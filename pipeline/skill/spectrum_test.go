@@ -17,7 +17,7 @@ func wave(n int, wavelength, phase float64) []float64 {
 func TestWaveShowsAtItsWavelength(t *testing.T) {
 	const n = 32
 	s := NewSpectrometer(n)
-	// Even about the middle, so that the plane takes nothing off it.
+	// Even about the middle, so that removing the plane does not change it.
 	power := s.Power(wave(n, 8, math.Pi/2-2*math.Pi*(n-1)/2/8))
 	for k, p := range power {
 		// Hann's window spreads a wave to the next modes, no further.
@@ -40,7 +40,7 @@ func TestWhiteNoiseIsFlatAtItsVariance(t *testing.T) {
 		s.Add(a, b)
 	}
 	got := s.Spectrum()
-	for k := 2; k < n/2; k++ { // the plane took its share of the longest waves
+	for k := 2; k < n/2; k++ { // removing the plane weakened the longest waves
 		near(t, "power of the truth", got.Truth[k], 4, 0.2)
 		near(t, "power of the error", got.Error[k], 1, 0.05)
 		near(t, "ratio", got.Ratio()[k], 5.0/4, 0.03)
@@ -65,7 +65,7 @@ func TestResolvedScaleIsWhereTheErrorReachesHalfThePower(t *testing.T) {
 	near(t, "resolved scale", got, 16/2.5, exact)
 	s.Error[0] = 7
 	if _, known := s.ResolvedScale(); known {
-		t.Error("a map whose longest wave is wrong resolves something")
+		t.Error("a map whose longest wave is wrong has a resolved scale")
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	benchThreads = 2
 )
 
-// torchTimes is what testdata/torch_unet.py prints.
+// torchTimes is the output of testdata/torch_unet.py.
 type torchTimes struct {
 	Params  int     `json:"params"`
 	Step    float64 `json:"step_seconds"`
@@ -53,7 +53,7 @@ func torch(b *testing.B, size string) (torchTimes, bool) {
 	return t, true
 }
 
-func benchLesson(b *testing.B, backbone, size string) lesson {
+func benchProblem(b *testing.B, backbone, size string) problem {
 	b.Helper()
 	n, err := nn.New(nn.Config{Backbone: backbone, Size: size, In: 5, Out: 1})
 	if err != nil {
@@ -68,13 +68,13 @@ func benchLesson(b *testing.B, backbone, size string) lesson {
 		noise.New(1, "bench", name).Uniforms(x, 0)
 		return tensors.FromFlatDataAndDimensions(x, dims...)
 	}
-	return lesson{engine: enginetest.OpenThreads(b, benchThreads), network: n, batch: []*tensors.Tensor{
+	return problem{engine: enginetest.OpenThreads(b, benchThreads), network: n, batch: []*tensors.Tensor{
 		draw("x", benchBatch, 5, benchSide, benchSide), draw("t", benchBatch), draw("y", benchBatch, 1, benchSide, benchSide),
 	}}
 }
 
 // report adds the ratio to PyTorch, for the network it has.
-func report(b *testing.B, l lesson, seconds func(torchTimes) float64) {
+func report(b *testing.B, l problem, seconds func(torchTimes) float64) {
 	b.Helper()
 	own := b.Elapsed().Seconds() / float64(b.N)
 	if _, unet := l.network.(*nn.UNet); !unet {
@@ -92,7 +92,7 @@ func report(b *testing.B, l lesson, seconds func(torchTimes) float64) {
 func BenchmarkStep(b *testing.B) {
 	for _, backbone := range []string{nn.BackboneUNet, nn.BackboneViT} {
 		b.Run(backbone, func(b *testing.B) {
-			l := benchLesson(b, backbone, nn.Small)
+			l := benchProblem(b, backbone, nn.Small)
 			s := l.start(b, DefaultConfig())
 			l.run(b, s, 2) // compiles and fills the pools
 			b.ReportAllocs()
@@ -107,7 +107,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkForward(b *testing.B) {
 	for _, backbone := range []string{nn.BackboneUNet, nn.BackboneViT} {
 		b.Run(backbone, func(b *testing.B) {
-			l := benchLesson(b, backbone, nn.Small)
+			l := benchProblem(b, backbone, nn.Small)
 			p, err := engine.Compile(l.engine, "forward", func(g *Graph) []*Node {
 				x, t := Parameter(g, "x", l.batch[0].Shape()), Parameter(g, "t", l.batch[1].Shape())
 				return []*Node{l.network.Apply(nn.Constants(g, l.network.Layout().Init(1)), x, t)}
@@ -135,7 +135,7 @@ func BenchmarkForward(b *testing.B) {
 // BenchmarkCompile is the graph building and lowering of the base training
 // step, which must stay under five seconds.
 func BenchmarkCompile(b *testing.B) {
-	l := benchLesson(b, nn.BackboneUNet, nn.Base)
+	l := benchProblem(b, nn.BackboneUNet, nn.Base)
 	for b.Loop() {
 		s := l.start(b, DefaultConfig())
 		if err := s.Compile(l.batch...); err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// A checkpoint is where a run stands. Its file is a line of JSON, the best
+// A checkpoint is the state of a run. Its file is a line of JSON, the best
 // weights so far where it announces them, and the state of the optimizer.
 type checkpoint struct {
 	header
-	best  []float32 // nil: none
+	best  []float32 // nil: never scored
 	state *State
 }
 
@@ -26,7 +26,7 @@ type header struct {
 	Kind   string          `json:"kind"`
 	Step   int             `json:"step"`            // steps done
 	Config json.RawMessage `json:"config"`          // the settings of the task
-	Score  *float64        `json:"score,omitempty"` // of the result so far
+	Score  *float64        `json:"score,omitempty"` // score of the result so far
 	AtStep int             `json:"at_step"`
 	Bad    int             `json:"bad"`  // scores since the best
 	Best   int             `json:"best"` // number of best weights that follow
@@ -55,10 +55,10 @@ func readCheckpoint(path string, t Task) (c *checkpoint, err error) {
 	return c, err
 }
 
-// openCheckpoint calls read with the first line of a checkpoint and what follows
-// it, where there is one.
+// openCheckpoint calls read with the first line of a checkpoint and a reader of
+// the rest, where there is one.
 //
-// A file without a kind counts as none: the mask prior had a format of its own
+// A file without a kind is ignored: the mask prior had a format of its own
 // once, and a job that was stopped then would fail for ever.
 func openCheckpoint(path string, read func(h header, rest io.Reader) error) error {
 	if path == "" {

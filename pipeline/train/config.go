@@ -6,7 +6,7 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Schedule says how the learning rate goes after the warm-up.
+// Schedule is the shape of the learning rate after the warm-up.
 type Schedule string
 
 // The schedules.
@@ -23,7 +23,7 @@ type Config struct {
 	FinalRate    float64  `yaml:"final_rate"`   // end of the cosine, as a share of LearningRate
 	WarmupSteps  int      `yaml:"warmup_steps"` // the rate rises from zero in a straight line
 	ClipNorm     float64  `yaml:"clip_norm"`    // longest gradient, over all weights together; 0: any
-	EMADecay     float64  `yaml:"ema_decay"`    // of the moving average of the weights
+	EMADecay     float64  `yaml:"ema_decay"`    // decay of the moving average of the weights
 	BFloat16     bool     `yaml:"bfloat16"`     // compute in bfloat16; weights, moments and sums stay float32
 	// Split keeps the state of each weight in a tensor of its own instead of
 	// one vector for all. The numbers are the same; which is faster depends

@@ -12,7 +12,7 @@ import (
 )
 
 // A Filler writes example n into place item of the buffers of a batch, which
-// still hold what an earlier one left there. Examples are numbered from the
+// still hold an earlier example. Examples are numbered from the
 // first of the first step on. It is called from several goroutines, for
 // different batches.
 type Filler func(ctx context.Context, b *Batch, item int, n uint64) error
@@ -20,8 +20,8 @@ type Filler func(ctx context.Context, b *Batch, item int, n uint64) error
 // A Batch is the tensors of one step and the buffers that they are filled from.
 // Both are used again for later steps: making batches makes no garbage.
 type Batch struct {
-	Buffers [][]float32 // as long as the tensors
-	Scratch []float32   // as long as the task says; holds nothing from one example to the next
+	Buffers [][]float32 // one for each tensor, of its length
+	Scratch []float32   // of the task's length; holds nothing from one example to the next
 
 	tensors []*tensors.Tensor
 }
@@ -38,8 +38,8 @@ func NewBatch(dims [][]int, scratch int) *Batch {
 }
 
 // A loader makes batches ahead of their use, several at a time, and hands them
-// over in order. What is in a batch does not depend on how many are made at a
-// time.
+// over in order. The content of a batch does not depend on how many are made at
+// a time.
 type loader struct {
 	backend backends.Backend
 	task    Task

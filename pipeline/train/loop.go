@@ -48,7 +48,7 @@ type run struct {
 	best     []float32 // weights of the best score, where they are kept
 	bad      int       // scores since the best
 	unscored bool      // whether the score of the last step is still to be asked
-	tail     mean      // of the loss, at the end
+	tail     mean      // mean loss over the last steps
 	saved    time.Time // when the checkpoint was written last
 }
 
@@ -76,7 +76,7 @@ func (r *run) begin() error {
 	return r.step.Restore(c.state)
 }
 
-// advance does one step and what the hooks ask after it.
+// advance does one step and calls the hooks that are due after it.
 func (r *run) advance(ctx context.Context, l *loader) error {
 	m, err := r.one(ctx, l)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *run) score(ctx context.Context) (*float64, error) {
 	}
 	r.unscored = false
 	if !finite(score) {
-		score = math.MaxFloat64 // a checkpoint has no word for NaN
+		score = math.MaxFloat64 // JSON has no NaN
 	}
 	switch {
 	case !r.hooks.keepsBest():

@@ -21,7 +21,7 @@ import (
 // line is a task of two weights: y = slope x + offset, from noisy points.
 var line = nn.Layout{Size: 2, Params: []nn.Param{{Name: "slope", Dims: []int{1}}, {Name: "offset", Dims: []int{1}, Offset: 1}}}
 
-// lineSettings is what a checkpoint tells lines apart by.
+// lineSettings tell the checkpoints of lines apart.
 type lineSettings struct {
 	Slope float64 `json:"slope"`
 }
@@ -132,7 +132,7 @@ func TestTheBestScoreDecides(t *testing.T) {
 		edit           func(*Hooks)
 		result, report int     // the score whose weights are returned and that is reported, from 0
 		stopped        bool    // after the last one that is said
-		score          float64 // that is reported, where it is not what was said
+		score          float64 // in the report, where it differs from the score asked for
 	}{
 		{name: "the last weights without a wish", say: []float64{1, 3, 2, 4}, edit: func(*Hooks) {}, result: 3, report: 3},
 		{name: "the best without patience", say: []float64{2, 1, 3, 4}, edit: func(h *Hooks) { h.KeepBest = true }, result: 1, report: 1},

@@ -13,7 +13,7 @@ type moments struct{ weights, ema, mean, variance *Node }
 // rates are the scalars of one step, all functions of its number.
 type rates struct {
 	learning *Node // learning rate, with Adam's bias corrections in it
-	epsilon  *Node // Adam's epsilon, likewise corrected
+	epsilon  *Node // Adam's epsilon, with the same corrections
 	ema      *Node // decay of the moving average
 }
 
@@ -47,8 +47,8 @@ func newRates(c Config, step *Node) rates {
 	}
 }
 
-// clip returns the length of all gradients together and what each must be
-// multiplied with so that it is at most longest (0: any).
+// clip returns the length of all gradients together and the factor for each that
+// makes it at most longest (0: any).
 func clip(gradients []*Node, longest float64) (norm, factor *Node) {
 	sum := ReduceAllSum(Square(gradients[0]))
 	for _, g := range gradients[1:] {

@@ -24,8 +24,8 @@ func (s *Step) compile(build func(*Graph) []*Node) (*engine.Program, error) {
 }
 
 // agree returns the mean loss and the mean gradients of all devices. A loss
-// that is itself a mean over what varies from sample to sample, such as hidden
-// pixels, becomes a mean of means.
+// that is itself a mean over a number that varies from sample to sample, such as
+// hidden pixels, becomes a mean of means.
 func (s *Step) agree(loss *Node, gradients []*Node) (*Node, []*Node) {
 	if s.cfg.Devices == 0 {
 		return loss, gradients
@@ -53,8 +53,9 @@ func (s *Step) share(batch []*tensors.Tensor) ([]shapes.Shape, error) {
 	return out, nil
 }
 
-// inputs returns what the program takes: the number of the step, the state and
-// the batch, once a device; and of these what must be released afterwards.
+// inputs returns the inputs of the program: the number of the step, the state
+// and the batch, once a device; and those of them that must be released
+// afterwards.
 func (s *Step) inputs(batch []*tensors.Tensor) (inputs, temporary []*tensors.Tensor, err error) {
 	number := func() *tensors.Tensor {
 		t := tensors.FromFlatDataAndDimensions([]float32{float32(s.done)}, 1)
@@ -82,8 +83,8 @@ func (s *Step) inputs(batch []*tensors.Tensor) (inputs, temporary []*tensors.Ten
 	return inputs, temporary, nil
 }
 
-// outputs parts what the program gave into the tensor of loss and
-// gradient norm, once a device, and the new state.
+// outputs parts the outputs of the program into the tensor of loss and gradient
+// norm, once a device, and the new state.
 func (s *Step) outputs(out []*tensors.Tensor) (metrics, state []*tensors.Tensor) {
 	each := len(out) / max(s.cfg.Devices, 1)
 	for i, t := range out {

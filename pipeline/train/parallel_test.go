@@ -11,7 +11,7 @@ import (
 )
 
 func TestTheMachineryOfSeveralDevicesChangesNothingOnOne(t *testing.T) {
-	l := newLesson(t, nn.BackboneUNet)
+	l := newProblem(t, nn.BackboneUNet)
 	var weights [2][]float32
 	for devices := range weights {
 		cfg := DefaultConfig()
@@ -41,7 +41,7 @@ func TestTheMachineryOfSeveralDevicesChangesNothingOnOne(t *testing.T) {
 }
 
 func TestMoreDevicesThanThereAreIsAnError(t *testing.T) {
-	l := newLesson(t, nn.BackboneUNet)
+	l := newProblem(t, nn.BackboneUNet)
 	cfg := DefaultConfig()
 	cfg.Devices = 2
 	step, err := NewStep(l.engine, l.network.Layout(), cfg, l.loss)

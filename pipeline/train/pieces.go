@@ -33,7 +33,7 @@ func (s *Step) parts() []part {
 // pieces are the weights of a network as slices of their parts.
 type pieces struct {
 	nodes []*Node
-	index map[string]int // of a weight in nodes, by name
+	index map[string]int // index of a weight in nodes, by name
 }
 
 // cut slices vectors, one a part, into weights.

@@ -16,9 +16,9 @@ const stateKinds = 4
 type State struct {
 	Step     int // steps done
 	Weights  []float32
-	EMA      []float32 // moving average of Weights, what inference uses
-	Mean     []float32 // of the gradient, Adam's first moment
-	Variance []float32 // of the gradient, Adam's second moment
+	EMA      []float32 // moving average of Weights, for inference
+	Mean     []float32 // mean of the gradient, Adam's first moment
+	Variance []float32 // variance of the gradient, Adam's second moment
 }
 
 func (st *State) vectors() [stateKinds]*[]float32 {

@@ -22,7 +22,7 @@ const stateFormat = "lacuna training state 1"
 // maxHeaderBytes bounds the line of JSON: a thousand weights take 100 kB.
 const maxHeaderBytes = 16 << 20
 
-// stateHeader says what the vectors are of.
+// stateHeader names the weights of the vectors.
 type stateHeader struct {
 	Format string   `json:"format"`
 	Step   int      `json:"step"`

@@ -26,7 +26,7 @@ var errNoWeights = errors.New("training has no weights; call Start or Restore fi
 // scalar. It applies its network with the weights it is given.
 type Loss func(w nn.Weights, batch []*Node) *Node
 
-// Metrics is what one step tells.
+// Metrics are the figures of one step.
 type Metrics struct {
 	Step         int     // how many steps the weights have now seen
 	Loss         float64 // before the update
@@ -40,7 +40,7 @@ type Step struct {
 	layout  *nn.Layout
 	loss    Loss
 
-	programs map[string]*engine.Program // by the shapes of the batch
+	programs map[string]*engine.Program // key: shapes of the batch
 	done     int
 	state    []*tensors.Tensor // weights, ema, mean, variance: a list of parts each; once a device
 }
@@ -90,7 +90,7 @@ func (s *Step) Run(batch ...*tensors.Tensor) (Metrics, error) {
 		return Metrics{}, fmt.Errorf("step %d: read the loss: %w", s.done, err)
 	}
 	m := Metrics{Step: s.done, Loss: float64(told[0]), GradientNorm: float64(told[1])}
-	// A NaN anywhere in the gradient makes its norm NaN, so these two tell all.
+	// A NaN anywhere in the gradient makes its norm NaN, so two checks are enough.
 	if !finite(m.Loss) || !finite(m.GradientNorm) {
 		release(state)
 		return m, fmt.Errorf("step %d: loss %v, gradient norm %v: %w", s.done, m.Loss, m.GradientNorm, ErrNotFinite)
@@ -108,7 +108,7 @@ func (s *Step) Compile(batch ...*tensors.Tensor) error {
 	return err
 }
 
-// Close frees what the step holds in its engine.
+// Close frees the memory that the step holds in its engine.
 func (s *Step) Close() {
 	release(s.state)
 	s.state = nil

@@ -17,16 +17,16 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// lesson is a network with a batch to learn.
-type lesson struct {
+// problem is a network with a batch to learn.
+type problem struct {
 	engine  *engine.Engine
 	network nn.Network
 	batch   []*tensors.Tensor // a tensor belongs to one engine once it was used there
 }
 
-// newLesson returns the tiny network of a backbone and a batch of images whose
+// newProblem returns the tiny network of a backbone and a batch of images whose
 // targets are smooth functions of the inputs.
-func newLesson(t testing.TB, backbone string) lesson {
+func newProblem(t testing.TB, backbone string) problem {
 	t.Helper()
 	n, err := nn.New(nn.Config{Backbone: backbone, Size: nn.Tiny, In: 2, Out: 1})
 	if err != nil {
@@ -39,18 +39,18 @@ func newLesson(t testing.TB, backbone string) lesson {
 		item, pixel := i/(side*side), i%(side*side)
 		y[i] = float32(math.Sin(float64(pixel%side)/3+float64(item))) + 0.3*x[item*2*side*side+pixel]
 	}
-	return lesson{engine: enginetest.OpenThreads(t, 1), network: n, batch: []*tensors.Tensor{
+	return problem{engine: enginetest.OpenThreads(t, 1), network: n, batch: []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(x, items, 2, side, side),
 		tensors.FromFlatDataAndDimensions([]float32{0.1, 0.7}, items),
 		tensors.FromFlatDataAndDimensions(y, items, 1, side, side),
 	}}
 }
 
-func (l lesson) loss(w nn.Weights, batch []*Node) *Node {
+func (l problem) loss(w nn.Weights, batch []*Node) *Node {
 	return ReduceAllMean(Square(Sub(l.network.Apply(w, batch[0], batch[1]), batch[2])))
 }
 
-func (l lesson) start(t testing.TB, cfg Config) *Step {
+func (l problem) start(t testing.TB, cfg Config) *Step {
 	t.Helper()
 	s, err := NewStep(l.engine, l.network.Layout(), cfg, l.loss)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l lesson) start(t testing.TB, cfg Config) *Step {
 	return s
 }
 
-func (l lesson) run(t testing.TB, s *Step, steps int) Metrics {
+func (l problem) run(t testing.TB, s *Step, steps int) Metrics {
 	t.Helper()
 	var m Metrics
 	for range steps {
@@ -87,7 +87,7 @@ func state(t testing.TB, s *Step) *State {
 func TestOneBatchIsLearnedByHeart(t *testing.T) {
 	for _, backbone := range []string{nn.BackboneUNet, nn.BackboneViT} {
 		t.Run(backbone, func(t *testing.T) {
-			l := newLesson(t, backbone)
+			l := newProblem(t, backbone)
 			cfg := DefaultConfig()
 			cfg.LearningRate, cfg.WarmupSteps, cfg.Steps = 3e-3, 10, 300
 			s := l.start(t, cfg)
@@ -104,7 +104,7 @@ func TestOneBatchIsLearnedByHeart(t *testing.T) {
 }
 
 func TestSameSeedGivesTheSameBytes(t *testing.T) {
-	l := newLesson(t, nn.BackboneUNet)
+	l := newProblem(t, nn.BackboneUNet)
 	l.engine = enginetest.OpenThreads(t, 2) // threads must not race for the order of a sum
 	var first *State
 	for range 2 {
@@ -122,7 +122,7 @@ func TestSameSeedGivesTheSameBytes(t *testing.T) {
 }
 
 func TestInterruptedRunGoesOnAsIfItHadNotBeen(t *testing.T) {
-	l := newLesson(t, nn.BackboneViT)
+	l := newProblem(t, nn.BackboneViT)
 	whole := l.start(t, DefaultConfig())
 	l.run(t, whole, 12)
 
@@ -147,7 +147,7 @@ func TestInterruptedRunGoesOnAsIfItHadNotBeen(t *testing.T) {
 }
 
 func TestSplitStateLearnsTheSame(t *testing.T) {
-	l := newLesson(t, nn.BackboneUNet)
+	l := newProblem(t, nn.BackboneUNet)
 	cfg := DefaultConfig()
 	flat := l.start(t, cfg)
 	cfg.Split = true
@@ -164,7 +164,7 @@ func TestSplitStateLearnsTheSame(t *testing.T) {
 }
 
 func TestStateSurvivesALossThatIsNotFinite(t *testing.T) {
-	l := newLesson(t, nn.BackboneUNet)
+	l := newProblem(t, nn.BackboneUNet)
 	s := l.start(t, DefaultConfig())
 	l.run(t, s, 2)
 	before := state(t, s)
@@ -187,7 +187,7 @@ func TestStateSurvivesALossThatIsNotFinite(t *testing.T) {
 }
 
 func TestPanicOfGraphCodeIsAnError(t *testing.T) {
-	l := newLesson(t, nn.BackboneUNet)
+	l := newProblem(t, nn.BackboneUNet)
 	s, err := NewStep(l.engine, l.network.Layout(), DefaultConfig(), func(w nn.Weights, batch []*Node) *Node {
 		return l.network.Apply(w, batch[2], batch[1]) // one channel, not two
 	})
@@ -204,7 +204,7 @@ func TestPanicOfGraphCodeIsAnError(t *testing.T) {
 }
 
 func TestStateOfAnotherNetworkIsRefused(t *testing.T) {
-	l := newLesson(t, nn.BackboneUNet)
+	l := newProblem(t, nn.BackboneUNet)
 	s := l.start(t, DefaultConfig())
 	st := state(t, s)
 	st.Mean = st.Mean[1:]

@@ -13,20 +13,20 @@ import (
 	"lacuna/pipeline/nn"
 )
 
-// A Task is what is trained.
+// A Task is a network to be trained, with its loss and its examples.
 type Task struct {
-	Kind     string // of network and of loss
-	Settings any    // everything else that names the run, as JSON; a checkpoint of others is refused
+	Kind     string // names network and loss
+	Settings any    // the rest of the run's identity, as JSON; a checkpoint with others is refused
 
 	Layout    *nn.Layout
 	Loss      Loss
 	Optimizer Config // Steps is the length of the run, whatever the schedule
-	Seed      uint64 // of the first weights
+	Seed      uint64 // seed of the first weights
 
-	Dims    [][]int // of the tensors of a batch; the first dimension is the number of examples
+	Dims    [][]int // dimensions of the tensors of a batch; the first is the number of examples
 	Scratch int     // numbers that Fill needs to work with
 	Fill    Filler
-	Workers int               // that fill batches at the same time; the weights do not depend on it
+	Workers int               // goroutines that fill batches; the weights do not depend on it
 	Fixed   []*tensors.Tensor // further inputs of the loss, the same at every step
 }
 
@@ -35,7 +35,7 @@ func (t Task) NewStep(b backends.Backend) (*Step, error) {
 	return NewStep(b, t.Layout, t.Optimizer, t.Loss)
 }
 
-// inputs returns what the loss takes with a batch.
+// inputs returns the inputs of the loss for a batch.
 func (t Task) inputs(b *Batch) []*tensors.Tensor { return slices.Concat(b.tensors, t.Fixed) }
 
 func (t Task) validate() error {
@@ -50,9 +50,9 @@ func (t Task) validate() error {
 	return nil
 }
 
-// Hooks are what a run tells and asks on its way. All may be zero.
+// Hooks are called by a run on its way, or steer it. All may be zero.
 type Hooks struct {
-	// Progress hears of every step.
+	// Progress is called after every step.
 	Progress func(Progress)
 	// Score returns how well weights do on held-out data, less is better; one
 	// that is not finite is the worst there is. It is asked for the averaged
@@ -86,7 +86,7 @@ func (h Hooks) now() time.Time {
 	return h.Now()
 }
 
-// Progress is what one step tells.
+// Progress describes a run after one of its steps.
 type Progress struct {
 	Step, Steps  int
 	Loss         float64
@@ -94,12 +94,12 @@ type Progress struct {
 	Score        *float64 // nil: not asked at this step
 }
 
-// Report is what a run did.
+// Report describes a run that ended.
 type Report struct {
-	Steps     int      `json:"steps"`      // that the weights have seen
-	Resumed   int      `json:"resumed"`    // of them, before this run
+	Steps     int      `json:"steps"`      // number of steps done
+	Resumed   int      `json:"resumed"`    // steps done before this run
 	Loss      float64  `json:"loss"`       // mean over the last tenth of the steps
-	Score     *float64 `json:"score"`      // of the result; nil: never asked
+	Score     *float64 `json:"score"`      // score of the result; nil: never asked
 	ScoreStep int      `json:"score_step"` // the step that the result is of
 	Stopped   bool     `json:"stopped"`    // before its time, by patience
 

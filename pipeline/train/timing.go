@@ -6,7 +6,7 @@ import (
 )
 
 // Time returns how long the step of a task takes where its batch is on the
-// device already, the mean over so many steps: what a Run can reach at best.
+// device already, the mean over so many steps: a lower bound for that of a Run.
 func Time(ctx context.Context, step *Step, t Task, steps int) (time.Duration, error) {
 	if err := step.Start(t.Layout.Init(t.Seed)); err != nil {
 		return 0, err

@@ -5,10 +5,9 @@
 //
 // A path is followed link by link. Every folder that is passed, every link and
 // the file at the end must belong to root or to the user, and be writable by
-// nobody else, so that what was looked at cannot change under others' hands
-// before it is loaded. A folder with the sticky bit, such as /tmp, passes:
-// others may add to it, and neither replace nor rename what is not theirs; and
-// what they add belongs to them.
+// nobody else, so that others cannot change a checked file before it is loaded.
+// A folder with the sticky bit, such as /tmp, passes: others may add files to
+// it, which belong to them, but neither replace nor rename those of the user.
 //
 // A group that may write counts as others, except the user's own private group:
 // distributions that give each user one set the umask to 002, and every
@@ -18,6 +17,6 @@
 // of an access control list shows in the group's bits, and such a list is never
 // private.
 //
-// Package trusted knows nothing of what is in a file. A library that a trusted
-// one loads by itself is out of its sight.
+// Package trusted knows nothing of the content of a file, and does not see the
+// libraries that a trusted one loads by itself.
 package trusted

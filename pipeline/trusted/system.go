@@ -14,16 +14,16 @@ import (
 )
 
 // Program finds a program on $PATH, or takes the one that an absolute path
-// names, and returns where it lies. One that the working directory would decide,
+// names, and returns its path. A program that depends on the working directory,
 // by a relative name or a relative folder on $PATH, is refused, and so is one
-// that others may change. The path that is returned is the one that was found
-// and not where links lead: a program may ask by which name it was called.
+// that others may change. Links in the path are kept: a program may ask by which
+// name it was called.
 func Program(name string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 		return "", fmt.Errorf("%s is not an absolute path: it would be another program in every folder", name)
 	}
 	path, err := exec.LookPath(name)
-	if err != nil { // among others exec.ErrDot: found by a relative folder on $PATH
+	if err != nil { // also exec.ErrDot, for a relative folder on $PATH
 		return "", err
 	}
 	if _, err := File(path); err != nil {
@@ -32,7 +32,7 @@ func Program(name string) (string, error) {
 	return path, nil
 }
 
-// lstat describes what lies at path, without following a link.
+// lstat describes the entry at path, without following a link.
 func lstat(path string) (entry, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

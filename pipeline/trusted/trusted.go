@@ -12,29 +12,29 @@ import (
 // ErrUntrusted marks a file that others may change.
 var ErrUntrusted = errors.New("others may change it")
 
-// entry is what a file, folder or link on the way to a file is like.
+// entry describes a file, folder or link on the way to a file.
 type entry struct {
 	mode     fs.FileMode
 	uid, gid int
-	acl      bool // it has an access control list
+	acl      bool // has an access control list
 }
 
-// user is whom this process runs as.
+// user is the user of this process.
 type user struct {
 	uid          int
-	privateGroup int // that nobody else is in; -1: none
+	privateGroup int // group without other members; -1: none
 }
 
-// refusal says why somebody else than root and u may change e; empty: nobody may.
+// refusal returns the reason why others than root and u may change e; empty: they may not.
 func (u user) refusal(e entry) string {
 	const groupWrites, othersWrite = 0o020, 0o002
 	switch {
 	case e.uid != 0 && e.uid != u.uid:
 		return fmt.Sprintf("belongs to user %d, who is neither root nor the user of this process (%d)", e.uid, u.uid)
 	case e.mode&fs.ModeSymlink != 0:
-		return "" // its mode says nothing: the folder around it decides
+		return "" // a link's mode has no meaning: the folder around it decides
 	case e.mode.IsDir() && e.mode&fs.ModeSticky != 0:
-		return "" // others may add files, and those are theirs
+		return "" // sticky: others may add files of their own only
 	case e.mode&othersWrite != 0:
 		return fmt.Sprintf("can be written by everybody (mode %v)", e.mode)
 	case e.mode&groupWrites != 0 && (e.acl || e.gid != u.privateGroup):
@@ -43,12 +43,12 @@ func (u user) refusal(e entry) string {
 	return ""
 }
 
-// File follows path to a regular file and returns where it really lies, to be
-// loaded or started from there. Its error wraps ErrUntrusted, and names what
-// others may change and the remedy, where that is the reason.
+// File follows path to a regular file and returns its path without links, to be
+// loaded or started from there. If others may change the file, or a folder or
+// link on the way, the error wraps ErrUntrusted and names it and the remedy.
 func File(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil && filepath.IsAbs(path) {
-		return "", err // a file that is missing is missing, whoever may write the folder
+		return "", err // a missing file is reported as missing, not as untrusted
 	}
 	return follow(path, currentUser(), lstat)
 }
@@ -56,7 +56,7 @@ func File(path string) (string, error) {
 // mostLinks is how many links a path may lead through, as in Linux.
 const mostLinks = 40
 
-// follow walks to path as the kernel does, and looks at every step.
+// follow walks to path as the kernel does, and checks every step.
 func follow(path string, u user, look func(string) (entry, error)) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s is not an absolute path: it would be another file in every folder", path)

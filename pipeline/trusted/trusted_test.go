@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestOnlyRootAndTheUserMayChangeWhatIsLoaded(t *testing.T) {
+func TestOnlyRootAndTheUserMayChangeATrustedFile(t *testing.T) {
 	const me, other, mine, shared = 1000, 1001, 1000, 50
 	for _, c := range []struct {
 		name string
@@ -123,7 +123,7 @@ func TestAFileIsRefusedForEveryFolderAboveItAndEveryLinkToIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileIsAnErrorAndNotFollowedForEver(t *testing.T) {
+func TestAPathToNoFileIsAnErrorAndNotFollowedForEver(t *testing.T) {
 	root := tree(t)
 	circle := filepath.Join(root, "circle")
 	if err := os.Symlink("circle", circle); err != nil {
@@ -142,7 +142,7 @@ func TestWhatIsNoFileIsAnErrorAndNotFollowedForEver(t *testing.T) {
 	}
 }
 
-func TestNoProgramIsStartedThatTheWorkingDirectoryDecides(t *testing.T) {
+func TestAProgramThatDependsOnTheWorkingDirectoryIsRefused(t *testing.T) {
 	root := tree(t)
 	program := filepath.Join(root, "a", "tool")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {

@@ -1,8 +1,8 @@
 // Package disk keeps products in a folder.
 //
-// A Store takes the bytes of every revision of a product to a file of its own,
-// out of sight, that never changes once it was promised: what waits to be
-// delivered elsewhere finds there what was promised. A Sink makes revisions visible:
+// A Store keeps the bytes of every revision of a product in a file of its own,
+// out of sight, that never changes once it was promised: later deliveries to
+// other sinks read the promised bytes there. A Sink makes revisions visible:
 //
 //	<root>/<dataset>/<YYYY>/<MM>/<name>.nc          the current revision
 //	                            /<name>.nc.sha256   as sha256sum --check reads it
@@ -13,12 +13,12 @@
 //
 // A product appears whole or not at all. Where there is a side file or a
 // manifest entry it tells the truth, also after a crash: both are taken away
-// before a product is replaced and written after. Doing the same again changes
-// nothing, or mends what a crash or a hand has damaged.
+// before a product is replaced and written after. Repeating a step changes
+// nothing, or repairs the damage of a crash or of a person.
 //
 // Package disk knows nothing of NetCDF: it hands out a path and another writes
-// the file. Nor does it know what is still to be delivered; who asks it to
-// remove old products says what must stay.
+// the file. Nor does it know which deliveries are due; the caller that removes
+// old products says which must stay.
 package disk
 
 import (
@@ -42,8 +42,8 @@ const (
 	folderMode = 0o755
 	fileMode   = 0o644
 
-	// nameBytesMax leaves room for what is added to a name (.nc.sha256, or the
-	// number of a revision) in the 255 bytes that file systems give it.
+	// nameBytesMax leaves room for endings (.nc.sha256, or the number of a
+	// revision) in the 255 bytes that file systems give a name.
 	nameBytesMax = 220
 )
 
@@ -52,7 +52,7 @@ const (
 // not promised the last one wins.
 type Store struct {
 	Root string
-	// FloorBytes is how much of the disk stays free: below, Put refuses.
+	// FloorBytes of the disk stay free: below, Put refuses.
 	FloorBytes int64
 	// Free returns the free bytes of the disk that a folder is on; nil asks
 	// the system.
@@ -63,28 +63,29 @@ type Store struct {
 type Item struct {
 	Dataset  string
 	Granule  string
-	Name     string    // of the visible file; .nc is added where it lacks
-	Time     time.Time // of the first field
+	Name     string    // name of the visible file; .nc is added where it lacks
+	Time     time.Time // time of the first field
 	Revision int
 }
 
 // Stored is a revision in the store.
 type Stored struct {
-	Path    string // of the revision's own file
-	Visible string // where a Sink on the same root shows it while it is current
+	Path    string // path of the revision's own file
+	Visible string // path where a Sink on the same root shows it while it is current
 	SHA256  string // hex, of the file's bytes
 	Bytes   int64
-	New     bool // false if these very bytes were there already
+	New     bool // false if the same bytes were there already
 }
 
-// Put stores what write writes to the path it is given. A picture that write
+// Put stores the file that write writes to its path. A picture that write
 // leaves at that path with .png added goes with it. If write or ctx fails
 // nothing is changed; with too little room left the error wraps ErrFull.
 //
-// A revision that was promised, which is one that was sealed or that a
-// manifest lists, keeps its bytes: others under its number are refused with a
-// *publish.Conflict. One that was not is what a crash left before anybody was
-// told, and is replaced: the granule may have other neighbours by now.
+// A revision that was promised, which is one that was sealed or that a manifest
+// lists, keeps its bytes: others under its number are refused with a
+// *publish.Conflict. One that was not promised was left by a crash before
+// anybody was told, and is replaced: the granule may have other neighbours by
+// now.
 func (s Store) Put(ctx context.Context, item Item, write func(path string) error) (Stored, error) {
 	visible, err := s.Visible(item.Dataset, item.Time, item.Name)
 	if err != nil {
@@ -120,7 +121,7 @@ func fileName(name string) string {
 	return name + ".nc"
 }
 
-// revisionsFolder is hidden, so that who lists a dataset sees each product
+// revisionsFolder is hidden, so that a listing of a dataset shows each product
 // once.
 const revisionsFolder = ".revisions"
 
@@ -153,8 +154,8 @@ func checkName(name string) error {
 // them.
 const stagingPattern = ".put-*"
 
-// put writes into a folder of its own beside path, so that whatever write
-// leaves there is out of sight and goes with the folder.
+// put writes into a folder of its own beside path, so that unfinished files are
+// out of sight and go with the folder.
 func (s Store) put(ctx context.Context, item Item, write func(path string) error) (stored Stored, err error) {
 	path := s.revisionPath(item)
 	dir := filepath.Dir(path)
@@ -202,7 +203,7 @@ func (s Store) put(ctx context.Context, item Item, write func(path string) error
 	return stored, durable.Sync(dir)
 }
 
-// pictureEnding is what the name of a revision's quick look ends in.
+// pictureEnding is the ending of the name of a quick look.
 const pictureEnding = ".png"
 
 // moveIfThere moves a file that may not exist.

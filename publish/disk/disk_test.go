@@ -149,7 +149,7 @@ func TestAPictureGoesWithItsRevision(t *testing.T) {
 	}
 }
 
-func TestDiskAtItsFloorTakesNoProductAndSaysWhatToFree(t *testing.T) {
+func TestDiskAtItsFloorTakesNoProductAndNamesTheRemedy(t *testing.T) {
 	left := int64(100 << 20)
 	s := Store{Root: t.TempDir(), FloorBytes: 50 << 20, Free: func(string) (int64, error) { return left, nil }}
 	first := put(t, s, item(1), "one")
@@ -171,14 +171,14 @@ func TestDiskAtItsFloorTakesNoProductAndSaysWhatToFree(t *testing.T) {
 			t.Errorf("message lacks %q: %v", want, err)
 		}
 	}
-	// What was promised is still shown: it takes no more room.
+	// A promised revision is still shown: it takes no more room.
 	third := product(s, second, 2)
 	if err := NewSink(s).Publish(t.Context(), third); err != nil || !slices.Equal(before, list(t, s.Root)) {
 		t.Errorf("Publish() = %v on a full disk, files %v", err, list(t, s.Root))
 	}
 }
 
-func TestSweepRemovesWhatAKilledProcessLeft(t *testing.T) {
+func TestSweepRemovesUnfinishedFilesOfAKilledProcess(t *testing.T) {
 	s := Store{Root: t.TempDir()}
 	stored := put(t, s, item(1), "abc")
 	left := filepath.Join(filepath.Dir(stored.Path), ".put-123", "half")

@@ -41,8 +41,7 @@ func sumAndSync(path string) (sum string, bytes int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), bytes, errors.Join(err, f.Sync(), f.Close())
 }
 
-// makeFolders makes dir and what is missing above it, to last through a power
-// cut.
+// makeFolders makes dir and its missing parents, to last through a power cut.
 func makeFolders(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -107,8 +106,8 @@ func removeAll(paths ...string) error {
 	return durable.Sync(filepath.Dir(paths[0]))
 }
 
-// Sweep removes what killed processes have left unfinished. No other process
-// may be at work on the store.
+// Sweep removes unfinished files of killed processes. No other process may be
+// at work on the store.
 func (s Store) Sweep() error {
 	err := filepath.WalkDir(s.Root, func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -17,8 +17,8 @@ import (
 
 var _ publish.Place = (*Sink)(nil)
 
-// ownerName is the file that says whose the folder of products is. It is
-// hidden, so that who lists the folder sees datasets.
+// ownerName is the marker file with the owner of the folder of products. It is
+// hidden, so that a listing of the folder shows datasets only.
 const ownerName = ".lacuna-owner.json"
 
 // Owner implements publish.Place.
@@ -27,7 +27,7 @@ func (s *Sink) Owner(ctx context.Context) (publish.Owner, error) { return s.stor
 // Claim implements publish.Place.
 func (s *Sink) Claim(ctx context.Context, o publish.Owner) error { return s.store.Claim(ctx, o) }
 
-// Owner returns whose the folder is.
+// Owner returns the state that owns the folder.
 func (s Store) Owner(context.Context) (o publish.Owner, err error) {
 	path := filepath.Join(s.Root, ownerName)
 	text, err := os.ReadFile(path)
@@ -43,7 +43,7 @@ func (s Store) Owner(context.Context) (o publish.Owner, err error) {
 	return o, nil
 }
 
-// Claim writes whose the folder is.
+// Claim writes the marker of the folder.
 func (s Store) Claim(ctx context.Context, o publish.Owner) (err error) {
 	text, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {
@@ -61,8 +61,8 @@ func (s Store) Claim(ctx context.Context, o publish.Owner) (err error) {
 }
 
 // Holdings implements publish.Place. It reads the manifests that were written
-// since; one that cannot be read is passed over, for whoever delivers to that
-// day says so.
+// since; an unreadable one is skipped, for the next delivery to that day
+// reports it.
 func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
 	return s.store.Manifests(ctx, since, func(m publish.Manifest) error {
 		for _, h := range m.Holdings() {
@@ -109,8 +109,8 @@ func manifestsSince(month string, since time.Time, each func(publish.Manifest) e
 	return nil
 }
 
-// ErrLocked says that another process, or another daemon of this one, works on
-// the folder of products.
+// ErrLocked says that another daemon, in this process or another, works on the
+// folder of products.
 var ErrLocked = errors.New("the folder of products is in use by another lacuna")
 
 // Lock keeps every other daemon out of the folder until unlock is called, or

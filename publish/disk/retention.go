@@ -14,7 +14,7 @@ import (
 	"lacuna/publish"
 )
 
-// Class is what decides how long a file is kept.
+// Class is a group of files with one retention time.
 type Class string
 
 // The classes.
@@ -24,23 +24,24 @@ const (
 	Superseded   Class = "superseded" // replaced by a later revision, or retracted
 )
 
-// Keep is how long files of a class stay after they were made or replaced. A
-// class that is not in it, or has 0, stays for ever.
+// Keep is the retention time of each class, from when a file was made or
+// replaced. A class that is not in it, or has 0, stays for ever.
 type Keep map[Class]time.Duration
 
-// Removal is a revision whose time is up.
+// Removal is a revision whose retention time is over.
 type Removal struct {
 	Class    Class     `json:"class"`
 	Dataset  string    `json:"dataset"`
 	Granule  string    `json:"granule"`
 	Revision int       `json:"revision"`
-	Since    time.Time `json:"since"` // its time counts from here
+	Since    time.Time `json:"since"` // start of its retention time
 	Bytes    int64     `json:"bytes"`
 	Files    []string  `json:"files"`
 	manifest string
 }
 
-// Plan returns what Remove would remove, without removing it.
+// Plan returns the revisions whose retention time is over, without removing
+// them.
 func (s Store) Plan(now time.Time, keep Keep) ([]Removal, error) {
 	var due []Removal
 	err := s.eachRevision(func(r Removal) {
@@ -54,8 +55,8 @@ func (s Store) Plan(now time.Time, keep Keep) ([]Removal, error) {
 	return due, nil
 }
 
-// Remove removes what Plan returned, less what stays says must stay because
-// somebody is still to get it. It returns what it removed.
+// Remove removes the revisions that Plan returned, except those that stays
+// keeps because a delivery is still due. It returns the removed ones.
 func (s Store) Remove(ctx context.Context, due []Removal, stays func(context.Context, Removal) (bool, error)) ([]Removal, error) {
 	var gone []Removal
 	for _, r := range due {
@@ -110,8 +111,8 @@ func (s Store) remove(r Removal) (err error) {
 	return s.linkLatest(r.Dataset, staging)
 }
 
-// unlist returns m without a revision. An entry stays for as long as it is
-// what leads to earlier revisions, and that of a retraction for good.
+// unlist returns m without a revision. An entry stays while it lists earlier
+// revisions, and that of a retraction for good.
 func unlist(m publish.Manifest, r Removal) publish.Manifest {
 	m.Products = slices.Clone(m.Products)
 	for i := range m.Products {
@@ -130,13 +131,13 @@ func unlist(m publish.Manifest, r Removal) publish.Manifest {
 	return m
 }
 
-// Use is what the files of a class take up.
+// Use is the number and the size of the files of a class.
 type Use struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Usage returns what is stored, by class.
+// Usage returns the use of the disk, by class.
 func (s Store) Usage() (map[Class]Use, error) {
 	all := map[Class]Use{}
 	err := s.eachRevision(func(r Removal) {

@@ -13,7 +13,7 @@ import (
 var ErrFull = errors.New("disk is at its floor")
 
 // checkRoom refuses to go below the floor with bytes that are written already
-// or, with 0, about to be. The message says what could be freed.
+// or, with 0, about to be. The message names files that could be removed.
 func (s Store) checkRoom(written int64) error {
 	if s.FloorBytes <= 0 {
 		return nil
@@ -24,7 +24,7 @@ func (s Store) checkRoom(written int64) error {
 	}
 	left, err := free(nearest(s.Root))
 	if err != nil {
-		return fmt.Errorf("look at free space: %w", err)
+		return fmt.Errorf("ask for free space: %w", err)
 	}
 	if left >= s.FloorBytes {
 		return nil
@@ -33,7 +33,8 @@ func (s Store) checkRoom(written int64) error {
 		size(left), s.Root, size(s.FloorBytes), size(s.FloorBytes-left+written), s.suggestion())
 }
 
-// suggestion says what old products take up.
+// suggestion names the space that old products take and the setting that frees
+// it.
 func (s Store) suggestion() string {
 	usage, err := s.Usage()
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"lacuna/publish"
 )
 
-// sealedMode is that of a file whose bytes were promised to somebody: nobody
-// may write to it. Being the mode of the file, it goes wherever the file is
-// copied to, and needs no ledger to be known.
+// sealedMode is the mode of a file whose bytes were promised: nobody may write
+// to it. A mode goes with the file wherever it is copied, and needs no ledger.
 const sealedMode = 0o444
 
-// Seal makes the file of a revision one that Put never replaces. It comes
-// before the promise: a crash in between leaves a number that is not used if
-// the bytes are others the next time, and never two files of one number.
+// Seal protects the file of a revision from Put. It comes before the promise: a
+// crash in between leaves a number that is not used if the bytes are others the
+// next time, and never two files of one number.
 func (s Store) Seal(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,7 +46,7 @@ func (s Store) checkPromised(item Item, there, next string) error {
 	sealed := info.Mode().Perm()&0o222 == 0
 	mended := slices.ContainsFunc(m.Holdings(), func(h publish.Holding) bool {
 		return h.Granule == item.Granule && h.Revision == item.Revision && h.SHA256 == next
-	}) // a file that was damaged gets the bytes back that were promised
+	}) // a damaged file may be replaced by the promised bytes
 	if !sealed || mended || !publish.Differs(there, next) {
 		return nil
 	}

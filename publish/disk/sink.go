@@ -17,7 +17,7 @@ import (
 // Sink makes products visible in the folder of a Store. It is a publish.Sink.
 type Sink struct {
 	store Store
-	crash func(step string) // tests stop here between any two steps; nil: nothing
+	crash func(step string) // called between any two steps by tests; nil: not called
 }
 
 // NewSink returns the sink of a store.
@@ -48,7 +48,7 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	})
 }
 
-// Retract takes a revision away and says in the manifest why.
+// Retract removes a revision and puts the reason into the manifest.
 func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	})
 }
 
-// checkFile makes sure that the file of p is what was promised.
+// checkFile checks that the file of p has the promised bytes.
 func checkFile(p publish.Product) error {
 	sum, _, err := sumAndSync(p.Path)
 	switch {
@@ -91,8 +91,8 @@ type work struct {
 	manifest publish.Manifest
 }
 
-// change runs do with the day of p at hand and nobody else at work on the
-// dataset, then brings the link to the newest product up to date.
+// change runs do on the day of p while the dataset is locked, then updates the
+// link to the newest product.
 func (s *Sink) change(ctx context.Context, p publish.Product, do func(*work) error) (err error) {
 	visible, err := s.store.Visible(p.Dataset, p.Time, p.Name)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Sink) change(ctx context.Context, p publish.Product, do func(*work) err
 	return s.store.linkLatest(p.Dataset, staging)
 }
 
-// step is where tests crash.
+// step lets tests crash the sink here.
 func (s *Sink) step(name string) {
 	if s.crash != nil {
 		s.crash(name)
@@ -164,7 +164,7 @@ func (w *work) checkOwner(p publish.Product) error {
 	return nil
 }
 
-// show puts the revision of entry in its place and vouches for it.
+// show puts the revision of entry in its place, then writes its side file.
 func (w *work) show(p publish.Product, entry publish.Entry) error {
 	next, current := w.manifest.Add(entry)
 	if !current {
@@ -202,8 +202,8 @@ func (w *work) holds(p publish.Product, side string) bool {
 	return err == nil && sum == p.SHA256
 }
 
-// replace moves a revision into its place. What vouches for the one before is
-// taken away first.
+// replace moves a revision into its place. Side file and manifest entry of the
+// one before are removed first.
 func (w *work) replace(p publish.Product, side string) error {
 	if there, known := w.manifest.Entry(p.Granule); known && there.Live() {
 		there.Absent, there.QuickLook = true, ""
@@ -224,7 +224,7 @@ func (w *work) replace(p publish.Product, side string) error {
 	return writeFile(w.staging, w.side(), []byte(side))
 }
 
-// link gives a file its visible name, in place of what has it now.
+// link gives a file its visible name, in place of the present holder.
 func (w *work) link(from, to string) error {
 	staged := filepath.Join(w.staging, filepath.Base(to))
 	if err := linkOrCopy(from, staged); err != nil {

@@ -26,8 +26,8 @@ func TestSinkKeepsTheContract(t *testing.T) {
 	})
 }
 
-// receive reads a dataset as somebody would who trusts manifests, side files
-// and the link, and fails where one of them does not tell the truth.
+// receive reads a dataset as a receiver that trusts manifests, side files and
+// the link, and fails where one of them is wrong.
 func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 	t.Helper()
 	got := map[string]sinktest.Seen{}
@@ -80,7 +80,7 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(ia, ib)
 }
 
-// product describes what was stored, as the daemon does.
+// product describes a stored revision, as the daemon does.
 func product(s Store, stored Stored, revision int) publish.Product {
 	return publish.Product{
 		Dataset: "d", Granule: "n.nc", Name: filepath.Base(stored.Visible), Time: someDay, Revision: revision,
@@ -89,7 +89,7 @@ func product(s Store, stored Stored, revision int) publish.Product {
 	}
 }
 
-// stop is how a test kills a sink.
+// stop is the panic with which a test kills a sink.
 type stop struct{}
 
 // crashAt runs do until the n-th step of the sink and reports whether there
@@ -153,8 +153,8 @@ func TestCrashBetweenAnyTwoStepsIsMendedByDoingItAgain(t *testing.T) {
 	}
 }
 
-// wantTruth fails where the tree of a sink that was stopped vouches for
-// something that is not so.
+// wantTruth fails where a side file or manifest in the tree of a stopped sink
+// is wrong.
 func wantTruth(t *testing.T, s Store) {
 	t.Helper()
 	for _, path := range list(t, s.Root) {
@@ -181,7 +181,7 @@ func wantTruth(t *testing.T, s Store) {
 	}
 }
 
-func TestSupersededRevisionStaysForWhatWaits(t *testing.T) {
+func TestSupersededRevisionStaysForWaitingDeliveries(t *testing.T) {
 	s := Store{Root: t.TempDir()}
 	first, second := put(t, s, item(1), "one"), put(t, s, item(2), "two")
 	publishAll(t, s, product(s, first, 1), product(s, second, 2))
@@ -213,7 +213,7 @@ func TestAQuickLookIsThatOfTheCurrentRevision(t *testing.T) {
 	}
 }
 
-func TestPublishingAgainMendsWhatAHandDamaged(t *testing.T) {
+func TestPublishingAgainRepairsManualDamage(t *testing.T) {
 	s := Store{Root: t.TempDir()}
 	stored := put(t, s, item(1), "one")
 	p := product(s, stored, 1)
@@ -266,7 +266,7 @@ func TestAFileNameBelongsToOneGranule(t *testing.T) {
 	receive(t, s, "d")
 }
 
-func TestRetentionRemovesWhatIsDueAndNothingThatIsAwaited(t *testing.T) {
+func TestRetentionKeepsAwaitedRevisions(t *testing.T) {
 	s := Store{Root: t.TempDir()}
 	first, second := put(t, s, item(1), "one"), put(t, s, item(2), "two")
 	publishAll(t, s, product(s, first, 1), product(s, second, 2))
@@ -306,7 +306,7 @@ func TestRetentionRemovesWhatIsDueAndNothingThatIsAwaited(t *testing.T) {
 		t.Errorf("Remove() = %+v, %v, want revision 2 only", gone, err)
 	}
 	if _, err := os.Stat(first.Path); err != nil {
-		t.Errorf("what is awaited is gone: %v", err)
+		t.Errorf("an awaited revision is gone: %v", err)
 	}
 	if got := receive(t, s, "d"); len(got) != 0 {
 		t.Errorf("receiver has %v after all was removed", got)

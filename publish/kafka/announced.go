@@ -14,23 +14,22 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// announced remembers what the events topic says last of every product. The
-// topic itself is where this is kept: compaction bounds it to one event a
-// granule, some hundred bytes each.
+// announced remembers the last event of every product. The topic itself is the
+// store: compaction bounds it to one event a granule, some hundred bytes each.
 type announced struct {
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	last  map[string]announcement
 	owner publish.Owner // zero: nobody has claimed the topic
 	next  int64         // offset in the partition of the owner from which nothing was read yet
 }
 
-// announcement is the last word under one key.
+// announcement is the last event under one key.
 type announcement struct {
 	revision  int
 	sha256    string // empty: not known, for a tombstone has none
 	at        int64  // seconds since 1970, of the message
 	retracted bool
-	own       bool // under the key of its product, not that of a superseded revision
+	own       bool // the key is that of its product, not of a superseded revision
 }
 
 // readAnnounced reads the events topic from its beginning.
@@ -51,7 +50,7 @@ func readAnnounced(ctx context.Context, c *Cluster, events topic) (*announced, e
 	return a, nil
 }
 
-// read takes note of a stretch of the events topic.
+// read records a span of the events topic.
 func (a *announced) read(ctx context.Context, c *Cluster, span Span) error {
 	err := c.Read(ctx, span, func(m kafkago.Message) error {
 		if owner, ok := parseOwner(m); ok {
@@ -60,18 +59,18 @@ func (a *announced) read(ctx context.Context, c *Cluster, span Span) error {
 		}
 		e, err := ParseEvent(m)
 		if errors.Is(err, ErrNotOurs) || e.Revision > publish.MaxRevision {
-			return nil // readers pass over it too, or nobody of ours has said it
+			return nil // readers skip it too, or it is not a message of Lacuna
 		}
 		a.record(string(m.Key), e, m.Time)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("read back what was announced: %w", err)
+		return fmt.Errorf("read back the announced events: %w", err)
 	}
 	return nil
 }
 
-// record takes note of an event that was sent at a time under key.
+// record keeps an event that was sent at a time under key.
 func (a *announced) record(key string, e Event, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,7 +80,8 @@ func (a *announced) record(key string, e Event, at time.Time) {
 	case e.Revision > last.revision:
 		a.last[key] = next
 	case e.Revision == last.revision && !last.retracted:
-		// What has the number keeps it, whatever a second writer says.
+		// The first bytes under a number keep it, whatever a second writer
+		// sends.
 		next.sha256 = cmp.Or(last.sha256, next.sha256)
 		a.last[key] = next
 	}
@@ -89,7 +89,7 @@ func (a *announced) record(key string, e Event, at time.Time) {
 	// retraction, and changes nothing.
 }
 
-// recordOwner takes note of a claim; one of an epoch that is over is none.
+// recordOwner keeps a claim; one of an earlier epoch is ignored.
 func (a *announced) recordOwner(o publish.Owner) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,8 +108,7 @@ func (a *announced) conflict(p publish.Product) error {
 	return &publish.Conflict{ID: p.ID(), SHA256: p.SHA256, There: last.sha256, Highest: last.revision}
 }
 
-// holdings returns the last word on every product of which something was said
-// since a time.
+// holdings returns the holding of every product with an event since a time.
 func (a *announced) holdings(since time.Time) []publish.Holding {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,7 +125,7 @@ func (a *announced) holdings(since time.Time) []publish.Holding {
 	return all
 }
 
-// of returns the last word under key; revision 0: none.
+// of returns the last announcement under key; revision 0: none.
 func (a *announced) of(key string) announcement {
 	a.mu.Lock()
 	defer a.mu.Unlock()

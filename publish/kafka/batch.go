@@ -17,15 +17,15 @@ import (
 // Apache Kafka.
 const (
 	sizeBytes    = 4
-	atLength     = 12 // of what follows
-	atEpoch      = 16 // of the leader, unused by clients
+	atLength     = 12 // length of the rest
+	atEpoch      = 16 // epoch of the leader, unused by clients
 	atVersion    = 20
 	atChecksum   = 21
 	atCodec      = 25 // the checksum covers this and all that follows
 	atFirstTime  = 31
 	atLastTime   = 39
 	atProducer   = 47
-	atGeneration = 55 // of the producer
+	atGeneration = 55 // epoch of the producer
 	atSequence   = 57
 	atCount      = 61
 	atRecords    = 65

@@ -19,7 +19,7 @@ const fetchBytes = 1 << 20
 
 // Bounds of waiting for the network.
 const (
-	dialTimeout    = 5 * time.Second        // a broker that has not let us in by then is away
+	dialTimeout    = 5 * time.Second        // a broker that has not accepted by then is away
 	requestTimeout = 10 * time.Second       // a broker that has not answered by then is frozen or cut off
 	fetchWait      = 500 * time.Millisecond // how long the broker holds a request for messages that are not there yet
 	metadataTTL    = 2 * time.Second        // how long after a change of leader requests may go to the old one
@@ -56,31 +56,30 @@ func (c Connection) Open() (*Cluster, error) {
 // Close ends the connections. Requests under way fail.
 func (c *Cluster) Close() { c.pool.CloseIdleConnections() }
 
-// Dialer connects to brokers of the cluster, for what this package does not
-// offer.
+// Dialer connects to brokers of the cluster, for requests that this package
+// does not offer.
 func (c *Cluster) Dialer() *kafkago.Dialer { return c.dialer }
 
 // Brokers are the addresses that the cluster was opened with.
 func (c *Cluster) Brokers() []string { return slices.Clone(c.brokers) }
 
-// ErrGone says that the cluster no longer has, or never had, what was asked
-// for: a topic, a partition, or messages that retention has removed.
+// ErrGone says that the cluster no longer has, or never had, a topic, a
+// partition, or messages that retention has removed.
 var ErrGone = errors.New("not on the brokers any more")
 
-// errNotYet is why something is gone that a broker may only not have heard of
-// yet: a topic that was just made, or messages that the leader has and a
-// former one, which does not know that it was replaced, has not.
+// errNotYet marks an ErrGone that may pass: the broker may not have heard yet
+// of a new topic, or is a former leader that does not have the newest messages.
 var errNotYet = errors.New("or not yet")
 
-// MayCome tells whether what is gone, by err, may turn up within seconds: it is
-// not older than what the brokers keep.
+// MayCome reports whether the missing topic or messages of err may turn up
+// within seconds: they are not older than the retention.
 func MayCome(err error) bool { return errors.Is(err, errNotYet) }
 
-// ErrUndecodable says that a broker has sent something that cannot be made
-// sense of, however often it is asked for: a batch in an unknown compression, or
-// one that kafka-go panics about, such as one of a foreign producer id that
-// compaction has emptied.
-var ErrUndecodable = errors.New("what the broker sent cannot be decoded")
+// ErrUndecodable says that a broker has sent a batch that cannot be decoded,
+// however often it is asked for: one in an unknown compression, or one that
+// kafka-go panics about, such as one of a foreign producer id that compaction
+// has emptied.
+var ErrUndecodable = errors.New("the broker sent a batch that cannot be decoded")
 
 // Partitions returns the partitions of a topic, fresh from a broker.
 func (c *Cluster) Partitions(ctx context.Context, topic string) ([]kafkago.Partition, error) {
@@ -159,7 +158,7 @@ type Span struct {
 
 // Read calls each with the messages of a span in order, one at a time, and
 // returns nil when it has come to the end. An offset that compaction has
-// emptied is passed over. It returns ErrGone where the partition does not reach
+// emptied is skipped. It returns ErrGone where the partition does not reach
 // back to span.From, or does not reach span.To: a span with an end is never
 // waited for. Any other error than one of each may be cured by reading on from
 // the last message.
@@ -193,8 +192,8 @@ func (c *Cluster) Read(ctx context.Context, span Span, each func(kafkago.Message
 	return nil
 }
 
-// whyGone says why a broker has nothing at the beginning of a span, by how far
-// its partition reaches.
+// whyGone returns the error for a broker that has nothing at the beginning of a
+// span, by the offsets of its partition.
 func (c *Cluster) whyGone(ctx context.Context, span Span, answer error) error {
 	if errors.Is(answer, kafkago.OffsetOutOfRange) {
 		first, next, err := c.Bounds(ctx, span.Topic, span.Partition)
@@ -209,15 +208,14 @@ func (c *Cluster) whyGone(ctx context.Context, span Span, answer error) error {
 	return fmt.Errorf("read %s/%d from offset %d: %w, %w", span.Topic, span.Partition, span.From, ErrGone, errNotYet)
 }
 
-// tooFar says that a partition ends before a span does.
+// tooFar is the error of a span that reaches beyond the end of its partition.
 func (c *Cluster) tooFar(span Span, next int64) error {
 	return fmt.Errorf("read %s/%d up to offset %d: %w, %w: the partition ends before offset %d",
 		span.Topic, span.Partition, span.To-1, ErrGone, errNotYet, next)
 }
 
-// readBatch reads what one request brings, and only then hands it on: whoever
-// takes his time over a message does not hold up the connection. done: the span
-// is at its end.
+// readBatch reads the messages of one request, and only then hands them on: a
+// slow handler does not hold up the connection. done: the span is at its end.
 func (c *Cluster) readBatch(conn *kafkago.Conn, span Span, each func(kafkago.Message) error) (done bool, err error) {
 	messages, next, err := fetch(conn)
 	for _, m := range messages {
@@ -244,7 +242,7 @@ func (c *Cluster) readBatch(conn *kafkago.Conn, span Span, each func(kafkago.Mes
 	return false, nil
 }
 
-// fetch returns what one request brings and the offset to go on from.
+// fetch returns the messages of one request and the offset to go on from.
 func fetch(conn *kafkago.Conn) (messages []kafkago.Message, next int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -260,8 +258,8 @@ func fetch(conn *kafkago.Conn) (messages []kafkago.Message, next int64, err erro
 	}
 	next = batch.Offset()
 	if undecodable(err) {
-		// Closing the batch would wait for the rest of what was not understood;
-		// the connection is closed instead.
+		// Closing the batch would wait for its undecodable rest; the connection
+		// is closed instead.
 		return messages, next, fmt.Errorf("%w: %w", ErrUndecodable, err)
 	}
 	err = errors.Join(err, batch.Close())
@@ -271,8 +269,8 @@ func fetch(conn *kafkago.Conn) (messages []kafkago.Message, next int64, err erro
 	return messages, next, err
 }
 
-// undecodable tells whether err is neither the end, nor the broker's, nor the
-// network's.
+// undecodable reports whether err is neither the end, nor an error of the
+// broker or the network.
 func undecodable(err error) bool {
 	var answer kafkago.Error
 	var network net.Error
@@ -280,7 +278,7 @@ func undecodable(err error) bool {
 		!errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.ErrNoProgress) && !errors.Is(err, net.ErrClosed)
 }
 
-// explain puts the likely cause into words where the protocol's own are poor.
+// explain adds the likely cause to an error of the protocol.
 func (c *Cluster) explain(err error) error {
 	if err == nil {
 		return nil

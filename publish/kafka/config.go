@@ -9,25 +9,25 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Config is what a Sink needs to know.
+// Config holds the settings of a Sink.
 type Config struct {
 	Connection `yaml:",inline"`
 
-	Prefix      string        `yaml:"prefix"`      // of the names of both topics
-	Source      string        `yaml:"source"`      // ce_source of the events: which installation speaks
+	Prefix      string        `yaml:"prefix"`      // beginning of the names of both topics
+	Source      string        `yaml:"source"`      // ce_source of the events: the name of this installation
 	Compression string        `yaml:"compression"` // none, gzip, snappy, lz4 or zstd
-	PartBytes   int           `yaml:"part_bytes"`  // of a product in one message
+	PartBytes   int           `yaml:"part_bytes"`  // bytes of a product in one message
 	Timeout     time.Duration `yaml:"timeout"`     // how long one message is tried before Publish gives up
 
 	Topics Topics `yaml:"topics"`
 }
 
-// Topics is how missing topics are made. Topics that exist are used as they
+// Topics holds the settings of missing topics. Existing ones are used as they
 // are, if that is possible.
 type Topics struct {
-	Create        bool          `yaml:"create"`         // whether topics that are not there are made
-	Partitions    int           `yaml:"partitions"`     // of topics that are made
-	Replication   int           `yaml:"replication"`    // -1: what the broker has as its default
+	Create        bool          `yaml:"create"`         // make missing topics
+	Partitions    int           `yaml:"partitions"`     // partitions of a new topic
+	Replication   int           `yaml:"replication"`    // replicas of a new topic; -1: the broker's default
 	DataRetention time.Duration `yaml:"data_retention"` // how long parts are kept; events are kept for good
 	Tombstones    time.Duration `yaml:"tombstones"`     // how long a retraction is kept for readers that are away
 }
@@ -57,14 +57,14 @@ const maxPartBytes = 900_000
 // minPartBytes keeps the number of parts of a large product sensible.
 const minPartBytes = 16 << 10
 
-// topicName is what Kafka accepts, less the room for ".events".
+// topicName matches the names that Kafka accepts, less the room for ".events".
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
 
 // Validate reports everything wrong with c, not just the first thing.
 func (c Config) Validate() error {
 	errs := faults.Of(c.Connection.Validate())
 	errs.Check(topicName.MatchString(c.Prefix), "prefix is %q, must be letters, digits, '.', '_' and '-'", c.Prefix)
-	errs.Check(c.Source != "", "source is empty: it tells readers which installation speaks, such as urn:lacuna")
+	errs.Check(c.Source != "", "source is empty: give the name of this installation for readers, such as urn:lacuna")
 	_, known := compressions[c.Compression]
 	errs.Check(known, "compression is %q, must be none, gzip, snappy, lz4 or zstd", c.Compression)
 	errs.Check(c.PartBytes >= minPartBytes && c.PartBytes <= maxPartBytes,

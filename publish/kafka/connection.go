@@ -15,7 +15,7 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Connection says where a cluster is and how to be let in. It is the same for
+// Connection is the place of a cluster and the way to log in, the same for
 // publishers and readers.
 type Connection struct {
 	Brokers []string `yaml:"brokers"` // host:port; any of them leads to the others
@@ -23,19 +23,19 @@ type Connection struct {
 	SASL    SASL     `yaml:"sasl"`
 }
 
-// TLS is how connections are encrypted.
+// TLS holds the settings of encryption.
 type TLS struct {
-	Enabled  bool   `yaml:"enabled"`   // whether brokers are spoken to over TLS
+	Enabled  bool   `yaml:"enabled"`   // connect over TLS
 	CAFile   string `yaml:"ca_file"`   // PEM; empty: the authorities of the system
-	CertFile string `yaml:"cert_file"` // PEM, with KeyFile: who we are, where the broker asks
-	KeyFile  string `yaml:"key_file"`  // PEM; that belongs to cert_file
+	CertFile string `yaml:"cert_file"` // PEM; client certificate, where the broker asks for one
+	KeyFile  string `yaml:"key_file"`  // PEM; key of cert_file
 }
 
-// SASL is how we log in.
+// SASL holds the settings of the login.
 type SASL struct {
 	Mechanism    string `yaml:"mechanism"`     // empty (none), plain, scram-sha-256 or scram-sha-512
-	User         string `yaml:"user"`          // that logs in
-	PasswordFile string `yaml:"password_file"` // its first line; a password does not belong into a configuration
+	User         string `yaml:"user"`          // name of the login
+	PasswordFile string `yaml:"password_file"` // file whose first line is the password
 }
 
 // Validate reports everything wrong with c. It does not look into the files.
@@ -86,7 +86,7 @@ func (t TLS) config() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// mechanism returns how to log in; nil where nobody asks.
+// mechanism returns the mechanism of the login; nil where there is none.
 func (s SASL) mechanism() (sasl.Mechanism, error) {
 	if s.Mechanism == "" {
 		return nil, nil

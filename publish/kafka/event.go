@@ -26,11 +26,12 @@ const (
 	TypeRetracted = "lacuna.product.retracted.v1"
 )
 
-// Event is what the events topic says of one revision of a product. It is the
-// body of a published event; of a retraction only the fields up to Why are set.
+// Event is the message of the events topic on one revision of a product. It is
+// the body of a published event; in a retraction only the fields up to Why are
+// set.
 type Event struct {
 	ID        string `json:"-"` // ce_id: equal for every repetition of the event
-	Retracted bool   `json:"-"` // by ce_type
+	Retracted bool   `json:"-"` // from ce_type
 	Why       string `json:"-"` // ce_why: the reason of a retraction
 
 	Dataset    string    `json:"dataset"`
@@ -42,7 +43,7 @@ type Event struct {
 	File File      `json:"file"`
 	Data Placement `json:"data"`
 
-	Time     time.Time  `json:"time"` // of the first field
+	Time     time.Time  `json:"time"` // time of the first field
 	BBox     [4]float64 `json:"bbox"` // west, south, east, north in degrees
 	Variable string     `json:"variable"`
 	Units    string     `json:"units"`
@@ -62,8 +63,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Placement is where the parts of a product lie. Between the two offsets there
-// may be messages of other products and repetitions of a part.
+// Placement is the position of the parts of a product. Between the two offsets
+// there may be messages of other products and repetitions of a part.
 type Placement struct {
 	Topic       string `json:"topic"`
 	Partition   int    `json:"partition"`
@@ -92,7 +93,7 @@ func newEvent(p publish.Product, data Placement) Event {
 	return e
 }
 
-// newRetraction says that p must not be used.
+// newRetraction returns the event that p must not be used.
 func newRetraction(p publish.Product) Event {
 	return Event{
 		ID: p.ID() + "/retracted", Retracted: true, Why: p.Why,
@@ -142,12 +143,12 @@ func (e Event) message(source string) (kafkago.Message, error) {
 // read: written by somebody else, or by a later version of Lacuna.
 var ErrNotOurs = errors.New("not a message this version of Lacuna understands")
 
-// ErrNoProduct marks a message of the events topic that is not about a
-// product: whose the topics are. There is nothing for readers in it.
+// ErrNoProduct marks a message of the events topic that is not about a product
+// but about the owner of the topics. It is of no use to readers.
 var ErrNoProduct = fmt.Errorf("%w: it is not about a product", ErrNotOurs)
 
-// ParseEvent reads a message of the events topic. It refuses what would be
-// dangerous to act on, such as a file name with a folder in it.
+// ParseEvent reads a message of the events topic. It refuses events that would
+// be dangerous to act on, such as one with a folder in its file name.
 func ParseEvent(m kafkago.Message) (Event, error) {
 	h := headersOf(m)
 	e := Event{Why: h["ce_why"]}
@@ -179,19 +180,19 @@ func (e Event) check() error {
 	case !plainName(e.File.Name):
 		return fmt.Errorf("%w: %s has the file name %q, which cannot be one", ErrNotOurs, e.ID, e.File.Name)
 	case !e.Retracted && (e.File.Size < 0 || len(e.File.SHA256) != 64 || !e.Data.plausible()):
-		return fmt.Errorf("%w: %s does not say what its file is or where its parts lie", ErrNotOurs, e.ID)
+		return fmt.Errorf("%w: %s has a missing or impossible hash of its file or offsets of its parts", ErrNotOurs, e.ID)
 	}
 	return nil
 }
 
-// plausible tells whether the parts can lie where p says: each has an offset of
-// its own, and there is one behind the last.
+// plausible reports whether the parts can lie where p says: each has an offset
+// of its own, and there is one behind the last.
 func (p Placement) plausible() bool {
 	return p.FirstOffset >= 0 && p.LastOffset >= p.FirstOffset && p.LastOffset < math.MaxInt64 &&
 		p.Parts >= 1 && int64(p.Parts-1) <= p.LastOffset-p.FirstOffset
 }
 
-// plainName tells whether s names a file in its folder and nothing else.
+// plainName reports whether s names a file in its folder and nothing else.
 func plainName(s string) bool {
 	return s != "" && s[0] != '.' && path.Base(s) == s && !strings.ContainsAny(s, "\\\x00")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Every answer to a produce request is lost once, after the broker has done
-// what was asked. Without producer ids each part would be there twice.
+// Every answer to a produce request is lost once, after the broker has carried
+// out the request. Without producer ids each part would be there twice.
 func TestLostAnswerLeavesNoRepetitionOfParts(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, testConfig(broker.ListenAddrs()...))

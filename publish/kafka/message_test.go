@@ -218,7 +218,7 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) {
 	}
 }
 
-// checkCloudEvent has the reference implementation look at an event.
+// checkCloudEvent validates an event with the reference implementation.
 func checkCloudEvent(t *testing.T, m kafkago.Message) {
 	t.Helper()
 	h := headersOf(m)

@@ -15,9 +15,8 @@ import (
 
 var _ publish.Place = (*Sink)(nil)
 
-// TypeOwner is the ce_type of the message that says whose the topics are. It
-// is no news of a product: readers pass over it, as over every type that they
-// do not know.
+// TypeOwner is the ce_type of the message with the owner of the topics. It is
+// not about a product: readers skip it, as every type that they do not know.
 const TypeOwner = "lacuna.topics.owner.v1"
 
 // The message has a key of its own, which no product has, for datasets do not
@@ -28,11 +27,11 @@ const (
 	ownerPartition = 0
 )
 
-// Owner implements publish.Place. It reads what has been said on the topic
-// since it was last asked, which is one request where that is nothing.
+// Owner implements publish.Place. It reads the messages since the last call,
+// with one request where there are none.
 func (s *Sink) Owner(ctx context.Context) (owner publish.Owner, err error) {
-	err = s.withLine(ctx, func(l *line) error {
-		owner, err = l.readOwner(ctx)
+	err = s.withWriter(ctx, func(w *writer) error {
+		owner, err = w.readOwner(ctx)
 		return err
 	})
 	return owner, err
@@ -40,14 +39,13 @@ func (s *Sink) Owner(ctx context.Context) (owner publish.Owner, err error) {
 
 // Claim implements publish.Place.
 func (s *Sink) Claim(ctx context.Context, o publish.Owner) error {
-	return s.withLine(ctx, func(l *line) error { return l.claim(ctx, o) })
+	return s.withWriter(ctx, func(w *writer) error { return w.claim(ctx, o) })
 }
 
-// Holdings implements publish.Place: what the events that were sent since say
-// last.
+// Holdings implements publish.Place, from the events that were sent since.
 func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
-	return s.withLine(ctx, func(l *line) error {
-		for _, h := range l.announced.holdings(since) {
+	return s.withWriter(ctx, func(w *writer) error {
+		for _, h := range w.announced.holdings(since) {
 			if err := each(h); err != nil {
 				return err
 			}
@@ -57,11 +55,11 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 }
 
 // readOwner reads on in the partition of the owner.
-func (l *line) readOwner(ctx context.Context) (publish.Owner, error) {
-	a := l.announced
-	end, err := l.producer.cluster.end(ctx, l.events.name, ownerPartition)
+func (w *writer) readOwner(ctx context.Context) (publish.Owner, error) {
+	a := w.announced
+	end, err := w.producer.cluster.end(ctx, w.events.name, ownerPartition)
 	if err != nil {
-		if gone := l.producer.final(ctx, slot{topic: l.events.name}, err); errors.Is(gone, errTopicGone) {
+		if gone := w.producer.final(ctx, slot{topic: w.events.name}, err); errors.Is(gone, errTopicGone) {
 			return publish.Owner{}, gone
 		}
 		return publish.Owner{}, err
@@ -70,9 +68,9 @@ func (l *line) readOwner(ctx context.Context) (publish.Owner, error) {
 	from := a.next
 	a.mu.Unlock()
 	if end < from {
-		return publish.Owner{}, fmt.Errorf("read %s: %w: it was made anew meanwhile", l.events.name, errTopicGone)
+		return publish.Owner{}, fmt.Errorf("read %s: %w: it was made anew meanwhile", w.events.name, errTopicGone)
 	}
-	if err := a.read(ctx, l.producer.cluster, Span{Topic: l.events.name, Partition: ownerPartition, From: from, To: end}); err != nil {
+	if err := a.read(ctx, w.producer.cluster, Span{Topic: w.events.name, Partition: ownerPartition, From: from, To: end}); err != nil {
 		return publish.Owner{}, err
 	}
 	a.mu.Lock()
@@ -81,23 +79,23 @@ func (l *line) readOwner(ctx context.Context) (publish.Owner, error) {
 	return a.owner, nil
 }
 
-func (l *line) claim(ctx context.Context, o publish.Owner) error {
-	m, err := ownerMessage(o, l.cfg.Source)
+func (w *writer) claim(ctx context.Context, o publish.Owner) error {
+	m, err := ownerMessage(o, w.cfg.Source)
 	if err != nil {
 		return err
 	}
 	var batch bytes.Buffer
-	if err := encode(&batch, m, time.Now(), l.producer.codec); err != nil {
+	if err := encode(&batch, m, time.Now(), w.producer.codec); err != nil {
 		return fmt.Errorf("encode owner: %w", err)
 	}
-	if _, err := l.producer.send(ctx, slot{topic: l.events.name, partition: ownerPartition}, &batch); err != nil {
+	if _, err := w.producer.send(ctx, slot{topic: w.events.name, partition: ownerPartition}, &batch); err != nil {
 		return fmt.Errorf("send owner: %w", err)
 	}
-	return nil // it is read back with what others may have said before
+	return nil // it is read back together with earlier messages of others
 }
 
-// wrote takes note of a message of ours, so that it is not read back where
-// nobody else has written before it.
+// wrote records a message of our own, so that it is not read back where nobody
+// else has written before it.
 func (a *announced) wrote(partition int, offset int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,8 +124,8 @@ func ownerMessage(o publish.Owner, source string) (kafkago.Message, error) {
 	return m, nil
 }
 
-// parseOwner reads a message that says whose the topics are; ok is false for
-// any other.
+// parseOwner reads a message with the owner of the topics; ok is false for any
+// other.
 func parseOwner(m kafkago.Message) (o publish.Owner, ok bool) {
 	if string(m.Key) != ownerKey || headersOf(m)["ce_type"] != TypeOwner || json.Unmarshal(m.Value, &o) != nil || o.State == "" {
 		return publish.Owner{}, false
@@ -151,5 +149,5 @@ func (c *Cluster) end(ctx context.Context, topic string, partition int) (int64, 
 			return p.LastOffset, nil
 		}
 	}
-	return 0, fmt.Errorf("ask for the end of %s/%d: the broker does not say", topic, partition)
+	return 0, fmt.Errorf("ask for the end of %s/%d: the answer of the broker lacks it", topic, partition)
 }

@@ -10,11 +10,11 @@ import (
 // Part is the frame of one message of the data topic: which piece of which
 // product its value is.
 type Part struct {
-	ID     string // of the product's revision, as in the event
+	ID     string // id of the product's revision, as in the event
 	Number int    // from 0
 	Parts  int
-	Size   int64  // of the whole product, bytes
-	SHA256 string // of the whole product
+	Size   int64  // bytes of the whole product
+	SHA256 string // hash of the whole product
 }
 
 func (p Part) headers() []kafkago.Header {

@@ -40,7 +40,7 @@ func newProducer(c *Cluster, cfg Config) *producer {
 	return &producer{cluster: c, codec: compressions[cfg.Compression], patience: cfg.Timeout, turn: make(chan struct{}, 1)}
 }
 
-// session is what a broker knows a producer by.
+// session is the id of a producer at the brokers, with its sequence numbers.
 type session struct {
 	id    int64
 	epoch int16
@@ -81,7 +81,7 @@ func (p *producer) send(ctx context.Context, to slot, batch *bytes.Buffer) (int6
 		// too long: they are left to it.
 		*batch = *bytes.NewBuffer(bytes.Clone(batch.Bytes()))
 		if ctx.Err() == nil {
-			last = err // not the expiry of ctx, which says nothing
+			last = err // the cause, not the expiry of ctx
 		}
 		final := p.final(ctx, to, err)
 		if final == nil && pause.For(ctx, delay) {
@@ -97,8 +97,8 @@ func (p *producer) send(ctx context.Context, to slot, batch *bytes.Buffer) (int6
 	}
 }
 
-// giveUp says why a message was not sent: last is the latest trouble, unless
-// it is the caller who has had enough.
+// giveUp returns why a message was not sent: the last error, unless the caller
+// has cancelled.
 func (p *producer) giveUp(caller context.Context, to slot, last error) error {
 	if caller.Err() != nil {
 		return fmt.Errorf("send to %s: %w", to.topic, caller.Err())
@@ -132,7 +132,7 @@ func (p *producer) try(ctx context.Context, to slot, batch []byte) (int64, error
 	switch {
 	case errors.Is(answer.Error, kafkago.OutOfOrderSequenceNumber), errors.Is(answer.Error, kafkago.UnknownProducerId),
 		errors.Is(answer.Error, kafkago.InvalidProducerEpoch), errors.Is(answer.Error, kafkago.InvalidProducerIDMapping):
-		p.session = nil // the broker has forgotten us: introduce ourselves again
+		p.session = nil // the broker has forgotten the producer id: ask for another
 		return 0, answer.Error
 	case answer.Error != nil:
 		return 0, answer.Error
@@ -155,12 +155,12 @@ func (p *producer) open(ctx context.Context) (*session, error) {
 	return &session{id: int64(answer.Producer.ProducerID), epoch: int16(answer.Producer.ProducerEpoch), next: map[slot]int32{}}, nil
 }
 
-// final returns what to report where trying again is of no use, or nil.
+// final returns the error to report where trying again is of no use, or nil.
 func (p *producer) final(ctx context.Context, to slot, err error) error {
 	switch {
 	case errors.Is(err, kafkago.UnknownTopicOrPartition), errors.Is(err, protocol.ErrNoTopic), errors.Is(err, protocol.ErrNoPartition):
-		// A broker that has just heard of a topic may say the same, and so may
-		// our own memory of the cluster.
+		// A broker that has not heard of a new topic yet answers the same, and
+		// so does an outdated cache of the cluster's metadata.
 		if _, fresh := p.cluster.Partitions(ctx, to.topic); errors.Is(fresh, ErrGone) {
 			return fmt.Errorf("send to %s: %w", to.topic, errTopicGone)
 		}

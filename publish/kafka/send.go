@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sendFile sends the file of p in parts and returns where they lie. While one
+// sendFile sends the file of p in parts and returns their position. While one
 // part is on its way the next is read, hashed and compressed: two are in memory
-// at a time. A file that is not what p says is an error, after its parts were
-// sent; nobody looks at parts that are not announced.
-func (l *line) sendFile(ctx context.Context, to slot, p publish.Product) (Placement, error) {
+// at a time. A file without the hash of p is an error, after its parts were
+// sent; parts that are not announced are never read.
+func (w *writer) sendFile(ctx context.Context, to slot, p publish.Product) (Placement, error) {
 	file, err := os.Open(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Placement{}, fmt.Errorf("%w: %w", publish.ErrPermanent, err)
@@ -30,40 +30,40 @@ func (l *line) sendFile(ctx context.Context, to slot, p publish.Product) (Placem
 		return Placement{}, err
 	}
 	defer file.Close()
-	place := Placement{Topic: to.topic, Partition: to.partition, Parts: partsOf(p.Size, l.cfg.PartBytes)}
-	belt := newBelt()
+	place := Placement{Topic: to.topic, Partition: to.partition, Parts: partsOf(p.Size, w.cfg.PartBytes)}
+	buffers := newBuffers()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		defer close(belt.full)
-		return l.encodeParts(ctx, file, p, belt)
+		defer close(buffers.full)
+		return w.encodeParts(ctx, file, p, buffers)
 	})
-	g.Go(func() error { return l.sendParts(ctx, to, belt, &place) })
+	g.Go(func() error { return w.sendParts(ctx, to, buffers, &place) })
 	if err := g.Wait(); err != nil {
 		return Placement{}, err
 	}
 	return place, nil
 }
 
-// belt carries two buffers between the one who fills and the one who sends
-// them. Each channel has room for both, so that putting one never blocks.
-type belt struct{ full, free chan *bytes.Buffer }
+// buffers passes two buffers back and forth between encodeParts and sendParts.
+// Each channel has room for both, so that putting one never blocks.
+type buffers struct{ full, free chan *bytes.Buffer }
 
-func newBelt() belt {
-	const buffers = 2
-	b := belt{full: make(chan *bytes.Buffer, buffers), free: make(chan *bytes.Buffer, buffers)}
-	for range buffers {
+func newBuffers() buffers {
+	const count = 2
+	b := buffers{full: make(chan *bytes.Buffer, count), free: make(chan *bytes.Buffer, count)}
+	for range count {
 		b.free <- new(bytes.Buffer)
 	}
 	return b
 }
 
-// encodeParts cuts a file into parts and puts them on the belt as record
+// encodeParts cuts a file into parts and encodes them into buffers as record
 // batches.
-func (l *line) encodeParts(ctx context.Context, file io.Reader, p publish.Product, belt belt) error {
+func (w *writer) encodeParts(ctx context.Context, file io.Reader, p publish.Product, buffers buffers) error {
 	digest := sha256.New()
 	rest := io.TeeReader(io.LimitReader(file, p.Size+1), digest)
-	part := Part{ID: p.ID(), Parts: partsOf(p.Size, l.cfg.PartBytes), Size: p.Size, SHA256: p.SHA256}
-	piece := make([]byte, l.cfg.PartBytes)
+	part := Part{ID: p.ID(), Parts: partsOf(p.Size, w.cfg.PartBytes), Size: p.Size, SHA256: p.SHA256}
+	piece := make([]byte, w.cfg.PartBytes)
 	var read int64
 	for part.Number = range part.Parts {
 		n, err := io.ReadFull(rest, piece)
@@ -73,14 +73,14 @@ func (l *line) encodeParts(ctx context.Context, file io.Reader, p publish.Produc
 		read += int64(n)
 		var batch *bytes.Buffer
 		select {
-		case batch = <-belt.free:
+		case batch = <-buffers.free:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := encode(batch, partMessage(p.Key(), part, piece[:n]), time.Now(), l.producer.codec); err != nil {
+		if err := encode(batch, partMessage(p.Key(), part, piece[:n]), time.Now(), w.producer.codec); err != nil {
 			return fmt.Errorf("encode part %d: %w", part.Number+1, err)
 		}
-		belt.full <- batch
+		buffers.full <- batch
 	}
 	if sum := hex.EncodeToString(digest.Sum(nil)); read != p.Size || sum != p.SHA256 {
 		return fmt.Errorf("%w: %s is not the product that was made: %d bytes with sha256 %s, not %d with %s",
@@ -89,12 +89,12 @@ func (l *line) encodeParts(ctx context.Context, file io.Reader, p publish.Produc
 	return nil
 }
 
-// sendParts sends what is on the belt, one after the other, and notes in place
-// where it lies.
-func (l *line) sendParts(ctx context.Context, to slot, belt belt, place *Placement) error {
+// sendParts sends the full buffers, one after the other, and keeps their
+// offsets in place.
+func (w *writer) sendParts(ctx context.Context, to slot, buffers buffers, place *Placement) error {
 	sent := 0
-	for batch := range belt.full {
-		offset, err := l.producer.send(ctx, to, batch)
+	for batch := range buffers.full {
+		offset, err := w.producer.send(ctx, to, batch)
 		switch {
 		case err != nil:
 			return fmt.Errorf("part %d of %d: %w", sent+1, place.Parts, err)
@@ -105,12 +105,13 @@ func (l *line) sendParts(ctx context.Context, to slot, belt belt, place *Placeme
 		}
 		place.LastOffset = offset
 		sent++
-		belt.free <- batch
+		buffers.free <- batch
 	}
 	return nil
 }
 
-// partsOf returns how many parts a product has; an empty one has an empty part.
+// partsOf returns the number of parts of a product; an empty one has an empty
+// part.
 func partsOf(size int64, partBytes int) int {
 	return int(max(1, (size+int64(partBytes)-1)/int64(partBytes)))
 }

@@ -21,9 +21,9 @@ type Sink struct {
 	cfg Config
 	log *slog.Logger
 
-	mu     sync.Mutex // guards line; held while it is made
-	line   *line      // nil: the cluster has not been seen yet, or its topics went
-	opened *Cluster   // the cluster of line, kept where the topics went
+	mu     sync.Mutex // guards writer; held while it is made
+	writer *writer    // nil: not connected yet, or the topics are gone
+	opened *Cluster   // cluster of writer, kept where the topics are gone
 }
 
 var _ publish.Sink = (*Sink)(nil)
@@ -40,8 +40,8 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 // Name is "kafka:" and the prefix of the topics.
 func (s *Sink) Name() string { return "kafka:" + s.cfg.Prefix }
 
-// Check finds the cluster, makes or verifies the topics, and reads back what
-// was announced. An error says what an operator should change.
+// Check finds the cluster, makes or verifies the topics, and reads back the
+// announced events. An error names the remedy.
 func (s *Sink) Check(ctx context.Context) error {
 	_, err := s.connect(ctx)
 	return err
@@ -54,7 +54,7 @@ func (s *Sink) Close() {
 	if s.opened != nil {
 		s.opened.Close()
 	}
-	s.line, s.opened = nil, nil
+	s.writer, s.opened = nil, nil
 }
 
 // Publish sends the parts of p and then its event, unless this revision or a
@@ -62,14 +62,14 @@ func (s *Sink) Close() {
 // acknowledged all of it, and an error within the configured timeout of the
 // message that did not get through.
 func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
-	return s.deliver(ctx, p, func(l *line) error {
-		if err := l.announced.conflict(p); err != nil {
+	return s.deliver(ctx, p, func(w *writer) error {
+		if err := w.announced.conflict(p); err != nil {
 			return err
 		}
-		if last := l.announced.of(p.Key()); last.revision >= p.Revision {
+		if last := w.announced.of(p.Key()); last.revision >= p.Revision {
 			return nil
 		}
-		return l.publish(ctx, p)
+		return w.publish(ctx, p)
 	})
 }
 
@@ -77,61 +77,61 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 // have lost it or whose topic has forgotten the parts. Readers that remember
 // its id ignore it. A revision that is not the current one is left alone.
 func (s *Sink) Replay(ctx context.Context, p publish.Product) error {
-	return s.deliver(ctx, p, func(l *line) error {
-		if err := l.announced.conflict(p); err != nil {
+	return s.deliver(ctx, p, func(w *writer) error {
+		if err := w.announced.conflict(p); err != nil {
 			return err
 		}
-		if last := l.announced.of(p.Key()); last.revision > p.Revision || (last.revision == p.Revision && last.retracted) {
+		if last := w.announced.of(p.Key()); last.revision > p.Revision || (last.revision == p.Revision && last.retracted) {
 			return nil
 		}
-		return l.publish(ctx, p)
+		return w.publish(ctx, p)
 	})
 }
 
 // Retract sends a tombstone for p that says why, unless it was sent before.
 func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
-	return s.deliver(ctx, p, func(l *line) error {
+	return s.deliver(ctx, p, func(w *writer) error {
 		key := p.Key()
-		if l.announced.of(key).revision > p.Revision {
+		if w.announced.of(key).revision > p.Revision {
 			key = p.ID() // its successor stays
 		}
-		if last := l.announced.of(key); last.revision == p.Revision && last.retracted {
+		if last := w.announced.of(key); last.revision == p.Revision && last.retracted {
 			return nil
 		}
-		if err := l.announced.conflict(p); err != nil {
+		if err := w.announced.conflict(p); err != nil {
 			if p.Displaced {
 				return nil // these bytes were never announced
 			}
 			return err
 		}
-		return l.announce(ctx, key, newRetraction(p))
+		return w.announce(ctx, key, newRetraction(p))
 	})
 }
 
-// deliver checks p and does one thing with it. Topics that were deleted under
-// our hands are made again once, if that is allowed.
-func (s *Sink) deliver(ctx context.Context, p publish.Product, do func(*line) error) error {
+// deliver checks p and calls do. Topics that were deleted meanwhile are made
+// again once, if that is allowed.
+func (s *Sink) deliver(ctx context.Context, p publish.Product, do func(*writer) error) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
 	if !plainName(p.Name) || !plainName(p.Dataset) {
 		return fmt.Errorf("%w: %s: file name %q or dataset %q cannot be the name of a file", publish.ErrPermanent, p.ID(), p.Name, p.Dataset)
 	}
-	return s.withLine(ctx, do)
+	return s.withWriter(ctx, do)
 }
 
-// withLine does one thing with the line to the cluster.
-func (s *Sink) withLine(ctx context.Context, do func(*line) error) error {
+// withWriter calls do with the writer of the cluster.
+func (s *Sink) withWriter(ctx context.Context, do func(*writer) error) error {
 	for again := false; ; again = true {
-		l, err := s.connect(ctx)
+		w, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}
-		err = do(l)
+		err = do(w)
 		if !errors.Is(err, errTopicGone) {
 			return err
 		}
-		s.forget(l)
+		s.forget(w)
 		if again {
 			return err
 		}
@@ -139,12 +139,12 @@ func (s *Sink) withLine(ctx context.Context, do func(*line) error) error {
 	}
 }
 
-// connect returns the line to the cluster and makes it if need be.
-func (s *Sink) connect(ctx context.Context) (*line, error) {
+// connect returns the writer of the cluster and makes it if need be.
+func (s *Sink) connect(ctx context.Context) (*writer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.line != nil {
-		return s.line, nil
+	if s.writer != nil {
+		return s.writer, nil
 	}
 	if s.opened == nil {
 		cluster, err := s.cfg.Open()
@@ -157,11 +157,11 @@ func (s *Sink) connect(ctx context.Context) (*line, error) {
 	defer cancel()
 	settled := time.Now().Add(min(s.cfg.Timeout, requestTimeout))
 	for {
-		l, err := lookAround(ctx, s.opened, s.cfg)
+		w, err := openWriter(ctx, s.opened, s.cfg)
 		if err == nil {
-			s.line = l
-			s.log.Info("kafka topics are ready", "events", l.events.name, "data", l.data.name, "announced", len(l.announced.last))
-			return l, nil
+			s.writer = w
+			s.log.Info("kafka topics are ready", "events", w.events.name, "data", w.data.name, "announced", len(w.announced.last))
+			return w, nil
 		}
 		// A broker may not have heard yet of a topic that another has just made.
 		var answer kafkago.Error
@@ -172,8 +172,9 @@ func (s *Sink) connect(ctx context.Context) (*line, error) {
 	}
 }
 
-// lookAround makes or verifies the topics and reads back the events.
-func lookAround(ctx context.Context, c *Cluster, cfg Config) (*line, error) {
+// openWriter makes or verifies the topics, reads back the events and returns a
+// writer.
+func openWriter(ctx context.Context, c *Cluster, cfg Config) (*writer, error) {
 	events, data, err := ensureTopics(ctx, c, cfg)
 	if err != nil {
 		return nil, err
@@ -182,57 +183,57 @@ func lookAround(ctx context.Context, c *Cluster, cfg Config) (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &line{cfg: cfg, events: events, data: data, announced: known, producer: newProducer(c, cfg)}, nil
+	return &writer{cfg: cfg, events: events, data: data, announced: known, producer: newProducer(c, cfg)}, nil
 }
 
-// connectTimeout is allowed for looking at the topics and reading back the
-// events: a hundred thousand take about two seconds.
+// connectTimeout bounds verifying the topics and reading back the events: a
+// hundred thousand take about two seconds.
 const connectTimeout = time.Minute
 
-func (s *Sink) forget(l *line) {
+func (s *Sink) forget(w *writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.line == l {
-		s.line = nil
+	if s.writer == w {
+		s.writer = nil
 	}
 }
 
-// line is a cluster whose topics have been looked at.
-type line struct {
+// writer publishes to a cluster whose topics were verified.
+type writer struct {
 	cfg          Config
 	events, data topic
 	producer     *producer
 	announced    *announced
 }
 
-func (l *line) publish(ctx context.Context, p publish.Product) error {
-	to := slot{topic: l.data.name, partition: spread(p.Key(), l.data.partitions), numbered: true}
-	place, err := l.sendFile(ctx, to, p)
+func (w *writer) publish(ctx context.Context, p publish.Product) error {
+	to := slot{topic: w.data.name, partition: spread(p.Key(), w.data.partitions), numbered: true}
+	place, err := w.sendFile(ctx, to, p)
 	if err != nil {
 		return fmt.Errorf("send the parts of %s: %w", p.ID(), err)
 	}
-	return l.announce(ctx, p.Key(), newEvent(p, place))
+	return w.announce(ctx, p.Key(), newEvent(p, place))
 }
 
-// announce sends e under key and takes note of it.
-func (l *line) announce(ctx context.Context, key string, e Event) error {
-	m, err := e.message(l.cfg.Source)
+// announce sends e under key and records it.
+func (w *writer) announce(ctx context.Context, key string, e Event) error {
+	m, err := e.message(w.cfg.Source)
 	if err != nil {
 		return fmt.Errorf("%w: encode event %s: %w", publish.ErrPermanent, e.ID, err)
 	}
 	m.Key = []byte(key)
 	var batch bytes.Buffer
-	if err := encode(&batch, m, time.Now(), l.producer.codec); err != nil {
+	if err := encode(&batch, m, time.Now(), w.producer.codec); err != nil {
 		return fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
-	to := slot{topic: l.events.name, partition: spread(e.Dataset, l.events.partitions)}
+	to := slot{topic: w.events.name, partition: spread(e.Dataset, w.events.partitions)}
 	now := time.Now()
-	offset, err := l.producer.send(ctx, to, &batch)
+	offset, err := w.producer.send(ctx, to, &batch)
 	if err != nil {
 		return fmt.Errorf("send event %s: %w", e.ID, err)
 	}
-	l.announced.record(key, e, now)
-	l.announced.wrote(to.partition, offset)
+	w.announced.record(key, e, now)
+	w.announced.wrote(to.partition, offset)
 	return nil
 }
 

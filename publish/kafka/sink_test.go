@@ -102,7 +102,7 @@ func TestPartsAreTheFileAndTheEventSaysWhereTheyLie(t *testing.T) {
 func TestRevisionIsAnnouncedOnceAlsoByAnotherProcess(t *testing.T) {
 	broker := fakeBroker(t)
 	p := newProduct(t, "20240312", 1, 1000)
-	for range 2 { // two sinks: the second knows only what the topic says
+	for range 2 { // two sinks: the second knows only the topic
 		sink := newSink(t, testConfig(broker.ListenAddrs()...))
 		for range 2 {
 			if err := sink.Publish(t.Context(), p); err != nil {

@@ -12,19 +12,19 @@ import (
 	"lacuna/internal/pause"
 )
 
-// frameBytes is what key, headers and the frame of a record batch add to the
-// value of a message, at most: names of files and granules are bounded by file
+// frameBytes is the most that key, headers and the frame of a record batch add
+// to the value of a message: names of files and granules are bounded by file
 // systems at 255 bytes, and a part repeats four of them.
 const frameBytes = 2048
 
-// topic is one of ours as it is on the brokers.
+// topic is a topic of the sink on the brokers.
 type topic struct {
 	name       string
 	partitions int
 }
 
-// ensureTopics makes the topics that are missing, where that is allowed, and
-// checks that both can take what will be sent.
+// ensureTopics makes the missing topics, where that is allowed, and checks that
+// both take our messages.
 func ensureTopics(ctx context.Context, c *Cluster, cfg Config) (events, data topic, err error) {
 	events.name, data.name = EventsTopic(cfg.Prefix), DataTopic(cfg.Prefix)
 	millis := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
@@ -80,8 +80,8 @@ func createTopic(ctx context.Context, c *Cluster, cfg Config, t kafkago.TopicCon
 	}
 }
 
-// checkTopic says what to change where a topic cannot take messages of a size,
-// or would forget what must be kept.
+// checkTopic returns an error with the remedy where a topic cannot take
+// messages of a size, or has the wrong cleanup policy.
 func checkTopic(ctx context.Context, c *Cluster, name string, bytes int, policy string) error {
 	answer, err := c.client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
 		ResourceType: kafkago.ResourceTypeTopic, ResourceName: name, ConfigNames: []string{"max.message.bytes", "cleanup.policy"},
@@ -91,7 +91,7 @@ func checkTopic(ctx context.Context, c *Cluster, name string, bytes int, policy 
 	}
 	for _, r := range answer.Resources {
 		if errors.Is(r.Error, kafkago.TopicAuthorizationFailed) {
-			return nil // we may write but not look: sending will tell
+			return nil // no right to read settings: sending will show
 		}
 		if r.Error != nil {
 			return fmt.Errorf("ask for the settings of topic %s: %w", name, r.Error)

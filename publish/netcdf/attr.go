@@ -19,7 +19,7 @@ func value(attrs []Attr, name string) any {
 }
 
 // text returns the value of a text attribute without blanks around it, "" if
-// there is none or it is no text.
+// there is no such attribute or it is not text.
 func text(attrs []Attr, name string) string {
 	s, _ := value(attrs, name).(string)
 	return strings.TrimSpace(s)

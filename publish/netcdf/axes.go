@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// axis says which coordinate a variable is.
+// axis is the kind of a coordinate.
 type axis int
 
 const (

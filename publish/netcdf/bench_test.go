@@ -91,7 +91,7 @@ func BenchmarkWriteProduct(b *testing.B) {
 	b.ReportMetric(seconds/quickest.Seconds(), "xarray/ours")
 }
 
-// BenchmarkFile is the part of it that decides about the format.
+// BenchmarkFile measures the description of a product, without the writing.
 func BenchmarkFile(b *testing.B) {
 	p := blackSeaFull()
 	for b.Loop() {

@@ -10,8 +10,8 @@ import (
 	"lacuna/internal/faults"
 )
 
-// validate reports everything wrong with p that can be told before its
-// coordinates are looked at.
+// validate reports everything wrong with p that does not depend on its
+// coordinates.
 func (p *Product) validate() error {
 	var errs faults.List
 	errs.Check(p.Dataset != "" && !strings.ContainsAny(p.Dataset, " \t\r\n"), "dataset %q is empty or has blanks", p.Dataset)

@@ -71,14 +71,14 @@ type block struct {
 }
 
 // gather copies the cells of a block, of size bytes each, from raw to dst.
-// What hangs over the edge of the grid is zero, so that the same product gives
+// Cells beyond the edge of the grid are zero, so that the same product gives
 // the same bytes.
 func gather(dst, raw []byte, size int, b block) {
 	clear(dst)
 	last := len(b.shape) - 1
 	row := min(b.lengths[last], b.shape[last]-b.at[last]) * size
 	step := b.lengths[last] * size
-	index := make([]int, last) // of a row, within the block
+	index := make([]int, last) // index of a row, within the block
 	for to := 0; to < len(dst); to += step {
 		from, inside := 0, true
 		for d := range index {

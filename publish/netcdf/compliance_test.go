@@ -25,8 +25,8 @@ func TestProductsOfEveryLayoutPassAnIndependentChecker(t *testing.T) {
 	compliance.Check(t, paths...)
 }
 
-// A check that cannot fail is none: the input of a product, written as it is,
-// must be found wanting.
+// The check must be able to fail: it must find faults in the input of a
+// product, written as it is.
 func TestCheckerFindsFaultsOfTheInput(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "input.nc")

@@ -50,8 +50,8 @@ func cells(f File, name string) int {
 	return len(v.Raw) / max(1, cdl.SizeOf(v.Type))
 }
 
-// mendAxis returns the attributes of a coordinate variable with what CF asks
-// of that axis. A coordinate has no missing values, so it names none.
+// mendAxis returns the attributes of a coordinate variable with those that CF
+// asks for. A coordinate has no missing values, so it names none.
 func mendAxis(v Var, which axis) []Attr {
 	attrs := without(v.Attrs, "_FillValue", "missing_value")
 	for _, name := range []string{"valid_min", "valid_max", "valid_range", "actual_range"} {
@@ -153,7 +153,7 @@ func (f File) freeName(name string) string {
 	}
 }
 
-// join joins what is not empty.
+// join joins the texts that are not empty.
 func join(sep string, parts ...string) string {
 	var said []string
 	for _, s := range parts {

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// quiet keeps HDF5 from printing its stack of errors, which it does thread by
-// thread: what matters is returned. The caller is bound to its thread.
+// quiet keeps HDF5 from printing its stack of errors: they are returned. The
+// setting is per thread, and the caller is bound to its thread.
 func quiet() { C.H5Eset_auto2(C.H5E_DEFAULT, nil, nil) }
 
 // field is a variable whose data goes into a file as finished chunks.
@@ -69,7 +69,7 @@ func (f field) insert(file C.hid_t) error {
 	}
 	defer C.H5Dclose(set)
 	extent := sizes(f.shape)
-	if C.H5Dset_extent(set, &extent[0]) < 0 { // that of a record variable is 0 until now
+	if C.H5Dset_extent(set, &extent[0]) < 0 { // the extent of a record variable is 0 until now
 		return errors.New("set extent")
 	}
 	for _, c := range f.chunks {

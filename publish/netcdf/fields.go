@@ -12,9 +12,9 @@ import (
 // the analysis; none of them is ever negative. It is the one CMEMS uses.
 const companionFill float32 = -999
 
-// companionBits is how many bits of a companion's numbers are kept: 12 are
-// right to 0.02 %, far better than anyone knows an error, and the rest is noise
-// that would take half of the file and of the time to write it.
+// companionBits is the number of bits that are kept of a companion's numbers:
+// 12 are right to 0.02 %, far better than anyone knows an error, and the rest
+// is noise that would take half of the file and of the time to write it.
 const companionBits = 12
 
 // fields returns the variable with its gaps filled and the variables that
@@ -92,7 +92,7 @@ func mendUnits(attrs []Attr) []Attr {
 	case "degree celsius", "degrees celsius", "deg c", "degree c", "degrees c", "deg celsius":
 		units = "degree_Celsius"
 	case "psu", "pss", "pss-78", "practical salinity units":
-		units = "1e-3" // what CF prescribes for practical salinity
+		units = "1e-3" // the units that CF prescribes for practical salinity
 	}
 	if units == old {
 		return attrs
@@ -150,8 +150,8 @@ func (p *Product) extra(filled Var, x Extra) Var {
 	}
 }
 
-// companion returns the bytes of x, rounded, with the fill value where there
-// is nothing to be said: on land, in cells that were not filled, at NaN.
+// companion returns the bytes of x, rounded, with the fill value where there is
+// no number: on land, in cells that were not filled, at NaN.
 func (p *Product) companion(x []float32) []byte {
 	raw := make([]byte, 4*len(x))
 	for i, v := range x {
@@ -166,7 +166,7 @@ func (p *Product) companion(x []float32) []byte {
 }
 
 // roundBits returns x with companionBits significant bits, rounded to nearest.
-// Infinity and what rounds to it stay as they are.
+// Infinity, and numbers that would round to it, stay as they are.
 func roundBits(x float32) float32 {
 	const drop = 24 - companionBits
 	bits := math.Float32bits(x)

@@ -8,13 +8,15 @@ import (
 	"lacuna/internal/faults"
 )
 
-// File describes a NetCDF file that is to be written.
+// File describes the content of a NetCDF file to be written, not its storage.
 type File cdl.File
 
-// The parts of a File.
 type (
-	Dim  = cdl.Dim
-	Var  = cdl.Var
+	// Dim is a dimension of a file.
+	Dim = cdl.Dim
+	// Var is a variable with its numbers exactly as they are stored.
+	Var = cdl.Var
+	// Attr is an attribute: a string or a slice of numbers.
 	Attr = cdl.Attr
 )
 

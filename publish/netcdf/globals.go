@@ -20,7 +20,7 @@ func (p *Product) globals(f File, found axes) []Attr {
 	return p.carryOver(attrs)
 }
 
-// discovery says what the product is.
+// discovery returns the attributes that describe the product.
 func (p *Product) discovery(v Var) []Attr {
 	name := text(v.Attrs, "long_name")
 	title, summary := p.Title, p.Summary
@@ -49,7 +49,7 @@ func (p *Product) discovery(v Var) []Attr {
 	}
 }
 
-// inputSource says how the observations were made, as far as the input does.
+// inputSource returns how the observations were made, as far as the input says.
 func inputSource(attrs []Attr) string {
 	if s := text(attrs, "source"); s != "" {
 		return s
@@ -76,8 +76,8 @@ func modeSentence(mode string) string {
 	return "Near real time: only granules up to the day had a part in it; a delayed-mode revision may follow."
 }
 
-// DefaultCredits returns what holds where nothing else is configured: the
-// program stands for itself, and for no person.
+// DefaultCredits returns the credits of an installation that configures none:
+// they name the program and no person.
 func DefaultCredits() Credits {
 	return Credits{
 		Name: "Lacuna", Type: "group", Email: "unknown", URL: "unknown",
@@ -87,8 +87,8 @@ func DefaultCredits() Credits {
 	}
 }
 
-// credits says who stands behind the product. The terms of the input hold for
-// what is made of it, unless others are configured.
+// credits returns the attributes on creator, publisher and licence. The terms
+// of the input hold for the product, unless others are configured.
 func (p *Product) credits() []Attr {
 	c, d := p.Credits, DefaultCredits()
 	or := func(words ...string) string {
@@ -119,7 +119,7 @@ func (p *Product) credits() []Attr {
 	}
 }
 
-// coverage says where and when the product is, from its coordinates.
+// coverage returns the extent in space and time, from the coordinates.
 func (p *Product) coverage(f File, found axes) []Attr {
 	lat, lon := extentOf(f, found[latitude]), extentOf(f, found[longitude])
 	z := extentOf(f, found[vertical])

@@ -10,7 +10,7 @@ import (
 	"lacuna/internal/cdl"
 )
 
-// packing is how a variable stores a physical value:
+// packing stores physical values as numbers of a variable:
 //
 //	stored = (physical - offset) / scale
 //
@@ -21,8 +21,8 @@ type packing struct {
 	scale, offset float64
 	lo, hi        float64  // least and greatest stored number: of the type and of valid_*
 	plain         bool     // stored is physical, in single precision: the common case, and the fast one
-	fill          []byte   // what stands for no value
-	missing       [][]byte // everything that stands for no value, fill included
+	fill          []byte   // the number that stands for no value
+	missing       [][]byte // all numbers that stand for no value, fill included
 	missingFloats []float32
 }
 
@@ -67,8 +67,8 @@ func newPacking(v Var, observed func(cell int) bool) (packing, Var, error) {
 }
 
 // mendLimits returns the attributes of v with missing values and limits in the
-// type of the variable. What cannot be said in that type limits nothing there
-// and goes.
+// type of the variable. A limit that the type cannot hold has no effect and is
+// dropped.
 func (p *packing) mendLimits(v Var) []Attr {
 	attrs := without(v.Attrs, "actual_range") // no longer true once gaps are filled
 	for _, name := range []string{"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"} {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What a bit of Product.Flags says of a pixel. A pixel with none of them was
-// seen by the sensor and is written as it was delivered.
+// The bits of Product.Flags. A pixel with none of them was seen by the sensor
+// and is written as it was delivered.
 const (
 	Land               byte = 1 << iota // never filled
 	Interpolated                        // the value is the analysis, not an observation
@@ -19,7 +19,7 @@ const (
 // The spaces in which Product.Sigma can be given.
 const (
 	Identity = "identity" // in the units of the variable
-	Log10    = "log10"    // of the decimal logarithm of the variable
+	Log10    = "log10"    // in decimal logarithms of the variable
 )
 
 // The modes of a product.
@@ -33,7 +33,7 @@ const RoleTarget = "target"
 
 // Product is the analysis of one granule, ready to be written.
 type Product struct {
-	// Source is what the input gives: its dimensions, its coordinate
+	// Source is the description of the input: its dimensions, its coordinate
 	// variables, the variable itself and its global attributes.
 	Source   File
 	Variable string // name of the variable that was filled
@@ -47,10 +47,10 @@ type Product struct {
 	Flags        []byte
 	Extras       []Extra // further variables beside the analysis
 
-	Times []time.Time   // of the granule, decoded, in the order of the file
+	Times []time.Time   // times of the granule, decoded, in the order of the file
 	Step  time.Duration // between two fields of the dataset; 0: as in Times, else a day
 
-	// What to say of the variable where the input is silent.
+	// Attributes of the variable where the input has none.
 	StandardName, LongName, Units string
 
 	Dataset  string   // identifier of the product dataset, without blanks
@@ -62,8 +62,8 @@ type Product struct {
 	Model    string   // version of the model, or the name of the method
 	Seed     uint64
 	Revision int
-	Created  time.Time // of this revision; the only date of making that a product carries
-	Version  string    // of lacuna
+	Created  time.Time // time of this revision; the only date of making that a product carries
+	Version  string    // version of lacuna
 	Mode     string    // NearRealTime or Delayed
 
 	Credits Credits
@@ -83,17 +83,17 @@ type Input struct {
 	Role   string // RoleTarget, or a word for the part it had, such as "context" or "mask"
 }
 
-// Credits says who stands behind a product and on which terms. An empty field
-// takes that of DefaultCredits.
+// Credits names the creator of products and the terms of their use. An empty
+// field takes that of DefaultCredits.
 type Credits struct {
-	Name            string `yaml:"name"`            // of the creator and publisher
+	Name            string `yaml:"name"`            // name of the creator and publisher
 	Type            string `yaml:"type"`            // group, institution, person or position
-	Email           string `yaml:"email"`           // of the same
-	URL             string `yaml:"url"`             // of the same
-	Institution     string `yaml:"institution"`     // that they belong to
-	Project         string `yaml:"project"`         // that products belong to
-	License         string `yaml:"license"`         // under which products may be used
-	Acknowledgement string `yaml:"acknowledgement"` // that users of products are asked for
+	Email           string `yaml:"email"`           // address of the creator and publisher
+	URL             string `yaml:"url"`             // web page of the creator and publisher
+	Institution     string `yaml:"institution"`     // institution of the creator
+	Project         string `yaml:"project"`         // project of the products
+	License         string `yaml:"license"`         // licence of the products
+	Acknowledgement string `yaml:"acknowledgement"` // acknowledgement that users of products are asked for
 }
 
 // WriteProduct writes p to path, as Write does.

@@ -70,7 +70,7 @@ func TestObservedPixelsAreBitIdenticalInEveryType(t *testing.T) {
 	}
 }
 
-// The promises of the format, on what another reader finds in the files.
+// The promises of the format, checked through another reader.
 func TestEveryPixelIsWhatItsFlagSays(t *testing.T) {
 	for name, make := range fixtures {
 		t.Run(name, func(t *testing.T) {

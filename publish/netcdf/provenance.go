@@ -10,8 +10,8 @@ import (
 	"lacuna/internal/cdl"
 )
 
-// provenance says what the product was made of, with what and when. Nothing
-// here is taken from the clock.
+// provenance returns the attributes on inputs, model and time of making.
+// Nothing here is taken from the clock.
 func (p *Product) provenance() []Attr {
 	created := p.Created.UTC().Format(time.RFC3339)
 	var names, inputs []string
@@ -38,9 +38,9 @@ func (p *Product) provenance() []Attr {
 	}
 }
 
-// carryOver adds the global attributes of the input that are still true of
-// the product. What is true of the input only goes by source_<name>, so that
-// nothing is lost; what describes stored bytes is dropped.
+// carryOver adds the global attributes of the input that are still true of the
+// product. An attribute that is true of the input only becomes source_<name>,
+// so that nothing is lost; those about stored bytes are dropped.
 func (p *Product) carryOver(attrs []Attr) []Attr {
 	for _, a := range p.Source.Attrs {
 		if s, ok := a.Value.(string); ok && strings.TrimSpace(s) == "" {
@@ -59,9 +59,9 @@ func (p *Product) carryOver(attrs []Attr) []Attr {
 	return attrs
 }
 
-// isStale tells attributes that are computed anew or would be false here:
-// those of an earlier run of lacuna, coverage, and what the library writes
-// itself.
+// isStale reports whether an attribute is computed anew or would be false here:
+// those of an earlier run of lacuna, of coverage, and those that the library
+// writes.
 func isStale(name string) bool {
 	lower := strings.ToLower(name)
 	for _, prefix := range []string{"lacuna_", "geospatial_", "time_coverage_", "_nc", "_netcdf4"} {
@@ -76,7 +76,7 @@ func isStale(name string) bool {
 	}, lower)
 }
 
-// ofInputOnly tells attributes that name the input, its producer or its
+// ofInputOnly reports whether an attribute names the input, its producer or its
 // making.
 func ofInputOnly(name string) bool {
 	lower := strings.ToLower(name)
@@ -92,8 +92,8 @@ func ofInputOnly(name string) bool {
 	}, lower)
 }
 
-// isSaid tells attributes whose words have a place in those of the product
-// already.
+// isSaid reports whether the text of an attribute is already part of the
+// product's own attributes.
 func isSaid(name string) bool {
 	return slices.Contains([]string{"source_Conventions", "source_source", "source_history", "source_cdm_data_type"}, name)
 }

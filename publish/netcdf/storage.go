@@ -38,17 +38,17 @@ func (f File) chunks(v Var) []int {
 	return chunks
 }
 
-// isField tells the large variables, which are compressed, from coordinates,
-// their bounds and the like.
+// isField reports whether a variable is large and so compressed, unlike
+// coordinates, their bounds and the like.
 func (f File) isField(v Var) bool {
 	shape := f.shape(v)
 	n := len(shape)
 	return n >= 2 && shape[n-1] > boundsVertices && shape[n-2] > boundsVertices
 }
 
-// isDirect tells fields whose chunks can be handed to HDF5. A variable under
-// the name of a dimension, or one not in plain letters, it may know by another
-// name than netCDF-C.
+// isDirect reports whether the chunks of a field can be handed to HDF5. A
+// variable under the name of a dimension, or one not in plain letters, it may
+// know by another name than netCDF-C.
 func (f File) isDirect(v Var) bool {
 	sameName := func(d Dim) bool { return d.Name == v.Name }
 	return f.isField(v) && !slices.ContainsFunc(f.Dims, sameName) &&

@@ -33,7 +33,7 @@ const (
 	deflateLevel = zlib.BestSpeed
 )
 
-// Write writes f to path, replacing what is there. Under path there is at any
+// Write writes f to path, replacing any file there. Under path there is at any
 // moment the old file, the new file or none; on error nothing is left behind.
 // The folder of path must exist.
 func Write(path string, f File) error {

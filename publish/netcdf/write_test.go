@@ -237,8 +237,8 @@ func TestRecordsAreWritten(t *testing.T) {
 	}
 }
 
-// Chunks that we cut and compress must read back as what went in, also where
-// they hang over the edges, and also for names that go through netCDF-C.
+// Chunks that we cut and compress must read back unchanged, also where they
+// hang over the edges, and also for names that go through netCDF-C.
 func TestFieldsOfManyChunksReadBack(t *testing.T) {
 	const times, height, width = 2, 397, 500 // 2 x 2 chunks a time, some over the edge
 	n := times * height * width

@@ -22,12 +22,12 @@ import (
 	"math"
 )
 
-// Scene is what is drawn: one number per cell, row by row, NaN where there is
-// none.
+// Scene holds the maps to draw: one number per cell, row by row, NaN where
+// there is none.
 type Scene struct {
 	Title            string // one line
-	Units            string // of the values
-	SigmaUnits       string // of the uncertainty
+	Units            string // units of the values
+	SigmaUnits       string // units of the uncertainty
 	Lat, Lon         []float64
 	Observed, Filled []float32
 	Sigma            []float32
@@ -64,8 +64,8 @@ func Render(w io.Writer, s Scene) error {
 	}
 	raster := newRaster(s)
 	values := scaleOf(s.Filled, s.Land, s.Log)
-	doubts := scaleOf(s.Sigma, s.Land, false)
-	doubts.low = 0 // no doubt is the dark end, whatever the map
+	uncertainties := scaleOf(s.Sigma, s.Land, false)
+	uncertainties.low = 0 // no uncertainty is the dark end, whatever the map
 
 	step := raster.width + marginPixel
 	top := titlePixel + headPixel
@@ -73,7 +73,7 @@ func Render(w io.Writer, s Scene) error {
 	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)
 	pen.write(canvas, s.Title, image.Pt(marginPixel, titlePixel-9), ink)
 	panels := []panel{
-		newPanel(raster, s.Observed, values), newPanel(raster, s.Filled, values), newPanel(raster, s.Sigma, doubts),
+		newPanel(raster, s.Observed, values), newPanel(raster, s.Filled, values), newPanel(raster, s.Sigma, uncertainties),
 	}
 	for i, heading := range []string{"observed", "gaps filled", "uncertainty"} {
 		at := image.Pt(marginPixel+i*step, top)
@@ -82,7 +82,7 @@ func Render(w io.Writer, s Scene) error {
 	}
 	bars := top + raster.height + marginPixel
 	pen.bar(canvas, image.Rect(marginPixel, bars, marginPixel+2*step-marginPixel, bars+barPixel), values, s.Units)
-	pen.bar(canvas, image.Rect(marginPixel+2*step, bars, marginPixel+3*step-marginPixel, bars+barPixel), doubts, s.SigmaUnits)
+	pen.bar(canvas, image.Rect(marginPixel+2*step, bars, marginPixel+3*step-marginPixel, bars+barPixel), uncertainties, s.SigmaUnits)
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := encoder.Encode(w, canvas); err != nil {
 		return fmt.Errorf("write quick look: %w", err)
@@ -107,11 +107,11 @@ func (s Scene) check() error {
 // right.
 type raster struct {
 	width, height int
-	cols          int    // of the grid
+	cols          int    // columns of the grid
 	rowsOf        []span // the rows of the grid that a row of pixels covers
 	colsOf        []span
 	dry           []bool // cells that are land
-	land          []bool // pixels most of whose cells are
+	land          []bool // pixels most of whose cells are land
 }
 
 // span is a range of rows or columns, its end not included.
@@ -181,7 +181,7 @@ func (r raster) coast(x, y int) bool {
 // panel is one map.
 type panel struct {
 	raster
-	places []float64 // of the cells on the scale, NaN where there is none
+	places []float64 // positions of the cells on the scale, NaN where there is none
 	scale  scale
 }
 

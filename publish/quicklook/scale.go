@@ -57,7 +57,7 @@ func scaleOf(values []float32, land []bool, log bool) scale {
 	return s
 }
 
-// place returns a value in the space of the colours, NaN where it has none.
+// place returns the position of a value on the scale, NaN where it has none.
 func (s scale) place(v float32) float64 {
 	x := float64(v)
 	if s.log {
@@ -141,7 +141,7 @@ func shade(x float64) color.RGBA {
 		return c.RGBA()
 	}
 	shows, fails := 0.0, strongest // grey is always shown
-	for range 12 {                 // to a fraction of what a screen tells apart
+	for range 12 {                 // to less than one step of a screen's colours
 		middle := (shows + fails) / 2
 		if with(middle).Shown() {
 			shows = middle

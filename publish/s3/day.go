@@ -11,8 +11,7 @@ import (
 	"lacuna/publish"
 )
 
-// day is where a product belongs, with the manifest of its day as it was
-// before.
+// day holds the keys of a product and the manifest of its day.
 type day struct {
 	sink     *Sink
 	folder   string // key, without a slash at the end
@@ -48,7 +47,8 @@ func checkName(p publish.Product) error {
 	return nil
 }
 
-// show uploads the product of entry with what goes with it, unless it is there.
+// show uploads the product of entry with its picture and side object, unless it
+// is there.
 func (d *day) show(ctx context.Context, p publish.Product, entry publish.Entry) error {
 	side := p.SHA256 + "  " + p.Name + "\n"
 	there, err := d.holds(ctx, p, side)
@@ -95,7 +95,8 @@ func (d *day) holds(ctx context.Context, p publish.Product, side string) (bool, 
 	return info.Size == p.Size && info.UserMetadata["Sha256"] == p.SHA256, nil
 }
 
-// withdraw takes away what vouches for the revision that is there.
+// withdraw removes the side object and the manifest entry of the present
+// revision.
 func (d *day) withdraw(ctx context.Context, granule string) error {
 	if there, known := d.manifest.Entry(granule); known && there.Live() {
 		there.Absent, there.QuickLook = true, ""
@@ -108,7 +109,7 @@ func (d *day) withdraw(ctx context.Context, granule string) error {
 }
 
 func (d *day) upload(ctx context.Context, key, file string, options minio.PutObjectOptions) error {
-	options.SendContentMd5 = true // so that what arrives is what was sent
+	options.SendContentMd5 = true // the host checks the bytes
 	if _, err := d.sink.client.FPutObject(ctx, d.sink.cfg.Bucket, key, file, options); err != nil {
 		return fmt.Errorf("upload %s: %w", key, err)
 	}

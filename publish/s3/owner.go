@@ -17,7 +17,7 @@ import (
 
 var _ publish.Place = (*Sink)(nil)
 
-// ownerKey is the object that says whose the prefix is.
+// ownerKey is the key of the marker object with the owner of the prefix.
 func (s *Sink) ownerKey() string { return path.Join(s.cfg.Prefix, ".lacuna-owner.json") }
 
 // Owner implements publish.Place.
@@ -42,8 +42,8 @@ func (s *Sink) Claim(ctx context.Context, o publish.Owner) error {
 }
 
 // Holdings implements publish.Place. It lists the prefix and reads the
-// manifests that were written since. One that is no manifest is passed over:
-// whoever delivers to that day says so.
+// manifests that were written since. An unreadable one is skipped: the next
+// delivery to that day reports it.
 func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
 	return s.Manifests(ctx, since, func(m publish.Manifest) error {
 		for _, h := range m.Holdings() {
@@ -55,8 +55,8 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 	})
 }
 
-// readers is how many manifests are read at once: a hundred thousand, one after
-// the other, would take the better part of an hour.
+// readers is the number of manifests that are read at once: a hundred thousand,
+// one after the other, would take the better part of an hour.
 const readers = 16
 
 // Manifests calls each, one at a time, with the manifests that were written
@@ -66,7 +66,7 @@ func (s *Sink) Manifests(ctx context.Context, since time.Time, each func(publish
 	if s.cfg.Prefix != "" {
 		prefix = path.Clean(s.cfg.Prefix) + "/"
 	}
-	var turn sync.Mutex // of each
+	var turn sync.Mutex // one call of each at a time
 	reading, work := errgroup.WithContext(ctx)
 	reading.SetLimit(readers)
 	for o := range s.client.ListObjects(work, s.cfg.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
@@ -84,7 +84,7 @@ func (s *Sink) Manifests(ctx context.Context, since time.Time, each func(publish
 			}
 			m, err := publish.ParseManifest(text)
 			if err != nil {
-				return nil //nolint:nilerr // whoever delivers to that day says so
+				return nil //nolint:nilerr // the next delivery to that day reports it
 			}
 			turn.Lock()
 			defer turn.Unlock()

@@ -2,16 +2,16 @@
 // keeps them in a folder.
 //
 //	<prefix>/<dataset>/<YYYY>/<MM>/<name>.nc, .nc.sha256, .png, <YYYYMMDD>.manifest.json
-//	<prefix>/<dataset>/latest.json    what the newest product is: buckets have no links
+//	<prefix>/<dataset>/latest.json    names the newest product: buckets have no links
 //
 // An object appears whole or not at all, and carries its sha256 as metadata.
 // Where there is a side object or a manifest entry it tells the truth: both
 // are taken away before a product is replaced and written after. It takes for
 // granted that nobody else writes below the prefix.
 //
-// Package s3 knows nothing of NetCDF and removes nothing but what is
-// retracted: how long objects stay, and whether replaced ones are kept, is set
-// on the bucket (life cycle, versions).
+// Package s3 knows nothing of NetCDF and removes retracted products only: how
+// long objects stay, and whether replaced ones are kept, is set on the bucket
+// (life cycle, versions).
 package s3
 
 import (
@@ -37,20 +37,20 @@ import (
 	"lacuna/publish"
 )
 
-// Config is where the bucket is and how to be let in. Keys come from the
+// Config is the place of the bucket and the way to log in. Keys come from the
 // environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or from a file.
 type Config struct {
 	Endpoint        string `yaml:"endpoint"`         // scheme and host, as in https://s3.example.org
 	Region          string `yaml:"region"`           // part of a signature
-	Bucket          string `yaml:"bucket"`           // that products go to; it must be there
-	Prefix          string `yaml:"prefix"`           // the folder that is the root; empty: the whole bucket
-	CredentialsFile string `yaml:"credentials_file"` // as the AWS tools have it; empty: their default
+	Bucket          string `yaml:"bucket"`           // bucket of the products; it must exist
+	Prefix          string `yaml:"prefix"`           // folder of the products; empty: the whole bucket
+	CredentialsFile string `yaml:"credentials_file"` // credentials file of the AWS tools; empty: their default
 	Profile         string `yaml:"profile"`          // section of that file
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
-	return Config{Region: "us-east-1"} // what hosts without regions expect
+	return Config{Region: "us-east-1"} // expected by hosts without regions
 }
 
 // Validate reports everything wrong with c.
@@ -94,8 +94,8 @@ func New(cfg Config) (*Sink, error) {
 // Name implements publish.Sink.
 func (s *Sink) Name() string { return "s3:" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
 
-// Check finds out whether the bucket is there and lets us in. An error says what
-// an operator should change.
+// Check tests that the bucket is there and accepts the keys. An error names the
+// remedy.
 func (s *Sink) Check(ctx context.Context) error {
 	there, err := s.client.BucketExists(ctx, s.cfg.Bucket)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	return s.setLatest(ctx, p.Dataset, d.folder, entry)
 }
 
-// Retract takes a revision away and says in the manifest why.
+// Retract removes a revision and puts the reason into the manifest.
 func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	return s.findLatest(ctx, p.Dataset)
 }
 
-// checkFile makes sure that the file of p is what was promised.
+// checkFile checks that the file of p has the promised bytes.
 func checkFile(p publish.Product) error {
 	f, err := os.Open(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,9 +225,9 @@ func absent(err error) bool {
 	return response.Code == minio.NoSuchKey || (response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket)
 }
 
-// latest is what <dataset>/latest.json holds.
+// latest is the content of <dataset>/latest.json.
 type latest struct {
-	Key string `json:"key"` // of the newest product
+	Key string `json:"key"` // key of the newest product
 	publish.Entry
 }
 

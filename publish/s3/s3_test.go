@@ -74,8 +74,8 @@ func TestSinkKeepsTheContract(t *testing.T) {
 	})
 }
 
-// receive reads a dataset as somebody would who trusts manifests, side objects
-// and latest.json.
+// receive reads a dataset as a receiver that trusts manifests, side objects and
+// latest.json.
 func receive(t *testing.T, s *Sink, dataset string) map[string]sinktest.Seen {
 	t.Helper()
 	got := map[string]sinktest.Seen{}

@@ -12,9 +12,8 @@ import (
 	"lacuna/publish"
 )
 
-// Other returns p with another file under the same revision: what a state that
-// was restored from an older copy makes of a granule that is not the same any
-// more.
+// Other returns p with another file under the same revision, as a state makes
+// it that was restored from an older copy while the granule has changed.
 func Other(t *testing.T, p publish.Product) publish.Product {
 	t.Helper()
 	other := Product(t, p.Dataset, "other", p.Revision)
@@ -38,7 +37,7 @@ func otherBytesAfterRestart(t *testing.T, s Subject) {
 	a := Product(t, "sea", "a", 2)
 	publishAll(t, s.Sink, a)
 	wantConflict(t, s.Restart(t).Publish(t.Context(), Other(t, a)), a, Other(t, a))
-	publishAll(t, s.Restart(t), a) // whose the number is may come again
+	publishAll(t, s.Restart(t), a) // the holder of the number may publish again
 	want(t, s, "sea", map[string]Seen{a.Granule: seen(a)})
 }
 
@@ -122,7 +121,7 @@ func holdings(t *testing.T, s Subject) {
 	got := map[string]publish.Holding{}
 	collect := func(h publish.Holding) error {
 		if b.Key() == h.Key() {
-			h.SHA256 = "" // of a retraction it need not be known
+			h.SHA256 = "" // optional for a retraction
 		}
 		h.At = time.Time{}
 		got[h.Key()] = h
@@ -145,7 +144,7 @@ func holdings(t *testing.T, s Subject) {
 	}
 	stop := errors.New("enough")
 	if err := place.Holdings(t.Context(), time.Time{}, func(publish.Holding) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("Holdings() = %v where whoever asks has had enough, want that", err)
+		t.Errorf("Holdings() = %v after each returned an error, want that error", err)
 	}
 }
 
@@ -153,7 +152,7 @@ func placeOf(t *testing.T, s publish.Sink) publish.Place {
 	t.Helper()
 	place, ok := s.(publish.Place)
 	if !ok {
-		t.Fatalf("%T does not say whose its place is: it is no publish.Place", s)
+		t.Fatalf("%T does not implement publish.Place", s)
 	}
 	return place
 }

@@ -1,8 +1,8 @@
 // Package sinktest checks that a publish.Sink keeps its contract. Every
 // implementation runs it in its tests.
 //
-// It looks at a sink through the eyes of a receiver, which the caller
-// provides, and knows nothing else of where products go.
+// It observes a sink through a receiver, which the caller provides, and knows
+// nothing else of the destination of products.
 package sinktest
 
 import (
@@ -19,22 +19,22 @@ import (
 	"lacuna/publish"
 )
 
-// Seen is what a receiver has of a granule's product.
+// Seen is a granule's product as a receiver has it.
 type Seen struct {
 	Revision  int
-	SHA256    string // of the bytes that the receiver read, not of what it was told
+	SHA256    string // hash of the bytes that the receiver read, not the announced one
 	Retracted bool   // the product must not be used
 	Why       string
 }
 
-// Subject is a sink with a receiver of what it publishes.
+// Subject is a sink with a receiver of its products.
 type Subject struct {
 	Sink publish.Sink
 	// Restart returns the sink of a new process on the same place.
 	Restart func(t *testing.T) publish.Sink
-	// Receive returns what a receiver that has read everything has of every
-	// granule of a dataset, by granule. It fails t where a product is not
-	// whole, or where one revision is seen twice as news.
+	// Receive returns the products of a dataset as a receiver has them that has
+	// read everything, by granule. It fails t where a product is not whole, or
+	// where one revision is seen twice as news.
 	Receive func(t *testing.T, dataset string) map[string]Seen
 }
 
@@ -166,7 +166,7 @@ func retractedUnpublished(t *testing.T, s Subject) {
 	retract(t, s.Sink, a)
 	got := s.Receive(t, "sea")
 	if one, ok := got[a.Granule]; ok && !one.Retracted {
-		t.Errorf("what was retracted unpublished is received as %+v", one)
+		t.Errorf("a product retracted before it was published is received as %+v", one)
 	}
 	if got[b.Granule] != seen(b) {
 		t.Errorf("the other product is received as %+v, want %+v", got[b.Granule], seen(b))
@@ -226,7 +226,7 @@ func publishAll(t *testing.T, s publish.Sink, products ...publish.Product) {
 	}
 }
 
-// retract retracts p and returns it as the sink was told of it.
+// retract retracts p and returns it as it was passed to the sink.
 func retract(t *testing.T, s publish.Sink, p publish.Product) publish.Product {
 	t.Helper()
 	p.Retracted, p.Why = true, "sensor fault"
@@ -236,7 +236,7 @@ func retract(t *testing.T, s publish.Sink, p publish.Product) publish.Product {
 	return p
 }
 
-// seen is what a receiver should have of p.
+// seen returns p as a receiver should have it.
 func seen(p publish.Product) Seen {
 	if p.Retracted {
 		return Seen{Revision: p.Revision, Retracted: true, Why: p.Why}

@@ -15,6 +15,7 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/lab/chart"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -155,7 +156,7 @@ func (f *sampleFlags) read() ([]byte, float64, error) {
 }
 
 // exhibits draws masks for windows of days that are spread over the series.
-func (f *sampleFlags) exhibits(ctx context.Context, m *prior.Model, s samples.Series, cfg prior.GuideConfig) ([]prior.Exhibit, error) {
+func (f *sampleFlags) exhibits(ctx context.Context, m *prior.Model, s samples.Series, cfg prior.GuideConfig) ([]masks.Exhibit, error) {
 	days, err := s.Whole()
 	if err != nil {
 		return nil, err
@@ -173,11 +174,11 @@ func (f *sampleFlags) exhibits(ctx context.Context, m *prior.Model, s samples.Se
 		return nil, fmt.Errorf("the prior was learned on another grid than the %dx%d cells of the data", grid.Height(), grid.Width())
 	}
 	m.Recall(days)
-	return prior.Exhibits(ctx, m, patches, cfg, noise.New(f.seed, "prior", "sheet"))
+	return masks.Exhibits(ctx, m, patches, cfg, noise.New(f.seed, "prior", "sheet"))
 }
 
 // sheet lays the exhibits out, one column each.
-func sheet(exhibits []prior.Exhibit, set input.Dataset) chart.Contact {
+func sheet(exhibits []masks.Exhibit, set input.Dataset) chart.Contact {
 	w := exhibits[0].Patch.Window
 	lat := set.Series.Grid.Lat
 	c := chart.Contact{
@@ -191,14 +192,14 @@ func sheet(exhibits []prior.Exhibit, set input.Dataset) chart.Contact {
 	}
 	for _, row := range []struct {
 		name string
-		mask func(prior.Exhibit) []bool
+		mask func(masks.Exhibit) []bool
 	}{
-		{"real", func(x prior.Exhibit) []bool { return x.Observed }},
-		{"unconditional", func(x prior.Exhibit) []bool { return x.Unconditional }},
-		{"anchor", func(x prior.Exhibit) []bool { return x.Anchor }},
-		{"guided", func(x prior.Exhibit) []bool { return x.Guided }},
-		{"context", func(x prior.Exhibit) []bool { return x.Context }},
-		{"query", func(x prior.Exhibit) []bool { return x.Query }},
+		{"real", func(x masks.Exhibit) []bool { return x.Observed }},
+		{"unconditional", func(x masks.Exhibit) []bool { return x.Unconditional }},
+		{"anchor", func(x masks.Exhibit) []bool { return x.Anchor }},
+		{"guided", func(x masks.Exhibit) []bool { return x.Guided }},
+		{"context", func(x masks.Exhibit) []bool { return x.Context }},
+		{"query", func(x masks.Exhibit) []bool { return x.Query }},
 	} {
 		r := chart.ContactRow{Name: row.name}
 		for _, x := range exhibits {

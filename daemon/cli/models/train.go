@@ -20,8 +20,8 @@ import (
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/nn"
+	modelversion "lacuna/pipeline/version"
 
 	"github.com/spf13/cobra"
 )
@@ -141,7 +141,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.IntVar(&f.gapDays, "gap-days", 0, "days between training and held-out days; fewer where the series is short (default: 12)")
 	s.StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda; see lacuna engines")
 	s.StringVar(&f.preset, "preset", "lacuna", "lacuna, or paper for the published method")
-	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", finetune.Strategies()))
+	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", modelversion.Strategies()))
 	s.Uint64Var(&f.seed, "seed", 1, "of weights and noise")
 	s.StringVar(&f.policy, "policy", retrain.PolicyAuto, "who promotes a version that wins: auto, ask (you, later) or never")
 	s.StringVar(&f.checkpoints, "checkpoints", "", "`DIR` for checkpoints, a folder a job (default: training in the store)")
@@ -160,10 +160,10 @@ func (f *trainFlags) validate() error {
 		oneOf(flag, size, nn.Tiny, nn.Small, nn.Base, nn.Large)
 	}
 	oneOf("--backbone", f.backbone, nn.BackboneUNet, nn.BackboneViT)
-	oneOf("--only", f.only, finetune.OnlyPrior, finetune.OnlyImputer)
+	oneOf("--only", f.only, modelversion.OnlyPrior, modelversion.OnlyImputer)
 	oneOf("--preset", f.preset, "lacuna", retrain.PresetPaper)
 	oneOf("--policy", f.policy, retrain.PolicyAuto, retrain.PolicyAsk, retrain.PolicyNever)
-	oneOf("--strategy", f.strategy, finetune.Strategies()...)
+	oneOf("--strategy", f.strategy, modelversion.Strategies()...)
 	errs.Check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
 	errs.Check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
 	errs.Check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
@@ -230,7 +230,7 @@ func (f *trainFlags) request(sets, beside []input.Dataset, e *engine.Engine) ret
 		Options: retrain.Options{
 			Size: f.size, Backbone: f.backbone, Preset: f.preset, Strategy: f.strategy, Only: f.only,
 			RefitPrior: f.refitPrior, SpreadOnly: f.spreadOnly,
-			Budget: finetune.Budget{
+			Budget: modelversion.Budget{
 				Steps: f.steps, PriorSteps: f.prior, MembersSteps: f.members, ReliabilitySteps: f.reliability,
 				MembersSize: f.membersSize, PriorSize: f.priorSize,
 				Batch: f.batch, Side: f.side, Stride: f.stride, GapDays: f.gapDays, Seed: f.seed,

@@ -14,7 +14,7 @@ import (
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
 	"lacuna/daemon/retrain"
-	"lacuna/pipeline/finetune"
+	"lacuna/pipeline/version"
 )
 
 // trainReport tells people, the daemon and a log how a training goes: a bar on a
@@ -75,7 +75,7 @@ func daysOfSets(sets []input.Dataset) string {
 }
 
 // progress is called with every step.
-func (r *trainReport) progress(p finetune.Progress) {
+func (r *trainReport) progress(p version.Progress) {
 	r.record(time.Now(), p)
 	r.phases.Step(cli.PhaseStep(p))
 }
@@ -91,7 +91,7 @@ func (r *trainReport) event(s cli.PhaseStep, left time.Duration) {
 }
 
 // record adds a step to the log.
-func (r *trainReport) record(now time.Time, p finetune.Progress) {
+func (r *trainReport) record(now time.Time, p version.Progress) {
 	if r.csv == nil || p.Loss == 0 && p.Score == nil {
 		return
 	}

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"lacuna/modelstore"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/nn"
+	"lacuna/pipeline/version"
 )
 
 // UntrainedFiles are the files of a version of random weights.
@@ -21,7 +21,7 @@ func UntrainedFiles(t *testing.T, seed uint64) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaling, err := json.Marshal(finetune.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
+	scaling, err := json.Marshal(version.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func Open(t testing.TB) *engine.Engine {
 	return OpenThreads(t, 1)
 }
 
-// OpenThreads is Open with so many threads.
+// OpenThreads is Open with a number of threads.
 func OpenThreads(t testing.TB, threads int) *engine.Engine {
 	t.Helper()
 	if _, err := ort.LibraryPath(""); err != nil {

@@ -15,19 +15,19 @@ import (
 	runtimelib "github.com/yalue/onnxruntime_go"
 )
 
-// Config says which library to run and how. The zero value is a CPU backend
+// Config holds the library and its settings. The zero value is a CPU backend
 // with every core and the library that LibraryPath finds.
 type Config struct {
 	Library       string // path of libonnxruntime; empty: see LibraryPath
 	Provider      string // "cpu" (also when empty), "cuda", "tensorrt" or another that the library has
 	Threads       int    // threads that share one operator; 0: all cores
-	ProfilePrefix string // where to write ONNX Runtime's own profile of each graph; empty: nowhere
+	ProfilePrefix string // path prefix of ONNX Runtime's own profile of each graph; empty: not written
 }
 
 // Backend runs GoMLX graphs with ONNX Runtime. It may be used from several
 // goroutines.
 type Backend struct {
-	// What Backend does not define is answered with "not implemented".
+	// Methods that Backend does not define return "not implemented".
 	notimplemented.Backend
 
 	cfg       Config
@@ -109,8 +109,8 @@ func (b *Backend) sessionOptions() (*runtimelib.SessionOptions, error) {
 	return opts, nil
 }
 
-// destroy frees a handle of the runtime. Its error can only say that the
-// handle was freed before.
+// destroy frees a handle of the runtime. Its only error is that the handle was
+// freed before.
 func destroy(handle interface{ Destroy() error }) { _ = handle.Destroy() }
 
 func (b *Backend) configure(opts *runtimelib.SessionOptions) error {
@@ -173,7 +173,7 @@ func (b *Backend) Description() string {
 	return fmt.Sprintf("ONNX Runtime %s on %s, %d threads, %v", runtimelib.GetVersion(), shortProvider(b.provider), b.cfg.Threads, b.dialect)
 }
 
-// Library is what the backend was loaded from.
+// Library returns the library that the backend was loaded from.
 func (b *Backend) Library() Library { return b.library }
 
 // DeviceDescription names the provider.

@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors/images"
 )
 
-func TestMissingLibrarySaysWhereItWasNamedAndWhatToDo(t *testing.T) {
+func TestErrorForMissingLibraryNamesItsOriginAndTheRemedy(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "libonnxruntime.so")
 	_, err := New(Config{Library: missing})
 	wantMessage(t, err, "the configuration", missing, "install onnxruntime")
@@ -37,7 +37,7 @@ func TestFileThatIsNotTheLibraryIsRefused(t *testing.T) {
 
 func TestVersionsBefore124AreTooOld(t *testing.T) {
 	for version, want := range map[string]string{
-		"1.24.0": "", "1.31.1": "", "2.0.0": "", "1.23.2": "too old", "0.9": "too old", "next": "not understood", "": "not understood",
+		"1.24.0": "", "1.31.1": "", "2.0.0": "", "1.23.2": "too old", "0.9": "too old", "next": "cannot be parsed", "": "cannot be parsed",
 	} {
 		err := checkVersion(version)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -35,8 +35,7 @@ func (p *program) blockedConv(c convolution) *value {
 // blocks of output and input channels outside, then the window, then the
 // input and output channels within the blocks. One Transpose could do it, a
 // number at a time on one thread. ReorderInput puts the channels that go last
-// there on all threads, and what is left moves whole blocks: a fifth of the
-// time.
+// there on all threads, and the rest moves whole blocks: a fifth of the time.
 func (p *program) blockedKernel(kernel *value) *value {
 	block, k := p.dialect.block, kernel.dims()
 	window := k[2] * k[3]

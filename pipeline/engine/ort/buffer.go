@@ -14,7 +14,7 @@ import (
 // It is not safe to finalize a buffer while a run uses it; GoMLX does not.
 type buffer struct {
 	shape  shapes.Shape
-	memory []byte // of the pool; at least as long as the tensor
+	memory []byte // block of the pool, at least as long as the tensor
 	value  *runtimelib.CustomDataTensor
 	stop   func() // ends the watch that returns the memory of a forgotten buffer
 }
@@ -77,11 +77,11 @@ func (b *Backend) release(x *buffer) error {
 	return err
 }
 
-// asBuffer checks that an opaque buffer is one of ours and still alive.
+// asBuffer checks that an opaque buffer belongs to this backend and is not released.
 func asBuffer(opaque backends.Buffer) (*buffer, error) {
 	x, ok := opaque.(*buffer)
 	if !ok || x == nil {
-		return nil, fmt.Errorf("buffer is a %T, which is not of the ort engine", opaque)
+		return nil, fmt.Errorf("buffer is a %T, which does not belong to the ort engine", opaque)
 	}
 	if x.value == nil {
 		return nil, errFinalized

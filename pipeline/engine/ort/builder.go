@@ -15,7 +15,7 @@ var errNotLowered = errors.New("operation is not lowered to ONNX")
 
 // builder lowers the operations of one GoMLX graph to a program.
 type builder struct {
-	// What builder does not define is answered with an error that names it.
+	// Methods that builder does not define return an error that names them.
 	notimplemented.Builder
 
 	name     string
@@ -109,7 +109,7 @@ func (g *builder) DistributedSPMD(devices int) error {
 func (g *builder) value(op string, opaque backends.Op) (*value, error) {
 	v, ok := opaque.(*value)
 	if !ok || v == nil {
-		return nil, fmt.Errorf("%s: operand is a %T, which is not of the ort engine", op, opaque)
+		return nil, fmt.Errorf("%s: operand is a %T, which does not belong to the ort engine", op, opaque)
 	}
 	if v.owner != g.program {
 		return nil, fmt.Errorf("%s: operand belongs to another graph", op)

@@ -17,7 +17,7 @@ type convolution struct {
 	input, kernel      *value
 	out                shapes.Shape // [batch, channels, spatial...]
 	strides, dilations []int
-	pads               [][2]int // none is negative
+	pads               [][2]int // not negative
 	groups             int
 }
 
@@ -82,9 +82,9 @@ func (c convolution) attributes() []onnx.Attribute {
 	}
 }
 
-// prepareInput does what Conv has no attribute for: it spreads the input by
-// its dilation, as the gradient of a strided convolution asks, and cuts off
-// what a negative padding removes.
+// prepareInput applies the settings for which Conv has no attribute: it spreads
+// the input by its dilation, as the gradient of a strided convolution requires,
+// and cuts off a negative padding.
 func (p *program) prepareInput(x *value, dilations []int, pads [][2]int) (*value, [][2]int) {
 	zero := p.scalar(x.shape.DType, 0)
 	positive := make([][2]int, len(pads))

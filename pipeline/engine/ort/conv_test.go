@@ -109,8 +109,8 @@ func TestBlockedLayoutIsFoundOrNotUsed(t *testing.T) {
 	}
 }
 
-// TestBlockedImagesPassThroughElementwiseOperations goes through everything
-// that leaves a tensor blocked, and what does not.
+// TestBlockedImagesPassThroughElementwiseOperations covers all operations that
+// leave a tensor blocked, and those that do not.
 func TestBlockedImagesPassThroughElementwiseOperations(t *testing.T) {
 	b := openBackend(t)
 	x, k := randomArray(1, 2, 16, 6, 6), randomArray(2, 16, 16, 3, 3)

@@ -2,8 +2,8 @@
 // lowers a graph to ONNX operators and executes them in place. Export writes a
 // network as a standard ONNX file.
 //
-// Weights stay where the runtime reads them between steps; nothing is copied
-// in or out but what a caller reads or writes. The same graph on the same
+// Weights stay between steps in the memory that the runtime reads; only data
+// that a caller reads or writes are copied. The same graph on the same
 // input gives the same bytes for a given number of threads. An operation that
 // has no lowering is an error that names it.
 //
@@ -53,13 +53,12 @@
 //	step           516      403    438
 //	forward        125      101    128
 //
-// What brought it down: the kernels of the blocked layout with weights that
+// These changes helped: the kernels of the blocked layout with weights that
 // change (120 GFLOP/s against 55); three shifted copies of the input and three
 // of the gradient for a 3x3 window, not nine; Concat in place of Pad for them;
 // ReorderInput for kernels; Resize in place of Expand for repeated pixels (0.5
 // ms against 19) and AveragePool in place of ReduceSum for the way back; the
 // shorter gradient of silu; matrix products in place of sums over stored
-// products. What did not help: one product for all places of a window (87
-// GFLOP/s a thread against 110), and shifted copies whose length is a multiple
-// of 16.
+// products. These did not: one product for all places of a window (87 GFLOP/s a
+// thread against 110), and shifted copies whose length is a multiple of 16.
 package ort

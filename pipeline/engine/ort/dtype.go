@@ -9,7 +9,7 @@ import (
 	"lacuna/pipeline/engine/ort/onnx"
 )
 
-// elementTypes maps what GoMLX calls an element type to what ONNX calls it.
+// elementTypes maps element types of GoMLX to those of ONNX.
 // Half precision is left out: the CPU kernels of ONNX Runtime do not have it.
 var elementTypes = map[dtypes.DType]onnx.DataType{
 	dtypes.Float32: onnx.Float32,

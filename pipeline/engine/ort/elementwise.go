@@ -150,7 +150,7 @@ func (g *builder) Rsqrt(x backends.Op) (backends.Op, error) {
 	return g.program.unary("Reciprocal", g.program.unary("Sqrt", v)), nil
 }
 
-// IsFinite is true for what is neither infinite nor NaN. ONNX has no such
+// IsFinite is true for numbers that are neither infinite nor NaN. ONNX has no such
 // operator; x - x is zero for exactly these.
 func (g *builder) IsFinite(x backends.Op) (backends.Op, error) {
 	v, err := g.value("IsFinite", x)
@@ -165,7 +165,7 @@ func (g *builder) IsFinite(x backends.Op) (backends.Op, error) {
 	return g.program.elementwise("Equal", isZero, []*value{difference, g.program.scalar(v.shape.DType, 0)}), nil
 }
 
-// IsNaN is true for what is not a number.
+// IsNaN is true for NaN.
 func (g *builder) IsNaN(x backends.Op) (backends.Op, error) {
 	v, err := g.value("IsNaN", x)
 	if err != nil {

@@ -29,7 +29,7 @@ type executable struct {
 // compile writes the program as a model and opens a session on it.
 func (b *Backend) compile(name string, p *program, outputs []*value) (backends.Executable, error) {
 	if len(outputs) == 0 {
-		return nil, errors.New("a graph needs an output")
+		return nil, errors.New("the graph has no output")
 	}
 	e := &executable{backend: b, name: name}
 	for _, v := range p.params {
@@ -158,7 +158,7 @@ func (e *executable) allocate() ([]runtimelib.Value, []backends.Buffer, error) {
 func (e *executable) discard(results []backends.Buffer) {
 	for _, opaque := range results {
 		if x, err := asBuffer(opaque); err == nil {
-			_ = e.backend.release(x) // the failure of the run is what is reported
+			_ = e.backend.release(x) // the error of the run is reported instead
 		}
 	}
 }

@@ -19,13 +19,13 @@ import (
 type Network struct {
 	Name    string
 	Inputs  []Input
-	Outputs []string // the names of what Build returns
+	Outputs []string // names of the results of Build
 
 	// Build adds the network to a graph. Parameters that it makes itself are
 	// weights. It is called several times, at different sizes.
 	Build func(g *graph.Graph, inputs []*graph.Node) []*graph.Node
 
-	Weights  map[string][]float32 // by the names of those parameters
+	Weights  map[string][]float32 // values of those parameters by name
 	Metadata map[string]string
 }
 
@@ -46,8 +46,8 @@ type InputDim struct {
 
 // Export returns the network as an ONNX model in standard operators, weights
 // as initializers under their names. Dimensions with a symbol stay free: the
-// graph is built at several sizes, and what differs between them is computed
-// in the file from the shapes of its inputs. A network whose structure or
+// graph is built at several sizes, and constants that differ between them are
+// computed in the file from the shapes of its inputs. A network whose structure or
 // constants depend on a free size in a way that is not a product of powers of
 // sizes cannot be written so, and the error names the node.
 //
@@ -119,7 +119,7 @@ func (net Network) sizes() map[string]int {
 // traced is a network lowered at given sizes.
 type traced struct {
 	program *program
-	nodes   []*node // those that outputs depend on
+	nodes   []*node // nodes that outputs depend on
 	outputs []*value
 }
 

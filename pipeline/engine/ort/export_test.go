@@ -19,8 +19,8 @@ import (
 	"lacuna/pipeline/engine/ort/onnx"
 )
 
-// smallNetwork has what the networks have: convolutions, silu, a change of
-// resolution down and up, channel norms, attention over pixels, a mean over
+// smallNetwork has the parts of the real networks: convolutions, silu, a change
+// of resolution down and up, channel norms, attention over pixels, a mean over
 // the image, and a vector per sample.
 func smallNetwork() Network {
 	weights := map[string][]float32{
@@ -182,7 +182,7 @@ func TestExportedFileHasNamesWeightsAndMetadataAndNoForeignOperators(t *testing.
 	}
 }
 
-func TestExportRefusesWhatItCannotWrite(t *testing.T) {
+func TestExportRefusesNetworksThatItCannotWrite(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(*Network)

@@ -47,7 +47,7 @@ import (
 	"unsafe"
 )
 
-// libraryFacts is what a library says of itself before it is started.
+// libraryFacts are version and providers of a library that is not yet started.
 type libraryFacts struct {
 	version   string
 	providers []string // such as CPUExecutionProvider

@@ -10,7 +10,7 @@ import (
 )
 
 // dialect says which operators beyond the ONNX standard a program may use.
-// The zero value is the standard alone, which is what files are written in.
+// The zero value is the standard alone, in which files are written.
 type dialect struct {
 	// contrib allows ONNX Runtime's own operators, domain com.microsoft.
 	contrib bool
@@ -19,7 +19,7 @@ type dialect struct {
 	block int
 }
 
-// String names what the dialect has for convolutions.
+// String names the layout of convolutions.
 func (d dialect) String() string {
 	if d.block == 0 {
 		return "plain convolutions"
@@ -32,9 +32,9 @@ func (d dialect) String() string {
 // so convolutions are lowered to them here.
 const blockedDomain = "com.microsoft.nchwc"
 
-// probeDialect finds the block size of this machine by trying: the operators
-// are internal to the runtime, so they are used only where they give the
-// answer of the standard operator.
+// probeDialect finds the block size of this machine by trial: the operators are
+// internal to the runtime, so they are used only if they give the answer of the
+// standard operator.
 func probeDialect(b *Backend) dialect {
 	for _, block := range []int{16, 8} { // AVX-512, then AVX2 and NEON
 		if b.blocksAgree(block) {

@@ -24,20 +24,19 @@ const LibraryVariable = "LACUNA_ONNXRUNTIME"
 // version that onnxruntime_go is built for.
 const minimumMinor = 24
 
-// installHint ends every error about the library with what to do.
+// installHint is the remedy at the end of every error about the library.
 const installHint = "install onnxruntime 1.24 or newer where the system's loader finds it or beside the program, or name it with train.library or $" + LibraryVariable
 
 // LibraryPath returns the ONNX Runtime library to load: configured if it is
 // not empty, then $LACUNA_ONNXRUNTIME, then the library beside the running
 // program, or in .cache/onnxruntime of the checkout in whose bin it lies, then
-// the one in the folders of the system's loader. The working directory has no
-// say: whoever can write there would run code as this user. For the same reason
-// a library that others may change is refused, wherever it lies; see package
-// trusted.
+// the one in the folders of the system's loader. The working directory is not
+// searched: whoever can write there would run code as this user. For the same
+// reason a library that others may change is refused, wherever it lies; see
+// package trusted.
 //
-// A library that was asked for by name and is missing or refused is an error.
-// Elsewhere the search goes on, and finding nothing is an error that says what
-// was refused.
+// A library that is named and is missing or refused is an error. Elsewhere the
+// search goes on, and if it finds nothing the error lists the refused files.
 func LibraryPath(configured string) (string, error) {
 	found, err := findLibrary(configured)
 	return found.Path, err
@@ -46,26 +45,26 @@ func LibraryPath(configured string) (string, error) {
 // Library is the ONNX Runtime library that was found.
 type Library struct {
 	Path    string
-	Refused []error // why others, which would have gone before it, are not used
+	Refused []error // reasons why preferred libraries are not used
 }
 
 func findLibrary(configured string) (Library, error) {
-	exe, _ := os.Executable() // it is looked beside only if it is known
+	exe, _ := os.Executable() // without it the folder of the program is not searched
 	s := search{configured: configured, variable: os.Getenv(LibraryVariable), exe: exe, system: systemFolders(), check: checkLibrary}
 	return s.find()
 }
 
-// search is the surroundings in which a library is looked for.
+// search describes the machine on which a library is searched for.
 type search struct {
-	configured, variable string   // paths that name it; empty: none does
-	exe                  string   // the running program; empty: not known
+	configured, variable string   // named paths; empty: not set
+	exe                  string   // the running program; empty: unknown
 	system               []string // folders of the system's loader
 	check                func(path string) (string, error)
 }
 
 func (s search) find() (Library, error) {
 	if s.configured != "" {
-		path, err := filepath.Abs(s.configured) // whoever types a path means it from here
+		path, err := filepath.Abs(s.configured) // a typed path is relative to the working directory
 		return s.named("the configuration", path, err)
 	}
 	if s.variable != "" {
@@ -90,7 +89,7 @@ func (s search) find() (Library, error) {
 		strings.Join(beside, ", "), strings.Join(s.system, ", "), strings.Join(libraryNames(), " or "), installHint)
 }
 
-// named checks a library that somebody asked for.
+// named checks a library that the configuration or the environment names.
 func (s search) named(origin, path string, err error) (Library, error) {
 	if err == nil {
 		path, err = s.check(path)
@@ -115,7 +114,7 @@ func besideProgram(exe string) []string {
 	return paths
 }
 
-// inFolders lists what the library may be called in folders.
+// inFolders lists the possible paths of the library in folders.
 func inFolders(folders []string) []string {
 	var paths []string
 	for _, folder := range folders {
@@ -126,8 +125,8 @@ func inFolders(folders []string) []string {
 	return paths
 }
 
-// checkLibrary returns where the library at path really lies. The runtime loads
-// its execution providers from the same folder, so they are looked at too.
+// checkLibrary returns the path of the library without links. The runtime loads
+// its execution providers from the same folder, so they are checked too.
 func checkLibrary(path string) (string, error) {
 	found, err := trusted.File(path)
 	if err != nil {
@@ -142,7 +141,7 @@ func checkLibrary(path string) (string, error) {
 	return found, nil
 }
 
-// libraryNames returns what the library is called on this system, the plain
+// libraryNames returns the names of the library on this system, the plain
 // name first.
 func libraryNames() []string {
 	if runtime.GOOS == "darwin" {
@@ -152,7 +151,7 @@ func libraryNames() []string {
 }
 
 // environment is the process-wide state of ONNX Runtime, which is loaded once
-// and stays loaded: two copies of the library in one process do not get along.
+// and stays loaded: two copies of the library in one process interfere.
 type environment struct {
 	mu        sync.Mutex
 	path      string
@@ -203,7 +202,7 @@ func checkVersion(version string) error {
 	a, errA := strconv.Atoi(major)
 	b, errB := strconv.Atoi(minor)
 	if errA != nil || errB != nil {
-		return fmt.Errorf("version %q of the library is not understood", version)
+		return fmt.Errorf("version %q of the library cannot be parsed", version)
 	}
 	if a < 1 || a == 1 && b < minimumMinor {
 		return fmt.Errorf("version %s: %w, 1.%d is needed", version, errTooOld, minimumMinor)

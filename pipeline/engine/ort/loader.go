@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// systemFolders lists where the system's loader looks for a library, best
+// systemFolders lists the folders in which the system's loader searches, best
 // first: $LD_LIBRARY_PATH, the folders of /etc/ld.so.conf, those built in. The
-// loader itself is not asked, for it loads what it finds, and runs its code,
-// before anybody can look who may change it.
+// loader itself is not asked, because it loads a library, and runs its code,
+// before anybody can check who may change it.
 func systemFolders() []string {
 	folders := absolute(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")))
 	if runtime.GOOS == "darwin" {
@@ -21,8 +21,8 @@ func systemFolders() []string {
 	return append(folders, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 }
 
-// absolute leaves out what depends on the working directory. An empty folder on
-// a search path is one: it means the working directory.
+// absolute leaves out relative folders. An empty folder on a search path is one:
+// it means the working directory.
 func absolute(folders []string) []string {
 	return slices.DeleteFunc(folders, func(f string) bool { return !filepath.IsAbs(f) })
 }

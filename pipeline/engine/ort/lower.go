@@ -33,26 +33,26 @@ func (p *program) live(outputs []*value) []*node {
 	return slices.DeleteFunc(slices.Clone(p.nodes), func(n *node) bool { return !needed[n] })
 }
 
-// scribe writes a program as an ONNX graph. It names values in order and
+// An encoder writes a program as an ONNX graph. It names values in order and
 // writes equal constants once.
-type scribe struct {
+type encoder struct {
 	graph     onnx.Graph
 	names     map[*value]string
-	constants map[string]string // by type, shape and content
+	constants map[string]string // names of constants by type, shape and content
 	domains   map[string]bool
 }
 
-func newScribe(name string) *scribe {
-	return &scribe{
+func newEncoder(name string) *encoder {
+	return &encoder{
 		graph: onnx.Graph{Name: name}, names: map[*value]string{},
 		constants: map[string]string{}, domains: map[string]bool{"": true},
 	}
 }
 
 // transcribe returns the graph of a program. Parameters and outputs of rank 0
-// become vectors of one element, which is all that onnxruntime_go can bind.
+// become vectors of one element, because onnxruntime_go binds no scalars.
 func transcribe(name string, p *program, outputs []*value) (*onnx.Model, error) {
-	s := newScribe(name)
+	s := newEncoder(name)
 	boundary := &program{nodes: p.nodes, params: p.params}
 	outs := make([]*value, len(outputs))
 	for i, v := range outputs {
@@ -98,7 +98,7 @@ func (p *program) output(v *value, before []*value) *value {
 }
 
 // input declares a parameter. A scalar is fed as a vector and reshaped.
-func (s *scribe) input(i int, v *value) error {
+func (s *encoder) input(i int, v *value) error {
 	name := fmt.Sprintf("p%d", i)
 	info, err := valueInfo(name, v.shape)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *scribe) input(i int, v *value) error {
 	return nil
 }
 
-func (s *scribe) node(n *node) error {
+func (s *encoder) node(n *node) error {
 	written := onnx.Node{Op: n.op, Domain: n.domain, Attributes: n.attrs}
 	for _, v := range n.in {
 		if v == nil {
@@ -147,7 +147,7 @@ func (s *scribe) node(n *node) error {
 }
 
 // constant returns the name of an initializer with v's content.
-func (s *scribe) constant(v *value) string {
+func (s *encoder) constant(v *value) string {
 	kind := elementTypes[v.shape.DType]
 	key := fmt.Sprint(kind, v.dims(), len(v.constant)) + string(v.constant)
 	if name, ok := s.constants[key]; ok {
@@ -164,7 +164,7 @@ func (s *scribe) constant(v *value) string {
 }
 
 // opsets lists the operator sets that the nodes come from.
-func (s *scribe) opsets() []onnx.Opset {
+func (s *encoder) opsets() []onnx.Opset {
 	sets := []onnx.Opset{{Version: opsetVersion}}
 	for _, domain := range []string{"com.microsoft", "com.microsoft.nchwc"} {
 		if s.domains[domain] {

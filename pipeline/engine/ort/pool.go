@@ -13,7 +13,7 @@ import (
 // maps nothing new after the first two.
 type pool struct {
 	mu        sync.Mutex
-	free      map[int][][]byte // by size class
+	free      map[int][][]byte // idle blocks by size class
 	freeBytes int
 	slab      []byte // the rest of the mapping that small blocks are cut from
 }
@@ -26,7 +26,7 @@ const (
 	slabBytes = 1 << 20
 	// largeBytes is the smallest block with its own mapping.
 	largeBytes = slabBytes / 4
-	// maxFreeBytes bounds what lies idle, for callers that change sizes often.
+	// maxFreeBytes bounds idle memory, for callers that change sizes often.
 	maxFreeBytes = 1 << 30
 )
 

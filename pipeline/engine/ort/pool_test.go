@@ -42,7 +42,7 @@ func TestPoolLendsAlignedBlocksThatDoNotOverlap(t *testing.T) {
 	}
 }
 
-func TestPoolReusesBlocksAndBoundsWhatLiesIdle(t *testing.T) {
+func TestPoolReusesBlocksAndBoundsIdleMemory(t *testing.T) {
 	p := newPool()
 	defer p.drain()
 	first, err := p.take(1 << 20)
@@ -58,7 +58,7 @@ func TestPoolReusesBlocksAndBoundsWhatLiesIdle(t *testing.T) {
 		t.Error("a block that was given back was not used again")
 	}
 	p.give(again)
-	p.freeBytes = maxFreeBytes - 10 // as if much else lay idle
+	p.freeBytes = maxFreeBytes - 10 // pretends that much other memory is idle
 	large, err := p.take(2 << 20)
 	if err != nil {
 		t.Fatal(err)

@@ -12,13 +12,13 @@ import (
 )
 
 // value is a tensor of a graph: an output of a node, a parameter or a
-// constant. It is what GoMLX holds as a backends.Op.
+// constant. GoMLX holds it as a backends.Op.
 type value struct {
 	shape    shapes.Shape
 	owner    *program
 	from     *node  // nil for a parameter or a constant
 	constant []byte // the elements of a constant
-	name     string // of a parameter
+	name     string // name of a parameter
 }
 
 // node applies an ONNX operator. Shapes are static, so arguments that ONNX
@@ -31,9 +31,8 @@ type node struct {
 }
 
 // program is a graph under construction: nodes in an order in which they can
-// run. Its methods are the vocabulary that the lowering of GoMLX operations is
-// written in; they simplify as they go, so that a node that does nothing is
-// never added.
+// run. The lowering of GoMLX operations is written in its methods, which
+// simplify as they go, so that a node without effect is never added.
 type program struct {
 	dialect dialect
 	nodes   []*node

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
-// The rewrites below recognise what GoMLX's automatic differentiation writes
+// The rewrites below recognise patterns that GoMLX's automatic differentiation writes
 // out at length. Each gives the same numbers up to rounding; nodes that are no
 // longer needed are dropped when the program is compiled.
 
@@ -140,7 +140,7 @@ func (p *program) addedSiluGradient(l, r *value) (*value, bool) {
 	return nil, false
 }
 
-// factors returns what v is a product of, all shaped alike.
+// factors returns the factors of v, all shaped alike.
 func factors(v *value) []*value {
 	n, ok := v.producedBy("Mul")
 	if !ok || !sameShape(n.in[0], v) || !sameShape(n.in[1], v) {

@@ -10,7 +10,7 @@ import (
 )
 
 // pick builds an array whose element at each place is that of a at source, or
-// fill where source says no.
+// fill where source returns false.
 func pick(a array, fill float32, dims []int, source func(at []int) ([]int, bool)) array {
 	out := newArray(dims...)
 	at := make([]int, len(dims))
@@ -86,7 +86,7 @@ func TestIotaCountsAlongItsAxis(t *testing.T) {
 	wantClose(t, "along rows", got[1], array{[]int{2, 3}, []float32{0, 0, 0, 1, 1, 1}}, 0)
 }
 
-func TestConversionsKeepWhatTheTypesShare(t *testing.T) {
+func TestConversionsKeepValuesThatBothTypesHold(t *testing.T) {
 	b := openBackend(t)
 	x := array{[]int{5}, []float32{-2, -0.75, 0, 1.5, 3}}
 	for _, tt := range []struct {

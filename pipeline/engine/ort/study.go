@@ -18,13 +18,13 @@ type study struct {
 	sizes   map[string]int
 	symbols []string
 	base    *traced
-	doubled []*traced // in the order of symbols
+	doubled []*traced // one network for each symbol, in their order
 }
 
 // formula is a number as a product of powers of symbols.
 type formula struct {
 	factor float64
-	powers []int // in the order of symbols
+	powers []int // one exponent for each symbol, in their order
 }
 
 // aligned checks that the network has the same nodes at all sizes.

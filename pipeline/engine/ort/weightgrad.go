@@ -38,7 +38,7 @@ const maxWindow = 49
 //
 // The images lie flat in memory, where a shift is a number of zeros before and
 // after. Concat adds them: it copies long pieces on all threads, where Pad
-// copies row by row on one. What a shift would carry into the next row meets
+// copies row by row on one. Elements that a shift carries into the next row meet
 // zeros in g.
 func (p *program) weightGradient(c convolution) *value {
 	if c.strides[0] != 1 || c.strides[1] != 1 || c.dilations[0] != 1 || c.dilations[1] != 1 {
@@ -63,19 +63,19 @@ func (p *program) weightGradient(c convolution) *value {
 }
 
 // apart reports whether the product is taken image by image and then added
-// up. That spares a transpose of everything, and pays where an image alone
-// is a long enough sum for the product to run at full speed.
+// up. That saves a transpose of everything, and pays if a single image is a
+// long enough sum for the product to run at full speed.
 func (c convolution) apart() bool {
 	const longSum = 512
 	return c.kernel.dims()[2]*c.kernel.dims()[3] >= longSum
 }
 
-// shifts says how the input and the gradient of a convolution lie in memory
+// shifts is the layout of the input and the gradient of a convolution in memory
 // so that a place of the window is a distance between the two.
 type shifts struct {
-	rowLength int    // of both
-	imageRows [2]int // of the input and of the gradient, with zero rows at the end
-	length    int    // of a shifted copy, zeros included
+	rowLength int    // length of a row of both
+	imageRows [2]int // rows of the input and of the gradient, with zero rows at the end
+	length    int    // length of a shifted copy, zeros included
 	beforeX   []int  // zeros before the input, by row of the window
 	beforeG   []int  // zeros before the gradient, by column of the window
 }

@@ -13,15 +13,15 @@ import (
 
 // writer writes a studied network as an ONNX graph.
 type writer struct {
-	net    Network
-	study  *study
-	scribe *scribe
-	known  map[string]string // names of computed numbers, by what they are
+	net     Network
+	study   *study
+	encoder *encoder
+	known   map[string]string // names of computed numbers by key
 }
 
 // write returns the model of a network.
 func (net Network) write(s *study) (*onnx.Model, error) {
-	w := &writer{net: net, study: s, scribe: newScribe(net.Name), known: map[string]string{}}
+	w := &writer{net: net, study: s, encoder: newEncoder(net.Name), known: map[string]string{}}
 	if err := w.inputs(); err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func (net Network) write(s *study) (*onnx.Model, error) {
 		return nil, err
 	}
 	m := &onnx.Model{
-		IRVersion: irVersion, ProducerName: "lacuna", Graph: w.scribe.graph,
-		Opsets: w.scribe.opsets(), Metadata: net.Metadata,
+		IRVersion: irVersion, ProducerName: "lacuna", Graph: w.encoder.graph,
+		Opsets: w.encoder.opsets(), Metadata: net.Metadata,
 	}
 	return m, m.Validate()
 }
@@ -56,8 +56,8 @@ func (w *writer) inputs() error {
 			}
 			info.Shape = append(info.Shape, dim)
 		}
-		w.scribe.graph.Inputs = append(w.scribe.graph.Inputs, info)
-		w.scribe.names[params[i]] = in.Name
+		w.encoder.graph.Inputs = append(w.encoder.graph.Inputs, info)
+		w.encoder.names[params[i]] = in.Name
 	}
 	for _, p := range params[len(w.net.Inputs):] {
 		if err := w.weight(p); err != nil {
@@ -79,9 +79,9 @@ func (w *writer) weight(p *value) error {
 	for i, d := range p.dims() {
 		dims[i] = int64(d)
 	}
-	w.scribe.graph.Initializers = append(w.scribe.graph.Initializers,
+	w.encoder.graph.Initializers = append(w.encoder.graph.Initializers,
 		onnx.Tensor{Name: p.name, Type: onnx.Float32, Dims: dims, Raw: slices.Clone(memoryOf(data))})
-	w.scribe.names[p] = p.name
+	w.encoder.names[p] = p.name
 	return nil
 }
 
@@ -100,15 +100,15 @@ func (w *writer) node(index int, n *node) error {
 			continue
 		}
 		if v.shape.DType == dtypes.Float32 {
-			w.scribe.names[v], err = w.float(v, formulas)
+			w.encoder.names[v], err = w.float(v, formulas)
 		} else {
-			w.scribe.names[v], err = w.vector(formulas)
+			w.encoder.names[v], err = w.vector(formulas)
 		}
 		if err != nil {
 			return fmt.Errorf("node %d (%s): %w", index, n.op, err)
 		}
 	}
-	return w.scribe.node(n)
+	return w.encoder.node(n)
 }
 
 // vector writes the nodes that compute a vector of integers.
@@ -162,7 +162,7 @@ func (w *writer) float(v *value, formulas []formula) (string, error) {
 		return "", fmt.Errorf("a constant %s depends on a free size", v.shape)
 	}
 	f := formulas[0]
-	result := w.scribe.constant(&value{shape: shapes.Make(dtypes.Float32, 1), constant: memoryOf([]float32{float32(f.factor)})})
+	result := w.encoder.constant(&value{shape: shapes.Make(dtypes.Float32, 1), constant: memoryOf([]float32{float32(f.factor)})})
 	for k, power := range f.powers {
 		size := w.once("float"+w.study.symbols[k], onnx.Node{
 			Op: "Cast", Inputs: []string{w.size(k)},
@@ -179,7 +179,7 @@ func (w *writer) float(v *value, formulas []formula) (string, error) {
 		return result, nil
 	}
 	dims := (&program{}).ints(v.dims()...)
-	return w.once(fmt.Sprint("reshape", result, v.dims()), onnx.Node{Op: "Reshape", Inputs: []string{result, w.scribe.constant(dims)}}), nil
+	return w.once(fmt.Sprint("reshape", result, v.dims()), onnx.Node{Op: "Reshape", Inputs: []string{result, w.encoder.constant(dims)}}), nil
 }
 
 // size writes the nodes that read a symbol off the shape of an input.
@@ -200,7 +200,7 @@ func (w *writer) binary(op, a, b string) string {
 	return w.once(op+" "+a+" "+b, onnx.Node{Op: op, Inputs: []string{a, b}})
 }
 
-func (w *writer) constant(v int) string { return w.scribe.constant((&program{}).ints(v)) }
+func (w *writer) constant(v int) string { return w.encoder.constant((&program{}).ints(v)) }
 
 // once writes a node unless one for the same key was written before.
 func (w *writer) once(key string, n onnx.Node) string {
@@ -210,7 +210,7 @@ func (w *writer) once(key string, n onnx.Node) string {
 	name := fmt.Sprintf("size%d", len(w.known))
 	w.known[key] = name
 	n.Outputs = []string{name}
-	w.scribe.graph.Nodes = append(w.scribe.graph.Nodes, n)
+	w.encoder.graph.Nodes = append(w.encoder.graph.Nodes, n)
 	return name
 }
 
@@ -233,9 +233,9 @@ func (w *writer) outputs() error {
 			}
 			info.Shape = append(info.Shape, dim)
 		}
-		w.scribe.graph.Outputs = append(w.scribe.graph.Outputs, info)
-		w.scribe.graph.Nodes = append(w.scribe.graph.Nodes,
-			onnx.Node{Op: "Identity", Inputs: []string{w.scribe.names[v]}, Outputs: []string{info.Name}})
+		w.encoder.graph.Outputs = append(w.encoder.graph.Outputs, info)
+		w.encoder.graph.Nodes = append(w.encoder.graph.Nodes,
+			onnx.Node{Op: "Identity", Inputs: []string{w.encoder.names[v]}, Outputs: []string{info.Name}})
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package imputetest holds what tests of imputers share: Gaussian seas with a
-// known covariance, networks whose layers all speak, and Toy, a field for which
+// Package imputetest holds fixtures for tests of imputers: Gaussian seas with a
+// known covariance, networks without zero layers, and Toy, a field for which
 // the exact denoiser is a formula.
 package imputetest
 
@@ -17,17 +17,17 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// NewShop returns a workshop on ONNX Runtime. One thread is quickest where
+// NewRunner returns a runner on ONNX Runtime. One thread is quickest where
 // tests of other packages run at the same time.
-func NewShop(t testing.TB, batch int) *impute.Workshop {
+func NewRunner(t testing.TB, batch int) *impute.Runner {
 	t.Helper()
 	e := enginetest.Open(t)
-	shop, err := impute.NewWorkshop(e, impute.WorkshopConfig{Batch: batch})
+	runner, err := impute.NewRunner(e, impute.RunnerConfig{Batch: batch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(shop.Close)
-	return shop
+	t.Cleanup(runner.Close)
+	return runner
 }
 
 // A Sea is days of Gaussian random fields with a known covariance,
@@ -35,7 +35,7 @@ func NewShop(t testing.TB, batch int) *impute.Workshop {
 type Sea struct {
 	Side       int
 	Covariance *mat.SymDense
-	Truth      [][]float32 // a day each, complete
+	Truth      [][]float32 // the complete field of each day
 	Series     samples.Series
 }
 
@@ -48,7 +48,7 @@ type SeaConfig struct {
 	Seed           uint64
 }
 
-// NewSea returns a sea.
+// NewSea draws the fields and the gaps of a sea.
 func NewSea(t testing.TB, cfg SeaConfig) Sea {
 	t.Helper()
 	n := cfg.Side * cfg.Side

@@ -10,9 +10,9 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// BusyModel has weights that make every layer speak: the last layer of a fresh
-// network is zero.
-func BusyModel(t testing.TB, shop *impute.Workshop, d impute.Design) *impute.Model {
+// BusyModel returns a model without zero layers: the last layer of a fresh
+// network is zero and would hide mistakes.
+func BusyModel(t testing.TB, runner *impute.Runner, d impute.Design) *impute.Model {
 	t.Helper()
 	network, err := nn.New(d.Network())
 	if err != nil {
@@ -22,7 +22,7 @@ func BusyModel(t testing.TB, shop *impute.Workshop, d impute.Design) *impute.Mod
 	for i := range weights {
 		weights[i] += 0.05 * float32(math.Sin(float64(i)))
 	}
-	m, err := impute.NewModel(shop, d, Training{16}, weights)
+	m, err := impute.NewModel(runner, d, Training{16}, weights)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// Growth is how the cost of a field grows with its cells.
+// Growth is the cost of filling as a function of the number of cells.
 type Growth struct {
 	Network string      `json:"network"`
-	Engine  string      `json:"engine"` // for the caller to fill in, with the machine
+	Engine  string      `json:"engine"` // set by the caller, as is the machine
 	Tier    infer.Tier  `json:"tier"`
 	Days    int         `json:"days"`
 	Rows    []GrowthRow `json:"rows"`
@@ -30,18 +30,18 @@ type Growth struct {
 type GrowthRow struct {
 	Side int `json:"side"` // cells
 	Row
-	CPU    float64 `json:"cpu_seconds"`    // of all cores, which other work on the machine hardly changes
-	PeakMB int64   `json:"peak_memory_mb"` // of the process up to here
+	CPU    float64 `json:"cpu_seconds"`    // sum over all cores, which other work on the machine hardly changes
+	PeakMB int64   `json:"peak_memory_mb"` // peak of the process so far
 }
 
-// Usage is what a process has used so far.
+// Usage is the CPU time and memory of a process so far.
 type Usage struct {
 	CPU    time.Duration
 	PeakMB int64
 }
 
 // Grow fills square seas of ascending sides in the first tier of cfg. used
-// returns what the process has used so far.
+// returns the usage of the process so far.
 func Grow(ctx context.Context, cfg Config, d infer.Device, sides []int, used func() Usage) (Growth, error) {
 	cfg.Tiers = cfg.Tiers[:1]
 	g := Growth{Tier: cfg.Tiers[0], Days: cfg.Days}
@@ -49,7 +49,7 @@ func Grow(ctx context.Context, cfg Config, d infer.Device, sides []int, used fun
 		cfg.Height, cfg.Width = side, side
 		row, err := g.step(ctx, cfg, d, used)
 		if err != nil {
-			return g, fmt.Errorf("a sea of %d x %d: %w", side, side, err)
+			return g, fmt.Errorf("fill a sea of %d x %d: %w", side, side, err)
 		}
 		g.Rows = append(g.Rows, row)
 	}
@@ -98,7 +98,7 @@ func (g *Growth) fit() {
 	g.R2 = stat.RSquared(cells, seconds, nil, origin, g.Exponent)
 }
 
-// Print writes the growth for people.
+// Print writes the growth as a table.
 func (g Growth) Print(w io.Writer) error {
 	fmt.Fprintf(w, "network  %s\nengine   %s\ntier     %s, %d days before\n\n", g.Network, g.Engine, g.Tier, g.Days)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

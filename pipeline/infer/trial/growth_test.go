@@ -44,10 +44,10 @@ func TestGrowthFillsEverySide(t *testing.T) {
 	}
 }
 
-// A sea that is too large to simulate is laid out of a smaller one without
+// A sea that is too large to simulate is tiled from a smaller one without
 // steps at the joints, at the same step of the grid.
 func TestAMosaicGoesOnAcrossItsJoints(t *testing.T) {
-	m := mosaic{height: 5, width: 7, stone: field.Grid{Lat: []float64{50, 50.5}, Lon: []float64{1, 2, 3}}}
+	m := mosaic{height: 5, width: 7, tile: field.Grid{Lat: []float64{50, 50.5}, Lon: []float64{1, 2, 3}}}
 	got := lay(m, []int{1, 2, 3, 4, 5, 6})
 	want := []int{
 		1, 2, 3, 3, 2, 1, 1,
@@ -63,8 +63,8 @@ func TestAMosaicGoesOnAcrossItsJoints(t *testing.T) {
 	if !slices.Equal(g.Lat, []float64{-1, -0.5, 0, 0.5, 1}) || !slices.Equal(g.Lon, []float64{1, 2, 3, 4, 5, 6, 7}) {
 		t.Errorf("grid is %v, %v", g.Lat, g.Lon)
 	}
-	small := mosaic{stone: m.stone}
-	if stone := []int{1, 2, 3, 4, 5, 6}; !slices.Equal(lay(small, stone), stone) || !small.grid().Same(m.stone) {
-		t.Error("a sea that is not larger is the stone itself")
+	small := mosaic{tile: m.tile}
+	if tile := []int{1, 2, 3, 4, 5, 6}; !slices.Equal(lay(small, tile), tile) || !small.grid().Same(m.tile) {
+		t.Error("a sea no larger than the tile must be the tile itself")
 	}
 }

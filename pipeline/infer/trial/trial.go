@@ -1,13 +1,13 @@
 // Package trial measures how fast a machine fills a basin.
 //
 // Run simulates a sea, fills one field of it by DINEOF, by optimal
-// interpolation and by networks of random weights, which cost what trained ones
-// cost, and reports where the time went. Grow does so for seas of ascending
-// size. The figures are of the machine as it is at the moment; nothing of the
-// sea can be learned from them.
+// interpolation and by networks of random weights, which cost as much as trained
+// ones, and reports the time of each stage. Grow does so for seas of ascending
+// size. The figures describe the machine under its present load, not the skill
+// of a method.
 //
-// Package trial opens no engine and prints nothing but tables that it is asked
-// for. It knows nothing of files.
+// Package trial opens no engine, prints nothing but its tables, and knows
+// nothing of files.
 package trial
 
 import (
@@ -26,14 +26,14 @@ import (
 	"lacuna/pipeline/simulate"
 )
 
-// Config says what is filled and how.
+// Config holds the settings of a trial.
 type Config struct {
-	Product       string // of package simulate
+	Product       string // a product of package simulate
 	Height, Width int    // cells; both zero: a size fit for a demo
-	Days          int    // before the field that are looked at
-	Size          string // of the networks
+	Days          int    // days before the field that are used
+	Size          string // size of the networks
 	Tiers         []infer.Tier
-	Network       infer.Network // its tier is not looked at
+	Network       infer.Network // its tier is ignored
 }
 
 // DefaultConfig returns a trial of some minutes on two cores.
@@ -41,11 +41,11 @@ func DefaultConfig() Config {
 	return Config{Product: "blk-chl", Days: 10, Size: nn.Small, Tiers: []infer.Tier{infer.Fast, infer.Standard}}
 }
 
-// Row is one measured way to fill the field.
+// Row is the measurement of one method.
 type Row struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
-	// Of networks: where the seconds went.
+	// Seconds by stage, of networks only.
 	Analysis float64 `json:"analysis_seconds,omitempty"`
 	Look     float64 `json:"look_seconds,omitempty"`
 	Members  float64 `json:"members_seconds,omitempty"`
@@ -54,20 +54,20 @@ type Row struct {
 	Windows  int     `json:"windows,omitempty"`
 }
 
-// Report is what the machine can do.
+// Report holds the measurements of a trial.
 type Report struct {
 	Sea     string  `json:"sea"`
 	Cells   int     `json:"cells"`
-	Missing float64 `json:"missing_percent"` // of the sea
+	Missing float64 `json:"missing_percent"` // share of gaps in the sea
 	Days    int     `json:"days"`
 	Network string  `json:"network"`
-	Engine  string  `json:"engine"` // for the caller to fill in, with the machine
+	Engine  string  `json:"engine"` // set by the caller, as is the machine
 	Rows    []Row   `json:"rows"`
 	PeakMB  int64   `json:"peak_memory_mb,omitempty"` // likewise
 }
 
-// Run makes the trial. began, if not nil, hears the name of each part; it
-// returns the progress of that part.
+// Run makes the trial. began, if not nil, is called with the name of each part
+// and returns the progress callback of that part.
 func Run(ctx context.Context, cfg Config, d infer.Device, began func(part string) func(done, total int)) (Report, error) {
 	if began == nil {
 		began = func(string) func(int, int) { return func(int, int) {} }
@@ -116,12 +116,12 @@ func (c Config) model(d infer.Device) (*infer.Model, error) {
 func (c Config) scene(progress func(done, total int)) (infer.Scene, Report, error) {
 	m := mosaic{height: c.Height, width: c.Width}
 	world, err := simulate.New(simulate.Config{
-		Product: c.Product, Height: min(c.Height, stoneCells), Width: min(c.Width, stoneCells), Days: c.Days + 1, Seed: 1,
+		Product: c.Product, Height: min(c.Height, tileCells), Width: min(c.Width, tileCells), Days: c.Days + 1, Seed: 1,
 	})
 	if err != nil {
 		return infer.Scene{}, Report{}, err
 	}
-	m.stone = world.Grid()
+	m.tile = world.Grid()
 	grid := m.grid()
 	s := infer.Scene{Sea: lay(m, world.Sea())}
 	if world.Product().Log {
@@ -144,19 +144,19 @@ func (c Config) scene(progress func(done, total int)) (infer.Scene, Report, erro
 	}, nil
 }
 
-// An attempt is a way to fill.
 type attempt struct {
 	name  string
 	cfg   infer.Config
 	model *infer.Model
 }
 
-// attempts returns what is measured. A GPU compiles for half a minute, so there
-// members are drawn once before they count; a processor takes a second.
+// attempts returns the methods to measure. A GPU compiles for half a minute, so
+// there members are drawn once before the measurement; a processor takes a
+// second.
 func (c Config) attempts(model *infer.Model, gpu bool) []attempt {
 	plain := infer.DefaultConfig()
 	plain.PastDays = max(c.Days, 1)
-	plain.OI = infer.OI{LengthKM: 100, Days: 5, Nugget: 0.2} // scales that are given are not searched for
+	plain.OI = infer.OI{LengthKM: 100, Days: 5, Nugget: 0.2} // given scales are not tuned
 	tier := func(t infer.Tier) infer.Config {
 		cfg := plain
 		cfg.Method, cfg.Network, cfg.Network.Tier = infer.MethodModel, c.Network, t
@@ -172,8 +172,7 @@ func (c Config) attempts(model *infer.Model, gpu bool) []attempt {
 	return all
 }
 
-// expand fills the scene with DINEOF, on the same days: what many would do
-// instead.
+// expand fills the scene with DINEOF on the same days, the usual alternative.
 func expand(s infer.Scene, progress func(done, total int)) (Row, error) {
 	began := time.Now()
 	series := classical.Series{Grid: s.Frames[0].Grid, Sea: s.Sea}
@@ -208,7 +207,7 @@ func (a attempt) measure(ctx context.Context, s infer.Scene, progress func(done,
 	return row, nil
 }
 
-// Print writes the report for people.
+// Print writes the report as a table.
 func (r Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "sea      %s, %.0f %% of it missing, %d days before\n", r.Sea, r.Missing, r.Days)
 	fmt.Fprintf(w, "network  %s\nengine   %s\n\n", r.Network, r.Engine)

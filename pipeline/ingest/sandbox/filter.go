@@ -9,7 +9,7 @@ import (
 // Filter returns the program by which the kernel judges each system call of
 // process pid: a list of those that are allowed, all others fail with EPERM.
 //
-// The list has what the Go runtime, glibc and HDF5 call while they compute on
+// The list has the calls of the Go runtime, glibc and HDF5 while they compute on
 // memory and write to an open descriptor. Opening a file, making a socket,
 // starting a program, looking into another process and mapping code are not in
 // it. Some are allowed with one argument only.
@@ -40,7 +40,7 @@ func allowed() []uint32 {
 		// Descriptors that are open.
 		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_LSEEK, unix.SYS_CLOSE,
 		unix.SYS_FSTAT, unix.SYS_FCNTL, unix.SYS_RECVMSG, unix.SYS_PPOLL,
-		// What the runtime waits on.
+		// Waiting.
 		unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_FUTEX,
 		unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_SCHED_YIELD,
 		unix.SYS_SCHED_GETAFFINITY, unix.SYS_RESTART_SYSCALL,
@@ -50,23 +50,23 @@ func allowed() []uint32 {
 		unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_SIGALTSTACK,
 		unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_MEMBARRIER,
 		unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
-		// Facts about this process.
+		// Information about this process.
 		unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE, unix.SYS_SYSINFO, unix.SYS_UNAME,
 	}
 }
 
-// Where struct seccomp_data has what.
+// Offsets in struct seccomp_data.
 const (
 	offsetNumber = 0
 	offsetArch   = 4
 )
 
-// argument returns where the lower half of argument i lies, on the little
+// argument returns the offset of the lower half of argument i, on the little
 // endian machines that this is built for.
 func argument(i uint32) uint32 { return 16 + 8*i }
 
-// kill ends a process that calls by the conventions of another machine, whose
-// numbers mean something else.
+// kill ends a process that calls by the convention of another architecture,
+// where the same number is another system call.
 const kill = unix.SECCOMP_RET_KILL_PROCESS
 
 func deny(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
@@ -118,14 +118,14 @@ func (p *program) whenBits(nr, offset, bits uint32, set bool) {
 	p.end(unix.SECCOMP_RET_ALLOW)
 }
 
-// install makes filter the law of all threads of this process.
+// install applies filter to all threads of this process.
 func install(filter []unix.SockFilter) error {
 	law := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	stuck, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&law)))
 	switch {
 	case errno != 0:
 		return errno
-	case stuck != 0: // the number of a thread that cannot follow
+	case stuck != 0: // id of a thread that cannot take the filter
 		return unix.ESRCH
 	}
 	return nil

@@ -16,22 +16,22 @@ import (
 // start, whatever its value.
 const Mark = C.LACUNA_SANDBOX_MARK
 
-// State is how a process is confined.
+// State describes how a process is confined.
 type State struct {
 	Landlock int  `json:"landlock"` // version of the kernel's rules; 0: none
 	Seccomp  bool `json:"seccomp"`  // whether system calls are limited
-	// What Probe could do all the same.
-	Opens    bool `json:"opens"`    // a file
+	// Operations that Probe was able to do nevertheless.
+	Opens    bool `json:"opens"`    // open a file
 	Connects bool `json:"connects"` // make a socket
-	Starts   bool `json:"starts"`   // another process
+	Starts   bool `json:"starts"`   // start another process
 }
 
-// Tight reports whether both walls stand and no door is open.
+// Tight reports whether both layers hold and Probe found no way out.
 func (s State) Tight() bool {
 	return s.Landlock > 0 && s.Seccomp && !s.Opens && !s.Connects && !s.Starts
 }
 
-// String says in words what keeps a hostile file in, and what does not.
+// String says in words which layers hold, which are missing and which operations are possible.
 func (s State) String() string {
 	var have, lack, open []string
 	sort := func(ok bool, name string) {
@@ -43,12 +43,12 @@ func (s State) String() string {
 	}
 	sort(s.Landlock > 0, "Landlock")
 	sort(s.Seccomp, "seccomp")
-	for _, door := range []struct {
+	for _, way := range []struct {
 		open bool
 		what string
 	}{{s.Opens, "open files"}, {s.Connects, "make sockets"}, {s.Starts, "start processes"}} {
-		if door.open {
-			open = append(open, door.what)
+		if way.open {
+			open = append(open, way.what)
 		}
 	}
 	text := "confined by " + strings.Join(have, " and ")
@@ -80,8 +80,8 @@ func Restrict() (State, error) {
 	return s, nil
 }
 
-// Probe tries what a hostile file would want this process to do and adds the
-// answers to s.
+// Probe tries the operations that a hostile file would need, and records in s
+// which of them worked.
 func (s State) Probe() State {
 	if fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
 		s.Opens = true
@@ -91,8 +91,8 @@ func (s State) Probe() State {
 		s.Connects = true
 		_ = unix.Close(fd)
 	}
-	// The name leads nowhere, so nothing is started where it may be. A filter
-	// answers before the kernel looks for the program.
+	// No such program exists, so nothing starts even where starting is allowed.
+	// A filter answers before the kernel looks for the program.
 	if err := unix.Exec("/nowhere/nothing", []string{"nothing"}, nil); !errors.Is(err, unix.EPERM) {
 		s.Starts = true
 	}

@@ -16,34 +16,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets the test binary be a process in the sandbox, which tells what
-// it could do.
+// TestMain lets the test binary be a process in the sandbox, which reports the
+// operations that worked.
 func TestMain(m *testing.M) {
 	if os.Getenv(Mark) != "" {
-		os.Exit(prisoner(os.Args[1], os.Args[2]))
+		os.Exit(confined(os.Args[1], os.Args[2]))
 	}
 	os.Exit(m.Run())
 }
 
-// attempts are what a process tried, and how each ended; empty: it worked.
+// attempts are the errors of the operations that a process tried; empty: it worked.
 type attempts struct {
 	State    State
-	Open     []string // on several threads
+	Open     []string // one for each thread
 	Connect  string
 	Exec     string
-	Signal   string // to the parent
-	Code     string // map memory that can be run
+	Signal   string // a signal to the parent
+	Code     string // mapping executable memory
 	Fork     string
 	Write    string
 	Tracing  string
 	FileMode string
 }
 
-// prisoner tries the doors, with one wall or both.
-func prisoner(walls, secret string) int {
+// confined tries the forbidden operations, with one layer or both.
+func confined(layers, secret string) int {
 	listener := os.Args[3]
 	var a attempts
-	if walls == "both" {
+	if layers == "both" {
 		state, err := Restrict()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -52,22 +52,22 @@ func prisoner(walls, secret string) int {
 		a.State = state
 	}
 	a.Open = openOnThreads(secret, 4)
-	if walls == "both" {
+	if layers == "both" {
 		_, errno := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-		a.Connect = said(errno)
-		a.Exec = said(unix.Exec("/bin/true", []string{"true"}, nil))
-		a.Signal = said(unix.Kill(os.Getppid(), 0))
+		a.Connect = message(errno)
+		a.Exec = message(unix.Exec("/bin/true", []string{"true"}, nil))
+		a.Signal = message(unix.Kill(os.Getppid(), 0))
 		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-		a.Code = said(err)
+		a.Code = message(err)
 		_, _, forked := unix.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
 		a.Fork = number(forked)
-		a.Tracing = said(unix.PtraceAttach(os.Getppid()))
-		a.FileMode = said(unix.Chmod(secret, 0o777))
+		a.Tracing = message(unix.PtraceAttach(os.Getppid()))
+		a.FileMode = message(unix.Chmod(secret, 0o777))
 	} else {
 		_, err := net.Dial("tcp", listener)
-		a.Connect = said(err)
+		a.Connect = message(err)
 	}
-	a.Write = said(os.WriteFile(secret+".copy", nil, 0o600))
+	a.Write = message(os.WriteFile(secret+".copy", nil, 0o600))
 	out, err := json.Marshal(a)
 	if err != nil {
 		return 1
@@ -89,14 +89,14 @@ func openOnThreads(path string, n int) []string {
 			all.Done()
 			all.Wait()
 			_, err := unix.Open(path, unix.O_RDONLY, 0)
-			ends[i] = said(err)
+			ends[i] = message(err)
 		})
 	}
 	open.Wait()
 	return ends
 }
 
-func said(err error) string {
+func message(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -110,8 +110,8 @@ func number(errno unix.Errno) string {
 	return errno.Error()
 }
 
-// imprison runs this binary in the sandbox.
-func imprison(t *testing.T, walls string) attempts {
+// runConfined runs this binary in the sandbox.
+func runConfined(t *testing.T, layers string) attempts {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -126,7 +126,7 @@ func imprison(t *testing.T, walls string) attempts {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	cmd := exec.Command(self, walls, secret, listener.Addr().String())
+	cmd := exec.Command(self, layers, secret, listener.Addr().String())
 	cmd.Env = []string{Mark + "=1"}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -145,7 +145,7 @@ func TestLandlockAloneKeepsEveryThreadFromFilesAndTheNetwork(t *testing.T) {
 	if abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION); errno != 0 || abi < 4 {
 		t.Skipf("this kernel has Landlock %d, connections take 4: %v", int(abi), errno)
 	}
-	a := imprison(t, "landlock")
+	a := runConfined(t, "landlock")
 	for i, end := range append(a.Open, a.Write, a.Connect) {
 		if !strings.Contains(end, "permission denied") {
 			t.Errorf("attempt %d ended with %q", i, end)
@@ -153,8 +153,8 @@ func TestLandlockAloneKeepsEveryThreadFromFilesAndTheNetwork(t *testing.T) {
 	}
 }
 
-func TestBothWallsLeaveNothingButOpenDescriptors(t *testing.T) {
-	a := imprison(t, "both")
+func TestBothLayersLeaveNothingButOpenDescriptors(t *testing.T) {
+	a := runConfined(t, "both")
 	if !a.State.Seccomp {
 		t.Skip("this kernel does not limit system calls")
 	}
@@ -199,7 +199,7 @@ func TestFilterJumpsForwardAndEnds(t *testing.T) {
 		}
 	}
 	if last := f[len(f)-1]; last.Code != unix.BPF_RET|unix.BPF_K || last.K != deny(unix.EPERM) {
-		t.Errorf("what is not on the list ends with %+v", last)
+		t.Errorf("a call that is not on the list ends with %+v", last)
 	}
 	if len(f) > 4096 {
 		t.Errorf("%d steps, the kernel takes 4096", len(f))

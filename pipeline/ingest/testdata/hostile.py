@@ -100,7 +100,7 @@ def inside(f):
     f["CHL"] = h5py.SoftLink("/inner/CHL")
 
 
-# What links and virtual data sets lead to: the secret, as another file holds it.
+# The target of links and virtual data sets: the secret in another file.
 with h5py.File("other.h5", "w") as f:
     f.create_dataset("hidden", CELLS, "f4", external=[(secret, 0, CHL.nbytes)])
 

@@ -14,10 +14,10 @@ import (
 // DINDiff is the baseline of that name, built on the same network: a denoiser
 // that predicts noise and is told the noise level of each cell: 0 where it is
 // visible, t where it was hidden for training, 1 where it is missing and pure
-// noise stands in. It is scored on what was hidden.
+// noise stands in. Its loss covers the hidden cells.
 type DINDiff struct {
 	design  impute.Design
-	shop    *impute.Workshop
+	runner  *impute.Runner
 	network *impute.Network
 }
 
@@ -36,19 +36,19 @@ func TrainDINDiff(ctx context.Context, tr *learn.Trainer, m learn.Material, sour
 	if err != nil {
 		return nil, report, err
 	}
-	n, err := impute.NewNetwork(tr.Workshop(), cfg.Design.Network(), weights)
-	return &DINDiff{design: cfg.Design, shop: tr.Workshop(), network: n}, report, err
+	n, err := impute.NewNetwork(tr.Runner(), cfg.Design.Network(), weights)
+	return &DINDiff{design: cfg.Design, runner: tr.Runner(), network: n}, report, err
 }
 
-// Close frees what the network holds on its device.
+// Close frees the network's memory on its device.
 func (d *DINDiff) Close() { d.network.Close() }
 
-// noisedQuery draws lessons whose query is noised and whose target is the noise.
-func noisedQuery(d impute.Design) func(x, y impute.Image, t learn.Taught) error {
-	return func(x, y impute.Image, t learn.Taught) error {
+// noisedQuery draws examples whose query is noised and whose target is the noise.
+func noisedQuery(d impute.Design) func(x, y impute.Image, t learn.Augmented) error {
+	return func(x, y impute.Image, t learn.Augmented) error {
 		eps := t.Level.Eps
-		if eps == nil { // a config with clean lessons: the query is noised all the same
-			return errors.New("there is no noise; clean must be 0")
+		if eps == nil { // a config with clean examples, which the baseline does not have
+			return errors.New("train DINDiff: an example has no noise: set clean to 0")
 		}
 		d.Encode(x, &t.In, impute.Level{})
 		alpha, sigma := impute.AlphaSigma(t.Level.T)
@@ -70,11 +70,11 @@ func noisedQuery(d impute.Design) func(x, y impute.Image, t learn.Taught) error 
 	}
 }
 
-// cleanLimit bounds what a nearly clean field may be, in standard deviations:
-// next to pure noise the field is a small difference of large numbers.
+// cleanLimit bounds the estimate of the clean field in standard deviations: next
+// to pure noise it is a small difference of large numbers.
 const cleanLimit = 5
 
-// Draw returns members of each window, by window and member, in so many steps
+// Draw returns members of each window, by window and member, in a number of steps
 // from noise. Visible cells keep their value. All windows must have the same
 // size; window i draws from streams[i].
 func (d *DINDiff) Draw(ctx context.Context, in []impute.Inputs, streams []noise.Stream, members, steps int) ([][][]float32, error) {
@@ -89,8 +89,8 @@ func (d *DINDiff) Draw(ctx context.Context, in []impute.Inputs, streams []noise.
 			streams[i].Sub(uint64(m)).Normals(out[i][m], 0)
 		}
 	}
-	for first := 0; first < len(in)*members; first += d.shop.Batch() {
-		end := min(first+d.shop.Batch(), len(in)*members)
+	for first := 0; first < len(in)*members; first += d.runner.Batch() {
+		end := min(first+d.runner.Batch(), len(in)*members)
 		for s := steps; s > 0; s-- {
 			// Half a step from pure noise, where there would be nothing to divide by.
 			t, next := (float32(s)-0.5)/float32(steps), max((float32(s)-1.5)/float32(steps), 0)
@@ -108,7 +108,7 @@ type times struct{ now, next float32 }
 
 // down takes the members of a span one step towards the field.
 func (d *DINDiff) down(ctx context.Context, in []impute.Inputs, members [][][]float32, s span, at times) error {
-	batch, planes := d.shop.Batch(), d.design.Planes()
+	batch, planes := d.runner.Batch(), d.design.Planes()
 	height, width := d.network.Padded(in[0])
 	cells, each := height*width, len(members[0])
 	data, clock := make([]float32, batch*planes*cells), make([]float32, batch)
@@ -118,7 +118,7 @@ func (d *DINDiff) down(ctx context.Context, in []impute.Inputs, members [][][]fl
 		d.design.Encode(picture, w, impute.Level{})
 		values, levels := picture.Plane(impute.ValuePlane), picture.Plane(impute.MaskPlane)
 		for k := range levels {
-			levels[k] = 1 - levels[k] // beyond the window: missing
+			levels[k] = 1 - levels[k] // cells beyond the window count as missing
 		}
 		for k, visible := range w.Visible {
 			if to := k/w.Width*width + k%w.Width; !visible {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestDINDiffFillsAndKeeps(t *testing.T) {
-	shop := imputetest.NewShop(t, 2)
+	runner := imputetest.NewRunner(t, 2)
 	s := imputetest.NewSea(t, imputetest.SeaConfig{Side: 16, Days: 12, Length: 3, Memory: 0.8, Seed: 1})
 	data, err := s.Series.Whole()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestDINDiffFillsAndKeeps(t *testing.T) {
 	cfg.Design = imputetest.TinyDesign()
 	cfg.Side, cfg.Batch, cfg.Steps, cfg.WarmupSteps, cfg.EMADecay, cfg.LearningRate, cfg.Workers, cfg.Flip = 16, 4, 8, 2, 0.95, 3e-3, 2, false
 	cfg = DINDiffConfig(cfg)
-	trainer := learn.NewTrainer(shop)
+	trainer := learn.NewTrainer(runner)
 	defer trainer.Close()
 	d, _, err := TrainDINDiff(context.Background(), trainer, learn.Material{Train: data}, src, cfg, train.Hooks{})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestDINDiffFillsAndKeeps(t *testing.T) {
 	}
 	for k, got := range draw(dirty) {
 		if !slices.Equal(got, want[k]) {
-			t.Error("what is hidden changes a member")
+			t.Error("a hidden value changes a member")
 		}
 	}
 	if slices.Equal(want[0], want[1]) {
@@ -69,8 +69,8 @@ func TestDINDiffFillsAndKeeps(t *testing.T) {
 
 func finite(v float32) bool { return v-v == 0 }
 
-func TestThePapersSamplersRunOnAModel(t *testing.T) {
-	m := imputetest.BusyModel(t, imputetest.NewShop(t, 2), imputetest.TinyDesign())
+func TestPublishedSamplersRunOnAModel(t *testing.T) {
+	m := imputetest.BusyModel(t, imputetest.NewRunner(t, 2), imputetest.TinyDesign())
 	in := imputetest.SomeInputs(t, 16, 3)
 	masks := Masks{Visible: in.Visible, Observed: [][]bool{imputetest.SomeInputs(t, 16, 1).Visible, imputetest.SomeInputs(t, 16, 2).Visible}}
 	cfg := DefaultSampler()

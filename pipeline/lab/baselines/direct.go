@@ -7,8 +7,9 @@ import (
 )
 
 // DirectProjection completes a field by its expectation given the clean
-// observations, the mean over Draws contexts: one member, no noise. Every
-// headline number of the paper is this.
+// observations, the mean over Draws contexts: one member, no noise. Ma, Zhou and
+// Yu give all their headline numbers for it (appendix, "Implementation of
+// Sampling Methods").
 func DirectProjection(ctx context.Context, d Denoiser, p Problem, cfg SamplerConfig, s noise.Stream) (Drawn, error) {
 	return oneStep(ctx, d, p, cfg, s, 0)
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // IterativeConditioning goes from noise to field in Steps steps; at each, the
-// clean field is a blend of what the diffusion and what the observations alone
-// make expect. It uses Members, Draws, Steps, Blend and Scope.
+// clean field is a blend of two expectations, that of the diffusion and that of
+// the observations alone. It uses Members, Draws, Steps, Blend and Scope.
 func IterativeConditioning(ctx context.Context, d Denoiser, p Problem, cfg SamplerConfig, s noise.Stream) (Drawn, error) {
 	cfg.Jumps = 1
 	return RecursiveJump(ctx, d, p, cfg, s)

@@ -8,7 +8,7 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// Sampled returns one of the paper's samplers as a method. contexts gives the
+// Sampled returns one of the published samplers as a method. contexts gives the
 // masks that the sampler draws from in a case.
 func Sampled(model *impute.Model, sampler Sampler, cfg SamplerConfig, contexts func(evaluate.Case) Contexts) evaluate.Method {
 	return evaluate.Method{Name: "sampled", Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
@@ -26,7 +26,7 @@ func Sampled(model *impute.Model, sampler Sampler, cfg SamplerConfig, contexts f
 }
 
 // Method returns the baseline as a method of an exam: the mean of members
-// that are drawn in so many steps.
+// that are drawn in a number of steps.
 func (d *DINDiff) Method(members, steps int) evaluate.Method {
 	return evaluate.Method{Name: "dindiff", Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
 		in, streams := make([]impute.Inputs, len(cases)), make([]noise.Stream, len(cases))

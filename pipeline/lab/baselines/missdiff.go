@@ -10,8 +10,8 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Everything returns a source whose context is all that is observed, and whose
-// query is the same: no partition at all, as MissDiff trains.
+// Everything returns a source whose context and query are both all observed
+// cells: no partition at all, as MissDiff trains.
 func Everything(days impute.Days, refs []samples.Ref, seed uint64) (learn.Source, error) {
 	return learn.Fresh(days, refs, everything{}, seed)
 }

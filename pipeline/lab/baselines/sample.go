@@ -12,14 +12,14 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Sampling says how a model is to be sampled.
+// Sampling holds a sampler and its settings.
 type Sampling struct {
 	Sampler  Sampler
 	Contexts Contexts
 	Config   SamplerConfig
 }
 
-// Sample completes a window with one of the paper's samplers. Visible cells
+// Sample completes a window with one of the published samplers. Visible cells
 // keep their value.
 func Sample(ctx context.Context, m *impute.Model, in impute.Inputs, how Sampling, s noise.Stream) (Drawn, error) {
 	if err := in.Validate(); err != nil {
@@ -29,7 +29,7 @@ func Sample(ctx context.Context, m *impute.Model, in impute.Inputs, how Sampling
 		return Drawn{}, errors.New("sample: the network sees an analysis of the clean observations, so noise over them means nothing to it; " +
 			"train one with the paper's preset, or draw members")
 	}
-	// The network lives in departures from its base.
+	// The network sees and predicts departures from its base.
 	observed := make([]float32, in.Cells())
 	for i, visible := range in.Visible {
 		if visible {
@@ -80,13 +80,13 @@ func denoiserOf(m *impute.Model, in impute.Inputs) Denoiser {
 // days of the same place.
 type Masks struct {
 	Observed [][]bool
-	Visible  []bool // of the window that is sampled
+	Visible  []bool // visible cells of the sampled window
 }
 
-// MasksOf returns what was observed of a window on training days of all
+// MasksOf returns the observation masks of a window on training days of all
 // seasons, as contexts for it.
 func MasksOf(train samples.Train, w samples.Window, visible []bool) Masks {
-	const days = 64 // different enough, and cheap
+	const days = 64 // enough variety at little cost
 	m := Masks{Visible: visible}
 	for k := range train.Days() {
 		day := k * 37 % train.Days() // over all seasons
@@ -105,7 +105,7 @@ func MasksOf(train samples.Train, w samples.Window, visible []bool) Masks {
 }
 
 // Within implements Contexts: the visible cells that another day observed too,
-// or all of them where that is none.
+// or all of them if there are none.
 func (m Masks) Within(s noise.Stream) []bool {
 	out := make([]bool, len(m.Visible))
 	some := false
@@ -119,7 +119,7 @@ func (m Masks) Within(s noise.Stream) []bool {
 	return out
 }
 
-// Anywhere implements Contexts: what another day observed.
+// Anywhere implements Contexts: the observation mask of another day.
 func (m Masks) Anywhere(s noise.Stream) []bool {
 	return m.Observed[s.Rand(0).IntN(len(m.Observed))]
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A Denoiser returns the expected clean field of each member, given x at noise
-// level t, of which only the cells of mask may be looked at.
+// level t, of which only the cells of mask may be read.
 type Denoiser func(ctx context.Context, t float32, x [][]float32, mask [][]bool) ([][]float32, error)
 
 // Contexts draws the masks that a sampler shows its denoiser.
@@ -23,7 +23,7 @@ type Contexts interface {
 
 // Problem is a field to complete.
 type Problem struct {
-	Observed []float32 // clean; looked at where Visible
+	Observed []float32 // clean values; read where Visible
 	Visible  []bool
 	Sea      []bool
 	Contexts Contexts
@@ -33,8 +33,8 @@ type Problem struct {
 // diffusion are mixed on the way from noise to field.
 type Blend string
 
-// The blends. As the paper prints it, the diffusion counts at first and the
-// observations at the end, and all members come out alike; reversed is the
+// The blends. As printed by Ma, Zhou and Yu, the diffusion counts at first and
+// the observations at the end, and all members come out alike; reversed is the
 // order that makes an ensemble.
 const (
 	Reversed  Blend = "reversed"
@@ -55,12 +55,12 @@ const (
 // SamplerConfig holds the constants of the samplers; each says which it uses.
 type SamplerConfig struct {
 	Members int     `json:"members" yaml:"members"`
-	Draws   int     `json:"draws" yaml:"draws"` // contexts behind the expectation from the observations; 0: all of them at once
+	Draws   int     `json:"draws" yaml:"draws"` // contexts that the expectation from the observations averages over; 0: one context of all observations
 	Delta   float32 `json:"delta" yaml:"delta"` // noise level of the proximal prediction
-	Steps   int     `json:"steps" yaml:"steps"` // from noise to field
+	Steps   int     `json:"steps" yaml:"steps"` // number of steps from noise to field
 	Jumps   int     `json:"jumps" yaml:"jumps"` // stages of the recursive jump
 	Length  int     `json:"length" yaml:"length"`
-	Every   int     `json:"every" yaml:"every"` // resampling goes Length steps back after so many steps
+	Every   int     `json:"every" yaml:"every"` // number of steps after which resampling goes Length steps back
 	Blend   Blend   `json:"blend" yaml:"blend"`
 	Scope   Scope   `json:"scope" yaml:"scope"`
 }
@@ -90,10 +90,10 @@ func (c SamplerConfig) Validate() error {
 	return errs.Err()
 }
 
-// Drawn is what a sampler made.
+// Drawn is the result of a sampler.
 type Drawn struct {
 	Members [][]float32
-	Calls   int // of the network, for each member
+	Calls   int // network calls for each member
 }
 
 // A Sampler completes a field.
@@ -112,7 +112,7 @@ func SamplerOf(name string) (Sampler, error) {
 	return s, nil
 }
 
-// A walk is the way of a sampler's members from noise to field, in steps of
+// A walk holds a sampler's members on their way from noise to field, in steps of
 // equal time.
 type walk struct {
 	denoise Denoiser
@@ -120,7 +120,7 @@ type walk struct {
 	cfg     SamplerConfig
 	stream  noise.Stream
 
-	expected []float32   // from the observations alone
+	expected []float32   // expectation from the observations alone
 	x        [][]float32 // the members, at step at
 	at       int         // cfg.Steps is noise, 0 the field
 	calls    int
@@ -129,7 +129,7 @@ type walk struct {
 
 // Numbered streams below a sampler's.
 const (
-	streamContexts = iota // of the expectation
+	streamContexts = iota // contexts of the expectation
 	streamMembers         // noise of each member
 	streamLoop            // contexts of each member and step
 )
@@ -235,8 +235,7 @@ func (w *walk) contexts() [][]bool {
 	return masks
 }
 
-// jump takes the members back to a noisier step, as the schedule would have
-// taken them.
+// jump takes the members back to a noisier step by the noise of the schedule.
 func (w *walk) jump(to int) {
 	w.jumps++
 	eps := make([]float32, len(w.p.Visible))

@@ -10,7 +10,7 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// Toy B is completed by its exact denoiser.
+// toyB is Toy B, a Gaussian field that its exact denoiser completes.
 type toyB struct{ imputetest.Toy }
 
 func newToyB(seed uint64) toyB { return toyB{imputetest.NewToy(seed)} }
@@ -57,7 +57,7 @@ type verdict struct{ off, size, drawn, exact float64 }
 // share of its magnitude.
 func (v verdict) meanError() float64 { return math.Sqrt(v.off / v.size) }
 
-// spread is that of the members over the posterior's.
+// spread is the spread of the members over that of the posterior.
 func (v verdict) spread() float64 { return math.Sqrt(v.drawn / v.exact) }
 
 func (v *verdict) add(b toyB, members [][]float32) {
@@ -235,7 +235,7 @@ func TestCallsAreCounted(t *testing.T) {
 		name    string
 		sampler Sampler
 		steps   int
-		want    int // and one for the expectation
+		want    int // calls, one of them for the expectation
 	}{
 		{"iterative", IterativeConditioning, 20, 20},
 		{"recursive", RecursiveJump, 20, 20 + 13 + 6},
@@ -252,6 +252,6 @@ func TestCallsAreCounted(t *testing.T) {
 	}
 	cfg.Length = cfg.Every
 	if _, err := ResamplingInpainting(context.Background(), b.denoise, b.problem(), cfg, noise.New(1)); err == nil {
-		t.Error("a jump as long as the way between jumps was accepted")
+		t.Error("a jump as long as the distance between jumps was accepted")
 	}
 }

@@ -60,11 +60,11 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return tell(out, report, *asJSON)
+	return printReport(out, report, *asJSON)
 }
 
-// tell prints a report for programs or for people.
-func tell(out io.Writer, report interface{ Print(io.Writer) error }, asJSON bool) error {
+// printReport prints a report as JSON or as a table.
+func printReport(out io.Writer, report interface{ Print(io.Writer) error }, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(report)
 	}
@@ -85,14 +85,14 @@ func grow(ctx context.Context, cfg trial.Config, e *engine.Engine, out io.Writer
 		return err
 	}
 	growth.Engine = e.Kind + ", " + e.Description()
-	return tell(out, growth, asJSON)
+	return printReport(out, growth, asJSON)
 }
 
-// used returns what this process has used on the host.
+// used returns the CPU time and the peak memory of this process.
 func used() trial.Usage {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return trial.Usage{}
 	}
-	return trial.Usage{CPU: time.Duration(u.Utime.Nano() + u.Stime.Nano()), PeakMB: u.Maxrss >> 10} // from KiB
+	return trial.Usage{CPU: time.Duration(u.Utime.Nano() + u.Stime.Nano()), PeakMB: u.Maxrss >> 10} // Maxrss is in KiB
 }

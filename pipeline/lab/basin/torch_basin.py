@@ -21,11 +21,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from torch_unet import CHANNELS, UNet, configure  # noqa: E402
 
 # Planes of the imputer (values, mask, sea, last, next and analysis in pairs)
-# and what a denoiser of residuals sees beside them: mean, sigma, the residual
-# and where it is.
+# and those of a denoiser of residuals beside them: mean, sigma, the residual
+# and its mask.
 PLANES, EXTRA = 9, 4
 TIERS = {"fast": (0, 0, 1), "standard": (4, 10, 1), "full": (16, 20, 3)}  # members, steps, jumps
-MULTIPLE = 8  # what height and width of a UNet must be multiples of
+MULTIPLE = 8  # divides height and width of a UNet
 
 
 def alpha_sigma(t):

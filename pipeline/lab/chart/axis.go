@@ -41,7 +41,7 @@ func cellAt(axis []float64, v float64) float64 {
 	return 0
 }
 
-// round returns about so many round numbers between low and high.
+// round returns about the given number of round numbers between low and high.
 func round(low, high float64, about int) []float64 {
 	span := high - low
 	if !(span > 0) {
@@ -83,17 +83,17 @@ func hemisphere(v float64, positive, negative string) string {
 	return number + "°"
 }
 
-// A Scale says which colour stands for which value.
+// A Scale maps values to colours.
 type Scale struct {
-	Label     string // of the colour bar, with its unit
+	Label     string // label of the colour bar, with its unit
 	Low, High float64
 	// Log10 says that values are decimal logarithms: the bar is labelled with
-	// what they are logarithms of.
+	// the physical values.
 	Log10   bool
 	Colours Colours
 }
 
-// share returns where between Low and High a value lies, cut to 0..1.
+// share returns the position of a value between Low and High, cut to 0..1.
 func (s Scale) share(v float64) float64 {
 	if !(s.High > s.Low) {
 		return 0.5
@@ -128,7 +128,7 @@ func (s Scale) marks() []mark {
 
 func number(v float64) string {
 	if math.Abs(v) < 1e-9 {
-		v = 0 // also of minus zero
+		v = 0 // turns minus zero into zero
 	}
 	if s := fmt.Sprintf("%.4g", v); len(s) <= 6 {
 		return s

@@ -23,7 +23,7 @@ const (
 // apart.
 const shades = 256
 
-// Fixed colours of things that have no value.
+// Fixed colours of land, gaps and lines.
 var (
 	landGrey     = color.RGBA{0xb4, 0xb4, 0xb4, 0xff}
 	missingWhite = color.RGBA{0xff, 0xff, 0xff, 0xff}
@@ -81,8 +81,8 @@ func (c Colours) palette() []color.RGBA {
 }
 
 // along returns the point of OKLab at the given share of a path, by a
-// Catmull-Rom spline through its colours, with chroma cut to what a screen
-// can show.
+// Catmull-Rom spline through its colours, with chroma cut to the range of a
+// screen.
 func along(path []oklab.LCh, share float64) oklab.Lab {
 	at := share * float64(len(path)-1)
 	i := min(int(at), len(path)-2)

@@ -111,7 +111,7 @@ func TestLongWavesAreAtTheLeft(t *testing.T) {
 	}
 }
 
-func TestDiagramsLeaveOutWhatCannotBeDrawn(t *testing.T) {
+func TestDiagramsLeaveOutPointsThatCannotBeDrawn(t *testing.T) {
 	nan := math.NaN()
 	odd := Diagram{Title: "t", Curves: []Curve{
 		{Name: "none"},

@@ -7,10 +7,10 @@
 // sees half a file. Every picture has a title, labelled axes with units and,
 // where colours stand for values, a colour bar. Colours are spaced evenly to
 // the eye, so equal steps of the value look like equal steps. Land is grey,
-// what is missing is white, and north is up whichever way the rows run. The
+// gaps are white, and north is up whichever way the rows run. The
 // same input gives the same pixels.
 //
-// Package chart knows nothing of methods, scores or files other than the PNG
-// it writes; what a picture says is what it was given. Wrong lengths are the
+// Package chart knows nothing of methods, scores or files other than the PNG it
+// writes; the truth of a picture is the caller's business. Wrong lengths are the
 // caller's bug and panic.
 package chart

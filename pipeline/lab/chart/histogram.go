@@ -11,8 +11,8 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 )
 
-// RankHistogram shows where among its members, or in which part of its
-// distribution, the truth fell.
+// RankHistogram shows the rank of the truth among the members, or the part of
+// the distribution in which it fell.
 type RankHistogram struct {
 	Title  string
 	XLabel string // such as "rank of the truth among 16 members"

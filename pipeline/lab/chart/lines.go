@@ -17,7 +17,7 @@ import (
 type Curve struct {
 	Name      string
 	X, Y      []float64
-	Low, High []float64 // confidence band; nil: none
+	Low, High []float64 // confidence band; nil: no band
 }
 
 // Diagram is a set of curves.
@@ -59,8 +59,8 @@ func Spectra(d Diagram) image.Image {
 	return render(p)
 }
 
-// Reliability draws how often something happened against the probability that
-// it was given, beside the diagonal on which both agree.
+// Reliability draws the frequency of an event against its forecast probability,
+// with the diagonal on which both agree.
 func Reliability(d Diagram) image.Image {
 	p := newPlot(d)
 	diagonal, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}})

@@ -12,7 +12,7 @@ type Maps struct {
 	Title   string
 	Caption string // a smaller line under the title; may be empty
 	Grid    field.Grid
-	Sea     field.Mask // nil: not known where land is
+	Sea     field.Mask // nil: unknown
 	Columns int        // 0: all panels in one row
 	Panels  []Panel
 }
@@ -35,8 +35,8 @@ const (
 	margin    = 22
 	gapBeside = 18
 	gapBelow  = 20
-	latSpace  = 62 // for latitudes at the left
-	lonSpace  = 26 // for longitudes at the bottom
+	latSpace  = 62 // room for latitudes at the left
+	lonSpace  = 26 // room for longitudes at the bottom
 	barWide   = 16
 	barSpace  = 88 // bar, marks and label
 	titleHigh = 34
@@ -58,7 +58,7 @@ func (m Maps) Draw() image.Image {
 	return s.img
 }
 
-// A sheetLayout says where everything on a sheet is.
+// A sheetLayout holds the positions of the parts of a sheet.
 type sheetLayout struct {
 	columns, rows int
 	panels        []image.Rectangle
@@ -188,7 +188,7 @@ func drawLongitudes(s *surface, g field.Grid, at image.Rectangle, flip bool) {
 	}
 }
 
-// drawKey explains, at the foot of the sheet, what is not on a colour bar.
+// drawKey explains, at the foot of the sheet, colours that are not on a colour bar.
 func (m Maps) drawKey(s *surface, l sheetLayout) {
 	var visible, scored, zeros, land, missing bool
 	for _, p := range m.Panels {
@@ -203,8 +203,8 @@ func (m Maps) drawKey(s *surface, l sheetLayout) {
 	k := key{s: s, x: margin + latSpace, y: l.height - margin}
 	k.swatch(land, landGrey, landGrey, "land")
 	k.swatch(missing, missingWhite, faint, "missing")
-	k.swatch(visible, missingWhite, visibleBlack, "outline of what is visible")
-	k.swatch(scored, missingWhite, scoredRed, "outline of what is scored")
+	k.swatch(visible, missingWhite, visibleBlack, "outline of visible cells")
+	k.swatch(scored, missingWhite, scoredRed, "outline of scored cells")
 	k.swatch(zeros, neverMagenta, neverMagenta, "zero")
 }
 

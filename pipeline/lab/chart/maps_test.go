@@ -35,7 +35,7 @@ func at(img image.Image, p image.Point) color.RGBA {
 	return color.RGBAModel.Convert(img.At(p.X, p.Y)).(color.RGBA)
 }
 
-func TestCellsHaveTheColoursOfWhatTheyAre(t *testing.T) {
+func TestValuesLandAndGapsHaveTheirColours(t *testing.T) {
 	g := region()
 	values, sea := slope(g)
 	scale := Scale{Label: "value", Low: 0, High: 29}
@@ -229,7 +229,7 @@ func TestContactShowsEachMask(t *testing.T) {
 		}
 	}
 	cell := thumbPixels / side * (thumbPixels / side)
-	if got, want := count[observedBlue], side*(side-1)*cell; got < want || got > want+400 { // and a swatch
+	if got, want := count[observedBlue], side*(side-1)*cell; got < want || got > want+400 { // the key has a swatch of the same colour
 		t.Errorf("%d pixels are observed, want about %d", got, want)
 	}
 	if got, want := count[landGrey], 2*side*cell; got < want || got > want+400 {

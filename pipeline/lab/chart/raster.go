@@ -10,8 +10,8 @@ import (
 
 const badLength = "chart: slice length differs from the grid"
 
-// A raster places the cells of a grid on a rectangle of pixels, north and east
-// where people look for them.
+// A raster places the cells of a grid on a rectangle of pixels, north up and
+// east to the right.
 type raster struct {
 	at            image.Rectangle
 	height, width int  // cells
@@ -98,7 +98,7 @@ func aspect(g field.Grid) float64 {
 	}
 	south, north, _, _ := g.Bounds()
 	a := step(g.Lon) / step(g.Lat) * math.Cos((south+north)/2*math.Pi/180)
-	return min(max(a, 0.1), 10) // a line of cells at the pole is no shape to be true to
+	return min(max(a, 0.1), 10) // bounded, for cells near a pole
 }
 
 // fit returns the pixels of rows × cols cells, each so many times as wide as

@@ -8,11 +8,11 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// A Reconstruction is one sample of an evaluation: what a method saw, the
-// truth, what it made of it, and the error.
+// A Reconstruction is one sample of an evaluation: the visible cells, the truth,
+// the filled map and the error.
 type Reconstruction struct {
 	Title, Caption string
-	Label          string // of the values, with their unit
+	Label          string // label of the values, with their unit
 	Log10          bool   // values are decimal logarithms
 	Grid           field.Grid
 	Sea            field.Mask
@@ -22,7 +22,7 @@ type Reconstruction struct {
 	Scored         field.Mask
 }
 
-// Draw returns four maps: what was visible, the truth, the map with its gaps
+// Draw returns four maps: the visible cells, the truth, the map with its gaps
 // filled, and the error on the scored cells. The first three share one colour
 // bar.
 func (r Reconstruction) Draw() image.Image {
@@ -61,7 +61,7 @@ func (r Reconstruction) Draw() image.Image {
 // A Probability is a map of probabilities with a name.
 type Probability struct {
 	Name   string
-	Values []float32 // 0 to 1; NaN where there is none
+	Values []float32 // 0 to 1; NaN: unknown
 }
 
 // Probabilities compares maps of probability on one colour scale.

@@ -75,9 +75,8 @@ func (s *surface) frame(r image.Rectangle, c color.Color) {
 	s.fill(image.Rect(o.Max.X-1, o.Min.Y, o.Max.X, o.Max.Y), c)
 }
 
-// A lettering says how a text looks and which of its points lies where it is
-// written: x of 0 is its left edge, -1 its right one; y of 0 its foot, -1 its
-// head.
+// A lettering is the style and the alignment of a text: x of 0 is its left edge,
+// -1 its right one; y of 0 its foot, -1 its head.
 type lettering struct {
 	size  float64
 	bold  bool
@@ -105,8 +104,8 @@ func (s *surface) write(x, y int, l lettering, words string) {
 	s.vector.FillText(l.style(s.fonts), vg.Point{X: vg.Length(x), Y: vg.Length(s.height - y)}, spelt(words))
 }
 
-// spelt returns words without a letter that the fonts lack: a raised minus
-// would vanish and leave another unit.
+// spelt replaces letters that the fonts lack: a raised minus would vanish and
+// leave another unit.
 func spelt(words string) string {
 	return strings.NewReplacer("⁻¹", "^-1", "⁻²", "^-2", "⁻³", "^-3", "⁻", "^-").Replace(words)
 }

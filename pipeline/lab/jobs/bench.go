@@ -19,19 +19,19 @@ import (
 	"lacuna/pipeline/samples/pack"
 )
 
-// bench is what jobs share.
+// bench holds the state that jobs share.
 type bench struct {
 	options
-	log    *slog.Logger
-	engine *engine.Engine
-	shops  *tables.Shops
-	series map[string]*series
+	log     *slog.Logger
+	engine  *engine.Engine
+	runners *tables.Runners
+	series  map[string]*series
 }
 
-// series is data with what was made of it.
+// series is data with its splits and analyses.
 type series struct {
 	samples.Series
-	sea      *evaluate.GaussianSea // nil: the data are none
+	sea      *evaluate.GaussianSea // nil: the data are no Gaussian sea
 	analyses map[samples.SplitConfig]*learn.Analyses
 }
 
@@ -73,14 +73,14 @@ func (b *bench) runJob(ctx context.Context, j job, s *series) error {
 	return errors.Join(err, failed)
 }
 
-// job puts together what package tables needs.
+// job returns the job of package tables.
 func (b *bench) job(j job, s *series) (tables.Job, error) {
 	j.settings.Train.Workers, j.settings.Members.Workers = b.workers, b.workers
 	j.settings.Train.CacheMB, j.settings.Members.CacheMB = b.cacheMB, b.cacheMB
 	t := tables.Job{
 		Table: j.table, Settings: j.settings, Series: s.Series, Gaussian: s.sea, Dataset: j.dataset(), Label: "value",
 		Folder: filepath.Join(b.output, j.Name), Kept: b.work, Plain: !j.Pictures,
-		Engine: func() (*engine.Engine, error) { return b.engine, nil }, Shops: b.shops, Analyses: s.keeper(j.settings.Split, b.cacheMB),
+		Engine: func() (*engine.Engine, error) { return b.engine, nil }, Runners: b.runners, Analyses: s.keeper(j.settings.Split, b.cacheMB),
 	}
 	if j.Prior == "" {
 		return t, nil
@@ -92,7 +92,7 @@ func (b *bench) job(j job, s *series) (tables.Job, error) {
 
 func (j job) dataset() string { return cmp.Or(filepath.Base(j.Data), "gaussian") }
 
-// keeper returns what keeps the analyses of a split.
+// keeper returns the cache of the analyses of a split.
 func (s *series) keeper(split samples.SplitConfig, budgetMB int) *learn.Analyses {
 	if s.analyses[split] == nil {
 		s.analyses[split] = learn.NewAnalyses(budgetMB)
@@ -118,7 +118,7 @@ func (b *bench) open(j job) (*series, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
 	if s.Series, err = pack.Read(f); err != nil {
 		return nil, fmt.Errorf("read %s: %w", j.Data, err)
 	}

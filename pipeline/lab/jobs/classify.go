@@ -10,26 +10,26 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// brierLine is what a classifier of P(query | context) leaves in the results.
+// brierLine is the line of a classifier of P(query | context) in the results.
 type brierLine struct {
 	Job        string  `json:"job"`
 	Cells      int     `json:"cells"`
 	Classifier float64 `json:"brier"`
-	Map        float64 `json:"brier_of_map"` // of the frequency of each cell of the grid
+	Map        float64 `json:"brier_of_map"` // Brier score of the frequency of each cell of the grid
 	Constant   float64 `json:"brier_of_constant"`
 }
 
 // classify trains P(query | context) and scores it on held-out overlays,
-// beside the map of how often a cell was asked in training, which does not look
-// at the context.
+// beside the map of the frequency of query cells in training, which ignores the
+// context.
 func (b *bench) classify(ctx context.Context, j job, s *series) error {
-	m, held, source, err := b.lessons(j, s)
+	m, held, source, err := b.examples(j, s)
 	if err != nil {
 		return err
 	}
 	cfg := learn.ReliabilityConfig(j.settings.Train)
 	cfg.Workers, cfg.CacheMB = b.workers, b.cacheMB
-	c, _, err := b.shops.Trainer().TrainReliability(ctx, m, source, cfg, train.Hooks{})
+	c, _, err := b.runners.Trainer().TrainReliability(ctx, m, source, cfg, train.Hooks{})
 	if err != nil {
 		return err
 	}
@@ -69,14 +69,14 @@ func (b *bench) classify(ctx context.Context, j job, s *series) error {
 	return b.append(line)
 }
 
-// frequencies returns how often each cell of the grid was asked where it was
-// not shown.
+// frequencies returns for each cell of the grid how often it was query when it
+// was not context.
 func frequencies(ctx context.Context, data samples.Train, source learn.Source) ([]float32, error) {
-	const lessons = 20000 // several hundred looks at every cell
+	const examples = 20000 // covers every cell several hundred times
 	width := data.Grid().Width()
 	hidden, asked := make([]float32, data.Grid().Len()), make([]float32, data.Grid().Len())
-	for n := range uint64(lessons) {
-		l, err := source.Lesson(ctx, n)
+	for n := range uint64(examples) {
+		l, err := source.Example(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func frequencies(ctx context.Context, data samples.Train, source learn.Source) (
 		}
 	}
 	for i := range asked {
-		asked[i] = (asked[i] + 1) / (hidden[i] + 2) // a cell that was never hidden may be either
+		asked[i] = (asked[i] + 1) / (hidden[i] + 2) // one half for a cell that was never hidden
 	}
 	return asked, nil
 }

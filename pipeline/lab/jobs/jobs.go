@@ -5,7 +5,7 @@
 //	lacuna lab jobs -pool results/results.jsonl -reference oi
 //
 // A plan is a list of jobs, each a series, rows and settings. Jobs run in order
-// and share what is compiled, the networks of equal rows and the analyses of
+// and share compiled programs, the networks of equal rows and the analyses of
 // equal days. Every row and seed appends a line to results.jsonl in the folder
 // of -o with its losses case by case, so that lines of several processes and
 // seeds can be pooled and paired afterwards, with -pool. A job that ends leaves
@@ -28,7 +28,7 @@ import (
 	"lacuna/pipeline/lab/tables"
 )
 
-// options are what is the same for all jobs.
+// options are the settings of all jobs.
 type options struct {
 	engine    string
 	cfg       engine.Config
@@ -38,13 +38,13 @@ type options struct {
 	deadline  time.Duration
 	workers   int
 	cacheMB   int
-	shops     impute.WorkshopConfig
+	runners   impute.RunnerConfig
 	pool      bool
 	reference string
-	files     []string // that -pool reads
+	files     []string // files that -pool reads
 }
 
-// Run runs a plan, or pools what plans have left.
+// Run runs a plan, or pools the results of plans.
 func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	o, err := parse(args, errs)
 	if err != nil {
@@ -64,17 +64,17 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 		return err
 	}
 	defer e.Finalize()
-	o.shops.Shared = e.Kind != engine.ORT
-	shops, err := tables.NewShops(e, o.shops)
+	o.runners.Shared = e.Kind != engine.ORT
+	runners, err := tables.NewRunners(e, o.runners)
 	if err != nil {
 		return err
 	}
-	defer shops.Close()
+	defer runners.Close()
 	plan, err := readPlan(o.plan, e.Kind != engine.ORT)
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o, log: log, engine: e, shops: shops, series: map[string]*series{}}
+	b := &bench{options: o, log: log, engine: e, runners: runners, series: map[string]*series{}}
 	err = b.runAll(ctx, plan)
 	if errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("deadline met; the same command goes on")
@@ -95,8 +95,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.DurationVar(&o.deadline, "deadline", 0, "stop after so long (default: never)")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that make batches and analyses")
 	f.IntVar(&o.cacheMB, "cache-mb", 16<<10, "memory for what surrounds training patches")
-	f.IntVar(&o.shops.Batch, "predict-batch", 64, "windows predicted at a time")
-	f.BoolVar(&o.shops.BFloat16, "predict-bf16", false, "predict in bfloat16")
+	f.IntVar(&o.runners.Batch, "predict-batch", 64, "windows predicted at a time")
+	f.BoolVar(&o.runners.BFloat16, "predict-bf16", false, "predict in bfloat16")
 	f.BoolVar(&o.pool, "pool", false, "print tables of the results in the files that follow instead")
 	f.StringVar(&o.reference, "reference", "oi", "row that others are compared with, for -pool")
 	if err := f.Parse(args); err != nil {

@@ -55,7 +55,7 @@ func writePack(t *testing.T) string {
 	return path
 }
 
-// settings are what all jobs of a test say.
+// settings are the settings of all jobs of a test.
 const settings = `{"seeds":2,"split":{"held_out":0.4,"gap_days":3,"blocks":1},"overlays":{"count":12},"train":{"steps":4,"batch":2,"warmup_steps":1},
 	"members":{"steps":3},"drawing":{"members":3,"ode":{"steps":2,"jumps":1}}}`
 
@@ -76,7 +76,7 @@ func runPlan(t *testing.T, dir, plan string, more ...string) string {
 	return errs.String()
 }
 
-// plan asks for the product in two modes, its members, and what is timed.
+// plan lists the product in two modes, its members, and a timed training.
 func plan(data string) string {
 	job := func(rest string) string {
 		return `{"data":"` + data + `","size":"tiny","side":16,"settings":` + settings + `,` + rest + `}`
@@ -129,7 +129,7 @@ func TestJobsOfAPlanShareNetworksAndCanBePooled(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	// The second file is the first again, as of a run that went on.
+	// The second file repeats the first, as a resumed run would.
 	if err := Run(context.Background(), []string{"-pool", "-reference", "oi", results, results}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -12,23 +12,23 @@ import (
 	"lacuna/pipeline/lab/tables"
 )
 
-// A job is a table to be made of a packed series. What it does not say is as
-// package tables has it.
+// A job is a table to be made of a packed series. Settings that it leaves out
+// have the defaults of package tables.
 type job struct {
 	Name     string          `json:"name"`
 	Data     string          `json:"data"`     // packed series; empty: a Gaussian sea
 	Gaussian int             `json:"gaussian"` // days of the sea
 	Prior    string          `json:"prior"`    // ONNX file of a mask prior; empty: trained where needed
-	Size     string          `json:"size"`     // of networks
-	Side     int             `json:"side"`     // of windows, in cells; 0: 64
+	Size     string          `json:"size"`     // size of networks
+	Side     int             `json:"side"`     // side of windows in cells; 0: 64
 	Mode     impute.Mode     `json:"mode"`
-	Table    string          `json:"table"` // by name, or
-	Rows     []tables.Row    `json:"rows"`  // one with a name alone is that of all tables
+	Table    string          `json:"table"` // name of a table; empty: Rows
+	Rows     []tables.Row    `json:"rows"`  // a row with nothing but a name is taken from package tables
 	Pictures bool            `json:"pictures"`
 	Settings json.RawMessage `json:"settings"` // parts of tables.Settings
 
-	// What else may be asked of the first row's network.
-	SpeedSteps int  `json:"speed_steps"` // of timed training, in place of a table
+	// Other tasks for the first row's network.
+	SpeedSteps int  `json:"speed_steps"` // steps of a timed training, in place of a table
 	Classify   bool `json:"classify"`    // train P(query | context) in place of a table
 
 	table    tables.Table
@@ -58,10 +58,10 @@ func readPlan(path string, gpu bool) ([]job, error) {
 	return plan, nil
 }
 
-// complete adds what the job does not say.
+// complete adds the defaults.
 func (j *job) complete(gpu bool) error {
 	if j.Name == "" || (j.Data == "") == (j.Gaussian == 0) {
-		return errors.New("it needs a name, and data or gaussian")
+		return errors.New("set a name, and data or gaussian")
 	}
 	known := tables.Methods()
 	for i, r := range j.Rows {
@@ -86,7 +86,7 @@ func (j *job) complete(gpu bool) error {
 			return err
 		}
 	}
-	s = s.With(tables.Budget{}) // what depends on other settings
+	s = s.With(tables.Budget{}) // derives dependent settings
 	if len(j.Settings) > 0 {
 		if err := strict(j.Settings, &s); err != nil {
 			return err

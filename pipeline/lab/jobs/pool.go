@@ -27,7 +27,7 @@ func poolFiles(o options, out io.Writer) error {
 				})
 			}
 			r.Verdict.Losses = r.Losses
-			// A run that went on tells of its earlier rows again.
+			// A resumed run repeats its earlier rows.
 			verdicts[key] = slices.DeleteFunc(verdicts[key], func(v evaluate.Verdict) bool {
 				return v.Method == r.Verdict.Method && v.Seed == r.Verdict.Seed
 			})
@@ -49,14 +49,13 @@ func poolFiles(o options, out io.Writer) error {
 	return nil
 }
 
-// readRecords hands on the records of a file, and passes over lines that are
-// none.
+// readRecords calls each with the records of a file, and skips other lines.
 func readRecords(path string, each func(tables.Record)) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
 	for d := json.NewDecoder(f); ; {
 		var r tables.Record
 		switch err := d.Decode(&r); {

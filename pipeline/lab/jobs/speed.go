@@ -12,20 +12,20 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// speedLine is what a timed training leaves in the results.
+// speedLine is the line of a timed training in the results.
 type speedLine struct {
 	Job             string  `json:"job"`
 	Size            string  `json:"size"`
 	Batch           int     `json:"batch"`
 	Workers         int     `json:"workers"`
-	PrepareSeconds  float64 `json:"prepare_seconds"`  // to make all analyses beforehand
+	PrepareSeconds  float64 `json:"prepare_seconds"`  // time to make all analyses beforehand
 	BarePerSecond   float64 `json:"bare_per_second"`  // steps whose batch is on the device
 	TrainPerSecond  float64 `json:"train_per_second"` // steps with partitions, loader and transfer
-	CompiledSeconds float64 `json:"compiled_seconds"` // until the first steps were done
+	CompiledSeconds float64 `json:"compiled_seconds"` // time until the first steps were done
 }
 
-// lessons returns what a job's network learns from.
-func (b *bench) lessons(j job, s *series) (learn.Material, samples.HeldOut, learn.Repetition, error) {
+// examples returns the training material of a job's network.
+func (b *bench) examples(j job, s *series) (learn.Material, samples.HeldOut, learn.Repetition, error) {
 	data, held, err := s.Split(j.settings.Split)
 	if err != nil {
 		return learn.Material{}, held, learn.Repetition{}, err
@@ -40,7 +40,7 @@ func (b *bench) lessons(j job, s *series) (learn.Material, samples.HeldOut, lear
 
 // speed times training against its bare step.
 func (b *bench) speed(ctx context.Context, j job, s *series) error {
-	m, _, source, err := b.lessons(j, s)
+	m, _, source, err := b.examples(j, s)
 	if err != nil {
 		return err
 	}
@@ -55,13 +55,13 @@ func (b *bench) speed(ctx context.Context, j job, s *series) error {
 	}
 	line.PrepareSeconds = time.Since(began).Seconds()
 	began = time.Now()
-	bare, err := b.shops.Trainer().TimeStep(ctx, m, source, cfg, j.SpeedSteps)
+	bare, err := b.runners.Trainer().TimeStep(ctx, m, source, cfg, j.SpeedSteps)
 	if err != nil {
 		return err
 	}
 	line.BarePerSecond, line.CompiledSeconds = 1/bare.Seconds(), time.Since(began).Seconds()-bare.Seconds()*float64(j.SpeedSteps)
 	warm := cfg.Steps / 5 // until the scenes of most patches are cut out
-	_, _, err = b.shops.Trainer().Train(ctx, m, source, cfg, train.Hooks{Progress: func(p train.Progress) {
+	_, _, err = b.runners.Trainer().Train(ctx, m, source, cfg, train.Hooks{Progress: func(p train.Progress) {
 		if p.Step == warm {
 			began = time.Now()
 		}

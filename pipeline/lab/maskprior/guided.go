@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -17,7 +18,7 @@ import (
 func (b *bench) likelihood(ctx context.Context, m *prior.Model) error {
 	n := min(len(b.places), 256)
 	real := masksOf(b.places[:n])
-	sets := map[string][]prior.Mask{"held_out": real, "salt_and_pepper": salt(real)}
+	sets := map[string][]prior.Mask{"held_out": real, "salt_and_pepper": shuffled(real)}
 	if b.other != "" {
 		other, err := b.otherMasks(n)
 		if err != nil {
@@ -25,7 +26,7 @@ func (b *bench) likelihood(ctx context.Context, m *prior.Model) error {
 		}
 		sets["other_region"] = other
 	}
-	if m.Reference() == nil { // of a file from before there were any
+	if m.Reference() == nil { // an old file has no reference
 		if err := m.Calibrate(ctx, b.trainingPatches(256), b.guide.Batch); err != nil {
 			return err
 		}
@@ -50,8 +51,8 @@ func (b *bench) likelihood(ctx context.Context, m *prior.Model) error {
 	return nil
 }
 
-// salt returns masks of the same coverage with their cells in random order.
-func salt(masks []prior.Mask) []prior.Mask {
+// shuffled returns masks of the same coverage with their cells in random order.
+func shuffled(masks []prior.Mask) []prior.Mask {
 	out := make([]prior.Mask, len(masks))
 	for i, m := range masks {
 		sea, values := []int(nil), []bool(nil)
@@ -169,7 +170,7 @@ type share struct {
 	GuidedSteps  int           `json:"guided_steps"`
 	Spacing      prior.Spacing `json:"spacing"`
 	ContextShare float64       `json:"context_share"`
-	Roughness    float64       `json:"roughness"` // edges over those of real masks
+	Roughness    float64       `json:"roughness"` // ratio of edges to those of real masks
 	PixelSD      float64       `json:"pixel_sd"`  // mean over cells of the sd over 16 draws of one patch
 }
 
@@ -217,7 +218,7 @@ func (b *bench) shares(ctx context.Context, m *prior.Model) error {
 }
 
 func (b *bench) shareOf(ctx context.Context, m *prior.Model, c prior.GuideConfig) (share, error) {
-	const draws = 16 // of each patch
+	const draws = 16 // draws of each patch
 	n := min(max(c.Batch/draws, 1), len(b.places))
 	var patches []samples.Patch
 	for _, p := range b.places[:n] {
@@ -230,7 +231,7 @@ func (b *bench) shareOf(ctx context.Context, m *prior.Model, c prior.GuideConfig
 		return share{}, err
 	}
 	s := share{Anchor: c.Anchor, Rho: c.Rho, Weight: c.Weight, Steps: c.Steps, GuidedSteps: c.GuidedSteps, Spacing: c.Spacing}
-	s.Roughness = prior.Describe(replace(patches, drawn)).EdgeDensity / prior.Describe(masksOf(patches)).EdgeDensity
+	s.Roughness = masks.Describe(replace(patches, drawn)).EdgeDensity / masks.Describe(masksOf(patches)).EdgeDensity
 	for i, p := range patches {
 		shared, seen := 0.0, 0.0
 		for cell, o := range p.Observed() {

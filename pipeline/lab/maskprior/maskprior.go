@@ -22,6 +22,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
@@ -29,25 +30,25 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// options are what one measurement depends on.
+// options are the settings of one measurement.
 type options struct {
 	engine  string
 	cfg     engine.Config
 	data    string
 	other   string
 	output  string
-	prior   string // trained before; empty: train
-	train   prior.TrainConfig
+	prior   string // file of a trained prior; empty: train one
+	train   learn.PriorConfig
 	guide   prior.GuideConfig
-	masks   int     // drawn of each kind
-	least   float64 // P(query) that must show
-	parts   string  // names of what is measured
-	patches int     // of a study of guidance
-	draws   int     // of each of them
+	masks   int     // number of masks to draw of each kind
+	least   float64 // smallest P(query) that must be detected
+	parts   string  // names of the measurements
+	patches int     // patches of a study of guidance
+	draws   int     // draws of each patch
 	partial string  // file that gets the report after each part
 
 	pool      partition.PoolConfig
-	poolSteps int // of the training that is timed beside a pool
+	poolSteps int // steps of the training that is timed beside a pool
 }
 
 // Run measures a prior.
@@ -80,7 +81,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
-	o := options{train: prior.DefaultTraining(), guide: prior.DefaultGuidance(), pool: partition.DefaultPool()}
+	o := options{train: learn.DefaultPrior(), guide: prior.DefaultGuidance(), pool: partition.DefaultPool()}
 	f := flag.NewFlagSet("prior", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
@@ -93,7 +94,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.IntVar(&o.masks, "masks", 1000, "masks to draw, unconditional and guided each")
 	f.Float64Var(&o.least, "least-query", 0.04, "P(query) that must show in every cell with 95 % confidence: how often each of eight patches is drawn")
 	f.StringVar(&o.parts, "parts", "unconditional,likelihood,guided,query,sweep",
-		"what to measure: those, and rho, until (guidance up to a step) and pool (what it costs a training)")
+		"measurements to make: those, and rho, until (guidance up to a step) and pool (its cost to a training)")
 	f.IntVar(&o.patches, "patches", 32, "patches of the parts rho and until")
 	f.IntVar(&o.draws, "draws", 32, "draws of each of them")
 	f.IntVar(&o.poolSteps, "pool-steps", 1500, "steps of the training that a pool is timed beside")
@@ -154,7 +155,7 @@ func read(path string) (samples.Series, error) {
 	if err != nil {
 		return samples.Series{}, err
 	}
-	defer func() { _ = f.Close() }() // read only
+	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
 	series, err := pack.Read(bufio.NewReader(f))
 	if err != nil {
 		return samples.Series{}, fmt.Errorf("read %s: %w", path, err)
@@ -185,7 +186,7 @@ func (b *bench) model(ctx context.Context, r *report) (*prior.Model, error) {
 		}
 		b.log.Info("training", args...)
 	}}
-	m, told, err := prior.Train(ctx, b.engine, b.train, b.held, b.options.train, hooks)
+	m, told, err := learn.TrainPrior(ctx, b.engine, b.train, b.held, b.options.train, hooks)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func packed(t *testing.T) string {
 	return path
 }
 
-func TestReportHoldsWhatTheIssueAsks(t *testing.T) {
+func TestReportHoldsEveryMeasurement(t *testing.T) {
 	if testing.Short() {
 		t.Skip("training and drawing take seconds")
 	}
@@ -105,8 +105,8 @@ func TestReportHoldsWhatTheIssueAsks(t *testing.T) {
 	checkStudies(t, r)
 }
 
-// checkStudies looks for what cannot be: the network has learned next to
-// nothing, so what is likely says nothing.
+// checkStudies checks for impossible values only: the network has hardly
+// learned anything, so likely values cannot be expected.
 func checkStudies(t *testing.T, r report) {
 	t.Helper()
 	if len(r.Rho) != 6 || len(r.Until) != 4*len(untilSteps()) || len(r.Pools) != 4 {
@@ -154,7 +154,7 @@ func TestEdgesInsideAnObservation(t *testing.T) {
 	}
 }
 
-func TestWithoutDataItSaysWhatIsMissing(t *testing.T) {
+func TestMissingDataIsNamed(t *testing.T) {
 	var out, errs bytes.Buffer
 	if err := Run(t.Context(), nil, &out, &errs); err == nil || !strings.Contains(err.Error(), "-data") {
 		t.Errorf("error is %v, want one that names -data", err)

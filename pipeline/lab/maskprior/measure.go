@@ -13,6 +13,8 @@ import (
 	"github.com/google/renameio/v2"
 
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -20,27 +22,27 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// report is what is printed.
+// report is the printed result.
 type report struct {
-	Engine   string            `json:"engine"`
-	Config   prior.TrainConfig `json:"config"`
-	Training *prior.Report     `json:"training,omitempty"`
+	Engine   string             `json:"engine"`
+	Config   learn.PriorConfig  `json:"config"`
+	Training *learn.PriorReport `json:"training,omitempty"`
 
-	Train   prior.Statistics `json:"train"`    // of training masks
-	HeldOut prior.Statistics `json:"held_out"` // of the held-out masks at whose places masks are drawn
+	Train   masks.Statistics `json:"train"`    // statistics of training masks
+	HeldOut masks.Statistics `json:"held_out"` // statistics of the held-out masks at whose places masks are drawn
 	// ByDraw holds unconditional masks of both spacings and guided ones.
 	ByDraw map[string]drawReport `json:"by_draw"`
 	// FrequencyCeiling is the correlation of the per-cell frequency of
-	// training masks with that of held-out ones: what a perfect prior gets.
+	// training masks with that of held-out ones: that of a perfect prior.
 	FrequencyCeiling float64 `json:"frequency_ceiling"`
 
 	BitsPerPixel map[string]float64 `json:"bits_per_pixel"` // means
 	Surprise     map[string]float64 `json:"surprise"`       // means of the score that sees both sides
-	AUC          map[string]float64 `json:"auc"`            // of that score, held-out masks against others
-	AUCBits      map[string]float64 `json:"auc_bits"`       // and of the plain bits
+	AUC          map[string]float64 `json:"auc"`            // AUC of that score, held-out masks against others
+	AUCBits      map[string]float64 `json:"auc_bits"`       // AUC of the plain bits
 
-	Strength  map[string]prior.Strength        `json:"strength"`     // by anchor
-	LowestQry map[string]partition.LowestQuery `json:"lowest_query"` // by strategy
+	Strength  map[string]masks.Strength        `json:"strength"`     // strength by anchor
+	LowestQry map[string]partition.LowestQuery `json:"lowest_query"` // lowest P(query) by strategy
 	Shares    []share                          `json:"shares,omitempty"`
 	Rho       []rhoStudy                       `json:"rho,omitempty"`
 	Until     []guidedStudy                    `json:"until,omitempty"`
@@ -50,17 +52,17 @@ type report struct {
 
 // drawReport compares drawn masks with held-out ones.
 type drawReport struct {
-	prior.Statistics
+	masks.Statistics
 	Distance             float64 `json:"distance"`
 	SDRatio              float64 `json:"sd_ratio"`
 	CorrelationRatio     float64 `json:"correlation_ratio"`
 	GapSizeKS            float64 `json:"gap_size_ks"`           // Kolmogorov-Smirnov distance of gap sizes
-	CoverageKS           float64 `json:"coverage_ks"`           // and of coverages
+	CoverageKS           float64 `json:"coverage_ks"`           // the same for coverages
 	FrequencyCorrelation float64 `json:"frequency_correlation"` // per cell, with held-out masks
 	FrequencyToTraining  float64 `json:"frequency_to_training"`
 	ContextShare         float64 `json:"context_share"`
 	Degenerate           float64 `json:"degenerate"` // share of draws with an empty context or query
-	// ContextShares is how the context share is spread over draws, in tenths.
+	// ContextShares is the histogram of the context share over draws, in tenths.
 	ContextShares [10]float64 `json:"context_shares"`
 }
 
@@ -78,7 +80,7 @@ func (b *bench) measure(ctx context.Context) (*report, error) {
 	r := &report{
 		Engine: b.engine.Description(), Config: b.options.train,
 		ByDraw: map[string]drawReport{}, BitsPerPixel: map[string]float64{}, Surprise: map[string]float64{}, AUC: map[string]float64{}, AUCBits: map[string]float64{},
-		Strength: map[string]prior.Strength{}, LowestQry: map[string]partition.LowestQuery{}, Seconds: map[string]float64{},
+		Strength: map[string]masks.Strength{}, LowestQry: map[string]partition.LowestQuery{}, Seconds: map[string]float64{},
 	}
 	b.report = r
 	parts, err := b.chosenParts()
@@ -113,8 +115,8 @@ type part struct {
 	do   func(context.Context, *prior.Model) error
 }
 
-// chosenParts returns the parts that the options name, in the order of what
-// they build on.
+// chosenParts returns the parts that the options name, each after those that it
+// depends on.
 func (b *bench) chosenParts() ([]part, error) {
 	all := []part{
 		{"unconditional", b.unconditional},
@@ -144,7 +146,7 @@ func (r *report) text() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// keep writes what is known so far: a machine that is lent for minutes may be
+// keep writes the results so far: a machine that is lent for minutes may be
 // taken back in the middle.
 func (b *bench) keep() error {
 	if b.partial == "" {
@@ -169,9 +171,9 @@ func (b *bench) choosePlaces() error {
 	for i := range b.masks {
 		b.places = append(b.places, b.held.Cut(refs[order[i%len(refs)]]))
 	}
-	b.report.HeldOut = prior.Describe(masksOf(b.places))
+	b.report.HeldOut = masks.Describe(masksOf(b.places))
 	learned := b.trainingPatches(b.masks)
-	b.report.Train = prior.Describe(masksOf(learned))
+	b.report.Train = masks.Describe(masksOf(learned))
 	b.report.FrequencyCeiling = correlation(b.frequency(masksOf(learned), learned), b.frequency(masksOf(b.places), b.places))
 	return nil
 }
@@ -244,16 +246,16 @@ func (b *bench) empirical() {
 }
 
 func (b *bench) compare(drawn [][]bool) drawReport {
-	masks, real := replace(b.places, drawn), masksOf(b.places)
-	r := drawReport{Statistics: prior.Describe(masks)}
+	placed, real := replace(b.places, drawn), masksOf(b.places)
+	r := drawReport{Statistics: masks.Describe(placed)}
 	held := b.report.HeldOut
 	r.Distance = r.Statistics.Distance(held)
 	r.SDRatio = r.CoverageSD / held.CoverageSD
 	r.CorrelationRatio = r.CorrelationCells / held.CorrelationCells
-	r.GapSizeKS = skill.KolmogorovSmirnov(gapSizes(masks), gapSizes(real))
-	r.CoverageKS = skill.KolmogorovSmirnov(coverages(masks), coverages(real))
+	r.GapSizeKS = skill.KolmogorovSmirnov(gapSizes(placed), gapSizes(real))
+	r.CoverageKS = skill.KolmogorovSmirnov(coverages(placed), coverages(real))
 	learned := b.trainingPatches(math.MaxInt32)
-	f := b.frequency(masks, b.places)
+	f := b.frequency(placed, b.places)
 	r.FrequencyCorrelation = correlation(f, b.frequency(real, b.places))
 	r.FrequencyToTraining = correlation(f, b.frequency(masksOf(learned), learned))
 	for i, p := range b.places {
@@ -322,7 +324,7 @@ func (b *bench) frequency(masks []prior.Mask, at []samples.Patch) []float64 {
 	return seen
 }
 
-// correlation over the cells that both know.
+// correlation returns the correlation over the cells where neither is NaN.
 func correlation(a, b []float64) float64 {
 	var n, sa, sb, saa, sbb, sab float64
 	for i := range a {

@@ -4,19 +4,19 @@ import (
 	"context"
 	"time"
 
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/train"
 )
 
-// poolStudy is what a pool costs a training on the same device. The training
-// is that of another prior: a network of the size that imputers have, at a
-// batch that they have.
+// poolStudy is the cost of a pool to a training on the same device. The training
+// is that of another prior, with the network size and the batch of an imputer.
 type poolStudy struct {
 	Strategy       string             `json:"strategy"` // none: the training alone
 	StepsPerSecond float64            `json:"steps_per_second"`
-	Cost           float64            `json:"cost"` // time that a step takes longer, as a share of it; priming does not count
+	Cost           float64            `json:"cost"` // relative increase of the time of a step, without priming
 	Use            *partition.PoolUse `json:"use,omitempty"`
 }
 
@@ -55,7 +55,7 @@ func (b *bench) pools(ctx context.Context, m *prior.Model) error {
 }
 
 // trainBeside times steps that take their items from a pool, from the first
-// report on: what comes before it compiles and primes.
+// report on: the steps before it include compiling and priming.
 func (b *bench) trainBeside(ctx context.Context, by partition.Strategy) (poolStudy, error) {
 	s := poolStudy{Strategy: "none"}
 	cfg := b.options.train
@@ -91,7 +91,7 @@ func (b *bench) trainBeside(ctx context.Context, by partition.Strategy) (poolStu
 		}
 		s.StepsPerSecond = float64(p.Step-first.Step) / time.Since(began).Seconds()
 	}}
-	other, _, err := prior.Train(ctx, b.engine, b.train, b.held, cfg, hooks)
+	other, _, err := learn.TrainPrior(ctx, b.engine, b.train, b.held, cfg, hooks)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return s, cause

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"math"
 
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
 
-// estimate is a mean over patches. Draws of one patch are alike, so the patch
-// is what counts as independent.
+// estimate is a mean over patches. Draws of one patch are alike, so only patches
+// count as independent.
 type estimate struct {
 	Mean   float64 `json:"mean"`
 	Within float64 `json:"within"` // half the width of its 95 % interval
@@ -28,7 +29,7 @@ func estimateOf(x []float64) estimate {
 	return estimate{m, normal95 * math.Sqrt(squares/max(n-1, 1)/n)}
 }
 
-// guidedStudy is what guidance does with some settings.
+// guidedStudy measures the effect of guidance with one set of settings.
 type guidedStudy struct {
 	Anchor      prior.Anchor `json:"anchor"`
 	Rho         float64      `json:"rho"`
@@ -37,8 +38,8 @@ type guidedStudy struct {
 	GuidedSteps int          `json:"guided_steps"` // 0: all
 	Tuned       bool         `json:"tuned"`        // the weight was found for these settings
 
-	ContextShare estimate `json:"context_share"` // of what was observed
-	MaskSD       estimate `json:"mask_sd"`       // over the draws of a patch, mean over its sea
+	ContextShare estimate `json:"context_share"` // share of context in the observed cells
+	MaskSD       estimate `json:"mask_sd"`       // standard deviation over the draws of a patch, mean over its sea
 	// ContextEdges is how often one of two neighbouring observed cells is
 	// context and the other query, over how often it is where other days'
 	// masks are laid over the same patches; MaskEdges compares the masks
@@ -49,7 +50,7 @@ type guidedStudy struct {
 	perPatch struct{ share, sd []float64 }
 }
 
-// rhoStudy varies how much of the observation is kept as anchor.
+// rhoStudy varies the share of the observation that is kept as anchor.
 type rhoStudy struct {
 	guidedStudy
 	// More compares with the rho before, patch by patch.
@@ -95,9 +96,9 @@ func (b *bench) until(ctx context.Context, m *prior.Model) error {
 	for _, anchor := range []prior.Anchor{prior.AnchorCoherent, prior.AnchorPixel} {
 		base := b.anchored(anchor)
 		base.Steps = 10
-		target := prior.DefaultTarget()
-		target.MaxRoughness = math.Inf(1) // the same share, however rough
-		full, err := prior.AutoStrength(ctx, m, b.tuning(), base, target)
+		target := masks.DefaultTarget()
+		target.MaxRoughness = math.Inf(1) // only the share is to be the same
+		full, err := masks.AutoStrength(ctx, m, b.tuning(), base, target)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (b *bench) until(ctx context.Context, m *prior.Model) error {
 			if err := b.studyUntil(ctx, m, cfg, false); err != nil {
 				return err
 			}
-			found, err := prior.AutoStrength(ctx, m, b.tuning(), cfg, target)
+			found, err := masks.AutoStrength(ctx, m, b.tuning(), cfg, target)
 			if err != nil {
 				return err
 			}
@@ -143,11 +144,11 @@ func (b *bench) anchored(anchor prior.Anchor) prior.GuideConfig {
 }
 
 // strength finds the strength of an anchor, once.
-func (b *bench) strength(ctx context.Context, m *prior.Model, anchor prior.Anchor) (prior.Strength, error) {
+func (b *bench) strength(ctx context.Context, m *prior.Model, anchor prior.Anchor) (masks.Strength, error) {
 	if found, ok := b.report.Strength[string(anchor)]; ok {
 		return found, nil
 	}
-	found, err := prior.AutoStrength(ctx, m, b.tuning(), b.anchored(anchor), prior.DefaultTarget())
+	found, err := masks.AutoStrength(ctx, m, b.tuning(), b.anchored(anchor), masks.DefaultTarget())
 	if err == nil {
 		b.report.Strength[string(anchor)] = found
 	}
@@ -188,7 +189,7 @@ func (b *bench) study(ctx context.Context, m *prior.Model, cfg prior.GuideConfig
 	scale := max(mean(real), 1e-9)
 	s.ContextEdges.Mean /= scale
 	s.ContextEdges.Within /= scale
-	s.MaskEdges = prior.Describe(replace(copies, drawn)).EdgeDensity / max(prior.Describe(masksOf(patches)).EdgeDensity, 1e-9)
+	s.MaskEdges = masks.Describe(replace(copies, drawn)).EdgeDensity / max(masks.Describe(masksOf(patches)).EdgeDensity, 1e-9)
 	return s, nil
 }
 

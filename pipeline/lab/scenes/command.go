@@ -11,10 +11,10 @@ import (
 	"os"
 
 	"lacuna/pipeline/engine"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
+	"lacuna/pipeline/version"
 )
 
 // options are the command line.
@@ -24,13 +24,13 @@ type options struct {
 	settings                            engine.Config
 	judge                               Config
 	full                                int // scenes in the tier full; 0: none
-	seams                               int // scenes that seams are looked for in
+	seams                               int // scenes that are searched for seams
 	windows                             [2]int
 	window                              int
 	out, errs                           io.Writer
 }
 
-// line is what is printed of one way to fill.
+// line is the printed result of one method.
 type line struct {
 	Data       string     `json:"data"`
 	Tier       infer.Tier `json:"tier"`
@@ -40,7 +40,7 @@ type line struct {
 }
 
 // Run judges whole scenes of a file of 'lacuna pack' and prints lines of JSON,
-// one for each way to fill. 'lacuna scenes' does the same for granules and a
+// one for each method. 'lacuna scenes' does the same for granules and a
 // model store.
 func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f := flag.NewFlagSet("scenes", flag.ContinueOnError)
@@ -84,7 +84,7 @@ func read(path string) (samples.Series, error) {
 	if err != nil {
 		return samples.Series{}, err
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
 	return pack.Read(f)
 }
 
@@ -99,7 +99,7 @@ func (o options) load(d infer.Device) (*infer.Model, error) {
 			errs = append(errs, err)
 		}
 	}
-	c, err := finetune.DecodeCalibration(calibration)
+	c, err := version.DecodeCalibration(calibration)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("read %s: %w", o.calibration, err))
 	}

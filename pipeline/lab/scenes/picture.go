@@ -12,21 +12,21 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// mostTelling is how much of the sea a picture's day should have seen: enough
-// to know the sea by, and enough left to fill.
-const mostTelling = 0.4
+// typicalCoverage is the observed share of the sea that suits a picture: enough
+// to recognise the sea, and enough left to fill.
+const typicalCoverage = 0.4
 
-// Picture fills a day as it was, gaps and all, and draws it: before, after, the
-// uncertainty and up to two members. A zero day is the judged one that shows
-// most. label names the variable with its unit.
+// Picture fills a day with its real gaps and draws it: before, after, the
+// uncertainty and up to two members. A zero day means the judged day with the
+// most typical coverage. label names the variable with its unit.
 func (c Config) Picture(ctx context.Context, sub Subject, day time.Time, label string) (chart.Maps, error) {
-	sub.Fill.Details = true // for the members
+	sub.Fill.Details = true // has the members
 	s := sub.Series
 	targets, scaling, err := c.targets(s)
 	if err != nil {
 		return chart.Maps{}, err
 	}
-	at := telling(s, targets)
+	at := typicalDay(s, targets)
 	if !day.IsZero() {
 		if at = find(s, day); at < 0 {
 			return chart.Maps{}, fmt.Errorf("there is no %s in the series", day.Format(time.DateOnly))
@@ -41,11 +41,11 @@ func (c Config) Picture(ctx context.Context, sub Subject, day time.Time, label s
 	return sheet(sub, s.Days[at], sc, a, label), nil
 }
 
-// telling returns the day whose coverage is nearest to mostTelling.
-func telling(s samples.Series, days []int) int {
+// typicalDay returns the day whose coverage is nearest to typicalCoverage.
+func typicalDay(s samples.Series, days []int) int {
 	best, least := 0, math.Inf(1)
 	for _, d := range days {
-		if off := math.Abs(share(s, s.Days[d]) - mostTelling); off < least {
+		if off := math.Abs(share(s, s.Days[d]) - typicalCoverage); off < least {
 			best, least = d, off
 		}
 	}

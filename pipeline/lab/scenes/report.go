@@ -12,15 +12,15 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Class is the score of the cells whose nearest observation is as far.
+// A Class holds the scores of the cells in one range of distances to the nearest observation.
 type Class struct {
 	AboveKM float64 `json:"above_km"`
 	UpToKM  float64 `json:"up_to_km"` // 0: any distance
 	Cells   int     `json:"cells"`
-	Scenes  int     `json:"scenes"` // that have such cells
+	Scenes  int     `json:"scenes"` // scenes with such cells
 	// In units of the variance of the variable: 1 is no better than a constant.
 	MSE   float64 `json:"mse"`
-	MSEOI float64 `json:"mse_oi"` // of optimal interpolation
+	MSEOI float64 `json:"mse_oi"` // MSE of optimal interpolation
 	Bias  float64 `json:"bias"`   // in units of the standard deviation
 	// Shares of the truths inside the 90 % intervals: as they would be
 	// published, of optimal interpolation, and after a calibration by distance
@@ -28,17 +28,17 @@ type Class struct {
 	Coverage           float64 `json:"coverage_90"`
 	CoverageOI         float64 `json:"coverage_90_oi"`
 	CoverageCalibrated float64 `json:"coverage_90_calibrated"`
-	SpreadSkill        float64 `json:"spread_skill"` // claimed over real error
-	Factor             float64 `json:"factor"`       // on sigma that all scenes ask for
+	SpreadSkill        float64 `json:"spread_skill"` // sigma over real error
+	Factor             float64 `json:"factor"`       // calibration factor on sigma from all scenes
 }
 
-// Report is how well scenes were filled.
+// Report holds the scores of filled scenes.
 type Report struct {
 	Grid    string  `json:"grid"`
-	Days    int     `json:"days"` // of the series
+	Days    int     `json:"days"` // days of the series
 	Scenes  int     `json:"scenes"`
 	Tier    string  `json:"tier"`
-	Windows int     `json:"windows"` // that the last scene was cut into
+	Windows int     `json:"windows"` // number of windows of the last scene
 	Overall Class   `json:"overall"`
 	Classes []Class `json:"classes"`
 	// Calibration is by distance and of all scenes. Its factors come on top of
@@ -50,7 +50,6 @@ type Report struct {
 	cells        []cell
 }
 
-// A cell is a scored one.
 type cell struct {
 	scene                   int
 	km                      float64
@@ -62,7 +61,7 @@ func newReport(c Config, s samples.Series, unit float64) Report {
 	return Report{Grid: s.Grid.String(), Days: len(s.Days), unit: unit, stepKM: s.Grid.StepKM(), edges: c.EdgesKM}
 }
 
-// add fills a scene twice and keeps what was hidden.
+// add fills a scene by both methods and keeps the errors on the hidden cells.
 func (r *Report) add(ctx context.Context, sc scene, by, interpolation *infer.Filler) error {
 	said, err := by.Fill(ctx, sc.Scene, nil)
 	if err != nil {
@@ -115,7 +114,7 @@ func (r *Report) finish() (Report, error) {
 		return *r, err
 	}
 	for h := range halves {
-		if halves[h], err = impute.Calibrate(half[h], cfg); err != nil { // of one scene: the other half is empty
+		if halves[h], err = impute.Calibrate(half[h], cfg); err != nil { // with a single scene one half is empty
 			halves[h] = r.Calibration
 		}
 	}
@@ -174,7 +173,7 @@ func (r *Report) score(above, upTo float64) Class {
 // in standard deviations.
 const quantile90 = 1.6448536
 
-// Print writes the report for people.
+// Print writes the report as a table.
 func (r Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, %d days; %d scenes, tier %s, %d windows\n\n", r.Grid, r.Days, r.Scenes, r.Tier, r.Windows)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -1,16 +1,16 @@
-// Package scenes judges how well whole scenes are filled at their native
-// resolution: by how far the nearest observation is, up to hundreds of
-// kilometres, and with the intervals that are published.
+// Package scenes scores whole scenes at their native resolution: by distance to
+// the nearest observation, up to hundreds of kilometres, and with the published
+// intervals.
 //
 // The protocol is that of the tables, on whole grids instead of windows: the
-// real gaps of one held-out day are laid over another, what they hide is filled
-// with all that is known around, and compared. Every scene is filled a second
-// time by optimal interpolation. Calibrated scores are of scenes that the
-// calibration has not seen: one half of the scenes corrects the other.
+// real gaps of one held-out day are laid over another, and the hidden cells are
+// filled from the visible ones and the days around, and compared. Every scene is
+// filled a second time by optimal interpolation. Calibrated scores are of scenes
+// that the calibration has not seen: one half of the scenes corrects the other.
 //
-// Package scenes trains nothing, reads no file and opens no engine. What was
-// hidden was under a clear sky: of true gaps it says only as much as clear and
-// cloudy sea have in common.
+// Package scenes trains nothing, reads no file and opens no engine. Hidden cells
+// lay under a clear sky: the scores hold for true gaps as far as clear and
+// cloudy sea are alike.
 package scenes
 
 import (
@@ -28,12 +28,12 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Config says which scenes are judged.
+// Config holds the choice of scenes and the classes of distance.
 type Config struct {
-	Scenes    int  // at most so many, spread evenly over the days; 0: all
-	AllDays   bool // none of the days was learned from
-	MinCells  int  // that must be visible, and that must be hidden
-	ApartDays int  // between a day and the day whose gaps it gets
+	Scenes    int  // most scenes, spread evenly over the days; 0: all
+	AllDays   bool // judge all days: none was used for training
+	MinCells  int  // least number of visible and of hidden cells
+	ApartDays int  // least distance between a day and the day that lends its gaps
 	Seed      uint64
 	EdgesKM   []float64 // upper ends of the classes of distance
 }
@@ -47,27 +47,27 @@ func DefaultConfig() Config {
 	}
 }
 
-// A Subject is what is judged: a way to fill, on a series.
+// A Subject is a method on a series, to be judged.
 type Subject struct {
 	Series samples.Series
 	Fill   infer.Config
-	Model  *infer.Model // for the method model; else nil
+	Model  *infer.Model // nil unless the method is model
 }
 
 // A scene is a day under the gaps of another.
 type scene struct {
 	infer.Scene
-	truth  []float32 // in the space of the transform
+	truth  []float32 // true values in the space of the transform
 	scored []bool
 	number int
 }
 
-// ErrNoScenes says that no day can be judged.
+// ErrNoScenes marks a series of which no scene can be made.
 var ErrNoScenes = errors.New("no day has enough cells both visible and hidden under the gaps of another")
 
 // Judge fills scenes of the series and scores them.
 func (c Config) Judge(ctx context.Context, sub Subject, progress func(done, total int)) (Report, error) {
-	sub.Fill.Details = true // for the distances
+	sub.Fill.Details = true // has the distances
 	by, err := infer.New(sub.Fill, sub.Model)
 	if err != nil {
 		return Report{}, err
@@ -90,7 +90,7 @@ func (c Config) Judge(ctx context.Context, sub Subject, progress func(done, tota
 	return r.finish()
 }
 
-// scenes returns the scenes with what is around them, and the standard
+// scenes returns the scenes with the days around them, and the standard
 // deviation that errors are measured in.
 func (c Config) scenes(sub Subject) ([]scene, float64, error) {
 	s := sub.Series
@@ -112,7 +112,7 @@ func (c Config) scenes(sub Subject) ([]scene, float64, error) {
 	return list, unit, nil
 }
 
-// surround adds the days that may be seen, and how a model scales them.
+// surround adds the days of the window and the scaling.
 func (sc *scene) surround(sub Subject, scaling *samples.Scaling) {
 	now := sc.Frames[0].Time
 	for _, d := range sub.Series.Days {
@@ -126,7 +126,7 @@ func (sc *scene) surround(sub Subject, scaling *samples.Scaling) {
 }
 
 // targets returns the days that may be judged, and the scaling of the days
-// that were learned from.
+// of the training.
 func (c Config) targets(s samples.Series) ([]int, *samples.Scaling, error) {
 	if c.AllDays {
 		days := make([]int, len(s.Days))
@@ -206,7 +206,7 @@ func physicalField(s samples.Series, d samples.Day) field.Field {
 }
 
 // interpolate returns the config of optimal interpolation with the same days
-// and the default scales of the grid, which are not searched for.
+// and the default scales of the grid, which are not tuned.
 func interpolate(g field.Grid, fill infer.Config) infer.Config {
 	oi := classical.DefaultOI(g)
 	fill.Method, fill.Network, fill.Details = "oi", infer.Network{}, true
@@ -222,7 +222,7 @@ func spreadOf(s samples.Series) float64 {
 	return field.Summarise(values...).Std
 }
 
-// caseOf returns a scored cell in the words of calibration.
+// caseOf returns a scored cell as a case for calibration.
 func caseOf(miss, sigma float32, km, stepKM float64) impute.Case {
 	return impute.Case{Error: miss, Sigma: sigma, DistanceCells: float32(km / stepKM)}
 }

@@ -87,9 +87,9 @@ func TestOptimalInterpolationIsAsGoodAsItself(t *testing.T) {
 	}
 }
 
-// What was hidden must not be seen: hiding other values there changes the
-// truth and nothing that is said.
-func TestTheHiddenIsNotSeen(t *testing.T) {
+// Hidden values must not leak: other values there change the truth and nothing
+// in the answer.
+func TestHiddenValuesDoNotLeak(t *testing.T) {
 	s := series(t, 30, 40, 60)
 	c := DefaultConfig()
 	c.MinCells = 50
@@ -129,7 +129,7 @@ func TestCalibrationByDistanceMendsIntervals(t *testing.T) {
 	}
 }
 
-func TestAPictureShowsTheDayThatIsAskedFor(t *testing.T) {
+func TestAPictureShowsTheRequestedDay(t *testing.T) {
 	s := series(t, 30, 40, 60)
 	sub := Subject{Series: s, Fill: infer.DefaultConfig()}
 	m, err := DefaultConfig().Picture(t.Context(), sub, s.Days[20].Time, "chlorophyll")
@@ -145,11 +145,11 @@ func TestAPictureShowsTheDayThatIsAskedFor(t *testing.T) {
 		}
 	}
 	if _, err := DefaultConfig().Picture(t.Context(), sub, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), ""); err == nil {
-		t.Error("a day that is not there was drawn")
+		t.Error("a missing day was drawn")
 	}
 }
 
-func TestSeamsAreLookedForAtTheBordersOfWindows(t *testing.T) {
+func TestSeamsAreMeasuredAtTheBordersOfWindows(t *testing.T) {
 	e := enginetest.Open(t)
 	v, err := infer.Untrained(impute.Design{
 		Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true, Departure: true, Extras: impute.Extras{Last: true, Analysis: true},

@@ -10,17 +10,17 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// Seams says whether it shows that scenes were filled in windows.
+// Seams measures the traces of windows in filled scenes.
 type Seams struct {
 	Windows [2]int `json:"windows"` // sides, in cells
 	Scenes  int    `json:"scenes"`
 	// Gradient is the mean difference between neighbours at the borders of the
-	// first windows over that elsewhere, as a share of what it is where the
-	// scene went through whole: 1 is no seam.
+	// first windows over that elsewhere, divided by the same ratio for the scene
+	// filled as a whole: 1 is no seam.
 	Gradient        float64 `json:"gradient_ratio"`
 	GradientMembers float64 `json:"gradient_ratio_members,omitempty"`
-	// Differ is how much two tilings differ, and Spread what is claimed not to
-	// be known, both the root of a mean square in the space of the transform.
+	// Differ is the difference of two tilings, and Spread the stated
+	// uncertainty, both as root mean squares in the space of the transform.
 	Differ float64 `json:"differ"`
 	Spread float64 `json:"spread"`
 }
@@ -28,7 +28,7 @@ type Seams struct {
 // Seams fills scenes whole and in windows of two sizes.
 func (c Config) Seams(ctx context.Context, sub Subject, windows [2]int, progress func(done, total int)) (Seams, error) {
 	out := Seams{Windows: windows}
-	sub.Fill.Details = true // for the members
+	sub.Fill.Details = true // has the members
 	list, _, err := c.scenes(sub)
 	if err != nil {
 		return out, err
@@ -82,7 +82,7 @@ func fillIn(ctx context.Context, sub Subject, sc scene, window int) (infer.Analy
 type borders struct {
 	width    int
 	row, col []bool // within two cells of a border
-	filled   []byte // flags of a scene: only filled cells are looked at
+	filled   []byte // flags of a scene: only filled cells count
 }
 
 func newBorders(g field.Grid, window int) borders {
@@ -130,7 +130,7 @@ func (r *ratio) count(kind int, border bool, d float32) {
 	r.n[kind][at]++
 }
 
-// value is 0 where nothing was added.
+// value returns 0 if nothing was added.
 func (r *ratio) value() float64 {
 	if r.n[1][1] == 0 {
 		return 0
@@ -139,7 +139,7 @@ func (r *ratio) value() float64 {
 	return rough(1) / rough(0)
 }
 
-// Print writes the report for people.
+// Print writes the report as a table.
 func (s Seams) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d scenes whole, in windows of %d and of %d cells\ngradient at borders %.4f of that without", s.Scenes, s.Windows[0], s.Windows[1], s.Gradient)
 	if err == nil && s.GradientMembers > 0 {

@@ -28,7 +28,7 @@ import (
 	"lacuna/pipeline/train"
 )
 
-// options are what one measurement depends on.
+// options are the settings of one measurement.
 type options struct {
 	engine  string
 	cfg     engine.Config
@@ -42,7 +42,7 @@ type options struct {
 	forward bool
 }
 
-// report is what is printed. Times are medians over the steps after the first.
+// report is the printed result. Times are medians over the steps after the first.
 type report struct {
 	Engine         string  `json:"engine"`
 	Description    string  `json:"description"`
@@ -191,7 +191,7 @@ func timeForward(r *report, o options, e *engine.Engine, network nn.Network) err
 		if err != nil {
 			return err
 		}
-		// Reading is what waits for the result.
+		// Reading waits for the result.
 		if _, err := tensors.CopyFlatData[float32](out[0]); err != nil {
 			return err
 		}
@@ -229,8 +229,8 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// peakHostMB returns the most memory this process has had, 0 where the system
-// does not tell.
+// peakHostMB returns the peak memory of this process, 0 if the system does not
+// report it.
 func peakHostMB() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

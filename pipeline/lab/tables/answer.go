@@ -8,11 +8,11 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // do makes the record of an entry and keeps it.
@@ -46,11 +46,11 @@ func (r *run) do(ctx context.Context, e *entry) error {
 	return r.folder.keep(e.key, e.record)
 }
 
-// A teacher makes a method for an exam.
-type teacher func(*evaluate.Exam) evaluate.Method
+// A methodFor returns the method that answers an exam.
+type methodFor func(*evaluate.Exam) evaluate.Method
 
 // judge scores a method on the exam of its mode.
-func (r *run) judge(ctx context.Context, e *entry, x *evaluate.Exam, answers teacher) error {
+func (r *run) judge(ctx context.Context, e *entry, x *evaluate.Exam, answers methodFor) error {
 	rec := &e.record
 	m := answers(x)
 	seconds := 0.0
@@ -78,7 +78,7 @@ func (r *run) judge(ctx context.Context, e *entry, x *evaluate.Exam, answers tea
 	return err
 }
 
-// changed returns the answers of a row that are made of those of another.
+// changed returns the answers of a row that derives them from those of another.
 func changed(row Row, x *evaluate.Exam, answers []evaluate.Answer) ([]evaluate.Answer, error) {
 	switch row.By {
 	case Calibrated:
@@ -99,8 +99,8 @@ type kept struct {
 	seconds float64
 }
 
-// answersOf asks a method about every case. Members, which are dear, are drawn
-// once for all rows of the run that are made of them.
+// answersOf returns a method's answers to every case. Members, which are
+// expensive, are drawn once for all rows of the run that use them.
 func (r *run) answersOf(ctx context.Context, e *entry, x *evaluate.Exam, m evaluate.Method) (kept, error) {
 	key := fmt.Sprint(r.modelKey, e.row.drawsMembers(), e.seed, e.mode)
 	if k, ok := r.drawn[key]; ok {
@@ -120,7 +120,7 @@ func (r *run) telling(phase string) func(done, total int) {
 }
 
 // judgeTruth scores a method under overlays and under the real clouds.
-func (r *run) judgeTruth(ctx context.Context, x *exams, answers teacher) (*evaluate.TruthScore, error) {
+func (r *run) judgeTruth(ctx context.Context, x *exams, answers methodFor) (*evaluate.TruthScore, error) {
 	if x.truth == nil {
 		return nil, nil
 	}
@@ -171,10 +171,10 @@ func (r *run) examsOf(mode impute.Mode) (*exams, error) {
 	return x, nil
 }
 
-// method returns how an entry answers, and what ends it.
-func (r *run) method(ctx context.Context, e entry) (teacher, func(), error) {
+// method returns the method of an entry, and a function that releases it.
+func (r *run) method(ctx context.Context, e entry) (methodFor, func(), error) {
 	keep := func() {}
-	fixed := func(m evaluate.Method) teacher { return func(*evaluate.Exam) evaluate.Method { return m } }
+	fixed := func(m evaluate.Method) methodFor { return func(*evaluate.Exam) evaluate.Method { return m } }
 	switch e.row.By {
 	case Climatology:
 		return fixed(evaluate.Climatology()), keep, nil
@@ -251,8 +251,8 @@ func (r *run) tunedOI(ctx context.Context, mode impute.Mode) (classical.OI, erro
 }
 
 // champion returns the version of the store as it serves.
-func (r *run) champion() (teacher, func(), error) {
-	c, err := finetune.LoadCandidate(r.job.Champion, r.shop, r.held)
+func (r *run) champion() (methodFor, func(), error) {
+	c, err := version.LoadCandidate(r.job.Champion, r.runner, r.held)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -260,7 +260,7 @@ func (r *run) champion() (teacher, func(), error) {
 }
 
 // sampled returns a sampler on a network.
-func (r *run) sampled(s Sampler, model *impute.Model) (teacher, func(), error) {
+func (r *run) sampled(s Sampler, model *impute.Model) (methodFor, func(), error) {
 	sampler, err := baselines.SamplerOf(s.Name)
 	if err != nil {
 		return nil, nil, err
@@ -273,7 +273,7 @@ func (r *run) sampled(s Sampler, model *impute.Model) (teacher, func(), error) {
 	}, small.Close, nil
 }
 
-// finite returns values with zeros for what JSON cannot hold: land.
+// finite returns values with zeros for NaN, which JSON cannot hold.
 func finite(values []float32) []float32 {
 	out := make([]float32, len(values))
 	for i, v := range values {

@@ -6,14 +6,13 @@ import (
 	"slices"
 
 	"lacuna/pipeline/classical"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
+	"lacuna/pipeline/version"
 )
 
-// surround makes what any entry that is not done needs of the days around:
-// backgrounds, and an analysis.
+// surround makes the backgrounds and the analysis that unfinished entries need.
 func (r *run) surround(ctx context.Context) error {
 	extras, err := r.extras()
 	if err != nil {
@@ -23,7 +22,7 @@ func (r *run) surround(ctx context.Context) error {
 	if extras.Analysis && r.around.Analyser == nil {
 		r.material.Analyser = impute.OI{Days: r.train, Settings: impute.QuickOI(oi)}
 		r.around.Analyser = impute.OI{Days: r.held, Settings: oi}
-		clear(r.exams) // those show no analysis
+		clear(r.exams) // exams made before have no analysis
 	}
 	if !extras.Background || r.around.Past != nil {
 		return nil
@@ -32,8 +31,8 @@ func (r *run) surround(ctx context.Context) error {
 	return r.makeBackgrounds(ctx, oi)
 }
 
-// extras returns what the networks of all entries are given that has to be
-// made beforehand.
+// extras returns the inputs of all entries' networks that have to be made
+// beforehand.
 func (r *run) extras() (impute.Extras, error) {
 	var out impute.Extras
 	for _, e := range r.entries {
@@ -43,7 +42,7 @@ func (r *run) extras() (impute.Extras, error) {
 		case e.row.trains():
 			x = e.row.Network.config(r.s.Train).Design.Extras
 		case e.row.By == Champion:
-			m, err := impute.Load(r.job.Champion[finetune.PartImputer], r.shop)
+			m, err := impute.Load(r.job.Champion[version.PartImputer], r.runner)
 			if err != nil {
 				return out, fmt.Errorf("read the champion: %w", err)
 			}

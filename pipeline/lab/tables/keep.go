@@ -22,7 +22,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A record is a row and seed that is done.
+// A record is the finished result of a row and seed.
 type record struct {
 	Row          Row                  `json:"row"`
 	Verdict      evaluate.Verdict     `json:"verdict"`
@@ -34,13 +34,13 @@ type record struct {
 	TrainSeconds float64              `json:"train_seconds"`
 }
 
-// A Record is what one row did with one seed, for those who keep it elsewhere.
+// A Record is the result of one row with one seed, for callers that store it elsewhere.
 type Record struct {
 	Table        string           `json:"table"`
 	Dataset      string           `json:"dataset"`
 	Mode         impute.Mode      `json:"mode"`
-	Side         int              `json:"side"`       // of windows, in cells
-	BlockDays    int              `json:"block_days"` // of the bootstrap
+	Side         int              `json:"side"`       // side of windows in cells
+	BlockDays    int              `json:"block_days"` // block length of the bootstrap
 	Verdict      evaluate.Verdict `json:"verdict"`
 	Losses       evaluate.Losses  `json:"losses"` // case by case, to be paired with those of other rows
 	Calls        int              `json:"calls,omitempty"`
@@ -59,7 +59,7 @@ type shown struct {
 	Mean []float32 `json:"mean"`
 }
 
-// folder keeps what a run has finished.
+// folder holds the finished files of a run.
 type folder string
 
 // Subfolders.
@@ -76,7 +76,7 @@ func (f folder) path(parts ...string) string {
 	return filepath.Join(append([]string{string(f)}, parts...)...)
 }
 
-// record returns what is kept of a row, false where it is not done.
+// record returns the stored record of a row, and false if there is none.
 func (f folder) record(key string) (record, bool, error) {
 	var r record
 	found, err := f.load(&r, rowsFolder, key+".json")
@@ -89,7 +89,7 @@ func (f folder) keep(key string, r record) error {
 	return f.save(r, rowsFolder, key+".json")
 }
 
-// load reads a JSON file, and reports false where there is none.
+// load reads a JSON file, and returns false if there is none.
 func (f folder) load(to any, parts ...string) (bool, error) {
 	data, err := os.ReadFile(f.path(parts...))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (f folder) save(v any, parts ...string) error {
 	return renameio.WriteFile(f.path(parts...), data, 0o644)
 }
 
-// file returns the bytes of a file, nil where there is none.
+// file returns the bytes of a file, nil if there is none.
 func (f folder) file(parts ...string) ([]byte, error) {
 	data, err := os.ReadFile(f.path(parts...))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,14 +121,14 @@ func (f folder) file(parts ...string) ([]byte, error) {
 	return data, err
 }
 
-// keyOf names what depends on values: the sha256 of their JSON.
+// keyOf returns the key of values: the sha256 of their JSON.
 func keyOf(values ...any) (string, error) {
 	data, err := json.Marshal(values)
 	if err != nil {
 		return "", fmt.Errorf("name a result: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:12]), nil // 96 bits: no two of a folder agree
+	return hex.EncodeToString(sum[:12]), nil // 96 bits, enough against collisions
 }
 
 // fingerprint is the sha256 of a series.

@@ -9,9 +9,9 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Every way to answer is asked twice about one case: as it is, and with 1e6
-// under everything that is scored. Training days are the same in both.
-func TestNothingThatIsScoredLeaksIntoAnAnswer(t *testing.T) {
+// Every method answers one case twice: unchanged, and with 1e6 in all scored
+// cells. Training days are the same in both.
+func TestScoredValuesDoNotLeakIntoAnAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains eight networks; leave -short out to run it")
 	}
@@ -48,11 +48,11 @@ func TestNothingThatIsScoredLeaksIntoAnAnswer(t *testing.T) {
 		}
 		want, got := ask(t, answers, plain.main), ask(t, answers, spoiled)
 		if !slices.Equal(want.Mean, got.Mean) || !slices.Equal(want.Sigma, got.Sigma) {
-			t.Errorf("%s answers otherwise when what is hidden changes", e.row.Name)
+			t.Errorf("the answer of %s changes with hidden values", e.row.Name)
 		}
 		for m := range want.Members {
 			if !slices.Equal(want.Members[m], got.Members[m]) {
-				t.Errorf("member %d of %s changes with what is hidden", m, e.row.Name)
+				t.Errorf("member %d of %s changes with hidden values", m, e.row.Name)
 			}
 		}
 		end()
@@ -83,7 +83,7 @@ func spoil(t *testing.T, r *run) *evaluate.Exam {
 	around.Analyser = impute.OI{Days: held, Settings: r.around.Analyser.(impute.OI).Settings}
 	o.Patch = held.Cut(o.Ref)
 	if slices.Max(o.Values) < 1e5 {
-		t.Fatal("nothing was spoiled")
+		t.Fatal("no value was replaced")
 	}
 	exam, err := evaluate.NewExam(held, around, []samples.Overlay{o}, r.s.Mode)
 	if err != nil {
@@ -93,7 +93,7 @@ func spoil(t *testing.T, r *run) *evaluate.Exam {
 }
 
 // ask returns the answer to the first case of an exam.
-func ask(t *testing.T, answers teacher, x *evaluate.Exam) evaluate.Answer {
+func ask(t *testing.T, answers methodFor, x *evaluate.Exam) evaluate.Answer {
 	t.Helper()
 	c, err := x.Case(0)
 	if err != nil {

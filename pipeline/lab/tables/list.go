@@ -17,8 +17,8 @@ import (
 // its first row.
 type Table struct {
 	Name  string      `json:"name"`
-	About string      `json:"about"` // what it settles, a sentence
-	Mode  impute.Mode `json:"mode"`  // where nothing else is said
+	About string      `json:"about"` // the question that it settles, a sentence
+	Mode  impute.Mode `json:"mode"`  // mode of rows that name none
 	Rows  []Row       `json:"rows"`
 }
 
@@ -126,32 +126,32 @@ func paper(strategy string) Row {
 	return Row{Name: strategy, By: OneStep, Network: Network{Preset: presetPaper, Strategy: strategy}}
 }
 
-// pixelAnchors is guidance as the paper has it.
+// pixelAnchors is the guidance of section 3.4 of the paper.
 func pixelAnchors() Row {
 	r := paper("guided")
 	r.Name, r.Network.Guidance = "guided-pixel", &Guidance{Anchor: prior.AnchorPixel, Rho: 0.8}
 	return r
 }
 
-// ambient is AmbientDiff: pixels at random, and its loss on those asked for.
+// ambient is AmbientDiff: random pixels, with its loss on the query pixels.
 func ambient(share float64) Row {
 	return Row{Name: fmt.Sprintf("ambientdiff-%.0f", 100*share), By: OneStep, Network: Network{Preset: presetPaper, Strategy: fmt.Sprintf("pixel:%g", share)}}
 }
 
-// ambientObserved is AmbientDiff with its loss on all that was observed.
+// ambientObserved is AmbientDiff with its loss on all observed pixels.
 func ambientObserved() Row {
 	r := ambient(0.3)
 	r.Name, r.Network.LossOn = "ambientdiff-30-observed", learn.OnObserved
 	return r
 }
 
-// dindiff draws members from noise; Default says how many.
+// dindiff draws members from noise; Default sets their number.
 func dindiff() Row {
 	return Row{Name: "dindiff", By: DINDiff, Network: Network{Preset: presetPaper, Strategy: "empirical"}}
 }
 
-// missdiff knows no partition: its diffusion goes over the whole sea and is
-// held to what is visible.
+// missdiff trains without a partition: its diffusion covers the whole sea and is
+// conditioned on the visible cells.
 func missdiff() Row {
 	c := baselines.DefaultSampler()
 	c.Blend, c.Scope = baselines.Diffusion, baselines.ScopeSea
@@ -242,7 +242,7 @@ func anchors() []Row {
 	for _, anchor := range []prior.Anchor{prior.AnchorPixel, prior.AnchorCoherent} {
 		for _, rho := range []float64{1, 0.8, 0.6} {
 			if anchor == prior.AnchorCoherent && rho == 1 {
-				continue // all of the observation, whatever its shape
+				continue // at rho 1 both anchors are the whole observation
 			}
 			r := paper("guided")
 			r.Name = fmt.Sprintf("anchor-%s-%g", anchor, rho)
@@ -253,8 +253,8 @@ func anchors() []Row {
 	return rows
 }
 
-// temporal adds what the days around tell, one after the other, to networks
-// that are otherwise the product's.
+// temporal adds the inputs from the days around, one after the other, to
+// networks that are otherwise the product's.
 func temporal() []Row {
 	row := func(name string, mode impute.Mode, extras impute.Extras) Row {
 		return Row{Name: name, By: OneStep, Mode: mode, Network: Network{Preset: presetLacuna, Strategy: "empirical", Extras: &extras}}

@@ -17,8 +17,8 @@ import (
 // checkpointEvery is how many steps a killed training loses at most.
 const checkpointEvery = 100
 
-// network returns the imputer of an entry: the last one used, the one that is
-// kept, or a new one.
+// network returns the imputer of an entry: the last one used, the stored one,
+// or a new one.
 func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 	cfg := e.row.Network.config(r.s.Train)
 	cfg.Seed = e.seed
@@ -35,7 +35,7 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 		return nil, err
 	}
 	if data == nil {
-		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training"}, func(source learn.Source, checkpoint string) (network, error) {
+		data, err = r.trainOnce(ctx, trainingTask{e.row.Network, cfg, key, "training"}, func(source learn.Source, checkpoint string) (network, error) {
 			m, _, err := r.trainer.Train(ctx, r.material, source, cfg, r.trainHooks("training", checkpoint))
 			return m, err
 		})
@@ -43,14 +43,14 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 			return nil, err
 		}
 	}
-	if r.model, err = impute.Load(data, r.shop); err == nil {
+	if r.model, err = impute.Load(data, r.runner); err == nil {
 		r.modelKey = key
 	}
 	return r.model, err
 }
 
-// trained returns the file of a network that is kept or was trained elsewhere,
-// nil where there is none.
+// trained returns the file of a stored network or one that was trained
+// elsewhere, nil if there is none.
 func (r *run) trained(n Network, key string) ([]byte, error) {
 	if n.File != "" {
 		return os.ReadFile(n.File)
@@ -58,7 +58,7 @@ func (r *run) trained(n Network, key string) ([]byte, error) {
 	return r.folder.file(networksFolder, key+".onnx")
 }
 
-// networkKey names a network with all that its weights depend on.
+// networkKey returns the key of a network: everything that its weights depend on.
 func (r *run) networkKey(row Row, cfg learn.Config) (string, error) {
 	on := []any{r.dataKey, row.Network, cfg, r.s.PerPatch}
 	if row.needsPrior() {
@@ -81,7 +81,7 @@ func (r *run) members(ctx context.Context, e entry, model *impute.Model) (*imput
 		return nil, err
 	}
 	if data == nil {
-		data, err = r.teach(ctx, lesson{e.row.Network, cfg, key, "training members"}, func(source learn.Source, checkpoint string) (network, error) {
+		data, err = r.trainOnce(ctx, trainingTask{e.row.Network, cfg, key, "training members"}, func(source learn.Source, checkpoint string) (network, error) {
 			m, _, err := r.trainer.TrainMembers(ctx, model, r.material, source, cfg, r.trainHooks("training members", checkpoint))
 			return m, err
 		})
@@ -92,8 +92,7 @@ func (r *run) members(ctx context.Context, e entry, model *impute.Model) (*imput
 	return impute.LoadMembers(data, model)
 }
 
-// dindiff trains the baseline of an entry. Its checkpoint is what is kept of
-// it.
+// dindiff trains the baseline of an entry. Only its checkpoint is stored.
 func (r *run) dindiff(ctx context.Context, e entry) (*baselines.DINDiff, error) {
 	cfg := baselines.DINDiffConfig(e.row.Network.config(r.s.Train))
 	cfg.Seed = e.seed
@@ -101,9 +100,9 @@ func (r *run) dindiff(ctx context.Context, e entry) (*baselines.DINDiff, error) 
 	if err != nil {
 		return nil, err
 	}
-	l := lesson{e.row.Network, cfg, "dindiff-" + key, "training"}
+	l := trainingTask{e.row.Network, cfg, "dindiff-" + key, "training"}
 	began := time.Now()
-	source, end, err := r.lessons(ctx, l)
+	source, end, err := r.examples(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -113,24 +112,24 @@ func (r *run) dindiff(ctx context.Context, e entry) (*baselines.DINDiff, error) 
 	return d, err
 }
 
-// A lesson is a training to be done.
-type lesson struct {
+// A trainingTask is a training to be done.
+type trainingTask struct {
 	network Network
 	cfg     learn.Config
 	key     string
 	phase   string
 }
 
-// network is what a training makes.
+// network is the result of a training.
 type network interface {
 	Save(side int) ([]byte, error)
 	Close()
 }
 
-// teach trains a network and keeps its file.
-func (r *run) teach(ctx context.Context, l lesson, fit func(learn.Source, string) (network, error)) ([]byte, error) {
+// trainOnce trains a network and stores its file.
+func (r *run) trainOnce(ctx context.Context, l trainingTask, fit func(learn.Source, string) (network, error)) ([]byte, error) {
 	began := time.Now()
-	source, end, err := r.lessons(ctx, l)
+	source, end, err := r.examples(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -148,12 +147,12 @@ func (r *run) teach(ctx context.Context, l lesson, fit func(learn.Source, string
 	if err := renameio.WriteFile(r.folder.path(networksFolder, l.key+".onnx"), data, 0o644); err != nil {
 		return nil, fmt.Errorf("keep a network: %w", err)
 	}
-	_ = os.Remove(r.checkpoint(l)) // the network is kept; a checkpoint that stays does no harm
+	_ = os.Remove(r.checkpoint(l)) // the network is stored, so a leftover checkpoint does no harm
 	return data, nil
 }
 
-// lessons returns the source of a training, from where its checkpoint is.
-func (r *run) lessons(ctx context.Context, l lesson) (learn.Source, func(), error) {
+// examples returns the source of a training, from the step of its checkpoint on.
+func (r *run) examples(ctx context.Context, l trainingTask) (learn.Source, func(), error) {
 	first, err := train.CheckpointStep(r.checkpoint(l))
 	if err != nil {
 		return nil, nil, err
@@ -161,7 +160,7 @@ func (r *run) lessons(ctx context.Context, l lesson) (learn.Source, func(), erro
 	return r.source(ctx, l.network, l.cfg, uint64(first)*uint64(l.cfg.Batch))
 }
 
-func (r *run) checkpoint(l lesson) string { return r.folder.path(networksFolder, l.key+".ckpt") }
+func (r *run) checkpoint(l trainingTask) string { return r.folder.path(networksFolder, l.key+".ckpt") }
 
 func (r *run) trainHooks(phase, checkpoint string) train.Hooks {
 	return train.Hooks{

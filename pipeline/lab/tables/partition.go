@@ -11,14 +11,15 @@ import (
 
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 )
 
-// source returns the lessons of a network from lesson first on, and what ends
-// it.
+// source returns the examples of a network from number first on, and a function
+// that stops the source.
 func (r *run) source(ctx context.Context, n Network, cfg learn.Config, first uint64) (learn.Source, func(), error) {
 	refs := r.refs(cfg.Side)
 	if n.Strategy == "everything" {
@@ -40,11 +41,11 @@ func (r *run) source(ctx context.Context, n Network, cfg learn.Config, first uin
 		s, err := learn.Repeated(r.train, refs, p, r.s.PerPatch, cfg.Seed)
 		return s, func() {}, err
 	}
-	s, err := learn.Fresh(r.train, refs, p, cfg.Seed) // cheap enough to draw one for each lesson
+	s, err := learn.Fresh(r.train, refs, p, cfg.Seed) // cheap enough to draw one for each example
 	return s, func() {}, err
 }
 
-// refs are the training patches.
+// refs returns the training patches.
 func (r *run) refs(side int) []samples.Ref {
 	return r.train.Refs(side, max(side/2, 1), partition.MinObservedCells)
 }
@@ -56,7 +57,7 @@ func (r *run) partitioner(ctx context.Context, n Network) (partition.Strategy, e
 	case "pixel":
 		share, err := shareOf(n.Strategy)
 		return partition.Pixel(share, share), err
-	case "block8": // the paper's blocks, and coarser ones
+	case "block8": // blocks of the size of the paper, and coarser ones
 		return partition.Block(8, 0.5, 0.5), nil
 	case "block3":
 		return partition.Block(3, 0.5, 0.5), nil
@@ -101,14 +102,14 @@ func (r *run) guidance(ctx context.Context, n Network) (prior.GuideConfig, error
 		return guide, err
 	}
 	name := "strength-" + key + ".json"
-	var s prior.Strength
+	var s masks.Strength
 	known, err := r.folder.load(&s, networksFolder, name)
 	if err != nil {
 		return guide, err
 	}
 	if !known {
 		r.tell("strength of guidance", 0, 1, 0)
-		if s, err = prior.AutoStrength(ctx, m, r.patches(strengthPatches), guide, r.s.Target); err != nil {
+		if s, err = masks.AutoStrength(ctx, m, r.patches(strengthPatches), guide, r.s.Target); err != nil {
 			return guide, err
 		}
 		if err := r.folder.save(s, networksFolder, name); err != nil {
@@ -130,8 +131,8 @@ func (r *run) patches(n int) []samples.Patch {
 	return out
 }
 
-// mustPrior returns the mask prior: the one that was given, the one that is
-// kept, or a new one. All rows and seeds share it.
+// mustPrior returns the mask prior: the given one, the stored one, or a new one.
+// All rows and seeds share it.
 func (r *run) mustPrior(ctx context.Context) (*prior.Model, error) {
 	if r.prior != nil {
 		return r.prior, nil
@@ -162,7 +163,7 @@ func (r *run) trainPrior(ctx context.Context) ([]byte, error) {
 	cfg := r.s.Prior
 	cfg.CheckpointEvery = checkpointEvery
 	hooks := r.trainHooks("training the mask prior", r.folder.path(networksFolder, "prior-"+r.priorKey+".ckpt"))
-	model, _, err := prior.Train(ctx, r.engine, r.train, r.held, cfg, hooks)
+	model, _, err := learn.TrainPrior(ctx, r.engine, r.train, r.held, cfg, hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -174,15 +175,15 @@ func (r *run) trainPrior(ctx context.Context) ([]byte, error) {
 	if err := renameio.WriteFile(r.folder.path(networksFolder, "prior-"+r.priorKey+".onnx"), data, 0o644); err != nil {
 		return nil, err
 	}
-	_ = os.Remove(hooks.Checkpoint) // the prior is kept; a checkpoint that stays does no harm
+	_ = os.Remove(hooks.Checkpoint) // the prior is stored, so a leftover checkpoint does no harm
 	return data, nil
 }
 
-// maskStudy is what guidance does to masks, with a patch for a picture.
+// maskStudy measures the effect of guidance on masks, with a patch for a picture.
 type maskStudy struct {
 	ContextShare float64   `json:"context_share"`
 	SD           float64   `json:"sd"`
-	MeanMap      []float32 `json:"mean_map"` // of the first patch
+	MeanMap      []float32 `json:"mean_map"` // mean mask of the first patch
 	SDMap        []float32 `json:"sd_map"`
 }
 
@@ -231,8 +232,8 @@ func spreadOf(masks [][]bool) (mean, sd []float32) {
 	return mean, sd
 }
 
-// shareIn returns the mean of the masks over what a patch observed, and the
-// mean standard deviation over its sea.
+// shareIn returns the mean of the masks over the observed cells of a patch, and
+// the mean standard deviation over its sea.
 func shareIn(p samples.Patch, mean, sd []float32) (share, deviation float64) {
 	observed, sea := 0.0, 0.0
 	for i, o := range p.Observed() {

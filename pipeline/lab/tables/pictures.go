@@ -15,8 +15,8 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// draw writes the pictures: one of a kind for all rows where they fit on it,
-// else one a row, of the first seed.
+// draw writes the pictures of the first seed: one of each kind for all rows if
+// they fit on it, else one for each row.
 func (r *run) draw(ctx context.Context, results evaluate.Results) error {
 	title := fmt.Sprintf("table %s, %s", results.Table, results.Mode) // names of datasets are too long for a diagram
 	rows := r.firstSeeds()
@@ -70,7 +70,7 @@ func (r *run) firstSeeds() []entry {
 	return out
 }
 
-// fileName is a row's name without what a file system minds.
+// fileName returns a row's name without characters that file systems refuse.
 func fileName(name string) string { return strings.NewReplacer(":", "-", "/", "-").Replace(name) }
 
 func distanceCurves(rows []entry) []chart.Curve {
@@ -78,7 +78,7 @@ func distanceCurves(rows []entry) []chart.Curve {
 	for _, e := range rows {
 		c := chart.Curve{Name: e.row.Name}
 		for _, d := range e.record.Verdict.Summary.ByDistance {
-			if d.MSEIn == nil { // too few days so far out to say anything
+			if d.MSEIn == nil { // too few days at this distance for an interval
 				continue
 			}
 			c.X, c.Y = append(c.X, d.Mean), append(c.Y, d.MSE)
@@ -89,8 +89,8 @@ func distanceCurves(rows []entry) []chart.Curve {
 	return out
 }
 
-// calibrationOf returns that of the members where there are some, else that of
-// mean and sigma, with what its histogram counts.
+// calibrationOf returns the calibration of the members if there are some, else
+// that of mean and sigma, with the label of its histogram.
 func calibrationOf(e entry) (*skill.Calibration, string) {
 	s := e.record.Verdict.Summary
 	if s.Ensemble != nil {
@@ -141,7 +141,7 @@ func rankHistogram(e entry) *chart.RankHistogram {
 	return &chart.RankHistogram{Title: "Calibration of " + e.row.Name, XLabel: label, Counts: cal.Histogram}
 }
 
-// caption says how the sample was chosen.
+// caption names the rule by which the sample was chosen.
 func (r *run) caption() string {
 	o := r.overlays[r.median]
 	return fmt.Sprintf("%s, rows %d..%d, columns %d..%d: the case of which the mean map has the median error", o.Time.Format("2006-01-02"),
@@ -248,7 +248,7 @@ func (r *run) maskSheet(rows []entry) chart.Maps {
 	return sheet
 }
 
-// queries maps how often cells are query under the strategy of the first
+// queries maps the frequency of query cells under the strategy of the first
 // network beside that of another one, or beside pixels at random.
 func (r *run) queries(ctx context.Context) (*chart.Probabilities, error) {
 	var networks []Network

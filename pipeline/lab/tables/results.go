@@ -16,7 +16,7 @@ import (
 const (
 	ResultsFile  = "results.json"
 	MarkdownFile = "results.md"
-	TimingFile   = "timing.json" // how long things took; the one file that differs between equal runs
+	TimingFile   = "timing.json" // durations; the one file that differs between equal runs
 )
 
 // results puts all records together and writes them.
@@ -51,7 +51,7 @@ func (r *run) results() (evaluate.Results, error) {
 	return out, r.timing()
 }
 
-// complete adds to a row what is not in its verdicts.
+// complete adds the scores that are not in a row's verdicts.
 func (r *run) complete(row *evaluate.Row) {
 	var truths []*evaluate.TruthScore
 	for _, e := range r.entries {
@@ -71,8 +71,8 @@ func (r *run) complete(row *evaluate.Row) {
 	}
 }
 
-// meanTruth is the mean over seeds, with the intervals of the only one where
-// there is one.
+// meanTruth returns the means over seeds of scores and of interval ends; a
+// missing interval of one seed leaves the mean without.
 func meanTruth(of []*evaluate.TruthScore) *evaluate.TruthScore {
 	t := evaluate.TruthScore{}
 	for _, o := range of {
@@ -96,7 +96,7 @@ func meanTruth(of []*evaluate.TruthScore) *evaluate.TruthScore {
 	return &t
 }
 
-// notes say what a reader must know.
+// notes returns remarks for the reader.
 func (r *run) notes(reached float64) []string {
 	s := r.s.Split
 	notes := []string{
@@ -116,12 +116,12 @@ func (r *run) notes(reached float64) []string {
 	return notes
 }
 
-// timing writes how long rows took.
+// timing writes the durations of rows.
 func (r *run) timing() error {
 	type took struct {
 		Method       string  `json:"method"`
 		Seed         uint64  `json:"seed"`
-		TrainSeconds float64 `json:"train_seconds"` // in the process that finished it
+		TrainSeconds float64 `json:"train_seconds"` // time in the process that finished it
 		FillSeconds  float64 `json:"fill_seconds"`
 		Calls        int     `json:"calls,omitempty"`
 	}

@@ -13,24 +13,24 @@ import (
 	"lacuna/pipeline/prior"
 )
 
-// By says how a row answers.
+// By is the method of a row.
 type By string
 
-// The ways. The first six train nothing.
+// The methods. The first six train nothing.
 const (
 	Climatology By = "climatology" // the mean map of the training days
 	Persistence By = "persistence" // the last observation
 	OI          By = "oi"          // optimal interpolation with the settings of the grid
-	TunedOI     By = "oi-tuned"    // with settings that were tuned on the training days
+	TunedOI     By = "oi-tuned"    // optimal interpolation tuned on the training days
 	DINEOF      By = "dineof"      // empirical orthogonal functions of the window's days
-	Kriging     By = "kriging"     // exact, where the covariance is known
-	Champion    By = "champion"    // the version that a model store serves, as it serves
+	Kriging     By = "kriging"     // the exact solution, where the covariance is known
+	Champion    By = "champion"    // the champion of a model store, as it serves
 	OneStep     By = "one-step"    // the prediction of a network
 	Calibrated  By = "calibrated"  // the same with calibrated sigmas
 	Members     By = "members"     // residual members, as they are drawn
 	Ensemble    By = "ensemble"    // residual members, moved to the prediction and calibrated
 	Textured    By = "textured"    // the prediction with a share of the first member of the ensemble
-	Sampled     By = "sampled"     // one of the paper's samplers
+	Sampled     By = "sampled"     // a sampler of the paper's appendix
 	DINDiff     By = "dindiff"     // the baseline of that name
 )
 
@@ -44,12 +44,12 @@ type Row struct {
 	Texture float64     `json:"texture,omitempty"` // the share of a member, for Textured
 }
 
-// Network says how the network of a row differs from others. Zero values are
-// as the preset has them.
+// Network holds the settings in which the network of a row differs from its
+// preset. Zero values are those of the preset.
 type Network struct {
 	Preset   string         `json:"preset,omitempty"`   // lacuna or paper; empty: no network
 	Strategy string         `json:"strategy,omitempty"` // how observations are split: see Strategies
-	Guidance *Guidance      `json:"guidance,omitempty"` // nil: that of the preset, with a strength that is found
+	Guidance *Guidance      `json:"guidance,omitempty"` // nil: that of the preset, with a tuned strength
 	Backbone string         `json:"backbone,omitempty"`
 	LossOn   learn.LossOn   `json:"loss_on,omitempty"`
 	Extras   *impute.Extras `json:"extras,omitempty"`
@@ -61,15 +61,15 @@ type Network struct {
 	Supervised bool `json:"supervised,omitempty"`
 }
 
-// Guidance is what a sensitivity study varies.
+// Guidance holds the settings that a sensitivity study varies.
 type Guidance struct {
 	Anchor prior.Anchor `json:"anchor"`
 	Rho    float64      `json:"rho"`
-	Weight float64      `json:"weight,omitempty"` // 0: found
-	Steps  int          `json:"steps,omitempty"`  // 0: as the prior's default
+	Weight float64      `json:"weight,omitempty"` // 0: tuned
+	Steps  int          `json:"steps,omitempty"`  // 0: the prior's default
 }
 
-// Sampler is one of the paper's samplers with its constants.
+// Sampler is a sampler of the paper's appendix with its constants.
 type Sampler struct {
 	Name   string                  `json:"name,omitempty"`
 	Config baselines.SamplerConfig `json:"config,omitzero"`
@@ -157,7 +157,7 @@ func (n Network) validate(name string) error {
 // shareOf returns the share in pixel:0.3.
 func shareOf(strategy string) (float64, error) {
 	kind, argument, _ := strings.Cut(strategy, ":")
-	share := 0.3 // the paper's best
+	share := 0.3 // the best share of the paper
 	if argument == "" {
 		return share, nil
 	}
@@ -187,7 +187,7 @@ func (n Network) guidance() prior.GuideConfig {
 	return c
 }
 
-// config returns how the network is trained within a budget: size, side,
+// config returns the training settings of the network within a budget: size, side,
 // steps, batch and seed.
 func (n Network) config(budget learn.Config) learn.Config {
 	c := budget
@@ -203,7 +203,7 @@ func (n Network) config(budget learn.Config) learn.Config {
 	if n.LossOn != "" {
 		c.LossOn = n.LossOn
 	}
-	if n.Strategy == "everything" { // there is no query to score, and nothing clean to copy
+	if n.Strategy == "everything" { // context and query are the same: a clean context would be copied
 		c.LossOn, c.Clean = learn.OnObserved, 0
 	}
 	if n.Extras != nil {

@@ -12,12 +12,12 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // A Job is a table to be made.
@@ -25,70 +25,69 @@ type Job struct {
 	Table    Table
 	Settings Settings
 	Series   samples.Series
-	Dataset  string                // for titles
-	Label    string                // of maps, with the unit
-	Truth    []field.Field         // days without gaps, in physical units; nil: not known
-	Gaussian *evaluate.GaussianSea // that Series was made by; nil: by none
-	Champion finetune.Parts        // of a model store; nil: none
+	Dataset  string                // name in titles
+	Label    string                // label of maps, with the unit
+	Truth    []field.Field         // days without gaps, in physical units; nil: unknown
+	Gaussian *evaluate.GaussianSea // origin of Series; nil: no Gaussian sea
+	Champion version.Parts         // champion of a model store; nil: none
 	Prior    []byte                // a mask prior; nil: trained where a row needs one
-	Folder   string                // for results
-	Kept     string                // for what the run needs to go on, and others may share; empty: Folder
+	Folder   string                // folder of results
+	Kept     string                // folder of finished networks and records, which runs may share; empty: Folder
 	Plain    bool                  // draw no pictures
-	// Engine opens what networks run on. It is called at most once, and only
+	// Engine opens the engine of the networks. It is called at most once, and only
 	// if a network has to run. The caller closes it.
 	Engine func() (*engine.Engine, error)
-	// What several runs may share, one after the other; nil: the run has its
-	// own.
-	Shops    *Shops          // on Engine
-	Analyses *learn.Analyses // of the same series and split
+	// State that successive runs may share; nil: the run has its own.
+	Runners  *Runners        // runners on Engine
+	Analyses *learn.Analyses // analyses of the same series and split
 
-	// Done, if not nil, hears of every row and seed, those of earlier runs too.
+	// Done, if not nil, is called for every row and seed, those of earlier runs too.
 	Done func(Record)
 }
 
-// Shops hold what was compiled on an engine.
-type Shops struct {
-	many, few *impute.Workshop
-	trainer   *learn.Trainer // of networks that run in many
+// Runners hold the runners of an engine, with their compiled programs.
+type Runners struct {
+	many, few *impute.Runner
+	trainer   *learn.Trainer // trainer of networks that run in many
 }
 
 // Trainer returns the trainer of networks that take many windows at a time.
-func (s *Shops) Trainer() *learn.Trainer { return s.trainer }
+func (s *Runners) Trainer() *learn.Trainer { return s.trainer }
 
-// samplerBatch is how many members the paper's samplers take through a network
-// at a time: those of one case.
+// samplerBatch is how many members a sampler takes through a network at a time:
+// those of one case.
 const samplerBatch = 8
 
-// NewShops returns shops without anything compiled.
-func NewShops(e *engine.Engine, cfg impute.WorkshopConfig) (*Shops, error) {
-	many, err := impute.NewWorkshop(e, cfg)
+// NewRunners returns runners that have compiled nothing yet.
+func NewRunners(e *engine.Engine, cfg impute.RunnerConfig) (*Runners, error) {
+	many, err := impute.NewRunner(e, cfg)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Batch = min(cfg.Batch, samplerBatch)
-	few, err := impute.NewWorkshop(e, cfg)
-	return &Shops{many, few, learn.NewTrainer(many)}, err
+	few, err := impute.NewRunner(e, cfg)
+	return &Runners{many, few, learn.NewTrainer(many)}, err
 }
 
 // Close frees everything that was compiled.
-func (s *Shops) Close() {
+func (s *Runners) Close() {
 	s.trainer.Close()
 	s.many.Close()
 	s.few.Close()
 }
 
-// Progress is how far a run has come.
+// Progress is the progress of a run.
 type Progress struct {
 	Done, Rows  int    // rows times seeds
-	Name        string // of the row
+	Name        string // name of the row
 	Seed        uint64
 	Phase       string
 	Step, Steps int
-	Loss        float64 // 0: none
+	Loss        float64 // 0: not training
 }
 
-// Run makes a table. It returns ctx.Err() when cancelled; the same job goes on
-// from what is kept in its folder.
+// Run makes a table. It returns ctx.Err() when cancelled; the same job then goes
+// on from the finished files in its folder.
 func Run(ctx context.Context, job Job, progress func(Progress)) (evaluate.Results, error) {
 	r, err := begin(job, progress)
 	if err != nil {
@@ -132,7 +131,7 @@ type entry struct {
 	record record
 }
 
-// A run is a Run under way.
+// A run is the state of Run.
 type run struct {
 	job      Job
 	s        Settings
@@ -144,28 +143,28 @@ type run struct {
 	train    samples.Train
 	held     samples.HeldOut
 	overlays []samples.Overlay
-	median   int // case that pictures show
+	median   int // number of the case that pictures show
 	material learn.Material
 	around   impute.Surroundings
 	truth    *evaluate.Truth
 	exams    map[impute.Mode]*exams
 
 	dataKey, priorKey string
-	engine            *engine.Engine // nil: not open
-	shop, small       *impute.Workshop
+	engine            *engine.Engine // nil: not opened yet
+	runner, small     *impute.Runner
 	trainer           *learn.Trainer
 	prior             *prior.Model
-	model             *impute.Model // of modelKey, the last one used
+	model             *impute.Model // the last one used, with key modelKey
 	modelKey          string
 	trainSeconds      float64         // since the entry began
-	drawn             map[string]kept // members of networks, by what they depend on
+	drawn             map[string]kept // members of networks by key
 }
 
-// exams are the questions of one mode.
+// exams are the exams of one mode.
 type exams struct {
 	main        *evaluate.Exam
-	truth, gaps *evaluate.Exam // nil: the truth is not known
-	reached     float64        // share of the true gaps that weighted overlays stand for
+	truth, gaps *evaluate.Exam // nil: the truth is unknown
+	reached     float64        // share of the true gaps that weighted overlays represent
 }
 
 func begin(job Job, progress func(Progress)) (*run, error) {
@@ -204,8 +203,8 @@ func (r *run) bootstrap() skill.Bootstrap {
 	return b
 }
 
-// enoughDays reports days that are too few to tell methods apart, before
-// anything is trained for it.
+// enoughDays returns an error if there are too few days to tell methods apart,
+// before anything is trained.
 func enoughDays(overlays []samples.Overlay, boot skill.Bootstrap) error {
 	losses := make([]skill.Loss, len(overlays))
 	for i, o := range overlays {
@@ -217,7 +216,7 @@ func enoughDays(overlays []samples.Overlay, boot skill.Bootstrap) error {
 	return nil
 }
 
-// checkRows reports rows that the job has not what they need for.
+// checkRows reports rows whose requirements the job does not meet.
 func (r *run) checkRows() error {
 	var errs []error
 	for _, row := range r.job.Table.Rows {
@@ -273,7 +272,7 @@ func (r *run) list() error {
 	return nil
 }
 
-// entryKey names a row and seed with all that its record depends on.
+// entryKey returns the key of a row and seed: everything that its record depends on.
 func (r *run) entryKey(e entry, data, truth string) (string, error) {
 	common := []any{data, truth, r.s.Split, r.s.Overlays, r.s.BlockDays, e.mode, e.row, e.seed}
 	switch {
@@ -290,8 +289,8 @@ func (r *run) entryKey(e entry, data, truth string) (string, error) {
 	return keyOf(common...)
 }
 
-// engineKind opens the engine where a row needs one: results of another engine
-// are others in their last digits.
+// engineKind opens the engine if a row needs one: results of engines differ in
+// their last digits.
 func (r *run) engineKind() (string, error) {
 	if !slices.ContainsFunc(r.job.Table.Rows, func(row Row) bool { return row.trains() || row.By == Champion }) {
 		return "", nil
@@ -303,7 +302,7 @@ func (r *run) engineKind() (string, error) {
 	return e.Kind, nil
 }
 
-// open returns the engine, with workshops on it.
+// open returns the engine, with runners on it.
 func (r *run) open() (*engine.Engine, error) {
 	if r.engine != nil {
 		return r.engine, nil
@@ -312,13 +311,13 @@ func (r *run) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	shops := r.job.Shops
-	if shops == nil {
-		if shops, err = NewShops(e, r.s.Workshop); err != nil {
+	runners := r.job.Runners
+	if runners == nil {
+		if runners, err = NewRunners(e, r.s.Runner); err != nil {
 			return nil, err
 		}
 	}
-	r.shop, r.small, r.trainer = shops.many, shops.few, shops.trainer
+	r.runner, r.small, r.trainer = runners.many, runners.few, runners.trainer
 	r.engine = e
 	return e, nil
 }
@@ -330,8 +329,8 @@ func (r *run) close() {
 	if r.prior != nil {
 		r.prior.Close()
 	}
-	if r.engine != nil && r.job.Shops == nil {
-		(&Shops{r.shop, r.small, r.trainer}).Close()
+	if r.engine != nil && r.job.Runners == nil {
+		(&Runners{r.runner, r.small, r.trainer}).Close()
 	}
 }
 
@@ -340,8 +339,8 @@ func (r *run) tell(phase string, step, steps int, loss float64) {
 	r.progress(Progress{Done: r.at, Rows: len(r.entries), Name: e.row.Name, Seed: e.seed, Phase: phase, Step: step, Steps: steps, Loss: loss})
 }
 
-// medianCase returns the case of which the mean map has the median error: a
-// rule that no method has a say in.
+// medianCase returns the case in which the mean map has the median error: a
+// choice that favours no method.
 func medianCase(overlays []samples.Overlay) int {
 	errs, order := make([]float64, len(overlays)), make([]int, len(overlays))
 	for i, o := range overlays {

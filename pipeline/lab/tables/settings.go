@@ -6,46 +6,46 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/masks"
 	"lacuna/pipeline/partition"
-	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
-// Settings are what all rows of a run share. Results depend on them, and on
+// Settings are the settings of all rows of a run. Results depend on them, and on
 // nothing else but the data, the rows and the engine.
 type Settings struct {
 	Mode     impute.Mode           `json:"mode"`
-	Seeds    int                   `json:"seeds"` // of every network
+	Seeds    int                   `json:"seeds"` // seeds of every network
 	Split    samples.SplitConfig   `json:"split"`
 	Overlays samples.OverlayConfig `json:"overlays"`
 	// BlockDays is how many consecutive days the bootstrap draws together.
 	BlockDays int `json:"block_days"`
 
-	Train   learn.Config         `json:"train"`   // the budget; what a row changes is changed
-	Members learn.Config         `json:"members"` // of residual members
-	Prior   prior.TrainConfig    `json:"prior"`
-	Target  prior.Target         `json:"target"` // of guidance whose strength is found
+	Train   learn.Config         `json:"train"`   // the budget, before the changes of a row
+	Members learn.Config         `json:"members"` // training of residual members
+	Prior   learn.PriorConfig    `json:"prior"`
+	Target  masks.Target         `json:"target"` // target of guidance whose strength is tuned
 	Pool    partition.PoolConfig `json:"pool"`
 	// PerPatch is how many partitions of each patch a network with an analysis
-	// learns from, so that analyses can be kept; 0: always new ones.
-	PerPatch int                   `json:"per_patch"`
-	Workshop impute.WorkshopConfig `json:"workshop"`
+	// learns from, so that analyses can be cached; 0: always new ones.
+	PerPatch int                 `json:"per_patch"`
+	Runner   impute.RunnerConfig `json:"workshop"`
 
-	Tuning       classical.Tuning `json:"tuning"`        // of optimal interpolation; the days that it sees are those of the mode
-	Drawing      evaluate.Drawing `json:"drawing"`       // of members
+	Tuning       classical.Tuning `json:"tuning"`        // tuning of optimal interpolation; its window is that of the mode
+	Drawing      evaluate.Drawing `json:"drawing"`       // number and sampler of members
 	DINDiffDraws int              `json:"dindiff_draws"` // members of that baseline
 	DINDiffSteps int              `json:"dindiff_steps"`
-	MaskPatches  int              `json:"mask_patches"` // on which masks of guidance are described
-	MaskDraws    int              `json:"mask_draws"`   // of each; the paper has 16
+	MaskPatches  int              `json:"mask_patches"` // patches on which guided masks are described
+	MaskDraws    int              `json:"mask_draws"`   // draws of each patch; the paper has 16
 	QueryPatches int              `json:"query_patches"`
-	QueryDraws   int              `json:"query_draws"` // behind the map of P(query), of each patch
+	QueryDraws   int              `json:"query_draws"` // draws of each patch for the map of P(query)
 }
 
-// Budget is what a person asks for; zero leaves a setting as it is.
+// Budget holds the settings of the command line; zero leaves a setting as it is.
 type Budget struct {
 	Seeds, Steps, PriorSteps, Batch int
 	Side                            int // cells
@@ -59,18 +59,18 @@ type Budget struct {
 // Default returns the settings for a size of network and an engine, in the mode
 // of a table.
 func Default(size string, gpu bool) Settings {
-	f := finetune.DefaultSettings(size, gpu)
+	f := version.DefaultSettings(size, gpu)
 	s := Settings{
 		Mode: impute.Single, Seeds: 1, Split: f.Split, Overlays: samples.DefaultOverlays(f.Imputer.Side),
-		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Workshop: f.Workshop,
+		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Runner: f.Runner,
 		BlockDays:    skill.DefaultBootstrap().BlockDays,
 		Tuning:       classical.DefaultTuning(),
 		Drawing:      evaluate.Drawing{Members: 8, ODE: impute.DefaultODE()},
-		PerPatch:     2, // of 33 looks at a patch; more were not better on real chlorophyll
+		PerPatch:     2, // a patch is used 33 times; more were not better on real chlorophyll
 		DINDiffDraws: 8, DINDiffSteps: 20, MaskPatches: 8, MaskDraws: 16, QueryPatches: 16, QueryDraws: 16,
 	}
-	s.Pool.Uses = 16       // by count: results do not depend on the speed of a machine
-	s.Overlays.Count = 200 // on a processor; their means are known to some per cent
+	s.Pool.Uses = 16       // a count, so that results do not depend on the speed of a machine
+	s.Overlays.Count = 200 // fits a processor; means are then known to some per cent
 	if gpu {
 		s.Seeds, s.Overlays.Count = 3, 0
 		s.Train.Workers, s.QueryPatches = 8, 64
@@ -78,7 +78,7 @@ func Default(size string, gpu bool) Settings {
 	return s.With(Budget{})
 }
 
-// With returns s with what b asks for.
+// With returns s with the settings of b.
 func (s Settings) With(b Budget) Settings {
 	set := func(to *int, v int) {
 		if v > 0 {

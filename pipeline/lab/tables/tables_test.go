@@ -13,7 +13,6 @@ import (
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/finetune"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
@@ -21,6 +20,7 @@ import (
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
+	"lacuna/pipeline/version"
 )
 
 // seas returns a simulated series and its truth, made once for all tests.
@@ -102,7 +102,7 @@ func TestEveryTableCanBeTrained(t *testing.T) {
 	}
 }
 
-func TestPresetsDifferInWhatTheyShould(t *testing.T) {
+func TestPresetsDifferInTheirDocumentedSettings(t *testing.T) {
 	budget := Default(nn.Small, false).Train
 	frame := paper("empirical").Network.config(budget)
 	if frame.Design.Extras != (impute.Extras{}) || frame.Design.Variance || frame.Steps != budget.Steps || frame.Clean != learn.PaperConfig().Clean {
@@ -133,7 +133,7 @@ func TestMistakesInAListAreFound(t *testing.T) {
 	}
 	for _, name := range []string{"kriging", "champion"} {
 		if _, err := Run(t.Context(), tiny(t, free(t, impute.Past, name)), nil); err == nil {
-			t.Errorf("%s ran without what it needs", name)
+			t.Errorf("%s ran without its requirements", name)
 		}
 	}
 }
@@ -148,16 +148,16 @@ func TestEveryTableIsMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, shops, analyses := t.TempDir(), (*Shops)(nil), learn.NewAnalyses(64)
+	kept, runners, analyses := t.TempDir(), (*Runners)(nil), learn.NewAnalyses(64)
 	for _, table := range All() {
 		job := tiny(t, table)
-		if shops == nil {
-			if shops, err = NewShops(enginetest.Open(t), job.Settings.Workshop); err != nil {
+		if runners == nil {
+			if runners, err = NewRunners(enginetest.Open(t), job.Settings.Runner); err != nil {
 				t.Fatal(err)
 			}
-			defer shops.Close()
+			defer runners.Close()
 		}
-		job.Kept, job.Shops, job.Analyses, job.Plain = kept, shops, analyses, table.Name != "classical"
+		job.Kept, job.Runners, job.Analyses, job.Plain = kept, runners, analyses, table.Name != "classical"
 		job.quicken()
 		switch table.Name {
 		case "mnar":
@@ -176,8 +176,8 @@ func TestEveryTableIsMade(t *testing.T) {
 	}
 }
 
-// quicken cuts what the paper's samplers take, and the ends of tables whose
-// rows differ in numbers only.
+// quicken shortens the samplers, and drops the last rows of tables whose rows
+// differ in numbers only.
 func (j *Job) quicken() {
 	rows := slices.Clone(j.Table.Rows)
 	if name := j.Table.Name; name == "sensitivity" || name == "anchors" || name == "ratio" {
@@ -186,7 +186,7 @@ func (j *Job) quicken() {
 	for i := range rows {
 		c := &rows[i].Sampler.Config
 		if n := &rows[i].Network; n.Strategy == "guided" && n.Guidance == nil && j.Table.Name != "classical" {
-			n.Guidance = &Guidance{Anchor: prior.AnchorCoherent, Weight: 100, Steps: 2} // a strength that is found takes seconds
+			n.Guidance = &Guidance{Anchor: prior.AnchorCoherent, Weight: 100, Steps: 2} // tuning a strength takes seconds
 		}
 		c.Members, c.Steps, c.Jumps, c.Every, c.Length = min(c.Members, 2), min(c.Steps, 3), min(c.Jumps, 2), min(c.Every, 2), min(c.Length, 1)
 	}
@@ -309,7 +309,7 @@ func TestTheChampionOfAStoreIsARow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Champion = finetune.Parts{finetune.PartImputer: data}
+	job.Champion = version.Parts{version.PartImputer: data}
 	job.Table = free(t, impute.Single, "paper:empirical", "champion")
 	results, err := Run(t.Context(), job, nil)
 	if err != nil {
@@ -350,7 +350,7 @@ func TestRealCloudsAreScoredBesideOverlays(t *testing.T) {
 	}
 	oi, mean := results.Rows[0].Truth, results.Rows[1].Truth
 	if oi == nil || mean == nil {
-		t.Fatal("nothing was scored against the truth")
+		t.Fatal("no row was scored against the truth")
 	}
 	if oi.Gaps >= mean.Gaps || oi.Overlay >= mean.Overlay {
 		t.Errorf("optimal interpolation leaves %+v, the mean map %+v", *oi, *mean)

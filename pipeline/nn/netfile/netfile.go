@@ -3,15 +3,15 @@
 // The file is a model like any other: standard operators, inputs "image"
 // [batch, in, height, width] and "time" [batch], output "answer" [batch, out,
 // height, width], weights as initializers under the names of their layout. Any
-// program that opens ONNX files can run it. What Lacuna needs to build the
-// network again is in the metadata, so the weights can be read for further
-// training, for another tile size or for another engine.
+// program that opens ONNX files can run it. The configuration of the network is
+// in the metadata, so the weights can be read for further training, for another
+// window size or for another engine.
 //
 // A file is checked when it is read: weights that are missing or of another
 // shape are an error that names the first one.
 //
 // Package netfile works on bytes. It knows nothing of model stores, of files on
-// disk or of what a network was trained for.
+// disk or of the purpose of a network.
 package netfile
 
 import (
@@ -42,7 +42,7 @@ type File struct {
 	// are not read back: the weights serve any size.
 	Height, Width int
 
-	Metadata map[string]string // the caller's; keys must not begin with "lacuna."
+	Metadata map[string]string // metadata of the caller; keys must not begin with "lacuna."
 }
 
 // Encode returns the ONNX file of f.
@@ -53,7 +53,7 @@ func Encode(f File) ([]byte, error) {
 	}
 	layout := network.Layout()
 	if len(f.Weights) != layout.Size {
-		return nil, fmt.Errorf("write network: %d weights, a %s %s has %d", len(f.Weights), f.Config.Size, f.Config.Backbone, layout.Size)
+		return nil, fmt.Errorf("write network: there are %d weights, a %s %s needs %d", len(f.Weights), f.Config.Size, f.Config.Backbone, layout.Size)
 	}
 	dims, err := f.imageDims(network)
 	if err != nil {
@@ -88,9 +88,9 @@ func Encode(f File) ([]byte, error) {
 }
 
 // imageDims returns the shape of the image that the file takes. The exporter
-// learns what depends on a free size from graphs of several sizes, so they
-// must be valid and different, and large enough that an image is larger than a
-// kernel at the lowest level too; their values do not appear in the file.
+// compares graphs of several sizes to find the dimensions that vary, so the
+// sizes must be valid and different, and large enough that an image is larger
+// than a kernel at the lowest level too. They do not appear in the file.
 func (f File) imageDims(network nn.Network) ([]ort.InputDim, error) {
 	dims := []ort.InputDim{
 		{Size: 5, Symbol: "batch"},
@@ -103,7 +103,7 @@ func (f File) imageDims(network nn.Network) ([]ort.InputDim, error) {
 	}
 	for i, size := range []int{f.Height, f.Width} {
 		if size < 0 || size%network.Multiple() != 0 {
-			return nil, fmt.Errorf("side of %d pixels, must be a multiple of %d", size, network.Multiple())
+			return nil, fmt.Errorf("a side of the image is %d pixels, must be a multiple of %d", size, network.Multiple())
 		}
 		if size > 0 {
 			dims[2+i] = ort.InputDim{Size: size}
@@ -116,7 +116,7 @@ func (f File) metadata() (map[string]string, error) {
 	metadata := map[string]string{}
 	for key, value := range f.Metadata {
 		if strings.HasPrefix(key, reserved) {
-			return nil, fmt.Errorf("metadata key %q is reserved", key)
+			return nil, fmt.Errorf("metadata key %q is reserved for Lacuna: choose another", key)
 		}
 		metadata[key] = value
 	}
@@ -128,7 +128,7 @@ func (f File) metadata() (map[string]string, error) {
 	return metadata, nil
 }
 
-// reserved begins the metadata keys of this package.
+// reserved is the prefix of the metadata keys of this package.
 const reserved = "lacuna."
 
 // Decode reads a file that Encode wrote.

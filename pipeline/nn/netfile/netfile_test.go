@@ -143,8 +143,8 @@ func TestWrongFilesAreErrors(t *testing.T) {
 	}
 }
 
-// The file must give in Python what the network gives here, at a size of image
-// that the exporter did not see.
+// The file must give the same answer in Python as here, at a size of image that
+// the exporter did not see.
 func TestPythonGivesTheSameAnswer(t *testing.T) {
 	python := os.Getenv("LACUNA_PYTHON")
 	if python == "" || exec.Command(python, "-c", "import onnx, onnxruntime").Run() != nil {

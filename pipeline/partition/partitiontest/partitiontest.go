@@ -1,4 +1,4 @@
-// Package partitiontest checks what a strategy promises.
+// Package partitiontest checks the promises of a strategy.
 package partitiontest
 
 import (

@@ -14,8 +14,8 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Backgrounds are backgrounds of whole days that are kept in a file, because
-// they take minutes to make and do not change.
+// Backgrounds are backgrounds of whole days, cached in a file because they take
+// minutes to make and do not change.
 type Backgrounds struct {
 	kept maps
 	cut  func(m []float32, w samples.Window) []float32
@@ -31,7 +31,7 @@ type Side interface {
 }
 
 // KeepBackgrounds returns the backgrounds of days from the file at path, or
-// makes them and writes the file. The name of the file must say everything that
+// makes them and writes the file. The name of the file must identify everything that
 // they depend on.
 func KeepBackgrounds(ctx context.Context, path string, from Side, days []int, cfg samples.BackgroundConfig, progress func(done, total int)) (Backgrounds, error) {
 	m, err := readMaps(path)
@@ -44,7 +44,7 @@ func KeepBackgrounds(ctx context.Context, path string, from Side, days []int, cf
 }
 
 // Cut returns the background of the patch r and its standard deviation, 0 on
-// land. It reports false where the day has none.
+// land. It returns false if the day has none.
 func (b Backgrounds) Cut(r samples.Ref) (value, sigma []float32, ok bool) {
 	if b.kept.Value[r.Day] == nil {
 		return nil, nil, false
@@ -78,7 +78,7 @@ func readMaps(path string) (maps, error) {
 	if err != nil {
 		return m, err
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		return m, err

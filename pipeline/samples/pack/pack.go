@@ -32,8 +32,8 @@ type file struct {
 
 type day struct {
 	Time     time.Time
-	Observed []byte    // a bit a cell
-	Values   []float32 // of the observed cells
+	Observed []byte    // one bit for each cell
+	Values   []float32 // values of the observed cells
 }
 
 // Write writes s to w.
@@ -58,7 +58,7 @@ func Write(w io.Writer, s samples.Series) error {
 	return z.Close()
 }
 
-// Read reads what Write wrote.
+// Read reads a series that Write wrote.
 func Read(r io.Reader) (samples.Series, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package samplestest has days of a small cloudy sea, for tests of what learns
-// from them.
+// Package samplestest makes days of a small cloudy sea for tests of training.
 package samplestest
 
 import (

@@ -10,7 +10,8 @@ import (
 )
 
 // classArchive returns the file of parsed classes that makes brokers start
-// quickly, and makes it once for the jars at hand. An error means to do without.
+// quickly, and makes it once for the present jars. On an error, brokers start
+// without it.
 func (c *Cluster) classArchive() (string, error) {
 	archive := filepath.Join(c.cache, "classes.jsa")
 	if _, err := os.Stat(archive); err == nil {
@@ -31,7 +32,7 @@ func (c *Cluster) classArchive() (string, error) {
 	return archive, c.makeArchive(archive)
 }
 
-// makeArchive runs a broker of its own that writes down its classes at the end.
+// makeArchive runs a broker that writes its class archive when it ends.
 func (c *Cluster) makeArchive(archive string) error {
 	dir, err := os.MkdirTemp(c.dir, "archive")
 	if err != nil {

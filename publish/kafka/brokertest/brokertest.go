@@ -22,8 +22,8 @@ import (
 	"lacuna/internal/checkout"
 )
 
-// Options is what a cluster should be like. The zero value is one broker
-// without users or certificates.
+// Options describe a cluster. The zero value is one broker without users or
+// certificates.
 type Options struct {
 	Nodes      int               // 0: one
 	Secure     bool              // with listeners for TLS and for SASL

@@ -54,7 +54,8 @@ func (c *Cluster) prepare(n *node) error {
 	if err := os.WriteFile(n.properties, []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	// What the format command of Kafka would write, without two seconds of Java.
+	// The file that the format command of Kafka writes, without two seconds of
+	// Java.
 	meta := fmt.Sprintf("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=%d\n", n.id)
 	return os.WriteFile(filepath.Join(folder, "data", "meta.properties"), []byte(meta), 0o600)
 }
@@ -92,7 +93,7 @@ func (c *Cluster) settings(n *node, data string) map[string]string {
 	return s
 }
 
-// start runs the broker; wait tells when it is ready.
+// start runs the broker; wait returns when it is ready.
 func (n *node) start(java *exec.Cmd) error {
 	// An aborted test must not leave brokers behind.
 	java.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -61,8 +61,8 @@ func deleteTopics(t *testing.T, broker *kfake.Cluster) {
 	}
 }
 
-// The new topic has as many events as the old one had, and no request failed
-// in between: nothing but what the events say tells the two apart.
+// The new topic has as many events as the old one had, and no request failed in
+// between: only the content of the events tells the two apart.
 func TestTopicMadeAnewUnseenIsReadFromItsBeginning(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, sinkConfig(broker.ListenAddrs()))
@@ -78,8 +78,8 @@ func TestTopicMadeAnewUnseenIsReadFromItsBeginning(t *testing.T) {
 	wantNext(t, ids, c.ID())
 }
 
-// While there is no topic the group has nothing to share out. The consumer
-// neither keeps the brokers busy with it nor sleeps on when there is one again.
+// While there is no topic the group has nothing to assign. The consumer neither
+// keeps the brokers busy with it nor sleeps on when there is one again.
 func TestTopicThatIsAwayIsWaitedFor(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, sinkConfig(broker.ListenAddrs()))

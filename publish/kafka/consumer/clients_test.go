@@ -19,7 +19,7 @@ import (
 func (r *real) clients(t *testing.T) {
 	cfg, _ := r.topics(t, "clients")
 	sink := newSink(t, cfg)
-	// Whose the topics are is told on the same topic; it must disturb nobody.
+	// The owner message lies on the same topic; it must disturb nobody.
 	if err := sink.Claim(t.Context(), publish.Owner{State: "ours", Epoch: 1, Since: time.Now()}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,17 +16,18 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// missingError says that a product cannot be had, now or later.
+// missingError says that a product is lost: its parts cannot be read, now or
+// later.
 type missingError struct{ error }
 
 func (e missingError) Unwrap() error { return e.error }
 
 // collect puts the parts of a product together in a temporary file and returns
-// its path. It waits for brokers that are away, and until the deadline for what
-// they may get to know yet. A missingError is final.
+// its path. It waits for brokers that are away, and until the deadline for
+// parts that they may not have heard of yet. A missingError is final.
 func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Time) (path string, err error) {
 	if e.File.Size > f.cfg.MaxBytes {
-		return "", missingError{fmt.Errorf("%s has %d bytes, more than the %d that are taken", e.ID, e.File.Size, f.cfg.MaxBytes)}
+		return "", missingError{fmt.Errorf("%s has %d bytes, more than the %d that this consumer accepts", e.ID, e.File.Size, f.cfg.MaxBytes)}
 	}
 	file, err := os.CreateTemp(f.cfg.Dir, ".incoming-*")
 	if err != nil {
@@ -49,7 +50,7 @@ func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Tim
 		case err == nil, errors.Is(err, errWhole):
 			return file.Name(), a.finish()
 		case ctx.Err() != nil:
-			return "", errReshuffled
+			return "", errRebalanced
 		case errors.As(err, &local):
 			return "", err
 		case errors.Is(err, kafka.ErrGone) && (!kafka.MayCome(err) || time.Now().After(deadline)):
@@ -59,15 +60,15 @@ func (f *follower) collect(ctx context.Context, e kafka.Event, deadline time.Tim
 		}
 		f.log.Log(ctx, once(wait), "reading parts was interrupted, trying again", "id", e.ID, "parts", a.next, "err", err)
 		if !pause.For(ctx, wait) {
-			return "", errReshuffled
+			return "", errRebalanced
 		}
 	}
 }
 
-// answers tells whether err is about what was asked for, and not about a broker
-// that is away: the broker has refused it for good, or it answers when it is
-// asked for the offsets of the same partition. That we may not read the topic
-// of our own products is nothing that an event can be blamed for.
+// answers reports whether err is about the parts, and not about a broker that
+// is away: the broker has refused the request for good, or it answers a request
+// for the offsets of the same partition. A missing right to read the topic is
+// not the fault of an event.
 func (f *follower) answers(ctx context.Context, e kafka.Event, err error) bool {
 	var said kafkago.Error
 	if errors.As(err, &said) && !said.Temporary() && !said.Timeout() {
@@ -77,18 +78,17 @@ func (f *follower) answers(ctx context.Context, e kafka.Event, err error) bool {
 	return err == nil
 }
 
-// trouble is how long reading has been stuck at one place.
+// trouble counts failed attempts to read at one offset.
 type trouble struct {
-	since time.Time // zero: it is not
+	since time.Time // time of the first; zero: none
 	times int
 }
 
-// leastTimes keeps a single request that took long from being taken for trouble
-// that lasts.
+// leastTimes keeps a single slow request from being taken for lasting trouble.
 const leastTimes = 3
 
-// met notes another attempt that failed, and tells whether that was enough:
-// nothing came, the broker answered each time, and patience is over.
+// met counts another failed attempt, and reports whether to give up: nothing
+// came, the broker answered each time, and patience is over.
 func (t *trouble) met(moved, answers bool, patience time.Duration) bool {
 	if moved || !answers {
 		*t = trouble{}
@@ -111,7 +111,7 @@ type assembly struct {
 }
 
 // add appends the wanted part. Messages of other products, repetitions of a
-// part and what is not a part at all are passed over.
+// part and foreign messages are skipped.
 func (a *assembly) add(m kafkago.Message) error {
 	a.position = m.Offset + 1
 	part, err := kafka.ParsePart(m)

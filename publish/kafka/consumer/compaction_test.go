@@ -69,7 +69,7 @@ func (r *real) compacted(t *testing.T) {
 	}
 }
 
-// records counts what can be read of the first partition of a topic.
+// records counts the readable messages in the first partition of a topic.
 func (r *real) records(ctx context.Context, t *testing.T, topic string) (n int) {
 	t.Helper()
 	c, err := kafka.Connection{Brokers: r.Addrs()}.Open()

@@ -20,40 +20,42 @@ import (
 // Where a group that has never committed an offset begins.
 const (
 	Beginning = "beginning" // every product that the topic knows
-	Now       = "now"       // what is published from now on
+	Now       = "now"       // products published from now on
 )
 
-// Config is what a Consumer needs to know.
+// Config holds the settings of a Consumer.
 type Config struct {
 	kafka.Connection
-	Prefix   string // of the topics
+	Prefix   string // prefix of the topics
 	Group    string // members of a group share the datasets among them
 	From     string // Beginning or Now
-	Dir      string // where files are put together; it must exist
-	MaxBytes int64  // of one product; a larger one is reported as missing
-	Once     bool   // return when what was there at the start has been handed over
+	Dir      string // folder for files being assembled; it must exist
+	MaxBytes int64  // size limit of a product; a larger one is reported as missing
+	Once     bool   // return when the products that were there at the start have been handed over
 
-	// SessionTimeout is how long a member that was killed, or whose broker
-	// was, holds its datasets before another gets them. Brokers refuse less
-	// than 6 s unless told otherwise.
+	// SessionTimeout is the time for which a member that was killed, or whose
+	// broker was, holds its datasets before another gets them. Brokers refuse
+	// less than 6 s unless told otherwise.
 	SessionTimeout time.Duration
 
-	// Patience is how long after its event a product is asked for that brokers
-	// which answer do not have or cannot give. Parts are written before their
-	// event, so it need only cover a broker that has not heard of a new leader
-	// or a new topic. A broker that does not answer is waited for without end.
+	// Patience is the time after its event during which missing parts of a
+	// product are asked for again from brokers that answer. Parts are written
+	// before their event, so it need only cover a broker that has not heard of
+	// a new leader or a new topic. A broker that does not answer is waited for
+	// without end.
 	Patience time.Duration
 
-	// Refused is told of a message of the events topic that is passed over; nil:
-	// the log is. An error ends Run, and the message comes again at the next.
+	// Refused is called with a message of the events topic that is skipped;
+	// nil: it is logged. An error ends Run, and the message comes again at the
+	// next.
 	Refused func(ctx context.Context, r Refusal) error
 
-	// LookAgain is how long to read before asking whether the topic is still
-	// the same.
+	// LookAgain is the time between two checks that the topic is still the
+	// same.
 	LookAgain time.Duration
 }
 
-// DefaultConfig returns the settings that hold where nothing else is said.
+// DefaultConfig returns the default settings.
 func DefaultConfig() Config {
 	return Config{
 		Prefix: "lacuna", Group: "lacuna-consume", From: Beginning, Dir: os.TempDir(),
@@ -81,23 +83,23 @@ func (c Config) Validate() error {
 // Refusal is a message of the events topic that cannot be an event.
 type Refusal struct {
 	Place
-	ID     string // as it says; may be empty
+	ID     string // ce_id of the message; may be empty
 	Reason error
 }
 
-// Place is where a message of the events topic lies.
+// Place is the position of a message of the events topic.
 type Place struct {
 	Partition int
 	Offset    int64
 }
 
-// Product is what is handed over: an event and, unless it is a retraction or
-// Missing says otherwise, the file.
+// Product is an event and, unless it is a retraction or Missing says otherwise,
+// the file.
 type Product struct {
 	kafka.Event
-	Place // of the event
-	// Path of the file, complete, verified and synced. The handler may move
-	// it; what it leaves there is removed when it returns.
+	Place // position of the event
+	// Path of the file, complete, verified and synced. The handler may move it;
+	// a file that it leaves there is removed when it returns.
 	Path string
 	// Missing says why there is no file, where there should be one: its parts
 	// are older than the topic keeps, lie beyond its end, are damaged or cannot
@@ -146,10 +148,11 @@ const (
 	maxIdle     = time.Hour
 )
 
-// Run hands over products until ctx is cancelled, or with Once until all that
-// was there has been, and returns nil. It waits for brokers that are away and
-// for topics that do not exist yet, except with Once. Any other return is the
-// handler's error, or one that needs an operator.
+// Run hands over products until ctx is cancelled, or with Once until the
+// products that were there at the start have been handed over, and returns nil.
+// It waits for brokers that are away and for topics that do not exist yet,
+// except with Once. Any other return is the handler's error, or one that needs
+// an operator.
 func (c *Consumer) Run(ctx context.Context) error {
 	cluster, err := c.cfg.Open()
 	if err != nil {
@@ -191,7 +194,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if c.cfg.Once {
 			continue
 		}
-		// The group shares out nothing, over and over, while there is no topic.
+		// The group has no partitions to assign while there is no topic.
 		if err := c.awaitTopic(ctx, cluster); err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -230,7 +233,7 @@ func (c *Consumer) join(cluster *kafka.Cluster) (*kafkago.ConsumerGroup, error) 
 }
 
 // generation works on the partitions that the group gives us until it is
-// reshuffled. done: with Once, everything has been handed over.
+// rebalanced. done: with Once, everything has been handed over.
 func (c *Consumer) generation(ctx context.Context, cluster *kafka.Cluster, gen *kafkago.Generation) (done bool, err error) {
 	result := make(chan error, 1)
 	gen.Start(func(genCtx context.Context) {
@@ -243,13 +246,13 @@ func (c *Consumer) generation(ctx context.Context, cluster *kafka.Cluster, gen *
 	switch {
 	case err == nil:
 		return c.cfg.Once, nil
-	case errors.Is(err, errReshuffled):
+	case errors.Is(err, errRebalanced):
 		return false, nil
 	}
 	return false, err
 }
 
-// hopeless tells whether an operator must change something first.
+// hopeless reports whether only an operator can cure err.
 func hopeless(err error) bool {
 	for _, never := range []kafkago.Error{
 		kafkago.SASLAuthenticationFailed, kafkago.UnsupportedSASLMechanism, kafkago.GroupAuthorizationFailed,
@@ -262,8 +265,8 @@ func hopeless(err error) bool {
 	return false
 }
 
-// errReshuffled ends a generation: the group is about to share out anew.
-var errReshuffled = errors.New("the group is sharing out its partitions anew")
+// errRebalanced ends a generation: the group is about to rebalance.
+var errRebalanced = errors.New("the group is rebalancing its partitions")
 
 // work follows every partition of a generation.
 func (c *Consumer) work(ctx context.Context, cluster *kafka.Cluster, gen *kafkago.Generation) error {
@@ -274,10 +277,10 @@ func (c *Consumer) work(ctx context.Context, cluster *kafka.Cluster, gen *kafkag
 		// while the topic was being made anew, which it does not notice: join
 		// again, ever more rarely, since it disturbs the others.
 		wait := max(c.idle, rejoinPause)
-		if pause.For(ctx, wait) { // else others did so: it has cost us no wait
+		if pause.For(ctx, wait) { // else another member made the group rebalance during the wait
 			c.idle = min(2*wait, maxIdle)
 		}
-		return errReshuffled
+		return errRebalanced
 	}
 	c.idle = 0
 	g, ctx := errgroup.WithContext(ctx)

@@ -84,7 +84,7 @@ func TestProductOfManyPartsArrivesByteForByte(t *testing.T) {
 	}
 }
 
-func TestWhoseTheTopicsAreIsNoNewsToReaders(t *testing.T) {
+func TestReadersSkipTheOwnerMessage(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, sinkConfig(broker.ListenAddrs()))
 	a, b := newProduct(t, "sea", "a", 1, 1000), newProduct(t, "sea", "b", 1, 1000)
@@ -168,7 +168,7 @@ func TestPartsThatAreGoneAreReportedAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-func TestReplayBringsWhatWasGone(t *testing.T) {
+func TestReplayBringsALostProduct(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, sinkConfig(broker.ListenAddrs()))
 	a := newProduct(t, "sea", "a", 1, 1000)

@@ -104,7 +104,7 @@ func TestKilledConsumerGoesOnWhereItWas(t *testing.T) {
 	t.Logf("%d kills, %d repetitions", kills, len(all)-len(want))
 }
 
-// firsts drops repetitions and what is not a line of a product.
+// firsts drops repetitions and lines that are not about a product.
 func firsts(lines []string) (of []string) {
 	seen := map[string]bool{"": true}
 	for _, line := range lines {

@@ -9,15 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// longestName is how long a name may be, in bytes, to be used as it is: file
-// systems take 255, and a program that writes a file needs some for a side file
-// and a temporary one.
+// longestName is the longest name, in bytes, that is used unchanged: file
+// systems take 255, and side files and temporary ones need some.
 const longestName = 224
 
-// longestEnding is how long the ending of a name may be to be kept.
+// longestEnding is the longest ending of a name that is kept.
 const longestEnding = 16
 
-// shortened is what FileName makes of a name that cannot be used as it is.
+// shortened matches the names that FileName makes.
 var shortened = regexp.MustCompile(`~[0-9a-f]{64}(\.[^.]*)?$`)
 
 // FileName returns the name under which to keep a product or a dataset: the

@@ -15,7 +15,7 @@ func TestNamesThatFileSystemsDoNotTakeAreShortened(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		in     string
-		prefix string // of what comes out; all of it where it is the same
+		prefix string // beginning of the result; all of it where the name is unchanged
 		same   bool
 	}{
 		"short":                   {in: "20240409_chl_l4.nc", same: true},
@@ -51,7 +51,7 @@ func TestNamesThatFileSystemsDoNotTakeAreShortened(t *testing.T) {
 func TestNamesThatDifferHaveFileNamesThatDiffer(t *testing.T) {
 	long := strings.Repeat("a", 297) + ".nc"
 	names := []string{long, long[1:], "b" + long[1:], long + ".nc", "a\nb.nc", "a_b.nc", "a\tb.nc"}
-	for range 3 { // and what comes out may come in again
+	for range 3 { // a result may be a name again
 		for _, name := range names[:7:7] {
 			names = append(names, consumer.FileName(name))
 		}

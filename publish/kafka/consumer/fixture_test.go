@@ -88,13 +88,13 @@ func mustPublish(t testing.TB, s publish.Sink, products ...publish.Product) {
 	}
 }
 
-// received is what a handler was given, with the content of the file.
+// received is a product that a handler was given, with the content of the file.
 type received struct {
 	consumer.Product
 	content []byte
 }
 
-// readOnce returns what a consumer hands over until it has come to the end.
+// readOnce returns the products that a consumer hands over until the end.
 func readOnce(t testing.TB, cfg consumer.Config) []received {
 	t.Helper()
 	cfg.Once = true
@@ -134,8 +134,8 @@ func newConsumer(t testing.TB, cfg consumer.Config, h consumer.Handler) *consume
 	return c
 }
 
-// start runs a consumer in the background; what it hands over comes through
-// the channel, and stop ends it.
+// start runs a consumer in the background; its products come through the
+// channel, and stop ends it.
 func start(t testing.TB, cfg consumer.Config) (products <-chan received, stop func()) {
 	t.Helper()
 	out := make(chan received, 1000)

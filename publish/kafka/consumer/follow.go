@@ -26,12 +26,12 @@ type follower struct {
 	commit    func(offset int64) error
 }
 
-// handlerError is what the handler said: it ends Run.
+// handlerError is an error of the handler: it ends Run.
 type handlerError struct{ error }
 
 func (e handlerError) Unwrap() error { return e.error }
 
-// run follows the partition until ctx is done (errReshuffled), the handler
+// run follows the partition until ctx is done (errRebalanced), the handler
 // fails, or with Once the end is reached (nil).
 func (f *follower) run(ctx context.Context) error {
 	var stuck trouble
@@ -40,7 +40,7 @@ func (f *follower) run(ctx context.Context) error {
 		done, err := f.readOn(ctx)
 		if err != nil && stuck.met(f.position > before, errors.Is(err, kafka.ErrUndecodable), f.cfg.Patience) {
 			stuck = trouble{}
-			err = f.passOver(ctx, err)
+			err = f.skip(ctx, err)
 		}
 		if err == nil || f.position > before {
 			wait = minPause
@@ -49,8 +49,8 @@ func (f *follower) run(ctx context.Context) error {
 		switch {
 		case errors.As(err, &failed):
 			return failed.error
-		case ctx.Err() != nil, errors.Is(err, errReshuffled):
-			return errReshuffled
+		case ctx.Err() != nil, errors.Is(err, errRebalanced):
+			return errRebalanced
 		case done:
 			return nil
 		case err == nil:
@@ -58,7 +58,7 @@ func (f *follower) run(ctx context.Context) error {
 		}
 		f.log.Log(ctx, once(wait), "reading events was interrupted, trying again", "partition", f.partition, "err", err)
 		if !pause.For(ctx, wait) {
-			return errReshuffled
+			return errRebalanced
 		}
 		wait = min(2*wait, maxPause)
 	}
@@ -83,7 +83,7 @@ func (f *follower) readOn(ctx context.Context) (done bool, err error) {
 		return taken
 	})
 	switch {
-	case taken != nil: // also where the while was over by then
+	case taken != nil: // also where the time was over by then
 		return false, taken
 	case while.Err() != nil:
 		return false, nil
@@ -91,8 +91,8 @@ func (f *follower) readOn(ctx context.Context) (done bool, err error) {
 	return err == nil, err
 }
 
-// once is the level at which to log a trouble that is met after a pause: the
-// first time as a warning. A broker may be away for days.
+// once returns the level at which to log a failure: a warning the first time,
+// debug after that, for a broker may be away for days.
 func once(wait time.Duration) slog.Level {
 	if wait > minPause {
 		return slog.LevelDebug
@@ -106,8 +106,8 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// begin finds out where to read from and, the first time, where to stop and
-// which of the events before were handed over.
+// begin sets the offset to read from and, the first time, the offset to stop at
+// and the events that were handed over before.
 func (f *follower) begin(ctx context.Context) error {
 	first, next, err := f.cluster.Bounds(ctx, f.topic, f.partition)
 	if err != nil {
@@ -126,7 +126,7 @@ func (f *follower) begin(ctx context.Context) error {
 		// Without this, events that arrive while we are away would be passed
 		// over at the next start, which would begin at its own now.
 		if err := f.commit(next); err != nil {
-			return errReshuffled
+			return errRebalanced
 		}
 	case f.position < first: // never committed, or compaction has gone on
 		f.position = first
@@ -146,7 +146,7 @@ func (f *follower) begin(ctx context.Context) error {
 	return err
 }
 
-// madeAnew tells whether the partition, which now has the offsets from first
+// madeAnew reports whether the partition, which now has the offsets from first
 // up to next, is another than the one that was read so far. Its offsets need
 // not say so: there may be as many new events as there were old ones.
 func (f *follower) madeAnew(ctx context.Context, first, next int64) (bool, error) {
@@ -165,7 +165,7 @@ func (f *follower) madeAnew(ctx context.Context, first, next int64) (bool, error
 			anew = err != nil || e.ID != last.id
 			return nil
 		})
-		if err != nil && !errors.Is(err, kafka.ErrUndecodable) { // what compaction has left of it may not be
+		if err != nil && !errors.Is(err, kafka.ErrUndecodable) { // compaction may have left an undecodable batch
 			return false, err
 		}
 	}
@@ -178,7 +178,7 @@ func (f *follower) madeAnew(ctx context.Context, first, next int64) (bool, error
 }
 
 // recall remembers the events from an offset on up to the position: the group
-// has handed them over, or passed over what cannot be decoded.
+// has handed them over, or skipped undecodable ones.
 func (f *follower) recall(ctx context.Context, from int64) error {
 	for from < f.position {
 		span := kafka.Span{Topic: f.topic, Partition: f.partition, From: from, To: f.position}
@@ -210,13 +210,13 @@ func (f *follower) memory() *memory {
 	return f.seen[f.partition]
 }
 
-// take hands over what one message of the events topic says, unless it is a
-// repetition, and commits.
+// take hands over the product of one message of the events topic, unless it is
+// a repetition, and commits.
 func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil {
-		return errReshuffled // another member may have the partition by now
+		return errRebalanced // another member may have the partition by now
 	}
 	e, err := kafka.ParseEvent(m)
 	switch {
@@ -243,14 +243,14 @@ func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 	f.position = m.Offset + 1
 	if err := f.commit(f.position); err != nil {
 		f.log.Debug("committing did not work", "offset", f.position, "err", err)
-		return errReshuffled
+		return errRebalanced
 	}
 	return nil
 }
 
-// refuse reports a message that is passed over.
+// refuse reports a message that is skipped.
 func (f *follower) refuse(ctx context.Context, m kafkago.Message, why error) error {
-	f.log.Warn("passing over a message", "partition", f.partition, "offset", m.Offset, "err", why)
+	f.log.Warn("message skipped", "partition", f.partition, "offset", m.Offset, "err", why)
 	if f.cfg.Refused == nil {
 		return nil
 	}
@@ -261,7 +261,7 @@ func (f *follower) refuse(ctx context.Context, m kafkago.Message, why error) err
 		}
 	}
 	if err := f.cfg.Refused(ctx, r); err != nil {
-		return handlerError{fmt.Errorf("pass over the message at offset %d: %w", m.Offset, err)}
+		return handlerError{fmt.Errorf("skip the message at offset %d: %w", m.Offset, err)}
 	}
 	return nil
 }
@@ -298,19 +298,20 @@ func (f *follower) handOver(ctx context.Context, e kafka.Event, m kafkago.Messag
 	return p.Missing == nil, nil
 }
 
-// memorySize is how many events of a partition are remembered: a repetition
-// comes within the few that are under way when a publisher is killed.
+// memorySize is the number of events of a partition that are remembered: a
+// repetition comes within the few that are under way when a publisher is
+// killed.
 const memorySize = 10_000
 
 // memory is a set of ids that forgets the oldest, and the place of the latest.
 type memory struct {
 	ids   map[string]bool
 	order []string // ring of the ids, once it is full
-	next  int      // in order
-	last  *place   // nil: nothing was read of the topic that is there now
+	next  int      // index of the next id in order
+	last  *place   // nil: nothing was read of the present topic
 }
 
-// place is where an event was read.
+// place is the position of an event that was read.
 type place struct {
 	offset int64
 	id     string

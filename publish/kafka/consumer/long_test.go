@@ -17,8 +17,8 @@ import (
 	"lacuna/publish/kafka/consumer"
 )
 
-// memoryFlat sends a product that is much larger than what either side may
-// keep of it.
+// memoryFlat sends a product that is much larger than the memory of either side
+// may grow.
 func (r *real) memoryFlat(t *testing.T) {
 	const size, allowed = 200_000_000, 16 << 20
 	cfg, reader := r.topics(t, "flat")
@@ -78,7 +78,7 @@ func watchHeap(t *testing.T) (grown func() uint64) {
 }
 
 // A broker that is frozen answers nothing and closes nothing. When it thaws, it
-// carries out what was sent before: the repetition must not count twice.
+// carries out earlier requests: the repetition must not count twice.
 func (r *real) frozen(t *testing.T) {
 	cfg, reader := r.topics(t, "frozen")
 	cfg.Timeout = 60 * time.Second

@@ -21,7 +21,7 @@ import (
 )
 
 // An event that cannot be completed is handed over as missing, or refused where
-// it cannot be an event at all, and what follows it is delivered.
+// it cannot be an event at all, and the next one is delivered.
 func TestEventThatCannotBeCompletedIsReportedAndPassed(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit    func(*kafka.Event)
@@ -30,10 +30,10 @@ func TestEventThatCannotBeCompletedIsReportedAndPassed(t *testing.T) {
 	}{
 		"last offset beyond the end":  {edit: func(e *kafka.Event) { e.Data.LastOffset += 1000 }, says: "the partition ends before offset 1"},
 		"first offset beyond the end": {edit: func(e *kafka.Event) { e.Data.FirstOffset, e.Data.LastOffset = 1e12, 1e12 }, says: "ends before"},
-		"the largest offset":          {edit: func(e *kafka.Event) { e.Data.LastOffset = math.MaxInt64 }, refused: true, says: "where its parts lie"},
+		"the largest offset":          {edit: func(e *kafka.Event) { e.Data.LastOffset = math.MaxInt64 }, refused: true, says: "offsets of its parts"},
 		"the largest but one":         {edit: func(e *kafka.Event) { e.Data.LastOffset = math.MaxInt64 - 1 }, says: "ends before"},
-		"negative offsets":            {edit: func(e *kafka.Event) { e.Data.FirstOffset = -2 }, refused: true, says: "where its parts lie"},
-		"more parts than offsets":     {edit: func(e *kafka.Event) { e.Data.Parts = math.MaxInt32 }, refused: true, says: "where its parts lie"},
+		"negative offsets":            {edit: func(e *kafka.Event) { e.Data.FirstOffset = -2 }, refused: true, says: "offsets of its parts"},
+		"more parts than offsets":     {edit: func(e *kafka.Event) { e.Data.Parts = math.MaxInt32 }, refused: true, says: "offsets of its parts"},
 		"a size of petabytes":         {edit: func(e *kafka.Event) { e.File.Size = 1 << 60 }, says: "more than the"},
 		"a size that is not that":     {edit: func(e *kafka.Event) { e.File.Size++ }, says: "damaged"},
 		"another sha256":              {edit: func(e *kafka.Event) { e.File.SHA256 = strings.Repeat("0", 64) }, says: "damaged"},
@@ -159,7 +159,8 @@ func leaderless(broker *kfake.Cluster, until time.Time) func(kmsg.Request) (kmsg
 	}
 }
 
-// What a former leader does not have yet is asked for until patience is over.
+// Parts that a former leader does not have yet are asked for until patience is
+// over.
 func TestPartsThatTurnUpWithinPatienceAreTaken(t *testing.T) {
 	broker := fakeBroker(t)
 	a := newProduct(t, "sea", "a", 1, 1000)
@@ -184,7 +185,7 @@ func TestPartsThatTurnUpWithinPatienceAreTaken(t *testing.T) {
 	}
 }
 
-// Many that cannot be had, all of long ago, cost no wait each.
+// Old events whose parts are gone cost no wait each.
 func TestOldEventsThatCannotBeCompletedCostNoPatience(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, sinkConfig(broker.ListenAddrs()))

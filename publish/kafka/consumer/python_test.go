@@ -18,7 +18,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// example runs Python with the example of the docs at hand.
+// example runs a Python program that can import the example of the docs.
 func example(t *testing.T, args ...string) (stdout []byte, stderr string) {
 	t.Helper()
 	python := os.Getenv("LACUNA_PYTHON")
@@ -67,7 +67,7 @@ func TestThePythonExampleKeepsNamesAlike(t *testing.T) {
 	}
 }
 
-func TestThePythonExamplePassesWhatCannotBeHad(t *testing.T) {
+func TestThePythonExampleSkipsLostProducts(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, sinkConfig(broker.ListenAddrs()))
 	a, b := newProduct(t, "sea", "a", 1, 3_000_003), newProduct(t, "sea", "b", 1, 1000)

@@ -10,9 +10,9 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// passOver goes on behind the messages at the position, which cannot be decoded
-// however often they are asked for, and reports them.
-func (f *follower) passOver(ctx context.Context, why error) error {
+// skip moves the position behind messages that cannot be decoded, however often
+// they are asked for, and reports them.
+func (f *follower) skip(ctx context.Context, why error) error {
 	_, next, err := f.cluster.Bounds(ctx, f.topic, f.partition)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func (f *follower) passOver(ctx context.Context, why error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil {
-		return errReshuffled // another member may have the partition by now
+		return errRebalanced // another member may have the partition by now
 	}
 	why = fmt.Errorf("the events at the offsets %d to %d: %w", f.position, behind-1, why)
 	if err := f.refuse(ctx, kafkago.Message{Offset: f.position}, why); err != nil {
@@ -33,7 +33,7 @@ func (f *follower) passOver(ctx context.Context, why error) error {
 	f.position = behind
 	if err := f.commit(f.position); err != nil {
 		f.log.Debug("committing did not work", "offset", f.position, "err", err)
-		return errReshuffled
+		return errRebalanced
 	}
 	return nil
 }

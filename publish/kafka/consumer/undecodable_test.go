@@ -63,7 +63,7 @@ func writeRaw(t *testing.T, brokers []string, topic string, partition int32, bat
 		t.Fatal(err)
 	}
 	response := request.ResponseKind()
-	if err := response.ReadFrom(answer[4:]); err != nil { // behind the number of the request
+	if err := response.ReadFrom(answer[4:]); err != nil { // the first four bytes are the correlation id
 		t.Fatal(err)
 	}
 	if code := response.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {

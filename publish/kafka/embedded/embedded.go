@@ -2,11 +2,11 @@
 // Lacuna can be tried without one.
 //
 // It listens on the loopback interface, keeps everything in memory and forgets
-// it at the end; what it keeps is bounded by time and bytes. It is for trying
-// out: it has one node, no users and no disk.
+// it at the end; its memory is bounded by time and bytes. It is for trying out:
+// it has one node, no users and no disk.
 //
-// Package embedded knows nothing of products or of our topics, which whoever
-// publishes makes for himself.
+// Package embedded knows nothing of products or of our topics, which the
+// publisher makes.
 package embedded
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// Config is what a broker needs to know.
+// Config holds the settings of a broker.
 type Config struct {
-	Port          int           `yaml:"port"`           // on the loopback interface; 0: any that is free
-	MaxTopicBytes int64         `yaml:"max_topic_size"` // per partition; older messages are dropped
-	MaxAge        time.Duration `yaml:"max_age"`        // of messages of topics that are not compacted
+	Port          int           `yaml:"port"`           // port on the loopback interface; 0: any that is free
+	MaxTopicBytes int64         `yaml:"max_topic_size"` // size limit of a partition; older messages are dropped
+	MaxAge        time.Duration `yaml:"max_age"`        // age limit of messages of topics that are not compacted
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -34,7 +34,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// sweepInterval is how often old messages are dropped.
+// sweepInterval is the time between two removals of old messages.
 const sweepInterval = 10 * time.Second
 
 // Broker is a running broker.
@@ -68,14 +68,14 @@ func New(cfg Config) (*Broker, error) {
 // Addr is the host:port that clients connect to.
 func (b *Broker) Addr() string { return b.cluster.ListenAddrs()[0] }
 
-// Close stops the broker and forgets what it holds.
+// Close stops the broker and drops its messages.
 func (b *Broker) Close() {
 	close(b.stop)
 	b.swept.Wait()
 	b.cluster.Close()
 }
 
-// sweep drops what is too old or too much until Close.
+// sweep drops messages beyond the limits until Close.
 func (b *Broker) sweep() {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()

@@ -4,7 +4,7 @@
 // A file is named for the message and its version, such as
 // product-event.v1.json. A version that has been released is never edited so
 // that it refuses a message which it took before: fields are added as optional,
-// and what readers must treat differently gets a new version and a new file.
+// and a change that readers must heed gets a new version and a new file.
 // Headers are described as an object of strings.
 //
 // Package schema knows nothing of Kafka or of Go types; tests compare the two.

@@ -2,10 +2,10 @@
 // checker, whether a product follows CF-1.8 and ACDD-1.3.
 //
 // Check fails a test for every finding of the checker at its normal criteria,
-// which is what CF calls errors and warnings and ACDD highly recommended and
-// recommended, but for the two that Accepted explains. The checker is a Python
-// program (compliance-checker 6.1.0 on PyPI); where it is not installed the
-// test is skipped with a message that says so.
+// errors and warnings of CF, highly recommended and recommended attributes of
+// ACDD, but for the two that Accepted explains. The checker is a Python program
+// (compliance-checker 6.1.0 on PyPI); where it is not installed the test is
+// skipped with a message that says so.
 //
 // Package compliance knows nothing of how products are made.
 package compliance
@@ -28,7 +28,7 @@ import (
 // environment .cache/venv under the root of the checkout is taken.
 const PythonVariable = "LACUNA_PYTHON"
 
-// Check runs the checker once over all paths and reports what it finds.
+// Check runs the checker once over all paths and reports its findings.
 func Check(t testing.TB, paths ...string) {
 	t.Helper()
 	for _, f := range Findings(t, paths...) {
@@ -38,7 +38,7 @@ func Check(t testing.TB, paths ...string) {
 	}
 }
 
-// Finding is something the checker does not like about a file.
+// Finding is a complaint of the checker about a file.
 type Finding struct {
 	Path     string
 	Standard string // cf:1.8 or acdd:1.3

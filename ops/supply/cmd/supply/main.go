@@ -1,4 +1,4 @@
-// Command supply says what a built program is made of: 'make sbom' and
+// Command supply lists and checks the parts of a built program: 'make sbom' and
 // 'make vulns' run it.
 package main
 
@@ -20,7 +20,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	root := &cobra.Command{
-		Use: "supply", Short: "what the program is made of, and whether that may be shipped",
+		Use: "supply", Short: "list the parts of the program and check whether they may be shipped",
 		SilenceUsage: true,
 	}
 	root.AddCommand(sbomCommand(), vulnsCommand())
@@ -71,7 +71,7 @@ func vulnsCommand() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
 			if len(faults) > 0 {
-				return fmt.Errorf("%d faults in what the program is made of", len(faults))
+				return fmt.Errorf("%d faults in the parts of the program; they are listed above", len(faults))
 			}
 			return nil
 		},
@@ -80,7 +80,7 @@ func vulnsCommand() *cobra.Command {
 	return cmd
 }
 
-// check returns what is wrong with the program and what was looked at.
+// check returns the faults of the program and a summary of the checks.
 func check(ctx context.Context, file, database string) (faults, seen []string, err error) {
 	program, err := supply.Read(file)
 	if err != nil {
@@ -93,7 +93,7 @@ func check(ctx context.Context, file, database string) (faults, seen []string, e
 	if err != nil {
 		return nil, nil, err
 	}
-	// The standard library, one of the modules, is none that can be retracted.
+	// The standard library is among the modules and cannot be retracted.
 	seen = append(seen, fmt.Sprintf("retracted or given up: %d of %d modules", len(withdrawn), len(program.Modules)-1-len(untold)))
 	if len(untold) > 0 {
 		seen = append(seen, "the Go proxy says nothing of "+strings.Join(untold, ", "))

@@ -30,11 +30,11 @@ type field struct {
 	bytes  []byte
 }
 
-// errWireType means that a field is not encoded as its type asks.
+// errWireType means that the encoding of a field does not match its type.
 var errWireType = errors.New("field has the wrong wire type")
 
-// eachField calls visit for the fields of a message in order. Fields that
-// visit does not know are skipped there, as protobuf asks.
+// eachField calls visit for the fields of a message in order. visit must ignore
+// unknown fields, as the protobuf specification requires.
 func eachField(data []byte, visit func(field) error) error {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

@@ -10,7 +10,7 @@ import (
 )
 
 // Marshal returns the model as the bytes of an ONNX file. The same model
-// always gives the same bytes. It checks what Unmarshal checks, so that a file
+// always gives the same bytes. It makes the checks of Unmarshal, so that a file
 // written can be read.
 func Marshal(m *Model) ([]byte, error) {
 	if err := m.Validate(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Validate reports the first thing that makes m not a model: a missing graph
+// Validate reports the first fault of m: a missing graph
 // name or operator set, a tensor whose bytes do not fit its shape, a name
 // defined twice or used before it is defined.
 func (m *Model) Validate() error {
@@ -51,7 +51,7 @@ func (g *Graph) validate() error {
 	return nil
 }
 
-// sources returns the names that are there before the first node runs. An
+// sources returns the names that are defined before the first node runs. An
 // input that is also an initializer is a default value, which is allowed.
 func (g *Graph) sources() (map[string]bool, error) {
 	known := map[string]bool{"": true} // an optional input left out

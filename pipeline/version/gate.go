@@ -1,0 +1,137 @@
+package version
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/skill"
+)
+
+// A Gate decides whether a challenger replaces the champion.
+type Gate struct {
+	Rule skill.Rule
+	// Low and High are the range that answers must lie in, in the normalised
+	// anomalies of the exam.
+	Low, High float32
+}
+
+// An Entrant is a method at the gate.
+type Entrant struct {
+	Method  evaluate.Method
+	Latency time.Duration // time for one window; 0: not measured
+	Faults  []string      // found by its self-test, a sentence each
+}
+
+// Side is how an entrant did.
+type Side struct {
+	Verdict        evaluate.Verdict `json:"verdict"`
+	LatencySeconds float64          `json:"latency_seconds"`
+	Outside        int              `json:"outside"` // cells outside of the physical range
+}
+
+// A Ruling is the decision of the gate and the scores that it rests on.
+type Ruling struct {
+	Challenger Side              `json:"challenger"`
+	Champion   *Side             `json:"champion,omitempty"`
+	MSE        *skill.Difference `json:"mse_difference,omitempty"`
+	CRPS       *skill.Difference `json:"crps_difference,omitempty"`
+	// Interpolation is how optimal interpolation did, and OverInterpolation
+	// the challenger's MSE less its.
+	Interpolation     *Side             `json:"interpolation,omitempty"`
+	OverInterpolation *skill.Difference `json:"over_interpolation,omitempty"`
+	Decision          skill.Decision    `json:"decision"`
+}
+
+// Decide asks both about the same exam, and optimal interpolation besides. A
+// challenger that cannot answer is refused; a champion that cannot is an error,
+// because the two cannot be compared.
+func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entrant, champion *Entrant, progress func(done, total int)) (Ruling, error) {
+	r := Ruling{}
+	var contest skill.Contest
+	floor, err := g.judge(ctx, exam, Entrant{Method: exam.Interpolation()}, progress)
+	if err != nil {
+		return r, fmt.Errorf("judge interpolation: %w", err)
+	}
+	r.Interpolation = &floor
+	if champion != nil {
+		side, err := g.judge(ctx, exam, *champion, progress)
+		if err != nil {
+			return r, fmt.Errorf("judge the champion: %w", err)
+		}
+		r.Champion = &side
+		contest.Champion = &skill.Entrant{Summary: side.Verdict.Summary, Latency: champion.Latency}
+	}
+	side, err := g.judge(ctx, exam, challenger, progress)
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	if err != nil {
+		r.Decision = skill.Decision{Reasons: []string{"against: the challenger gives no answer: " + err.Error()}}
+		return r, nil
+	}
+	r.Challenger = side
+	contest.Challenger = skill.Entrant{Summary: side.Verdict.Summary, Latency: challenger.Latency}
+	over, _, unpaired := side.Verdict.Against(floor.Verdict)
+	if unpaired == nil {
+		contest.OverInterpolation, r.OverInterpolation = &over, &over
+	}
+	if champion != nil {
+		mse, crps, err := side.Verdict.Against(r.Champion.Verdict)
+		if err != nil {
+			// Pixels that are not finite are left out of one side only, and
+			// the two cannot be paired. The rule says so by itself.
+			contest.MSE = skill.Difference{}
+		} else {
+			contest.MSE, r.MSE, r.CRPS = mse, &mse, crps
+		}
+	}
+	r.Decision = g.Rule.Decide(contest)
+	if unpaired != nil {
+		g.add(&r.Decision, false, "it cannot be told from optimal interpolation: %v", unpaired)
+	}
+	g.add(&r.Decision, side.Outside == 0, "%d filled cells lie outside %.3g to %.3g, the range of the training values with a margin", side.Outside, g.Low, g.High)
+	for _, fault := range challenger.Faults {
+		g.add(&r.Decision, false, "%s", fault)
+	}
+	return r, nil
+}
+
+// add appends a reason in the words of the rule.
+func (g Gate) add(d *skill.Decision, ok bool, format string, args ...any) {
+	mark := "ok: "
+	if !ok {
+		mark, d.Promote = "against: ", false
+	}
+	d.Reasons = append(d.Reasons, mark+fmt.Sprintf(format, args...))
+}
+
+// judge scores one entrant and counts the cells that it fills outside of the
+// range.
+func (g Gate) judge(ctx context.Context, exam *evaluate.Exam, e Entrant, progress func(done, total int)) (Side, error) {
+	side := Side{LatencySeconds: e.Latency.Seconds()}
+	var err error
+	side.Verdict, err = exam.Judge(ctx, e.Method, func(i int, a evaluate.Answer) {
+		o := exam.Overlay(i)
+		for cell, sea := range o.Sea {
+			if sea && !o.Visible[cell] && !(a.Mean[cell] >= g.Low && a.Mean[cell] <= g.High) {
+				side.Outside++
+			}
+		}
+	}, progress)
+	return side, err
+}
+
+// Against returns the reasons that speak against a promotion, without their
+// mark.
+func Against(d skill.Decision) []string {
+	var out []string
+	for _, r := range d.Reasons {
+		if text, ok := strings.CutPrefix(r, "against: "); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}

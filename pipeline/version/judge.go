@@ -1,0 +1,345 @@
+package version
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/masks"
+	"lacuna/pipeline/nn/netfile"
+	"lacuna/pipeline/partition"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// Evaluation is the content of a version's evaluation.json: the trainings, the
+// scores of challenger and champion, and the decision.
+type Evaluation struct {
+	Mode        impute.Mode            `json:"mode,omitempty"`
+	Cases       int                    `json:"cases,omitempty"`    // number of overlays that judged
+	Choosing    int                    `json:"choosing,omitempty"` // number of overlays that chose and calibrated
+	Prior       *PriorReport           `json:"prior,omitempty"`
+	Strength    *masks.Strength        `json:"strength,omitempty"`
+	Queries     *partition.LowestQuery `json:"queries,omitempty"`
+	Reliability *ReliabilityScore      `json:"reliability,omitempty"`
+	Reports     Reports                `json:"reports"`
+	Pools       []partition.PoolUse    `json:"pools,omitempty"`
+	Ruling      *Ruling                `json:"ruling,omitempty"`
+	Members     *evaluate.Verdict      `json:"members,omitempty"` // verdict on the calibrated members, on a part of the cases
+	Values      Values                 `json:"values"`
+	Months      Seasons                `json:"months,omitempty"`   // the values by season
+	Coverage    Seasons                `json:"coverage,omitempty"` // observed share of windows of training days
+}
+
+// makeCalibration fits factors on sigma, and on the spread of members, so that
+// intervals have their nominal coverage on the overlays that choose.
+func (r *run) makeCalibration(ctx context.Context) error {
+	data, err := r.folder.read(PartCalibration.checkpoint())
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		c, err := r.calibrations(ctx)
+		if err != nil {
+			return err
+		}
+		if data, err = json.Marshal(c); err != nil {
+			return err
+		}
+		if err := r.folder.write(PartCalibration.checkpoint(), data); err != nil {
+			return err
+		}
+	}
+	r.parts[PartCalibration] = data
+	return nil
+}
+
+func (r *run) calibrations(ctx context.Context) (Calibration, error) {
+	var c Calibration
+	var sigma, spread []impute.Case
+	members := (*impute.Members)(nil)
+	if data := r.parts[PartMembers]; data != nil {
+		var err error
+		if members, err = impute.LoadMembers(data, r.model); err != nil {
+			return c, err
+		}
+		defer members.Close()
+	}
+	candidate := Candidate{model: r.model, members: members}
+	for first := 0; first < len(r.choosing); first += r.s.Runner.Batch {
+		r.hooks.Progress(Progress{Phase: PhaseCalibration, Step: first, Steps: len(r.choosing)})
+		some := r.choosing[first:min(first+r.s.Runner.Batch, len(r.choosing))]
+		in, err := r.analysed(ctx, some)
+		if err != nil {
+			return c, err
+		}
+		said, err := r.model.Predict(ctx, in)
+		if err != nil {
+			return c, err
+		}
+		var targets []impute.Target
+		for i, o := range some {
+			sigma = appendCases(sigma, o, in[i], said[i], nil)
+			if members != nil && first+i < r.s.Judging.MemberCases {
+				targets = append(targets, judged(in[i], said[i], first+i))
+			}
+		}
+		drawn, err := candidate.draw(ctx, targets, r.s.Judging)
+		if err != nil {
+			return c, err
+		}
+		for i := range targets {
+			spread = appendCases(spread, some[i], in[i], said[i], drawn[i])
+		}
+	}
+	var err error
+	if c.Calibration, err = impute.Calibrate(sigma, r.s.Judging.Calibration); err != nil || members == nil {
+		return c, err
+	}
+	m, err := impute.CalibrateMembers(spread, r.s.Judging.Members, r.s.Judging.Calibration)
+	c.Members = &m
+	return c, err
+}
+
+// appendCases adds the scored cells of an overlay, with the spread of members
+// where there are some.
+func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p impute.Prediction, members [][]float32) []impute.Case {
+	distance := skill.Distances(field.Mask(o.Visible), in.Height, in.Width)
+	for i, scored := range o.Scored {
+		if !scored {
+			continue
+		}
+		c := impute.Case{Error: p.Mean[i] - o.Values[i], Sigma: p.Sigma[i], DistanceCells: float32(distance[i]), DayOfYear: in.DayOfYear}
+		if len(members) > 0 {
+			_, c.Spread = impute.Departure(members, i)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// judge asks champion and challenger about the same overlays.
+func (r *run) judge(ctx context.Context) error {
+	delete(r.parts, PartScaling) // the parent's
+	if s := scalingOf(r.train); s != nil {
+		if r.queries != nil {
+			s.Query = queryShares(r.queries[0]) // there is one grid only
+		}
+		data, err := json.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("write the %s: %w", PartScaling, err)
+		}
+		r.parts[PartScaling] = data
+	}
+	// The decision is kept under the name of the champion that it was about.
+	kept := "ruling-" + r.req.incumbent().fingerprint() + ".json"
+	var before Evaluation
+	known, err := r.folder.load(kept, &before)
+	if err != nil {
+		return err
+	}
+	if known {
+		r.eval = before
+		return nil
+	}
+	if err := r.contest(ctx); err != nil {
+		return err
+	}
+	r.eval.Mode, r.eval.Cases, r.eval.Choosing = r.s.Judging.Mode, len(r.judging), len(r.choosing)
+	r.eval.Values, r.eval.Months = r.values()
+	r.eval.Coverage = coverageOf(r.train, r.s.Imputer.Side)
+	return r.folder.save(kept, r.eval)
+}
+
+func (r *run) contest(ctx context.Context) error {
+	exam, err := evaluate.NewExam(r.held, r.around, r.judging, r.s.Judging.Mode)
+	if err != nil {
+		return err
+	}
+	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total}) }
+	gate := Gate{Rule: r.s.Rule, Low: r.low, High: r.high}
+	var champion *Entrant
+	var served *Candidate
+	if serving := r.req.incumbent(); serving != nil {
+		if served, err = LoadCandidate(serving, r.runner, r.held); err != nil {
+			return fmt.Errorf("load the champion: %w", err)
+		}
+		defer served.Close()
+		champion = &Entrant{Method: served.Method("champion", exam, r.held)}
+	}
+	candidate, err := LoadCandidate(r.parts, r.runner, r.held)
+	if err != nil {
+		return fmt.Errorf("load the version that was just made: %w", err)
+	}
+	defer candidate.Close()
+	challenger := Entrant{Method: candidate.Method("challenger", exam, r.held)}
+	if challenger.Faults, err = r.selfTest(ctx, candidate); err != nil {
+		return err
+	}
+	racers := []clocked{{candidate, &challenger}}
+	if r.req.Champion != nil { // a starter is quick because it is small, which is no reference
+		racers = append(racers, clocked{served, champion})
+	}
+	if err := r.race(ctx, racers...); err != nil {
+		return err
+	}
+	ruling, err := gate.Decide(ctx, exam, challenger, champion, tell)
+	if err != nil {
+		return err
+	}
+	r.eval.Ruling = &ruling
+	return r.judgeMembers(ctx, candidate)
+}
+
+// clocked is a candidate whose time is taken for an entrant.
+type clocked struct {
+	*Candidate
+	entrant *Entrant
+}
+
+// race takes the times of candidates by turns, so that other work on the machine
+// slows all of them.
+func (r *run) race(ctx context.Context, all ...clocked) error {
+	const rounds = 3
+	for range rounds {
+		for _, c := range all {
+			took, err := c.Latency(ctx, r.scoring[0], r.hooks.Now)
+			if err != nil {
+				return fmt.Errorf("time a candidate: %w", err)
+			}
+			if c.entrant.Latency == 0 || took < c.entrant.Latency {
+				c.entrant.Latency = took
+			}
+		}
+	}
+	return nil
+}
+
+// selfTest compares the imputer that was loaded from its file with the one in
+// memory on one window, and runs the reliability network once.
+func (r *run) selfTest(ctx context.Context, loaded *Candidate) ([]string, error) {
+	var faults []string
+	window := r.scoring[:1]
+	want, err := r.model.Predict(ctx, window)
+	if err != nil {
+		return nil, fmt.Errorf("self-test: %w", err)
+	}
+	got, err := loaded.model.Predict(ctx, window)
+	if err != nil {
+		return nil, fmt.Errorf("self-test: %w", err)
+	}
+	const tolerance = 1e-4 // in standard deviations; the same program gives the same bits
+	if d := largestDifference(want[0].Mean, got[0].Mean); !(d <= tolerance) {
+		faults = append(faults, fmt.Sprintf("the model that was saved and loaded answers differently by %.3g", d))
+	}
+	if data := r.parts[PartReliability]; data != nil {
+		rel, err := impute.LoadReliability(data, r.runner)
+		if err != nil {
+			return append(faults, "the reliability network does not load: "+err.Error()), nil
+		}
+		defer rel.Close()
+		p, err := rel.Probability(ctx, window[0])
+		if err != nil {
+			return nil, fmt.Errorf("self-test: %w", err)
+		}
+		for _, v := range p {
+			if !(v >= 0 && v <= 1) {
+				return append(faults, fmt.Sprintf("the reliability network says %v, which is no probability", v)), nil
+			}
+		}
+	}
+	return faults, nil
+}
+
+func largestDifference(a, b []float32) float64 {
+	worst := 0.0
+	for i := range a {
+		d := math.Abs(float64(a[i]) - float64(b[i]))
+		if math.IsNaN(d) {
+			return d
+		}
+		worst = max(worst, d)
+	}
+	return worst
+}
+
+// judgeMembers scores the ensemble on a part of the cases. It does not decide:
+// whether members are published depends on their coverage, where they serve.
+func (r *run) judgeMembers(ctx context.Context, c *Candidate) error {
+	if c.members == nil {
+		return nil
+	}
+	some := r.judging[:min(r.s.Judging.MemberCases, len(r.judging))]
+	exam, err := evaluate.NewExam(r.held, r.around, some, r.s.Judging.Mode)
+	if err != nil {
+		return err
+	}
+	verdict, err := exam.Judge(ctx, c.Ensemble("members", exam, r.held, r.s.Judging), nil, func(done, total int) {
+		r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total})
+	})
+	if err != nil {
+		return fmt.Errorf("judge the members: %w", err)
+	}
+	r.eval.Members = &verdict
+	return nil
+}
+
+// values returns the statistics of the training values.
+func (r *run) values() (Values, Seasons) {
+	var all []samples.Series
+	for _, p := range r.train.Places() {
+		first, end := p.Days()
+		place := samples.Series{}
+		for day := first; day < end; day++ {
+			whole := samples.Ref{Day: day, Window: samples.Window{Height: p.Grid.Height(), Width: p.Grid.Width()}}
+			values := r.train.Cut(whole).Values
+			for cell, v := range values {
+				values[cell] = p.Scaling.Inverse(v, cell)
+			}
+			place.Days = append(place.Days, samples.Day{Time: r.train.Time(day), Values: values})
+		}
+		all = append(all, place)
+	}
+	return valuesOf(all...)
+}
+
+// outcome puts everything together.
+func (r *run) outcome() (Outcome, error) {
+	out := Outcome{
+		Parts: r.parts, Evaluation: r.eval, Queries: r.queries, Transform: r.train.Transform(), Scaling: scalingOf(r.train),
+		TrainDays: r.train.Days(), HeldDays: r.heldDays(),
+	}
+	if r.eval.Ruling != nil {
+		out.Decision = r.eval.Ruling.Decision
+	} else {
+		out.Decision = skill.Decision{Reasons: []string{"against: only the prior was trained, which fills nothing by itself: there was nothing to judge"}}
+	}
+	data, err := json.MarshalIndent(r.eval, "", " ")
+	if err != nil {
+		return out, fmt.Errorf("write the %s: %w", PartEvaluation, err)
+	}
+	out.Parts[PartEvaluation] = data
+	for _, part := range []Part{PartPrior, PartImputer, PartMembers, PartReliability} {
+		if data := out.Parts[part]; data != nil {
+			f, err := netfile.Decode(data)
+			if err != nil {
+				return out, err
+			}
+			out.Networks = append(out.Networks, Network{Part: part, Backbone: f.Config.Backbone, Size: f.Config.Size, Weights: len(f.Weights)})
+		}
+	}
+	return out, nil
+}
+
+func (r *run) heldDays() int {
+	days := map[time.Time]bool{}
+	for _, ref := range r.held.Refs(r.s.Imputer.Side, r.s.Imputer.Side, 0) {
+		days[r.held.Time(ref.Day)] = true
+	}
+	return len(days)
+}

@@ -1,0 +1,162 @@
+package version
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
+)
+
+// makeSurroundings analyses the days around patches and overlays where a
+// network is given that.
+func (r *run) makeSurroundings(ctx context.Context) error {
+	extras := r.s.Imputer.Design.Extras
+	if data := r.req.incumbent()[PartImputer]; data != nil {
+		champion, err := impute.Load(data, r.runner)
+		if err != nil {
+			return fmt.Errorf("load the champion: %w", err)
+		}
+		theirs := champion.Design().Extras
+		extras.Background, extras.Analysis = extras.Background || theirs.Background, extras.Analysis || theirs.Analysis
+	}
+	if extras.Analysis {
+		r.material.Analyser, r.around.Analyser = analyserOf(r.learned, impute.QuickOI), analyserOf(r.held, impute.ServingOI)
+	}
+	if extras.Background {
+		if err := r.makeBackgrounds(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	r.scoring, err = r.analysed(ctx, r.choosing[:min(r.s.Judging.Scoring, len(r.choosing))])
+	return err
+}
+
+// analysed returns the inputs of a network for overlays, with an analysis of the
+// visible cells. Hidden values are among the inputs, but not visible.
+func (r *run) analysed(ctx context.Context, overlays []samples.Overlay) ([]impute.Inputs, error) {
+	out := make([]impute.Inputs, len(overlays))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(r.s.Imputer.Workers)
+	for i, o := range overlays {
+		group.Go(func() (err error) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			out[i], err = r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
+			return err
+		})
+	}
+	return out, group.Wait()
+}
+
+// side is either side of a split.
+type side interface {
+	Places() []*samples.Place
+	Place(day int) *samples.Place
+	Analyse(r samples.Ref, visible []bool, cfg samples.BackgroundConfig) (value, sigma []float32, err error)
+	Backgrounds(ctx context.Context, days []int, cfg samples.BackgroundConfig, progress func(done, total int)) (samples.Backgrounds, error)
+}
+
+// placeOI is an analyser with the settings that suit the grid of each place.
+type placeOI struct {
+	days     side
+	settings map[*samples.Place]classical.OI
+}
+
+func analyserOf(days side, of func(classical.OI) classical.OI) placeOI {
+	a := placeOI{days, map[*samples.Place]classical.OI{}}
+	for _, p := range days.Places() {
+		a.settings[p] = of(classical.DefaultOI(p.Grid))
+	}
+	return a
+}
+
+// Analyse implements impute.Analyser.
+func (a placeOI) Analyse(r samples.Ref, visible []bool, mode impute.Mode) (value, sigma []float32, err error) {
+	return impute.OI{Days: a.days, Settings: a.settings[a.days.Place(r.Day)]}.Analyse(r, visible, mode)
+}
+
+// placeBackgrounds are those of several places.
+type placeBackgrounds []samples.Backgrounds
+
+// Cut implements impute.Backgrounds.
+func (b placeBackgrounds) Cut(r samples.Ref) (value, sigma []float32, ok bool) {
+	for _, some := range b {
+		if value, sigma, ok = some.Cut(r); ok {
+			return value, sigma, true
+		}
+	}
+	return nil, nil, false
+}
+
+func (r *run) makeBackgrounds(ctx context.Context) error {
+	learn, ask := daysOf(r.refs), overlayDays(r.choosing, r.judging)
+	total, done := 2*(len(learn)+len(ask)), 0
+	tell := func(n int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done + n, Steps: total}) }
+	for _, job := range []struct {
+		dst    *impute.Backgrounds
+		from   side
+		days   []int
+		future int
+	}{
+		{&r.material.Past, r.learned, learn, 0},
+		{&r.around.Past, r.held, ask, 0},
+		{&r.material.Delayed, r.learned, learn, samples.NextDays},
+		{&r.around.Delayed, r.held, ask, samples.NextDays},
+	} {
+		cfg := samples.BackgroundConfig{PastDays: samples.LastDays, FutureDays: job.future, Workers: r.s.Imputer.Workers}
+		made, err := backgroundsOf(ctx, job.from, job.days, cfg, tell)
+		if err != nil {
+			return err
+		}
+		done += len(job.days)
+		*job.dst = made
+	}
+	return nil
+}
+
+// backgroundsOf makes those of the days of every place with the settings that
+// suit its grid.
+func backgroundsOf(ctx context.Context, from side, days []int, cfg samples.BackgroundConfig, tell func(done int)) (placeBackgrounds, error) {
+	var made placeBackgrounds
+	done := 0
+	for _, p := range from.Places() {
+		own := slices.DeleteFunc(slices.Clone(days), func(day int) bool { return from.Place(day) != p })
+		cfg.OI = impute.ServingOI(classical.DefaultOI(p.Grid))
+		b, err := from.Backgrounds(ctx, own, cfg, func(n, _ int) { tell(done + n) })
+		if err != nil {
+			return nil, err
+		}
+		done += len(own)
+		made = append(made, b)
+	}
+	return made, nil
+}
+
+func daysOf(refs []samples.Ref) []int {
+	seen := map[int]bool{}
+	var out []int
+	for _, ref := range refs {
+		if !seen[ref.Day] {
+			seen[ref.Day] = true
+			out = append(out, ref.Day)
+		}
+	}
+	return out
+}
+
+func overlayDays(sets ...[]samples.Overlay) []int {
+	var refs []samples.Ref
+	for _, set := range sets {
+		for _, o := range set {
+			refs = append(refs, o.Ref)
+		}
+	}
+	return daysOf(refs)
+}
