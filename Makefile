@@ -53,7 +53,7 @@ LONGEST := ./publish/kafka/consumer ./daemon/... ./pipeline/finetune/... ./pipel
 # The race detector sees what happens at the same time, in a package and in all
 # that it calls. So it runs where code or tests start a goroutine, or have a
 # channel, a lock or an atomic; where there is none it would repeat arithmetic,
-# five times as slowly. Not with the tests of the commands, which start the
+# many times as slowly. Not with the tests of the commands, which start the
 # program again and again, nor with trainings as a whole, which are long: what
 # they call is tested here. A test process that has ended need not wait a second
 # for a race, as the detector otherwise does each time.
