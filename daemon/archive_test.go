@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/intake"
+	"lacuna/daemon/operate"
 	"lacuna/daemon/work"
 	"lacuna/fetch"
 )
@@ -43,11 +46,11 @@ func TestFetchLeavesTheFillingToTheNextPass(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.archive(), "20240409_page.nc"), []byte("<!DOCTYPE html><html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	plans, err := b.daemon(t).PlanFetch(t.Context(), Fetch{})
+	plans, err := b.daemon(t).Station().PlanFetch(t.Context(), operate.Fetch{})
 	if err != nil || len(plans) != 1 || len(plans[0].Actions) != 3 {
 		t.Fatalf("PlanFetch() = %+v, %v; want three actions", plans, err)
 	}
-	fetched, err := b.daemon(t).Fetch(t.Context(), Fetch{Dataset: "sea"})
+	fetched, err := b.daemon(t).Station().Fetch(t.Context(), operate.Fetch{Dataset: "sea"})
 	if err != nil || len(fetched) != 1 || fetched[0].Arrived != 2 || fetched[0].SetAside != 1 {
 		t.Errorf("Fetch() = %+v, %v; want two granules and the page set aside", fetched, err)
 	}
@@ -79,12 +82,11 @@ func TestEveryKindOfArchiveCanBeConfigured(t *testing.T) {
 			t.Errorf("%s: settle is %v, want the default", kind, set.Archive.Settle)
 		}
 		t.Setenv("PW", "secret")
-		b := newBench(t)
-		archives, err := newArchives(cfg, b.daemon(t).log)
+		archives, err := intake.New(intake.Parts{State: cfg.state(), Manners: cfg.Manners, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		archive, err := archives.open(set)
+		archive, err := archives.Open(set.intake())
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/pages"
 	"lacuna/ledger"
 )
 
@@ -35,8 +36,8 @@ func TestTheAlarmOfSetAsideGranulesCountsAllOfEveryDataset(t *testing.T) {
 	now := time.Now()
 	aside("quiet", 7, now.Add(-25*time.Hour)) // not today's any more
 	aside("quiet", 6, now.Add(-2*time.Hour))
-	aside("loud", 3*recentRows, now.Add(-time.Hour)) // fill the list of the newest
-	s, err := d.statusOf(book)(t.Context())
+	aside("loud", 3*pages.RecentRows, now.Add(-time.Hour)) // fill the list of the newest
+	s, err := d.pages().Status(book)(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,11 +8,13 @@ import (
 
 	"lacuna/daemon/feed"
 	"lacuna/daemon/gridpin"
+	"lacuna/daemon/intake"
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
 	"lacuna/daemon/work"
 	"lacuna/fetch"
+	"lacuna/internal/faults"
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
@@ -42,7 +43,7 @@ type Dataset struct {
 	ingest.Options `yaml:",inline"`
 	SeaMask        string          `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
 	Grid           *gridpin.Pin    `yaml:"grid"`     // the only one that is taken; without it what most of the first granules have
-	Archive        Archive         `yaml:"archive"`
+	Archive        intake.Archive  `yaml:"archive"`
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
 	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day
@@ -68,7 +69,7 @@ func DefaultConfig() Config {
 // DefaultDataset returns the settings of a dataset that a file does not give.
 func DefaultDataset() Dataset {
 	d := Dataset{
-		SeaMask: "auto", Archive: defaultArchive(), Fill: infer.DefaultConfig(),
+		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
 		Reanalysis: work.DefaultReanalysis(), DailySkill: true,
 	}
 	d.Fill.FutureDays = 5 // most of what later days have to say of a field; all of it would come a week later
@@ -100,7 +101,7 @@ func LoadConfig(path string) (Config, error) {
 }
 
 // ErrConfig marks a configuration that cannot be used.
-var ErrConfig = errors.New("bad configuration")
+var ErrConfig = faults.ErrConfig
 
 // datasetName is what may become a folder, a topic key and a metric label.
 var datasetName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
@@ -151,7 +152,7 @@ func (d Dataset) faults(section string) []fault {
 		check(err == nil, "sea_mask is %q, must be auto, builtin, learned or a NetCDF file that is there", d.SeaMask)
 	}
 	add(section, d.Validate())
-	all = append(all, d.Archive.faults(section+".archive")...)
+	add(section+".archive", d.Archive.Validate())
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())

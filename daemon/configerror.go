@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"lacuna/internal/faults"
-
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -49,8 +47,8 @@ func faultsOf(section string, err error) []fault {
 	if err == nil {
 		return nil
 	}
-	if part := (*faults.Section)(nil); errors.As(err, &part) && err == error(part) {
-		return faultsOf(section+"."+part.Key, part.Err)
+	if part, ok := err.(interface{ Section() string }); ok {
+		return faultsOf(section+"."+part.Section(), errors.Unwrap(err))
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []fault

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"lacuna/daemon/books"
+	"lacuna/daemon/intake"
 	"lacuna/daemon/outbox"
+	"lacuna/daemon/pages"
 	"lacuna/daemon/slots"
 	"lacuna/daemon/supervise"
 	"lacuna/daemon/work"
@@ -40,7 +42,7 @@ type Daemon struct {
 	parts    Parts
 	log      *slog.Logger
 	reader   slots.Decoders
-	archives *archives
+	archives *intake.Archives
 	spool    *fetch.Spool // one for all datasets, so that they share the disk fairly
 	store    disk.Store
 	began    atomic.Bool // every stage was started once
@@ -48,10 +50,10 @@ type Daemon struct {
 	addr     atomic.Value // string: where the status page is
 
 	heartbeats *supervise.Heartbeats
-	troubles   troubles // what keeps granules from being filled
+	troubles   pages.Troubles // what keeps granules from being filled
 	supervisor *ops.Supervisor
 	// What the status page asks, set before anything runs.
-	intakes map[string]intake // by dataset
+	intakes map[string]*intake.Intake // by dataset
 	renewal *renewal
 	out     *outbox.Outbox
 }
@@ -66,15 +68,16 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	archives, err := newArchives(cfg, parts.Log)
-	if err != nil {
-		return nil, err
-	}
-	return &Daemon{
+	d := &Daemon{
 		cfg: cfg, parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.Publish.Store(cfg.ProductsDir),
-		archives: archives, spool: fetch.NewSpool(cfg.state().Spool()),
-		heartbeats: supervise.NewHeartbeats(parts.Now), supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]intake{},
-	}, nil
+		spool: fetch.NewSpool(cfg.state().Spool()), heartbeats: supervise.NewHeartbeats(parts.Now),
+		supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]*intake.Intake{},
+	}
+	d.archives, err = intake.New(intake.Parts{
+		State: cfg.state(), Spool: d.spool, Manners: cfg.Manners, Reader: d.reader.Patient(), Log: parts.Log,
+		Now: func() time.Time { return d.parts.Now() },
+	})
+	return d, err
 }
 
 // Addr returns host:port of the status page; empty before Run has bound it.
@@ -101,7 +104,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	renewal := d.openRenewal(book)
 	defer renewal.close()
 	d.renewal = renewal
-	server, err := ops.New(d.cfg.Web, d.sources(book), d.log)
+	server, err := ops.New(d.cfg.Web, d.pages().Sources(book), d.log)
 	if err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	hard, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abandon(nil)
 	g, working := errgroup.WithContext(hard)
-	intake, stopIntake := context.WithCancel(working)
+	arriving, stopIntake := context.WithCancel(working)
 	defer stopIntake()
 	defer context.AfterFunc(ctx, func() {
 		d.log.Info("stopping", "drain", d.cfg.Drain)
@@ -145,7 +148,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		})})
 	keeper := supervise.New(d.log, isDamaged)
 	for _, s := range stages {
-		g.Go(func() error { return keeper.Keep(intake, working, s) })
+		g.Go(func() error { return keeper.Keep(arriving, working, s) })
 	}
 	d.began.Store(true)
 	d.ready.Store(true)
@@ -190,10 +193,10 @@ func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 				return set.Simulate.Run(ctx, set.Archive.Dir, d.log)
 			}))
 		}
-		all = append(all, supervise.Stage{Name: "worker of " + set.Name, Heartbeat: w.Heartbeat, Run: func(intake, work context.Context) error {
-			return w.Run(intake, work, in.Watcher.Run)
+		all = append(all, supervise.Stage{Name: "worker of " + set.Name, Heartbeat: w.Heartbeat, Run: func(arriving, working context.Context) error {
+			return w.Run(arriving, working, in.Run)
 		}},
-			supervise.Lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.archive.announce(ctx, w.Log) }))
+			supervise.Lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.Announce(ctx, w.Log) }))
 	}
 	return all, nil
 }
@@ -291,18 +294,23 @@ func (d *Daemon) TakeOver(ctx context.Context, why string) ([]outbox.TakenOver, 
 func (d *Daemon) Rebuild(ctx context.Context) (books.Rebuilt, error) { return d.books().Rebuild(ctx) }
 
 // dataset makes the watcher and the worker of one dataset.
-func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, intake, error) {
-	in, err := d.intake(set, deliveries{dataset: set.Name, ledger: with.book})
+func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake, error) {
+	in, err := d.archives.Intake(set.intake(), with.book, false)
 	if err != nil {
 		return nil, in, err
 	}
 	return work.New(set.work(), d.cfg.work(), work.Parts{
 		Books: with.book, Reader: d.reader, Store: d.store, Models: with.renewal.models, Now: d.parts.Now, Log: d.log,
 		Queue: outbox.Queue{Book: with.book, Store: d.store, Sinks: d.cfg.Publish.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.Nudge},
-		Hold:  with.renewal.hold, Fresh: in.fresh.take, Metrics: with.metrics, Slots: with.slots,
+		Hold:  with.renewal.hold, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots,
 		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
-		Trouble:   func(err error) { d.troubles.note(set.Name, err) },
+		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 	}), in, nil
+}
+
+// intake returns the settings of a dataset that its intake needs.
+func (d Dataset) intake() intake.Dataset {
+	return intake.Dataset{Name: d.Name, Archive: d.Archive, Options: d.Options}
 }
 
 // work returns the settings of a dataset that its worker needs.

@@ -414,3 +414,14 @@ func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
 }
+
+// book returns the ledger beside a daemon that may be running.
+func (b *bench) book(t *testing.T) *ledger.Ledger {
+	t.Helper()
+	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { book.Close() })
+	return book
+}

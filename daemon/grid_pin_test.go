@@ -3,6 +3,8 @@ package daemon
 import (
 	"strings"
 	"testing"
+
+	"lacuna/daemon/operate"
 )
 
 func TestThePinnedGridIsTheOnlyOne(t *testing.T) {
@@ -30,7 +32,7 @@ func TestThePinnedGridIsTheOnlyOne(t *testing.T) {
 	if s.Why != "the configuration names it" || !s.Settled || s.Pinned != named {
 		t.Errorf("the grid is %+v", s)
 	}
-	d.b.operate(t, func(o *Operations) error {
+	d.b.operate(t, func(o *operate.Operations) error {
 		aside, err := o.Quarantine(t.Context(), "sea")
 		if len(aside) != 9 || !strings.Contains(aside[0].Reason, "is configured as") {
 			t.Errorf("set aside: %+v", aside)

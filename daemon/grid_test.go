@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon/gridpin"
+	"lacuna/daemon/operate"
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/work"
 	"lacuna/ledger"
@@ -50,27 +51,29 @@ func newDays(t *testing.T) *days {
 func (d *days) fate(t *testing.T) string {
 	t.Helper()
 	fate := ""
-	d.b.operate(t, func(o *Operations) error {
-		for _, name := range d.names {
-			rows, err := o.book.Granules(t.Context(), ledger.GranuleQuery{Dataset: "sea", Name: name, Limit: 1})
-			if err != nil {
-				return err
-			}
-			_, holds, err := o.book.Current(t.Context(), "sea", name)
-			if err != nil {
-				return err
-			}
-			letter := "-"
-			switch {
-			case len(rows) == 1 && rows[0].State == ledger.Quarantined && !holds:
-				letter = "a"
-			case len(rows) == 1 && rows[0].State == ledger.Announced && holds:
-				letter = "p"
-			}
-			fate += letter
+	book, err := ledger.Join(t.Context(), d.b.cfg.state().Ledger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	for _, name := range d.names {
+		rows, err := book.Granules(t.Context(), ledger.GranuleQuery{Dataset: "sea", Name: name, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
+		_, holds, err := book.Current(t.Context(), "sea", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		letter := "-"
+		switch {
+		case len(rows) == 1 && rows[0].State == ledger.Quarantined && !holds:
+			letter = "a"
+		case len(rows) == 1 && rows[0].State == ledger.Announced && holds:
+			letter = "p"
+		}
+		fate += letter
+	}
 	return fate
 }
 
@@ -84,9 +87,9 @@ func (d *days) want(t *testing.T, fate string) {
 	}
 }
 
-func (d *days) grid(t *testing.T) (s GridStatus) {
+func (d *days) grid(t *testing.T) (s operate.GridStatus) {
 	t.Helper()
-	d.b.operate(t, func(o *Operations) error {
+	d.b.operate(t, func(o *operate.Operations) error {
 		all, err := o.Grids(t.Context(), "sea")
 		if err == nil {
 			s = all[0]
@@ -113,9 +116,9 @@ func TestAnOddFileAmongTheFirstIsSetAsideWhereverItSorts(t *testing.T) {
 				t.Errorf("Once() = %+v", s)
 			}
 			d.want(t, c.fate)
-			d.b.operate(t, func(o *Operations) error {
+			d.b.operate(t, func(o *operate.Operations) error {
 				for i, name := range d.names {
-					told, err := o.book.Deliveries(t.Context(), "sea", name)
+					told, err := d.b.book(t).Deliveries(t.Context(), "sea", name)
 					if err != nil || c.fate[i] == 'a' && len(told) > 0 {
 						t.Errorf("the world was told of %s, which is on a grid that did not stand: %+v, %v", name, told, err)
 					}
@@ -134,14 +137,14 @@ func TestABackfillMakesNoProductOnAGridThatDoesNotStand(t *testing.T) {
 	d := newDays(t)
 	d.b.cfg.Datasets[0].Fill.FutureDays = 8
 	d.deliver(t, "ooogggg")
-	if _, err := d.b.daemon(t).Fetch(t.Context(), Fetch{Backfill: true}); err != nil {
+	if _, err := d.b.daemon(t).Station().Fetch(t.Context(), operate.Fetch{Backfill: true}); err != nil {
 		t.Fatal(err)
 	}
 	d.b.once(t)
 	d.want(t, "aaapppp")
-	d.b.operate(t, func(o *Operations) error {
+	d.b.operate(t, func(o *operate.Operations) error {
 		for _, name := range d.names[:3] {
-			told, err := o.book.Deliveries(t.Context(), "sea", name)
+			told, err := d.b.book(t).Deliveries(t.Context(), "sea", name)
 			if err != nil || len(told) > 0 {
 				t.Errorf("the world was told of %s: %+v, %v", name, told, err)
 			}
@@ -174,7 +177,7 @@ func TestGranulesThatComeOneByOneChangeTheGridWhenMostHaveAnother(t *testing.T) 
 	if want := "2 of the first 3 granules have it"; s.Why != want {
 		t.Errorf("it is that one because %q, want %q", s.Why, want)
 	}
-	d.b.operate(t, func(o *Operations) error {
+	d.b.operate(t, func(o *operate.Operations) error {
 		aside, err := o.Quarantine(t.Context(), "sea")
 		if len(aside) != 7 || !strings.Contains(aside[0].Reason, "lacuna grid reset --dataset sea") || aside[0].File == "" {
 			t.Errorf("set aside: %+v", aside)
@@ -225,7 +228,7 @@ func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
 	d.b.once(t)
 	d.deliver(t, "g")
 	daemon := d.b.daemon(t)
-	if _, err := daemon.Fetch(t.Context(), Fetch{}); err != nil {
+	if _, err := daemon.Station().Fetch(t.Context(), operate.Fetch{}); err != nil {
 		t.Fatal(err)
 	}
 	book, err := ledger.Open(t.Context(), d.b.cfg.state().Ledger())
@@ -264,7 +267,7 @@ func TestAResetGridIsChosenAnewAndItsReasonIsInTheJournal(t *testing.T) {
 				defer stop()
 				until(t, "the daemon runs", func() bool { return daemon.Addr() != "" })
 			}
-			d.b.operate(t, func(o *Operations) error {
+			d.b.operate(t, func(o *operate.Operations) error {
 				if _, err := o.ResetGrid(t.Context(), "sea", " "); err == nil {
 					t.Error("a reset without a reason was taken")
 				}
@@ -304,7 +307,7 @@ func TestAResetPassesOverAGranuleWhoseFileIsGone(t *testing.T) {
 	if err := os.Remove(files[0]); err != nil {
 		t.Fatal(err)
 	}
-	d.b.operate(t, func(o *Operations) error {
+	d.b.operate(t, func(o *operate.Operations) error {
 		_, err := o.ResetGrid(t.Context(), "sea", "a test")
 		return err
 	})

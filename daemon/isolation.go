@@ -28,10 +28,3 @@ func (d *Daemon) tellIsolation(ctx context.Context) {
 		d.log.Warn("the decoding child is not fully confined: use a kernel with Landlock (5.13 or newer) and seccomp", "sandbox", walls.String())
 	}
 }
-
-// tryIsolation reports on the sandbox of the decoding child. It is well as far
-// as the kernel lets it, so only a child that does not start has failed.
-func (d *Daemon) tryIsolation(ctx context.Context, report reporter) {
-	walls, err := d.reader.Isolation(ctx)
-	report("decoding child", walls.String(), "start the program by its full path, and look at its memory limits", err)
-}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lacuna/daemon/books"
+	"lacuna/daemon/operate"
 	"lacuna/daemon/work"
 	"lacuna/fetch"
 	"lacuna/ledger"
@@ -45,12 +46,12 @@ func shelf(t *testing.T, port int) *bench {
 	if got := b.once(t); got.Products != 4 || got.SetAside != 1 {
 		t.Fatalf("Once() = %+v\n%s", got, b.log)
 	}
-	b.operate(t, func(o *Operations) error {
-		_, err := o.Redo(t.Context(), RedoRequest{Granule: days[0].Name, Why: "test"})
+	b.operate(t, func(o *operate.Operations) error {
+		_, err := o.Redo(t.Context(), operate.RedoRequest{Granule: days[0].Name, Why: "test"})
 		return err
 	})
 	b.once(t)
-	p, err := JoinPublications(t.Context(), b.cfg)
+	p, err := operate.JoinPublications(t.Context(), b.cfg.Operate())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,15 +61,15 @@ func shelf(t *testing.T, port int) *bench {
 	p.Close()
 	b.once(t)
 	put(t, b.archive(), w.Granule(days[4]))
-	if _, err := b.daemon(t).Fetch(t.Context(), Fetch{Days: fetch.Days{}}); err != nil {
+	if _, err := b.daemon(t).Station().Fetch(t.Context(), operate.Fetch{Days: fetch.Days{}}); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func (b *bench) operate(t *testing.T, do func(*Operations) error) {
+func (b *bench) operate(t *testing.T, do func(*operate.Operations) error) {
 	t.Helper()
-	o, err := JoinOperations(t.Context(), b.cfg)
+	o, err := operate.Join(t.Context(), b.cfg.Operate())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +327,7 @@ func TestTheJournalHasWhatCameAndALineThatWasCutOffDoesNoHarm(t *testing.T) {
 	if err := os.WriteFile(journal, append(before, `{"dataset":"sea","na`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.operate(t, func(o *Operations) error { return o.RedoDay(t.Context(), "", firstDay(t, b), "test") })
+	b.operate(t, func(o *operate.Operations) error { return o.RedoDay(t.Context(), "", firstDay(t, b), "test") })
 	b.once(t)
 	revisions := 0
 	for f, err := range ledger.Journal(b.cfg.state().Ledger()) {

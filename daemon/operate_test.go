@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/operate"
+	"lacuna/daemon/pages"
+	"lacuna/daemon/quarantine"
 	"lacuna/ledger"
 	"lacuna/ops"
 )
@@ -31,7 +34,7 @@ func TestOverviewAsksTheDaemonThatRunsAndElseTheBooks(t *testing.T) {
 	b.plain()
 	b.cfg.Web.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
 	deliverDays(t, b, 2)
-	look := func() Overview {
+	look := func() pages.Overview {
 		v, err := b.daemon(t).Overview(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -87,36 +90,36 @@ func TestADaemonDoesABackfillBehindWhatIsLive(t *testing.T) {
 	first := w.Granule(days[0]).Seen.Time.UTC().Truncate(24 * time.Hour)
 	last := w.Granule(days[9]).Seen.Time.UTC().Truncate(24 * time.Hour)
 	beside := b.daemon(t)
-	ask, err := beside.AskBackfill(Backfill{Dataset: "sea", From: first, To: last})
+	ask, err := beside.Station().AskBackfill(operate.Backfill{Dataset: "sea", From: first, To: last})
 	if err != nil {
 		t.Fatal(err)
 	}
 	told := 0
-	news, err := beside.Backfill(t.Context(), ask, func(BackfillNews) { told++ })
+	news, err := beside.Backfill(t.Context(), ask, func(operate.BackfillNews) { told++ })
 	if err != nil || !news.Done || !news.ByDaemon || news.Products != 10 || told == 0 {
 		t.Errorf("Backfill() = %+v, %v, told %d times", news, err, told)
 	}
-	b.operate(t, func(o *Operations) error {
+	b.operate(t, func(o *operate.Operations) error {
 		stories, err := o.Why(t.Context(), days[3].Name, "")
 		if err != nil || !strings.Contains(stories[0].Lines[0].Text, "in the backfill lane") {
 			t.Errorf("Why() = %+v, %v", stories, err)
 		}
-		if s, err := o.Why(t.Context(), days[11].Name, ""); !errors.Is(err, ErrUnknown) {
+		if s, err := o.Why(t.Context(), days[11].Name, ""); !errors.Is(err, operate.ErrUnknown) {
 			t.Errorf("a day behind the range was fetched: %+v, %v", s, err)
 		}
 		return nil
 	})
 	// Cut off, it stays on the list and goes on at its next day.
-	long := Backfill{Dataset: "sea", From: first.AddDate(0, -3, 0), To: last}
-	if long, err = beside.AskBackfill(long); err != nil {
+	long := operate.Backfill{Dataset: "sea", From: first.AddDate(0, -3, 0), To: last}
+	if long, err = beside.Station().AskBackfill(long); err != nil {
 		t.Fatal(err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if news, err := beside.followBackfill(cancelled, long, func(BackfillNews) {}); news.Done && err == nil {
+	if news, err := beside.Station().FollowBackfill(cancelled, long, func(operate.BackfillNews) {}); news.Done && err == nil {
 		t.Errorf("a backfill that was cut off is done: %+v", news)
 	}
-	if gone, err := beside.CancelBackfill("sea"); err != nil || !gone && exists(b.cfg.state().Backfill("sea")) {
+	if gone, err := beside.Station().CancelBackfill("sea"); err != nil || !gone && exists(b.cfg.state().Backfill("sea")) {
 		t.Errorf("CancelBackfill() = %v, %v", gone, err)
 	}
 }
@@ -127,7 +130,7 @@ func TestABackfillIsResumedWhereItStopped(t *testing.T) {
 	set.Archive.Lookback = 48 * time.Hour
 	d := b.daemon(t)
 	from := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	ask, err := d.AskBackfill(Backfill{Dataset: "sea", From: from, To: from.AddDate(0, 0, 99)})
+	ask, err := d.Station().AskBackfill(operate.Backfill{Dataset: "sea", From: from, To: from.AddDate(0, 0, 99)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,18 +138,18 @@ func TestABackfillIsResumedWhereItStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if more, err := d.backfillChunk(t.Context(), &ask, book); !more || err != nil {
-		t.Fatalf("backfillChunk() = %v, %v", more, err)
+	if more, err := d.Station().BackfillChunk(t.Context(), &ask, book); !more || err != nil {
+		t.Fatalf("BackfillChunk() = %v, %v", more, err)
 	}
 	book.Close()
-	again, err := b.daemon(t).AskBackfill(Backfill{Dataset: "sea", From: from, To: from.AddDate(0, 0, 99)})
-	if err != nil || !again.Next.Equal(from.AddDate(0, 0, backfillDays)) {
+	again, err := b.daemon(t).Station().AskBackfill(operate.Backfill{Dataset: "sea", From: from, To: from.AddDate(0, 0, 99)})
+	if err != nil || !again.Next.Equal(from.AddDate(0, 0, operate.BackfillDays)) {
 		t.Errorf("the same backfill begins at %v, %v", again.Next, err)
 	}
-	if _, err := d.AskBackfill(Backfill{Dataset: "sea", From: from, To: from}); !errors.Is(err, ErrBackfill) {
+	if _, err := d.Station().AskBackfill(operate.Backfill{Dataset: "sea", From: from, To: from}); !errors.Is(err, operate.ErrBackfill) {
 		t.Errorf("AskBackfill() = %v beside another", err)
 	}
-	if _, err := d.AskBackfill(Backfill{Dataset: "lake", From: from, To: from}); !errors.Is(err, ErrConfig) {
+	if _, err := d.Station().AskBackfill(operate.Backfill{Dataset: "lake", From: from, To: from}); !errors.Is(err, ErrConfig) {
 		t.Errorf("AskBackfill() = %v of a dataset that is not there", err)
 	}
 }
@@ -189,19 +192,6 @@ func TestADaemonWithAProblemRingsItsHook(t *testing.T) {
 	}
 }
 
-func TestTroublesLastUntilAnAttemptGoesWell(t *testing.T) {
-	var all troubles
-	all.note("sea", errors.New("disk full\nand more"))
-	all.note("lake", nil)
-	if all.of("sea") != "disk full" || all.of("lake") != "" {
-		t.Errorf("troubles are %q and %q", all.of("sea"), all.of("lake"))
-	}
-	all.note("sea", nil)
-	if all.of("sea") != "" {
-		t.Errorf("trouble lasts: %q", all.of("sea"))
-	}
-}
-
 // A retry that breaks off between its steps can be asked for again.
 func TestARetryIsSafeToRepeat(t *testing.T) {
 	b := newBench(t)
@@ -210,12 +200,12 @@ func TestARetryIsSafeToRepeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.once(t)
-	b.operate(t, func(o *Operations) error {
-		rows, err := o.book.Granules(t.Context(), ledger.GranuleQuery{State: ledger.Quarantined})
+	b.operate(t, func(o *operate.Operations) error {
+		rows, err := b.book(t).Granules(t.Context(), ledger.GranuleQuery{State: ledger.Quarantined})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(err, len(rows))
 		}
-		aside := o.quarantine().File(rows[0])
+		aside := quarantine.Folder{State: b.cfg.state()}.File(rows[0])
 		// A crash after the file was linked and before the ledger knew.
 		place := filepath.Join(b.cfg.state().Spool(), rows[0].SHA256[:2], rows[0].SHA256, "20240609_page.nc")
 		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/operate"
 	"lacuna/daemon/outbox"
 	"lacuna/ledger"
 	"lacuna/publish"
@@ -57,9 +58,9 @@ func broker(t *testing.T, port int) int {
 	return got
 }
 
-func (b *bench) publishStatus(t *testing.T) map[string]SinkStatus {
+func (b *bench) publishStatus(t *testing.T) map[string]operate.SinkStatus {
 	t.Helper()
-	p, err := JoinPublications(t.Context(), b.cfg)
+	p, err := operate.JoinPublications(t.Context(), b.cfg.Operate())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func (b *bench) publishStatus(t *testing.T) map[string]SinkStatus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]SinkStatus{}
+	rows := map[string]operate.SinkStatus{}
 	for _, row := range s.Sinks {
 		rows[row.Sink] = row
 	}
@@ -158,12 +159,12 @@ func TestRetractionAndReplayReachTheConsumer(t *testing.T) {
 	b.kafkaOn(broker(t, 0))
 	put(t, b.archive(), w.Granule(day))
 	b.once(t)
-	p, err := JoinPublications(t.Context(), b.cfg)
+	p, err := operate.JoinPublications(t.Context(), b.cfg.Operate())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if n, err := p.Replay(t.Context(), Replay{Sink: "kafka:lacuna"}); n != 1 || err != nil {
+	if n, err := p.Replay(t.Context(), operate.Replay{Sink: "kafka:lacuna"}); n != 1 || err != nil {
 		t.Errorf("Replay() = %d, %v", n, err)
 	}
 	b.once(t)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/operate"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -112,8 +113,8 @@ func TestASecondStateIsRefusedTheBucketAndTheTopics(t *testing.T) {
 // wantFindings checks what 'lacuna check --online' says.
 func (b *bench) wantFindings(t *testing.T, want map[string]bool) {
 	t.Helper()
-	found := map[string]Finding{}
-	if _, err := b.daemon(t).Online(t.Context(), func(f Finding) { found[f.What] = f }); err != nil {
+	found := map[string]operate.Finding{}
+	if _, err := b.daemon(t).Station().Online(t.Context(), func(f operate.Finding) { found[f.What] = f }); err != nil {
 		t.Fatal(err)
 	}
 	for what, ok := range want {

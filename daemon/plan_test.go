@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"lacuna/daemon/operate"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -37,7 +39,7 @@ func TestPlanChangesNothingBesideARunningDaemon(t *testing.T) {
 	put(t, b.archive(), w.Granule(days[0]))
 	b.once(t)
 	put(t, b.archive(), w.Granule(days[1]))
-	if _, err := b.daemon(t).Fetch(t.Context(), Fetch{}); err != nil {
+	if _, err := b.daemon(t).Station().Fetch(t.Context(), operate.Fetch{}); err != nil {
 		t.Fatal(err)
 	}
 	third := put(t, b.archive(), w.Granule(days[2]))
@@ -50,7 +52,7 @@ func TestPlanChangesNothingBesideARunningDaemon(t *testing.T) {
 	defer book.Close()
 	root := filepath.Dir(b.cfg.StateDir)
 	before := filesBelow(t, root)
-	plan, err := b.daemon(t).Plan(t.Context(), "")
+	plan, err := b.daemon(t).Station().Plan(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,33 +73,6 @@ func TestPlanChangesNothingBesideARunningDaemon(t *testing.T) {
 	}
 }
 
-// The version of a Copernicus dataset is chosen once and remembered: a plan
-// sees the choice, but must not make it.
-func TestPlanRemembersNoChoice(t *testing.T) {
-	b := newBench(t)
-	d := b.daemon(t)
-	pin := filepath.Join(b.cfg.StateDir, "cmems-version-of-sea")
-	if err := os.MkdirAll(b.cfg.StateDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(pin, []byte("202311\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	scratch := t.TempDir()
-	look, err := d.onlooker(scratch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := look.cfg.Datasets[0].Archive.CMEMS.PinFile
-	text, err := os.ReadFile(copied)
-	if err != nil || string(text) != "202311\n" || filepath.Dir(copied) != scratch {
-		t.Errorf("the onlooker's choice is %q in %s, %v", text, copied, err)
-	}
-	if d.cfg.Datasets[0].Archive.CMEMS.PinFile != "" {
-		t.Error("the daemon's own settings changed")
-	}
-}
-
 func TestPlanSaysWhatNobodyDelivers(t *testing.T) {
 	b := newBench(t)
 	deliverDays(t, b, 1)
@@ -105,12 +80,12 @@ func TestPlanSaysWhatNobodyDelivers(t *testing.T) {
 	if _, err := b.daemon(t).Once(t.Context()); err == nil {
 		t.Fatal("the absent broker is no error")
 	}
-	plan, err := b.daemon(t).Plan(t.Context(), "sea")
+	plan, err := b.daemon(t).Station().Plan(t.Context(), "sea")
 	if err != nil || len(plan.Publish) != 1 || plan.Publish[0].Waiting != 1 || !strings.Contains(plan.Publish[0].Why, "attempts") {
 		t.Errorf("to be published: %+v, %v; want one for Kafka with its problem", plan.Publish, err)
 	}
 	b.cfg.Publish.Kafka = nil
-	plan, err = b.daemon(t).Plan(t.Context(), "")
+	plan, err = b.daemon(t).Station().Plan(t.Context(), "")
 	if err != nil || len(plan.Publish) != 1 || !strings.Contains(plan.Publish[0].Why, "not configured any more") {
 		t.Errorf("to be published: %+v, %v; want what is left of Kafka", plan.Publish, err)
 	}

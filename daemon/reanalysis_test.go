@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/operate"
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/work"
 	"lacuna/ledger"
@@ -52,17 +53,6 @@ func (r *rolling) pass(t *testing.T, later time.Duration) work.Summary {
 		t.Fatalf("Once() = %v\n%s", err, r.log)
 	}
 	return s
-}
-
-// book looks at the ledger.
-func (r *rolling) book(t *testing.T) *ledger.Ledger {
-	t.Helper()
-	book, err := ledger.Join(t.Context(), r.cfg.state().Ledger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { book.Close() })
-	return book
 }
 
 // revisions returns the revisions of the product of each day with their modes.
@@ -123,11 +113,11 @@ func TestDelayedRevisionFollowsWhenTheNeighboursHaveSettled(t *testing.T) {
 	}
 }
 
-func (r *rolling) planned(t *testing.T) (Plan, error) {
+func (r *rolling) planned(t *testing.T) (operate.Plan, error) {
 	t.Helper()
 	d := r.daemon(t)
 	d.parts.Now = func() time.Time { return r.now }
-	return d.Plan(t.Context(), "")
+	return d.Station().Plan(t.Context(), "")
 }
 
 // fileOf returns the visible file of a day's product.
@@ -235,7 +225,7 @@ func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 	r.deliver(t, 0, 1)
 	r.pass(t, 0)
 	r.deliver(t, 2, 3)
-	if _, err := r.daemon(t).Fetch(t.Context(), Fetch{Backfill: true}); err != nil {
+	if _, err := r.daemon(t).Station().Fetch(t.Context(), operate.Fetch{Backfill: true}); err != nil {
 		t.Fatal(err)
 	}
 	book := r.book(t)
@@ -267,7 +257,7 @@ func TestBackfillIsMadeOnceWithTheDaysThatFollow(t *testing.T) {
 	skipInShort(t)
 	r := newRolling(t, 7)
 	r.deliver(t, 0, 1, 2, 3, 4, 5, 6)
-	if _, err := r.daemon(t).Fetch(t.Context(), Fetch{Backfill: true}); err != nil {
+	if _, err := r.daemon(t).Station().Fetch(t.Context(), operate.Fetch{Backfill: true}); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.pass(t, 0); s.Products != 7 {

@@ -43,10 +43,7 @@ func (d *Daemon) openRenewal(book *ledger.Ledger) *renewal {
 // model. The engine is opened with the first model; without one the daemon
 // fills by optimal interpolation, and says so.
 func (r *renewal) openModels(d *Daemon) {
-	byModel := func(set Dataset) bool {
-		return set.Fill.Method == infer.MethodModel || set.Fill.Method == infer.MethodAuto
-	}
-	if !slices.ContainsFunc(d.cfg.Datasets, byModel) {
+	if !slices.ContainsFunc(d.cfg.Datasets, Dataset.byModel) {
 		return
 	}
 	parts := fill.ModelParts{Log: d.log, Open: func() (infer.Device, error) {
@@ -93,6 +90,9 @@ func (r *renewal) hold() (release func()) {
 
 // news returns what becomes of the model of a dataset, for people.
 func (r *renewal) news(dataset string) string {
+	if r == nil {
+		return ""
+	}
 	for _, s := range r.schedulers {
 		if s.Dataset.Name == dataset {
 			return s.News()

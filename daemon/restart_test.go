@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/operate"
 	"lacuna/daemon/supervise"
 	"lacuna/ledger"
 )
@@ -49,7 +50,7 @@ func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- v.Keep(ctx, t.Context(), supervise.Stage{Name: "worker", Run: func(intake, work context.Context) error { return w.Run(intake, work, in.Watcher.Run) }})
+		ended <- v.Keep(ctx, t.Context(), supervise.Stage{Name: "worker", Run: func(intake, work context.Context) error { return w.Run(intake, work, in.Run) }})
 	}()
 	until(t, "two stored granules", func() bool {
 		done, err := book.Recent(t.Context(), 9, ledger.Stored)
@@ -68,7 +69,7 @@ func TestDrainEndsAtItsDeadlineAndTheNextStartGoesOn(t *testing.T) {
 	b.cfg.Datasets[0].Fill.Method = "persistence"
 	b.cfg.Drain = 300 * time.Millisecond
 	deliverDays(t, b, 1)
-	if _, err := b.daemon(t).Fetch(t.Context(), Fetch{}); err != nil {
+	if _, err := b.daemon(t).Station().Fetch(t.Context(), operate.Fetch{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := New(b.cfg, Parts{Log: slog.New(slog.DiscardHandler), Child: []string{"sleep", "60"}}) // never decodes anything
@@ -108,7 +109,7 @@ func TestOnceBesideARunningDaemonIsRefused(t *testing.T) {
 	if !errors.Is(err, ledger.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("Once() = %v, want that the ledger is in use and by whom", err)
 	}
-	if _, err := b.daemon(t).Fetch(t.Context(), Fetch{}); !errors.Is(err, ledger.ErrLocked) {
+	if _, err := b.daemon(t).Station().Fetch(t.Context(), operate.Fetch{}); !errors.Is(err, ledger.ErrLocked) {
 		t.Errorf("Fetch() = %v", err)
 	}
 	stop()

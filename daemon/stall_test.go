@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon/pages"
 	"lacuna/ops"
 )
 
@@ -68,7 +69,7 @@ func TestIntakeThatGetsOnWithNothingIsAnAlarmAndNotReady(t *testing.T) {
 	}
 	alarms := func() []ops.Alarm {
 		t.Helper()
-		status, err := askStatus(t.Context(), "http://"+d.Addr()+"/")
+		status, err := pages.AskStatus(t.Context(), "http://"+d.Addr()+"/")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,23 +41,25 @@ func (l *List) Add(errs ...error) {
 // Err returns all faults joined, in the order found, or nil.
 func (l *List) Err() error { return errors.Join(l.errs...) }
 
-// A Section is what is wrong with a part of a value, under the key of that part.
-type Section struct {
-	Key string
-	Err error
+// section is everything wrong with a part of a value, under the key of that part.
+type section struct {
+	key string
+	err error
 }
 
-// In returns what is wrong with the part of a value under a key; nil where
-// nothing is.
+// In returns the faults of the part of a value under a key; nil where there are
+// none. Its method Section returns the key, for whoever looks for the line.
 func In(key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Section{Key: key, Err: err}
+	return section{key: key, err: err}
 }
 
-// Error puts the key before the message.
-func (s *Section) Error() string { return s.Key + "." + s.Err.Error() }
+func (s section) Error() string   { return s.key + "." + s.err.Error() }
+func (s section) Unwrap() error   { return s.err }
+func (s section) Section() string { return s.key }
 
-// Unwrap returns the error without its key.
-func (s *Section) Unwrap() error { return s.Err }
+// ErrConfig marks a configuration that cannot be used, or a name that it does not
+// have.
+var ErrConfig = errors.New("bad configuration")

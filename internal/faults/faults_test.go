@@ -40,3 +40,17 @@ func TestNoFaultIsNoError(t *testing.T) {
 		t.Errorf("Err() = %v, want nil", err)
 	}
 }
+
+func TestThePartAtFaultIsNamed(t *testing.T) {
+	if err := faults.In("disk", nil); err != nil {
+		t.Errorf("In() = %v of nothing wrong", err)
+	}
+	cause := errors.New("floor_mib is -1, must not be negative")
+	err := faults.In("disk", cause)
+	if part, ok := err.(interface{ Section() string }); !ok || part.Section() != "disk" || !errors.Is(err, cause) {
+		t.Errorf("In() = %#v", err)
+	}
+	if want := "disk.floor_mib is -1, must not be negative"; err.Error() != want {
+		t.Errorf("message %q, want %q", err, want)
+	}
+}

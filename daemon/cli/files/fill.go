@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/onboard"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
@@ -125,7 +125,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		return err
 	}
 	defer filler.Close()
-	paths, err := daemon.GranuleFiles(f.history...)
+	paths, err := onboard.GranuleFiles(f.history...)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/intake"
+	"lacuna/daemon/onboard"
 	"lacuna/daemon/retrain"
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
@@ -119,7 +120,7 @@ func (f *initFlags) run(c *cobra.Command, asking *interview) error {
 	if err != nil {
 		return err
 	}
-	o := daemon.Onboarding{Now: time.Now(), Options: f.options}
+	o := onboard.Onboarding{Now: time.Now(), Options: f.options}
 	if o.StateDir, err = filepath.Abs(f.state); err != nil {
 		return err
 	}
@@ -129,9 +130,9 @@ func (f *initFlags) run(c *cobra.Command, asking *interview) error {
 	if err := f.look(ctx, reader, &o, asking); err != nil {
 		return err
 	}
-	o.Name = daemon.DatasetName(f.nameOf())
+	o.Name = onboard.DatasetName(f.nameOf())
 	if f.name == "" {
-		o.Name = daemon.DatasetName(asking.text("A short name for the dataset?", o.Name))
+		o.Name = onboard.DatasetName(asking.text("A short name for the dataset?", o.Name))
 	}
 	o.Machine = f.machine(ctx, stderr)
 	if o.Sample != nil {
@@ -145,16 +146,16 @@ func (f *initFlags) run(c *cobra.Command, asking *interview) error {
 }
 
 // archive returns the archive that flags name.
-func (f *initFlags) archive() (daemon.Archive, error) {
+func (f *initFlags) archive() (intake.Archive, error) {
 	switch {
 	case f.dir != "":
-		return daemon.ArchiveAt(f.dir)
+		return intake.At(f.dir)
 	case f.url != "":
-		return daemon.ArchiveAt(f.url)
+		return intake.At(f.url)
 	case f.sample != "" && f.product == "":
-		return daemon.ArchiveAt(filepath.Dir(f.sample))
+		return intake.At(filepath.Dir(f.sample))
 	}
-	a, err := daemon.ArchiveAt(f.product)
+	a, err := intake.At(f.product)
 	if err == nil && a.Type != "cmems" {
 		err = fmt.Errorf("%s is no dataset of Copernicus Marine: where do its granules appear? Give --dir DIR or --url URL", f.product)
 	}
@@ -163,7 +164,7 @@ func (f *initFlags) archive() (daemon.Archive, error) {
 
 // look reads the granules that are on this machine, as the product says where
 // Lacuna knows it.
-func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *daemon.Onboarding, asking *interview) error {
+func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *onboard.Onboarding, asking *interview) error {
 	if o.Options.Product = f.product; o.Options.Validate() != nil {
 		o.Options.Product = ""
 	}
@@ -171,7 +172,7 @@ func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *daemon.O
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	o.Sample, err = daemon.LookAt(ctx, reader, files, o.Options)
+	o.Sample, err = onboard.LookAt(ctx, reader, files, o.Options)
 	if err == nil {
 		return nil
 	}
@@ -180,7 +181,7 @@ func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *daemon.O
 		return err
 	}
 	o.Options.Variable, f.options.Variable = variable, variable
-	o.Sample, err = daemon.LookAt(ctx, reader, files, o.Options)
+	o.Sample, err = onboard.LookAt(ctx, reader, files, o.Options)
 	return err
 }
 
@@ -193,7 +194,7 @@ func (f *initFlags) files() ([]string, error) {
 	if place == "" {
 		return nil, nil
 	}
-	files, err := daemon.GranuleFiles(place)
+	files, err := onboard.GranuleFiles(place)
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("there is no .nc file below %s", place)
 	}
@@ -210,13 +211,13 @@ func (f *initFlags) nameOf() string {
 }
 
 // machine measures how fast networks run here.
-func (f *initFlags) machine(ctx context.Context, stderr io.Writer) daemon.Machine {
+func (f *initFlags) machine(ctx context.Context, stderr io.Writer) onboard.Machine {
 	e, err := engine.Open(engine.Auto, engine.Config{}, slog.New(cli.NewConsole(stderr, slog.LevelWarn)))
 	if err != nil {
-		return daemon.Machine{Missing: "lacuna engines says what is missing"}
+		return onboard.Machine{Missing: "lacuna engines says what is missing"}
 	}
 	defer e.Finalize()
-	m := daemon.Machine{Engine: e.Kind + ", " + retrain.Hardware()}
+	m := onboard.Machine{Engine: e.Kind + ", " + retrain.Hardware()}
 	if f.unmeasured {
 		return m
 	}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/onboard"
 
 	"github.com/spf13/cobra"
 )
@@ -56,7 +56,7 @@ func (i *interview) yes(question string, proposal bool) bool {
 
 // goOn checks the new configuration, fills and trains where that was asked for,
 // and prints the next commands.
-func (f *initFlags) goOn(c *cobra.Command, o daemon.Onboarding, asking *interview) error {
+func (f *initFlags) goOn(c *cobra.Command, o onboard.Onboarding, asking *interview) error {
 	if err := runHere(c, "check", "--config", f.out); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (f *initFlags) reading() []string {
 }
 
 // fillNewest fills the granule that was looked at, with its folder as history.
-func (f *initFlags) fillNewest(c *cobra.Command, o daemon.Onboarding, files []string) error {
+func (f *initFlags) fillNewest(c *cobra.Command, o onboard.Onboarding, files []string) error {
 	newest := ""
 	for _, file := range files {
 		if filepath.Base(file) == o.Sample.Example {

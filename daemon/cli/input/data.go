@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/onboard"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
@@ -92,7 +92,7 @@ const packSuffix = ".pack"
 // model must be trained on the data that were asked for. One that was found in a
 // folder, such as a day of clouds only, is left out with a note.
 func (d *Data) LoadAll(ctx context.Context, stderr io.Writer) ([]Dataset, error) {
-	paths, err := daemon.GranuleFiles(d.Files...)
+	paths, err := onboard.GranuleFiles(d.Files...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
+	"lacuna/daemon/onboard"
 	"lacuna/daemon/retrain"
 	"lacuna/internal/faults"
 	"lacuna/modelstore"
@@ -310,7 +310,7 @@ func (f *evaluateFlags) read(ctx context.Context, job *tables.Job, stderr io.Wri
 
 // readTruth reads days without gaps, which are no series to learn from.
 func (f *evaluateFlags) readTruth(ctx context.Context, stderr io.Writer) ([]field.Field, error) {
-	paths, err := daemon.GranuleFiles(f.truth...)
+	paths, err := onboard.GranuleFiles(f.truth...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/onboard"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/version"
 	"lacuna/internal/faults"
@@ -185,7 +185,7 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	f.dataset = cmp.Or(f.dataset, daemon.PlainName(sets[0].Name))
+	f.dataset = cmp.Or(f.dataset, onboard.PlainName(sets[0].Name))
 	e, err := engine.Open(f.engine, engine.Config{}, log)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -59,7 +60,7 @@ func (f *backfillFlags) run(c *cobra.Command) error {
 	if f.cancel {
 		return f.cancelIt(c, d)
 	}
-	ask := daemon.Backfill{Dataset: f.dataset}
+	ask := operate.Backfill{Dataset: f.dataset}
 	if ask.From, err = parseDay("--from", f.from, 0); err != nil {
 		return err
 	}
@@ -69,12 +70,12 @@ func (f *backfillFlags) run(c *cobra.Command) error {
 	if ask.From.IsZero() || ask.To.IsZero() || ask.To.Before(ask.From) {
 		return cli.Usage(errors.New("--from DAY and --to DAY are required, in their order"))
 	}
-	ask, err = d.AskBackfill(ask)
+	ask, err = d.Station().AskBackfill(ask)
 	if err != nil {
 		return err
 	}
 	if f.detach {
-		return f.print(c, daemon.BackfillNews{Backfill: ask}, func(w io.Writer) {
+		return f.print(c, operate.BackfillNews{Backfill: ask}, func(w io.Writer) {
 			fmt.Fprintf(w, "%s from %s to %s is on the list\n", ask.Dataset, f.from, f.to)
 		})
 	}
@@ -82,7 +83,7 @@ func (f *backfillFlags) run(c *cobra.Command) error {
 }
 
 func (f *backfillFlags) cancelIt(c *cobra.Command, d *daemon.Daemon) error {
-	known, err := d.CancelBackfill(f.dataset)
+	known, err := d.Station().CancelBackfill(f.dataset)
 	if err != nil {
 		return err
 	}
@@ -96,11 +97,11 @@ func (f *backfillFlags) cancelIt(c *cobra.Command, d *daemon.Daemon) error {
 }
 
 // follow shows the progress of a backfill until it is done.
-func (f *backfillFlags) follow(c *cobra.Command, d *daemon.Daemon, ask daemon.Backfill) error {
+func (f *backfillFlags) follow(c *cobra.Command, d *daemon.Daemon, ask operate.Backfill) error {
 	days := int(ask.To.Sub(ask.From).Hours()/24) + 1
 	bar := cli.NewProgress(c.ErrOrStderr(), ask.Dataset, days)
-	before := daemon.BackfillNews{}
-	news, err := d.Backfill(c.Context(), ask, func(n daemon.BackfillNews) {
+	before := operate.BackfillNews{}
+	news, err := d.Backfill(c.Context(), ask, func(n operate.BackfillNews) {
 		bar.Set(int(n.Next.Sub(n.From).Hours()/24), days)
 		if !bar.Visible() && n != before { // no terminal: a line where something has changed
 			fmt.Fprintln(c.ErrOrStderr(), backfillLine(n))
@@ -118,7 +119,7 @@ func (f *backfillFlags) follow(c *cobra.Command, d *daemon.Daemon, ask daemon.Ba
 	return errors.Join(printErr, err)
 }
 
-func backfillLine(n daemon.BackfillNews) string {
+func backfillLine(n operate.BackfillNews) string {
 	who := ""
 	if n.ByDaemon {
 		who = " (by the daemon)"

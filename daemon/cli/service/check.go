@@ -9,6 +9,7 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -94,7 +95,7 @@ func tryOnline(c *cobra.Command, flags daemonFlags, asJSON bool) error {
 		return err
 	}
 	out := c.OutOrStdout()
-	ok, err := d.Online(c.Context(), func(f daemon.Finding) {
+	ok, err := d.Station().Online(c.Context(), func(f operate.Finding) {
 		switch {
 		case asJSON:
 			_ = json.NewEncoder(out).Encode(f) // a closed pipe soon ends the process

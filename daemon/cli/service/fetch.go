@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 	"lacuna/fetch"
 
 	"github.com/spf13/cobra"
@@ -59,7 +59,7 @@ each with its reason), 1 something could not be fetched (the rest is there),
 }
 
 func (f *fetchFlags) run(c *cobra.Command) error {
-	ask := daemon.Fetch{Dataset: f.dataset}
+	ask := operate.Fetch{Dataset: f.dataset}
 	if f.from != "" || f.to != "" {
 		if err := ask.Days.UnmarshalText([]byte(f.from + ".." + f.to)); err != nil {
 			return cli.Usage(fmt.Errorf("--from and --to: %w", err))
@@ -73,17 +73,17 @@ func (f *fetchFlags) run(c *cobra.Command) error {
 		return err
 	}
 	if f.dryRun {
-		plans, err := d.PlanFetch(c.Context(), ask)
+		plans, err := d.Station().PlanFetch(c.Context(), ask)
 		return errors.Join(f.printPlans(c.OutOrStdout(), plans), err)
 	}
 	bars := newFetchBars(c.ErrOrStderr())
 	ask.Progress = bars.dataset
-	fetched, err := d.Fetch(c.Context(), ask)
+	fetched, err := d.Station().Fetch(c.Context(), ask)
 	bars.finish()
 	return errors.Join(f.printFetched(c.OutOrStdout(), fetched), err)
 }
 
-func (f *fetchFlags) printFetched(w io.Writer, all []daemon.Fetched) error {
+func (f *fetchFlags) printFetched(w io.Writer, all []operate.Fetched) error {
 	if f.json {
 		return json.NewEncoder(w).Encode(all)
 	}
@@ -109,7 +109,7 @@ type plannedAction struct {
 	Why      string    `json:"why"`
 }
 
-func (f *fetchFlags) printPlans(w io.Writer, plans []daemon.FetchPlan) error {
+func (f *fetchFlags) printPlans(w io.Writer, plans []operate.FetchPlan) error {
 	lines := []plannedAction{}
 	for _, p := range plans {
 		for _, a := range p.Actions {

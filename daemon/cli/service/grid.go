@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -38,7 +38,7 @@ func (o *operator) showGrid() *cobra.Command {
 		Short: "the grid, since when and why, and how many granules have it and others",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				all, err := operations.Grids(c.Context(), o.dataset)
 				if err != nil {
 					return err
@@ -56,7 +56,7 @@ func (o *operator) showGrid() *cobra.Command {
 	}
 }
 
-func printGrid(w io.Writer, s daemon.GridStatus) {
+func printGrid(w io.Writer, s operate.GridStatus) {
 	fmt.Fprintf(w, "dataset:\t%s\ngrid:\t%s\n", s.Dataset, cmp.Or(s.Grid, "none yet: the first granule that is read gives it"))
 	if s.Grid != "" {
 		fmt.Fprintf(w, "since:\t%s\nwhy:\t%s\n", s.Since.UTC().Format(time.RFC3339), s.Why)
@@ -90,7 +90,7 @@ func (o *operator) resetGrid() *cobra.Command {
 			if strings.TrimSpace(reason) == "" {
 				return cli.Usage(errors.New("--reason TEXT is required: it is kept in the journal"))
 			}
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				done, err := operations.ResetGrid(c.Context(), o.dataset, reason)
 				if err != nil {
 					return err

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -40,7 +40,7 @@ place of the ledger as it is: stop the daemon, copy it to state_dir/ledger.db,
 remove ledger.db-wal and ledger.db-shm, and start the daemon.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				bytes, err := operations.Backup(c.Context(), args[0])
 				if err != nil {
 					return err
@@ -59,7 +59,7 @@ func (o *operator) checkLedger() *cobra.Command {
 		Short: "read the whole ledger and say what does not fit together",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				if err := operations.CheckLedger(c.Context()); err != nil {
 					return fmt.Errorf("%w; restart the daemon, which makes it anew from what is on the disk, or put a backup in its place", err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -36,12 +37,12 @@ func (o *operator) load() (daemon.Config, error) {
 }
 
 // on runs do with the operations on the service.
-func (o *operator) on(c *cobra.Command, do func(*daemon.Operations) error) error {
+func (o *operator) on(c *cobra.Command, do func(*operate.Operations) error) error {
 	cfg, err := o.load()
 	if err != nil {
 		return err
 	}
-	operations, err := daemon.JoinOperations(c.Context(), cfg)
+	operations, err := operate.Join(c.Context(), cfg.Operate())
 	if err != nil {
 		return err
 	}

@@ -7,14 +7,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/books"
+	"lacuna/daemon/operate"
+	"lacuna/daemon/pages"
 	"lacuna/ops"
 	"lacuna/ops/golden"
 )
 
 // busyOverview is a service with something to tell of everything.
-func busyOverview() daemon.Overview {
+func busyOverview() pages.Overview {
 	now := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
 	s := ops.Status{
 		Version: "0.1.0", Started: now.Add(-26 * time.Hour), Now: now, Ready: true,
@@ -34,7 +35,7 @@ func busyOverview() daemon.Overview {
 		Ledger: ops.Ledger{Bytes: 1 << 20},
 	}
 	s.Alarms = ops.Alarms(s, ops.DefaultHookConfig().Limits)
-	return daemon.Overview{Running: true, Holder: "process 4711", Page: "http://127.0.0.1:8087/", Status: s, Backfills: []daemon.Backfill{
+	return pages.Overview{Running: true, Holder: "process 4711", Page: "http://127.0.0.1:8087/", Status: s, Backfills: []operate.Backfill{
 		{Dataset: "blk-chl", From: now.AddDate(-1, 0, 0), To: now.AddDate(0, -1, 0), Next: now.AddDate(0, -6, 0), Asked: now},
 	}}
 }
@@ -48,24 +49,24 @@ func TestWhatOperatorsReadIsAPromise(t *testing.T) {
 	golden.Compare(t, "operate/status.txt", table.Bytes())
 
 	at := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
-	fill := daemon.Backfill{Dataset: "sea", From: at, To: at, Next: at, Asked: at}
+	fill := operate.Backfill{Dataset: "sea", From: at, To: at, Next: at, Asked: at}
 	shapes := map[string]any{
 		"status": busyOverview(),
-		"why": []daemon.Story{{
+		"why": []operate.Story{{
 			Dataset: "sea", Granule: "a.nc", Days: []string{"2024-05-20"}, State: "announced", ToDo: "Nothing.",
-			Lines: []daemon.StoryLine{{At: at, Text: "Revision 1: seen on the archive."}},
+			Lines: []operate.StoryLine{{At: at, Text: "Revision 1: seen on the archive."}},
 		}},
-		"quarantine": []daemon.Aside{{Dataset: "sea", Granule: "a.nc", Revision: 1, Reason: "bad", Since: at, File: "f", Bytes: 7, SHA256: "00"}},
-		"retry":      []daemon.Retried{{Dataset: "sea", Granule: "a.nc", Revision: 1, Problem: "no bytes"}},
-		"redo":       []daemon.Redone{{Dataset: "sea", Granule: "a.nc", Revision: 2, Note: "it was about to be made anyway"}},
-		"grid": []daemon.GridStatus{{
+		"quarantine": []operate.Aside{{Dataset: "sea", Granule: "a.nc", Revision: 1, Reason: "bad", Since: at, File: "f", Bytes: 7, SHA256: "00"}},
+		"retry":      []operate.Retried{{Dataset: "sea", Granule: "a.nc", Revision: 1, Problem: "no bytes"}},
+		"redo":       []operate.Redone{{Dataset: "sea", Granule: "a.nc", Revision: 2, Note: "it was about to be made anyway"}},
+		"grid": []operate.GridStatus{{
 			Dataset: "sea", Grid: "40×60", Since: at, Why: "a.nc is the first", Settled: true, Agree: 5, Needed: 5, Pin: "{}", Pinned: "{}",
-			Others: []daemon.GridCount{{Grid: "41×60", Granules: 1}}, Changes: []daemon.GridChange{{At: at, Grid: "40×60", Why: "a.nc is the first"}},
+			Others: []operate.GridCount{{Grid: "41×60", Granules: 1}}, Changes: []operate.GridChange{{At: at, Grid: "40×60", Why: "a.nc is the first"}},
 		}},
-		"grid reset": daemon.GridReset{Dataset: "sea", Grid: "40×60", Again: 2, Why: "it was odd"},
-		"backfill":   daemon.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1},
+		"grid reset": operate.GridReset{Dataset: "sea", Grid: "40×60", Again: 2, Why: "it was odd"},
+		"backfill":   operate.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1},
 		"rebuild":    books.Rebuilt{Away: "f", Granules: 6, Products: 3, SetAside: 2, Waiting: 1, Lost: 1, Orphans: 1},
-		"check":      daemon.Finding{What: "ledger", OK: false, Text: "damaged", ToDo: "restart"},
+		"check":      operate.Finding{What: "ledger", OK: false, Text: "damaged", ToDo: "restart"},
 	}
 	text, err := json.MarshalIndent(shapes, "", "  ")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"lacuna/daemon"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -38,7 +39,7 @@ could not be made (the rest is printed), 2 usage, 78 bad configuration.`,
 			if err != nil {
 				return err
 			}
-			plan, err := d.Plan(c.Context(), flags.dataset)
+			plan, err := d.Station().Plan(c.Context(), flags.dataset)
 			if errors.Is(err, daemon.ErrConfig) {
 				return err
 			}
@@ -51,7 +52,7 @@ could not be made (the rest is printed), 2 usage, 78 bad configuration.`,
 	return c
 }
 
-func (f *planFlags) print(w io.Writer, p daemon.Plan) error {
+func (f *planFlags) print(w io.Writer, p operate.Plan) error {
 	if f.json {
 		return json.NewEncoder(w).Encode(p)
 	}

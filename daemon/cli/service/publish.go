@@ -10,6 +10,7 @@ import (
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -50,12 +51,12 @@ func (p *publications) configured() error {
 }
 
 // on runs do with the queue of the configured service.
-func (p *publications) on(c *cobra.Command, do func(*daemon.Publications) error) error {
+func (p *publications) on(c *cobra.Command, do func(*operate.Publications) error) error {
 	cfg, err := daemon.LoadConfig(p.config)
 	if err != nil {
 		return err
 	}
-	queue, err := daemon.JoinPublications(c.Context(), cfg)
+	queue, err := operate.JoinPublications(c.Context(), cfg.Operate())
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (p *publications) status() *cobra.Command {
 		Short: "what waits for every sink, since when and why",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.on(c, func(queue *daemon.Publications) error {
+			return p.on(c, func(queue *operate.Publications) error {
 				s, err := queue.Status(c.Context())
 				if err != nil {
 					return err
@@ -89,7 +90,7 @@ func (p *publications) status() *cobra.Command {
 	}
 }
 
-func printPublishStatus(w io.Writer, s daemon.PublishStatus) {
+func printPublishStatus(w io.Writer, s operate.PublishStatus) {
 	fmt.Fprintln(w, "SINK\tWAITING\tMIB\tOLDEST\tDELIVERED\tSET ASIDE\tPROBLEM")
 	for _, row := range s.Sinks {
 		oldest, problem := "-", row.Problem
@@ -111,7 +112,7 @@ func printPublishStatus(w io.Writer, s daemon.PublishStatus) {
 }
 
 func (p *publications) replay() *cobra.Command {
-	var request daemon.Replay
+	var request operate.Replay
 	var from, to, topic string
 	c := &cobra.Command{
 		Use:   "replay [--from DATE] [--to DATE] [--dataset NAME] [--topic PREFIX | --sink NAME]",
@@ -134,7 +135,7 @@ that mends what was damaged by hand.`,
 				}
 				request.Sink = "kafka:" + topic
 			}
-			return p.on(c, func(queue *daemon.Publications) error {
+			return p.on(c, func(queue *operate.Publications) error {
 				n, err := queue.Replay(c.Context(), request)
 				if err != nil {
 					return err
@@ -178,7 +179,7 @@ published as usual.`,
 			if why == "" {
 				return cli.Usage(errors.New("--why TEXT is required: receivers are told"))
 			}
-			return p.on(c, func(queue *daemon.Publications) error {
+			return p.on(c, func(queue *operate.Publications) error {
 				gone, err := queue.Retract(c.Context(), dataset, args[0], why)
 				if err != nil {
 					return err
@@ -206,7 +207,7 @@ func (p *publications) retry() *cobra.Command {
 		Short: "try again what was set aside",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.on(c, func(queue *daemon.Publications) error {
+			return p.on(c, func(queue *operate.Publications) error {
 				n, err := queue.Retry(c.Context(), sink)
 				if err != nil {
 					return err
@@ -225,7 +226,7 @@ func (p *publications) forget() *cobra.Command {
 		Short: "drop what waits for a sink that is no longer configured",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.on(c, func(queue *daemon.Publications) error {
+			return p.on(c, func(queue *operate.Publications) error {
 				n, err := queue.Forget(c.Context(), args[0])
 				if err != nil {
 					return err
@@ -242,7 +243,7 @@ func (p *publications) expired() *cobra.Command {
 		Short: "what the rules of retention would remove now; removes nothing",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.on(c, func(queue *daemon.Publications) error {
+			return p.on(c, func(queue *operate.Publications) error {
 				due, err := queue.Expired(c.Context())
 				if err != nil {
 					return err

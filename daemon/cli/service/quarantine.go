@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -39,7 +39,7 @@ func (o *operator) listAside() *cobra.Command {
 		Short: "what is set aside, the latest first",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				all, err := operations.Quarantine(c.Context(), o.dataset)
 				if err != nil {
 					return err
@@ -61,7 +61,7 @@ func (o *operator) showAside() *cobra.Command {
 		Short: "why a granule was set aside, and where its file is",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				all, err := operations.ShowAside(c.Context(), o.dataset, args[0])
 				if err != nil {
 					return err
@@ -92,7 +92,7 @@ func (o *operator) retryAside() *cobra.Command {
 			if all == (granule != "") {
 				return cli.Usage(errors.New("name a granule, or give --all"))
 			}
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				done, err := operations.RetryAside(c.Context(), o.dataset, granule)
 				if err != nil {
 					return err
@@ -105,7 +105,7 @@ func (o *operator) retryAside() *cobra.Command {
 	return c
 }
 
-func printRetried(w io.Writer, done []daemon.Retried) {
+func printRetried(w io.Writer, done []operate.Retried) {
 	n := 0
 	for _, r := range done {
 		verdict := "taken up again"
@@ -120,7 +120,7 @@ func printRetried(w io.Writer, done []daemon.Retried) {
 }
 
 // problems returns an error where some granules stay set aside.
-func problems(done []daemon.Retried) error {
+func problems(done []operate.Retried) error {
 	n := 0
 	for _, r := range done {
 		if r.Problem != "" {

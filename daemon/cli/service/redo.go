@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
 	"lacuna/daemon/cli"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -37,14 +37,14 @@ Exit status: 0 it is queued, 1 nothing is known of it or it is set aside,
 			if strings.TrimSpace(why) == "" {
 				return cli.Usage(errors.New("--why TEXT is required: it is kept with the new revision"))
 			}
-			request := daemon.RedoRequest{Dataset: o.dataset, Why: why}
+			request := operate.RedoRequest{Dataset: o.dataset, Why: why}
 			day, err := time.Parse(time.DateOnly, args[0])
 			if err == nil {
 				request.Day = day
 			} else {
 				request.Granule = args[0]
 			}
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				done, err := operations.Redo(c.Context(), request)
 				if len(done) == 0 && err != nil {
 					return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"lacuna/daemon"
+	"lacuna/daemon/pages"
 	"lacuna/ops"
 
 	"github.com/spf13/cobra"
@@ -57,7 +57,7 @@ cannot be read, 2 usage, 78 bad configuration.`,
 }
 
 // printOverview writes the status as a screen of text.
-func printOverview(w io.Writer, v daemon.Overview) {
+func printOverview(w io.Writer, v pages.Overview) {
 	s := v.Status
 	switch {
 	case v.Running && v.Page != "":

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"lacuna/daemon"
+	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
 )
@@ -28,7 +28,7 @@ Exit status: 0 the story is told, 1 nothing is known of such a granule, 2 usage,
 		Example: "  lacuna why 20240409_chl.nc --config /etc/lacuna/lacuna.yaml\n  lacuna why 2024-04-09 --config lacuna.yaml --dataset black-sea-chl --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.on(c, func(operations *daemon.Operations) error {
+			return o.on(c, func(operations *operate.Operations) error {
 				stories, err := operations.Why(c.Context(), args[0], o.dataset)
 				if err != nil {
 					return err
@@ -41,7 +41,7 @@ Exit status: 0 the story is told, 1 nothing is known of such a granule, 2 usage,
 	return c
 }
 
-func printStories(w io.Writer, stories []daemon.Story) {
+func printStories(w io.Writer, stories []operate.Story) {
 	for i, s := range stories {
 		if i > 0 {
 			fmt.Fprintln(w)

@@ -1,4 +1,4 @@
-package daemon
+package operate
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lacuna/daemon/gridpin"
+	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
 )
 
@@ -47,7 +48,7 @@ const shownChanges = 20
 
 // Grids returns the grid of a dataset, or of all where its name is empty.
 func (o *Operations) Grids(ctx context.Context, dataset string) ([]GridStatus, error) {
-	sets, err := o.datasets(dataset)
+	sets, err := o.cfg.named(dataset)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +114,12 @@ func (o *Operations) ResetGrid(ctx context.Context, dataset, why string) (GridRe
 	if why == "" {
 		return GridReset{}, errors.New("a reset needs a reason: it is kept in the journal")
 	}
-	sets, err := o.datasets(dataset)
+	sets, err := o.cfg.named(dataset)
 	if err != nil {
 		return GridReset{}, err
 	}
 	if len(sets) != 1 {
-		return GridReset{}, fmt.Errorf("%w: there are %d datasets, name the one whose grid is to be reset", ErrConfig, len(sets))
+		return GridReset{}, fmt.Errorf("%w: there are %d datasets, name the one whose grid is to be reset", faults.ErrConfig, len(sets))
 	}
 	before, _, err := o.book.Grid(ctx, sets[0].Name)
 	if err != nil {
@@ -126,18 +127,4 @@ func (o *Operations) ResetGrid(ctx context.Context, dataset, why string) (GridRe
 	}
 	again, err := o.book.ForgetGrid(ctx, sets[0].Name, why, o.now())
 	return GridReset{Dataset: sets[0].Name, Grid: before.Fingerprint, Again: again, Why: why}, err
-}
-
-// datasets returns the configured datasets that a name means: all where it is
-// empty.
-func (o *Operations) datasets(name string) ([]Dataset, error) {
-	if name == "" {
-		return o.cfg.Datasets, nil
-	}
-	for _, set := range o.cfg.Datasets {
-		if set.Name == name {
-			return []Dataset{set}, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: there is no dataset %q", ErrConfig, name)
 }

@@ -1,4 +1,4 @@
-package daemon
+package pages
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"lacuna/internal/convert"
 	"lacuna/ledger"
@@ -13,20 +14,24 @@ import (
 	"lacuna/ops"
 )
 
-// webModels shows the store of models and the daily skill.
-type webModels struct{ *Operations }
+// models shows the store of models and the daily skill.
+type models struct {
+	reading
+	store string
+	now   func() time.Time
+}
 
 // shownPromotions bounds the log on the page: some years of weekly judgements.
 const shownPromotions = 100
 
 // Models implements ops.Models. What of the store cannot be read is told among
 // its problems.
-func (w webModels) Models(context.Context) (ops.ModelBook, error) {
+func (w models) Models(context.Context) (ops.ModelBook, error) {
 	var book ops.ModelBook
-	if w.cfg.Train.Store == "" {
+	if w.store == "" {
 		return book, nil
 	}
-	store := modelstore.New(w.cfg.Train.Store, w.now)
+	store := modelstore.New(w.store, w.now)
 	problem := func(err error) {
 		if err != nil {
 			book.Problems = append(book.Problems, err.Error())
@@ -55,7 +60,7 @@ func (w webModels) Models(context.Context) (ops.ModelBook, error) {
 }
 
 // Skill implements ops.Models.
-func (w webModels) Skill(ctx context.Context, dataset string, n int) ([]ops.Skill, error) {
+func (w models) Skill(ctx context.Context, dataset string, n int) ([]ops.Skill, error) {
 	skills, err := w.book.Skills(ctx, ledger.SkillQuery{Dataset: dataset, Limit: n})
 	return convert.Each(skills, skillRow), err
 }

@@ -1,4 +1,4 @@
-package daemon
+package pages
 
 import (
 	"context"
@@ -9,10 +9,9 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
+	"lacuna/daemon/operate"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
 	"lacuna/ledger"
@@ -25,8 +24,8 @@ type Overview struct {
 	Holder  string `json:"holder,omitempty"` // the process that runs, in words
 	Page    string `json:"page,omitempty"`   // address of the status page; empty: it was not asked
 	// Backfills are what operators have asked for and is not done yet.
-	Backfills []Backfill `json:"backfills"`
-	Status    ops.Status `json:"status"`
+	Backfills []operate.Backfill `json:"backfills"`
+	Status    ops.Status         `json:"status"`
 }
 
 // overviewLimit is how long a daemon that runs is waited for: its answer is
@@ -43,18 +42,18 @@ const (
 // Overview returns how the service is: as the daemon that runs tells, else as
 // its books do. Without a daemon the problems of archives and sinks are those
 // that the ledger knows of.
-func (d *Daemon) Overview(ctx context.Context) (Overview, error) {
-	o := Overview{Backfills: []Backfill{}}
-	for _, set := range d.cfg.Datasets {
-		var b Backfill
-		if known, err := state.Load(d.cfg.state().Backfill(set.Name), &b); known && err == nil {
+func (p Pages) Overview(ctx context.Context) (Overview, error) {
+	o := Overview{Backfills: []operate.Backfill{}}
+	for _, set := range p.Settings.Datasets {
+		var b operate.Backfill
+		if known, err := state.Load(p.Settings.State.Backfill(set.Name), &b); known && err == nil {
 			o.Backfills = append(o.Backfills, b)
 		}
 	}
-	o.Holder, o.Running = ledger.Holder(d.cfg.state().Ledger())
+	o.Holder, o.Running = ledger.Holder(p.Settings.State.Ledger())
 	if o.Running {
-		page := "http://" + d.cfg.Web.Listen + "/"
-		if s, err := askStatus(ctx, page); err == nil {
+		page := "http://" + p.Listen + "/"
+		if s, err := AskStatus(ctx, page); err == nil {
 			o.Page, o.Status = page, s
 			return o, nil
 		}
@@ -66,22 +65,22 @@ func (d *Daemon) Overview(ctx context.Context) (Overview, error) {
 		return o, fmt.Errorf("status: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	book, err := d.join(ctx, scratch)
+	book, err := p.Join(ctx, scratch)
 	for tries := 0; err != nil && o.Running && tries < startTries && ctx.Err() == nil; tries++ {
 		time.Sleep(startPause) // it has just been started and is about to lay its ledger out
-		book, err = d.join(ctx, scratch)
+		book, err = p.Join(ctx, scratch)
 	}
 	if err != nil {
 		return o, err
 	}
 	defer book.Close()
-	o.Status, err = d.statusOf(book)(ctx)
+	o.Status, err = p.Status(book)(ctx)
 	o.Status.Started = time.Time{} // nobody has started anything
 	return o, err
 }
 
-// askStatus asks a daemon for its status.
-func askStatus(ctx context.Context, page string) (ops.Status, error) {
+// AskStatus asks a daemon for its status.
+func AskStatus(ctx context.Context, page string) (ops.Status, error) {
 	var s ops.Status
 	ctx, cancel := context.WithTimeout(ctx, overviewLimit)
 	defer cancel()
@@ -103,48 +102,14 @@ func askStatus(ctx context.Context, page string) (ops.Status, error) {
 }
 
 // assess adds to a status what operators are to look at.
-func (d *Daemon) assess(s *ops.Status) {
-	s.Ledger = ops.Ledger{Bytes: ledger.Size(d.cfg.state().Ledger()), Rebuilt: ledger.LastDamage(d.cfg.state().Ledger())}
-	if d.heartbeats != nil {
-		s.Hung = d.heartbeats.Hung()
-	}
+func (p Pages) assess(s *ops.Status) {
+	s.Ledger = ops.Ledger{Bytes: ledger.Size(p.Settings.State.Ledger()), Rebuilt: ledger.LastDamage(p.Settings.State.Ledger())}
+	s.Hung = p.Live.Hung()
 	stalled := slices.ContainsFunc(s.Datasets, func(row ops.Dataset) bool { return row.Stalled })
 	s.Ready = s.Ready && s.Hung == "" && !stalled
 	for i := range s.Datasets {
 		row := &s.Datasets[i]
-		row.Unfinished, row.TrainFailed = d.troubles.of(row.Name), d.cfg.trainFailure(row.Name)
+		row.Unfinished, row.TrainFailed = p.Troubles.Of(row.Name), retrain.Failure(p.Settings.State.Training(row.Name))
 	}
-	s.Alarms = ops.Alarms(*s, d.cfg.Alarms.Limits)
-}
-
-// troubles are what keeps the granules of datasets from being filled.
-type troubles struct {
-	mu sync.Mutex // guards by
-	by map[string]string
-}
-
-// note records how the last attempt on a dataset ended.
-func (t *troubles) note(dataset string, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.by == nil {
-		t.by = map[string]string{}
-	}
-	delete(t.by, dataset)
-	if err != nil {
-		t.by[dataset], _, _ = strings.Cut(err.Error(), "\n")
-	}
-}
-
-// of returns why granules of a dataset are left unfinished; empty: none is.
-func (t *troubles) of(dataset string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.by[dataset]
-}
-
-// trainFailure says why the last training of a dataset failed; empty: it did
-// not.
-func (c Config) trainFailure(dataset string) string {
-	return retrain.Failure(c.state().Training(dataset))
+	s.Alarms = ops.Alarms(*s, p.Limits)
 }

@@ -1,6 +1,7 @@
-package daemon
+package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,84 +81,76 @@ type Notice struct {
 // empty, for all. It lists the archives, and changes nothing: neither there nor
 // on this machine, and beside a running daemon too. Where an archive cannot be
 // listed, the rest of the plan holds and the error tells.
-func (d *Daemon) Plan(ctx context.Context, dataset string) (Plan, error) {
-	plan := Plan{Now: d.parts.Now(), Fetch: []FetchStep{}, Fill: []FillStep{}, Reanalyse: []ReanalyseStep{}, Train: []TrainStep{}, Publish: []PublishStep{}, Notices: []Notice{}}
+func (s Station) Plan(ctx context.Context, dataset string) (Plan, error) {
+	plan := Plan{Now: s.Now(), Fetch: []FetchStep{}, Fill: []FillStep{}, Reanalyse: []ReanalyseStep{}, Train: []TrainStep{}, Publish: []PublishStep{}, Notices: []Notice{}}
 	scratch, err := os.MkdirTemp("", "lacuna-plan-")
 	if err != nil {
 		return plan, fmt.Errorf("plan: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	book, err := d.join(ctx, scratch)
+	book, err := s.Join(ctx, scratch)
 	if err != nil {
 		return plan, err
 	}
 	defer book.Close()
-	look, err := d.onlooker(scratch)
+	look, err := s.onlooker(scratch)
+	if err != nil {
+		return plan, err
+	}
+	sets, err := look.named(dataset)
 	if err != nil {
 		return plan, err
 	}
 	var errs []error
-	found := false
-	for i, set := range d.cfg.Datasets {
-		if dataset != "" && set.Name != dataset {
-			continue
-		}
-		found = true
-		if err := errors.Join(look.planFetch(ctx, &plan, look.cfg.Datasets[i], book), d.planFill(ctx, &plan, set, book),
-			d.planReanalyse(ctx, &plan, set, book), d.planTrain(ctx, &plan, set, book)); err != nil {
+	for _, set := range sets {
+		if err := errors.Join(s.planFetch(ctx, &plan, set, book), planFill(ctx, &plan, set.Name, book),
+			planReanalyse(ctx, &plan, set.Name, book), s.planTrain(ctx, &plan, set.Name, book)); err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))
 		}
 	}
-	if !found {
-		return plan, fmt.Errorf("%w: there is no dataset %q", ErrConfig, dataset)
-	}
-	return plan, errors.Join(append(errs, d.planPublish(ctx, &plan, book))...)
+	return plan, errors.Join(append(errs, s.planPublish(ctx, &plan, book))...)
 }
 
-// join opens the ledger beside a daemon that may be running. Before the first
+// Join opens the ledger beside a daemon that may be running. Before the first
 // run there is none: then it is an empty one in the folder scratch, for
 // everything is new.
-func (d *Daemon) join(ctx context.Context, scratch string) (*ledger.Ledger, error) {
-	book, err := ledger.Join(ctx, d.cfg.state().Ledger())
+func (s Station) Join(ctx context.Context, scratch string) (*ledger.Ledger, error) {
+	book, err := ledger.Join(ctx, s.State.Ledger())
 	if errors.Is(err, fs.ErrNotExist) {
 		return ledger.Open(ctx, filepath.Join(scratch, "ledger.db"))
 	}
 	return book, err
 }
 
-// onlooker returns a daemon that leaves no trace: what an archive would
-// remember, such as the version of a dataset that was chosen, goes to scratch.
-func (d *Daemon) onlooker(scratch string) (*Daemon, error) {
-	cfg := d.cfg
-	cfg.Datasets = nil
-	for _, set := range d.cfg.Datasets {
-		pin := pinned(set.Archive.CMEMS, d.cfg.state().Version(set.Name)).PinFile
+// onlooker returns the settings of a service that leaves no trace: what an archive
+// would remember, such as the version of a dataset that was chosen, goes to
+// scratch.
+func (s Station) onlooker(scratch string) (Settings, error) {
+	settings := s.Settings
+	settings.Datasets = nil
+	for _, set := range s.Datasets {
 		copied := filepath.Join(scratch, "version-of-"+set.Name)
-		text, err := os.ReadFile(pin)
+		text, err := os.ReadFile(cmp.Or(set.Archive.CMEMS.PinFile, s.State.Version(set.Name)))
 		if err == nil {
 			err = os.WriteFile(copied, text, 0o600)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("plan: %w", err)
+			return settings, fmt.Errorf("leave no trace: %w", err)
 		}
 		set.Archive.CMEMS.PinFile = copied
-		cfg.Datasets = append(cfg.Datasets, set)
+		settings.Datasets = append(settings.Datasets, set)
 	}
-	archives, err := newArchives(cfg, d.log)
-	if err != nil {
-		return nil, err
-	}
-	return &Daemon{cfg: cfg, parts: d.parts, log: d.log, reader: d.reader, archives: archives, spool: d.spool}, nil
+	return settings, nil
 }
 
 // planFetch adds what would be fetched of a dataset.
-func (d *Daemon) planFetch(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
-	in, err := d.intake(set, deliveries{dataset: set.Name, ledger: book})
+func (s Station) planFetch(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
+	in, err := s.Archives.Intake(set.Dataset, book, false)
 	if err != nil {
 		return err
 	}
 	actions, err := in.Plan(ctx, fetch.Days{})
-	notices, noticeErr := in.archive.notices(ctx)
+	notices, noticeErr := in.Notices(ctx)
 	for _, a := range actions {
 		plan.Fetch = append(plan.Fetch, FetchStep{
 			Dataset: set.Name, Action: string(a.Kind), Name: a.Object.Name, Size: a.Object.Size, Lane: a.Lane.String(), Why: a.Why,
@@ -166,24 +159,24 @@ func (d *Daemon) planFetch(ctx context.Context, plan *Plan, set Dataset, book *l
 	for _, text := range notices {
 		plan.Notices = append(plan.Notices, Notice{Dataset: set.Name, Text: text})
 	}
-	return errors.Join(err, noticeErr, in.archive.Close())
+	return errors.Join(err, noticeErr, in.Close())
 }
 
 // planFill adds the granules in the spool that have no product.
-func (d *Daemon) planFill(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
-	pending, err := book.Pending(ctx, set.Name)
+func planFill(ctx context.Context, plan *Plan, dataset string, book *ledger.Ledger) error {
+	pending, err := book.Pending(ctx, dataset)
 	for _, g := range pending {
-		plan.Fill = append(plan.Fill, FillStep{Dataset: set.Name, Granule: g.Name, Revision: g.Revision, Why: whyFill(g)})
+		plan.Fill = append(plan.Fill, FillStep{Dataset: dataset, Granule: g.Name, Revision: g.Revision, Why: whyFill(g)})
 	}
 	return err
 }
 
 // planReanalyse adds the products that wait for their neighbours to settle.
-func (d *Daemon) planReanalyse(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
-	open, err := book.Reopenings(ctx, ledger.ReopeningQuery{Dataset: set.Name, OpenOnly: true})
+func planReanalyse(ctx context.Context, plan *Plan, dataset string, book *ledger.Ledger) error {
+	open, err := book.Reopenings(ctx, ledger.ReopeningQuery{Dataset: dataset, OpenOnly: true})
 	for _, r := range open {
 		plan.Reanalyse = append(plan.Reanalyse, ReanalyseStep{
-			Dataset: set.Name, Granule: r.Granule, Lane: string(r.Lane), Due: r.Due, Why: whyReopened(r, plan.Now),
+			Dataset: dataset, Granule: r.Granule, Lane: string(r.Lane), Due: r.Due, Why: whyReopened(r, plan.Now),
 		})
 	}
 	return err
@@ -211,11 +204,11 @@ func whyFill(g ledger.Granule) string {
 }
 
 // planTrain adds whether the model of a dataset is renewed.
-func (d *Daemon) planTrain(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
-	step := TrainStep{Dataset: set.Name}
-	scheduler := d.scheduler(set, book)
+func (s Station) planTrain(ctx context.Context, plan *Plan, dataset string, book *ledger.Ledger) error {
+	step := TrainStep{Dataset: dataset}
+	scheduler := s.Scheduler(dataset, book)
 	if scheduler == nil {
-		_, step.Why = d.cfg.Train.Due(retrain.Facts{})
+		_, step.Why = s.Train.Due(retrain.Facts{})
 		plan.Train = append(plan.Train, step)
 		return nil
 	}
@@ -228,8 +221,8 @@ func (d *Daemon) planTrain(ctx context.Context, plan *Plan, set Dataset, book *l
 }
 
 // planPublish adds what waits for sinks, and what nobody will ever deliver.
-func (d *Daemon) planPublish(ctx context.Context, plan *Plan, book *ledger.Ledger) error {
-	queue := &Publications{cfg: d.cfg, book: book, now: d.parts.Now}
+func (s Station) planPublish(ctx context.Context, plan *Plan, book *ledger.Ledger) error {
+	queue := &Publications{cfg: s.Settings, book: book, now: s.Now}
 	status, err := queue.Status(ctx)
 	for _, sink := range status.Sinks {
 		if sink.Waiting > 0 {

@@ -1,4 +1,4 @@
-package daemon
+package operate
 
 import (
 	"context"
@@ -18,22 +18,22 @@ import (
 // be running. What is asked for is one transaction in the ledger: that daemon
 // does it, or the next one.
 type Operations struct {
-	cfg  Config
+	cfg  Settings
 	book *ledger.Ledger
 	now  func() time.Time
 }
 
-// JoinOperations opens the books of the daemon that cfg describes.
-func JoinOperations(ctx context.Context, cfg Config) (*Operations, error) {
-	book, err := ledger.Join(ctx, cfg.state().Ledger())
+// Join opens the books of the daemon that cfg describes.
+func Join(ctx context.Context, cfg Settings) (*Operations, error) {
+	book, err := ledger.Join(ctx, cfg.State.Ledger())
 	if err != nil {
 		return nil, err
 	}
-	return newOperations(cfg, book, time.Now), nil
+	return New(cfg, book, time.Now), nil
 }
 
-// newOperations returns the operations on a ledger that is open.
-func newOperations(cfg Config, book *ledger.Ledger, now func() time.Time) *Operations {
+// New returns the operations on a ledger that is open.
+func New(cfg Settings, book *ledger.Ledger, now func() time.Time) *Operations {
 	return &Operations{cfg: cfg, book: book, now: now}
 }
 
@@ -67,7 +67,7 @@ type Aside struct {
 	SHA256   string    `json:"sha256,omitempty"`
 }
 
-func (o *Operations) quarantine() quarantine.Folder { return quarantine.Folder{State: o.cfg.state()} }
+func (o *Operations) quarantine() quarantine.Folder { return quarantine.Folder{State: o.cfg.State} }
 
 // Quarantine returns the granules that are set aside, the latest first: of one
 // dataset, or of all where its name is empty.
@@ -231,7 +231,7 @@ func (o *Operations) redoTargets(ctx context.Context, r RedoRequest) ([]ledger.O
 	if r.Granule != "" {
 		return o.named(ctx, r.Dataset, r.Granule)
 	}
-	rows, err := o.ofDay(ctx, r.Dataset, r.Day)
+	rows, err := o.OfDay(ctx, r.Dataset, r.Day)
 	if err != nil {
 		return nil, err
 	}
@@ -249,8 +249,10 @@ func (o *Operations) redoTargets(ctx context.Context, r RedoRequest) ([]ledger.O
 
 // named returns the granules that a name, or the end of a path, means.
 func (o *Operations) named(ctx context.Context, dataset, name string) ([]ledger.Object, error) {
-	if dataset != "" && !slices.ContainsFunc(o.cfg.Datasets, func(d Dataset) bool { return d.Name == dataset }) {
-		return nil, fmt.Errorf("%w: there is no dataset %q", ErrConfig, dataset)
+	if dataset != "" {
+		if _, err := o.cfg.dataset(dataset); err != nil {
+			return nil, err
+		}
 	}
 	found, err := o.book.Named(ctx, dataset, name)
 	if err != nil {
@@ -262,13 +264,13 @@ func (o *Operations) named(ctx context.Context, dataset, name string) ([]ledger.
 	return found, nil
 }
 
-// ofDay returns the revisions of granules with a field of a day, and those that
+// OfDay returns the revisions of granules with a field of a day, and those that
 // were set aside unread and have the day in their names, oldest row first.
-func (o *Operations) ofDay(ctx context.Context, dataset string, day time.Time) ([]ledger.Granule, error) {
+func (o *Operations) OfDay(ctx context.Context, dataset string, day time.Time) ([]ledger.Granule, error) {
 	return o.ofRange(ctx, dataset, day, day)
 }
 
-// ofRange is ofDay for the days from through to.
+// ofRange is OfDay for the days from through to.
 func (o *Operations) ofRange(ctx context.Context, dataset string, from, to time.Time) ([]ledger.Granule, error) {
 	const oneDay = 24 * time.Hour
 	from, to = from.UTC().Truncate(oneDay), to.UTC().Truncate(oneDay).Add(oneDay-time.Nanosecond)

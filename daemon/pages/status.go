@@ -1,4 +1,4 @@
-package daemon
+package pages
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"lacuna/daemon/operate"
 	"lacuna/daemon/version"
-	"lacuna/fetch"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/modelstore"
@@ -19,15 +19,15 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// recentRows is how many products and set-aside granules the page shows: a
+// RecentRows is how many products and set-aside granules the page shows: a
 // screenful each.
-const recentRows = 20
+const RecentRows = 20
 
-// statusOf returns the function that the status page asks.
-func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status, error) {
-	started := d.parts.Now()
+// Status returns the function that the status page asks.
+func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, error) {
+	started := p.Now()
 	return func(ctx context.Context) (ops.Status, error) {
-		s := ops.Status{Version: version.String(), Started: started, Now: d.parts.Now(), Ready: d.ready.Load()}
+		s := ops.Status{Version: version.String(), Started: started, Now: p.Now(), Ready: p.Live.Ready()}
 		counts, err := book.Counts(ctx)
 		if err != nil {
 			return s, err
@@ -36,45 +36,45 @@ func (d *Daemon) statusOf(book *ledger.Ledger) func(context.Context) (ops.Status
 		if err != nil {
 			return s, err
 		}
-		for _, set := range d.cfg.Datasets {
-			row, err := d.datasetRow(ctx, book, set, counts)
+		for _, set := range p.Settings.Datasets {
+			row, err := p.datasetRow(ctx, book, set, counts)
 			if err != nil {
 				return s, err
 			}
 			row.AsideToday = asideToday[set.Name]
 			s.Datasets = append(s.Datasets, row)
 		}
-		d.noteChampions(s.Datasets)
-		if s.Sinks, err = d.sinkRows(ctx, book); err != nil {
+		p.noteChampions(s.Datasets)
+		if s.Sinks, err = p.sinkRows(ctx, book); err != nil {
 			return s, err
 		}
-		if err := d.noteTaken(ctx, book, &s); err != nil {
+		if err := p.noteTaken(ctx, book, &s); err != nil {
 			return s, err
 		}
-		s.Disks = d.diskRows()
-		done, err := book.Recent(ctx, recentRows, ledger.Stored, ledger.Announced)
+		s.Disks = p.diskRows()
+		done, err := book.Recent(ctx, RecentRows, ledger.Stored, ledger.Announced)
 		if err != nil {
 			return s, err
 		}
 		for _, g := range done {
-			s.Products = append(s.Products, d.productRow(g))
+			s.Products = append(s.Products, p.productRow(g))
 			noteLatest(s.Datasets, g)
 		}
-		aside, err := book.Recent(ctx, recentRows, ledger.Quarantined)
+		aside, err := book.Recent(ctx, RecentRows, ledger.Quarantined)
 		if err != nil {
 			return s, err
 		}
 		for _, g := range aside {
 			s.Quarantine = append(s.Quarantine, ops.Quarantined{Dataset: g.Dataset, Granule: g.Name, Reason: g.Reason, At: g.Changed})
 		}
-		d.assess(&s)
+		p.assess(&s)
 		return s, nil
 	}
 }
 
 // datasetRow is how far a dataset has come, and how its archive is.
-func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Dataset, counts []ledger.Count) (ops.Dataset, error) {
-	row := ops.Dataset{Name: set.Name, Title: set.Product, Method: d.renewal.method(set)}
+func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.Dataset, counts []ledger.Count) (ops.Dataset, error) {
+	row := ops.Dataset{Name: set.Name, Title: set.Options.Product, Method: p.Live.Method(set.Name)}
 	for _, c := range counts {
 		if c.Dataset != set.Name {
 			continue
@@ -92,15 +92,13 @@ func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Datase
 	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
 		return row, err
 	}
-	if d.renewal != nil {
-		row.Training = d.renewal.news(set.Name)
-	}
-	if err := d.noteSkill(ctx, book, &row); err != nil {
+	row.Training = p.Live.Training(set.Name)
+	if err := p.noteSkill(ctx, book, &row); err != nil {
 		return row, err
 	}
-	if in, ok := d.intakes[set.Name]; ok {
+	if in := p.Live.Intake(set.Name); in != nil {
 		state := in.State()
-		row.DiskFull, row.Stalled = state.DiskFull, state.Stalled(d.parts.Now(), set.Archive.Stall)
+		row.DiskFull, row.Stalled = state.DiskFull, state.Stalled(p.Now(), set.Archive.Stall)
 		row.Problem = cmp.Or(state.Err, state.Slow)
 		if row.Stalled {
 			row.Problem = fmt.Sprintf("a poll has got on with nothing since %s", state.Progress.UTC().Format(time.RFC3339))
@@ -108,15 +106,13 @@ func (d *Daemon) datasetRow(ctx context.Context, book *ledger.Ledger, set Datase
 		if !state.LastPoll.IsZero() { // else the ledger may know of one before the start
 			row.LastPoll = state.LastPoll
 		}
-		if breaker, ok := in.archive.Archive.(*fetch.Breaker); ok {
-			row.Breaker = string(breaker.State().Phase)
-		}
+		row.Breaker = in.Breaker()
 	}
 	return row, nil
 }
 
 // noteSkill puts the last score of a dataset and its drift on its row.
-func (d *Daemon) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
+func (p Pages) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
 	last, err := book.Skills(ctx, ledger.SkillQuery{Dataset: row.Name, Kind: ledger.Overlay, Limit: 1})
 	if err != nil {
 		return err
@@ -136,11 +132,11 @@ func (d *Daemon) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Da
 
 // noteChampions puts on every row which model serves. A store whose log is
 // damaged tells what its sound part says; the page of the models tells why.
-func (d *Daemon) noteChampions(rows []ops.Dataset) {
-	if d.cfg.Train.Store == "" {
+func (p Pages) noteChampions(rows []ops.Dataset) {
+	if p.ModelStore == "" {
 		return
 	}
-	champions, _ := modelstore.New(d.cfg.Train.Store, d.parts.Now).Champions()
+	champions, _ := modelstore.New(p.ModelStore, p.Now).Champions()
 	for i := range rows {
 		rows[i].Champion = champions[rows[i].Name].Version
 	}
@@ -148,26 +144,26 @@ func (d *Daemon) noteChampions(rows []ops.Dataset) {
 
 // sinkRows is what waits for the sinks, those that are not configured any more
 // among them.
-func (d *Daemon) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink, error) {
+func (p Pages) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink, error) {
 	backlogs, err := book.Backlogs(ctx)
 	rows := convert.Each(backlogs, func(b ledger.Backlog) ops.Sink {
 		return ops.Sink{Name: b.Sink, Waiting: b.Waiting, Bytes: b.Bytes, Oldest: b.Oldest, Aside: b.Aside}
 	})
-	for _, name := range d.cfg.Publish.SinkNames() {
+	for _, name := range p.Settings.Publish.SinkNames() {
 		if !slices.ContainsFunc(rows, func(r ops.Sink) bool { return r.Name == name }) {
 			rows = append(rows, ops.Sink{Name: name})
 		}
 	}
 	for i := range rows {
-		rows[i].Foreign = d.out.Refused(rows[i].Name)
+		rows[i].Foreign = p.Live.Refused(rows[i].Name)
 	}
 	return rows, err
 }
 
 // noteTaken puts on s what was found of others in the sinks within a day.
-func (d *Daemon) noteTaken(ctx context.Context, book *ledger.Ledger, s *ops.Status) error {
+func (p Pages) noteTaken(ctx context.Context, book *ledger.Ledger, s *ops.Status) error {
 	const day = 24 * time.Hour
-	since := d.parts.Now().Add(-day)
+	since := p.Now().Add(-day)
 	counts, err := book.CountTaken(ctx, since)
 	if err != nil {
 		return err
@@ -179,7 +175,7 @@ func (d *Daemon) noteTaken(ctx context.Context, book *ledger.Ledger, s *ops.Stat
 			}
 		}
 	}
-	found, err := book.TakenSince(ctx, since, recentRows)
+	found, err := book.TakenSince(ctx, since, RecentRows)
 	for _, t := range found {
 		s.Taken = append(s.Taken, ops.Taken{
 			Sink: t.Sink, Dataset: t.Dataset, Granule: t.Granule, Revision: t.Revision, There: t.SHA256, Ours: t.Ours, At: t.At,
@@ -190,9 +186,9 @@ func (d *Daemon) noteTaken(ctx context.Context, book *ledger.Ledger, s *ops.Stat
 
 // diskRows is the room on the disks that fill up. A folder that is not there
 // yet has no row.
-func (d *Daemon) diskRows() []ops.Disk {
+func (p Pages) diskRows() []ops.Disk {
 	var rows []ops.Disk
-	for _, folder := range []struct{ name, path string }{{"state", d.cfg.StateDir}, {"products", d.cfg.ProductsDir}} {
+	for _, folder := range []struct{ name, path string }{{"state", string(p.Settings.State)}, {"products", p.Settings.Products}} {
 		var s syscall.Statfs_t
 		if err := syscall.Statfs(folder.path, &s); err == nil {
 			rows = append(rows, ops.Disk{Folder: folder.name, FreeBytes: int64(s.Bavail) * s.Bsize})
@@ -201,13 +197,13 @@ func (d *Daemon) diskRows() []ops.Disk {
 	return rows
 }
 
-func (d *Daemon) productRow(g ledger.Granule) ops.Product {
-	file, err := filepath.Rel(d.cfg.ProductsDir, g.Product.Path)
+func (p Pages) productRow(g ledger.Granule) ops.Product {
+	file, err := filepath.Rel(p.Settings.Products, g.Product.Path)
 	if err != nil {
 		file = ""
 	}
 	picture := ""
-	if d.cfg.Publish.QuickLook && file != "" {
+	if p.Settings.Publish.QuickLook && file != "" {
 		picture = filepath.ToSlash(strings.TrimSuffix(file, filepath.Ext(file)) + ".png")
 	}
 	return ops.Product{

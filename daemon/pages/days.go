@@ -1,8 +1,7 @@
-package daemon
+package pages
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,22 +11,11 @@ import (
 	"lacuna/publish"
 )
 
-// sources is what the pages show. Actions are those of the operator's
-// commands, on the ledger that is open.
-func (d *Daemon) sources(book *ledger.Ledger) ops.Sources {
-	o := newOperations(d.cfg, book, d.parts.Now)
-	return ops.Sources{
-		Status: d.statusOf(book), Products: d.cfg.ProductsDir,
-		Days: webDays{o}, Granules: webGranules{Operations: o, reader: d.reader.Patient()}, Models: webModels{o}, Actions: o,
-		Machine: machine(),
-	}
-}
-
-// webDays shows the ledger as a calendar.
-type webDays struct{ *Operations }
+// days shows the ledger as a calendar.
+type days struct{ reading }
 
 // Span implements ops.Days.
-func (w webDays) Span(ctx context.Context, dataset string) (first, last time.Time, err error) {
+func (w days) Span(ctx context.Context, dataset string) (first, last time.Time, err error) {
 	if err := w.known(dataset); err != nil {
 		return first, last, err
 	}
@@ -47,7 +35,7 @@ func (w webDays) Span(ctx context.Context, dataset string) (first, last time.Tim
 }
 
 // Days implements ops.Days.
-func (w webDays) Days(ctx context.Context, dataset string, from, to time.Time) ([]ops.Day, error) {
+func (w days) Days(ctx context.Context, dataset string, from, to time.Time) ([]ops.Day, error) {
 	rows, err := w.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, From: from, To: to})
 	if err != nil {
 		return nil, err
@@ -60,10 +48,10 @@ func (w webDays) Days(ctx context.Context, dataset string, from, to time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	days := map[time.Time]ops.DayState{}
+	states := map[time.Time]ops.DayState{}
 	note := func(date time.Time, state ops.DayState) {
-		if rank(state) > rank(days[date]) && !date.Before(from.Truncate(oneDay)) && !date.After(to) {
-			days[date] = state
+		if rank(state) > rank(states[date]) && !date.Before(from.Truncate(oneDay)) && !date.After(to) {
+			states[date] = state
 		}
 	}
 	for _, g := range newestRows(rows) {
@@ -75,8 +63,8 @@ func (w webDays) Days(ctx context.Context, dataset string, from, to time.Time) (
 	for _, u := range unread {
 		note(u.date, dayState(u.granule, modes))
 	}
-	all := make([]ops.Day, 0, len(days))
-	for date, state := range days {
+	all := make([]ops.Day, 0, len(states))
+	for date, state := range states {
 		all = append(all, ops.Day{Date: date, State: state})
 	}
 	slices.SortFunc(all, func(a, b ops.Day) int { return a.Date.Compare(b.Date) })
@@ -84,14 +72,6 @@ func (w webDays) Days(ctx context.Context, dataset string, from, to time.Time) (
 }
 
 const oneDay = 24 * time.Hour
-
-// known errs where no dataset has that name.
-func (o *Operations) known(dataset string) error {
-	if slices.ContainsFunc(o.cfg.Datasets, func(s Dataset) bool { return s.Name == dataset }) {
-		return nil
-	}
-	return fmt.Errorf("dataset %s: %w", dataset, ops.ErrNotFound)
-}
 
 // unreadGranule is a granule of which only the name tells the day.
 type unreadGranule struct {
@@ -105,7 +85,7 @@ const mostUnread = 2000
 
 // unread returns the granules of a dataset that were not read, or could not
 // be, and whose names tell their day.
-func (w webDays) unread(ctx context.Context, dataset string) ([]unreadGranule, error) {
+func (w days) unread(ctx context.Context, dataset string) ([]unreadGranule, error) {
 	var all []unreadGranule
 	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} {
 		rows, err := w.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state, Limit: mostUnread})
@@ -122,7 +102,7 @@ func (w webDays) unread(ctx context.Context, dataset string) ([]unreadGranule, e
 }
 
 // modes returns the modes of the products of a time, by granule and revision.
-func (w webDays) modes(ctx context.Context, dataset string, from, to time.Time) (map[ops.GranuleID]string, error) {
+func (w days) modes(ctx context.Context, dataset string, from, to time.Time) (map[ops.GranuleID]string, error) {
 	all, err := w.book.Publications(ctx, dataset, from, to)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package daemon
+package operate
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 // daemon that may be running: what is asked for here is done by that daemon,
 // or by the next one.
 type Publications struct {
-	cfg  Config
+	cfg  Settings
 	book *ledger.Ledger
 	now  func() time.Time
 }
 
 // JoinPublications opens the queue of the daemon that cfg describes.
-func JoinPublications(ctx context.Context, cfg Config) (*Publications, error) {
-	book, err := ledger.Join(ctx, cfg.state().Ledger())
+func JoinPublications(ctx context.Context, cfg Settings) (*Publications, error) {
+	book, err := ledger.Join(ctx, cfg.State.Ledger())
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +65,9 @@ type AsideStatus struct {
 	At       time.Time `json:"at"`
 }
 
+// screenful is how many deliveries that were set aside are told.
+const screenful = 20
+
 // Status returns what waits for every sink.
 func (p *Publications) Status(ctx context.Context) (PublishStatus, error) {
 	s := PublishStatus{Now: p.now(), Aside: []AsideStatus{}}
@@ -84,7 +87,7 @@ func (p *Publications) Status(ctx context.Context) (PublishStatus, error) {
 			s.Sinks = append(s.Sinks, SinkStatus{Sink: name, Configured: true})
 		}
 	}
-	aside, err := p.book.SetAside(ctx, recentRows)
+	aside, err := p.book.SetAside(ctx, screenful)
 	for _, d := range aside {
 		s.Aside = append(s.Aside, AsideStatus{
 			ID: d.ID, Sink: d.Sink, Kind: string(d.Kind), Dataset: d.Publication.Dataset, Granule: d.Publication.Granule,
@@ -157,7 +160,7 @@ func (p *Publications) Forget(ctx context.Context, sink string) (int, error) {
 
 // Expired returns the products that the rules of retention would remove now.
 func (p *Publications) Expired(ctx context.Context) ([]disk.Removal, error) {
-	due, err := p.cfg.Publish.Store(p.cfg.ProductsDir).Plan(p.now(), p.cfg.Publish.Disk.Keep())
+	due, err := p.cfg.Publish.Store(p.cfg.Products).Plan(p.now(), p.cfg.Publish.Disk.Keep())
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,18 @@
-package daemon
+// Package onboard proposes the configuration of a new dataset: it looks at some
+// of its granules, measures the machine, and gives a reason for every line.
+//
+// It decides from what was seen alone and writes nothing.
+package onboard
 
 import (
 	"fmt"
-	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"lacuna/daemon/intake"
 	"lacuna/daemon/retrain"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
@@ -19,7 +22,7 @@ import (
 // configuration is proposed.
 type Onboarding struct {
 	Name    string // of the dataset
-	Archive Archive
+	Archive intake.Archive
 	Options ingest.Options // what was said outright
 	Sample  *Sample        // what was found in its granules; nil: none could be looked at
 	Machine Machine
@@ -242,40 +245,6 @@ func roundUp(d time.Duration) time.Duration {
 	}
 	return d.Round(time.Minute)
 }
-
-// ArchiveAt returns the archive at a place that a user names: a folder, an
-// address with the scheme http, https, ftp or s3 (s3://HOST/BUCKET/PREFIX), or
-// a dataset of Copernicus Marine.
-func ArchiveAt(place string) (Archive, error) {
-	a := defaultArchive()
-	if cmemsDataset.MatchString(place) {
-		a.Type, a.CMEMS.Dataset = "cmems", place
-		return a, nil
-	}
-	u, err := url.Parse(place)
-	if err != nil || u.Scheme == "" || u.Host == "" {
-		a.Dir, err = filepath.Abs(place)
-		return a, err
-	}
-	switch u.Scheme {
-	case "http", "https":
-		a.Type, a.HTTP.URL = "http", place
-	case "ftp":
-		a.Type, a.FTP.Address, a.FTP.Root = "ftp", u.Host, path.Join("/", u.Path)
-	case "s3":
-		bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
-		if bucket == "" {
-			return a, fmt.Errorf("%s names no bucket: write s3://HOST/BUCKET/PREFIX", place)
-		}
-		a.Type, a.S3.Endpoint, a.S3.Bucket, a.S3.Prefix = "s3", "https://"+u.Host, bucket, prefix
-	default:
-		return a, fmt.Errorf("%s: the schemes are http, https, ftp and s3", place)
-	}
-	return a, nil
-}
-
-// cmemsDataset is how Copernicus Marine names datasets of observations.
-var cmemsDataset = regexp.MustCompile(`^cmems_obs-[a-z]+_[a-z]+_[A-Za-z0-9_-]+$`)
 
 // DatasetName returns a name for a dataset after its folder, product or file.
 func DatasetName(from string) string {

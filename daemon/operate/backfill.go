@@ -1,11 +1,10 @@
-package daemon
+package operate
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"lacuna/daemon/state"
@@ -39,20 +38,20 @@ type BackfillNews struct {
 // ErrBackfill says that another range of a dataset is being filled.
 var ErrBackfill = errors.New("another backfill is under way")
 
-// backfillDays is how many days are fetched at a time: a listing of an archive
+// BackfillDays is how many days are fetched at a time: a listing of an archive
 // for each, and at most so many granules between a live one and the worker.
-const backfillDays = 31
+const BackfillDays = 31
 
 // AskBackfill puts a range on the list of the daemon that cfg describes. The
 // same range asked for again goes on where it was.
-func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
-	if !slices.ContainsFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset }) {
-		return b, fmt.Errorf("%w: there is no dataset %q", ErrConfig, b.Dataset)
+func (s Station) AskBackfill(b Backfill) (Backfill, error) {
+	if _, err := s.dataset(b.Dataset); err != nil {
+		return b, err
 	}
 	if b.From.IsZero() || b.To.Before(b.From) {
 		return b, fmt.Errorf("backfill from %s to %s: the days must be in their order", b.From.Format(time.DateOnly), b.To.Format(time.DateOnly))
 	}
-	path := d.cfg.state().Backfill(b.Dataset)
+	path := s.State.Backfill(b.Dataset)
 	var there Backfill
 	known, err := state.Load(path, &there)
 	if err != nil {
@@ -65,8 +64,8 @@ func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
 	if known {
 		return there, nil
 	}
-	b.Next, b.Asked = b.From, d.parts.Now()
-	if err := os.MkdirAll(d.cfg.StateDir, 0o755); err != nil {
+	b.Next, b.Asked = b.From, s.Now()
+	if err := os.MkdirAll(string(s.State), 0o755); err != nil {
 		return b, fmt.Errorf("ask for backfill: %w", err)
 	}
 	return b, state.Save(path, b)
@@ -74,89 +73,35 @@ func (d *Daemon) AskBackfill(b Backfill) (Backfill, error) {
 
 // CancelBackfill takes the backfill of a dataset off the list. What was fetched
 // of it stays. It reports whether there was one.
-func (d *Daemon) CancelBackfill(dataset string) (bool, error) {
-	err := os.Remove(d.cfg.state().Backfill(dataset))
+func (s Station) CancelBackfill(dataset string) (bool, error) {
+	err := os.Remove(s.State.Backfill(dataset))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// Backfill fetches and fills a range that was asked for, and returns when it is
-// done or ctx is cancelled; then it stays on the list. Where a daemon runs it is
-// that daemon that does it, and Backfill follows. tell hears how it gets on.
-func (d *Daemon) Backfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
-	book, err := d.open(ctx)
-	if errors.Is(err, ledger.ErrLocked) {
-		return d.followBackfill(ctx, b, tell)
-	}
-	if err != nil {
-		return BackfillNews{}, err
-	}
-	defer d.books().Close(ctx, book)
-	return d.backfillHere(ctx, b, book, tell)
-}
-
-// backfillHere does the work of a backfill in this process.
-func (d *Daemon) backfillHere(ctx context.Context, b Backfill, book *ledger.Ledger, tell func(BackfillNews)) (BackfillNews, error) {
-	out, err := d.openOutbox(ctx, book)
-	if err != nil {
-		return BackfillNews{}, err
-	}
-	defer out.Close()
-	renewal := d.openRenewal(book)
-	defer renewal.close()
-	set := d.cfg.Datasets[slices.IndexFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset })]
-	w, live, err := d.dataset(set, shared{book: book, out: out, renewal: renewal})
-	if err != nil {
-		return BackfillNews{}, err
-	}
-	stop := out.Background(ctx)
-	defer stop()
-	var errs []error
-	for more := true; more; {
-		// What is live comes first, every time.
-		if _, err := live.Sync(ctx, fetch.Days{}, nil); err != nil {
-			errs = append(errs, err)
-		}
-		if more, err = d.backfillChunk(ctx, &b, book); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		if _, err := w.WorkOff(ctx); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		news, err := d.backfillNews(ctx, b, book)
-		if err != nil {
-			return news, err
-		}
-		tell(news)
-	}
-	stop()
-	err = errors.Join(append(errs, out.Flush(ctx))...)
-	news, newsErr := d.backfillNews(ctx, b, book)
-	return news, errors.Join(err, newsErr)
-}
-
-// backfillChunk fetches the next days of a backfill and moves it on; more is
+// BackfillChunk fetches the next days of a backfill and moves it on; more is
 // false when it was the last, and the backfill is off the list.
-func (d *Daemon) backfillChunk(ctx context.Context, b *Backfill, book *ledger.Ledger) (more bool, err error) {
-	i := slices.IndexFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset })
-	in, err := d.intake(d.cfg.Datasets[i], deliveries{dataset: b.Dataset, ledger: book, backfill: true})
+func (s Station) BackfillChunk(ctx context.Context, b *Backfill, book *ledger.Ledger) (more bool, err error) {
+	set, err := s.dataset(b.Dataset)
 	if err != nil {
 		return false, err
 	}
-	last := b.Next.AddDate(0, 0, backfillDays-1)
+	in, err := s.Archives.Intake(set.Dataset, book, true)
+	if err != nil {
+		return false, err
+	}
+	last := b.Next.AddDate(0, 0, BackfillDays-1)
 	if last.After(b.To) {
 		last = b.To
 	}
 	_, err = in.Sync(ctx, fetch.Days{From: b.Next, To: last}, nil)
-	if err := errors.Join(err, in.archive.Close()); err != nil {
+	if err := errors.Join(err, in.Close()); err != nil {
 		return true, fmt.Errorf("backfill %s from %s to %s: %w", b.Dataset, b.Next.Format(time.DateOnly), last.Format(time.DateOnly), err)
 	}
 	b.Next = last.AddDate(0, 0, 1)
-	path := d.cfg.state().Backfill(b.Dataset)
+	path := s.State.Backfill(b.Dataset)
 	if b.Next.After(b.To) {
 		return false, state.Remove(path)
 	}
@@ -166,10 +111,10 @@ func (d *Daemon) backfillChunk(ctx context.Context, b *Backfill, book *ledger.Le
 	return true, state.Save(path, *b)
 }
 
-// backfillNews returns how far a backfill has come.
-func (d *Daemon) backfillNews(ctx context.Context, b Backfill, book *ledger.Ledger) (BackfillNews, error) {
+// BackfillNews returns how far a backfill has come.
+func (s Station) BackfillNews(ctx context.Context, b Backfill, book *ledger.Ledger) (BackfillNews, error) {
 	news := BackfillNews{Backfill: b, Done: b.Next.After(b.To)}
-	rows, err := newOperations(d.cfg, book, d.parts.Now).ofRange(ctx, b.Dataset, b.From, b.To)
+	rows, err := New(s.Settings, book, s.Now).ofRange(ctx, b.Dataset, b.From, b.To)
 	for _, g := range rows {
 		news.Granules++
 		switch g.State {
@@ -187,23 +132,23 @@ func (d *Daemon) backfillNews(ctx context.Context, b Backfill, book *ledger.Ledg
 // followPause is how often a daemon's progress is looked at.
 const followPause = time.Second
 
-// followBackfill watches a daemon do a backfill until it is done.
-func (d *Daemon) followBackfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
-	book, err := ledger.Join(ctx, d.cfg.state().Ledger())
+// FollowBackfill watches a daemon do a backfill until it is done.
+func (s Station) FollowBackfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
+	book, err := ledger.Join(ctx, s.State.Ledger())
 	if err != nil {
 		return BackfillNews{}, err
 	}
 	defer book.Close()
 	for {
 		there := b
-		known, err := state.Load(d.cfg.state().Backfill(b.Dataset), &there)
+		known, err := state.Load(s.State.Backfill(b.Dataset), &there)
 		if err != nil {
 			return BackfillNews{}, err
 		}
 		if !known {
 			there.Next = b.To.AddDate(0, 0, 1)
 		}
-		news, err := d.backfillNews(ctx, there, book)
+		news, err := s.BackfillNews(ctx, there, book)
 		if err != nil && ctx.Err() == nil {
 			return news, err
 		}
@@ -223,18 +168,18 @@ func (d *Daemon) followBackfill(ctx context.Context, b Backfill, tell func(Backf
 // backfillPause is how often the daemon looks whether a backfill may go on.
 const backfillPause = 5 * time.Second
 
-// backfills does what was asked for, some days at a time, and only while
+// Backfills does what was asked for, some days at a time, and only while
 // nothing else waits to be filled, until ctx is cancelled.
-func (d *Daemon) backfills(ctx context.Context, book *ledger.Ledger) error {
+func (s Station) Backfills(ctx context.Context, book *ledger.Ledger) error {
 	tick := time.NewTicker(backfillPause)
 	defer tick.Stop()
 	said := map[string]string{}
 	for {
-		for _, set := range d.cfg.Datasets {
-			err := d.goOnWithBackfill(ctx, set.Name, book)
+		for _, set := range s.Datasets {
+			err := s.goOnWithBackfill(ctx, set.Name, book)
 			if err != nil && ctx.Err() == nil && err.Error() != said[set.Name] {
 				said[set.Name] = err.Error()
-				d.log.Warn("backfill does not get on", "dataset", set.Name, "err", err, "retry_in", backfillPause)
+				s.Log.Warn("backfill does not get on", "dataset", set.Name, "err", err, "retry_in", backfillPause)
 			}
 		}
 		select {
@@ -247,9 +192,9 @@ func (d *Daemon) backfills(ctx context.Context, book *ledger.Ledger) error {
 
 // goOnWithBackfill takes the next step of the backfill of a dataset, if there
 // is one and its turn has come.
-func (d *Daemon) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) error {
+func (s Station) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) error {
 	var b Backfill
-	known, err := state.Load(d.cfg.state().Backfill(dataset), &b)
+	known, err := state.Load(s.State.Backfill(dataset), &b)
 	if err != nil || !known {
 		return err
 	}
@@ -258,10 +203,10 @@ func (d *Daemon) goOnWithBackfill(ctx context.Context, dataset string, book *led
 		return err
 	}
 	from := b.Next
-	more, err := d.backfillChunk(ctx, &b, book)
+	more, err := s.BackfillChunk(ctx, &b, book)
 	if err != nil {
 		return err
 	}
-	d.log.Info("backfill goes on", "dataset", dataset, "from", from.Format(time.DateOnly), "to", b.Next.AddDate(0, 0, -1).Format(time.DateOnly), "last", !more)
+	s.Log.Info("backfill goes on", "dataset", dataset, "from", from.Format(time.DateOnly), "to", b.Next.AddDate(0, 0, -1).Format(time.DateOnly), "last", !more)
 	return nil
 }

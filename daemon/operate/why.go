@@ -1,4 +1,4 @@
-package daemon
+package operate
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/internal/faults"
 	"lacuna/ledger"
 	"lacuna/publish"
 )
@@ -64,7 +65,7 @@ func (o *Operations) Why(ctx context.Context, what, dataset string) ([]Story, er
 		all = append(all, stories...)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: there is no dataset %q", ErrConfig, dataset)
+		return nil, fmt.Errorf("%w: there is no dataset %q", faults.ErrConfig, dataset)
 	}
 	return all, nil
 }
@@ -72,7 +73,7 @@ func (o *Operations) Why(ctx context.Context, what, dataset string) ([]Story, er
 func (o *Operations) stories(ctx context.Context, names []ledger.Object) ([]Story, error) {
 	var all []Story
 	for _, n := range names {
-		s, err := o.story(ctx, n.Dataset, n.Name)
+		s, err := o.Story(ctx, n.Dataset, n.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -81,8 +82,8 @@ func (o *Operations) stories(ctx context.Context, names []ledger.Object) ([]Stor
 	return all, nil
 }
 
-// story tells what became of one granule.
-func (o *Operations) story(ctx context.Context, dataset, name string) (Story, error) {
+// Story tells what became of one granule.
+func (o *Operations) Story(ctx context.Context, dataset, name string) (Story, error) {
 	s := Story{Dataset: dataset, Granule: name, Days: []string{}}
 	rows, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, Name: name})
 	if err != nil {
@@ -309,7 +310,7 @@ func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopen
 		return fmt.Sprintf("Mend the cause, then 'lacuna quarantine retry %s'; or wait until the archive replaces it. The file is %s.",
 			name, cmp.Or(o.quarantine().File(g), "gone"))
 	case ledger.Discovered, ledger.Fetched, ledger.Filled:
-		if _, running := ledger.Holder(o.cfg.state().Ledger()); !running {
+		if _, running := ledger.Holder(o.cfg.State.Ledger()); !running {
 			return "Start the daemon, or run 'lacuna once': nobody is at work."
 		}
 		return "Nothing: the daemon fills it in its turn. If it stays so, 'lacuna status' says what holds it up."

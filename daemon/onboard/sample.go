@@ -1,4 +1,4 @@
-package daemon
+package onboard
 
 import (
 	"context"

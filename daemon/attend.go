@@ -12,7 +12,7 @@ import (
 // operators ask for and the journal of the ledger.
 func (d *Daemon) attendants(book *ledger.Ledger) ([]supervise.Stage, error) {
 	hook, err := ops.NewHook(d.cfg.Alarms, ops.HookParts{
-		Status: d.statusOf(book), Memory: d.cfg.state().Alarms(), Now: d.parts.Now, Log: d.log,
+		Status: d.pages().Status(book), Memory: d.cfg.state().Alarms(), Now: d.parts.Now, Log: d.log,
 		Machine: machine(),
 	})
 	if err != nil {
@@ -20,7 +20,7 @@ func (d *Daemon) attendants(book *ledger.Ledger) ([]supervise.Stage, error) {
 	}
 	return []supervise.Stage{
 		supervise.Lasting("alarms", nil, hook.Run),
-		supervise.Lasting("backfills", nil, func(ctx context.Context) error { return d.backfills(ctx, book) }),
+		supervise.Lasting("backfills", nil, func(ctx context.Context) error { return d.Station().Backfills(ctx, book) }),
 		supervise.Lasting("journal of the ledger", nil, func(ctx context.Context) error { return d.books().Keep(ctx, book) }),
 	}, nil
 }

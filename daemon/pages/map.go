@@ -1,4 +1,4 @@
-package daemon
+package pages
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"lacuna/daemon/slots"
 	"lacuna/ops"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/netcdf"
@@ -15,7 +14,7 @@ import (
 
 // Map implements ops.Granules. It reads the file of the revision as granules
 // are read, in a child process.
-func (w webGranules) Map(ctx context.Context, id ops.GranuleID, field int) (ops.Map, error) {
+func (w granules) Map(ctx context.Context, id ops.GranuleID, field int) (ops.Map, error) {
 	_, row, err := w.revision(ctx, id)
 	if err != nil {
 		return ops.Map{}, err
@@ -37,7 +36,7 @@ func (w webGranules) Map(ctx context.Context, id ops.GranuleID, field int) (ops.
 }
 
 // readMap reads a field of a product, with its uncertainty and flags.
-func readMap(ctx context.Context, reader slots.Decoders, file, variable string, field int) (ops.Map, error) {
+func readMap(ctx context.Context, reader Reader, file, variable string, field int) (ops.Map, error) {
 	read := func(variable string) (ingest.Granule, ingest.Var, error) {
 		g, err := reader.Read(ctx, file, ingest.Options{Variable: variable, Transform: "identity"})
 		if err != nil {

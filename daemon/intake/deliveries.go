@@ -1,4 +1,4 @@
-package daemon
+package intake
 
 import (
 	"context"
@@ -10,10 +10,8 @@ import (
 	"lacuna/ledger"
 )
 
-// The stages do not know one another. What passes from one to the next is
-// converted here, so that each can change without the others.
-
-// deliveries lets a watcher of one dataset see the ledger.
+// deliveries lets a watcher of one dataset see the ledger. Neither knows the
+// other: the words of the one become those of the other here.
 type deliveries struct {
 	dataset  string
 	ledger   *ledger.Ledger
@@ -70,7 +68,7 @@ func (d deliveries) record(ctx context.Context, b ledger.Batch, c fetch.Change) 
 	case fetch.Touched, fetch.Returned:
 		return b.Relist(ctx, o)
 	}
-	panic("daemon: no line in the ledger for " + c.Kind)
+	panic("intake: no line in the ledger for " + c.Kind)
 }
 
 func (d deliveries) LastPoll(ctx context.Context) (time.Time, error) {

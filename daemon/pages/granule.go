@@ -1,4 +1,4 @@
-package daemon
+package pages
 
 import (
 	"cmp"
@@ -12,25 +12,25 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
-	"lacuna/daemon/slots"
+	"lacuna/daemon/operate"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/publish"
 )
 
-// webGranules shows granules, their stories and the maps in their products.
-type webGranules struct {
-	*Operations
-	reader slots.Decoders
+// granules shows granules, their stories and the maps in their products.
+type granules struct {
+	reading
+	reader Reader
 }
 
 // OfDay implements ops.Granules.
-func (w webGranules) OfDay(ctx context.Context, dataset string, day time.Time) ([]ops.GranuleLine, error) {
+func (w granules) OfDay(ctx context.Context, dataset string, day time.Time) ([]ops.GranuleLine, error) {
 	if err := w.known(dataset); err != nil {
 		return nil, err
 	}
-	rows, err := w.ofDay(ctx, dataset, day)
+	rows, err := w.Operations.OfDay(ctx, dataset, day)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (w webGranules) OfDay(ctx context.Context, dataset string, day time.Time) (
 }
 
 // Granule implements ops.Granules.
-func (w webGranules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule, error) {
+func (w granules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule, error) {
 	rows, row, err := w.revision(ctx, id)
 	if err != nil {
 		return ops.Granule{}, err
@@ -53,13 +53,13 @@ func (w webGranules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule
 		ID: id, State: string(row.State), Reason: row.Reason, First: row.First, Last: row.Last,
 		Input: ops.File{Name: row.Name, Bytes: row.Size, SHA256: row.SHA256},
 	}
-	story, err := w.story(ctx, id.Dataset, id.Name)
+	story, err := w.Story(ctx, id.Dataset, id.Name)
 	if err != nil {
 		return g, err
 	}
 	g.ToDo = story.ToDo
-	short := strings.NewReplacer(w.cfg.ProductsDir+"/", "", w.cfg.StateDir+"/", "") // where these are is known
-	g.History = convert.Each(story.Lines, func(l StoryLine) ops.Event { return ops.Event{At: l.At, Text: short.Replace(l.Text)} })
+	short := strings.NewReplacer(w.settings.Products+"/", "", string(w.settings.State)+"/", "") // where these are is known
+	g.History = convert.Each(story.Lines, func(l operate.StoryLine) ops.Event { return ops.Event{At: l.At, Text: short.Replace(l.Text)} })
 	deliveries, err := w.book.Deliveries(ctx, id.Dataset, id.Name)
 	if err != nil {
 		return g, err
@@ -83,7 +83,7 @@ func (w webGranules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule
 
 // revision returns the rows of a granule, newest first, and the one that is
 // meant.
-func (w webGranules) revision(ctx context.Context, id ops.GranuleID) (rows []ledger.Granule, meant ledger.Granule, err error) {
+func (w granules) revision(ctx context.Context, id ops.GranuleID) (rows []ledger.Granule, meant ledger.Granule, err error) {
 	if err := w.known(id.Dataset); err != nil {
 		return nil, meant, err
 	}
@@ -103,7 +103,7 @@ func (w webGranules) revision(ctx context.Context, id ops.GranuleID) (rows []led
 }
 
 // made is the product of a row as it was published.
-func (w webGranules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
+func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 	told := toldOf(p)
 	m := &ops.Made{
 		File:     ops.File{Name: told.Name, Bytes: p.Size, SHA256: told.SHA256},
@@ -120,7 +120,7 @@ func (w webGranules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 		return m // another revision is to be seen there
 	}
 	m.URL = ops.ProductURL(visible)
-	if picture := strings.TrimSuffix(visible, filepath.Ext(visible)) + ".png"; w.cfg.Publish.QuickLook {
+	if picture := strings.TrimSuffix(visible, filepath.Ext(visible)) + ".png"; w.settings.Publish.QuickLook {
 		m.QuickLook = picture
 	}
 	return m
@@ -128,8 +128,8 @@ func (w webGranules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 
 // below returns a file's name below the folder of products, with slashes; empty
 // where it is not below.
-func (w webGranules) below(file string) string {
-	rel, err := filepath.Rel(w.cfg.ProductsDir, file)
+func (w granules) below(file string) string {
+	rel, err := filepath.Rel(w.settings.Products, file)
 	if err != nil || file == "" || strings.HasPrefix(rel, "..") {
 		return ""
 	}

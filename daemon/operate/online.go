@@ -1,4 +1,4 @@
-package daemon
+package operate
 
 import (
 	"context"
@@ -41,13 +41,13 @@ const tryLimit = time.Minute
 // hook for alarms. Nothing is fetched, filled or published; a daemon may be
 // running. tell hears of each thing as it was tried; ok is false where one of
 // them is not well.
-func (d *Daemon) Online(ctx context.Context, tell func(Finding)) (ok bool, err error) {
+func (s Station) Online(ctx context.Context, tell func(Finding)) (ok bool, err error) {
 	scratch, err := os.MkdirTemp("", "lacuna-check-")
 	if err != nil {
 		return false, fmt.Errorf("check: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	look, err := d.onlooker(scratch)
+	look, err := s.onlooker(scratch)
 	if err != nil {
 		return false, err
 	}
@@ -59,15 +59,18 @@ func (d *Daemon) Online(ctx context.Context, tell func(Finding)) (ok bool, err e
 		}
 		tell(f)
 	}
-	d.tryFolders(report)
-	d.tryLedger(ctx, report)
-	d.tryIsolation(ctx, report)
-	for _, set := range look.cfg.Datasets {
-		look.tryArchive(ctx, set, report)
+	s.tryFolders(report)
+	s.tryLedger(ctx, report)
+	// The sandbox is well as far as the kernel lets it, so only a child that does
+	// not start has failed.
+	walls, err := s.Isolation(ctx)
+	report("decoding child", walls, "start the program by its full path, and look at its memory limits", err)
+	for _, set := range look.Datasets {
+		s.tryArchive(ctx, set, report)
 	}
-	d.trySinks(ctx, report)
-	d.tryModels(ctx, report)
-	d.tryAlarms(report)
+	s.trySinks(ctx, report)
+	s.tryModels(ctx, report)
+	s.tryAlarms(report)
 	return ok, ctx.Err()
 }
 
@@ -76,14 +79,14 @@ func (d *Daemon) Online(ctx context.Context, tell func(Finding)) (ok bool, err e
 type reporter func(what, good, toDo string, err error)
 
 // tryFolders looks whether the folders can be written to and have room.
-func (d *Daemon) tryFolders(report reporter) {
+func (s Station) tryFolders(report reporter) {
 	const mib = 1 << 20
 	for _, folder := range []struct {
 		key, path string
 		floor     int64 // bytes that must be free for anything to be done
 	}{
-		{"state_dir", d.cfg.StateDir, mib},
-		{"products_dir", d.cfg.ProductsDir, d.cfg.Publish.Disk.FloorMiB * mib},
+		{"state_dir", string(s.State), mib},
+		{"products_dir", s.Products, s.Publish.Disk.FloorMiB * mib},
 	} {
 		free, err := tryFolder(folder.path)
 		if err == nil && free < folder.floor {
@@ -111,16 +114,16 @@ func tryFolder(path string) (int64, error) {
 	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return 0, err
 	}
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(path, &s); err != nil {
+	var room syscall.Statfs_t
+	if err := syscall.Statfs(path, &room); err != nil {
 		return 0, fmt.Errorf("look for room on %s: %w", path, err)
 	}
-	return int64(s.Bavail) * s.Bsize, nil
+	return int64(room.Bavail) * room.Bsize, nil
 }
 
 // tryLedger reads the ledger through.
-func (d *Daemon) tryLedger(ctx context.Context, report reporter) {
-	path := d.cfg.state().Ledger()
+func (s Station) tryLedger(ctx context.Context, report reporter) {
+	path := s.State.Ledger()
 	book, err := ledger.Join(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		report("ledger", "none yet: the first run makes it", "", nil)
@@ -137,18 +140,18 @@ func (d *Daemon) tryLedger(ctx context.Context, report reporter) {
 }
 
 // tryArchive lists what an archive has of the last days.
-func (d *Daemon) tryArchive(ctx context.Context, set Dataset, report reporter) {
+func (s Station) tryArchive(ctx context.Context, set Dataset, report reporter) {
 	what := "archive of " + set.Name
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	archive, err := d.archives.open(set)
+	archive, err := s.Archives.Open(set.Dataset)
 	if err != nil {
 		report(what, "", "mend the configuration of the archive", err)
 		return
 	}
 	// The archive below its manners: a check wants the first answer, not the
 	// one after the fifth attempt.
-	objects, err := archive.bare.List(ctx, set.recentScope(d.parts.Now()))
+	objects, err := archive.Bare.List(ctx, recentScope(set, s.Now()))
 	err = errors.Join(err, archive.Close())
 	toDo := "look at the address and the network; it may be down for a while"
 	switch {
@@ -163,17 +166,17 @@ func (d *Daemon) tryArchive(ctx context.Context, set Dataset, report reporter) {
 }
 
 // recentScope is what a listing of the last days asks for.
-func (d Dataset) recentScope(now time.Time) fetch.Scope {
+func recentScope(set Dataset, now time.Time) fetch.Scope {
 	const recent = 3 * 24 * time.Hour
-	return fetch.RecentScope(d.Archive.Prefixes, now.Add(-recent), now)
+	return fetch.RecentScope(set.Archive.Prefixes, now.Add(-recent), now)
 }
 
 // tryOwner looks whether the place of a sink is this state's. A state that has
 // not run yet has no identity, and may have what is nobody's.
-func (d *Daemon) tryOwner(ctx context.Context, sink outbox.Placed, report reporter) {
+func (s Station) tryOwner(ctx context.Context, sink outbox.Placed, report reporter) {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	me, err := ledger.ReadIdentity(d.cfg.state().Ledger())
+	me, err := ledger.ReadIdentity(s.State.Ledger())
 	var owner publish.Owner
 	if err == nil {
 		owner, err = sink.Owner(ctx)
@@ -189,31 +192,31 @@ func (d *Daemon) tryOwner(ctx context.Context, sink outbox.Placed, report report
 }
 
 // trySinks looks whether the sinks are there and this state's.
-func (d *Daemon) trySinks(ctx context.Context, report reporter) {
+func (s Station) trySinks(ctx context.Context, report reporter) {
 	try := func(check func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, tryLimit)
 		defer cancel()
 		return check(ctx)
 	}
-	if err := d.cfg.Publish.CheckSecretFiles(); err != nil {
+	if err := s.Publish.CheckSecretFiles(); err != nil {
 		report("secrets of the sinks", "", "chmod 600 the file, and change the secret where others may have read it", err)
 	}
-	d.tryOwner(ctx, disk.NewSink(d.store), report)
-	if cfg := d.cfg.Publish.S3; cfg != nil {
+	s.tryOwner(ctx, disk.NewSink(s.Keeper.Store), report)
+	if cfg := s.Publish.S3; cfg != nil {
 		sink, err := s3.New(cfg.Config)
 		if err == nil {
 			err = try(sink.Check)
 		}
 		if err == nil {
-			d.tryOwner(ctx, sink, report)
+			s.tryOwner(ctx, sink, report)
 		}
 		report("bucket "+cfg.Bucket, cfg.Endpoint+" has it", "make the bucket, or mend endpoint, bucket and credentials under publish.s3", err)
 	}
-	if cfg := d.cfg.Publish.Kafka; cfg != nil && !cfg.Embedded {
-		sink, err := kafka.New(cfg.Config, d.log)
+	if cfg := s.Publish.Kafka; cfg != nil && !cfg.Embedded {
+		sink, err := kafka.New(cfg.Config, s.Log)
 		if err == nil {
 			if err = try(sink.Check); err == nil {
-				d.tryOwner(ctx, sink, report)
+				s.tryOwner(ctx, sink, report)
 			}
 			sink.Close()
 		}
@@ -222,15 +225,15 @@ func (d *Daemon) trySinks(ctx context.Context, report reporter) {
 }
 
 // tryModels opens the engine and loads the champions.
-func (d *Daemon) tryModels(ctx context.Context, report reporter) {
+func (s Station) tryModels(ctx context.Context, report reporter) {
 	byModel := false
-	for _, set := range d.cfg.Datasets {
-		byModel = byModel || set.Fill.Method == infer.MethodModel || set.Fill.Method == infer.MethodAuto
+	for _, set := range s.Datasets {
+		byModel = byModel || set.ByModel
 	}
-	if !byModel && d.cfg.Train.Store == "" {
+	if !byModel && s.Train.Store == "" {
 		return
 	}
-	e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.Libraries(), d.log)
+	e, err := engine.Open(s.Train.Engine, s.Train.Libraries(), s.Log)
 	runs := ""
 	if err == nil {
 		runs = e.Kind + " runs with " + e.Library
@@ -240,11 +243,11 @@ func (d *Daemon) tryModels(ctx context.Context, report reporter) {
 		defer e.Finalize()
 	}
 	report("engine", runs, "'lacuna engines' lists what is there and what each needs; without one, optimal interpolation fills", err)
-	if err != nil || d.cfg.Train.Store == "" {
+	if err != nil || s.Train.Store == "" {
 		return
 	}
-	store := modelstore.New(d.cfg.Train.Store, d.parts.Now)
-	for _, set := range d.cfg.Datasets {
+	store := modelstore.New(s.Train.Store, s.Now)
+	for _, set := range s.Datasets {
 		if ctx.Err() != nil {
 			return
 		}
@@ -264,13 +267,13 @@ func (d *Daemon) tryModels(ctx context.Context, report reporter) {
 }
 
 // tryAlarms looks whether the hook for alarms is there, without ringing it.
-func (d *Daemon) tryAlarms(report reporter) {
-	if cfg := d.cfg.Alarms; len(cfg.Command) > 0 {
-		path, err := machine().Program(cfg.Command[0])
+func (s Station) tryAlarms(report reporter) {
+	if cfg := s.Alarms; len(cfg.Command) > 0 {
+		path, err := s.Machine.Program(cfg.Command[0])
 		report("alarm command", path+" is there", "install it where nobody but root can change it, or name another under alarms.command", err)
 	}
-	if file := d.cfg.Alarms.WebhookFile; file != "" {
-		_, err := machine().Secret(file)
+	if file := s.Alarms.WebhookFile; file != "" {
+		_, err := s.Machine.Secret(file)
 		report("alarm webhook", file+" can be read", "write the URL into the file, readable by the user that lacuna runs as and by nobody else", err)
 	}
 }

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"lacuna/daemon/operate"
+	"lacuna/fetch"
+	"lacuna/ledger"
+)
+
+// Backfill fetches and fills a range that was asked for, and returns when it is
+// done or ctx is cancelled; then it stays on the list. Where a daemon runs it is
+// that daemon that does it, and Backfill follows. tell hears how it gets on.
+func (d *Daemon) Backfill(ctx context.Context, b operate.Backfill, tell func(operate.BackfillNews)) (operate.BackfillNews, error) {
+	book, err := d.open(ctx)
+	if errors.Is(err, ledger.ErrLocked) {
+		return d.Station().FollowBackfill(ctx, b, tell)
+	}
+	if err != nil {
+		return operate.BackfillNews{}, err
+	}
+	defer d.books().Close(ctx, book)
+	return d.backfillHere(ctx, b, book, tell)
+}
+
+// backfillHere does the work of a backfill in this process.
+func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *ledger.Ledger, tell func(operate.BackfillNews)) (operate.BackfillNews, error) {
+	out, err := d.openOutbox(ctx, book)
+	if err != nil {
+		return operate.BackfillNews{}, err
+	}
+	defer out.Close()
+	renewal := d.openRenewal(book)
+	defer renewal.close()
+	set := d.cfg.Datasets[slices.IndexFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset })]
+	w, live, err := d.dataset(set, shared{book: book, out: out, renewal: renewal})
+	if err != nil {
+		return operate.BackfillNews{}, err
+	}
+	station := d.Station()
+	stop := out.Background(ctx)
+	defer stop()
+	var errs []error
+	for more := true; more; {
+		// What is live comes first, every time.
+		if _, err := live.Sync(ctx, fetch.Days{}, nil); err != nil {
+			errs = append(errs, err)
+		}
+		if more, err = station.BackfillChunk(ctx, &b, book); err != nil {
+			errs = append(errs, err)
+			break
+		}
+		if _, err := w.WorkOff(ctx); err != nil {
+			errs = append(errs, err)
+			break
+		}
+		news, err := station.BackfillNews(ctx, b, book)
+		if err != nil {
+			return news, err
+		}
+		tell(news)
+	}
+	stop()
+	err = errors.Join(append(errs, out.Flush(ctx))...)
+	news, newsErr := station.BackfillNews(ctx, b, book)
+	return news, errors.Join(err, newsErr)
+}

@@ -1,0 +1,79 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"lacuna/daemon/books"
+	"lacuna/daemon/gridpin"
+	"lacuna/daemon/intake"
+	"lacuna/daemon/outbox"
+	"lacuna/daemon/retrain"
+	"lacuna/daemon/state"
+	"lacuna/internal/faults"
+	"lacuna/ledger"
+	"lacuna/ops"
+)
+
+// Settings are those of the service that an operator asks about.
+type Settings struct {
+	State    state.Dir
+	Products string // folder of products
+	Publish  outbox.Config
+	Datasets []Dataset
+}
+
+// Dataset is a dataset as an operator sees it.
+type Dataset struct {
+	intake.Dataset
+	Grid *gridpin.Pin // nil: the first granules choose
+	// ByModel says that a model may fill it.
+	ByModel bool
+}
+
+// dataset returns the dataset with a name.
+func (s Settings) dataset(name string) (Dataset, error) {
+	i := slices.IndexFunc(s.Datasets, func(d Dataset) bool { return d.Name == name })
+	if i < 0 {
+		return Dataset{}, fmt.Errorf("%w: there is no dataset %q", faults.ErrConfig, name)
+	}
+	return s.Datasets[i], nil
+}
+
+// Known reports whether a dataset is configured.
+func (s Settings) Known(name string) bool {
+	_, err := s.dataset(name)
+	return err == nil
+}
+
+// named returns the datasets that a name means: all where it is empty.
+func (s Settings) named(name string) ([]Dataset, error) {
+	if name == "" {
+		return s.Datasets, nil
+	}
+	d, err := s.dataset(name)
+	return []Dataset{d}, err
+}
+
+// Station is a service with what it is made of, for operations that reach beyond
+// its books: they list archives, try sinks, fetch.
+type Station struct {
+	Settings
+	Archives *intake.Archives
+	Keeper   books.Keeper
+	// Open opens the ledger for this process alone, and Close closes it.
+	Open  func(ctx context.Context) (*ledger.Ledger, error)
+	Close func(ctx context.Context, book *ledger.Ledger)
+
+	Train     retrain.Config
+	Scheduler func(dataset string, book *ledger.Ledger) *retrain.Scheduler // nil: nothing is trained
+	Alarms    ops.HookConfig
+	Machine   ops.Machine
+	Isolation func(ctx context.Context) (walls string, err error) // tries the sandbox of the decoding child
+
+	Now func() time.Time
+	Log *slog.Logger
+}

@@ -1,0 +1,79 @@
+package daemon
+
+import (
+	"context"
+
+	"lacuna/daemon/intake"
+	"lacuna/daemon/operate"
+	"lacuna/daemon/pages"
+	"lacuna/daemon/retrain"
+	"lacuna/ledger"
+	"lacuna/pipeline/infer"
+)
+
+// byModel reports whether a model may fill a dataset.
+func (d Dataset) byModel() bool {
+	return d.Fill.Method == infer.MethodModel || d.Fill.Method == infer.MethodAuto
+}
+
+// Operate returns the settings that operators' commands need.
+func (c Config) Operate() operate.Settings {
+	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish}
+	for _, set := range c.Datasets {
+		s.Datasets = append(s.Datasets, operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel()})
+	}
+	return s
+}
+
+// Station returns the service as operators reach it beyond its books.
+func (d *Daemon) Station() operate.Station {
+	return operate.Station{
+		Settings: d.cfg.Operate(), Archives: d.archives, Keeper: d.books(), Open: d.open, Close: d.books().Close,
+		Train: d.cfg.Train, Alarms: d.cfg.Alarms, Machine: machine(), Now: d.parts.Now, Log: d.log,
+		Scheduler: func(dataset string, book *ledger.Ledger) *retrain.Scheduler {
+			for _, set := range d.cfg.Datasets {
+				if set.Name == dataset {
+					return d.scheduler(set, book)
+				}
+			}
+			return nil
+		},
+		Isolation: func(ctx context.Context) (string, error) {
+			walls, err := d.reader.Isolation(ctx)
+			return walls.String(), err
+		},
+	}
+}
+
+// Overview returns how the service is: as the daemon that runs tells, else as its
+// books do.
+func (d *Daemon) Overview(ctx context.Context) (pages.Overview, error) {
+	return d.pages().Overview(ctx)
+}
+
+func (d *Daemon) pages() pages.Pages {
+	return pages.Pages{
+		Settings: d.cfg.Operate(), ModelStore: d.cfg.Train.Store, Listen: d.cfg.Web.Listen, Limits: d.cfg.Alarms.Limits,
+		Machine: machine(), Reader: d.reader.Patient(), Live: live{d}, Troubles: &d.troubles, Join: d.Station().Join, Now: d.parts.Now,
+	}
+}
+
+// live is what the daemon tells the pages of itself.
+type live struct{ d *Daemon }
+
+func (l live) Ready() bool                { return l.d.ready.Load() }
+func (l live) Hung() string               { return l.d.heartbeats.Hung() }
+func (l live) Refused(sink string) string { return l.d.out.Refused(sink) }
+
+func (l live) Method(dataset string) string {
+	for _, set := range l.d.cfg.Datasets {
+		if set.Name == dataset {
+			return l.d.renewal.method(set)
+		}
+	}
+	return ""
+}
+
+func (l live) Training(dataset string) string { return l.d.renewal.news(dataset) }
+
+func (l live) Intake(dataset string) *intake.Intake { return l.d.intakes[dataset] }
