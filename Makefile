@@ -34,14 +34,35 @@ run: build onnxruntime ## the daemon on a simulated live feed; state in var/, st
 build: system ## the program, bin/lacuna
 	@go build -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
 
-test: system python onnxruntime parts vulnfiles lint ## every test, vet, formatting and lint
-	@go vet ./...
-	@go test -timeout 25m ./...
-# The tests of the program and of measurements start a process for every granule,
-# and trainings as a whole are long, which takes many minutes with the race
-# detector in it; the packages that they call are tested below.
-	@go test -timeout 25m -race -short $$(go list ./... | grep -vE '/cmd/lacuna$$|/cli/measure$$|/pipeline/version$$|/lab/')
+# What the tests need is fetched beside the linter: the one waits for the network,
+# the other computes. The linter runs every check of go vet, on tests too, so
+# neither go vet nor the part of it that is in go test is run again.
+test: system ## every test, vet, formatting and lint
+	@$(MAKE) --no-print-directory python onnxruntime parts vulnfiles & \
+	  status=0; $(MAKE) --no-print-directory lint || status=$$?; wait $$! || exit; exit $$status
+	@go test $(TESTFLAGS) $(LONGEST) ./...
+	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short $$($(CONCURRENT))
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=30000x
+
+# A test waits half of its time, for a process, a broker or a moment: with twice
+# as many packages as processors none of those is idle. go test begins with what
+# is named first; those that wait or take longest would end alone otherwise.
+TESTFLAGS := -vet=off -timeout 25m -p $(shell echo $$((2 * $$(nproc))))
+LONGEST := ./publish/kafka/consumer ./daemon/... ./pipeline/version/... ./pipeline/lab/...
+
+# The race detector sees what happens at the same time, in a package and in all
+# that it calls. So it runs where code or tests start a goroutine, or have a
+# channel, a lock or an atomic; where there is none it would repeat arithmetic,
+# many times as slowly. Not with the tests of the program and of measurements,
+# which start a process for every granule, nor with trainings as a whole, which
+# are long: the packages that they call are tested here. A test process that has
+# ended need not wait a second for a race, as the detector otherwise does.
+CONCURRENT = go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/cmd/lacuna |/cli/measure |/pipeline/version |/lab/' | while read -r name dir; do \
+	  if grep -qsE '^\s*(defer )?go (func|[A-Za-z_.]+)\(|\bchan\b|"sync"|"sync/atomic"|/errgroup"|\.Parallel\(\)' "$$dir"/*.go; then echo "$$name"; fi; done
+# SQLite is C that was translated into Go: watched at every access it takes many
+# times as long, and its own accesses are not ours to judge. Locks, and what we
+# hand it and take from it, are watched as ever.
+UNRACED := -gcflags='modernc.org/...=-race=false'
 
 # go test fuzzes one target a call. A number of inputs (30000x) is exact; with a
 # time (60s) go test now and then reports its own deadline as a failure.
@@ -49,7 +70,7 @@ FUZZTIME ?= 1000000x
 fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time (60s)
 	@grep -rlE --include='*_test.go' '^func Fuzz' daemon fetch internal ledger modelstore ops pipeline publish | xargs -r -n1 dirname | sort -u | while read -r dir; do \
 	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
-	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
+	    go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
 	  done; done
 
 bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run

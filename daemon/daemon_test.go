@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,19 +80,39 @@ func (b *bench) once(t *testing.T) work.Summary {
 	return s
 }
 
+// worlds are the small oceans that a test has asked for, and what can be seen of
+// them. A world does not change, and to make it anew for every granule would
+// take longer than to fill it.
+var worlds = struct {
+	sync.Mutex
+	made  map[[2]int]*simulate.World
+	first map[*simulate.World][]simulate.Delivery
+}{made: map[[2]int]*simulate.World{}, first: map[*simulate.World][]simulate.Delivery{}}
+
 // world is a small ocean.
 func world(t *testing.T, height, width int) *simulate.World {
 	t.Helper()
+	worlds.Lock()
+	defer worlds.Unlock()
+	if w := worlds.made[[2]int{height, width}]; w != nil {
+		return w
+	}
 	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: height, Width: width, Days: 40, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
+	worlds.made[[2]int{height, width}] = w
 	return w
 }
 
 // firstVersions returns the first deliveries of the first n days on which
 // anything can be seen, by day.
 func firstVersions(w *simulate.World, n int) []simulate.Delivery {
+	worlds.Lock()
+	defer worlds.Unlock()
+	if all := worlds.first[w]; all != nil {
+		return slices.Clone(all[:n])
+	}
 	var all []simulate.Delivery
 	for _, d := range w.Schedule() {
 		if d.Revision == 1 && w.Granule(d).Seen.ObservedMask().Count() > 0 {
@@ -99,7 +120,8 @@ func firstVersions(w *simulate.World, n int) []simulate.Delivery {
 		}
 	}
 	slices.SortFunc(all, func(a, b simulate.Delivery) int { return a.Day - b.Day })
-	return all[:n]
+	worlds.first[w] = all
+	return slices.Clone(all[:n])
 }
 
 func put(t *testing.T, folder string, g simulate.Granule) string {

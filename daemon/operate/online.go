@@ -149,7 +149,7 @@ func (s Station) tryArchive(ctx context.Context, set Dataset, report reporter) {
 		report(what, "", "mend the configuration of the archive", err)
 		return
 	}
-	// The archive below its manners: a check wants the first answer, not the
+	// The bare archive: a check wants the first answer, not the
 	// one after the fifth attempt.
 	objects, err := archive.Bare.List(ctx, recentScope(set, s.Now()))
 	err = errors.Join(err, archive.Close())

@@ -24,6 +24,9 @@ const flatBytes = 64 << 20
 // the memory that it takes must not depend on how many entries there are.
 func CheckBounded(t *testing.T, archive fetch.Archive, setting string, most int) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("measures memory, of which the race detector takes its own")
+	}
 	var objects []fetch.Object
 	var err error
 	began := time.Now()

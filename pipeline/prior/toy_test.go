@@ -146,6 +146,9 @@ const (
 )
 
 func TestToyAReturnsItsProbability(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one goroutine: nothing that the race detector could see")
+	}
 	for _, schedule := range []Schedule{Cosine{}, Accuracy{Final: DefaultFinalAccuracy}} {
 		for _, spacing := range []Spacing{Even, LogSNR} {
 			for _, order := range []Order{FirstOrder, SecondOrder} {
@@ -329,6 +332,9 @@ func TestAccuracyScheduleIsTheTextbookNetworkOnToyA(t *testing.T) {
 // steps that are even in log-SNR do not. The predictor is exact, so it is the
 // spacing alone.
 func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one goroutine: nothing that the race detector could see")
+	}
 	const cells, steps, draws = 64 * 64, 20, 300
 	want := 0.9 / math.Sqrt(12) // coverage is uniform in 0.05..0.95
 	got := map[Spacing]float64{}
@@ -349,6 +355,9 @@ func TestEvenStepsLoseTheSpreadOfCoverage(t *testing.T) {
 // where the ODE does: each walk is compared with the same noise taken along in
 // many small steps.
 func TestSecondOrderEndsCloserToTheODE(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one goroutine: nothing that the race detector could see")
+	}
 	const cells, draws = 32 * 32, 200
 	end := func(order Order, steps int) [][]bool {
 		return drawExact(t, prefixes, LogSNR.Levels(Cosine{}, steps, cells), order, draws, cells)

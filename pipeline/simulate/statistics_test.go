@@ -35,7 +35,17 @@ func minus(a, b []float64) []float64 {
 	return out
 }
 
+// skipInShort skips a test that measures many days: what computes a day in
+// parallel has tests of its own, which the race detector sees.
+func skipInShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("measures many days")
+	}
+}
+
 func TestTruthRemembersYesterdayAndForgetsTenDays(t *testing.T) {
+	skipInShort(t)
 	for _, product := range []string{"blk-chl", "med-sst"} {
 		t.Run(product, func(t *testing.T) {
 			w := newWorld(t, Config{Product: product, Seed: 3, Height: 60, Width: 84})
@@ -80,6 +90,7 @@ func meanSquare(x []float64) float64 {
 }
 
 func TestTruthHasARedSpectrum(t *testing.T) {
+	skipInShort(t)
 	w := newWorld(t, Config{Product: "blk-chl", Seed: 3, Height: 190, Width: 264})
 	g := w.Grid()
 	first, last := index(g.Lon, 30), index(g.Lon, 38)
@@ -135,6 +146,7 @@ func index(axis []float64, v float64) int {
 }
 
 func TestChlorophyllIsLogNormalWithABloom(t *testing.T) {
+	skipInShort(t)
 	w := newWorld(t, Config{Product: "blk-chl", Seed: 5, Height: 60, Width: 84, Start: time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)})
 	monthly := make([]float64, 12)
 	var all []float32
@@ -166,6 +178,7 @@ func TestChlorophyllIsLogNormalWithABloom(t *testing.T) {
 }
 
 func TestTemperatureFollowsLatitudeAndSeason(t *testing.T) {
+	skipInShort(t)
 	w := newWorld(t, Config{Product: "med-sst", Seed: 5, Height: 60, Width: 200, Start: time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)})
 	winter, summer := w.Day(45).Truth, w.Day(225).Truth
 	if d := stat.Mean(overSea(w, summer), nil) - stat.Mean(overSea(w, winter), nil); d < 8 || d > 15 {
@@ -184,6 +197,7 @@ func TestTemperatureFollowsLatitudeAndSeason(t *testing.T) {
 }
 
 func TestCloudsAreCoherentPersistentAndVaried(t *testing.T) {
+	skipInShort(t)
 	tests := []struct {
 		product   string
 		width     int     // columns, beside 60 rows

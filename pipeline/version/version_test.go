@@ -56,7 +56,7 @@ func shortSettings() Settings {
 	s.Prior.EvaluateMasks, s.Prior.Sampling.Batch, s.Prior.Sampling.Steps = 8, 8, 4
 	s.Guidance.SampleConfig = s.Prior.Sampling
 	s.Target = masks.Target{ContextShare: 0.5, Tolerance: 0.2, MaxRoughness: 10}
-	s.Pool = partition.PoolConfig{Size: 32, Uses: 4, Batch: 8}
+	s.Pool = partition.PoolConfig{Size: 32, Uses: 16, Batch: 8}
 	s.Imputer.Design.Extras.Background, s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = false, false, false
 	s.Imputer.Side, s.Imputer.Batch, s.Imputer.Steps, s.Imputer.WarmupSteps, s.Imputer.EMADecay = 16, 8, 60, 5, 0.9
 	s.Imputer.LearningRate = 3e-3

@@ -30,21 +30,22 @@ type trainee struct {
 	extra            []string
 }
 
-// newTrainee builds the program and writes its days, packed: reading granules
-// starts a process for each, and would take longer than the training.
+// newTrainee finds the program, which is this one under its name as in the
+// scripts, and writes its days, packed: reading granules starts a process for
+// each, and would take longer than the training.
 func newTrainee(t *testing.T) trainee {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("builds and runs the program several times")
+		t.Skip("runs the program several times")
 	}
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
 	}
-	dir := t.TempDir()
-	tr := trainee{program: filepath.Join(dir, "lacuna"), archive: filepath.Join(dir, "sim.pack")}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", tr.program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	program, err := exec.LookPath("lacuna")
+	if err != nil {
+		t.Fatal(err)
 	}
+	tr := trainee{program: program, archive: filepath.Join(t.TempDir(), "sim.pack")}
 	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 24, Width: 24, Days: 75, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
