@@ -5,53 +5,205 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// The arrows between the folders go down only: the daemon knows all of them,
-// they know nothing of each other, and its rooms do not know it. The leaves in
-// internal know none of them, and everybody may know the leaves.
-func TestImportArrowsGoDown(t *testing.T) {
-	allowed := map[string]string{ // folder: what else of this module it may import
-		"daemon":   "fetch pipeline modelstore publish ops ledger internal",
-		"fetch":    "internal",
-		"pipeline": "internal", "modelstore": "internal", "publish": "internal", "ops": "internal", "ledger": "internal",
-		"internal": "",
+// The imports of every package, tests included, are those of the map, and the map
+// has no arrow that is not there.
+func TestImportsAreThoseOfTheMap(t *testing.T) {
+	allowed, inTests, used := map[string][]string{}, map[string][]string{}, map[string]bool{}
+	for at, row := range house {
+		allowed[row.folder] = namesOf(t, row.folder, row.imports)
+		inTests[row.folder] = namesOf(t, row.folder, row.tests)
+		for _, to := range slices.Concat(allowed[row.folder], inTests[row.folder]) {
+			if rowAt(to) >= at {
+				t.Errorf("the map lets %s import %s, which is not above it", row.folder, to)
+			}
+		}
 	}
-	checked := 0
+	for _, a := range arrowsBelow(t, "..") {
+		from, to := rowOf(a.from), rowOf(a.to)
+		switch {
+		case from == "" || to == "":
+			t.Errorf("%s: %s or %s is not on the map", a.at, a.from, a.to)
+		case from == to || to == "internal":
+		case slices.Contains(allowed[from], to):
+			if !a.test {
+				used[from+" "+to] = true
+			}
+		case a.test && slices.Contains(inTests[from], to):
+			used[from+" "+to] = true
+		default:
+			t.Errorf("%s: %s must not import %s", a.at, a.from, a.to)
+		}
+	}
+	for _, row := range house {
+		for _, to := range slices.Concat(allowed[row.folder], inTests[row.folder]) {
+			if !used[row.folder+" "+to] {
+				t.Errorf("the map lets %s import %s, which it does not: take the arrow off", row.folder, to)
+			}
+		}
+	}
+}
+
+func TestEveryPackageIsOnTheMap(t *testing.T) {
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != ".." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "var") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel("..", filepath.Dir(path))
+		if rowOf(filepath.ToSlash(rel)) == "" {
+			t.Errorf("%s is not on the map", rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What makes a product of a granule links nothing that trains.
+func TestServingDoesNotImportTraining(t *testing.T) {
+	imports := map[string][]string{}
+	for _, row := range house {
+		imports[row.folder] = namesOf(t, row.folder, row.imports)
+	}
+	for _, start := range serving {
+		by := map[string]string{start: start} // row: the way to it
+		for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
+			for _, to := range imports[queue[0]] {
+				if by[to] != "" {
+					continue
+				}
+				by[to] = by[queue[0]] + " → " + to
+				queue = append(queue, to)
+				if slices.Contains(training, to) {
+					t.Errorf("serving imports training: %s", by[to])
+				}
+			}
+		}
+		if len(by) < 3 {
+			t.Errorf("%s imports nothing: it is not what serves", start)
+		}
+	}
+}
+
+// Only the commands that measure know the laboratory.
+func TestOnlyMeasurementsImportTheLaboratory(t *testing.T) {
+	for _, row := range house {
+		if row.folder != "daemon/cli/measure" && slices.Contains(namesOf(t, row.folder, row.imports), "pipeline/lab") {
+			t.Errorf("%s may import the laboratory", row.folder)
+		}
+	}
+}
+
+// namesOf returns the rows that a list in the row of a folder names.
+func namesOf(t *testing.T, folder, list string) []string {
+	t.Helper()
+	var all []string
+	for list = strings.TrimSpace(list); list != ""; list = strings.TrimSpace(list) {
+		name, rest, _ := strings.Cut(list, " ")
+		if before, _, found := strings.Cut(name, "{"); found {
+			inside, after, closed := strings.Cut(list[len(before)+1:], "}")
+			if !closed {
+				t.Fatalf("no } in the row of %s", folder)
+			}
+			for _, last := range strings.Fields(inside) {
+				all = append(all, before+last)
+			}
+			list = after
+			continue
+		}
+		if neighbour := path.Join(path.Dir(folder), name); rowAt(neighbour) >= 0 {
+			name = neighbour
+		}
+		if rowAt(name) < 0 {
+			t.Errorf("the row of %s names %s, which is no row", folder, name)
+		}
+		all = append(all, name)
+		list = rest
+	}
+	return all
+}
+
+// rowAt returns where on the map a row is; -1: it is none.
+func rowAt(folder string) int {
+	return slices.IndexFunc(house, func(row struct{ folder, imports, tests string }) bool { return row.folder == folder })
+}
+
+// rowOf returns the row that a package belongs to; empty: none.
+func rowOf(pkg string) string {
+	for ; pkg != "." && pkg != "/"; pkg = path.Dir(pkg) {
+		if rowAt(pkg) >= 0 {
+			return pkg
+		}
+	}
+	return ""
+}
+
+func TestTheMapOfThePipelineNamesEveryFolder(t *testing.T) {
+	text, err := os.ReadFile("../pipeline/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir("../pipeline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.Contains(string(text), "\n//\t"+e.Name()+" ") {
+			t.Errorf("pipeline/doc.go has no line for %s", e.Name())
+		}
+	}
+}
+
+// An arrow is one import of a package of this module by another.
+type arrow struct {
+	from, to string // without the name of the module
+	at       string
+	test     bool
+}
+
+func arrowsBelow(t *testing.T, root string) []arrow {
+	t.Helper()
+	var all []arrow
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
 			return filepath.SkipDir
 		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		rel, _ := filepath.Rel("..", path)
-		from, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
+		rel, err := filepath.Rel("..", path)
+		if err != nil {
+			return err
+		}
 		for _, spec := range file.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
-			rest, ours := strings.CutPrefix(name, "lacuna/")
-			if !ours {
-				continue
-			}
-			to, _, _ := strings.Cut(rest, "/")
-			checked++
-			if isRoom(filepath.ToSlash(filepath.Dir(rel))) && !isRoom(rest) && to == "daemon" {
-				t.Errorf("%s: a room of the daemon must not import %s", fset.Position(spec.Pos()), name)
-			}
-			if to != from && !strings.Contains(" "+allowed[from]+" ", " "+to+" ") {
-				t.Errorf("%s: %s must not import %s", fset.Position(spec.Pos()), from, name)
+			if to, ours := strings.CutPrefix(name, "lacuna/"); ours {
+				all = append(all, arrow{
+					from: filepath.ToSlash(filepath.Dir(rel)), to: to,
+					at: fset.Position(spec.Pos()).String(), test: strings.HasSuffix(path, "_test.go"),
+				})
 			}
 		}
 		return nil
@@ -59,15 +211,10 @@ func TestImportArrowsGoDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if checked == 0 {
-		t.Error("no import of this module was looked at")
+	if len(all) == 0 {
+		t.Fatal("no import of this module was looked at")
 	}
-}
-
-// isRoom reports whether a package is a part of the daemon that the daemon wires
-// and that does not know it.
-func isRoom(folder string) bool {
-	return strings.HasPrefix(folder, "daemon/") && !isCommand(folder)
+	return all
 }
 
 // topLevel is what lies at the top of the repository, and what it is for.

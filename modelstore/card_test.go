@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lacuna/ops/golden"
+	"lacuna/internal/golden"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"

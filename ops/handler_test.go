@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/golden"
+	"lacuna/internal/golden"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"lacuna/ops/golden"
+	"lacuna/internal/golden"
 )
 
 // scrape returns the metrics of a service with a status.

@@ -11,6 +11,7 @@
 //	nn         the networks as graphs, their weights and files
 //	impute     predictions of trained networks for a window: mean, sigma, members
 //	infer      a scene to an analysis: windows, members, tiers, flags
+//	parts      calibration and scaling of a version, as files hold them
 //
 // The way of a model, from days to a version:
 //
@@ -33,7 +34,7 @@
 //
 // Packages on the way of a granule import nothing from that of a model but
 // samples and skill, and only a command imports the laboratory: the table in
-// daemon/arrows_pipeline_test.go holds every arrow.
+// daemon/arrows_map_test.go holds every arrow.
 //
 // The method is that of *Observation-Aligned Mask Priors for Learning Physical
 // Dynamics from Authentic Occlusions* (Ma, Zhou, Yu).

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/modelstore"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/version"
 )
 
 // Models chooses what fills a granule, and keeps the models for it loaded, so
@@ -182,7 +183,7 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 	if v.Imputer == nil {
 		return nil, fmt.Errorf("load model %s: it has no %s, so it cannot fill: train an imputer, or choose another version", name, modelstore.ImputerFile)
 	}
-	c, err := version.DecodeCalibration(calibration)
+	c, err := parts.DecodeCalibration(calibration)
 	if err != nil {
 		return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.CalibrationFile, err)
 	}
@@ -191,7 +192,7 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 		v.MembersCalibration = *c.Members
 	}
 	if scaling != nil {
-		s, err := version.DecodeScaling(scaling)
+		s, err := parts.DecodeScaling(scaling)
 		if err != nil {
 			return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.ScalingFile, err)
 		}

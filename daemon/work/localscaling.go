@@ -8,13 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/daemon/fill"
 	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
-	"lacuna/pipeline/version"
 )
 
 // scalingSpan is how many days of a dataset, those nearest in time to a
@@ -27,7 +28,7 @@ const scalingSpan = 90
 type keptScaling struct {
 	Around time.Time `json:"around"` // the field that it was learned for
 	Days   int       `json:"days"`   // that it was learned from
-	version.Scaling
+	parts.Scaling
 }
 
 // serves reports whether the scaling still does for a field of that time, with
@@ -64,7 +65,7 @@ func (w *Worker) localScaling(ctx context.Context, job fill.Job) (fill.LocalScal
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fill.LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}
-	kept = keptScaling{Around: last, Days: learned.Days, Scaling: version.NewScaling(grid, tr, learned.Scaling)}
+	kept = keptScaling{Around: last, Days: learned.Days, Scaling: parts.NewScaling(grid, tr, learned.Scaling)}
 	if err := state.Save(file, kept); err != nil {
 		return fill.LocalScaling{}, fmt.Errorf("keep the scaling: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -20,7 +22,7 @@ import (
 type Candidate struct {
 	model       *impute.Model
 	members     *impute.Members // nil: the version has none
-	calibration Calibration
+	calibration parts.Calibration
 	scaling     *samples.Scaling // nil: that of the exam
 }
 
@@ -36,7 +38,7 @@ func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Can
 		return nil, err
 	}
 	c := &Candidate{model: model}
-	if c.calibration, err = DecodeCalibration(files[PartCalibration]); err != nil {
+	if c.calibration, err = parts.DecodeCalibration(files[PartCalibration]); err != nil {
 		return nil, fmt.Errorf("read the calibration: %w", err)
 	}
 	if data := files[PartMembers]; data != nil {
@@ -45,7 +47,7 @@ func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Can
 		}
 	}
 	if data := files[PartScaling]; data != nil {
-		s, err := DecodeScaling(data)
+		s, err := parts.DecodeScaling(data)
 		if err != nil {
 			return nil, fmt.Errorf("read the scaling: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
@@ -206,7 +207,7 @@ func TestWrongNormalisationIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer runner.Close()
-	entrant := func(s Scaling) Entrant {
+	entrant := func(s parts.Scaling) Entrant {
 		files := maps.Clone(good.Parts)
 		if files[PartScaling], err = json.Marshal(s); err != nil {
 			t.Fatal(err)

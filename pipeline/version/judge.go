@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -59,8 +61,8 @@ func (r *run) makeCalibration(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) calibrations(ctx context.Context) (Calibration, error) {
-	var c Calibration
+func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
+	var c parts.Calibration
 	var sigma, spread []impute.Case
 	members := (*impute.Members)(nil)
 	if data := r.parts[PartMembers]; data != nil {

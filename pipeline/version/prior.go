@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -138,7 +140,7 @@ func (r *run) parentIsOfHere() bool {
 	if data == nil {
 		return true
 	}
-	s, err := DecodeScaling(data)
+	s, err := parts.DecodeScaling(data)
 	return err == nil && len(r.train.Places()) == 1 && s.Fits(r.train.Grid(), r.train.Transform())
 }
 

@@ -3,6 +3,8 @@ package version
 import (
 	"time"
 
+	"lacuna/pipeline/parts"
+
 	"github.com/gomlx/gomlx/backends"
 
 	"lacuna/pipeline/field"
@@ -78,7 +80,7 @@ type Outcome struct {
 	Decision   skill.Decision
 	Queries    []*partition.QueryMap // P(query) over the draws of the strategy, of each grid in order; nil: the imputer was not trained
 	Transform  field.Transform
-	Scaling    *Scaling // scaling of the training days; nil: they are of several series, and it is learned where the version serves
+	Scaling    *parts.Scaling // scaling of the training days; nil: they are of several series, and it is learned where the version serves
 	TrainDays  int
 	HeldDays   int
 	Networks   []Network

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lacuna/internal/cdl"
-	"lacuna/ops/golden"
+	"lacuna/internal/golden"
 )
 
 func TestProductIsTheGoldenOne(t *testing.T) {

@@ -9,13 +9,14 @@ import (
 	"io"
 	"time"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/lab/scenes"
 	"lacuna/pipeline/samples"
-	"lacuna/pipeline/version"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -141,7 +142,7 @@ func (f *scenesFlags) judgeOrLook(ctx context.Context, sub scenes.Subject, progr
 	if err != nil || f.calibration == "" {
 		return report, err
 	}
-	data, err := json.Marshal(version.Calibration{Calibration: report.Calibration})
+	data, err := json.Marshal(parts.Calibration{Calibration: report.Calibration})
 	if err != nil {
 		return nil, err
 	}

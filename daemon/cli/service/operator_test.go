@@ -10,8 +10,8 @@ import (
 	"lacuna/daemon/books"
 	"lacuna/daemon/operate"
 	"lacuna/daemon/pages"
+	"lacuna/internal/golden"
 	"lacuna/ops"
-	"lacuna/ops/golden"
 )
 
 // busyOverview is a service with something to tell of everything.

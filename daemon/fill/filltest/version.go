@@ -7,11 +7,12 @@ import (
 	"io"
 	"testing"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/modelstore"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/nn"
-	"lacuna/pipeline/version"
 )
 
 // UntrainedFiles are the files of a version of random weights.
@@ -21,7 +22,7 @@ func UntrainedFiles(t *testing.T, seed uint64) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaling, err := json.Marshal(version.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
+	scaling, err := json.Marshal(parts.Scaling{Lat: []float64{40, 41}, Lon: []float64{10, 11}, Std: 1, Mean: make([]float32, 4)})
 	if err != nil {
 		t.Fatal(err)
 	}

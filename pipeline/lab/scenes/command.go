@@ -10,11 +10,12 @@ import (
 	"log/slog"
 	"os"
 
+	"lacuna/pipeline/parts"
+
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
-	"lacuna/pipeline/version"
 )
 
 // options are the command line.
@@ -99,7 +100,7 @@ func (o options) load(d infer.Device) (*infer.Model, error) {
 			errs = append(errs, err)
 		}
 	}
-	c, err := version.DecodeCalibration(calibration)
+	c, err := parts.DecodeCalibration(calibration)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("read %s: %w", o.calibration, err))
 	}

@@ -1,0 +1,83 @@
+// Package parts is what the calibration and the scaling of a model version hold,
+// as the training writes them and as whoever serves the version reads them.
+//
+// It knows neither training nor serving.
+package parts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
+)
+
+// Calibration is the calibration of a version: factors on the sigma of the
+// imputer and, where there are members, how wide they stand about its mean.
+type Calibration struct {
+	impute.Calibration
+	Members *impute.MembersCalibration `json:"members,omitempty"`
+}
+
+// DecodeCalibration reads a calibration. Without one nothing is calibrated.
+func DecodeCalibration(data []byte) (Calibration, error) {
+	var c Calibration
+	if data == nil {
+		return c, nil
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, err
+	}
+	errs := []error{c.Validate()}
+	if c.Members != nil {
+		errs = append(errs, c.Members.Validate())
+	}
+	return c, errors.Join(errs...)
+}
+
+// Scaling is the scaling of a version: how the network's anomalies are made of
+// transformed values, cell by cell of a grid. A version of several grids has
+// none, and one of another grid is ignored: in both cases the place where
+// the version serves learns its own, see samples.LearnScaling.
+type Scaling struct {
+	Lat   []float64 `json:"lat"`
+	Lon   []float64 `json:"lon"`
+	Log10 bool      `json:"log10"`
+	Floor float32   `json:"floor,omitempty"` // least value that has a logarithm
+	Std   float64   `json:"std"`
+	Mean  []float32 `json:"mean"` // per cell, row by row
+	// Query is P(query) of each cell over the draws that the network learned
+	// from, -1 where there were too few; nil: not counted.
+	Query []float32 `json:"query,omitempty"`
+}
+
+// NewScaling returns the scaling of a grid as a part of a version.
+func NewScaling(g field.Grid, tr field.Transform, s samples.Scaling) Scaling {
+	return Scaling{Lat: g.Lat, Lon: g.Lon, Log10: tr.Log10, Floor: tr.Floor, Std: s.Std, Mean: s.Mean}
+}
+
+// DecodeScaling reads a scaling.
+func DecodeScaling(data []byte) (Scaling, error) {
+	var s Scaling
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, err
+	}
+	if s.Query != nil && len(s.Query) != len(s.Mean) {
+		return s, fmt.Errorf("P(query) of %d cells, means of %d", len(s.Query), len(s.Mean))
+	}
+	if len(s.Mean) != len(s.Lat)*len(s.Lon) || !(s.Std > 0) || math.IsInf(s.Std, 1) {
+		return s, fmt.Errorf("%d means for %d x %d cells, standard deviation %v", len(s.Mean), len(s.Lat), len(s.Lon), s.Std)
+	}
+	return s, nil
+}
+
+// Samples returns the scaling as package samples takes it.
+func (s Scaling) Samples() samples.Scaling { return samples.Scaling{Mean: s.Mean, Std: s.Std} }
+
+// Fits reports whether the scaling is of this grid and transform.
+func (s Scaling) Fits(g field.Grid, tr field.Transform) bool {
+	return g.Same(field.Grid{Lat: s.Lat, Lon: s.Lon}) && s.Log10 == tr.Log10
+}
