@@ -6,8 +6,10 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"lacuna/daemon/state"
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
 	"lacuna/fetch/dir"
@@ -37,24 +39,185 @@ func DefaultArchive() Archive {
 	}
 }
 
+// kind is one kind of archive: everything that the service has to know of it.
+type kind struct {
+	name string // that the key type has, and the section of its own keys
+	// validate reports everything wrong with the keys of the kind.
+	validate func(a Archive) error
+	place    func(a Archive) string // for people
+	// open makes the archive. remembers is a file for its choices, if it makes any.
+	open func(a Archive, polite fetch.Politeness, remembers string) (fetch.Archive, error)
+	// at takes the address that a user has named into a, and reports whether it is
+	// one of the kind.
+	at func(a *Archive, place string, u *url.URL) (bool, error)
+	// propose returns the lines of a proposed configuration.
+	propose func(a Archive) []Line
+
+	local   bool                // nobody has to be polite to it
+	readers func(a Archive) int // most that may be open at a time; nil: any number
+}
+
+// Line is a line of a proposed configuration, below the section of the archive.
+// Indent is in steps.
+type Line struct {
+	Indent    int
+	Key, Text string // the text is quoted where YAML needs it
+	Why       string
+}
+
+// byAddress is the reason of a type that follows from an address.
+const byAddress = "by the address that was given"
+
+// cmemsDataset is how Copernicus Marine names datasets of observations.
+var cmemsDataset = regexp.MustCompile(`^cmems_obs-[a-z]+_[a-z]+_[A-Za-z0-9_-]+$`)
+
+// kinds are the kinds of archives. An address is of the first that takes it; a
+// folder takes whatever has no scheme.
+var kinds = []kind{
+	{
+		name:     "cmems",
+		validate: func(a Archive) error { return pinned(a.CMEMS, "state_dir").Validate() },
+		place:    func(a Archive) string { return "Copernicus Marine " + a.CMEMS.Dataset },
+		open: func(a Archive, polite fetch.Politeness, remembers string) (fetch.Archive, error) {
+			return cmems.New(pinned(a.CMEMS, remembers), polite)
+		},
+		at: func(a *Archive, place string, _ *url.URL) (bool, error) {
+			if !cmemsDataset.MatchString(place) {
+				return false, nil
+			}
+			a.CMEMS.Dataset = place
+			return true, nil
+		},
+		propose: func(a Archive) []Line {
+			return []Line{
+				{0, "type", "cmems", "the dataset is one of Copernicus Marine"},
+				{0, "cmems", "", ""},
+				{1, "dataset", a.CMEMS.Dataset, "its version is chosen at the first listing, kept, and never changed silently; user and password are found as the Copernicus Marine toolbox finds them"},
+				{0, "lookback", "960h", "the last 40 days to begin with; lacuna backfill fetches older ones"},
+			}
+		},
+	},
+	{
+		name:     "s3",
+		validate: func(a Archive) error { return a.S3.Validate() },
+		place:    func(a Archive) string { return a.S3.Endpoint + "/" + a.S3.Bucket },
+		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
+			return s3.New(a.S3, polite)
+		},
+		at: func(a *Archive, place string, u *url.URL) (bool, error) {
+			if u.Scheme != "s3" {
+				return false, nil
+			}
+			bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
+			if bucket == "" {
+				return true, fmt.Errorf("%s names no bucket: write s3://HOST/BUCKET/PREFIX", place)
+			}
+			a.S3.Endpoint, a.S3.Bucket, a.S3.Prefix = "https://"+u.Host, bucket, prefix
+			return true, nil
+		},
+		propose: func(a Archive) []Line {
+			return []Line{
+				{0, "type", "s3", byAddress},
+				{0, "s3", "", ""},
+				{1, "endpoint", a.S3.Endpoint, "the host"},
+				{1, "bucket", a.S3.Bucket, "the first part of the path; keys, if it needs any, go into access_key and secret_key"},
+				{1, "prefix", a.S3.Prefix, "the rest of the path"},
+			}
+		},
+	},
+	{
+		name:     "ftp",
+		validate: func(a Archive) error { return a.FTP.Validate() },
+		place:    func(a Archive) string { return "ftp " + a.FTP.Address },
+		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
+			return ftp.New(a.FTP, polite)
+		},
+		at: func(a *Archive, _ string, u *url.URL) (bool, error) {
+			if u.Scheme != "ftp" {
+				return false, nil
+			}
+			a.FTP.Address, a.FTP.Root = u.Host, path.Join("/", u.Path)
+			return true, nil
+		},
+		propose: func(a Archive) []Line {
+			return []Line{
+				{0, "type", "ftp", byAddress},
+				{0, "ftp", "", ""},
+				{1, "address", a.FTP.Address, "the host; user and password, if it needs any, go beside it"},
+				{1, "root", a.FTP.Root, "the folder"},
+			}
+		},
+		readers: func(a Archive) int { return a.FTP.Connections },
+	},
+	{
+		name:     "http",
+		validate: func(a Archive) error { return a.HTTP.Validate() },
+		place:    func(a Archive) string { return a.HTTP.URL },
+		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
+			return http.New(a.HTTP, polite)
+		},
+		at: func(a *Archive, place string, u *url.URL) (bool, error) {
+			a.HTTP.URL = place
+			return u.Scheme == "http" || u.Scheme == "https", nil
+		},
+		propose: func(a Archive) []Line {
+			return []Line{
+				{0, "type", "http", byAddress},
+				{0, "http", "", ""},
+				{1, "url", a.HTTP.URL, "its index pages are read; name a manifest if there is one"},
+			}
+		},
+	},
+	{
+		name: "dir",
+		validate: func(a Archive) error {
+			var errs faults.List
+			errs.Check(a.Dir != "", "dir is empty: name the folder where granules appear")
+			errs.Check(a.DirMax >= 1, "dir_max_objects is %d, must be positive", a.DirMax)
+			return errs.Err()
+		},
+		place: func(a Archive) string { return a.Dir },
+		open: func(a Archive, _ fetch.Politeness, _ string) (fetch.Archive, error) {
+			return dir.New(a.Dir, a.DirMax), nil
+		},
+		at: func(a *Archive, place string, u *url.URL) (_ bool, err error) {
+			if u.Scheme != "" && u.Host != "" {
+				return false, nil
+			}
+			a.Dir, err = filepath.Abs(place)
+			return true, err
+		},
+		propose: func(a Archive) []Line {
+			return []Line{
+				{0, "dir", a.Dir, "granules are taken up as they appear here; the folder is only read"},
+				{0, "poll_interval", "1m", "a folder costs nothing to list"},
+				{0, "settle", "30s", "a file that was written to less than this ago is left alone, so that none is read half"},
+			}
+		},
+		local: true,
+	},
+}
+
+// kind returns the kind of a; nil: there is none of that name.
+func (a Archive) kind() *kind {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == a.Type })
+	if i < 0 {
+		return nil
+	}
+	return &kinds[i]
+}
+
 // Validate reports everything wrong with a. Of the kinds of archives only the
 // one that counts is looked at.
 func (a Archive) Validate() error {
 	var errs faults.List
-	switch a.Type {
-	case "dir":
-		errs.Check(a.Dir != "", "dir is empty: name the folder where granules appear")
-		errs.Check(a.DirMax >= 1, "dir_max_objects is %d, must be positive", a.DirMax)
-	case "s3":
-		errs.Add(faults.In("s3", a.S3.Validate()))
-	case "ftp":
-		errs.Add(faults.In("ftp", a.FTP.Validate()))
-	case "http":
-		errs.Add(faults.In("http", a.HTTP.Validate()))
-	case "cmems":
-		errs.Add(faults.In("cmems", pinned(a.CMEMS, "state_dir").Validate()))
-	default:
+	switch k := a.kind(); {
+	case k == nil:
 		errs.Check(false, "type is %q, must be dir, s3, ftp, http or cmems", a.Type)
+	case k.name == "dir": // has no section
+		errs.Add(k.validate(a))
+	default:
+		errs.Add(faults.In(k.name, k.validate(a)))
 	}
 	watch := a.Config
 	watch.Name = "archive" // it gets the dataset's
@@ -64,49 +227,59 @@ func (a Archive) Validate() error {
 
 // Place says where the archive is, for people.
 func (a Archive) Place() string {
-	switch a.Type {
-	case "s3":
-		return a.S3.Endpoint + "/" + a.S3.Bucket
-	case "ftp":
-		return "ftp " + a.FTP.Address
-	case "http":
-		return a.HTTP.URL
-	case "cmems":
-		return "Copernicus Marine " + a.CMEMS.Dataset
+	if k := a.kind(); k != nil {
+		return k.place(a)
 	}
-	return a.Dir
+	return a.Type
 }
 
-// At returns the archive at a place that a user names: a folder, an
-// address with the scheme http, https, ftp or s3 (s3://HOST/BUCKET/PREFIX), or
-// a dataset of Copernicus Marine.
+// Local reports whether the archive is on this machine.
+func (a Archive) Local() bool {
+	k := a.kind()
+	return k != nil && k.local
+}
+
+// Propose returns the lines of a configuration that name the archive, with their
+// reasons.
+func (a Archive) Propose() []Line {
+	if k := a.kind(); k != nil {
+		return k.propose(a)
+	}
+	return nil
+}
+
+// At returns the archive at a place that a user names: a folder, an address with
+// the scheme http, https, ftp or s3 (s3://HOST/BUCKET/PREFIX), or a dataset of
+// Copernicus Marine.
 func At(place string) (Archive, error) {
-	a := DefaultArchive()
-	if cmemsDataset.MatchString(place) {
-		a.Type, a.CMEMS.Dataset = "cmems", place
-		return a, nil
-	}
 	u, err := url.Parse(place)
-	if err != nil || u.Scheme == "" || u.Host == "" {
-		a.Dir, err = filepath.Abs(place)
-		return a, err
+	if err != nil {
+		u = &url.URL{} // a folder may have any name
 	}
-	switch u.Scheme {
-	case "http", "https":
-		a.Type, a.HTTP.URL = "http", place
-	case "ftp":
-		a.Type, a.FTP.Address, a.FTP.Root = "ftp", u.Host, path.Join("/", u.Path)
-	case "s3":
-		bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
-		if bucket == "" {
-			return a, fmt.Errorf("%s names no bucket: write s3://HOST/BUCKET/PREFIX", place)
+	for _, k := range kinds {
+		a := DefaultArchive()
+		if taken, err := k.at(&a, place, u); taken {
+			a.Type = k.name
+			return a, err
 		}
-		a.Type, a.S3.Endpoint, a.S3.Bucket, a.S3.Prefix = "s3", "https://"+u.Host, bucket, prefix
-	default:
-		return a, fmt.Errorf("%s: the schemes are http, https, ftp and s3", place)
 	}
-	return a, nil
+	return DefaultArchive(), fmt.Errorf("%s: the schemes are http, https, ftp and s3", place)
 }
 
-// cmemsDataset is how Copernicus Marine names datasets of observations.
-var cmemsDataset = regexp.MustCompile(`^cmems_obs-[a-z]+_[a-z]+_[A-Za-z0-9_-]+$`)
+// bare returns the archive of a dataset without politeness.
+func (a Archive) bare(polite fetch.Politeness, dir state.Dir, dataset string) (fetch.Archive, error) {
+	k := a.kind()
+	if k == nil {
+		return nil, fmt.Errorf("there is no archive of type %q", a.Type)
+	}
+	return k.open(a, polite, dir.Version(dataset))
+}
+
+// pinned is cfg with a place to remember the chosen version in, where the
+// configuration names none.
+func pinned(cfg cmems.Config, file string) cmems.Config {
+	if cfg.PinFile == "" {
+		cfg.PinFile = file
+	}
+	return cfg
+}

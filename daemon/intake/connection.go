@@ -9,11 +9,6 @@ import (
 	"lacuna/daemon/state"
 	"lacuna/daemon/version"
 	"lacuna/fetch"
-	"lacuna/fetch/cmems"
-	"lacuna/fetch/dir"
-	"lacuna/fetch/ftp"
-	"lacuna/fetch/http"
-	"lacuna/fetch/s3"
 	"lacuna/pipeline/ingest"
 )
 
@@ -65,14 +60,15 @@ func (c Connection) Close() error {
 	return nil
 }
 
-// Open returns the archive of a dataset. It touches neither the network nor
-// the disk.
+// Open returns the archive of a dataset. It touches neither the network nor the
+// disk.
 func (s *Archives) Open(set Dataset) (Connection, error) {
-	bare, err := s.bare(set)
+	bare, err := set.Archive.bare(s.polite, s.State, set.Name)
 	if err != nil {
 		return Connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
 	}
-	if set.Archive.Type == "dir" { // nobody has to be polite to a folder
+	kind := set.Archive.kind()
+	if kind.local {
 		return Connection{Archive: bare, Bare: bare}, nil
 	}
 	polite, err := fetch.NewPolite(bare, s.Manners, s.Log.With("component", "fetch", "archive", set.Name))
@@ -80,31 +76,8 @@ func (s *Archives) Open(set Dataset) (Connection, error) {
 		return Connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
 	}
 	readers := s.Manners.Concurrent
-	if set.Archive.Type == "ftp" {
-		readers = min(readers, set.Archive.FTP.Connections)
+	if kind.readers != nil {
+		readers = min(readers, kind.readers(set.Archive))
 	}
 	return Connection{Archive: polite, Bare: bare, readers: readers}, nil
-}
-
-func (s *Archives) bare(set Dataset) (fetch.Archive, error) {
-	switch a := set.Archive; a.Type {
-	case "s3":
-		return s3.New(a.S3, s.polite)
-	case "ftp":
-		return ftp.New(a.FTP, s.polite)
-	case "http":
-		return http.New(a.HTTP, s.polite)
-	case "cmems":
-		return cmems.New(pinned(a.CMEMS, s.State.Version(set.Name)), s.polite)
-	}
-	return dir.New(set.Archive.Dir, set.Archive.DirMax), nil
-}
-
-// pinned is cfg with a place to remember the chosen version in, where the
-// configuration names none.
-func pinned(cfg cmems.Config, file string) cmems.Config {
-	if cfg.PinFile == "" {
-		cfg.PinFile = file
-	}
-	return cfg
 }

@@ -126,33 +126,15 @@ func (o Onboarding) readingUnseen() []setting {
 func (o Onboarding) watching() []setting {
 	all := []setting{{2, "archive:", ""}}
 	add := func(indent int, text, why string) { all = append(all, setting{indent, text, why}) }
-	a := o.Archive
-	switch a.Type {
-	case "dir":
-		add(3, "dir: "+quoteYAML(a.Dir), "granules are taken up as they appear here; the folder is only read")
-		add(3, "poll_interval: 1m", "a folder costs nothing to list")
-		add(3, "settle: 30s", "a file that was written to less than this ago is left alone, so that none is read half")
+	for _, l := range o.Archive.Propose() {
+		text := l.Key + ":"
+		if l.Text != "" || l.Why != "" { // else it opens a section
+			text += " " + quoteYAML(l.Text)
+		}
+		add(3+l.Indent, text, l.Why)
+	}
+	if o.Archive.Local() {
 		return append(all, o.expecting()...)
-	case "s3":
-		add(3, "type: s3", "by the address that was given")
-		add(3, "s3:", "")
-		add(4, "endpoint: "+quoteYAML(a.S3.Endpoint), "the host")
-		add(4, "bucket: "+quoteYAML(a.S3.Bucket), "the first part of the path; keys, if it needs any, go into access_key and secret_key")
-		add(4, "prefix: "+quoteYAML(a.S3.Prefix), "the rest of the path")
-	case "ftp":
-		add(3, "type: ftp", "by the address that was given")
-		add(3, "ftp:", "")
-		add(4, "address: "+quoteYAML(a.FTP.Address), "the host; user and password, if it needs any, go beside it")
-		add(4, "root: "+quoteYAML(a.FTP.Root), "the folder")
-	case "http":
-		add(3, "type: http", "by the address that was given")
-		add(3, "http:", "")
-		add(4, "url: "+quoteYAML(a.HTTP.URL), "its index pages are read; name a manifest if there is one")
-	case "cmems":
-		add(3, "type: cmems", "the dataset is one of Copernicus Marine")
-		add(3, "cmems:", "")
-		add(4, "dataset: "+a.CMEMS.Dataset, "its version is chosen at the first listing, kept, and never changed silently; user and password are found as the Copernicus Marine toolbox finds them")
-		add(3, "lookback: 960h", "the last 40 days to begin with; lacuna backfill fetches older ones")
 	}
 	add(3, "schedule: \"17 * * * *\"", "once an hour: products of a day come once a day, at times that vary by hours")
 	add(3, "jitter: 5m", "so that not everybody asks at the same minute")

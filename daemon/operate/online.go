@@ -19,9 +19,6 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
 	"lacuna/publish"
-	"lacuna/publish/disk"
-	"lacuna/publish/kafka"
-	"lacuna/publish/s3"
 )
 
 // Finding is one thing that was tried.
@@ -201,27 +198,14 @@ func (s Station) trySinks(ctx context.Context, report reporter) {
 	if err := s.Publish.CheckSecretFiles(); err != nil {
 		report("secrets of the sinks", "", "chmod 600 the file, and change the secret where others may have read it", err)
 	}
-	s.tryOwner(ctx, disk.NewSink(s.Keeper.Store), report)
-	if cfg := s.Publish.S3; cfg != nil {
-		sink, err := s3.New(cfg.Config)
-		if err == nil {
-			err = try(sink.Check)
-		}
+	s.Publish.Try(s.Keeper.Store, s.Log, try, func(sink outbox.Placed, trial outbox.Trial, err error) {
 		if err == nil {
 			s.tryOwner(ctx, sink, report)
 		}
-		report("bucket "+cfg.Bucket, cfg.Endpoint+" has it", "make the bucket, or mend endpoint, bucket and credentials under publish.s3", err)
-	}
-	if cfg := s.Publish.Kafka; cfg != nil && !cfg.Embedded {
-		sink, err := kafka.New(cfg.Config, s.Log)
-		if err == nil {
-			if err = try(sink.Check); err == nil {
-				s.tryOwner(ctx, sink, report)
-			}
-			sink.Close()
+		if trial != (outbox.Trial{}) {
+			report(trial.What, trial.Good, trial.ToDo, err)
 		}
-		report("Kafka topics "+cfg.Prefix, "the cluster has them", "mend brokers, topics and credentials under publish.kafka as the message says", err)
-	}
+	})
 }
 
 // tryModels opens the engine and loads the champions.

@@ -1,17 +1,12 @@
 package outbox
 
 import (
-	"errors"
-	"path"
 	"strings"
 	"time"
 
-	"lacuna/fetch"
 	"lacuna/internal/faults"
 	"lacuna/publish"
 	"lacuna/publish/disk"
-	"lacuna/publish/kafka"
-	"lacuna/publish/s3"
 )
 
 // Config is where products go, beside the status page.
@@ -37,25 +32,6 @@ type KeepDays struct {
 	Superseded   int `yaml:"superseded"` // revisions that were replaced or retracted
 }
 
-// Kafka is the cluster that products go to, or a broker of our own to try it.
-type Kafka struct {
-	Embedded     bool `yaml:"embedded"`      // in memory, on the loopback interface, for trying out
-	EmbeddedPort int  `yaml:"embedded_port"` // 0: any that is free
-	kafka.Config `yaml:",inline"`
-}
-
-// S3 is a bucket that products go to.
-type S3 struct {
-	s3.Config `yaml:",inline"`
-}
-
-// UnmarshalYAML fills in the defaults before the keys are read.
-func (s *S3) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain S3
-	*s = S3{Config: s3.DefaultConfig()}
-	return unmarshal((*plain)(s))
-}
-
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
 	return Config{
@@ -67,35 +43,12 @@ func DefaultConfig() Config {
 	}
 }
 
-// UnmarshalYAML fills in the defaults before the keys are read.
-func (k *Kafka) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain Kafka
-	*k = Kafka{Config: kafka.DefaultConfig()}
-	return unmarshal((*plain)(k))
-}
-
-// Validate reports everything wrong with k.
-func (k *Kafka) Validate() error {
-	cfg := k.Config
-	if k.Embedded {
-		if len(cfg.Brokers) > 0 {
-			return errors.New("embedded is true, but brokers are named: it is either the one or the others")
-		}
-		cfg.Brokers = []string{"127.0.0.1:9092"} // any: the real one is known when it runs
-	}
-	return cfg.Validate()
-}
-
 // Validate reports everything wrong with c. Each message begins with the key.
 func (c Config) Validate() error {
 	errs := faults.Of(c.Config.Validate())
 	errs.Check(c.BaseURL == "" || strings.Contains(c.BaseURL, "://"), "base_url is %q, must be like https://example.org/products", c.BaseURL)
-	errs.Add(faults.In("disk", c.Disk.Validate()))
-	if c.S3 != nil {
-		errs.Add(faults.In("s3", c.S3.Validate()))
-	}
-	if c.Kafka != nil {
-		errs.Add(faults.In("kafka", c.Kafka.Validate()))
+	for _, k := range c.sinks() {
+		errs.Add(faults.In(k.key, k.validate(c)))
 	}
 	return errs.Err()
 }
@@ -111,33 +64,6 @@ func (d Disk) Validate() error {
 	}
 	errs.Add(faults.In("keep_days", days.Err()))
 	return errs.Err()
-}
-
-// SinkNames returns the names under which the configured sinks stand in the
-// ledger, without opening them.
-func (c Config) SinkNames() []string {
-	names := []string{"disk"}
-	if c.S3 != nil {
-		names = append(names, "s3:"+path.Join(c.S3.Bucket, c.S3.Prefix))
-	}
-	if c.Kafka != nil {
-		names = append(names, "kafka:"+c.Kafka.Prefix)
-	}
-	return names
-}
-
-// CheckSecretFiles refuses files of the sinks that others may read or change.
-// The sinks read them by themselves, with what the libraries have for it.
-func (c Config) CheckSecretFiles() error {
-	files := map[string]string{}
-	if c.Kafka != nil && !c.Kafka.Embedded {
-		files["publish.kafka.sasl.password_file"] = c.Kafka.SASL.PasswordFile
-		files["publish.kafka.tls.key_file"] = c.Kafka.TLS.KeyFile
-	}
-	if c.S3 != nil {
-		files["publish.s3.credentials_file"] = c.S3.CredentialsFile
-	}
-	return fetch.CheckSecretFiles(files)
 }
 
 // Keep returns the rules in the words of package disk.

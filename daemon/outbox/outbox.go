@@ -13,9 +13,6 @@ import (
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
-	"lacuna/publish/kafka"
-	"lacuna/publish/kafka/embedded"
-	"lacuna/publish/s3"
 )
 
 // Outbox takes stored products to every sink. The ledger holds what is due; a
@@ -29,8 +26,7 @@ type Outbox struct {
 	guards      []*Guard      // of the sinks, in the order of the dispatchers
 	dispatchers []*publish.Dispatcher
 	heartbeats  []*supervise.Heartbeat // of the dispatchers, in their order
-	kafka       *kafka.Sink            // nil: none
-	broker      *embedded.Broker       // nil: none of our own
+	closers     []func()               // of the sinks
 	now         func() time.Time
 	log         *slog.Logger
 }
@@ -111,22 +107,16 @@ func (o *Outbox) Refused(sink string) string {
 	return ""
 }
 
-// open returns the sinks of the configuration, the same and by the same names
-// as Config.SinkNames.
+// open returns the sinks of the configuration, in their order.
 func (o *Outbox) open(cfg Config) ([]Placed, error) {
-	sinks := []Placed{disk.NewSink(o.store)}
-	if cfg.S3 != nil {
-		bucket, err := s3.New(cfg.S3.Config)
+	var sinks []Placed
+	for _, k := range cfg.sinks() {
+		sink, end, err := k.open(cfg, o.store, o.log)
 		if err != nil {
 			return nil, err
 		}
-		sinks = append(sinks, bucket)
-	}
-	if cfg.Kafka != nil {
-		if err := o.openKafka(*cfg.Kafka); err != nil {
-			return nil, err
-		}
-		sinks = append(sinks, o.kafka)
+		o.closers = append(o.closers, end)
+		sinks = append(sinks, sink)
 	}
 	return sinks, nil
 }
@@ -158,27 +148,10 @@ func (o *Outbox) lookAtProducts(ctx context.Context) error {
 	return nil
 }
 
-func (o *Outbox) openKafka(k Kafka) (err error) {
-	if k.Embedded {
-		cfg := embedded.DefaultConfig()
-		cfg.Port = k.EmbeddedPort
-		if o.broker, err = embedded.New(cfg); err != nil {
-			return err
-		}
-		k.Brokers = []string{o.broker.Addr()}
-		o.log.Info("embedded broker started: in memory, for trying out", "kafka", o.broker.Addr())
-	}
-	o.kafka, err = kafka.New(k.Config, o.log)
-	return err
-}
-
-// Close ends the sinks.
+// Close ends the sinks, the last one first.
 func (o *Outbox) Close() {
-	if o.kafka != nil {
-		o.kafka.Close()
-	}
-	if o.broker != nil {
-		o.broker.Close()
+	for _, end := range slices.Backward(o.closers) {
+		end()
 	}
 }
 

@@ -1,0 +1,201 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path"
+
+	"lacuna/fetch"
+	"lacuna/publish/disk"
+	"lacuna/publish/kafka"
+	"lacuna/publish/kafka/embedded"
+	"lacuna/publish/s3"
+)
+
+// Kafka is the cluster that products go to, or a broker of our own to try it.
+type Kafka struct {
+	Embedded     bool `yaml:"embedded"`      // in memory, on the loopback interface, for trying out
+	EmbeddedPort int  `yaml:"embedded_port"` // 0: any that is free
+	kafka.Config `yaml:",inline"`
+}
+
+// S3 is a bucket that products go to.
+type S3 struct {
+	s3.Config `yaml:",inline"`
+}
+
+// UnmarshalYAML fills in the defaults before the keys are read.
+func (s *S3) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain S3
+	*s = S3{Config: s3.DefaultConfig()}
+	return unmarshal((*plain)(s))
+}
+
+// UnmarshalYAML fills in the defaults before the keys are read.
+func (k *Kafka) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain Kafka
+	*k = Kafka{Config: kafka.DefaultConfig()}
+	return unmarshal((*plain)(k))
+}
+
+// Validate reports everything wrong with k.
+func (k *Kafka) Validate() error {
+	cfg := k.Config
+	if k.Embedded {
+		if len(cfg.Brokers) > 0 {
+			return errors.New("embedded is true, but brokers are named: it is either the one or the others")
+		}
+		cfg.Brokers = []string{"127.0.0.1:9092"} // any: the real one is known when it runs
+	}
+	return cfg.Validate()
+}
+
+// Kind is one kind of sink: everything that the service has to know of it.
+type Kind struct {
+	key string // its section of the configuration
+	// name returns the name under which the sink stands in the ledger; empty: it is
+	// not configured.
+	name     func(c Config) string
+	validate func(c Config) error
+	secrets  func(c Config) map[string]string // files by the keys below its section
+	open     func(c Config, store disk.Store, log *slog.Logger) (sink Placed, close func(), err error)
+
+	// Trial describes the check that the sink is there; nil: it has none.
+	Trial func(c Config) Trial
+}
+
+// Trial is how it is told whether a sink is there.
+type Trial struct{ What, Good, ToDo string }
+
+// kinds are the kinds of sinks, in the order in which they are opened.
+var kinds = []Kind{
+	{
+		key:      "disk",
+		name:     func(Config) string { return "disk" },
+		validate: func(c Config) error { return c.Disk.Validate() },
+		open: func(_ Config, store disk.Store, _ *slog.Logger) (Placed, func(), error) {
+			return disk.NewSink(store), func() {}, nil
+		},
+	},
+	{
+		key: "s3",
+		name: func(c Config) string {
+			if c.S3 == nil {
+				return ""
+			}
+			return "s3:" + path.Join(c.S3.Bucket, c.S3.Prefix)
+		},
+		validate: func(c Config) error { return c.S3.Validate() },
+		secrets:  func(c Config) map[string]string { return map[string]string{"credentials_file": c.S3.CredentialsFile} },
+		open: func(c Config, _ disk.Store, _ *slog.Logger) (Placed, func(), error) {
+			bucket, err := s3.New(c.S3.Config)
+			return bucket, func() {}, err
+		},
+		Trial: func(c Config) Trial {
+			return Trial{
+				"bucket " + c.S3.Bucket, c.S3.Endpoint + " has it", "make the bucket, or mend endpoint, bucket and credentials under publish.s3",
+			}
+		},
+	},
+	{
+		key: "kafka",
+		name: func(c Config) string {
+			if c.Kafka == nil {
+				return ""
+			}
+			return "kafka:" + c.Kafka.Prefix
+		},
+		validate: func(c Config) error { return c.Kafka.Validate() },
+		secrets: func(c Config) map[string]string {
+			if c.Kafka.Embedded {
+				return nil
+			}
+			return map[string]string{"sasl.password_file": c.Kafka.SASL.PasswordFile, "tls.key_file": c.Kafka.TLS.KeyFile}
+		},
+		open: openKafka,
+		Trial: func(c Config) Trial {
+			if c.Kafka.Embedded {
+				return Trial{} // it is there when the daemon runs
+			}
+			return Trial{"Kafka topics " + c.Kafka.Prefix, "the cluster has them", "mend brokers, topics and credentials under publish.kafka as the message says"}
+		},
+	},
+}
+
+func openKafka(c Config, _ disk.Store, log *slog.Logger) (Placed, func(), error) {
+	k, end := *c.Kafka, func() {}
+	if k.Embedded {
+		cfg := embedded.DefaultConfig()
+		cfg.Port = k.EmbeddedPort
+		broker, err := embedded.New(cfg)
+		if err != nil {
+			return nil, end, err
+		}
+		end = broker.Close
+		k.Brokers = []string{broker.Addr()}
+		log.Info("embedded broker started: in memory, for trying out", "kafka", broker.Addr())
+	}
+	sink, err := kafka.New(k.Config, log)
+	if err != nil {
+		end()
+		return nil, func() {}, err
+	}
+	return sink, func() { sink.Close(); end() }, nil
+}
+
+// sinks returns the kinds that are configured.
+func (c Config) sinks() []Kind {
+	var all []Kind
+	for _, k := range kinds {
+		if k.name(c) != "" {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// SinkNames returns the names under which the configured sinks stand in the
+// ledger, without opening them.
+func (c Config) SinkNames() []string {
+	var names []string
+	for _, k := range c.sinks() {
+		names = append(names, k.name(c))
+	}
+	return names
+}
+
+// CheckSecretFiles refuses files of the sinks that others may read or change.
+// The sinks read them by themselves, with what the libraries have for it.
+func (c Config) CheckSecretFiles() error {
+	files := map[string]string{}
+	for _, k := range c.sinks() {
+		if k.secrets == nil {
+			continue
+		}
+		for key, file := range k.secrets(c) {
+			files["publish."+k.key+"."+key] = file
+		}
+	}
+	return fetch.CheckSecretFiles(files)
+}
+
+// Try calls visit with each sink of the configuration, opened for that long, how
+// to tell of it, and the outcome of its own check, which is given a context by
+// limit.
+func (c Config) Try(store disk.Store, log *slog.Logger, check func(func(context.Context) error) error, visit func(Placed, Trial, error)) {
+	for _, k := range c.sinks() {
+		var trial Trial
+		if k.Trial != nil {
+			if trial = k.Trial(c); trial == (Trial{}) {
+				continue
+			}
+		}
+		sink, end, err := k.open(c, store, log)
+		if checker, ok := sink.(interface{ Check(context.Context) error }); err == nil && ok {
+			err = check(checker.Check)
+		}
+		visit(sink, trial, err)
+		end()
+	}
+}
