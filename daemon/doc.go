@@ -14,17 +14,20 @@
 // failure of our own (a full disk, a process that cannot be started) leaves
 // the granule where it is, to be tried again.
 //
-// A worker does one errand after the other, the most urgent first: granules of
-// the live lane, products that were reopened because a day in their window came,
-// the backfill, and scores of what was filled. A product is made at once from the
-// past, and anew when the days after it have come and that changes it.
-//
 // A product is stored under a name that never gets other bytes, and in the
 // transaction that records it a delivery is queued to every sink. Each sink has
 // a dispatcher of its own that works its queue off, the folder of products
 // among them: a broker that is away for days delays its own messages, loses
 // none, and holds up nothing else.
 //
-// Package daemon is the only one that knows the others; wire.go converts
-// between them. It contains no arithmetic and no file formats.
+// Most of this is done in rooms that do not know the daemon:
+//
+//	intake     archives to spool and ledger        work, fill   spool to product
+//	outbox     product to sinks                    books        the ledger itself
+//	operate    what an operator asks for           pages        what a person sees
+//	retrain    models                              onboard      a new dataset
+//
+// Package daemon has what is left: the configuration and its faults, the wiring
+// (daemon.go, rooms.go) and the life of the service (Run, Once, Serve). It contains
+// no arithmetic and no file formats.
 package daemon
