@@ -60,7 +60,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/quarantine", "ledger fetch state", ""},
 
 	// The training service:
-	{"daemon/retrain", "publish modelstore state pipeline/{field trusted ingest skill engine nn samples partition version}", "pipeline/{simulate classical impute infer}"},
+	{"daemon/retrain", "publish modelstore state pipeline/{field trusted ingest skill engine nn samples partition version}", "pipeline/{simulate classical impute infer evaluate}"},
 
 	// A granule's way:
 	{"daemon/fill", "publish modelstore version pipeline/{field seamask ingest nn samples impute infer parts}", "pipeline/engine"},
