@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -242,5 +243,43 @@ func TestConcurrentCallsTakeTurns(t *testing.T) {
 	}
 	if len(gs) != 40 || len(revisions) != 40 {
 		t.Errorf("%d rows with %d revisions, want 40 of each", len(gs), len(revisions))
+	}
+}
+
+// A daemon that is killed while it starts a child leaves a copy of its lock to
+// that child for a moment. The next start waits for it, and for nobody who lives.
+func TestTheLockOfAProcessThatHasEndedIsWaitedFor(t *testing.T) {
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		pid  int
+		want error
+	}{"it has ended": {gone.Process.Pid, nil}, "it runs": {os.Getppid(), ErrLocked}} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			copied, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer copied.Close()
+			if _, err := fmt.Fprintln(copied, tt.pid); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Flock(int(copied.Fd()), syscall.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			if tt.want == nil {
+				time.AfterFunc(100*time.Millisecond, func() { copied.Close() })
+			}
+			l, err := Open(t.Context(), path)
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("Open() = %v, want %v", err, tt.want)
+			}
+			if err == nil {
+				l.Close()
+			}
+		})
 	}
 }

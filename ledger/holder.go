@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 )
@@ -21,13 +20,12 @@ func Holder(path string) (name string, running bool) {
 	if err != nil {
 		return "", false
 	}
-	name = holder(f)
+	name, ended := holder(f)
 	if locked, known := kernelLocks(info); known {
 		return name, locked
 	}
 	// Without the kernel's list: the process named in the file, if it runs.
-	pid, err := strconv.Atoi(strings.TrimPrefix(name, "process "))
-	return name, err == nil && syscall.Kill(pid, 0) != syscall.ESRCH
+	return name, strings.HasPrefix(name, "process ") && !ended
 }
 
 // kernelLocks reports whether a process holds a lock on a file, by /proc/locks;
