@@ -36,9 +36,11 @@ build: system ## the program, bin/lacuna
 
 # What the tests need is fetched beside the linter: the one waits for the network,
 # the other computes. The linter runs every check of go vet, on tests too, so
-# neither go vet nor the part of it that is in go test is run again.
+# neither go vet nor the part of it that is in go test is run again. OWN_ORT is
+# handed on: the make below finds the library's name in its environment, as if a
+# person had given it.
 test: system ## every test, vet, formatting and lint
-	@$(MAKE) --no-print-directory python onnxruntime parts vulnfiles & \
+	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) python onnxruntime parts vulnfiles & \
 	  status=0; $(MAKE) --no-print-directory lint || status=$$?; wait $$! || exit; exit $$status
 	@go test $(TESTFLAGS) $(LONGEST) ./...
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short $$($(CONCURRENT))
