@@ -1,7 +1,8 @@
 // Package feed is a simulated producer: it writes granules into the folder of an
-// archive, with late and replaced ones among them, for demos and for tests.
+// archive, with late and replaced ones among them, for demos and for tests. Each
+// file appears whole, and a feed that was stopped goes on where it was.
 //
-// It knows nothing of who reads them.
+// It does not know who reads the granules.
 package feed
 
 import (
