@@ -211,14 +211,14 @@ func (o Onboarding) tier() (infer.Tier, string) {
 	var times []string
 	for _, t := range infer.Tiers() {
 		d := o.Machine.Speed.Estimate(t.Recipe(0), cells)
-		times = append(times, fmt.Sprintf("%s about %s", t, roundUp(d)))
+		times = append(times, fmt.Sprintf("%s about %s", t, roundTime(d)))
 	}
 	return tier, fmt.Sprintf("measured on %s, for %d cells: %s; the best that takes no more than %v a field. standard and full need a model with members",
 		o.Machine.Engine, cells, strings.Join(times, ", "), fillBudget)
 }
 
-// roundUp rounds a duration for people.
-func roundUp(d time.Duration) time.Duration {
+// roundTime rounds a duration for people.
+func roundTime(d time.Duration) time.Duration {
 	switch {
 	case d < time.Second:
 		return d.Round(10 * time.Millisecond)
