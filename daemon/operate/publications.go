@@ -50,7 +50,7 @@ type SinkStatus struct {
 	Oldest     time.Time `json:"oldest,omitzero"` // time at which the first of them was queued
 	Aside      int       `json:"aside"`
 	Delivered  int       `json:"delivered"`
-	Attempts   int       `json:"attempts"` // attempts at the first delivery
+	Attempts   int       `json:"attempts"` // attempts at the head of a queue, the most of any dataset
 	Problem    string    `json:"problem,omitempty"`
 }
 
