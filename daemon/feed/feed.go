@@ -27,7 +27,7 @@ type Feed struct {
 	Product     string        `yaml:"product"`      // see lacuna simulate --help
 	Grid        Size          `yaml:"grid"`         // HEIGHTxWIDTH; empty: a size fit for a demo
 	Seed        uint64        `yaml:"seed"`         // another seed is another ocean
-	BacklogDays int           `yaml:"backlog_days"` // days that are there at the start
+	BacklogDays int           `yaml:"backlog_days"` // days that are in the archive at the start
 	Interval    time.Duration `yaml:"interval"`     // from one delivery to the next
 }
 

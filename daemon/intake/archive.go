@@ -22,7 +22,7 @@ import (
 // Archive is the place where the granules of a dataset appear, with the schedule
 // of its watcher.
 type Archive struct {
-	Type         string       `yaml:"type"` // dir, s3, ftp, http or cmems: which of the following counts
+	Type         string       `yaml:"type"` // dir, s3, ftp, http or cmems: the section that is used
 	Dir          string       `yaml:"dir"`
 	DirMax       int          `yaml:"dir_max_objects"` // a listing of dir with more entries is cut and is an error
 	S3           s3.Config    `yaml:"s3"`

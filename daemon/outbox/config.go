@@ -12,7 +12,7 @@ import (
 // Config is the section publish of the configuration: the sinks of products.
 type Config struct {
 	publish.Config `yaml:",inline"`
-	BaseURL        string `yaml:"base_url"`   // under which receivers reach products_dir; empty: links are relative
+	BaseURL        string `yaml:"base_url"`   // address of products_dir for receivers; empty: links are relative
 	QuickLook      bool   `yaml:"quick_look"` // a picture beside every product
 	Disk           Disk   `yaml:"disk"`
 	S3             *S3    `yaml:"s3"`    // the same tree in a bucket; absent: none
@@ -21,7 +21,7 @@ type Config struct {
 
 // Disk are the limits of the folder of products.
 type Disk struct {
-	FloorMiB int64    `yaml:"floor_mib"` // of the disk that stay free; below, no product is made
+	FloorMiB int64    `yaml:"floor_mib"` // free space that stays on the disk; with less, no product is made
 	KeepDays KeepDays `yaml:"keep_days"`
 }
 

@@ -15,8 +15,8 @@ import (
 
 // Kafka is the cluster that products go to, or an embedded broker to try it.
 type Kafka struct {
-	Embedded     bool `yaml:"embedded"`      // in memory, on the loopback interface, for trying out
-	EmbeddedPort int  `yaml:"embedded_port"` // 0: any that is free
+	Embedded     bool `yaml:"embedded"`      // use a broker in memory on the loopback interface, for trying out
+	EmbeddedPort int  `yaml:"embedded_port"` // port of that broker; 0: any free one
 	kafka.Config `yaml:",inline"`
 }
 

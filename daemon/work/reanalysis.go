@@ -18,10 +18,10 @@ import (
 // waits for none of them.
 type Reanalysis struct {
 	Enabled bool          `yaml:"enabled"`  // whether products are made again as their neighbours arrive
-	Settle  time.Duration `yaml:"settle"`   // no neighbour must have come for so long
-	MaxWait time.Duration `yaml:"max_wait"` // but at most so long since the first
-	// LeastChange is by how much a product must move to be published anew, in
-	// its own standard deviations, at the cell that moves most.
+	Settle  time.Duration `yaml:"settle"`   // time without a new neighbour after which a product is made again
+	MaxWait time.Duration `yaml:"max_wait"` // longest wait after the first new neighbour
+	// LeastChange is the least change that is published as a new revision, in
+	// standard deviations of the product, at the cell that changes most.
 	LeastChange float64 `yaml:"least_change"`
 }
 
