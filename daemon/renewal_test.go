@@ -86,8 +86,8 @@ func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.cfg.Train.Store, b.cfg.Train.FirstDays, b.cfg.Train.Check = filepath.Join(dir, "store"), 1, 20*time.Millisecond
-	// The second granule reopens the product of the first, which is decoded to
-	// be compared: what came in last is not decoded again to be filled.
+	// The second granule reopens the product of the first, and the comparison
+	// decodes that product: the granule itself was decoded on arrival.
 	b.cfg.Datasets[0].Reanalysis.Settle, b.cfg.Datasets[0].Reanalysis.LeastChange = 0, 1000
 	d, err := New(b.cfg, Parts{
 		Log: slog.New(slog.DiscardHandler), Program: []string{"/bin/sh", trainer}, Child: []string{"/bin/sh", "-c", spy, "spy", trainer, self},

@@ -271,7 +271,7 @@ func (s *Salvage) Found() []ledger.Found {
 		case aside && reason != "":
 			f.State, f.Reason = ledger.Quarantined, reason
 		case newest[key.granuleKey] > key.revision && s.facts[revisionKey{key.granuleKey, newest[key.granuleKey]}].SHA256 == fact.SHA256:
-			continue // it went on under a later number
+			continue // a later revision has the same content
 		case exists(fact.SpoolPath):
 			f.State = ledger.Fetched
 		default:

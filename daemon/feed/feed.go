@@ -176,7 +176,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String writes what UnmarshalText reads; empty for the default size.
+// String returns the text that UnmarshalText reads; empty for the default size.
 func (s Size) String() string {
 	if s == (Size{}) {
 		return ""
@@ -184,7 +184,7 @@ func (s Size) String() string {
 	return fmt.Sprintf("%dx%d", s.Height, s.Width)
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText returns the text that UnmarshalText reads.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Set reads a command-line flag.

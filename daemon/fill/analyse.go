@@ -27,7 +27,7 @@ type Job struct {
 	Model    *infer.Model  // for the method model; else nil
 	Scaling  *LocalScaling // for a model that was trained elsewhere; else nil
 	Revision int
-	Created  time.Time // of the revision
+	Created  time.Time // time of the revision
 	Credits  netcdf.Credits
 }
 
@@ -36,7 +36,7 @@ type Outcome struct {
 	Product         netcdf.Product
 	Observed, After float64 // share of the sea with a value, before and after filling
 
-	Analyses []infer.Analysis // of the granule's fields, in their order
+	Analyses []infer.Analysis // one a field of the granule, in their order
 }
 
 // Analyse fills the gaps of a granule and describes the product. progress, if

@@ -164,7 +164,7 @@ func StarterFor(starters []*modelstore.Version, g ingest.Granule) (*modelstore.V
 	case name == "" && g.Source.Variable == "": // a pack
 		return nil, "the data do not say what they are of, so no starter fits"
 	case name == "":
-		return nil, "it is not known what the variable " + g.Source.Variable + " is, so no starter fits"
+		return nil, "the quantity of the variable " + g.Source.Variable + " is not known, so no starter fits"
 	}
 	for _, v := range starters {
 		if slices.Contains(namesOf(v.Card), name) && v.Card.Transform == g.Transform.String() {

@@ -102,7 +102,7 @@ func TestAStarterIsUsedForItsQuantityOnly(t *testing.T) {
 			granule: chlorophyllGranule("mass_concentration_of_nanophytoplankton_expressed_as_chlorophyll_in_sea_water"), want: "no starter for",
 		},
 		"not in log10":    {granule: plain, want: "space identity"},
-		"nothing is said": {granule: unknown, want: "not known what"},
+		"nothing is said": {granule: unknown, want: "is not known"},
 	} {
 		v, why := StarterFor(ours, tt.granule)
 		if (v != nil) != (tt.want == "") || !strings.Contains(why, tt.want) {

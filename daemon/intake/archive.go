@@ -264,7 +264,7 @@ func At(place string) (Archive, error) {
 			return a, err
 		}
 	}
-	return DefaultArchive(), fmt.Errorf("%s: the schemes are http, https, ftp and s3", place)
+	return DefaultArchive(), fmt.Errorf("%s is neither a folder nor an address with the scheme http, https, ftp or s3", place)
 }
 
 // bare returns the archive of a dataset, without pacing and retries.

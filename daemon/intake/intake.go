@@ -141,7 +141,7 @@ func (in *Intake) Announce(ctx context.Context, log *slog.Logger) error {
 	for {
 		notices, err := in.Notices(ctx)
 		if err != nil && ctx.Err() == nil {
-			log.Debug("no notices", "err", err) // the watcher meets the same error and reports it
+			log.Debug("notices cannot be read", "err", err) // the watcher meets the same error and reports it
 		}
 		for _, text := range notices {
 			if !said[text] {

@@ -49,7 +49,7 @@ func (s Station) AskBackfill(b Backfill) (Backfill, error) {
 		return b, err
 	}
 	if b.From.IsZero() || b.To.Before(b.From) {
-		return b, fmt.Errorf("backfill from %s to %s: the days must be in their order", b.From.Format(time.DateOnly), b.To.Format(time.DateOnly))
+		return b, fmt.Errorf("backfill from %s to %s: the last day must not be before the first", b.From.Format(time.DateOnly), b.To.Format(time.DateOnly))
 	}
 	path := s.State.Backfill(b.Dataset)
 	var there Backfill

@@ -112,7 +112,7 @@ func tryFolder(path string) (int64, error) {
 	}
 	var room syscall.Statfs_t
 	if err := syscall.Statfs(path, &room); err != nil {
-		return 0, fmt.Errorf("look for room on %s: %w", path, err)
+		return 0, fmt.Errorf("find the free space of %s: %w", path, err)
 	}
 	return int64(room.Bavail) * room.Bsize, nil
 }

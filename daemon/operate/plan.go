@@ -132,7 +132,7 @@ func (s Station) onlooker(scratch string) (Settings, error) {
 			err = os.WriteFile(copied, text, 0o600)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return settings, fmt.Errorf("leave no trace: %w", err)
+			return settings, fmt.Errorf("copy the chosen version of dataset %s: %w", set.Name, err)
 		}
 		set.Archive.CMEMS.PinFile = copied
 		settings.Datasets = append(settings.Datasets, set)
@@ -179,7 +179,7 @@ func planReanalyse(ctx context.Context, plan *Plan, dataset string, book *ledger
 	return err
 }
 
-// whyReopened returns the reason for a re-analysis, and what it waits for.
+// whyReopened returns the reasons for a re-analysis and for its wait.
 func whyReopened(r ledger.Reopening, now time.Time) string {
 	if !r.Due.After(now) {
 		return r.Reason()

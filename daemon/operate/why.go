@@ -32,7 +32,7 @@ type StoryLine struct {
 	rank int       // order of lines of the same moment
 }
 
-// Why tells the story of a granule, or of every granule of a day (2024-05-17).
+// Why returns the story of a granule, or of every granule of a day (2024-05-17).
 // dataset may be empty. A day without granules has a story for every dataset,
 // with the likely reason.
 func (o *Operations) Why(ctx context.Context, what, dataset string) ([]Story, error) {

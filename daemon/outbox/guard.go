@@ -93,7 +93,7 @@ func (g *Guard) admit(ctx context.Context) error {
 		g.refused.Store(&why)
 		return fmt.Errorf("%s: %w", g.Name(), err)
 	case err != nil:
-		return fmt.Errorf("look whose %s is: %w", g.Name(), err)
+		return fmt.Errorf("find the owner of %s: %w", g.Name(), err)
 	}
 	if g.refused.Swap(nil) != nil {
 		g.log.Info("the place is this state's again", "sink", g.Name())

@@ -44,7 +44,7 @@ func (k *Kafka) Validate() error {
 	cfg := k.Config
 	if k.Embedded {
 		if len(cfg.Brokers) > 0 {
-			return errors.New("embedded is true, but brokers are named: it is either the one or the others")
+			return errors.New("embedded is true, but brokers are named too: remove one of the two")
 		}
 		cfg.Brokers = []string{"127.0.0.1:9092"} // a placeholder: the address is known when the broker runs
 	}

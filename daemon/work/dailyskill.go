@@ -44,7 +44,7 @@ func (w *Worker) score(ctx context.Context, due ledger.DueSkill) error {
 
 // errNoOverlay says that no day around a granule has gaps that hide enough of its
 // cells and leave enough of them visible.
-var errNoOverlay = errors.New("no day around it has gaps that hide enough and leave enough")
+var errNoOverlay = errors.New("no day around it has gaps that hide enough of its cells and leave enough visible")
 
 // scoreOverlay hides a part of the granule's last field under the gaps of another
 // day and fills it from earlier days only, as the first product was.
@@ -134,7 +134,7 @@ func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s
 	}
 	var told publish.Product
 	if err := json.Unmarshal([]byte(before.Body), &told); err != nil {
-		return ledger.Skill{}, fmt.Errorf("read what was told of the earlier product: %w", err)
+		return ledger.Skill{}, fmt.Errorf("read the description of the earlier product: %w", err)
 	}
 	scale, err := scaleOf(s)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s scale) score(method string, trials ...trial) (ledger.Skill, error) {
 	}
 	sum := scores.Summary()
 	if sum.MSE == nil || sum.Bias == nil {
-		return ledger.Skill{}, errors.Join(errors.New("nothing of it can be scored"), scored)
+		return ledger.Skill{}, errors.Join(errors.New("none of its cells can be scored"), scored)
 	}
 	out := ledger.Skill{Method: method, MSE: *sum.MSE, Bias: *sum.Bias, Pixels: sum.Pixels}
 	if sum.Gaussian != nil {
