@@ -34,9 +34,9 @@ func TestTheAlarmOfSetAsideGranulesCountsAllOfEveryDataset(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	aside("quiet", 7, now.Add(-25*time.Hour)) // not today's any more
+	aside("quiet", 7, now.Add(-25*time.Hour)) // more than a day ago
 	aside("quiet", 6, now.Add(-2*time.Hour))
-	aside("loud", 3*pages.RecentRows, now.Add(-time.Hour)) // fill the list of the newest
+	aside("loud", 3*pages.RecentRows, now.Add(-time.Hour)) // enough to fill the list of the newest
 	s, err := d.pages().Status(book)(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"lacuna/ledger"
 )
 
-// Backfill fetches and fills a range that was asked for, and returns when it is
-// done or ctx is cancelled; then it stays on the list. Where a daemon runs it is
-// that daemon that does it, and Backfill follows. tell hears how it gets on.
+// Backfill fetches and fills a requested range, and returns when it is done or ctx
+// is cancelled; then the request stays. Where a daemon runs, that daemon does the
+// work and Backfill follows it. tell is called with the progress.
 func (d *Daemon) Backfill(ctx context.Context, b operate.Backfill, tell func(operate.BackfillNews)) (operate.BackfillNews, error) {
 	book, err := d.open(ctx)
 	if errors.Is(err, ledger.ErrLocked) {
@@ -44,7 +44,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 	defer stop()
 	var errs []error
 	for more := true; more; {
-		// What is live comes first, every time.
+		// Granules of the live lane come first, every time.
 		if _, err := live.Sync(ctx, fetch.Days{}, nil); err != nil {
 			errs = append(errs, err)
 		}

@@ -60,7 +60,8 @@ func chainConfig(folder, bucket, broker string) Config {
 	return cfg
 }
 
-// TestChainProcess is no test but the daemon that is killed.
+// TestChainProcess is the daemon that is killed, in a process of its own; it tests
+// nothing itself.
 func TestChainProcess(t *testing.T) {
 	folder := os.Getenv(chainEnv)
 	if folder == "" {
@@ -79,7 +80,7 @@ func TestChainProcess(t *testing.T) {
 	if os.Getenv(finishEnv) == "" {
 		t.Fatal(d.Run(context.Background()))
 	}
-	for idle := 0; idle < 2; { // a revision may have reopened nothing, but what was reopened may not be due yet
+	for idle := 0; idle < 2; { // a product that was reopened may not be due yet
 		did, err := d.Once(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +99,7 @@ type producer struct {
 	world          *simulate.World
 	schedule       []simulate.Delivery
 	scratch        string
-	current        map[string]string // hash of what lies in the archives, by name
+	current        map[string]string // sha256 of the objects in the archives, by name
 }
 
 func (p *producer) deliver(t *testing.T, n int) {
@@ -144,7 +145,7 @@ func newProducer(t *testing.T, folder string) *producer {
 	p := &producer{
 		bucket: server.URL, folder: filepath.Join(folder, "archive"), world: w, scratch: t.TempDir(), current: map[string]string{},
 	}
-	for _, d := range w.Schedule() { // an empty granule is set aside, which another test is about
+	for _, d := range w.Schedule() { // empty granules are left out: another test is about those
 		if w.Granule(d).Seen.ObservedMask().Count() > 0 {
 			p.schedule = append(p.schedule, d)
 		}
@@ -155,10 +156,10 @@ func newProducer(t *testing.T, folder string) *producer {
 	return p
 }
 
-// A daemon is killed at random moments between its start and the delivery of
-// what it found: archive, spool, fill, re-analysis, scores, disk and Kafka.
-// Whatever the moment, what is visible is whole, and in the end ledger, disk and
-// topic agree and hold every granule, each revision once.
+// A daemon is killed at random moments between its start and its last delivery:
+// in archive, spool, fill, re-analysis, scores, disk and Kafka. Whatever the
+// moment, every visible file is whole, and in the end ledger, disk and topic agree
+// and hold every granule, each revision once.
 func TestKilledDaemonLosesNothingAndDoesNothingTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills a process many times")
@@ -232,7 +233,7 @@ func (c *chainRun) kill(t *testing.T, after time.Duration) {
 	}
 }
 
-// setAside returns why granules were set aside: none should be.
+// setAside returns the reasons of granules in quarantine: there should be none.
 func (c *chainRun) setAside(t *testing.T) (reasons string) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(c.config().state().Quarantine(), "*", "*.why.txt"))
@@ -243,13 +244,13 @@ func (c *chainRun) setAside(t *testing.T) (reasons string) {
 	return reasons
 }
 
-// wantWhole checks that every product that can be seen is one that the ledger
-// promised, byte for byte.
+// wantWhole checks that every visible product is one that the ledger promised,
+// byte for byte.
 func (c *chainRun) wantWhole(t *testing.T) {
 	t.Helper()
 	cfg := c.config()
 	promised := map[string]bool{}
-	if book, err := ledger.Join(t.Context(), cfg.state().Ledger()); err == nil { // killed before there was one
+	if book, err := ledger.Join(t.Context(), cfg.state().Ledger()); err == nil { // the daemon may have been killed before it made one
 		all, err := book.Publications(t.Context(), "", time.Time{}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
@@ -271,8 +272,8 @@ func (c *chainRun) wantWhole(t *testing.T) {
 	}
 }
 
-// wantNothingLost checks that what lies in the archives was published, and that
-// nothing was made twice: every revision has another content or another cause.
+// wantNothingLost checks that every object of the archives was published, and that
+// no product was made twice: revisions differ in content or in cause.
 func (c *chainRun) wantNothingLost(t *testing.T) {
 	t.Helper()
 	book, err := ledger.Join(t.Context(), c.config().state().Ledger())
@@ -308,7 +309,8 @@ func (c *chainRun) wantNothingLost(t *testing.T) {
 	wantEachContentOnce(t, book)
 }
 
-// wantEachContentOnce checks that no bytes of an archive were taken up twice.
+// wantEachContentOnce checks that no content of an archive was fetched as two
+// revisions.
 func wantEachContentOnce(t *testing.T, book *ledger.Ledger) {
 	t.Helper()
 	recent, err := book.Recent(t.Context(), 1_000_000)

@@ -24,25 +24,25 @@ import (
 // Config is the whole configuration file. Every section belongs to the package
 // that uses it, which knows its defaults and checks it.
 type Config struct {
-	StateDir    string                 `yaml:"state_dir"`    // ledger, spool and what was set aside
+	StateDir    string                 `yaml:"state_dir"`    // ledger, spool and quarantine
 	ProductsDir string                 `yaml:"products_dir"` // finished products
 	Drain       time.Duration          `yaml:"drain"`        // how long a stop waits for the granule in hand
 	Decode      ingest.Config          `yaml:"decode"`       // limits of the process that reads granules
 	Web         ops.Config             `yaml:"web"`
-	Alarms      ops.HookConfig         `yaml:"alarms"`  // who is told when something is wrong
-	Credits     netcdf.Credits         `yaml:"credits"` // who stands behind the products
-	Publish     outbox.Config          `yaml:"publish"` // where products go
-	Train       retrain.Config         `yaml:"train"`   // when models are renewed; off without a store
-	Manners     fetch.PolitenessConfig `yaml:"manners"` // towards the hosts of archives
+	Alarms      ops.HookConfig         `yaml:"alarms"`  // hook that alarms are sent to
+	Credits     netcdf.Credits         `yaml:"credits"` // creator and licence of the products
+	Publish     outbox.Config          `yaml:"publish"` // sinks of the products
+	Train       retrain.Config         `yaml:"train"`   // training of models; off without a store
+	Manners     fetch.PolitenessConfig `yaml:"manners"` // limits of the load on the hosts of archives
 	Datasets    []Dataset              `yaml:"datasets"`
 }
 
-// Dataset is one stream of granules and what becomes of it.
+// Dataset is one stream of granules, with the settings to read and to fill it.
 type Dataset struct {
 	Name           string `yaml:"name"`
 	ingest.Options `yaml:",inline"`
 	SeaMask        string          `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
-	Grid           *gridpin.Pin    `yaml:"grid"`     // the only one that is taken; without it what most of the first granules have
+	Grid           *gridpin.Pin    `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
 	Archive        intake.Archive  `yaml:"archive"`
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
@@ -50,7 +50,7 @@ type Dataset struct {
 	Simulate       *feed.Feed      `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 
-// DefaultConfig returns the settings that hold where a file is silent.
+// DefaultConfig returns the defaults of a configuration file.
 func DefaultConfig() Config {
 	return Config{
 		StateDir:    "/var/lib/lacuna",
@@ -66,15 +66,15 @@ func DefaultConfig() Config {
 	}
 }
 
-// DefaultDataset returns the settings of a dataset that a file does not give.
+// DefaultDataset returns the defaults of a dataset.
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
 		Reanalysis: work.DefaultReanalysis(), DailySkill: true,
 	}
-	d.Fill.FutureDays = 5 // most of what later days have to say of a field; all of it would come a week later
-	// A network betters optimal interpolation where it can be used, and where it
-	// cannot this is optimal interpolation, with the reason.
+	d.Fill.FutureDays = 5 // most of the gain from later days; all of it would take another week
+	// A network betters optimal interpolation; where none can be used, auto falls
+	// back to optimal interpolation and logs the reason.
 	d.Fill.Method = infer.MethodAuto
 	return d
 }
@@ -86,8 +86,8 @@ func (d *Dataset) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(d))
 }
 
-// LoadConfig reads and checks a configuration file. An error tells everything
-// that is wrong with it, with file and line, and wraps ErrConfig.
+// LoadConfig reads and checks a configuration file. Its error lists every fault
+// with file and line, and wraps ErrConfig.
 func LoadConfig(path string) (Config, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -103,7 +103,7 @@ func LoadConfig(path string) (Config, error) {
 // ErrConfig marks a configuration that cannot be used.
 var ErrConfig = faults.ErrConfig
 
-// datasetName is what may become a folder, a topic key and a metric label.
+// datasetName matches names that can be a folder, a topic key and a metric label.
 var datasetName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
 // faults returns everything wrong with c, each with the path of its section.
@@ -165,5 +165,5 @@ func (d Dataset) faults(section string) []fault {
 	return all
 }
 
-// state returns the folder that the daemon keeps its memory in.
+// state returns the state folder.
 func (c Config) state() state.Dir { return state.Dir(c.StateDir) }

@@ -98,7 +98,7 @@ func TestTwoDatasetsCannotShareAName(t *testing.T) {
 	}
 }
 
-// The shipped example must be what the code does where it says nothing.
+// The shipped example must have the defaults of the code.
 func TestExampleConfigIsTheDefaults(t *testing.T) {
 	src, err := os.ReadFile("../systemd/lacuna.yaml")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestExampleConfigIsTheDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("systemd/lacuna.yaml differs from the defaults (-code +file):\n%s", diff)
 	}
-	// Every key of the code stands in the file.
+	// Every key of the code must be in the file.
 	text, err := yaml.Marshal(want)
 	if err != nil {
 		t.Fatal(err)

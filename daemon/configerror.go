@@ -60,8 +60,8 @@ func faultsOf(section string, err error) []fault {
 	return []fault{{section: section, message: err.Error()}}
 }
 
-// line returns where the faulty key stands; where it is not given, so that its
-// default is at fault or it is missing, the line of its section.
+// line returns the line of the faulty key, or of its section where the file does
+// not have the key.
 func (f fault) line(file *ast.File) int {
 	key, _, _ := strings.Cut(f.message, " ")
 	for path := f.section + "." + key; path != ""; path = parentPath(path) {
@@ -92,8 +92,8 @@ var (
 	quoted     = regexp.MustCompile(`"([^"]*)"`)
 )
 
-// explainDecode rewrites an error of the YAML library as path:line: what is
-// wrong and what is allowed, with the lines in question below.
+// explainDecode rewrites an error of the YAML library as path:line: the fault and
+// the allowed values, with the lines of the file below.
 func explainDecode(path string, src []byte, err error) error {
 	text := yaml.FormatError(err, false, true)
 	first, excerpt, _ := strings.Cut(text, "\n")
@@ -101,7 +101,7 @@ func explainDecode(path string, src []byte, err error) error {
 	if m := positioned.FindStringSubmatch(first); m != nil {
 		line, message = m[1], m[2]
 	} else if m := quoted.FindStringSubmatch(first); m != nil {
-		// Some conversions lose their place: look for the value they name.
+		// Some errors have no position: find the line of the value that they name.
 		for i, l := range strings.Split(string(src), "\n") {
 			if strings.Contains(l, m[1]) {
 				line, message = fmt.Sprint(i+1), first+" in: "+strings.TrimSpace(l)

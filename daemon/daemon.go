@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Parts are what a Daemon takes from outside.
+// Parts are the parts that a Daemon is made of.
 type Parts struct {
 	Log   *slog.Logger
 	Now   func() time.Time // nil: time.Now
@@ -47,12 +47,12 @@ type Daemon struct {
 	store    disk.Store
 	began    atomic.Bool // every stage was started once
 	ready    atomic.Bool
-	addr     atomic.Value // string: where the status page is
+	addr     atomic.Value // string: host:port of the status page
 
 	heartbeats *supervise.Heartbeats
-	troubles   pages.Troubles // what keeps granules from being filled
+	troubles   pages.Troubles // errors that keep granules from being filled
 	supervisor *ops.Supervisor
-	// What the status page asks, set before anything runs.
+	// Read by the status page, and set before any stage runs.
 	intakes map[string]*intake.Intake // by dataset
 	renewal *renewal
 	out     *outbox.Outbox
@@ -143,7 +143,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	stages = slices.Concat(stages, out.Stages(), attendants, renewal.stages(),
 		[]supervise.Stage{supervise.Lasting("status page", nil, server.Run), supervise.Lasting("look at the sandbox", nil, func(ctx context.Context) error {
-			d.tellIsolation(ctx)
+			d.logIsolation(ctx)
 			return nil
 		})})
 	keeper := supervise.New(d.log, isDamaged)
@@ -161,21 +161,21 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return context.Cause(hard) // nil, or errDrainTimeout
 }
 
-// isDamaged reports whether the ledger is damaged, which no stage gets over by
-// another start.
+// isDamaged reports whether an error is that of a damaged ledger, which starting a
+// stage again does not mend.
 func isDamaged(err error) bool { return errors.Is(err, ledger.ErrDamaged) }
 
-// shared is what the workers of all datasets share.
+// shared are the parts that the workers of all datasets share.
 type shared struct {
 	book    *ledger.Ledger
 	out     *outbox.Outbox
 	renewal *renewal
-	metrics *ops.Metrics // nil: nobody asks
+	metrics *ops.Metrics // nil: none are kept
 	slots   *slots.Slots // nil: there is one worker at a time
 }
 
-// stages makes what runs for every dataset. It starts nothing, so that an error
-// here leaves nothing running behind.
+// stages makes the stages of every dataset. It starts none, so that after an error
+// nothing is left running.
 func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 	var all []supervise.Stage
 	for _, set := range d.cfg.Datasets {
@@ -201,9 +201,9 @@ func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 	return all, nil
 }
 
-// Once makes one pass over every dataset and returns when nothing is left to
-// do. It errs where something was left unfinished for a reason of our own; a
-// granule that was set aside is finished.
+// Once makes one pass over every dataset and returns when nothing is left to do.
+// It returns an error where work was left unfinished for a reason of our own; a
+// granule that was set aside counts as finished.
 func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 	book, err := d.open(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 	renewal := d.openRenewal(book) // for the models: a pass trains nothing
 	defer renewal.close()
 	out.LookFirst(ctx)
-	d.tellIsolation(ctx)
+	d.logIsolation(ctx)
 	stop := out.Background(ctx)
 	defer stop()
 	var total work.Summary
@@ -251,7 +251,7 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 	return total, errors.Join(errs...)
 }
 
-// open opens the ledger and clears what a killed process left half written.
+// open opens the ledger and removes the unfinished files of a killed process.
 func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 	book, err := d.books().Open(ctx)
 	if err != nil {
@@ -283,14 +283,14 @@ func (d *Daemon) openOutbox(ctx context.Context, book *ledger.Ledger) (*outbox.O
 	return out, err
 }
 
-// TakeOver makes every place of the configuration this state's, see
+// TakeOver makes this state the owner of every sink of the configuration, see
 // outbox.TakeOver.
 func (d *Daemon) TakeOver(ctx context.Context, why string) ([]outbox.TakenOver, error) {
 	return outbox.TakeOver(ctx, d.cfg.Publish, d.books(), why)
 }
 
-// Rebuild moves the ledger away and makes another from what is on the disk. No
-// daemon may be running.
+// Rebuild moves the ledger away and makes another from the files on the disk, see
+// books.Keeper.Rebuild. No daemon may be running.
 func (d *Daemon) Rebuild(ctx context.Context) (books.Rebuilt, error) { return d.books().Rebuild(ctx) }
 
 // dataset makes the watcher and the worker of one dataset.

@@ -80,9 +80,9 @@ func (b *bench) once(t *testing.T) work.Summary {
 	return s
 }
 
-// worlds are the small oceans that a test has asked for, and what can be seen of
-// them. A world does not change, and to make it anew for every granule would
-// take longer than to fill it.
+// worlds are the simulated oceans of the tests with their granules. A world does
+// not change, and making it anew for every granule would take longer than filling
+// it.
 var worlds = struct {
 	sync.Mutex
 	made  map[[2]int]*simulate.World
@@ -105,8 +105,8 @@ func world(t *testing.T, height, width int) *simulate.World {
 	return w
 }
 
-// firstVersions returns the first deliveries of the first n days on which
-// anything can be seen, by day.
+// firstVersions returns the first deliveries of the first n days that have
+// observations, by day.
 func firstVersions(w *simulate.World, n int) []simulate.Delivery {
 	worlds.Lock()
 	defer worlds.Unlock()
@@ -138,7 +138,7 @@ func (b *bench) products(t *testing.T) []string {
 	var files []string
 	err := filepath.WalkDir(b.cfg.ProductsDir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".put-") {
-			return filepath.SkipDir // a daemon at work takes it away while we look
+			return filepath.SkipDir // the running daemon has just removed it
 		}
 		if strings.HasSuffix(path, ".nc") {
 			files = append(files, path)
@@ -368,7 +368,7 @@ func TestRunServesAndStopsCleanly(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("three products did not appear; status %+v", status)
 		}
-		time.Sleep(50 * time.Millisecond) // a real server on a real port is polled
+		time.Sleep(50 * time.Millisecond) // polls a real server on a real port
 		if d.Addr() == "" {
 			continue
 		}

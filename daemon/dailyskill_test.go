@@ -43,7 +43,7 @@ func TestReplacementScoresTheEarlierFillWhereItReveals(t *testing.T) {
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.DailySkill = "climatology", true
 	var first, second simulate.Delivery
-	for _, d := range r.world.Schedule() { // the replacement that shows most beyond the first delivery
+	for _, d := range r.world.Schedule() { // find the replacement that reveals most
 		if d.Revision != 2 {
 			continue
 		}
@@ -57,7 +57,7 @@ func TestReplacementScoresTheEarlierFillWhereItReveals(t *testing.T) {
 	if want < 20 {
 		t.Skipf("no replacement of the simulated ocean reveals enough: %d cells", want)
 	}
-	for _, d := range firstVersions(r.world, 30) { // something to fill from
+	for _, d := range firstVersions(r.world, 30) { // the neighbours of the fill
 		if d.Day < first.Day && d.Day >= first.Day-5 {
 			put(t, b.archive(), r.world.Granule(d))
 		}
@@ -72,8 +72,8 @@ func TestReplacementScoresTheEarlierFillWhereItReveals(t *testing.T) {
 	}
 }
 
-// revealed counts the sea cells that only the second delivery shows, where both
-// show enough.
+// revealed counts the sea cells that only the second delivery shows; 0 where one
+// of the two shows too few.
 func revealed(w *simulate.World, first, second simulate.Delivery) int {
 	a, b, both, n := w.Granule(first).Seen, w.Granule(second).Seen, 0, 0
 	for c, sea := range w.Sea() {
@@ -85,7 +85,7 @@ func revealed(w *simulate.World, first, second simulate.Delivery) int {
 		}
 	}
 	if both < skill.LeastPixels {
-		return 0 // no day to judge by
+		return 0 // too few cells for a score
 	}
 	return n
 }

@@ -10,8 +10,7 @@ import (
 	"lacuna/daemon/slots"
 )
 
-// slowly is a decoding child that takes its time, and notes in a file when it
-// begins and ends.
+// slowly is a slow decoding child that writes its start and its end to a file.
 func slowly(t *testing.T) (child []string, most func() int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -38,7 +37,7 @@ func slowly(t *testing.T) (child []string, most func() int) {
 	}
 }
 
-// Two datasets fetch eight files at a time each, and fill them meanwhile.
+// Two datasets each fetch eight files at a time, and fill them meanwhile.
 func TestNoMoreFilesAreDecodedAtATimeThanThereArePlaces(t *testing.T) {
 	b := newBench(t)
 	b.plain()
@@ -62,13 +61,13 @@ func TestNoMoreFilesAreDecodedAtATimeThanThereArePlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(b.cfg.ProductsDir, 0o755); err != nil { // which is looked into at once
+	if err := os.MkdirAll(b.cfg.ProductsDir, 0o755); err != nil { // the wait below lists it at once
 		t.Fatal(err)
 	}
 	stop := start(t, d)
 	until(t, "twenty products", func() bool { return len(b.products(t)) == 2*days })
 	stop()
-	const spare = 1 // that the reader keeps ready
+	const spare = 1 // child that the reader keeps ready
 	if got, allowed := most(), slots.Fills()+1+spare; got > allowed || got < 2 {
 		t.Errorf("%d children ran at a time, want at most %d", got, allowed)
 	}

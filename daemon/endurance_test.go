@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enduring is a daemon whose fills cost nothing, on days that follow one another
-// as fast as they are worked off.
+// enduring is a daemon whose fills cost nothing, with a new day as soon as the one
+// before is done.
 func enduring(t *testing.T) (*bench, *Daemon) {
 	t.Helper()
 	b := newBench(t)
@@ -34,7 +34,7 @@ func enduring(t *testing.T) (*bench, *Daemon) {
 	set.Archive.PollInterval = 100 * time.Millisecond
 	set.Archive.DiskFloor.Bytes, set.Archive.DiskFloor.Share = 0, 0
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays = "persistence", 3, 1
-	set.Reanalysis.Settle = 50 * time.Millisecond // a day, compressed
+	set.Reanalysis.Settle = 50 * time.Millisecond // stands for a day
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -46,11 +46,11 @@ func enduring(t *testing.T) (*bench, *Daemon) {
 	return b, d
 }
 
-// usage is what a process holds on to.
+// usage is the memory, descriptors and goroutines of a process.
 type usage struct {
 	day         int
-	heapBytes   float64 // after a collection
-	memoryBytes float64 // resident
+	heapBytes   float64 // heap after a garbage collection
+	memoryBytes float64 // resident set size
 	descriptors float64
 	goroutines  float64
 }
@@ -71,8 +71,8 @@ func takeUsage(day int) usage {
 	return u
 }
 
-// slope returns by how much a figure grows in a year, by least squares, and the
-// standard error of that.
+// slope returns the growth of a figure in a year, by least squares, and its
+// standard error.
 func slope(all []usage, of func(usage) float64) (perYear, e float64) {
 	var n, x, y, xx, xy float64
 	for _, u := range all {
@@ -93,7 +93,7 @@ func slope(all []usage, of func(usage) float64) (perYear, e float64) {
 }
 
 // Years of days go through the daemon: archive, spool, ledger, re-analysis,
-// scores, store, disk. What it holds on to does not grow with them.
+// scores, store, disk. Its use of resources does not grow with them.
 func TestYearsOfDaysLeaveMemoryAndDescriptorsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a year of days")
@@ -130,7 +130,7 @@ func TestYearsOfDaysLeaveMemoryAndDescriptorsFlat(t *testing.T) {
 		if err := feed.Write(filepath.Join(b.archive(), g.Name), g); err != nil {
 			t.Fatal(err)
 		}
-		if day >= 40 { // an archive keeps a month; the past is the ledger's to know
+		if day >= 40 { // the archive keeps a month; only the ledger knows older days
 			_ = os.Remove(filepath.Join(b.archive(), dayName(first.AddDate(0, 0, day-40))))
 		}
 		if day%20 == 19 || day == days-1 {
@@ -168,8 +168,8 @@ func TestYearsOfDaysLeaveMemoryAndDescriptorsFlat(t *testing.T) {
 	}
 }
 
-// wantFlat checks that thirty years like these would change nothing that
-// matters, as far as they can tell.
+// wantFlat checks that the growth over thirty years would not matter, within the
+// standard error of the measurement.
 func wantFlat(t *testing.T, seen []usage) {
 	t.Helper()
 	const years, sure = 30, 3 // standard errors
@@ -217,8 +217,8 @@ func muteServer(t *testing.T, asked *atomic.Int32) string {
 	return server.URL
 }
 
-// waitForDay waits until the granule of a day was taken up; those before it were
-// then too, for they are worked off in their order.
+// waitForDay waits until the granule of a day was taken up; all earlier ones were
+// taken up before it, because granules are filled in order.
 func waitForDay(t *testing.T, book *ledger.Ledger, day time.Time) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -237,8 +237,8 @@ func waitForDay(t *testing.T, book *ledger.Ledger, day time.Time) {
 	}
 }
 
-// trim removes the products and the spool of old days, as an operator's
-// retention does: the test is about what the daemon keeps.
+// trim removes the products and the spool of old days, as retention does: the test
+// is about the memory and the ledger of the daemon.
 func trim(t *testing.T, b *bench, before time.Time) {
 	t.Helper()
 	for _, pattern := range []string{"sea/*/*/*", "sea/.revisions/*/*/*"} {
@@ -272,7 +272,7 @@ func TestTwoHundredIdleDatasetsCostNextToNothing(t *testing.T) {
 		watched = time.Minute
 	}
 	b := manySets(t, datasets)
-	for i := range b.cfg.Datasets { // the default, spread as cron jobs and starts are
+	for i := range b.cfg.Datasets { // the default interval, spread as schedules and starts are
 		b.cfg.Datasets[i].Archive.PollInterval = 2 * time.Minute
 	}
 	d := b.daemon(t)
@@ -283,7 +283,7 @@ func TestTwoHundredIdleDatasetsCostNextToNothing(t *testing.T) {
 		until(t, "the first poll of "+set.Name, func() bool { return !d.intakes[set.Name].State().LastPoll.IsZero() })
 	}
 	before, began := processCPU(t), time.Now()
-	time.Sleep(watched) // what it costs to wait is the question
+	time.Sleep(watched) // the cost of waiting is measured
 	share := (processCPU(t) - before).Seconds() / time.Since(began).Seconds()
 	t.Logf("%d idle datasets: %.2f %% of a processor over %v", datasets, 100*share, watched)
 	if share > most {
@@ -291,7 +291,7 @@ func TestTwoHundredIdleDatasetsCostNextToNothing(t *testing.T) {
 	}
 }
 
-// manySets is a bench with so many datasets, each with an archive of its own.
+// manySets is a bench with n datasets, each with an archive of its own.
 func manySets(t *testing.T, n int) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -311,8 +311,8 @@ func manySets(t *testing.T, n int) *bench {
 	return b
 }
 
-// One archive never answers and one dataset always fails; the products of the
-// others come as they would without them.
+// One archive never answers and one dataset always fails; the other datasets are
+// not held up.
 func TestHangingArchiveAndFailingDatasetDelayNobody(t *testing.T) {
 	b := manySets(t, 6)
 	asked := atomic.Int32{}

@@ -18,11 +18,11 @@ import (
 // gridEnv makes the test binary a daemon in the folder it names.
 const gridEnv = "LACUNA_TEST_GRID"
 
-// gridKills is how often a daemon is killed while the first days vote; a new day
-// comes with every third.
+// gridKills is the number of times that a daemon is killed while the first days
+// vote; a new day comes with every third.
 const gridKills = 24
 
-// benchAt is newBench with its folders below one that is given.
+// benchAt is newBench with its folders below root.
 func benchAt(t *testing.T, root string) *bench {
 	b := newBench(t)
 	b.plain()
@@ -34,7 +34,8 @@ func benchAt(t *testing.T, root string) *bench {
 	return b
 }
 
-// TestGridProcess is no test but the daemon that is killed.
+// TestGridProcess is the daemon that is killed, in a process of its own; it tests
+// nothing itself.
 func TestGridProcess(t *testing.T) {
 	root := os.Getenv(gridEnv)
 	if root == "" {

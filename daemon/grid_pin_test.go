@@ -14,14 +14,14 @@ func TestThePinnedGridIsTheOnlyOne(t *testing.T) {
 	named := d.grid(t).Pin
 	d.deliver(t, "ooo")
 	d.b.once(t)
-	d.want(t, "appp") // most have the other
+	d.want(t, "appp") // outvoted: three granules have the other grid
 	cfg, err := parseConfig("lacuna.yaml", []byte("datasets:\n  - name: sea\n    archive: {dir: "+d.b.archive()+"}\n    grid: "+named+"\n"))
 	if err != nil {
 		t.Fatalf("%s, as it is shown, is not taken: %v", named, err)
 	}
 	d.b.cfg.Datasets[0].Grid = cfg.Datasets[0].Grid
 	d.b.once(t)
-	d.want(t, "appp") // nothing came that has it
+	d.want(t, "appp") // no granule with the pinned grid has come
 	d.deliver(t, "g")
 	d.b.once(t)
 	d.want(t, "paaap")

@@ -18,8 +18,8 @@ import (
 	"lacuna/ledger"
 )
 
-// days is an archive in which every letter is a day: g on the grid that most
-// have, o on an odd one, x on a third.
+// days is an archive in which every letter is a day: g on the grid of most days,
+// o on an odd one, x on a third.
 type days struct {
 	b     *bench
 	names []string
@@ -27,13 +27,13 @@ type days struct {
 
 var worldOf = map[rune][2]int{'g': {24, 32}, 'o': {30, 32}, 'x': {24, 40}}
 
-// deliver puts the days of a word into the archive, behind those before.
+// deliver puts the days of a word into the archive, after the earlier ones.
 func (d *days) deliver(t *testing.T, word string) {
 	t.Helper()
 	for _, letter := range word {
 		w := world(t, worldOf[letter][0], worldOf[letter][1])
 		g := w.Granule(firstVersions(w, 12)[len(d.names)])
-		// Names in the order of days, whatever a simulated world saw first.
+		// Names sort by day, in whatever order the simulator delivers.
 		g.Name = fmt.Sprintf("202401%02d_%c.nc", len(d.names)+1, letter)
 		put(t, d.b.archive(), g)
 		d.names = append(d.names, g.Name)
@@ -46,8 +46,8 @@ func newDays(t *testing.T) *days {
 	return &days{b: b}
 }
 
-// fate returns what became of every day: p a product that holds, a set aside,
-// and - anything else.
+// fate returns the outcome of every day: p for a product that was not retracted, a
+// for set aside, - for anything else.
 func (d *days) fate(t *testing.T) string {
 	t.Helper()
 	fate := ""
@@ -105,8 +105,8 @@ func TestAnOddFileAmongTheFirstIsSetAsideWhereverItSorts(t *testing.T) {
 		{"ggogg", "ppapp"},
 		{"ggggo", "ppppa"},
 		{"oxggg", "aappp"},
-		{"g", "p"},   // nothing is waited for
-		{"go", "pa"}, // a tie: the first stands
+		{"g", "p"},   // the first is filled at once
+		{"go", "pa"}, // a tie: the first grid stands
 		{"oog", "ppa"},
 	} {
 		t.Run(c.word, func(t *testing.T) {
@@ -153,16 +153,16 @@ func TestABackfillMakesNoProductOnAGridThatDoesNotStand(t *testing.T) {
 	})
 }
 
-// Every pass is another process, so that the vote goes on after a restart.
+// Every pass is a new daemon, so the vote must go on after a restart.
 func TestGranulesThatComeOneByOneChangeTheGridWhenMostHaveAnother(t *testing.T) {
 	d := newDays(t)
 	for _, step := range []struct{ comes, fate string }{
-		{"o", "p"},    // it is filled at once
+		{"o", "p"},    // filled at once
 		{"g", "pa"},   // a tie
-		{"g", "app"},  // most have the other: the first is retracted, the second taken up again
+		{"g", "app"},  // outvoted: the first is retracted, the second taken up again
 		{"o", "appa"}, // two and two
 		{"ggg", "appappp"},
-		{"ooooo", "appapppaaaaa"}, // five have settled it
+		{"ooooo", "appapppaaaaa"}, // five granules have settled the grid
 	} {
 		d.deliver(t, step.comes)
 		d.b.once(t)
@@ -207,7 +207,7 @@ func journalOfGrids(t *testing.T, b *bench) []ledger.Fact {
 	return all
 }
 
-// votesOnly is a ledger that takes votes; with the next step everything ends.
+// votesOnly is a ledger that takes votes and fails at the next step.
 type votesOnly struct {
 	*ledger.Ledger
 	kill func()
@@ -218,8 +218,8 @@ func (v votesOnly) Place(ctx context.Context, _ int64, _ ledger.Placement, _ tim
 	return 0, ctx.Err()
 }
 
-// The vote that changes the grid is one transaction; a process that is killed
-// right behind it leaves the rest to the next.
+// The vote that changes the grid is one transaction; if the process is killed right
+// after it, the next one does the rest.
 func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
 	d := newDays(t)
 	d.deliver(t, "o")
@@ -245,7 +245,7 @@ func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
 	if grid, known, err := book.Grid(t.Context(), "sea"); err != nil || !known || !strings.HasPrefix(grid.Fingerprint, "24") {
 		t.Fatalf("grid %+v, %v: the vote was to decide", grid, err)
 	}
-	if err := book.Close(); err != nil { // as a kill leaves it: nothing else was done
+	if err := book.Close(); err != nil { // a kill leaves the ledger like this
 		t.Fatal(err)
 	}
 	d.b.once(t)
@@ -294,7 +294,7 @@ func TestAResetGridIsChosenAnewAndItsReasonIsInTheJournal(t *testing.T) {
 	}
 }
 
-// A granule whose file is gone is said so once and stays where it is.
+// A granule whose file is gone is logged once and stays set aside.
 func TestAResetPassesOverAGranuleWhoseFileIsGone(t *testing.T) {
 	d := newDays(t)
 	d.deliver(t, "gggggoo")
@@ -327,7 +327,7 @@ func TestALedgerThatIsMadeAnewKnowsTheGrid(t *testing.T) {
 	if _, err := d.b.daemon(t).Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.b.once(t) // those that are set aside are read again, and set aside
+	d.b.once(t) // the quarantined granules are read again, and set aside again
 	d.want(t, "papapppaa")
 	after := d.grid(t)
 	after.Changes, before.Changes = nil, nil

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// probeLimit is how long the sandbox may take to be tried: a child starts in a
-// tenth of a second, on a machine that is overloaded in several.
+// probeLimit bounds the trial of the sandbox: a child starts in a tenth of a
+// second, on an overloaded machine in several seconds.
 const probeLimit = 20 * time.Second
 
-// tellIsolation tries the sandbox of the decoding child once and says in the
-// log what keeps a hostile granule in it. A kernel that lacks part of it is
-// worth a warning and no reason to stop: granules that refer to other files are
-// refused all the same.
-func (d *Daemon) tellIsolation(ctx context.Context) {
+// logIsolation tries the sandbox of the decoding child once and logs which of its
+// walls the kernel provides. A missing wall is a warning and does not stop the
+// service: granules that refer to other files are refused all the same.
+func (d *Daemon) logIsolation(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	switch walls, err := d.reader.Isolation(ctx); {

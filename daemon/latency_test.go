@@ -20,7 +20,7 @@ import (
 	"lacuna/publish/netcdf"
 )
 
-// timedFeed is a producer whose granules are timed.
+// timedFeed is a producer that records when each granule appears.
 type timedFeed struct {
 	names []string
 	write func(path string, i int) error
@@ -70,7 +70,7 @@ func realFeed(t *testing.T, file string, n int) timedFeed {
 	return f
 }
 
-// cutDay returns the part of a file of many days that is of day i.
+// cutDay returns day i of a file of many days.
 func cutDay(f netcdf.File, i, days int) netcdf.File {
 	out := netcdf.File{Dims: slices.Clone(f.Dims), Vars: slices.Clone(f.Vars), Attrs: f.Attrs}
 	time := ""
@@ -89,7 +89,7 @@ func cutDay(f netcdf.File, i, days int) netcdf.File {
 	return out
 }
 
-// arrivals are when products were consumed, by granule.
+// arrivals are the times at which products were consumed, by granule.
 type arrivals struct {
 	mu  sync.Mutex
 	all map[string]time.Time
@@ -109,12 +109,12 @@ func follow(t *testing.T, cfg Config) *arrivals {
 	reader.Connection, reader.Dir = cfg.Publish.Kafka.Connection, t.TempDir()
 	got := &arrivals{all: map[string]time.Time{}}
 	c, err := consumer.New(reader, func(_ context.Context, p consumer.Product) error {
-		if _, err := p.Bytes(); err != nil { // whole, and with the promised hash
+		if _, err := p.Bytes(); err != nil { // checks that it is whole, with the promised hash
 			return err
 		}
 		got.mu.Lock()
 		defer got.mu.Unlock()
-		if _, seen := got.all[p.Granule]; !seen { // later revisions are not what is waited for
+		if _, seen := got.all[p.Granule]; !seen { // only the first revision is timed
 			got.all[p.Granule] = time.Now()
 		}
 		return nil
@@ -134,9 +134,9 @@ func follow(t *testing.T, cfg Config) *arrivals {
 	return got
 }
 
-// measure runs a daemon on a feed and returns how long each granule took from
-// its appearance to the event at a consumer. Sinks do not wait for each other:
-// the last product may be on disk a moment later.
+// measure runs a daemon on a feed and returns the time of each granule from its
+// appearance to the event at a consumer. Sinks do not wait for each other: the
+// last product may be on disk a moment later.
 func measure(t *testing.T, b *bench, f timedFeed) []time.Duration {
 	t.Helper()
 	b.kafkaOn(broker(t, 0))
@@ -166,8 +166,8 @@ func measure(t *testing.T, b *bench, f timedFeed) []time.Duration {
 	return took
 }
 
-// bareFill returns how long an analysis of the last of some granules takes, with
-// nothing around it: the middle of five.
+// bareFill returns the time of an analysis of the last of some granules by itself:
+// the median of five.
 func bareFill(t *testing.T, b *bench, f timedFeed) time.Duration {
 	t.Helper()
 	d := b.daemon(t)
@@ -221,7 +221,7 @@ func TestGranuleIsAProductAndAnEventInTime(t *testing.T) {
 		make   func(t *testing.T) timedFeed
 	}{
 		"simulated":     {"oi", func(t *testing.T) timedFeed { return simulatedFeed(t, simulated) }},
-		"nothing to do": {"persistence", func(t *testing.T) timedFeed { return simulatedFeed(t, simulated) }}, // what is not the fill
+		"nothing to do": {"persistence", func(t *testing.T) timedFeed { return simulatedFeed(t, simulated) }}, // measures everything but the fill
 		"real Pacific":  {"oi", func(t *testing.T) timedFeed { return realFeed(t, "phytofit/pacific_modis_ocx_2020.nc", real) }},
 	}
 	for name, tt := range feeds {

@@ -6,8 +6,8 @@ import (
 	"lacuna/pipeline/trusted"
 )
 
-// machine lends the status page and the alarms programs that nobody else may
-// change and secrets that nobody else may read.
+// machine gives package ops the checks that no other user can change a program or
+// read a secret file.
 func machine() ops.Machine {
 	return ops.Machine{
 		Program: trusted.Program,

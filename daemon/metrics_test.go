@@ -20,7 +20,7 @@ func TestMetricsOfARunShowItsWork(t *testing.T) {
 		}
 		r, err := http.Get("http://" + d.Addr() + "/metrics")
 		if err != nil {
-			return "" // bound, but not served yet
+			return "" // the port is bound, but the page is not served yet
 		}
 		defer r.Body.Close()
 		text, _ := io.ReadAll(r.Body)
@@ -30,7 +30,7 @@ func TestMetricsOfARunShowItsWork(t *testing.T) {
 	until(t, "two announced products", func() bool {
 		text = scrape()
 		return strings.Contains(text, `lacuna_granules{dataset="sea",state="announced"} 2`) &&
-			strings.Contains(text, `lacuna_last_poll_timestamp_seconds{dataset="sea"}`) // a poll ends after what it found is handed on
+			strings.Contains(text, `lacuna_last_poll_timestamp_seconds{dataset="sea"}`) // a poll ends after its granules were handed on
 	})
 	for _, want := range []string{
 		`lacuna_queue_granules{dataset="sea"} 0`, `lacuna_stage_duration_seconds_count{dataset="sea",stage="analyse"} 2`,

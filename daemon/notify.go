@@ -8,13 +8,13 @@ import (
 	"lacuna/ledger"
 )
 
-// workSilence is the longest that a worker may be silent between the signs of
-// life that it gives with every file read and every field filled, beyond the
-// limit on decoding: a field of the largest basin takes half a minute.
+// workSilence is the longest time between two beats of a worker, beyond the limit
+// on decoding. It beats with every file read and as fields are filled: a field of
+// the largest basin takes half a minute.
 const workSilence = 15 * time.Minute
 
-// watch tells the service manager how the service is until the function that
-// it returns is called.
+// watch sends the status line and the watchdog's pings to the service manager
+// until stop is called.
 func (d *Daemon) watch(ctx context.Context, book *ledger.Ledger) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -29,11 +29,11 @@ func (d *Daemon) watch(ctx context.Context, book *ledger.Ledger) (stop func()) {
 	}
 }
 
-// statusLineLimit bounds how long the line waits for the ledger: a ping must
-// not come late for the sake of a figure.
+// statusLineLimit bounds the wait for the ledger: a ping must not be late because
+// of a figure in the line.
 const statusLineLimit = 5 * time.Second
 
-// statusLine is the state of the service in one line.
+// statusLine returns the state of the service in one line.
 func (d *Daemon) statusLine(ctx context.Context, book *ledger.Ledger) string {
 	ctx, cancel := context.WithTimeout(ctx, statusLineLimit)
 	defer cancel()

@@ -25,7 +25,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// shelf is a service with something of everything: products, one of them of a
+// shelf is a service with granules in every state: products, one of them of a
 // second revision and one retracted, a granule that was set aside, and one that
 // was fetched and not filled.
 func shelf(t *testing.T, port int) *bench {
@@ -79,7 +79,7 @@ func (b *bench) operate(t *testing.T, do func(*operate.Operations) error) {
 	}
 }
 
-// events counts the messages of the topic of events, each time they were sent.
+// events counts the messages on the topic of events, repetitions included.
 func events(t *testing.T, port int) int64 {
 	t.Helper()
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
@@ -105,8 +105,8 @@ func events(t *testing.T, port int) int64 {
 	return total
 }
 
-// standing is what the ledger says of the granules and their products, less
-// times and numbers of rows.
+// standing returns the granules and products of the ledger, without times and row
+// numbers.
 func (b *bench) standing(t *testing.T) []string {
 	t.Helper()
 	book, err := ledger.Join(t.Context(), b.cfg.state().Ledger())
@@ -134,8 +134,8 @@ func (b *bench) standing(t *testing.T) []string {
 	return all
 }
 
-// writtenFiles returns the files below a folder with their content and their inodes'
-// times, so that one that was written again is seen.
+// writtenFiles returns the files below a folder with their content and their
+// inodes' times, which show whether one was written again.
 func writtenFiles(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -160,7 +160,7 @@ func writtenFiles(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// faults are what may befall a ledger.
+// faults are the ways in which a ledger can be damaged or lost.
 func ledgerFaults(random *rand.Rand, n int) []ledgerFault {
 	all := []ledgerFault{
 		{"deleted", func(path string) error { return os.Remove(path) }},
@@ -215,9 +215,9 @@ func removeAllOf(path string, endings ...string) error {
 	return nil
 }
 
-// Whatever befalls the ledger, the next start finds on the disk what there
-// was: nothing is filled or published twice, nothing is lost, and the granule
-// that waited is filled.
+// Whatever happens to the ledger, the next start restores it from the disk:
+// nothing is filled or published twice, nothing is lost, and the waiting granule
+// is filled.
 func TestALedgerThatIsLostIsMadeAnewAndNothingIsDoneTwice(t *testing.T) {
 	rounds := 4
 	switch {
@@ -232,7 +232,7 @@ func TestALedgerThatIsLostIsMadeAnewAndNothingIsDoneTwice(t *testing.T) {
 	if err := os.CopyFS(kept, os.DirFS(b.cfg.StateDir)); err != nil {
 		t.Fatal(err)
 	}
-	// What a start without any fault does: it fills the granule that waits.
+	// A start without a fault fills the waiting granule.
 	if got := b.once(t); got.Products != 1 {
 		t.Fatalf("Once() = %+v\n%s", got, b.log)
 	}
@@ -273,8 +273,8 @@ func TestALedgerThatIsLostIsMadeAnewAndNothingIsDoneTwice(t *testing.T) {
 	t.Logf("%d faults, %d ledgers made anew", 5+2*rounds, rebuilt)
 }
 
-// wantStanding compares the ledger with what it was. With its journal gone too,
-// only what the products say can be there: current revisions.
+// wantStanding compares the ledger with its former content. Without the journal
+// only the current revisions can be restored, from the products.
 func (b *bench) wantStanding(t *testing.T, fault string, want []string) {
 	t.Helper()
 	got := b.standing(t)
@@ -320,7 +320,7 @@ func TestTheJournalHasWhatCameAndALineThatWasCutOffDoesNoHarm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.once(t) // nothing came
+	b.once(t) // no granule has come
 	if after, err := os.ReadFile(journal); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("a pass without news wrote to the journal: %d bytes, were %d, %v", len(after), len(before), err)
 	}

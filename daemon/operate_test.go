@@ -21,7 +21,7 @@ import (
 	"lacuna/ops"
 )
 
-// plain makes the daemon of b fill in no time.
+// plain chooses a method that fills in no time.
 func (b *bench) plain() *Dataset {
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays, set.DailySkill = "persistence", 1, 0, false
@@ -71,8 +71,8 @@ func productsOf(d ops.Dataset) int {
 	return n
 }
 
-// A backfill that is asked for beside a daemon is done by it, behind what is
-// live.
+// A backfill that is requested beside a running daemon is done by that daemon,
+// behind the live lane.
 func TestADaemonDoesABackfillBehindWhatIsLive(t *testing.T) {
 	skipInShort(t)
 	b := newBench(t)
@@ -109,7 +109,7 @@ func TestADaemonDoesABackfillBehindWhatIsLive(t *testing.T) {
 		}
 		return nil
 	})
-	// Cut off, it stays on the list and goes on at its next day.
+	// After an interruption the request stays and goes on at its next day.
 	long := operate.Backfill{Dataset: "sea", From: first.AddDate(0, -3, 0), To: last}
 	if long, err = beside.Station().AskBackfill(long); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestADaemonWithAProblemRingsItsHook(t *testing.T) {
 	}
 }
 
-// A retry that breaks off between its steps can be asked for again.
+// A retry that crashes between its steps can be repeated.
 func TestARetryIsSafeToRepeat(t *testing.T) {
 	b := newBench(t)
 	b.plain()

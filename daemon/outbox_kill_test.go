@@ -35,7 +35,7 @@ const (
 	// publisherEnv makes the test binary a publisher in the folder it names.
 	publisherEnv = "LACUNA_TEST_PUBLISHER"
 	brokerEnv    = "LACUNA_TEST_BROKER"
-	finishEnv    = "LACUNA_TEST_FINISH" // deliver what is due and exit
+	finishEnv    = "LACUNA_TEST_FINISH" // deliver the queue and exit
 
 	publisherKills     = 60
 	publisherKillsLong = 200 // in the long suite
@@ -80,8 +80,8 @@ func openPublisher(ctx context.Context, cfg Config) (*publisher, error) {
 	}, nil
 }
 
-// publisherProduct is the content of a product: it follows from the granule,
-// as the real one does.
+// publisherProduct returns the content of a product, which depends only on the
+// granule, as with a real one.
 func publisherProduct(g ledger.Granule) []byte {
 	return bytes.Repeat([]byte(g.Name+" "+g.SHA256+"\n"), 40<<10/(len(g.Name)+len(g.SHA256)+2))
 }
@@ -108,7 +108,7 @@ func publisherDay(name string) time.Time {
 	return time.Date(2024, 4, 1+int(name[len(name)-4]-'0')%5, 0, 0, 0, 0, time.UTC)
 }
 
-// pending finishes what a killed process has left.
+// pending finishes the granules that a killed process has left.
 func (p *publisher) pending(ctx context.Context) error {
 	for _, dataset := range []string{"chl", "sst"} {
 		left, err := p.book.Pending(ctx, dataset)
@@ -124,7 +124,8 @@ func (p *publisher) pending(ctx context.Context) error {
 	return nil
 }
 
-// TestPublisherProcess is no test but the process that is killed.
+// TestPublisherProcess is the publisher that is killed, in a process of its own;
+// it tests nothing itself.
 func TestPublisherProcess(t *testing.T) {
 	folder := os.Getenv(publisherEnv)
 	if folder == "" {
@@ -152,7 +153,7 @@ func TestPublisherProcess(t *testing.T) {
 	t.Fatal(g.Wait())
 }
 
-// produce makes products without end, and now and then takes one back.
+// produce makes products without end, and now and then retracts one.
 func (p *publisher) produce(ctx context.Context) error {
 	for i := 0; ; i++ {
 		a := ledger.Arrival{
@@ -345,14 +346,13 @@ func wantFilesAgree(t *testing.T, cfg Config, rows []row) {
 	}
 }
 
-// wantTopicAgrees reads the topics as a consumer does, and compares what it is
-// handed with the ledger: every revision once, in order, byte for byte, and
-// every retraction.
+// wantTopicAgrees reads the topics as a consumer does, and compares them with the
+// ledger: every revision once, in order, byte for byte, and every retraction.
 func wantTopicAgrees(t *testing.T, cfg Config, rows []row) {
 	t.Helper()
 	reader := consumer.DefaultConfig()
 	reader.Connection, reader.Once, reader.Dir = cfg.Publish.Kafka.Connection, true, t.TempDir()
-	received := map[string][]string{} // by dataset, in order
+	received := map[string][]string{} // events by dataset, in order
 	retracted := map[string]int{}
 	c, err := consumer.New(reader, func(_ context.Context, p consumer.Product) error {
 		id := fmt.Sprintf("%s/%s/r%d", p.Dataset, p.Granule, p.Revision)

@@ -39,7 +39,7 @@ func (b *bench) kafkaOn(port int) {
 	b.cfg.Publish.Kafka.Timeout = time.Second
 }
 
-// broker starts a broker on a port, or on a free one for 0, and returns which.
+// broker starts a broker on a port, or on a free one for 0, and returns the port.
 func broker(t *testing.T, port int) int {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(port))
@@ -76,8 +76,8 @@ func (b *bench) publishStatus(t *testing.T) map[string]operate.SinkStatus {
 	return rows
 }
 
-// consume returns what a consumer that has read everything has been told, as
-// granule@revision, a retraction with a minus.
+// consume returns the events that a consumer gets, as granule@revision, with a
+// minus before a retraction.
 func consume(t *testing.T, addr string, enough func(got []string) bool) []string {
 	t.Helper()
 	cfg := consumer.DefaultConfig()
@@ -105,9 +105,9 @@ func consume(t *testing.T, addr string, enough func(got []string) bool) []string
 	return got
 }
 
-// Kafka is away and the disk fills up: files are there at once, what was
-// promised is delivered when the broker is back, full disk or not, and the
-// granule that found no room is taken up again.
+// Kafka is away and the disk fills up: files are stored at once, the queue is
+// delivered when the broker is back, full disk or not, and the granule that found
+// no room is taken up again.
 func TestNeitherAnAbsentKafkaNorAFullDiskLosesAnything(t *testing.T) {
 	b := newBench(t)
 	w := world(t, 40, 60)
@@ -172,7 +172,7 @@ func TestRetractionAndReplayReachTheConsumer(t *testing.T) {
 		t.Errorf("Retract() = %v, %v", gone, err)
 	}
 	b.once(t)
-	want := []string{day.Name + "@1", "-" + day.Name + "@1"} // the replay is no news
+	want := []string{day.Name + "@1", "-" + day.Name + "@1"} // a consumer drops the replay
 	if got := consume(t, b.cfg.Publish.Kafka.Brokers[0], nil); strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("consumer was told %v, want %v", got, want)
 	}

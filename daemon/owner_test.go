@@ -19,8 +19,8 @@ import (
 	"lacuna/publish/disk"
 )
 
-// second returns another service with the same archive and the same sinks, but
-// a state of its own, and a folder of products of its own where that is wanted.
+// second returns another service with the same archive and the same sinks but its
+// own state and, if wanted, its own folder of products.
 func (b *bench) second(t *testing.T, ownProducts bool) *bench {
 	t.Helper()
 	other := *b
@@ -59,7 +59,7 @@ func TestASecondStateIsRefusedTheFolderOfProducts(t *testing.T) {
 	if rows, err := book.Counts(t.Context()); err != nil || len(rows) > 0 {
 		t.Errorf("the second state has taken the products of the first into its ledger: %v, %v", rows, err)
 	}
-	a.once(t) // it is not disturbed
+	a.once(t) // the owner is not disturbed
 }
 
 func TestTwoDaemonsNeverWorkOnOneFolderOfProducts(t *testing.T) {
@@ -110,7 +110,7 @@ func TestASecondStateIsRefusedTheBucketAndTheTopics(t *testing.T) {
 	})
 }
 
-// wantFindings checks what 'lacuna check --online' says.
+// wantFindings checks the findings of 'lacuna check --online'.
 func (b *bench) wantFindings(t *testing.T, want map[string]bool) {
 	t.Helper()
 	found := map[string]operate.Finding{}
@@ -148,7 +148,7 @@ func TestATakeoverGoesOnAboveAndFencesTheOtherOff(t *testing.T) {
 	if err != nil || !strings.Contains(string(journal), "the first host is to go") {
 		t.Errorf("the journal does not say why: %s, %v", journal, err)
 	}
-	a.deliver(t, 2) // both see it
+	a.deliver(t, 2) // both services see it
 	until(t, "the old one to store its product and to be refused", func() bool {
 		all := a.publishStatus(t)
 		return all["disk"].Delivered == 2 && all["kafka:lacuna"].Attempts > 0 && all["s3:products/tree"].Attempts > 0
@@ -226,8 +226,8 @@ func TestASinkThatIsAwayDoesNotHoldUpTheStart(t *testing.T) {
 	}
 }
 
-// A place that cannot say whose it is, is nobody's to write to until somebody
-// says so on purpose.
+// Nobody delivers to a place whose marker cannot be read, until an operator takes
+// it over.
 func TestADamagedMarkStopsDeliveriesUntilATakeover(t *testing.T) {
 	b := newBench(t)
 	b.plain()
@@ -245,8 +245,8 @@ func TestADamagedMarkStopsDeliveriesUntilATakeover(t *testing.T) {
 	b.once(t)
 }
 
-// Whoever can write to the topic can say anything there; our numbers must not
-// be lifted to where integers end.
+// Anybody who can write to the topic can claim any revision there; it must not
+// lift our numbers to where integers overflow.
 func TestARevisionThatNobodyCanHaveMadeLiftsNoNumbers(t *testing.T) {
 	b := allSinks(t)
 	granule := b.deliver(t, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// filesBelow returns the hashes of all files below a folder. Those in which
-// SQLite keeps its books beside a database are left out: a reader makes them.
+// filesBelow returns the hashes of all files below a folder, except the auxiliary
+// files of SQLite, which even a reader makes.
 func filesBelow(t *testing.T, root string) map[string][32]byte {
 	t.Helper()
 	all := map[string][32]byte{}

@@ -14,7 +14,7 @@ import (
 
 var onboardingDay = time.Date(2026, 11, 15, 9, 0, 0, 0, time.UTC)
 
-// someSample is what a daily chlorophyll archive in use looks like.
+// someSample is the sample of a daily chlorophyll archive.
 func someSample() *onboard.Sample {
 	grid := field.Grid{Lat: make([]float64, 200), Lon: make([]float64, 300)}
 	return &onboard.Sample{

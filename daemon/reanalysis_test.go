@@ -42,7 +42,7 @@ func (r *rolling) deliver(t *testing.T, days ...int) {
 	}
 }
 
-// pass lets time go by and makes a pass.
+// pass moves the clock and makes a pass.
 func (r *rolling) pass(t *testing.T, later time.Duration) work.Summary {
 	t.Helper()
 	r.now = r.now.Add(later)
@@ -78,7 +78,7 @@ const nrt1, late1 = "1 near-real-time over 0; ", "1 delayed over 0; "
 
 func TestDelayedRevisionFollowsWhenTheNeighboursHaveSettled(t *testing.T) {
 	r := newRolling(t, 6)
-	r.cfg.Datasets[0].Reanalysis.LeastChange = 0 // whatever moves is published
+	r.cfg.Datasets[0].Reanalysis.LeastChange = 0 // any change is published
 	for i := range 5 {                           // a granule a day
 		r.deliver(t, i)
 		if s := r.pass(t, 24*time.Hour); s.Products != 1 && i < 4 {
@@ -146,7 +146,7 @@ func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
 	r.cfg.Datasets[0].Reanalysis.LeastChange = 0
 	r.deliver(t, 0, 1, 2, 4, 5, 6, 7, 8)
 	r.pass(t, 0)
-	r.pass(t, 40*time.Hour) // what followed upon one another has settled
+	r.pass(t, 40*time.Hour) // longer than settle after the last neighbour
 	before := r.revisions(t)
 	r.deliver(t, 3)
 	if s := r.pass(t, time.Hour); s.Products != 1 {
@@ -159,7 +159,7 @@ func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
 	after := r.revisions(t)
 	for i := range r.days {
 		away := r.days[i].Day - r.days[3].Day
-		concerned := away >= -2 && away <= 3 // sees two days ahead and three back
+		concerned := away >= -2 && away <= 3 // the window is three days back and two ahead
 		if revised := after[i] != before[i]; revised != concerned && i != 3 {
 			t.Errorf("day %d: %q became %q", i, before[i], after[i])
 		}
@@ -173,7 +173,7 @@ func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
 func TestProductThatDoesNotMoveIsNotPublishedAnew(t *testing.T) {
 	skipInShort(t)
 	r := newRolling(t, 4)
-	r.cfg.Datasets[0].Fill.Method = "persistence" // never looks ahead; but how sure it is depends on the days around
+	r.cfg.Datasets[0].Fill.Method = "persistence" // its values use earlier days only, but its sigma uses all neighbours
 	r.deliver(t, 0, 1, 2, 3)
 	r.pass(t, 0)
 	if s := r.pass(t, 40*time.Hour); s != (work.Summary{}) {
@@ -218,8 +218,8 @@ func TestBrokenOffRevisionIsFinished(t *testing.T) {
 	}
 }
 
-// A granule of today is filled before a thousand of the past, and before
-// products that wait to be made anew.
+// A granule of today is filled before a thousand of the past, and before reopened
+// products.
 func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 	r := newRolling(t, 4)
 	r.deliver(t, 0, 1)
@@ -252,7 +252,8 @@ func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 	}
 }
 
-// Years of the past are made once, with the days around them, and not twice.
+// The products of a backfill are made once, with all their neighbours, and not
+// again.
 func TestBackfillIsMadeOnceWithTheDaysThatFollow(t *testing.T) {
 	skipInShort(t)
 	r := newRolling(t, 7)

@@ -26,9 +26,9 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "rewrite docs/configuration.md and metrics.md")
 
-// The reference is made from the types of the configuration: keys from their
-// tags, defaults from the functions that give them, and what a key is for from
-// the comment beside it. A key without a word on it is a fault.
+// The reference is made from the types of the configuration: keys from the tags,
+// defaults from the functions that return them, and meanings from the comments
+// beside the fields. A key without a comment is a fault.
 func TestConfigurationReferenceIsTheCode(t *testing.T) {
 	r := &reference{t: t, comments: map[string]map[string]string{}, yaml: exampleComments(t)}
 	r.section("", "Configuration", "", reflect.ValueOf(DefaultConfig()))
@@ -48,7 +48,7 @@ A duration is a number with a unit: ` + "`90s`, `5m`, `36h`" + `. A secret is on
 (of systemd), and never stands in the file itself.
 `
 
-// compareDocs compares a page of the docs with what it should be.
+// compareDocs compares a page of the docs with the generated text.
 func compareDocs(t *testing.T, name string, want []byte) {
 	t.Helper()
 	path := filepath.Join("../docs", name)
@@ -91,7 +91,7 @@ func (r *reference) section(path, title, doc string, v reflect.Value) {
 	}
 }
 
-// keys returns the rows of a struct, and what to write below them.
+// keys returns the rows of a struct, and the sections below them.
 func (r *reference) keys(path string, v reflect.Value, below *[]func()) []string {
 	var rows []string
 	for i := range v.NumField() {
@@ -122,8 +122,8 @@ func (r *reference) keys(path string, v reflect.Value, below *[]func()) []string
 	return rows
 }
 
-// subsection returns the struct that a field holds, with its defaults; false
-// for what is a value to a user.
+// subsection returns the struct that a field holds, with its defaults; false for a
+// field that is a single value to a user.
 func subsection(v reflect.Value) (reflect.Value, bool) {
 	switch v.Interface().(type) {
 	case time.Duration, fetch.Floor, fetch.Days, fetch.SecretConfig, feed.Size, gridpin.Shape:
@@ -226,8 +226,8 @@ func defaultOf(v reflect.Value) string {
 	return fmt.Sprintf("`%v`", v.Interface())
 }
 
-// doc returns what a field is for: the comment beside it in the code, else
-// that in the example configuration.
+// doc returns the meaning of a field: the comment beside it in the code, else the
+// one in the example configuration.
 func (r *reference) doc(owner reflect.Type, f reflect.StructField, full string) string {
 	pkg := owner.PkgPath()
 	if r.comments[pkg] == nil {
@@ -316,8 +316,8 @@ func exampleComments(t *testing.T) map[string]string {
 	return out
 }
 
-// The names of the metrics and what they say are the golden file of package
-// ops, as a table.
+// The table of metrics must have the names and the help texts in the golden file
+// of package ops.
 func TestMetricsReferenceIsTheCode(t *testing.T) {
 	data, err := os.ReadFile("../ops/testdata/metrics.txt")
 	if err != nil {
@@ -338,7 +338,7 @@ func TestMetricsReferenceIsTheCode(t *testing.T) {
 	compareDocs(t, "metrics.md", []byte(b.String()))
 }
 
-// The alarms are the rules for Prometheus, as a table.
+// The table of alarms must have the rules for Prometheus.
 func TestAlarmsReferenceIsTheRules(t *testing.T) {
 	data, err := os.ReadFile("../ops/alerts/lacuna.rules.yaml")
 	if err != nil {
@@ -374,7 +374,7 @@ func TestAlarmsReferenceIsTheRules(t *testing.T) {
 
 var template = regexp.MustCompile(`\{\{[^}]*?(labels\.([a-z]+)|\$value)[^}]*\}\}`)
 
-// label writes what Prometheus fills in as a word.
+// label replaces the placeholders of Prometheus by words.
 func label(text string) string {
 	text = template.ReplaceAllStringFunc(text, func(m string) string {
 		if name := template.FindStringSubmatch(m)[2]; name != "" {

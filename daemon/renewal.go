@@ -15,17 +15,17 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// renewal keeps the models of the datasets current: a scheduler for each,
-// one of them at work at a time, and the champions that fill. Without a model
-// store there is none of it.
+// renewal are the models of the datasets: the champions that fill them, and a
+// scheduler for each dataset that trains new ones, one training at a time. Without
+// a model store there are no schedulers.
 type renewal struct {
 	schedulers []*retrain.Scheduler
 	models     *fill.Models // nil: no dataset is filled by a model
 	engine     *engine.Engine
 }
 
-// openRenewal makes the schedulers of all datasets. It starts nothing; the models
-// are loaded with the first granule.
+// openRenewal makes the schedulers of all datasets, and the models. It starts no
+// training and loads no model: the first granule does that.
 func (d *Daemon) openRenewal(book *ledger.Ledger) *renewal {
 	r := &renewal{}
 	turn := make(chan struct{}, 1)
@@ -39,9 +39,9 @@ func (d *Daemon) openRenewal(book *ledger.Ledger) *renewal {
 	return r
 }
 
-// openModels makes what chooses the fillers where a dataset may be filled by a
-// model. The engine is opened with the first model; without one the daemon
-// fills by optimal interpolation, and says so.
+// openModels makes the models, where a dataset may be filled by one. The engine is
+// opened with the first model; without an engine the daemon fills by optimal
+// interpolation, and logs the reason.
 func (r *renewal) openModels(d *Daemon) {
 	if !slices.ContainsFunc(d.cfg.Datasets, Dataset.byModel) {
 		return
@@ -59,7 +59,7 @@ func (r *renewal) openModels(d *Daemon) {
 	}
 	var err error
 	if parts.Starters, err = starters.List(context.Background()); err != nil {
-		d.log.Warn("the starter models cannot be used", "err", err) // a bug of the build: champions and interpolation serve
+		d.log.Warn("the starter models cannot be used", "err", err) // a bug of the build, which does not stop champions and interpolation
 	}
 	r.models = fill.NewModels(parts)
 }
@@ -74,8 +74,8 @@ func (r *renewal) close() {
 	}
 }
 
-// hold pauses every training until the returned function is called: they share
-// the device with whatever is filled.
+// hold pauses every training until release is called, because trainings and
+// filling share the device.
 func (r *renewal) hold() (release func()) {
 	var releases []func()
 	for _, s := range r.schedulers {
@@ -88,7 +88,7 @@ func (r *renewal) hold() (release func()) {
 	}
 }
 
-// news returns what becomes of the model of a dataset, for people.
+// news returns the state of the training of a dataset in words.
 func (r *renewal) news(dataset string) string {
 	if r == nil {
 		return ""
@@ -101,8 +101,8 @@ func (r *renewal) news(dataset string) string {
 	return ""
 }
 
-// method says what fills a dataset: what filled its last granule, else what is
-// to.
+// method returns the method of a dataset in words: the one of its last granule,
+// else the configured one.
 func (r *renewal) method(set Dataset) string {
 	if r != nil {
 		if choice, ok := r.models.Chosen(set.Name); ok {
@@ -112,7 +112,7 @@ func (r *renewal) method(set Dataset) string {
 	return fill.Method(set.Fill.Method)
 }
 
-// stages returns the trainings.
+// stages returns the schedulers as stages.
 func (r *renewal) stages() []supervise.Stage {
 	var all []supervise.Stage
 	for _, s := range r.schedulers {
@@ -121,7 +121,7 @@ func (r *renewal) stages() []supervise.Stage {
 	return all
 }
 
-// checkModels returns what is wrong with datasets that are to be filled by a
+// checkModels returns the faults of datasets that are configured to be filled by a
 // model.
 func (c Config) checkModels() []fault {
 	var all []fault

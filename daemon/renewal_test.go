@@ -16,7 +16,8 @@ import (
 	"lacuna/pipeline/engine/ort"
 )
 
-// countingTrainer is a trainer that notes its process and counts until it is stopped.
+// countingTrainer is a trainer that writes its process number to a file and counts
+// until it is stopped.
 const countingTrainer = `
 echo '{"event":"start"}'
 trap 'echo stopped > "$0.end"; exit 1' TERM
@@ -42,7 +43,7 @@ func count(path string) int {
 	return n
 }
 
-// until waits for something that is about to happen.
+// until waits for a condition.
 func until(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
@@ -53,7 +54,7 @@ func until(t *testing.T, what string, happened func() bool) {
 	t.Fatalf("%s did not happen", what)
 }
 
-// start runs a daemon until the function that it returns is called.
+// start runs a daemon until stop is called.
 func start(t *testing.T, d *Daemon) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -85,8 +86,8 @@ func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.cfg.Train.Store, b.cfg.Train.FirstDays, b.cfg.Train.Check = filepath.Join(dir, "store"), 1, 20*time.Millisecond
-	// The second granule reopens the product of the first, which is decoded to
-	// be compared: what came in last is not decoded again to be filled.
+	// The second granule reopens the product of the first, and the comparison
+	// decodes that product: the granule itself was decoded on arrival.
 	b.cfg.Datasets[0].Reanalysis.Settle, b.cfg.Datasets[0].Reanalysis.LeastChange = 0, 1000
 	d, err := New(b.cfg, Parts{
 		Log: slog.New(slog.DiscardHandler), Program: []string{"/bin/sh", trainer}, Child: []string{"/bin/sh", "-c", spy, "spy", trainer, self},
@@ -128,7 +129,7 @@ func TestAModelNeedsAStore(t *testing.T) {
 	}
 }
 
-// modelOf returns which model a product says that it was made by.
+// modelOf returns the model that a product names.
 func modelOf(t *testing.T, product string) string {
 	t.Helper()
 	for _, a := range read(t, product, "CHL").Source.Attrs {
@@ -140,8 +141,8 @@ func modelOf(t *testing.T, product string) string {
 	return ""
 }
 
-// Day one has no model, day two has one, and on day three there is one of
-// another grid: there is a product every day, and it says by what.
+// Day one has no model, day two has one, and day three has one of another grid:
+// there is a product every day, and it names its method.
 func TestADatasetIsFilledByItsChampionOrElseByInterpolation(t *testing.T) {
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
@@ -161,7 +162,7 @@ func TestADatasetIsFilledByItsChampionOrElseByInterpolation(t *testing.T) {
 			delete(files, modelstore.ScalingFile) // fields are scaled by the days around them
 			want = append(want, filltest.Promote(t, store, files))
 		case 2:
-			filltest.Promote(t, store, files) // of two cells by two
+			filltest.Promote(t, store, files) // a model of a grid of two cells by two
 			want = append(want, "oi")
 		}
 		put(t, b.archive(), w.Granule(days[i]))

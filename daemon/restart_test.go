@@ -17,8 +17,8 @@ import (
 	"lacuna/ledger"
 )
 
-// Whatever makes a worker panic, its dataset goes on, and the granule with it
-// where the cause is gone.
+// After a panic of its worker a dataset goes on, and where the cause is gone so
+// does the granule.
 func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.Method = "persistence"
@@ -62,8 +62,8 @@ func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 	}
 }
 
-// A stop waits for the granule in hand as long as it was told, and the next
-// start takes it up again.
+// A stop waits for the granule in hand as long as drain says, and the next start
+// takes it up again.
 func TestDrainEndsAtItsDeadlineAndTheNextStartGoesOn(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.Method = "persistence"
@@ -95,8 +95,8 @@ func TestDrainEndsAtItsDeadlineAndTheNextStartGoesOn(t *testing.T) {
 	}
 }
 
-// A second daemon, or a pass by cron, is told who is at work, and changes
-// nothing.
+// A second daemon, or a pass by cron, gets an error that names the running one, and
+// changes nothing.
 func TestOnceBesideARunningDaemonIsRefused(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.Method = "persistence"
@@ -118,13 +118,13 @@ func TestOnceBesideARunningDaemonIsRefused(t *testing.T) {
 	}
 }
 
-// productsIfAny is products before the folder is there.
+// productsIfAny returns the products, none where the folder does not exist yet.
 func (b *bench) productsIfAny() []string {
 	files, _ := filepath.Glob(filepath.Join(b.cfg.ProductsDir, "*", "*", "*", "*.nc"))
 	return files
 }
 
-// A ledger that is damaged is not got over by another start of a stage.
+// A damaged ledger ends the service: starting a stage again does not help.
 func TestADamagedLedgerIsFatal(t *testing.T) {
 	if !isDamaged(fmt.Errorf("check: %w", ledger.ErrDamaged)) || isDamaged(ledger.ErrLocked) {
 		t.Error("only a damaged ledger is fatal")

@@ -57,8 +57,8 @@ func TestAStateRestoredFromAnOlderCopyGoesOnAboveWhatWasPublished(t *testing.T) 
 	}
 }
 
-// The folder of products and the state are restored, the topic and the bucket
-// are away, and meanwhile the number that they have is given to other bytes.
+// The folder of products and the state are restored from a copy while the topic
+// and the bucket are away, and other bytes get a revision that these have.
 func TestAConflictWithASinkThatWasAwayIsResolvedAndTold(t *testing.T) {
 	for _, lost := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d revisions were lost", lost), func(t *testing.T) { conflictWithSinkAway(t, lost) })
@@ -96,12 +96,12 @@ func conflictWithSinkAway(t *testing.T, lost int) {
 		t.Fatalf("the test is of no use: both have %s, %v", ours, err)
 	}
 	b.once(t)
-	b.once(t) // a conflict that was met at the end of a pass is made good by the next
+	b.once(t) // the next pass resolves a conflict that was met at the end of one
 	b.wantOneHash(t, 2+lost)
 	for _, sink := range []string{"s3:products/tree", "kafka:lacuna"} {
 		a, ok := b.alarms(t)["conflict/"+sink]
 		if !ok {
-			// The one that was looked at first has displaced the revision for both.
+			// The sink that was compared first has displaced the revision for both.
 			a, ok = b.alarms(t)["restored/"+sink]
 			if !ok || !strings.Contains(a.Summary, granule) {
 				t.Errorf("no alarm of %s: %v", sink, b.alarms(t))
@@ -110,7 +110,7 @@ func conflictWithSinkAway(t *testing.T, lost int) {
 		}
 		for _, part := range []string{granule, sink, ours, theirs} {
 			if part == theirs && lost > 1 {
-				continue // a topic that is compacted does not remember what was superseded
+				continue // a compacted topic does not keep superseded revisions
 			}
 			if !strings.Contains(a.Summary, part) {
 				t.Errorf("the alarm does not say %s: %s", part, a.Summary)
@@ -139,7 +139,7 @@ func TestASealedFileThatTheLedgerDoesNotKnowKeepsItsNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nothing was shown to anybody: other sinks, and a folder with that one file.
+	// No receiver has seen it: only the file of the revision is there.
 	restoreState()
 	b.bucketOn(t)
 	b.kafkaOn(broker(t, 0))
@@ -167,8 +167,8 @@ func TestASealedFileThatTheLedgerDoesNotKnowKeepsItsNumber(t *testing.T) {
 	}
 }
 
-// A start does not read what did not change: neither files nor the ledger's
-// rows of them.
+// A start does not read unchanged products: neither their files nor their rows in
+// the ledger.
 func TestAStartWithManyProductsDoesNotLookAtThoseThatDidNotChange(t *testing.T) {
 	b := newBench(t)
 	b.plain()
@@ -183,7 +183,7 @@ func TestAStartWithManyProductsDoesNotLookAtThoseThatDidNotChange(t *testing.T) 
 	for i := range many {
 		day := time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i)
 		folder := filepath.Join(root, day.Format("2006"), day.Format("01"))
-		// One that is read would be found to be ahead of the ledger.
+		// If this file were read, it would be ahead of the ledger.
 		m := publish.Manifest{Dataset: "sea", Day: publish.Day(day), Products: []publish.Entry{{
 			Granule: fmt.Sprintf("%d.nc", i), File: fmt.Sprintf("%d_l4.nc", i), Revision: 1, Time: day, SHA256: strconv.Itoa(i),
 		}}}

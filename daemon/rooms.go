@@ -16,7 +16,7 @@ func (d Dataset) byModel() bool {
 	return d.Fill.Method == infer.MethodModel || d.Fill.Method == infer.MethodAuto
 }
 
-// Operate returns the settings that operators' commands need.
+// Operate returns the settings of package operate.
 func (c Config) Operate() operate.Settings {
 	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish}
 	for _, set := range c.Datasets {
@@ -25,7 +25,8 @@ func (c Config) Operate() operate.Settings {
 	return s
 }
 
-// Station returns the service as operators reach it beyond its books.
+// Station returns the parts of the service for operators' commands that need more
+// than the ledger.
 func (d *Daemon) Station() operate.Station {
 	return operate.Station{
 		Settings: d.cfg.Operate(), Archives: d.archives, Keeper: d.books(), Open: d.open, Close: d.books().Close,
@@ -45,8 +46,8 @@ func (d *Daemon) Station() operate.Station {
 	}
 }
 
-// Overview returns how the service is: as the daemon that runs tells, else as its
-// books do.
+// Overview returns the state of the service: from the running daemon, else from
+// the ledger.
 func (d *Daemon) Overview(ctx context.Context) (pages.Overview, error) {
 	return d.pages().Overview(ctx)
 }
@@ -58,7 +59,7 @@ func (d *Daemon) pages() pages.Pages {
 	}
 }
 
-// live is what the daemon tells the pages of itself.
+// live gives the pages the state of the daemon that its ledger does not hold.
 type live struct{ d *Daemon }
 
 func (l live) Ready() bool                { return l.d.ready.Load() }

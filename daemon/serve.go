@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// errReload is why a Daemon ends that another one is to follow.
+// errReload is the cause of the end of a Daemon that another one follows.
 var errReload = errors.New("a new configuration is taken up")
 
 // Serve runs the service that load describes until ctx is cancelled, as
@@ -17,8 +17,8 @@ var errReload = errors.New("a new configuration is taken up")
 // granules in hand. The ledger connects the two, so nothing is lost or done
 // twice.
 //
-// A new configuration that is bad, or that cannot be run, is told in the log,
-// and the old one stays. So it is with a change that needs a restart.
+// A new configuration that is bad, that cannot be run, or that needs a restart is
+// logged, and the old one stays.
 func Serve(ctx context.Context, load func() (Config, error), parts Parts, reload <-chan os.Signal) error {
 	cfg, err := load()
 	if err != nil {
@@ -28,7 +28,7 @@ func Serve(ctx context.Context, load func() (Config, error), parts Parts, reload
 	if err != nil {
 		return err
 	}
-	var before *Daemon // whose configuration ran, while that of d has yet to
+	var before *Daemon // the daemon that ran before d, until d has run
 	for {
 		next, err := d.runUntil(ctx, load, reload)
 		switch {

@@ -32,7 +32,7 @@ func (j *journal) says(what string) bool {
 	return strings.Contains(j.text.String(), what)
 }
 
-// made counts the products of a dataset, also before there is a folder.
+// made counts the products of a dataset; 0 before the folder exists.
 func (b *bench) made(dataset string) int {
 	found, _ := filepath.Glob(filepath.Join(b.cfg.ProductsDir, dataset, "*", "*", "*.nc"))
 	return len(found)

@@ -2,9 +2,8 @@ package daemon
 
 import "testing"
 
-// skipInShort skips a test whose fills take minutes with the race detector in
-// them; the stages, locks and signals that it would look at have tests of their
-// own.
+// skipInShort skips a test whose fills take minutes under the race detector; its
+// stages, locks and signals have tests of their own.
 func skipInShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -48,8 +48,8 @@ func allSinks(t *testing.T) *bench {
 	return b
 }
 
-// deliver puts a granule of one name and day onto the archive, of which the
-// seed decides the bytes.
+// deliver puts a granule of one name and day into the archive, with bytes that
+// depend on the seed.
 func (b *bench) deliver(t *testing.T, seed uint64) string {
 	t.Helper()
 	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 24, Width: 32, Days: 40, Seed: seed})
@@ -65,7 +65,7 @@ func (b *bench) deliver(t *testing.T, seed uint64) string {
 	return g.Name
 }
 
-// copyOf keeps a folder, and returns what puts it back.
+// copyOf copies a folder, and returns the function that restores it.
 func copyOf(t *testing.T, folder string) (restore func()) {
 	t.Helper()
 	kept := filepath.Join(t.TempDir(), "kept")
@@ -83,7 +83,7 @@ func copyOf(t *testing.T, folder string) (restore func()) {
 	}
 }
 
-// hashes is what every place says of every revision: who says which sha256.
+// hashes are the places that have a revision, by revision and sha256.
 type hashes map[int]map[string][]string
 
 func (h hashes) add(revision int, sha256, who string) {
@@ -105,8 +105,8 @@ func (h hashes) addManifest(m publish.Manifest, who string) {
 	}
 }
 
-// said collects what the folder, the bucket, every message that was ever on
-// the topic and the ledger say of a granule's revisions.
+// said collects the hashes of a granule's revisions in the folder, the bucket, the
+// ledger and every message that was ever on the topic.
 func (b *bench) said(t *testing.T) hashes {
 	t.Helper()
 	all := hashes{}
@@ -177,8 +177,8 @@ func (b *bench) onTopic(t *testing.T) (all []kafka.Event) {
 	return all
 }
 
-// wantOneHash checks that nobody says another sha256 of a revision than
-// anybody else, and that all have the newest.
+// wantOneHash checks that a revision has the same sha256 in every place, and that
+// all places have the newest one.
 func (b *bench) wantOneHash(t *testing.T, newest int) {
 	t.Helper()
 	said := b.said(t)
@@ -198,7 +198,7 @@ func (b *bench) wantOneHash(t *testing.T, newest int) {
 	}
 }
 
-// alarms returns what an operator is told, by name and sink.
+// alarms returns the alarms, by name and sink.
 func (b *bench) alarms(t *testing.T) map[string]ops.Alarm {
 	t.Helper()
 	v, err := b.daemon(t).Overview(t.Context())

@@ -16,8 +16,8 @@ import (
 	"lacuna/ops"
 )
 
-// drippingSite is an index page that comes a letter at a time, without end
-// until it is healed.
+// drippingSite is a web archive whose index page comes one letter at a time,
+// without end, until it is healed.
 type drippingSite struct {
 	*httptest.Server
 	asked  chan struct{} // closed when somebody reads the page
@@ -52,7 +52,7 @@ func TestIntakeThatGetsOnWithNothingIsAnAlarmAndNotReady(t *testing.T) {
 	b := newBench(t)
 	archive := &b.cfg.Datasets[0].Archive
 	archive.Type, archive.HTTP.URL = "http", site.URL
-	var ahead atomic.Int64 // of the clock of the daemon
+	var ahead atomic.Int64 // offset of the daemon's clock
 	d := b.daemon(t)
 	d.parts.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	stop := start(t, d)

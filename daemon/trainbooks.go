@@ -10,7 +10,7 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// scheduler returns what renews the model of a dataset, nil where training is
+// scheduler returns the training scheduler of a dataset, nil where training is
 // off.
 func (d *Daemon) scheduler(set Dataset, book *ledger.Ledger) *retrain.Scheduler {
 	if d.cfg.Train.Store == "" {
@@ -23,13 +23,14 @@ func (d *Daemon) scheduler(set Dataset, book *ledger.Ledger) *retrain.Scheduler 
 	})
 }
 
-// trainBooks tell the training service what the ledger knows of a dataset.
+// trainBooks are the granules and scores of a dataset in the ledger, as the
+// training service reads them.
 type trainBooks struct {
 	book    *ledger.Ledger
 	dataset string
 }
 
-// Granules returns what was read and not set aside.
+// Granules returns the granules that were read and not set aside.
 func (b trainBooks) Granules(ctx context.Context, from, to time.Time) ([]retrain.Granule, error) {
 	rows, err := b.book.Window(ctx, b.dataset, from, to)
 	if err != nil {
@@ -42,7 +43,7 @@ func (b trainBooks) Granules(ctx context.Context, from, to time.Time) ([]retrain
 	return all, nil
 }
 
-// SkillLoss returns what recent products have lost.
+// SkillLoss returns the rise of the error of recent products.
 func (b trainBooks) SkillLoss(ctx context.Context) (*float64, error) {
 	days, err := b.book.Skills(ctx, ledger.SkillQuery{Dataset: b.dataset, Kind: ledger.Overlay, Limit: skill.DriftDays})
 	if err != nil {
@@ -51,8 +52,8 @@ func (b trainBooks) SkillLoss(ctx context.Context) (*float64, error) {
 	return skillLoss(skill.DriftOf(ledger.Errors(days))), nil
 }
 
-// skillLoss returns by how much the error of recent days lies above that of the
-// days before, less one; nil where chance explains it, or nothing is known.
+// skillLoss returns the error of recent days over that of the days before, less
+// one; nil where chance explains it, or there are too few scores.
 func skillLoss(drift skill.Drift) *float64 {
 	if drift.Sigmas <= skill.DriftSigmas || !(drift.Before > 0) {
 		return nil

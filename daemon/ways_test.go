@@ -10,15 +10,14 @@ import (
 	"testing"
 )
 
-// longestWay is how many functions a way may have: as many as a person keeps in
-// mind.
+// longestWay bounds the functions of a way: as many as a person keeps in mind.
 const longestWay = 12
 
 // step is a line of a way: the folder of a package, and a function or a method.
 var step = regexp.MustCompile("(?m)^[0-9]+\\. `([a-z0-9/]+)` `([A-Za-z.]+)`")
 
-// The developers' page tells the ways of a granule and of a model function by
-// function; they must be there under those names.
+// The developers' page lists the functions on the ways of a granule and of a model;
+// they must exist under those names.
 func TestTheWaysOfTheDevelopersPageExist(t *testing.T) {
 	text, err := os.ReadFile("../docs/developers.md")
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a real one, and what went wrong in it.
+// browser is a real browser, with the errors of its pages.
 type browser struct {
 	ctx context.Context
-	at  string // of the server
+	at  string // address of the server
 
-	heard sync.WaitGroup // what listens
+	heard sync.WaitGroup // the goroutine that collects events
 
 	mu    sync.Mutex // guards wrong
 	wrong []string
@@ -37,8 +37,8 @@ func openBrowser(t *testing.T, at string) *browser {
 		t.Skip("chromium is not installed: apt-get install chromium")
 	}
 	b := &browser{at: at}
-	t.Cleanup(b.heard.Wait)                                                                                    // last, for closing the browser ends what listens
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox) // root has none
+	t.Cleanup(b.heard.Wait)                                                                                    // last, because closing the browser ends the goroutine
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox) // root cannot use the sandbox
 	alloc, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(end)
 	ctx, closeTab := chromedp.NewContext(alloc)
@@ -60,8 +60,7 @@ func (b *browser) command(do func(ctx context.Context) error) chromedp.Action[ch
 	return chromedp.Func(func(context.Context, *chromedp.Target) error { return do(b.ctx) })
 }
 
-// listen notes what a person would see in the console, and every request that
-// fails.
+// listen collects the errors in the console, and every request that fails.
 func (b *browser) listen() {
 	hear(b, chromedp.Console(b.ctx), func(m chromedp.ConsoleMessage) {
 		if m.IsException() || m.Type == "error" || m.Type == "warning" || m.Type == "assert" {
@@ -74,13 +73,13 @@ func (b *browser) listen() {
 		}
 	})
 	hear(b, chromedp.Events(b.ctx, network.LoadingFailed), func(e network.EventLoadingFailed) {
-		if !e.Canceled && e.ErrorText != "net::ERR_ABORTED" { // by leaving the page
+		if !e.Canceled && e.ErrorText != "net::ERR_ABORTED" { // aborted by leaving the page
 			b.note(fmt.Sprintf("%s not loaded: %s", e.Type, e.ErrorText))
 		}
 	})
 }
 
-// hear passes events on until the browser is closed.
+// hear handles events until the browser is closed.
 func hear[E any](b *browser, events iter.Seq2[E, error], take func(E)) {
 	b.heard.Go(func() {
 		for e, err := range events {
@@ -98,7 +97,7 @@ func (b *browser) note(text string) {
 	b.wrong = append(b.wrong, text)
 }
 
-// faults returns what went wrong since it was last asked.
+// faults returns the errors since the last call.
 func (b *browser) faults() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +156,7 @@ func (b *browser) await(t *testing.T, what, expression string) {
 	}
 }
 
-// text returns what an element says.
+// text returns the text of an element.
 func (b *browser) text(t *testing.T, selector string) string {
 	t.Helper()
 	return strings.Join(strings.Fields(ask[string](t, b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))), " ")

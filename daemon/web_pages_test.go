@@ -139,7 +139,7 @@ func TestActionNeedsTheTokenInTheBrowserToo(t *testing.T) {
 	before := strings.Count(b.text(t, ".history"), "set aside")
 	try(s.token, "taken up again")
 	b.await(t, "the second attempt", fmt.Sprintf(`(document.querySelector(".history").innerText.match(/set aside/g) ?? []).length > %d`, before))
-	refused := func(fault string) bool { return strings.Contains(fault, "401") } // it tells of that, rightly
+	refused := func(fault string) bool { return strings.Contains(fault, "401") } // the page reports this one, as it should
 	if faults := slices.DeleteFunc(b.faults(), refused); len(faults) > 0 {
 		t.Errorf("the browser says %q", faults)
 	}

@@ -18,8 +18,7 @@ import (
 
 var pictures = flag.String("pictures", "", "host:port of a running service, such as that of make run: draw the pictures in docs/img from it")
 
-// pictureBytes is how large a picture of the README may be: pages that show it
-// should not be slow.
+// pictureBytes bounds a picture of the README, so that pages with it load fast.
 const pictureBytes = 300_000
 
 func TestDrawPictures(t *testing.T) {
@@ -63,7 +62,7 @@ func TestDrawPictures(t *testing.T) {
 	}
 }
 
-// picture returns what the window shows.
+// picture returns a screenshot of the window.
 func (b *browser) picture(t *testing.T) []byte {
 	t.Helper()
 	picture, err := chromedp.Run(b.ctx, func(context.Context, *chromedp.Target) ([]byte, error) {

@@ -91,7 +91,7 @@ func TestProbeShowsWhatIsInTheFile(t *testing.T) {
 
 func same(a, b float32) bool { return a == b || (a != a && b != b) }
 
-// probed is what the probe says.
+// probed is the reading of the probe on a map.
 type probed struct {
 	row, col, flags int
 	value, sigma    float32 // NaN: none
@@ -114,8 +114,8 @@ func (b *browser) probe(t *testing.T) probed {
 	}
 }
 
-// point does something with the mouse at a place of a map, given as shares of
-// it.
+// point sends a mouse event to a place of a map, given as shares of its width and
+// height.
 func (b *browser) point(t *testing.T, id string, what input.DispatchMouseEventType, x, y float64) {
 	t.Helper()
 	at := ask[[]float64](t, b, fmt.Sprintf(`(() => {
@@ -127,7 +127,7 @@ func (b *browser) point(t *testing.T, id string, what input.DispatchMouseEventTy
 	b.do(t, chromedp.MouseEvent(what, at[0], at[1], func(p *input.DispatchMouseEventParams) {
 		switch what {
 		case input.DispatchMouseEventTypeMouseWheel:
-			p.DeltaX, p.DeltaY = 1, -120 // a zero is not sent, and missed
+			p.DeltaX, p.DeltaY = 1, -120 // the protocol leaves out a zero, and the browser needs it
 		case input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased:
 			p.Button, p.ClickCount = input.MouseButtonLeft, 1
 		}

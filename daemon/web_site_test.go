@@ -21,12 +21,12 @@ type site struct {
 	*bench
 	at    string
 	world *simulate.World
-	days  []simulate.Delivery // that were delivered, by day
+	days  []simulate.Delivery // the deliveries, by day
 	token string
 }
 
-// openSite runs a daemon on n days of a simulated sea, of which the third is
-// missing and a last one cannot be read.
+// openSite runs a daemon on n days of a simulated sea, with the third day missing
+// and a last one that cannot be read.
 func openSite(t *testing.T, height, width, n int) *site {
 	t.Helper()
 	s := &site{bench: newBench(t), world: world(t, height, width), token: "a token that nobody guesses"}
@@ -89,7 +89,7 @@ func (s *site) run(t *testing.T, now time.Time) {
 	s.at = "http://" + d.Addr()
 }
 
-// time returns when the i-th day was seen.
+// time returns the time of the i-th day.
 func (s *site) time(i int) time.Time { return s.world.Granule(s.days[i]).Seen.Time.UTC() }
 
 // day returns the path of the page of the i-th day.
@@ -110,8 +110,7 @@ func (s *site) product(t *testing.T, i int) string {
 	return ""
 }
 
-// addModels puts two versions into the store, of which the second became
-// champion.
+// addModels puts two versions into the store, the second of them the champion.
 func (s *site) addModels(t *testing.T) (champion string) {
 	t.Helper()
 	store := modelstore.New(s.cfg.Train.Store, func() time.Time { return s.time(1) })

@@ -1,10 +1,10 @@
-// Package books opens and keeps the ledger of a state: one process works on it,
-// the folder of products is this state's, the journal beside it follows, and a
-// ledger that is damaged, or that lacks what its journal knows, is made anew from
-// what is on the disk: the journal, the spool, the granules that were set aside
-// and the products.
+// Package books opens, keeps and rebuilds the ledger of a state. While a ledger
+// is open no other process works on it, the folder of products belongs to this
+// state, and the journal is at most ten seconds behind. A ledger that is damaged,
+// or that lacks entries of its journal, is rebuilt from the journal, the spool,
+// the quarantine and the products.
 //
-// It knows nothing of how granules are filled or delivered.
+// It does not know how granules are filled or delivered.
 package books
 
 import (
@@ -20,15 +20,15 @@ import (
 // Keeper opens and keeps the ledger of a state.
 type Keeper struct {
 	State    state.Dir
-	Store    disk.Store                // folder of products
-	Datasets map[string]ingest.Options // those that are configured, by name
-	Sinks    []string                  // names under which sinks stand in the ledger
+	Store    disk.Store                // the folder of products
+	Datasets map[string]ingest.Options // the configured datasets, by name
+	Sinks    []string                  // names of the sinks in the ledger
 	Reader   Reader
 	Now      func() time.Time
 	Log      *slog.Logger
 }
 
-// Reader decodes files.
+// Reader decodes granules and products.
 type Reader interface {
 	Read(ctx context.Context, path string, opt ingest.Options) (ingest.Granule, error)
 }

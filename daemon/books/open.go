@@ -12,19 +12,19 @@ import (
 	"lacuna/ledger"
 )
 
-// Rebuilt is what was found when a ledger was made anew.
+// Rebuilt counts the findings of a rebuilding.
 type Rebuilt struct {
-	Away     string `json:"away,omitempty"` // where the damaged ledger is now; empty: there was none
-	Granules int    `json:"granules"`       // revisions that were restored
-	Products int    `json:"products"`       // of them, with a product
-	SetAside int    `json:"set_aside"`      // of them, set aside
-	Waiting  int    `json:"waiting"`        // of them, to be filled
-	Lost     int    `json:"lost"`           // that the journal knows and no file is there of: the archives give them again
-	Orphans  int    `json:"orphans"`        // files in the spool of which nothing is known
+	Away     string `json:"away,omitempty"` // path of the damaged ledger; empty: there was none
+	Granules int    `json:"granules"`       // restored revisions
+	Products int    `json:"products"`       // restored revisions with a product
+	SetAside int    `json:"set_aside"`      // restored revisions in quarantine
+	Waiting  int    `json:"waiting"`        // restored revisions that are still to be filled
+	Lost     int    `json:"lost"`           // revisions of the journal without a file: the archives give them again
+	Orphans  int    `json:"orphans"`        // files in the spool that no record mentions
 }
 
 // Rebuild moves the ledger away and makes another from the journal, the spool,
-// what was set aside and the products. No daemon may be running.
+// the quarantine and the products. No daemon may be running.
 func (k Keeper) Rebuild(ctx context.Context) (Rebuilt, error) {
 	if holder, running := ledger.Holder(k.State.Ledger()); running {
 		return Rebuilt{}, fmt.Errorf("rebuild ledger: %w by %s; stop it first", ledger.ErrLocked, holder)
@@ -36,8 +36,8 @@ func (k Keeper) Rebuild(ctx context.Context) (Rebuilt, error) {
 	return done, book.Close()
 }
 
-// Open opens the ledger. One that is damaged, or that lacks what its
-// journal knows, is made anew from what is on the disk, and the log says so.
+// Open opens the ledger. A damaged one is rebuilt from the disk, one that lacks
+// entries of its journal is completed, and the log says so.
 func (k Keeper) Open(ctx context.Context) (*ledger.Ledger, error) {
 	path := k.State.Ledger()
 	book, err := ledger.Open(ctx, path)
@@ -49,7 +49,7 @@ func (k Keeper) Open(ctx context.Context) (*ledger.Ledger, error) {
 	if errors.Is(err, ledger.ErrDamaged) {
 		k.Log.Warn("THE LEDGER IS DAMAGED and is made anew from what is on the disk", "err", err)
 		book, done, err := k.rebuild(ctx)
-		k.tellRebuilt(done, err)
+		k.logRebuilt(done, err)
 		return book, err
 	}
 	if err != nil {
@@ -65,7 +65,8 @@ func (k Keeper) Open(ctx context.Context) (*ledger.Ledger, error) {
 	return book, state.Remove(SuspectPath(path))
 }
 
-// complete adds to a ledger what its journal and the products show that it had.
+// complete restores the rows that a ledger has lost, as its journal and the
+// products show.
 func (k Keeper) complete(ctx context.Context, book *ledger.Ledger) error {
 	behind, err := book.Behind(ctx)
 	if err != nil {
@@ -79,13 +80,13 @@ func (k Keeper) complete(ctx context.Context, book *ledger.Ledger) error {
 	}
 	k.Log.Warn("THE LEDGER HAS LOST WHAT IT HAD and is completed from what is on the disk")
 	done, err := k.restoreAll(ctx, book)
-	k.tellRebuilt(done, err)
+	k.logRebuilt(done, err)
 	return err
 }
 
-func (k Keeper) tellRebuilt(done Rebuilt, err error) {
+func (k Keeper) logRebuilt(done Rebuilt, err error) {
 	if err != nil {
-		return // whoever called says so
+		return // the caller reports it
 	}
 	k.Log.Warn("ledger made anew", "moved_to", done.Away, "granules", done.Granules, "products", done.Products,
 		"set_aside", done.SetAside, "to_fill", done.Waiting, "lost", done.Lost, "orphans", done.Orphans)
@@ -118,8 +119,8 @@ func (k Keeper) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
 	return book, done, nil
 }
 
-// restoreAll adds all that is found on the disk to a ledger. An error leaves
-// the journal as it is, so that the next start tries again.
+// restoreAll restores every revision found on the disk. An error leaves the
+// journal as it is, so that the next start tries again.
 func (k Keeper) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, error) {
 	var done Rebuilt
 	s := k.Salvage()
@@ -156,23 +157,23 @@ func (k Keeper) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, e
 	return done, book.BeginJournal(ctx, k.Now())
 }
 
-// SuspectPath returns the mark of a ledger in which damage was met while it was in use: the next
-// opening reads it through.
+// SuspectPath returns the file that marks a ledger in which damage was met while
+// it was in use: the next opening checks it whole.
 func SuspectPath(path string) string { return path + ".suspect" }
 
-// Suspected reports whether a ledger is marked.
+// Suspected reports whether a ledger has that mark.
 func Suspected(path string) bool {
 	_, err := os.Stat(SuspectPath(path))
 	return err == nil
 }
 
-// journalPause is how often the journal is brought up to date: what is lost
-// with a ledger at worst, and found again on the disk and the archives.
+// journalPause is how often the journal is brought up to date. At worst so much
+// is lost with a ledger, and found again on the disk and the archives.
 const journalPause = 10 * time.Second
 
-// Keep writes the journal until ctx is cancelled. It reads the ledger
-// through once, beside the work, and ends the service where it is damaged, for
-// the next start to make it anew.
+// Keep writes the journal until ctx is cancelled. First it checks the whole
+// ledger, beside the work: damage ends the service, and the next start rebuilds
+// the ledger.
 func (k Keeper) Keep(ctx context.Context, book *ledger.Ledger) error {
 	tick := time.NewTicker(journalPause)
 	defer tick.Stop()
@@ -193,21 +194,21 @@ func (k Keeper) Keep(ctx context.Context, book *ledger.Ledger) error {
 	}
 }
 
-// lastWords is how long a stop waits for the journal: seconds of work are
-// written in no time, and what is left is written after the next start.
-const lastWords = 5 * time.Second
+// closeLimit is how long a stop waits for the journal: the entries of the last
+// seconds take no time, and any that are left follow after the next start.
+const closeLimit = 5 * time.Second
 
 // Close brings the journal up to date and closes the ledger.
 func (k Keeper) Close(ctx context.Context, book *ledger.Ledger) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
 	if err := errors.Join(book.WriteJournal(ctx), book.Close()); err != nil {
 		k.Log.Warn("ledger not closed well", "err", err)
 	}
 }
 
-// sortFound puts what was found into the order in which it came to be, so that
-// revisions follow one another and sinks are told in order.
+// sortFound puts revisions into the order in which they were made, so that sinks
+// get them in that order.
 func sortFound(all []ledger.Found) {
 	slices.SortStableFunc(all, func(a, b ledger.Found) int {
 		if a.Dataset == b.Dataset && a.Name == b.Name {

@@ -12,22 +12,22 @@ import (
 	"lacuna/publish/disk"
 )
 
-// Identify returns who the state of a ledger is, as its places are marked.
-// What is asked for the first time gets a name at random.
+// Identify returns the owner that the state of a ledger marks its places with. A
+// new ledger gets a random name first.
 func Identify(ctx context.Context, book *ledger.Ledger, now time.Time) (publish.Owner, error) {
 	i, err := book.Identity(ctx, ledger.Identity{State: rand.Text(), Epoch: 1, Since: now.UTC().Truncate(time.Second)})
 	return OwnerOf(i), err
 }
 
-// OwnerOf returns an identity as the places of a state are marked with it.
+// OwnerOf returns an identity as the owner of places.
 func OwnerOf(i ledger.Identity) publish.Owner {
 	return publish.Owner{State: i.State, Epoch: i.Epoch, Since: i.Since.UTC()}
 }
 
 // own makes sure, before anything is read or written there, that the folder of
-// products is this state's and that no other daemon works on it. What it takes
-// is let go of when book is closed. A folder that cannot be written to now is
-// no reason not to start: whoever delivers to it tries again.
+// products is this state's and that no other daemon works on it. The lock ends
+// when book is closed. A folder that cannot be written to now does not prevent
+// the start: its dispatcher tries again.
 func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 	me, err := Identify(ctx, book, k.Now())
 	if err != nil {

@@ -23,13 +23,14 @@ import (
 	"lacuna/publish/disk"
 )
 
-// Salvage collects what the disk shows of granules and products.
+// Salvage collects the traces of granules and products on the disk, from which a
+// ledger is restored.
 type Salvage struct {
 	Keeper
 	facts map[revisionKey]ledger.Fact
 	grids map[string]ledger.Grid
-	aside map[string]string // reasons by dataset and content, of files that were set aside
-	// What the manifests say of current products.
+	aside map[string]string // reasons of quarantined files, by dataset and sha256
+	// Entries of the manifests: the current products.
 	entries map[granuleKey]publish.Entry
 	lost    int
 }
@@ -41,7 +42,7 @@ type revisionKey struct {
 	revision int
 }
 
-// Salvage returns what was found of nothing yet.
+// Salvage returns an empty collection.
 func (k Keeper) Salvage() *Salvage {
 	return &Salvage{
 		Keeper: k, facts: map[revisionKey]ledger.Fact{}, grids: map[string]ledger.Grid{}, aside: map[string]string{},
@@ -49,8 +50,8 @@ func (k Keeper) Salvage() *Salvage {
 	}
 }
 
-// collect reads the journal, what was set aside and the manifests. A product
-// that the journal does not know is asked itself.
+// collect reads the journal, the quarantine and the manifests. A product that the
+// journal does not mention is read itself.
 func (s *Salvage) collect(ctx context.Context) error {
 	for f, err := range ledger.Journal(s.State.Ledger()) {
 		if err != nil {
@@ -71,12 +72,13 @@ func (s *Salvage) collect(ctx context.Context) error {
 	})
 }
 
-// addFact keeps a line of the journal: of several on a revision, what the later
-// says, and the product if any does.
+// addFact keeps a line of the journal. Of several lines on a revision the last
+// one holds, with the publication and the tags of an earlier one where it has
+// none.
 func (s *Salvage) addFact(f ledger.Fact) {
 	if f.Name == "" {
 		s.grids[f.Dataset] = ledger.Grid{Fingerprint: f.Fingerprint, JSON: string(f.Grid), Since: f.Recorded, Why: f.Why}
-		if f.Fingerprint == "" { // it was reset
+		if f.Fingerprint == "" { // the grid was reset
 			delete(s.grids, f.Dataset)
 		}
 		return
@@ -90,7 +92,7 @@ func (s *Salvage) addFact(f ledger.Fact) {
 	s.facts[key] = f
 }
 
-// collectAside notes the files that were set aside, and why.
+// collectAside notes the files in quarantine with their reasons.
 func (s *Salvage) collectAside() error {
 	return filepath.WalkDir(s.State.Quarantine(), func(file string, e fs.DirEntry, err error) error {
 		switch {
@@ -125,7 +127,7 @@ func sumFile(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// eachManifest goes through the manifests of the products.
+// eachManifest calls visit with every manifest in the folder of products.
 func (s *Salvage) eachManifest(visit func(publish.Manifest) error) error {
 	return filepath.WalkDir(s.Store.Root, func(file string, e fs.DirEntry, err error) error {
 		switch {
@@ -151,8 +153,8 @@ func (s *Salvage) eachManifest(visit func(publish.Manifest) error) error {
 	})
 }
 
-// hasProducts reports whether the folder of products holds any of a dataset
-// that is configured.
+// hasProducts reports whether the folder of products holds any product of a
+// configured dataset.
 func (k Keeper) hasProducts() bool {
 	found := errors.New("found")
 	return errors.Is(k.Salvage().eachManifest(func(m publish.Manifest) error {
@@ -163,14 +165,14 @@ func (k Keeper) hasProducts() bool {
 	}), found)
 }
 
-// Configured reports whether a dataset is.
+// Configured reports whether a dataset is configured.
 func (k Keeper) Configured(dataset string) bool {
 	_, ok := k.Datasets[dataset]
 	return ok
 }
 
-// Add notes what a manifest says, and makes a fact of a product that the
-// journal does not know.
+// Add notes an entry of a manifest, and makes a fact of a product that the
+// journal does not mention.
 func (s *Salvage) Add(ctx context.Context, dataset string, e publish.Entry) error {
 	key := granuleKey{dataset, e.Granule}
 	s.entries[key] = e
@@ -200,12 +202,12 @@ func (s *Salvage) Add(ctx context.Context, dataset string, e publish.Entry) erro
 }
 
 // unknownContent stands for the hash of a granule of which only the product is
-// known. Whatever the archive has under its name is then another revision, for
-// the one that was published is not to be made a second time.
+// known. A file under its name in the archive is then another revision: the
+// published one is not made a second time.
 const unknownContent = "unknown"
 
-// factOf is what a manifest and a product say of a granule. product may be
-// empty.
+// factOf returns the fact of a granule that a manifest and a product give.
+// product may be empty.
 func (s *Salvage) factOf(dataset, file string, e publish.Entry, product ingest.Granule) (ledger.Fact, error) {
 	body, err := json.Marshal(publish.Product{
 		Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision, Size: e.Size, SHA256: e.SHA256, Path: file,
@@ -248,8 +250,8 @@ func madeFrom(product ingest.Granule) string {
 	return unknownContent
 }
 
-// Found returns what the ledger is to be told, in order. A revision of which no
-// file is left is counted as lost.
+// Found returns the revisions to be restored, in the order of their making. A
+// revision of which no file is left is counted as lost.
 func (s *Salvage) Found() []ledger.Found {
 	newest := map[granuleKey]int{}
 	for key := range s.facts {
@@ -262,14 +264,14 @@ func (s *Salvage) Found() []ledger.Found {
 		reason, aside := s.aside[key.dataset+" "+fact.SHA256]
 		switch {
 		case fact.SHA256 == "":
-			continue // refused unread: so it is again
+			continue // refused unread, and refused again when it is next seen
 		case fact.Publication != nil:
 			f.State = ledger.Stored
 			f.Retracted, f.Sinks = s.audience(key, fact, newest[key.granuleKey])
 		case aside && reason != "":
 			f.State, f.Reason = ledger.Quarantined, reason
 		case newest[key.granuleKey] > key.revision && s.facts[revisionKey{key.granuleKey, newest[key.granuleKey]}].SHA256 == fact.SHA256:
-			continue // it went on under a later number
+			continue // a later revision has the same content
 		case exists(fact.SpoolPath):
 			f.State = ledger.Fetched
 		default:
@@ -282,9 +284,9 @@ func (s *Salvage) Found() []ledger.Found {
 	return all
 }
 
-// audience says who is to be told of a product: everybody of one that is
-// current and whose file is there, for whoever has it sees nothing new; nobody
-// of others.
+// audience returns the sinks that a product is queued to: all of them for a
+// current product whose file is there, because a sink that has it changes
+// nothing, and none for any other. It also returns the reason of a retraction.
 func (s *Salvage) audience(key revisionKey, fact ledger.Fact, newest int) (retracted string, sinks []string) {
 	e, listed := s.entries[key.granuleKey]
 	if listed && e.Retracted && e.Revision >= key.revision {
@@ -297,7 +299,7 @@ func (s *Salvage) audience(key revisionKey, fact ledger.Fact, newest int) (retra
 	return "", s.Sinks
 }
 
-// orphans counts the files in the spool of which nothing is known.
+// orphans counts the files in the spool that no fact mentions.
 func (s *Salvage) orphans() int {
 	known := map[string]bool{}
 	for _, f := range s.facts {
@@ -308,7 +310,7 @@ func (s *Salvage) orphans() int {
 		if err == nil && !e.IsDir() && len(filepath.Base(filepath.Dir(file))) == 2*sha256.Size && !known[filepath.Base(filepath.Dir(file))] {
 			n++
 		}
-		return nil // a count for people: what cannot be read is not counted
+		return nil // the count is for people: unreadable folders are left out
 	})
 	return n
 }

@@ -18,7 +18,7 @@ func TestARevisionThatWentOnUnderALaterNumberIsNotRestored(t *testing.T) {
 	fact := ledger.Fact{Dataset: "sea", Name: "a.nc", Revision: 2, SHA256: "same", SpoolPath: spooled}
 	later := fact
 	later.Revision, later.Publication = 3, &ledger.PublishedFact{File: spooled}
-	s.addFact(fact) // as it was before its number was found to be taken
+	s.addFact(fact) // the line from before its number was found to be taken
 	s.addFact(later)
 	if got := s.Found(); len(got) != 1 || got[0].Revision != 3 {
 		t.Errorf("Found() = %+v, want revision 3 only", got)

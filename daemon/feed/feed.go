@@ -1,7 +1,8 @@
 // Package feed is a simulated producer: it writes granules into the folder of an
-// archive, with late and replaced ones among them, for demos and for tests.
+// archive, with late and replaced ones among them, for demos and for tests. Each
+// file appears whole, and a feed that was stopped goes on where it was.
 //
-// It knows nothing of who reads them.
+// It does not know who reads the granules.
 package feed
 
 import (
@@ -26,7 +27,7 @@ type Feed struct {
 	Product     string        `yaml:"product"`      // see lacuna simulate --help
 	Grid        Size          `yaml:"grid"`         // HEIGHTxWIDTH; empty: a size fit for a demo
 	Seed        uint64        `yaml:"seed"`         // another seed is another ocean
-	BacklogDays int           `yaml:"backlog_days"` // days that are there at the start
+	BacklogDays int           `yaml:"backlog_days"` // days that are in the archive at the start
 	Interval    time.Duration `yaml:"interval"`     // from one delivery to the next
 }
 
@@ -175,7 +176,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String writes what UnmarshalText reads; empty for the default size.
+// String returns the text that UnmarshalText reads; empty for the default size.
 func (s Size) String() string {
 	if s == (Size{}) {
 		return ""
@@ -183,7 +184,7 @@ func (s Size) String() string {
 	return fmt.Sprintf("%dx%d", s.Height, s.Width)
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText returns the text that UnmarshalText reads.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Set reads a command-line flag.

@@ -17,7 +17,7 @@ import (
 	"lacuna/publish/netcdf"
 )
 
-// Job is a granule to be analysed, with what surrounds it.
+// Job is a granule to be analysed, with its neighbours, sea mask and settings.
 type Job struct {
 	Dataset  string
 	Granule  ingest.Granule
@@ -27,21 +27,20 @@ type Job struct {
 	Model    *infer.Model  // for the method model; else nil
 	Scaling  *LocalScaling // for a model that was trained elsewhere; else nil
 	Revision int
-	Created  time.Time // of the revision
+	Created  time.Time // time of the revision
 	Credits  netcdf.Credits
 }
 
-// Outcome is a product with what is worth telling about it.
+// Outcome is a product with its coverage and its analyses.
 type Outcome struct {
 	Product         netcdf.Product
-	Observed, After float64 // share of the sea with a value, before and after
+	Observed, After float64 // share of the sea with a value, before and after filling
 
-	Analyses []infer.Analysis // of the granule's fields, in their order
+	Analyses []infer.Analysis // one a field of the granule, in their order
 }
 
-// Analyse fills the gaps of a granule and describes the product. It is the
-// whole way from a decoded granule to what is written, shared by the daemon
-// and by `lacuna fill`.
+// Analyse fills the gaps of a granule and describes the product. progress, if
+// not nil, is called as the work gets on.
 func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outcome, error) {
 	filler, err := infer.New(job.Fill, job.Model)
 	if err != nil {
@@ -63,8 +62,8 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses}, nil
 }
 
-// neighbours returns the fields of the job's history that its frames may see,
-// and the files that the product is made from.
+// neighbours returns the fields of the job's history inside its window, and the
+// files that the product is made from.
 func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	g := job.Granule
 	inputs := []netcdf.Input{{Name: g.Name, SHA256: g.SHA256, Role: "target"}}
@@ -88,7 +87,8 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	return fields, inputs
 }
 
-// mode says whether an analysis of fields saw anything later than they are.
+// mode returns the mode of a product: delayed where the history has a field later
+// than all of its own.
 func mode(fields, history []field.Field) string {
 	_, last := field.Span(fields)
 	for _, h := range history {
@@ -99,7 +99,7 @@ func mode(fields, history []field.Field) string {
 	return netcdf.NearRealTime
 }
 
-// Method says in words how gaps are filled; empty for a method that is not known.
+// Method returns a method in words; empty for an unknown one.
 func Method(name string) string { return methodPhrase[name] }
 
 var methodPhrase = map[string]string{
@@ -139,8 +139,8 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	return p
 }
 
-// extras returns the details of a granule's fields as variables of its product.
-// Members are left out: they would make it many times as large.
+// extras returns the details of a granule's analyses as variables of its product.
+// The members are left out: they would make it many times as large.
 func extras(analyses []infer.Analysis) []netcdf.Extra {
 	distance := netcdf.Extra{
 		Suffix: "distance_km", LongName: "distance to the nearest observation of the same field", Units: "km",
@@ -178,7 +178,7 @@ func extras(analyses []infer.Analysis) []netcdf.Extra {
 	return []netcdf.Extra{distance, days, reliability}
 }
 
-// coverage returns the shares of the sea that had and that have a value.
+// coverage returns the shares of the sea with a value, before and after filling.
 func coverage(analyses []infer.Analysis) (before, after float64) {
 	var cells, observed, filled int
 	for _, a := range analyses {
@@ -200,12 +200,12 @@ func coverage(analyses []infer.Analysis) (before, after float64) {
 	return float64(observed) / float64(cells), float64(observed+filled) / float64(cells)
 }
 
-// seaReader reads the sea of a grid from a file.
+// seaReader reads the sea mask of a grid from a file.
 type seaReader interface {
 	ReadSea(ctx context.Context, path string, grid field.Grid) (field.Mask, error)
 }
 
-// SeaMask returns the sea of a granule's grid as choice says: "builtin",
+// SeaMask returns the sea mask of a granule's grid by choice: "builtin",
 // "learned" from the granule and its history, "auto" (the granule's own mask,
 // else the built-in one), or the path of a NetCDF file.
 func SeaMask(ctx context.Context, choice string, reader seaReader, g ingest.Granule, history []ingest.Granule) (field.Mask, error) {
@@ -236,8 +236,8 @@ func ProductName(granule string) string {
 	return strings.TrimSuffix(base, path.Ext(base)) + "_l4"
 }
 
-// StandAloneDataset returns the dataset that the product of a single granule
-// names: its product where that is known, else its own name.
+// StandAloneDataset returns the name of the dataset in the product of a single
+// file: its producer's product where that is known, else the file's own name.
 func StandAloneDataset(g ingest.Granule) string {
 	if g.Product != "" {
 		return g.Product
@@ -245,13 +245,13 @@ func StandAloneDataset(g ingest.Granule) string {
 	return strings.TrimSuffix(g.Name, path.Ext(g.Name))
 }
 
-// creationAttrs are the global attributes in which producers say when a
-// granule was made.
+// creationAttrs are the global attributes in which producers write when a granule
+// was made.
 var creationAttrs = []string{"date_created", "creation_date", "date_modified"}
 
-// CreatedBy returns the time that a product made outside the ledger carries.
-// It comes from the granule, so that the same granule gives the same bytes:
-// when the granule says it was made, else the time of its last field.
+// CreatedBy returns the creation time of a product that is made without a ledger.
+// It comes from the granule, so that the same granule gives the same bytes: the
+// granule's own creation time, else the time of its last field.
 func CreatedBy(g ingest.Granule) time.Time {
 	for _, name := range creationAttrs {
 		for _, a := range g.Source.Attrs {
@@ -270,7 +270,7 @@ func CreatedBy(g ingest.Granule) time.Time {
 	return last
 }
 
-// SourceFile is the part of a granule that its product carries over.
+// SourceFile returns the part of a granule that its product carries over.
 func SourceFile(s ingest.Source) netcdf.File {
 	return netcdf.File{Dims: s.Dims, Vars: s.Vars, Attrs: s.Attrs}
 }

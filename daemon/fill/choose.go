@@ -13,21 +13,22 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// A Case is a granule for which something has to be chosen that fills it.
+// A Case is a granule for which a method has to be chosen.
 type Case struct {
 	Dataset string
 	Granule ingest.Granule
-	Fill    infer.Config // as it is configured
-	// Scaling learns that of the dataset from its own days, for a model that
-	// was trained elsewhere. Too few days are samples.ErrFewDays.
+	Fill    infer.Config // the dataset's configuration
+	// Scaling learns the scaling of the dataset from its own days, for a model
+	// that was trained elsewhere. With too few days its error is
+	// samples.ErrFewDays.
 	Scaling func() (LocalScaling, error)
 }
 
-// LocalScaling is how a dataset is scaled for a model that was trained
+// LocalScaling is the scaling of a dataset for a model that was trained
 // elsewhere.
 type LocalScaling struct {
 	samples.Scaling
-	Days int // that it was learned from
+	Days int // number of days that it was learned from
 }
 
 // LearnLocalScaling returns the scaling of fields of one dataset, for a model
@@ -41,15 +42,15 @@ func LearnLocalScaling(fields []field.Field, sea field.Mask, tr field.Transform)
 	return LocalScaling{Scaling: scaling, Days: len(series.Days)}, err
 }
 
-// A Choice is what fills a granule.
+// A Choice is the method that fills a granule, with its model.
 type Choice struct {
-	Fill    infer.Config  // with a method that fills
+	Fill    infer.Config  // with the chosen method
 	Model   *infer.Model  // for the method model; else nil
 	Scaling *LocalScaling // for a model that was trained elsewhere
-	Why     string        // nothing better fills; empty: it is the best there is, or what was asked for
+	Why     string        // reason why no better method is used; empty: this is the best one, or the configured one
 }
 
-// String says what fills, for people.
+// String returns the choice in words.
 func (c Choice) String() string {
 	text := methodPhrase[c.Fill.Method]
 	switch {
@@ -64,12 +65,12 @@ func (c Choice) String() string {
 	return text
 }
 
-// Choose returns what fills a granule now. For the method auto it is the
-// champion of the dataset, else the starter of the same quantity, else optimal
-// interpolation; for the method model it is the champion, else optimal
-// interpolation; any other method is what was asked for. What keeps a better
-// one from filling is in Why, and is logged when it changes. Without models, a
-// nil m, it is optimal interpolation.
+// Choose returns the method that fills a granule now. For the method auto it is
+// the champion of the dataset, else the starter of the same quantity, else
+// optimal interpolation; for the method model it is the champion, else optimal
+// interpolation; any other method stays as configured. The reason why a better
+// one cannot be used is in Why, and is logged when it changes. A nil m has no
+// models and chooses optimal interpolation.
 func (m *Models) Choose(c Case) Choice {
 	if c.Fill.Method != infer.MethodModel && c.Fill.Method != infer.MethodAuto {
 		return Choice{Fill: c.Fill}
@@ -87,7 +88,7 @@ func (m *Models) Choose(c Case) Choice {
 	return choice
 }
 
-// Chosen says what filled the last granule of a dataset; false before the
+// Chosen returns the choice for the last granule of a dataset; false before the
 // first.
 func (m *Models) Chosen(dataset string) (Choice, bool) {
 	if m == nil {
@@ -123,7 +124,7 @@ func (m *Models) choose(c Case) Choice {
 		return interpolation(c, why+", and "+reason)
 	}
 	scaling, err := c.Scaling()
-	if errors.Is(err, samples.ErrFewDays) { // how many is left out: it would be news with every granule
+	if errors.Is(err, samples.ErrFewDays) { // the count is left out: the reason would change, and be logged, with every granule
 		return interpolation(c, fmt.Sprintf("%s, and too few days to scale a starter model by, which takes %d", why, samples.ScalingDays))
 	}
 	if err != nil {
@@ -155,15 +156,15 @@ func (m *Models) starter(v *modelstore.Version) (*infer.Model, error) {
 	return model, nil
 }
 
-// StarterFor returns the starter of the quantity of a granule, or nil and why
-// there is none.
+// StarterFor returns the starter of the quantity of a granule, or nil and the
+// reason why none fits.
 func StarterFor(starters []*modelstore.Version, g ingest.Granule) (*modelstore.Version, string) {
 	name := standardName(g)
 	switch {
 	case name == "" && g.Source.Variable == "": // a pack
 		return nil, "the data do not say what they are of, so no starter fits"
 	case name == "":
-		return nil, "it is not known what the variable " + g.Source.Variable + " is, so no starter fits"
+		return nil, "the quantity of the variable " + g.Source.Variable + " is not known, so no starter fits"
 	}
 	for _, v := range starters {
 		if slices.Contains(namesOf(v.Card), name) && v.Card.Transform == g.Transform.String() {
@@ -173,8 +174,8 @@ func StarterFor(starters []*modelstore.Version, g ingest.Granule) (*modelstore.V
 	return nil, fmt.Sprintf("there is no starter for %s in the space %v", name, g.Transform)
 }
 
-// standardName returns what a granule holds, as CF names it: what its variable
-// says, else what its product says; empty where neither does.
+// standardName returns the CF standard name of a granule's quantity: that of its
+// variable, else that of its product; empty where neither has one.
 func standardName(g ingest.Granule) string {
 	if v, ok := g.Source.Var(g.Source.Variable); ok {
 		for _, a := range v.Attrs {
@@ -189,7 +190,7 @@ func standardName(g ingest.Granule) string {
 	return ""
 }
 
-// standardNames returns the names of what a product of the table holds, the
+// standardNames returns the CF names of the quantity of a known product, the
 // usual one first.
 func standardNames(product string) []string {
 	p := ingest.ProductNamed(product)
@@ -199,8 +200,8 @@ func standardNames(product string) []string {
 	return append([]string{p.StandardName}, p.StandardNames...)
 }
 
-// namesOf returns the CF names of what a starter fills: those of the product
-// whose variable it was trained on, however it is spelled.
+// namesOf returns the CF names of the quantity of a starter: those of the product
+// whose variable it was trained on, however that is spelled.
 func namesOf(card modelstore.Card) []string {
 	for _, p := range ingest.Products() {
 		if slices.ContainsFunc(append(p.Variables, p.Variable), func(v string) bool { return strings.EqualFold(v, card.Variable) }) {

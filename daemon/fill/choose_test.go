@@ -18,7 +18,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// starterOf makes a starter of random weights for a quantity.
+// starterOf makes a starter with random weights for a quantity.
 func starterOf(t *testing.T, variable, transform string) *modelstore.Version {
 	t.Helper()
 	files := filltest.UntrainedFiles(t, 5)
@@ -35,7 +35,7 @@ func starterOf(t *testing.T, variable, transform string) *modelstore.Version {
 	return v
 }
 
-// chlorophyllGranule says by its attributes what it is.
+// chlorophyllGranule returns a granule whose attributes name its quantity.
 func chlorophyllGranule(standardName string) ingest.Granule {
 	return ingest.Granule{
 		Product: "chlorophyll", Transform: field.Transform{Log10: true, Floor: 1e-3},
@@ -94,7 +94,7 @@ func TestAStarterIsUsedForItsQuantityOnly(t *testing.T) {
 	unknown := ingest.Granule{Source: ingest.Source{Variable: "x"}}
 	for name, tt := range map[string]struct {
 		granule ingest.Granule
-		want    string // part of the reason; empty: it is used
+		want    string // part of the reason; empty: the starter is used
 	}{
 		"another name of chlorophyll": {granule: chlorophyllGranule("mass_concentration_of_chlorophyll_in_sea_water")},
 		"no name, but the product":    {granule: chlorophyllGranule("")},
@@ -102,7 +102,7 @@ func TestAStarterIsUsedForItsQuantityOnly(t *testing.T) {
 			granule: chlorophyllGranule("mass_concentration_of_nanophytoplankton_expressed_as_chlorophyll_in_sea_water"), want: "no starter for",
 		},
 		"not in log10":    {granule: plain, want: "space identity"},
-		"nothing is said": {granule: unknown, want: "not known what"},
+		"nothing is said": {granule: unknown, want: "is not known"},
 	} {
 		v, why := StarterFor(ours, tt.granule)
 		if (v != nil) != (tt.want == "") || !strings.Contains(why, tt.want) {

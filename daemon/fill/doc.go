@@ -1,9 +1,8 @@
-// Package fill takes a decoded granule to the product that is written: it
-// chooses what fills the granule (the champion of its dataset, a starter model,
-// optimal interpolation), keeps the models loaded, analyses, and describes the
-// result. The service and `lacuna fill` share it, so the same granule gives the
-// same product.
+// Package fill turns a decoded granule into a product in memory: it chooses the
+// method (the champion of the dataset, a starter model, optimal interpolation),
+// keeps the models loaded, analyses, and describes the result. The service and
+// `lacuna fill` share it, so the same granule gives the same product.
 //
-// It knows nothing of the ledger, of revisions that came before, of files or of
-// sinks: whoever calls it gives it the granule, its neighbours and its sea.
+// It does not know the ledger, earlier revisions, the spool or the sinks: the
+// caller hands it the granule, its neighbours and its sea mask.
 package fill

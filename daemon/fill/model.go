@@ -16,10 +16,11 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// Models chooses what fills a granule, and keeps the models for it loaded, so
-// that a granule does not wait for its model. A promotion by whatever process
-// is seen at the next granule. Each dataset has a champion of its own, which
-// must not be filling while it is asked for; a starter is shared by all.
+// Models chooses the method for a granule, and keeps the models loaded, so that a
+// granule does not wait for its model. A promotion by any process takes effect
+// with the next granule. Each dataset has a champion of its own, which must not
+// be filling while Choose or Champion is called for that dataset; a starter is
+// shared by all.
 type Models struct {
 	parts ModelParts
 	log   *slog.Logger
@@ -28,22 +29,21 @@ type Models struct {
 	device   *openDevice
 	loaded   map[string]*champion
 	starters map[string]*infer.Model // by version
-	chosen   map[string]Choice       // the last one of each dataset
+	chosen   map[string]Choice       // the last choice, by dataset
 }
 
-// ModelParts are what Models takes from outside.
+// ModelParts are the parts that Models is made of.
 type ModelParts struct {
-	Store *modelstore.Store // of the champions; nil: there are none
-	// Starters are the models that a dataset without a champion may be filled
-	// with.
+	Store *modelstore.Store // store of the champions; nil: there is none
+	// Starters may fill a dataset that has no champion.
 	Starters []*modelstore.Version
-	// Open opens what networks run on, when the first one is loaded.
+	// Open opens the device that networks run on, when the first one is loaded.
 	Open func() (infer.Device, error)
 	Log  *slog.Logger
 }
 
-// openDevice is what came of opening the device. It is tried once: what is
-// missing now is missing until the next start.
+// openDevice is the device, or the error of opening it. It is tried once: a
+// library that is missing now is missing until the next start.
 type openDevice struct {
 	infer.Device
 	err error
@@ -88,9 +88,9 @@ func (m *Models) open() (infer.Device, error) {
 	return m.device.Device, m.device.err
 }
 
-// Champion returns the model that is to serve a dataset now. Without one the
-// error is modelstore.ErrNoChampion. A new champion that does not load is
-// passed over: the one before serves on.
+// Champion returns the model that fills a dataset now. Without one the error is
+// modelstore.ErrNoChampion. A new champion that does not load is passed over:
+// the one before stays in use.
 func (m *Models) Champion(dataset string) (*infer.Model, error) {
 	if m.parts.Store == nil {
 		return nil, fmt.Errorf("%w: no model store is configured", modelstore.ErrNoChampion)
@@ -148,10 +148,10 @@ func LoadModel(v *modelstore.Version, d infer.Device) (*infer.Model, error) {
 	})
 }
 
-// LoadModelFile makes the imputer in an ONNX file ready to fill. What lies
-// beside it under the names of a version (members.onnx, calibration.json,
-// scaling.json, reliability.onnx) is taken along where it is there. Without a
-// scaling every field is scaled by the days around it.
+// LoadModelFile makes the imputer in an ONNX file ready to fill. The other files
+// of a version (members.onnx, calibration.json, scaling.json, reliability.onnx)
+// are optional, and are loaded from the same folder. Without a scaling every
+// field is scaled by the days around it.
 func LoadModelFile(path string, d infer.Device) (*infer.Model, error) {
 	name := strings.TrimSuffix(filepath.Base(path), ".onnx")
 	return loadModel(name, d, func(file string) ([]byte, error) {

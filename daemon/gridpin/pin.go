@@ -1,7 +1,8 @@
-// Package gridpin says which grid a dataset has: the one that the configuration
-// pins, else what most of its first granules have.
+// Package gridpin is the grid that the configuration pins for a dataset, by its
+// shape and its corners: how it is written, checked and compared with the grid of
+// a granule. Where none is pinned, SettledVotes granules settle it.
 //
-// It knows nothing of who counts the granules.
+// It does not know how the votes of granules are counted.
 package gridpin
 
 import (
@@ -12,9 +13,9 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// SettledVotes is how many granules must agree for the grid of a dataset to be
-// settled: an archive has an odd file among its first ones now and then, and
-// hardly three of five.
+// SettledVotes is the number of granules that must agree for the grid of a
+// dataset to be settled: an archive may well have an odd file among its first
+// ones, but hardly three of five.
 const SettledVotes = 5
 
 // A Pin is the grid that the configuration gives a dataset.
@@ -24,11 +25,11 @@ type Pin struct {
 	Lon   [2]float64 `yaml:"lon"`   // longitudes of the first and the last column, in either order
 }
 
-// Shape is how many rows and columns a grid has, written as HEIGHTxWIDTH.
+// Shape is the number of rows and columns of a grid, written as HEIGHTxWIDTH.
 type Shape struct{ Height, Width int }
 
-// mostCells bounds a side of a grid: at a hundred metres the Earth has twice as
-// many columns, and no granule of the whole of it.
+// mostCells bounds the rows and the columns of a grid. The whole Earth at a
+// hundred metres has twice as many columns, but no granule holds it.
 const mostCells = 200_000
 
 // UnmarshalText reads "158x220".
@@ -42,7 +43,7 @@ func (s *Shape) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String writes what UnmarshalText reads.
+// String returns the text that UnmarshalText reads.
 func (s Shape) String() string { return fmt.Sprintf("%dx%d", s.Height, s.Width) }
 
 // Validate reports everything wrong with p. Each message begins with the key.
@@ -58,12 +59,12 @@ func inside(ends [2]float64, low, high float64) bool {
 	return min(ends[0], ends[1]) >= low && max(ends[0], ends[1]) <= high
 }
 
-// String writes p as the configuration has it.
+// String returns p as it is written in the configuration.
 func (p Pin) String() string {
 	return fmt.Sprintf("{shape: %v, lat: [%g, %g], lon: [%g, %g]}", p.Shape, p.Lat[0], p.Lat[1], p.Lon[0], p.Lon[1])
 }
 
-// Of returns how a configuration would name a grid.
+// Of returns the pin of a grid.
 func Of(g field.Grid) Pin {
 	south, north, west, east := g.Bounds()
 	return Pin{
@@ -72,14 +73,15 @@ func Of(g field.Grid) Pin {
 	}
 }
 
-// roundDegrees keeps a tenth of a metre: axes in single precision have no more.
+// roundDegrees rounds to a tenth of a metre: axes in single precision are no
+// finer.
 func roundDegrees(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
-// pinnedCells is how far, in cells, the ends of an axis may be off: they are
-// typed from a document. A shift of a tenth of a cell is another grid.
+// pinnedCells is the tolerance for the ends of an axis, in cells: they are typed
+// from a document. A shift of a tenth of a cell is another grid.
 const pinnedCells = 0.05
 
-// Has reports whether g is the grid that is named.
+// Has reports whether g is the pinned grid.
 func (p Pin) Has(g field.Grid) bool {
 	south, north, west, east := g.Bounds()
 	near := func(named [2]float64, low, high float64, cells int) bool {

@@ -19,9 +19,10 @@ import (
 	"lacuna/internal/faults"
 )
 
-// Archive is where the granules of a dataset appear, and how it is watched.
+// Archive is the place where the granules of a dataset appear, with the schedule
+// of its watcher.
 type Archive struct {
-	Type         string       `yaml:"type"` // dir, s3, ftp, http or cmems: which of the following counts
+	Type         string       `yaml:"type"` // dir, s3, ftp, http or cmems: the section that is used
 	Dir          string       `yaml:"dir"`
 	DirMax       int          `yaml:"dir_max_objects"` // a listing of dir with more entries is cut and is an error
 	S3           s3.Config    `yaml:"s3"`
@@ -39,25 +40,25 @@ func DefaultArchive() Archive {
 	}
 }
 
-// kind is one kind of archive: everything that the service has to know of it.
+// kind is one kind of archive, with everything that depends on it.
 type kind struct {
-	name string // that the key type has, and the section of its own keys
+	name string // value of the key type, and name of the section with its own keys
 	// validate reports everything wrong with the keys of the kind.
 	validate func(a Archive) error
-	place    func(a Archive) string // for people
+	place    func(a Archive) string // the address, for people
 	// open makes the archive. remembers is a file for its choices, if it makes any.
 	open func(a Archive, polite fetch.Politeness, remembers string) (fetch.Archive, error)
-	// at takes the address that a user has named into a, and reports whether it is
-	// one of the kind.
+	// at reports whether an address that a user has given is of this kind, and
+	// writes it into a if so.
 	at func(a *Archive, place string, u *url.URL) (bool, error)
 	// propose returns the lines of a proposed configuration.
 	propose func(a Archive) []Line
 
-	local   bool                // nobody has to be polite to it
-	readers func(a Archive) int // most that may be open at a time; nil: any number
+	local   bool                // on this machine, so that requests need no pacing
+	readers func(a Archive) int // largest number of open readers; nil: no limit
 }
 
-// Line is a line of a proposed configuration, below the section of the archive.
+// Line is a line of a proposed configuration, inside the section of the archive.
 // Indent is in steps.
 type Line struct {
 	Indent    int
@@ -65,14 +66,14 @@ type Line struct {
 	Why       string
 }
 
-// byAddress is the reason of a type that follows from an address.
+// byAddress is the reason for a type that follows from the address.
 const byAddress = "by the address that was given"
 
-// cmemsDataset is how Copernicus Marine names datasets of observations.
+// cmemsDataset matches the names of observation datasets of Copernicus Marine.
 var cmemsDataset = regexp.MustCompile(`^cmems_obs-[a-z]+_[a-z]+_[A-Za-z0-9_-]+$`)
 
-// kinds are the kinds of archives. An address is of the first that takes it; a
-// folder takes whatever has no scheme.
+// kinds are the kinds of archives. An address belongs to the first kind that
+// accepts it; an address without a scheme is a folder.
 var kinds = []kind{
 	{
 		name:     "cmems",
@@ -198,7 +199,7 @@ var kinds = []kind{
 	},
 }
 
-// kind returns the kind of a; nil: there is none of that name.
+// kind returns the kind of a; nil where no kind has that name.
 func (a Archive) kind() *kind {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == a.Type })
 	if i < 0 {
@@ -207,8 +208,8 @@ func (a Archive) kind() *kind {
 	return &kinds[i]
 }
 
-// Validate reports everything wrong with a. Of the kinds of archives only the
-// one that counts is looked at.
+// Validate reports everything wrong with a. Only the section of its own kind is
+// checked.
 func (a Archive) Validate() error {
 	var errs faults.List
 	switch k := a.kind(); {
@@ -220,12 +221,12 @@ func (a Archive) Validate() error {
 		errs.Add(faults.In(k.name, k.validate(a)))
 	}
 	watch := a.Config
-	watch.Name = "archive" // it gets the dataset's
+	watch.Name = "archive" // a placeholder: the dataset's name comes later
 	errs.Add(watch.Validate())
 	return errs.Err()
 }
 
-// Place says where the archive is, for people.
+// Place returns the address of the archive, for people.
 func (a Archive) Place() string {
 	if k := a.kind(); k != nil {
 		return k.place(a)
@@ -263,10 +264,10 @@ func At(place string) (Archive, error) {
 			return a, err
 		}
 	}
-	return DefaultArchive(), fmt.Errorf("%s: the schemes are http, https, ftp and s3", place)
+	return DefaultArchive(), fmt.Errorf("%s is neither a folder nor an address with the scheme http, https, ftp or s3", place)
 }
 
-// bare returns the archive of a dataset without politeness.
+// bare returns the archive of a dataset, without pacing and retries.
 func (a Archive) bare(polite fetch.Politeness, dir state.Dir, dataset string) (fetch.Archive, error) {
 	k := a.kind()
 	if k == nil {
@@ -275,8 +276,8 @@ func (a Archive) bare(polite fetch.Politeness, dir state.Dir, dataset string) (f
 	return k.open(a, polite, dir.Version(dataset))
 }
 
-// pinned is cfg with a place to remember the chosen version in, where the
-// configuration names none.
+// pinned returns cfg with file as the memory of the chosen version, unless the
+// configuration names another.
 func pinned(cfg cmems.Config, file string) cmems.Config {
 	if cfg.PinFile == "" {
 		cfg.PinFile = file

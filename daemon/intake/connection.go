@@ -12,18 +12,18 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Dataset is what an intake has to know of the dataset that it brings in.
+// Dataset is the part of a dataset's settings that its intake needs.
 type Dataset struct {
 	Name    string
 	Archive Archive
 	Options ingest.Options // how its granules are read
 }
 
-// Parts are what all intakes share.
+// Parts are shared by all intakes.
 type Parts struct {
 	State   state.Dir
 	Spool   *fetch.Spool           // one for all datasets, so that they share the disk fairly
-	Manners fetch.PolitenessConfig // towards the hosts of archives
+	Manners fetch.PolitenessConfig // limits of the load on the hosts of archives
 	Reader  Reader
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -45,14 +45,14 @@ func New(parts Parts) (*Archives, error) {
 	return &Archives{Parts: parts, polite: fetch.Politeness{UserAgent: "lacuna/" + version.String(), Pacer: pacer}}, nil
 }
 
-// Connection is an archive with its politeness, and the bare one below it.
+// Connection is an archive with pacing and retries, and the bare one below it.
 type Connection struct {
 	fetch.Archive
 	Bare    fetch.Archive
-	readers int // that may be open at a time; 0: any number
+	readers int // largest number of open readers; 0: no limit
 }
 
-// Close lets go of the connections that the archive holds open.
+// Close closes the connections that the archive holds open.
 func (c Connection) Close() error {
 	if closer, ok := c.Bare.(io.Closer); ok {
 		return closer.Close()

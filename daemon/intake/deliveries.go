@@ -10,12 +10,12 @@ import (
 	"lacuna/ledger"
 )
 
-// deliveries lets a watcher of one dataset see the ledger. Neither knows the
-// other: the words of the one become those of the other here.
+// deliveries adapts the ledger to the watcher of one dataset: neither package
+// imports the other, so their types are converted here.
 type deliveries struct {
 	dataset  string
 	ledger   *ledger.Ledger
-	backfill bool // whatever comes belongs to the backfill lane
+	backfill bool // new granules belong to the backfill lane
 }
 
 func (d deliveries) Known(ctx context.Context) iter.Seq2[fetch.Known, error] {
@@ -79,7 +79,7 @@ func (d deliveries) Polled(ctx context.Context, at time.Time) error {
 	return d.ledger.Polled(ctx, d.dataset, at)
 }
 
-// known is an object of the ledger in the words of a watcher.
+// known converts a row of the ledger for the watcher.
 func known(o ledger.Listed) fetch.Known {
 	return fetch.Known{
 		Object: fetch.Object{Name: o.Name, Size: o.Size, ModTime: o.ModTime, ETag: o.ETag, MD5: o.MD5},

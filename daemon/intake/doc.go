@@ -1,6 +1,6 @@
 // Package intake brings the granules of datasets from their archives into the
-// spool and the ledger: which kind of archive, how politely asked, watched when,
-// and every file decoded before it counts as a granule.
+// spool and the ledger. It knows every kind of archive, paces the requests to a
+// host, polls on schedule, and decodes every file before it counts as a granule.
 //
-// It knows nothing of what becomes of a granule afterwards.
+// It does not know how granules are filled.
 package intake

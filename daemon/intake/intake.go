@@ -17,21 +17,20 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Reader decodes files.
+// Reader decodes granules.
 type Reader interface {
 	Read(ctx context.Context, path string, opt ingest.Options) (ingest.Granule, error)
 }
 
-// Intake is the watcher of one dataset and the archive that it watches.
+// Intake is the watcher of one dataset with its archive.
 type Intake struct {
 	*fetch.Watcher
 	archive Connection
 	fresh   *fresh
 }
 
-// Intake makes the watcher of one dataset, which records in the ledger what it
-// has brought in. With backfill everything that comes belongs to the backfill
-// lane. It starts nothing.
+// Intake makes the watcher of one dataset, which records every granule in the
+// ledger; with backfill, in the backfill lane. It starts nothing.
 func (s *Archives) Intake(set Dataset, book *ledger.Ledger, backfill bool) (*Intake, error) {
 	archive, err := s.Open(set)
 	if err != nil {
@@ -55,10 +54,10 @@ func (s *Archives) Intake(set Dataset, book *ledger.Ledger, backfill bool) (*Int
 	return &Intake{Watcher: watcher, archive: archive, fresh: fresh}, err
 }
 
-// Fresh returns a granule that was decoded when it came in, and forgets it.
+// Fresh returns a granule that was decoded on arrival, and forgets it.
 func (in *Intake) Fresh(sha256 string) (ingest.Granule, bool) { return in.fresh.take(sha256) }
 
-// Close lets go of the archive.
+// Close closes the archive.
 func (in *Intake) Close() error { return in.archive.Close() }
 
 // Breaker returns the phase of the circuit breaker before the archive; empty
@@ -70,8 +69,8 @@ func (in *Intake) Breaker() string {
 	return ""
 }
 
-// fresh keeps the granules that were decoded last when they came in, so that
-// they need not be decoded again to be filled.
+// fresh keeps the last granules that were decoded on arrival, so that they need
+// not be decoded again to be filled.
 type fresh struct {
 	most int
 
@@ -86,7 +85,7 @@ func (f *fresh) put(g ingest.Granule) {
 	f.all = f.all[max(0, len(f.all)-f.most):]
 }
 
-// take returns the granule with this hash and forgets it. Nil has none.
+// take returns the granule with this hash and forgets it. A nil fresh has none.
 func (f *fresh) take(sha256 string) (ingest.Granule, bool) {
 	if f == nil {
 		return ingest.Granule{}, false
@@ -102,8 +101,8 @@ func (f *fresh) take(sha256 string) (ingest.Granule, bool) {
 	return g, true
 }
 
-// validate returns the function that looks whether a file that has just come is a
-// granule of the dataset at all, before it counts as one.
+// validate returns the check that a file which was just fetched is a granule of
+// the dataset.
 func (s *Archives) validate(set Dataset, fresh *fresh) func(ctx context.Context, path string) error {
 	return func(ctx context.Context, path string) error {
 		g, err := s.Reader.Read(ctx, path, set.Options)
@@ -118,8 +117,8 @@ func (s *Archives) validate(set Dataset, fresh *fresh) func(ctx context.Context,
 	}
 }
 
-// Notices returns what the archive has to say to an operator. Only Copernicus
-// Marine announces versions.
+// Notices returns the archive's announcements to operators, such as the end of a
+// version. Only Copernicus Marine has any.
 func (in *Intake) Notices(ctx context.Context) ([]string, error) {
 	source, ok := in.archive.Bare.(*cmems.Archive)
 	if !ok {
@@ -133,8 +132,8 @@ func (in *Intake) Notices(ctx context.Context) ([]string, error) {
 // they are announced weeks ahead.
 const noticeInterval = 6 * time.Hour
 
-// Announce logs each notice of the archive once, until ctx is cancelled. A
-// version is never changed for it: that is for an operator to say.
+// Announce logs each notice of the archive once, until ctx is cancelled. It never
+// changes the version: that is the operator's decision.
 func (in *Intake) Announce(ctx context.Context, log *slog.Logger) error {
 	tick := time.NewTicker(noticeInterval)
 	defer tick.Stop()
@@ -142,7 +141,7 @@ func (in *Intake) Announce(ctx context.Context, log *slog.Logger) error {
 	for {
 		notices, err := in.Notices(ctx)
 		if err != nil && ctx.Err() == nil {
-			log.Debug("no notices", "err", err) // the watcher meets the same and says so
+			log.Debug("notices cannot be read", "err", err) // the watcher meets the same error and reports it
 		}
 		for _, text := range notices {
 			if !said[text] {

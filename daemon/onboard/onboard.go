@@ -1,7 +1,7 @@
-// Package onboard proposes the configuration of a new dataset: it looks at some
-// of its granules, measures the machine, and gives a reason for every line.
+// Package onboard proposes the configuration of a new dataset from a sample of its
+// granules and the speed of the machine, with a reason for every line.
 //
-// It decides from what was seen alone and writes nothing.
+// It writes no file, and does not know the service or its ledger.
 package onboard
 
 import (
@@ -18,13 +18,13 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Onboarding is what is known of a new dataset and of the machine when its
+// Onboarding holds the facts about a new dataset and the machine from which its
 // configuration is proposed.
 type Onboarding struct {
-	Name    string // of the dataset
+	Name    string // name of the dataset
 	Archive intake.Archive
-	Options ingest.Options // what was said outright
-	Sample  *Sample        // what was found in its granules; nil: none could be looked at
+	Options ingest.Options // options that the user has given
+	Sample  *Sample        // findings in its granules; nil: none could be read
 	Machine Machine
 	Starter string // version that fills it from the tenth day on; empty: none fits
 	// StateDir holds state, products and models.
@@ -32,10 +32,10 @@ type Onboarding struct {
 	Now      time.Time
 }
 
-// Machine is what was measured of this machine.
+// Machine is the engine of this machine and its measured speed.
 type Machine struct {
-	Engine  string      // what networks run on; empty: none is usable
-	Missing string      // why none is
+	Engine  string      // engine that networks run on; empty: none is usable
+	Missing string      // reason why none is usable
 	Speed   infer.Speed // zero: not measured
 }
 
@@ -43,11 +43,11 @@ type Machine struct {
 type setting struct {
 	indent int
 	text   string
-	why    string // empty: the line needs none, as it only opens a section
+	why    string // reason; empty: the line only opens a section
 }
 
 // Propose returns a configuration for the dataset, as YAML in which a comment
-// above every line gives its reason. It decides from o alone.
+// above every line gives its reason. The same o gives the same text.
 func (o Onboarding) Propose() []byte {
 	all := []setting{
 		{0, "state_dir: " + quoteYAML(o.StateDir), "ledger, spool and what is set aside; all that Lacuna remembers"},
@@ -87,7 +87,7 @@ func (o Onboarding) whyTrain() string {
 	return why
 }
 
-// reading proposes how granules are read.
+// reading proposes the settings for reading granules.
 func (o Onboarding) reading() []setting {
 	s := o.Sample
 	if s == nil {
@@ -122,13 +122,13 @@ func (o Onboarding) readingUnseen() []setting {
 	}
 }
 
-// watching proposes where granules come from, and when.
+// watching proposes the archive and its schedule.
 func (o Onboarding) watching() []setting {
 	all := []setting{{2, "archive:", ""}}
 	add := func(indent int, text, why string) { all = append(all, setting{indent, text, why}) }
 	for _, l := range o.Archive.Propose() {
 		text := l.Key + ":"
-		if l.Text != "" || l.Why != "" { // else it opens a section
+		if l.Text != "" || l.Why != "" { // otherwise the line only opens a section
 			text += " " + quoteYAML(l.Text)
 		}
 		add(3+l.Indent, text, l.Why)
@@ -141,7 +141,7 @@ func (o Onboarding) watching() []setting {
 	return append(all, o.expecting()...)
 }
 
-// expecting proposes when a missing granule is an alarm.
+// expecting proposes the age at which a missing granule raises an alarm.
 func (o Onboarding) expecting() []setting {
 	s := o.Sample
 	if s == nil || s.Step != 24*time.Hour || o.Now.Sub(s.Newest) > staleAfter {
@@ -155,15 +155,15 @@ func (o Onboarding) expecting() []setting {
 	}
 }
 
-// staleAfter is how old the newest granule of an archive is that nobody adds
-// to any more.
+// staleAfter is the age of the newest granule above which an archive counts as
+// finished.
 const staleAfter = 30 * 24 * time.Hour
 
-// fillBudget is what a granule may take to fill: a backlog of a season is then
-// worked off in one and a half hours.
+// fillBudget is the time that filling a granule may take: the backlog of a season
+// is then done in one and a half hours.
 const fillBudget = time.Minute
 
-// filling proposes how gaps are filled.
+// filling proposes the settings for filling.
 func (o Onboarding) filling() []setting {
 	all := []setting{{2, "fill:", ""}, {3, "method: auto", o.whyMethod()}}
 	past, whyPast := o.past()
@@ -194,7 +194,7 @@ func (o Onboarding) whyMethod() string {
 	return why
 }
 
-// past proposes how far back a field may see.
+// past proposes the days of the window before a field, with the reason.
 func (o Onboarding) past() (int, string) {
 	usual := infer.DefaultConfig().PastDays
 	if o.Sample == nil || o.Sample.Memory == 0 {
@@ -204,21 +204,21 @@ func (o Onboarding) past() (int, string) {
 	return min(max(2*m, usual), 30), fmt.Sprintf("anomalies of the sample keep half of themselves for about %d days; twice that is looked at, and no less than %d", m, usual)
 }
 
-// tier proposes the tier that this machine makes in time.
+// tier proposes the highest tier that this machine makes in time.
 func (o Onboarding) tier() (infer.Tier, string) {
 	cells := o.Sample.Grid.Len()
 	tier := infer.PickTier(fillBudget, o.Machine.Speed, cells, 0)
 	var times []string
 	for _, t := range infer.Tiers() {
 		d := o.Machine.Speed.Estimate(t.Recipe(0), cells)
-		times = append(times, fmt.Sprintf("%s about %s", t, roundUp(d)))
+		times = append(times, fmt.Sprintf("%s about %s", t, roundTime(d)))
 	}
 	return tier, fmt.Sprintf("measured on %s, for %d cells: %s; the best that takes no more than %v a field. standard and full need a model with members",
 		o.Machine.Engine, cells, strings.Join(times, ", "), fillBudget)
 }
 
-// roundUp returns a duration with two digits, for people.
-func roundUp(d time.Duration) time.Duration {
+// roundTime rounds a duration for people.
+func roundTime(d time.Duration) time.Duration {
 	switch {
 	case d < time.Second:
 		return d.Round(10 * time.Millisecond)
@@ -237,8 +237,7 @@ func DatasetName(from string) string {
 	return strings.TrimRight(name[:min(len(name), 62)], "-_")
 }
 
-// PlainName returns a text with nothing in it but what names of datasets are
-// made of.
+// PlainName replaces the characters that names of datasets must not have.
 func PlainName(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -45,7 +45,7 @@ func (s *Sample) whyTransform() string {
 	return fmt.Sprintf("values from %.3g to %.3g: their skewness is %.1f as they are and %.1f after log10", s.Values.Min, s.Values.Max, s.Skewness, s.LogSkew)
 }
 
-// whyTransform is the reason where no value was seen.
+// whyTransform returns the reason for a transform where no value was seen.
 func whyTransform(name string) string {
 	if name == "log10" {
 		return "of the product: concentrations are log-normal, and errors in log10 are alike in clear and in rich water"
@@ -78,8 +78,7 @@ func (s *Sample) whySea() string {
 
 func percentage(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
-// wrap breaks a text into lines of at most so many characters where it has
-// spaces.
+// wrap breaks a text at its spaces into lines of at most width characters.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -16,41 +16,41 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Sample is what the granules of a new dataset look like.
+// Sample describes the granules of a new dataset.
 type Sample struct {
-	Files, Read int    // that there are, and that were looked at
-	Example     string // name of the newest that was
+	Files, Read int    // number of files, and of those that were read
+	Example     string // name of the newest file that was read
 	Newest      time.Time
-	Days        int           // in all files, as far as can be told
-	Step        time.Duration // from one field to the next; 0: only one was seen
+	Days        int           // estimated number of days in all files
+	Step        time.Duration // time from one field to the next; 0: only one was seen
 
 	Variable, Units, Product string
 	Transform                field.Transform
-	Range                    [2]float64 // that values are allowed
+	Range                    [2]float64 // valid range
 	Quality                  []string
 	Grid                     field.Grid
 	OwnMask                  bool
 	Notes                    []string
 
-	Values             field.Stats // of all that were observed
-	Coverage           float64     // mean share of the sea that was
+	Values             field.Stats // statistics of all observed values
+	Coverage           float64     // mean share of the sea that was observed
 	Rejected           int         // values that range or quality refused
-	Skewness, LogSkew  float64     // of the values and of their logarithms; NaN: they have none
+	Skewness, LogSkew  float64     // skewness of the values and of their logarithms; NaN: there are no logarithms
 	Memory             int         // days after which half of an anomaly is left; 0: not known
 	granule            ingest.Granule
-	unreadable, others int // files that could not be read, and that are on other grids
+	unreadable, others int // files that could not be read; files on other grids
 }
 
-// Granule returns the newest granule that was looked at.
+// Granule returns the newest granule of the sample.
 func (s *Sample) Granule() ingest.Granule { return s.granule }
 
-// sampleFiles is how many files are looked at: enough to see for how many days
-// anomalies last, and done in seconds.
+// sampleFiles is the number of files in a sample: enough to measure for how many
+// days anomalies last, and read in seconds.
 const sampleFiles = 15
 
-// LookAt reads the newest of the files, as far as their names tell, and says
-// what they hold. Files that cannot be read are counted; if
-// none can, the error is that of the newest.
+// LookAt reads the newest files, by their names, and describes them. Files that
+// cannot be read are counted; if none can be read, the error is that of the
+// newest.
 func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options ingest.Options) (*Sample, error) {
 	s := &Sample{Files: len(files)}
 	var granules []ingest.Granule
@@ -87,7 +87,7 @@ func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options 
 	return s, nil
 }
 
-// describe takes over what the reader found out.
+// describe copies the findings of the reader.
 func (s *Sample) describe(g ingest.Granule, options ingest.Options) {
 	s.granule, s.Example = g, g.Name
 	s.Variable, s.Product, s.Transform, s.Notes = g.Source.Variable, g.Product, g.Transform, g.Notes
@@ -110,7 +110,7 @@ func (s *Sample) describe(g ingest.Granule, options ingest.Options) {
 	}
 }
 
-// measure takes the figures that reasons are made of.
+// measure computes the figures for the reasons.
 func (s *Sample) measure(granules []ingest.Granule, sea field.Mask) {
 	var fields []field.Field
 	var values [][]float32
@@ -140,7 +140,7 @@ func (s *Sample) measure(granules []ingest.Granule, sea field.Mask) {
 	if s.Step == 24*time.Hour {
 		s.Memory = memoryDays(fields, s.Transform)
 	}
-	if s.Range == ([2]float64{}) { // nobody knows: what was seen, with as much again on both sides
+	if s.Range == ([2]float64{}) { // no known limits: the observed range, with its own width added on both sides
 		wide := s.Values.Max - s.Values.Min
 		s.Range = [2]float64{s.Values.Min - wide, s.Values.Max + wide}
 		if s.Transform.Log10 {
@@ -149,8 +149,8 @@ func (s *Sample) measure(granules []ingest.Granule, sea field.Mask) {
 	}
 }
 
-// skewness returns the third standardised moment of the values, of what of
-// makes of them; NaN where it is not a number for one of them.
+// skewness returns the third standardised moment of the values, after of where
+// that is not nil; NaN where of gives NaN for any of them.
 func skewness(values [][]float32, of func(float64) float64) float64 {
 	each := func(yield func(float64)) {
 		for _, vs := range values {
@@ -193,7 +193,7 @@ func usualStep(fields []field.Field) time.Duration {
 }
 
 // memoryDays returns the first lag in days at which the anomalies of pixels
-// correlate with less than a half, and 0 where too little was seen to say.
+// correlate with less than a half, and 0 where there are too few pairs of pixels.
 func memoryDays(fields []field.Field, tr field.Transform) int {
 	const leastPairs = 1000 // below, the correlation of two maps is mostly that of two clouds
 	n := fields[0].Grid.Len()
@@ -237,8 +237,8 @@ func memoryDays(fields []field.Field, tr field.Transform) int {
 	return 0
 }
 
-// GranuleFiles returns the files that names stand for: a folder stands for the
-// NetCDF files below it, in order of their paths.
+// GranuleFiles returns the named files, and the NetCDF files below the named
+// folders in order of their paths.
 func GranuleFiles(names ...string) ([]string, error) {
 	var files []string
 	for _, name := range names {

@@ -12,44 +12,44 @@ import (
 	"lacuna/ledger"
 )
 
-// Backfill is a range of older days that is to be fetched and filled behind
-// what is live. It is kept in a file until it is done, so that a stop, a crash
-// or another process goes on with it.
+// Backfill is a range of older days to be fetched and filled behind the live lane.
+// It is kept in a file until it is done, so that it goes on after a stop or a
+// crash, and in another process.
 type Backfill struct {
 	Dataset string    `json:"dataset"`
 	From    time.Time `json:"from"` // first day
 	To      time.Time `json:"to"`   // last day
-	Next    time.Time `json:"next"` // first day that was not fetched yet
+	Next    time.Time `json:"next"` // first day that is still to be fetched
 	Asked   time.Time `json:"asked"`
 }
 
-// BackfillNews is how far a backfill has come.
+// BackfillNews is the progress of a backfill.
 type BackfillNews struct {
 	Backfill
-	ByDaemon bool   `json:"by_daemon"` // a daemon that runs does it; else this process
-	Granules int    `json:"granules"`  // of the range that are known
-	Waiting  int    `json:"waiting"`   // of them, to be filled
+	ByDaemon bool   `json:"by_daemon"` // done by a running daemon, not by this process
+	Granules int    `json:"granules"`  // known granules of the range
+	Waiting  int    `json:"waiting"`   // granules still to be filled
 	Products int    `json:"products"`
 	SetAside int    `json:"set_aside"`
 	Done     bool   `json:"done"`
-	Problem  string `json:"problem,omitempty"` // of the last attempt
+	Problem  string `json:"problem,omitempty"` // error of the last attempt
 }
 
 // ErrBackfill says that another range of a dataset is being filled.
 var ErrBackfill = errors.New("another backfill is under way")
 
-// BackfillDays is how many days are fetched at a time: a listing of an archive
-// for each, and at most so many granules between a live one and the worker.
+// BackfillDays is the number of days that are fetched at a time: one listing of
+// the archive each time, and at most so many granules ahead of a live one.
 const BackfillDays = 31
 
-// AskBackfill puts a range on the list of the daemon that cfg describes. The
-// same range asked for again goes on where it was.
+// AskBackfill requests a range of days. The same range requested again goes on
+// where it was.
 func (s Station) AskBackfill(b Backfill) (Backfill, error) {
 	if _, err := s.dataset(b.Dataset); err != nil {
 		return b, err
 	}
 	if b.From.IsZero() || b.To.Before(b.From) {
-		return b, fmt.Errorf("backfill from %s to %s: the days must be in their order", b.From.Format(time.DateOnly), b.To.Format(time.DateOnly))
+		return b, fmt.Errorf("backfill from %s to %s: the last day must not be before the first", b.From.Format(time.DateOnly), b.To.Format(time.DateOnly))
 	}
 	path := s.State.Backfill(b.Dataset)
 	var there Backfill
@@ -71,8 +71,8 @@ func (s Station) AskBackfill(b Backfill) (Backfill, error) {
 	return b, state.Save(path, b)
 }
 
-// CancelBackfill takes the backfill of a dataset off the list. What was fetched
-// of it stays. It reports whether there was one.
+// CancelBackfill withdraws the backfill of a dataset, and reports whether there
+// was one. Granules that were fetched stay.
 func (s Station) CancelBackfill(dataset string) (bool, error) {
 	err := os.Remove(s.State.Backfill(dataset))
 	if errors.Is(err, os.ErrNotExist) {
@@ -81,8 +81,8 @@ func (s Station) CancelBackfill(dataset string) (bool, error) {
 	return err == nil, err
 }
 
-// BackfillChunk fetches the next days of a backfill and moves it on; more is
-// false when it was the last, and the backfill is off the list.
+// BackfillChunk fetches the next days of a backfill and moves b on; more is false
+// after the last ones, when the request is removed.
 func (s Station) BackfillChunk(ctx context.Context, b *Backfill, book *ledger.Ledger) (more bool, err error) {
 	set, err := s.dataset(b.Dataset)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s Station) BackfillChunk(ctx context.Context, b *Backfill, book *ledger.Le
 	return true, state.Save(path, *b)
 }
 
-// BackfillNews returns how far a backfill has come.
+// BackfillNews returns the progress of a backfill.
 func (s Station) BackfillNews(ctx context.Context, b Backfill, book *ledger.Ledger) (BackfillNews, error) {
 	news := BackfillNews{Backfill: b, Done: b.Next.After(b.To)}
 	rows, err := New(s.Settings, book, s.Now).ofRange(ctx, b.Dataset, b.From, b.To)
@@ -129,10 +129,11 @@ func (s Station) BackfillNews(ctx context.Context, b Backfill, book *ledger.Ledg
 	return news, err
 }
 
-// followPause is how often a daemon's progress is looked at.
+// followPause is the time between two looks at a daemon's progress.
 const followPause = time.Second
 
-// FollowBackfill watches a daemon do a backfill until it is done.
+// FollowBackfill calls tell with the progress of a backfill that a daemon does,
+// until it is done.
 func (s Station) FollowBackfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
 	book, err := ledger.Join(ctx, s.State.Ledger())
 	if err != nil {
@@ -165,11 +166,11 @@ func (s Station) FollowBackfill(ctx context.Context, b Backfill, tell func(Backf
 	}
 }
 
-// backfillPause is how often the daemon looks whether a backfill may go on.
+// backfillPause is the time between two looks whether a backfill may go on.
 const backfillPause = 5 * time.Second
 
-// Backfills does what was asked for, some days at a time, and only while
-// nothing else waits to be filled, until ctx is cancelled.
+// Backfills carries out the requested backfills until ctx is cancelled: some days
+// at a time, and only while no other granule waits to be filled.
 func (s Station) Backfills(ctx context.Context, book *ledger.Ledger) error {
 	tick := time.NewTicker(backfillPause)
 	defer tick.Stop()
@@ -190,8 +191,8 @@ func (s Station) Backfills(ctx context.Context, book *ledger.Ledger) error {
 	}
 }
 
-// goOnWithBackfill takes the next step of the backfill of a dataset, if there
-// is one and its turn has come.
+// goOnWithBackfill fetches the next days of a dataset's backfill, if there is one
+// and no granule waits to be filled.
 func (s Station) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) error {
 	var b Backfill
 	known, err := state.Load(s.State.Backfill(dataset), &b)

@@ -1,9 +1,9 @@
-// Package operate is the operator's side of the service: what became of a granule
-// and why, what would be done next, what is set aside and taken up again, which
-// products are made anew, backfilled, fetched or published again, and whether
-// everything that the configuration names can be reached.
+// Package operate is the operator's side of the service: the story of a granule,
+// the plan of the next work, the quarantine, requests to make, backfill, fetch or
+// publish again, and the check that everything in the configuration can be
+// reached.
 //
-// An operation that asks for work is one transaction in the ledger, or a file in
-// the state folder: the daemon that runs does it, or the next one. Package operate
-// does not know how granules are filled.
+// A request for work is one transaction in the ledger, or one file in the state
+// folder: the running daemon does the work, or the next one to start. Package
+// operate does not know how granules are filled.
 package operate

@@ -9,26 +9,26 @@ import (
 	"lacuna/fetch"
 )
 
-// Fetch is what is to be fetched.
+// Fetch is a request to fetch granules.
 type Fetch struct {
-	Dataset string     // empty: all
-	Days    fetch.Days // open: what the look-back of the dataset says
-	// Backfill says that what comes is not urgent: it is filled when nothing
-	// live is to be done.
+	Dataset string     // empty: all datasets
+	Days    fetch.Days // zero: the look-back of the dataset
+	// Backfill puts the granules into the backfill lane: they are filled when no
+	// granule of the live lane waits.
 	Backfill bool
-	// Progress returns who hears how a dataset comes along; may be nil.
+	// Progress returns the progress display of a dataset; may be nil.
 	Progress func(dataset string) fetch.Progress
 }
 
-// Fetched is what was fetched of a dataset.
+// Fetched counts the granules of a dataset that were fetched.
 type Fetched struct {
 	Dataset string `json:"dataset"`
 	fetch.Summary
 }
 
-// Fetch brings what is new on the archives into the spool, without filling it:
-// the next run does that. Where something could not be had, the rest is in and
-// the error tells.
+// Fetch brings the new granules of the archives into the spool, without filling
+// them: the next run does that. Where some could not be fetched, the error names
+// them and the others are in the spool.
 func (s Station) Fetch(ctx context.Context, ask Fetch) ([]Fetched, error) {
 	var all []Fetched
 	var errs []error
@@ -46,14 +46,14 @@ func (s Station) Fetch(ctx context.Context, ask Fetch) ([]Fetched, error) {
 	return all, errors.Join(append(errs, err)...)
 }
 
-// FetchPlan is what would be fetched of a dataset now.
+// FetchPlan lists the objects of a dataset that would be fetched now.
 type FetchPlan struct {
 	Dataset string
 	Actions []fetch.Action
-	Notices []string // what the archive has to say, such as a version that is about to end
+	Notices []string // announcements of the archive, such as the end of a version
 }
 
-// PlanFetch returns what Fetch would do, and why, without doing it.
+// PlanFetch returns the actions of Fetch with their reasons, without taking them.
 func (s Station) PlanFetch(ctx context.Context, ask Fetch) ([]FetchPlan, error) {
 	var all []FetchPlan
 	var errs []error

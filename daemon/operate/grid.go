@@ -13,37 +13,37 @@ import (
 	"lacuna/pipeline/field"
 )
 
-// GridStatus is the grid of a dataset and how it came to be that one.
+// GridStatus is the grid of a dataset, with the votes and changes behind it.
 type GridStatus struct {
 	Dataset string    `json:"dataset"`
 	Grid    string    `json:"grid,omitempty"` // empty: none yet
 	Since   time.Time `json:"since,omitzero"`
 	Why     string    `json:"why,omitempty"`
 	Settled bool      `json:"settled"` // no granule changes it any more
-	// Agree is how many granules were counted for it: at most as many as settle
-	// it.
+	// Agree is the number of granules that voted for it: at most Needed, which
+	// settles it.
 	Agree   int          `json:"agree"`
 	Needed  int          `json:"needed"`
 	Others  []GridCount  `json:"others"`
-	Pin     string       `json:"pin,omitempty"`        // how the configuration would name it
-	Pinned  string       `json:"configured,omitempty"` // what the configuration names
+	Pin     string       `json:"pin,omitempty"`        // the grid as the configuration would name it
+	Pinned  string       `json:"configured,omitempty"` // the grid that the configuration names
 	Changes []GridChange `json:"changes"`              // the latest first
 }
 
-// GridCount is how many granules were set aside on another grid.
+// GridCount is the number of granules that were set aside on another grid.
 type GridCount struct {
 	Grid     string `json:"grid"`
 	Granules int    `json:"granules"`
 }
 
-// GridChange is what the grid of a dataset was changed to, and why.
+// GridChange is a change of the grid of a dataset, with its reason.
 type GridChange struct {
 	At   time.Time `json:"at"`
 	Grid string    `json:"grid,omitempty"` // empty: it was reset
 	Why  string    `json:"why"`
 }
 
-// shownChanges bounds the changes that are told: a vote has a few at most.
+// shownChanges bounds the list of changes: a vote has a few at most.
 const shownChanges = 20
 
 // Grids returns the grid of a dataset, or of all where its name is empty.
@@ -101,14 +101,14 @@ func (o *Operations) grid(ctx context.Context, set Dataset) (GridStatus, error) 
 // GridReset is a grid that was forgotten.
 type GridReset struct {
 	Dataset string `json:"dataset"`
-	Grid    string `json:"grid,omitempty"` // it was; empty: none
-	Again   int    `json:"taken_up_again"` // granules that had been set aside for their grid
+	Grid    string `json:"grid,omitempty"` // the grid before; empty: none
+	Again   int    `json:"taken_up_again"` // number of granules that had been set aside for their grid
 	Why     string `json:"why"`
 }
 
-// ResetGrid forgets the grid of a dataset, for its next granules to choose, and
-// has the granules that were set aside for theirs taken up again. Its products
-// stay. The name may be empty where there is one dataset.
+// ResetGrid forgets the grid of a dataset, so that its next granules vote anew,
+// and has the granules that were set aside for their grid taken up again. Its
+// products stay. The name may be empty where there is one dataset.
 func (o *Operations) ResetGrid(ctx context.Context, dataset, why string) (GridReset, error) {
 	why = strings.TrimSpace(why)
 	if why == "" {

@@ -21,23 +21,22 @@ import (
 	"lacuna/publish"
 )
 
-// Finding is one thing that was tried.
+// Finding is the result of one check.
 type Finding struct {
-	What string `json:"what"` // that was tried, such as "archive of black-sea-chl"
+	What string `json:"what"` // name of the check, such as "archive of black-sea-chl"
 	OK   bool   `json:"ok"`
-	Text string `json:"text"`            // what was found
-	ToDo string `json:"to_do,omitempty"` // where it is not well
+	Text string `json:"text"`            // the result in words
+	ToDo string `json:"to_do,omitempty"` // the remedy where the check failed
 }
 
-// tryLimit is how long one thing may take to answer: a listing of a large
-// archive takes most of it.
+// tryLimit bounds one check: the listing of a large archive takes most of it.
 const tryLimit = time.Minute
 
-// Online tries what the configuration names: the folders, the ledger, the
-// sandbox of the decoding child, the archives and their credentials, the sinks, the engine and the models, and the
-// hook for alarms. Nothing is fetched, filled or published; a daemon may be
-// running. tell hears of each thing as it was tried; ok is false where one of
-// them is not well.
+// Online checks everything that the configuration names: the folders, the ledger,
+// the sandbox of the decoding child, the archives and their credentials, the
+// sinks, the engine and the models, and the hook for alarms. Nothing is fetched,
+// filled or published; a daemon may be running. tell is called after each check;
+// ok is false where one of them failed.
 func (s Station) Online(ctx context.Context, tell func(Finding)) (ok bool, err error) {
 	scratch, err := os.MkdirTemp("", "lacuna-check-")
 	if err != nil {
@@ -58,8 +57,8 @@ func (s Station) Online(ctx context.Context, tell func(Finding)) (ok bool, err e
 	}
 	s.tryFolders(report)
 	s.tryLedger(ctx, report)
-	// The sandbox is well as far as the kernel lets it, so only a child that does
-	// not start has failed.
+	// How tight the sandbox is depends on the kernel, so the check fails only where
+	// the child does not start.
 	walls, err := s.Isolation(ctx)
 	report("decoding child", walls, "start the program by its full path, and look at its memory limits", err)
 	for _, set := range look.Datasets {
@@ -71,11 +70,11 @@ func (s Station) Online(ctx context.Context, tell func(Finding)) (ok bool, err e
 	return ok, ctx.Err()
 }
 
-// reporter takes what was tried, what is said where it is well, what to do
-// where it is not, and why it is not.
+// reporter takes the name of a check, the words for success, the remedy for
+// failure, and the error, if any.
 type reporter func(what, good, toDo string, err error)
 
-// tryFolders looks whether the folders can be written to and have room.
+// tryFolders checks that the folders can be written to and have room.
 func (s Station) tryFolders(report reporter) {
 	const mib = 1 << 20
 	for _, folder := range []struct {
@@ -113,12 +112,12 @@ func tryFolder(path string) (int64, error) {
 	}
 	var room syscall.Statfs_t
 	if err := syscall.Statfs(path, &room); err != nil {
-		return 0, fmt.Errorf("look for room on %s: %w", path, err)
+		return 0, fmt.Errorf("find the free space of %s: %w", path, err)
 	}
 	return int64(room.Bavail) * room.Bsize, nil
 }
 
-// tryLedger reads the ledger through.
+// tryLedger checks the whole ledger.
 func (s Station) tryLedger(ctx context.Context, report reporter) {
 	path := s.State.Ledger()
 	book, err := ledger.Join(ctx, path)
@@ -136,7 +135,7 @@ func (s Station) tryLedger(ctx context.Context, report reporter) {
 	report("ledger", text, "restart the daemon: it makes a damaged ledger anew from what is on the disk", err)
 }
 
-// tryArchive lists what an archive has of the last days.
+// tryArchive lists the objects of the last days in an archive.
 func (s Station) tryArchive(ctx context.Context, set Dataset, report reporter) {
 	what := "archive of " + set.Name
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
@@ -146,7 +145,7 @@ func (s Station) tryArchive(ctx context.Context, set Dataset, report reporter) {
 		report(what, "", "mend the configuration of the archive", err)
 		return
 	}
-	// The bare archive: a check wants the first answer, not the
+	// The bare archive, without retries: a check wants the first answer, not the
 	// one after the fifth attempt.
 	objects, err := archive.Bare.List(ctx, recentScope(set, s.Now()))
 	err = errors.Join(err, archive.Close())
@@ -162,14 +161,14 @@ func (s Station) tryArchive(ctx context.Context, set Dataset, report reporter) {
 	report(what, fmt.Sprintf("%s answers, %d objects listed", set.Archive.Place(), len(objects)), toDo, err)
 }
 
-// recentScope is what a listing of the last days asks for.
+// recentScope returns the scope of the last days.
 func recentScope(set Dataset, now time.Time) fetch.Scope {
 	const recent = 3 * 24 * time.Hour
 	return fetch.RecentScope(set.Archive.Prefixes, now.Add(-recent), now)
 }
 
-// tryOwner looks whether the place of a sink is this state's. A state that has
-// not run yet has no identity, and may have what is nobody's.
+// tryOwner checks that the place of a sink belongs to this state, or to nobody. A
+// state that has not run yet has no identity.
 func (s Station) tryOwner(ctx context.Context, sink outbox.Placed, report reporter) {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
@@ -188,7 +187,7 @@ func (s Station) tryOwner(ctx context.Context, sink outbox.Placed, report report
 	report("owner of "+sink.Name(), text, "stop the other service and take over on purpose, or name another place", err)
 }
 
-// trySinks looks whether the sinks are there and this state's.
+// trySinks checks that the sinks can be reached and belong to this state.
 func (s Station) trySinks(ctx context.Context, report reporter) {
 	try := func(check func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, tryLimit)
@@ -250,7 +249,7 @@ func (s Station) tryModels(ctx context.Context, report reporter) {
 	}
 }
 
-// tryAlarms looks whether the hook for alarms is there, without ringing it.
+// tryAlarms checks that the hook for alarms is there, without calling it.
 func (s Station) tryAlarms(report reporter) {
 	if cfg := s.Alarms; len(cfg.Command) > 0 {
 		path, err := s.Machine.Program(cfg.Command[0])

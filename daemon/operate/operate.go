@@ -14,16 +14,17 @@ import (
 	"lacuna/ledger"
 )
 
-// Operations is what an operator can see and ask for beside a daemon that may
-// be running. What is asked for is one transaction in the ledger: that daemon
-// does it, or the next one.
+// Operations are the operator's questions and requests on a ledger, beside a
+// daemon that may be running. A request is one transaction: the running daemon
+// carries it out, or the next one to start.
 type Operations struct {
 	cfg  Settings
 	book *ledger.Ledger
 	now  func() time.Time
 }
 
-// Join opens the books of the daemon that cfg describes.
+// Join opens the ledger of the service that cfg describes, beside a daemon that
+// may be running.
 func Join(ctx context.Context, cfg Settings) (*Operations, error) {
 	book, err := ledger.Join(ctx, cfg.State.Ledger())
 	if err != nil {
@@ -32,16 +33,15 @@ func Join(ctx context.Context, cfg Settings) (*Operations, error) {
 	return New(cfg, book, time.Now), nil
 }
 
-// New returns the operations on a ledger that is open.
+// New returns the operations on an open ledger.
 func New(cfg Settings, book *ledger.Ledger, now func() time.Time) *Operations {
 	return &Operations{cfg: cfg, book: book, now: now}
 }
 
-// Close lets go of the ledger.
+// Close closes the ledger.
 func (o *Operations) Close() error { return o.book.Close() }
 
-// Backup writes the ledger as it is at one moment to a file, and returns its
-// size in bytes.
+// Backup writes a snapshot of the ledger to a file, and returns its size in bytes.
 func (o *Operations) Backup(ctx context.Context, file string) (int64, error) {
 	if err := o.book.Backup(ctx, file); err != nil {
 		return 0, err
@@ -49,20 +49,20 @@ func (o *Operations) Backup(ctx context.Context, file string) (int64, error) {
 	return ledger.Size(file), nil
 }
 
-// CheckLedger reads the whole ledger and says what does not fit together.
+// CheckLedger reads the whole ledger and reports every inconsistency.
 func (o *Operations) CheckLedger(ctx context.Context) error { return o.book.Check(ctx) }
 
-// ErrUnknown says that nothing is known of what was asked for.
+// ErrUnknown says that the ledger has no such granule or day.
 var ErrUnknown = errors.New("nothing is known of it")
 
-// Aside is a granule that was set aside.
+// Aside is a granule in quarantine.
 type Aside struct {
 	Dataset  string    `json:"dataset"`
 	Granule  string    `json:"granule"`
 	Revision int       `json:"revision"`
 	Reason   string    `json:"reason"`
 	Since    time.Time `json:"since"`
-	File     string    `json:"file,omitempty"` // where its bytes lie; empty: they were never fetched, or are gone
+	File     string    `json:"file,omitempty"` // path of its bytes; empty: they were never fetched, or are gone
 	Bytes    int64     `json:"bytes"`
 	SHA256   string    `json:"sha256,omitempty"`
 }
@@ -109,12 +109,12 @@ type Retried struct {
 	Dataset  string `json:"dataset"`
 	Granule  string `json:"granule"`
 	Revision int    `json:"revision"`
-	Problem  string `json:"problem,omitempty"` // why it is not, after all
+	Problem  string `json:"problem,omitempty"` // reason why it stays in quarantine
 }
 
-// RetryAside takes granules that were set aside up again: all of a dataset, or
-// the newest revision of the one that is named. One that cannot be is told
-// with its problem, and the others are.
+// RetryAside takes granules in quarantine up again: all of a dataset, or the
+// newest revision of the named one. A granule that cannot be taken up is returned
+// with its problem.
 func (o *Operations) RetryAside(ctx context.Context, dataset, granule string) ([]Retried, error) {
 	rows, err := o.asideRows(ctx, dataset, granule)
 	if err != nil {
@@ -131,7 +131,7 @@ func (o *Operations) RetryAside(ctx context.Context, dataset, granule string) ([
 	return all, nil
 }
 
-// asideRows returns what RetryAside is about.
+// asideRows returns the granules that RetryAside takes up.
 func (o *Operations) asideRows(ctx context.Context, dataset, granule string) ([]ledger.Granule, error) {
 	if granule == "" {
 		return o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: ledger.Quarantined})
@@ -156,7 +156,7 @@ func (o *Operations) asideRows(ctx context.Context, dataset, granule string) ([]
 	return all, nil
 }
 
-// Retry takes one granule that was set aside up again.
+// Retry takes one granule in quarantine up again.
 func (o *Operations) Retry(ctx context.Context, dataset, granule string) error {
 	all, err := o.RetryAside(ctx, dataset, granule)
 	if err != nil {
@@ -170,11 +170,11 @@ func (o *Operations) Retry(ctx context.Context, dataset, granule string) error {
 	return nil
 }
 
-// RedoRequest says which products are to be made again, and why.
+// RedoRequest asks for products to be made again, with the reason.
 type RedoRequest struct {
-	Dataset string    // empty: of every dataset that has it
-	Granule string    // a name, or
-	Day     time.Time // a day: every granule with a field of it
+	Dataset string    // empty: every dataset that has the granule or the day
+	Granule string    // name of one granule; empty: all granules of Day
+	Day     time.Time // all granules with a field of this day, where Granule is empty
 	Why     string
 }
 
@@ -182,7 +182,7 @@ type RedoRequest struct {
 type Redone struct {
 	Dataset  string `json:"dataset"`
 	Granule  string `json:"granule"`
-	Revision int    `json:"revision"` // that it will be
+	Revision int    `json:"revision"` // number of the new revision
 	Note     string `json:"note,omitempty"`
 }
 
@@ -226,7 +226,7 @@ func (o *Operations) RedoDay(ctx context.Context, dataset string, day time.Time,
 	return err
 }
 
-// redoTargets returns the granules that a request is about.
+// redoTargets returns the granules of a request.
 func (o *Operations) redoTargets(ctx context.Context, r RedoRequest) ([]ledger.Object, error) {
 	if r.Granule != "" {
 		return o.named(ctx, r.Dataset, r.Granule)
@@ -247,7 +247,7 @@ func (o *Operations) redoTargets(ctx context.Context, r RedoRequest) ([]ledger.O
 	return all, nil
 }
 
-// named returns the granules that a name, or the end of a path, means.
+// named returns the granules with a name, or whose path ends with it.
 func (o *Operations) named(ctx context.Context, dataset, name string) ([]ledger.Object, error) {
 	if dataset != "" {
 		if _, err := o.cfg.dataset(dataset); err != nil {
@@ -278,7 +278,7 @@ func (o *Operations) ofRange(ctx context.Context, dataset string, from, to time.
 	if err != nil {
 		return nil, err
 	}
-	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} { // those that may not have been read
+	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} { // in these states a granule may not have been read
 		unread, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state})
 		if err != nil {
 			return nil, err

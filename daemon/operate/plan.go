@@ -15,20 +15,19 @@ import (
 	"lacuna/ledger"
 )
 
-// Plan is what the daemon would do now, and why.
+// Plan lists the work that is due now, with the reasons.
 type Plan struct {
 	Now   time.Time   `json:"now"`
 	Fetch []FetchStep `json:"fetch"`
 	Fill  []FillStep  `json:"fill"`
-	// Reanalyse are the products that are looked at again, in the order in which
-	// they are due.
+	// Reanalyse are the reopened products, in the order in which they are due.
 	Reanalyse []ReanalyseStep `json:"reanalyse"`
 	Train     []TrainStep     `json:"train"`
 	Publish   []PublishStep   `json:"publish"`
-	Notices   []Notice        `json:"notices"` // what archives have to say
+	Notices   []Notice        `json:"notices"` // announcements of the archives
 }
 
-// FetchStep is something to be done about an object of an archive.
+// FetchStep is the action on one object of an archive.
 type FetchStep struct {
 	Dataset string `json:"dataset"`
 	Action  string `json:"action"` // see fetch.Kind
@@ -46,24 +45,24 @@ type FillStep struct {
 	Why      string `json:"why"`
 }
 
-// ReanalyseStep is a product that is looked at again, and published anew if
-// that changes it beyond noise.
+// ReanalyseStep is a reopened product, which is published anew if a new analysis
+// changes it beyond noise.
 type ReanalyseStep struct {
 	Dataset string    `json:"dataset"`
 	Granule string    `json:"granule"`
 	Lane    string    `json:"lane"`
-	Due     time.Time `json:"due"` // unless another neighbour comes
+	Due     time.Time `json:"due"` // time of the re-analysis, unless another neighbour comes
 	Why     string    `json:"why"`
 }
 
-// TrainStep says whether the model of a dataset is renewed, and why or why not.
+// TrainStep says whether the model of a dataset is due to be trained, and why.
 type TrainStep struct {
 	Dataset string `json:"dataset"`
 	Due     bool   `json:"due"`
 	Why     string `json:"why"`
 }
 
-// PublishStep is what waits for one sink.
+// PublishStep is the queue of one sink.
 type PublishStep struct {
 	Sink    string `json:"sink"`
 	Waiting int    `json:"waiting"`
@@ -71,16 +70,16 @@ type PublishStep struct {
 	Why     string `json:"why"`
 }
 
-// Notice is something that an archive announces.
+// Notice is an announcement of an archive.
 type Notice struct {
 	Dataset string `json:"dataset"`
 	Text    string `json:"text"`
 }
 
-// Plan returns what Run would do now, for one dataset or, where the name is
-// empty, for all. It lists the archives, and changes nothing: neither there nor
-// on this machine, and beside a running daemon too. Where an archive cannot be
-// listed, the rest of the plan holds and the error tells.
+// Plan returns the work that is due now, for one dataset or, where the name is
+// empty, for all. It lists the archives and changes nothing, neither there nor on
+// this machine; a daemon may be running. Where an archive cannot be listed, the
+// error names it and the rest of the plan holds.
 func (s Station) Plan(ctx context.Context, dataset string) (Plan, error) {
 	plan := Plan{Now: s.Now(), Fetch: []FetchStep{}, Fill: []FillStep{}, Reanalyse: []ReanalyseStep{}, Train: []TrainStep{}, Publish: []PublishStep{}, Notices: []Notice{}}
 	scratch, err := os.MkdirTemp("", "lacuna-plan-")
@@ -111,9 +110,8 @@ func (s Station) Plan(ctx context.Context, dataset string) (Plan, error) {
 	return plan, errors.Join(append(errs, s.planPublish(ctx, &plan, book))...)
 }
 
-// Join opens the ledger beside a daemon that may be running. Before the first
-// run there is none: then it is an empty one in the folder scratch, for
-// everything is new.
+// Join opens the ledger beside a daemon that may be running. Before the first run
+// there is none: then it opens an empty one in the folder scratch.
 func (s Station) Join(ctx context.Context, scratch string) (*ledger.Ledger, error) {
 	book, err := ledger.Join(ctx, s.State.Ledger())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,9 +120,8 @@ func (s Station) Join(ctx context.Context, scratch string) (*ledger.Ledger, erro
 	return book, err
 }
 
-// onlooker returns the settings of a service that leaves no trace: what an archive
-// would remember, such as the version of a dataset that was chosen, goes to
-// scratch.
+// onlooker returns settings that leave no trace: the files that an archive would
+// write, such as the chosen version of a dataset, go to scratch.
 func (s Station) onlooker(scratch string) (Settings, error) {
 	settings := s.Settings
 	settings.Datasets = nil
@@ -135,7 +132,7 @@ func (s Station) onlooker(scratch string) (Settings, error) {
 			err = os.WriteFile(copied, text, 0o600)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return settings, fmt.Errorf("leave no trace: %w", err)
+			return settings, fmt.Errorf("copy the chosen version of dataset %s: %w", set.Name, err)
 		}
 		set.Archive.CMEMS.PinFile = copied
 		settings.Datasets = append(settings.Datasets, set)
@@ -143,7 +140,7 @@ func (s Station) onlooker(scratch string) (Settings, error) {
 	return settings, nil
 }
 
-// planFetch adds what would be fetched of a dataset.
+// planFetch adds the objects of a dataset that would be fetched.
 func (s Station) planFetch(ctx context.Context, plan *Plan, set Dataset, book *ledger.Ledger) error {
 	in, err := s.Archives.Intake(set.Dataset, book, false)
 	if err != nil {
@@ -182,7 +179,7 @@ func planReanalyse(ctx context.Context, plan *Plan, dataset string, book *ledger
 	return err
 }
 
-// whyReopened says why a product is looked at again, and what it waits for.
+// whyReopened returns the reasons for a re-analysis and for its wait.
 func whyReopened(r ledger.Reopening, now time.Time) string {
 	if !r.Due.After(now) {
 		return r.Reason()
@@ -190,7 +187,7 @@ func whyReopened(r ledger.Reopening, now time.Time) string {
 	return fmt.Sprintf("%s; in %v, unless another comes", r.Reason(), r.Due.Sub(now).Round(time.Second))
 }
 
-// whyFill says why a granule is unfinished work.
+// whyFill returns the reason why a granule is still to be filled.
 func whyFill(g ledger.Granule) string {
 	switch {
 	case g.State == ledger.Filled:
@@ -203,7 +200,7 @@ func whyFill(g ledger.Granule) string {
 	return "it is in the spool and has no product yet"
 }
 
-// planTrain adds whether the model of a dataset is renewed.
+// planTrain adds whether the model of a dataset is due to be trained.
 func (s Station) planTrain(ctx context.Context, plan *Plan, dataset string, book *ledger.Ledger) error {
 	step := TrainStep{Dataset: dataset}
 	scheduler := s.Scheduler(dataset, book)
@@ -220,7 +217,8 @@ func (s Station) planTrain(ctx context.Context, plan *Plan, dataset string, book
 	return nil
 }
 
-// planPublish adds what waits for sinks, and what nobody will ever deliver.
+// planPublish adds the queues of the sinks, also of sinks that are not configured
+// any more.
 func (s Station) planPublish(ctx context.Context, plan *Plan, book *ledger.Ledger) error {
 	queue := &Publications{cfg: s.Settings, book: book, now: s.Now}
 	status, err := queue.Status(ctx)
@@ -232,7 +230,7 @@ func (s Station) planPublish(ctx context.Context, plan *Plan, book *ledger.Ledge
 	return err
 }
 
-// whyPublish says why something waits for a sink.
+// whyPublish returns the reason why deliveries to a sink wait.
 func whyPublish(sink SinkStatus, now time.Time) string {
 	since := fmt.Sprintf("since %v", now.Sub(sink.Oldest).Round(time.Second))
 	switch {

@@ -12,16 +12,16 @@ import (
 	"lacuna/publish/disk"
 )
 
-// Publications is the queue to the sinks as an operator sees it, beside a
-// daemon that may be running: what is asked for here is done by that daemon,
-// or by the next one.
+// Publications are the queues of the sinks as an operator sees them, beside a
+// daemon that may be running. The running daemon carries requests out, or the
+// next one to start.
 type Publications struct {
 	cfg  Settings
 	book *ledger.Ledger
 	now  func() time.Time
 }
 
-// JoinPublications opens the queue of the daemon that cfg describes.
+// JoinPublications opens the queues of the service that cfg describes.
 func JoinPublications(ctx context.Context, cfg Settings) (*Publications, error) {
 	book, err := ledger.Join(ctx, cfg.State.Ledger())
 	if err != nil {
@@ -30,30 +30,31 @@ func JoinPublications(ctx context.Context, cfg Settings) (*Publications, error) 
 	return &Publications{cfg: cfg, book: book, now: time.Now}, nil
 }
 
-// Close lets go of the ledger.
+// Close closes the ledger.
 func (p *Publications) Close() error { return p.book.Close() }
 
-// PublishStatus is what waits for the sinks, and what needs somebody to look.
+// PublishStatus is the state of the queues, with the deliveries that were set
+// aside.
 type PublishStatus struct {
 	Now   time.Time     `json:"now"`
 	Sinks []SinkStatus  `json:"sinks"`
 	Aside []AsideStatus `json:"aside"` // oldest first, at most a screenful
 }
 
-// SinkStatus is what waits for one sink.
+// SinkStatus is the state of the queue of one sink.
 type SinkStatus struct {
 	Sink       string    `json:"sink"`
-	Configured bool      `json:"configured"` // false: what waits for it is delivered to nobody
+	Configured bool      `json:"configured"` // false: its deliveries wait for ever
 	Waiting    int       `json:"waiting"`
-	Bytes      int64     `json:"bytes"`           // of the files that wait
-	Oldest     time.Time `json:"oldest,omitzero"` // when the first of them was queued
+	Bytes      int64     `json:"bytes"`           // size of the files that wait
+	Oldest     time.Time `json:"oldest,omitzero"` // time at which the first of them was queued
 	Aside      int       `json:"aside"`
 	Delivered  int       `json:"delivered"`
-	Attempts   int       `json:"attempts"` // at the delivery that is due
+	Attempts   int       `json:"attempts"` // attempts at the head of a queue, the most of any dataset
 	Problem    string    `json:"problem,omitempty"`
 }
 
-// AsideStatus is a delivery that cannot be made as it is.
+// AsideStatus is a delivery that was set aside.
 type AsideStatus struct {
 	ID       int64     `json:"id"`
 	Sink     string    `json:"sink"`
@@ -65,10 +66,10 @@ type AsideStatus struct {
 	At       time.Time `json:"at"`
 }
 
-// screenful is how many deliveries that were set aside are told.
+// screenful bounds the list of deliveries that were set aside.
 const screenful = 20
 
-// Status returns what waits for every sink.
+// Status returns the state of every queue.
 func (p *Publications) Status(ctx context.Context) (PublishStatus, error) {
 	s := PublishStatus{Now: p.now(), Aside: []AsideStatus{}}
 	backlogs, err := p.book.Backlogs(ctx)
@@ -97,14 +98,14 @@ func (p *Publications) Status(ctx context.Context) (PublishStatus, error) {
 	return s, err
 }
 
-// Replay says what is to be published again.
+// Replay selects the products to be published again.
 type Replay struct {
-	Sink     string    // empty: to all that are configured
-	Dataset  string    // empty: of all
-	From, To time.Time // of the fields; zero: open
+	Sink     string    // empty: all configured sinks
+	Dataset  string    // empty: all datasets
+	From, To time.Time // times of the fields; zero: no bound
 }
 
-// Replay queues products again and returns how many deliveries that are.
+// Replay queues products again and returns the number of deliveries.
 func (p *Publications) Replay(ctx context.Context, r Replay) (int, error) {
 	sinks, err := p.sinks(r.Sink)
 	if err != nil {
@@ -122,7 +123,7 @@ type Retracted struct {
 }
 
 // Retract marks every revision of a granule's product as retracted and queues
-// the news to every sink. dataset may be empty.
+// the retraction to every sink. dataset may be empty.
 func (p *Publications) Retract(ctx context.Context, dataset, granule, why string) ([]Retracted, error) {
 	gone, err := p.book.QueueRetraction(ctx, ledger.Retraction{
 		Dataset: dataset, Granule: granule, Why: why, Sinks: p.cfg.Publish.SinkNames(),
@@ -132,8 +133,8 @@ func (p *Publications) Retract(ctx context.Context, dataset, granule, why string
 	}), err
 }
 
-// Retry puts what was set aside for a sink, or for all, back into the queue,
-// and returns how many deliveries that are.
+// Retry puts the deliveries that were set aside, for one sink or for all, back
+// into the queue, and returns their number.
 func (p *Publications) Retry(ctx context.Context, sink string) (int, error) {
 	sinks, err := p.sinks(sink)
 	if err != nil {
@@ -150,7 +151,7 @@ func (p *Publications) Retry(ctx context.Context, sink string) (int, error) {
 	return total, nil
 }
 
-// Forget drops what waits for a sink that is no longer configured.
+// Forget drops the deliveries to a sink that is no longer configured.
 func (p *Publications) Forget(ctx context.Context, sink string) (int, error) {
 	if slices.Contains(p.cfg.Publish.SinkNames(), sink) {
 		return 0, fmt.Errorf("sink %s is configured: take it out of the configuration first", sink)
@@ -177,7 +178,7 @@ func (p *Publications) Expired(ctx context.Context) ([]disk.Removal, error) {
 	return free, nil
 }
 
-// sinks returns the configured sinks that name means: all where it is empty.
+// sinks returns the configured sink with a name, or all where it is empty.
 func (p *Publications) sinks(name string) ([]string, error) {
 	names := p.cfg.Publish.SinkNames()
 	if name == "" {

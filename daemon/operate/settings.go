@@ -18,7 +18,7 @@ import (
 	"lacuna/ops"
 )
 
-// Settings are those of the service that an operator asks about.
+// Settings are the part of the configuration that the operations need.
 type Settings struct {
 	State    state.Dir
 	Products string // folder of products
@@ -29,8 +29,8 @@ type Settings struct {
 // Dataset is a dataset as an operator sees it.
 type Dataset struct {
 	intake.Dataset
-	Grid *gridpin.Pin // nil: the first granules choose
-	// ByModel says that a model may fill it.
+	Grid *gridpin.Pin // nil: the first granules vote
+	// ByModel says that a model may fill the dataset.
 	ByModel bool
 }
 
@@ -49,7 +49,7 @@ func (s Settings) Known(name string) bool {
 	return err == nil
 }
 
-// named returns the datasets that a name means: all where it is empty.
+// named returns the dataset with a name, or all where it is empty.
 func (s Settings) named(name string) ([]Dataset, error) {
 	if name == "" {
 		return s.Datasets, nil
@@ -58,8 +58,8 @@ func (s Settings) named(name string) ([]Dataset, error) {
 	return []Dataset{d}, err
 }
 
-// Station is a service with what it is made of, for operations that reach beyond
-// its books: they list archives, try sinks, fetch.
+// Station is a service with its parts, for the operations that need more than the
+// ledger: those that list archives, check sinks or fetch.
 type Station struct {
 	Settings
 	Archives *intake.Archives

@@ -15,26 +15,26 @@ import (
 	"lacuna/publish"
 )
 
-// Story is what became of a granule, from the first sight of it to now.
+// Story is the history of a granule in sentences, from its first listing to now.
 type Story struct {
 	Dataset string      `json:"dataset"`
-	Granule string      `json:"granule,omitempty"` // empty: nothing of the day is known
-	Days    []string    `json:"days"`              // of its fields, where it was read
-	State   string      `json:"state"`             // of the newest revision; unknown where there is none
+	Granule string      `json:"granule,omitempty"` // empty: the ledger has no granule of the day
+	Days    []string    `json:"days"`              // days of its fields, where it was read
+	State   string      `json:"state"`             // state of the newest revision; unknown where there is none
 	Lines   []StoryLine `json:"lines"`             // in the order of time
-	ToDo    string      `json:"to_do"`             // what to do now, if anything
+	ToDo    string      `json:"to_do"`             // advice to the operator
 }
 
-// StoryLine is one thing that happened.
+// StoryLine is one event of a story.
 type StoryLine struct {
 	At   time.Time `json:"at"`
 	Text string    `json:"text"` // a sentence
-	rank int       // of lines of one moment: the later in the course of the work
+	rank int       // order of lines of the same moment
 }
 
-// Why tells the story of a granule, or of every granule of a day (2024-05-17).
-// dataset may be empty. A day of which nothing is known has a story for every
-// dataset, which says why there may be nothing.
+// Why returns the story of a granule, or of every granule of a day (2024-05-17).
+// dataset may be empty. A day without granules has a story for every dataset,
+// with the likely reason.
 func (o *Operations) Why(ctx context.Context, what, dataset string) ([]Story, error) {
 	day, err := time.Parse(time.DateOnly, what)
 	if err != nil {
@@ -82,7 +82,7 @@ func (o *Operations) stories(ctx context.Context, names []ledger.Object) ([]Stor
 	return all, nil
 }
 
-// Story tells what became of one granule.
+// Story returns the story of one granule.
 func (o *Operations) Story(ctx context.Context, dataset, name string) (Story, error) {
 	s := Story{Dataset: dataset, Granule: name, Days: []string{}}
 	rows, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, Name: name})
@@ -125,7 +125,7 @@ func (s *Story) noteDays(g ledger.Granule) {
 	}
 }
 
-// revisionLines tells the history of one revision.
+// revisionLines returns the history of one revision.
 func revisionLines(g ledger.Granule, events []ledger.Event) []StoryLine {
 	var lines []StoryLine
 	before := ledger.State("")
@@ -140,7 +140,7 @@ func revisionLines(g ledger.Granule, events []ledger.Event) []StoryLine {
 	return lines
 }
 
-// eventSentence says what a line of the history means.
+// eventSentence puts a line of the history into words.
 func eventSentence(g ledger.Granule, before ledger.State, e ledger.Event) string {
 	switch e.State {
 	case ledger.Discovered:
@@ -166,7 +166,7 @@ func eventSentence(g ledger.Granule, before ledger.State, e ledger.Event) string
 	return strings.TrimSpace(string(e.State) + " " + e.Note)
 }
 
-// causeSentence says why there is this revision.
+// causeSentence returns the cause of a revision in words.
 func causeSentence(g ledger.Granule) string {
 	lane := ""
 	if g.Lane == ledger.Backfill {
@@ -192,7 +192,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// deliveryLines tells what sinks were told.
+// deliveryLines returns the deliveries and retractions in words.
 func deliveryLines(deliveries []ledger.Delivery) []StoryLine {
 	var lines []StoryLine
 	add := func(at time.Time, format string, args ...any) {
@@ -234,7 +234,7 @@ func waiting(d ledger.Delivery) string {
 	return fmt.Sprintf("; %d attempts so far, the last one: %s", d.Attempts, d.Problem)
 }
 
-// modeOf says which kind of product was delivered.
+// modeOf returns the mode and the model of a delivered product in words.
 func modeOf(d ledger.Delivery) string {
 	var p publish.Product
 	if err := json.Unmarshal([]byte(d.Publication.Body), &p); err != nil || d.Kind != ledger.Publish {
@@ -247,7 +247,7 @@ func modeOf(d ledger.Delivery) string {
 	return text
 }
 
-// reopeningLines tells when and why the product was looked at again.
+// reopeningLines returns the reopenings and their outcomes in words.
 func reopeningLines(all []ledger.Reopening) []StoryLine {
 	var lines []StoryLine
 	for _, r := range all {
@@ -280,7 +280,7 @@ func more(neighbours int) string {
 	return fmt.Sprintf(" (and %d neighbours before it)", neighbours-1)
 }
 
-// scores tells how well the gaps of a granule were filled.
+// scores returns the scores of a granule in words.
 func (o *Operations) scores(ctx context.Context, dataset, name string, rows []ledger.Granule) ([]StoryLine, error) {
 	var lines []StoryLine
 	newest := rows[len(rows)-1]
@@ -299,7 +299,7 @@ func (o *Operations) scores(ctx context.Context, dataset, name string, rows []le
 	return lines, err
 }
 
-// toDo says what an operator may do about a granule now.
+// toDo returns the advice to an operator about a granule.
 func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopenings []ledger.Reopening) string {
 	name := filepath.Base(g.Name)
 	switch g.State {
@@ -329,7 +329,7 @@ func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopen
 	return fmt.Sprintf("Nothing. To have it made again: 'lacuna redo %s --why REASON'.", name)
 }
 
-// absence tells why there may be nothing of a day.
+// absence returns the story of a day without granules.
 func (o *Operations) absence(ctx context.Context, set Dataset, day time.Time) (Story, error) {
 	s := Story{Dataset: set.Name, Days: []string{day.Format(time.DateOnly)}, State: "unknown", Lines: []StoryLine{}}
 	last, err := o.book.LastPoll(ctx, set.Name)

@@ -10,14 +10,14 @@ import (
 	"lacuna/publish"
 )
 
-// clockMargin is by how much the clocks of a bucket, of the host before a
-// service was moved and of this one may differ.
+// clockMargin is the largest difference between the clocks of a bucket, of this
+// host, and of the host that the service was moved from.
 const clockMargin = 24 * time.Hour
 
-// changedSince returns from when on a sink has to be compared with the ledger:
-// a sink that was compared before in this epoch can be ahead by what was
-// published after the ledger's latest product only, if the ledger is an older
-// copy. A hundred thousand products that did not change are not looked at.
+// changedSince returns the time from which a sink has to be compared with the
+// ledger. A sink that was compared before in this epoch can be ahead only where
+// the ledger is an older copy, and then only by products later than the ledger's
+// latest one. So a hundred thousand unchanged products are not compared again.
 func (o *Outbox) changedSince(ctx context.Context, sink string) (time.Time, error) {
 	before, err := o.book.Compared(ctx, sink, o.me.Epoch)
 	if err != nil || !before {
@@ -34,12 +34,11 @@ func (o *Outbox) changedSince(ctx context.Context, sink string) (time.Time, erro
 // other bytes.
 type ahead struct {
 	publish.Holding
-	ours string // hash that the ledger has of the revision; empty: none
+	ours string // sha256 of the revision in the ledger; empty: none
 }
 
-// compare looks for revisions in a sink that the ledger does not have, which
-// is so where the state was restored from an older copy, and goes on above
-// them.
+// compare finds the revisions in a sink that the ledger does not have, as after
+// the state was restored from an older copy, and has new revisions go above them.
 func (o *Outbox) compare(ctx context.Context, sink Placed) error {
 	since, err := o.changedSince(ctx, sink.Name())
 	if err != nil {
@@ -59,11 +58,11 @@ func (o *Outbox) compare(ctx context.Context, sink Placed) error {
 			news++
 		}
 	}
-	o.tellAhead(sink.Name(), news, found)
+	o.logAhead(sink.Name(), news, found)
 	return o.book.SetCompared(ctx, sink.Name(), o.me.Epoch, o.now())
 }
 
-// ahead returns what a sink has of others since a time.
+// ahead returns the revisions since a time that the ledger does not know.
 func (o *Outbox) ahead(ctx context.Context, sink Placed, since time.Time) (all []ahead, err error) {
 	err = sink.Holdings(ctx, since, func(h publish.Holding) error {
 		if h.Revision < 1 || h.Revision > publish.MaxRevision {
@@ -80,7 +79,7 @@ func (o *Outbox) ahead(ctx context.Context, sink Placed, since time.Time) (all [
 	return all, err
 }
 
-// adopt has the ledger know a revision as taken.
+// adopt records in the ledger that a revision is taken.
 func (o *Outbox) adopt(ctx context.Context, sink string, a ahead) (news bool, err error) {
 	t := ledger.Taken{
 		Dataset: a.Dataset, Granule: a.Granule, Revision: a.Revision, Sink: sink, SHA256: a.SHA256, Ours: a.ours, At: o.now(),
@@ -88,15 +87,16 @@ func (o *Outbox) adopt(ctx context.Context, sink string, a ahead) (news bool, er
 	if a.ours != "" {
 		news, err = o.book.Displace(ctx, a.Revision, t)
 		if news {
-			o.tellConflict(t)
+			o.logConflict(t)
 		}
 		return news, err
 	}
 	if news, err = o.book.Take(ctx, t); err != nil || a.At.IsZero() {
 		return news, err
 	}
-	// What this state has made since, below that number, is newer all the same,
-	// and a sink that remembers no more than the latest would pass over it.
+	// Revisions that this state has made since, below that number, are newer all
+	// the same, and a sink that remembers only the highest number would pass over
+	// them.
 	unheard, err := o.book.Unheard(ctx, t, a.At)
 	if err != nil {
 		return false, err
@@ -109,7 +109,7 @@ func (o *Outbox) adopt(ctx context.Context, sink string, a ahead) (news bool, er
 		if _, err := o.book.Displace(ctx, revision, t); err != nil {
 			return false, err
 		}
-		o.tellConflict(t)
+		o.logConflict(t)
 	}
 	return news, nil
 }
@@ -126,17 +126,17 @@ func (o *Outbox) displace(ctx context.Context, sink string, p publish.Product, c
 	}
 	known, err := o.book.Displace(ctx, p.Revision, t)
 	if known {
-		o.tellConflict(t)
+		o.logConflict(t)
 	}
 	return err
 }
 
-func (o *Outbox) tellConflict(t ledger.Taken) {
+func (o *Outbox) logConflict(t ledger.Taken) {
 	o.log.Warn("ONE REVISION HAS TWO FILES: the newer bytes get the next revision", "sink", t.Sink, "dataset", t.Dataset,
 		"granule", t.Granule, "revision", t.Revision, "sha256_there", t.SHA256, "sha256_here", t.Ours)
 }
 
-func (o *Outbox) tellAhead(sink string, news int, found []ahead) {
+func (o *Outbox) logAhead(sink string, news int, found []ahead) {
 	if news == 0 {
 		return
 	}
@@ -145,9 +145,9 @@ func (o *Outbox) tellAhead(sink string, news int, found []ahead) {
 		"sink", sink, "revisions", news, "such_as", fmt.Sprintf("%s revision %d of dataset %s", a.Granule, a.Revision, a.Dataset))
 }
 
-// adoptFiles takes products into the ledger that the folder of products shows
-// and the ledger does not know, with what they were made from: the archive may
-// give the same bytes again, and nothing is made of them a second time.
+// adoptFiles restores to the ledger the products that the folder of products has
+// and the ledger does not, with the hash of their granules: if the archive gives
+// the same bytes again, no second product is made of them.
 func (o *Outbox) adoptFiles(ctx context.Context, sink Placed) error {
 	since, err := o.changedSince(ctx, sink.Name())
 	if err != nil {
@@ -162,7 +162,7 @@ func (o *Outbox) adoptFiles(ctx context.Context, sink Placed) error {
 				return err
 			}
 			if known || ours != "" || !o.keeper.Configured(h.Dataset) || h.Revision < 1 || h.Revision > publish.MaxRevision {
-				continue // where the bytes differ it is a conflict, and no product to be adopted
+				continue // other bytes under a known number are a conflict, which compare resolves
 			}
 			if err := s.Add(ctx, m.Dataset, m.Products[i]); err != nil {
 				return err
@@ -191,24 +191,25 @@ func (o *Outbox) adoptFiles(ctx context.Context, sink Placed) error {
 			news++
 		}
 	}
-	o.tellAhead(sink.Name(), news, found)
+	o.logAhead(sink.Name(), news, found)
 	return nil
 }
 
-// lookLimit is how long a pass waits for sinks to be looked at before it
-// begins: one that does not answer by then is away.
+// lookLimit is how long a pass waits for the sinks before it begins: a sink that
+// does not answer by then is away.
 const lookLimit = 10 * time.Second
 
-// LookFirst is look before a pass over what there is, which would else promise
-// revisions that a sink has.
+// LookFirst is look with a time limit, for a single pass: without it the pass
+// could promise revisions that a sink has already.
 func (o *Outbox) LookFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	o.look(ctx)
 }
 
-// look finds out whose the sinks are and compares them with the ledger, all at
-// once. An operator should hear at the start, not with the first product.
+// look checks the owners of the sinks and compares the sinks with the ledger, all
+// at once, so that an operator hears of a problem at the start, not with the
+// first product.
 func (o *Outbox) look(ctx context.Context) {
 	done := make(chan struct{})
 	for _, g := range o.guards {

@@ -9,23 +9,23 @@ import (
 	"lacuna/publish/disk"
 )
 
-// Config is where products go, beside the status page.
+// Config is the section publish of the configuration: the sinks of products.
 type Config struct {
 	publish.Config `yaml:",inline"`
-	BaseURL        string `yaml:"base_url"`   // under which receivers reach products_dir; empty: links are relative
+	BaseURL        string `yaml:"base_url"`   // address of products_dir for receivers; empty: links are relative
 	QuickLook      bool   `yaml:"quick_look"` // a picture beside every product
 	Disk           Disk   `yaml:"disk"`
 	S3             *S3    `yaml:"s3"`    // the same tree in a bucket; absent: none
 	Kafka          *Kafka `yaml:"kafka"` // absent: no Kafka
 }
 
-// Disk is how the folder of products is kept.
+// Disk are the limits of the folder of products.
 type Disk struct {
-	FloorMiB int64    `yaml:"floor_mib"` // of the disk that stay free; below, no product is made
+	FloorMiB int64    `yaml:"floor_mib"` // free space that stays on the disk; with less, no product is made
 	KeepDays KeepDays `yaml:"keep_days"`
 }
 
-// KeepDays is how long products stay, in days; 0: for ever.
+// KeepDays is the retention of products, in days; 0: for ever.
 type KeepDays struct {
 	NearRealTime int `yaml:"near_real_time"`
 	Delayed      int `yaml:"delayed"`
@@ -37,7 +37,7 @@ func DefaultConfig() Config {
 	return Config{
 		Config: publish.DefaultConfig(), QuickLook: true,
 		Disk: Disk{
-			FloorMiB: 1024,                     // what the spool and the ledger need to go on for a while
+			FloorMiB: 1024,                     // enough for the spool and the ledger to go on for a while
 			KeepDays: KeepDays{Superseded: 30}, // a month to find out that the earlier revision was the better one
 		},
 	}
@@ -66,7 +66,7 @@ func (d Disk) Validate() error {
 	return errs.Err()
 }
 
-// Keep returns the rules in the words of package disk.
+// Keep returns the rules of retention for package disk.
 func (d Disk) Keep() disk.Keep {
 	const day = 24 * time.Hour
 	return disk.Keep{

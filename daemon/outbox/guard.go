@@ -10,28 +10,28 @@ import (
 	"lacuna/publish"
 )
 
-// Placed is a sink that says whose its place is, as all of ours do.
+// Placed is a sink that knows the owner of its place, as all sinks here do.
 type Placed interface {
 	publish.Sink
 	publish.Place
 }
 
-// Guard lets deliveries through to a sink whose place is this state's, looked
-// at each time, so that a state that was fenced off stops; and not before the
-// sink was compared with the ledger.
+// Guard admits deliveries to a sink only while its place belongs to this state,
+// and only after the sink was compared with the ledger. It reads the owner before
+// each delivery, so that a state whose places were taken over stops.
 type Guard struct {
 	Placed
 	me      publish.Owner
 	log     *slog.Logger
 	compare func(ctx context.Context) error
-	// displace is told of a revision that has other bytes in the sink.
+	// displace resolves a revision that has other bytes in the sink.
 	displace func(ctx context.Context, p publish.Product, c *publish.Conflict) error
 
-	// turn has room for the one who looks at the sink, which takes minutes where
-	// a large bucket is compared for the first time. It guards compared.
+	// turn is a lock that waits no longer than its context: the first comparison
+	// of a large bucket takes minutes. It guards compared.
 	turn     chan struct{}
 	compared bool
-	refused  atomic.Pointer[string] // why nothing is delivered; nil: it is
+	refused  atomic.Pointer[string] // reason why nothing is delivered; nil: deliveries are admitted
 }
 
 // Publish implements publish.Sink.
@@ -62,20 +62,20 @@ func (g *Guard) Retract(ctx context.Context, p publish.Product) error {
 	return g.Placed.Retract(ctx, p)
 }
 
-// resolve hands a conflict on. It stays an error: what was to be delivered was
-// not.
+// resolve passes a conflict to displace. The conflict stays an error, because the
+// delivery was not made.
 func (g *Guard) resolve(ctx context.Context, p publish.Product, err error) error {
 	var c *publish.Conflict
 	if !errors.As(err, &c) {
 		return err
 	}
 	if failed := g.displace(ctx, p, c); failed != nil {
-		return failed // to be tried again
+		return failed // the dispatcher tries again
 	}
 	return err
 }
 
-// admit returns nil where the place is this state's and was compared.
+// admit returns nil where the place belongs to this state and was compared.
 func (g *Guard) admit(ctx context.Context) error {
 	select {
 	case g.turn <- struct{}{}:
@@ -93,7 +93,7 @@ func (g *Guard) admit(ctx context.Context) error {
 		g.refused.Store(&why)
 		return fmt.Errorf("%s: %w", g.Name(), err)
 	case err != nil:
-		return fmt.Errorf("look whose %s is: %w", g.Name(), err)
+		return fmt.Errorf("find the owner of %s: %w", g.Name(), err)
 	}
 	if g.refused.Swap(nil) != nil {
 		g.log.Info("the place is this state's again", "sink", g.Name())
@@ -108,8 +108,8 @@ func (g *Guard) admit(ctx context.Context) error {
 	return nil
 }
 
-// claim looks whose the place is and makes one of nobody, or of an earlier
-// epoch of this state, its own.
+// claim reads the owner of the place, and marks a place of nobody, or of an
+// earlier epoch of this state, as its own.
 func (g *Guard) claim(ctx context.Context) error {
 	owner, err := g.Owner(ctx)
 	if err == nil {
@@ -122,13 +122,13 @@ func (g *Guard) claim(ctx context.Context) error {
 		return err
 	}
 	g.log.Info("place marked as this state's", "sink", g.Name(), "state", g.me.State, "epoch", g.me.Epoch)
-	if owner, err = g.Owner(ctx); err != nil { // another may have had the same idea
+	if owner, err = g.Owner(ctx); err != nil { // another state may have claimed it at the same time
 		return err
 	}
 	return owner.Admits(g.me)
 }
 
-// Problem returns why nothing is delivered; empty: it is.
+// Problem returns the reason why nothing is delivered; empty: there is none.
 func (g *Guard) Problem() string {
 	if why := g.refused.Load(); why != nil {
 		return *why

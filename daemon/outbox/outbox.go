@@ -15,33 +15,33 @@ import (
 	"lacuna/publish/disk"
 )
 
-// Outbox takes stored products to every sink. The ledger holds what is due; a
-// dispatcher a sink delivers it, none waiting for another.
+// Outbox delivers stored products to every sink. The ledger holds the queues; each
+// sink has a dispatcher, and none waits for another.
 type Outbox struct {
 	book        *ledger.Ledger
 	store       disk.Store
 	keep        disk.Keep
 	keeper      books.Keeper
-	me          publish.Owner // the state
-	guards      []*Guard      // of the sinks, in the order of the dispatchers
+	me          publish.Owner // identity of the state
+	guards      []*Guard      // one a sink, in the order of the dispatchers
 	dispatchers []*publish.Dispatcher
-	heartbeats  []*supervise.Heartbeat // of the dispatchers, in their order
-	closers     []func()               // of the sinks
+	heartbeats  []*supervise.Heartbeat // one a dispatcher, in their order
+	closers     []func()               // close the sinks
 	now         func() time.Time
 	log         *slog.Logger
 }
 
-// Parts are what an outbox takes from outside.
+// Parts are the parts that an outbox is made of.
 type Parts struct {
 	Book       *ledger.Ledger
-	Keeper     books.Keeper // of the ledger, for products that it does not know
+	Keeper     books.Keeper // restores products that the ledger does not know
 	Heartbeats *supervise.Heartbeats
 	Now        func() time.Time
 	Log        *slog.Logger
 }
 
 // Open makes the sinks of the configuration, and compares the folder of products
-// with the ledger. Close ends what it starts.
+// with the ledger. The caller closes the outbox.
 func Open(ctx context.Context, cfg Config, parts Parts) (*Outbox, error) {
 	if err := cfg.CheckSecretFiles(); err != nil {
 		return nil, err
@@ -75,9 +75,9 @@ func Open(ctx context.Context, cfg Config, parts Parts) (*Outbox, error) {
 	return o, nil
 }
 
-// dispatchSilence is what a dispatcher may take beyond the limits of a delivery
-// and the longest pause after failures: time for the ledger, which is a
-// database on a disk that may be busy.
+// dispatchSilence is the silence allowed to a dispatcher beyond the limits of a
+// delivery and the longest pause after failures: the ledger is a database on a
+// disk that may be busy.
 const dispatchSilence = 2 * time.Minute
 
 // dispatch makes a dispatcher for each sink.
@@ -94,7 +94,8 @@ func (o *Outbox) dispatch(cfg Config, all *supervise.Heartbeats) error {
 	return nil
 }
 
-// Refused returns why nothing is delivered to a sink; empty: it is.
+// Refused returns the reason why nothing is delivered to a sink; empty: there is
+// none.
 func (o *Outbox) Refused(sink string) string {
 	if o == nil {
 		return ""
@@ -132,9 +133,9 @@ func (o *Outbox) guard(sink Placed) *Guard {
 	}
 }
 
-// lookAtProducts compares the folder of products, which is never away, before
-// anything is made. A folder that cannot be read is looked at again before the
-// first delivery.
+// lookAtProducts compares the folder of products, which is on this machine,
+// before any product is made. A folder that cannot be read now is compared
+// before the first delivery.
 func (o *Outbox) lookAtProducts(ctx context.Context) error {
 	folder := o.guards[0]
 	err := o.adoptFiles(ctx, folder.Placed)
@@ -148,14 +149,15 @@ func (o *Outbox) lookAtProducts(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the sinks, the last one first.
+// Close closes the sinks, the last one first.
 func (o *Outbox) Close() {
 	for _, end := range slices.Backward(o.closers) {
 		end()
 	}
 }
 
-// Stages returns what runs for as long as the daemon does.
+// Stages returns the dispatchers, the first look at the sinks and the removal of
+// old products, to be run by a supervisor.
 func (o *Outbox) Stages() []supervise.Stage {
 	all := []supervise.Stage{supervise.Lasting("removal of old products", nil, o.tidy)}
 	for i, d := range o.dispatchers {
@@ -167,8 +169,7 @@ func (o *Outbox) Stages() []supervise.Stage {
 	}))
 }
 
-// Background delivers while something else is done, until the function it
-// returns is called.
+// Background delivers beside other work until stop is called.
 func (o *Outbox) Background(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -181,7 +182,7 @@ func (o *Outbox) Background(ctx context.Context) (stop func()) {
 	}
 }
 
-// warnForgotten says what waits for sinks that nobody serves.
+// warnForgotten warns of deliveries to sinks that are not configured any more.
 func (o *Outbox) warnForgotten(ctx context.Context, names []string) error {
 	backlogs, err := o.book.Backlogs(ctx)
 	for _, b := range backlogs {
@@ -193,15 +194,15 @@ func (o *Outbox) warnForgotten(ctx context.Context, names []string) error {
 	return err
 }
 
-// Nudge says that something was queued.
+// Nudge tells the dispatchers that a delivery was queued.
 func (o *Outbox) Nudge() {
 	for _, d := range o.dispatchers {
 		d.Nudge()
 	}
 }
 
-// Flush delivers what is due to all sinks at once, each until it is done or
-// fails. No dispatcher may be running.
+// Flush delivers the queues of all sinks at once, each until it is empty or a
+// delivery fails. No dispatcher may be running.
 func (o *Outbox) Flush(ctx context.Context) error {
 	errs := make([]error, len(o.dispatchers))
 	var wg sync.WaitGroup
@@ -213,10 +214,10 @@ func (o *Outbox) Flush(ctx context.Context) error {
 }
 
 // lastFlushLimit is how long a stop waits for sinks: enough for files and a
-// broker that is there. What is left is taken up at the next start.
+// broker that is there. Other deliveries wait for the next start.
 const lastFlushLimit = 5 * time.Second
 
-// LastFlush delivers what the last granules have left when everything else has
+// LastFlush delivers the products of the last granules when all stages have
 // stopped. ctx is the one that was cancelled.
 func (o *Outbox) LastFlush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushLimit)
@@ -226,7 +227,7 @@ func (o *Outbox) LastFlush(ctx context.Context) {
 	}
 }
 
-// tidyInterval is how often products whose time is up are removed; rules
+// tidyInterval is how often old products are removed: the rules of retention
 // count in days.
 const tidyInterval = time.Hour
 
@@ -246,7 +247,8 @@ func (o *Outbox) tidy(ctx context.Context) error {
 	}
 }
 
-// Tidy removes what is due, except what a sink is still to get.
+// Tidy removes the products that are past their retention, except those that a
+// delivery waits for.
 func (o *Outbox) Tidy(ctx context.Context) error {
 	due, err := o.store.Plan(o.now(), o.keep)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"lacuna/publish/disk"
 )
 
-// ledgerQueue lets a dispatcher see what the ledger holds for its sink. The
-// dispatcher looks at it before and after whatever it does, so its calls are
-// the dispatcher's heartbeat.
+// ledgerQueue is the queue of one sink in the ledger, as its dispatcher sees it.
+// The dispatcher calls it before and after every delivery, so these calls are its
+// heartbeat.
 type ledgerQueue struct {
 	book      *ledger.Ledger
 	sink      string
@@ -33,8 +33,8 @@ func (q ledgerQueue) Due(ctx context.Context) ([]publish.Delivery, error) {
 	return convert.Each(rows, Delivery), nil
 }
 
-// Delivery is a row of the ledger in the words of package publish. A body that
-// cannot be read gives a product without a name, which is set aside.
+// Delivery converts a row of the ledger for package publish. A body that cannot be
+// read gives a product without a name, and its delivery is set aside.
 func Delivery(row ledger.Delivery) publish.Delivery {
 	d := publish.Delivery{ID: row.ID, Kind: publish.Kind(row.Kind), Attempts: row.Attempts}
 	_ = json.Unmarshal([]byte(row.Publication.Body), &d.Product)
@@ -61,12 +61,12 @@ type Queue struct {
 	Book  *ledger.Ledger
 	Store disk.Store
 	Sinks []string
-	Skill bool // every new content is due to be scored
+	Skill bool // queue every new content to be scored
 	Now   func() time.Time
-	Wake  func() // tells the dispatchers that something was queued; nil: nobody waits
+	Wake  func() // wakes the dispatchers; nil: there are none
 }
 
-// Nudge says that something was queued.
+// Nudge tells the dispatchers that a delivery was queued.
 func (q Queue) Nudge() {
 	if q.Wake != nil {
 		q.Wake()
@@ -80,8 +80,8 @@ func (q Queue) Add(ctx context.Context, g ledger.Granule, p publish.Product, pro
 	if err != nil {
 		return err
 	}
-	// Before the promise: whatever breaks off in between, no other bytes come
-	// under this number.
+	// Sealed before it is promised: whatever crashes in between, no other bytes
+	// get this number.
 	if err := q.Store.Seal(p.Path); err != nil {
 		return fmt.Errorf("seal product: %w", err)
 	}

@@ -13,10 +13,10 @@ import (
 	"lacuna/publish/s3"
 )
 
-// Kafka is the cluster that products go to, or a broker of our own to try it.
+// Kafka is the cluster that products go to, or an embedded broker to try it.
 type Kafka struct {
-	Embedded     bool `yaml:"embedded"`      // in memory, on the loopback interface, for trying out
-	EmbeddedPort int  `yaml:"embedded_port"` // 0: any that is free
+	Embedded     bool `yaml:"embedded"`      // use a broker in memory on the loopback interface, for trying out
+	EmbeddedPort int  `yaml:"embedded_port"` // port of that broker; 0: any free one
 	kafka.Config `yaml:",inline"`
 }
 
@@ -44,28 +44,28 @@ func (k *Kafka) Validate() error {
 	cfg := k.Config
 	if k.Embedded {
 		if len(cfg.Brokers) > 0 {
-			return errors.New("embedded is true, but brokers are named: it is either the one or the others")
+			return errors.New("embedded is true, but brokers are named too: remove one of the two")
 		}
-		cfg.Brokers = []string{"127.0.0.1:9092"} // any: the real one is known when it runs
+		cfg.Brokers = []string{"127.0.0.1:9092"} // a placeholder: the address is known when the broker runs
 	}
 	return cfg.Validate()
 }
 
-// Kind is one kind of sink: everything that the service has to know of it.
+// Kind is one kind of sink, with everything that depends on it.
 type Kind struct {
 	key string // its section of the configuration
-	// name returns the name under which the sink stands in the ledger; empty: it is
-	// not configured.
+	// name returns the name of the sink in the ledger; empty: it is not
+	// configured.
 	name     func(c Config) string
 	validate func(c Config) error
-	secrets  func(c Config) map[string]string // files by the keys below its section
+	secrets  func(c Config) map[string]string // secret files, by their keys in the section
 	open     func(c Config, store disk.Store, log *slog.Logger) (sink Placed, close func(), err error)
 
-	// Trial describes the check that the sink is there; nil: it has none.
+	// Trial describes the check of the sink; nil: it has none.
 	Trial func(c Config) Trial
 }
 
-// Trial is how it is told whether a sink is there.
+// Trial is the name of a check, the words for success and the remedy for failure.
 type Trial struct{ What, Good, ToDo string }
 
 // kinds are the kinds of sinks, in the order in which they are opened.
@@ -116,7 +116,7 @@ var kinds = []Kind{
 		open: openKafka,
 		Trial: func(c Config) Trial {
 			if c.Kafka.Embedded {
-				return Trial{} // it is there when the daemon runs
+				return Trial{} // the embedded broker starts with the daemon
 			}
 			return Trial{"Kafka topics " + c.Kafka.Prefix, "the cluster has them", "mend brokers, topics and credentials under publish.kafka as the message says"}
 		},
@@ -155,8 +155,8 @@ func (c Config) sinks() []Kind {
 	return all
 }
 
-// SinkNames returns the names under which the configured sinks stand in the
-// ledger, without opening them.
+// SinkNames returns the names of the configured sinks in the ledger, without
+// opening them.
 func (c Config) SinkNames() []string {
 	var names []string
 	for _, k := range c.sinks() {
@@ -165,8 +165,8 @@ func (c Config) SinkNames() []string {
 	return names
 }
 
-// CheckSecretFiles refuses files of the sinks that others may read or change.
-// The sinks read them by themselves, with what the libraries have for it.
+// CheckSecretFiles refuses secret files of the sinks that others may read or
+// change. The sinks read these files through their libraries, which do not check.
 func (c Config) CheckSecretFiles() error {
 	files := map[string]string{}
 	for _, k := range c.sinks() {
@@ -180,9 +180,9 @@ func (c Config) CheckSecretFiles() error {
 	return fetch.CheckSecretFiles(files)
 }
 
-// Try calls visit with each sink of the configuration, opened for that long, how
-// to tell of it, and the outcome of its own check, which is given a context by
-// limit.
+// Try opens each sink of the configuration in turn and calls visit with it, the
+// words of its trial and the error of its check. check runs a check with a
+// context of its own.
 func (c Config) Try(store disk.Store, log *slog.Logger, check func(func(context.Context) error) error, visit func(Placed, Trial, error)) {
 	for _, k := range c.sinks() {
 		var trial Trial

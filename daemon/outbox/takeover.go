@@ -14,17 +14,17 @@ import (
 // TakenOver is a place that this state has taken over.
 type TakenOver struct {
 	Sink  string    `json:"sink"`
-	Was   string    `json:"was,omitempty"` // state that had it; empty: none
+	Was   string    `json:"was,omitempty"` // previous owner; empty: none
 	Since time.Time `json:"since,omitzero"`
-	State string    `json:"state"` // that has it now
+	State string    `json:"state"` // new owner
 	Epoch int       `json:"epoch"`
 }
 
-// TakeOver makes every place of the configuration this state's, in a new epoch,
-// and records why in the ledger and its journal. Whoever had one stops
-// delivering when it next looks. No daemon may be running on this state or on
-// its folder of products, and every sink must answer: one that was left to
-// another would be fought over.
+// TakeOver makes this state the owner of every sink of the configuration, in a
+// new epoch, and records the reason in the ledger and its journal. A previous
+// owner stops before its next delivery. No daemon may be running on this state or
+// on its folder of products, and every sink must answer: a sink that was left out
+// would be delivered to by both states.
 func TakeOver(ctx context.Context, cfg Config, keeper books.Keeper, why string) (all []TakenOver, err error) {
 	book, err := ledger.Open(ctx, keeper.State.Ledger())
 	if err != nil {
@@ -56,8 +56,9 @@ func TakeOver(ctx context.Context, cfg Config, keeper books.Keeper, why string) 
 	}
 	me.Epoch++
 	me.Since = keeper.Now().UTC().Truncate(time.Second)
-	// The ledger comes first: after a crash in between the next start claims
-	// what has an earlier epoch of its own, and the rest is taken over again.
+	// The ledger comes first: after a crash in between the next start claims the
+	// places that have an earlier epoch of this state, and the operator takes the
+	// others over again.
 	if err := book.SetIdentity(ctx, ledger.Identity{State: me.State, Epoch: me.Epoch, Since: me.Since, Why: why}); err != nil {
 		return nil, err
 	}

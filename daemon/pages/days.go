@@ -11,7 +11,7 @@ import (
 	"lacuna/publish"
 )
 
-// days shows the ledger as a calendar.
+// days is the calendar of a dataset.
 type days struct{ reading }
 
 // Span implements ops.Days.
@@ -73,18 +73,18 @@ func (w days) Days(ctx context.Context, dataset string, from, to time.Time) ([]o
 
 const oneDay = 24 * time.Hour
 
-// unreadGranule is a granule of which only the name tells the day.
+// unreadGranule is a granule whose day is known only from its name.
 type unreadGranule struct {
 	date    time.Time
 	granule ledger.Granule
 }
 
-// mostUnread bounds what is looked through for a calendar: a spool that is
-// fuller than this is told by the queue.
+// mostUnread bounds the unread granules of a calendar: a spool that is fuller than
+// this shows in the length of the queue.
 const mostUnread = 2000
 
-// unread returns the granules of a dataset that were not read, or could not
-// be, and whose names tell their day.
+// unread returns the granules of a dataset that were not read, or could not be
+// read, and have their day in their names.
 func (w days) unread(ctx context.Context, dataset string) ([]unreadGranule, error) {
 	var all []unreadGranule
 	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} {
@@ -101,7 +101,8 @@ func (w days) unread(ctx context.Context, dataset string) ([]unreadGranule, erro
 	return all, nil
 }
 
-// modes returns the modes of the products of a time, by granule and revision.
+// modes returns the modes of the products in a range of times, by granule and
+// revision.
 func (w days) modes(ctx context.Context, dataset string, from, to time.Time) (map[ops.GranuleID]string, error) {
 	all, err := w.book.Publications(ctx, dataset, from, to)
 	if err != nil {
@@ -114,12 +115,12 @@ func (w days) modes(ctx context.Context, dataset string, from, to time.Time) (ma
 	return modes, nil
 }
 
-// newestRows returns, of rows with the newest first, the one of each name that
-// tells how it stands: the newest, less one that only makes a product anew
-// that is there.
+// newestRows returns one row of each granule, of rows with the newest first: the
+// newest, or the one before where the newest only makes an existing product
+// again and is not done yet.
 func newestRows(rows []ledger.Granule) []ledger.Granule {
 	var all []ledger.Granule
-	standing := map[string]int{} // where in all
+	standing := map[string]int{} // index in all
 	for _, g := range rows {
 		at, ok := standing[g.Name]
 		switch {
@@ -133,13 +134,13 @@ func newestRows(rows []ledger.Granule) []ledger.Granule {
 	return all
 }
 
-// isAnew reports whether g waits to be made again, from bytes that were made
-// into a product before.
+// isAnew reports whether g is a new revision of the same bytes that is not made
+// yet.
 func isAnew(g ledger.Granule) bool {
 	return g.Cause != ledger.FromArchive && g.Product.Path == "" && g.State != ledger.Quarantined
 }
 
-// dayState is what a granule makes of its day.
+// dayState returns the state of a day in the calendar, by one of its granules.
 func dayState(g ledger.Granule, modes map[ops.GranuleID]string) ops.DayState {
 	switch g.State {
 	case ledger.Quarantined:
@@ -153,8 +154,8 @@ func dayState(g ledger.Granule, modes map[ops.GranuleID]string) ops.DayState {
 	return ops.DayWaiting
 }
 
-// rank orders the states of several granules of a day: what needs a look goes
-// first.
+// rank orders the states of several granules of a day: the one that most needs an
+// operator is the highest.
 func rank(s ops.DayState) int {
 	return slices.Index([]ops.DayState{"", ops.DayMissing, ops.DayDelayed, ops.DayNearRealTime, ops.DayWaiting, ops.DayQuarantined}, s)
 }

@@ -19,7 +19,7 @@ import (
 	"lacuna/publish"
 )
 
-// granules shows granules, their stories and the maps in their products.
+// granules are the pages of granules, with their stories and maps.
 type granules struct {
 	reading
 	reader Reader
@@ -58,7 +58,7 @@ func (w granules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule, e
 		return g, err
 	}
 	g.ToDo = story.ToDo
-	short := strings.NewReplacer(w.settings.Products+"/", "", string(w.settings.State)+"/", "") // where these are is known
+	short := strings.NewReplacer(w.settings.Products+"/", "", string(w.settings.State)+"/", "") // operators know these two folders
 	g.History = convert.Each(story.Lines, func(l operate.StoryLine) ops.Event { return ops.Event{At: l.At, Text: short.Replace(l.Text)} })
 	deliveries, err := w.book.Deliveries(ctx, id.Dataset, id.Name)
 	if err != nil {
@@ -81,8 +81,8 @@ func (w granules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule, e
 	return g, nil
 }
 
-// revision returns the rows of a granule, newest first, and the one that is
-// meant.
+// revision returns the rows of a granule, newest first, and the row of the
+// revision in id, or of the current one where that is 0.
 func (w granules) revision(ctx context.Context, id ops.GranuleID) (rows []ledger.Granule, meant ledger.Granule, err error) {
 	if err := w.known(id.Dataset); err != nil {
 		return nil, meant, err
@@ -102,7 +102,7 @@ func (w granules) revision(ctx context.Context, id ops.GranuleID) (rows []ledger
 	return nil, meant, fmt.Errorf("granule %s of %s, revision %d: %w", id.Name, id.Dataset, id.Revision, ops.ErrNotFound)
 }
 
-// made is the product of a row as it was published.
+// made returns the product of a row as it was published.
 func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 	told := toldOf(p)
 	m := &ops.Made{
@@ -117,7 +117,7 @@ func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 	}
 	visible := w.below(row.Product.Path)
 	if visible == "" || !sameFile(row.Product.Path, p.File) {
-		return m // another revision is to be seen there
+		return m // the visible file is of another revision
 	}
 	m.URL = ops.ProductURL(visible)
 	if picture := strings.TrimSuffix(visible, filepath.Ext(visible)) + ".png"; w.settings.Publish.QuickLook {
@@ -126,8 +126,8 @@ func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 	return m
 }
 
-// below returns a file's name below the folder of products, with slashes; empty
-// where it is not below.
+// below returns the path of a file relative to the folder of products, with
+// slashes; empty where the file lies elsewhere.
 func (w granules) below(file string) string {
 	rel, err := filepath.Rel(w.settings.Products, file)
 	if err != nil || file == "" || strings.HasPrefix(rel, "..") {
@@ -136,8 +136,8 @@ func (w granules) below(file string) string {
 	return filepath.ToSlash(rel)
 }
 
-// sameFile reports whether two names are of one file: the visible product is a
-// link to that of its revision.
+// sameFile reports whether two paths are of one file: the visible product is a
+// hard link to the file of its revision.
 func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -174,13 +174,13 @@ func revisionsOf(rows []ledger.Granule, deliveries []ledger.Delivery) []ops.Revi
 	})
 }
 
-// deliveryRow is a delivery with the place of its message.
+// deliveryRow returns a delivery with the topic and key of its message.
 func deliveryRow(d ledger.Delivery) ops.Delivery {
 	row := ops.Delivery{
 		Sink: d.Sink, Kind: string(d.Kind), State: string(d.State), At: d.Ended, Attempts: d.Attempts, Problem: d.Problem,
 	}
 	if d.State == ledger.Delivered {
-		row.Problem = "" // of an attempt before
+		row.Problem = "" // the problem of an earlier attempt
 	}
 	if prefix, ok := strings.CutPrefix(d.Sink, "kafka:"); ok {
 		row.Message = fmt.Sprintf("topic %s.events, key %s", prefix, toldOf(d.Publication).Key())
@@ -188,8 +188,8 @@ func deliveryRow(d ledger.Delivery) ops.Delivery {
 	return row
 }
 
-// toldOf is what sinks are told of a publication. A body that is not to be
-// read, by a later version perhaps, tells nothing.
+// toldOf returns the description of a product that sinks get. A body that cannot
+// be read, such as one of a later version, leaves it nearly empty.
 func toldOf(p ledger.Publication) publish.Product {
 	var told publish.Product
 	if err := json.Unmarshal([]byte(p.Body), &told); err != nil {

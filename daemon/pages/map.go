@@ -85,8 +85,8 @@ func readMap(ctx context.Context, reader Reader, file, variable string, field in
 	return m, nil
 }
 
-// companion returns which of the variables that accompany another has a name;
-// the writer adds to names that are taken.
+// companion returns the ancillary variable whose name begins with name: the writer
+// adds a suffix where a name is taken.
 func companion(all []string, name string) string {
 	for _, c := range all {
 		if strings.HasPrefix(c, name) {
@@ -97,8 +97,8 @@ func companion(all []string, name string) string {
 }
 
 // floats returns the numbers of a variable of type float, NaN for its fill
-// value. They are taken as stored: a reader that knows the variable's name
-// might refuse some.
+// value. They are used as stored: a reader that knows the variable's name might
+// reject some.
 func floats(raw []byte, v ingest.Var) []float32 {
 	fill := float32(math.NaN())
 	for _, a := range v.Attrs {

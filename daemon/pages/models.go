@@ -14,7 +14,7 @@ import (
 	"lacuna/ops"
 )
 
-// models shows the store of models and the daily skill.
+// models is the page of the model store and the daily skill.
 type models struct {
 	reading
 	store string
@@ -24,8 +24,8 @@ type models struct {
 // shownPromotions bounds the log on the page: some years of weekly judgements.
 const shownPromotions = 100
 
-// Models implements ops.Models. What of the store cannot be read is told among
-// its problems.
+// Models implements ops.Models. Files of the store that cannot be read are listed
+// as problems.
 func (w models) Models(context.Context) (ops.ModelBook, error) {
 	var book ops.ModelBook
 	if w.store == "" {
@@ -71,7 +71,7 @@ func skillRow(s ledger.Skill) ops.Skill {
 	}
 }
 
-// versionRow is a version as the page shows it.
+// versionRow returns a version as the page shows it.
 func versionRow(v *modelstore.Version, states []string) ops.Version {
 	c := v.Card
 	row := ops.Version{

@@ -18,30 +18,30 @@ import (
 	"lacuna/ops"
 )
 
-// Overview is how the service is, with or without a daemon that runs.
+// Overview is the state of the service, with or without a running daemon.
 type Overview struct {
 	Running bool   `json:"running"`
-	Holder  string `json:"holder,omitempty"` // the process that runs, in words
-	Page    string `json:"page,omitempty"`   // address of the status page; empty: it was not asked
-	// Backfills are what operators have asked for and is not done yet.
+	Holder  string `json:"holder,omitempty"` // the running process, in words
+	Page    string `json:"page,omitempty"`   // address of the status page; empty: it was not used
+	// Backfills are the requested backfills that are not done yet.
 	Backfills []operate.Backfill `json:"backfills"`
 	Status    ops.Status         `json:"status"`
 }
 
-// overviewLimit is how long a daemon that runs is waited for: its answer is
-// made from a few queries.
+// overviewLimit bounds the wait for the answer of a running daemon, which takes
+// it a few queries.
 const overviewLimit = 5 * time.Second
 
-// A daemon that starts needs a moment for a ledger that others can read: it is
+// A daemon that has just been started needs a moment to create its ledger: it is
 // given two seconds.
 const (
 	startPause = 100 * time.Millisecond
 	startTries = 20
 )
 
-// Overview returns how the service is: as the daemon that runs tells, else as
-// its books do. Without a daemon the problems of archives and sinks are those
-// that the ledger knows of.
+// Overview returns the state of the service: from the status page of a running
+// daemon, else from the ledger, which knows only some of the problems of archives
+// and sinks.
 func (p Pages) Overview(ctx context.Context) (Overview, error) {
 	o := Overview{Backfills: []operate.Backfill{}}
 	for _, set := range p.Settings.Datasets {
@@ -67,7 +67,7 @@ func (p Pages) Overview(ctx context.Context) (Overview, error) {
 	defer os.RemoveAll(scratch)
 	book, err := p.Join(ctx, scratch)
 	for tries := 0; err != nil && o.Running && tries < startTries && ctx.Err() == nil; tries++ {
-		time.Sleep(startPause) // it has just been started and is about to lay its ledger out
+		time.Sleep(startPause) // the daemon has just been started and is about to create its ledger
 		book, err = p.Join(ctx, scratch)
 	}
 	if err != nil {
@@ -75,11 +75,11 @@ func (p Pages) Overview(ctx context.Context) (Overview, error) {
 	}
 	defer book.Close()
 	o.Status, err = p.Status(book)(ctx)
-	o.Status.Started = time.Time{} // nobody has started anything
+	o.Status.Started = time.Time{} // no daemon runs
 	return o, err
 }
 
-// AskStatus asks a daemon for its status.
+// AskStatus fetches the status from the page of a daemon.
 func AskStatus(ctx context.Context, page string) (ops.Status, error) {
 	var s ops.Status
 	ctx, cancel := context.WithTimeout(ctx, overviewLimit)
@@ -88,7 +88,7 @@ func AskStatus(ctx context.Context, page string) (ops.Status, error) {
 	if err != nil {
 		return s, err
 	}
-	client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext}} // no proxy stands before our own machine
+	client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext}} // without a proxy: the page is on this machine
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
@@ -101,7 +101,8 @@ func AskStatus(ctx context.Context, page string) (ops.Status, error) {
 	return s, json.NewDecoder(response.Body).Decode(&s)
 }
 
-// assess adds to a status what operators are to look at.
+// assess adds the ledger, hung stages, the troubles of datasets and the alarms to
+// a status, and withdraws its readiness where a stage hangs or an archive stalls.
 func (p Pages) assess(s *ops.Status) {
 	s.Ledger = ops.Ledger{Bytes: ledger.Size(p.Settings.State.Ledger()), Rebuilt: ledger.LastDamage(p.Settings.State.Ledger())}
 	s.Hung = p.Live.Hung()

@@ -1,8 +1,9 @@
-// Package pages shows the service: its status, with or without a daemon that
-// runs, the calendar, granules with their stories and maps, and models.
+// Package pages is the content of the web pages and of `lacuna status`: the state
+// of the service, the calendar, granules with their stories and maps, and models.
 //
-// It reads the ledger, the model store and what the daemon tells of its stages,
-// and changes nothing: what a page asks for is an operation of package operate.
+// It reads the ledger, the model store and the live state of a running daemon, and
+// changes none of them: the actions of a page are operations of package operate.
+// It does not know HTML or how granules are filled.
 package pages
 
 import (
@@ -22,7 +23,7 @@ import (
 // Pages are the pages of one service.
 type Pages struct {
 	Settings   operate.Settings
-	ModelStore string // folder; empty: there is none
+	ModelStore string // folder of the model store; empty: there is none
 	Listen     string // address of the status page
 	Limits     ops.Limits
 	Machine    ops.Machine
@@ -34,24 +35,24 @@ type Pages struct {
 	Now  func() time.Time
 }
 
-// Reader decodes files.
+// Reader decodes products.
 type Reader interface {
 	Read(ctx context.Context, path string, opt ingest.Options) (ingest.Granule, error)
 }
 
-// Live is what a daemon that runs tells of itself, and one that does not run
-// leaves empty.
+// Live is the state of a running daemon that its ledger does not hold; all of it
+// is empty where none runs.
 type Live interface {
 	Ready() bool
-	Hung() string                         // stage that hangs; empty: none
-	Method(dataset string) string         // what fills a dataset
-	Training(dataset string) string       // news of its model
-	Intake(dataset string) *intake.Intake // nil: nothing is brought in
-	Refused(sink string) string           // why nothing is delivered; empty: it is
+	Hung() string                         // name of a stage that hangs; empty: none
+	Method(dataset string) string         // method or model that fills a dataset
+	Training(dataset string) string       // state of the training of its model
+	Intake(dataset string) *intake.Intake // watcher of a dataset; nil: none runs
+	Refused(sink string) string           // reason why nothing is delivered; empty: none
 }
 
-// Sources are what the web interface shows. Its actions are those of the
-// operator's commands, on the ledger that is open.
+// Sources returns the content and the actions of the web interface on an open
+// ledger. The actions are those of the operator's commands.
 func (p Pages) Sources(book *ledger.Ledger) ops.Sources {
 	o := operate.New(p.Settings, book, p.Now)
 	r := reading{Operations: o, settings: p.Settings, book: book}
@@ -62,14 +63,14 @@ func (p Pages) Sources(book *ledger.Ledger) ops.Sources {
 	}
 }
 
-// reading is what the pages read from.
+// reading is the open ledger with the settings, shared by all pages.
 type reading struct {
 	*operate.Operations
 	settings operate.Settings
 	book     *ledger.Ledger
 }
 
-// known errs where no dataset has that name.
+// known returns ops.ErrNotFound where no dataset has that name.
 func (r reading) known(dataset string) error {
 	if r.settings.Known(dataset) {
 		return nil
@@ -77,13 +78,13 @@ func (r reading) known(dataset string) error {
 	return fmt.Errorf("dataset %s: %w", dataset, ops.ErrNotFound)
 }
 
-// Troubles are what keeps the granules of datasets from being filled.
+// Troubles are the errors that keep granules from being filled, by dataset.
 type Troubles struct {
 	mu sync.Mutex // guards by
 	by map[string]string
 }
 
-// Note records how the last attempt on a dataset ended.
+// Note records the error of the last attempt on a dataset; nil clears it.
 func (t *Troubles) Note(dataset string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +97,7 @@ func (t *Troubles) Note(dataset string, err error) {
 	}
 }
 
-// Of returns why granules of a dataset are left unfinished; empty: none is.
+// Of returns the error of the last attempt on a dataset; empty: there was none.
 func (t *Troubles) Of(dataset string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

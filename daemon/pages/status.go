@@ -19,11 +19,11 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// RecentRows is how many products and set-aside granules the page shows: a
-// screenful each.
+// RecentRows is the number of products, and of granules in quarantine, that the
+// page shows: a screenful each.
 const RecentRows = 20
 
-// Status returns the function that the status page asks.
+// Status returns the function that gives the status page its content.
 func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, error) {
 	started := p.Now()
 	return func(ctx context.Context) (ops.Status, error) {
@@ -72,7 +72,7 @@ func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, er
 	}
 }
 
-// datasetRow is how far a dataset has come, and how its archive is.
+// datasetRow returns the progress of a dataset and the state of its archive.
 func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.Dataset, counts []ledger.Count) (ops.Dataset, error) {
 	row := ops.Dataset{Name: set.Name, Title: set.Options.Product, Method: p.Live.Method(set.Name)}
 	for _, c := range counts {
@@ -103,7 +103,7 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 		if row.Stalled {
 			row.Problem = fmt.Sprintf("a poll has got on with nothing since %s", state.Progress.UTC().Format(time.RFC3339))
 		}
-		if !state.LastPoll.IsZero() { // else the ledger may know of one before the start
+		if !state.LastPoll.IsZero() { // otherwise the ledger may know a poll from before the start
 			row.LastPoll = state.LastPoll
 		}
 		row.Breaker = in.Breaker()
@@ -111,7 +111,7 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 	return row, nil
 }
 
-// noteSkill puts the last score of a dataset and its drift on its row.
+// noteSkill adds the last score of a dataset and its drift to its row.
 func (p Pages) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
 	last, err := book.Skills(ctx, ledger.SkillQuery{Dataset: row.Name, Kind: ledger.Overlay, Limit: 1})
 	if err != nil {
@@ -130,8 +130,8 @@ func (p Pages) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Data
 	return nil
 }
 
-// noteChampions puts on every row which model serves. A store whose log is
-// damaged tells what its sound part says; the page of the models tells why.
+// noteChampions adds the champion to every row. Of a damaged log of the store the
+// sound part counts; the page of the models shows the damage.
 func (p Pages) noteChampions(rows []ops.Dataset) {
 	if p.ModelStore == "" {
 		return
@@ -142,8 +142,8 @@ func (p Pages) noteChampions(rows []ops.Dataset) {
 	}
 }
 
-// sinkRows is what waits for the sinks, those that are not configured any more
-// among them.
+// sinkRows returns the queues of the sinks, also of sinks that are not configured
+// any more.
 func (p Pages) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink, error) {
 	backlogs, err := book.Backlogs(ctx)
 	rows := convert.Each(backlogs, func(b ledger.Backlog) ops.Sink {
@@ -160,7 +160,7 @@ func (p Pages) sinkRows(ctx context.Context, book *ledger.Ledger) ([]ops.Sink, e
 	return rows, err
 }
 
-// noteTaken puts on s what was found of others in the sinks within a day.
+// noteTaken adds the revisions that were found taken in the sinks within a day.
 func (p Pages) noteTaken(ctx context.Context, book *ledger.Ledger, s *ops.Status) error {
 	const day = 24 * time.Hour
 	since := p.Now().Add(-day)
@@ -184,8 +184,8 @@ func (p Pages) noteTaken(ctx context.Context, book *ledger.Ledger, s *ops.Status
 	return err
 }
 
-// diskRows is the room on the disks that fill up. A folder that is not there
-// yet has no row.
+// diskRows returns the free space of the folders that grow. A folder that does not
+// exist yet has no row.
 func (p Pages) diskRows() []ops.Disk {
 	var rows []ops.Disk
 	for _, folder := range []struct{ name, path string }{{"state", string(p.Settings.State)}, {"products", p.Settings.Products}} {

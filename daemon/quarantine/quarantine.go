@@ -1,8 +1,8 @@
-// Package quarantine is the folder of granules that were set aside. A file is
-// put there with its reason beside it, found again, and taken back into the
-// spool when the granule is taken up again.
+// Package quarantine is the folder of granules that were set aside. A file lies
+// there with its reason beside it, and goes back into the spool when the granule
+// is taken up again; no crash in between loses it.
 //
-// It knows nothing of why a granule is set aside.
+// It does not know why a granule is set aside.
 package quarantine
 
 import (
@@ -19,18 +19,17 @@ import (
 	"lacuna/ledger"
 )
 
-// WhySuffix is that of the file with the reason, beside the one that was set
-// aside.
+// WhySuffix ends the name of the file with the reason, beside the granule.
 const WhySuffix = ".why.txt"
 
-// Folder is where granules are set aside, and the spool that they come from.
+// Folder is the quarantine of a state, with the spool that its granules come from.
 type Folder struct{ State state.Dir }
 
 // Of returns the folder of a dataset.
 func (f Folder) Of(dataset string) string { return filepath.Join(f.State.Quarantine(), dataset) }
 
 // Put moves the file of a granule out of the spool, with the reason beside it,
-// and returns where it is now. A file that is gone is no error: the reason stays.
+// and returns its new path. A file that is gone is no error: the reason stays.
 func (f Folder) Put(g ledger.Granule, reason string) (string, error) {
 	if err := os.MkdirAll(f.Of(g.Dataset), 0o755); err != nil {
 		return "", fmt.Errorf("set aside: %w", err)
@@ -49,8 +48,8 @@ func revisionName(g ledger.Granule) string {
 	return fmt.Sprintf("r%d-%s", g.Revision, path.Base(g.Name))
 }
 
-// File returns where the bytes of a granule that was set aside lie; empty where
-// they do not.
+// File returns the path of the bytes of a granule that was set aside; empty where
+// they are gone.
 func (f Folder) File(g ledger.Granule) string {
 	if g.SHA256 == "" {
 		return ""
@@ -67,15 +66,15 @@ func (f Folder) File(g ledger.Granule) string {
 	return ""
 }
 
-// Books are told that a granule is taken up again.
+// Books record that a granule is taken up again.
 type Books interface {
 	Retry(ctx context.Context, id int64, spoolPath, why string, at time.Time) error
 }
 
-// TakeUp brings the file of a granule back into the spool, records that, and
-// only then takes it out of the folder: whatever breaks off in between leaves
-// the granule set aside with its file, or taken up with it. why is empty where
-// an operator asked for it.
+// TakeUp links the file of a granule back into the spool, records that, and only
+// then removes it from the folder: a crash in between leaves the granule either
+// set aside or taken up, in both cases with its file. why is empty where an
+// operator asked for it.
 func (f Folder) TakeUp(ctx context.Context, books Books, g ledger.Granule, why string, at time.Time) error {
 	from := f.File(g)
 	if from == "" {

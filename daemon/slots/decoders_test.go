@@ -35,7 +35,7 @@ func TestAPlaceIsLeftToFilling(t *testing.T) {
 	}
 }
 
-// A file that waits for a place ends with its context, and is not to blame.
+// The wait for a slot ends with its context, and the file is not blamed.
 func TestWaitingForAPlaceEndsWithItsContext(t *testing.T) {
 	d := NewDecoders(nil)
 	for range cap(d.places.all) {

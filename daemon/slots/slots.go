@@ -1,13 +1,15 @@
-// Package slots bounds how much is done at a time, whoever asks, and leaves a
-// place to what cannot wait.
+// Package slots bounds how much is done at a time in the whole service: the
+// granules in work, and the decoding children. One slot is always left to urgent
+// work.
 //
-// It knows nothing of datasets and granules: to it work is a function.
+// It does not know datasets or the ledger: work is a function, or a file to be
+// decoded.
 package slots
 
 import "context"
 
-// Slots bound how much is done at a time. One slot is left to work that somebody
-// waits for. Nil slots bound nothing.
+// Slots bound how much is done at a time. One slot is left to urgent work. Nil
+// slots bound nothing.
 type Slots struct{ all, patient chan struct{} }
 
 // New returns n slots, at least two.
@@ -16,8 +18,8 @@ func New(n int) *Slots {
 	return &Slots{all: make(chan struct{}, n), patient: make(chan struct{}, n-1)}
 }
 
-// Within calls work when there is a slot for it; urgent says that somebody waits
-// for it.
+// Within calls work when there is a slot for it. Only urgent work may take the
+// last one.
 func (s *Slots) Within(ctx context.Context, urgent bool, work func() error) error {
 	if s == nil {
 		return work()

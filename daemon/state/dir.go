@@ -1,7 +1,7 @@
-// Package state is the layout of the folder in which the service keeps its
-// memory, and the small JSON files in it. A file is there whole or not at all.
+// Package state is the layout of the state folder, and reads and writes the small
+// JSON files in it. A file is written whole or not at all.
 //
-// It knows the names of the files and nothing of their content.
+// It knows the names of the files, not their content.
 package state
 
 import "path/filepath"
@@ -29,12 +29,11 @@ func (d Dir) Training(dataset string) string { return d.in("train", dataset) }
 // Scaling returns the file with the scaling that was learned for a dataset.
 func (d Dir) Scaling(dataset string) string { return d.in("scaling", dataset+".json") }
 
-// Backfill returns the file of the backfill that was asked for of a dataset.
+// Backfill returns the file of the requested backfill of a dataset.
 func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + dataset + ".json") }
 
-// Version returns the file that remembers which version of a Copernicus Marine
-// dataset was chosen.
+// Version returns the file with the chosen version of a Copernicus Marine dataset.
 func (d Dir) Version(dataset string) string { return d.in("cmems-version-of-" + dataset) }
 
-// Alarms returns the file that remembers which alarms were sent.
+// Alarms returns the file with the alarms that were sent.
 func (d Dir) Alarms() string { return d.in("alarms.json") }

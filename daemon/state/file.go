@@ -10,7 +10,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Load reads a file into v and reports whether it was there.
+// Load reads a JSON file into v and reports whether it exists.
 func Load(path string, v any) (bool, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,7 +25,7 @@ func Load(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// Save writes v to a file, whose folder must exist.
+// Save replaces a file with v as JSON. Its folder must exist.
 func Save(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -34,7 +34,7 @@ func Save(path string, v any) error {
 	return renameio.WriteFile(path, data, 0o644)
 }
 
-// Remove removes a file that may be gone already.
+// Remove removes a file; one that is gone already is no error.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

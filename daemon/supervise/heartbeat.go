@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Heartbeats are those of all stages, for the watchdog of the service manager. A
-// stage that waits for work lives; one that is at work must show now and then
-// that it gets on.
+// Heartbeats are the heartbeats of all stages, for the watchdog of the service
+// manager. A stage that waits for work may be silent; one that is at work must
+// beat within its limit.
 type Heartbeats struct {
 	now func() time.Time
 
@@ -15,18 +15,18 @@ type Heartbeats struct {
 	all []*Heartbeat
 }
 
-// NewHeartbeats returns the heartbeats of no stage yet.
+// NewHeartbeats returns heartbeats without a stage.
 func NewHeartbeats(now func() time.Time) *Heartbeats { return &Heartbeats{now: now} }
 
-// Heartbeat is that of one stage. Nobody listens to a nil heartbeat.
+// Heartbeat is the heartbeat of one stage. A nil heartbeat is not watched.
 type Heartbeat struct {
 	of    *Heartbeats
 	stage string
 	limit time.Duration // longest silence at work
-	last  time.Time     // sign of life while at work; zero: it waits
+	last  time.Time     // last beat; zero: the stage waits for work
 }
 
-// Add adds a stage, which waits at first. Of nil heartbeats it is nil.
+// Add adds a stage, which at first waits for work. Nil heartbeats return nil.
 func (v *Heartbeats) Add(stage string, limit time.Duration) *Heartbeat {
 	if v == nil {
 		return nil
@@ -38,14 +38,14 @@ func (v *Heartbeats) Add(stage string, limit time.Duration) *Heartbeat {
 	return h
 }
 
-// Beat says that the stage is at work and gets on.
+// Beat records that the stage is at work and makes progress.
 func (h *Heartbeat) Beat() {
 	if h != nil {
 		h.set(h.of.now())
 	}
 }
 
-// Rest says that the stage waits for work, or has ended.
+// Rest records that the stage waits for work, or has ended.
 func (h *Heartbeat) Rest() {
 	if h != nil {
 		h.set(time.Time{})
@@ -77,8 +77,8 @@ func (h *Heartbeat) set(t time.Time) {
 	h.last = t
 }
 
-// Hung names a stage that is at work and has been silent for too long; empty:
-// all is well.
+// Hung returns the name of a stage that is at work and has been silent for too
+// long; empty: there is none.
 func (v *Heartbeats) Hung() string {
 	now := v.now()
 	v.mu.Lock()

@@ -1,8 +1,8 @@
-// Package supervise keeps the stages of the service running: one that panics,
+// Package supervise keeps the stages of the service running: a stage that panics,
 // fails or hangs is named in the log and started again, and the others do not
-// notice. A stage shows by its heartbeat that it gets on.
+// notice. A stage shows its progress by a heartbeat.
 //
-// It knows nothing of what a stage does.
+// It does not know what a stage does.
 package supervise
 
 import (
@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// Stage is a part of the service that runs for as long as it does.
+// Stage is a part of the service that runs as long as the service does.
 type Stage struct {
 	Name      string
-	Heartbeat *Heartbeat // nil: nobody can tell whether it hangs
+	Heartbeat *Heartbeat // nil: it is not watched
 	// Run returns nil when intake is cancelled and the work in hand is done, or
 	// dropped because work is cancelled. It may be called again when it has
 	// returned.
 	Run func(intake, work context.Context) error
 }
 
-// Lasting returns run as a stage that needs no time to end.
+// Lasting returns run as a stage that ends at once when ctx is cancelled.
 func Lasting(name string, h *Heartbeat, run func(ctx context.Context) error) Stage {
 	return Stage{Name: name, Heartbeat: h, Run: func(intake, _ context.Context) error { return run(intake) }}
 }
@@ -33,11 +33,10 @@ func Lasting(name string, h *Heartbeat, run func(ctx context.Context) error) Sta
 var errHung = errors.New("it was at work and showed no sign of life")
 
 const (
-	// A stage that ends is started again after a second, and where that does
-	// not help after twice as long each time, so that a log is not flooded by
-	// what only a new version cures.
+	// A stage that ends is started again after a second, then after twice as long
+	// each time, so that a bug does not flood the log.
 	restartMin, restartMax = time.Second, 2 * time.Minute
-	// steadyAfter is how long a stage must have run for its past to be
+	// steadyAfter is how long a stage must have run for its earlier ends to be
 	// forgotten.
 	steadyAfter = 10 * time.Minute
 )
@@ -46,8 +45,8 @@ const (
 type Supervisor struct {
 	Log   *slog.Logger
 	Pause func(n int) time.Duration // before the nth start in a row
-	Check time.Duration             // how often heartbeats are looked at
-	Fatal func(err error) bool      // whether a failure is nothing that another start gets over
+	Check time.Duration             // time between two looks at a heartbeat
+	Fatal func(err error) bool      // whether an error ends the stage for good
 }
 
 // New returns a supervisor with the usual pauses. A failure that is fatal ends
@@ -58,7 +57,7 @@ func New(log *slog.Logger, fatal func(err error) bool) *Supervisor {
 	}}
 }
 
-// Keep runs s until intake is cancelled, or it has nothing more to do. A stage
+// Keep runs s until intake is cancelled or s returns nil. A stage
 // that panics, fails or hangs is named in the log and started again, unless the
 // failure is fatal: then Keep returns it.
 func (v *Supervisor) Keep(intake, work context.Context, s Stage) error {

@@ -48,7 +48,7 @@ func TestStageThatEndsIsNamedAndStartedAgain(t *testing.T) {
 			{Name: "slow", Heartbeat: slow, Run: func(intake, work context.Context) error {
 				if count("slow") == 1 {
 					slow.Beat()
-					<-work.Done() // for ever, if nobody looked
+					<-work.Done() // hangs until the supervisor cancels it
 					return work.Err()
 				}
 				<-intake.Done()

@@ -1,5 +1,8 @@
-// Package version says which version of the program this is. The linker and the
-// version control system know the commit; the number is written here.
+// Package version is the version of the program, as semantic versioning writes
+// it. The release is a constant here; the commit comes from the linker or from the
+// version control system.
+//
+// It does not know the versions of models.
 package version
 
 import (
@@ -7,18 +10,18 @@ import (
 	"runtime/debug"
 )
 
-// release is the version that is in the making or, in a build of its tag, the
-// one that is out. ops/setup/release.sh reads it from this line.
+// release is the next release or, in a build of its tag, this one.
+// ops/setup/release.sh reads it from this line.
 const release = "0.2.0"
 
-// What the linker sets (see Makefile); empty where nothing did.
+// Set by the linker (see Makefile); empty in other builds.
 var (
-	buildTag    string // of the commit, where the tree is as committed
-	buildCommit string // abbreviated, with ".dirty" where the tree is not as committed
+	buildTag    string // tag of the commit; empty where the tree has uncommitted changes
+	buildCommit string // abbreviated hash, with ".dirty" where the tree has uncommitted changes
 )
 
-// String returns the version of this build: that of the release in a build of
-// its tag, else one that sorts before it and names the commit.
+// String returns the version of this build: the release in a build of its tag,
+// else a version that sorts before it and names the commit.
 func String() string {
 	return versionOf(buildTag, cmp.Or(buildCommit, vcsCommit()))
 }
@@ -33,8 +36,8 @@ func versionOf(tag, commit string) string {
 	return release + "-dev"
 }
 
-// vcsCommit returns what the go command knows of the commit, for programs that
-// were built without make; empty in tests and where there is no checkout.
+// vcsCommit returns the commit that the go command has recorded, for programs
+// built without make; empty in tests and where there is no checkout.
 func vcsCommit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -55,6 +58,6 @@ func vcsCommit() string {
 	return commit + dirty
 }
 
-// shortCommit is how many digits name a commit: as many as git shows in a
-// repository of this size.
+// shortCommit is the number of digits of an abbreviated commit, as git shows it in
+// a repository of this size.
 const shortCommit = 7

@@ -6,17 +6,17 @@ import (
 	"lacuna/fetch"
 )
 
-// arrivals are the granules that come in while a worker is busy. Work that
-// nobody waits for is interrupted when one does: it can be done again.
+// arrivals are the granules that arrive while a worker is busy. Each of them
+// interrupts work outside the live lane, which can be done again.
 type arrivals struct {
-	granules    <-chan fetch.Granule // closed when nothing will come any more; nil: nothing comes
+	granules    <-chan fetch.Granule // closed when the watcher has ended; nil: there is no watcher
 	ended       bool
-	still       func() bool // whether work is to go on; nil: it is
-	interrupted int         // how often in a row work was
+	still       func() bool // whether the service is to go on; nil: always
+	interrupted int         // number of interruptions in a row
 }
 
-// mostInterrupted is how often in a row work is interrupted: an archive that
-// delivers faster than work is done must not keep it from ever being done.
+// mostInterrupted bounds the interruptions in a row: an archive that delivers
+// faster than work is done must not put it off for ever.
 const mostInterrupted = 3
 
 // goOn admits a waiting granule, and reports whether work is to go on.
@@ -32,8 +32,8 @@ func (a *arrivals) goOn() bool {
 	return !a.ended && (a.still == nil || a.still())
 }
 
-// interrupt does work, and cancels it when a granule arrives. It reports whether
-// the work was interrupted by that.
+// interrupt does work, cancels it when a granule arrives, and reports whether that
+// happened.
 func (a *arrivals) interrupt(ctx context.Context, work func(context.Context) error) (interrupted bool, err error) {
 	if a == nil {
 		return false, work(ctx)
@@ -48,7 +48,7 @@ func (a *arrivals) interrupt(ctx context.Context, work func(context.Context) err
 	go func() {
 		select {
 		case _, open := <-a.granules:
-			a.ended = !open // read again after the worker has heard of it
+			a.ended = !open // the worker reads it after it has received from watched
 			if open {
 				cancel()
 			}
@@ -60,7 +60,7 @@ func (a *arrivals) interrupt(ctx context.Context, work func(context.Context) err
 	err = work(ctx)
 	close(done)
 	came := <-watched
-	if came && err != nil { // whatever it says: it was cut short
+	if came && err != nil { // any error counts as the interruption
 		a.interrupted++
 		return true, nil
 	}

@@ -21,7 +21,7 @@ func TestWorkThatNobodyWaitsForIsInterruptedByAnArrival(t *testing.T) {
 			t.Fatalf("time %d: interrupted %v, %v, want that a granule came", i+1, interrupted, err)
 		}
 	}
-	// It must get done some time, though a granule waits again.
+	// It must be done at last, though another granule waits.
 	go func() { arrived <- fetch.Granule{} }()
 	if interrupted, err := at.interrupt(t.Context(), func(ctx context.Context) error { return ctx.Err() }); interrupted || err != nil {
 		t.Errorf("after %d times: interrupted %v, %v, want it done", mostInterrupted, interrupted, err)
@@ -38,7 +38,7 @@ func TestWorkThatNothingInterruptsEndsAsItDoesByItself(t *testing.T) {
 	if interrupted, err := at.interrupt(t.Context(), func(context.Context) error { return failed }); interrupted || !errors.Is(err, failed) {
 		t.Errorf("interrupted %v, %v, want its own error", interrupted, err)
 	}
-	close(arrived) // nothing will come any more, which is no reason to drop what is in hand
+	close(arrived) // the watcher has ended, which does not interrupt the work in hand
 	if interrupted, err := at.interrupt(t.Context(), func(ctx context.Context) error { return ctx.Err() }); interrupted || err != nil {
 		t.Errorf("with the archive closed: interrupted %v, %v, want it done", interrupted, err)
 	}

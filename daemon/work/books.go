@@ -7,8 +7,8 @@ import (
 	"lacuna/ledger"
 )
 
-// Books are the pages of the ledger that a worker reads and writes. Every call
-// that changes something is one transaction, on the disk when it returns.
+// Books are the parts of the ledger that a worker reads and writes. Every call
+// that changes a row is one transaction, on the disk when it returns.
 type Books interface {
 	GranuleBook
 	GridBook
@@ -16,7 +16,7 @@ type Books interface {
 	SkillBook
 }
 
-// GranuleBook says what is to be filled, and keeps how far each granule has come.
+// GranuleBook gives the granules to be filled, and records their states.
 type GranuleBook interface {
 	FirstPending(ctx context.Context, dataset string, n int) ([]ledger.Granule, error)
 	Window(ctx context.Context, dataset string, from, to time.Time) ([]ledger.Granule, error)
@@ -26,7 +26,7 @@ type GranuleBook interface {
 	Retry(ctx context.Context, id int64, spoolPath, why string, at time.Time) error
 }
 
-// GridBook counts which grid the granules of a dataset have.
+// GridBook counts the votes of granules on the grid of their dataset.
 type GridBook interface {
 	VoteGrid(ctx context.Context, v ledger.Vote, at time.Time) (ledger.Standing, error)
 	Grid(ctx context.Context, dataset string) (g ledger.Grid, known bool, err error)
@@ -34,8 +34,7 @@ type GridBook interface {
 	DropVote(ctx context.Context, id int64) error
 }
 
-// RevisionBook knows which products are to be looked at again, and numbers what
-// is made anew.
+// RevisionBook gives the reopened products, and numbers new revisions.
 type RevisionBook interface {
 	DueReopening(ctx context.Context, dataset string, lane ledger.Lane, at time.Time) (r ledger.Reopening, ok bool, err error)
 	PostponeReopening(ctx context.Context, id int64, due time.Time) error
@@ -46,7 +45,7 @@ type RevisionBook interface {
 	Renumber(ctx context.Context, id int64, t ledger.Taken) (ledger.Granule, error)
 }
 
-// SkillBook knows which granules are to be scored, and keeps the scores.
+// SkillBook gives the granules to be scored, and records the scores.
 type SkillBook interface {
 	NextSkill(ctx context.Context, dataset string) (due ledger.DueSkill, ok bool, err error)
 	SkipSkill(ctx context.Context, id int64, why string, at time.Time) error

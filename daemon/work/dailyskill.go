@@ -17,10 +17,9 @@ import (
 	"lacuna/publish"
 )
 
-// score does what is due: it fills a granule once more under the gaps of
-// another day, or looks how an earlier product did on the cells that a
-// replacement reveals. What cannot be scored is recorded with the reason: a
-// score is not worth a second try.
+// score computes a score that is due: of a granule filled once more under the gaps
+// of another day, or of an earlier product on the cells that a replacement
+// reveals. A score that fails is recorded with the reason, and not tried again.
 func (w *Worker) score(ctx context.Context, due ledger.DueSkill) error {
 	s, err := w.scene(ctx, due.Granule, false)
 	var got ledger.Skill
@@ -43,12 +42,12 @@ func (w *Worker) score(ctx context.Context, due ledger.DueSkill) error {
 	return w.Books.EndSkill(ctx, due.ID, got, w.Now())
 }
 
-// errNoOverlay says that no day around a granule has gaps that hide enough of
-// it and leave enough.
-var errNoOverlay = errors.New("no day around it has gaps that hide enough and leave enough")
+// errNoOverlay says that no day around a granule has gaps that hide enough of its
+// cells and leave enough of them visible.
+var errNoOverlay = errors.New("no day around it has gaps that hide enough of its cells and leave enough visible")
 
-// scoreOverlay hides a part of the granule's last field under the gaps of
-// another day and fills it from the past, as its first product was.
+// scoreOverlay hides a part of the granule's last field under the gaps of another
+// day and fills it from earlier days only, as the first product was.
 func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (ledger.Skill, error) {
 	last := len(s.granule.Fields) - 1
 	truth := s.granule.Fields[last]
@@ -78,7 +77,7 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	a := outcome.Analyses[last]
 	value := make([]float32, len(a.Value))
 	s.granule.Transform.Forward(value, a.Value)
-	for c := range hidden { // land is not scored, whatever a sensor saw there
+	for c := range hidden { // land has no sigma and is not scored, even where the sensor gave a value
 		hidden[c] = hidden[c] && finite(a.Sigma[c])
 	}
 	return scale.score(outcome.Product.Model, trial{truth: truth, visible: visible, scored: hidden, value: value, sigma: a.Sigma})
@@ -96,9 +95,8 @@ func upTo(gs []ingest.Granule, t time.Time) []ingest.Granule {
 }
 
 // overlay splits the observations of truth by the gaps of one of the fields
-// around it. Which one follows from key, so that the same granule is always
-// scored alike and granules that follow one another are not all scored by the
-// same gaps.
+// around it. key selects the field, so that the same granule always has the same
+// overlay, and granules of successive days have different ones.
 func overlay(truth field.Field, around []ingest.Granule, key string) (visible, hidden field.Mask, ok bool) {
 	var lenders []field.Field
 	for _, g := range around {
@@ -127,8 +125,8 @@ func overlay(truth field.Field, around []ingest.Granule, key string) (visible, h
 	return nil, nil, false
 }
 
-// scoreRevealed looks how an earlier product did on what it filled and the
-// granule that replaced its own shows.
+// scoreRevealed scores an earlier product on the cells that it had filled and that
+// the replacement of its granule shows.
 func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s scene) (ledger.Skill, error) {
 	old, err := w.readProduct(ctx, before.File, s.granule)
 	if err != nil {
@@ -136,7 +134,7 @@ func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s
 	}
 	var told publish.Product
 	if err := json.Unmarshal([]byte(before.Body), &told); err != nil {
-		return ledger.Skill{}, fmt.Errorf("read what was told of the earlier product: %w", err)
+		return ledger.Skill{}, fmt.Errorf("read the description of the earlier product: %w", err)
 	}
 	scale, err := scaleOf(s)
 	if err != nil {
@@ -157,15 +155,15 @@ func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s
 	return scale.score(told.Model, trials...)
 }
 
-// trial is a field, what a method was shown of it, and what it made of the
-// rest, in the space of the transform.
+// trial is a field with the cells that a method saw, the cells that are scored,
+// and the method's values and sigmas in the space of the transform.
 type trial struct {
 	truth           field.Field // in physical units
 	visible, scored field.Mask
 	value, sigma    []float32
 }
 
-// scale is what errors of a granule are measured in.
+// scale is the unit in which the errors of a granule are measured.
 type scale struct {
 	field.Normalisation
 	transform field.Transform
@@ -186,7 +184,7 @@ func scaleOf(s scene) (scale, error) {
 	return scale{Normalisation: n, transform: s.granule.Transform}, err
 }
 
-// score returns the figures of trials of one method.
+// score returns the scores of trials of one method.
 func (s scale) score(method string, trials ...trial) (ledger.Skill, error) {
 	const nominal = 0.9
 	scores := skill.NewScores(skill.Options{Bootstrap: skill.DefaultBootstrap()})
@@ -198,7 +196,7 @@ func (s scale) score(method string, trials ...trial) (ledger.Skill, error) {
 	}
 	sum := scores.Summary()
 	if sum.MSE == nil || sum.Bias == nil {
-		return ledger.Skill{}, errors.Join(errors.New("nothing of it can be scored"), scored)
+		return ledger.Skill{}, errors.Join(errors.New("none of its cells can be scored"), scored)
 	}
 	out := ledger.Skill{Method: method, MSE: *sum.MSE, Bias: *sum.Bias, Pixels: sum.Pixels}
 	if sum.Gaussian != nil {
@@ -207,7 +205,7 @@ func (s scale) score(method string, trials ...trial) (ledger.Skill, error) {
 	return out, nil
 }
 
-// sample is a trial in normalised units.
+// sample returns a trial in normalised units.
 func (s scale) sample(t trial) skill.Sample {
 	n := len(t.truth.Values)
 	x := skill.Sample{

@@ -12,11 +12,11 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// checkGrid refuses a granule on another grid than the dataset's: the one that
-// the configuration names, else what most of its first granules have. Nothing is
-// waited for: the first granule is filled at once, and the grid may change until
-// it is settled. What waits already is asked before, so that a product on a grid
-// that will not stand is not even made.
+// checkGrid refuses a granule on another grid than the dataset's: the one that the
+// configuration names, else the one that most of its first granules have. The
+// first granule is filled at once, and the grid may change until it is settled.
+// Granules that wait already vote first, so that no product is made on a grid that
+// they outvote.
 func (w *Worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
 	standing, err := w.vote(ctx, g, granule)
 	if err == nil && !standing.Settled && w.set.Grid == nil {
@@ -30,7 +30,7 @@ func (w *Worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest
 	return w.oddGrid(granule, standing)
 }
 
-// vote counts the grid of a granule and says how that of the dataset stands.
+// vote counts the grid of a granule and returns the standing of the vote.
 func (w *Worker) vote(ctx context.Context, g ledger.Granule, granule ingest.Granule) (ledger.Standing, error) {
 	grid := granule.Fields[0].Grid
 	text, err := json.Marshal(grid)
@@ -73,7 +73,7 @@ func (w *Worker) canvass(ctx context.Context, g ledger.Granule) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			continue // it is told or set aside when it is its turn
+			continue // the error is handled when its turn comes
 		}
 		if _, err := w.vote(ctx, next, granule); err != nil {
 			return err
@@ -82,8 +82,8 @@ func (w *Worker) canvass(ctx context.Context, g ledger.Granule) error {
 	return nil
 }
 
-// oddGrid says why a granule is not taken. The ledger knows such a granule by
-// the words "its grid is" and "but dataset" where it was made anew.
+// oddGrid returns the reason why a granule is refused. A rebuilt ledger recognises
+// such a granule by the words "its grid is" and "but dataset".
 func (w *Worker) oddGrid(granule ingest.Granule, s ledger.Standing) error {
 	name, grid := w.set.Name, granule.Fields[0].Grid
 	bad := &ingest.BadGranule{File: granule.Name}
@@ -101,8 +101,8 @@ func (w *Worker) oddGrid(granule ingest.Granule, s ledger.Standing) error {
 	return bad
 }
 
-// takeUp brings back the granules that were set aside for a grid that is the
-// dataset's after all, or that was reset. Cut off, it goes on at the next call.
+// takeUp takes up again the granules that were set aside for their grid, where
+// that has become the dataset's or was reset. After a crash the next call goes on.
 func (w *Worker) takeUp(ctx context.Context) error {
 	rows, err := w.Books.Regained(ctx, w.set.Name)
 	if err != nil {

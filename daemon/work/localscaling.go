@@ -18,28 +18,28 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// scalingSpan is how many days of a dataset, those nearest in time to a
-// granule, its scaling is learned from: a season, and the mean map of another
+// scalingSpan is the number of days, those nearest to a granule, from which the
+// scaling of its dataset is learned: one season, because the mean map of another
 // season would be an anomaly of this one.
 const scalingSpan = 90
 
 // keptScaling is the scaling of a dataset as it is kept between granules and
 // between starts, so that a product that is made again is the same.
 type keptScaling struct {
-	Around time.Time `json:"around"` // the field that it was learned for
-	Days   int       `json:"days"`   // that it was learned from
+	Around time.Time `json:"around"` // time of the field that it was learned for
+	Days   int       `json:"days"`   // number of days that it was learned from
 	parts.Scaling
 }
 
-// serves reports whether the scaling still does for a field of that time, with
-// so many days around it: not if a tenth of the days would be others.
+// serves reports whether the scaling can be used for a field at a time with a
+// number of days around it: not where a tenth of the days would be others.
 func (k keptScaling) serves(at time.Time, days int) bool {
 	away := at.Sub(k.Around).Abs()
 	return k.Days > 0 && 10*away <= time.Duration(k.Days)*24*time.Hour && 10*days <= 11*k.Days
 }
 
-// localScaling returns the scaling of the worker's dataset for a granule: the
-// one that is kept, or one that is learned anew from the days in the spool.
+// localScaling returns the scaling of the worker's dataset for a granule: the kept
+// one, or one that is learned anew from the days in the spool.
 func (w *Worker) localScaling(ctx context.Context, job fill.Job) (fill.LocalScaling, error) {
 	grid, tr := job.Granule.Fields[0].Grid, job.Granule.Transform
 	first, last := field.Span(job.Granule.Fields)
@@ -51,7 +51,7 @@ func (w *Worker) localScaling(ctx context.Context, job fill.Job) (fill.LocalScal
 	rows = nearestDays(rows, last, scalingSpan)
 	file := w.cfg.State.Scaling(w.set.Name)
 	var kept keptScaling
-	// A file that is damaged is as good as none: it is learned anew.
+	// A damaged file counts as none: the scaling is learned anew.
 	if ok, err := state.Load(file, &kept); ok && err == nil && kept.serves(last, len(rows)) && kept.Fits(grid, tr) {
 		return fill.LocalScaling{Scaling: kept.Samples(), Days: kept.Days}, nil
 	}
@@ -89,8 +89,8 @@ func nearestDays(rows []ledger.Granule, at time.Time, n int) []ledger.Granule {
 	return rows[:min(n, len(rows))]
 }
 
-// fieldsOf reads granules of the spool. One that cannot be read any more is
-// left out: there are others.
+// fieldsOf reads granules of the spool. One that cannot be read any more is left
+// out.
 func (w *Worker) fieldsOf(ctx context.Context, rows []ledger.Granule, grid field.Grid) []field.Field {
 	var fields []field.Field
 	for _, row := range rows {

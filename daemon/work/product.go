@@ -24,8 +24,8 @@ import (
 	"lacuna/publish/quicklook"
 )
 
-// storeProduct writes the product of a granule where sinks find it, and
-// returns what they are told about it.
+// storeProduct writes the product of a granule to the folder of products, and
+// returns its description for the sinks.
 func (w *Worker) storeProduct(ctx context.Context, g ledger.Granule, granule ingest.Granule, outcome fill.Outcome) (publish.Product, disk.Stored, error) {
 	first, _ := field.Span(granule.Fields)
 	name := datedName(granule.Name, first)
@@ -53,9 +53,9 @@ func (w *Worker) storeProduct(ctx context.Context, g ledger.Granule, granule ing
 	return p, stored, nil
 }
 
-// datedName returns the name of a product in the folder of its month. The
-// names of most granules begin with their day; others get it, for an archive
-// that tells days apart by folders only has one name for all of them.
+// datedName returns the name of a product in the folder of its month. The names of
+// most granules begin with their day; it is put before the others, because an
+// archive with a folder for each day may have one name for all of them.
 func datedName(granule string, first time.Time) string {
 	name := fill.ProductName(granule)
 	first = first.UTC()
@@ -67,7 +67,7 @@ func datedName(granule string, first time.Time) string {
 	return first.Format("20060102") + "_" + name
 }
 
-// describeProduct is what receivers are told of a granule's product, less its
+// describeProduct returns the description of a product for receivers, without its
 // file.
 func describeProduct(granule ingest.Granule, outcome fill.Outcome) publish.Product {
 	out := outcome.Product
@@ -122,10 +122,10 @@ func meanUncertainty(p netcdf.Product) float64 {
 	return sum / float64(n)
 }
 
-// Links are where receivers find the files of products.
+// Links are the addresses of products for receivers.
 type Links struct {
 	Products string // folder of products
-	BaseURL  string // under which receivers reach the folder; empty: links are relative to it
+	BaseURL  string // address of that folder for receivers; empty: links are relative to it
 }
 
 // of returns the links to a product.

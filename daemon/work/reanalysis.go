@@ -13,15 +13,15 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Reanalysis is when a product is made anew because a day in its window came
-// late, was replaced, or followed. The first product of a granule does not wait
-// for anything; these come after it.
+// Reanalysis are the rules by which a product is made again because a day in its
+// window came late, was replaced, or followed. The first product of a granule
+// waits for none of them.
 type Reanalysis struct {
 	Enabled bool          `yaml:"enabled"`  // whether products are made again as their neighbours arrive
-	Settle  time.Duration `yaml:"settle"`   // no neighbour must have come for so long
-	MaxWait time.Duration `yaml:"max_wait"` // but at most so long since the first
-	// LeastChange is by how much a product must move to be published anew, in
-	// its own standard deviations, at the cell that moves most.
+	Settle  time.Duration `yaml:"settle"`   // time without a new neighbour after which a product is made again
+	MaxWait time.Duration `yaml:"max_wait"` // longest wait after the first new neighbour
+	// LeastChange is the least change that is published as a new revision, in
+	// standard deviations of the product, at the cell that changes most.
 	LeastChange float64 `yaml:"least_change"`
 }
 
@@ -34,7 +34,7 @@ func DefaultReanalysis() Reanalysis {
 		// once.
 		Settle:  36 * time.Hour,
 		MaxWait: 240 * time.Hour, // neighbours that keep coming for ten days must not put it off for ever
-		// A quarter of what is uncertain anyway is no news.
+		// A change of a quarter of the uncertainty is not worth a revision.
 		LeastChange: 0.25,
 	}
 }
@@ -48,8 +48,8 @@ func (r Reanalysis) Validate() error {
 	return errs.Err()
 }
 
-// placement is what the ledger is told of a granule that was read, with the
-// window within which it concerns products.
+// placement returns the times of a granule that was read, with the window within
+// which it reopens products.
 func (d Dataset) placement(times []time.Time) ledger.Placement {
 	p := ledger.Placement{Times: times}
 	if d.Reanalysis.Enabled {
@@ -59,8 +59,8 @@ func (d Dataset) placement(times []time.Time) ledger.Placement {
 	return p
 }
 
-// reanalyse looks at a reopened product again and reports whether there is a
-// new revision of it. An error is a failure of our own: it stays open.
+// reanalyse analyses a reopened product again and reports whether it made a new
+// revision. An error is a failure of our own: the product stays open.
 func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised bool, err error) {
 	end := func(outcome ledger.Outcome, note string) error {
 		r.Outcome, r.Note = outcome, note
@@ -93,7 +93,7 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	}
 	change, comparable := w.change(ctx, before, s.granule, outcome)
 	if err := ctx.Err(); err != nil {
-		return false, err // what could not be read was not looked for
+		return false, err // interrupted, so a product that seems unreadable may be sound
 	}
 	if comparable && change < w.set.Reanalysis.LeastChange {
 		r.Change = change
@@ -107,14 +107,14 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 		return false, err
 	}
 	outcome.Product.Revision, outcome.Product.Created = next.Revision, next.Recorded
-	// From here on there is a revision to be kept: it is not put aside any more.
+	// From here on the revision is recorded: no arrival interrupts it any more.
 	return true, w.finish(context.WithoutCancel(ctx), next, s, outcome)
 }
 
-// change returns by how much the product before and a new analysis of the same
-// granule differ: the largest change of a value or of an uncertainty in
-// standard deviations of the former. They cannot be compared where the former
-// cannot be read, or where what is filled differs.
+// change returns the largest change of a value or of an uncertainty from the
+// former product to a new analysis of the same granule, in standard deviations of
+// the former. They cannot be compared where the former cannot be read, or where
+// other cells were filled.
 func (w *Worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now fill.Outcome) (largest float64, comparable bool) {
 	old, err := w.readProduct(ctx, before.File, g)
 	if err != nil {
@@ -141,15 +141,15 @@ func (w *Worker) change(ctx context.Context, before ledger.Publication, g ingest
 	return largest, true
 }
 
-// leastSigma keeps a change from being divided by nothing: no satellite knows
-// anything better, in whatever units, than to a millionth.
+// leastSigma prevents a division by zero: in any units, no satellite measures
+// better than to a millionth.
 const leastSigma = 1e-6
 
 // filledField is a field of a product in the space of the transform, NaN in
 // sigma where the value was observed.
 type filledField struct{ value, sigma []float32 }
 
-// readProduct reads what a product says of a granule, field by field.
+// readProduct reads the fields of a product of a granule.
 func (w *Worker) readProduct(ctx context.Context, path string, g ingest.Granule) ([]filledField, error) {
 	variable := g.Source.Variable
 	value, err := w.Reader.Read(ctx, path, ingest.Options{Variable: variable})
@@ -176,5 +176,5 @@ func (w *Worker) readProduct(ctx context.Context, path string, g ingest.Granule)
 
 func finite(x float32) bool { return x-x == 0 }
 
-// roundChange is for people.
+// roundChange rounds a change for people.
 func roundChange(sigmas float64) float64 { return math.Round(sigmas*1000) / 1000 }

@@ -9,11 +9,11 @@ import (
 	"lacuna/publish"
 )
 
-// produce fills a granule and stores its product. A number that was promised with
-// other bytes, by a life of this state that its ledger does not remember, is
-// left to those, and the product is made once more under the next.
+// produce fills a granule and stores its product. Where the number of the revision
+// is taken by other bytes, as after a restore of an older ledger, the product is
+// made once more under the next number.
 func (w *Worker) produce(ctx context.Context, g ledger.Granule, s scene) error {
-	const numbers = 3 // that may be found taken one after the other before it is left to the next round
+	const numbers = 3 // attempts before the granule is left to the next round
 	var err error
 	for range numbers {
 		outcome, fillErr := w.fill(ctx, g, s)
@@ -29,11 +29,11 @@ func (w *Worker) produce(ctx context.Context, g ledger.Granule, s scene) error {
 			return err
 		}
 	}
-	return fmt.Errorf("store product of %s: %d numbers in a row are taken", g.Name, numbers)
+	return fmt.Errorf("store product of %s: %d revision numbers in a row have other files already; it is tried again later", g.Name, numbers)
 }
 
-// renumber returns a granule under its next number. c is what the folder of
-// products says of the one it has; nil: it has another by now.
+// renumber returns a granule under its next number. c is the conflict in the
+// folder of products; nil: the granule got another number meanwhile.
 func (w *Worker) renumber(ctx context.Context, g ledger.Granule, c *publish.Conflict) (ledger.Granule, error) {
 	var t ledger.Taken
 	if c != nil {

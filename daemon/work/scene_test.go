@@ -42,8 +42,8 @@ func newTestWorker(t *testing.T) *Worker {
 	})
 }
 
-// someDays returns the first days of a simulated sea on which anything is seen,
-// as the worker reads them.
+// someDays returns the first days of a simulated sea that have observations, as
+// the worker reads them.
 func someDays(t *testing.T, w *Worker, n int) (*simulate.World, []ingest.Granule) {
 	t.Helper()
 	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 40, Width: 60, Days: 40, Seed: 3})
@@ -71,8 +71,8 @@ func someDays(t *testing.T, w *Worker, n int) (*simulate.World, []ingest.Granule
 	return world, all
 }
 
-// What lies under the overlay must not reach the method: if it is raised by a
-// known amount, the error falls by just that.
+// The hidden cells must not reach the method: if their values are raised by a
+// known amount, the bias falls by exactly that.
 func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 	for _, method := range []string{"persistence", "climatology", "oi"} {
 		w := newTestWorker(t)
@@ -82,7 +82,7 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 		slices.SortFunc(days, func(a, b ingest.Granule) int {
 			return a.Fields[0].ObservedMask().Count() - b.Fields[0].ObservedMask().Count()
 		})
-		target := days[len(days)-1] // the clearest day; which days are around it does not matter here
+		target := days[len(days)-1] // the clearest day; its neighbours do not matter here
 		for i := range days[:len(days)-1] {
 			days[i].Fields[0].Time = target.Fields[0].Time.AddDate(0, 0, -1-i)
 		}

@@ -9,24 +9,24 @@ import (
 	"lacuna/pipeline/ingest"
 )
 
-// Summary counts what became of granules.
+// Summary counts granules by their outcome.
 type Summary struct {
 	Products, SetAside, Unfinished int
 }
 
-// A task is one thing that a worker may do next.
+// A task is a unit of work: a granule to be filled, a re-analysis or a score.
 type task struct {
-	what string // for errors
-	live bool   // somebody waits for it
+	what string // name in errors and logs
+	live bool   // of the live lane: urgent, and never interrupted
 	do   func(ctx context.Context, done *Summary) error
 }
 
-// WorkOff does everything that is due, the most urgent first. Its error tells
-// what was left unfinished for a reason of our own.
+// WorkOff does every task that is due, the most urgent first. Its error names the
+// tasks that were left unfinished for a reason of our own.
 func (w *Worker) WorkOff(ctx context.Context) (Summary, error) { return w.workOff(ctx, nil) }
 
-// workOff runs tasks, the most urgent first, until none is left or nothing will
-// arrive any more.
+// workOff runs tasks, the most urgent first, until none is left or the watcher has
+// ended.
 func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 	var done Summary
 	var errs []error
@@ -42,7 +42,7 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 		if first {
 			release = w.Hold()
 		}
-		w.Heartbeat.Rest() // until it is its turn
+		w.Heartbeat.Rest() // while it waits for a slot
 		interrupted := false
 		err = w.Slots.Within(ctx, next.live, func() error {
 			w.Heartbeat.Beat()
@@ -66,7 +66,8 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 
 // next returns the most urgent task: new granules before products that were
 // reopened, the live lane before the other, and scores when all else is done.
-// It is asked anew after each, for what is urgent may have come meanwhile.
+// The worker calls it after each task, because an urgent one may have come
+// meanwhile.
 func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error) {
 	if err := w.takeUp(ctx); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 	return &task{what: "score of " + due.Granule.Name, do: func(ctx context.Context, _ *Summary) error { return w.score(ctx, due) }}, nil
 }
 
-// Next says what the worker would do now; empty: nothing.
+// Next returns the name of the next task; empty: none is due.
 func (w *Worker) Next(ctx context.Context) (string, error) {
 	next, err := w.next(ctx, nil)
 	if err != nil || next == nil {
@@ -135,7 +136,7 @@ func (w *Worker) reanalysisTask(r ledger.Reopening) *task {
 			done.Products++
 		}
 		if err != nil && ctx.Err() == nil {
-			// It stays open, behind those that may have better luck.
+			// It stays open, behind the others.
 			return errors.Join(err, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry)))
 		}
 		return err

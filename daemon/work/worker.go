@@ -26,28 +26,28 @@ import (
 	"lacuna/publish/netcdf"
 )
 
-// Dataset is what a worker has to know of the dataset that it works on.
+// Dataset is the part of a dataset's settings that its worker needs.
 type Dataset struct {
 	Name string
 	ingest.Options
 	SeaMask    string       // auto, builtin, learned, or a NetCDF file
-	Grid       *gridpin.Pin // the only one that is taken; nil: the one that most of the first granules have
+	Grid       *gridpin.Pin // the only grid that is accepted; nil: the first granules vote
 	Fill       infer.Config
 	Reanalysis Reanalysis
 	DailySkill bool          // score every granule under the gaps of another day
-	Retry      time.Duration // pause between rounds over what could not be done
+	Retry      time.Duration // pause between two attempts at failed tasks
 }
 
-// Settings are those of all datasets.
+// Settings are shared by the workers of all datasets.
 type Settings struct {
 	State     state.Dir
 	Credits   netcdf.Credits
 	Links     Links
 	QuickLook bool     // a picture beside every product
-	Sinks     []string // names under which sinks stand in the ledger
+	Sinks     []string // names of the sinks in the ledger
 }
 
-// Reader decodes files.
+// Reader decodes granules, products and sea masks.
 type Reader interface {
 	Read(ctx context.Context, path string, opt ingest.Options) (ingest.Granule, error)
 	ReadSea(ctx context.Context, path string, grid field.Grid) (field.Mask, error)
@@ -57,15 +57,15 @@ type Reader interface {
 // sink, in one transaction.
 type Queue interface {
 	Add(ctx context.Context, g ledger.Granule, told publish.Product, stored ledger.Product) error
-	Nudge() // something was queued
+	Nudge() // wakes the dispatchers
 }
 
-// Models choose what fills a granule.
+// Models choose the method that fills a granule.
 type Models interface {
 	Choose(c fill.Case) fill.Choice
 }
 
-// Parts are what a worker takes from outside.
+// Parts are the parts that a worker is made of.
 type Parts struct {
 	Books  Books
 	Reader Reader
@@ -75,12 +75,12 @@ type Parts struct {
 	Now    func() time.Time
 	Log    *slog.Logger
 
-	Hold      func() (release func())                    // pauses training: filling goes first; nil: nothing is trained
-	Fresh     func(sha256 string) (ingest.Granule, bool) // granules that the intake has decoded already; nil: none
-	Trouble   func(err error)                            // told how an attempt at all that is due ended; nil: nobody asks
-	Metrics   *ops.Metrics                               // nil: nobody asks
-	Heartbeat *supervise.Heartbeat                       // nil: nobody watches
-	Slots     *slots.Slots                               // nil: the worker is alone
+	Hold      func() (release func())                    // pauses trainings, because filling goes first; nil: none run
+	Fresh     func(sha256 string) (ingest.Granule, bool) // a granule that the intake has decoded already; nil: none
+	Trouble   func(err error)                            // called with the outcome of each round of tasks; may be nil
+	Metrics   *ops.Metrics                               // nil: none are kept
+	Heartbeat *supervise.Heartbeat                       // nil: it is not watched
+	Slots     *slots.Slots                               // nil: this is the only worker
 }
 
 // Worker takes the granules of one dataset from the spool to products.
@@ -92,8 +92,8 @@ type Worker struct {
 	// decoded keeps the granules of the last windows by sha256, so that the
 	// neighbours of today need not be decoded again tomorrow.
 	decoded map[string]ingest.Granule
-	// windows are the granules of decoded that are in use: those of the live lane,
-	// and those of everything else, which the live lane comes in between.
+	// windows are the sha256 of the granules in use: the last window of the live
+	// lane, and that of all other work, which the live lane interrupts.
 	windows [2]map[string]bool
 }
 
@@ -109,22 +109,22 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 	return &Worker{set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}}
 }
 
-// Run has the archive watched until intake is cancelled and works off what
-// arrives; work is cancelled when the granule in hand must be dropped. watch
-// sends every granule that it has brought into the spool and closes the channel
-// when it returns.
+// Run watches the archive until intake is cancelled and does the tasks that
+// arise; work is cancelled when the granule in hand must be dropped. watch sends
+// every granule that it has brought into the spool, and closes the channel when
+// it returns.
 func (w *Worker) Run(intake, work context.Context, watch func(context.Context, chan<- fetch.Granule) error) error {
 	watching, stop := context.WithCancel(intake)
 	arrived := make(chan fetch.Granule)
 	watched := make(chan error, 1)
 	go func() { watched <- watch(watching, arrived) }()
-	defer func() { // a worker that panics is followed by another, and that by a watcher of its own
+	defer func() { // after a panic another worker follows, with a watcher of its own
 		stop()
 		for range arrived {
 		}
 	}()
-	// What a crash left unfinished comes first; what failed is tried again, and
-	// what has settled is looked at, at the pace of the polls.
+	// Work that a crash left unfinished comes first. Failed tasks are tried again,
+	// and reopened products checked whether they have settled, at every tick.
 	retry := time.NewTicker(w.set.Retry)
 	defer retry.Stop()
 	at := &arrivals{granules: arrived, still: func() bool { return intake.Err() == nil }}
@@ -171,7 +171,7 @@ func (w *Worker) process(ctx context.Context, g ledger.Granule) error {
 		if err := w.lookAhead(ctx, g); err != nil {
 			return err
 		}
-		if err := w.checkGrid(ctx, g, granule); err != nil { // those ahead have voted as well
+		if err := w.checkGrid(ctx, g, granule); err != nil { // the granules ahead have voted meanwhile
 			return err
 		}
 	}
@@ -184,9 +184,9 @@ func (w *Worker) process(ctx context.Context, g ledger.Granule) error {
 	return w.produce(ctx, g, s)
 }
 
-// lookAhead takes in the days that follow a granule of the backfill and wait
-// behind it, so that its first product sees them: nobody waits for it, and made
-// without them it would only be made again.
+// lookAhead reads the days that wait behind a granule of the backfill, so that its
+// first product sees them: without them it would only be made again, and the
+// backfill is not urgent.
 func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 	waiting, err := w.Books.FirstPending(ctx, w.set.Name, 1+w.set.Fill.FutureDays)
 	if err != nil {
@@ -201,7 +201,7 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 			err = w.checkGrid(ctx, next, granule)
 		}
 		if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
-			continue // it is set aside when it is its turn
+			continue // set aside when its turn comes
 		}
 		if err != nil {
 			return err
@@ -213,15 +213,15 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 	return nil
 }
 
-// scene is a granule with what surrounds it.
+// scene is a granule with its neighbours and its sea mask.
 type scene struct {
 	granule ingest.Granule
 	history []ingest.Granule
 	sea     field.Mask
-	began   time.Time // when it was first looked at
+	began   time.Time // start of the work on it
 }
 
-// scene reads a granule that was accepted before, and what surrounds it.
+// scene reads a granule that was accepted before, its neighbours and its sea mask.
 func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
 	s := scene{began: w.Now()}
 	var err error
@@ -274,9 +274,8 @@ func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome 
 	return nil
 }
 
-// analyse fills a granule as the dataset says. A model that cannot do it, such
-// as one of another grid, is no reason to have no product: then it is optimal
-// interpolation.
+// analyse fills a granule by the method that Models choose. Where a model fails,
+// such as one of another grid, it falls back to optimal interpolation.
 func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, error) {
 	alive := func(int, int) { w.Heartbeat.Beat() }
 	choice := w.Models.Choose(fill.Case{
@@ -293,7 +292,7 @@ func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, error
 	return fill.Analyse(ctx, job, alive)
 }
 
-// read decodes a granule, or takes it from what is still in memory.
+// read returns a granule from memory, or decodes it.
 func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
 	if granule, ok := w.decoded[g.SHA256]; ok {
 		return granule, nil
@@ -311,8 +310,8 @@ func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, er
 	return granule, nil
 }
 
-// history returns the granules around the first and last time of g that the
-// window of the dataset allows, and forgets those outside the windows in use.
+// history returns the neighbours of g, whose first and last times are around, and
+// forgets the decoded granules outside the windows in use.
 func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.Time, live bool) ([]ingest.Granule, error) {
 	rows, err := w.Books.Window(ctx, w.set.Name, around[0].Add(-w.set.Fill.Past()), around[1].Add(w.set.Fill.Future()))
 	if err != nil {
@@ -326,8 +325,7 @@ func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.T
 		}
 		neighbour, err := w.read(ctx, row)
 		if err != nil {
-			// A neighbour that cannot be read any more makes the product
-			// poorer, not wrong.
+			// Without this neighbour the product is poorer, but not wrong.
 			w.Log.Warn("neighbour left out", "granule", g.Name, "neighbour", row.Name, "err", err)
 			continue
 		}
