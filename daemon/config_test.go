@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"lacuna/daemon/intake"
+
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 )
@@ -52,11 +54,13 @@ func TestConfigErrorsNameFileLineAndWhatIsAllowed(t *testing.T) {
 		{"product that is none", "product: chlorophyll", "product: chlorophyl", []string{"lacuna.yaml:5:", "chlorophyl", "chlorophyll"}},
 		{"name that is no folder", "name: chl", "name: ../chl", []string{"lacuna.yaml:4:", "name is", "lower-case"}},
 		{"missing folder", "dir: archive", "dir: ''", []string{"lacuna.yaml:7:", "archive.dir is empty"}},
-		{"archive that is none", "dir: archive", "type: gopher", []string{"lacuna.yaml:7:", "archive.type is \"gopher\"", "dir, s3, ftp, http or cmems"}},
+		{"archive that is none", "dir: archive", "type: gopher", []string{"lacuna.yaml:7:", "archive.type is \"gopher\"", intake.Kinds()}},
 		{"archive without its settings", "dir: archive", "type: s3", []string{"lacuna.yaml:", "archive.s3.bucket"}},
 		{"only the section that counts is checked", "poll_interval: 1m", "ftp: {address: ''}\n      poll_interval: 0s", []string{"lacuna.yaml:9:", "poll_interval is 0s"}},
 		{"schedule that is none", "poll_interval: 1m", "schedule: daily", []string{"lacuna.yaml:8:", "archive.schedule is", "cron"}},
 		{"floor that is none", "poll_interval: 1m", "disk_floor: lots", []string{"lacuna.yaml:8:", "lots", "10GiB"}},
+		{"a pair of three", "product: chlorophyll", "valid_range: [0.1, 2, 3]", []string{"lacuna.yaml:5:", "valid_range has 3 values, must have 2"}},
+		{"a pair of one", "product: chlorophyll", "grid: {shape: 10x10, lat: [41], lon: [27, 42]}", []string{"lacuna.yaml:5:", "grid.lat has 1 value, must have 2"}},
 		{"backfill that is none", "poll_interval: 1m", "backfill: 2024", []string{"lacuna.yaml:8:", "2020-01-01..2020-12-31"}},
 		{"mask that is not there", "product: chlorophyll", "sea_mask: nowhere.nc", []string{"lacuna.yaml:5:", "sea_mask", "builtin, learned"}},
 		{"no datasets", validConfig[strings.Index(validConfig, "datasets:"):], "datasets: []", []string{"datasets is empty"}},

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/internal/faults"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -20,6 +22,10 @@ import (
 // path:line.
 func parseConfig(path string, src []byte) (Config, error) {
 	cfg := DefaultConfig()
+	// Before it is decoded: the library panics at a list that is too long.
+	if err := checkLists(path, src); err != nil {
+		return Config{}, err
+	}
 	err := yaml.NewDecoder(bytes.NewReader(src), yaml.Strict()).Decode(&cfg)
 	if err != nil && !errors.Is(err, io.EOF) { // an empty file is all defaults
 		return Config{}, explainDecode(path, src, err)
@@ -131,16 +137,52 @@ func allowedBeside(src []byte, key, line string) []string {
 			found = v.GetPath()
 		}
 	}), file.Docs[0].Body)
-	t := reflect.TypeFor[Config]()
-	for part := range strings.SplitSeq(strings.TrimPrefix(parentPath(found), "$"), ".") {
-		name, _, _ := strings.Cut(part, "[")
-		if name != "" {
-			t = fieldOf(t, name)
-		}
-	}
-	keys := keysOf(t)
+	keys := keysOf(typeAt(parentPath(found)))
 	slices.Sort(keys)
 	return keys
+}
+
+// checkLists reports lists that have more or fewer values than their keys take.
+// A file that cannot be read has none: whoever decodes it says why.
+func checkLists(path string, src []byte) error {
+	file, err := parser.ParseBytes(src, 0)
+	if err != nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil //nolint:nilerr // the decoder explains it
+	}
+	var errs faults.List
+	ast.Walk(visitor(func(n ast.Node) {
+		list, ok := n.(*ast.SequenceNode)
+		if !ok {
+			return
+		}
+		t := typeAt(list.GetPath())
+		if t == nil || t.Kind() != reflect.Array || t.Len() == len(list.Values) {
+			return
+		}
+		values := "values"
+		if len(list.Values) == 1 {
+			values = "value"
+		}
+		errs.Check(false, "%s:%d: %s has %d %s, must have %d", path, list.GetToken().Position.Line,
+			strings.TrimPrefix(list.GetPath(), "$."), len(list.Values), values, t.Len())
+	}), file.Docs[0].Body)
+	return errs.Err()
+}
+
+// typeAt returns the type of the value at a YAML path; nil: there is none.
+func typeAt(path string) reflect.Type {
+	t := reflect.TypeFor[Config]()
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "$"), ".") {
+		name, _, _ := strings.Cut(part, "[")
+		if name == "" {
+			continue
+		}
+		if t == nil || t.Kind() != reflect.Struct {
+			return nil
+		}
+		t = fieldOf(t, name)
+	}
+	return t
 }
 
 type visitor func(ast.Node)

@@ -49,10 +49,7 @@ func proposed(t *testing.T, o onboard.Onboarding) (Dataset, string) {
 }
 
 func TestEveryLineOfAProposalHasAReasonAndTheWholeIsGood(t *testing.T) {
-	for _, place := range []string{
-		t.TempDir(), "https://data.example.org/chl/", "ftp://ftp.example.org/chl", "s3://s3.example.org/bucket/some/prefix",
-		"cmems_obs-oc_blk_bgc-plankton_nrt_l3-multi-1km_P1D",
-	} {
+	for _, place := range intake.Examples() {
 		_, text := proposed(t, someOnboarding(t, place))
 		before := "#"
 		for line := range strings.Lines(text) {

@@ -16,6 +16,7 @@ import (
 	"lacuna/fetch/ftp"
 	"lacuna/fetch/http"
 	"lacuna/fetch/s3"
+	"lacuna/internal/convert"
 	"lacuna/internal/faults"
 )
 
@@ -42,7 +43,8 @@ func DefaultArchive() Archive {
 
 // kind is one kind of archive, with everything that depends on it.
 type kind struct {
-	name string // value of the key type, and name of the section with its own keys
+	name    string // value of the key type, and name of the section with its own keys
+	example string // an address of the kind
 	// validate reports everything wrong with the keys of the kind.
 	validate func(a Archive) error
 	place    func(a Archive) string // the address, for people
@@ -76,30 +78,8 @@ var cmemsDataset = regexp.MustCompile(`^cmems_obs-[a-z]+_[a-z]+_[A-Za-z0-9_-]+$`
 // accepts it; an address without a scheme is a folder.
 var kinds = []kind{
 	{
-		name:     "cmems",
-		validate: func(a Archive) error { return pinned(a.CMEMS, "state_dir").Validate() },
-		place:    func(a Archive) string { return "Copernicus Marine " + a.CMEMS.Dataset },
-		open: func(a Archive, polite fetch.Politeness, remembers string) (fetch.Archive, error) {
-			return cmems.New(pinned(a.CMEMS, remembers), polite)
-		},
-		at: func(a *Archive, place string, _ *url.URL) (bool, error) {
-			if !cmemsDataset.MatchString(place) {
-				return false, nil
-			}
-			a.CMEMS.Dataset = place
-			return true, nil
-		},
-		propose: func(a Archive) []Line {
-			return []Line{
-				{0, "type", "cmems", "the dataset is one of Copernicus Marine"},
-				{0, "cmems", "", ""},
-				{1, "dataset", a.CMEMS.Dataset, "its version is chosen at the first listing, kept, and never changed silently; user and password are found as the Copernicus Marine toolbox finds them"},
-				{0, "lookback", "960h", "the last 40 days to begin with; lacuna backfill fetches older ones"},
-			}
-		},
-	},
-	{
 		name:     "s3",
+		example:  "s3://s3.example.org/bucket/some/prefix",
 		validate: func(a Archive) error { return a.S3.Validate() },
 		place:    func(a Archive) string { return a.S3.Endpoint + "/" + a.S3.Bucket },
 		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
@@ -128,6 +108,7 @@ var kinds = []kind{
 	},
 	{
 		name:     "ftp",
+		example:  "ftp://ftp.example.org/pub/chl",
 		validate: func(a Archive) error { return a.FTP.Validate() },
 		place:    func(a Archive) string { return "ftp " + a.FTP.Address },
 		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
@@ -152,6 +133,7 @@ var kinds = []kind{
 	},
 	{
 		name:     "http",
+		example:  "https://data.example.org/chl/",
 		validate: func(a Archive) error { return a.HTTP.Validate() },
 		place:    func(a Archive) string { return a.HTTP.URL },
 		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
@@ -170,7 +152,32 @@ var kinds = []kind{
 		},
 	},
 	{
-		name: "dir",
+		name:     "cmems",
+		example:  "cmems_obs-oc_blk_bgc-plankton_nrt_l3-multi-1km_P1D",
+		validate: func(a Archive) error { return pinned(a.CMEMS, "state_dir").Validate() },
+		place:    func(a Archive) string { return "Copernicus Marine " + a.CMEMS.Dataset },
+		open: func(a Archive, polite fetch.Politeness, remembers string) (fetch.Archive, error) {
+			return cmems.New(pinned(a.CMEMS, remembers), polite)
+		},
+		at: func(a *Archive, place string, _ *url.URL) (bool, error) {
+			if !cmemsDataset.MatchString(place) {
+				return false, nil
+			}
+			a.CMEMS.Dataset = place
+			return true, nil
+		},
+		propose: func(a Archive) []Line {
+			return []Line{
+				{0, "type", "cmems", "the dataset is one of Copernicus Marine"},
+				{0, "cmems", "", ""},
+				{1, "dataset", a.CMEMS.Dataset, "its version is chosen at the first listing, kept, and never changed silently; user and password are found as the Copernicus Marine toolbox finds them"},
+				{0, "lookback", "960h", "the last 40 days to begin with; lacuna backfill fetches older ones"},
+			}
+		},
+	},
+	{
+		name:    "dir",
+		example: "archive",
 		validate: func(a Archive) error {
 			var errs faults.List
 			errs.Check(a.Dir != "", "dir is empty: name the folder where granules appear")
@@ -199,6 +206,16 @@ var kinds = []kind{
 	},
 }
 
+// Kinds lists the kinds of archives, for people.
+func Kinds() string {
+	names := convert.Each(kinds, func(k kind) string { return k.name })
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Examples returns an address of every kind of archive.
+func Examples() []string { return convert.Each(kinds, func(k kind) string { return k.example }) }
+
 // kind returns the kind of a; nil where no kind has that name.
 func (a Archive) kind() *kind {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == a.Type })
@@ -214,7 +231,7 @@ func (a Archive) Validate() error {
 	var errs faults.List
 	switch k := a.kind(); {
 	case k == nil:
-		errs.Check(false, "type is %q, must be dir, s3, ftp, http or cmems", a.Type)
+		errs.Check(false, "type is %q, must be %s", a.Type, Kinds())
 	case k.name == "dir": // has no section
 		errs.Add(k.validate(a))
 	default:

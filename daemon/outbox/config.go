@@ -1,12 +1,20 @@
 package outbox
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"path"
 	"strings"
 	"time"
 
+	"lacuna/fetch"
 	"lacuna/internal/faults"
 	"lacuna/publish"
 	"lacuna/publish/disk"
+	"lacuna/publish/kafka"
+	"lacuna/publish/kafka/embedded"
+	"lacuna/publish/s3"
 )
 
 // Config is the section publish of the configuration: the sinks of products.
@@ -80,4 +88,191 @@ func (d Disk) Keep() disk.Keep {
 func (c Config) Store(root string) disk.Store {
 	const mib = 1 << 20
 	return disk.Store{Root: root, FloorBytes: c.Disk.FloorMiB * mib}
+}
+
+// Kafka is the cluster that products go to, or an embedded broker to try it.
+type Kafka struct {
+	Embedded     bool `yaml:"embedded"`      // use a broker in memory on the loopback interface, for trying out
+	EmbeddedPort int  `yaml:"embedded_port"` // port of that broker; 0: any free one
+	kafka.Config `yaml:",inline"`
+}
+
+// S3 is a bucket that products go to.
+type S3 struct {
+	s3.Config `yaml:",inline"`
+}
+
+// UnmarshalYAML fills in the defaults before the keys are read.
+func (s *S3) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain S3
+	*s = S3{Config: s3.DefaultConfig()}
+	return unmarshal((*plain)(s))
+}
+
+// UnmarshalYAML fills in the defaults before the keys are read.
+func (k *Kafka) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain Kafka
+	*k = Kafka{Config: kafka.DefaultConfig()}
+	return unmarshal((*plain)(k))
+}
+
+// Validate reports everything wrong with k.
+func (k *Kafka) Validate() error {
+	cfg := k.Config
+	if k.Embedded {
+		if len(cfg.Brokers) > 0 {
+			return errors.New("embedded is true, but brokers are named too: remove one of the two")
+		}
+		cfg.Brokers = []string{"127.0.0.1:9092"} // a placeholder: the address is known when the broker runs
+	}
+	return cfg.Validate()
+}
+
+// Kind is one kind of sink, with everything that depends on it.
+type Kind struct {
+	key string // its section of the configuration
+	// name returns the name of the sink in the ledger; empty: it is not
+	// configured.
+	name     func(c Config) string
+	validate func(c Config) error
+	secrets  func(c Config) map[string]string // secret files, by their keys in the section
+	open     func(c Config, store disk.Store, log *slog.Logger) (sink Placed, close func(), err error)
+
+	// Trial describes the check of the sink; nil: it has none.
+	Trial func(c Config) Trial
+}
+
+// Trial is the name of a check, the words for success and the remedy for failure.
+type Trial struct{ What, Good, ToDo string }
+
+// kinds are the kinds of sinks, in the order in which they are opened.
+var kinds = []Kind{
+	{
+		key:      "disk",
+		name:     func(Config) string { return "disk" },
+		validate: func(c Config) error { return c.Disk.Validate() },
+		open: func(_ Config, store disk.Store, _ *slog.Logger) (Placed, func(), error) {
+			return disk.NewSink(store), func() {}, nil
+		},
+	},
+	{
+		key: "s3",
+		name: func(c Config) string {
+			if c.S3 == nil {
+				return ""
+			}
+			return "s3:" + path.Join(c.S3.Bucket, c.S3.Prefix)
+		},
+		validate: func(c Config) error { return c.S3.Validate() },
+		secrets:  func(c Config) map[string]string { return map[string]string{"credentials_file": c.S3.CredentialsFile} },
+		open: func(c Config, _ disk.Store, _ *slog.Logger) (Placed, func(), error) {
+			bucket, err := s3.New(c.S3.Config)
+			return bucket, func() {}, err
+		},
+		Trial: func(c Config) Trial {
+			return Trial{
+				"bucket " + c.S3.Bucket, c.S3.Endpoint + " has it", "make the bucket, or mend endpoint, bucket and credentials under publish.s3",
+			}
+		},
+	},
+	{
+		key: "kafka",
+		name: func(c Config) string {
+			if c.Kafka == nil {
+				return ""
+			}
+			return "kafka:" + c.Kafka.Prefix
+		},
+		validate: func(c Config) error { return c.Kafka.Validate() },
+		secrets: func(c Config) map[string]string {
+			if c.Kafka.Embedded {
+				return nil
+			}
+			return map[string]string{"sasl.password_file": c.Kafka.SASL.PasswordFile, "tls.key_file": c.Kafka.TLS.KeyFile}
+		},
+		open: openKafka,
+		Trial: func(c Config) Trial {
+			if c.Kafka.Embedded {
+				return Trial{} // the embedded broker starts with the daemon
+			}
+			return Trial{"Kafka topics " + c.Kafka.Prefix, "the cluster has them", "mend brokers, topics and credentials under publish.kafka as the message says"}
+		},
+	},
+}
+
+func openKafka(c Config, _ disk.Store, log *slog.Logger) (Placed, func(), error) {
+	k, end := *c.Kafka, func() {}
+	if k.Embedded {
+		cfg := embedded.DefaultConfig()
+		cfg.Port = k.EmbeddedPort
+		broker, err := embedded.New(cfg)
+		if err != nil {
+			return nil, end, err
+		}
+		end = broker.Close
+		k.Brokers = []string{broker.Addr()}
+		log.Info("embedded broker started: in memory, for trying out", "kafka", broker.Addr())
+	}
+	sink, err := kafka.New(k.Config, log)
+	if err != nil {
+		end()
+		return nil, func() {}, err
+	}
+	return sink, func() { sink.Close(); end() }, nil
+}
+
+// sinks returns the kinds that are configured.
+func (c Config) sinks() []Kind {
+	var all []Kind
+	for _, k := range kinds {
+		if k.name(c) != "" {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// SinkNames returns the names of the configured sinks in the ledger, without
+// opening them.
+func (c Config) SinkNames() []string {
+	var names []string
+	for _, k := range c.sinks() {
+		names = append(names, k.name(c))
+	}
+	return names
+}
+
+// CheckSecretFiles refuses secret files of the sinks that others may read or
+// change. The sinks read these files through their libraries, which do not check.
+func (c Config) CheckSecretFiles() error {
+	files := map[string]string{}
+	for _, k := range c.sinks() {
+		if k.secrets == nil {
+			continue
+		}
+		for key, file := range k.secrets(c) {
+			files["publish."+k.key+"."+key] = file
+		}
+	}
+	return fetch.CheckSecretFiles(files)
+}
+
+// Try opens each sink of the configuration in turn and calls visit with it, the
+// words of its trial and the error of its check. check runs a check with a
+// context of its own.
+func (c Config) Try(store disk.Store, log *slog.Logger, check func(func(context.Context) error) error, visit func(Placed, Trial, error)) {
+	for _, k := range c.sinks() {
+		var trial Trial
+		if k.Trial != nil {
+			if trial = k.Trial(c); trial == (Trial{}) {
+				continue
+			}
+		}
+		sink, end, err := k.open(c, store, log)
+		if checker, ok := sink.(interface{ Check(context.Context) error }); err == nil && ok {
+			err = check(checker.Check)
+		}
+		visit(sink, trial, err)
+		end()
+	}
 }

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -117,6 +118,9 @@ func (o *Outbox) open(cfg Config) ([]Placed, error) {
 			return nil, err
 		}
 		o.closers = append(o.closers, end)
+		if sink.Name() != k.name(cfg) {
+			return nil, fmt.Errorf("the sink of publish.%s calls itself %s, and the ledger %s: this is a bug", k.key, sink.Name(), k.name(cfg))
+		}
 		sinks = append(sinks, sink)
 	}
 	return sinks, nil

@@ -98,18 +98,9 @@ func scoresOf(out version.Outcome) modelstore.Comparison {
 		return modelstore.Comparison{}
 	}
 	table := func(side version.Side) map[string]float64 {
-		s := side.Verdict.Summary
-		scores := map[string]float64{}
+		scores := side.Verdict.Summary.Named()
 		if side.LatencySeconds > 0 {
 			scores["latency_seconds"] = side.LatencySeconds
-		}
-		for name, v := range map[string]*float64{"mse": s.MSE, "cbgd": s.CBGD, "rmse_physical": s.RMSEPhysical, "bias_physical": s.BiasPhysical} {
-			if v != nil {
-				scores[name] = *v
-			}
-		}
-		if share, known := s.Gaussian.Covers(0.9); known {
-			scores["coverage90"], scores["crps"] = share, s.Gaussian.CRPS
 		}
 		return scores
 	}

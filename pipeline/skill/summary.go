@@ -44,3 +44,21 @@ type DistanceClass struct {
 	Bias   float64   `json:"bias"`             // normalised units
 	MSEIn  *Interval `json:"mse_in,omitempty"` // bootstrap interval of MSE
 }
+
+// Named returns the scores that versions of models are compared by, by the names
+// that their cards have; those that were not measured are left out.
+func (s Summary) Named() map[string]float64 {
+	all := map[string]float64{}
+	for name, v := range map[string]*float64{
+		"mse": s.MSE, "cbgd": s.CBGD, "rmse_physical": s.RMSEPhysical, "bias_physical": s.BiasPhysical,
+	} {
+		if v != nil {
+			all[name] = *v
+		}
+	}
+	const nominal = 0.9
+	if share, known := s.Gaussian.Covers(nominal); known {
+		all["coverage90"], all["crps"] = share, s.Gaussian.CRPS
+	}
+	return all
+}
