@@ -12,21 +12,21 @@ import (
 
 // Backfill fetches and fills a requested range, and returns when it is done or ctx
 // is cancelled; then the request stays. Where a daemon runs, that daemon does the
-// work and Backfill follows it. tell is called with the progress.
-func (d *Daemon) Backfill(ctx context.Context, b operate.Backfill, tell func(operate.BackfillNews)) (operate.BackfillNews, error) {
+// work and Backfill follows it. It calls progress after each step.
+func (d *Daemon) Backfill(ctx context.Context, b operate.Backfill, progress func(operate.BackfillNews)) (operate.BackfillNews, error) {
 	book, err := d.open(ctx)
 	if errors.Is(err, ledger.ErrLocked) {
-		return d.Station().FollowBackfill(ctx, b, tell)
+		return d.Station().FollowBackfill(ctx, b, progress)
 	}
 	if err != nil {
 		return operate.BackfillNews{}, err
 	}
 	defer d.books().Close(ctx, book)
-	return d.backfillHere(ctx, b, book, tell)
+	return d.backfillHere(ctx, b, book, progress)
 }
 
 // backfillHere does the work of a backfill in this process.
-func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *ledger.Ledger, tell func(operate.BackfillNews)) (operate.BackfillNews, error) {
+func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *ledger.Ledger, progress func(operate.BackfillNews)) (operate.BackfillNews, error) {
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
 		return operate.BackfillNews{}, err
@@ -60,7 +60,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 		if err != nil {
 			return news, err
 		}
-		tell(news)
+		progress(news)
 	}
 	stop()
 	err = errors.Join(append(errs, out.Flush(ctx))...)

@@ -38,7 +38,7 @@ const (
 )
 
 // chainConfig is a daemon with a dataset from a bucket and one from a folder,
-// which looks at its products again at once, and the sinks disk and kafka.
+// which analyses its products again at once, and the sinks disk and kafka.
 func chainConfig(folder, bucket, broker string) Config {
 	cfg := publisherConfig(folder, broker)
 	cfg.Web.Listen = "127.0.0.1:0"
@@ -210,11 +210,11 @@ func (c *chainRun) command() *exec.Cmd {
 	return cmd
 }
 
-// kill lets a daemon run for a while.
+// kill runs a daemon for a while and kills it.
 func (c *chainRun) kill(t *testing.T, after time.Duration) {
 	t.Helper()
 	cmd := c.command()
-	said, err := os.Create(filepath.Join(c.producer.scratch, "said")) // no pipe: children of the killed would hold on to it
+	said, err := os.Create(filepath.Join(c.producer.scratch, "said")) // a file, because children of the killed process would keep a pipe open
 	if err != nil {
 		t.Fatal(err)
 	}

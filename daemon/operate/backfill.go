@@ -132,9 +132,9 @@ func (s Station) BackfillNews(ctx context.Context, b Backfill, book *ledger.Ledg
 // followPause is the time between two looks at a daemon's progress.
 const followPause = time.Second
 
-// FollowBackfill calls tell with the progress of a backfill that a daemon does,
+// FollowBackfill calls progress with the news of a backfill that a daemon does,
 // until it is done.
-func (s Station) FollowBackfill(ctx context.Context, b Backfill, tell func(BackfillNews)) (BackfillNews, error) {
+func (s Station) FollowBackfill(ctx context.Context, b Backfill, progress func(BackfillNews)) (BackfillNews, error) {
 	book, err := ledger.Join(ctx, s.State.Ledger())
 	if err != nil {
 		return BackfillNews{}, err
@@ -154,7 +154,7 @@ func (s Station) FollowBackfill(ctx context.Context, b Backfill, tell func(Backf
 			return news, err
 		}
 		news.ByDaemon, news.Done = true, !known && news.Waiting == 0
-		tell(news)
+		progress(news)
 		if news.Done {
 			return news, nil
 		}
