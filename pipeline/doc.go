@@ -34,7 +34,7 @@
 //
 // Packages on the way of a granule import nothing from that of a model but
 // samples and skill, and only a command imports the laboratory: the table in
-// daemon/arrows_map_test.go holds every arrow.
+// daemon/arrows_test.go holds every arrow.
 //
 // The method is that of *Observation-Aligned Mask Priors for Learning Physical
 // Dynamics from Authentic Occlusions* (Ma, Zhou, Yu).
