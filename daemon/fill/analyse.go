@@ -37,6 +37,7 @@ type Outcome struct {
 	Observed, After float64 // share of the sea with a value, before and after filling
 
 	Analyses []infer.Analysis // one a field of the granule, in their order
+	Note     string           // why the analysis is poorer than it could be; empty: it is not
 }
 
 // Analyse fills the gaps of a granule and describes the product. progress, if
@@ -59,7 +60,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	product := describe(job, analyses)
 	product.Inputs, product.Mode = inputs, mode(g.Fields, history)
 	before, after := coverage(analyses)
-	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses}, nil
+	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Note: analyses[0].Note}, nil
 }
 
 // neighbours returns the fields of the job's history inside its window, and the

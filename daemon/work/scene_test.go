@@ -1,11 +1,13 @@
 package work
 
 import (
+	"bytes"
 	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,5 +155,16 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 	}
 	if _, ok := w.change(t.Context(), before, g, outcome); ok {
 		t.Error("a cell that is not filled any more is no change")
+	}
+}
+
+func TestTheNoteOnAnalysesIsLoggedWhenItChanges(t *testing.T) {
+	var log bytes.Buffer
+	w := New(Dataset{Name: "sea"}, Settings{}, Parts{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, note := range []string{"", "no gaps to tune by", "no gaps to tune by", "", "no gaps to tune by"} {
+		w.logNote(note)
+	}
+	if n := strings.Count(log.String(), "no gaps to tune by"); n != 2 {
+		t.Errorf("logged %d times, want when it begins and when it begins again:\n%s", n, log.String())
 	}
 }

@@ -95,6 +95,7 @@ type Worker struct {
 	// windows are the sha256 of the granules in use: the last window of the live
 	// lane, and that of all other work, which the live lane interrupts.
 	windows [2]map[string]bool
+	noted   string // the last note on an analysis that was logged
 }
 
 // New returns the worker of a dataset. It touches nothing; Run and WorkOff do.
@@ -271,7 +272,17 @@ func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome 
 	w.Log.Info("product stored", "granule", s.granule.Name, "revision", g.Revision, "mode", outcome.Product.Mode,
 		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
 		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.Now().Sub(s.began)), "file", stored.Visible)
+	w.logNote(outcome.Note)
 	return nil
+}
+
+// logNote logs why analyses are poorer than they could be, once until it changes:
+// the reason is that of the series, and would come with every granule.
+func (w *Worker) logNote(note string) {
+	if note != "" && note != w.noted {
+		w.Log.Info("analysis", "note", note)
+	}
+	w.noted = note
 }
 
 // analyse fills a granule by the method that Models choose. Where a model fails,

@@ -2,6 +2,7 @@ package classical
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -45,6 +46,10 @@ const tuningRounds = 2
 // ninety is the half-width of the central 90 % of a Gaussian, in sigmas.
 const ninety = 1.645
 
+// ErrNoOverlays says that a series has no two days of which one could be laid
+// over the other, so that nothing can be tuned on it.
+var ErrNoOverlays = errors.New("no gaps to tune by")
+
 // Tune finds the length, the time and the nugget with the least mean squared
 // error on overlays, one after the other, from t.Start on, and then the
 // SigmaScale with which 90 % of the hidden values lie in their 90 % interval.
@@ -53,7 +58,8 @@ const ninety = 1.645
 // result on the overlays that chose it.
 //
 // The same series, tuning and seed give the same result. Tune returns the error
-// of ctx soon after ctx is done.
+// of ctx soon after ctx is done, and ErrNoOverlays where the series is too short,
+// too clear or too cloudy.
 func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 	best := t.Start
 	if best == (OI{}) {
@@ -69,8 +75,8 @@ func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 	s.check(0)
 	trial := newTrial(s, t, best)
 	if len(trial.overlays) == 0 {
-		return OI{}, Score{}, fmt.Errorf("lay real gaps over other days: none of %d frames has one %v away "+
-			"that leaves %d cells visible and hides %d", len(s.Frames), t.Apart, leastCells, leastCells)
+		return OI{}, Score{}, fmt.Errorf("%w: none of %d frames has one %v away that leaves %d cells visible and hides %d",
+			ErrNoOverlays, len(s.Frames), t.Apart, leastCells, leastCells)
 	}
 	best, err := trial.descend(ctx, best)
 	if err != nil {

@@ -42,6 +42,7 @@ type Analysis struct {
 	Flags                      []byte
 
 	Details *Details // nil: not requested
+	Note    string   // why the analysis is poorer than it could be, for people; empty: it is not
 
 	// Set by the method model only.
 	Tier Tier   // tier of the analysis
@@ -85,7 +86,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 	if f.cfg.Quality.Reject {
 		s = f.screen(s, series, targets)
 	}
-	oi, err := f.interpolator(ctx, series)
+	oi, note, err := f.interpolator(ctx, series)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
 		out[n] = compose(s, n, filled.estimate)
-		out[n].Tier, out[n].Took = filled.tier, filled.took
+		out[n].Tier, out[n].Took, out[n].Note = filled.tier, filled.took, note
 		if f.cfg.Details {
 			out[n].Details = detail(window, at)
 			out[n].Details.Members, out[n].Details.Reliability = physical(s, out[n], filled.members), filled.reliability

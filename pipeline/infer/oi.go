@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"lacuna/pipeline/classical"
@@ -16,11 +17,13 @@ const tuneFrames = 15
 const tuneOverlays = 60
 
 // interpolator returns the OI of f for a series. Settings of the config win;
-// the others are tuned if the series is long enough.
-func (f *Filler) interpolator(ctx context.Context, s classical.Series) (classical.OI, error) {
-	oi := classical.DefaultOI(s.Grid)
+// the others are tuned if the series is long enough. Where it cannot be tuned
+// the defaults serve, and note says why: an hourly series, or a small sea under
+// clouds, may never have two days that fit over one another.
+func (f *Filler) interpolator(ctx context.Context, s classical.Series) (oi classical.OI, note string, err error) {
+	oi = classical.DefaultOI(s.Grid)
 	if f.cfg.Method != "oi" {
-		return oi, nil
+		return oi, "", nil
 	}
 	set := f.cfg.OI
 	if set.LengthKM == 0 && set.Days == 0 && set.Nugget == 0 && observedFrames(s) >= tuneFrames {
@@ -28,10 +31,14 @@ func (f *Filler) interpolator(ctx context.Context, s classical.Series) (classica
 		t.Start, t.Past, t.Future = oi, f.cfg.Past(), f.cfg.Future()
 		t.Overlays = tuneOverlays
 		tuned, _, err := classical.Tune(ctx, s, t)
-		if err != nil {
-			return oi, fmt.Errorf("tune optimal interpolation: %w", err)
+		switch {
+		case errors.Is(err, classical.ErrNoOverlays):
+			note = fmt.Sprintf("optimal interpolation has its default scales: %v", err)
+		case err != nil:
+			return oi, "", fmt.Errorf("tune optimal interpolation: %w", err)
+		default:
+			oi = tuned
 		}
-		oi = tuned
 	}
 	for dst, v := range map[*float64]float64{&oi.LengthKM: set.LengthKM, &oi.Days: set.Days, &oi.Nugget: set.Nugget} {
 		if v != 0 {
@@ -41,7 +48,7 @@ func (f *Filler) interpolator(ctx context.Context, s classical.Series) (classica
 	if set.Neighbours != 0 {
 		oi.Neighbours = set.Neighbours
 	}
-	return oi, nil
+	return oi, note, nil
 }
 
 func observedFrames(s classical.Series) int {

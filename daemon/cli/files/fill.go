@@ -193,6 +193,9 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if err != nil {
 		return "", err
 	}
+	if outcome.Note != "" {
+		fmt.Fprintf(stderr, "%s: %s\n", g.Name, outcome.Note)
+	}
 	if err := os.MkdirAll(f.out, 0o755); err != nil {
 		return "", err
 	}
