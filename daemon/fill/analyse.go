@@ -58,7 +58,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 		return Outcome{}, fmt.Errorf("analyse %s: %w", g.Name, err)
 	}
 	product := describe(job, analyses)
-	product.Inputs, product.Mode = inputs, mode(g.Fields, history)
+	product.Inputs, product.Mode = inputs, mode(g.Fields, history, job.Fill.Future())
 	before, after := coverage(analyses)
 	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Note: analyses[0].Note}, nil
 }
@@ -88,13 +88,15 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	return fields, inputs
 }
 
-// mode returns the mode of a product: delayed where the history has a field later
-// than all of its own.
-func mode(fields, history []field.Field) string {
-	_, last := field.Span(fields)
-	for _, h := range history {
-		if h.Time.After(last) {
-			return netcdf.Delayed
+// mode returns the mode of a product: delayed where the analysis of one of its
+// fields saw a later one, be it of a granule after it or of its own file, within
+// the window ahead.
+func mode(fields, history []field.Field, ahead time.Duration) string {
+	for _, f := range fields {
+		for _, other := range slices.Concat(fields, history) {
+			if other.Time.After(f.Time) && !other.Time.After(f.Time.Add(ahead)) {
+				return netcdf.Delayed
+			}
 		}
 	}
 	return netcdf.NearRealTime
