@@ -40,14 +40,14 @@ func Products() []Product {
 // the ends that NASA's own products use.
 func chlorophyll() Product {
 	return Product{
-		Variable:      "CHL",
-		StandardName:  "mass_concentration_of_chlorophyll_a_in_sea_water",
+		Variable:     "CHL",
+		StandardName: "mass_concentration_of_chlorophyll_a_in_sea_water",
 		// The last two are aliases of the first in the CF table, which older files have.
 		StandardNames: []string{
 			"mass_concentration_of_chlorophyll_in_sea_water",
 			"chlorophyll_concentration_in_sea_water", "concentration_of_chlorophyll_in_sea_water",
 		},
-		Units:         "mg m-3", Transform: "log10", Floor: defaultFloor, Range: [2]float64{0.001, 100},
+		Units: "mg m-3", Transform: "log10", Floor: defaultFloor, Range: [2]float64{0.001, 100},
 	}
 }
 
