@@ -128,8 +128,8 @@ func (k *Kafka) Validate() error {
 	return cfg.Validate()
 }
 
-// Kind is one kind of sink, with everything that depends on it.
-type Kind struct {
+// kind is one kind of sink, with everything that depends on it.
+type kind struct {
 	key string // its section of the configuration
 	// name returns the name of the sink in the ledger; empty: it is not
 	// configured.
@@ -138,15 +138,15 @@ type Kind struct {
 	secrets  func(c Config) map[string]string // secret files, by their keys in the section
 	open     func(c Config, store disk.Store, log *slog.Logger) (sink Placed, close func(), err error)
 
-	// Trial describes the check of the sink; nil: it has none.
-	Trial func(c Config) Trial
+	// trial describes the check of the sink; nil: it has none.
+	trial func(c Config) Trial
 }
 
 // Trial is the name of a check, the words for success and the remedy for failure.
 type Trial struct{ What, Good, ToDo string }
 
 // kinds are the kinds of sinks, in the order in which they are opened.
-var kinds = []Kind{
+var kinds = []kind{
 	{
 		key:      "disk",
 		name:     func(Config) string { return "disk" },
@@ -169,7 +169,7 @@ var kinds = []Kind{
 			bucket, err := s3.New(c.S3.Config)
 			return bucket, func() {}, err
 		},
-		Trial: func(c Config) Trial {
+		trial: func(c Config) Trial {
 			return Trial{
 				"bucket " + c.S3.Bucket, c.S3.Endpoint + " has it", "make the bucket, or mend endpoint, bucket and credentials under publish.s3",
 			}
@@ -191,7 +191,7 @@ var kinds = []Kind{
 			return map[string]string{"sasl.password_file": c.Kafka.SASL.PasswordFile, "tls.key_file": c.Kafka.TLS.KeyFile}
 		},
 		open: openKafka,
-		Trial: func(c Config) Trial {
+		trial: func(c Config) Trial {
 			if c.Kafka.Embedded {
 				return Trial{} // the embedded broker starts with the daemon
 			}
@@ -222,8 +222,8 @@ func openKafka(c Config, _ disk.Store, log *slog.Logger) (Placed, func(), error)
 }
 
 // sinks returns the kinds that are configured.
-func (c Config) sinks() []Kind {
-	var all []Kind
+func (c Config) sinks() []kind {
+	var all []kind
 	for _, k := range kinds {
 		if k.name(c) != "" {
 			all = append(all, k)
@@ -263,14 +263,17 @@ func (c Config) CheckSecretFiles() error {
 func (c Config) Try(store disk.Store, log *slog.Logger, check func(func(context.Context) error) error, visit func(Placed, Trial, error)) {
 	for _, k := range c.sinks() {
 		var trial Trial
-		if k.Trial != nil {
-			if trial = k.Trial(c); trial == (Trial{}) {
+		if k.trial != nil {
+			if trial = k.trial(c); trial == (Trial{}) {
 				continue
 			}
 		}
 		sink, end, err := k.open(c, store, log)
 		if checker, ok := sink.(interface{ Check(context.Context) error }); err == nil && ok {
 			err = check(checker.Check)
+		}
+		if err != nil && k.trial == nil { // a failure has to be reported in some words
+			trial = Trial{What: "sink " + k.name(c), ToDo: "mend publish." + k.key + " in the configuration"}
 		}
 		visit(sink, trial, err)
 		end()
