@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/work"
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish"
@@ -218,6 +221,30 @@ func TestBrokenOffRevisionIsFinished(t *testing.T) {
 	}
 }
 
+// firstStep is a ledger and a reader that note which task a worker takes up, and
+// stop it there.
+type firstStep struct {
+	*ledger.Ledger
+	stop func()
+	took string
+}
+
+func (f *firstStep) LastGood(ctx context.Context, _, granule string) (ledger.Granule, bool, error) {
+	f.took = "reopened product of " + granule
+	f.stop()
+	return ledger.Granule{}, false, ctx.Err()
+}
+
+func (f *firstStep) Read(ctx context.Context, path string, _ ingest.Options) (ingest.Granule, error) {
+	f.took = "granule in " + path
+	f.stop()
+	return ingest.Granule{}, ctx.Err()
+}
+
+func (f *firstStep) ReadSea(context.Context, string, field.Grid) (field.Mask, error) {
+	panic("no granule was read")
+}
+
 // A granule of today is filled before a thousand of the past, and before reopened
 // products.
 func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
@@ -230,15 +257,16 @@ func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 	}
 	book := r.book(t)
 	d := r.daemon(t)
-	w := work.New(d.cfg.Datasets[0].work(), d.cfg.work(), work.Parts{
-		Books: book, Log: d.log, Now: func() time.Time { return r.now.Add(100 * time.Hour) },
-	})
 	next := func() string {
-		what, err := w.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		ctx, stop := context.WithCancel(t.Context())
+		first := &firstStep{Ledger: book, stop: stop}
+		w := work.New(d.cfg.Datasets[0].work(), d.cfg.work(), work.Parts{
+			Books: first, Reader: first, Log: d.log, Now: func() time.Time { return r.now.Add(100 * time.Hour) },
+		})
+		if _, err := w.WorkOff(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatalf("WorkOff() = %v, want it stopped at its first step", err)
 		}
-		return what
+		return first.took
 	}
 	if got, want := next(), "reopened product of "+r.days[0].Name; got != want {
 		t.Errorf("first is %q, want %q: it is live, the granules are of the backfill", got, want)
@@ -247,7 +275,7 @@ func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 	if _, _, err := book.Arrive(t.Context(), a, r.now); err != nil {
 		t.Fatal(err)
 	}
-	if got := next(); got != "granule z.nc" {
+	if got := next(); got != "granule in z" {
 		t.Errorf("then %q, want the live granule", got)
 	}
 }

@@ -102,15 +102,6 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 	return &task{what: "score of " + due.Granule.Name, do: func(ctx context.Context, _ *Summary) error { return w.score(ctx, due) }}, nil
 }
 
-// Next returns the name of the next task; empty: none is due.
-func (w *Worker) Next(ctx context.Context) (string, error) {
-	next, err := w.next(ctx, nil)
-	if err != nil || next == nil {
-		return "", err
-	}
-	return next.what, nil
-}
-
 func (w *Worker) fillTask(g ledger.Granule, failed map[int64]bool) *task {
 	return &task{what: "granule " + g.Name, live: g.Lane == ledger.Live, do: func(ctx context.Context, done *Summary) error {
 		err := w.process(ctx, g)
