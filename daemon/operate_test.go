@@ -229,3 +229,28 @@ func TestARetryIsSafeToRepeat(t *testing.T) {
 		t.Errorf("Once() = %+v, want it set aside again", got)
 	}
 }
+
+// A process is killed after it has moved a bad file out of the spool and before
+// the ledger knows: the file is brought back and judged again.
+func TestAGranuleOnItsWayOutOfTheSpoolIsBroughtBack(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	deliverDays(t, b, 1)
+	if _, err := b.daemon(t).Station().Fetch(t.Context(), operate.Fetch{}); err != nil {
+		t.Fatal(err)
+	}
+	pending, err := b.book(t).Pending(t.Context(), "sea")
+	if err != nil || len(pending) != 1 {
+		t.Fatal(pending, err)
+	}
+	aside, err := quarantine.Folder{State: b.cfg.state()}.Put(pending[0], "a reason")
+	if err != nil || exists(pending[0].SpoolPath) {
+		t.Fatalf("Put() = %v, the file is still in the spool: %v", err, exists(pending[0].SpoolPath))
+	}
+	if got := b.once(t); got.Products != 1 || got.Unfinished != 0 {
+		t.Errorf("Once() = %+v, want its product\n%s", got, b.log)
+	}
+	if exists(aside) || exists(aside+quarantine.WhySuffix) {
+		t.Error("the file, or its reason, is still set aside")
+	}
+}

@@ -66,6 +66,23 @@ func (f Folder) File(g ledger.Granule) string {
 	return ""
 }
 
+// Restore moves the file of a granule back to its place in the spool, where a
+// process was killed after Put and before the ledger knew. It reports whether
+// there was a file to move.
+func (f Folder) Restore(g ledger.Granule) (bool, error) {
+	from := f.File(g)
+	if from == "" || from == g.SpoolPath {
+		return false, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(g.SpoolPath), 0o755); err != nil {
+		return false, fmt.Errorf("restore to the spool: %w", err)
+	}
+	if err := os.Rename(from, g.SpoolPath); err != nil {
+		return false, fmt.Errorf("restore to the spool: %w", err)
+	}
+	return true, state.Remove(from + WhySuffix)
+}
+
 // Books record that a granule is taken up again.
 type Books interface {
 	Retry(ctx context.Context, id int64, spoolPath, why string, at time.Time) error

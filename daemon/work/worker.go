@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -313,6 +314,15 @@ func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, er
 		return granule, nil
 	}
 	granule, err := w.Reader.Read(ctx, g.SpoolPath, w.set.Options)
+	if errors.Is(err, fs.ErrNotExist) { // it may have been on its way out when a process was killed
+		restored, failed := w.aside().Restore(g)
+		if failed != nil {
+			return ingest.Granule{}, failed
+		}
+		if restored {
+			granule, err = w.Reader.Read(ctx, g.SpoolPath, w.set.Options)
+		}
+	}
 	w.Heartbeat.Beat()
 	if err != nil {
 		return ingest.Granule{}, err
