@@ -79,7 +79,7 @@ func calibrate(cases []Case, cfg CalibrationConfig, factor func([]Case) float64)
 		if !(k.Sigma > 0) || !finite(k.Error) {
 			continue
 		}
-		r, class := c.place(k.DistanceCells, k.DayOfYear)
+		r, class := c.row(k.DayOfYear), c.class(k.DistanceCells)
 		all, byClass[r][class] = append(all, k), append(byClass[r][class], k)
 	}
 	if len(all) == 0 {
@@ -111,24 +111,61 @@ func coverFactor(cases []Case) float64 {
 	return ratios[max(i, 0)] / coverageSigmas
 }
 
-// place returns the row and the class of a cell.
-func (c Calibration) place(distanceCells float32, dayOfYear int) (row, class int) {
+// row returns the row of factors of a day.
+func (c Calibration) row(dayOfYear int) int {
+	if len(c.Factors) == seasons && dayOfYear > 0 {
+		return min((dayOfYear-1)*seasons/366, seasons-1)
+	}
+	return 0
+}
+
+// class returns the class of a distance.
+func (c Calibration) class(distanceCells float32) int {
+	class := 0
 	for class < len(c.EdgesCells) && distanceCells > c.EdgesCells[class] {
 		class++
 	}
-	if len(c.Factors) == seasons && dayOfYear > 0 {
-		row = min((dayOfYear-1)*seasons/366, seasons-1)
-	}
-	return row, class
+	return class
 }
 
-// Apply returns the sigma to publish for a cell.
+// Apply returns the sigma to publish for a cell. Between the middles of two
+// classes of distance the factor goes from one to the other: it would show as a
+// rim around every observation, if it jumped where one class ends.
 func (c Calibration) Apply(sigma, distanceCells float32, dayOfYear int) float32 {
 	if len(c.Factors) == 0 {
 		return sigma
 	}
-	row, class := c.place(distanceCells, dayOfYear)
-	return sigma * c.Factors[row][class]
+	factors := c.Factors[c.row(dayOfYear)]
+	class := c.class(distanceCells)
+	if distanceCells < c.middle(class) {
+		class--
+	}
+	if class < 0 || class == len(c.EdgesCells) {
+		return sigma * factors[max(class, 0)]
+	}
+	from, to := c.middle(class), c.middle(class+1)
+	share := (distanceCells - from) / (to - from)
+	return sigma * (factors[class] + share*(factors[class+1]-factors[class]))
+}
+
+// middle returns the distance at which a class has its own factor. The first
+// begins at the nearest gap, one cell away, and the last is as wide as the one
+// before it.
+func (c Calibration) middle(class int) float32 {
+	low, high := float32(1), float32(math.Inf(1))
+	if class > 0 {
+		low = c.EdgesCells[class-1]
+	}
+	if class < len(c.EdgesCells) {
+		high = max(c.EdgesCells[class], low)
+	} else if class > 0 {
+		before := float32(1)
+		if class > 1 {
+			before = c.EdgesCells[class-2]
+		}
+		high = low + max(low-before, 1)
+	}
+	return (low + high) / 2
 }
 
 // Validate reports the first fault of a calibration that was read from a file.

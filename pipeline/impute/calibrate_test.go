@@ -9,14 +9,11 @@ import (
 
 func TestCalibratedIntervalsCoverWhatTheyClaim(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	// Errors are as claimed near observations, twice that far away, and half as
-	// large again in winter.
+	// Errors are as claimed near observations, grow to twice that far away, and
+	// are half as large again in winter.
 	draw := func() Case {
 		c := Case{Sigma: 0.2 + r.Float32(), DistanceCells: 20 * r.Float32(), DayOfYear: 1 + r.IntN(365)}
-		scale := 1.0
-		if c.DistanceCells > 6 {
-			scale = 2
-		}
+		scale := 1 + min(float64(c.DistanceCells)/12, 1)
 		if c.DayOfYear < 91 {
 			scale *= 1.5
 		}
@@ -56,6 +53,27 @@ func TestCalibratedIntervalsCoverWhatTheyClaim(t *testing.T) {
 	for far := range all {
 		if share := inside[far] / all[far]; math.Abs(share-0.9) > 0.01 {
 			t.Errorf("far %v: intervals cover %.3f, want 0.90", far, share)
+		}
+	}
+}
+
+func TestCalibrationHasNoStepAtTheEndOfAClass(t *testing.T) {
+	for _, c := range []Calibration{
+		{EdgesCells: []float32{1.5, 3, 6, 12}, Factors: [][]float32{{0.8, 1, 1.3, 0.9, 1.6}}},
+		{EdgesCells: []float32{4}, Factors: [][]float32{{1, 2}}},
+		{Factors: [][]float32{{1.5}}},
+	} {
+		factors := c.Factors[0]
+		before := c.Apply(1, 1, 0)
+		for d := float32(1); d < 40; d += 0.01 {
+			now := c.Apply(1, d, 0)
+			if math.Abs(float64(now-before)) > 0.01 {
+				t.Errorf("%v: the factor goes from %v to %v at %v cells", c.EdgesCells, before, now, d)
+			}
+			before = now
+		}
+		if first, last := c.Apply(1, 0.5, 0), c.Apply(1, 100, 0); first != factors[0] || last != factors[len(factors)-1] {
+			t.Errorf("%v: factors at the ends are %v and %v, want %v and %v", c.EdgesCells, first, last, factors[0], factors[len(factors)-1])
 		}
 	}
 }
