@@ -2,10 +2,8 @@ package classical
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"lacuna/pipeline/field"
 )
@@ -19,6 +17,7 @@ type analysis struct {
 	bg     background
 	sphere []point
 	frames []searchFrame // nearest in time first; those without observations are left out
+	lags   []float64     // correlations in time of every two of the frames, row by row
 }
 
 // A searchFrame is a frame seen from the target.
@@ -26,6 +25,7 @@ type searchFrame struct {
 	tree   *boxTree
 	values []float32
 	days   float64 // days after the target; negative: before
+	decay  float64 // correlation in time with the target
 }
 
 // newSphere returns the position of every cell. Longitudes are wrapped first:
@@ -75,6 +75,13 @@ func (a *analysis) search(trees []boxTree) {
 	slices.SortStableFunc(a.frames, func(x, y searchFrame) int {
 		return cmp.Compare(math.Abs(x.days), math.Abs(y.days))
 	})
+	a.lags = make([]float64, 0, len(a.frames)*len(a.frames))
+	for i, x := range a.frames {
+		a.frames[i].decay = math.Exp(-math.Abs(x.days) / a.oi.Days)
+		for _, y := range a.frames {
+			a.lags = append(a.lags, math.Exp(-math.Abs(x.days-y.days)/a.oi.Days))
+		}
+	}
 }
 
 // keepObserved stores the target's own observations.
@@ -83,49 +90,6 @@ func (a *analysis) keepObserved(e Estimate) {
 	for c, v := range a.series.Frames[a.target].Values {
 		if a.series.observed(a.target, c) {
 			e.Mean[c], e.Sigma[c] = v, float32(noise*float64(a.bg.sd[c]))
-		}
-	}
-}
-
-// fill estimates all gaps of the target. Rows of blocks are distributed among
-// the workers; a block does not depend on its worker or on the order.
-func (a *analysis) fill(ctx context.Context, e Estimate, progress func(done, total int)) {
-	rows := (a.series.Grid.Height() + a.oi.Block - 1) / a.oi.Block
-	solvers := sync.Pool{New: func() any { return newSolver(a) }}
-	var mu sync.Mutex
-	done := 0
-	a.oi.each(rows, func(r int) {
-		if ctx.Err() != nil {
-			return
-		}
-		s := solvers.Get().(*solver)
-		a.fillRow(r, s, e)
-		solvers.Put(s)
-		if progress != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			progress(done, rows)
-		}
-	})
-}
-
-// fillRow estimates the gaps in one row of blocks.
-func (a *analysis) fillRow(r int, s *solver, e Estimate) {
-	h, w, side := a.series.Grid.Height(), a.series.Grid.Width(), a.oi.Block
-	cells := make([]int32, 0, side*side)
-	for left := 0; left < w; left += side {
-		cells = cells[:0]
-		for i := r * side; i < min((r+1)*side, h); i++ {
-			for j := left; j < min(left+side, w); j++ {
-				c := i*w + j
-				if a.series.sea(c) && !a.series.observed(a.target, c) {
-					cells = append(cells, int32(c))
-				}
-			}
-		}
-		if len(cells) > 0 {
-			s.estimate(cells, e)
 		}
 	}
 }

@@ -23,7 +23,9 @@ import (
 // and each has the variance 1.3. The constant is the variance of an error of
 // the mean map that a neighbourhood shares. A cell is estimated by the linear
 // combination of the nearest observations that has the least expected error
-// under this covariance, and sigma is the root of that error.
+// under this covariance, and sigma is the root of that error. Solutions for
+// places Spacing cells apart are blended, so that no step shows where the
+// nearest observations change.
 //
 // See Cressie, Statistics for Spatial Data (1993), chapter 3, and Bretherton,
 // Davis and Fandry, Deep-Sea Research 23 (1976), 559-582.
@@ -33,7 +35,7 @@ type OI struct {
 	Nugget     float64 // share of uncorrelated noise in the variance, 0 to below 1
 	Neighbours int     // observations in one solve
 	PerSector  int     // most neighbours from one quadrant of one frame; more where frames are few
-	Block      int     // side of the square of cells that share one set of neighbours
+	Spacing    int     // cells from one solve to the next; solves between are blended
 	SmoothKM   float64 // standard deviation of the Gaussian behind the mean map
 	SigmaScale float64 // factor on sigma from Tune; 1 without tuning
 	Workers    int     // goroutines; 0: as many as GOMAXPROCS
@@ -53,9 +55,8 @@ func DefaultOI(g field.Grid) OI {
 		Nugget:     0.2,
 		Neighbours: 48,
 		PerSector:  2,
-		// Cells within a tenth of the length share their neighbours at a cost
-		// of 0.04 % in MSE; with a fifth it would be 0.7 %.
-		Block:      min(max(int(length/step/10), 1), 4),
+		// A node a tenth of the length from the next.
+		Spacing:    min(max(int(length/step/10), 1), 4),
 		SmoothKM:   smoothCells * step,
 		SigmaScale: 1,
 	}
@@ -70,7 +71,7 @@ func (o OI) Validate() error {
 	errs.Check(o.Nugget >= 0 && o.Nugget < 1, "nugget is %g, must be at least 0 and below 1", o.Nugget)
 	errs.Check(o.Neighbours >= 1 && o.Neighbours <= 1000, "neighbours is %d, must be 1 to 1000", o.Neighbours)
 	errs.Check(o.PerSector >= 1, "neighbours per sector is %d, must be positive", o.PerSector)
-	errs.Check(o.Block >= 1, "block is %d cells, must be positive", o.Block)
+	errs.Check(o.Spacing >= 1, "spacing is %d cells, must be positive", o.Spacing)
 	errs.Check(positive(o.SmoothKM), "smoothing is %g km, must be positive", o.SmoothKM)
 	errs.Check(positive(o.SigmaScale), "sigma scale is %g, must be positive", o.SigmaScale)
 	errs.Check(o.Workers >= 0, "workers is %d, must not be negative", o.Workers)
@@ -82,7 +83,7 @@ func (o OI) Validate() error {
 // its sigma. For a series without a single observation it returns
 // ErrNoObservations.
 //
-// progress, if not nil, is called with the rows of blocks done, by one
+// progress, if not nil, is called with the rows of nodes done, by one
 // goroutine at a time and never after Fill has returned.
 func (o OI) Fill(s Series, target int, progress func(done, total int)) (Estimate, error) {
 	return o.FillContext(context.Background(), s, target, progress)
@@ -103,7 +104,7 @@ func (o OI) FillContext(ctx context.Context, s Series, target int, progress func
 	a.search(o.buildTrees(s, sphere))
 	e := gaps(s.Grid.Len())
 	a.keepObserved(e)
-	a.fill(ctx, e, progress)
+	a.fill(ctx, a.gap, e, progress)
 	return e, ctx.Err()
 }
 

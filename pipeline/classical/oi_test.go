@@ -43,7 +43,7 @@ func gappy(n int) []float32 {
 // solve.
 func plain(g field.Grid) OI {
 	o := DefaultOI(g)
-	o.Neighbours, o.PerSector, o.Block = 1000, 1000, 1
+	o.Neighbours, o.PerSector, o.Spacing = 1000, 1000, 1
 	return o
 }
 
@@ -295,7 +295,7 @@ func TestValidateNamesEverySettingThatIsWrong(t *testing.T) {
 		{name: "no neighbours", edit: func(o *OI) { o.Neighbours = 0 }, want: "neighbours is 0"},
 		{name: "a million neighbours", edit: func(o *OI) { o.Neighbours = 1e6 }, want: "1 to 1000"},
 		{name: "empty sectors", edit: func(o *OI) { o.PerSector = 0 }, want: "per sector"},
-		{name: "no block", edit: func(o *OI) { o.Block = 0 }, want: "block"},
+		{name: "no spacing", edit: func(o *OI) { o.Spacing = 0 }, want: "spacing"},
 		{name: "no smoothing", edit: func(o *OI) { o.SmoothKM = -1 }, want: "smoothing"},
 		{name: "no sigma", edit: func(o *OI) { o.SigmaScale = 0 }, want: "sigma scale"},
 		{name: "negative workers", edit: func(o *OI) { o.Workers = -1 }, want: "workers"},

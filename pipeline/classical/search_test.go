@@ -100,10 +100,14 @@ func TestCholeskySolvesItsSystem(t *testing.T) {
 	a := &analysis{oi: o, series: s, target: 1, bg: newBackground(s, o.SmoothKM), sphere: newSphere(s.Grid)}
 	a.search(o.buildTrees(s, a.sphere))
 	v := newSolver(a)
-	found := v.near.around(a.sphere[210], a.frames)
-	n := len(found)
-	v.place(found, a.sphere[210])
-	v.factorise(n)
+	v.solve(a.sphere[210])
+	n := len(v.found)
+	// The formula of OI, in other words than the solver's.
+	covariance := func(i, j int) float64 {
+		p, q, days := v.places[i], v.places[j], a.frames[v.found[i].frame].days-a.frames[v.found[j].frame].days
+		h := math.Hypot(math.Hypot(p[0]-q[0], p[1]-q[1]), p[2]-q[2])
+		return (1-o.Nugget)*math.Exp(-h-math.Abs(days)/o.Days) + levelVariance
+	}
 	want := make([]float64, n)
 	b := make([]float64, n)
 	for i := range n {
@@ -113,12 +117,12 @@ func TestCholeskySolvesItsSystem(t *testing.T) {
 		for j := range n {
 			c := 1 + levelVariance + jitter
 			if i != j {
-				c = v.covariance(&v.places[i], &v.places[j])
+				c = covariance(i, j)
 			}
 			b[i] += c * want[j]
 		}
 	}
-	forward(v.factor, b)
+	forward(v.factor, n, b)
 	backward(v.factor, b)
 	for i := range n {
 		if math.Abs(b[i]-want[i]) > 1e-9 {

@@ -14,15 +14,23 @@ const jitter = 1e-9
 // finite value bounds the error of a cell far from all observations.
 const levelVariance = 0.3
 
-// A solver estimates cells one block at a time. It owns all the memory a
-// solve needs; every worker has its own.
+// surest is the number of neighbours, the nearest ones, whose information the
+// variance of an estimate counts: twice as many change it by a few per cent,
+// which the calibration of sigma makes good, and take four times the work.
+const surest = 24
+
+// A solver solves for one node at a time. It owns all the memory a solve needs;
+// every worker has its own.
 type solver struct {
 	*analysis
-	near     *neighbourhood
-	places   [][4]float64 // positions of the neighbours from the block's centre, in covariance scales
-	factor   []float64    // lower triangle of the Cholesky factor, row by row
-	weights  []float64    // covariance matrix⁻¹ · anomalies
-	toTarget []float64    // covariances with the cell being estimated
+	near    *neighbourhood
+	found   []neighbour
+	places  [][3]float64 // positions of the neighbours from the node, in covariance scales
+	factor  []float64    // lower triangle of the Cholesky factor, row by row
+	weights []float64    // covariance matrix⁻¹ · anomalies
+	level   float64      // sum of weights times levelVariance
+	decay   []float64    // correlations in space with a place
+	column  []float64    // covariances with the cell being estimated
 }
 
 func newSolver(a *analysis) *solver {
@@ -30,58 +38,55 @@ func newSolver(a *analysis) *solver {
 	return &solver{
 		analysis: a,
 		near:     newNeighbourhood(a.oi, len(a.frames)),
-		places:   make([][4]float64, n),
+		places:   make([][3]float64, n),
 		factor:   make([]float64, n*n),
 		weights:  make([]float64, n),
-		toTarget: make([]float64, n),
+		decay:    make([]float64, n),
+		column:   make([]float64, n),
 	}
 }
 
-// estimate stores the estimate of the given cells, which lie close together,
-// from the observations nearest to their middle.
-func (s *solver) estimate(cells []int32, e Estimate) {
-	middle := s.middle(cells)
-	found := s.near.around(middle, s.frames)
-	n := len(found)
-	s.place(found, middle)
-	s.factorise(n)
-	for i, f := range found {
+// estimate stores the estimate of one cell from the observations nearest to it.
+func (s *solver) estimate(c int32, e Estimate) {
+	s.solve(s.sphere[c])
+	mean, variance := s.krige(c)
+	s.store(c, mean, variance, e)
+}
+
+// add adds the estimates of cells from the observations nearest to a node.
+func (s *solver) add(node point, cells []weighted, sums blend) {
+	s.solve(node)
+	for _, c := range cells {
+		mean, variance := s.krige(c.index)
+		w := c.weight / (variance * variance * variance * variance)
+		sums.weight[c.index] += w
+		sums.mean[c.index] += w * mean
+		sums.variance[c.index] += w * variance
+	}
+}
+
+// solve prepares the estimates from the observations nearest to a place.
+func (s *solver) solve(at point) {
+	s.found = s.near.around(at, s.frames)
+	n := len(s.found)
+	for i, f := range s.found {
+		s.places[i] = s.place(s.sphere[f.cell], at)
 		s.weights[i] = s.anomaly(f)
 	}
-	forward(s.factor, s.weights[:n])
+	s.factorise(n)
+	forward(s.factor, n, s.weights[:n])
 	backward(s.factor, s.weights[:n])
-	for _, c := range cells {
-		mean, variance := s.krige(c, middle, n)
-		e.Mean[c] = float32(float64(s.bg.mean[c]) + mean*float64(s.bg.sd[c]))
-		e.Sigma[c] = float32(s.oi.SigmaScale * math.Sqrt(variance) * float64(s.bg.sd[c]))
+	s.level = 0
+	for i, f := range s.found {
+		s.level += s.weights[i] * levelVariance
+		s.weights[i] *= (1 - s.oi.Nugget) * s.frames[f.frame].decay
 	}
 }
 
-func (s *solver) middle(cells []int32) point {
-	var x, y, z float64
-	for _, c := range cells {
-		p := s.sphere[c]
-		x, y, z = x+float64(p.x), y+float64(p.y), z+float64(p.z)
-	}
-	n := float64(len(cells))
-	return point{x: float32(x / n), y: float32(y / n), z: float32(z / n)}
-}
-
-// place computes the scaled space-time positions of the neighbours.
-func (s *solver) place(found []neighbour, origin point) {
-	for i, f := range found {
-		s.places[i] = s.scaled(s.sphere[f.cell], origin, s.frames[f.frame].days)
-	}
-}
-
-func (s *solver) scaled(p, origin point, days float64) [4]float64 {
+// place returns the position of p from an origin, in covariance scales.
+func (s *solver) place(p, origin point) [3]float64 {
 	perKM := 1 / s.oi.LengthKM
-	return [4]float64{
-		float64(p.x-origin.x) * perKM,
-		float64(p.y-origin.y) * perKM,
-		float64(p.z-origin.z) * perKM,
-		days / s.oi.Days,
-	}
+	return [3]float64{float64(p.x-origin.x) * perKM, float64(p.y-origin.y) * perKM, float64(p.z-origin.z) * perKM}
 }
 
 // anomaly returns an observation as its deviation from the background, in
@@ -94,21 +99,16 @@ func (s *solver) anomaly(f neighbour) float64 {
 	return (float64(s.frames[f.frame].values[f.cell]) - float64(s.bg.mean[f.cell])) / sd
 }
 
-// covariance returns the covariance of the anomalies at two places that are
-// not one and the same observation.
-func (s *solver) covariance(a, b *[4]float64) float64 {
-	dx, dy, dz, dt := a[0]-b[0], a[1]-b[1], a[2]-b[2], a[3]-b[3]
-	return (1-s.oi.Nugget)*math.Exp(-math.Sqrt(dx*dx+dy*dy+dz*dz)-math.Abs(dt)) + levelVariance
-}
-
 // factorise stores the Cholesky factor of the covariances of the first n
-// places.
+// neighbours.
 func (s *solver) factorise(n int) {
 	m := s.factor
 	for i := range n {
 		row := m[i*n : i*n+n]
+		decays(row[:i], s.places[:i], s.places[i])
+		lags := s.lags[int(s.found[i].frame)*len(s.frames):]
 		for j := range i {
-			row[j] = s.covariance(&s.places[i], &s.places[j])
+			row[j] = (1-s.oi.Nugget)*row[j]*lags[s.found[j].frame] + levelVariance
 		}
 		row[i] = 1 + levelVariance + jitter
 	}
@@ -125,20 +125,22 @@ func (s *solver) factorise(n int) {
 }
 
 // krige returns the normalised anomaly of cell c and its error variance.
-func (s *solver) krige(c int32, origin point, n int) (mean, variance float64) {
-	target := s.scaled(s.sphere[c], origin, 0)
-	k := s.toTarget[:n]
+func (s *solver) krige(c int32) (mean, variance float64) {
+	n := len(s.found)
+	decay := s.decay[:n]
+	decays(decay, s.places[:n], s.place(s.sphere[c], s.near.centre))
+	mean = s.level + dot(decay, s.weights[:n])
+	k := s.column[:min(n, surest)]
 	for i := range k {
-		k[i] = s.covariance(&s.places[i], &target)
+		k[i] = (1-s.oi.Nugget)*decay[i]*s.frames[s.found[i].frame].decay + levelVariance
 	}
-	mean = dot(k, s.weights[:n])
-	forward(s.factor, k)
-	return mean, max(1+levelVariance-dot(k, k), 0)
+	forward(s.factor, n, k)
+	return mean, max(1+levelVariance-dot(k, k), jitter)
 }
 
-// forward replaces b by L⁻¹b. The diagonal of L holds the inverse pivots.
-func forward(l, b []float64) {
-	n := len(b)
+// forward replaces b by L⁻¹b, where L has rows of n numbers, of which the first
+// len(b) are used. The diagonal of L holds the inverse pivots.
+func forward(l []float64, n int, b []float64) {
 	for i := range b {
 		row := l[i*n : i*n+n]
 		b[i] = (b[i] - dot(row[:i], b[:i])) * row[i]

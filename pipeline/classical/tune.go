@@ -82,6 +82,7 @@ func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 	if err != nil {
 		return OI{}, Score{}, err
 	}
+	trial.served = true
 	all, err := trial.misses(ctx, []OI{best})
 	if err != nil {
 		return OI{}, Score{}, err

@@ -29,7 +29,7 @@ func TestAGaussianFieldIsFilledWithinATenthOfExactKriging(t *testing.T) {
 	s := newGaussianSea(t, sea)
 	m, _ := s.examplesOf(t, 1)
 	oi := impute.QuickOI(classical.DefaultOI(m.Train.Grid()))
-	oi.LengthKM, oi.Nugget, oi.Block = 5, 0.3, 1
+	oi.LengthKM, oi.Nugget, oi.Spacing = 5, 0.3, 1
 	m.Analyser = impute.OI{Days: m.Train, Settings: oi}
 	cfg := tinyConfig(16)
 	cfg.Design.Extras, cfg.Clean, cfg.Flip, cfg.DropTemporal = impute.Extras{Analysis: true}, 1, true, 1
