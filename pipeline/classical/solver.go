@@ -133,7 +133,7 @@ func (s *solver) krige(c int32, origin point, n int) (mean, variance float64) {
 	}
 	mean = dot(k, s.weights[:n])
 	forward(s.factor, k)
-	return mean, max(1+levelVariance-dot(k, k), 0)
+	return mean, max(1+levelVariance-dot(k, k), 0) + float64(s.bg.far[c])
 }
 
 // forward replaces b by L⁻¹b. The diagonal of L holds the inverse pivots.
