@@ -17,8 +17,9 @@ type Case struct {
 }
 
 // Calibration holds factors on sigma by distance from the nearest visible cell
-// and by season, so that 90 % intervals cover 90 %. The zero value changes
-// nothing.
+// and by season, so that 90 % intervals cover 90 %. A factor holds in the middle
+// of its class, and between the middles they are interpolated: a map of sigma has
+// no steps. The zero value changes nothing.
 type Calibration struct {
 	// EdgesCells are the upper ends of the classes of distance; the last class
 	// has none.
@@ -88,15 +89,41 @@ func calibrate(cases []Case, cfg CalibrationConfig, factor func([]Case) float64)
 	c.Cases = len(all)
 	common := factor(all)
 	for r := range rows {
-		for class, own := range byClass[r] {
+		for class := range c.Factors[r] {
 			c.Factors[r][class] = float32(common)
-			if n := float64(len(own)); n > 0 {
-				trust := min(n/float64(max(cfg.MinCases, 1)), 1)
-				c.Factors[r][class] = float32(trust*factor(own) + (1-trust)*common)
-			}
 		}
 	}
+	// Interpolation carries a part of a factor into the classes beside its own, so
+	// that each is corrected for what the others do.
+	for range calibrationRounds {
+		next := make([][]float32, rows)
+		for r := range rows {
+			next[r] = slices.Clone(c.Factors[r])
+			for class, own := range byClass[r] {
+				if len(own) == 0 {
+					continue
+				}
+				trust := min(float64(len(own))/float64(max(cfg.MinCases, 1)), 1)
+				full := float64(c.Factors[r][class]) * factor(c.applied(own))
+				next[r][class] = float32(math.Pow(full, trust) * math.Pow(common, 1-trust))
+			}
+		}
+		c.Factors = next
+	}
 	return c, nil
+}
+
+// calibrationRounds is how often factors are corrected: the third changes them by
+// less than held-out days can tell.
+const calibrationRounds = 3
+
+// applied returns cases with their sigma calibrated.
+func (c Calibration) applied(cases []Case) []Case {
+	out := slices.Clone(cases)
+	for i, k := range cases {
+		out[i].Sigma = c.Apply(k.Sigma, k.DistanceCells, k.DayOfYear)
+	}
+	return out
 }
 
 // coverFactor returns the factor on sigma with which 90 % of the errors are
@@ -128,7 +155,37 @@ func (c Calibration) Apply(sigma, distanceCells float32, dayOfYear int) float32 
 		return sigma
 	}
 	row, class := c.place(distanceCells, dayOfYear)
-	return sigma * c.Factors[row][class]
+	factors := c.Factors[row]
+	middle := c.middle(class)
+	beside := class + 1
+	if distanceCells < middle {
+		beside = class - 1
+	}
+	if beside < 0 || beside >= len(factors) || c.middle(beside) == middle {
+		return sigma * factors[class]
+	}
+	away := float64(distanceCells-middle) / float64(c.middle(beside)-middle)
+	return sigma * float32(math.Pow(float64(factors[class]), 1-away)*math.Pow(float64(factors[beside]), away))
+}
+
+// middle returns the distance at which the factor of a class holds.
+func (c Calibration) middle(class int) float32 {
+	last := len(c.EdgesCells)
+	switch {
+	case last == 0:
+		return 0
+	case class == last: // it has no end: as far beyond its beginning as the class before is wide
+		return c.EdgesCells[last-1] + (c.EdgesCells[last-1]-c.lower(last-1))/2
+	}
+	return (c.lower(class) + c.EdgesCells[class]) / 2
+}
+
+// lower returns the lower end of a class.
+func (c Calibration) lower(class int) float32 {
+	if class == 0 {
+		return min(1, c.EdgesCells[0]) // no hidden cell is nearer
+	}
+	return c.EdgesCells[class-1]
 }
 
 // Validate reports the first fault of a calibration that was read from a file.

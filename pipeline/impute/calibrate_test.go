@@ -80,3 +80,18 @@ func TestFewCasesDoNotMakeAFactorOfTheirOwn(t *testing.T) {
 		t.Error("no error without cases")
 	}
 }
+
+// Sigma is a map: a factor that changed from one class of distance to the next
+// would draw a disc around every observation.
+func TestACalibrationHasNoStepsByDistance(t *testing.T) {
+	c := Calibration{EdgesCells: []float32{1.5, 3, 6, 12}, Factors: [][]float32{{0.5, 0.6, 0.7, 0.8, 1.2}}}
+	const step = 0.01
+	for d := float32(0.5); d < 40; d += step {
+		if a, b := c.Apply(1, d, 0), c.Apply(1, d+step, 0); b < a || b-a > 0.01 {
+			t.Fatalf("the factor goes from %v to %v between %v and %v cells", a, b, d, d+step)
+		}
+	}
+	if near, far := c.Apply(1, 1, 0), c.Apply(1, 30, 0); math.Abs(float64(near)-0.5) > 0.02 || math.Abs(float64(far)-1.2) > 1e-6 {
+		t.Errorf("factors are %v beside an observation and %v far from any, want 0.5 and 1.2", near, far)
+	}
+}
