@@ -14,18 +14,21 @@ import (
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/seamask"
+	"lacuna/pipeline/skill"
 	"lacuna/publish/netcdf"
 )
 
 // Job is a granule to be analysed, with its neighbours, sea mask and settings.
 type Job struct {
-	Dataset  string
-	Granule  ingest.Granule
-	History  []ingest.Granule // neighbours in time; those on another grid are left out
-	Sea      field.Mask
-	Fill     infer.Config
-	Model    *infer.Model  // for the method model; else nil
-	Scaling  *LocalScaling // for a model that was trained elsewhere; else nil
+	Dataset string
+	Granule ingest.Granule
+	History []ingest.Granule // neighbours in time; those on another grid are left out
+	Sea     field.Mask
+	Fill    infer.Config
+	Model   *infer.Model  // for the method model; else nil
+	Scaling *LocalScaling // for a model that was trained elsewhere; else nil
+	// Widening comes from earlier days that the same method filled and that were scored.
+	Widening skill.Widening
 	Revision int
 	Created  time.Time // time of the revision
 	Credits  netcdf.Credits
@@ -37,6 +40,7 @@ type Outcome struct {
 	Observed, After float64 // share of the sea with a value, before and after filling
 
 	Analyses []infer.Analysis // one a field of the granule, in their order
+	Scored   int              // number of scored days by which the uncertainty is calibrated
 	Note     string           // why the analysis is poorer than it could be; empty: it is not
 }
 
@@ -49,7 +53,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	}
 	g := job.Granule
 	history, inputs := neighbours(job)
-	scene := infer.Scene{Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform}
+	scene := infer.Scene{Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform, Widening: job.Widening}
 	if job.Scaling != nil {
 		scene.Scaling = &job.Scaling.Scaling
 	}
@@ -60,7 +64,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	product := describe(job, analyses)
 	product.Inputs, product.Mode = inputs, mode(g.Fields, history, job.Fill.Future())
 	before, after := coverage(analyses)
-	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Note: analyses[0].Note}, nil
+	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Scored: job.Widening.Days, Note: analyses[0].Note}, nil
 }
 
 // neighbours returns the fields of the job's history inside its window, and the

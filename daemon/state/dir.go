@@ -29,6 +29,10 @@ func (d Dir) Training(dataset string) string { return d.in("train", dataset) }
 // Scaling returns the file with the scaling that was learned for a dataset.
 func (d Dir) Scaling(dataset string) string { return d.in("scaling", dataset+".json") }
 
+// Calibration returns the file with the scored days of a dataset by which the
+// uncertainties of its products are calibrated.
+func (d Dir) Calibration(dataset string) string { return d.in("calibration", dataset+".json") }
+
 // Backfill returns the file of the requested backfill of a dataset.
 func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + dataset + ".json") }
 

@@ -68,7 +68,7 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 			shown.Fields[last].Values[c] = field.NaN()
 		}
 	}
-	outcome, err := w.analyse(ctx, fill.Job{
+	outcome, job, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
 	})
 	if err != nil {
@@ -80,7 +80,18 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	for c := range hidden { // land has no sigma and is not scored, even where the sensor gave a value
 		hidden[c] = hidden[c] && finite(a.Sigma[c])
 	}
-	return scale.score(outcome.Product.Model, trial{truth: truth, visible: visible, scored: hidden, value: value, sigma: a.Sigma})
+	t := trial{truth: truth, visible: visible, scored: hidden, value: value, sigma: a.Sigma}
+	got, err := scale.score(outcome.Product.Model, t)
+	if err != nil {
+		return got, err
+	}
+	if a.Own != nil {
+		t.sigma = a.Own
+	}
+	if err := w.keepScored(job, skill.ScoreDay(scale.sample(t))); err != nil {
+		w.Log.Warn("scored day not kept, uncertainties are calibrated without it", "granule", g.Name, "err", err)
+	}
+	return got, nil
 }
 
 // upTo returns the granules without a field later than t.

@@ -243,7 +243,7 @@ func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene,
 // fill analyses a granule for the revision g.
 func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outcome, error) {
 	started := w.Now()
-	outcome, err := w.analyse(ctx, fill.Job{
+	outcome, _, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea,
 		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
 	})
@@ -272,7 +272,7 @@ func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome 
 	w.Metrics.Covered(w.set.Name, outcome.Observed, outcome.After)
 	w.Log.Info("product stored", "granule", s.granule.Name, "revision", g.Revision, "mode", outcome.Product.Mode,
 		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
-		"neighbours", len(outcome.Product.Inputs)-1, "took_seconds", roundSeconds(w.Now().Sub(s.began)), "file", stored.Visible)
+		"neighbours", len(outcome.Product.Inputs)-1, "calibration_days", outcome.Scored, "took_seconds", roundSeconds(w.Now().Sub(s.began)), "file", stored.Visible)
 	w.logNote(outcome.Note)
 	return nil
 }
@@ -287,21 +287,25 @@ func (w *Worker) logNote(note string) {
 }
 
 // analyse fills a granule by the method that Models choose. Where a model fails,
-// such as one of another grid, it falls back to optimal interpolation.
-func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, error) {
+// such as one of another grid, it falls back to optimal interpolation. It returns
+// the job as it was done.
+func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.Job, error) {
 	alive := func(int, int) { w.Heartbeat.Beat() }
 	choice := w.Models.Choose(fill.Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: w.set.Fill,
 		Scaling: func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
 	})
 	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	job.Widening = w.widening(job)
 	outcome, err := fill.Analyse(ctx, job, alive)
 	if err == nil || job.Model == nil || ctx.Err() != nil {
-		return outcome, err
+		return outcome, job, err
 	}
 	w.Log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
 	job.Fill.Method, job.Model, job.Scaling = "oi", nil, nil
-	return fill.Analyse(ctx, job, alive)
+	job.Widening = w.widening(job)
+	outcome, err = fill.Analyse(ctx, job, alive)
+	return outcome, job, err
 }
 
 // read returns a granule from memory, or decodes it.

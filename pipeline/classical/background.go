@@ -1,6 +1,9 @@
 package classical
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// smoothCells is the usual width of the mean map, as the standard
@@ -39,7 +42,8 @@ func Climatology(s Series, target int) Estimate {
 // observations about it, both defined at every cell of the grid.
 type background struct {
 	mean, sd []float32
-	n        int // number of observations
+	far      []float32 // variance of the mean map's error where no frame observed anything, in units of sd²
+	n        int       // number of observations
 }
 
 // newBackground smooths the frames of s with a Gaussian of the given standard
@@ -48,7 +52,7 @@ type background struct {
 func newBackground(s Series, sigmaKM float64) background {
 	m := newSmoother(s.Grid, sigmaKM)
 	n := s.Grid.Len()
-	b := background{mean: make([]float32, n), sd: make([]float32, n)}
+	b := background{mean: make([]float32, n), sd: make([]float32, n), far: make([]float32, n)}
 	level, seen := s.level()
 	if b.n = seen; seen == 0 {
 		return b
@@ -56,14 +60,15 @@ func newBackground(s Series, sigmaKM float64) background {
 	// Sums of deviations instead of values: nothing is lost to rounding where
 	// the field is far from zero, as kelvin are.
 	sum, count := m.gather(), m.gather()
-	m.eachObservation(s, func(coarse, _ int, v float64) float64 {
+	squares := m.eachObservation(s, func(coarse, _ int, v float64) float64 {
 		sum[coarse] += v - level
 		count[coarse]++
-		return 0
+		return (v - level) * (v - level)
 	})
 	near := m.smooth(count)
 	b.spreadMean(m, m.smooth(sum), near, level)
 	b.measureSpread(s, m, near)
+	b.measureFar(m, count, squares/float64(b.n))
 	return b
 }
 
@@ -102,13 +107,14 @@ func (m smoother) eachObservation(s Series, f func(coarse, cell int, v float64) 
 	rows, cols := len(m.rows.centre), len(m.cols.centre)
 	sums := make([]float64, rows)
 	workers(s.Grid.Len()).each(rows, func(r int) {
-		first, last := r*m.rows.factor*m.width, min((r+1)*m.rows.factor*m.width, s.Grid.Len())
+		first, _ := slices.BinarySearch(m.rows.of, r)
+		last, _ := slices.BinarySearch(m.rows.of, r+1)
 		for frame := range s.Frames {
 			values := s.Frames[frame].Values
-			for row := first; row < last; row += m.width {
+			for row := first * m.width; row < last*m.width; row += m.width {
 				for j, v := range values[row : row+m.width] {
 					if v-v == 0 && s.sea(row+j) { // an observation
-						sums[r] += f(r*cols+j/m.cols.factor, row+j, float64(v))
+						sums[r] += f(r*cols+m.cols.of[j], row+j, float64(v))
 					}
 				}
 			}
@@ -150,5 +156,23 @@ func (b background) measureSpread(s Series, m smoother, near []float64) {
 	squares = m.smooth(squares)
 	m.eachCell(len(b.sd), func(i, row, col int) {
 		b.sd[i] = float32(math.Sqrt((m.at(squares, row, col) + shySpread*overall) / (m.at(near, row, col) + shySpread)))
+	})
+}
+
+// measureFar stores what the mean map does not know where nothing was observed.
+// Two observations differ by the more the farther they are apart: the mean square
+// of their differences is twice the variance of all, at their mean distance apart.
+// It grows with the distance, as in a field whose spectrum falls with the square of
+// the wave number, which those of temperature and chlorophyll do at these scales,
+// and a value that is carried that far errs by as much. A corner of a sea does not
+// bound it.
+func (b background) measureFar(m smoother, count []float64, variance float64) {
+	apart, away := m.apartKM(count), m.awayKM(count)
+	m.eachCell(len(b.far), func(i, row, col int) {
+		if sd := float64(b.sd[i]); sd > 0 {
+			// Coarse distances say nothing of the nearest coarse cell.
+			km := max(m.at(away, row, col)-m.coarseKM, 0)
+			b.far[i] = float32(2 * variance / (sd * sd) * km / max(apart, m.sigmaKM))
+		}
 	})
 }

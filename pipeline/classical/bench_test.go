@@ -16,6 +16,12 @@ import (
 // cloudy returns a made-up series: a drifting smooth field under clouds that
 // hide 70 to 90 % of each frame in coherent pieces. Every cell is sea.
 func cloudy(height, width, frames int, seed uint64) Series {
+	seen, _ := cloudyOver(height, width, frames, seed)
+	return seen
+}
+
+// cloudyOver is cloudy with the values under the clouds.
+func cloudyOver(height, width, frames int, seed uint64) (s Series, truth [][]float32) {
 	lat, lon := make([]float64, height), make([]float64, width)
 	for i := range lat {
 		lat[i] = 40 + float64(i)/100
@@ -23,7 +29,7 @@ func cloudy(height, width, frames int, seed uint64) Series {
 	for j := range lon {
 		lon[j] = 27 + float64(j)/72
 	}
-	s := Series{Grid: field.Grid{Lat: lat, Lon: lon}}
+	s = Series{Grid: field.Grid{Lat: lat, Lon: lon}}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	slow := smoothNoise(height, width, 12, rng)
 	for f := range frames {
@@ -34,6 +40,9 @@ func cloudy(height, width, frames int, seed uint64) Series {
 		values := make([]float32, height*width)
 		for i := range values {
 			values[i] = slow[i] + 0.3*fast[i]
+		}
+		truth = append(truth, slices.Clone(values))
+		for i := range values {
 			if cloud[i] < cut {
 				values[i] = field.NaN()
 			}
@@ -41,7 +50,7 @@ func cloudy(height, width, frames int, seed uint64) Series {
 		at := time.Date(2021, 6, 1+f, 12, 0, 0, 0, time.UTC)
 		s.Frames = append(s.Frames, Frame{Time: at, Values: values})
 	}
-	return s
+	return s, truth
 }
 
 // smoothNoise returns noise of zero mean and unit variance that three box

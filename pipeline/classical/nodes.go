@@ -198,5 +198,5 @@ func (a *analysis) conclude(sums blend, e Estimate) {
 func (a *analysis) store(c int32, mean, variance float64, e Estimate) {
 	sd := float64(a.bg.sd[c])
 	e.Mean[c] = float32(float64(a.bg.mean[c]) + mean*sd)
-	e.Sigma[c] = float32(a.oi.SigmaScale * math.Sqrt(max(variance, 0)) * sd)
+	e.Sigma[c] = float32(a.oi.SigmaScale * math.Sqrt(variance+float64(a.bg.far[c])) * sd)
 }

@@ -25,7 +25,10 @@ import (
 // combination of the nearest observations that has the least expected error
 // under this covariance, and sigma is the root of that error. Solutions for
 // places Spacing cells apart are blended, so that no step shows where the
-// nearest observations change.
+// nearest observations change. Where no frame
+// observed anything, the error of the mean map is added, which grows with the
+// distance. Overlays of the frames' own gaps then calibrate sigma, by the size of
+// the error that the covariance expects.
 //
 // See Cressie, Statistics for Spatial Data (1993), chapter 3, and Bretherton,
 // Davis and Fandry, Deep-Sea Research 23 (1976), 559-582.
@@ -38,6 +41,7 @@ type OI struct {
 	Spacing    int     // cells from one solve to the next; solves between are blended
 	SmoothKM   float64 // standard deviation of the Gaussian behind the mean map
 	SigmaScale float64 // factor on sigma from Tune; 1 without tuning
+	Overlays   int     // overlays of the frames' own gaps that calibrate sigma; 0: it stays as the covariance has it
 	Workers    int     // goroutines; 0: as many as GOMAXPROCS
 }
 
@@ -59,6 +63,7 @@ func DefaultOI(g field.Grid) OI {
 		Spacing:    min(max(int(length/step/10), 1), 4),
 		SmoothKM:   smoothCells * step,
 		SigmaScale: 1,
+		Overlays:   8,
 	}
 }
 
@@ -101,10 +106,14 @@ func (o OI) FillContext(ctx context.Context, s Series, target int, progress func
 	}
 	sphere := newSphere(s.Grid)
 	a := &analysis{oi: o, series: s, target: target, bg: bg, sphere: sphere}
-	a.search(o.buildTrees(s, sphere))
+	trees := o.buildTrees(s, sphere)
+	a.search(trees)
 	e := gaps(s.Grid.Len())
 	a.keepObserved(e)
 	a.fill(ctx, a.gap, e, progress)
+	if o.Overlays > 0 {
+		e = a.calibrated(e, a.widen(ctx, trees))
+	}
 	return e, ctx.Err()
 }
 

@@ -37,6 +37,9 @@ type Frame struct {
 // and the variation below the scale of the grid.
 type Estimate struct {
 	Mean, Sigma []float32
+	// Expected is Sigma as the covariance alone has it, where OI calibrated Sigma
+	// by overlays; else nil.
+	Expected []float32
 }
 
 // Window returns the series of the frames from past before the target to

@@ -38,6 +38,7 @@ type smoother struct {
 	rows, cols axis
 	width      int
 	sigmaKM    float64
+	coarseKM   float64 // step of the coarse grid
 	periodic   bool
 }
 
@@ -52,6 +53,7 @@ func newSmoother(g field.Grid, sigmaKM float64) smoother {
 		cols:     newAxis(g.Lon, around, g.Periodic()),
 		width:    g.Width(),
 		sigmaKM:  sigmaKM,
+		coarseKM: float64(factor) * stepKM(g),
 		periodic: g.Periodic(),
 	}
 }
@@ -62,7 +64,7 @@ func (m smoother) gather() []float64 { return make([]float64, len(m.rows.centre)
 
 func (m smoother) coarse(i int) int {
 	row, col := i/m.width, i%m.width
-	return row/m.rows.factor*len(m.cols.centre) + col/m.cols.factor
+	return m.rows.of[row]*len(m.cols.centre) + m.cols.of[col]
 }
 
 // smooth returns the weighted sums of the coarse map src.
@@ -74,7 +76,7 @@ func (m smoother) alongRows(src []float64) []float64 {
 	dst := make([]float64, len(src))
 	w := len(m.cols.centre)
 	for i, lat := range m.rows.centre {
-		perDegree := kilometresPerDegree * math.Cos(lat*math.Pi/180)
+		perDegree := kilometresPerDegree * math.Abs(math.Cos(lat*math.Pi/180)) // a line beyond the pole comes down on the other side
 		in, out := src[i*w:(i+1)*w], dst[i*w:(i+1)*w]
 		for j, v := range in {
 			if v != 0 {
@@ -140,11 +142,14 @@ func (m smoother) at(src []float64, row, col int) float64 {
 	return north*(1-r.share) + south*r.share
 }
 
-// An axis is one axis of the coarse grid, with the interpolation back to the fine one.
+// An axis is one axis of the coarse grid, with the interpolation back to the fine
+// one. Unless it is closed, it has a coarse line more on either side, beyond the
+// edges of the grid: the outermost cells lie between two lines as well, and maps
+// have no rim.
 type axis struct {
-	factor  int
 	centre  []float64 // degrees
-	between []between // position of every cell of the fine axis
+	of      []int     // coarse line of every line of the fine axis
+	between []between // position of every line of the fine axis
 }
 
 // between is a place between two coarse cells: share of the way from low to high.
@@ -154,23 +159,36 @@ type between struct {
 }
 
 func newAxis(fine []float64, factor int, periodic bool) axis {
-	a := axis{factor: factor, between: make([]between, len(fine))}
-	for i := 0; i < len(fine); i += factor {
-		last := min(i+factor, len(fine)) - 1
-		a.centre = append(a.centre, (fine[i]+fine[last])/2)
+	n := (len(fine) + factor - 1) / factor
+	width := float64(len(fine)) / float64(n) // all alike, so that no edge has a narrow one
+	beyond := 1
+	if periodic {
+		beyond = 0
 	}
-	n := len(a.centre)
+	a := axis{centre: make([]float64, n+2*beyond), of: make([]int, len(fine)), between: make([]between, len(fine))}
+	for k := range a.centre {
+		a.centre[k] = along(fine, (float64(k-beyond)+0.5)*width-0.5)
+	}
 	for i := range fine {
-		// A coarse centre lies (factor-1)/2 cells after its first cell.
-		pos := (float64(i) - float64(factor-1)/2) / float64(factor)
+		at := (float64(i) + 0.5) / width
+		a.of[i] = min(int(at), n-1) + beyond
+		pos := at - 0.5 + float64(beyond)
 		low := int(math.Floor(pos))
 		b := between{low: low, high: low + 1, share: pos - float64(low)}
 		if periodic {
 			b.low, b.high = (b.low+n)%n, b.high%n
-		} else {
-			b.low, b.high = min(max(b.low, 0), n-1), min(max(b.high, 0), n-1)
 		}
 		a.between[i] = b
 	}
 	return a
+}
+
+// along returns the degrees at a place between the lines of an axis, or beyond its
+// ends.
+func along(fine []float64, pos float64) float64 {
+	if len(fine) == 1 {
+		return fine[0]
+	}
+	i := min(max(int(math.Floor(pos)), 0), len(fine)-2)
+	return fine[i] + (pos-float64(i))*(fine[i+1]-fine[i])
 }

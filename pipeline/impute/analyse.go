@@ -17,14 +17,15 @@ type OI struct {
 // make analyses for training: half of the neighbours, on one core. A network
 // that learned from them is judged, and serves, with all neighbours.
 func QuickOI(o classical.OI) classical.OI {
-	o.Neighbours, o.Spacing, o.Workers = 24, min(o.Spacing, 2), 1
+	o.Neighbours, o.Spacing, o.Overlays, o.Workers = 24, min(o.Spacing, 2), 0, 1
 	return o
 }
 
 // ServingOI returns settings of the analyses that a network is judged with:
-// those of serving, but on one core, because many are made at a time.
+// those of serving, but on one core, because many are made at a time. A network
+// has its own calibration.
 func ServingOI(o classical.OI) classical.OI {
-	o.Workers = 1
+	o.Overlays, o.Workers = 0, 1
 	return o
 }
 

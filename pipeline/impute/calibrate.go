@@ -17,8 +17,9 @@ type Case struct {
 }
 
 // Calibration holds factors on sigma by distance from the nearest visible cell
-// and by season, so that 90 % intervals cover 90 %. The zero value changes
-// nothing.
+// and by season, so that 90 % intervals cover 90 %. A factor holds in the middle
+// of its class, and between the middles they are interpolated: a map of sigma has
+// no steps. The zero value changes nothing.
 type Calibration struct {
 	// EdgesCells are the upper ends of the classes of distance; the last class
 	// has none.
@@ -79,7 +80,7 @@ func calibrate(cases []Case, cfg CalibrationConfig, factor func([]Case) float64)
 		if !(k.Sigma > 0) || !finite(k.Error) {
 			continue
 		}
-		r, class := c.row(k.DayOfYear), c.class(k.DistanceCells)
+		r, class := c.place(k.DistanceCells, k.DayOfYear)
 		all, byClass[r][class] = append(all, k), append(byClass[r][class], k)
 	}
 	if len(all) == 0 {
@@ -88,15 +89,41 @@ func calibrate(cases []Case, cfg CalibrationConfig, factor func([]Case) float64)
 	c.Cases = len(all)
 	common := factor(all)
 	for r := range rows {
-		for class, own := range byClass[r] {
+		for class := range c.Factors[r] {
 			c.Factors[r][class] = float32(common)
-			if n := float64(len(own)); n > 0 {
-				trust := min(n/float64(max(cfg.MinCases, 1)), 1)
-				c.Factors[r][class] = float32(trust*factor(own) + (1-trust)*common)
-			}
 		}
 	}
+	// Interpolation carries a part of a factor into the classes beside its own, so
+	// that each is corrected for what the others do.
+	for range calibrationRounds {
+		next := make([][]float32, rows)
+		for r := range rows {
+			next[r] = slices.Clone(c.Factors[r])
+			for class, own := range byClass[r] {
+				if len(own) == 0 {
+					continue
+				}
+				trust := min(float64(len(own))/float64(max(cfg.MinCases, 1)), 1)
+				full := float64(c.Factors[r][class]) * factor(c.applied(own))
+				next[r][class] = float32(math.Pow(full, trust) * math.Pow(common, 1-trust))
+			}
+		}
+		c.Factors = next
+	}
 	return c, nil
+}
+
+// calibrationRounds is how often factors are corrected: the third changes them by
+// less than held-out days can tell.
+const calibrationRounds = 3
+
+// applied returns cases with their sigma calibrated.
+func (c Calibration) applied(cases []Case) []Case {
+	out := slices.Clone(cases)
+	for i, k := range cases {
+		out[i].Sigma = c.Apply(k.Sigma, k.DistanceCells, k.DayOfYear)
+	}
+	return out
 }
 
 // coverFactor returns the factor on sigma with which 90 % of the errors are
@@ -111,61 +138,54 @@ func coverFactor(cases []Case) float64 {
 	return ratios[max(i, 0)] / coverageSigmas
 }
 
-// row returns the row of factors of a day.
-func (c Calibration) row(dayOfYear int) int {
-	if len(c.Factors) == seasons && dayOfYear > 0 {
-		return min((dayOfYear-1)*seasons/366, seasons-1)
-	}
-	return 0
-}
-
-// class returns the class of a distance.
-func (c Calibration) class(distanceCells float32) int {
-	class := 0
+// place returns the row and the class of a cell.
+func (c Calibration) place(distanceCells float32, dayOfYear int) (row, class int) {
 	for class < len(c.EdgesCells) && distanceCells > c.EdgesCells[class] {
 		class++
 	}
-	return class
+	if len(c.Factors) == seasons && dayOfYear > 0 {
+		row = min((dayOfYear-1)*seasons/366, seasons-1)
+	}
+	return row, class
 }
 
-// Apply returns the sigma to publish for a cell. Between the middles of two
-// classes of distance the factor goes from one to the other: it would show as a
-// rim around every observation, if it jumped where one class ends.
+// Apply returns the sigma to publish for a cell.
 func (c Calibration) Apply(sigma, distanceCells float32, dayOfYear int) float32 {
 	if len(c.Factors) == 0 {
 		return sigma
 	}
-	factors := c.Factors[c.row(dayOfYear)]
-	class := c.class(distanceCells)
-	if distanceCells < c.middle(class) {
-		class--
+	row, class := c.place(distanceCells, dayOfYear)
+	factors := c.Factors[row]
+	middle := c.middle(class)
+	beside := class + 1
+	if distanceCells < middle {
+		beside = class - 1
 	}
-	if class < 0 || class == len(c.EdgesCells) {
-		return sigma * factors[max(class, 0)]
+	if beside < 0 || beside >= len(factors) || c.middle(beside) == middle {
+		return sigma * factors[class]
 	}
-	from, to := c.middle(class), c.middle(class+1)
-	share := (distanceCells - from) / (to - from)
-	return sigma * (factors[class] + share*(factors[class+1]-factors[class]))
+	away := float64(distanceCells-middle) / float64(c.middle(beside)-middle)
+	return sigma * float32(math.Pow(float64(factors[class]), 1-away)*math.Pow(float64(factors[beside]), away))
 }
 
-// middle returns the distance at which a class has its own factor. The first
-// begins at the nearest gap, one cell away, and the last is as wide as the one
-// before it.
+// middle returns the distance at which the factor of a class holds.
 func (c Calibration) middle(class int) float32 {
-	low, high := float32(1), float32(math.Inf(1))
-	if class > 0 {
-		low = c.EdgesCells[class-1]
+	last := len(c.EdgesCells)
+	switch {
+	case last == 0:
+		return 0
+	case class == last: // it has no end: as far beyond its beginning as the class before is wide
+		return c.EdgesCells[last-1] + (c.EdgesCells[last-1]-c.lower(last-1))/2
 	}
-	if class < len(c.EdgesCells) {
-		high = max(c.EdgesCells[class], low)
-	} else if class > 0 {
-		before := float32(1)
-		if class > 1 {
-			before = c.EdgesCells[class-2]
-		}
-		high = low + max(low-before, 1)
+	return (c.lower(class) + c.EdgesCells[class]) / 2
+}
+
+// lower returns the lower end of a class.
+func (c Calibration) lower(class int) float32 {
+	if class == 0 {
+		return min(1, c.EdgesCells[0]) // no hidden cell is nearer
 	}
-	return (low + high) / 2
+	return c.EdgesCells[class-1]
 }
 
 // Validate reports the first fault of a calibration that was read from a file.

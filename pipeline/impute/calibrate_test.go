@@ -9,11 +9,14 @@ import (
 
 func TestCalibratedIntervalsCoverWhatTheyClaim(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	// Errors are as claimed near observations, grow to twice that far away, and
-	// are half as large again in winter.
+	// Errors are as claimed near observations, twice that far away, and half as
+	// large again in winter.
 	draw := func() Case {
 		c := Case{Sigma: 0.2 + r.Float32(), DistanceCells: 20 * r.Float32(), DayOfYear: 1 + r.IntN(365)}
-		scale := 1 + min(float64(c.DistanceCells)/12, 1)
+		scale := 1.0
+		if c.DistanceCells > 6 {
+			scale = 2
+		}
 		if c.DayOfYear < 91 {
 			scale *= 1.5
 		}
@@ -57,27 +60,6 @@ func TestCalibratedIntervalsCoverWhatTheyClaim(t *testing.T) {
 	}
 }
 
-func TestCalibrationHasNoStepAtTheEndOfAClass(t *testing.T) {
-	for _, c := range []Calibration{
-		{EdgesCells: []float32{1.5, 3, 6, 12}, Factors: [][]float32{{0.8, 1, 1.3, 0.9, 1.6}}},
-		{EdgesCells: []float32{4}, Factors: [][]float32{{1, 2}}},
-		{Factors: [][]float32{{1.5}}},
-	} {
-		factors := c.Factors[0]
-		before := c.Apply(1, 1, 0)
-		for d := float32(1); d < 40; d += 0.01 {
-			now := c.Apply(1, d, 0)
-			if math.Abs(float64(now-before)) > 0.01 {
-				t.Errorf("%v: the factor goes from %v to %v at %v cells", c.EdgesCells, before, now, d)
-			}
-			before = now
-		}
-		if first, last := c.Apply(1, 0.5, 0), c.Apply(1, 100, 0); first != factors[0] || last != factors[len(factors)-1] {
-			t.Errorf("%v: factors at the ends are %v and %v, want %v and %v", c.EdgesCells, first, last, factors[0], factors[len(factors)-1])
-		}
-	}
-}
-
 func TestFewCasesDoNotMakeAFactorOfTheirOwn(t *testing.T) {
 	var cases []Case
 	for i := range 5000 {
@@ -96,5 +78,20 @@ func TestFewCasesDoNotMakeAFactorOfTheirOwn(t *testing.T) {
 	}
 	if _, err := Calibrate(nil, DefaultCalibration()); err == nil {
 		t.Error("no error without cases")
+	}
+}
+
+// Sigma is a map: a factor that changed from one class of distance to the next
+// would draw a disc around every observation.
+func TestACalibrationHasNoStepsByDistance(t *testing.T) {
+	c := Calibration{EdgesCells: []float32{1.5, 3, 6, 12}, Factors: [][]float32{{0.5, 0.6, 0.7, 0.8, 1.2}}}
+	const step = 0.01
+	for d := float32(0.5); d < 40; d += step {
+		if a, b := c.Apply(1, d, 0), c.Apply(1, d+step, 0); b < a || b-a > 0.01 {
+			t.Fatalf("the factor goes from %v to %v between %v and %v cells", a, b, d, d+step)
+		}
+	}
+	if near, far := c.Apply(1, 1, 0), c.Apply(1, 30, 0); math.Abs(float64(near)-0.5) > 0.02 || math.Abs(float64(far)-1.2) > 1e-6 {
+		t.Errorf("factors are %v beside an observation and %v far from any, want 0.5 and 1.2", near, far)
 	}
 }

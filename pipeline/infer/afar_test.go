@@ -157,10 +157,8 @@ func TestMembersStandAboutThePublishedMeanAsFarAsCalibrated(t *testing.T) {
 			d := math.Log10(float64(member[i])) - mean
 			sum, squares = sum+d, squares+d*d
 		}
-		want := 0.25 // the smoother's sigma of 0.5 in units of the scaling's 0.5
-		if a.Details.DistanceKM[i]/step > 3 {
-			want *= 2
-		}
+		// The smoother's sigma of 0.5 in units of the scaling's 0.5.
+		want := float64(m.version.MembersCalibration.Apply(0.25, a.Details.DistanceKM[i]/step, 0))
 		spread := math.Sqrt(squares / spreadMembers)
 		if math.Abs(sum/spreadMembers) > 1e-4 || math.Abs(spread-want) > 1e-3 || math.Abs(float64(a.Sigma[i])-want) > 1e-3 {
 			t.Fatalf("cell %d: members are off by %.4f and spread by %.4f, sigma is %.4f; want 0 and twice %.4f", i, sum/spreadMembers, spread, a.Sigma[i], want)

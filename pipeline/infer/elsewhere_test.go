@@ -33,9 +33,9 @@ func TestAScenesScalingTakesTheModelElsewhere(t *testing.T) {
 			continue
 		}
 		filled++
-		if math.Abs(float64(got.Value[i]/home.Value[i])/10-1) > 1e-3 || math.Abs(float64(got.Sigma[i]/home.Sigma[i])-1) > 1e-3 {
+		if math.Abs(float64(got.Value[i]/home.Value[i])/10-1) > 1e-3 || math.Abs(float64(got.Own[i]/home.Sigma[i])-1) > 1e-3 {
 			t.Fatalf("cell %d: %g ± %g became %g ± %g, want ten times the value and the same sigma",
-				i, home.Value[i], home.Sigma[i], got.Value[i], got.Sigma[i])
+				i, home.Value[i], home.Sigma[i], got.Value[i], got.Own[i])
 		}
 	}
 	if filled == 0 {

@@ -10,6 +10,7 @@ import (
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
 )
 
 // Flags of an analysed cell. An observed cell has none.
@@ -30,6 +31,9 @@ type Scene struct {
 	// Scaling is that of the dataset, for a model that was trained elsewhere
 	// (samples.LearnScaling); nil: the model's own. Other methods ignore it.
 	Scaling *samples.Scaling
+	// Widening comes from days of the dataset that were filled by the same method
+	// and scored, all before this one. The zero value: from none.
+	Widening skill.Widening
 }
 
 // Analysis is one frame, complete. Value is in physical units; Sigma, one
@@ -40,6 +44,10 @@ type Scene struct {
 type Analysis struct {
 	Value, Sigma, Lower, Upper []float32
 	Flags                      []byte
+
+	// Own is Sigma as the method has it by itself, before the scene's widening, for
+	// scoring; nil: it is Sigma.
+	Own []float32
 
 	Details *Details // nil: not requested
 	Note    string   // why the analysis is poorer than it could be, for people; empty: it is not
@@ -99,13 +107,13 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, last: n == len(targets)-1 && !again}
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, wide: s.Widening, last: n == len(targets)-1 && !again}
 		filled, err := f.fill(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
 		out[n] = compose(s, n, filled.estimate)
-		out[n].Tier, out[n].Took, out[n].Note = filled.tier, filled.took, note
+		out[n].Tier, out[n].Took, out[n].Note, out[n].Own = filled.tier, filled.took, note, filled.own
 		if f.cfg.Details {
 			out[n].Details = detail(window, at)
 			out[n].Details.Members, out[n].Details.Reliability = physical(s, out[n], filled.members), filled.reliability
@@ -158,10 +166,20 @@ type view struct {
 	target int
 	oi     classical.OI // settings of the method oi
 	scale  *samples.Scaling
+	wide   skill.Widening
 	last   bool // the series is not used afterwards and may be overwritten
 }
 
-func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int)) (out filling, err error) {
+// fill applies the method and the widening to a frame.
+func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int)) (filling, error) {
+	out, err := f.apply(ctx, v, progress)
+	if err == nil && (out.familiar != nil || v.wide.Days > 0) {
+		out.widen(v.wide, distancesFrom(v.Series, v.target))
+	}
+	return out, err
+}
+
+func (f *Filler) apply(ctx context.Context, v view, progress func(done, total int)) (out filling, err error) {
 	switch f.cfg.Method {
 	case MethodModel:
 		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, last: v.last})

@@ -363,11 +363,12 @@ func TestCalibrationScalesSigmaByDistance(t *testing.T) {
 		if got.Flags[i] != Interpolated {
 			continue
 		}
-		want := float32(1)
-		if d > 1.5 {
-			want, far = 3, far+1
-		} else {
+		want := m.version.Calibration.Apply(1, d, 0)
+		switch want {
+		case 1:
 			near++
+		case 3:
+			far++
 		}
 		if ratio := got.Sigma[i] / plain.Sigma[i]; math.Abs(float64(ratio-want)) > 1e-5 {
 			t.Fatalf("cell %d at %g cells: sigma is %g times the plain one, want %g", i, d, ratio, want)

@@ -20,8 +20,10 @@ import (
 // transform.
 type filling struct {
 	estimate    classical.Estimate
+	own         []float32 // sigma of the estimate before it was widened; nil: it was not
 	members     [][]float32
 	reliability []float32 // nil: not known, or not requested
+	familiar    []float32 // sigma of optimal interpolation, calibrated, where the model was trained elsewhere; else nil
 	tier        Tier
 	took        Timing
 }
@@ -172,6 +174,9 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 			}
 		})
 		out.members = members
+	}
+	for i := range sub.calibrated {
+		out.familiar = append(out.familiar, float32(float64(sub.calibrated[i])*sub.scaling.Std))
 	}
 	out.estimate = classical.Estimate{Mean: make([]float32, n), Sigma: make([]float32, n)}
 	eachCell(n, func(i int) {

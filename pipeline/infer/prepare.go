@@ -23,6 +23,9 @@ type preparedField struct {
 	grid     field.Grid
 	time     time.Time
 	query    []float32 // P(query) of the version, where the scaling is its own
+	// calibrated is the sigma of the analysis as the overlays of the days' own gaps
+	// calibrated it, for a model that was trained elsewhere; else nil.
+	calibrated []float32
 }
 
 // prepare makes the preparedField of frame target of s, whose values are in the
@@ -53,7 +56,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 		sub.hidden[i] = sub.inputs.Sea[i] && !sub.inputs.Visible[i]
 	}
 	// First, while little else is allocated: it takes the most memory by far.
-	if err := m.analyse(ctx, sub, s, target, how.part(0, 300)); err != nil {
+	if err := m.analyse(ctx, sub, s, target, how); err != nil {
 		return nil, err
 	}
 	sub.inputs.Last, sub.inputs.Next = composites(s, target)
@@ -154,13 +157,22 @@ func freshness(days int) float32 { return 3 / (2 + float32(days)) }
 // They are the analyses that the method oi would publish. The imputer learned
 // from quicker ones (impute.QuickOI) and errs less with these: MSE 0.1610
 // instead of 0.1642 on 24 scenes of real chlorophyll.
-func (m *Model) analyse(ctx context.Context, sub *preparedField, s classical.Series, target int, progress func(done, total int)) error {
+func (m *Model) analyse(ctx context.Context, sub *preparedField, s classical.Series, target int, how fillOptions) error {
+	progress, elsewhere := how.part(0, 300), how.scaling != nil
 	oi := classical.DefaultOI(s.Grid)
+	if !elsewhere {
+		oi.Overlays = 0 // the network knows how far off it is
+	}
 	var err error
 	in := &sub.inputs
 	if m.design.Extras.Analysis {
-		if in.Analysis, in.AnalysisSigma, err = interpolate(ctx, oi, s, target, progress); err != nil {
+		var e classical.Estimate
+		if e, err = interpolate(ctx, oi, s, target, progress); err != nil {
 			return err
+		}
+		in.Analysis, in.AnalysisSigma = e.Mean, e.Sigma
+		if e.Expected != nil { // the network learned from these
+			in.AnalysisSigma, sub.calibrated = e.Expected, e.Sigma
 		}
 	}
 	if m.design.Extras.Background {
@@ -171,14 +183,19 @@ func (m *Model) analyse(ctx context.Context, sub *preparedField, s classical.Ser
 		around := s
 		around.Frames = append([]classical.Frame(nil), s.Frames...)
 		around.Frames[target].Values = blank
-		in.Background, in.BackgroundSigma, err = interpolate(ctx, oi, around, target, progress)
+		oi.Overlays = 0
+		e, err := interpolate(ctx, oi, around, target, progress)
+		if err != nil {
+			return err
+		}
+		in.Background, in.BackgroundSigma = e.Mean, e.Sigma
 	}
 	return err
 }
 
 // interpolate returns an analysis as the networks take it: zero on land, and
 // the mean map with the spread of the variable where OI has no estimate.
-func interpolate(ctx context.Context, oi classical.OI, s classical.Series, target int, progress func(done, total int)) (value, sigma []float32, err error) {
+func interpolate(ctx context.Context, oi classical.OI, s classical.Series, target int, progress func(done, total int)) (classical.Estimate, error) {
 	e, err := oi.FillContext(ctx, s, target, progress)
 	if errors.Is(err, classical.ErrNoObservations) {
 		e = classical.Estimate{Mean: make([]float32, s.Grid.Len()), Sigma: make([]float32, s.Grid.Len())}
@@ -188,14 +205,17 @@ func interpolate(ctx context.Context, oi classical.OI, s classical.Series, targe
 		err = nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return classical.Estimate{}, err
 	}
 	for i, v := range e.Mean {
 		if v != v { // NaN
 			e.Mean[i], e.Sigma[i] = 0, 0
+			if e.Expected != nil {
+				e.Expected[i] = 0
+			}
 		}
 	}
-	return e.Mean, e.Sigma, nil
+	return e, nil
 }
 
 // distances returns how far every cell is from the nearest visible one, in

@@ -1,0 +1,81 @@
+package work
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"lacuna/daemon/fill"
+	"lacuna/daemon/state"
+	"lacuna/ledger"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/skill"
+)
+
+// A scored day calibrates the days after it, and neither itself nor those before.
+func TestAScoredDayCalibratesTheDaysAfterIt(t *testing.T) {
+	w := newTestWorker(t)
+	w.cfg.State = state.Dir(t.TempDir())
+	_, days := someDays(t, w, 8)
+	scored := days[6]
+	s := scene{granule: scored, history: days[:6]}
+	if _, err := w.scoreOverlay(t.Context(), ledger.Granule{Arrival: ledger.Arrival{SHA256: "key"}, Revision: 1}, s); err != nil {
+		t.Fatal(err)
+	}
+	at := func(i int) int {
+		return w.widening(fill.Job{Granule: days[i], Fill: w.set.Fill}).Days
+	}
+	if at(5) != 0 || at(6) != 0 || at(7) != 1 {
+		t.Errorf("calibrated by %d, %d and %d days before, on and after the scored day; want 0, 0 and 1", at(5), at(6), at(7))
+	}
+	outcome, _, err := w.analyse(t.Context(), fill.Job{Dataset: "sea", Granule: days[7], History: days[:7]})
+	if err != nil || outcome.Scored != 1 || outcome.Analyses[0].Own == nil {
+		t.Errorf("the day after is filled with %d scored days (%v), want one that changed its sigma", outcome.Scored, err)
+	}
+	// Scoring it once more replaces it.
+	if _, err := w.scoreOverlay(t.Context(), ledger.Granule{Arrival: ledger.Arrival{SHA256: "key"}, Revision: 1}, s); err != nil || at(7) != 1 {
+		t.Errorf("the same day scored twice counts %d times, %v", at(7), err)
+	}
+}
+
+func TestAnotherMethodBeginsACalibrationOfItsOwn(t *testing.T) {
+	w := newTestWorker(t)
+	w.cfg.State = state.Dir(t.TempDir())
+	_, days := someDays(t, w, 2)
+	job := fill.Job{Granule: days[1], Fill: infer.DefaultConfig()}
+	first := skill.ScoredDay{Day: days[0].Fields[0].Time}
+	if err := w.keepScored(job, first); err != nil {
+		t.Fatal(err)
+	}
+	other := job
+	other.Fill.OI.LengthKM = 60
+	if a, b := w.widening(job).Days, w.widening(other).Days; a != 1 || b != 0 {
+		t.Errorf("%d days for the constants that were scored and %d for others, want 1 and 0", a, b)
+	}
+	if err := w.keepScored(other, first); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := w.widening(job).Days, w.widening(other).Days; a != 0 || b != 1 {
+		t.Errorf("%d days for the former constants and %d for the new ones, want 0 and 1", a, b)
+	}
+	if err := os.WriteFile(w.cfg.State.Calibration("sea"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.widening(other).Days; got != 0 {
+		t.Errorf("a damaged file makes %d days", got)
+	}
+	if err := w.keepScored(other, first); err != nil || w.widening(other).Days != 1 {
+		t.Errorf("a damaged file is not replaced: %v", err)
+	}
+}
+
+func TestOldScoredDaysAreForgotten(t *testing.T) {
+	var kept keptCalibration
+	begin := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	for d := 2 * keptDays; d > 0; d-- { // from the last to the first, as a backfill may
+		kept.add(skill.ScoredDay{Day: begin.AddDate(0, 0, d)})
+	}
+	if n := len(kept.Days); n != keptDays || !kept.Days[0].Day.After(begin.AddDate(0, 0, keptDays)) {
+		t.Errorf("%d days from %v on are kept, want the last %d", n, kept.Days[0].Day, keptDays)
+	}
+}
