@@ -226,10 +226,10 @@ func insert(ctx context.Context, tx *sql.Tx, g Granule, now time.Time) (Granule,
 	g.State, g.Recorded, g.Changed = Discovered, now, now
 	g.Lane, g.Cause = cmp.Or(g.Lane, Live), cmp.Or(g.Cause, FromArchive)
 	result, err := tx.ExecContext(ctx, `INSERT INTO granule (dataset, name, revision, sha256, size, mod_time, spool_path,
-		state, reason, first_time, last_time, product_path, product_sha256, recorded, changed, lane, cause, why)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', '', '', ?, ?, ?, ?, ?)`,
+		state, reason, first_time, last_time, product_path, product_sha256, recorded, changed, lane, cause, why, absent)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', '', '', ?, ?, ?, ?, ?, ?)`,
 		g.Dataset, g.Name, g.Revision, g.SHA256, g.Size, text(g.ModTime), g.SpoolPath, g.State, text(now), text(now),
-		g.Lane, g.Cause, g.Why)
+		g.Lane, g.Cause, g.Why, g.Absent)
 	if err != nil {
 		return Granule{}, err
 	}
