@@ -58,53 +58,112 @@ type Start struct {
 	Time     time.Time
 	Name     string // of the granule
 	Absent   bool
-	Recorded time.Time // when the first revision of it became known
-	Lane     Lane
+	Recorded time.Time // when it became known, in its first revision
+	Lane     Lane      // likewise
 }
 
-// Starts returns the starts of a dataset in the order of times, those of
-// granules that were set aside left out. A granule whose revisions agree on its
-// time has one.
+// Starts returns the starts of a dataset in the order of times, without those of
+// granules that were set aside. A granule whose revisions agree on its time has
+// one.
 func (l *Ledger) Starts(ctx context.Context, dataset string) ([]Start, error) {
-	all, err := query(ctx, l.db, func(row scanner) (s Start, err error) {
+	rows, err := query(ctx, l.db, func(row scanner) (s Start, err error) {
 		return s, row.Scan((*moment)(&s.Time), &s.Name, &s.Absent, (*moment)(&s.Recorded), &s.Lane)
-	}, `SELECT f.time, g.name, min(g.absent), min(g.recorded), max(g.lane) FROM field_time AS f CROSS JOIN granule AS g ON g.id = f.granule
-		WHERE f.dataset = ? AND g.first_time = f.time AND g.state <> 'quarantined' GROUP BY f.time, g.name ORDER BY f.time, g.name`, dataset)
+	}, `SELECT f.time, g.name, g.absent, g.recorded, g.lane FROM field_time AS f CROSS JOIN granule AS g ON g.id = f.granule
+		WHERE f.dataset = ? AND g.first_time = f.time AND g.state <> 'quarantined' ORDER BY f.time, g.name, g.revision`, dataset)
 	if err != nil {
 		return nil, fmt.Errorf("list times of %s: %w", dataset, err)
+	}
+	var all []Start
+	for _, s := range rows {
+		if n := len(all); n > 0 && all[n-1].Name == s.Name && all[n-1].Time.Equal(s.Time) {
+			if all[n-1].Absent && !s.Absent { // it has come
+				all[n-1] = s
+			}
+			continue
+		}
+		all = append(all, s)
 	}
 	return all, nil
 }
 
-// retireAbsences retracts the products that stood for a granule which has come
-// under another name, at a time less than slot from theirs.
-func retireAbsences(ctx context.Context, tx *sql.Tx, g Granule, o Outgoing, now time.Time) error {
-	if g.Absent || o.Slot <= 0 {
+// longestSlot is half of the longest step of a series: a month.
+const longestSlot = 16 * 24 * time.Hour
+
+// retireAbsences ends the absences for which a granule has come under another
+// name: their products are retracted, and those that have none yet get none. A
+// granule has come for an absence where it is nearer to it than half the way to
+// any other.
+func retireAbsences(ctx context.Context, tx *sql.Tx, g Granule, sinks []string, now time.Time) error {
+	if g.Absent {
 		return nil
 	}
+	why := fmt.Sprintf("it stood for a granule that was missing and has come as %s", g.Name)
 	times, err := timesOf(ctx, tx, "granule = ?", g.ID)
 	if err != nil {
 		return err
 	}
 	for _, t := range times {
-		stood, err := query(ctx, tx, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p WHERE p.retracted = '' AND p.granule IN (
-			SELECT f.granule FROM field_time AS f JOIN granule AS a ON a.id = f.granule
-			WHERE f.dataset = ? AND f.time > ? AND f.time < ? AND a.absent = 1 AND a.name <> ?)`,
-			g.Dataset, text(t.Add(-o.Slot)), text(t.Add(o.Slot)), g.Name)
+		near, err := query(ctx, tx, scanGranule, "SELECT "+granuleColumns+` FROM granule WHERE absent = 1 AND name <> ? AND state <> 'quarantined'
+			AND id IN (SELECT granule FROM field_time WHERE dataset = ? AND time BETWEEN ? AND ?)
+			AND NOT EXISTS (SELECT 1 FROM granule AS came WHERE came.dataset = granule.dataset AND came.name = granule.name
+				AND came.absent = 0 AND came.state <> 'quarantined')`,
+			g.Name, g.Dataset, text(t.Add(-longestSlot)), text(t.Add(longestSlot)))
 		if err != nil {
 			return err
 		}
-		for _, p := range stood {
-			p.Why = fmt.Sprintf("it stood for a granule that was missing and has come as %s", g.Name)
-			if err := retract(ctx, tx, p, o.Sinks, now); err != nil {
+		for _, a := range near {
+			slot, err := slotOf(ctx, tx, a, g.Name)
+			if err != nil {
 				return err
 			}
-			if err := closeReopening(ctx, tx, Reopening{Dataset: p.Dataset, Granule: p.Granule, Outcome: Overtaken}, now); err != nil {
+			if a.First.Sub(t).Abs() >= slot {
+				continue
+			}
+			if err := retireAbsence(ctx, tx, a, why, sinks, now); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// slotOf returns half the time from an absence to the nearest start of another
+// granule, or absence, than the named one; 0 where there is none.
+func slotOf(ctx context.Context, tx *sql.Tx, a Granule, but string) (slot time.Duration, err error) {
+	for _, where := range []string{"f.time < ? ORDER BY f.time DESC", "f.time > ? ORDER BY f.time"} {
+		next, err := query(ctx, tx, func(row scanner) (t time.Time, err error) { return t, row.Scan((*moment)(&t)) },
+			`SELECT f.time FROM field_time AS f CROSS JOIN granule AS g ON g.id = f.granule
+			WHERE f.dataset = ? AND g.name <> ? AND g.name <> ? AND g.state <> 'quarantined' AND `+where+" LIMIT 1",
+			a.Dataset, a.Name, but, text(a.First))
+		if err != nil {
+			return 0, err
+		}
+		for _, t := range next {
+			if half := a.First.Sub(t).Abs() / 2; slot == 0 || half < slot {
+				slot = half
+			}
+		}
+	}
+	return slot, nil
+}
+
+// retireAbsence ends one revision of an absence.
+func retireAbsence(ctx context.Context, tx *sql.Tx, a Granule, why string, sinks []string, now time.Time) error {
+	if a.State == Fetched || a.State == Filled {
+		_, err := step(ctx, tx, a, move{to: Quarantined, reason: why, at: now})
+		return err
+	}
+	products, err := query(ctx, tx, scanPublication, "SELECT "+publicationColumns+" FROM publication AS p WHERE granule = ? AND retracted = ''", a.ID)
+	if err != nil {
+		return err
+	}
+	for _, p := range products {
+		p.Why = why
+		if err := retract(ctx, tx, p, sinks, now); err != nil {
+			return err
+		}
+	}
+	return closeReopening(ctx, tx, Reopening{Dataset: a.Dataset, Granule: a.Name, Outcome: Overtaken}, now)
 }
 
 // Unseen counts the products of a dataset without an observation.

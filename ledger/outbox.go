@@ -66,10 +66,6 @@ type Outgoing struct {
 	// another time, and so another place: it is retracted, for the new one does
 	// not replace it there.
 	Moved *Publication
-	// Slot is half the time from one granule of the series to the next: a
-	// product that stands for a granule which is absent is retracted when this
-	// one has a time nearer to it. 0: none is.
-	Slot  time.Duration
 	Skill bool // whether the granule is to be scored as well
 }
 
@@ -107,7 +103,7 @@ func storeAndQueue(ctx context.Context, tx *sql.Tx, id int64, o Outgoing, now ti
 			return err
 		}
 	}
-	if err := retireAbsences(ctx, tx, g, o, now); err != nil {
+	if err := retireAbsences(ctx, tx, g, o.Sinks, now); err != nil {
 		return err
 	}
 	if err := closeReopening(ctx, tx, Reopening{Dataset: g.Dataset, Granule: g.Name, Outcome: Overtaken}, now); err != nil {

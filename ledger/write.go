@@ -33,6 +33,7 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 	if err != nil {
 		return Granule{}, false, err
 	}
+	before := g
 	fresh := !known || g.SHA256 != a.SHA256
 	if known && (!fresh || g.SHA256 == "") { // the same bytes, or refused unread before and read now
 		a.Lane = cmp.Or(a.Lane, g.Lane)
@@ -46,6 +47,11 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 	}
 	if err != nil || !fresh {
 		return g, false, err
+	}
+	if before.Absent && (before.State == Fetched || before.State == Filled) { // no product was made in its place
+		if err := retireAbsence(ctx, tx, before, "it has come", nil, now); err != nil {
+			return Granule{}, false, err
+		}
 	}
 	g, err = step(ctx, tx, g, move{to: Fetched, at: now})
 	return g, true, err
