@@ -166,10 +166,19 @@ func retireAbsence(ctx context.Context, tx *sql.Tx, a Granule, why string, sinks
 	return closeReopening(ctx, tx, Reopening{Dataset: a.Dataset, Granule: a.Name, Outcome: Overtaken}, now)
 }
 
-// Unseen counts the products of a dataset without an observation.
+// Unseen counts products without an observation.
 type Unseen struct {
 	CloudedOut int // their granules hold no observation
 	NoGranule  int // the archive has no granule
+}
+
+// EverSeen reports whether a product of a dataset has an observation.
+func (l *Ledger) EverSeen(ctx context.Context, dataset string) (seen bool, err error) {
+	err = l.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM granule WHERE dataset = ? AND observed > 0)", dataset).Scan(&seen)
+	if err != nil {
+		return false, fmt.Errorf("look for an observation of %s: %w", dataset, err)
+	}
+	return seen, nil
 }
 
 // Unseen counts the current products of a dataset without an observation, from a
