@@ -76,6 +76,11 @@ func TestAnAbsenceIsWorkLikeAGranuleButNobodysNeighbour(t *testing.T) {
 	if newest.Name != "2.nc" {
 		t.Errorf("the newest granule is %s, want the clouded-out one: it did come, and 3.nc did not", newest.Name)
 	}
+	counts, err := l.Counts(t.Context())
+	must(t, err)
+	if len(counts) != 1 || counts[0] != (Count{Dataset: "chl", State: Stored, Granules: 2}) {
+		t.Errorf("counted %+v, want the two granules", counts)
+	}
 	n, err := l.Unseen(t.Context(), "chl", june(1))
 	must(t, err)
 	if n != (Unseen{CloudedOut: 1, NoGranule: 1}) {

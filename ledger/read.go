@@ -83,11 +83,14 @@ func (l *Ledger) Recent(ctx context.Context, n int, states ...State) ([]Granule,
 	return all[:min(n, len(all))], nil
 }
 
-// Counts returns how many granules are in which state, by dataset.
+// Counts returns how many granules are in which state, by dataset. An absence
+// is none: an archive that has gone silent must not seem to deliver.
 func (l *Ledger) Counts(ctx context.Context) ([]Count, error) {
 	counts, err := query(ctx, l.db, func(row scanner) (c Count, err error) {
 		return c, row.Scan(&c.Dataset, &c.State, &c.Granules)
-	}, "SELECT dataset, state, granules FROM tally WHERE granules > 0 ORDER BY dataset, state")
+	}, `SELECT t.dataset, t.state, t.granules - (SELECT count(*) FROM granule AS g INDEXED BY granule_absent
+			WHERE g.dataset = t.dataset AND g.state = t.state AND g.absent = 1) AS n
+		FROM tally AS t WHERE n > 0 ORDER BY t.dataset, t.state`)
 	if err != nil {
 		return nil, fmt.Errorf("count granules: %w", err)
 	}
