@@ -299,3 +299,31 @@ func TestABackfillFillsTheDaysWithoutAGranule(t *testing.T) {
 		t.Errorf("%d days have products, want 8", days)
 	}
 }
+
+func TestEveryMethodFillsDaysOfWhichNothingWasSeen(t *testing.T) {
+	skipInShort(t)
+	for _, method := range []string{"oi", "persistence", "climatology", "auto"} {
+		s := still(t, 14)
+		s.cfg.Datasets[0].Fill.Method = method
+		s.cfg.Publish.QuickLook = true
+		s.open(t)
+		for day := range 14 { // enough for a starter model
+			switch day {
+			case 11:
+			case 12:
+				s.deliverEmpty(t, day)
+			default:
+				s.deliver(t, day)
+			}
+		}
+		s.pass(t, 13)
+		products := s.products(t)
+		for day, input := range map[int]string{11: publish.NoGranule, 12: publish.CloudedOut} {
+			p := products[day][0]
+			if p.Input != input || p.CoverageBefore != 0 || p.CoverageAfter < 0.8 || !(p.MeanUncertainty > 0) || p.Links["quick_look"] == "" {
+				t.Errorf("%s, day %d: %+v", method, day, p)
+			}
+		}
+		s.close(t)
+	}
+}

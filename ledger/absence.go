@@ -62,14 +62,15 @@ type Start struct {
 	Lane     Lane      // likewise
 }
 
-// Starts returns the starts of a dataset in the order of times, without those of
-// granules that were set aside. A granule whose revisions agree on its time has
-// one.
-func (l *Ledger) Starts(ctx context.Context, dataset string) ([]Start, error) {
+// Starts returns the starts of a dataset from a time on, in the order of times,
+// without those of granules that were set aside. A granule whose revisions agree
+// on its time has one.
+func (l *Ledger) Starts(ctx context.Context, dataset string, from time.Time) ([]Start, error) {
 	rows, err := query(ctx, l.db, func(row scanner) (s Start, err error) {
 		return s, row.Scan((*moment)(&s.Time), &s.Name, &s.Absent, (*moment)(&s.Recorded), &s.Lane)
 	}, `SELECT f.time, g.name, g.absent, g.recorded, g.lane FROM field_time AS f CROSS JOIN granule AS g ON g.id = f.granule
-		WHERE f.dataset = ? AND g.first_time = f.time AND g.state <> 'quarantined' ORDER BY f.time, g.name, g.revision`, dataset)
+		WHERE f.dataset = ? AND f.time >= ? AND g.first_time = f.time AND g.state <> 'quarantined' ORDER BY f.time, g.name, g.revision`,
+		dataset, text(from))
 	if err != nil {
 		return nil, fmt.Errorf("list times of %s: %w", dataset, err)
 	}

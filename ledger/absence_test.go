@@ -106,7 +106,7 @@ func TestAGranuleThatComesAfterAllIsTheNextRevision(t *testing.T) {
 	if n, err := l.Unseen(t.Context(), "chl", june(1)); n != (Unseen{}) || err != nil {
 		t.Errorf("counted %+v, %v, want none: it was superseded", n, err)
 	}
-	starts, err := l.Starts(t.Context(), "chl")
+	starts, err := l.Starts(t.Context(), "chl", june(1))
 	must(t, err)
 	if len(starts) != 1 || starts[0].Absent {
 		t.Errorf("starts: %+v, want that of the granule", starts)
@@ -153,7 +153,7 @@ func TestAnAbsenceWithoutAProductEndsWhenItsGranuleComes(t *testing.T) {
 		if len(pending)+len(aside)+len(since)+len(recent) != 0 {
 			t.Errorf("%s: pending %+v, quarantine %+v, counted %v, recent %+v; want none", name, pending, aside, since, recent)
 		}
-		starts, err := l.Starts(t.Context(), "chl")
+		starts, err := l.Starts(t.Context(), "chl", june(1))
 		must(t, err)
 		if len(starts) != 2 || starts[1].Name != name || starts[1].Absent {
 			t.Errorf("%s: starts %+v, want the absence of the second and the granule of the third", name, starts)

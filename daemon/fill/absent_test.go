@@ -39,8 +39,11 @@ func dailyGranule(t *testing.T, d int) ingest.Granule {
 		Source: ingest.Source{
 			Variable: "SST", Dims: []ingest.Dim{{Name: "time", Len: 1}, {Name: "lat", Len: 2}, {Name: "lon", Len: 2}, {Name: "nv", Len: 2}},
 			Attrs: []ingest.Attr{
-				{Name: "license", Value: "free"}, {Name: "sensor", Value: "A"}, {Name: "orbit", Value: []int32{int32(d)}},
-				{Name: "history", Value: "made"}, {Name: "title", Value: "SST of " + noon.Format(time.DateOnly)},
+				{Name: "license", Value: "free"},
+				{Name: "sensor", Value: "A"},
+				{Name: "orbit", Value: []int32{int32(d)}},
+				{Name: "history", Value: "made"},
+				{Name: "title", Value: "SST of " + noon.Format(time.DateOnly)},
 			},
 			Vars: []ingest.Var{
 				{

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
-	"lacuna/fetch"
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 )
 
@@ -36,22 +36,22 @@ func (w *Worker) noteAbsences(ctx context.Context) (noted int, err error) {
 	if w.set.EmptyDays != FillEmptyDays {
 		return 0, nil
 	}
-	starts, err := w.Books.Starts(ctx, w.set.Name)
+	reach := w.set.Fill.Past() + w.set.Fill.Future() + week
+	starts, err := w.Books.Starts(ctx, w.set.Name, w.looked.from(reach))
 	if err != nil {
 		return 0, err
 	}
-	s := series{starts: starts, past: w.set.Fill.Past(), future: w.set.Fill.Future(), due: w.set.Due, now: w.Now(), whole: w.Now()}
+	s := series{
+		starts: starts, step: w.looked.step, past: w.set.Fill.Past(), future: w.set.Fill.Future(), due: w.set.Due, now: w.Now(), whole: w.Now(),
+	}
 	if w.Whole != nil {
 		s.whole = w.Whole()
 	}
-	var asked fetch.Days
 	if w.Fetching != nil {
-		asked = w.Fetching()
+		s.asked = w.Fetching()
 	}
-	for _, v := range s.vacancies() {
-		if !asked.IsZero() && asked.Holds(v.time) {
-			continue
-		}
+	found := s.vacancies()
+	for _, v := range found.ready {
 		added, err := w.addAbsence(ctx, v)
 		if err != nil {
 			return noted, err
@@ -61,7 +61,36 @@ func (w *Worker) noteAbsences(ctx context.Context) (noted int, err error) {
 			w.Log.Info("no granule of this time in the archive", "time", v.time.UTC().Format(time.RFC3339), "like", v.like.Name)
 		}
 	}
+	w.looked = looked{until: found.until, step: found.step}
 	return noted, nil
+}
+
+// looked says how far a series was looked through for absences, so that the work
+// does not grow with the series. The zero value: not at all.
+type looked struct {
+	until time.Time     // absences before it are on record
+	step  time.Duration // of the series
+}
+
+// from returns the time from which the series has to be read, for a look at times
+// that have neighbours within reach.
+func (l looked) from(reach time.Duration) time.Time {
+	if l.until.IsZero() {
+		return time.Time{}
+	}
+	return l.until.Add(-reach)
+}
+
+// again has the times around a granule looked at again, which came, or was set
+// aside.
+func (l *looked) again(g ledger.Granule, granule ingest.Granule) {
+	t := g.First
+	if len(granule.Fields) > 0 {
+		t, _ = field.Span(granule.Fields)
+	}
+	if !t.IsZero() && t.Before(l.until) {
+		l.until = t
+	}
 }
 
 // addAbsence records a vacancy under the name that its granule should have; where

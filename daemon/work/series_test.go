@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lacuna/ledger"
+	"lacuna/pipeline/ingest"
 )
 
 const day = 24 * time.Hour
@@ -72,7 +73,7 @@ func TestVacanciesAreTheDaysThatTheArchiveSkipped(t *testing.T) {
 			tt.edit(&tt.s)
 		}
 		var got []string
-		for _, v := range tt.s.vacancies() {
+		for _, v := range tt.s.vacancies().ready {
 			one := fmt.Sprint(v.time.Day())
 			if v.time.Hour() != 12 {
 				t.Errorf("%s: %v is not at noon", tt.name, v.time)
@@ -88,6 +89,35 @@ func TestVacanciesAreTheDaysThatTheArchiveSkipped(t *testing.T) {
 	}
 }
 
+// What waits is looked at again; what was done is not.
+func TestALookGoesBackToTheFirstTimeThatWaits(t *testing.T) {
+	july := time.Date(2024, 7, 2, 0, 0, 0, 0, time.UTC)
+	s := series{starts: starts(1, 2, 3, 5, 6, 7, 9, 10), past: 5 * day, future: 2 * day, now: july, whole: july}
+	if got := s.vacancies(); len(got.ready) != 2 || !got.until.Equal(june(10)) || got.step != day {
+		t.Errorf("%+v, want two days, and all until the last granule looked through", got)
+	}
+	s.asked.From, s.asked.To = june(7), june(9)
+	if got := s.vacancies(); len(got.ready) != 1 || !got.until.Equal(june(8)) {
+		t.Errorf("%+v, want the fourth, and another look at the eighth", got)
+	}
+	l := looked{until: june(10), step: day}
+	l.again(ledger.Granule{First: june(12)}, ingest.Granule{})
+	if !l.until.Equal(june(10)) || !l.from(3*day).Equal(june(7)) {
+		t.Errorf("after a granule at the end %+v", l)
+	}
+	l.again(ledger.Granule{First: june(5)}, ingest.Granule{})
+	if !l.until.Equal(june(5)) {
+		t.Errorf("after a granule of the fifth %+v", l)
+	}
+	if !(looked{}).from(day).IsZero() {
+		t.Error("the first look does not begin at the beginning")
+	}
+	s = series{starts: starts(9, 11), step: day, past: 5 * day, future: 2 * day, now: july, whole: july}
+	if got := s.vacancies(); len(got.ready) != 1 || got.step != day {
+		t.Errorf("%+v, want the tenth: the step is that of the whole series", got)
+	}
+}
+
 // A sensor that sees by daylight has no granule at night, and that is no hole.
 func TestVacanciesOfAnHourlySeriesKnowTheNight(t *testing.T) {
 	var all []ledger.Start
@@ -99,7 +129,7 @@ func TestVacanciesOfAnHourlySeriesKnowTheNight(t *testing.T) {
 		}
 	}
 	s := series{starts: all, past: 2 * day, future: day, now: june(7), whole: june(7)}
-	got := s.vacancies()
+	got := s.vacancies().ready
 	if len(got) != 1 || !got[0].time.Equal(time.Date(2024, 6, 4, 11, 0, 0, 0, time.UTC)) {
 		t.Errorf("vacancies: %+v, want the fourth at eleven", got)
 	}

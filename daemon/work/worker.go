@@ -100,6 +100,7 @@ type Worker struct {
 	// windows are the sha256 of the granules in use: the last window of the live
 	// lane, and that of all other work, which the live lane interrupts.
 	windows [2]map[string]bool
+	looked  looked // how far the series was looked through for absences
 	noted   string // the last note on an analysis that was logged
 }
 
@@ -185,6 +186,7 @@ func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
 	if err != nil {
 		return err
 	}
+	w.looked.again(g, granule)
 	if reopened > 0 {
 		w.Log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
 	}
@@ -222,6 +224,7 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 		if _, err := w.Books.Place(ctx, next.ID, w.set.placement(next, granule), w.Now()); err != nil {
 			return err
 		}
+		w.looked.again(next, granule)
 	}
 	return nil
 }
@@ -394,6 +397,7 @@ func (w *Worker) aside() quarantine.Folder { return quarantine.Folder{State: w.c
 // setAside moves a bad granule out of the way, with the reason beside it.
 func (w *Worker) setAside(ctx context.Context, g ledger.Granule, bad *ingest.BadGranule) error {
 	reason := (&ingest.BadGranule{File: g.Name, Problem: bad.Problem, Remedy: bad.Remedy}).Error()
+	w.looked.again(g, ingest.Granule{})
 	if g.Absent { // it has no file
 		return w.Books.Quarantine(ctx, g.ID, reason, w.Now())
 	}
