@@ -172,33 +172,6 @@ func (w *Worker) process(ctx context.Context, g ledger.Granule) error {
 	return w.produce(ctx, g, s)
 }
 
-// accept reads a granule, checks its grid and records its times. An absence has
-// the grid of its neighbours.
-func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
-	granule, err := w.granule(ctx, g)
-	if err != nil {
-		return err
-	}
-	if err := w.checkGrid(ctx, g, granule); err != nil {
-		return err
-	}
-	reopened, err := w.Books.Place(ctx, g.ID, w.set.placement(g, granule), w.Now())
-	if err != nil {
-		return err
-	}
-	w.looked.again(g, granule)
-	if reopened > 0 {
-		w.Log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
-	}
-	if g.Lane != ledger.Backfill || g.Absent {
-		return nil
-	}
-	if err := w.lookAhead(ctx, g); err != nil {
-		return err
-	}
-	return w.checkGrid(ctx, g, granule) // the granules ahead have voted meanwhile
-}
-
 // lookAhead reads the days that wait behind a granule of the backfill, so that its
 // first product sees them: without them it would only be made again, and the
 // backfill is not urgent.
@@ -320,14 +293,6 @@ func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.
 	job.Widening = w.widening(job)
 	outcome, err = fill.Analyse(ctx, job, alive)
 	return outcome, job, err
-}
-
-// granule returns a granule, or the stand-in for one that is absent.
-func (w *Worker) granule(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
-	if g.Absent {
-		return w.standIn(ctx, g)
-	}
-	return w.read(ctx, g)
 }
 
 // read returns a granule from memory, or decodes it.
