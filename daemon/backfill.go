@@ -44,13 +44,14 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 	defer stop()
 	var errs []error
 	for more := true; more; {
-		// Granules of the live lane come first, every time.
-		if _, err := live.Sync(ctx, fetch.Days{}, nil); err != nil {
-			errs = append(errs, err)
-		}
 		if more, err = station.BackfillChunk(ctx, &b, book); err != nil {
 			errs = append(errs, err)
 			break
+		}
+		// Granules of the live lane are filled first, every time. They are fetched
+		// last, so that the archive was seen whole after the older days came.
+		if _, err := live.Sync(ctx, fetch.Days{}, nil); err != nil {
+			errs = append(errs, err)
 		}
 		if _, err := w.WorkOff(ctx); err != nil {
 			errs = append(errs, err)

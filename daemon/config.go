@@ -46,6 +46,7 @@ type Dataset struct {
 	Archive        intake.Archive  `yaml:"archive"`
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
+	EmptyDays      work.EmptyDays  `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
 	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day
 	Simulate       *feed.Feed      `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
@@ -70,7 +71,7 @@ func DefaultConfig() Config {
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
-		Reanalysis: work.DefaultReanalysis(), DailySkill: true,
+		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays,
 	}
 	d.Fill.FutureDays = 5 // most of the gain from later days; all of it would take another week
 	// A network betters optimal interpolation; where none can be used, auto falls
@@ -156,6 +157,7 @@ func (d Dataset) faults(section string) []fault {
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
+	add(section, d.EmptyDays.Validate())
 	if d.Grid != nil {
 		add(section+".grid", d.Grid.Validate())
 	}

@@ -305,6 +305,8 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 		Hold:  with.renewal.hold, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots,
 		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
+		Whole:     func() time.Time { return in.State().Whole },
+		Fetching:  func() fetch.Days { return d.Station().Fetching(set.Name) },
 	}), in, nil
 }
 
@@ -317,7 +319,7 @@ func (d Dataset) intake() intake.Dataset {
 func (d Dataset) work() work.Dataset {
 	return work.Dataset{
 		Name: d.Name, Options: d.Options, SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Reanalysis: d.Reanalysis,
-		DailySkill: d.DailySkill, Retry: d.Archive.PollInterval,
+		DailySkill: d.DailySkill, Retry: d.Archive.PollInterval, EmptyDays: d.EmptyDays, Due: d.Archive.Due,
 	}
 }
 

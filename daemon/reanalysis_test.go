@@ -32,7 +32,7 @@ func newRolling(t *testing.T, days int) *rolling {
 	b := newBench(t)
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays = "climatology", 3, 2
-	set.DailySkill = false
+	set.DailySkill, set.EmptyDays = false, work.SkipEmptyDays
 	w := world(t, 24, 32)
 	return &rolling{bench: b, world: w, days: firstVersions(w, days), now: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)}
 }

@@ -7,6 +7,7 @@ import (
 	"lacuna/daemon/operate"
 	"lacuna/daemon/pages"
 	"lacuna/daemon/retrain"
+	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/pipeline/infer"
 )
@@ -20,7 +21,7 @@ func (d Dataset) byModel() bool {
 func (c Config) Operate() operate.Settings {
 	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish}
 	for _, set := range c.Datasets {
-		s.Datasets = append(s.Datasets, operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel()})
+		s.Datasets = append(s.Datasets, operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel(), SkipsEmptyDays: set.EmptyDays == work.SkipEmptyDays})
 	}
 	return s
 }

@@ -222,7 +222,12 @@ func (w *Watcher) remember(ctx context.Context, opts passOptions, t tally) error
 	if !t.complete || !opts.days.IsZero() {
 		return nil
 	}
-	w.update(func(s *State) { s.LastPoll = t.now })
+	w.update(func(s *State) {
+		s.LastPoll = t.now
+		if !waiting && !failed {
+			s.Whole = t.now
+		}
+	})
 	if w.parts.Polls == nil || w.cfg.Lookback == 0 || waiting || failed {
 		return nil
 	}

@@ -63,6 +63,21 @@ func (e Expect) lastDue(now time.Time, zone *time.Location) (day, due time.Time,
 	return time.Date(y, m, d-e.LagDays, 0, 0, 0, 0, time.UTC), due, true
 }
 
+// Due returns when the granule of a time is due; known is false where nothing is
+// expected. The configuration was validated.
+func (c Config) Due(t time.Time) (due time.Time, known bool) {
+	clock, err := time.Parse("15:04", c.Expect.By)
+	if err != nil {
+		return time.Time{}, false
+	}
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return time.Time{}, false
+	}
+	y, m, d := t.UTC().Date()
+	return time.Date(y, m, d+c.Expect.LagDays, clock.Hour(), clock.Minute(), 0, 0, zone), true
+}
+
 // alarm paces the waiting for a moment of the wall clock. It looks at the
 // clock at least once a minute: a clock that is set while we wait, as happens
 // after a boot, must neither delay a listing by as much nor skip it.

@@ -60,6 +60,7 @@ type Parts struct {
 // State is the state of a Watcher for the status page.
 type State struct {
 	LastPoll time.Time // last poll that saw the whole archive; zero: none since the start
+	Whole    time.Time // last poll that saw the whole archive and left nothing to fetch; zero: none since the start
 	NextPoll time.Time
 	Err      string // failure of the last poll; empty: all is well
 	Refused  bool   // the archive refuses the credentials

@@ -20,6 +20,10 @@
 // a reopening is due when no other neighbour has come for a while, and ends in a
 // revision, or unchanged. Every new content is due to be scored, once.
 //
+// An absence is a row for a granule that the archive does not have: its product
+// is made, stored and delivered like any other, and the granule, should it come,
+// is its next revision.
+//
 // Beside the granules stand the objects of the archives: which content each
 // name was last seen with, under which tag and hash, and whether it is still
 // listed. Archives move and copy files, so several objects may hold one

@@ -92,8 +92,9 @@ type Product struct {
 // or the one before, to be made into a product anew.
 type Granule struct {
 	ID       int64
-	Arrival      // SHA256 and SpoolPath are empty where it was refused unread
-	Revision int // 1, 2, 3...: counts under this name
+	Arrival       // SHA256 and SpoolPath are empty where it was refused unread
+	Revision int  // 1, 2, 3...: counts under this name
+	Absent   bool // the archive has no such granule: the row stands for its times, and SHA256 is NoContent
 	Cause    Cause
 	Why      string // reason for this revision; empty with FromArchive
 	State    State

@@ -32,6 +32,7 @@ type Fact struct {
 	Lane        Lane            `json:"lane,omitempty"`
 	Cause       Cause           `json:"cause,omitempty"`
 	Why         string          `json:"why,omitempty"`
+	Absent      bool            `json:"absent,omitempty"` // the archive has no such granule
 	Recorded    time.Time       `json:"recorded"`
 	Times       []time.Time     `json:"times,omitempty"`       // times of its fields, where it was read
 	Publication *PublishedFact  `json:"publication,omitempty"` // set once its product is stored
@@ -135,7 +136,7 @@ type factRow struct {
 	id, publication int64
 }
 
-const factQuery = `SELECT g.id, g.dataset, g.name, g.revision, g.sha256, g.size, g.mod_time, g.spool_path, g.lane, g.cause, g.why, g.recorded,
+const factQuery = `SELECT g.id, g.dataset, g.name, g.revision, g.sha256, g.size, g.mod_time, g.spool_path, g.lane, g.cause, g.why, g.absent, g.recorded,
 	coalesce(o.etag, ''), coalesce(o.md5, ''), g.product_path, g.product_sha256, g.observed, g.covered,
 	coalesce(p.id, 0), coalesce(p.time, ''), coalesce(p.file, ''), coalesce(p.size, 0), coalesce(p.body, ''), coalesce(p.stored, '')
 	FROM granule AS g LEFT JOIN object AS o ON o.dataset = g.dataset AND o.name = g.name AND o.granule = g.id `
@@ -143,7 +144,7 @@ const factQuery = `SELECT g.id, g.dataset, g.name, g.revision, g.sha256, g.size,
 func scanFact(row scanner) (f factRow, err error) {
 	var p PublishedFact
 	var body string
-	err = row.Scan(&f.id, &f.Dataset, &f.Name, &f.Revision, &f.SHA256, &f.Size, (*moment)(&f.ModTime), &f.SpoolPath, &f.Lane, &f.Cause, &f.Why,
+	err = row.Scan(&f.id, &f.Dataset, &f.Name, &f.Revision, &f.SHA256, &f.Size, (*moment)(&f.ModTime), &f.SpoolPath, &f.Lane, &f.Cause, &f.Why, &f.Absent,
 		(*moment)(&f.Recorded), &f.ETag, &f.MD5, &p.Product.Path, &p.Product.SHA256, &p.Product.Observed, &p.Product.Covered,
 		&f.publication, (*moment)(&p.Time), &p.File, &p.Size, &body, (*moment)(&p.Stored))
 	if f.publication > 0 {

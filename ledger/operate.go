@@ -65,7 +65,7 @@ func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error
 				AND dataset IN (SELECT dataset FROM tally WHERE ?3 = '' OR dataset = ?3))
 			AND (?4 = '' OR state = ?4) ORDER BY id DESC LIMIT ?5`, text(q.From), text(q.To), q.Dataset, q.State, limit)
 	case q.State != "":
-		gs, err = l.granules(ctx, `WHERE state = ?1 AND (?2 = '' OR dataset = ?2) ORDER BY changed DESC, id DESC LIMIT ?3`,
+		gs, err = l.granules(ctx, `WHERE state = ?1 AND (?2 = '' OR dataset = ?2) AND NOT (absent = 1 AND ?1 = 'quarantined') ORDER BY changed DESC, id DESC LIMIT ?3`,
 			q.State, q.Dataset, limit)
 	default:
 		err = errors.New("neither name, time nor state is given; give one of them")

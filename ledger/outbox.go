@@ -103,6 +103,9 @@ func storeAndQueue(ctx context.Context, tx *sql.Tx, id int64, o Outgoing, now ti
 			return err
 		}
 	}
+	if err := retireAbsences(ctx, tx, g, o.Sinks, now); err != nil {
+		return err
+	}
 	if err := closeReopening(ctx, tx, Reopening{Dataset: g.Dataset, Granule: g.Name, Outcome: Overtaken}, now); err != nil {
 		return err
 	}

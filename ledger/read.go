@@ -28,10 +28,11 @@ func (l *Ledger) FirstPending(ctx context.Context, dataset string, n int) ([]Gra
 // Window returns the granules of a dataset with a field at a time from
 // through to, in the order of their first times and names. Of each name it is
 // the newest revision that was read and not set aside, so that a bad
-// replacement does not take a good granule away.
+// replacement does not take a good granule away. A granule that is known to
+// hold no observation is left out: it says nothing about its neighbours.
 func (l *Ledger) Window(ctx context.Context, dataset string, from, to time.Time) ([]Granule, error) {
 	gs, err := l.granules(ctx, `WHERE id IN (SELECT granule FROM field_time WHERE dataset = ? AND time BETWEEN ? AND ?)
-		AND state <> 'quarantined'
+		AND state <> 'quarantined' AND absent = 0 AND NOT (product_path <> '' AND observed = 0)
 		AND NOT EXISTS (SELECT 1 FROM granule AS later WHERE later.dataset = granule.dataset AND later.name = granule.name
 			AND later.revision > granule.revision AND later.state <> 'quarantined' AND later.first_time <> '')
 		ORDER BY first_time, name`, dataset, text(from), text(to))
@@ -44,8 +45,8 @@ func (l *Ledger) Window(ctx context.Context, dataset string, from, to time.Time)
 // Newest returns the granule of a dataset with the latest field, set aside or
 // not; ok is false where none was read yet.
 func (l *Ledger) Newest(ctx context.Context, dataset string) (g Granule, ok bool, err error) {
-	gs, err := l.granules(ctx, `WHERE id = (SELECT granule FROM field_time WHERE dataset = ?
-		ORDER BY time DESC, granule DESC LIMIT 1)`, dataset)
+	gs, err := l.granules(ctx, `WHERE id = (SELECT f.granule FROM field_time AS f CROSS JOIN granule AS g ON g.id = f.granule
+		WHERE f.dataset = ? AND g.absent = 0 ORDER BY f.time DESC, f.granule DESC LIMIT 1)`, dataset)
 	if err != nil {
 		return Granule{}, false, fmt.Errorf("look up newest granule of %s: %w", dataset, err)
 	}
@@ -67,7 +68,7 @@ func (l *Ledger) Recent(ctx context.Context, n int, states ...State) ([]Granule,
 		return gs, nil
 	}
 	for _, state := range states { // one query each, so that each follows its index
-		gs, err := l.granules(ctx, "WHERE state = ? ORDER BY changed DESC, id DESC LIMIT ?", state, n)
+		gs, err := l.granules(ctx, "WHERE state = ?1 AND NOT (absent = 1 AND ?1 = 'quarantined') ORDER BY changed DESC, id DESC LIMIT ?2", state, n)
 		if err != nil {
 			return nil, fmt.Errorf("list recent %s granules: %w", state, err)
 		}
@@ -82,11 +83,14 @@ func (l *Ledger) Recent(ctx context.Context, n int, states ...State) ([]Granule,
 	return all[:min(n, len(all))], nil
 }
 
-// Counts returns how many granules are in which state, by dataset.
+// Counts returns how many granules are in which state, by dataset. An absence
+// is none: an archive that has gone silent must not seem to deliver.
 func (l *Ledger) Counts(ctx context.Context) ([]Count, error) {
 	counts, err := query(ctx, l.db, func(row scanner) (c Count, err error) {
 		return c, row.Scan(&c.Dataset, &c.State, &c.Granules)
-	}, "SELECT dataset, state, granules FROM tally WHERE granules > 0 ORDER BY dataset, state")
+	}, `SELECT t.dataset, t.state, t.granules - (SELECT count(*) FROM granule AS g INDEXED BY granule_absent
+			WHERE g.dataset = t.dataset AND g.state = t.state AND g.absent = 1) AS n
+		FROM tally AS t WHERE n > 0 ORDER BY t.dataset, t.state`)
 	if err != nil {
 		return nil, fmt.Errorf("count granules: %w", err)
 	}
@@ -98,7 +102,7 @@ func (l *Ledger) Counts(ctx context.Context) ([]Count, error) {
 func (l *Ledger) SetAsideSince(ctx context.Context, since time.Time) (map[string]int, error) {
 	counts, err := query(ctx, l.db, func(row scanner) (c Count, err error) {
 		return c, row.Scan(&c.Dataset, &c.Granules)
-	}, "SELECT dataset, COUNT(*) FROM granule WHERE state = 'quarantined' AND changed > ? GROUP BY dataset", text(since))
+	}, "SELECT dataset, COUNT(*) FROM granule WHERE state = 'quarantined' AND changed > ? AND absent = 0 GROUP BY dataset", text(since))
 	if err != nil {
 		return nil, fmt.Errorf("count granules set aside since %v: %w", since, err)
 	}
@@ -122,12 +126,12 @@ func (l *Ledger) History(ctx context.Context, id int64) ([]Event, error) {
 
 // granuleColumns are the columns that scanGranule takes, in its order.
 const granuleColumns = `id, dataset, name, revision, sha256, size, mod_time, spool_path, state, reason,
-	first_time, last_time, product_path, product_sha256, observed, covered, recorded, changed, lane, cause, why`
+	first_time, last_time, product_path, product_sha256, observed, covered, recorded, changed, lane, cause, why, absent`
 
 func scanGranule(row scanner) (g Granule, err error) {
 	return g, row.Scan(&g.ID, &g.Dataset, &g.Name, &g.Revision, &g.SHA256, &g.Size, (*moment)(&g.ModTime), &g.SpoolPath,
 		&g.State, &g.Reason, (*moment)(&g.First), (*moment)(&g.Last), &g.Product.Path, &g.Product.SHA256, &g.Product.Observed, &g.Product.Covered,
-		(*moment)(&g.Recorded), (*moment)(&g.Changed), &g.Lane, &g.Cause, &g.Why)
+		(*moment)(&g.Recorded), (*moment)(&g.Changed), &g.Lane, &g.Cause, &g.Why, &g.Absent)
 }
 
 func (l *Ledger) granules(ctx context.Context, where string, args ...any) ([]Granule, error) {

@@ -72,13 +72,13 @@ func restore(ctx context.Context, tx *sql.Tx, f Found) (bool, error) {
 func restoreRow(ctx context.Context, tx *sql.Tx, f Found) (Granule, error) {
 	o := Object{Dataset: f.Dataset, Name: f.Name, Size: f.Size, ModTime: f.ModTime, ETag: f.ETag, MD5: f.MD5}
 	g := Granule{
-		Arrival: Arrival{Object: o, SHA256: f.SHA256, SpoolPath: f.SpoolPath, Lane: f.Lane}, Revision: f.Revision, Cause: f.Cause, Why: f.Why,
+		Arrival: Arrival{Object: o, SHA256: f.SHA256, SpoolPath: f.SpoolPath, Lane: f.Lane}, Revision: f.Revision, Cause: f.Cause, Why: f.Why, Absent: f.Absent,
 	}
 	g, err := insert(ctx, tx, g, f.Recorded) // the time that its product carries
 	if err != nil {
 		return Granule{}, err
 	}
-	if cmp.Or(f.Cause, FromArchive) == FromArchive {
+	if cmp.Or(f.Cause, FromArchive) == FromArchive && !f.Absent {
 		if err := setObject(ctx, tx, o, g.ID); err != nil {
 			return Granule{}, err
 		}

@@ -76,7 +76,7 @@ func place(ctx context.Context, tx *sql.Tx, id int64, p Placement, now time.Time
 		return 0, err
 	}
 	// The replaced revision may have been of other days.
-	times, err := timesOf(ctx, tx, "granule = (SELECT id FROM granule WHERE dataset = ? AND name = ? AND revision < ? AND state <> 'quarantined' ORDER BY revision DESC LIMIT 1)",
+	times, err := timesOf(ctx, tx, "granule = (SELECT id FROM granule WHERE dataset = ? AND name = ? AND revision < ? AND state <> 'quarantined' AND absent = 0 ORDER BY revision DESC LIMIT 1)",
 		g.Dataset, g.Name, g.Revision)
 	if err != nil {
 		return 0, err

@@ -64,7 +64,7 @@ func revise(ctx context.Context, tx *sql.Tx, r Revision, now time.Time) (Granule
 	if err != nil {
 		return Granule{}, err
 	}
-	next := Granule{Arrival: good.Arrival, Revision: number, Cause: r.Cause, Why: r.Why}
+	next := Granule{Arrival: good.Arrival, Revision: number, Cause: r.Cause, Why: r.Why, Absent: good.Absent}
 	if r.Lane != "" {
 		next.Lane = r.Lane
 	}

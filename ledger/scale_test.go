@@ -150,6 +150,10 @@ func aDayOfWork(t *testing.T, l *Ledger, name string, now time.Time) {
 		t.Fatalf("nothing is to be scored: %v", err)
 	}
 	must(t, l.EndSkill(ctx, due.ID, Skill{Method: "oi", MSE: 1, Pixels: 1}, now))
+	_, err = l.Starts(ctx, set, now.Add(-15*day))
+	must(t, err)
+	_, err = l.AddAbsence(ctx, Absence{Dataset: set, Name: "absent" + name, Times: []time.Time{now.Add(-day)}, Lane: Live}, now)
+	must(t, err)
 	aComparison(t, l, set, name, now)
 	aLook(t, l, set)
 	pending, err := l.Pending(ctx, set) // leave nothing behind for the next day
@@ -194,6 +198,8 @@ func aLook(t *testing.T, l *Ledger, set string) {
 	_, err = l.Backlogs(ctx)
 	must(t, err)
 	_, _, err = l.Newest(ctx, set)
+	must(t, err)
+	_, err = l.Unseen(ctx, set, at(0).Add(-30*day))
 	must(t, err)
 	_, err = l.Recent(ctx, 20, Stored, Announced)
 	must(t, err)

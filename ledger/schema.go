@@ -74,6 +74,7 @@ CREATE TABLE grid (
 		rollingLayout,
 		gridLayout,
 		ownerLayout,
+		absenceLayout,
 	}
 }
 

@@ -42,9 +42,9 @@ type DueSkill struct {
 }
 
 // queueSkills makes the scores of a granule due whose product has just been
-// stored. Only new bytes are scored: others were before.
+// stored. Only new bytes are scored: others were before, and an absence has none.
 func queueSkills(ctx context.Context, tx *sql.Tx, g Granule, now time.Time) error {
-	if g.Cause != FromArchive {
+	if g.Cause != FromArchive || g.Absent {
 		return nil
 	}
 	const add = "INSERT OR IGNORE INTO skill (granule, kind, dataset, day, scored, at) VALUES (?, ?, ?, ?, ?, ?)"

@@ -33,6 +33,7 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 	if err != nil {
 		return Granule{}, false, err
 	}
+	before := g
 	fresh := !known || g.SHA256 != a.SHA256
 	if known && (!fresh || g.SHA256 == "") { // the same bytes, or refused unread before and read now
 		a.Lane = cmp.Or(a.Lane, g.Lane)
@@ -46,6 +47,11 @@ func arrive(ctx context.Context, tx *sql.Tx, a Arrival, now time.Time) (Granule,
 	}
 	if err != nil || !fresh {
 		return g, false, err
+	}
+	if before.Absent && (before.State == Fetched || before.State == Filled) { // no product was made in its place
+		if err := retireAbsence(ctx, tx, before, "it has come", nil, now); err != nil {
+			return Granule{}, false, err
+		}
 	}
 	g, err = step(ctx, tx, g, move{to: Fetched, at: now})
 	return g, true, err
@@ -226,10 +232,10 @@ func insert(ctx context.Context, tx *sql.Tx, g Granule, now time.Time) (Granule,
 	g.State, g.Recorded, g.Changed = Discovered, now, now
 	g.Lane, g.Cause = cmp.Or(g.Lane, Live), cmp.Or(g.Cause, FromArchive)
 	result, err := tx.ExecContext(ctx, `INSERT INTO granule (dataset, name, revision, sha256, size, mod_time, spool_path,
-		state, reason, first_time, last_time, product_path, product_sha256, recorded, changed, lane, cause, why)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', '', '', ?, ?, ?, ?, ?)`,
+		state, reason, first_time, last_time, product_path, product_sha256, recorded, changed, lane, cause, why, absent)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', '', '', ?, ?, ?, ?, ?, ?)`,
 		g.Dataset, g.Name, g.Revision, g.SHA256, g.Size, text(g.ModTime), g.SpoolPath, g.State, text(now), text(now),
-		g.Lane, g.Cause, g.Why)
+		g.Lane, g.Cause, g.Why, g.Absent)
 	if err != nil {
 		return Granule{}, err
 	}

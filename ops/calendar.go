@@ -68,7 +68,7 @@ func newCalendar(dataset string, first, last time.Time, days []Day) calendar {
 		}
 		c.KnownDays += counts[state]
 	}
-	c.CompletedDays = counts[DayNearRealTime] + counts[DayDelayed]
+	c.CompletedDays = counts[DayNearRealTime] + counts[DayDelayed] + counts[DayCloudedOut] + counts[DayNoGranule]
 	return c
 }
 
@@ -96,7 +96,7 @@ func (c *calendar) month(year int, month time.Month, states map[time.Time]DaySta
 
 // dayStates returns the states in the order in which they are explained.
 func dayStates() []DayState {
-	return []DayState{DayDelayed, DayNearRealTime, DayWaiting, DayQuarantined, DayMissing}
+	return []DayState{DayDelayed, DayNearRealTime, DayCloudedOut, DayNoGranule, DayWaiting, DayQuarantined, DayMissing}
 }
 
 // words explains a state.
@@ -110,6 +110,10 @@ func (s DayState) words() string {
 		return "filled, near-real-time"
 	case DayDelayed:
 		return "filled, delayed mode"
+	case DayCloudedOut:
+		return "clouded out, filled from other days"
+	case DayNoGranule:
+		return "no granule, filled from other days"
 	case DayQuarantined:
 		return "set aside, needs a look"
 	}

@@ -44,6 +44,10 @@ func (s DayState) bar() (top, tall int) {
 		return 0, 12
 	case DayNearRealTime:
 		return 4, 8
+	case DayCloudedOut:
+		return 4, 4
+	case DayNoGranule:
+		return 4, 3
 	case DayWaiting:
 		return 8, 4
 	case DayQuarantined:

@@ -113,6 +113,11 @@ func takenAlarms(s Status, sink Sink) (all []Alarm) {
 
 const day = 24 * time.Hour
 
+// mostBlank is the number of granules without an observation, from the first one
+// on, that can be weather. A dataset that has had one observation is read
+// rightly, however many clouded days follow.
+const mostBlank = 10
+
 func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	var all []Alarm
 	add := func(on bool, a Alarm) {
@@ -137,6 +142,10 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	add(l.SetAside > 0 && d.AsideToday >= l.SetAside, Alarm{
 		Name: "quarantine", Summary: fmt.Sprintf("%d granules of %s were set aside within a day", d.AsideToday, d.Name),
 		Remedy: "'lacuna quarantine list' says why; after the cause is mended, 'lacuna quarantine retry'",
+	})
+	add(d.Blank >= mostBlank, Alarm{
+		Name: "blank", Summary: fmt.Sprintf("none of the %d granules of %s holds an observation", d.Blank, d.Name),
+		Remedy: "'lacuna inspect' on one of them shows why; check variable, valid_range and quality of the dataset",
 	})
 	add(d.Unfinished != "", Alarm{
 		Name: "fill", Summary: "granules of " + d.Name + " are left unfinished: " + d.Unfinished,

@@ -32,7 +32,7 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 		TrainFailed: "no memory", Drift: "error 40 % above that of last month",
 	}
 	s.Datasets[1].DiskFull, s.Datasets[1].Problem = true, "no space left"
-	s.Datasets[0].AsideToday = 1
+	s.Datasets[0].AsideToday, s.Datasets[0].Blank = 1, 12
 	s.Sinks = []Sink{{Name: "disk", Unknown: 1}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1, Foreign: "it belongs to another state", Conflicts: 1}}
 	s.Taken = []Taken{
 		{Sink: "kafka:lacuna", Dataset: "blk-chl", Granule: "g.nc", Revision: 2, There: "b", Ours: "a"},
@@ -43,7 +43,7 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	limits.SetAside = 1
 	got := Alarms(s, limits)
 	want := []string{
-		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "hung/",
+		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "blank/blk-chl", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "hung/",
 		"intake/med-sst", "lag/blk-chl", "owner/kafka:lacuna", "quarantine/blk-chl", "restored/disk", "skill/blk-chl", "training/blk-chl",
 	}
 	if diff := cmp.Diff(want, names(got)); diff != "" {
@@ -54,7 +54,7 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 			t.Errorf("%s has no summary or remedy: %+v", a.Key(), a)
 		}
 	}
-	if quiet := Alarms(Status{Now: s.Now, Datasets: []Dataset{{Name: "a", NewestField: s.Now.Add(-day)}}}, limits); len(quiet) != 0 {
+	if quiet := Alarms(Status{Now: s.Now, Datasets: []Dataset{{Name: "a", NewestField: s.Now.Add(-day), CloudedOut: 25, NoGranule: 5}}}, limits); len(quiet) != 0 {
 		t.Errorf("a service that is well raises %v", names(quiet))
 	}
 	if off := Alarms(s, Limits{}); len(names(off)) != len(want)-4 {

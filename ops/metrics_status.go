@@ -20,7 +20,7 @@ type statusCollector struct {
 	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
 	foreign, conflicts, unknown                             *prometheus.Desc
 	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
-	ledgerBytes, ledgerRebuilt, hung                        *prometheus.Desc
+	ledgerBytes, ledgerRebuilt, hung, unseen                *prometheus.Desc
 }
 
 func newStatusCollector(status func(context.Context) (Status, error)) *statusCollector {
@@ -51,6 +51,8 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		unknown:      desc("publish_unknown", "Revisions in a sink that this state did not know, found within a day.", "sink"),
 		free:         desc("disk_free_bytes", "Room on the disk of a folder.", "folder"),
 
+		unseen: desc("unseen_products", "Products of the last month of a dataset without an observation: its granule holds none (clouded-out), or the archive has no granule (no-granule).",
+			"dataset", "input"),
 		unfinished:  desc("fill_unfinished", "1 where granules of a dataset could not be filled for a reason of our own and are tried again.", "dataset"),
 		trainFailed: desc("train_failed", "1 where the last training of a dataset failed.", "dataset"),
 		drift:       desc("skill_drift", "1 where the skill of a dataset has got worse beyond noise.", "dataset"),
@@ -68,7 +70,7 @@ func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.trainFailed, c.drift,
-		c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung,
+		c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.unseen,
 	} {
 		out <- d
 	}
@@ -126,6 +128,8 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 			gauge(c.breaker, bit(d.Breaker == phase), d.Name, phase)
 		}
 	}
+	gauge(c.unseen, float64(d.CloudedOut), d.Name, string(DayCloudedOut))
+	gauge(c.unseen, float64(d.NoGranule), d.Name, string(DayNoGranule))
 	gauge(c.problem, bit(d.Problem != ""), d.Name)
 	gauge(c.diskFloor, bit(d.DiskFull), d.Name)
 	gauge(c.unfinished, bit(d.Unfinished != ""), d.Name)

@@ -36,6 +36,7 @@ func busy(context.Context) (Status, error) {
 	s.Sinks = []Sink{{Name: "kafka:lacuna", Waiting: 3, Bytes: 3000, Oldest: s.Now.Add(-time.Hour), Aside: 1}, {Name: "disk"}}
 	s.Disks = []Disk{{Folder: "products", FreeBytes: 5 << 30}}
 	s.Ledger, s.Hung = Ledger{Bytes: 4096, Rebuilt: time.Unix(1e9, 0)}, "sink disk"
+	d.CloudedOut, d.NoGranule = 4, 1
 	d.Skill = &Skill{MSE: 0.125, Within90: 0.875}
 	d.Unfinished, d.TrainFailed, d.Drift = "disk full", "no memory", "40 % worse"
 	return s, nil
@@ -71,6 +72,8 @@ func TestMetricsHaveTheFiguresOfTheStatus(t *testing.T) {
 		`lacuna_archive_breaker{dataset="blk-chl",phase="closed"} 0`,
 		`lacuna_dataset_problem{dataset="blk-chl"} 1`,
 		`lacuna_dataset_problem{dataset="med-sst"} 0`,
+		`lacuna_unseen_products{dataset="blk-chl",input="clouded-out"} 4`,
+		`lacuna_unseen_products{dataset="blk-chl",input="no-granule"} 1`,
 		`lacuna_publish_backlog{sink="kafka:lacuna"} 3`,
 		`lacuna_publish_oldest_seconds{sink="kafka:lacuna"} 3600`,
 		`lacuna_publish_oldest_seconds{sink="disk"} 0`,

@@ -66,6 +66,8 @@ const (
 	DayWaiting      DayState = "waiting"        // delivered, and no product yet
 	DayNearRealTime DayState = "near-real-time" // filled from the days before it
 	DayDelayed      DayState = "delayed"        // filled from the days around it
+	DayCloudedOut   DayState = "clouded-out"    // nothing was observed: filled from other days only
+	DayNoGranule    DayState = "no-granule"     // the archive has no granule: filled from other days only
 	DayQuarantined  DayState = "quarantined"    // set aside; needs an operator
 )
 
@@ -93,6 +95,7 @@ type Granule struct {
 	ID          GranuleID
 	State       string
 	Reason      string    // why it was set aside; else empty
+	Note        string    // why nothing was observed, in a sentence; empty: something was
 	First, Last time.Time // times of sensing; zero until it was read
 	Fields      int       // maps in its product; 0: it has none
 	Input       File      // as it was delivered

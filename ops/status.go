@@ -49,6 +49,9 @@ type Dataset struct {
 	Champion    string       `json:"champion,omitempty"`     // version of the model that serves; empty: none
 	Skill       *Skill       `json:"skill,omitempty"`        // the last score; nil: none
 	RecentMSE   float64      `json:"recent_mse,omitempty"`   // typical of the last days, as in Skill; 0: not known
+	CloudedOut  int          `json:"clouded_out,omitempty"`  // days of the last month whose granule holds no observation
+	NoGranule   int          `json:"no_granule,omitempty"`   // days of the last month without a granule, filled
+	Blank       int          `json:"blank,omitempty"`        // granules, where none of them ever held an observation; else 0
 	Drift       string       `json:"drift,omitempty"`        // loss of skill, in a sentence; empty: none
 }
 
@@ -79,6 +82,7 @@ type Product struct {
 	File           string    `json:"file"`                 // slash-separated, below the product folder
 	QuickLook      string    `json:"quick_look,omitempty"` // a picture of it, likewise; empty: none
 	Method         string    `json:"method,omitempty"`
+	Input          string    `json:"input,omitempty"` // observed, clouded-out or no-granule
 	ObservedBefore float64   `json:"observed_before"` // share of the sea with a value in the granule, 0..1
 	FilledAfter    float64   `json:"filled_after"`    // share of the sea with a value in the product, 0..1
 }

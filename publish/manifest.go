@@ -28,6 +28,7 @@ type Entry struct {
 	Time            time.Time    `json:"time"`
 	Created         time.Time    `json:"created"`
 	Mode            string       `json:"mode"`
+	Input           string       `json:"input,omitempty"` // observed, clouded-out or no-granule; empty: not told
 	Size            int64        `json:"size"`
 	SHA256          string       `json:"sha256"`
 	QuickLook       string       `json:"quick_look,omitempty"` // beside the manifest
@@ -51,7 +52,7 @@ type Superseded struct {
 // EntryOf returns the manifest entry of p.
 func EntryOf(p Product) Entry {
 	return Entry{
-		Granule: p.Granule, File: p.Name, Revision: p.Revision, Time: p.Time.UTC(), Created: p.Created.UTC(), Mode: p.Mode,
+		Granule: p.Granule, File: p.Name, Revision: p.Revision, Time: p.Time.UTC(), Created: p.Created.UTC(), Mode: p.Mode, Input: p.Input,
 		Size: p.Size, SHA256: p.SHA256, Model: p.Model, BBox: p.BBox, CoverageBefore: p.CoverageBefore,
 		CoverageAfter: p.CoverageAfter, MeanUncertainty: p.MeanUncertainty,
 	}

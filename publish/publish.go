@@ -25,6 +25,13 @@ const (
 	Delayed      = "delayed"        // sees later days too
 )
 
+// Inputs of a product.
+const (
+	Seen       = "observed"    // a granule with observations
+	CloudedOut = "clouded-out" // a granule without one
+	NoGranule  = "no-granule"  // none: the archive had no granule of its time
+)
+
 // Product is one revision of a product: a complete file in its place, and its
 // description for receivers.
 type Product struct {
@@ -48,6 +55,9 @@ type Product struct {
 	Model string `json:"model"`
 	Seed  uint64 `json:"seed"`
 	Mode  string `json:"mode"` // NearRealTime or Delayed
+	// Input is Seen, CloudedOut or NoGranule; empty: not told, as before there
+	// were products without an observation.
+	Input string `json:"input,omitempty"`
 
 	CoverageBefore  float64 `json:"coverage_before"`  // share of the sea with a value, 0..1
 	CoverageAfter   float64 `json:"coverage_after"`   // the same with the gaps filled

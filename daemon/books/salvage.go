@@ -21,6 +21,7 @@ import (
 	"lacuna/pipeline/ingest"
 	"lacuna/publish"
 	"lacuna/publish/disk"
+	"lacuna/publish/netcdf"
 )
 
 // Salvage collects the traces of granules and products on the disk, from which a
@@ -211,14 +212,15 @@ const unknownContent = "unknown"
 func (s *Salvage) factOf(dataset, file string, e publish.Entry, product ingest.Granule) (ledger.Fact, error) {
 	body, err := json.Marshal(publish.Product{
 		Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision, Size: e.Size, SHA256: e.SHA256, Path: file,
-		BBox: e.BBox, Variable: product.Source.Variable, Model: e.Model, Mode: e.Mode, CoverageBefore: e.CoverageBefore,
+		BBox: e.BBox, Variable: product.Source.Variable, Model: e.Model, Mode: e.Mode, Input: e.Input, CoverageBefore: e.CoverageBefore,
 		CoverageAfter: e.CoverageAfter, MeanUncertainty: e.MeanUncertainty, Created: e.Created,
 	})
 	if err != nil {
 		return ledger.Fact{}, err
 	}
+	hash, absent := madeFrom(product)
 	f := ledger.Fact{
-		Dataset: dataset, Name: e.Granule, Revision: e.Revision, SHA256: madeFrom(product), Recorded: e.Created, Times: []time.Time{e.Time},
+		Dataset: dataset, Name: e.Granule, Revision: e.Revision, SHA256: hash, Absent: absent, Recorded: e.Created, Times: []time.Time{e.Time},
 		Publication: &ledger.PublishedFact{
 			Time: e.Time, File: file, Size: e.Size, Body: body, Stored: e.Created,
 			Product: ledger.Product{SHA256: e.SHA256, Observed: e.CoverageBefore, Covered: e.CoverageAfter},
@@ -227,6 +229,9 @@ func (s *Salvage) factOf(dataset, file string, e publish.Entry, product ingest.G
 	if len(product.Fields) > 0 {
 		f.Times = field.Times(product.Fields)
 	}
+	if absent {
+		return f, nil
+	}
 	f.SpoolPath = filepath.Join(s.State.Spool(), f.SHA256[:2], f.SHA256, path.Base(path.Clean("/"+e.Granule)))
 	if info, err := os.Stat(f.SpoolPath); err == nil {
 		f.Size, f.ModTime = info.Size(), info.ModTime()
@@ -234,20 +239,26 @@ func (s *Salvage) factOf(dataset, file string, e publish.Entry, product ingest.G
 	return f, nil
 }
 
-// madeFrom returns the hash of the granule that a product was made from.
-func madeFrom(product ingest.Granule) string {
+// madeFrom returns the hash of the granule that a product was made from; absent
+// is true where it was made from the granules of other times only.
+func madeFrom(product ingest.Granule) (hash string, absent bool) {
 	for _, a := range product.Source.Attrs {
 		text, ok := a.Value.(string)
-		if !ok || a.Name != "lacuna_inputs" {
+		if !ok || a.Name != "lacuna_inputs" || text == "" {
 			continue
 		}
 		target, _, _ := strings.Cut(text, "\n")
 		_, behind, _ := strings.Cut(target, " sha256:")
-		if sum, _, _ := strings.Cut(behind, " "); len(sum) == 2*sha256.Size {
-			return sum
+		sum, role, _ := strings.Cut(behind, " ")
+		switch {
+		case len(sum) != 2*sha256.Size:
+			return unknownContent, false
+		case role != "" && role != netcdf.RoleTarget:
+			return ledger.NoContent, true
 		}
+		return sum, false
 	}
-	return unknownContent
+	return unknownContent, false
 }
 
 // Found returns the revisions to be restored, in the order of their making. A
@@ -265,6 +276,8 @@ func (s *Salvage) Found() []ledger.Found {
 		switch {
 		case fact.SHA256 == "":
 			continue // refused unread, and refused again when it is next seen
+		case fact.Absent && fact.Publication == nil:
+			continue // recorded again, if its granule is still missing
 		case fact.Publication != nil:
 			f.State = ledger.Stored
 			f.Retracted, f.Sinks = s.audience(key, fact, newest[key.granuleKey])

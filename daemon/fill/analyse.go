@@ -71,7 +71,10 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 // files that the product is made from.
 func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	g := job.Granule
-	inputs := []netcdf.Input{{Name: g.Name, SHA256: g.SHA256, Role: "target"}}
+	var inputs []netcdf.Input
+	if g.SHA256 != "" { // else no granule exists, see Absent
+		inputs = append(inputs, netcdf.Input{Name: g.Name, SHA256: g.SHA256, Role: netcdf.RoleTarget})
+	}
 	first, last := field.Span(g.Fields)
 	from, to := first.Add(-job.Fill.Past()), last.Add(job.Fill.Future())
 	var fields []field.Field

@@ -60,6 +60,11 @@ func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options 
 	})
 	for _, file := range newest[:min(sampleFiles, len(newest))] {
 		g, err := reader.Read(ctx, file, options)
+		if err == nil && g.Empty() {
+			err = &ingest.BadGranule{
+				File: g.Name, Problem: "it holds no observation", Remedy: "give files of clearer days, or another variable, valid_range or quality",
+			}
+		}
 		var bad *ingest.BadGranule
 		switch {
 		case errors.As(err, &bad):

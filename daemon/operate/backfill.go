@@ -111,6 +111,17 @@ func (s Station) BackfillChunk(ctx context.Context, b *Backfill, book *ledger.Le
 	return true, state.Save(path, *b)
 }
 
+// Fetching returns the days of a dataset's backfill that are still to be fetched;
+// an open range where there are none. A request that cannot be read counts as
+// none: the backfill itself reports it.
+func (s Station) Fetching(dataset string) fetch.Days {
+	var b Backfill
+	if known, err := state.Load(s.State.Backfill(dataset), &b); err != nil || !known {
+		return fetch.Days{}
+	}
+	return fetch.Days{From: b.Next, To: b.To}
+}
+
 // BackfillNews returns the progress of a backfill.
 func (s Station) BackfillNews(ctx context.Context, b Backfill, book *ledger.Ledger) (BackfillNews, error) {
 	news := BackfillNews{Backfill: b, Done: b.Next.After(b.To)}

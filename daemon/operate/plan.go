@@ -194,6 +194,8 @@ func whyFill(g ledger.Granule) string {
 		return "its product was not stored: the work on it broke off"
 	case g.Why != "":
 		return g.Why
+	case g.Absent:
+		return "the archive has no granule of this time: it is filled from the days around it"
 	case g.Revision > 1:
 		return fmt.Sprintf("the archive replaced it, which makes revision %d", g.Revision)
 	}

@@ -32,6 +32,8 @@ type Dataset struct {
 	Grid *gridpin.Pin // nil: the first granules vote
 	// ByModel says that a model may fill the dataset.
 	ByModel bool
+	// SkipsEmptyDays says that a day without a granule has no product.
+	SkipsEmptyDays bool
 }
 
 // dataset returns the dataset with a name.

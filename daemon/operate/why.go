@@ -90,12 +90,13 @@ func (o *Operations) Story(ctx context.Context, dataset, name string) (Story, er
 		return s, err
 	}
 	slices.Reverse(rows)
-	for _, g := range rows {
+	for i, g := range rows {
 		events, err := o.book.History(ctx, g.ID)
 		if err != nil {
 			return s, err
 		}
-		s.Lines = append(s.Lines, revisionLines(g, events)...)
+		came := i > 0 && rows[i-1].Absent && !g.Absent
+		s.Lines = append(s.Lines, revisionLines(g, events, came)...)
 		s.noteDays(g)
 	}
 	deliveries, err := o.book.Deliveries(ctx, dataset, name)
@@ -125,12 +126,16 @@ func (s *Story) noteDays(g ledger.Granule) {
 	}
 }
 
-// revisionLines returns the history of one revision.
-func revisionLines(g ledger.Granule, events []ledger.Event) []StoryLine {
+// revisionLines returns the history of one revision; came is true where the one
+// before it stood for a granule that was not there.
+func revisionLines(g ledger.Granule, events []ledger.Event, came bool) []StoryLine {
 	var lines []StoryLine
 	before := ledger.State("")
 	for _, e := range events {
 		line := StoryLine{At: e.At, Text: fmt.Sprintf("Revision %d: %s.", g.Revision, eventSentence(g, before, e))}
+		if came && e.State == ledger.Discovered {
+			line.Text = fmt.Sprintf("Revision %d: the granule has come after all, %d bytes of %s.", g.Revision, g.Size, clock(g.ModTime))
+		}
 		if e.State == ledger.Announced {
 			line.rank = 2
 		}
@@ -149,21 +154,35 @@ func eventSentence(g ledger.Granule, before ledger.State, e ledger.Event) string
 		if before == ledger.Quarantined {
 			return "taken up again, because " + cmp.Or(e.Note, "an operator asked for it")
 		}
-		if g.Cause != ledger.FromArchive {
+		if g.Cause != ledger.FromArchive || g.Absent {
 			return "queued to be filled"
 		}
 		return "fetched and whole in the spool, " + g.SpoolPath
 	case ledger.Filled:
 		return "its gaps are filled"
 	case ledger.Stored:
+		if g.Absent || g.Product.Observed == 0 {
+			return fmt.Sprintf("product stored as %s; %s, and %.1f %% of the sea have a value from other days now", e.Note, nothingSeen(g), percent(g.Product.Covered))
+		}
 		return fmt.Sprintf("product stored as %s; %.1f %% of the sea were seen, %.1f %% have a value now",
 			e.Note, percent(g.Product.Observed), percent(g.Product.Covered))
 	case ledger.Announced:
 		return "every sink has the product"
 	case ledger.Quarantined:
+		if g.Absent {
+			return "no product is made: " + strings.TrimSuffix(e.Note, ".")
+		}
 		return "set aside because " + strings.TrimSuffix(e.Note, ".")
 	}
 	return strings.TrimSpace(string(e.State) + " " + e.Note)
+}
+
+// nothingSeen says why a product has no observation.
+func nothingSeen(g ledger.Granule) string {
+	if g.Absent {
+		return "there was no granule"
+	}
+	return "nothing of the sea was seen"
 }
 
 // causeSentence returns the cause of a revision in words.
@@ -177,6 +196,8 @@ func causeSentence(g ledger.Granule) string {
 		return "an operator asked for it to be made again: " + g.Why
 	case g.Cause == ledger.Reanalysis:
 		return "made again because " + g.Why
+	case g.Absent:
+		return "the archive has no granule of this time" + lane
 	case g.SHA256 == "":
 		return "seen on the archive and refused unread"
 	case g.Revision > 1:
@@ -304,6 +325,9 @@ func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopen
 	name := filepath.Base(g.Name)
 	switch g.State {
 	case ledger.Quarantined:
+		if g.Absent {
+			return "Nothing."
+		}
 		if g.SHA256 == "" {
 			return "Have the file put on the archive under another name; it is refused once, and not asked for again."
 		}
@@ -325,6 +349,9 @@ func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopen
 	}
 	if slices.ContainsFunc(reopenings, func(r ledger.Reopening) bool { return r.Outcome == "" }) {
 		return "Nothing: it is looked at again when no more neighbours come."
+	}
+	if g.Absent {
+		return "Nothing: if the granule comes, it takes the place of this product; 'lacuna plan' shows what the archive has."
 	}
 	return fmt.Sprintf("Nothing. To have it made again: 'lacuna redo %s --why REASON'.", name)
 }
@@ -355,6 +382,8 @@ func (o *Operations) absence(ctx context.Context, set Dataset, day time.Time) (S
 	case back > 0 && o.now().Sub(day) > back:
 		s.ToDo = fmt.Sprintf("The day is older than the look-back of %v: 'lacuna backfill --dataset %s --from %s --to %s' fetches it.",
 			back, set.Name, day.Format(time.DateOnly), day.Format(time.DateOnly))
+	case set.SkipsEmptyDays:
+		s.ToDo = fmt.Sprintf("empty_days is skip, so a day without a granule has no product; 'lacuna plan --dataset %s' shows whether the archive has one.", set.Name)
 	default:
 		s.ToDo = fmt.Sprintf("'lacuna plan --dataset %s' shows whether the archive has it; 'lacuna check --online' whether the archive can be reached.", set.Name)
 	}

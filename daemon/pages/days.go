@@ -144,8 +144,17 @@ func isAnew(g ledger.Granule) bool {
 func dayState(g ledger.Granule, modes map[ops.GranuleID]string) ops.DayState {
 	switch g.State {
 	case ledger.Quarantined:
+		if g.Absent {
+			return "" // its granule has come under another name
+		}
 		return ops.DayQuarantined
 	case ledger.Stored, ledger.Announced:
+		if g.Absent {
+			return ops.DayNoGranule
+		}
+		if g.Product.Observed == 0 {
+			return ops.DayCloudedOut
+		}
 		if modes[ops.GranuleID{Name: g.Name, Revision: g.Revision}] == publish.Delayed {
 			return ops.DayDelayed
 		}
@@ -157,5 +166,5 @@ func dayState(g ledger.Granule, modes map[ops.GranuleID]string) ops.DayState {
 // rank orders the states of several granules of a day: the one that most needs an
 // operator is the highest.
 func rank(s ops.DayState) int {
-	return slices.Index([]ops.DayState{"", ops.DayMissing, ops.DayDelayed, ops.DayNearRealTime, ops.DayWaiting, ops.DayQuarantined}, s)
+	return slices.Index([]ops.DayState{"", ops.DayMissing, ops.DayNoGranule, ops.DayCloudedOut, ops.DayDelayed, ops.DayNearRealTime, ops.DayWaiting, ops.DayQuarantined}, s)
 }

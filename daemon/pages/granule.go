@@ -36,7 +36,11 @@ func (w granules) OfDay(ctx context.Context, dataset string, day time.Time) ([]o
 	}
 	slices.Reverse(rows) // newest first
 	lines := convert.Each(newestRows(rows), func(g ledger.Granule) ops.GranuleLine {
-		return ops.GranuleLine{ID: ops.GranuleID{Dataset: dataset, Name: g.Name}, State: string(g.State), Time: g.First}
+		line := ops.GranuleLine{ID: ops.GranuleID{Dataset: dataset, Name: g.Name}, State: string(g.State), Time: g.First}
+		if g.Absent {
+			line.State = "is not in the archive; its product is " + line.State
+		}
+		return line
 	})
 	slices.SortFunc(lines, func(a, b ops.GranuleLine) int { return a.Time.Compare(b.Time) })
 	return lines, nil
@@ -52,6 +56,13 @@ func (w granules) Granule(ctx context.Context, id ops.GranuleID) (ops.Granule, e
 	g := ops.Granule{
 		ID: id, State: string(row.State), Reason: row.Reason, First: row.First, Last: row.Last,
 		Input: ops.File{Name: row.Name, Bytes: row.Size, SHA256: row.SHA256},
+	}
+	switch {
+	case row.Absent:
+		g.Input = ops.File{Name: row.Name}
+		g.Note = "The archive has no granule of this time: everything here is filled from other days. If the granule comes, it is the next revision."
+	case row.Product.Path != "" && row.Product.Observed == 0:
+		g.Note = "The granule holds no observation: everything here is filled from other days."
 	}
 	story, err := w.Story(ctx, id.Dataset, id.Name)
 	if err != nil {

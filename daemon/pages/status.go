@@ -17,6 +17,7 @@ import (
 	"lacuna/modelstore"
 	"lacuna/ops"
 	"lacuna/pipeline/skill"
+	"lacuna/publish"
 )
 
 // RecentRows is the number of products, and of granules in quarantine, that the
@@ -89,6 +90,9 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 		return row, err
 	}
 	row.NewestField = newest.Last
+	if err := p.noteUnseen(ctx, book, &row); err != nil {
+		return row, err
+	}
 	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
 		return row, err
 	}
@@ -109,6 +113,30 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 		row.Breaker = in.Breaker()
 	}
 	return row, nil
+}
+
+// noteUnseen adds the products without an observation to the row of a dataset:
+// those of the month up to its newest field, and whether it ever had any other.
+func (p Pages) noteUnseen(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
+	const month = 30 * 24 * time.Hour
+	if row.NewestField.IsZero() {
+		return nil
+	}
+	recent, err := book.Unseen(ctx, row.Name, row.NewestField.Add(-month))
+	if err != nil {
+		return err
+	}
+	row.CloudedOut, row.NoGranule = recent.CloudedOut, recent.NoGranule
+	if recent.CloudedOut == 0 {
+		return nil
+	}
+	seen, err := book.EverSeen(ctx, row.Name)
+	if err != nil || seen {
+		return err
+	}
+	all, err := book.Unseen(ctx, row.Name, time.Time{})
+	row.Blank = all.CloudedOut
+	return err
 }
 
 // noteSkill adds the last score of a dataset and its drift to its row.
@@ -207,16 +235,27 @@ func (p Pages) productRow(g ledger.Granule) ops.Product {
 		picture = filepath.ToSlash(strings.TrimSuffix(file, filepath.Ext(file)) + ".png")
 	}
 	return ops.Product{
-		QuickLook: picture,
-		Dataset:   g.Dataset, Granule: g.Name, Revision: g.Revision, Day: g.First, Stored: g.Changed,
+		QuickLook: picture, Input: inputOf(g),
+		Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision, Day: g.First, Stored: g.Changed,
 		File: filepath.ToSlash(file), ObservedBefore: g.Product.Observed, FilledAfter: g.Product.Covered,
 	}
+}
+
+// inputOf returns the input of a product.
+func inputOf(g ledger.Granule) string {
+	switch {
+	case g.Absent:
+		return publish.NoGranule
+	case g.Product.Observed == 0:
+		return publish.CloudedOut
+	}
+	return publish.Seen
 }
 
 // noteLatest keeps the newest day of each dataset on its row.
 func noteLatest(rows []ops.Dataset, g ledger.Granule) {
 	for i := range rows {
-		if rows[i].Name == g.Dataset && g.Last.After(rows[i].LastDay) {
+		if rows[i].Name == g.Dataset && !g.Absent && g.Last.After(rows[i].LastDay) {
 			rows[i].LastGranule, rows[i].LastDay, rows[i].LastArrival = g.Name, g.Last, g.Recorded
 		}
 	}

@@ -20,6 +20,8 @@ type Books interface {
 type GranuleBook interface {
 	FirstPending(ctx context.Context, dataset string, n int) ([]ledger.Granule, error)
 	Window(ctx context.Context, dataset string, from, to time.Time) ([]ledger.Granule, error)
+	Starts(ctx context.Context, dataset string, from time.Time) ([]ledger.Start, error)
+	AddAbsence(ctx context.Context, a ledger.Absence, at time.Time) (added bool, err error)
 	Place(ctx context.Context, id int64, p ledger.Placement, at time.Time) (reopened int, err error)
 	Advance(ctx context.Context, id int64, to ledger.State, at time.Time) error
 	Quarantine(ctx context.Context, id int64, reason string, at time.Time) error

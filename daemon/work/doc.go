@@ -11,6 +11,10 @@
 // the ledger for the next task each time, so work that a crash cut short is taken
 // up again, and a product is stored under a name that never gets other bytes.
 //
+// A time of which the archive has no granule is an absence: the worker records it
+// when nothing else waits, and takes it for a granule like its neighbours in which
+// nothing was observed. The granule is the next revision, should it come.
+//
 // Package work does not know archives and sinks: granules lie in the spool, and
 // products are queued for the dispatchers.
 package work

@@ -18,6 +18,12 @@ import (
 // Granules that wait already vote first, so that no product is made on a grid that
 // they outvote.
 func (w *Worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
+	switch {
+	case g.Absent:
+		return nil
+	case granule.Empty():
+		return w.checkEmpty(ctx, g, granule)
+	}
 	standing, err := w.vote(ctx, g, granule)
 	if err == nil && !standing.Settled && w.set.Grid == nil {
 		if err = w.canvass(ctx, g); err == nil {
@@ -28,6 +34,36 @@ func (w *Worker) checkGrid(ctx context.Context, g ledger.Granule, granule ingest
 		return err
 	}
 	return w.oddGrid(granule, standing)
+}
+
+// checkEmpty refuses a granule without an observation on another grid than the
+// dataset's. It has no vote: a file that a producer writes for want of data may
+// have any grid.
+func (w *Worker) checkEmpty(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
+	grid := granule.Fields[0].Grid
+	if pin := w.set.Grid; pin != nil {
+		if pin.Has(grid) {
+			return nil
+		}
+		return w.oddGrid(granule, ledger.Standing{})
+	}
+	current, known, err := w.Books.Grid(ctx, w.set.Name)
+	if err == nil && !known {
+		if err = w.canvass(ctx, g); err == nil {
+			current, known, err = w.Books.Grid(ctx, w.set.Name)
+		}
+	}
+	if err != nil || !known {
+		return err
+	}
+	var its field.Grid
+	if err := json.Unmarshal([]byte(current.JSON), &its); err != nil {
+		return fmt.Errorf("decode grid of dataset %s: %w", w.set.Name, err)
+	}
+	if grid.Same(its) {
+		return nil
+	}
+	return w.oddGrid(granule, ledger.Standing{Grid: current, Settled: true})
 }
 
 // vote counts the grid of a granule and returns the standing of the vote.
@@ -65,15 +101,15 @@ func (w *Worker) canvass(ctx context.Context, g ledger.Granule) error {
 		return err
 	}
 	for _, next := range waiting {
-		if next.ID == g.ID {
+		if next.ID == g.ID || next.Absent {
 			continue
 		}
 		granule, err := w.read(ctx, next)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			continue // the error is handled when its turn comes
+		if err != nil || granule.Empty() {
+			continue // an error is handled when its turn comes
 		}
 		if _, err := w.vote(ctx, next, granule); err != nil {
 			return err

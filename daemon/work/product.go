@@ -74,7 +74,7 @@ func describeProduct(granule ingest.Granule, outcome fill.Outcome) publish.Produ
 	first, _ := field.Span(granule.Fields)
 	return publish.Product{
 		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
-		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Mode: out.Mode,
+		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Mode: out.Mode, Input: out.Input(),
 		CoverageBefore: outcome.Observed, CoverageAfter: outcome.After, MeanUncertainty: meanUncertainty(out),
 		Created: out.Created,
 	}

@@ -10,6 +10,7 @@ import (
 	"lacuna/daemon/fill"
 	"lacuna/internal/faults"
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 )
 
@@ -49,10 +50,12 @@ func (r Reanalysis) Validate() error {
 }
 
 // placement returns the times of a granule that was read, with the window within
-// which it reopens products.
-func (d Dataset) placement(times []time.Time) ledger.Placement {
-	p := ledger.Placement{Times: times}
-	if d.Reanalysis.Enabled {
+// which it reopens products: none where it tells them nothing, because nothing is
+// observed in it and it replaces nothing.
+func (d Dataset) placement(g ledger.Granule, granule ingest.Granule) ledger.Placement {
+	p := ledger.Placement{Times: field.Times(granule.Fields)}
+	silent := g.Absent || g.Revision == 1 && granule.Empty()
+	if d.Reanalysis.Enabled && !silent {
 		p.Past, p.Future = d.Fill.Past(), d.Fill.Future()
 		p.Settle, p.MaxWait = d.Reanalysis.Settle, d.Reanalysis.MaxWait
 	}

@@ -65,7 +65,8 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 }
 
 // next returns the most urgent task: new granules before products that were
-// reopened, the live lane before the other, and scores when all else is done.
+// reopened, the live lane before the other, then the times of which the archive
+// has no granule, and scores when all else is done.
 // The worker calls it after each task, because an urgent one may have come
 // meanwhile.
 func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error) {
@@ -93,6 +94,15 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 		}
 		if ok {
 			return w.reanalysisTask(r), nil
+		}
+	}
+	if len(pending) == 0 { // else the granule of a day that seems to be missing may be among them
+		noted, err := w.noteAbsences(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if noted > 0 {
+			return w.next(ctx, failed)
 		}
 	}
 	due, ok, err := w.Books.NextSkill(ctx, w.set.Name)

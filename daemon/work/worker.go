@@ -35,8 +35,10 @@ type Dataset struct {
 	Grid       *gridpin.Pin // the only grid that is accepted; nil: the first granules vote
 	Fill       infer.Config
 	Reanalysis Reanalysis
-	DailySkill bool          // score every granule under the gaps of another day
-	Retry      time.Duration // pause between two attempts at failed tasks
+	EmptyDays  EmptyDays
+	Due        func(time.Time) (due time.Time, known bool) // when the granule of a time is due; nil: not known
+	DailySkill bool                                        // score every granule under the gaps of another day
+	Retry      time.Duration                               // pause between two attempts at failed tasks
 }
 
 // Settings are shared by the workers of all datasets.
@@ -78,6 +80,8 @@ type Parts struct {
 
 	Hold      func() (release func())                    // pauses trainings, because filling goes first; nil: none run
 	Fresh     func(sha256 string) (ingest.Granule, bool) // a granule that the intake has decoded already; nil: none
+	Whole     func() time.Time                           // when the archive was last seen whole; nil: it is now
+	Fetching  func() fetch.Days                          // older days that are still being fetched on request; nil: none
 	Trouble   func(err error)                            // called with the outcome of each round of tasks; may be nil
 	Metrics   *ops.Metrics                               // nil: none are kept
 	Heartbeat *supervise.Heartbeat                       // nil: it is not watched
@@ -96,6 +100,7 @@ type Worker struct {
 	// windows are the sha256 of the granules in use: the last window of the live
 	// lane, and that of all other work, which the live lane interrupts.
 	windows [2]map[string]bool
+	looked  looked // how far the series was looked through for absences
 	noted   string // the last note on an analysis that was logged
 }
 
@@ -155,27 +160,8 @@ func (w *Worker) Run(intake, work context.Context, watch func(context.Context, c
 // the granule is at fault and must be set aside.
 func (w *Worker) process(ctx context.Context, g ledger.Granule) error {
 	started := w.Now()
-	granule, err := w.read(ctx, g)
-	if err != nil {
+	if err := w.accept(ctx, g); err != nil {
 		return err
-	}
-	if err := w.checkGrid(ctx, g, granule); err != nil {
-		return err
-	}
-	reopened, err := w.Books.Place(ctx, g.ID, w.set.placement(field.Times(granule.Fields)), w.Now())
-	if err != nil {
-		return err
-	}
-	if reopened > 0 {
-		w.Log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
-	}
-	if g.Lane == ledger.Backfill {
-		if err := w.lookAhead(ctx, g); err != nil {
-			return err
-		}
-		if err := w.checkGrid(ctx, g, granule); err != nil { // the granules ahead have voted meanwhile
-			return err
-		}
 	}
 	s, err := w.scene(ctx, g, g.Lane == ledger.Live)
 	if err != nil {
@@ -195,7 +181,7 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 		return err
 	}
 	for _, next := range waiting {
-		if next.Name <= g.Name {
+		if next.Name <= g.Name || next.Absent {
 			continue
 		}
 		granule, err := w.read(ctx, next)
@@ -208,9 +194,10 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
 		if err != nil {
 			return err
 		}
-		if _, err := w.Books.Place(ctx, next.ID, w.set.placement(field.Times(granule.Fields)), w.Now()); err != nil {
+		if _, err := w.Books.Place(ctx, next.ID, w.set.placement(next, granule), w.Now()); err != nil {
 			return err
 		}
+		w.looked.again(next, granule)
 	}
 	return nil
 }
@@ -227,7 +214,7 @@ type scene struct {
 func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
 	s := scene{began: w.Now()}
 	var err error
-	if s.granule, err = w.read(ctx, g); err != nil {
+	if s.granule, err = w.granule(ctx, g); err != nil {
 		return s, err
 	}
 	first, last := field.Span(s.granule.Fields)
@@ -271,8 +258,8 @@ func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome 
 	w.Metrics.Took(w.set.Name, ops.Store, w.Now().Sub(analysed))
 	w.Metrics.Covered(w.set.Name, outcome.Observed, outcome.After)
 	w.Log.Info("product stored", "granule", s.granule.Name, "revision", g.Revision, "mode", outcome.Product.Mode,
-		"observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
-		"neighbours", len(outcome.Product.Inputs)-1, "calibration_days", outcome.Scored, "took_seconds", roundSeconds(w.Now().Sub(s.began)), "file", stored.Visible)
+		"input", outcome.Product.Input(), "observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
+		"neighbours", outcome.Product.Neighbours(), "calibration_days", outcome.Scored, "took_seconds", roundSeconds(w.Now().Sub(s.began)), "file", stored.Visible)
 	w.logNote(outcome.Note)
 	return nil
 }
@@ -355,7 +342,9 @@ func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.T
 			continue
 		}
 		window[row.SHA256] = true
-		history = append(history, neighbour)
+		if !neighbour.Empty() { // else it has no part in the analysis
+			history = append(history, neighbour)
+		}
 	}
 	lane := 1
 	if live {
@@ -373,6 +362,10 @@ func (w *Worker) aside() quarantine.Folder { return quarantine.Folder{State: w.c
 // setAside moves a bad granule out of the way, with the reason beside it.
 func (w *Worker) setAside(ctx context.Context, g ledger.Granule, bad *ingest.BadGranule) error {
 	reason := (&ingest.BadGranule{File: g.Name, Problem: bad.Problem, Remedy: bad.Remedy}).Error()
+	w.looked.again(g, ingest.Granule{})
+	if g.Absent { // it has no file
+		return w.Books.Quarantine(ctx, g.ID, reason, w.Now())
+	}
 	target, err := w.aside().Put(g, reason)
 	if err != nil {
 		return err

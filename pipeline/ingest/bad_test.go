@@ -57,7 +57,6 @@ func TestBadFilesSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		},
 		{name: "no such quality variable", opt: Options{Quality: []string{"quality_level >= 4"}}, problem: "quality_level", remedy: "CHL, MICRO, QC, flags"},
 		{name: "bits of a float", opt: Options{Quality: []string{"MICRO & 4 == 0"}}, problem: "has none", remedy: "change quality"},
-		{name: "everything refused", opt: Options{Range: &[2]float64{1000, 2000}}, problem: "all its 10 values are refused", remedy: "valid_range"},
 		{name: "scale of zero", old: "CHL:valid_min = 0.01f", new: "CHL:scale_factor = 0.f", problem: "scale_factor 0", remedy: "download"},
 	}
 	for _, tt := range tests {
@@ -79,18 +78,32 @@ func TestBadFilesSayWhatIsWrongAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAllMissingGranuleIsBadButAnEmptyDayIsNot(t *testing.T) {
+// A day under clouds is a granule like any other: its times and its grid are
+// known, and its note says that nothing was seen.
+func TestGranuleWithoutAnObservationIsRead(t *testing.T) {
 	cdl, err := os.ReadFile("testdata/plankton.cdl")
 	must(t, err)
 	emptyDay := strings.NewReplacer("7.25", "-999", "-999, 8 ;", "-999, -999 ;").Replace(string(cdl))
 	g := mustRead(t, ncgen(t, "nc4", "a.nc", emptyDay), Options{})
-	if n := g.Fields[1].ObservedMask().Count(); len(g.Fields) != 2 || n != 0 {
-		t.Errorf("%d fields, %d values in the second; want 2 and none", len(g.Fields), n)
+	if n := g.Fields[1].ObservedMask().Count(); len(g.Fields) != 2 || n != 0 || g.Empty() {
+		t.Errorf("%d fields, %d values in the second, empty %v; want 2 and none, and not empty", len(g.Fields), n, g.Empty())
 	}
+	const note = "holds no observation"
+	if strings.Contains(strings.Join(g.Notes, "\n"), note) {
+		t.Errorf("one empty map among others is noted: %q", g.Notes)
+	}
+	whole := g
 	empty := strings.NewReplacer("0.5, 0.01, 100, 0.005", "_, _, _, _", "1, 2, 3, 101", "_, _, _, _").Replace(emptyDay)
-	_, err = reader(t, "decode").Read(t.Context(), ncgen(t, "nc4", "a.nc", empty), Options{})
-	if b := wantBad(t, err); !strings.Contains(b.Problem, "holds no observation: all its values are missing") {
-		t.Errorf("got %v", b)
+	g = mustRead(t, ncgen(t, "nc4", "a.nc", empty), Options{})
+	if !g.Empty() || len(g.Fields) != 2 || !g.Fields[0].Grid.Same(whole.Fields[0].Grid) || !g.Fields[1].Time.Equal(whole.Fields[1].Time) {
+		t.Errorf("empty %v, %d fields at %v", g.Empty(), len(g.Fields), g.Fields[0].Time)
+	}
+	if notes := strings.Join(g.Notes, "\n"); !strings.Contains(notes, note+": all its values are missing") {
+		t.Errorf("notes: %s", notes)
+	}
+	g = mustRead(t, ncgen(t, "nc4", "a.nc", string(cdl)), Options{Range: &[2]float64{1e6, 2e6}})
+	if notes := strings.Join(g.Notes, "\n"); !g.Empty() || !strings.Contains(notes, "check valid_range and quality") {
+		t.Errorf("a range that refuses everything: empty %v, notes: %s", g.Empty(), notes)
 	}
 }
 

@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"slices"
+
 	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
@@ -16,6 +18,17 @@ type Granule struct {
 	Rejected  []field.Mask    // per field: cells whose number a quality rule or a valid range refused
 	Source    Source          // carried over into the product unchanged
 	Notes     []string        // assumptions that were made, a sentence each
+}
+
+// Empty reports whether the granule holds no observation at all: its day was
+// clouded out, or the sensor was off.
+func (g Granule) Empty() bool {
+	for _, f := range g.Fields {
+		if slices.ContainsFunc(f.Values, func(v float32) bool { return v == v }) { // not NaN
+			return false
+		}
+	}
+	return true
 }
 
 // A Source is the part of a file that a product carries over unchanged: the

@@ -37,9 +37,7 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	if g.Fields, g.Rejected, err = x.fields(grid, times, opt); err != nil {
 		return Granule{}, err
 	}
-	if err := x.checkObserved(g); err != nil {
-		return Granule{}, err
-	}
+	x.noteEmpty(g)
 	x.addSea(g.Fields)
 	g.Source = x.source()
 	g.Notes = p.notes
@@ -170,22 +168,21 @@ func (x *extract) judge(r boundRule, values []float32, rejected []bool) error {
 	return nil
 }
 
-// checkObserved refuses a granule without a single observation. One empty map
-// among others is accepted: a cloudy day looks like that.
-func (x *extract) checkObserved(g Granule) error {
-	refused := 0
-	for i, f := range g.Fields {
-		if slices.ContainsFunc(f.Values, func(v float32) bool { return v == v }) {
-			return nil
-		}
-		refused += g.Rejected[i].Count()
+// noteEmpty notes that a granule holds no observation. That is no fault: a day
+// under clouds looks like that, and so does every day under a wrong rule.
+func (x *extract) noteEmpty(g Granule) {
+	if !g.Empty() {
+		return
 	}
-	name := x.header.Vars[x.plan.variable].Name
+	name, refused := x.header.Vars[x.plan.variable].Name, 0
+	for _, r := range g.Rejected {
+		refused += r.Count()
+	}
 	if refused > 0 {
-		return bad(fmt.Sprintf("variable %s holds no observation: all its %d values are refused by the valid range or the quality rules", name, refused),
-			"leave it out; if this is every day so, check valid_range and quality")
+		x.plan.note("variable %s holds no observation: all its %d values are refused by the valid range or the quality rules; if this is every day so, check valid_range and quality", name, refused)
+		return
 	}
-	return bad(fmt.Sprintf("variable %s holds no observation: all its values are missing", name), "leave it out, or set variable to another one")
+	x.plan.note("variable %s holds no observation: all its values are missing; if this is every day so, set variable to another one", name)
 }
 
 // addSea sets the sea mask of all fields where the file has a usable one.

@@ -50,6 +50,7 @@ type Event struct {
 	Model    string     `json:"model"`
 	Seed     uint64     `json:"seed,string"` // as text: JSON readers round numbers above 2^53
 	Mode     string     `json:"mode"`
+	Input    string     `json:"input,omitempty"` // observed, clouded-out or no-granule; empty: not told
 
 	Coverage        Coverage          `json:"coverage"`
 	MeanUncertainty *float64          `json:"mean_uncertainty"` // null: not known
@@ -84,7 +85,7 @@ func newEvent(p publish.Product, data Placement) Event {
 	e := Event{
 		ID: p.ID(), Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Supersedes: p.Supersedes,
 		Created: p.Created.UTC(), File: File{Name: p.Name, Size: p.Size, SHA256: p.SHA256}, Data: data,
-		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Mode: p.Mode,
+		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Mode: p.Mode, Input: p.Input,
 		Coverage: Coverage{Before: p.CoverageBefore, After: p.CoverageAfter}, Links: p.Links,
 	}
 	if u := p.MeanUncertainty; !math.IsNaN(u) && !math.IsInf(u, 0) {

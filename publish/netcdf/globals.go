@@ -44,7 +44,7 @@ func (p *Product) discovery(v Var) []Attr {
 		{Name: "processing_level", Value: "L4"},
 		{Name: "standard_name_vocabulary", Value: vocabulary},
 		{Name: "source", Value: inputSource(p.Source.Attrs) + "; gaps filled by " + p.Method},
-		{Name: "comment", Value: "The flags tell observed from filled pixels. " + modeSentence(p.Mode)},
+		{Name: "comment", Value: "The flags tell observed from filled pixels. " + inputSentence(p.Input()) + modeSentence(p.Mode)},
 		{Name: "product_version", Value: fmt.Sprintf("revision %d", p.Revision)},
 	}
 }
@@ -74,6 +74,17 @@ func modeSentence(mode string) string {
 		return "Delayed mode: granules before and after the day had a part in it."
 	}
 	return "Near real time: only granules up to the day had a part in it; a delayed-mode revision may follow."
+}
+
+// inputSentence says why a product holds no observation; empty where it does.
+func inputSentence(input string) string {
+	switch input {
+	case CloudedOut:
+		return "The granule holds no observation: everything here is filled from granules of other times. "
+	case NoGranule:
+		return "No granule of this time existed when the product was made: everything here is filled from granules of other times. "
+	}
+	return ""
 }
 
 // DefaultCredits returns the credits of an installation that configures none:

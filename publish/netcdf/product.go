@@ -28,6 +28,34 @@ const (
 	Delayed      = "delayed"        // saw later granules too
 )
 
+// The inputs of a product.
+const (
+	Seen       = "observed"    // a granule with observations
+	CloudedOut = "clouded-out" // a granule without one
+	NoGranule  = "no-granule"  // no granule existed when the product was made
+)
+
+// Input says which of these the product was made for.
+func (p *Product) Input() string {
+	switch {
+	case !slices.ContainsFunc(p.Inputs, func(in Input) bool { return in.Role == "" || in.Role == RoleTarget }):
+		return NoGranule
+	case !slices.ContainsFunc(p.Flags, func(f byte) bool { return f&(Land|Interpolated|NotReconstructible|Rejected) == 0 }):
+		return CloudedOut
+	}
+	return Seen
+}
+
+// Neighbours returns the number of files beside the granule itself that had a
+// part in the product.
+func (p *Product) Neighbours() int {
+	n := len(p.Inputs)
+	if p.Input() != NoGranule {
+		n--
+	}
+	return n
+}
+
 // RoleTarget is the role of the granule whose gaps were filled.
 const RoleTarget = "target"
 
@@ -58,7 +86,7 @@ type Product struct {
 	Summary  string   // one paragraph; "" makes one from the rest
 	Keywords []string // beside those that follow from the variable
 	Method   string   // how gaps were filled, as a phrase: "optimal interpolation in space and time"
-	Inputs   []Input  // every file that had a part in it, the granule itself first
+	Inputs   []Input  // every file that had a part in it, the granule itself first; none is the target where no granule exists
 	Model    string   // version of the model, or the name of the method
 	Seed     uint64
 	Revision int

@@ -21,8 +21,12 @@ func (p *Product) provenance() []Attr {
 		}
 		inputs = append(inputs, strings.TrimSpace(fmt.Sprintf("%s sha256:%s %s", in.Name, in.SHA256, in.Role)))
 	}
-	line := fmt.Sprintf("%s lacuna %s: filled gaps of %s in %s by %s (model %s, seed %d, revision %d)",
-		created, p.Version, p.Variable, strings.Join(names, ", "), p.Method, p.Model, p.Seed, p.Revision)
+	what := "gaps of " + p.Variable + " in " + strings.Join(names, ", ")
+	if p.Input() == NoGranule {
+		what = p.Variable + " at a time of which no granule existed, from those around it,"
+	}
+	line := fmt.Sprintf("%s lacuna %s: filled %s by %s (model %s, seed %d, revision %d)",
+		created, p.Version, what, p.Method, p.Model, p.Seed, p.Revision)
 	return []Attr{
 		{Name: "date_created", Value: created},
 		{Name: "date_issued", Value: created},
@@ -30,6 +34,7 @@ func (p *Product) provenance() []Attr {
 		{Name: "date_metadata_modified", Value: created},
 		{Name: "history", Value: join("\n", text(p.Source.Attrs, "history"), line)},
 		{Name: "lacuna_inputs", Value: strings.Join(inputs, "\n")},
+		{Name: "lacuna_input", Value: p.Input()},
 		{Name: "lacuna_model", Value: p.Model},
 		{Name: "lacuna_seed", Value: strconv.FormatUint(p.Seed, 10)},
 		{Name: "lacuna_revision", Value: []int32{int32(p.Revision)}},

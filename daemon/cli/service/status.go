@@ -72,6 +72,11 @@ func printOverview(w io.Writer, v pages.Overview) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), age(s.Now, d.NewestField), d.Queue,
 			counted(d, "stored", "announced"), counted(d, "quarantined"), cmp.Or(d.Champion, shortMethod(d.Method)), skillText(d.Skill))
 	}
+	for _, d := range s.Datasets {
+		if d.CloudedOut+d.NoGranule > 0 {
+			fmt.Fprintf(w, "%s: in the last month %d days were clouded out and %d had no granule; they are filled from other days\n", d.Name, d.CloudedOut, d.NoGranule)
+		}
+	}
 	fmt.Fprintln(w, "\nSINK\tWAITING\tOLDEST\tSET ASIDE")
 	for _, sink := range s.Sinks {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", sink.Name, sink.Waiting, age(s.Now, sink.Oldest), sink.Aside)

@@ -1,0 +1,43 @@
+package work
+
+import (
+	"context"
+
+	"lacuna/ledger"
+	"lacuna/pipeline/ingest"
+)
+
+// accept reads a granule, checks its grid and records its times. An absence has
+// the grid of its neighbours.
+func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
+	granule, err := w.granule(ctx, g)
+	if err != nil {
+		return err
+	}
+	if err := w.checkGrid(ctx, g, granule); err != nil {
+		return err
+	}
+	reopened, err := w.Books.Place(ctx, g.ID, w.set.placement(g, granule), w.Now())
+	if err != nil {
+		return err
+	}
+	w.looked.again(g, granule)
+	if reopened > 0 {
+		w.Log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
+	}
+	if g.Lane != ledger.Backfill || g.Absent {
+		return nil
+	}
+	if err := w.lookAhead(ctx, g); err != nil {
+		return err
+	}
+	return w.checkGrid(ctx, g, granule) // the granules ahead have voted meanwhile
+}
+
+// granule returns a granule, or the stand-in for one that is absent.
+func (w *Worker) granule(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
+	if g.Absent {
+		return w.standIn(ctx, g)
+	}
+	return w.read(ctx, g)
+}
