@@ -46,7 +46,7 @@ type Dataset struct {
 	Archive        intake.Archive  `yaml:"archive"`
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
-	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day
+	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
 	Simulate       *feed.Feed      `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 
