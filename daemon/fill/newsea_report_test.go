@@ -39,8 +39,7 @@ func TestMain(m *testing.M) {
 // service does that was started just before.
 type newSea struct {
 	name, file           string
-	standard             string // CF name of the quantity
-	row, col, high, wide int    // part that is used; 0: all
+	row, col, high, wide int // part that is used; 0: all
 }
 
 var newSeas = []newSea{

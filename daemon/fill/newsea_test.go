@@ -2,6 +2,7 @@ package fill
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"lacuna/pipeline/field"
@@ -130,5 +131,34 @@ func TestIntervalsKnowThatACornerIsNotTheSea(t *testing.T) {
 	}
 	if shares < 0.6 {
 		t.Errorf("with a fortieth of the sea observed 90 %% intervals cover %.3f of the rest", shares)
+	}
+}
+
+// Anybody who looks at a map of sigma sees the gaps and not the method: away from
+// observations it changes little by little, up to the edges of the grid.
+func TestAMapOfSigmaHasNoSteps(t *testing.T) {
+	for seed := range uint64(3) {
+		days, _, sea := simulatedDays(t, 70+seed, 3)
+		job := Job{Dataset: "new", Granule: days[2], History: days[:2], Sea: sea, Fill: infer.DefaultConfig()}
+		outcome, err := Analyse(t.Context(), job, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, w := outcome.Analyses[0], days[2].Fields[0].Grid.Width()
+		away := skill.Distances(days[2].Fields[0].ObservedMask(), len(sea)/w, w)
+		sum, largest, level, n := 0.0, 0.0, 0.0, 0.0
+		for c := range a.Sigma {
+			for _, next := range []int{c + 1, c + w} {
+				if next >= len(sea) || next == c+1 && next%w == 0 || away[c] < 3 || away[next] < 3 {
+					continue
+				}
+				if step := math.Abs(float64(a.Sigma[next] - a.Sigma[c])); step == step { // not NaN: both filled
+					sum, n, largest, level = sum+step, n+1, max(largest, step), level+float64(a.Sigma[c])
+				}
+			}
+		}
+		if n < 1000 || largest > 15*sum/n || largest > 0.25*level/n {
+			t.Errorf("seed %d: the largest of %g steps of sigma is %.1f times the mean one, and %.3f of sigma", seed, n, largest*n/sum, largest*n/level)
+		}
 	}
 }
