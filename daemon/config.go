@@ -47,7 +47,7 @@ type Dataset struct {
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
 	EmptyDays      work.EmptyDays  `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
-	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day
+	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
 	Simulate       *feed.Feed      `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 

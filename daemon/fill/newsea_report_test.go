@@ -39,8 +39,7 @@ func TestMain(m *testing.M) {
 // service does that was started just before.
 type newSea struct {
 	name, file           string
-	standard             string // CF name of the quantity
-	row, col, high, wide int    // part that is used; 0: all
+	row, col, high, wide int // part that is used; 0: all
 }
 
 var newSeas = []newSea{
@@ -172,8 +171,8 @@ func hide(g ingest.Granule, t int) (visible, hidden field.Mask, ok bool) {
 const cellsOfADay = 100
 
 // newcomer fills day t of a sea of which n days are known before it, with a part
-// of the day hidden, and tallies the hidden cells.
-func newcomer(ctx context.Context, g ingest.Granule, t, n int, choose func(Job) Choice, sum *tallies) error {
+// of the day hidden, tallies the hidden cells, and keeps the day as scored.
+func newcomer(ctx context.Context, g ingest.Granule, t, n int, choose func(Job) Choice, scored *[]skill.ScoredDay, sum *tallies) error {
 	visible, hidden, ok := hide(g, t)
 	if !ok {
 		return nil
@@ -197,6 +196,7 @@ func newcomer(ctx context.Context, g ingest.Granule, t, n int, choose func(Job) 
 	}
 	choice := choose(job)
 	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	job.Widening = skill.Widen(*scored, truth.Time)
 	outcome, err := Analyse(ctx, job, nil)
 	if err != nil {
 		return err
@@ -205,7 +205,14 @@ func newcomer(ctx context.Context, g ingest.Granule, t, n int, choose func(Job) 
 	value, want := make([]float32, len(a.Value)), make([]float32, len(a.Value))
 	g.Transform.Forward(value, a.Value)
 	g.Transform.Forward(want, truth.Values)
+	own := a.Sigma
+	if a.Own != nil {
+		own = a.Own
+	}
 	w := truth.Grid.Width()
+	*scored = append(*scored, skill.ScoreDay(skill.Sample{
+		Day: truth.Time, Height: len(visible) / w, Width: w, Truth: want, Mean: value, Sigma: own, Visible: visible, Scored: hidden,
+	}))
 	far := skill.Distances(visible, len(visible)/w, w)
 	var counted [5]int
 	for _, c := range rand.New(rand.NewPCG(uint64(t), 1)).Perm(len(hidden)) {
@@ -246,7 +253,8 @@ func TestReportIntervalsOfANewSea(t *testing.T) {
 					var sum tallies
 					days := len(g.Fields) - n
 					for k := range min(*targets, days) {
-						if err := newcomer(t.Context(), g, n+k*days/min(*targets, days), n, method.choose, &sum); err != nil {
+						var none []skill.ScoredDay
+						if err := newcomer(t.Context(), g, n+k*days/min(*targets, days), n, method.choose, &none, &sum); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -255,6 +263,65 @@ func TestReportIntervalsOfANewSea(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReportIntervalsOfASeaAsItGrows goes through the days of a sea in their order,
+// calibrated by the days scored before, as the service does; run it with -report -v.
+func TestReportIntervalsOfASeaAsItGrows(t *testing.T) {
+	if !*report {
+		t.Skip("prints a table: run with -report")
+	}
+	for _, sea := range newSeas {
+		if !strings.Contains(sea.name, *only) {
+			continue
+		}
+		t.Run(sea.name, func(t *testing.T) {
+			g := sea.load(t)
+			starter := starterChoice(t, g)
+			for _, method := range []struct {
+				name   string
+				choose func(Job) Choice
+			}{{"oi", interpolated}, {"auto", starter}} {
+				if method.name == "auto" && !*starting {
+					continue
+				}
+				grown := grow(t, g, method.choose)
+				for i, sum := range grown {
+					if sum.all().cells > 0 {
+						t.Logf("%-8s from day %3d | %s", method.name, ages[i], sum)
+					}
+				}
+			}
+		})
+	}
+}
+
+// ages are the first days of history of the classes of age.
+var ages = []int{0, 1, 2, 5, 10, 30, 60}
+
+// grow fills the days of a sea from its first on, and from others on as if it began
+// with them, for a hundred days each.
+func grow(t *testing.T, g ingest.Granule, choose func(Job) Choice) []tallies {
+	t.Helper()
+	const starts, span = 3, 100
+	sums := make([]tallies, len(ages))
+	for s := range starts {
+		first := s * max(len(g.Fields)-span, 0) / (starts - 1)
+		if s > 0 && len(g.Fields) <= span {
+			break
+		}
+		var scored []skill.ScoredDay
+		for d := range min(span, len(g.Fields)-first) {
+			age := len(ages) - 1
+			for ages[age] > d {
+				age--
+			}
+			if err := newcomer(t.Context(), g, first+d, d, choose, &scored, &sums[age]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return sums
 }
 
 func interpolated(j Job) Choice { return Choice{Fill: j.Fill} }

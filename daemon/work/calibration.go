@@ -13,9 +13,9 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// keptDays is how many scored days of a dataset are kept: those that calibrate a
-// day of today, and as many before them for days that are filled later.
-const keptDays = 120
+// keptDays is how many scored days of a dataset are kept: a year of days that may
+// be made again, and the days before that calibrate them.
+const keptDays = 400
 
 // keptCalibration are the scored days of a dataset, by which the uncertainties of
 // its products are calibrated.

@@ -14,7 +14,7 @@ import (
 const (
 	// widenCells is how many hidden cells of an overlay are estimated: errors of
 	// neighbouring cells are alike, so more overlays tell more than more cells.
-	widenCells = 120
+	widenCells = 80
 	// widenTries bounds the search for overlays in a series that has hardly any.
 	widenTries = 64
 	// widenClasses is the number of classes of the expected error that have a
@@ -65,7 +65,11 @@ func (a *analysis) widen(ctx context.Context, trees []boxTree) widening {
 		}
 	}
 	all := make([][]checked, len(covers))
-	a.oi.each(len(covers), func(i int) {
+	o := a.oi
+	if a.series.Grid.Len() > 1<<20 {
+		o.Workers = 1 // a check has maps of its own, and large ones take much memory
+	}
+	o.each(len(covers), func(i int) {
 		if ctx.Err() == nil {
 			all[i] = a.check(covers[i], trees)
 		}

@@ -25,22 +25,30 @@ func covering(e Estimate, truth []float32, use func(c int) bool) float64 {
 // A covariance whose spread is wrong by far makes intervals that are wrong by far;
 // the gaps of the frames themselves tell.
 func TestOwnGapsCalibrateAnAnalysisOfTheWrongSpread(t *testing.T) {
-	const height, width, seeds = 100, 110, 4
+	const height, width, seeds = 90, 100, 3
 	for _, spread := range []float64{0.4, 3} {
 		for _, frames := range []int{2, 4} {
-			var plain, calibrated []float64
+			var plain, calibrated, factors []float64
 			for seed := range uint64(seeds) {
 				s, truth := cloudyOver(height, width, frames, 20+seed)
 				target := frames - 1
 				o := DefaultOI(s.Grid)
 				o.SigmaScale = spread
 				hidden := func(c int) bool { return !s.observed(target, c) }
-				calibrated = append(calibrated, covering(fill(t, o, s, target), truth[target], hidden))
-				o.Overlays = 0
-				plain = append(plain, covering(fill(t, o, s, target), truth[target], hidden))
+				e := fill(t, o, s, target)
+				calibrated = append(calibrated, covering(e, truth[target], hidden))
+				for c := range e.Sigma {
+					factors = append(factors, float64(e.Sigma[c]/e.Expected[c]))
+				}
+				e.Sigma = e.Expected
+				plain = append(plain, covering(e, truth[target], hidden))
 			}
-			if before, after := mean(plain), mean(calibrated); after < 0.82 || after > 0.985 || before > 0.7 && before < 0.99 {
+			before, after := mean(plain), mean(calibrated)
+			if math.Abs(after-0.9) > 0.09 || math.Abs(after-0.9) > math.Abs(before-0.9) {
 				t.Errorf("spread %g times what it is, %d frames: 90 %% intervals cover %.3f, without calibration %.3f", spread, frames, after, before)
+			}
+			if f := mean(factors); (spread < 1) != (f > 1.3) || (spread > 1) != (f < 0.7) {
+				t.Errorf("spread %g times what it is, %d frames: sigma is multiplied by %.2f", spread, frames, f)
 			}
 		}
 	}

@@ -21,12 +21,12 @@ func scoredDay(day int, near, far float64) ScoredDay {
 	}
 	for c := range s.Truth {
 		times := 0.0
-		switch col := c % width; {
-		case col == 0:
+		switch c % width {
+		case 0:
 			s.Visible[c] = true
-		case col == 1:
+		case 1:
 			times = near
-		case col == 20:
+		case 20:
 			times = far
 		}
 		s.Scored[c] = times > 0
