@@ -45,8 +45,10 @@ type Placement struct {
 	// its own fields; none is reopened where both are zero.
 	Past, Future time.Duration
 	// A reopened product is due when no neighbour came for Settle, at the
-	// latest MaxWait after the first.
+	// latest MaxWait after the first; and at once when the neighbour is the
+	// first within the last Step of its window: no later one is to come.
 	Settle, MaxWait time.Duration
+	Step            time.Duration // 0: no neighbour is the last
 }
 
 // Place records the times of the fields in a granule and reopens the products
@@ -94,7 +96,15 @@ func place(ctx context.Context, tx *sql.Tx, id int64, p Placement, now time.Time
 	}
 	for name, t := range concerned {
 		r := Reopening{Dataset: g.Dataset, Granule: name, Time: t, Lane: g.Lane, Latest: now, Why: why}
-		if err := reopen(ctx, tx, r, p); err != nil {
+		how := p
+		ends, err := endsWindow(ctx, tx, g, r, p)
+		if err != nil {
+			return 0, err
+		}
+		if ends {
+			how.Settle = 0
+		}
+		if err := reopen(ctx, tx, r, how); err != nil {
 			return 0, err
 		}
 	}
@@ -146,6 +156,27 @@ func addConcerned(ctx context.Context, tx *sql.Tx, all map[string]time.Time, g G
 		all[f.name] = f.time
 	}
 	return err
+}
+
+// endsWindow reports whether a granule is the first within the last step of the
+// window of a product.
+func endsWindow(ctx context.Context, tx *sql.Tx, g Granule, r Reopening, p Placement) (bool, error) {
+	if p.Step == 0 || p.Future == 0 {
+		return false, nil
+	}
+	var last time.Time
+	err := tx.QueryRowContext(ctx, `SELECT coalesce(max(f.time), '') FROM field_time AS f JOIN granule AS g ON g.id = f.granule
+		WHERE g.dataset = ? AND g.name = ? AND g.state <> 'quarantined'`, r.Dataset, r.Granule).Scan((*moment)(&last))
+	if err != nil || last.IsZero() {
+		return false, err
+	}
+	end := last.Add(p.Future)
+	var own, others int
+	err = tx.QueryRowContext(ctx, `SELECT coalesce(sum(g.id = ?), 0), coalesce(sum(g.id <> ?), 0)
+		FROM field_time AS f JOIN granule AS g ON g.id = f.granule
+		WHERE f.dataset = ? AND f.time > ? AND f.time <= ? AND g.state <> 'quarantined'`,
+		g.ID, g.ID, g.Dataset, text(end.Add(-p.Step)), text(end)).Scan(&own, &others)
+	return own > 0 && others == 0, err
 }
 
 // reopen opens r, or adds its neighbour to the one that is open.

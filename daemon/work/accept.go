@@ -17,6 +17,9 @@ func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
 	if err := w.checkGrid(ctx, g, granule); err != nil {
 		return err
 	}
+	if err := w.findStep(ctx); err != nil {
+		return err
+	}
 	reopened, err := w.Books.Place(ctx, g.ID, w.set.placement(g, granule), w.Now())
 	if err != nil {
 		return err
@@ -25,10 +28,10 @@ func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
 	if reopened > 0 {
 		w.Log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
 	}
-	if g.Lane != ledger.Backfill || g.Absent {
+	if g.Absent {
 		return nil
 	}
-	if err := w.lookAhead(ctx, g); err != nil {
+	if err := w.lookAhead(ctx, g, granule); err != nil {
 		return err
 	}
 	return w.checkGrid(ctx, g, granule) // the granules ahead have voted meanwhile
