@@ -29,3 +29,23 @@ func (l *Ledger) Times(ctx context.Context, id int64) ([]time.Time, error) {
 	}
 	return times, nil
 }
+
+// LatestTimes returns the times of the latest n fields of a dataset, each once,
+// the latest first.
+func (l *Ledger) LatestTimes(ctx context.Context, dataset string, n int) ([]time.Time, error) {
+	times, err := query(ctx, l.db, func(row scanner) (t time.Time, err error) { return t, row.Scan((*moment)(&t)) },
+		"SELECT DISTINCT time FROM field_time WHERE dataset = ? ORDER BY time DESC LIMIT ?", dataset, n)
+	if err != nil {
+		return nil, fmt.Errorf("look up latest times of %s: %w", dataset, err)
+	}
+	return times, nil
+}
+
+// CountTimes returns the number of different times that a dataset has a field of.
+func (l *Ledger) CountTimes(ctx context.Context, dataset string) (n int, err error) {
+	err = l.db.QueryRowContext(ctx, "SELECT count(DISTINCT time) FROM field_time WHERE dataset = ?", dataset).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count times of %s: %w", dataset, err)
+	}
+	return n, nil
+}

@@ -32,6 +32,11 @@ type Job struct {
 	Revision int
 	Created  time.Time // time of the revision
 	Credits  netcdf.Credits
+
+	// Constants are those of the dataset, for optimal interpolation; nil: the
+	// defaults.
+	Constants *infer.Constants
+	Scored    bool // it is only scored: nothing that was tuned on its last field may fill it
 }
 
 // Outcome is a product with its coverage and its analyses.
@@ -47,13 +52,19 @@ type Outcome struct {
 // Analyse fills the gaps of a granule and describes the product. progress, if
 // not nil, is called as the work gets on.
 func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outcome, error) {
+	if job.Fill.Step == 0 {
+		job.Fill.Step = StepOf(job.Granule, job.History)
+	}
 	filler, err := infer.New(job.Fill, job.Model)
 	if err != nil {
 		return Outcome{}, err
 	}
 	g := job.Granule
 	history, inputs := neighbours(job)
-	scene := infer.Scene{Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform, Widening: job.Widening}
+	scene := infer.Scene{
+		Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform,
+		Widening: job.Widening, Constants: job.Constants,
+	}
 	if job.Scaling != nil {
 		scene.Scaling = &job.Scaling.Scaling
 	}
@@ -65,6 +76,16 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	product.Inputs, product.Mode = inputs, mode(g.Fields, history, job.Fill.Future())
 	before, after := coverage(analyses)
 	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Scored: job.Widening.Days, Note: analyses[0].Note}, nil
+}
+
+// StepOf returns the step of the series that a granule and its neighbours make;
+// 0: not known.
+func StepOf(g ingest.Granule, history []ingest.Granule) time.Duration {
+	times := field.Times(g.Fields)
+	for _, h := range history {
+		times = append(times, field.Times(h.Fields)...)
+	}
+	return infer.StepOf(times)
 }
 
 // neighbours returns the fields of the job's history inside its window, and the

@@ -123,6 +123,9 @@ func (m *Models) choose(c Case) Choice {
 	if starter == nil {
 		return interpolation(c, why+", and "+reason)
 	}
+	if !infer.Daily(c.Fill.Step) {
+		return interpolation(c, why+", and starter models learned from daily fields, which these are not")
+	}
 	scaling, err := c.Scaling()
 	if errors.Is(err, samples.ErrFewDays) { // the count is left out: the reason would change, and be logged, with every granule
 		return interpolation(c, fmt.Sprintf("%s, and too few days to scale a starter model by, which takes %d", why, samples.ScalingDays))

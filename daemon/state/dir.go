@@ -33,6 +33,10 @@ func (d Dir) Scaling(dataset string) string { return d.in("scaling", dataset+".j
 // uncertainties of its products are calibrated.
 func (d Dir) Calibration(dataset string) string { return d.in("calibration", dataset+".json") }
 
+// Constants returns the file with the constants of optimal interpolation that were
+// tuned for a dataset.
+func (d Dir) Constants(dataset string) string { return d.in("constants", dataset+".json") }
+
 // Backfill returns the file of the requested backfill of a dataset.
 func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + dataset + ".json") }
 

@@ -10,6 +10,9 @@ import (
 // accept reads a granule, checks its grid and records its times. An absence has
 // the grid of its neighbours.
 func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
+	if err := w.findStep(ctx); err != nil {
+		return err
+	}
 	granule, err := w.granule(ctx, g)
 	if err != nil {
 		return err
@@ -25,10 +28,10 @@ func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
 	if reopened > 0 {
 		w.Log.Info("products reopened", "granule", g.Name, "products", reopened, "settle", w.set.Reanalysis.Settle)
 	}
-	if g.Lane != ledger.Backfill || g.Absent {
+	if g.Absent {
 		return nil
 	}
-	if err := w.lookAhead(ctx, g); err != nil {
+	if err := w.lookAhead(ctx, g, granule); err != nil {
 		return err
 	}
 	return w.checkGrid(ctx, g, granule) // the granules ahead have voted meanwhile

@@ -11,6 +11,7 @@ import (
 // that changes a row is one transaction, on the disk when it returns.
 type Books interface {
 	GranuleBook
+	TimeBook
 	GridBook
 	RevisionBook
 	SkillBook
@@ -26,6 +27,12 @@ type GranuleBook interface {
 	Advance(ctx context.Context, id int64, to ledger.State, at time.Time) error
 	Quarantine(ctx context.Context, id int64, reason string, at time.Time) error
 	Retry(ctx context.Context, id int64, spoolPath, why string, at time.Time) error
+}
+
+// TimeBook gives the times of a dataset's fields.
+type TimeBook interface {
+	LatestTimes(ctx context.Context, dataset string, n int) ([]time.Time, error)
+	CountTimes(ctx context.Context, dataset string) (int, error)
 }
 
 // GridBook counts the votes of granules on the grid of their dataset.

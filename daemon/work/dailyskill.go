@@ -70,6 +70,7 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	}
 	outcome, job, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
+		Scored: true,
 	})
 	if err != nil {
 		return ledger.Skill{}, err

@@ -172,36 +172,6 @@ func (w *Worker) process(ctx context.Context, g ledger.Granule) error {
 	return w.produce(ctx, g, s)
 }
 
-// lookAhead reads the days that wait behind a granule of the backfill, so that its
-// first product sees them: without them it would only be made again, and the
-// backfill is not urgent.
-func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule) error {
-	waiting, err := w.Books.FirstPending(ctx, w.set.Name, 1+w.set.Fill.FutureDays)
-	if err != nil {
-		return err
-	}
-	for _, next := range waiting {
-		if next.Name <= g.Name || next.Absent {
-			continue
-		}
-		granule, err := w.read(ctx, next)
-		if err == nil {
-			err = w.checkGrid(ctx, next, granule)
-		}
-		if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
-			continue // set aside when its turn comes
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := w.Books.Place(ctx, next.ID, w.set.placement(next, granule), w.Now()); err != nil {
-			return err
-		}
-		w.looked.again(next, granule)
-	}
-	return nil
-}
-
 // scene is a granule with its neighbours and its sea mask.
 type scene struct {
 	granule ingest.Granule
@@ -215,6 +185,9 @@ func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene,
 	s := scene{began: w.Now()}
 	var err error
 	if s.granule, err = w.granule(ctx, g); err != nil {
+		return s, err
+	}
+	if err := w.findStep(ctx); err != nil {
 		return s, err
 	}
 	first, last := field.Span(s.granule.Fields)
@@ -277,21 +250,30 @@ func (w *Worker) logNote(note string) {
 // such as one of another grid, it falls back to optimal interpolation. It returns
 // the job as it was done.
 func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.Job, error) {
-	alive := func(int, int) { w.Heartbeat.Beat() }
 	choice := w.Models.Choose(fill.Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: w.set.Fill,
 		Scaling: func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
 	})
 	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
-	job.Widening = w.widening(job)
-	outcome, err := fill.Analyse(ctx, job, alive)
+	outcome, job, err := w.attempt(ctx, job)
 	if err == nil || job.Model == nil || ctx.Err() != nil {
 		return outcome, job, err
 	}
 	w.Log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
 	job.Fill.Method, job.Model, job.Scaling = "oi", nil, nil
+	return w.attempt(ctx, job)
+}
+
+// attempt fills a granule by the method of the job, with the constants and the
+// calibration of the dataset.
+func (w *Worker) attempt(ctx context.Context, job fill.Job) (outcome fill.Outcome, done fill.Job, err error) {
+	if job.Fill.Method == "oi" {
+		if job.Constants, err = w.constants(ctx, job); err != nil {
+			return fill.Outcome{}, job, err
+		}
+	}
 	job.Widening = w.widening(job)
-	outcome, err = fill.Analyse(ctx, job, alive)
+	outcome, err = fill.Analyse(ctx, job, func(int, int) { w.Heartbeat.Beat() })
 	return outcome, job, err
 }
 
@@ -329,6 +311,7 @@ func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.T
 	if err != nil {
 		return nil, err
 	}
+	rows = thinned(w.set.Fill, rows, around)
 	window := map[string]bool{g.SHA256: true}
 	var history []ingest.Granule
 	for _, row := range rows {

@@ -20,16 +20,22 @@ var methods = []string{MethodAuto, "oi", "persistence", "climatology", MethodMod
 
 // Config chooses and tunes the method of one dataset.
 type Config struct {
-	Method     string `yaml:"method"`
-	PastDays   int    `yaml:"past_days"`   // days before a field that it may use
-	FutureDays int    `yaml:"future_days"` // days after a field; 0: near-real-time
-	OI         OI     `yaml:"oi"`
+	Method     string        `yaml:"method"`
+	PastDays   int           `yaml:"past_days"`   // days before a field that it may use; of a series coarser than daily so many steps
+	FutureDays int           `yaml:"future_days"` // days after a field, or steps likewise; 0: near-real-time
+	Back       time.Duration `yaml:"past"`        // time before a field that it may use, such as 72h, in place of past_days
+	Ahead      time.Duration `yaml:"future"`      // time after a field, in place of future_days
+	OI         OI            `yaml:"oi"`
 	// Network tunes the method model. The zero value is the default.
 	Network Network `yaml:"network,omitempty"`
 	Quality Quality `yaml:"quality,omitempty"`
 	// Details adds to the product the distances to the nearest observations,
 	// in space and in time, and the model's reliability of each cell.
 	Details bool `yaml:"details,omitempty"`
+
+	// Step is the time from one field of the series to the next (StepOf),
+	// which the caller finds out; 0: not known, and taken as a day.
+	Step time.Duration `yaml:"-"`
 }
 
 // OI holds the scales of optimal interpolation. Zero means automatic: tuned on
@@ -55,25 +61,12 @@ func (c Config) Validate() error {
 	errs.Check(slices.Contains(methods, c.Method), "method is %q, must be one of %s", c.Method, strings.Join(methods, ", "))
 	errs.Check(c.PastDays >= 0 && c.PastDays <= 90, "past_days is %d, must be 0..90", c.PastDays)
 	errs.Check(c.FutureDays >= 0 && c.FutureDays <= 90, "future_days is %d, must be 0..90", c.FutureDays)
+	errs.Check(c.Back >= 0, "past is %v, must not be negative", c.Back)
+	errs.Check(c.Ahead >= 0, "future is %v, must not be negative", c.Ahead)
 	errs.Add(c.Network.Validate(), c.Quality.Validate())
 	errs.Check(c.OI.LengthKM >= 0, "oi.length_km is %g, must not be negative", c.OI.LengthKM)
 	errs.Check(c.OI.Days >= 0, "oi.days is %g, must not be negative", c.OI.Days)
 	errs.Check(c.OI.Nugget >= 0 && c.OI.Nugget < 1, "oi.nugget is %g, must be in 0..1", c.OI.Nugget)
 	errs.Check(c.OI.Neighbours >= 0 && c.OI.Neighbours <= 500, "oi.neighbours is %d, must be 0..500", c.OI.Neighbours)
 	return errs.Err()
-}
-
-// slack widens the window by half a day: the granules of neighbouring days
-// rarely carry exactly the same time of day.
-const slack = 12 * time.Hour
-
-// Past returns how far before a field the window begins.
-func (c Config) Past() time.Duration { return time.Duration(c.PastDays)*24*time.Hour + slack }
-
-// Future returns how far after a field the window ends.
-func (c Config) Future() time.Duration {
-	if c.FutureDays == 0 {
-		return 0
-	}
-	return time.Duration(c.FutureDays)*24*time.Hour + slack
 }

@@ -1,6 +1,8 @@
 package infer
 
 import (
+	"time"
+
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
 )
@@ -25,35 +27,38 @@ type Details struct {
 
 // detail measures the distances from the cells of frame target to the
 // observations of a series that is already cut to its window of days.
-func detail(s classical.Series, target int) *Details {
+func detail(s classical.Series, target int, step time.Duration) *Details {
 	visible := make([]bool, s.Grid.Len())
 	for i, v := range s.Frames[target].Values {
 		visible[i] = finite(v) && (s.Sea == nil || s.Sea[i])
 	}
 	d := &Details{DistanceKM: distances(visible, s.Grid), DistanceDays: make([]float32, len(visible))}
-	step := float32(s.Grid.StepKM())
-	last, next := composites(s, target)
+	km := float32(s.Grid.StepKM())
 	eachCell(len(visible), func(i int) {
-		d.DistanceKM[i] *= step
+		d.DistanceKM[i] *= km
 		if !visible[i] {
-			d.DistanceDays[i] = nearer(daysOf(last.Freshness[i]), daysOf(next.Freshness[i]))
+			d.DistanceDays[i] = field.NaN()
 		}
 	})
+	for f, frame := range s.Frames {
+		if f == target {
+			continue
+		}
+		days := daysApart(s, target, f, step)
+		eachCell(len(visible), func(i int) {
+			if !visible[i] && finite(frame.Values[i]) && !(d.DistanceDays[i] <= days) {
+				d.DistanceDays[i] = days
+			}
+		})
+	}
 	return d
 }
 
-// nearer returns the shorter of two times, NaN if both are.
-func nearer(before, after float32) float32 {
-	if before != before || after < before { // NaN: no observation before
-		return after
+// daysApart returns the time between two frames in days, whole ones where there is
+// a frame a day: the time of day of an overpass says nothing there.
+func daysApart(s classical.Series, a, b int, step time.Duration) float32 {
+	if Daily(step) {
+		return float32(ageDays(s, a, b))
 	}
-	return before
-}
-
-// daysOf is the inverse of freshness; NaN for 0, which marks no observation.
-func daysOf(fresh float32) float32 {
-	if fresh == 0 {
-		return field.NaN()
-	}
-	return 3/fresh - 2
+	return float32(s.Frames[a].Time.Sub(s.Frames[b].Time).Abs().Hours() / 24)
 }

@@ -34,6 +34,9 @@ type Scene struct {
 	// Widening comes from days of the dataset that were filled by the same method
 	// and scored, all before this one. The zero value: from none.
 	Widening skill.Widening
+	// Constants are those of the dataset, for the method oi (Tune); nil: the
+	// defaults. Other methods ignore them.
+	Constants *Constants
 }
 
 // Analysis is one frame, complete. Value is in physical units; Sigma, one
@@ -94,9 +97,9 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 	if f.cfg.Quality.Reject {
 		s = f.screen(s, series, targets)
 	}
-	oi, note, err := f.interpolator(ctx, series)
-	if err != nil {
-		return nil, err
+	oi, note := f.interpolator(series.Grid, s.Constants), ""
+	if f.cfg.Method == "oi" && s.Constants != nil {
+		note = s.Constants.Note
 	}
 	out := make([]Analysis, len(s.Frames))
 	for n, target := range targets {
@@ -105,7 +108,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		}
 		const steps = 1000 // progress steps of a frame; enough for a smooth bar
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
-		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
+		window, at := f.cfg.window(series, target)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
 		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, wide: s.Widening, last: n == len(targets)-1 && !again}
 		filled, err := f.fill(ctx, seen, within)
@@ -115,7 +118,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		out[n] = compose(s, n, filled.estimate)
 		out[n].Tier, out[n].Took, out[n].Note, out[n].Own = filled.tier, filled.took, note, filled.own
 		if f.cfg.Details {
-			out[n].Details = detail(window, at)
+			out[n].Details = detail(window, at, f.cfg.Step)
 			out[n].Details.Members, out[n].Details.Reliability = physical(s, out[n], filled.members), filled.reliability
 		}
 		if err == nil && again {
@@ -200,7 +203,7 @@ func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
 	out.Frames, out.Rejected = slices.Clone(s.Frames), make([]field.Mask, len(s.Frames))
 	spikes := make([]field.Mask, len(targets))
 	for n, target := range targets {
-		window, at := series.Window(target, f.cfg.Past(), f.cfg.Future())
+		window, at := f.cfg.window(series, target)
 		spikes[n] = Spikes(window.Frames[at].Values, nearestInTime(window, at), series.Grid.Width(), f.cfg.Quality.sigmas())
 	}
 	for n, target := range targets { // after all were judged, so that the order does not matter

@@ -2,7 +2,6 @@ package infer
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,41 +193,6 @@ func TestFramesComeBackInTheOrderOfTheFile(t *testing.T) {
 	out := fill(t, DefaultConfig(), s)
 	if out[1].Value[3] != 42 || out[0].Value[3] == 42 {
 		t.Errorf("cell 3 is %g and %g, want 42 in the second analysis only", out[0].Value[3], out[1].Value[3])
-	}
-}
-
-// An hourly series has no two frames twelve days apart, and never will have in
-// near-real time: it is filled with the default scales, and says so.
-func TestASeriesThatCannotBeTunedIsFilledWithTheDefaults(t *testing.T) {
-	s := scene()
-	for hour := range 2 * tuneFrames {
-		f := s.Frames[0]
-		f.Time = day0.Add(-time.Duration(hour+1) * time.Hour)
-		f.Values = slices.Clone(f.Values)
-		for i := range f.Values { // other clouds every hour
-			if (i+hour)%4 == 0 {
-				f.Values[i] = nan
-			}
-		}
-		s.History = append(s.History, f)
-	}
-	a := fill(t, DefaultConfig(), s)[0]
-	if !strings.Contains(a.Note, "default scales") || !strings.Contains(a.Note, "288h0m0s away") {
-		t.Errorf("note is %q, want why nothing was tuned", a.Note)
-	}
-	filled := 0
-	for _, flags := range a.Flags {
-		if flags&Interpolated != 0 {
-			filled++
-		}
-	}
-	if filled == 0 {
-		t.Error("nothing was filled")
-	}
-	cfg := DefaultConfig()
-	cfg.OI.LengthKM, cfg.OI.Days, cfg.OI.Nugget = 50, 5, 0.2 // nothing to tune
-	if a := fill(t, cfg, s)[0]; a.Note != "" {
-		t.Errorf("with scales of one's own the note is %q", a.Note)
 	}
 }
 

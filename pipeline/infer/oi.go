@@ -4,41 +4,108 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/field"
 )
 
-// tuneFrames is the number of observed days from which on tuned scales are
+// Constants are the scales of optimal interpolation that were tuned for a
+// dataset, with their evidence. They hold for every field of the dataset: what is
+// tuned on a scene of its own follows the weather of that scene, and takes longer
+// than the analysis.
+type Constants struct {
+	LengthKM   float64  `json:"length_km,omitempty"` // 0: nothing was tuned, and the defaults serve
+	Days       float64  `json:"days,omitempty"`
+	Nugget     float64  `json:"nugget,omitempty"`
+	SigmaScale float64  `json:"sigma_scale,omitempty"`
+	Note       string   `json:"note,omitempty"` // why the defaults serve, for people
+	Evidence   Evidence `json:"evidence"`
+}
+
+// Evidence is what constants were tuned on.
+type Evidence struct {
+	Fields     int       `json:"fields"`             // fields with an observation
+	From       time.Time `json:"from"`               // time of the first of them
+	To         time.Time `json:"to"`                 // time of the last
+	Overlays   int       `json:"overlays,omitempty"` // days that were hidden under the gaps of another day
+	Pixels     int       `json:"pixels,omitempty"`   // hidden cells that were compared
+	MSE        float64   `json:"mse,omitempty"`      // on them, in squared units of the transform
+	Coverage90 float64   `json:"coverage_90,omitempty"`
+}
+
+// Tuned reports whether the constants are others than the defaults.
+func (c Constants) Tuned() bool { return c.LengthKM > 0 }
+
+// Saw reports whether a field of this time lies among those that the constants
+// were tuned on, so that it must not be scored with them.
+func (e Evidence) Saw(t time.Time) bool { return !t.Before(e.From) && !t.After(e.To) }
+
+// TuneFields is the number of observed fields from which on tuned scales are
 // better than the defaults: fewer give overlays of one weather.
-const tuneFrames = 15
+const TuneFields = 15
 
 // tuneOverlays is half the number that settles a comparison of methods: enough
 // to place three scales, in half the time.
 const tuneOverlays = 60
 
-// interpolator returns the OI of f for a series. Settings of the config win;
-// the others are tuned if the series is long enough. Where it cannot be tuned
-// the defaults serve, and note says why: an hourly series, or a small sea under
-// clouds, may never have two days that fit over one another.
-func (f *Filler) interpolator(ctx context.Context, s classical.Series) (oi classical.OI, note string, err error) {
-	oi = classical.DefaultOI(s.Grid)
-	if f.cfg.Method != "oi" {
-		return oi, "", nil
+// TuningFields returns the most fields of a grid that are worth tuning on: a
+// season of daily ones, and fewer where they would take more memory than the
+// analysis itself.
+func TuningFields(grid field.Grid) int {
+	const season, window, values = 90, 21, 32 << 20
+	return min(max(values/max(grid.Len(), 1), window), season)
+}
+
+// Tune returns the constants of a dataset from fields of it in physical units, in
+// any order, of which it takes the latest TuningFields. It is a function of its
+// arguments alone. Where nothing can be tuned, or cfg has scales of its own, the
+// constants are zero and say why.
+func Tune(ctx context.Context, fields []field.Field, sea field.Mask, tr field.Transform, cfg Config) (Constants, error) {
+	if cfg.OI.Scaled() {
+		return Constants{}, nil
 	}
+	fields = slices.SortedStableFunc(slices.Values(fields), func(a, b field.Field) int { return a.Time.Compare(b.Time) })
+	if len(fields) > 0 {
+		fields = fields[max(len(fields)-TuningFields(fields[0].Grid), 0):]
+	}
+	fields = slices.DeleteFunc(fields, func(f field.Field) bool { return f.ObservedMask().Count() == 0 })
+	if len(fields) < TuneFields {
+		// The count is left out: the reason would change, and be logged, with every granule.
+		return Constants{Note: fmt.Sprintf("%s: fewer than %d fields are there to tune them on", untuned, TuneFields)}, nil
+	}
+	series, _ := assemble(Scene{Frames: fields, Sea: sea, Transform: tr})
+	c := Constants{Evidence: Evidence{Fields: len(fields), From: fields[0].Time, To: fields[len(fields)-1].Time}}
+	t := classical.DefaultTuning().OfStep(cfg.Step)
+	t.Start, t.Past, t.Future = classical.DefaultOI(series.Grid).OfStep(cfg.Step), cfg.Past(), cfg.Future()
+	t.Overlays = tuneOverlays
+	oi, score, err := classical.Tune(ctx, series, t)
+	switch {
+	case errors.Is(err, classical.ErrNoOverlays):
+		c.Note = fmt.Sprintf("%s: %v", untuned, err)
+		return c, nil
+	case err != nil:
+		return Constants{}, fmt.Errorf("tune optimal interpolation: %w", err)
+	}
+	c.LengthKM, c.Days, c.Nugget, c.SigmaScale = oi.LengthKM, oi.Days, oi.Nugget, oi.SigmaScale
+	c.Evidence.Overlays, c.Evidence.Pixels, c.Evidence.MSE, c.Evidence.Coverage90 = score.Overlays, score.Pixels, score.MSE, score.Coverage90
+	return c, nil
+}
+
+const untuned = "optimal interpolation has its default scales"
+
+// Scaled reports whether the configuration sets a scale, so that nothing is
+// tuned: the scales belong together.
+func (o OI) Scaled() bool { return o.LengthKM != 0 || o.Days != 0 || o.Nugget != 0 }
+
+// interpolator returns the OI of f for a scene: the defaults for its grid and
+// step, the constants of the dataset, and the settings of the config, which win.
+func (f *Filler) interpolator(grid field.Grid, c *Constants) classical.OI {
+	oi := classical.DefaultOI(grid).OfStep(f.cfg.Step)
 	set := f.cfg.OI
-	if set.LengthKM == 0 && set.Days == 0 && set.Nugget == 0 && observedFrames(s) >= tuneFrames {
-		t := classical.DefaultTuning()
-		t.Start, t.Past, t.Future = oi, f.cfg.Past(), f.cfg.Future()
-		t.Overlays = tuneOverlays
-		tuned, _, err := classical.Tune(ctx, s, t)
-		switch {
-		case errors.Is(err, classical.ErrNoOverlays):
-			note = fmt.Sprintf("optimal interpolation has its default scales: %v", err)
-		case err != nil:
-			return oi, "", fmt.Errorf("tune optimal interpolation: %w", err)
-		default:
-			oi = tuned
-		}
+	if c != nil && c.Tuned() && !set.Scaled() {
+		oi.LengthKM, oi.Days, oi.Nugget, oi.SigmaScale = c.LengthKM, c.Days, c.Nugget, c.SigmaScale
 	}
 	for dst, v := range map[*float64]float64{&oi.LengthKM: set.LengthKM, &oi.Days: set.Days, &oi.Nugget: set.Nugget} {
 		if v != 0 {
@@ -48,7 +115,7 @@ func (f *Filler) interpolator(ctx context.Context, s classical.Series) (oi class
 	if set.Neighbours != 0 {
 		oi.Neighbours = set.Neighbours
 	}
-	return oi, note, nil
+	return oi
 }
 
 func observedFrames(s classical.Series) int {

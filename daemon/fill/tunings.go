@@ -1,0 +1,69 @@
+package fill
+
+import (
+	"time"
+
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
+)
+
+// Tunings are the constants of optimal interpolation of a dataset, one tuning of
+// them after the other: the newest fills, and an older one scores the days that
+// the newest was tuned on.
+type Tunings struct {
+	Grid      string   `json:"grid"` // grid and transform that they hold for
+	Transform string   `json:"transform"`
+	All       []Tuning `json:"tunings"` // the newest last
+}
+
+// Tuning is one of them.
+type Tuning struct {
+	infer.Constants
+	At    time.Time `json:"at"`
+	Known int       `json:"known"` // fields that the dataset had then
+}
+
+// keptTunings bounds the list. Each is of twice as many days as the one before.
+const keptTunings = 12
+
+// Of returns t for a grid and a transform: without any where they are others.
+func (t Tunings) Of(grid field.Grid, tr field.Transform) Tunings {
+	if t.Grid != grid.String() || t.Transform != tr.String() {
+		return Tunings{Grid: grid.String(), Transform: tr.String()}
+	}
+	return t
+}
+
+// Due reports whether a dataset with a number of fields is to be tuned: when there
+// are enough of them for the first time, and when they have doubled.
+func (t Tunings) Due(known int) bool {
+	if len(t.All) == 0 {
+		return known >= infer.TuneFields
+	}
+	return known >= 2*t.All[len(t.All)-1].Known
+}
+
+// Add returns t with one more.
+func (t Tunings) Add(next Tuning) Tunings {
+	t.All = append(t.All[max(len(t.All)+1-keptTunings, 0):len(t.All):len(t.All)], next)
+	return t
+}
+
+// Serving returns the constants that fill; nil: the defaults do.
+func (t Tunings) Serving() *infer.Constants {
+	if len(t.All) == 0 {
+		return nil
+	}
+	return &t.All[len(t.All)-1].Constants
+}
+
+// Scoring returns the constants for a score of a field: the newest that were not
+// tuned on days around it; nil: only the defaults know nothing of it.
+func (t Tunings) Scoring(at time.Time) *infer.Constants {
+	for i := len(t.All) - 1; i >= 0; i-- {
+		if !t.All[i].Evidence.Saw(at) {
+			return &t.All[i].Constants
+		}
+	}
+	return nil
+}

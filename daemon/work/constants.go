@@ -1,0 +1,92 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lacuna/daemon/fill"
+	"lacuna/daemon/state"
+	"lacuna/ledger"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
+)
+
+// constants returns the constants of optimal interpolation for a granule: those
+// that are kept for the dataset, tuned anew where it has doubled since. For a
+// granule that is scored they are of other days than its own.
+func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
+	if job.Fill.OI.Scaled() {
+		return nil, nil // the configuration has scales of its own
+	}
+	file := w.cfg.State.Constants(w.set.Name)
+	var kept fill.Tunings
+	if ok, err := state.Load(file, &kept); !ok || err != nil {
+		kept = fill.Tunings{} // a damaged file counts as none: they are tuned anew
+	}
+	_, last := field.Span(job.Granule.Fields)
+	kept = kept.Of(job.Granule.Fields[0].Grid, job.Granule.Transform)
+	if job.Scored {
+		return kept.Scoring(last), nil
+	}
+	known, err := w.Books.CountTimes(ctx, w.set.Name)
+	if err != nil {
+		return nil, err
+	}
+	var fields []field.Field
+	if kept.Due(known) {
+		if fields, err = w.tuningFields(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	if c := kept.Serving(); c != nil && len(fields) < infer.TuneFields {
+		return c, nil
+	}
+	tuned, err := infer.Tune(ctx, fields, job.Sea, job.Granule.Transform, job.Fill)
+	if err != nil {
+		return nil, err
+	}
+	if tuned.Evidence.Fields == 0 { // too few yet
+		return &tuned, nil
+	}
+	w.Log.Info("optimal interpolation tuned", "length_km", tuned.LengthKM, "days", tuned.Days, "nugget", tuned.Nugget,
+		"fields", tuned.Evidence.Fields, "overlays", tuned.Evidence.Overlays, "note", tuned.Note)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, fmt.Errorf("keep the constants: %w", err)
+	}
+	if err := state.Save(file, kept.Add(fill.Tuning{Constants: tuned, At: w.Now(), Known: known})); err != nil {
+		return nil, fmt.Errorf("keep the constants: %w", err)
+	}
+	return &tuned, nil
+}
+
+// tuningFields reads the latest fields of the dataset before a granule, which is
+// scored with these constants later. Of a granule that is a series by itself its
+// own fields are among them.
+func (w *Worker) tuningFields(ctx context.Context, job fill.Job) ([]field.Field, error) {
+	grid := job.Granule.Fields[0].Grid
+	first, _ := field.Span(job.Granule.Fields)
+	most := infer.TuningFields(grid)
+	times, err := w.Books.LatestTimes(ctx, w.set.Name, -1)
+	if err != nil {
+		return nil, err
+	}
+	times = slices.DeleteFunc(times, func(t time.Time) bool { return !t.Before(first) })
+	var fields []field.Field
+	if len(job.Granule.Fields) > 1 {
+		fields = job.Granule.Fields
+	}
+	if len(times) == 0 || len(fields) >= most {
+		return fields, nil
+	}
+	from := times[min(most-len(fields), len(times))-1]
+	rows, err := w.Books.Window(ctx, w.set.Name, from, first.Add(-time.Nanosecond))
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(g ledger.Granule) bool { return g.SHA256 == job.Granule.SHA256 })
+	return append(w.fieldsOf(ctx, rows, grid), fields...), nil
+}

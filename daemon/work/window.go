@@ -1,0 +1,101 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"lacuna/ledger"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+)
+
+// stepFields is the number of latest fields from which the step of a series is
+// found: a season of a daily one, in which holes are the exception.
+const stepFields = 90
+
+// findStep finds out the step of the dataset, by which its windows go.
+func (w *Worker) findStep(ctx context.Context) error {
+	times, err := w.Books.LatestTimes(ctx, w.set.Name, stepFields)
+	if err != nil {
+		return err
+	}
+	w.set.Fill.Step = infer.StepOf(times)
+	return nil
+}
+
+// mostAhead bounds the granules that are read ahead of one.
+const mostAhead = 400
+
+// lookAhead reads the granules that wait behind g and lie in its window, so that
+// its first product sees them: without them it would only be made again. Behind
+// the newest granule, as in real time, none waits.
+func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
+	if w.set.Fill.Future() == 0 {
+		return nil
+	}
+	waiting, err := w.Books.FirstPending(ctx, w.set.Name, mostAhead)
+	if err != nil {
+		return err
+	}
+	_, last := field.Span(granule.Fields)
+	for _, next := range waiting {
+		if next.Name <= g.Name || next.Lane != g.Lane {
+			continue
+		}
+		if next.First.IsZero() { // not read yet
+			if next.First, err = w.readAhead(ctx, next); err != nil {
+				return err
+			}
+		}
+		if next.First.After(last.Add(w.set.Fill.Future())) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// readAhead reads a granule before its turn and returns its first time; zero
+// where it cannot be used.
+func (w *Worker) readAhead(ctx context.Context, g ledger.Granule) (time.Time, error) {
+	granule, err := w.read(ctx, g)
+	if err == nil {
+		err = w.checkGrid(ctx, g, granule)
+	}
+	if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
+		return time.Time{}, nil // set aside when its turn comes
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	if _, err := w.Books.Place(ctx, g.ID, w.set.placement(g, granule), w.Now()); err != nil {
+		return time.Time{}, err
+	}
+	w.looked.again(g, granule)
+	first, _ := field.Span(granule.Fields)
+	if w.set.Fill.Step == 0 { // it may be known now
+		err = w.findStep(ctx)
+	}
+	return first, err
+}
+
+// thinned returns the granules of a window that its analysis uses, in their order.
+// Where one holds several fields all are used: its fields are thinned when they
+// are read.
+func thinned(cfg infer.Config, rows []ledger.Granule, around [2]time.Time) []ledger.Granule {
+	several := func(g ledger.Granule) bool { return !g.First.Equal(g.Last) }
+	if !around[0].Equal(around[1]) || slices.ContainsFunc(rows, several) {
+		return rows
+	}
+	times := make([]time.Time, len(rows))
+	for i, g := range rows {
+		times[i] = g.First
+	}
+	var out []ledger.Granule
+	for _, i := range cfg.Within(times, around[0]) {
+		out = append(out, rows[i])
+	}
+	return out
+}
