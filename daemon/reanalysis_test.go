@@ -79,31 +79,35 @@ func (r *rolling) revisions(t *testing.T) map[int]string {
 
 const nrt1, late1 = "1 near-real-time over 0; ", "1 delayed over 0; "
 
-func TestDelayedRevisionFollowsWhenTheNeighboursHaveSettled(t *testing.T) {
+func TestDelayedRevisionFollowsWhenTheWindowIsFullOrHasSettled(t *testing.T) {
 	r := newRolling(t, 6)
 	r.cfg.Datasets[0].Reanalysis.LeastChange = 0 // any change is published
 	for i := range 5 {                           // a granule a day
 		r.deliver(t, i)
-		if s := r.pass(t, 24*time.Hour); s.Products != 1 && i < 4 {
-			t.Fatalf("day %d made %d products, want its own only: its neighbours have not settled", i, s.Products)
+		want := 1
+		if i >= 2 {
+			want = 2
+		}
+		if s := r.pass(t, 24*time.Hour); s.Products != want {
+			t.Fatalf("day %d made %d products, want its own and that of the day whose window it fills: %d", i, s.Products, want)
 		}
 	}
-	// Day 0 saw day 1 and 2 come; the second came two days ago.
 	got := r.revisions(t)
-	if got[0] != nrt1+"2 delayed over 1; " {
-		t.Errorf("day 0 has %q, want one delayed revision when its window was full", got[0])
-	}
-	for i := 1; i < 5; i++ {
-		if got[i] != nrt1 {
-			t.Errorf("day %d has %q, want the near-real-time product only", i, got[i])
+	for i := range 5 {
+		want := nrt1
+		if i < 3 { // two days ahead have come
+			want += "2 delayed over 1; "
+		}
+		if got[i] != want {
+			t.Errorf("day %d has %q, want %q", i, got[i], want)
 		}
 	}
 	plan, err := r.planned(t)
-	if err != nil || len(plan.Reanalyse) != 3 || !strings.Contains(plan.Reanalyse[0].Why, "2 granules in its window are new") {
-		t.Errorf("plan: %+v, %v, want the days 1, 2 and 3", plan.Reanalyse, err)
+	if err != nil || len(plan.Reanalyse) != 1 || !strings.Contains(plan.Reanalyse[0].Why, r.days[4].Name) {
+		t.Errorf("plan: %+v, %v, want day 3, which saw one of two days come", plan.Reanalyse, err)
 	}
-	if s := r.pass(t, 48*time.Hour); s.Products != 3 {
-		t.Errorf("after the settle time %d products were made anew, want 3", s.Products)
+	if s := r.pass(t, 48*time.Hour); s.Products != 1 {
+		t.Errorf("after the settle time %d products were made anew, want that of day 3", s.Products)
 	}
 	if s := r.pass(t, 48*time.Hour); s != (work.Summary{}) {
 		t.Errorf("then %+v, want nothing: a revision of a product is no neighbour", s)
@@ -113,6 +117,35 @@ func TestDelayedRevisionFollowsWhenTheNeighboursHaveSettled(t *testing.T) {
 		if !mentions(file, r.days[want].Name) {
 			t.Errorf("the delayed product of day 2 does not name day %d among its inputs", want)
 		}
+	}
+}
+
+// One pass over a finished archive makes every product once, with the days after
+// it, and leaves nothing to be made again.
+func TestAFinishedArchiveIsMadeOnceWithTheDaysThatFollow(t *testing.T) {
+	r := newRolling(t, 6)
+	r.deliver(t, 0, 1, 2, 3, 4, 5)
+	if s := r.pass(t, 0); s.Products != 6 {
+		t.Fatalf("%d products, want 6\n%s", s.Products, r.log)
+	}
+	got := r.revisions(t)
+	for i := range 5 {
+		if got[i] != late1 {
+			t.Errorf("day %d has %q, want one product that saw the days after it", i, got[i])
+		}
+		file := read(t, r.fileOf(t, i), "CHL")
+		for j := range r.days {
+			away := r.days[j].Day - r.days[i].Day
+			if mentions(file, r.days[j].Name) != (away >= -3 && away <= 2) {
+				t.Errorf("day %d has day %d among its inputs, or lacks it, against its window", i, j)
+			}
+		}
+	}
+	if got[5] != nrt1 {
+		t.Errorf("the last day has %q", got[5])
+	}
+	if plan, err := r.planned(t); err != nil || len(plan.Reanalyse) != 0 {
+		t.Errorf("to be looked at again: %+v, %v, want nothing", plan.Reanalyse, err)
 	}
 }
 
@@ -152,8 +185,8 @@ func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
 	r.pass(t, 40*time.Hour) // longer than settle after the last neighbour
 	before := r.revisions(t)
 	r.deliver(t, 3)
-	if s := r.pass(t, time.Hour); s.Products != 1 {
-		t.Errorf("the late granule made %d products at once, want its own", s.Products)
+	if s := r.pass(t, time.Hour); s.Products != 3 {
+		t.Errorf("the late granule made %d products at once, want its own and those of the two days whose windows it fills", s.Products)
 	}
 	if got := r.revisions(t)[3]; got != late1 {
 		t.Errorf("the late granule's own product is %q: later days were there already", got)
@@ -177,8 +210,12 @@ func TestProductThatDoesNotMoveIsNotPublishedAnew(t *testing.T) {
 	skipInShort(t)
 	r := newRolling(t, 4)
 	r.cfg.Datasets[0].Fill.Method = "persistence" // its values use earlier days only, but its sigma uses all neighbours
-	r.deliver(t, 0, 1, 2, 3)
-	r.pass(t, 0)
+	for i := range 4 {
+		r.deliver(t, i)
+		if s := r.pass(t, time.Hour); s.Products != 1 {
+			t.Errorf("day %d made %d products, want its own", i, s.Products)
+		}
+	}
 	if s := r.pass(t, 40*time.Hour); s != (work.Summary{}) {
 		t.Errorf("the second pass did %+v, want nothing published", s)
 	}
@@ -216,7 +253,7 @@ func TestBrokenOffRevisionIsFinished(t *testing.T) {
 	if s := r.pass(t, time.Hour); s.Products != 1 {
 		t.Errorf("the next pass made %d products, want 1", s.Products)
 	}
-	if got := r.revisions(t)[0]; got != nrt1+"2 delayed over 1; " {
+	if got := r.revisions(t)[0]; got != late1+"2 delayed over 1; " {
 		t.Errorf("day 0 has %q", got)
 	}
 }
@@ -249,8 +286,10 @@ func (f *firstStep) ReadSea(context.Context, string, field.Grid) (field.Mask, er
 // products.
 func TestWorkerTakesTheLiveLaneFirst(t *testing.T) {
 	r := newRolling(t, 4)
-	r.deliver(t, 0, 1)
-	r.pass(t, 0)
+	for i := range 2 {
+		r.deliver(t, i)
+		r.pass(t, 0)
+	}
 	r.deliver(t, 2, 3)
 	if _, err := r.daemon(t).Station().Fetch(t.Context(), operate.Fetch{Backfill: true}); err != nil {
 		t.Fatal(err)

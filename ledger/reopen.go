@@ -45,8 +45,10 @@ type Placement struct {
 	// its own fields; none is reopened where both are zero.
 	Past, Future time.Duration
 	// A reopened product is due when no neighbour came for Settle, at the
-	// latest MaxWait after the first.
+	// latest MaxWait after the first; and at once when it is the last of Ahead
+	// times after its own, with which its window is full.
 	Settle, MaxWait time.Duration
+	Ahead           int // 0: no window is ever full
 }
 
 // Place records the times of the fields in a granule and reopens the products
@@ -94,7 +96,15 @@ func place(ctx context.Context, tx *sql.Tx, id int64, p Placement, now time.Time
 	}
 	for name, t := range concerned {
 		r := Reopening{Dataset: g.Dataset, Granule: name, Time: t, Lane: g.Lane, Latest: now, Why: why}
-		if err := reopen(ctx, tx, r, p); err != nil {
+		how := p
+		full, err := completes(ctx, tx, g, r, p)
+		if err != nil {
+			return 0, err
+		}
+		if full {
+			how.Settle = 0
+		}
+		if err := reopen(ctx, tx, r, how); err != nil {
 			return 0, err
 		}
 	}
@@ -146,6 +156,26 @@ func addConcerned(ctx context.Context, tx *sql.Tx, all map[string]time.Time, g G
 		all[f.name] = f.time
 	}
 	return err
+}
+
+// completes reports whether the window of a product is full with a granule, and
+// was not without it.
+func completes(ctx context.Context, tx *sql.Tx, g Granule, r Reopening, p Placement) (bool, error) {
+	if p.Ahead == 0 {
+		return false, nil
+	}
+	var last time.Time
+	err := tx.QueryRowContext(ctx, `SELECT coalesce(max(f.time), '') FROM field_time AS f JOIN granule AS g ON g.id = f.granule
+		WHERE g.dataset = ? AND g.name = ? AND g.state <> 'quarantined'`, r.Dataset, r.Granule).Scan((*moment)(&last))
+	if err != nil || last.IsZero() {
+		return false, err
+	}
+	var with, without int
+	err = tx.QueryRowContext(ctx, `SELECT count(DISTINCT f.time), count(DISTINCT CASE WHEN g.id <> ? THEN f.time END)
+		FROM field_time AS f JOIN granule AS g ON g.id = f.granule
+		WHERE f.dataset = ? AND f.time > ? AND f.time <= ? AND g.state <> 'quarantined'`,
+		g.ID, g.Dataset, text(last), text(last.Add(p.Future))).Scan(&with, &without)
+	return without < p.Ahead && p.Ahead <= with, err
 }
 
 // reopen opens r, or adds its neighbour to the one that is open.

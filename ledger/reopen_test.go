@@ -97,6 +97,61 @@ func TestReplacedGranuleReopensProductsThatSawTheOldOne(t *testing.T) {
 	}
 }
 
+// The neighbour that fills a window is not waited after; one that comes late into
+// a full window, or is replaced, is.
+func TestAProductWhoseWindowIsFullIsDueAtOnce(t *testing.T) {
+	l := outbox(t)
+	place := func(d int, sha256 string, hour int) {
+		t.Helper()
+		g, _, err := l.Arrive(t.Context(), arrival(fmt.Sprintf("%02d.nc", d), sha256), at(hour))
+		must(t, err)
+		p := window(d)
+		p.Ahead = 2
+		_, err = l.Place(t.Context(), g.ID, p, at(hour))
+		must(t, err)
+	}
+	due := func() time.Time {
+		t.Helper()
+		rs, err := l.Reopenings(t.Context(), ReopeningQuery{Dataset: "chl", Granule: "05.nc", OpenOnly: true})
+		must(t, err)
+		if len(rs) != 1 {
+			t.Fatalf("%d open reopenings of the product", len(rs))
+		}
+		return rs[0].Due
+	}
+	publishDay(t, l, 5, "a", at(0))
+	for _, tt := range []struct {
+		day    int
+		sha256 string
+		want   int // hours until it is due
+		why    string
+	}{
+		{4, "a", 36, "a day before it is no future"},
+		{6, "a", 36, "one of two days ahead"},
+		{7, "a", 0, "the second of two days ahead"},
+		{7, "b", 36, "a replacement in a window that was full"},
+		{3, "a", 36, "a late day before it"},
+		{8, "a", -1, "a day beyond its window"},
+	} {
+		before := time.Time{}
+		if tt.want < 0 {
+			before = due()
+		}
+		hour := 10 * tt.day
+		place(tt.day, tt.sha256, hour)
+		want := at(hour + tt.want)
+		if tt.want < 0 {
+			want = before
+		}
+		if last := at(40 + 100); want.After(last) {
+			want = last
+		}
+		if got := due(); !got.Equal(want) {
+			t.Errorf("%s: due %v, want %v", tt.why, got, want)
+		}
+	}
+}
+
 func TestReopenedProductIsDueWhenItsNeighboursHaveSettled(t *testing.T) {
 	l := outbox(t)
 	publishDay(t, l, 1, "a", at(0))

@@ -83,7 +83,9 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 func StepOf(g ingest.Granule, history []ingest.Granule) time.Duration {
 	times := field.Times(g.Fields)
 	for _, h := range history {
-		times = append(times, field.Times(h.Fields)...)
+		if h.Fields[0].Grid.Same(g.Fields[0].Grid) {
+			times = append(times, field.Times(h.Fields)...)
+		}
 	}
 	return infer.StepOf(times)
 }

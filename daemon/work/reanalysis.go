@@ -11,12 +11,14 @@ import (
 	"lacuna/internal/faults"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 )
 
 // Reanalysis are the rules by which a product is made again because a day in its
-// window came late, was replaced, or followed. The first product of a granule
-// waits for none of them.
+// window came late, was replaced, or followed; the day with which its window is
+// full is not waited after. The first product of a granule waits for none of
+// them.
 type Reanalysis struct {
 	Enabled bool          `yaml:"enabled"`  // whether products are made again as their neighbours arrive
 	Settle  time.Duration `yaml:"settle"`   // time without a new neighbour after which a product is made again
@@ -31,8 +33,7 @@ func DefaultReanalysis() Reanalysis {
 	return Reanalysis{
 		Enabled: true,
 		// Longer than from one daily granule to the next: while days follow one
-		// another a product waits, and when its window is full it is made anew
-		// once.
+		// another a product waits until its window is full, and is made anew once.
 		Settle:  36 * time.Hour,
 		MaxWait: 240 * time.Hour, // neighbours that keep coming for ten days must not put it off for ever
 		// A change of a quarter of the uncertainty is not worth a revision.
@@ -49,6 +50,18 @@ func (r Reanalysis) Validate() error {
 	return errs.Err()
 }
 
+// patience returns settle and the longest wait for a series of a step: where it is
+// coarser than a day they are longer by as much, because neighbours come that much
+// later.
+func (r Reanalysis) patience(step time.Duration) (settle, maxWait time.Duration) {
+	const day = 24 * time.Hour
+	times := max(float64(step)/float64(day), 1)
+	if infer.Daily(step) {
+		times = 1
+	}
+	return time.Duration(times * float64(r.Settle)), time.Duration(times * float64(r.MaxWait))
+}
+
 // placement returns the times of a granule that was read, with the window within
 // which it reopens products: none where it tells them nothing, because nothing is
 // observed in it and it replaces nothing.
@@ -57,7 +70,8 @@ func (d Dataset) placement(g ledger.Granule, granule ingest.Granule) ledger.Plac
 	silent := g.Absent || g.Revision == 1 && granule.Empty()
 	if d.Reanalysis.Enabled && !silent {
 		p.Past, p.Future = d.Fill.Past(), d.Fill.Future()
-		p.Settle, p.MaxWait = d.Reanalysis.Settle, d.Reanalysis.MaxWait
+		p.Settle, p.MaxWait = d.Reanalysis.patience(d.Fill.Step)
+		p.Ahead = d.Fill.FramesAhead()
 	}
 	return p
 }

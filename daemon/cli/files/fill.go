@@ -32,6 +32,9 @@ type fillFlags struct {
 	model   input.Model
 
 	pastGiven, futureGiven bool // on the command line
+
+	tuned map[string]*infer.Constants // by grid and transform, for all granules of the run
+	noted *string                     // the last note on an analysis
 }
 
 func fillCommand() *cobra.Command {
@@ -46,7 +49,10 @@ prints the path of each product. Observed pixels keep their exact values.
 Neighbouring days make the analysis better: give them with --history, or put
 several days into one call or one file; every input is a neighbour of the
 others. Only days within the window (--past-days, --future-days) are looked at;
---future-days 0 makes what a near-real-time service could have made.
+--future-days 0 makes what a near-real-time service could have made. Of a series
+coarser than daily, such as 8-day or monthly means, they count its steps; of a
+finer one --past and --future give the window in hours. The constants of optimal
+interpolation are tuned once, on the latest of all days that were given.
 
 --model names what fills: oi (optimal interpolation), persistence, climatology,
 a version of the model store, "champion", or the file of an imputer. With
@@ -90,13 +96,17 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin)")
 	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
 	f.IntVar(&flags.fill.FutureDays, "future-days", flags.fill.PastDays, "how many days ahead to look; 0: as in near-real-time")
+	f.DurationVar(&flags.fill.Back, "past", 0, "how far back to look, such as 36h, in place of --past-days")
+	f.DurationVar(&flags.fill.Ahead, "future", 0, "how far ahead to look, in place of --future-days")
 	f.BoolVar(&flags.fill.Quality.Reject, "reject-spikes", false, "take out and fill observations that stick out in space and time")
 	return c
 }
 
 // choose takes the method and the window from the flags.
 func (f *fillFlags) choose(c *cobra.Command) {
-	f.pastGiven, f.futureGiven = c.Flags().Changed("past-days"), c.Flags().Changed("future-days")
+	given := func(names ...string) bool { return slices.ContainsFunc(names, c.Flags().Changed) }
+	f.pastGiven, f.futureGiven = given("past-days", "past"), given("future-days", "future")
+	f.tuned, f.noted = map[string]*infer.Constants{}, new(string)
 	f.fill.Method = f.model.Method()
 }
 
@@ -183,8 +193,12 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
 	}
 	job.Dataset, job.Sea, job.Fill = fill.StandAloneDataset(g), sea, f.fill
+	job.Fill.Step = fill.StepOf(g, job.History)
 	filler.Settle(&job)
 	job.Fill = f.window(job.Fill)
+	if job.Constants, err = f.constants(ctx, job); err != nil {
+		return "", err
+	}
 	job.Fill.Details = job.Fill.Details || f.model.MembersFile
 	job.Revision, job.Created = 1, fill.CreatedBy(g)
 	bar := cli.NewProgress(stderr, g.Name, 0)
@@ -193,9 +207,10 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if err != nil {
 		return "", err
 	}
-	if outcome.Note != "" {
+	if outcome.Note != "" && outcome.Note != *f.noted { // it is that of the series, and would come with every granule
 		fmt.Fprintf(stderr, "%s: %s\n", g.Name, outcome.Note)
 	}
+	*f.noted = outcome.Note
 	if err := os.MkdirAll(f.out, 0o755); err != nil {
 		return "", err
 	}
@@ -207,6 +222,31 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 		return path, writeMembers(strings.TrimSuffix(path, ".nc")+"_members.nc", g, outcome.Analyses)
 	}
 	return path, nil
+}
+
+// constants returns the constants of optimal interpolation for a job. They are
+// tuned with the first granule of its grid, on the days of all of them.
+func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
+	if job.Fill.Method != "oi" {
+		return nil, nil
+	}
+	g := job.Granule
+	key := fmt.Sprint(g.Fields[0].Grid, g.Transform)
+	if c, ok := f.tuned[key]; ok {
+		return c, nil
+	}
+	fields := slices.Clone(g.Fields)
+	for _, h := range job.History {
+		if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
+			fields = append(fields, h.Fields...)
+		}
+	}
+	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill)
+	if err != nil {
+		return nil, err
+	}
+	f.tuned[key] = &c
+	return &c, nil
 }
 
 // shortTime formats times of fields for tables: the day, and the time of day
