@@ -32,10 +32,14 @@ type Config struct {
 	DiskFloor    Floor         `yaml:"disk_floor"`           // free space that intake leaves alone: 10GiB, or 5%
 }
 
-// Expect is the time at which the granule of a day is due.
+// Expect is the time at which the granule of a day, or the next field of a series
+// of any step, is due.
 type Expect struct {
 	By      string `yaml:"by"`       // time of day, such as 14:30; empty: no granule is ever late
 	LagDays int    `yaml:"lag_days"` // how many days after its own day
+	// Within is for a series of any step, such as 6h: the next field is late so
+	// long after its own time, which is a step of the series after the newest one.
+	Within time.Duration `yaml:"within"`
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -98,6 +102,9 @@ func (c Config) timing() error {
 	}
 	if c.Expect.LagDays < 0 || c.Expect.LagDays > 366 {
 		errs = append(errs, fmt.Errorf("expect.lag_days is %d, must be 0..366", c.Expect.LagDays))
+	}
+	if c.Expect.Within < 0 {
+		errs = append(errs, fmt.Errorf("expect.within is %v, must not be negative", c.Expect.Within))
 	}
 	return errors.Join(errs...)
 }

@@ -342,6 +342,7 @@ func TestConfigReportsEverythingWrong(t *testing.T) {
 		{name: "a day that never comes", edit: func(c *Config) { c.Schedule = "0 0 31 2 *" }, want: []string{"never comes"}},
 		{name: "no zone", edit: func(c *Config) { c.TimeZone = "Mars/Olympus" }, want: []string{"time_zone is \"Mars/Olympus\""}},
 		{name: "no hour", edit: func(c *Config) { c.Expect.By = "noon" }, want: []string{"expect.by is \"noon\""}},
+		{name: "within", edit: func(c *Config) { c.Expect.Within = -time.Hour }, want: []string{"expect.within is -1h0m0s"}},
 		{name: "lag", edit: func(c *Config) { c.Expect.LagDays = -1 }, want: []string{"expect.lag_days is -1"}},
 		{name: "short look-back", edit: func(c *Config) { c.Lookback = time.Second }, want: []string{"lookback is 1s, shorter than"}},
 		{name: "backfill from later to earlier", edit: func(c *Config) { c.Backfill = Days{From: time.Now(), To: longAgo()} }, want: []string{"backfill is"}},

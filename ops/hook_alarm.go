@@ -23,7 +23,7 @@ func (a Alarm) Key() string { return a.Name + "/" + a.Subject }
 // Limits are the figures of the status beyond which there is an alarm; 0: no
 // limit.
 type Limits struct {
-	Lag         time.Duration `yaml:"lag"`           // age of the newest field of a dataset
+	Lag         time.Duration `yaml:"lag"`           // age of the newest field of a dataset; more by as much as its step is longer than a day
 	Backlog     time.Duration `yaml:"backlog"`       // age of the oldest delivery that waits for a sink
 	SetAside    int           `yaml:"set_aside"`     // granules set aside within a day
 	DiskFreeMiB int64         `yaml:"disk_free_mib"` // room on a disk
@@ -127,8 +127,15 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 		}
 	}
 	lag := s.Now.Sub(d.NewestField)
-	add(l.Lag > 0 && !d.NewestField.IsZero() && lag > l.Lag, Alarm{
+	// The limit is that of a daily series; of a coarser one the newest field grows
+	// as much older before the next is there.
+	patience := l.Lag + max(d.step()-day, 0)
+	add(l.Lag > 0 && !d.NewestField.IsZero() && lag > patience, Alarm{
 		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, inWords(lag)),
+		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
+	})
+	add(!d.Due.IsZero() && s.Now.After(d.Due), Alarm{
+		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), inWords(s.Now.Sub(d.Due))),
 		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(d.DiskFull, Alarm{
@@ -161,6 +168,9 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	return all
 }
+
+// step returns the usual time from one field of the dataset to the next.
+func (d Dataset) step() time.Duration { return time.Duration(d.StepSeconds * float64(time.Second)) }
 
 // inWords writes a duration in hours up to two days, then in days.
 func inWords(d time.Duration) string {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,35 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	}
 	if off := Alarms(s, Limits{}); len(names(off)) != len(want)-4 {
 		t.Errorf("without limits there are %v", names(off))
+	}
+}
+
+// A field is late by the step of its series, not by days.
+func TestAlarmsGoByTheStepOfTheSeries(t *testing.T) {
+	now := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name              string
+		step, age, within time.Duration
+		want              []string
+	}{
+		{"monthly, a month and two days old", 31 * day, 33 * day, 0, nil},
+		{"monthly, a month and four days old", 31 * day, 35 * day, 0, []string{"lag/sea"}},
+		{"8-day, ten days old", 8 * day, 10 * day, 0, nil},
+		{"8-day, twelve days old", 8 * day, 12 * day, 0, []string{"lag/sea"}},
+		{"daily, five days old", day, 5 * day, 0, []string{"lag/sea"}},
+		{"not known, five days old", 0, 5 * day, 0, []string{"lag/sea"}},
+		{"hourly, expected within three hours, not yet", time.Hour, 4 * time.Hour, 3 * time.Hour, nil},
+		{"hourly, expected within three hours", time.Hour, 4*time.Hour + time.Minute, 3 * time.Hour, []string{"late/sea"}},
+		{"monthly, expected within ten days", 31 * day, 42 * day, 10 * day, []string{"lag/sea", "late/sea"}},
+	} {
+		d := Dataset{Name: "sea", NewestField: now.Add(-tt.age), StepSeconds: tt.step.Seconds()}
+		if tt.within > 0 {
+			d.Due = d.NewestField.Add(tt.step + tt.within)
+		}
+		got := names(Alarms(Status{Now: now, Datasets: []Dataset{d}}, Limits{Lag: 3*day + 12*time.Hour}))
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type statusCollector struct {
 
 	available, info, ready, started                         *prometheus.Desc
 	granules, queue, lag, poll, breaker, problem, diskFloor *prometheus.Desc
+	step                                                    *prometheus.Desc
 	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
 	foreign, conflicts, unknown                             *prometheus.Desc
 	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
@@ -37,6 +38,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		granules:  desc("granules", "Granules of a dataset in a state.", "dataset", "state"),
 		queue:     desc("queue_granules", "Granules of a dataset that wait in the spool to be filled.", "dataset"),
 		lag:       desc("lag_seconds", "Age of the newest field of a dataset that was read.", "dataset"),
+		step:      desc("step_seconds", "Usual time from one field of a dataset to the next; 0 where it is not known yet.", "dataset"),
 		poll:      desc("last_poll_timestamp_seconds", "When the archive of a dataset was last seen whole.", "dataset"),
 		breaker:   desc("archive_breaker", "1 for the phase that the circuit breaker of an archive is in.", "dataset", "phase"),
 		problem:   desc("dataset_problem", "1 where somebody should look at a dataset; the status page says why.", "dataset"),
@@ -68,7 +70,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 // Describe implements prometheus.Collector.
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.poll, c.breaker, c.problem, c.diskFloor,
+		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.trainFailed, c.drift,
 		c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.unseen,
 	} {
@@ -119,6 +121,7 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 	gauge(c.queue, float64(d.Queue), d.Name)
 	if !d.NewestField.IsZero() {
 		gauge(c.lag, age(now, d.NewestField), d.Name)
+		gauge(c.step, d.StepSeconds, d.Name)
 	}
 	if !d.LastPoll.IsZero() {
 		gauge(c.poll, seconds(d.LastPoll), d.Name)

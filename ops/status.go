@@ -38,6 +38,8 @@ type Dataset struct {
 	Queue       int          `json:"queue"`                  // granules that wait to be filled
 	AsideToday  int          `json:"aside_today,omitempty"`  // granules set aside within a day; Quarantine lists the newest of all datasets only
 	NewestField time.Time    `json:"newest_field,omitzero"`  // time of sensing of the newest field that was read
+	StepSeconds float64      `json:"step_seconds,omitempty"` // usual time from one field to the next; 0: not known
+	Due         time.Time    `json:"due,omitzero"`           // when the next field is late; zero: never
 	LastPoll    time.Time    `json:"last_poll,omitzero"`     // when the archive was last seen whole
 	Breaker     string       `json:"breaker,omitempty"`      // closed, open or probing; empty: the archive has none
 	DiskFull    bool         `json:"disk_full,omitempty"`    // intake stands still until there is room

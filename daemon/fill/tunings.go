@@ -13,7 +13,8 @@ import (
 type Tunings struct {
 	Grid      string   `json:"grid"` // grid and transform that they hold for
 	Transform string   `json:"transform"`
-	All       []Tuning `json:"tunings"` // the newest last
+	All       []Tuning `json:"tunings"`         // the newest last
+	Again     bool     `json:"again,omitempty"` // an operator wants another
 }
 
 // Tuning is one of them.
@@ -35,9 +36,10 @@ func (t Tunings) Of(grid field.Grid, tr field.Transform) Tunings {
 }
 
 // Due reports whether a dataset with a number of fields is to be tuned: when there
-// are enough of them for the first time, and when they have doubled.
+// are enough of them for the first time, when they have doubled, and when an
+// operator wants it.
 func (t Tunings) Due(known int) bool {
-	if len(t.All) == 0 {
+	if len(t.All) == 0 || t.Again {
 		return known >= infer.TuneFields
 	}
 	return known >= 2*t.All[len(t.All)-1].Known
@@ -45,6 +47,7 @@ func (t Tunings) Due(known int) bool {
 
 // Add returns t with one more.
 func (t Tunings) Add(next Tuning) Tunings {
+	t.Again = false
 	t.All = append(t.All[max(len(t.All)+1-keptTunings, 0):len(t.All):len(t.All)], next)
 	return t
 }

@@ -25,6 +25,13 @@ func TestADatasetIsTunedWhenItHasDoubled(t *testing.T) {
 			t.Errorf("tuned with 20 fields, due with %d: %v", known, got)
 		}
 	}
+	some.Again = true
+	if !some.Due(21) || some.Due(infer.TuneFields-1) {
+		t.Error("what an operator wants is not due, or is with too few fields")
+	}
+	if some.Add(tuned(50, 21, 1, 21)).Due(21) {
+		t.Error("it is due once more")
+	}
 }
 
 // A day that was tuned on is scored by constants that know nothing of it.

@@ -93,6 +93,9 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 	if err := p.noteUnseen(ctx, book, &row); err != nil {
 		return row, err
 	}
+	if err := noteStep(ctx, book, set, &row); err != nil {
+		return row, err
+	}
 	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
 		return row, err
 	}
@@ -137,6 +140,19 @@ func (p Pages) noteUnseen(ctx context.Context, book *ledger.Ledger, row *ops.Dat
 	all, err := book.Unseen(ctx, row.Name, time.Time{})
 	row.Blank = all.CloudedOut
 	return err
+}
+
+// noteStep adds the step of a dataset, and when its next field is late.
+func noteStep(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row *ops.Dataset) error {
+	step, err := operate.Step(ctx, book, set.Name)
+	if err != nil {
+		return err
+	}
+	row.StepSeconds = step.Seconds()
+	if within := set.Archive.Expect.Within; within > 0 && step > 0 {
+		row.Due = row.NewestField.Add(step + within)
+	}
+	return nil
 }
 
 // noteSkill adds the last score of a dataset and its drift to its row.

@@ -26,6 +26,7 @@ func Commands() []*cobra.Command {
 		whyCommand(),
 		quarantineCommand(),
 		gridCommand(),
+		tuningCommand(),
 		redoCommand(),
 		backfillCommand(),
 		ledgerCommand(),
