@@ -75,7 +75,15 @@ func TestAutoIsTheChampionElseTheStarterElseInterpolation(t *testing.T) {
 	if text := got.String(); !strings.Contains(text, "starter model (starter-chl-") || !strings.Contains(text, "40 days") {
 		t.Errorf("it is told as %q", text)
 	}
-	if again := models.Choose(asked); again.Model != got.Model || strings.Count(log.String(), "filler chosen") != 2 {
+	for _, step := range []time.Duration{time.Hour, 8 * 24 * time.Hour} {
+		other := asked
+		other.Dataset, other.Fill.Step = "another", step
+		if got := models.Choose(other); got.Fill.Method != "oi" || !strings.Contains(got.Why, "learned from daily fields") {
+			t.Errorf("a series of %v is filled by %v, want oi because of its step", step, got)
+		}
+	}
+	log.Reset()
+	if again := models.Choose(asked); again.Model != got.Model || strings.Contains(log.String(), "filler chosen") {
 		t.Errorf("the same starter was loaded or told twice:\n%s", log.String())
 	}
 	id := filltest.Promote(t, store, filltest.UntrainedFiles(t, 1))

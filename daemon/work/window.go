@@ -50,7 +50,8 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule, granule ingest
 				return err
 			}
 		}
-		if next.First.After(last.Add(w.set.Fill.Future())) {
+		// Before the step is known the window may be too short.
+		if w.set.Fill.Step > 0 && next.First.After(last.Add(w.set.Fill.Future())) {
 			return nil
 		}
 	}

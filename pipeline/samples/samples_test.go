@@ -82,6 +82,44 @@ func TestNoTrainingDayIsWithinTheGapOfAHeldOutDay(t *testing.T) {
 	}
 }
 
+// A series coarser than daily is cut by its own step: two maps lie between the
+// sides, and a missing one does not end a stretch.
+func TestCoarseSeriesAreSplitByTheirStep(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		step int // days
+	}{{"8-day", 8}, {"monthly", 30}} {
+		fs, sea := fields(80, 24, 20)
+		for i := range fs {
+			fs[i].Time = start.AddDate(0, 0, i*tt.step)
+		}
+		fs = append(fs[:37:37], fs[38:]...)
+		s, err := samples.New(fs, sea, field.Transform{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		train, held, err := s.Split(samples.DefaultSplit())
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		targets := map[int]bool{}
+		for _, r := range held.Refs(8, 8, 1) {
+			targets[r.Day] = true
+		}
+		if n := len(targets); n < 15 || n > 25 || train.Days() < 40 {
+			t.Errorf("%s: %d maps are held out and %d train, want about a quarter held out", tt.name, n, train.Days())
+		}
+		for day := range targets {
+			for i := range train.Days() {
+				if apart := held.Time(day).Sub(train.Time(i)).Abs(); apart <= time.Duration(2*tt.step)*24*time.Hour {
+					t.Fatalf("%s: training map %v is %v from held-out map %v", tt.name, train.Time(i), apart, held.Time(day))
+				}
+			}
+		}
+	}
+}
+
 func TestScalingIgnoresTheHeldOutDays(t *testing.T) {
 	fs, sea := fields(120, 24, 20)
 	s, err := samples.New(fs, sea, field.Transform{})

@@ -3,14 +3,17 @@ package samples
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
+
+	"lacuna/pipeline/field"
 )
 
 // SplitConfig holds the settings of a split.
 type SplitConfig struct {
 	HeldOut float64 `json:"held_out" yaml:"held_out"` // held-out share of each block
-	GapDays int     `json:"gap_days" yaml:"gap_days"` // days between training and held-out days that belong to neither
+	GapDays int     `json:"gap_days" yaml:"gap_days"` // days between training and held-out days that belong to neither; two maps of a series coarser than daily
 	Blocks  int     `json:"blocks" yaml:"blocks"`     // held-out periods in each uninterrupted stretch of days
 }
 
@@ -145,6 +148,7 @@ const (
 // the gap are cut into blocks; a block is training, gap, held out, and the
 // next one begins with a gap.
 func (c SplitConfig) roles(days []Day) []role {
+	c = c.forStep(days)
 	out := make([]role, len(days))
 	for first := 0; first < len(days); {
 		last := first
@@ -163,6 +167,21 @@ func (c SplitConfig) roles(days []Day) []role {
 		first = last + 1
 	}
 	return out
+}
+
+// forStep returns c for the step of a series. A gap of twelve days would lie
+// between no two maps of a monthly one, and end its stretch at every map: of a
+// series coarser than a day two maps belong to neither side, and one may be
+// missing.
+func (c SplitConfig) forStep(days []Day) SplitConfig {
+	times := make([]time.Time, len(days))
+	for i, d := range days {
+		times[i] = d.Time
+	}
+	if step := field.Step(times); c.GapDays > 0 && step > 36*time.Hour {
+		c.GapDays = max(c.GapDays, int(math.Ceil(2.5*step.Hours()/24)))
+	}
+	return c
 }
 
 // blocks returns the number of blocks for a stretch of n days: fewer than

@@ -30,9 +30,8 @@ func (s *sheet) dims() []cdl.Dim {
 // axes returns the coordinate variables: time as whole seconds since the
 // epoch that ocean products use.
 func (s *sheet) axes() []cdl.Var {
-	seconds := int32(s.time.Sub(time.Date(1981, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
 	return []cdl.Var{
-		newVar("time", []string{"time"}, []int32{seconds}, []cdl.Attr{
+		newVar("time", []string{"time"}, []int32{secondsOf(s.time)}, []cdl.Attr{
 			{Name: "standard_name", Value: "time"},
 			{Name: "long_name", Value: "reference time of the day"},
 			{Name: "units", Value: "seconds since 1981-01-01 00:00:00"},
