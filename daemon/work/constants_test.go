@@ -1,0 +1,63 @@
+package work
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"lacuna/daemon/fill"
+	"lacuna/daemon/state"
+	"lacuna/ledger"
+	"lacuna/pipeline/infer"
+)
+
+// A day is scored with constants of other days: those here give such a sigma that
+// they show.
+func TestAScoredDayIsFilledWithConstantsThatNeverSawIt(t *testing.T) {
+	w := newTestWorker(t)
+	w.cfg.State = state.Dir(t.TempDir())
+	w.set.Fill.Method = "oi"
+	world, days := someDays(t, w, 9)
+	last := len(days) - 1
+	s := scene{granule: days[last], history: days[:last], sea: world.Sea()}
+	at := days[last].Fields[0].Time
+	score := func(tuned ...fill.Tuning) float64 {
+		t.Helper()
+		kept := fill.Tunings{}.Of(days[last].Fields[0].Grid, days[last].Transform)
+		for _, next := range tuned {
+			kept = kept.Add(next)
+		}
+		file := w.cfg.State.Constants("sea")
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := state.Save(file, kept); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.scoreOverlay(t.Context(), ledger.Granule{Arrival: ledger.Arrival{SHA256: "key"}, Revision: 1}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Covered90
+	}
+	narrow := func(from, to int) fill.Tuning {
+		return fill.Tuning{Constants: infer.Constants{
+			LengthKM: 50, Days: 5, Nugget: 0.2, SigmaScale: 1e-3,
+			Evidence: infer.Evidence{From: at.Add(time.Duration(from) * 24 * time.Hour), To: at.Add(time.Duration(to) * 24 * time.Hour)},
+		}}
+	}
+	plain := score()
+	if plain < 0.5 {
+		t.Fatalf("the defaults cover %.3f, so nothing can be told", plain)
+	}
+	if got := score(narrow(-30, -1)); got > 0.1 {
+		t.Errorf("constants of earlier days cover %.3f, want that they are used", got)
+	}
+	if got := score(narrow(-30, 0)); got != plain {
+		t.Errorf("constants of the day itself cover %.3f, want the %.3f of the defaults", got, plain)
+	}
+	if got := score(narrow(-30, -9), narrow(-5, 5)); got > 0.1 {
+		t.Errorf("covered %.3f, want the constants that are older and did not see the day", got)
+	}
+}
