@@ -77,6 +77,20 @@ func TestAProposalFollowsWhatWasSeen(t *testing.T) {
 			func(d Dataset) bool { return d.Fill.FutureDays == 10 && d.Archive.Expect.By == "" }, "nothing here is near real time",
 		},
 		{
+			"an hourly archive", func(o *onboard.Onboarding) {
+				o.Sample.Step, o.Sample.Memory, o.Sample.Newest = time.Hour, 0, o.Now.Add(-150*time.Minute)
+			},
+			func(d Dataset) bool { return d.Archive.Expect.By == "" && d.Archive.Expect.Within == 3*time.Hour }, "fields of the sample are 1h apart",
+		},
+		{
+			"a monthly archive", func(o *onboard.Onboarding) {
+				o.Sample.Step, o.Sample.Memory, o.Sample.Newest = 30*24*time.Hour, 0, o.Now.AddDate(0, 0, -40)
+			},
+			func(d Dataset) bool {
+				return d.Fill.PastDays == 10 && d.Fill.FutureDays == 0 && d.Archive.Expect.Within == 40*24*time.Hour+time.Hour
+			}, "steps of the series, which are 720h",
+		},
+		{
 			"a slow machine", func(o *onboard.Onboarding) { o.Machine.Speed.Step = time.Minute },
 			func(d Dataset) bool { return d.Fill.Network.Tier == infer.Fast }, "standard about 2m",
 		},

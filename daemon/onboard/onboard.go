@@ -6,6 +6,7 @@ package onboard
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -144,8 +145,16 @@ func (o Onboarding) watching() []setting {
 // expecting proposes the age at which a missing granule raises an alarm.
 func (o Onboarding) expecting() []setting {
 	s := o.Sample
-	if s == nil || s.Step != 24*time.Hour || o.Now.Sub(s.Newest) > staleAfter {
+	if s == nil || s.Step == 0 || o.Now.Sub(s.Newest) > max(staleAfter, 2*s.Step) {
 		return nil
+	}
+	if !infer.Daily(s.Step) {
+		within := max(o.Now.Sub(s.Newest), s.Step).Truncate(time.Hour) + time.Hour
+		return []setting{
+			{3, "expect:", ""},
+			{4, "within: " + hours(within), fmt.Sprintf("fields of the sample are %s apart: the next is late, and raises an alarm, so long after its own time; the newest now is of %s",
+				hours(s.Step), s.Newest.UTC().Format(time.RFC3339))},
+		}
 	}
 	lag := max(int(o.Now.Sub(s.Newest).Hours()/24)+1, 1)
 	return []setting{
@@ -154,6 +163,9 @@ func (o Onboarding) expecting() []setting {
 		{4, fmt.Sprintf("lag_days: %d", lag), fmt.Sprintf("after its own day: the newest now is of %s", s.Newest.UTC().Format(time.DateOnly))},
 	}
 }
+
+// hours writes a duration in hours.
+func hours(d time.Duration) string { return fmt.Sprintf("%gh", math.Round(d.Hours()*10)/10) }
 
 // staleAfter is the age of the newest granule above which an archive counts as
 // finished.
@@ -168,7 +180,7 @@ func (o Onboarding) filling() []setting {
 	all := []setting{{2, "fill:", ""}, {3, "method: auto", o.whyMethod()}}
 	past, whyPast := o.past()
 	all = append(all, setting{3, fmt.Sprintf("past_days: %d", past), whyPast})
-	if s := o.Sample; s != nil && o.Now.Sub(s.Newest) > staleAfter {
+	if s := o.Sample; s != nil && o.Now.Sub(s.Newest) > max(staleAfter, 2*s.Step) {
 		all = append(all, setting{3, "future_days: 10", fmt.Sprintf(
 			"the newest granule is of %s: nothing here is near real time, and days after a gap help as much as those before it", s.Newest.UTC().Format(time.DateOnly))})
 	} else {
@@ -197,6 +209,9 @@ func (o Onboarding) whyMethod() string {
 // past proposes the days of the window before a field, with the reason.
 func (o Onboarding) past() (int, string) {
 	usual := infer.DefaultConfig().PastDays
+	if o.Sample != nil && o.Sample.Step > 36*time.Hour {
+		return usual, fmt.Sprintf("steps of the series, which are %s: a window of days would hold too few of them", hours(o.Sample.Step))
+	}
 	if o.Sample == nil || o.Sample.Memory == 0 {
 		return usual, "what chlorophyll and temperature remember of an anomaly; too few days were at hand to measure it"
 	}
