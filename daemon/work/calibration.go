@@ -30,7 +30,11 @@ func methodOf(job fill.Job) string {
 	if job.Model != nil {
 		return job.Model.Name()
 	}
-	return fmt.Sprintf("%s %+v", job.Fill.Method, job.Fill.OI)
+	tuned := ""
+	if job.Constants != nil && job.Constants.Tuned() {
+		tuned = " tuned" // on gaps of its own, which calibrates it too
+	}
+	return fmt.Sprintf("%s %+v%s", job.Fill.Method, job.Fill.OI, tuned)
 }
 
 // widening returns what the scored days of the dataset before a job say of the

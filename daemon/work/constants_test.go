@@ -12,8 +12,8 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// A day is scored with constants of other days: those here give such a sigma that
-// they show.
+// A day is scored with constants of other days: those here are so bad that they
+// show.
 func TestAScoredDayIsFilledWithConstantsThatNeverSawIt(t *testing.T) {
 	w := newTestWorker(t)
 	w.cfg.State = state.Dir(t.TempDir())
@@ -39,25 +39,22 @@ func TestAScoredDayIsFilledWithConstantsThatNeverSawIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.Covered90
+		return got.MSE
 	}
-	narrow := func(from, to int) fill.Tuning {
+	bad := func(from, to int) fill.Tuning {
 		return fill.Tuning{Constants: infer.Constants{
-			LengthKM: 50, Days: 5, Nugget: 0.2, SigmaScale: 1e-3,
+			LengthKM: 0.01, Days: 0.01, Nugget: 0.98, SigmaScale: 1,
 			Evidence: infer.Evidence{From: at.Add(time.Duration(from) * 24 * time.Hour), To: at.Add(time.Duration(to) * 24 * time.Hour)},
 		}}
 	}
 	plain := score()
-	if plain < 0.5 {
-		t.Fatalf("the defaults cover %.3f, so nothing can be told", plain)
+	if got := score(bad(-30, -1)); got < 1.2*plain {
+		t.Errorf("constants of earlier days have the MSE %.4f and the defaults %.4f: they are not used", got, plain)
 	}
-	if got := score(narrow(-30, -1)); got > 0.1 {
-		t.Errorf("constants of earlier days cover %.3f, want that they are used", got)
+	if got := score(bad(-30, 0)); got != plain {
+		t.Errorf("constants of the day itself have the MSE %.4f, want the %.4f of the defaults", got, plain)
 	}
-	if got := score(narrow(-30, 0)); got != plain {
-		t.Errorf("constants of the day itself cover %.3f, want the %.3f of the defaults", got, plain)
-	}
-	if got := score(narrow(-30, -9), narrow(-5, 5)); got > 0.1 {
-		t.Errorf("covered %.3f, want the constants that are older and did not see the day", got)
+	if got := score(bad(-30, -9), bad(-5, 5)); got < 1.2*plain {
+		t.Errorf("the MSE is %.4f, want that of the constants that are older and did not see the day", got)
 	}
 }

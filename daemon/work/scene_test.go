@@ -2,6 +2,7 @@ package work
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"math"
 	"os"
@@ -27,6 +28,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// newBook is a ledger of which only the number of fields is known: none.
+type newBook struct{ Books }
+
+func (newBook) CountTimes(context.Context, string) (int, error) { return 0, nil }
+
 // newTestWorker returns a worker that reads files and has no ledger.
 func newTestWorker(t *testing.T) *Worker {
 	t.Helper()
@@ -40,7 +46,7 @@ func newTestWorker(t *testing.T) *Worker {
 	}
 	var none *fill.Models
 	return New(Dataset{Name: "sea", Fill: infer.DefaultConfig()}, Settings{}, Parts{
-		Reader: reader, Models: none, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Books: newBook{}, Reader: reader, Models: none, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
