@@ -79,7 +79,7 @@ func (r *rolling) revisions(t *testing.T) map[int]string {
 
 const nrt1, late1 = "1 near-real-time over 0; ", "1 delayed over 0; "
 
-func TestDelayedRevisionFollowsWhenTheWindowIsFullOrHasSettled(t *testing.T) {
+func TestDelayedRevisionFollowsWhenTheWindowEndsOrHasSettled(t *testing.T) {
 	r := newRolling(t, 6)
 	r.cfg.Datasets[0].Reanalysis.LeastChange = 0 // any change is published
 	for i := range 5 {                           // a granule a day
@@ -89,7 +89,7 @@ func TestDelayedRevisionFollowsWhenTheWindowIsFullOrHasSettled(t *testing.T) {
 			want = 2
 		}
 		if s := r.pass(t, 24*time.Hour); s.Products != want {
-			t.Fatalf("day %d made %d products, want its own and that of the day whose window it fills: %d", i, s.Products, want)
+			t.Fatalf("day %d made %d products, want its own and that of the day whose window it ends: %d", i, s.Products, want)
 		}
 	}
 	got := r.revisions(t)
@@ -185,8 +185,8 @@ func TestLateGranuleReopensTheProductsAroundIt(t *testing.T) {
 	r.pass(t, 40*time.Hour) // longer than settle after the last neighbour
 	before := r.revisions(t)
 	r.deliver(t, 3)
-	if s := r.pass(t, time.Hour); s.Products != 3 {
-		t.Errorf("the late granule made %d products at once, want its own and those of the two days whose windows it fills", s.Products)
+	if s := r.pass(t, time.Hour); s.Products != 2 {
+		t.Errorf("the late granule made %d products at once, want its own and that of the day whose window it ends", s.Products)
 	}
 	if got := r.revisions(t)[3]; got != late1 {
 		t.Errorf("the late granule's own product is %q: later days were there already", got)

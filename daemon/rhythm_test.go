@@ -24,7 +24,7 @@ var rhythms = []struct {
 
 // Series of every rhythm go through the service: a finished archive becomes one
 // product a field, made of the fields within so many steps, and a field that
-// follows has the product whose window it fills made again.
+// follows has the product whose window it ends made again.
 func TestSeriesOfEveryRhythmAreFilledByTheirOwnStep(t *testing.T) {
 	const fields = 8
 	for _, rhythm := range rhythms {
@@ -73,7 +73,7 @@ func TestSeriesOfEveryRhythmAreFilledByTheirOwnStep(t *testing.T) {
 			check(fields-2, fields-1, 1, "near-real-time")
 			deliver(fields - 1)
 			if s := r.pass(t, time.Hour); s.Products != 2 {
-				t.Errorf("the field that follows made %d products, want its own and that whose window it fills\n%s", s.Products, fmt.Sprint(r.log))
+				t.Errorf("the field that follows made %d products, want its own and that whose window it ends\n%s", s.Products, fmt.Sprint(r.log))
 			}
 			check(fields-3, fields, 2, "delayed")
 			check(fields-2, fields-1, 1, "near-real-time") // it waits for one more

@@ -45,10 +45,10 @@ type Placement struct {
 	// its own fields; none is reopened where both are zero.
 	Past, Future time.Duration
 	// A reopened product is due when no neighbour came for Settle, at the
-	// latest MaxWait after the first; and at once when it is the last of Ahead
-	// times after its own, with which its window is full.
+	// latest MaxWait after the first; and at once when the neighbour is the
+	// first within the last Step of its window: no later one is to come.
 	Settle, MaxWait time.Duration
-	Ahead           int // 0: no window is ever full
+	Step            time.Duration // 0: no neighbour is the last
 }
 
 // Place records the times of the fields in a granule and reopens the products
@@ -97,11 +97,11 @@ func place(ctx context.Context, tx *sql.Tx, id int64, p Placement, now time.Time
 	for name, t := range concerned {
 		r := Reopening{Dataset: g.Dataset, Granule: name, Time: t, Lane: g.Lane, Latest: now, Why: why}
 		how := p
-		full, err := completes(ctx, tx, g, r, p)
+		ends, err := endsWindow(ctx, tx, g, r, p)
 		if err != nil {
 			return 0, err
 		}
-		if full {
+		if ends {
 			how.Settle = 0
 		}
 		if err := reopen(ctx, tx, r, how); err != nil {
@@ -158,10 +158,10 @@ func addConcerned(ctx context.Context, tx *sql.Tx, all map[string]time.Time, g G
 	return err
 }
 
-// completes reports whether the window of a product is full with a granule, and
-// was not without it.
-func completes(ctx context.Context, tx *sql.Tx, g Granule, r Reopening, p Placement) (bool, error) {
-	if p.Ahead == 0 {
+// endsWindow reports whether a granule is the first within the last step of the
+// window of a product.
+func endsWindow(ctx context.Context, tx *sql.Tx, g Granule, r Reopening, p Placement) (bool, error) {
+	if p.Step == 0 || p.Future == 0 {
 		return false, nil
 	}
 	var last time.Time
@@ -170,12 +170,13 @@ func completes(ctx context.Context, tx *sql.Tx, g Granule, r Reopening, p Placem
 	if err != nil || last.IsZero() {
 		return false, err
 	}
-	var with, without int
-	err = tx.QueryRowContext(ctx, `SELECT count(DISTINCT f.time), count(DISTINCT CASE WHEN g.id <> ? THEN f.time END)
+	end := last.Add(p.Future)
+	var own, others int
+	err = tx.QueryRowContext(ctx, `SELECT coalesce(sum(g.id = ?), 0), coalesce(sum(g.id <> ?), 0)
 		FROM field_time AS f JOIN granule AS g ON g.id = f.granule
 		WHERE f.dataset = ? AND f.time > ? AND f.time <= ? AND g.state <> 'quarantined'`,
-		g.ID, g.Dataset, text(last), text(last.Add(p.Future))).Scan(&with, &without)
-	return without < p.Ahead && p.Ahead <= with, err
+		g.ID, g.ID, g.Dataset, text(end.Add(-p.Step)), text(end)).Scan(&own, &others)
+	return own > 0 && others == 0, err
 }
 
 // reopen opens r, or adds its neighbour to the one that is open.

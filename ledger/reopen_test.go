@@ -97,16 +97,16 @@ func TestReplacedGranuleReopensProductsThatSawTheOldOne(t *testing.T) {
 	}
 }
 
-// The neighbour that fills a window is not waited after; one that comes late into
-// a full window, or is replaced, is.
-func TestAProductWhoseWindowIsFullIsDueAtOnce(t *testing.T) {
+// The neighbour that ends a window is not waited after; one that comes late into
+// it, or is replaced, is.
+func TestAProductWhoseWindowHasEndedIsDueAtOnce(t *testing.T) {
 	l := outbox(t)
 	place := func(d int, sha256 string, hour int) {
 		t.Helper()
 		g, _, err := l.Arrive(t.Context(), arrival(fmt.Sprintf("%02d.nc", d), sha256), at(hour))
 		must(t, err)
 		p := window(d)
-		p.Ahead = 2
+		p.Step = day
 		_, err = l.Place(t.Context(), g.ID, p, at(hour))
 		must(t, err)
 	}
@@ -127,9 +127,9 @@ func TestAProductWhoseWindowIsFullIsDueAtOnce(t *testing.T) {
 		why    string
 	}{
 		{4, "a", 36, "a day before it is no future"},
-		{6, "a", 36, "one of two days ahead"},
+		{6, "a", 36, "the first of two days ahead"},
 		{7, "a", 0, "the second of two days ahead"},
-		{7, "b", 36, "a replacement in a window that was full"},
+		{7, "b", 36, "a replacement in a window that has ended"},
 		{3, "a", 36, "a late day before it"},
 		{8, "a", -1, "a day beyond its window"},
 	} {

@@ -16,8 +16,8 @@ import (
 )
 
 // Reanalysis are the rules by which a product is made again because a day in its
-// window came late, was replaced, or followed; the day with which its window is
-// full is not waited after. The first product of a granule waits for none of
+// window came late, was replaced, or followed; the day that ends its window is
+// not waited after. The first product of a granule waits for none of
 // them.
 type Reanalysis struct {
 	Enabled bool          `yaml:"enabled"`  // whether products are made again as their neighbours arrive
@@ -71,7 +71,7 @@ func (d Dataset) placement(g ledger.Granule, granule ingest.Granule) ledger.Plac
 	if d.Reanalysis.Enabled && !silent {
 		p.Past, p.Future = d.Fill.Past(), d.Fill.Future()
 		p.Settle, p.MaxWait = d.Reanalysis.patience(d.Fill.Step)
-		p.Ahead = d.Fill.FramesAhead()
+		p.Step = d.Fill.Interval()
 	}
 	return p
 }

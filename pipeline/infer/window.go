@@ -30,8 +30,9 @@ func StepOf(times []time.Time) time.Duration {
 // what networks learned from; also where the step is not known.
 func Daily(step time.Duration) bool { return step == 0 || step >= 18*time.Hour && step <= 36*time.Hour }
 
-// step returns the step of the series, an exact day where it is about one.
-func (c Config) step() time.Duration {
+// Interval returns the step of the series, an exact day where it is about one or
+// not known.
+func (c Config) Interval() time.Duration {
 	if Daily(c.Step) {
 		return day
 	}
@@ -43,9 +44,9 @@ func (c Config) step() time.Duration {
 // fields rarely are exactly a step apart.
 func (c Config) span(given time.Duration, days int) time.Duration {
 	if given == 0 {
-		given = time.Duration(days) * max(c.step(), day)
+		given = time.Duration(days) * max(c.Interval(), day)
 	}
-	return given + c.step()/2
+	return given + c.Interval()/2
 }
 
 // Past returns how far before a field the window begins.
@@ -58,9 +59,6 @@ func (c Config) Future() time.Duration {
 	}
 	return c.span(c.Ahead, c.FutureDays)
 }
-
-// FramesAhead returns the number of fields after one that fill its window.
-func (c Config) FramesAhead() int { return int(c.Future() / c.step()) }
 
 // Within returns the indices of the times that are in the window around a time,
 // in their order. times must not descend. Of a series finer than a day it leaves
@@ -80,7 +78,7 @@ func (c Config) Within(times []time.Time, at time.Time) []int {
 			after = append(after, i)
 		}
 	}
-	if c.step() < day {
+	if c.Interval() < day {
 		near := min(mostFrames/2, len(before))
 		split := len(before) - near
 		before = append(c.thin(before[:split], times, c.Past()), before[split:]...)
@@ -94,7 +92,7 @@ func (c Config) Within(times []time.Time, at time.Time) []int {
 // first of each interval of time.
 func (c Config) thin(far []int, times []time.Time, reach time.Duration) []int {
 	const near = mostFrames / 2
-	every := max((reach-near*c.step())/(mostFrames-near), c.step())
+	every := max((reach-near*c.Interval())/(mostFrames-near), c.Interval())
 	var kept []int
 	last := int64(-1)
 	for _, i := range far {
