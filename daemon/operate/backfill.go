@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
 	"lacuna/daemon/state"
 	"lacuna/fetch"
 	"lacuna/ledger"
+	"lacuna/pipeline/infer"
 )
 
 // Backfill is a range of older days to be fetched and filled behind the live lane.
@@ -38,8 +40,9 @@ type BackfillNews struct {
 // ErrBackfill says that another range of a dataset is being filled.
 var ErrBackfill = errors.New("another backfill is under way")
 
-// BackfillDays is the number of days that are fetched at a time: one listing of
-// the archive each time, and at most so many granules ahead of a live one.
+// BackfillDays is the number of days that are fetched at a time, of a series
+// coarser than daily steps: one listing of the archive each time, and at most so
+// many granules ahead of a live one.
 const BackfillDays = 31
 
 // AskBackfill requests a range of days. The same range requested again goes on
@@ -92,7 +95,11 @@ func (s Station) BackfillChunk(ctx context.Context, b *Backfill, book *ledger.Le
 	if err != nil {
 		return false, err
 	}
-	last := b.Next.AddDate(0, 0, BackfillDays-1)
+	step, err := Step(ctx, book, b.Dataset)
+	if err != nil {
+		return false, errors.Join(err, in.Close())
+	}
+	last := b.Next.AddDate(0, 0, chunkDays(step)-1)
 	if last.After(b.To) {
 		last = b.To
 	}
@@ -120,6 +127,16 @@ func (s Station) Fetching(dataset string) fetch.Days {
 		return fetch.Days{}
 	}
 	return fetch.Days{From: b.Next, To: b.To}
+}
+
+// chunkDays returns the number of days that are fetched at a time of a series with
+// a step.
+func chunkDays(step time.Duration) int {
+	const day = 24 * time.Hour
+	if infer.Daily(step) || step < day {
+		return BackfillDays
+	}
+	return int(math.Ceil(BackfillDays * float64(step) / float64(day)))
 }
 
 // BackfillNews returns the progress of a backfill.

@@ -94,6 +94,9 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 	if err := errors.Join(p.noteUnseen(ctx, book, &row), noteStep(ctx, book, set, &row)); err != nil {
 		return row, err
 	}
+	if err := noteStep(ctx, book, set, &row); err != nil {
+		return row, err
+	}
 	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
 		return row, err
 	}

@@ -36,6 +36,9 @@ func (w *Worker) noteAbsences(ctx context.Context) (noted int, err error) {
 	if w.set.EmptyDays != FillEmptyDays {
 		return 0, nil
 	}
+	if err := w.findStep(ctx); err != nil {
+		return 0, err
+	}
 	reach := w.set.Fill.Past() + w.set.Fill.Future() + week
 	starts, err := w.Books.Starts(ctx, w.set.Name, w.looked.from(reach))
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 // accept reads a granule, checks its grid and records its times. An absence has
 // the grid of its neighbours.
 func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
+	if err := w.findStep(ctx); err != nil {
+		return err
+	}
 	granule, err := w.granule(ctx, g)
 	if err != nil {
 		return err

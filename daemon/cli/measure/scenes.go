@@ -73,7 +73,7 @@ Exit status: 0 done, 1 failed, 2 usage.`,
 	f := c.Flags()
 	flags.data.Add(f)
 	flags.model.Add(f, &flags.fill)
-	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look (default of a model: 30)")
+	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look, of a coarser series steps (default of a model: 30)")
 	f.IntVar(&flags.fill.FutureDays, "future-days", 0, "how many days ahead to look; 0: as in near-real-time")
 	f.IntVar(&flags.judge.Scenes, "scenes", flags.judge.Scenes, "how many to fill; 0: all")
 	f.BoolVar(&flags.judge.AllDays, "all-days", false, "judge all days: the model has learned from none of them")
@@ -115,6 +115,11 @@ func (f *scenesFlags) run(c *cobra.Command) error {
 	defer filler.Close()
 	bar := cli.NewProgress(stderr, "scenes", 0)
 	defer bar.Finish()
+	times := make([]time.Time, len(set.Series.Days))
+	for i, d := range set.Series.Days {
+		times[i] = d.Time
+	}
+	f.fill.Step = infer.StepOf(times)
 	sub := scenes.Subject{Series: set.Series, Fill: f.fill, Model: filler.Model}
 	if f.picture != "" {
 		return f.draw(c.Context(), sub, set)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
@@ -80,8 +81,15 @@ func warnOfSandbox(c *cobra.Command) error {
 // describeConfig prints the datasets of a good configuration.
 func describeConfig(w io.Writer, file string, cfg daemon.Config) error {
 	for _, set := range cfg.Datasets {
-		fmt.Fprintf(w, "dataset %s: %s from %s, filled by %s, %d days back and %d ahead\n", set.Name,
-			cmp.Or(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays)
+		back, ahead := fmt.Sprintf("%d days", set.Fill.PastDays), strconv.Itoa(set.Fill.FutureDays)
+		if set.Fill.Back > 0 {
+			back = fmt.Sprintf("%gh", set.Fill.Back.Hours())
+		}
+		if set.Fill.Ahead > 0 {
+			ahead = fmt.Sprintf("%gh", set.Fill.Ahead.Hours())
+		}
+		fmt.Fprintf(w, "dataset %s: %s from %s, filled by %s, %s back and %s ahead\n", set.Name,
+			cmp.Or(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, back, ahead)
 	}
 	_, err := fmt.Fprintf(w, "%s is good\n", file)
 	return err
