@@ -160,6 +160,7 @@ const spreadMembers = 10
 // Cells that were never query in training stay NaN.
 func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32) {
 	n := len(sub.hidden)
+	predicted.Sigma = smoothSigma(predicted.Sigma, sub.hidden, sub.grid)
 	mean, sigma := predicted.Mean, make([]float32, n)
 	eachCell(n, func(i int) {
 		sigma[i] = m.version.Calibration.Apply(predicted.Sigma[i], sub.distance[i], sub.inputs.DayOfYear)
