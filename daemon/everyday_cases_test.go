@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -326,4 +327,34 @@ func TestEveryMethodFillsDaysOfWhichNothingWasSeen(t *testing.T) {
 		}
 		s.close(t)
 	}
+}
+
+// The day of a granule that was set aside is filled like one without a granule,
+// until a good one comes under its name. An operator may have it made again.
+func TestTheDayOfADamagedGranuleIsFilledUntilAGoodOneComes(t *testing.T) {
+	s := still(t, 8)
+	s.open(t)
+	defer s.close(t)
+	for _, day := range []int{0, 1, 2, 4} {
+		s.deliver(t, day)
+	}
+	file := filepath.Join(s.archive(), s.day[3].Name)
+	if err := os.WriteFile(file, []byte("<html>404</html>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.pass(t, 4)
+	s.wantTold(t, 3, "no-granule@1")
+	o := operate.New(s.cfg.Operate(), s.book, func() time.Time { return s.now })
+	if redone, err := o.Redo(t.Context(), operate.RedoRequest{Dataset: "sea", Granule: s.products(t)[3][0].Granule, Why: "test"}); err != nil || len(redone) != 1 {
+		t.Fatalf("Redo() = %+v, %v", redone, err)
+	}
+	s.pass(t, 5)
+	s.wantTold(t, 3, "no-granule@1 no-granule@2")
+	if aside, err := o.Quarantine(t.Context(), "sea"); err != nil || len(aside) != 1 || aside[0].Granule != s.day[3].Name {
+		t.Errorf("set aside: %+v, %v, want the damaged file", aside, err)
+	}
+	s.deliver(t, 3)
+	s.pass(t, 6)
+	input := map[bool]string{true: publish.Seen, false: publish.CloudedOut}[s.world.Granule(s.day[3]).Seen.ObservedMask().Count() > 0]
+	s.wantTold(t, 3, "-no-granule@1 -no-granule@2 "+input+"@2")
 }

@@ -288,6 +288,18 @@ func publishedRows(t *testing.T, cfg Config) []row {
 			t.Errorf("%d granules of %s are %s", c.Granules, c.Dataset, c.State)
 		}
 	}
+	recent, err := book.Recent(t.Context(), 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range recent { // days without a granule have products too
+		switch {
+		case g.Absent && g.State == ledger.Announced:
+			total++
+		case g.Absent && g.State != ledger.Quarantined: // there the granule came first
+			t.Errorf("the absence %s is %s", g.Name, g.State)
+		}
+	}
 	published, err := book.Publications(t.Context(), "", time.Time{}, time.Time{})
 	if err != nil {
 		t.Fatal(err)

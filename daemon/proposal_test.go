@@ -80,7 +80,7 @@ func TestAProposalFollowsWhatWasSeen(t *testing.T) {
 			"an hourly archive", func(o *onboard.Onboarding) {
 				o.Sample.Step, o.Sample.Memory, o.Sample.Newest = time.Hour, 0, o.Now.Add(-150*time.Minute)
 			},
-			func(d Dataset) bool { return d.Archive.Expect.By == "" && d.Archive.Expect.Within == 3*time.Hour }, "fields of the sample are 1h apart",
+			func(d Dataset) bool { return d.Archive.Expect.By == "" && d.Archive.Expect.Within == 3*time.Hour }, "starter models learned from daily fields, and these are 1h apart",
 		},
 		{
 			"a monthly archive", func(o *onboard.Onboarding) {

@@ -93,7 +93,7 @@ func TestCalendarIsWalkedByKeys(t *testing.T) {
 	b.do(t, chromedp.KeyEvent(kb.Enter))
 	b.await(t, "the page of the granule", `location.pathname === "/granule" && document.getElementById("maps")?.dataset.ready`)
 	b.open(t, s.day(2))
-	if said := b.text(t, "main"); !strings.Contains(said, "Nothing was delivered") {
+	if said := b.text(t, "main"); !strings.Contains(said, "The archive has no granule of this time") {
 		t.Errorf("the page of a missing day says %q", said)
 	}
 }
@@ -106,7 +106,7 @@ func TestPageFollowsTheDaemonWithoutAReload(t *testing.T) {
 	missing := s.world.Granule(s.days[2])
 	id := missing.Seen.Time.UTC().Format(time.DateOnly)
 	state := fmt.Sprintf(`document.getElementById(%q).className`, id)
-	if got := ask[string](t, b, state); !strings.Contains(got, "s-missing") {
+	if got := ask[string](t, b, state); !strings.Contains(got, "s-no-granule") {
 		t.Fatalf("the missing day is %q", got)
 	}
 	b.do(t, chromedp.Focus(chromedp.CSS(`[id="`+id+`"]`)))

@@ -51,7 +51,8 @@ func openSite(t *testing.T, height, width, n int) *site {
 	s.run(t, last.Add(30*time.Hour))
 	done := func() bool {
 		status := fetchStatus(t, strings.TrimPrefix(s.at, "http://"))
-		return len(status.Quarantine) == 1 && len(status.Products) >= min(n-1, pages.RecentRows) && status.Datasets[0].Queue == 0
+		return len(status.Quarantine) == 1 && len(status.Products) >= min(n-1, pages.RecentRows) && status.Datasets[0].Queue == 0 &&
+			status.Datasets[0].NoGranule > 0 // the product in the place of the missing day
 	}
 	for deadline := time.Now().Add(time.Minute + 5*time.Second*time.Duration(n)); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -99,7 +99,7 @@ func TestStoryAndFilesOfAGranuleAreOnItsPage(t *testing.T) {
 			t.Errorf("GET %s = %d, want 404", path, code)
 		}
 	}
-	missing := s.time(2).Format("2 January 2006") + ": missing"
+	missing := s.time(2).Format("2 January 2006") + ": no granule, filled from other days"
 	aside := s.time(3).Add(24*time.Hour).Format("2 January 2006") + ": set aside"
 	if _, calendar := get("/datasets/black-sea"); !strings.Contains(calendar, missing) || !strings.Contains(calendar, aside) {
 		t.Errorf("the calendar lacks %q or %q", missing, aside)

@@ -68,7 +68,7 @@ func (e Expect) lastDue(now time.Time, zone *time.Location) (day, due time.Time,
 func (c Config) Due(t time.Time) (due time.Time, known bool) {
 	clock, err := time.Parse("15:04", c.Expect.By)
 	if err != nil {
-		return time.Time{}, false
+		return t.Add(c.Expect.Within), c.Expect.Within > 0
 	}
 	zone, err := time.LoadLocation(c.TimeZone)
 	if err != nil {

@@ -155,3 +155,26 @@ func TestYoungObjectIsNotHeldForEverByAClockThatWasAhead(t *testing.T) {
 		t.Errorf("Poll() = %v after it has settled by the right clock", got)
 	}
 }
+
+func TestAGranuleIsDueByTheClockOrSoLongAfterItsTime(t *testing.T) {
+	noon := time.Date(2024, 5, 17, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		expect Expect
+		want   string
+	}{
+		{Expect{LagDays: 1}, ""},
+		{Expect{By: "14:30", LagDays: 1}, "2024-05-18T12:30:00Z"}, // half past two in Paris
+		{Expect{By: "00:15", LagDays: 2}, "2024-05-18T22:15:00Z"},
+		{Expect{Within: 6 * time.Hour, LagDays: 1}, "2024-05-17T18:00:00Z"},
+		{Expect{By: "14:30", LagDays: 0, Within: 6 * time.Hour}, "2024-05-17T12:30:00Z"},
+	} {
+		due, known := Config{TimeZone: "Europe/Paris", Expect: tt.expect}.Due(noon)
+		got := ""
+		if known {
+			got = due.UTC().Format(time.RFC3339)
+		}
+		if got != tt.want {
+			t.Errorf("%+v: due at %q, want %q", tt.expect, got, tt.want)
+		}
+	}
+}

@@ -198,6 +198,8 @@ func (o Onboarding) whyMethod() string {
 	switch {
 	case o.Machine.Engine == "":
 		why += "optimal interpolation: no engine for networks is usable here (" + o.Machine.Missing + ")"
+	case o.Starter != "" && o.Sample != nil && !infer.Daily(o.Sample.Step):
+		why += fmt.Sprintf("optimal interpolation: starter models learned from daily fields, and these are %s apart", hours(o.Sample.Step))
 	case o.Starter != "":
 		why += fmt.Sprintf("the starter model (%s) from the tenth day on, else optimal interpolation", o.Starter)
 	default:
