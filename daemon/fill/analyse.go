@@ -62,7 +62,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	g := job.Granule
 	history, inputs := neighbours(job)
 	scene := infer.Scene{
-		Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform,
+		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Transform: g.Transform,
 		Widening: job.Widening, Constants: job.Constants,
 	}
 	if job.Scaling != nil {
@@ -221,7 +221,7 @@ func coverage(analyses []infer.Analysis) (before, after float64) {
 				continue
 			case flags&infer.Interpolated != 0:
 				filled++
-			case flags == 0:
+			case infer.Observed(flags):
 				observed++
 			}
 			cells++

@@ -3,14 +3,12 @@ package ingest
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"lacuna/internal/checkout"
+	"lacuna/pipeline/realdata"
 )
 
 // withError is a map of two cells, the second of which is a gap, with
@@ -179,12 +177,7 @@ func TestBoundsAreThoseOfTheFile(t *testing.T) {
 
 // The salinity of SMAP comes with its uncertainty.
 func TestErrorsOfRealSalinity(t *testing.T) {
-	path := filepath.Join(filepath.Dir(checkout.Root(t)), "shared", "data", "smap_sss", "SMAP_L3_SSS_20210105_8DAYS_V5.0.nc")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no real data: %v", err)
-	}
-	g := mustRead(t, path, Options{Variable: "smap_sss"})
-	t.Log(g.Notes)
+	g := mustRead(t, realdata.Path(t, "smap_sss/SMAP_L3_SSS_20210105_8DAYS_V5.0.nc"), Options{Variable: "smap_sss"})
 	seen, known := 0, 0
 	for i, v := range g.Fields[0].Values {
 		if v != v { // NaN
