@@ -191,10 +191,20 @@ func (p *Product) span() (first, last time.Time) {
 // step returns the time between two fields: as told, else the usual one of the
 // granule, else a day, which is the habit of Level-3 products.
 func (p *Product) step() time.Duration {
-	if p.Step > 0 {
-		return p.Step
+	usual := p.Step
+	if usual <= 0 {
+		usual = usualStep(p.Times)
 	}
-	sorted := slices.SortedFunc(slices.Values(p.Times), time.Time.Compare)
+	// Satellites pass some minutes earlier or later from day to day.
+	if whole := usual.Round(dayLength); math.Abs(float64(usual-whole)) < 0.1*float64(dayLength) && whole > 0 {
+		return whole
+	}
+	return max(usual.Round(time.Second), time.Second)
+}
+
+// usualStep returns the median distance of times, a day where there is none.
+func usualStep(times []time.Time) time.Duration {
+	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	var steps []time.Duration
 	for i := range sorted[1:] {
 		if d := sorted[i+1].Sub(sorted[i]); d > 0 {
@@ -205,10 +215,5 @@ func (p *Product) step() time.Duration {
 		return dayLength
 	}
 	slices.Sort(steps)
-	usual := steps[len(steps)/2]
-	// Satellites pass some minutes earlier or later from day to day.
-	if whole := usual.Round(dayLength); math.Abs(float64(usual-whole)) < 0.1*float64(dayLength) && whole > 0 {
-		return whole
-	}
-	return max(usual.Round(time.Second), time.Second)
+	return steps[(len(steps)-1)/2] // the lower of two in the middle: a hole makes a distance longer, never shorter
 }
