@@ -175,6 +175,18 @@ func TestBoundsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
+// A reader who asks for the error itself must get its numbers, which lie outside
+// of the range of the quantity.
+func TestAnErrorIsNotReadAsTheQuantity(t *testing.T) {
+	t.Parallel()
+	g := mustRead(t, ncgen(t, "nc4", "m.nc", withError(strings.Replace(sstOf, `sst:standard_name = "sea_surface_temperature" ;`, "", 1),
+		`float sst_uncertainty(time, lat, lon) ; sst_uncertainty:units = "kelvin" ;`, `sst = 290, 291 ; sst_uncertainty = 0.25, 0.5 ;`)),
+		Options{Variable: "sst_uncertainty"})
+	if v := g.Fields[0].Values; v[0] != 0.25 || v[1] != 0.5 || g.Product != "" {
+		t.Errorf("the error reads as %v of the product %q", v, g.Product)
+	}
+}
+
 // The salinity of SMAP comes with its uncertainty.
 func TestErrorsOfRealSalinity(t *testing.T) {
 	g := mustRead(t, realdata.Path(t, "smap_sss/SMAP_L3_SSS_20210105_8DAYS_V5.0.nc"), Options{Variable: "smap_sss"})
