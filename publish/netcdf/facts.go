@@ -15,13 +15,19 @@ const (
 	windowFirst, windowLast           = "window_start", "window_end"
 )
 
+// factNames returns the names of these variables.
+func factNames() []string {
+	return []string{modeName, modelName, revisionName, observedName, windowFirst, windowLast}
+}
+
 // modelBytes is the room for the name of a model. It is the same in all files,
 // so that tools which do not know strings can join them; a name that is longer
 // gets as much again.
 const modelBytes = 64
 
-// addFacts returns f with the variables along time.
-func (p *Product) addFacts(f File, found axes) File {
+// addFacts returns f with the variables along time, and their names. They are
+// auxiliary coordinates, so that they go with a field wherever it goes.
+func (p *Product) addFacts(f File, found axes) (File, []string) {
 	axis, _ := f.variable(found[timeAxis])
 	dim, n := axis.Dims[0], len(p.Times)
 	var modes, revisions []byte
@@ -35,7 +41,6 @@ func (p *Product) addFacts(f File, found axes) File {
 	letters := Dim{Name: f.freeName("model_letters"), Len: len(name)}
 	facts := []Var{
 		{Name: modeName, Type: "byte", Raw: modes, Attrs: []Attr{
-			{Name: "standard_name", Value: "status_flag"},
 			{Name: "long_name", Value: "whether later fields had a part in the analysis"},
 			{Name: "flag_values", Value: []int8{0, 1}},
 			{Name: "flag_meanings", Value: NearRealTime + " " + Delayed},
@@ -55,13 +60,15 @@ func (p *Product) addFacts(f File, found axes) File {
 		}},
 	}
 	facts = append(facts, p.windowVariables()...)
+	var names []string
 	for i := range facts {
 		facts[i].Name = f.freeName(facts[i].Name)
 		facts[i].Dims = append([]string{dim}, facts[i].Dims...)
 		facts[i].Attrs = append(facts[i].Attrs, Attr{Name: "coverage_content_type", Value: "auxiliaryInformation"})
+		names = append(names, facts[i].Name)
 	}
 	f.Dims, f.Vars = append(f.Dims, letters), append(f.Vars, facts...)
-	return f
+	return f, names
 }
 
 // windowVariables describes the windows, where they are known.

@@ -18,14 +18,15 @@ const companionFill float32 = -999
 const companionBits = 12
 
 // fields returns the variable with its gaps filled and the variables that
-// accompany it. scalars are the scalar coordinates of f.
-func (p *Product) fields(f File, scalars []string) ([]Var, error) {
+// accompany it. auxiliary are the coordinates of f that a field must point at:
+// it does not run along them.
+func (p *Product) fields(f File, auxiliary []string) ([]Var, error) {
 	filled, err := p.filled(f)
 	if err != nil {
 		return nil, err
 	}
 	coordinates := strings.Fields(text(filled.Attrs, "coordinates"))
-	for _, s := range scalars {
+	for _, s := range auxiliary {
 		if !slices.Contains(coordinates, s) {
 			coordinates = append(coordinates, s)
 		}

@@ -22,7 +22,7 @@ func TestCoordinatesAreMendedWhereCFDemands(t *testing.T) {
 		{"months can be decoded", "time", "calendar", "360_day", gulfOfMaineMonthly},
 		{"calendar in lower case", "time", "calendar", "gregorian", blackSea},
 		{"time is added", "time", "units", "seconds since 1970-01-01 00:00:00", smap},
-		{"a scalar is pointed at", "smap_sss", "coordinates", "depth", smap},
+		{"auxiliary coordinates are pointed at", "smap_sss", "coordinates", "depth mode model revision observed_fraction", smap},
 		{"units that UDUNITS knows", "SST", "units", "degree_Celsius", alboran},
 		{"the words of the input", "SST", "input_units", "degree Celsius", alboran},
 		{"practical salinity", "Sea_Surface_Salinity", "units", "1e-3", smos},
@@ -151,6 +151,12 @@ func TestAProductOfAProductIsConsistent(t *testing.T) {
 	p := blackSea()
 	first := mustFile(t, p)
 	p.Source.Attrs = first.Attrs
+	for _, name := range []string{"mode", "revision", "time_bnds"} {
+		v, _ := first.variable(name)
+		p.Source.Vars = append(p.Source.Vars, v)
+	}
+	p.Source.Dims = append(p.Source.Dims, Dim{Name: "nv", Len: 2})
+	p.Source.Vars[0].Attrs = with(p.Source.Vars[0].Attrs, "bounds", "time_bnds")
 	p.Revision = 2
 	second := mustFile(t, p)
 	if err := second.Validate(); err != nil {
@@ -158,6 +164,9 @@ func TestAProductOfAProductIsConsistent(t *testing.T) {
 	}
 	if got := value(second.Attrs, "lacuna_revision").([]int32)[0]; got != 2 {
 		t.Errorf("lacuna_revision = %d, want 2", got)
+	}
+	if r, ok := second.variable("revision"); !ok || number(r.Raw, r.Type) != 2 || len(second.Vars) != len(first.Vars) {
+		t.Errorf("revision of the field is %x, and it has %d variables, want 2 and %d", r.Raw, len(second.Vars), len(first.Vars))
 	}
 	if got := strings.Count(text(second.Attrs, "history"), "\n"); got != 1 {
 		t.Errorf("history has %d line breaks, want 1", got)

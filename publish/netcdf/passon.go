@@ -12,8 +12,11 @@ import (
 // their attributes as CF wants them, and another name where a variable of the
 // product has theirs.
 func (p *Product) passOn(f File, found axes) File {
+	if value(p.Source.Attrs, "lacuna_revision") != nil { // a product of ours: its facts are not those of this one
+		f.Vars = slices.DeleteFunc(f.Vars, func(v Var) bool { return slices.Contains(factNames(), v.Name) && !p.Source.isMap(v, p.Variable) })
+	}
 	data := slices.IndexFunc(f.Vars, func(v Var) bool { return v.Name == p.Variable })
-	own := []string{"flags", modeName, modelName, revisionName, observedName, windowFirst, windowLast}
+	own := append(factNames(), "flags")
 	for _, suffix := range []string{"uncertainty", "lower", "upper"} {
 		own = append(own, p.Variable+"_"+suffix)
 	}

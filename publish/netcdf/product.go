@@ -181,13 +181,13 @@ func (p Product) File() (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	fields, err := p.fields(f, scalars)
+	f, facts := p.addFacts(f, found)
+	fields, err := p.fields(f, append(scalars, facts...))
 	if err != nil {
 		return File{}, err
 	}
 	at := slices.IndexFunc(f.Vars, func(v Var) bool { return v.Name == p.Variable })
 	f.Vars = slices.Replace(f.Vars, at, at+1, fields...)
-	f = p.addFacts(f, found)
 	f.Attrs = p.globals(f, found)
 	return f, nil
 }

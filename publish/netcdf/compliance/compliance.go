@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -47,9 +46,6 @@ type Finding struct {
 	Message  string
 }
 
-// ofTheMaking matches the variables along time that say how a field was made.
-var ofTheMaking = regexp.MustCompile(`"(revision|observed_fraction|window_start|window_end)"`)
-
 // Accepted returns the reason for which a finding is no fault of a product, ""
 // if it is one.
 func Accepted(f Finding) string {
@@ -58,8 +54,6 @@ func Accepted(f Finding) string {
 		return "CF has no standard name for the standard deviation of a logarithm, and a made-up one would be an error"
 	case f.Standard == "acdd:1.3" && f.Message == "standard_name" && (strings.Contains(f.Check, "_distance_") || strings.Contains(f.Check, "_reliability")):
 		return "CF has no standard name for how far observations are, or how often a pixel was learned from"
-	case f.Standard == "acdd:1.3" && f.Message == "standard_name" && ofTheMaking.MatchString(f.Check):
-		return "CF has no standard names for facts about the making of a field"
 	case f.Standard == "acdd:1.3" && f.Message == "standard_name" && strings.Contains(f.Check, `"sses_`):
 		return "the errors of the input keep its attributes, and CF has no standard name for them"
 	case f.Standard == "acdd:1.3" && strings.HasPrefix(f.Message, "Date time mismatch between time_coverage_"):
