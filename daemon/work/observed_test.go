@@ -12,6 +12,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/skill"
 	"lacuna/publish/netcdf"
 )
 
@@ -73,9 +74,13 @@ func TestTheErrorsOfAGranuleAreInItsProduct(t *testing.T) {
 	made := time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC)
 	outcome, err := fill.Analyse(t.Context(), fill.Job{
 		Dataset: "sst", Granule: g, History: []ingest.Granule{before}, Sea: sea, Fill: infer.DefaultConfig(), Revision: 1, Created: made,
+		Widening: skill.Widening{Days: 7},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := outcome.Product.CalibrationDays; got != 7 {
+		t.Errorf("the product says that its calibration comes from %d days, want 7", got)
 	}
 	path := filepath.Join(t.TempDir(), "product.nc")
 	if err := netcdf.WriteProduct(path, outcome.Product); err != nil {

@@ -204,6 +204,9 @@ func (f *Filler) apply(ctx context.Context, v view, progress func(done, total in
 		out.estimate, err = v.oi.FillContext(ctx, v.Series, v.target, progress)
 	}
 	out.noise = out.estimate.Sigma
+	if out.estimate.Expected != nil { // gaps say how far estimates are off, and nothing of observations
+		out.noise = out.estimate.Expected
+	}
 	return out, err
 }
 

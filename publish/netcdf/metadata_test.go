@@ -85,6 +85,16 @@ func TestUncertaintySaysItsSpace(t *testing.T) {
 	}
 }
 
+func TestUncertaintySaysFromHowManyDaysItsCalibrationComes(t *testing.T) {
+	v, _ := mustFile(t, emptyDay()).variable("CHL_uncertainty")
+	if got := numbers(value(v.Attrs, "calibration_days")); len(got) != 1 || got[0] != 12 {
+		t.Errorf("calibration_days = %v, want 12", got)
+	}
+	if v, _ = mustFile(t, blackSea()).variable("CHL_uncertainty"); value(v.Attrs, "calibration_days") != nil {
+		t.Error("an uncertainty that was not calibrated says so from some days")
+	}
+}
+
 func TestGlobalsOfTheInputSurviveWhereTheyAreStillTrue(t *testing.T) {
 	got := mustFile(t, blackSea()).Attrs
 	want := map[string]any{ // nil: absent
