@@ -45,7 +45,9 @@ func sstDay(t *testing.T, w *Worker, day int) ingest.Granule {
 		Vars: []netcdf.Var{
 			netcdf.Axis("lat", "degrees_north", axis), netcdf.Axis("lon", "degrees_east", axis),
 			{Name: "sst", Type: "float", Dims: onGrid, Raw: netcdf.Floats(sst), Attrs: []netcdf.Attr{
-				fillValue, {Name: "units", Value: "kelvin"}, {Name: "standard_name", Value: "sea_surface_temperature"},
+				fillValue,
+				{Name: "units", Value: "kelvin"},
+				{Name: "standard_name", Value: "sea_surface_temperature"},
 				{Name: "ancillary_variables", Value: "quality_flag"},
 			}},
 			{Name: "sst_uncertainty", Type: "float", Dims: onGrid, Raw: netcdf.Floats(sigma), Attrs: []netcdf.Attr{fillValue, {Name: "units", Value: "K"}}},

@@ -164,16 +164,20 @@ func ghrsst() Product {
 		src.Vars = append(src.Vars, Var{
 			Name: name, Type: "byte", Dims: []string{"time", "lat", "lon"}, Raw: raw("byte", numbers...),
 			Attrs: []Attr{
-				{Name: "_FillValue", Value: []int8{-128}}, {Name: "units", Value: "kelvin"},
-				{Name: "scale_factor", Value: []float32{0.01}}, {Name: "valid_min", Value: []int16{-127}},
+				{Name: "_FillValue", Value: []int8{-128}},
+				{Name: "units", Value: "kelvin"},
+				{Name: "scale_factor", Value: []float32{0.01}},
+				{Name: "valid_min", Value: []int16{-127}},
 			},
 		})
 	}
 	src.Vars = append(src.Vars, Var{
 		Name: "quality_level", Type: "byte", Dims: []string{"time", "lat", "lon"}, Raw: raw("byte", numbers...),
 		Attrs: []Attr{
-			{Name: "_FillValue", Value: []int8{-128}}, {Name: "long_name", Value: "quality level of SST pixel"},
-			{Name: "flag_values", Value: []int32{0, 1, 2, 3, 4, 5}}, {Name: "flag_meanings", Value: "no_data bad_data worst_quality low_quality acceptable_quality best_quality"},
+			{Name: "_FillValue", Value: []int8{-128}},
+			{Name: "long_name", Value: "quality level of SST pixel"},
+			{Name: "flag_values", Value: []int32{0, 1, 2, 3, 4, 5}},
+			{Name: "flag_meanings", Value: "no_data bad_data worst_quality low_quality acceptable_quality best_quality"},
 		},
 	})
 	p := product(src, "sea_surface_temperature", Identity)
