@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -78,7 +79,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	product := describe(job, analyses)
 	product.Inputs, product.Windows = inputs, windows(g.Fields, history, job.Fill.Past(), job.Fill.Future())
 	product.Mode, product.CalibrationDays = mode(g.Fields, product.Windows), job.Widening.Days
-	product.Step = seriesStep(field.Times(slices.Concat(g.Fields, history)))
+	product.Step = cmp.Or(seriesStep(field.Times(slices.Concat(g.Fields, history))), declaredStep(g.Source.Attrs))
 	before, after := coverage(analyses)
 	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Scored: job.Widening.Days, Note: analyses[0].Note}, nil
 }

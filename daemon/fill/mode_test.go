@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest"
 	"lacuna/publish/netcdf"
 )
 
@@ -75,6 +76,17 @@ func TestTheStepOfASeriesIsNoHole(t *testing.T) {
 	} {
 		if got := seriesStep(tt.times); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestAGranuleMayDeclareTheStepOfItsSeries(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"P1D": day, "P8D": 8 * day, "P1M": 30 * day, "PT1H": time.Hour, " PT12H ": 12 * time.Hour, "": 0, "daily": 0, "P": 0, "P1DT": 0, "PT0S": 0,
+	} {
+		if got := declaredStep([]ingest.Attr{{Name: "title", Value: "P3D"}, {Name: "time_coverage_resolution", Value: text}}); got != want {
+			t.Errorf("%q is a step of %v, want %v", text, got, want)
 		}
 	}
 }

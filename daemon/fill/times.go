@@ -2,11 +2,14 @@ package fill
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest"
 	"lacuna/publish/netcdf"
 )
 
@@ -64,6 +67,29 @@ func seriesStep(times []time.Time) time.Duration {
 		return 0
 	}
 	return step
+}
+
+// declaredForm is a duration of ISO 8601 as producers write the step of a series:
+// P1D, P8D, P1M, PT1H.
+var declaredForm = regexp.MustCompile(`^P(?:(\d{1,3})D|(\d{1,2})M|T(\d{1,3})H)$`)
+
+// declaredStep returns the step that a granule itself says its series has, in the
+// attribute of ACDD; 0 where it says none.
+func declaredStep(attrs []ingest.Attr) time.Duration {
+	const day = 24 * time.Hour
+	for _, a := range attrs {
+		text, ok := a.Value.(string)
+		if !ok || a.Name != "time_coverage_resolution" {
+			continue
+		}
+		if m := declaredForm.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
+			days, _ := strconv.Atoi(m[1]) // digits by the form, or empty: 0
+			months, _ := strconv.Atoi(m[2])
+			hours, _ := strconv.Atoi(m[3])
+			return time.Duration(days)*day + time.Duration(months)*30*day + time.Duration(hours)*time.Hour
+		}
+	}
+	return 0
 }
 
 // MadeAt returns the time of making of a product that is made without a ledger:
