@@ -17,10 +17,10 @@ import (
 // each field, be it of a neighbour or of the granule's own file.
 func windows(fields, history []field.Field, past, ahead time.Duration) []netcdf.Window {
 	out := make([]netcdf.Window, len(fields))
+	times := field.Times(slices.Concat(fields, history))
 	for i, f := range fields {
 		w := netcdf.Window{First: f.Time, Last: f.Time}
-		for _, other := range slices.Concat(fields, history) {
-			t := other.Time
+		for _, t := range times {
 			if t.Before(f.Time.Add(-past)) || t.After(f.Time.Add(ahead)) {
 				continue
 			}
