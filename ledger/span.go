@@ -49,3 +49,17 @@ func (l *Ledger) CountTimes(ctx context.Context, dataset string) (n int, err err
 	}
 	return n, nil
 }
+
+// FetchedAt returns when the bytes of a granule came into the spool: with the
+// first of its revisions that has them. It is zero where nothing was fetched.
+func (l *Ledger) FetchedAt(ctx context.Context, g Granule) (at time.Time, err error) {
+	if g.SHA256 == "" {
+		return time.Time{}, nil
+	}
+	err = l.db.QueryRowContext(ctx, `SELECT coalesce(min(h.at), '') FROM granule AS g JOIN history AS h ON h.granule = g.id
+		WHERE g.dataset = ? AND g.name = ? AND g.sha256 = ? AND h.state = 'fetched'`, g.Dataset, g.Name, g.SHA256).Scan((*moment)(&at))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look up when %s was fetched: %w", g.Name, err)
+	}
+	return at, nil
+}

@@ -163,7 +163,7 @@ type Map struct {
 	Lat, Lon   []float64 // axes of the rows and the columns, rising or falling
 	Value      []float32 // NaN where there is none
 	Sigma      []float32
-	Flags      []byte // bits: 1 land, 2 filled, 4 cannot be filled, 8 refused by quality control; 0 observed
+	Flags      []byte // bits: 1 land, 2 filled, 4 cannot be filled, 8 refused by quality control, none of these: observed; 16 its error is the input's own
 }
 
 // ModelBook is the content of the model store.

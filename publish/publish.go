@@ -63,8 +63,11 @@ type Product struct {
 	CoverageAfter   float64 `json:"coverage_after"`   // the same with the gaps filled
 	MeanUncertainty float64 `json:"mean_uncertainty"` // mean over the filled cells, as in the file: in Units or of their log10
 
-	Created time.Time         `json:"created"` // time of the revision
-	Links   map[string]string `json:"links,omitempty"`
+	Created   time.Time         `json:"created"`            // time of the revision
+	Published time.Time         `json:"published,omitzero"` // when upstream published the granule; zero: not known
+	Fetched   time.Time         `json:"fetched,omitzero"`   // when the granule was fetched; zero: not known
+	Filled    time.Time         `json:"filled,omitzero"`    // when its gaps were filled; zero: not known
+	Links     map[string]string `json:"links,omitempty"`
 
 	// Retracted says that nobody should use this revision any more, and Why.
 	Retracted bool   `json:"retracted,omitempty"`

@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -31,7 +32,10 @@ type Job struct {
 	Widening skill.Widening
 	Revision int
 	Created  time.Time // time of the revision
-	Credits  netcdf.Credits
+	// When upstream published the granule, and when it was fetched and filled; zero:
+	// not known.
+	Published, Fetched, Filled time.Time
+	Credits                    netcdf.Credits
 
 	// Constants are those of the dataset, for optimal interpolation; nil: the
 	// defaults.
@@ -62,7 +66,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	g := job.Granule
 	history, inputs := neighbours(job)
 	scene := infer.Scene{
-		Frames: g.Fields, Rejected: g.Rejected, History: history, Sea: job.Sea, Transform: g.Transform,
+		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Transform: g.Transform,
 		Widening: job.Widening, Constants: job.Constants,
 	}
 	if job.Scaling != nil {
@@ -73,7 +77,9 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 		return Outcome{}, fmt.Errorf("analyse %s: %w", g.Name, err)
 	}
 	product := describe(job, analyses)
-	product.Inputs, product.Mode = inputs, mode(g.Fields, history, job.Fill.Future())
+	product.Inputs, product.Windows = inputs, windows(g.Fields, history, job.Fill.Past(), job.Fill.Future())
+	product.Mode, product.CalibrationDays = mode(g.Fields, product.Windows), job.Widening.Days
+	product.Step = cmp.Or(seriesStep(field.Times(slices.Concat(g.Fields, history))), declaredStep(g.Source.Attrs))
 	before, after := coverage(analyses)
 	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Scored: job.Widening.Days, Note: analyses[0].Note}, nil
 }
@@ -118,20 +124,6 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	return fields, inputs
 }
 
-// mode returns the mode of a product: delayed where the analysis of one of its
-// fields saw a later one, be it of a granule after it or of its own file, within
-// the window ahead.
-func mode(fields, history []field.Field, ahead time.Duration) string {
-	for _, f := range fields {
-		for _, other := range slices.Concat(fields, history) {
-			if other.Time.After(f.Time) && !other.Time.After(f.Time.Add(ahead)) {
-				return netcdf.Delayed
-			}
-		}
-	}
-	return netcdf.NearRealTime
-}
-
 // Method returns a method in words; empty for an unknown one.
 func Method(name string) string { return methodPhrase[name] }
 
@@ -148,8 +140,8 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	p := netcdf.Product{
 		Source: SourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
 		Dataset: job.Dataset, Method: methodPhrase[job.Fill.Method], Model: job.Fill.Method,
-		Revision: job.Revision, Created: job.Created, Version: version.String(),
-		Credits: job.Credits,
+		Revision: job.Revision, Created: job.Created, Version: version.String(), Bounds: g.Bounds,
+		Published: job.Published, Fetched: job.Fetched, Filled: job.Filled, Credits: job.Credits,
 	}
 	if job.Model != nil {
 		p.Model, p.Seed = job.Model.Name(), job.Fill.Network.Seed
@@ -221,7 +213,7 @@ func coverage(analyses []infer.Analysis) (before, after float64) {
 				continue
 			case flags&infer.Interpolated != 0:
 				filled++
-			case flags == 0:
+			case infer.Observed(flags):
 				observed++
 			}
 			cells++
@@ -276,31 +268,6 @@ func StandAloneDataset(g ingest.Granule) string {
 		return g.Product
 	}
 	return strings.TrimSuffix(g.Name, path.Ext(g.Name))
-}
-
-// creationAttrs are the global attributes in which producers write when a granule
-// was made.
-var creationAttrs = []string{"date_created", "creation_date", "date_modified"}
-
-// CreatedBy returns the creation time of a product that is made without a ledger.
-// It comes from the granule, so that the same granule gives the same bytes: the
-// granule's own creation time, else the time of its last field.
-func CreatedBy(g ingest.Granule) time.Time {
-	for _, name := range creationAttrs {
-		for _, a := range g.Source.Attrs {
-			text, ok := a.Value.(string)
-			if !ok || a.Name != name {
-				continue
-			}
-			for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly, "Mon Jan 2 2006"} {
-				if t, err := time.Parse(layout, text); err == nil {
-					return t.UTC()
-				}
-			}
-		}
-	}
-	_, last := field.Span(g.Fields)
-	return last
 }
 
 // SourceFile returns the part of a granule that its product carries over.

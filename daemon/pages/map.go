@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"lacuna/ops"
@@ -85,9 +86,12 @@ func readMap(ctx context.Context, reader Reader, file, variable string, field in
 	return m, nil
 }
 
-// companion returns the ancillary variable whose name begins with name: the writer
-// adds a suffix where a name is taken.
+// companion returns the ancillary variable of that name, else the one whose name
+// begins with it: earlier versions added a suffix where a name was taken.
 func companion(all []string, name string) string {
+	if slices.Contains(all, name) {
+		return name
+	}
 	for _, c := range all {
 		if strings.HasPrefix(c, name) {
 			return c

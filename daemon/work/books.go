@@ -21,6 +21,7 @@ type Books interface {
 type GranuleBook interface {
 	FirstPending(ctx context.Context, dataset string, n int) ([]ledger.Granule, error)
 	Window(ctx context.Context, dataset string, from, to time.Time) ([]ledger.Granule, error)
+	FetchedAt(ctx context.Context, g ledger.Granule) (time.Time, error)
 	Starts(ctx context.Context, dataset string, from time.Time) ([]ledger.Start, error)
 	AddAbsence(ctx context.Context, a ledger.Absence, at time.Time) (added bool, err error)
 	Place(ctx context.Context, id int64, p ledger.Placement, at time.Time) (reopened int, err error)

@@ -12,6 +12,7 @@ import (
 	"lacuna/daemon/fill"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/skill"
 	"lacuna/publish"
@@ -78,8 +79,8 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	a := outcome.Analyses[last]
 	value := make([]float32, len(a.Value))
 	s.granule.Transform.Forward(value, a.Value)
-	for c := range hidden { // land has no sigma and is not scored, even where the sensor gave a value
-		hidden[c] = hidden[c] && finite(a.Sigma[c])
+	for c := range hidden { // land is not filled and not scored, even where the sensor gave a value
+		hidden[c] = hidden[c] && a.Flags[c]&infer.Interpolated != 0
 	}
 	t := trial{truth: truth, visible: visible, scored: hidden, value: value, sigma: a.Sigma}
 	got, err := scale.score(outcome.Product.Model, t)

@@ -76,7 +76,7 @@ func describeProduct(granule ingest.Granule, outcome fill.Outcome) publish.Produ
 		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
 		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Mode: out.Mode, Input: out.Input(),
 		CoverageBefore: outcome.Observed, CoverageAfter: outcome.After, MeanUncertainty: meanUncertainty(out),
-		Created: out.Created,
+		Created: out.Created, Published: out.Published, Fetched: out.Fetched, Filled: out.Filled,
 	}
 }
 

@@ -142,11 +142,11 @@ func (w *Worker) change(ctx context.Context, before ledger.Publication, g ingest
 		value := make([]float32, len(a.Value))
 		g.Transform.Forward(value, a.Value)
 		for c := range value {
-			filled, was := finite(a.Sigma[c]), finite(old[i].sigma[c])
-			if filled != was {
+			filled := a.Flags[c]&infer.Interpolated != 0
+			if filled != old[i].filled[c] {
 				return 0, false
 			}
-			if !filled || !finite(old[i].value[c]) {
+			if !filled || !finite(old[i].value[c]) || !finite(old[i].sigma[c]) {
 				continue
 			}
 			sigma := max(float64(old[i].sigma[c]), leastSigma)
@@ -162,9 +162,11 @@ func (w *Worker) change(ctx context.Context, before ledger.Publication, g ingest
 // better than to a millionth.
 const leastSigma = 1e-6
 
-// filledField is a field of a product in the space of the transform, NaN in
-// sigma where the value was observed.
-type filledField struct{ value, sigma []float32 }
+// filledField is a field of a product in the space of the transform.
+type filledField struct {
+	value, sigma []float32
+	filled       []bool // the value is not an observation
+}
 
 // readProduct reads the fields of a product of a granule.
 func (w *Worker) readProduct(ctx context.Context, path string, g ingest.Granule) ([]filledField, error) {
@@ -174,19 +176,28 @@ func (w *Worker) readProduct(ctx context.Context, path string, g ingest.Granule)
 	if err != nil {
 		return nil, err
 	}
-	sigma, err := w.Reader.Read(ctx, path, ingest.Options{Variable: variable + "_uncertainty", Transform: "identity"})
-	w.Heartbeat.Beat()
-	if err != nil {
-		return nil, err
+	beside := map[string][]field.Field{variable + "_uncertainty": nil, "flags": nil}
+	for name := range beside {
+		read, err := w.Reader.Read(ctx, path, ingest.Options{Variable: name, Transform: "identity"})
+		w.Heartbeat.Beat()
+		if err != nil {
+			return nil, err
+		}
+		beside[name] = read.Fields
 	}
-	if len(value.Fields) != len(g.Fields) || len(sigma.Fields) != len(g.Fields) || !value.Fields[0].Grid.Same(g.Fields[0].Grid) {
+	sigma, flags := beside[variable+"_uncertainty"], beside["flags"]
+	if len(value.Fields) != len(g.Fields) || len(sigma) != len(g.Fields) || len(flags) != len(g.Fields) || !value.Fields[0].Grid.Same(g.Fields[0].Grid) {
 		return nil, fmt.Errorf("it has %d fields on the grid %v, the granule has %d on %v",
 			len(value.Fields), value.Fields[0].Grid, len(g.Fields), g.Fields[0].Grid)
 	}
 	fields := make([]filledField, len(g.Fields))
 	for i := range fields {
-		fields[i] = filledField{value: make([]float32, len(value.Fields[i].Values)), sigma: sigma.Fields[i].Values}
+		n := len(value.Fields[i].Values)
+		fields[i] = filledField{value: make([]float32, n), sigma: sigma[i].Values, filled: make([]bool, n)}
 		g.Transform.Forward(fields[i].value, value.Fields[i].Values)
+		for c, f := range flags[i].Values {
+			fields[i].filled[c] = finite(f) && byte(f)&infer.Interpolated != 0
+		}
 	}
 	return fields, nil
 }

@@ -153,9 +153,17 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
 		t.Errorf("one cell moved by 1.5 sigmas, measured %v, comparable %v", moved, ok)
 	}
+	for c := range a.Flags { // an observation has a sigma too, and is no part of the comparison
+		if netcdf.Observed(a.Flags[c]) {
+			a.Sigma[c] *= 3
+		}
+	}
+	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
+		t.Errorf("observations that are less certain count as a change of %v, comparable %v", moved, ok)
+	}
 	for c, flags := range a.Flags {
 		if flags&netcdf.Interpolated != 0 {
-			a.Sigma[c] = float32(math.NaN())
+			a.Flags[c] = netcdf.NotReconstructible
 			break
 		}
 	}

@@ -203,9 +203,13 @@ func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene,
 // fill analyses a granule for the revision g.
 func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outcome, error) {
 	started := w.Now()
+	fetched, err := w.Books.FetchedAt(ctx, g)
+	if err != nil {
+		return fill.Outcome{}, err
+	}
 	outcome, _, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea,
-		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
+		Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
 	})
 	if err == nil {
 		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))
@@ -216,7 +220,11 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outc
 // finish stores the product of a revision and queues it to the sinks.
 func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome fill.Outcome) error {
 	analysed := w.Now()
-	if err := w.Books.Advance(ctx, g.ID, ledger.Filled, w.Now()); err != nil {
+	outcome.Product.Filled = analysed
+	if g.State == ledger.Filled { // before a crash: the file that may be there already says so
+		outcome.Product.Filled = g.Changed
+	}
+	if err := w.Books.Advance(ctx, g.ID, ledger.Filled, analysed); err != nil {
 		return err
 	}
 	told, stored, err := w.storeProduct(ctx, g, s.granule, outcome)

@@ -3,9 +3,10 @@ import { Scale, uncertainties, values, written } from "./colour.js";
 import { steer } from "./steer.js";
 import { View } from "./view.js";
 
-const land = 1, filled = 2, lost = 4, refused = 8; // bits of the flags
+const land = 1, filled = 2, lost = 4, refused = 8, ownError = 16; // bits of the flags
+const observed = (f) => (f & (land | filled | lost | refused)) === 0;
 const kinds = [
-  { name: "observed", colour: [59, 111, 182], is: (f) => f === 0 },
+  { name: "observed", colour: [59, 111, 182], is: observed },
   { name: "filled", colour: [226, 178, 79], is: (f) => (f & filled) !== 0 && (f & refused) === 0 },
   { name: "refused by quality control, and filled", colour: [176, 74, 143], is: (f) => (f & refused) !== 0 },
   { name: "cannot be filled", colour: [90, 90, 98], is: (f) => (f & lost) !== 0 },
@@ -81,7 +82,7 @@ function paintAll(map) {
   return {
     value, sigma,
     pictures: [
-      picture(map, colours, (i, px, at) => map.flags[i] === 0 && value.paint(map.value[i], px, at)),
+      picture(map, colours, (i, px, at) => observed(map.flags[i]) && value.paint(map.value[i], px, at)),
       picture(map, colours, (i, px, at) => value.paint(map.value[i], px, at)),
       picture(map, colours, (i, px, at) => sigma.paint(map.sigma[i], px, at)),
       picture(map, colours, (i, px, at) => {
@@ -140,7 +141,8 @@ function say(at) {
   if (Number.isFinite(map.value[i])) items.push(["value", `${written(map.value[i])} ${map.units}`]);
   if (Number.isFinite(map.sigma[i])) {
     const factor = map.log ? `, a factor of ${(10 ** map.sigma[i]).toFixed(2)}` : "";
-    items.push(["uncertainty", `± ${written(map.sigma[i])} ${map.sigma_units}${factor}`]);
+    const whose = !observed(flags) ? "" : flags & ownError ? ", as the input gives it" : ", as fitted";
+    items.push(["uncertainty", `± ${written(map.sigma[i])} ${map.sigma_units}${factor}${whose}`]);
   }
   items.push(["flag", words]);
   probe.replaceChildren(...items.map(([name, text]) => {

@@ -13,18 +13,25 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// Flags of an analysed cell. An observed cell has none.
+// Flags of an analysed cell. An observed cell has none of the first four.
 const (
 	Land               byte = 1 << iota // not sea; never filled
 	Interpolated                        // the value comes from the method, not from the sensor
 	NotReconstructible                  // sea, but nothing is known to fill it from
 	Rejected                            // the sensor gave a value that quality control refused
+	OwnError                            // observed, and sigma is the error that comes with the observation
 )
+
+// Observed reports whether a cell with these flags has the value of the sensor.
+func Observed(flags byte) bool {
+	return flags&(Land|Interpolated|NotReconstructible|Rejected) == 0
+}
 
 // Scene is a granule with its neighbouring days.
 type Scene struct {
 	Frames    []field.Field // the granule's own fields, in physical units
 	Rejected  []field.Mask  // per frame; nil: nothing was rejected
+	Errors    [][]float32   // per frame: standard error of each observation in the space of Transform, NaN where unknown; nil: none is known
 	History   []field.Field // fields of other granules on the same grid, in any order
 	Sea       field.Mask
 	Transform field.Transform
@@ -43,7 +50,9 @@ type Scene struct {
 // standard deviation, in the space of the transform. Lower and Upper are the 5
 // and 95 % quantiles in physical units, nil unless the transform is log10: a
 // symmetric error is fully described by Sigma. For log10 Value is the median.
-// Where nothing was filled, all four are NaN except Value at observed cells.
+// At an observed cell Sigma is the error that comes with the observation, or
+// else the noise that the method fitted. Where there is no value, all four are
+// NaN.
 type Analysis struct {
 	Value, Sigma, Lower, Upper []float32
 	Flags                      []byte
@@ -115,7 +124,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
-		out[n] = compose(s, n, filled.estimate)
+		out[n] = compose(s, n, filled)
 		out[n].Tier, out[n].Took, out[n].Note, out[n].Own = filled.tier, filled.took, note, filled.own
 		if f.cfg.Details {
 			out[n].Details = detail(window, at, f.cfg.Step)
@@ -188,10 +197,15 @@ func (f *Filler) apply(ctx context.Context, v view, progress func(done, total in
 		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, last: v.last})
 	case "climatology":
 		out.estimate = classical.Climatology(v.Series, v.target)
+		return out, nil // its sigma is the spread of the variable, and says nothing of the noise
 	case "persistence":
 		out.estimate = classical.Persistence(v.Series, v.target, f.cfg.Past())
 	default:
 		out.estimate, err = v.oi.FillContext(ctx, v.Series, v.target, progress)
+	}
+	out.noise = out.estimate.Sigma
+	if out.estimate.Expected != nil { // gaps say how far estimates are off, and nothing of observations
+		out.noise = out.estimate.Expected
 	}
 	return out, err
 }
@@ -240,8 +254,8 @@ func physical(s Scene, a Analysis, members [][]float32) [][]float32 {
 const quantile90 = 1.6448536
 
 // compose joins observations and estimates into an analysis.
-func compose(s Scene, frame int, e classical.Estimate) Analysis {
-	observed := s.Frames[frame]
+func compose(s Scene, frame int, filled filling) Analysis {
+	observed, e := s.Frames[frame], filled.estimate
 	n := len(observed.Values)
 	a := Analysis{
 		Value: make([]float32, n), Sigma: make([]float32, n), Flags: make([]byte, n),
@@ -249,6 +263,7 @@ func compose(s Scene, frame int, e classical.Estimate) Analysis {
 	if s.Transform.Log10 {
 		a.Lower, a.Upper = make([]float32, n), make([]float32, n)
 	}
+	errorOf := observationError(s, frame, filled.noise)
 	eachCell(n, func(i int) {
 		a.setGap(i)
 		refused := s.Rejected != nil && s.Rejected[frame] != nil && s.Rejected[frame][i]
@@ -256,7 +271,11 @@ func compose(s Scene, frame int, e classical.Estimate) Analysis {
 		case observed.Observed(i):
 			// Also where the mask says land: masks are coarser than coasts, and
 			// an observation is never thrown away.
-			a.Value[i] = observed.Values[i]
+			sigma, own := errorOf(i)
+			a.setObserved(i, s.Transform, observed.Values[i], sigma)
+			if own {
+				a.Flags[i] = OwnError
+			}
 			return
 		case s.Sea != nil && !s.Sea[i]:
 			a.Flags[i] = Land

@@ -21,6 +21,7 @@ import (
 type filling struct {
 	estimate    classical.Estimate
 	own         []float32 // sigma of the estimate before it was widened; nil: it was not
+	noise       []float32 // fitted standard error of the observations, NaN where there is none; nil: none was fitted
 	members     [][]float32
 	reliability []float32 // nil: not known, or not requested
 	familiar    []float32 // sigma of optimal interpolation, calibrated, where the model was trained elsewhere; else nil
@@ -187,6 +188,23 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 			out.estimate.Mean[i], out.estimate.Sigma[i] = field.NaN(), field.NaN()
 		}
 	})
+	out.noise = sub.noise()
+}
+
+// noise returns the noise of the observations in the analysis that the imputer
+// departs from; nil where it has none.
+func (sub *preparedField) noise() []float32 {
+	if sub.inputs.AnalysisSigma == nil {
+		return nil
+	}
+	out := make([]float32, len(sub.hidden))
+	eachCell(len(out), func(i int) {
+		out[i] = field.NaN()
+		if sub.inputs.Visible[i] {
+			out[i] = float32(float64(sub.inputs.AnalysisSigma[i]) * sub.scaling.Std)
+		}
+	})
+	return out
 }
 
 // centre moves the members of a cell to the published mean, which errs less

@@ -138,7 +138,8 @@ func (p *plan) matchProduct(h *header, opt Options) {
 	}
 	best := unlike
 	for _, g := range p.generics() {
-		if like := g.likeness(v); like > best {
+		// The error of a temperature is no temperature, whatever its name and units.
+		if like := g.likeness(v); like > best && (like == likeStandardName || !isErrorName(strings.ToLower(v.Name))) {
 			best, p.product = like, g
 		}
 	}

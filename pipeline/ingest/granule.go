@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"slices"
+	"time"
 
 	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
@@ -16,8 +17,13 @@ type Granule struct {
 	Transform field.Transform // taken from the options or the product, or inferred
 	Fields    []field.Field   // one per time, in file order; Sea is set where the file has a sea mask
 	Rejected  []field.Mask    // per field: cells whose number a quality rule or a valid range refused
-	Source    Source          // carried over into the product unchanged
-	Notes     []string        // assumptions that were made, a sentence each
+	// Errors are the standard errors of the observations as the file gives them,
+	// per field, in the space of Transform, NaN where it gives none; nil: the file
+	// says nothing of them.
+	Errors [][]float32
+	Bounds [][2]time.Time // begin and end of each field, as the file gives them; nil: it does not
+	Source Source         // carried over into the product unchanged
+	Notes  []string       // assumptions that were made, a sentence each
 }
 
 // Empty reports whether the granule holds no observation at all: its day was
@@ -32,7 +38,8 @@ func (g Granule) Empty() bool {
 }
 
 // A Source is the part of a file that a product carries over unchanged: the
-// variable, its coordinates with their bounds, and its grid mapping.
+// variable, its coordinates with their bounds, its grid mapping, and the maps of
+// its quality and of its errors.
 type Source struct {
 	Variable string
 	Dims     []Dim

@@ -39,6 +39,10 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	}
 	x.noteEmpty(g)
 	x.addSea(g.Fields)
+	if g.Errors, err = x.errors(g.Fields, transform); err != nil {
+		return Granule{}, err
+	}
+	g.Bounds = x.bounds(times)
 	g.Source = x.source()
 	g.Notes = p.notes
 	return g, nil

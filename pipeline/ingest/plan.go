@@ -18,6 +18,8 @@ type plan struct {
 	product  Product
 	rules    []boundRule
 	sea      int // sea mask, or -1
+	err      observationError
+	beside   []int // further maps that a product carries along
 	source   []int
 	reads    []int // every variable to read, in file order
 	notes    []string
@@ -35,7 +37,7 @@ func planGranule(h *header, name string, opt Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{axes: a, notes: a.notes, sea: -1}
+	p := &plan{axes: a, notes: a.notes, sea: -1, err: noError}
 	if err := p.choose(h, name, opt); err != nil {
 		return nil, err
 	}
@@ -46,6 +48,12 @@ func planGranule(h *header, name string, opt Options) (*plan, error) {
 		return nil, err
 	}
 	p.sea = findSea(h, a, p.variable)
+	tr, err := p.transform(opt)
+	if err != nil {
+		return nil, err
+	}
+	p.err = p.findError(h, tr)
+	p.beside = p.besides(h)
 	p.source = p.carried(h)
 	p.reads = p.needed()
 	return p, nil
@@ -57,7 +65,7 @@ func planSea(h *header) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{axes: a, variable: -1, sea: findSea(h, a, -1)}
+	p := &plan{axes: a, variable: -1, sea: findSea(h, a, -1), err: noError}
 	if p.sea < 0 {
 		return nil, bad("it has no sea mask among its variables "+list(names(h)),
 			"name the mask sea or mask with 1 for sea, or give it the standard_name sea_binary_mask")
@@ -135,7 +143,8 @@ func (p *plan) covers(h *header, q int) bool {
 }
 
 // carried returns the variables of the product: the variable, the coordinates
-// of its dimensions, those it names itself, their bounds and the grid mapping.
+// of its dimensions, those it names itself, their bounds, the grid mapping and
+// the maps beside it.
 func (p *plan) carried(h *header) []int {
 	v := &h.Vars[p.variable]
 	keep := map[int]bool{p.variable: true, p.axes.lat: true, p.axes.lon: true}
@@ -164,7 +173,7 @@ func (p *plan) carried(h *header) []int {
 	}
 	var out []int
 	for i := range h.Vars {
-		if keep[i] && cdl.SizeOf(h.Vars[i].Type) > 0 && (i == p.variable || p.small(h, i)) {
+		if beside := slices.Contains(p.beside, i); beside || keep[i] && cdl.SizeOf(h.Vars[i].Type) > 0 && (i == p.variable || p.small(h, i)) {
 			out = append(out, i)
 		}
 	}
@@ -207,14 +216,13 @@ const (
 )
 
 // check refuses a plan whose numbers take more than the limit in the parent,
-// or more than a file of that size can hold.
+// or more than a file of that size can hold. The maps beside the variable are
+// left out sooner than a file is refused.
 func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
-	total := 0.0
-	for _, v := range p.reads {
-		total += h.bytes(v)
-	}
-	if p.variable >= 0 { // values as float32, and whether each is rejected
-		total += h.bytes(p.variable) / float64(cdl.SizeOf(h.Vars[p.variable].Type)) * 5
+	total := p.bytes(h)
+	if total > float64(limitBytes) && len(p.beside) > 0 {
+		p.leaveBesides(h)
+		total = p.bytes(h)
 	}
 	const miB = 1 << 20
 	if total > freeBytes && total > maxInflation*float64(fileBytes) {
@@ -226,6 +234,25 @@ func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
 			"raise memory_mib, or split the file in time with: ncks -d time,FIRST,LAST IN.nc OUT.nc")
 	}
 	return nil
+}
+
+// bytes returns the memory that the numbers of the plan take in the parent.
+func (p *plan) bytes(h *header) float64 {
+	total := 0.0
+	for _, v := range p.reads {
+		total += h.bytes(v)
+	}
+	if p.variable < 0 {
+		return total
+	}
+	each := 5.0 // the value as float32, and whether it is rejected
+	if p.err.index >= 0 {
+		each += 5 // its error
+	}
+	if p.err.bias >= 0 {
+		each += 5
+	}
+	return total + each*h.bytes(p.variable)/float64(cdl.SizeOf(h.Vars[p.variable].Type))
 }
 
 // transform returns the transform that makes the values nearly Gaussian.

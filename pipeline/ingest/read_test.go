@@ -78,7 +78,7 @@ func TestSourceCarriesTheStoredNumbers(t *testing.T) {
 	for _, v := range g.Source.Vars {
 		vars = append(vars, v.Name)
 	}
-	if want := []string{"time", "lat", "lon", "lat_bnds", "crs", "CHL"}; !slices.Equal(vars, want) {
+	if want := []string{"time", "lat", "lon", "lat_bnds", "crs", "CHL", "QC"}; !slices.Equal(vars, want) {
 		t.Errorf("carries %v, want %v", vars, want)
 	}
 	dims := []Dim{{Name: "time", Len: 2, Unlimited: true}, {Name: "lat", Len: 3, Unlimited: false}, {Name: "lon", Len: 4, Unlimited: false}, {Name: "bnds", Len: 2, Unlimited: false}}

@@ -39,6 +39,9 @@ type Event struct {
 	Revision   int       `json:"revision"`
 	Supersedes int       `json:"supersedes,omitempty"` // 0: none
 	Created    time.Time `json:"created"`
+	Published  time.Time `json:"published,omitzero"` // when upstream published the granule; zero: not known
+	Fetched    time.Time `json:"fetched,omitzero"`   // when the granule was fetched; zero: not known
+	Filled     time.Time `json:"filled,omitzero"`    // when its gaps were filled; zero: not known
 
 	File File      `json:"file"`
 	Data Placement `json:"data"`
@@ -84,7 +87,7 @@ type Coverage struct {
 func newEvent(p publish.Product, data Placement) Event {
 	e := Event{
 		ID: p.ID(), Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Supersedes: p.Supersedes,
-		Created: p.Created.UTC(), File: File{Name: p.Name, Size: p.Size, SHA256: p.SHA256}, Data: data,
+		Created: p.Created.UTC(), Published: p.Published.UTC(), Fetched: p.Fetched.UTC(), Filled: p.Filled.UTC(), File: File{Name: p.Name, Size: p.Size, SHA256: p.SHA256}, Data: data,
 		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Mode: p.Mode, Input: p.Input,
 		Coverage: Coverage{Before: p.CoverageBefore, After: p.CoverageAfter}, Links: p.Links,
 	}

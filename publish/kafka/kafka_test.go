@@ -61,9 +61,12 @@ func newProduct(t testing.TB, granule string, revision int, size int64) publish.
 	sum := sha256.Sum256(content)
 	return publish.Product{
 		Dataset: "blk-chl", Granule: granule, Name: name, Revision: revision, Supersedes: revision - 1,
-		Time:    time.Date(2024, 3, 12, 0, 0, 0, 0, time.UTC),
-		Created: time.Date(2024, 3, 13, 6, 30, 0, 123456789, time.UTC),
-		Path:    path, Size: size, SHA256: hex.EncodeToString(sum[:]),
+		Time:      time.Date(2024, 3, 12, 0, 0, 0, 0, time.UTC),
+		Created:   time.Date(2024, 3, 13, 6, 30, 0, 123456789, time.UTC),
+		Published: time.Date(2024, 3, 13, 5, 0, 0, 0, time.UTC),
+		Fetched:   time.Date(2024, 3, 13, 6, 29, 59, 0, time.UTC),
+		Filled:    time.Date(2024, 3, 13, 6, 30, 12, 0, time.UTC),
+		Path:      path, Size: size, SHA256: hex.EncodeToString(sum[:]),
 		BBox: [4]float64{27, 40, 42, 47}, Variable: "CHL", Units: "milligram m-3",
 		Model: "oi", Seed: 1<<63 + 1, Mode: publish.NearRealTime,
 		CoverageBefore: 0.41, CoverageAfter: 1, MeanUncertainty: 0.23,

@@ -56,6 +56,7 @@ func samples(t *testing.T) map[string]kafkago.Message {
 		t.Fatal(err)
 	}
 	p.MeanUncertainty, p.Links, p.Supersedes, p.Mode = math.NaN(), nil, 0, "delayed"
+	p.Published, p.Fetched, p.Filled = time.Time{}, time.Time{}, time.Time{}
 	bare, err := newEvent(p, place).message("urn:lacuna")
 	if err != nil {
 		t.Fatal(err)

@@ -32,12 +32,38 @@ func (p *Product) validate() error {
 	if err := p.Source.Validate(); err != nil {
 		errs.Add(fmt.Errorf("source: %w", err))
 	}
-	errs.Add(p.validateCells())
+	errs.Add(p.validateTimes(), p.validateCells())
+	return errs.Err()
+}
+
+// validateTimes holds that bounds and windows belong to the times, and that the
+// mode of the file is that of its windows.
+func (p *Product) validateTimes() error {
+	var errs faults.List
+	errs.Check(p.Bounds == nil || len(p.Bounds) == len(p.Times), "%d bounds for %d times", len(p.Bounds), len(p.Times))
+	for _, b := range p.Bounds {
+		errs.Check(b[1].After(b[0]), "a field covers %v to %v: the end must come after the begin", b[0], b[1])
+	}
+	if p.Windows == nil {
+		return errs.Err()
+	}
+	if len(p.Windows) != len(p.Times) {
+		return fmt.Errorf("%d windows for %d times", len(p.Windows), len(p.Times))
+	}
+	mode := NearRealTime
+	for i, w := range p.Windows {
+		errs.Check(!w.First.After(p.Times[i]) && !w.Last.Before(p.Times[i]), "the window %v to %v does not hold its own field of %v", w.First, w.Last, p.Times[i])
+		if p.mode(i) == Delayed {
+			mode = Delayed
+		}
+	}
+	errs.Check(p.Mode == mode, "mode is %q, the windows say %q", p.Mode, mode)
 	return errs.Err()
 }
 
 // validateCells holds the promises about pixels: a filled one has a value and
-// an uncertainty, land is not filled, a rejected one does not survive.
+// an uncertainty, an observed one no impossible uncertainty, land is not
+// filled, a rejected one does not survive.
 func (p *Product) validateCells() error {
 	v, ok := p.Source.variable(p.Variable)
 	if !ok {
@@ -62,9 +88,6 @@ func (p *Product) validateCells() error {
 		return errors.New("quantiles are given for a variable that is not log-normal")
 	}
 	for i, flag := range p.Flags {
-		if flag == 0 {
-			continue // observed: nothing is promised but its bits
-		}
 		if err := p.validateCell(i, flag); err != nil {
 			return fmt.Errorf("cell %d: %w", i, err)
 		}
@@ -73,8 +96,14 @@ func (p *Product) validateCells() error {
 }
 
 func (p *Product) validateCell(i int, flag byte) error {
-	if flag&^(Land|Interpolated|NotReconstructible|Rejected) != 0 {
+	if flag&^(Land|Interpolated|NotReconstructible|Rejected|OwnError) != 0 {
 		return fmt.Errorf("flags are %#x, which has unknown bits", flag)
+	}
+	if Observed(flag) {
+		return p.validateObserved(i, flag)
+	}
+	if flag&OwnError != 0 {
+		return fmt.Errorf("flags are %#x: the error of an observation that is not there", flag)
 	}
 	empty := flag&(Land|NotReconstructible) != 0
 	if flag&Interpolated == 0 {
@@ -92,6 +121,19 @@ func (p *Product) validateCell(i int, flag byte) error {
 		return fmt.Errorf("filled with the uncertainty %v", p.Sigma[i])
 	case p.Space == Log10 && (!isFinite(p.Lower[i]) || !isFinite(p.Upper[i]) || p.Lower[i] > p.Upper[i]):
 		return fmt.Errorf("filled with the quantiles %v and %v", p.Lower[i], p.Upper[i])
+	}
+	return nil
+}
+
+// validateObserved checks the uncertainty of an observed pixel, which may be
+// unknown unless it is the input's.
+func (p *Product) validateObserved(i int, flag byte) error {
+	switch sigma := p.Sigma[i]; {
+	case sigma != sigma && flag&OwnError == 0: // NaN
+	case !isFinite(sigma) || sigma < 0:
+		return fmt.Errorf("observed with the uncertainty %v", sigma)
+	case p.Space == Log10 && !(p.Lower[i] <= p.Upper[i]):
+		return fmt.Errorf("observed with the quantiles %v and %v", p.Lower[i], p.Upper[i])
 	}
 	return nil
 }

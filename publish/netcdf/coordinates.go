@@ -9,39 +9,26 @@ import (
 )
 
 // coordinates returns f with its coordinates as CF wants them: attributes
-// mended, never the numbers; a time and a depth added where the input has
-// none. It returns the names of scalar coordinates too, which a field must
-// point at.
-func (p *Product) coordinates(f File, found axes) (File, []string, error) {
+// mended, never the numbers; a depth added where the input has none. It returns
+// the names of scalar coordinates too, which a field must point at.
+func (p *Product) coordinates(f File, found axes) (File, []string) {
 	for i, v := range f.Vars {
 		if which := found.of(v.Name); which != noAxis {
 			f.Vars[i].Attrs = mendAxis(v, which)
 		}
 	}
-	var added []Var
-	if found[timeAxis] == "" {
-		v, err := p.timeVariable(f)
-		if err != nil {
-			return File{}, nil, err
-		}
-		added = append(added, v)
-		found[timeAxis] = v.Name
-	} else if n := cells(f, found[timeAxis]); n != len(p.Times) {
-		return File{}, nil, fmt.Errorf("%d times for a time coordinate of length %d", len(p.Times), n)
-	}
 	if found[vertical] == "" {
 		v := Var{Name: f.freeName("depth"), Type: "float", Attrs: mendAxis(Var{}, vertical), Raw: rawFloats([]float32{0}, 0)}
-		added = append(added, v)
+		f.Vars = append([]Var{v}, f.Vars...)
 		found[vertical] = v.Name
 	}
-	f.Vars = append(added, f.Vars...)
 	var scalars []string
 	for _, v := range f.Vars {
 		if found.has(v.Name) && len(v.Dims) == 0 {
 			scalars = append(scalars, v.Name)
 		}
 	}
-	return f, scalars, nil
+	return f, scalars
 }
 
 // cells returns how many numbers a variable has.
@@ -111,31 +98,6 @@ func mendTime(attrs []Attr) []Attr {
 			"calendar months or years, as in the input; calendar 360_day makes readers count them so"))
 	}
 	return with(attrs, "calendar", calendar)
-}
-
-// timeVariable makes a time coordinate for an input that has none: along the
-// time dimension if there is one, else a scalar.
-func (p *Product) timeVariable(f File) (Var, error) {
-	v := Var{Name: "time", Type: "double"}
-	for _, d := range f.Dims {
-		if strings.EqualFold(d.Name, "time") {
-			v.Name, v.Dims = d.Name, []string{d.Name}
-			if d.Len != len(p.Times) {
-				return Var{}, fmt.Errorf("%d times for a time dimension of length %d", len(p.Times), d.Len)
-			}
-		}
-	}
-	if len(v.Dims) == 0 {
-		v.Name = f.freeName(v.Name)
-		if len(p.Times) != 1 {
-			return Var{}, fmt.Errorf("%d times for an input without a time dimension", len(p.Times))
-		}
-	}
-	for _, t := range p.Times {
-		v.Raw = appendNumber(v.Raw, v.Type, float64(t.Unix()))
-	}
-	v.Attrs = mendAxis(Var{Type: v.Type, Attrs: []Attr{{Name: "units", Value: "seconds since 1970-01-01 00:00:00"}}}, timeAxis)
-	return v, nil
 }
 
 // freeName returns a name for a new variable that is neither that of a

@@ -19,6 +19,10 @@
 // land is never filled; File refuses a Product in which a filled pixel has no
 // finite value or no uncertainty.
 //
+// The files of a dataset can be joined along time: every map runs along a time
+// coordinate with bounds, also where the input has none, and what the attributes
+// say of a file, mode, model, revision and so on, variables say of each field.
+//
 // netCDF-C and HDF5 are not safe for concurrent use, so one lock of this package
 // guards every call; Write may be called from many goroutines. The lock does not
 // cover other users of the library in the same process.

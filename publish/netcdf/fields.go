@@ -18,14 +18,15 @@ const companionFill float32 = -999
 const companionBits = 12
 
 // fields returns the variable with its gaps filled and the variables that
-// accompany it. scalars are the scalar coordinates of f.
-func (p *Product) fields(f File, scalars []string) ([]Var, error) {
+// accompany it. auxiliary are the coordinates of f that a field must point at:
+// it does not run along them.
+func (p *Product) fields(f File, auxiliary []string) ([]Var, error) {
 	filled, err := p.filled(f)
 	if err != nil {
 		return nil, err
 	}
 	coordinates := strings.Fields(text(filled.Attrs, "coordinates"))
-	for _, s := range scalars {
+	for _, s := range auxiliary {
 		if !slices.Contains(coordinates, s) {
 			coordinates = append(coordinates, s)
 		}
@@ -42,6 +43,11 @@ func (p *Product) fields(f File, scalars []string) ([]Var, error) {
 	}
 	companions = append(companions, p.flagVariable())
 	names := strings.Fields(text(filled.Attrs, "ancillary_variables"))
+	for _, v := range f.Vars {
+		if f.isMap(v, p.Variable) && !slices.Contains(names, v.Name) {
+			names = append(names, v.Name)
+		}
+	}
 	for i := range companions {
 		c := &companions[i]
 		c.Name, c.Dims = f.freeName(c.Name), filled.Dims
@@ -58,7 +64,7 @@ func (p *Product) fields(f File, scalars []string) ([]Var, error) {
 // packed like them, the fill value elsewhere.
 func (p *Product) filled(f File) (Var, error) {
 	v, _ := f.variable(p.Variable)
-	pack, v, err := newPacking(v, func(cell int) bool { return p.Flags[cell] == 0 })
+	pack, v, err := newPacking(v, func(cell int) bool { return Observed(p.Flags[cell]) })
 	if err != nil {
 		return Var{}, err
 	}
@@ -117,6 +123,9 @@ func (p *Product) uncertainty(filled Var) Var {
 		attrs = append(attrs, Attr{Name: "long_name", Value: "standard deviation of the error of " + name})
 		attrs = withDefault(attrs, "units", text(filled.Attrs, "units"))
 		attrs = append(attrs, Attr{Name: "comment", Value: fmt.Sprintf("1 sigma of %s in its units", filled.Name)})
+	}
+	if p.CalibrationDays > 0 {
+		attrs = append(attrs, Attr{Name: "calibration_days", Value: []int32{int32(p.CalibrationDays)}})
 	}
 	attrs = append(attrs, Attr{Name: "valid_min", Value: []float32{0}}, Attr{Name: "coverage_content_type", Value: "qualityInformation"})
 	return Var{Name: filled.Name + "_uncertainty", Type: "float", Attrs: attrs, Raw: p.companion(p.Sigma)}
@@ -183,11 +192,12 @@ func (p *Product) flagVariable() Var {
 		Attrs: []Attr{
 			{Name: "standard_name", Value: "status_flag"},
 			{Name: "long_name", Value: "what is known of a pixel"},
-			{Name: "valid_range", Value: []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected)}},
-			{Name: "flag_masks", Value: []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected)}},
-			{Name: "flag_meanings", Value: "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED"},
-			{Name: "comment", Value: "0: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
-				"NOT_RECONSTRUCTIBLE: no value; REJECTED: observed, but refused by quality control and replaced"},
+			{Name: "valid_range", Value: []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected | OwnError)}},
+			{Name: "flag_masks", Value: []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected), int8(OwnError)}},
+			{Name: "flag_meanings", Value: "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED OBSERVATION_ERROR"},
+			{Name: "comment", Value: "none of the first four: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
+				"NOT_RECONSTRUCTIBLE: no value; REJECTED: observed, but refused by quality control and replaced; " +
+				"OBSERVATION_ERROR: observed, and the uncertainty is the error that the input gives, instead of the noise that the analysis fitted"},
 			{Name: "coverage_content_type", Value: "auxiliaryInformation"},
 		},
 	}

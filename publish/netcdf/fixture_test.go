@@ -22,6 +22,8 @@ var fixtures = map[string]func() Product{
 	"year unknown":                          testRegion,
 	"cmems chlorophyll":                     blackSea,
 	"packed salinity, several times":        smos,
+	"a day without an observation":          emptyDay,
+	"scalar time with bounds":               scalarTime,
 }
 
 // gulfOfMaine is shaped like bigelow_gom_sst/gom_modis_sst_daily_201808.nc.
@@ -42,6 +44,7 @@ func gulfOfMaine() Product {
 	p := product(src, "SST", Identity)
 	p.StandardName, p.LongName = "sea_surface_temperature", "sea surface temperature"
 	p.Times = []time.Time{day(2018, 8, 1), day(2018, 8, 2)}
+	p.Mode, p.Windows = Delayed, []Window{{day(2018, 7, 25), day(2018, 8, 2)}, {day(2018, 7, 26), day(2018, 8, 2)}}
 	distance := Extra{Suffix: "distance_km", LongName: "distance to the nearest observation", Units: "km", Comment: "0 where observed"}
 	for i := range 2 * rows * cols {
 		distance.Values = append(distance.Values, float32(i))
@@ -57,7 +60,7 @@ func gulfOfMaineMonthly() Product {
 	p.Source.Vars[3].Name, p.Variable = "CHL", "CHL"
 	p.Source.Vars[3].Attrs = []Attr{{Name: "_FillValue", Value: []float32{-999}}, {Name: "units", Value: "mg m-3"}}
 	p.StandardName, p.LongName = "mass_concentration_of_chlorophyll_a_in_sea_water", "chlorophyll-a concentration"
-	p.Times = []time.Time{day(2018, 1, 1), day(2018, 2, 1)}
+	p.Times, p.Windows, p.Mode = []time.Time{day(2018, 1, 1), day(2018, 2, 1)}, nil, NearRealTime
 	p.Space = Log10
 	return fill(p, chlorophyll)
 }
@@ -112,7 +115,8 @@ func smap() Product {
 }
 
 // ghrsst is shaped like a GHRSST Level-3 file: kelvin packed in int16, a
-// record dimension, int32 time, and quality variables that were left behind.
+// record dimension, int32 time, its quality and its errors passed on, and a
+// variable that was left behind.
 func ghrsst() Product {
 	src := File{
 		Dims: []Dim{{Name: "time", Len: 1, Unlimited: true}, {Name: "lat", Len: rows, Unlimited: false}, {Name: "lon", Len: cols, Unlimited: false}},
@@ -146,15 +150,73 @@ func ghrsst() Product {
 					{Name: "add_offset", Value: []float32{273.15}},
 					{Name: "valid_min", Value: []int16{-300}},
 					{Name: "valid_max", Value: []int16{4500}},
-					{Name: "ancillary_variables", Value: "quality_level sses_bias"},
+					{Name: "ancillary_variables", Value: "quality_level sses_bias wind_speed"},
 					{Name: "coordinates", Value: "lon lat"},
 				},
 			},
 		},
 	}
+	numbers := make([]float64, rows*cols)
+	for i := range numbers {
+		numbers[i] = float64(i % 6)
+	}
+	for _, name := range []string{"sses_bias", "sses_standard_deviation"} {
+		src.Vars = append(src.Vars, Var{
+			Name: name, Type: "byte", Dims: []string{"time", "lat", "lon"}, Raw: raw("byte", numbers...),
+			Attrs: []Attr{
+				{Name: "_FillValue", Value: []int8{-128}},
+				{Name: "units", Value: "kelvin"},
+				{Name: "scale_factor", Value: []float32{0.01}},
+				{Name: "valid_min", Value: []int16{-127}},
+			},
+		})
+	}
+	src.Vars = append(src.Vars, Var{
+		Name: "quality_level", Type: "byte", Dims: []string{"time", "lat", "lon"}, Raw: raw("byte", numbers...),
+		Attrs: []Attr{
+			{Name: "_FillValue", Value: []int8{-128}},
+			{Name: "long_name", Value: "quality level of SST pixel"},
+			{Name: "flag_values", Value: []int32{0, 1, 2, 3, 4, 5}},
+			{Name: "flag_meanings", Value: "no_data bad_data worst_quality low_quality acceptable_quality best_quality"},
+		},
+	})
 	p := product(src, "sea_surface_temperature", Identity)
 	p.Times = []time.Time{day(2017, 1, 1)}
-	return fill(p, func(i int) float64 { return 287.15 + 0.11*float64(i) })
+	p.Published, p.Fetched = day(2017, 1, 2).Add(3*time.Hour), day(2017, 1, 2).Add(4*time.Hour)
+	p.Filled = day(2017, 1, 2).Add(5 * time.Hour)
+	p = fill(p, func(i int) float64 { return 287.15 + 0.11*float64(i) })
+	for i, flags := range p.Flags {
+		if flags == 0 && i%2 == 0 {
+			p.Flags[i] |= OwnError
+		}
+	}
+	return p
+}
+
+// emptyDay is shaped like blackSea on a day on which nothing was seen.
+func emptyDay() Product {
+	p := blackSea()
+	v := &p.Source.Vars[3]
+	for i := range p.Flags {
+		copy(v.Raw[4*i:], raw("float", -999))
+		if p.Flags[i]&Land == 0 {
+			p.Flags[i] = Interpolated
+		}
+	}
+	p.Mode, p.Windows, p.CalibrationDays = Delayed, []Window{{day(2024, 3, 15), day(2024, 3, 30)}}, 12
+	return p
+}
+
+// scalarTime is shaped like a map whose time is a single number with bounds.
+func scalarTime() Product {
+	p := smap()
+	p.Source.Dims = append(p.Source.Dims, Dim{Name: "bnds", Len: 2})
+	p.Source.Vars = append([]Var{
+		{Name: "time", Type: "double", Attrs: []Attr{{Name: "units", Value: "days since 2021-01-01"}, {Name: "bounds", Value: "time_bounds"}}, Raw: raw("double", 4)},
+		{Name: "time_bounds", Type: "double", Dims: []string{"bnds"}, Raw: raw("double", 0, 8)},
+	}, p.Source.Vars...)
+	p.Step, p.Bounds = 0, [][2]time.Time{{day(2021, 1, 1), day(2021, 1, 9)}}
+	return p
 }
 
 // testRegion is shaped like phytofit/testregion_365d.nc, whose year is unknown.
@@ -282,7 +344,7 @@ func fill(p Product, physical func(cell int) float64) Product {
 		p.Flags[i] = kinds[i%len(kinds)]
 		cell := v.Raw[i*pack.size : (i+1)*pack.size]
 		copy(cell, pack.fill)
-		if p.Flags[i] == 0 || p.Flags[i]&Rejected != 0 {
+		if Observed(p.Flags[i]) || p.Flags[i]&Rejected != 0 {
 			pack.put(cell, physical(i))
 		}
 		p.Value[i] = float32(physical(i) * 1.01)

@@ -30,7 +30,7 @@ func (p *Product) discovery(v Var) []Attr {
 	if summary == "" {
 		summary = fmt.Sprintf("Level-4 analysis of %s (%s) on the grid and at the times of its Level-3 input. "+
 			"Pixels that the sensor saw are unchanged; gaps over the sea were filled by %s and are marked in the flags, "+
-			"with one standard deviation of the error for every filled pixel.", name, v.Name, p.Method)
+			"with one standard deviation of the error for every pixel that has a value.", name, v.Name, p.Method)
 	}
 	words := append([]string{"EARTH SCIENCE > OCEANS", "Level 4", "gap-free", name}, p.Keywords...)
 	return []Attr{
@@ -44,7 +44,7 @@ func (p *Product) discovery(v Var) []Attr {
 		{Name: "processing_level", Value: "L4"},
 		{Name: "standard_name_vocabulary", Value: vocabulary},
 		{Name: "source", Value: inputSource(p.Source.Attrs) + "; gaps filled by " + p.Method},
-		{Name: "comment", Value: "The flags tell observed from filled pixels. " + inputSentence(p.Input()) + modeSentence(p.Mode)},
+		{Name: "comment", Value: "The flags tell observed from filled pixels. " + inputSentence(p.Input()) + p.modeSentence()},
 		{Name: "product_version", Value: fmt.Sprintf("revision %d", p.Revision)},
 	}
 }
@@ -69,11 +69,20 @@ func (p *Product) id() string {
 	return fmt.Sprintf("%s_r%d", id, p.Revision)
 }
 
-func modeSentence(mode string) string {
-	if mode == Delayed {
+func (p *Product) modeSentence() string {
+	delayed := 0
+	for i := range p.Times {
+		if p.mode(i) == Delayed {
+			delayed++
+		}
+	}
+	switch {
+	case delayed == 0:
+		return "Near real time: only granules up to the day had a part in it; a delayed-mode revision may follow."
+	case delayed == len(p.Times):
 		return "Delayed mode: granules before and after the day had a part in it."
 	}
-	return "Near real time: only granules up to the day had a part in it; a delayed-mode revision may follow."
+	return fmt.Sprintf("Delayed mode: later fields had a part in %d of its %d fields; the variable mode says in which.", delayed, len(p.Times))
 }
 
 // inputSentence says why a product holds no observation; empty where it does.
@@ -156,7 +165,7 @@ func (p *Product) coverage(f File, found axes) []Attr {
 		{Name: "geospatial_vertical_units", Value: unitsOf(depth)},
 		{Name: "geospatial_vertical_positive", Value: positive},
 	}
-	first, last := p.span()
+	first, last := p.covered()
 	return append(attrs,
 		Attr{Name: "time_coverage_start", Value: first.Format(time.RFC3339)},
 		Attr{Name: "time_coverage_end", Value: last.Format(time.RFC3339)},
@@ -169,6 +178,19 @@ type extent struct{ min, max, step float64 }
 
 func extentOf(f File, name string) extent {
 	v, _ := f.variable(name)
+	e := extent{min: math.Inf(1), max: math.Inf(-1)}
+	all := unpacked(v)
+	for _, x := range all {
+		e.min, e.max = min(e.min, x), max(e.max, x)
+	}
+	if n := len(all); n > 1 {
+		e.step = (e.max - e.min) / float64(n-1)
+	}
+	return e
+}
+
+// unpacked returns the numbers of a coordinate.
+func unpacked(v Var) []float64 {
 	size := cdl.SizeOf(v.Type)
 	scale, offset := 1.0, 0.0
 	if s := numbers(value(v.Attrs, "scale_factor")); len(s) == 1 {
@@ -177,47 +199,20 @@ func extentOf(f File, name string) extent {
 	if o := numbers(value(v.Attrs, "add_offset")); len(o) == 1 {
 		offset = o[0]
 	}
-	e := extent{min: math.Inf(1), max: math.Inf(-1)}
-	n := len(v.Raw) / size
-	for i := range n {
-		x := number(v.Raw[i*size:], v.Type)*scale + offset
-		e.min, e.max = min(e.min, x), max(e.max, x)
+	all := make([]float64, len(v.Raw)/size)
+	for i := range all {
+		all[i] = number(v.Raw[i*size:], v.Type)*scale + offset
 	}
-	if n > 1 {
-		e.step = (e.max - e.min) / float64(n-1)
-	}
-	return e
-}
-
-// span returns the first and the last time, in UTC.
-func (p *Product) span() (first, last time.Time) {
-	first = slices.MinFunc(p.Times, time.Time.Compare)
-	last = slices.MaxFunc(p.Times, time.Time.Compare)
-	return first.UTC(), last.UTC()
-}
-
-// step returns the time between two fields: as told, else the mean one of the
-// granule, else a day, which is the habit of Level-3 products.
-func (p *Product) step() time.Duration {
-	const day = 24 * time.Hour
-	first, last := p.span()
-	switch n := len(p.Times); {
-	case p.Step > 0:
-		return p.Step
-	case n > 1 && last.After(first):
-		return (last.Sub(first) / time.Duration(n-1)).Round(time.Second)
-	}
-	return day
+	return all
 }
 
 // isoDuration writes d after ISO 8601.
 func isoDuration(d time.Duration) string {
-	const day = 24 * time.Hour
 	switch {
 	case d == 0:
 		return "PT0S"
-	case d%day == 0:
-		return fmt.Sprintf("P%dD", d/day)
+	case d%dayLength == 0:
+		return fmt.Sprintf("P%dD", d/dayLength)
 	}
 	return fmt.Sprintf("PT%dS", d/time.Second)
 }

@@ -1,6 +1,7 @@
 package netcdf
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +22,12 @@ func TestCoordinatesAreMendedWhereCFDemands(t *testing.T) {
 		{"months can be decoded", "time", "calendar", "360_day", gulfOfMaineMonthly},
 		{"calendar in lower case", "time", "calendar", "gregorian", blackSea},
 		{"time is added", "time", "units", "seconds since 1970-01-01 00:00:00", smap},
-		{"time is pointed at", "smap_sss", "coordinates", "time depth", smap},
+		{"auxiliary coordinates are pointed at", "smap_sss", "coordinates", "depth mode model revision observed_fraction", smap},
 		{"units that UDUNITS knows", "SST", "units", "degree_Celsius", alboran},
 		{"the words of the input", "SST", "input_units", "degree Celsius", alboran},
 		{"practical salinity", "Sea_Surface_Salinity", "units", "1e-3", smos},
-		{"no dangling references", "sea_surface_temperature", "ancillary_variables", "sea_surface_temperature_uncertainty flags", ghrsst},
+		{"no dangling references", "sea_surface_temperature", "ancillary_variables", "quality_level sses_bias sses_standard_deviation sea_surface_temperature_uncertainty flags", ghrsst},
+		{"maps of the input in words", "sses_bias", "long_name", "sses bias of the input", ghrsst},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,8 +50,8 @@ func TestAddedTimeIsThatOfTheGranule(t *testing.T) {
 	f := mustFile(t, smap())
 	v, _ := f.variable("time")
 	got := time.Unix(int64(number(v.Raw, v.Type)), 0).UTC()
-	if want := day(2021, 1, 5); !got.Equal(want) || len(v.Dims) != 0 {
-		t.Errorf("time is %v along %v, want the scalar %v", got, v.Dims, want)
+	if want := day(2021, 1, 5); !got.Equal(want) || !slices.Equal(v.Dims, []string{"time"}) {
+		t.Errorf("time is %v along %v, want %v along time", got, v.Dims, want)
 	}
 }
 
@@ -80,6 +82,16 @@ func TestUncertaintySaysItsSpace(t *testing.T) {
 	}
 	if value(chl.Attrs, "standard_name") != nil {
 		t.Error("the deviation of a logarithm carries the standard name of a concentration")
+	}
+}
+
+func TestUncertaintySaysFromHowManyDaysItsCalibrationComes(t *testing.T) {
+	v, _ := mustFile(t, emptyDay()).variable("CHL_uncertainty")
+	if got := numbers(value(v.Attrs, "calibration_days")); len(got) != 1 || got[0] != 12 {
+		t.Errorf("calibration_days = %v, want 12", got)
+	}
+	if v, _ = mustFile(t, blackSea()).variable("CHL_uncertainty"); value(v.Attrs, "calibration_days") != nil {
+		t.Error("an uncertainty that was not calibrated says so from some days")
 	}
 }
 
@@ -118,8 +130,29 @@ func TestGlobalsOfTheInputSurviveWhereTheyAreStillTrue(t *testing.T) {
 
 func TestHistoryIsAppendedTo(t *testing.T) {
 	lines := strings.Split(text(mustFile(t, ghrsst()).Attrs, "history"), "\n")
-	if len(lines) != 2 || lines[0] != "2017-01-02 made by the producer" || !strings.HasPrefix(lines[1], "2024-05-06T00:00:00Z lacuna 0.1.0: ") {
+	if len(lines) != 2 || lines[0] != "2017-01-02 made by the producer" || !strings.HasPrefix(lines[1], "2017-01-02T05:00:00Z lacuna 0.1.0: ") {
 		t.Errorf("history = %q", lines)
+	}
+}
+
+// The file was made when it was filled; its revision may be older.
+func TestDatesAreThoseOfTheMaking(t *testing.T) {
+	filled, without := mustFile(t, ghrsst()).Attrs, mustFile(t, blackSea()).Attrs
+	for name, want := range map[string]string{
+		"date_created": "2017-01-02T05:00:00Z", "date_modified": "2017-01-02T05:00:00Z", "lacuna_published": "2017-01-02T03:00:00Z",
+		"lacuna_fetched": "2017-01-02T04:00:00Z", "lacuna_filled": "2017-01-02T05:00:00Z", "source_date_created": "20170102T000000Z",
+	} {
+		if got := text(filled, name); got != want {
+			t.Errorf("%s = %q, want %q", name, got, want)
+		}
+	}
+	if got := text(without, "date_created"); got != "2024-05-06T00:00:00Z" {
+		t.Errorf("date_created without a date of filling = %q, want the time of the revision", got)
+	}
+	for _, name := range []string{"lacuna_published", "lacuna_fetched", "lacuna_filled"} {
+		if value(without, name) != nil {
+			t.Errorf("%s is said, and nobody knows it", name)
+		}
 	}
 }
 
@@ -128,6 +161,12 @@ func TestAProductOfAProductIsConsistent(t *testing.T) {
 	p := blackSea()
 	first := mustFile(t, p)
 	p.Source.Attrs = first.Attrs
+	for _, name := range []string{"mode", "revision", "time_bnds"} {
+		v, _ := first.variable(name)
+		p.Source.Vars = append(p.Source.Vars, v)
+	}
+	p.Source.Dims = append(p.Source.Dims, Dim{Name: "nv", Len: 2})
+	p.Source.Vars[0].Attrs = with(p.Source.Vars[0].Attrs, "bounds", "time_bnds")
 	p.Revision = 2
 	second := mustFile(t, p)
 	if err := second.Validate(); err != nil {
@@ -135,6 +174,9 @@ func TestAProductOfAProductIsConsistent(t *testing.T) {
 	}
 	if got := value(second.Attrs, "lacuna_revision").([]int32)[0]; got != 2 {
 		t.Errorf("lacuna_revision = %d, want 2", got)
+	}
+	if r, ok := second.variable("revision"); !ok || number(r.Raw, r.Type) != 2 || len(second.Vars) != len(first.Vars) {
+		t.Errorf("revision of the field is %x, and it has %d variables, want 2 and %d", r.Raw, len(second.Vars), len(first.Vars))
 	}
 	if got := strings.Count(text(second.Attrs, "history"), "\n"); got != 1 {
 		t.Errorf("history has %d line breaks, want 1", got)

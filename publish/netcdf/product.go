@@ -7,14 +7,20 @@ import (
 	"time"
 )
 
-// The bits of Product.Flags. A pixel with none of them was seen by the sensor
-// and is written as it was delivered.
+// The bits of Product.Flags. A pixel with none of the first four was seen by
+// the sensor and is written as it was delivered.
 const (
 	Land               byte = 1 << iota // never filled
 	Interpolated                        // the value is the analysis, not an observation
 	NotReconstructible                  // neither observed nor filled: the fill value
 	Rejected                            // observed, but refused by quality control
+	OwnError                            // observed, and the uncertainty is the error that the input gives
 )
+
+// Observed reports whether a pixel with these flags is as the sensor saw it.
+func Observed(flags byte) bool {
+	return flags&(Land|Interpolated|NotReconstructible|Rejected) == 0
+}
 
 // The spaces in which Product.Sigma can be given.
 const (
@@ -68,15 +74,17 @@ type Product struct {
 
 	// One number per cell of the variable, in its order. Value is in physical
 	// units and looked at where Interpolated is set; Sigma is one standard
-	// deviation in Space, NaN where unknown.
+	// deviation in Space, NaN where unknown. Observed pixels have one too: their
+	// own error where OwnError is set, else the noise that the analysis fitted.
 	Value, Sigma []float32
 	Lower, Upper []float32 // 5 % and 95 % quantiles in physical units; for Log10 only, else nil
 	Space        string    // Identity or Log10
 	Flags        []byte
 	Extras       []Extra // further variables beside the analysis
 
-	Times []time.Time   // times of the granule, decoded, in the order of the file
-	Step  time.Duration // between two fields of the dataset; 0: as in Times, else a day
+	Times  []time.Time    // times of the granule, decoded, in the order of the file
+	Bounds [][2]time.Time // begin and end of each field, as the granule gives them; nil: they follow from Step
+	Step   time.Duration  // between two fields of the dataset; 0: as in Times, else a day
 
 	// Attributes of the variable where the input has none.
 	StandardName, LongName, Units string
@@ -90,12 +98,28 @@ type Product struct {
 	Model    string   // version of the model, or the name of the method
 	Seed     uint64
 	Revision int
-	Created  time.Time // time of this revision; the only date of making that a product carries
-	Version  string    // version of lacuna
-	Mode     string    // NearRealTime or Delayed
+	Version  string // version of lacuna
+	Mode     string // NearRealTime or Delayed: where one of the fields is delayed, the file is
+	// Windows are the fields that had a part in the analysis of each field, and
+	// tell its mode; nil: not known, and Mode is that of every field.
+	Windows []Window
+	// CalibrationDays is the number of days of the dataset's own from which the
+	// calibration of Sigma comes; 0: it comes from elsewhere.
+	CalibrationDays int
+
+	// The dates of making. A zero one is not known and is left out; without
+	// Filled the file was made at Created.
+	Created   time.Time // time of this revision
+	Published time.Time // when upstream published the granule
+	Fetched   time.Time // when the granule was fetched
+	Filled    time.Time // when the gaps were filled
 
 	Credits Credits
 }
+
+// A Window is the time of the first and of the last field that had a part in an
+// analysis, its own field among them.
+type Window struct{ First, Last time.Time }
 
 // An Extra is a variable that accompanies the analysis: <VAR>_<Suffix>, one
 // number per cell, none negative, NaN where nothing is to be said.
@@ -144,15 +168,21 @@ func (p Product) File() (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	f := File{Dims: p.Source.Dims, Vars: slices.Clone(p.Source.Vars)}
+	f := p.passOn(File{Dims: slices.Clone(p.Source.Dims), Vars: slices.Clone(p.Source.Vars)}, found)
 	for i, v := range f.Vars {
 		f.Vars[i].Attrs = f.keptReferences(v)
 	}
-	f, scalars, err := p.coordinates(f, found)
+	f, err = p.alongTime(f, found)
 	if err != nil {
 		return File{}, err
 	}
-	fields, err := p.fields(f, scalars)
+	f, scalars := p.coordinates(f, found)
+	f = p.addBounds(f, found)
+	if err != nil {
+		return File{}, err
+	}
+	f, facts := p.addFacts(f, found)
+	fields, err := p.fields(f, append(scalars, facts...))
 	if err != nil {
 		return File{}, err
 	}

@@ -151,21 +151,23 @@ func TestFileLeavesTheProductAlone(t *testing.T) {
 	}
 }
 
-func TestNamesInUseAreLeftToTheInput(t *testing.T) {
+// A consumer who asks for <VAR>_uncertainty must get that of the product.
+func TestMapsOfTheInputArePassedOnUnderAnotherNameWhereTheirsIsTaken(t *testing.T) {
 	p := smap()
 	own := p.Source.Vars[2]
 	own.Name = "smap_sss_uncertainty"
 	flags := Var{Name: "flags", Type: "byte", Dims: own.Dims, Raw: make([]byte, rows*cols)}
-	p.Source.Vars = append(p.Source.Vars, own, flags)
+	count := Var{Name: "count", Type: "short", Dims: own.Dims, Raw: raw("short", make([]float64, rows*cols)...)}
+	p.Source.Vars = append(p.Source.Vars, own, flags, count)
 	f := mustFile(t, p)
-	if v, _ := f.variable("smap_sss_uncertainty"); !bytes.Equal(v.Raw, own.Raw) {
-		t.Error("the uncertainty of the input was overwritten")
+	if v, _ := f.variable("smap_sss_uncertainty_input"); !bytes.Equal(v.Raw, own.Raw) || len(v.Dims) != 3 {
+		t.Errorf("the uncertainty of the input runs along %v", v.Dims)
 	}
 	v, _ := f.variable("smap_sss")
-	if got, want := text(v.Attrs, "ancillary_variables"), "smap_sss_uncertainty_l4 flags_l4"; got != want {
+	if got, want := text(v.Attrs, "ancillary_variables"), "smap_sss_uncertainty_input flags_input count smap_sss_uncertainty flags"; got != want {
 		t.Errorf("ancillary_variables = %q, want %q", got, want)
 	}
-	if ours, ok := f.variable("flags_l4"); !ok || !bytes.Equal(ours.Raw, p.Flags) {
+	if ours, ok := f.variable("flags"); !ok || !bytes.Equal(ours.Raw, p.Flags) {
 		t.Error("no flags of the product")
 	}
 }
@@ -185,7 +187,20 @@ func TestAProductThatBreaksAPromiseIsRefused(t *testing.T) {
 		{"quantiles missing", func(p *Product) { p.Lower = nil }, "lower has 0 cells"},
 		{"land filled", func(p *Product) { p.Flags[first(*p, Land)] |= Interpolated }, "land"},
 		{"rejected, not replaced", func(p *Product) { p.Flags[first(*p, 0)] = Rejected }, "rejected"},
-		{"unknown flag", func(p *Product) { p.Flags[0] = 16 }, "unknown bits"},
+		{"unknown flag", func(p *Product) { p.Flags[0] = 64 }, "unknown bits"},
+		{"error of an observation that is none", func(p *Product) { p.Flags[first(*p, Interpolated)] |= OwnError }, "observation that is not there"},
+		{"own error that is none", func(p *Product) {
+			i := first(*p, 0)
+			p.Flags[i], p.Sigma[i] = OwnError, float32(math.NaN())
+		}, "uncertainty NaN"},
+		{"negative uncertainty of an observation", func(p *Product) { p.Sigma[first(*p, 0)] = -1 }, "observed with the uncertainty -1"},
+		{"bounds of other times", func(p *Product) { p.Bounds = make([][2]time.Time, 2) }, "2 bounds for 1 times"},
+		{"bounds the wrong way round", func(p *Product) { p.Bounds = [][2]time.Time{{p.Times[0], p.Times[0]}} }, "end must come after"},
+		{"windows of other times", func(p *Product) { p.Windows = make([]Window, 2) }, "2 windows for 1 times"},
+		{"window without its own field", func(p *Product) {
+			p.Windows = []Window{{p.Times[0].AddDate(0, 0, -3), p.Times[0].AddDate(0, 0, -1)}}
+		}, "does not hold its own field"},
+		{"mode that the windows contradict", func(p *Product) { p.Windows = []Window{{p.Times[0], p.Times[0].AddDate(0, 0, 1)}} }, `the windows say "delayed"`},
 		{"gap without flag", func(p *Product) { p.Flags[first(*p, NotReconstructible)] = 0 }, "gap without a flag"},
 		{"flags too short", func(p *Product) { p.Flags = p.Flags[1:] }, "flags has"},
 		{"no such variable", func(p *Product) { p.Variable = "NANO" }, "no variable"},

@@ -13,7 +13,11 @@ import (
 // provenance returns the attributes on inputs, model and time of making.
 // Nothing here is taken from the clock.
 func (p *Product) provenance() []Attr {
-	created := p.Created.UTC().Format(time.RFC3339)
+	made := p.Filled
+	if made.IsZero() {
+		made = p.Created
+	}
+	created := made.UTC().Format(time.RFC3339)
 	var names, inputs []string
 	for _, in := range p.Inputs {
 		if in.Role == "" || in.Role == RoleTarget {
@@ -27,7 +31,7 @@ func (p *Product) provenance() []Attr {
 	}
 	line := fmt.Sprintf("%s lacuna %s: filled %s by %s (model %s, seed %d, revision %d)",
 		created, p.Version, what, p.Method, p.Model, p.Seed, p.Revision)
-	return []Attr{
+	attrs := []Attr{
 		{Name: "date_created", Value: created},
 		{Name: "date_issued", Value: created},
 		{Name: "date_modified", Value: created},
@@ -41,6 +45,18 @@ func (p *Product) provenance() []Attr {
 		{Name: "lacuna_version", Value: p.Version},
 		{Name: "lacuna_mode", Value: p.Mode},
 	}
+	if first, last := p.window(); !first.IsZero() {
+		attrs = append(attrs, Attr{Name: "lacuna_window", Value: first.UTC().Format(time.RFC3339) + "/" + last.UTC().Format(time.RFC3339)})
+	}
+	for _, d := range []struct {
+		name string
+		at   time.Time
+	}{{"lacuna_published", p.Published}, {"lacuna_fetched", p.Fetched}, {"lacuna_filled", p.Filled}} {
+		if !d.at.IsZero() {
+			attrs = append(attrs, Attr{Name: d.name, Value: d.at.UTC().Format(time.RFC3339)})
+		}
+	}
+	return attrs
 }
 
 // carryOver adds the global attributes of the input that are still true of the

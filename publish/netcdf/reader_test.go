@@ -55,6 +55,9 @@ func readVar(t *testing.T, v nc.Var) []byte {
 	case nc.BYTE:
 		x := make([]int8, n)
 		numbers, err = x, v.ReadInt8s(x)
+	case nc.CHAR:
+		x := make([]byte, n)
+		numbers, err = x, v.ReadBytes(x)
 	case nc.UBYTE:
 		x := make([]uint8, n)
 		numbers, err = x, v.ReadUint8s(x)

@@ -63,8 +63,10 @@ said on standard error, and in the product. A model makes a tier: fast looks onc
 recursive jump, whose spread then is the uncertainty; --deadline takes the best
 that this machine makes of a field in time. --details adds to the product how
 far the nearest observations are and, where the model knows it, how reliable a
-pixel is; --members-file writes the members into IN_l4_members.nc. The same
-input, model and seed give the same bytes on the same engine.
+pixel is; --members-file writes the members into IN_l4_members.nc. A product says
+when it was made; with SOURCE_DATE_EPOCH in the environment, a number of seconds
+since 1970, it says that time instead, and the same input, model and seed give
+the same bytes on the same engine.
 
 The variable, its transform and its valid range are found out from the file;
 'lacuna inspect FILE' shows what was found, and --product, --var and the config
@@ -200,7 +202,11 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 		return "", err
 	}
 	job.Fill.Details = job.Fill.Details || f.model.MembersFile
-	job.Revision, job.Created = 1, fill.CreatedBy(g)
+	made, err := fill.MadeAt(time.Now(), os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return "", err
+	}
+	job.Revision, job.Created, job.Filled = 1, made, made
 	bar := cli.NewProgress(stderr, g.Name, 0)
 	outcome, err := fill.Analyse(ctx, job, bar.Set)
 	bar.Finish()

@@ -26,6 +26,7 @@ func TestFillWithAModelGivesTheSameBytesTwiceWithDetailsAndMembers(t *testing.T)
 		t.Fatalf("%v, %v", days, err)
 	}
 	model := filepath.Join(clitest.ModelFolder(t), "imputer.onnx")
+	t.Setenv("SOURCE_DATE_EPOCH", "1714000000")
 	var files [2][2][]byte
 	for i := range files {
 		out := t.TempDir()

@@ -88,7 +88,7 @@ func sheet(sub Subject, d samples.Day, sc scene, a infer.Analysis, label string)
 		Panels: []chart.Panel{
 			{Title: "as it was seen", Values: d.Values, Scale: values},
 			{Title: "gaps filled", Values: after, Scale: values},
-			{Title: "uncertainty where filled", Values: a.Sigma, Scale: sigma},
+			{Title: "uncertainty", Values: a.Sigma, Scale: sigma},
 		},
 	}
 	for k, member := range a.Details.Members {

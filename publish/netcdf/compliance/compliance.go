@@ -3,7 +3,7 @@
 //
 // Check fails a test for every finding of the checker at its normal criteria,
 // errors and warnings of CF, highly recommended and recommended attributes of
-// ACDD, but for the two that Accepted explains. The checker is a Python program
+// ACDD, but for those that Accepted explains. The checker is a Python program
 // (compliance-checker 6.1.0 on PyPI); where it is not installed the test is
 // skipped with a message that says so.
 //
@@ -54,6 +54,10 @@ func Accepted(f Finding) string {
 		return "CF has no standard name for the standard deviation of a logarithm, and a made-up one would be an error"
 	case f.Standard == "acdd:1.3" && f.Message == "standard_name" && (strings.Contains(f.Check, "_distance_") || strings.Contains(f.Check, "_reliability")):
 		return "CF has no standard name for how far observations are, or how often a pixel was learned from"
+	case f.Standard == "acdd:1.3" && f.Message == "standard_name" && strings.Contains(f.Check, `"sses_`):
+		return "the errors of the input keep its attributes, and CF has no standard name for them"
+	case f.Standard == "acdd:1.3" && strings.HasPrefix(f.Message, "Date time mismatch between time_coverage_"):
+		return "the coverage is that of the bounds of time, and the checker compares it with the instants"
 	case f.Standard == "cf:1.8" && strings.Contains(f.Message, "months or years is not recommended"):
 		return "the time coordinate is that of the input, to the bit"
 	}
