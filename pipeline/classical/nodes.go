@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"sync"
+
+	"lacuna/pipeline/field"
 )
 
 // A cell takes part in the solutions of several nodes. A node is solved once,
@@ -21,7 +23,9 @@ import (
 //
 // The variance of a cell is the mean of those of the solutions with the same
 // weights. That of the blend is less, by the spread of the solutions about it: a
-// few per cent, which the calibration of sigma makes good.
+// few per cent, which the calibration of sigma makes good. Where nodes are three
+// cells apart or more, a trace of them is left in sigma and blurred: there the
+// length is thirty cells, and sigma hardly changes over five.
 
 // support is how far a spline reaches, in spacings.
 const support = 1.5
@@ -186,12 +190,19 @@ func bspline(x float64) float64 {
 
 // conclude turns the sums into estimates.
 func (a *analysis) conclude(sums blend, e Estimate) {
+	filled := make([]bool, len(sums.weight))
 	for c, weight := range sums.weight {
-		if weight > 0 {
+		if filled[c] = weight > 0; filled[c] {
 			a.store(int32(c), sums.mean[c]/weight, sums.variance[c]/weight, e)
 		}
 	}
+	if a.oi.Spacing >= blurredSpacing {
+		copy(e.Sigma, field.Blur(e.Sigma, filled, a.series.Grid))
+	}
 }
+
+// blurredSpacing is the least distance of nodes that shows in sigma.
+const blurredSpacing = 3
 
 // store stores the estimate of a cell, of which mean and variance are in units of
 // the background's spread.

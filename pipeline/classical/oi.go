@@ -60,7 +60,7 @@ func DefaultOI(g field.Grid) OI {
 		Neighbours: 48,
 		PerSector:  2,
 		// A node a tenth of the length from the next.
-		Spacing:    min(max(int(length/step/10), 1), 4),
+		Spacing:    min(max(int(math.Round(length/step/10)), 1), 4),
 		SmoothKM:   smoothCells * step,
 		SigmaScale: 1,
 		Overlays:   8,

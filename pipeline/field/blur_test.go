@@ -1,15 +1,13 @@
-package infer
+package field
 
 import (
 	"math"
 	"testing"
-
-	"lacuna/pipeline/field"
 )
 
-func TestSmoothedSigmaHasNoLatticeAndKeepsItsSize(t *testing.T) {
+func TestABlurredMapHasNoLatticeAndKeepsItsSize(t *testing.T) {
 	const side = 32
-	grid := field.Grid{Lat: make([]float64, side), Lon: make([]float64, side)}
+	grid := Grid{Lat: make([]float64, side), Lon: make([]float64, side)}
 	for i := range side {
 		grid.Lat[i], grid.Lon[i] = 40+float64(i)/20, 3+float64(i)/20
 	}
@@ -24,7 +22,7 @@ func TestSmoothedSigmaHasNoLatticeAndKeepsItsSize(t *testing.T) {
 			sigma[c] = 1e6 // whatever a network says there
 		}
 	}
-	got := smoothSigma(sigma, wanted, grid)
+	got := Blur(sigma, wanted, grid)
 	low, high := math.Inf(1), 0.0
 	for c, s := range got {
 		if !wanted[c] {
@@ -41,6 +39,6 @@ func TestSmoothedSigmaHasNoLatticeAndKeepsItsSize(t *testing.T) {
 		}
 	}
 	if high/low > 1.03 {
-		t.Errorf("sigma goes from %v to %v where it went from 0.3 to 0.33", low, high)
+		t.Errorf("it goes from %v to %v where it went from 0.3 to 0.33", low, high)
 	}
 }
