@@ -88,6 +88,14 @@ func TestADayWithoutAGranuleIsFilledWhenALaterOneHasCome(t *testing.T) {
 			t.Errorf("the file does not say %q", words)
 		}
 	}
+	for _, a := range file.Source.Attrs {
+		if a.Name == "lacuna_fetched" || a.Name == "lacuna_published" {
+			t.Errorf("the file says %s = %v of a granule that was not there", a.Name, a.Value)
+		}
+	}
+	if !missing.Fetched.IsZero() || !missing.Published.IsZero() {
+		t.Errorf("published %v, fetched %v; there was no granule", missing.Published, missing.Fetched)
+	}
 	if mentions(file, s.day[3].Name+" sha256:") {
 		t.Error("the file names the granule that was not there among its inputs")
 	}

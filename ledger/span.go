@@ -53,7 +53,7 @@ func (l *Ledger) CountTimes(ctx context.Context, dataset string) (n int, err err
 // FetchedAt returns when the bytes of a granule came into the spool: with the
 // first of its revisions that has them. It is zero where nothing was fetched.
 func (l *Ledger) FetchedAt(ctx context.Context, g Granule) (at time.Time, err error) {
-	if g.SHA256 == "" {
+	if g.SHA256 == "" || g.Absent {
 		return time.Time{}, nil
 	}
 	err = l.db.QueryRowContext(ctx, `SELECT coalesce(min(h.at), '') FROM granule AS g JOIN history AS h ON h.granule = g.id

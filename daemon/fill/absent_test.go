@@ -36,6 +36,7 @@ func dailyGranule(t *testing.T, d int) ingest.Granule {
 	return ingest.Granule{
 		Name: noon.Format("20060102") + ".nc", SHA256: noon.Format("20060102") + "00000000000000000000000000000000000000000000000000000000",
 		Fields: []field.Field{{Grid: grid, Time: noon, Values: []float32{1, 2, 3, field.NaN()}}},
+		Bounds: [][2]time.Time{{noon.Add(-12 * time.Hour), noon.Add(12 * time.Hour)}},
 		Source: ingest.Source{
 			Variable: "SST", Dims: []ingest.Dim{{Name: "time", Len: 1}, {Name: "lat", Len: 2}, {Name: "lon", Len: 2}, {Name: "nv", Len: 2}},
 			Attrs: []ingest.Attr{
@@ -72,6 +73,9 @@ func TestAbsentGranuleIsLikeItsNeighboursWithoutAnObservation(t *testing.T) {
 	}
 	if g.Name != "20240603.nc" || g.SHA256 != "" || !g.Empty() || len(g.Fields) != 1 || !g.Fields[0].Time.Equal(third) {
 		t.Errorf("it is %s (%s), empty %v, at %v", g.Name, g.SHA256, g.Empty(), field.Times(g.Fields))
+	}
+	if b := g.Bounds; len(b) != 1 || !b[0][0].Equal(third.Add(-12*time.Hour)) || !b[0][1].Equal(third.Add(12*time.Hour)) {
+		t.Errorf("its bounds are %v", b)
 	}
 	noon := third.Sub(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).Hours()
 	for name, want := range map[string]any{

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/publish"
 	"lacuna/publish/kafka/schema"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2/event"
@@ -248,5 +249,21 @@ func checkCloudEvent(t *testing.T, m kafkago.Message) {
 	}
 	if err := e.Validate(); err != nil {
 		t.Errorf("%s is no CloudEvent: %v", h["ce_id"], err)
+	}
+}
+
+func TestEventsTellWhatAProductWasMadeFor(t *testing.T) {
+	body := compiled(t, "product-event.v1.json")
+	for _, input := range []string{publish.Seen, publish.CloudedOut, publish.NoGranule, ""} {
+		p := newProduct(t, "20240312_cmems_obs-oc_blk_chl", 2, 2_000_000)
+		p.Input = input
+		m, err := newEvent(p, Placement{Topic: "lacuna.data", LastOffset: 2, Parts: 3}).message("urn:lacuna")
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, body, m.Value)
+		if e, err := ParseEvent(m); err != nil || e.Input != input {
+			t.Errorf("a product of input %q is read as one of %q, %v", input, e.Input, err)
+		}
 	}
 }
