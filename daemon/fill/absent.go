@@ -31,6 +31,9 @@ func Absent(name string, first time.Time, around []ingest.Granule) (ingest.Granu
 		f.Values = slices.Repeat([]float32{field.NaN()}, len(f.Values))
 		g.Fields = append(g.Fields, f)
 	}
+	for _, b := range like.Bounds {
+		g.Bounds = append(g.Bounds, [2]time.Time{b[0].Add(shift), b[1].Add(shift)})
+	}
 	g.Source.Attrs = sharedAttrs(around, from)
 	g.Source.Vars = slices.Clone(like.Source.Vars)
 	own, _ := like.Source.Var(like.Source.Variable)

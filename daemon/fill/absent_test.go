@@ -66,12 +66,16 @@ func dailyGranule(t *testing.T, d int) ingest.Granule {
 func TestAbsentGranuleIsLikeItsNeighboursWithoutAnObservation(t *testing.T) {
 	around := []ingest.Granule{dailyGranule(t, 4), dailyGranule(t, 2)}
 	third := time.Date(2024, 6, 3, 12, 0, 0, 0, time.UTC)
+	around[0].Bounds = [][2]time.Time{{third.Add(12 * time.Hour), third.Add(36 * time.Hour)}} // those of the fourth
 	g, err := Absent("2024/20240603.nc", third, around)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if g.Name != "20240603.nc" || g.SHA256 != "" || !g.Empty() || len(g.Fields) != 1 || !g.Fields[0].Time.Equal(third) {
 		t.Errorf("it is %s (%s), empty %v, at %v", g.Name, g.SHA256, g.Empty(), field.Times(g.Fields))
+	}
+	if want := [2]time.Time{third.Add(-12 * time.Hour), third.Add(12 * time.Hour)}; len(g.Bounds) != 1 || g.Bounds[0] != want {
+		t.Errorf("it covers %v, want %v", g.Bounds, want)
 	}
 	noon := third.Sub(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).Hours()
 	for name, want := range map[string]any{
