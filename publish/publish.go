@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -45,6 +46,8 @@ type Product struct {
 	Path   string `json:"path"` // path of the file on the machine of the publisher
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
+
+	Members *Members `json:"members,omitempty"` // its ensemble, in a file of its own; nil: none
 
 	// BBox is west, south, east, north in degrees, as GeoJSON has it: where
 	// the grid crosses the antimeridian west is greater than east.
@@ -76,6 +79,21 @@ type Product struct {
 	// retraction a sink forgets the hash of these.
 	Displaced bool `json:"displaced,omitempty"`
 }
+
+// Members is the file of the members of a product: equally likely complete
+// fields. It belongs to one revision of its product, is published and retracted
+// with it, and has no identity of its own: the product carries the hash of its
+// members, so that other members make another product.
+type Members struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"` // path of the file on the machine of the publisher
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+	Count  int    `json:"count"` // number of members
+}
+
+// MembersName returns the name of the file of members of the product in a file.
+func MembersName(file string) string { return strings.TrimSuffix(file, ".nc") + "_members.nc" }
 
 // MaxRevision is the highest number that a revision can have. A granule that
 // was made anew every minute would reach it after two years: a higher number is

@@ -107,7 +107,13 @@ func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillO
 	out := filling{took: Timing{Look: how.now().Sub(predictBegan), Windows: len(l.tiles)}}
 	m.measured(&m.speed.Look, out.took.Look, cells)
 	out.tier = m.tier(how, how.now().Sub(began), cells)
+	if out.tier == Fast && m.members && how.cfg.Members > 0 {
+		out.tier = Standard // whatever the deadline: they were asked for
+	}
 	recipe := out.tier.Recipe(how.cfg.Network.Members)
+	if recipe.Members > 0 {
+		recipe.Members = max(recipe.Members, how.cfg.Members)
+	}
 	var members [][]float32
 	if recipe.Members > 0 {
 		drawn := how.now()
