@@ -118,6 +118,8 @@ func (p Product) Check() error {
 		return fmt.Errorf("%w: %s has no revision", ErrPermanent, p.ID())
 	case p.Time.IsZero():
 		return fmt.Errorf("%w: %s has no time", ErrPermanent, p.ID())
+	case p.Members != nil && (p.Members.Name != MembersName(p.Name) || p.Members.Count < 1):
+		return fmt.Errorf("%w: %s has %d members in %q, not in %q", ErrPermanent, p.ID(), p.Members.Count, p.Members.Name, MembersName(p.Name))
 	}
 	return nil
 }
@@ -128,7 +130,8 @@ func (p Product) Check() error {
 //   - Idempotent by dataset, granule and revision: publishing or retracting
 //     the same revision again changes nothing that a receiver can see.
 //   - Whole or not at all: a receiver never finds part of a product, nor one
-//     whose bytes differ from its SHA256. An announced product is there.
+//     whose bytes differ from its SHA256. An announced product is there, and so
+//     are its members; those of another revision are not.
 //   - A crash between any two steps leaves a state from which doing the same
 //     again comes to the same end.
 //   - nil means done for good: acknowledged by the disk, the host or the

@@ -33,9 +33,8 @@ type Config struct {
 	// in space and in time, and the model's reliability of each cell.
 	Details bool `yaml:"details,omitempty"`
 	// Members is how many equally likely complete fields are stored beside the
-	// product, in a file of their own. A model whose tier draws none or fewer
-	// draws them as the tier standard does; for other methods, and models
-	// without members, each costs about as much as the product.
+	// product, in a file of their own; 0: none. A model draws them with its
+	// networks; for other methods each costs about as much time as the product.
 	Members int `yaml:"members,omitempty"`
 
 	// Step is the time from one field of the series to the next (StepOf),

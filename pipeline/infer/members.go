@@ -75,7 +75,7 @@ func (f *Filler) guess(ctx context.Context, v view, progress func(done, total in
 	if f.cfg.Method == MethodModel {
 		return v.oi.FillContext(ctx, v.Series, v.target, progress)
 	}
-	out, err := f.fill(ctx, v, progress)
+	out, err := f.apply(ctx, v, progress)
 	return out.estimate, err
 }
 

@@ -107,12 +107,16 @@ func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillO
 	out := filling{took: Timing{Look: how.now().Sub(predictBegan), Windows: len(l.tiles)}}
 	m.measured(&m.speed.Look, out.took.Look, cells)
 	out.tier = m.tier(how, how.now().Sub(began), cells)
-	if out.tier == Fast && m.members && how.cfg.Members > 0 {
-		out.tier = Standard // whatever the deadline: they were asked for
-	}
 	recipe := out.tier.Recipe(how.cfg.Network.Members)
-	if recipe.Members > 0 {
-		recipe.Members = max(recipe.Members, how.cfg.Members)
+	spreads := recipe.Members >= spreadMembers
+	if m.members && how.cfg.Members > recipe.Members {
+		// Whatever the deadline: they were asked for. Mean and sigma stay those
+		// of the tier.
+		tier := out.tier
+		if tier == Fast {
+			tier = Standard
+		}
+		recipe = tier.Recipe(how.cfg.Members)
 	}
 	var members [][]float32
 	if recipe.Members > 0 {
@@ -125,7 +129,7 @@ func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillO
 		m.measured(&m.speed.Step, out.took.Members, cells*recipe.Members*recipe.ODE.Calls())
 	}
 	out.took.Network = m.busy.total
-	m.publish(&out, sub, predicted, members)
+	m.publish(&out, sub, predicted, members, spreads)
 	if how.cfg.Details {
 		out.reliability, err = m.reliable(ctx, sub, l)
 	}
@@ -163,9 +167,10 @@ func (m *Model) noise(sub *preparedField, cfg Config) noise.Stream {
 // two fifths. With fewer members the uncertainty is that of the imputer.
 const spreadMembers = 10
 
-// publish calibrates and brings everything to the space of the transform.
-// Cells that were never query in training stay NaN.
-func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32) {
+// publish calibrates and brings everything to the space of the transform; with
+// spreads the spread of the members becomes the uncertainty. Cells that were
+// never query in training stay NaN.
+func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32, spreads bool) {
 	n := len(sub.hidden)
 	predicted.Sigma = smoothSigma(predicted.Sigma, sub.hidden, sub.grid)
 	mean, sigma := predicted.Mean, make([]float32, n)
@@ -174,7 +179,7 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 	})
 	if len(members) > 0 {
 		eachCell(n, func(i int) {
-			if given := m.centre(sub, predicted, members, i); len(members) >= spreadMembers {
+			if given := m.centre(sub, predicted, members, i); spreads {
 				sigma[i] = given
 			}
 			for _, x := range members {
