@@ -30,7 +30,6 @@ func WithMembers(t *testing.T, p publish.Product) publish.Product {
 func membersCome(t *testing.T, s Subject) {
 	a, b := WithMembers(t, Product(t, "sea", "a", 1)), Product(t, "sea", "b", 1)
 	publishAll(t, s.Sink, a, b)
-	want(t, s, "sea", map[string]Seen{a.Granule: seen(a), b.Granule: seen(b)})
 	publishAll(t, s.Restart(t), a, a)
 	want(t, s, "sea", map[string]Seen{a.Granule: seen(a), b.Granule: seen(b)})
 }
@@ -47,10 +46,11 @@ func membersReplaced(t *testing.T, s Subject) {
 	third, fourth := Product(t, "sea", "a", 3), WithMembers(t, Product(t, "sea", "a", 4))
 	for _, p := range []publish.Product{first, second, third, fourth} {
 		publishAll(t, s.Sink, p)
+		if p.Revision == 4 {
+			publishAll(t, s.Sink, second) // late
+		}
 		want(t, s, "sea", map[string]Seen{p.Granule: seen(p)})
 	}
-	publishAll(t, s.Sink, second) // late
-	want(t, s, "sea", map[string]Seen{fourth.Granule: seen(fourth)})
 }
 
 func membersLost(t *testing.T, s Subject) {
