@@ -110,7 +110,7 @@ func TestMembersSpreadAsFarAsSigmaAboutTheValue(t *testing.T) {
 // among the members as its error does among seas, which independent noise in
 // every cell would not.
 func TestMembersErrTogetherAsTheAnalysisDoes(t *testing.T) {
-	const seas, side, members = 10, 36, 5
+	const seas, side, members = 6, 36, 4
 	var errs, spreads float64
 	n := 0.0
 	for k := range seas {
