@@ -10,9 +10,9 @@ import (
 	"lacuna/pipeline/noise"
 )
 
-// waves is some days of a sea of random numbers with the covariance of optimal
+// randomSea is some days of a sea of random numbers with the covariance of optimal
 // interpolation, under drifting gaps, in degrees.
-func waves(seed uint64, side, days int) (Scene, []float32) {
+func randomSea(seed uint64, side, days int) (Scene, []float32) {
 	axis := make([]float64, side)
 	for i := range axis {
 		axis[i] = 0.04 * float64(i)
@@ -57,7 +57,7 @@ func TestMembersSpreadAsFarAsSigmaAboutTheValue(t *testing.T) {
 	const members = 12
 	for _, method := range []string{"oi", "persistence", "climatology"} {
 		t.Run(method, func(t *testing.T) {
-			s, _ := waves(4, 48, 4)
+			s, _ := randomSea(4, 48, 4)
 			cfg := DefaultConfig()
 			cfg.Method, cfg.Members = method, members
 			a := fill(t, cfg, s)[0]
@@ -114,7 +114,7 @@ func TestMembersErrTogetherAsTheAnalysisDoes(t *testing.T) {
 	var errs, spreads float64
 	n := 0.0
 	for k := range seas {
-		s, truth := waves(uint64(100+k), side, 3)
+		s, truth := randomSea(uint64(100+k), side, 3)
 		cfg := DefaultConfig()
 		cfg.Members = members
 		cfg.OI.LengthKM, cfg.OI.Days, cfg.OI.Nugget = 20*s.Frames[0].Grid.StepKM(), 5, 0.2
@@ -153,7 +153,7 @@ func TestMembersErrTogetherAsTheAnalysisDoes(t *testing.T) {
 }
 
 func TestMembersAreTheSameForTheSameSceneAndSeed(t *testing.T) {
-	s, _ := waves(1, 24, 3)
+	s, _ := randomSea(1, 24, 3)
 	cfg := DefaultConfig()
 	cfg.Members = 2
 	one, same := fill(t, cfg, s)[0], fill(t, cfg, s)[0]
@@ -179,7 +179,7 @@ func TestMembersAreTheSameForTheSameSceneAndSeed(t *testing.T) {
 }
 
 func TestAnEmptySeriesHasEmptyMembers(t *testing.T) {
-	s, _ := waves(1, 16, 1)
+	s, _ := randomSea(1, 16, 1)
 	for i := range s.Frames[0].Values {
 		s.Frames[0].Values[i] = nan
 	}
