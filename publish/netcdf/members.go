@@ -100,7 +100,7 @@ func (p *Product) membersGlobals(attrs []Attr, count int) []Attr {
 	attrs = with(attrs, "title", text(attrs, "title")+", members")
 	attrs = with(attrs, "summary", fmt.Sprintf("%d members of an ensemble about the Level-4 analysis %s: complete fields, each as likely to be the truth as any other. "+
 		"Pixels that the sensor saw are the same in all of them; the gaps differ as the error of the analysis does, also from pixel to pixel.", count, p.id()))
-	attrs = with(attrs, "comment", "The product of the same revision has the best single estimate, its uncertainty and the flags. "+modeSentence(p.Mode))
+	attrs = with(attrs, "comment", "The product of the same revision has the best single estimate, its uncertainty and the flags. "+inputSentence(p.Input())+p.modeSentence())
 	attrs = with(attrs, "id", p.id()+"_members")
 	return append(attrs, Attr{Name: "lacuna_product", Value: p.id()})
 }
