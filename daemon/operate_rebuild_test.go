@@ -31,6 +31,7 @@ import (
 func shelf(t *testing.T, port int) *bench {
 	t.Helper()
 	b := newBench(t)
+	b.cfg.Datasets[0].Fill.Members = 2
 	b.kafkaOn(port)
 	b.cfg.Publish.QuickLook = false
 	set := &b.cfg.Datasets[0]

@@ -86,12 +86,29 @@ func publisherProduct(g ledger.Granule) []byte {
 	return bytes.Repeat([]byte(g.Name+" "+g.SHA256+"\n"), 40<<10/(len(g.Name)+len(g.SHA256)+2))
 }
 
+// publisherMembers returns the members of a product; every third granule has
+// none.
+func publisherMembers(g ledger.Granule) []byte {
+	if g.Size%3 == 0 {
+		return nil
+	}
+	return append([]byte("members of "), publisherProduct(g)...)
+}
+
 func (p *publisher) process(ctx context.Context, g ledger.Granule) error {
 	if err := p.book.Advance(ctx, g.ID, ledger.Filled, p.now()); err != nil {
 		return err
 	}
 	item := disk.Item{Dataset: g.Dataset, Granule: g.Name, Name: fill.ProductName(g.Name), Time: publisherDay(g.Name), Revision: g.Revision}
-	stored, err := p.store.Put(ctx, item, func(path string) error { return os.WriteFile(path, publisherProduct(g), 0o644) })
+	members := publisherMembers(g)
+	stored, err := p.store.Put(ctx, item, func(path string) error {
+		if members != nil {
+			if err := os.WriteFile(disk.MembersPath(path), members, 0o644); err != nil {
+				return err
+			}
+		}
+		return os.WriteFile(path, publisherProduct(g), 0o644)
+	})
 	if err != nil {
 		return err
 	}
@@ -99,6 +116,11 @@ func (p *publisher) process(ctx context.Context, g ledger.Granule) error {
 		Dataset: g.Dataset, Granule: g.Name, Name: filepath.Base(stored.Visible), Time: item.Time, Revision: g.Revision,
 		Path: stored.Path, Size: stored.Bytes, SHA256: stored.SHA256, BBox: [4]float64{26, 40, 42, 48}, Variable: "CHL", Units: "1",
 		Model: "oi", Mode: publish.NearRealTime, Created: g.Recorded,
+	}
+	if members != nil {
+		told.Members = &publish.Members{
+			Name: publish.MembersName(told.Name), Path: disk.MembersPath(stored.Path), Size: int64(len(members)), SHA256: hash(members), Count: 2,
+		}
 	}
 	return p.queue.Add(ctx, g, told, ledger.Product{Path: stored.Visible, SHA256: stored.SHA256})
 }
@@ -351,6 +373,14 @@ func wantFilesAgree(t *testing.T, cfg Config, rows []row) {
 			t.Errorf("%s: retracted and still there: %v", key, err)
 		case !r.retracted && (err != nil || hash(content) != r.SHA256 || !e.Live()):
 			t.Errorf("%s: file has %s, ledger %s, %v", key, hash(content), r.SHA256, err)
+		}
+		want := ""
+		if r.Members != nil && !r.retracted {
+			want = r.Members.SHA256
+		}
+		members, err := os.ReadFile(publish.MembersName(visible))
+		if (want == "") != errors.Is(err, os.ErrNotExist) || want != "" && hash(members) != want || (e.Members != nil) != (want != "") {
+			t.Errorf("%s: the members have %s, %v, the manifest %+v; ledger %q", key, hash(members), err, e.Members, want)
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(cfg.ProductsDir, "*", "*", "*", ".put-*")); len(left) > 0 || len(listed) != len(newest) {

@@ -118,6 +118,7 @@ type File struct {
 type Made struct {
 	File
 	QuickLook      string // below the folder of products; empty: none
+	Members        *File  // file of its members; nil: none
 	Variable       string
 	Units          string
 	Mode           string

@@ -66,7 +66,7 @@ func (f *fakeSources) Granule(_ context.Context, id GranuleID) (Granule, error) 
 	return Granule{
 		ID: id, State: "stored", First: may(17), Last: may(17), Fields: 1,
 		Input:      File{Name: hostile, Bytes: 1234, SHA256: "aa"},
-		Product:    &Made{File: File{Name: hostile, SHA256: "bb", URL: ProductURL("blk/<b>.nc")}, Mode: "delayed", Model: `<i>m`, Units: "mg"},
+		Product:    &Made{File: File{Name: hostile, SHA256: "bb", URL: ProductURL("blk/<b>.nc")}, Members: &File{Name: hostile, SHA256: "cc", URL: ProductURL("blk/<b>_members.nc")}, Mode: "delayed", Model: `<i>m`, Units: "mg"},
 		Revisions:  []Revision{{Number: 2, Stored: may(18), Note: "delayed"}, {Number: 1, Stored: may(17)}},
 		History:    []Event{{At: may(17), Text: "seen as " + hostile}},
 		Deliveries: []Delivery{{Sink: "kafka:lacuna", Kind: "publish", State: "delivered", Message: "key blk-chl/" + hostile}},
@@ -120,6 +120,14 @@ func fullHandler(t *testing.T, tokenFile string) (http.Handler, *fakeSources) {
 }
 
 func hostilePath(revision int) string { return granulePath("blk-chl", hostile, revision) }
+
+func TestTheGranulePageLeadsToTheMembers(t *testing.T) {
+	h, _ := fullHandler(t, "")
+	body := get(t, h, hostilePath(2)).Body.String()
+	if !strings.Contains(body, `href="`+ProductURL("blk/<b>_members.nc")+`" download`) || !strings.Contains(body, "<code>cc</code>") {
+		t.Errorf("the page does not link the members:\n%s", body)
+	}
+}
 
 func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
 	h, _ := fullHandler(t, "")

@@ -32,6 +32,7 @@ type Entry struct {
 	Size            int64        `json:"size"`
 	SHA256          string       `json:"sha256"`
 	QuickLook       string       `json:"quick_look,omitempty"` // beside the manifest
+	Members         *EntryFile   `json:"members,omitempty"`    // its ensemble; nil: none
 	Model           string       `json:"model"`
 	BBox            [4]float64   `json:"bbox"`
 	CoverageBefore  float64      `json:"coverage_before"`
@@ -40,6 +41,14 @@ type Entry struct {
 	Retracted       bool         `json:"retracted,omitempty"`
 	Why             string       `json:"why,omitempty"`
 	Superseded      []Superseded `json:"superseded,omitempty"` // earlier revisions, oldest first
+}
+
+// EntryFile is the file of members in a manifest.
+type EntryFile struct {
+	File   string `json:"file"` // beside the manifest
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	Count  int    `json:"count"` // number of members
 }
 
 // Superseded is a revision that a later one has replaced.
@@ -51,11 +60,21 @@ type Superseded struct {
 
 // EntryOf returns the manifest entry of p.
 func EntryOf(p Product) Entry {
-	return Entry{
+	e := Entry{
 		Granule: p.Granule, File: p.Name, Revision: p.Revision, Time: p.Time.UTC(), Created: p.Created.UTC(), Mode: p.Mode, Input: p.Input,
 		Size: p.Size, SHA256: p.SHA256, Model: p.Model, BBox: p.BBox, CoverageBefore: p.CoverageBefore,
 		CoverageAfter: p.CoverageAfter, MeanUncertainty: p.MeanUncertainty,
 	}
+	if m := p.Members; m != nil {
+		e.Members = &EntryFile{File: m.Name, Size: m.Size, SHA256: m.SHA256, Count: m.Count}
+	}
+	return e
+}
+
+// Withdrawn returns e as it is while its files must not be read.
+func (e Entry) Withdrawn() Entry {
+	e.Absent, e.QuickLook, e.Members = true, "", nil
+	return e
 }
 
 // Live reports whether the file of e is there to be used.
@@ -142,7 +161,7 @@ func (m Manifest) Retract(e Entry, why string) (next Manifest, current bool) {
 		m.Products = slices.Clone(m.Products)
 	}
 	i := m.find(e.Granule)
-	m.Products[i].QuickLook, m.Products[i].Retracted, m.Products[i].Why = "", true, why
+	m.Products[i].QuickLook, m.Products[i].Members, m.Products[i].Retracted, m.Products[i].Why = "", nil, true, why
 	return m, true
 }
 

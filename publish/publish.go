@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -45,6 +46,8 @@ type Product struct {
 	Path   string `json:"path"` // path of the file on the machine of the publisher
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
+
+	Members *Members `json:"members,omitempty"` // its ensemble, in a file of its own; nil: none
 
 	// BBox is west, south, east, north in degrees, as GeoJSON has it: where
 	// the grid crosses the antimeridian west is greater than east.
@@ -77,6 +80,21 @@ type Product struct {
 	Displaced bool `json:"displaced,omitempty"`
 }
 
+// Members is the file of the members of a product: equally likely complete
+// fields. It belongs to one revision of its product, is published and retracted
+// with it, and has no identity of its own: the product carries the hash of its
+// members, so that other members make another product.
+type Members struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"` // path of the file on the machine of the publisher
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+	Count  int    `json:"count"` // number of members
+}
+
+// MembersName returns the name of the file of members of the product in a file.
+func MembersName(file string) string { return strings.TrimSuffix(file, ".nc") + "_members.nc" }
+
 // MaxRevision is the highest number that a revision can have. A granule that
 // was made anew every minute would reach it after two years: a higher number is
 // forged or damaged, and must not use up the numbers.
@@ -100,6 +118,8 @@ func (p Product) Check() error {
 		return fmt.Errorf("%w: %s has no revision", ErrPermanent, p.ID())
 	case p.Time.IsZero():
 		return fmt.Errorf("%w: %s has no time", ErrPermanent, p.ID())
+	case p.Members != nil && (p.Members.Name != MembersName(p.Name) || p.Members.Count < 1):
+		return fmt.Errorf("%w: %s has %d members in %q, not in %q", ErrPermanent, p.ID(), p.Members.Count, p.Members.Name, MembersName(p.Name))
 	}
 	return nil
 }
@@ -110,7 +130,8 @@ func (p Product) Check() error {
 //   - Idempotent by dataset, granule and revision: publishing or retracting
 //     the same revision again changes nothing that a receiver can see.
 //   - Whole or not at all: a receiver never finds part of a product, nor one
-//     whose bytes differ from its SHA256. An announced product is there.
+//     whose bytes differ from its SHA256. An announced product is there, and so
+//     are its members; those of another revision are not.
 //   - A crash between any two steps leaves a state from which doing the same
 //     again comes to the same end.
 //   - nil means done for good: acknowledged by the disk, the host or the

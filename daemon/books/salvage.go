@@ -210,11 +210,18 @@ const unknownContent = "unknown"
 // factOf returns the fact of a granule that a manifest and a product give.
 // product may be empty.
 func (s *Salvage) factOf(dataset, file string, e publish.Entry, product ingest.Granule) (ledger.Fact, error) {
-	body, err := json.Marshal(publish.Product{
+	p := publish.Product{
 		Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: e.Revision, Size: e.Size, SHA256: e.SHA256, Path: file,
 		BBox: e.BBox, Variable: product.Source.Variable, Model: e.Model, Mode: e.Mode, Input: e.Input, CoverageBefore: e.CoverageBefore,
 		CoverageAfter: e.CoverageAfter, MeanUncertainty: e.MeanUncertainty, Created: e.Created,
-	})
+	}
+	if m := e.Members; m != nil {
+		p.Members = &publish.Members{Name: m.File, Path: disk.MembersPath(file), Size: m.Size, SHA256: m.SHA256, Count: m.Count}
+		if beside := publish.MembersName(file); !exists(p.Members.Path) && exists(beside) {
+			p.Members.Path = beside // file is the visible one
+		}
+	}
+	body, err := json.Marshal(p)
 	if err != nil {
 		return ledger.Fact{}, err
 	}

@@ -49,6 +49,7 @@ type Outcome struct {
 	Observed, After float64 // share of the sea with a value, before and after filling
 
 	Analyses []infer.Analysis // one a field of the granule, in their order
+	Members  [][]float32      // that the settings ask for, each with all fields of the granule
 	Scored   int              // number of scored days by which the uncertainty is calibrated
 	Note     string           // why the analysis is poorer than it could be; empty: it is not
 }
@@ -81,7 +82,10 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	product.Mode, product.CalibrationDays = mode(g.Fields, product.Windows), job.Widening.Days
 	product.Step = cmp.Or(seriesStep(field.Times(slices.Concat(g.Fields, history))), declaredStep(g.Source.Attrs))
 	before, after := coverage(analyses)
-	return Outcome{Product: product, Observed: before, After: after, Analyses: analyses, Scored: job.Widening.Days, Note: analyses[0].Note}, nil
+	return Outcome{
+		Product: product, Observed: before, After: after, Analyses: analyses, Members: members(analyses, job.Fill.Members),
+		Scored: job.Widening.Days, Note: analyses[0].Note,
+	}, nil
 }
 
 // StepOf returns the step of the series that a granule and its neighbours make;
@@ -165,7 +169,8 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 }
 
 // extras returns the details of a granule's analyses as variables of its product.
-// The members are left out: they would make it many times as large.
+// The members are left out: they would make it many times as large, and have a
+// file of their own.
 func extras(analyses []infer.Analysis) []netcdf.Extra {
 	distance := netcdf.Extra{
 		Suffix: "distance_km", LongName: "distance to the nearest observation of the same field", Units: "km",

@@ -85,6 +85,11 @@ func (q Queue) Add(ctx context.Context, g ledger.Granule, p publish.Product, pro
 	if err := q.Store.Seal(p.Path); err != nil {
 		return fmt.Errorf("seal product: %w", err)
 	}
+	if p.Members != nil {
+		if err := q.Store.Seal(p.Members.Path); err != nil {
+			return fmt.Errorf("seal members: %w", err)
+		}
+	}
 	var moved *ledger.Publication
 	switch {
 	case known && publish.Day(before.Time) != publish.Day(p.Time):

@@ -121,6 +121,9 @@ func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 		Variable: told.Variable, Units: told.Units, Mode: told.Mode, Model: told.Model, Seed: told.Seed, Created: told.Created,
 		ObservedBefore: told.CoverageBefore, FilledAfter: told.CoverageAfter,
 	}
+	if t := told.Members; t != nil {
+		m.Members = &ops.File{Name: t.Name, Bytes: t.Size, SHA256: t.SHA256}
+	}
 	m.Model = cmp.Or(fill.Method(told.Model), told.Model)
 	if !p.Retracted.IsZero() {
 		m.Retracted = p.Why
@@ -131,6 +134,9 @@ func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 		return m // the visible file is of another revision
 	}
 	m.URL = ops.ProductURL(visible)
+	if m.Members != nil {
+		m.Members.URL = ops.ProductURL(publish.MembersName(visible))
+	}
 	if picture := strings.TrimSuffix(visible, filepath.Ext(visible)) + ".png"; w.settings.Publish.QuickLook {
 		m.QuickLook = picture
 	}

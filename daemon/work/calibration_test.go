@@ -28,7 +28,7 @@ func TestAScoredDayCalibratesTheDaysAfterIt(t *testing.T) {
 	if at(5) != 0 || at(6) != 0 || at(7) != 1 {
 		t.Errorf("calibrated by %d, %d and %d days before, on and after the scored day; want 0, 0 and 1", at(5), at(6), at(7))
 	}
-	outcome, _, err := w.analyse(t.Context(), fill.Job{Dataset: "sea", Granule: days[7], History: days[:7]})
+	outcome, _, err := w.analyse(t.Context(), fill.Job{Dataset: "sea", Granule: days[7], History: days[:7], Fill: w.set.Fill})
 	if err != nil || outcome.Scored != 1 || outcome.Analyses[0].Own == nil {
 		t.Errorf("the day after is filled with %d scored days (%v), want one that changed its sigma", outcome.Scored, err)
 	}

@@ -69,9 +69,11 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 			shown.Fields[last].Values[c] = field.NaN()
 		}
 	}
+	settings := w.set.Fill
+	settings.Members = 0 // they are not scored
 	outcome, job, err := w.analyse(ctx, fill.Job{
-		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits,
-		Scored: true,
+		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Fill: settings,
+		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits, Scored: true,
 	})
 	if err != nil {
 		return ledger.Skill{}, err

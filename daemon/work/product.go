@@ -31,8 +31,9 @@ func (w *Worker) storeProduct(ctx context.Context, g ledger.Granule, granule ing
 	name := datedName(granule.Name, first)
 	item := disk.Item{Dataset: w.set.Name, Granule: g.Name, Name: name, Time: first, Revision: g.Revision}
 	drawn := false
-	stored, err := w.Store.Put(ctx, item, func(path string) error {
-		if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
+	var members *publish.Members
+	stored, err := w.Store.Put(ctx, item, func(path string) (err error) {
+		if members, err = writeProduct(path, name, outcome); err != nil {
 			return err
 		}
 		if w.cfg.QuickLook {
@@ -49,8 +50,20 @@ func (w *Worker) storeProduct(ctx context.Context, g ledger.Granule, granule ing
 	}
 	p := describeProduct(granule, outcome)
 	p.Granule, p.Name, p.Path, p.Size, p.SHA256 = g.Name, filepath.Base(stored.Visible), stored.Path, stored.Bytes, stored.SHA256
-	p.Links = w.cfg.Links.of(stored.Visible, drawn)
+	if p.Members = members; members != nil {
+		members.Path = disk.MembersPath(stored.Path)
+	}
+	p.Links = w.cfg.Links.of(stored.Visible, drawn, members != nil)
 	return p, stored, nil
+}
+
+// writeProduct writes a product, and its members where the store looks for them.
+func writeProduct(path, name string, outcome fill.Outcome) (*publish.Members, error) {
+	size, m, err := outcome.Write(path, disk.MembersPath(path), publish.MembersName(name))
+	if err != nil || m == nil {
+		return nil, err
+	}
+	return &publish.Members{Name: m.Name, Size: size, SHA256: m.SHA256, Count: m.Count}, nil
 }
 
 // datedName returns the name of a product in the folder of its month. The names of
@@ -129,7 +142,7 @@ type Links struct {
 }
 
 // of returns the links to a product.
-func (l Links) of(visible string, drawn bool) map[string]string {
+func (l Links) of(visible string, drawn, members bool) map[string]string {
 	rel, err := filepath.Rel(l.Products, visible)
 	if err != nil {
 		return nil
@@ -145,6 +158,9 @@ func (l Links) of(visible string, drawn bool) map[string]string {
 	all := map[string]string{"file": at(rel), "sha256": at(rel + ".sha256")}
 	if drawn {
 		all["quick_look"] = at(strings.TrimSuffix(rel, path.Ext(rel)) + ".png")
+	}
+	if members {
+		all["members"] = at(publish.MembersName(rel))
 	}
 	return all
 }

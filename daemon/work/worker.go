@@ -209,7 +209,7 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outc
 	}
 	outcome, _, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea,
-		Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
+		Fill: w.set.Fill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
 	})
 	if err == nil {
 		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))
@@ -254,12 +254,12 @@ func (w *Worker) logNote(note string) {
 	w.noted = note
 }
 
-// analyse fills a granule by the method that Models choose. Where a model fails,
-// such as one of another grid, it falls back to optimal interpolation. It returns
-// the job as it was done.
+// analyse fills a granule by the method that Models choose for its settings.
+// Where a model fails, such as one of another grid, it falls back to optimal
+// interpolation. It returns the job as it was done.
 func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.Job, error) {
 	choice := w.Models.Choose(fill.Case{
-		Dataset: w.set.Name, Granule: job.Granule, Fill: w.set.Fill,
+		Dataset: w.set.Name, Granule: job.Granule, Fill: job.Fill,
 		Scaling: func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
 	})
 	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling

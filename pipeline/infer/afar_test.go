@@ -50,7 +50,7 @@ func TestAGapLargerThanAWindowIsFilledFromAfar(t *testing.T) {
 		at := height/2*width + width/2 // 200 cells from either end
 		for what, pick := range map[string]func(Analysis) float32{
 			"mean":   func(a Analysis) float32 { return a.Value[at] },
-			"member": func(a Analysis) float32 { return a.Details.Members[0][at] },
+			"member": func(a Analysis) float32 { return a.Members[0][at] },
 		} {
 			moved := math.Log10(float64(pick(b))) - math.Log10(float64(pick(a)))
 			if tt.reaches != (math.Abs(moved) > 0.05) {
@@ -153,7 +153,7 @@ func TestMembersStandAboutThePublishedMeanAsFarAsCalibrated(t *testing.T) {
 			continue
 		}
 		sum, squares, mean := 0.0, 0.0, math.Log10(float64(a.Value[i]))
-		for _, member := range a.Details.Members {
+		for _, member := range a.Members {
 			d := math.Log10(float64(member[i])) - mean
 			sum, squares = sum+d, squares+d*d
 		}

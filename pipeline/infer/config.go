@@ -32,6 +32,10 @@ type Config struct {
 	// Details adds to the product the distances to the nearest observations,
 	// in space and in time, and the model's reliability of each cell.
 	Details bool `yaml:"details,omitempty"`
+	// Members is how many equally likely complete fields are stored beside the
+	// product, in a file of their own; 0: none. A model draws them with its
+	// networks; for other methods each costs about as much time as the product.
+	Members int `yaml:"members,omitempty"`
 
 	// Step is the time from one field of the series to the next (StepOf),
 	// which the caller finds out; 0: not known, and taken as a day.
@@ -46,6 +50,9 @@ type OI struct {
 	Nugget     float64 `yaml:"nugget"`     // share of sensor noise in the variance
 	Neighbours int     `yaml:"neighbours"` // observations that an estimate of one cell uses
 }
+
+// mostMembers bounds the memory of an analysis.
+const mostMembers = 256
 
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
@@ -63,6 +70,7 @@ func (c Config) Validate() error {
 	errs.Check(c.FutureDays >= 0 && c.FutureDays <= 90, "future_days is %d, must be 0..90", c.FutureDays)
 	errs.Check(c.Back >= 0, "past is %v, must not be negative", c.Back)
 	errs.Check(c.Ahead >= 0, "future is %v, must not be negative", c.Ahead)
+	errs.Check(c.Members >= 0 && c.Members <= mostMembers, "members is %d, must be 0..%d", c.Members, mostMembers)
 	errs.Add(c.Network.Validate(), c.Quality.Validate())
 	errs.Check(c.OI.LengthKM >= 0, "oi.length_km is %g, must not be negative", c.OI.LengthKM)
 	errs.Check(c.OI.Days >= 0, "oi.days is %g, must not be negative", c.OI.Days)

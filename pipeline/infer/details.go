@@ -10,9 +10,6 @@ import (
 // Details are further facts about a filled field, cell by cell. They are made
 // on demand.
 type Details struct {
-	// Members are equally likely complete fields in physical units, NaN on
-	// land. Nil if no members were drawn.
-	Members [][]float32
 	// Reliability is P(query | context), the probability that the cell would
 	// have been a query cell in training, given the visible ones; or else
 	// P(query) of its place. It is a heuristic and no uncertainty. Nil if the

@@ -61,6 +61,10 @@ type Analysis struct {
 	// scoring; nil: it is Sigma.
 	Own []float32
 
+	// Members are equally likely complete fields in physical units, with the
+	// observations where there are any, NaN where Value is. Nil if none were
+	// drawn.
+	Members [][]float32
 	Details *Details // nil: not requested
 	Note    string   // why the analysis is poorer than it could be, for people; empty: it is not
 
@@ -119,16 +123,17 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := f.cfg.window(series, target)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, wide: s.Widening, last: n == len(targets)-1 && !again}
-		filled, err := f.fill(ctx, seen, within)
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, wide: s.Widening, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
+		filled, err := f.withMembers(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
 		out[n] = compose(s, n, filled)
 		out[n].Tier, out[n].Took, out[n].Note, out[n].Own = filled.tier, filled.took, note, filled.own
+		out[n].Members = physical(s, out[n], filled.members)
 		if f.cfg.Details {
 			out[n].Details = detail(window, at, f.cfg.Step)
-			out[n].Details.Members, out[n].Details.Reliability = physical(s, out[n], filled.members), filled.reliability
+			out[n].Details.Reliability = filled.reliability
 		}
 		if err == nil && again {
 			if err := f.reconsider(ctx, seen, s, n, &out[n]); err != nil {

@@ -218,14 +218,14 @@ func TestBatchAndThreadsDoNotChangeABit(t *testing.T) {
 		if !sameAnalysis(got, want) {
 			t.Errorf("%s: the analysis differs", tt.name)
 		}
-		for k, member := range got.Details.Members {
-			if !sameBits(member, want.Details.Members[k]) {
+		for k, member := range got.Members {
+			if !sameBits(member, want.Members[k]) {
 				t.Errorf("%s: member %d differs", tt.name, k)
 			}
 		}
 	}
 	cfg.Network.Seed++
-	if other := fillWith(t, one, cfg, s); sameBits(other.Details.Members[0], want.Details.Members[0]) {
+	if other := fillWith(t, one, cfg, s); sameBits(other.Members[0], want.Members[0]) {
 		t.Error("another seed gives the same member")
 	}
 }

@@ -108,6 +108,16 @@ func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillO
 	m.measured(&m.speed.Look, out.took.Look, cells)
 	out.tier = m.tier(how, how.now().Sub(began), cells)
 	recipe := out.tier.Recipe(how.cfg.Network.Members)
+	spreads := recipe.Members >= spreadMembers
+	if m.members && how.cfg.Members > recipe.Members {
+		// Whatever the deadline: they were asked for. Mean and sigma stay those
+		// of the tier.
+		tier := out.tier
+		if tier == Fast {
+			tier = Standard
+		}
+		recipe = tier.Recipe(how.cfg.Members)
+	}
 	var members [][]float32
 	if recipe.Members > 0 {
 		drawn := how.now()
@@ -119,7 +129,7 @@ func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillO
 		m.measured(&m.speed.Step, out.took.Members, cells*recipe.Members*recipe.ODE.Calls())
 	}
 	out.took.Network = m.busy.total
-	m.publish(&out, sub, predicted, members)
+	m.publish(&out, sub, predicted, members, spreads)
 	if how.cfg.Details {
 		out.reliability, err = m.reliable(ctx, sub, l)
 	}
@@ -157,9 +167,10 @@ func (m *Model) noise(sub *preparedField, cfg Config) noise.Stream {
 // two fifths. With fewer members the uncertainty is that of the imputer.
 const spreadMembers = 10
 
-// publish calibrates and brings everything to the space of the transform.
-// Cells that were never query in training stay NaN.
-func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32) {
+// publish calibrates and brings everything to the space of the transform; with
+// spreads the spread of the members becomes the uncertainty. Cells that were
+// never query in training stay NaN.
+func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32, spreads bool) {
 	n := len(sub.hidden)
 	// A network with strides of two and four answers differently at every fourth
 	// cell, by a hundredth of sigma, which is a tenth of its gradient.
@@ -170,7 +181,7 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 	})
 	if len(members) > 0 {
 		eachCell(n, func(i int) {
-			if given := m.centre(sub, predicted, members, i); len(members) >= spreadMembers {
+			if given := m.centre(sub, predicted, members, i); spreads {
 				sigma[i] = given
 			}
 			for _, x := range members {

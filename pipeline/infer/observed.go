@@ -80,7 +80,7 @@ func (a Analysis) setObserved(i int, tr field.Transform, value, sigma float32) {
 // is no longer the sensor's.
 func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *Analysis) error {
 	fast := *f
-	fast.cfg.Network.Tier, fast.cfg.Details = Fast, false
+	fast.cfg.Network.Tier, fast.cfg.Details, fast.cfg.Members = Fast, false, 0
 	own := v.Frames[v.target].Values
 	width := v.Grid.Width()
 	noise := spread(deviations(own, width))

@@ -52,7 +52,7 @@ func (n Network) Validate() error {
 		names = append(names, string(t))
 	}
 	errs.Check(n.Tier == "" || slices.Contains(Tiers(), n.Tier), "network.tier is %q, must be one of %s", n.Tier, strings.Join(names, ", "))
-	errs.Check(n.Members >= 0 && n.Members <= 256, "network.members is %d, must be 0..256", n.Members)
+	errs.Check(n.Members >= 0 && n.Members <= mostMembers, "network.members is %d, must be 0..%d", n.Members, mostMembers)
 	errs.Check(n.WindowCells == 0 || n.WindowCells >= leastWindow, "network.window_cells is %d, must be at least %d", n.WindowCells, leastWindow)
 	errs.Check(n.OverlapCells >= 0 && (n.OverlapCells == 0 || 2*n.OverlapCells <= max(n.WindowCells, leastWindow)),
 		"network.overlap_cells is %d, must be 0 to half of window_cells", n.OverlapCells)

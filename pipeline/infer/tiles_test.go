@@ -146,8 +146,8 @@ func TestTwoTilingsDifferByLessThanAQuarterOfTheSpread(t *testing.T) {
 	}
 	for _, pair := range [][2]Analysis{{a, b}, {whole, a}} {
 		differ, spread, n := 0.0, 0.0, 0.0
-		for k := range a.Details.Members {
-			x, y := logs(pair[0].Details.Members[k]), logs(pair[1].Details.Members[k])
+		for k := range a.Members {
+			x, y := logs(pair[0].Members[k]), logs(pair[1].Members[k])
 			mean := logs(pair[0].Value)
 			for i, flags := range a.Flags {
 				if flags == Interpolated {
@@ -177,7 +177,7 @@ func TestThereAreNoSeamsBetweenWindows(t *testing.T) {
 	}
 	for name, pick := range map[string]func(Analysis) []float64{
 		"mean":   func(a Analysis) []float64 { return logs(a.Value) },
-		"member": func(a Analysis) []float64 { return logs(a.Details.Members[0]) },
+		"member": func(a Analysis) []float64 { return logs(a.Members[0]) },
 	} {
 		at, inside := gradients(s, pick(tiled), border)
 		atWhole, insideWhole := gradients(s, pick(whole), border)

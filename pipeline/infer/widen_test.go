@@ -47,7 +47,7 @@ func TestScoredDaysWidenSigmaAndMembers(t *testing.T) {
 			t.Fatalf("cell %d: sigma grew by %v, want %v", i, got, want)
 		}
 		off := func(a Analysis) float64 {
-			return math.Log10(float64(a.Details.Members[0][i])) - math.Log10(float64(a.Value[i]))
+			return math.Log10(float64(a.Members[0][i])) - math.Log10(float64(a.Value[i]))
 		}
 		if a, b := off(before), off(after); math.Abs(b-want*a) > 1e-3 {
 			t.Fatalf("cell %d: a member is %v off the mean, and was %v, want %v times as far", i, b, a, want)

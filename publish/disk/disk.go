@@ -7,14 +7,17 @@
 //	<root>/<dataset>/<YYYY>/<MM>/<name>.nc          the current revision
 //	                            /<name>.nc.sha256   as sha256sum --check reads it
 //	                            /<name>.png         a quick look
+//	                            /<name>_members.nc  its members, with a side file of their own
 //	                            /<YYYYMMDD>.manifest.json
 //	                /latest                         a link to the newest product
+//	                /latest_members                 a link to its members
 //	                /.revisions/<YYYY>/<MM>/...     every revision, hard links to the above
 //
 // A product appears whole or not at all. Where there is a side file or a
 // manifest entry it tells the truth, also after a crash: both are taken away
-// before a product is replaced and written after. Repeating a step changes
-// nothing, or repairs the damage of a crash or of a person.
+// before a product is replaced and written after, those of a product after those
+// of its members. Repeating a step changes nothing, or repairs the damage of a
+// crash or of a person.
 //
 // Package disk knows nothing of NetCDF: it hands out a path and another writes
 // the file. Nor does it know which deliveries are due; the caller that removes
@@ -78,8 +81,9 @@ type Stored struct {
 }
 
 // Put stores the file that write writes to its path. A picture that write
-// leaves at that path with .png added goes with it. If write or ctx fails
-// nothing is changed; with too little room left the error wraps ErrFull.
+// leaves at that path with .png added goes with it, and members that it leaves at
+// MembersPath. If write or ctx fails nothing is changed; with too little room
+// left the error wraps ErrFull.
 //
 // A revision that was promised, which is one that was sealed or that a manifest
 // lists, keeps its bytes: others under its number are refused with a
@@ -190,7 +194,7 @@ func (s Store) put(ctx context.Context, item Item, write func(path string) error
 	if err := s.checkPromised(item, there, stored.SHA256); err != nil {
 		return Stored{}, err
 	}
-	if err := moveIfThere(staged+pictureEnding, path+pictureEnding); err != nil {
+	if err := errors.Join(moveIfThere(staged+pictureEnding, path+pictureEnding), moveMembers(MembersPath(staged), MembersPath(path))); err != nil {
 		return Stored{}, err
 	}
 	if there == stored.SHA256 {
@@ -205,6 +209,26 @@ func (s Store) put(ctx context.Context, item Item, write func(path string) error
 
 // pictureEnding is the ending of the name of a quick look.
 const pictureEnding = ".png"
+
+// MembersPath returns where the members of the revision in a file lie.
+func MembersPath(revision string) string { return revision + ".members" }
+
+// moveMembers moves the members of a revision into their place, before the
+// product that names them. Those of an earlier attempt do not stay behind; the
+// same ones stay, for they may be sealed.
+func moveMembers(from, to string) error {
+	next, _, err := sumAndSync(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return removeAll(to)
+	}
+	if err != nil {
+		return err
+	}
+	if there, _, err := sumAndSync(to); err == nil && there == next {
+		return nil
+	}
+	return os.Rename(from, to)
+}
 
 // moveIfThere moves a file that may not exist.
 func moveIfThere(from, to string) error {

@@ -12,29 +12,54 @@ import (
 	"lacuna/publish"
 )
 
-// latestName is the link of a dataset to its newest product.
-const latestName = "latest"
+// The links of a dataset to its newest product, and to the members of that.
+const (
+	latestName        = "latest"
+	latestMembersName = "latest_members"
+)
 
-// linkLatest points the link of a dataset at its newest product, or removes it
-// where there is none.
+// linkLatest points the links of a dataset at its newest product and its
+// members, or removes them where there are none.
 func (s Store) linkLatest(dataset, staging string) error {
 	folder := filepath.Join(s.Root, dataset)
-	link := filepath.Join(folder, latestName)
-	newest, err := newestIn(folder)
+	newest, members, err := newestIn(folder)
 	if err != nil {
 		return err
 	}
-	if newest == "" {
+	// The link to the members goes before that to the product moves, so that
+	// the two never lead to different days.
+	if there, err := os.Readlink(filepath.Join(folder, latestMembersName)); err == nil && there != relative(folder, members) {
+		if err := removeAll(filepath.Join(folder, latestMembersName)); err != nil {
+			return err
+		}
+	}
+	if err := linkTo(folder, latestName, newest, staging); err != nil {
+		return err
+	}
+	return linkTo(folder, latestMembersName, members, staging)
+}
+
+// relative returns the way from a folder to a file below it.
+func relative(folder, file string) string {
+	way, err := filepath.Rel(folder, file)
+	if err != nil {
+		return ""
+	}
+	return way
+}
+
+// linkTo points a link in a folder at a file below it; without a file it removes
+// the link.
+func linkTo(folder, name, file, staging string) error {
+	link := filepath.Join(folder, name)
+	if file == "" {
 		return removeAll(link)
 	}
-	target, err := filepath.Rel(folder, newest)
-	if err != nil {
-		return err
-	}
+	target := relative(folder, file)
 	if there, err := os.Readlink(link); err == nil && there == target {
 		return nil
 	}
-	staged := filepath.Join(staging, latestName)
+	staged := filepath.Join(staging, name)
 	if err := os.Symlink(target, staged); err != nil {
 		return err
 	}
@@ -44,34 +69,37 @@ func (s Store) linkLatest(dataset, staging string) error {
 	return durable.Sync(folder)
 }
 
-// newestIn returns the live product of a dataset with the latest time, or
-// nothing. It looks from the latest folder back, so that it reads one manifest
-// as a rule.
-func newestIn(dataset string) (string, error) {
+// newestIn returns the live product of a dataset with the latest time and its
+// members, or nothing. It looks from the latest folder back, so that it reads one
+// manifest as a rule.
+func newestIn(dataset string) (product, members string, err error) {
 	for year, err := range backward(dataset) {
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		for month, err := range backward(year) {
 			if err != nil {
-				return "", err
+				return "", "", err
 			}
 			manifests, err := manifestsIn(month)
 			if err != nil {
-				return "", err
+				return "", "", err
 			}
 			for _, path := range slices.Backward(manifests) {
 				m, err := loadManifest(path)
 				if err != nil {
-					return "", err
+					return "", "", err
 				}
 				if e, ok := m.Newest(); ok {
-					return filepath.Join(month, e.File), nil
+					if e.Members != nil {
+						members = filepath.Join(month, e.Members.File)
+					}
+					return filepath.Join(month, e.File), members, nil
 				}
 			}
 		}
 	}
-	return "", nil
+	return "", "", nil
 }
 
 // backward goes through the folders of years or months in dir, latest first.

@@ -121,7 +121,7 @@ func unlist(m publish.Manifest, r Removal) publish.Manifest {
 			continue
 		}
 		if e.Revision == r.Revision && !e.Retracted {
-			e.Absent, e.QuickLook = true, ""
+			*e = e.Withdrawn()
 		}
 		e.Superseded = slices.DeleteFunc(slices.Clone(e.Superseded), func(s publish.Superseded) bool { return s.Revision == r.Revision })
 	}
@@ -212,7 +212,11 @@ func (s Store) eachOfMonth(month string, visit func(Removal)) error {
 func (s Store) revisionsOf(dataset string, e publish.Entry) []Removal {
 	of := func(revision int, bytes int64) Removal {
 		r := Removal{Class: Superseded, Dataset: dataset, Granule: e.Granule, Revision: revision, Since: e.Created, Bytes: bytes}
-		r.Files = s.filesOf(Item{Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: revision})
+		item := Item{Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: revision}
+		r.Files = s.filesOf(item)
+		if info, err := os.Stat(MembersPath(s.revisionPath(item))); err == nil {
+			r.Bytes += info.Size()
+		}
 		return r
 	}
 	current := of(e.Revision, e.Size)
@@ -220,7 +224,10 @@ func (s Store) revisionsOf(dataset string, e publish.Entry) []Removal {
 		current.Class = Class(e.Mode)
 		visible, err := s.Visible(dataset, e.Time, e.File)
 		if err == nil {
-			current.Files = append([]string{visible + ".sha256", strings.TrimSuffix(visible, ".nc") + pictureEnding, visible}, current.Files...)
+			members := publish.MembersName(visible)
+			current.Files = append([]string{
+				sideOf(visible), strings.TrimSuffix(visible, ".nc") + pictureEnding, sideOf(members), members, visible,
+			}, current.Files...)
 		}
 	}
 	all := []Removal{current}
@@ -233,8 +240,8 @@ func (s Store) revisionsOf(dataset string, e publish.Entry) []Removal {
 // filesOf returns the own files of a revision that are there.
 func (s Store) filesOf(item Item) []string {
 	var files []string
-	for _, ending := range []string{pictureEnding, ""} {
-		path := s.revisionPath(item) + ending
+	revision := s.revisionPath(item)
+	for _, path := range []string{revision + pictureEnding, MembersPath(revision), revision} {
 		if _, err := os.Lstat(path); err == nil {
 			files = append(files, path)
 		}

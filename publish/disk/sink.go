@@ -32,7 +32,7 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := checkFile(p); err != nil {
+	if err := checkFiles(p); err != nil {
 		return err
 	}
 	return s.change(ctx, p, func(w *work) error {
@@ -64,20 +64,27 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 			return err
 		}
 		s.step("retracted")
-		return removeAll(w.side(), w.picture(), w.visible)
+		return removeAll(w.side(), w.picture(), sideOf(w.members()), w.members(), w.visible)
 	})
 }
 
-// checkFile checks that the file of p has the promised bytes.
-func checkFile(p publish.Product) error {
-	sum, _, err := sumAndSync(p.Path)
+// checkFiles checks that the files of p have the promised bytes.
+func checkFiles(p publish.Product) error {
+	if err := checkFile(p.Path, p.SHA256); err != nil || p.Members == nil {
+		return err
+	}
+	return checkFile(p.Members.Path, p.Members.SHA256)
+}
+
+func checkFile(path, want string) error {
+	sum, _, err := sumAndSync(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: its file %s is gone; fill the granule again", publish.ErrPermanent, p.Path)
+		return fmt.Errorf("%w: its file %s is gone; fill the granule again", publish.ErrPermanent, path)
 	case err != nil:
 		return fmt.Errorf("read product: %w", err)
-	case sum != p.SHA256:
-		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, p.Path, sum, p.SHA256)
+	case sum != want:
+		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, path, sum, want)
 	}
 	return nil
 }
@@ -170,9 +177,8 @@ func (w *work) show(p publish.Product, entry publish.Entry) error {
 	if !current {
 		return w.write(next)
 	}
-	side := sideText(p.SHA256, w.visible)
-	if !w.holds(p, side) {
-		if err := w.replace(p, side); err != nil {
+	if !w.holds(p) {
+		if err := w.replace(p); err != nil {
 			return err
 		}
 	}
@@ -192,36 +198,62 @@ func (w *work) showPicture(p publish.Product, entry publish.Entry) error {
 	return w.link(p.Path+pictureEnding, w.picture())
 }
 
-// holds reports whether the product is in its place with its side file.
-func (w *work) holds(p publish.Product, side string) bool {
-	text, err := os.ReadFile(w.side())
-	if err != nil || string(text) != side {
-		return false
+// holds reports whether the product is in its place with its members and the
+// side files of both.
+func (w *work) holds(p publish.Product) bool {
+	if p.Members == nil {
+		_, err := os.Lstat(w.members())
+		return errors.Is(err, fs.ErrNotExist) && vouched(w.visible, p.SHA256)
 	}
-	sum, _, err := sumAndSync(w.visible)
-	return err == nil && sum == p.SHA256
+	return vouched(w.visible, p.SHA256) && vouched(w.members(), p.Members.SHA256)
 }
 
-// replace moves a revision into its place. Side file and manifest entry of the
-// one before are removed first.
-func (w *work) replace(p publish.Product, side string) error {
+// vouched reports whether a file has a hash, and a side file that says so.
+func vouched(path, want string) bool {
+	text, err := os.ReadFile(sideOf(path))
+	if err != nil || string(text) != sideText(want, path) {
+		return false
+	}
+	sum, _, err := sumAndSync(path)
+	return err == nil && sum == want
+}
+
+// replace moves a revision into its place, its members before it. Side files and
+// manifest entry of the one before are removed first, and the side file of the
+// product is written last: where it is, the members are too.
+func (w *work) replace(p publish.Product) error {
 	if there, known := w.manifest.Entry(p.Granule); known && there.Live() {
-		there.Absent, there.QuickLook = true, ""
-		m, _ := w.manifest.Add(there)
+		m, _ := w.manifest.Add(there.Withdrawn())
 		if err := w.write(m); err != nil {
 			return err
 		}
 	}
 	w.sink.step("withdrawn")
-	if err := removeAll(w.side()); err != nil {
+	if err := removeAll(w.side(), sideOf(w.members())); err != nil {
 		return err
 	}
 	w.sink.step("unvouched")
+	if err := w.replaceMembers(p.Members); err != nil {
+		return err
+	}
+	w.sink.step("members linked")
 	if err := w.link(p.Path, w.visible); err != nil {
 		return err
 	}
 	w.sink.step("linked")
-	return writeFile(w.staging, w.side(), []byte(side))
+	return writeFile(w.staging, w.side(), []byte(sideText(p.SHA256, w.visible)))
+}
+
+// replaceMembers puts the members of a revision beside it. Those of an earlier
+// one do not stay behind.
+func (w *work) replaceMembers(m *publish.Members) error {
+	if m == nil {
+		return removeAll(w.members())
+	}
+	if err := w.link(m.Path, w.members()); err != nil {
+		return err
+	}
+	return writeFile(w.staging, sideOf(w.members()), []byte(sideText(m.SHA256, w.members())))
 }
 
 // link gives a file its visible name, in place of the present holder.
@@ -252,8 +284,12 @@ func (w *work) write(m publish.Manifest) error {
 	return writeFile(w.staging, path, text)
 }
 
-func (w *work) side() string    { return w.visible + ".sha256" }
+func (w *work) side() string    { return sideOf(w.visible) }
+func (w *work) members() string { return publish.MembersName(w.visible) }
 func (w *work) picture() string { return strings.TrimSuffix(w.visible, ".nc") + pictureEnding }
+
+// sideOf returns the side file of a file.
+func sideOf(path string) string { return path + ".sha256" }
 
 // sideText is a line as sha256sum writes it.
 func sideText(sum, path string) string { return sum + "  " + filepath.Base(path) + "\n" }

@@ -49,8 +49,10 @@ func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 			}
 			if e.Retracted {
 				got[e.Granule] = sinktest.Seen{Revision: e.Revision, Retracted: true, Why: e.Why}
-				if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-					t.Errorf("retracted product is still there: %v", err)
+				for _, gone := range []string{file, file + ".sha256", publish.MembersName(file), publish.MembersName(file) + ".sha256"} {
+					if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
+						t.Errorf("%s of a retracted product is still there: %v", gone, err)
+					}
 				}
 				continue
 			}
@@ -64,14 +66,44 @@ func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 			if e.Time.After(newest) || e.Time.Equal(newest) {
 				newest, latest = e.Time, file
 			}
-			got[e.Granule] = sinktest.Seen{Revision: e.Revision, SHA256: sum}
+			got[e.Granule] = sinktest.Seen{Revision: e.Revision, SHA256: sum, Members: receiveMembers(t, file, e)}
 		}
 	}
 	target, err := filepath.EvalSymlinks(filepath.Join(s.Root, dataset, "latest"))
 	if (latest == "") != errors.Is(err, os.ErrNotExist) || latest != "" && !sameFile(target, latest) {
 		t.Errorf("latest is %s, %v, want %s", target, err, latest)
 	}
+	link, err := os.Readlink(filepath.Join(s.Root, dataset, "latest_members"))
+	if there := latest != "" && exists(publish.MembersName(latest)); there != (err == nil) || there && filepath.Base(link) != filepath.Base(publish.MembersName(latest)) {
+		t.Errorf("latest_members is %q, %v beside latest %s", link, err, latest)
+	}
 	return got
+}
+
+// receiveMembers returns the hash of the members of a product, and fails where
+// the manifest, the side file and the folder do not agree on them.
+func receiveMembers(t *testing.T, product string, e publish.Entry) string {
+	t.Helper()
+	file := publish.MembersName(product)
+	if e.Members == nil {
+		if exists(file) || exists(file+".sha256") {
+			t.Errorf("%s has members that the manifest does not list", product)
+		}
+		return ""
+	}
+	sum, n, err := sumAndSync(file)
+	if err != nil || e.Members.File != filepath.Base(file) || sum != e.Members.SHA256 || n != e.Members.Size || e.Members.Count < 1 {
+		t.Errorf("manifest says %+v, file has %s, %d bytes, %v", *e.Members, sum, n, err)
+	}
+	if side, err := os.ReadFile(file + ".sha256"); err != nil || string(side) != sideText(sum, file) {
+		t.Errorf("side file is %q, %v", side, err)
+	}
+	return sum
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func sameFile(a, b string) bool {
@@ -82,11 +114,15 @@ func sameFile(a, b string) bool {
 
 // product describes a stored revision, as the daemon does.
 func product(s Store, stored Stored, revision int) publish.Product {
-	return publish.Product{
+	p := publish.Product{
 		Dataset: "d", Granule: "n.nc", Name: filepath.Base(stored.Visible), Time: someDay, Revision: revision,
 		Path: stored.Path, Size: stored.Bytes, SHA256: stored.SHA256, Mode: publish.NearRealTime,
 		Created: someDay.AddDate(0, 0, revision),
 	}
+	if sum, n, err := sumAndSync(MembersPath(stored.Path)); err == nil {
+		p.Members = &publish.Members{Name: publish.MembersName(p.Name), Path: MembersPath(stored.Path), Size: n, SHA256: sum, Count: 2}
+	}
+	return p
 }
 
 // stop is the panic with which a test kills a sink.
@@ -115,42 +151,86 @@ func crashAt(sink *Sink, n int, do func()) (crashed bool) {
 // A crash between any two steps must leave a truthful tree, and doing the same
 // again must come to the same end.
 func TestCrashBetweenAnyTwoStepsIsMendedByDoingItAgain(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	actions := map[string]func(*Sink, Store, []Stored) error{
 		"publish": func(k *Sink, s Store, st []Stored) error { return k.Publish(ctx, product(s, st[0], 1)) },
 		"replace": func(k *Sink, s Store, st []Stored) error { return k.Publish(ctx, product(s, st[1], 2)) },
 		"retract": func(k *Sink, s Store, st []Stored) error { return k.Retract(ctx, product(s, st[0], 1)) },
 	}
 	for name, act := range actions {
-		steps := 0
-		for n := 0; ; n++ {
-			s := Store{Root: t.TempDir()}
-			stored := []Stored{put(t, s, item(1), "one"), put(t, s, item(2), "two")}
-			if name != "publish" {
-				if err := NewSink(s).Publish(ctx, product(s, stored[0], 1)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			sink := NewSink(s)
-			crashed := crashAt(sink, n, func() {
-				if err := act(sink, s, stored); err != nil {
-					t.Fatal(err)
-				}
-			})
-			if !crashed {
-				break
-			}
-			steps++
-			wantTruth(t, s)
-			if err := act(NewSink(s), s, stored); err != nil {
-				t.Fatalf("%s after a crash at step %d: %v", name, n, err)
-			}
-			receive(t, s, "d")
-		}
-		if steps < 2 {
-			t.Errorf("%s was stopped at %d steps, too few to mean anything", name, steps)
+		for _, members := range [][2]string{{"", ""}, {"m1", "m2"}, {"m1", ""}, {"", "m2"}} {
+			t.Run(name+" "+strings.Join(members[:], "-"), func(t *testing.T) { crashEverywhere(t, name, members, act) })
 		}
 	}
+}
+
+// crashEverywhere does an action on revisions with and without members, and
+// kills it at every step.
+func crashEverywhere(t *testing.T, name string, members [2]string, act func(*Sink, Store, []Stored) error) {
+	ctx := context.Background()
+	steps := 0
+	for n := 0; ; n++ {
+		s := Store{Root: t.TempDir()}
+		stored := []Stored{putWith(t, s, item(1), "one", members[0]), putWith(t, s, item(2), "two", members[1])}
+		if name != "publish" {
+			if err := NewSink(s).Publish(ctx, product(s, stored[0], 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sink := NewSink(s)
+		crashed := crashAt(sink, n, func() {
+			if err := act(sink, s, stored); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if !crashed {
+			break
+		}
+		steps++
+		wantTruth(t, s)
+		wantPairs(t, stored, members)
+		if err := act(NewSink(s), s, stored); err != nil {
+			t.Fatalf("%s after a crash at step %d: %v", name, n, err)
+		}
+		receive(t, s, "d")
+		wantPairs(t, stored, members)
+	}
+	if steps < 2 {
+		t.Errorf("%s was stopped at %d steps, too few to mean anything", name, steps)
+	}
+}
+
+// wantPairs fails where a product that its side file vouches for is without its
+// members, or beside those of another revision.
+func wantPairs(t *testing.T, stored []Stored, members [2]string) {
+	t.Helper()
+	visible := stored[0].Visible
+	for i, st := range stored {
+		if !vouched(visible, st.SHA256) {
+			continue
+		}
+		got, err := os.ReadFile(publish.MembersName(visible))
+		if string(got) != members[i] || (err == nil) != (members[i] != "") || err == nil && !exists(publish.MembersName(visible)+".sha256") {
+			t.Errorf("beside revision %d are the members %q, %v, want %q", i+1, got, err, members[i])
+		}
+	}
+}
+
+// putWith is put with members, unless they are empty.
+func putWith(t *testing.T, s Store, it Item, text, members string) Stored {
+	t.Helper()
+	stored, err := s.Put(t.Context(), it, func(path string) error {
+		if members != "" {
+			if err := content(members)(MembersPath(path)); err != nil {
+				return err
+			}
+		}
+		return content(text)(path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
 }
 
 // wantTruth fails where a side file or manifest in the tree of a stopped sink
@@ -175,6 +255,9 @@ func wantTruth(t *testing.T, s Store) {
 				sum, _, err := sumAndSync(filepath.Join(filepath.Dir(path), e.File))
 				if e.Live() && (err != nil || sum != e.SHA256) {
 					t.Errorf("manifest lists %s with %s, file has %s, %v", e.File, e.SHA256, sum, err)
+				}
+				if e.Live() {
+					receiveMembers(t, filepath.Join(filepath.Dir(path), e.File), e)
 				}
 			}
 		}
@@ -215,7 +298,7 @@ func TestAQuickLookIsThatOfTheCurrentRevision(t *testing.T) {
 
 func TestPublishingAgainRepairsManualDamage(t *testing.T) {
 	s := Store{Root: t.TempDir()}
-	stored := put(t, s, item(1), "one")
+	stored := putWith(t, s, item(1), "one", "members")
 	p := product(s, stored, 1)
 	damages := map[string]func() error{
 		"side file gone": func() error { return os.Remove(stored.Visible + ".sha256") },
@@ -226,7 +309,11 @@ func TestPublishingAgainRepairsManualDamage(t *testing.T) {
 		"manifest gone": func() error {
 			return os.Remove(filepath.Join(filepath.Dir(stored.Visible), publish.ManifestName(someDay)))
 		},
-		"link gone": func() error { return os.Remove(filepath.Join(s.Root, "d", "latest")) },
+		"link gone":            func() error { return os.Remove(filepath.Join(s.Root, "d", "latest")) },
+		"members gone":         func() error { return os.Remove(publish.MembersName(stored.Visible)) },
+		"members' link gone":   func() error { return os.Remove(filepath.Join(s.Root, "d", "latest_members")) },
+		"members' side gone":   func() error { return os.Remove(publish.MembersName(stored.Visible) + ".sha256") },
+		"members of elsewhere": func() error { return os.Rename(stored.Visible+".sha256", publish.MembersName(stored.Visible)) },
 	}
 	for name, damage := range damages {
 		publishAll(t, s, p)
@@ -234,7 +321,7 @@ func TestPublishingAgainRepairsManualDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		publishAll(t, s, p)
-		if got := receive(t, s, "d")["n.nc"]; got.SHA256 != stored.SHA256 {
+		if got := receive(t, s, "d")["n.nc"]; got.SHA256 != stored.SHA256 || got.Members != p.Members.SHA256 {
 			t.Errorf("%s: receiver has %+v", name, got)
 		}
 	}
@@ -264,6 +351,30 @@ func TestAFileNameBelongsToOneGranule(t *testing.T) {
 		t.Errorf("Publish() = %v for a name that is taken, want ErrPermanent", err)
 	}
 	receive(t, s, "d")
+}
+
+func TestRetentionRemovesMembersWithTheirProduct(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	first, second := putWith(t, s, item(1), "one", "m1"), putWith(t, s, item(2), "two", "m2")
+	publishAll(t, s, product(s, first, 1), product(s, second, 2))
+	none := func(context.Context, Removal) (bool, error) { return false, nil }
+	for _, keep := range []Keep{{Superseded: time.Hour}, {NearRealTime: time.Hour}} {
+		due, err := s.Plan(someDay.AddDate(1, 0, 0), keep)
+		if err != nil || len(due) != 1 || due[0].Bytes != int64(len("one")+len("m1")) {
+			t.Fatalf("Plan() = %+v, %v, want one revision with the bytes of its members", due, err)
+		}
+		if _, err := s.Remove(t.Context(), due, none); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, s, "d")
+		if due[0].Revision == 1 && (exists(MembersPath(first.Path)) || !exists(MembersPath(second.Path))) {
+			t.Error("the members of the superseded revision are still there, or those of the current one are gone")
+		}
+	}
+	left := slices.DeleteFunc(list(t, s.Root), func(path string) bool { return publish.IsManifest(path) })
+	if len(left) != 0 {
+		t.Errorf("after all was removed there are %v", left)
+	}
 }
 
 func TestRetentionKeepsAwaitedRevisions(t *testing.T) {

@@ -58,6 +58,17 @@ type Event struct {
 	Coverage        Coverage          `json:"coverage"`
 	MeanUncertainty *float64          `json:"mean_uncertainty"` // null: not known
 	Links           map[string]string `json:"links,omitempty"`
+
+	// Members is the file of the product's members. Its bytes are not on the
+	// data topic: they are many times those of the product, and the link
+	// "members" leads to them.
+	Members *Members `json:"members,omitempty"`
+}
+
+// Members is the ensemble of a product as a file.
+type Members struct {
+	File
+	Count int `json:"count"` // number of members
 }
 
 // File is the product as a file.
@@ -93,6 +104,9 @@ func newEvent(p publish.Product, data Placement) Event {
 	}
 	if u := p.MeanUncertainty; !math.IsNaN(u) && !math.IsInf(u, 0) {
 		e.MeanUncertainty = &u
+	}
+	if m := p.Members; m != nil {
+		e.Members = &Members{File: File{Name: m.Name, Size: m.Size, SHA256: m.SHA256}, Count: m.Count}
 	}
 	return e
 }
@@ -185,6 +199,8 @@ func (e Event) check() error {
 		return fmt.Errorf("%w: %s has the file name %q, which cannot be one", ErrNotOurs, e.ID, e.File.Name)
 	case !e.Retracted && (e.File.Size < 0 || len(e.File.SHA256) != 64 || !e.Data.plausible()):
 		return fmt.Errorf("%w: %s has a missing or impossible hash of its file or offsets of its parts", ErrNotOurs, e.ID)
+	case e.Members != nil && (!plainName(e.Members.Name) || e.Members.Size < 0 || len(e.Members.SHA256) != 64 || e.Members.Count < 1):
+		return fmt.Errorf("%w: %s has a missing or impossible name, hash or number of its members", ErrNotOurs, e.ID)
 	}
 	return nil
 }

@@ -62,8 +62,13 @@ func samples(t *testing.T) map[string]kafkago.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Members = &publish.Members{Name: "20240312_cmems_obs-oc_blk_chl_l4_members.nc", Path: "/not/for/readers", Size: 9_000_000, SHA256: p.SHA256, Count: 8}
+	members, err := newEvent(p, place).message("urn:lacuna")
+	if err != nil {
+		t.Fatal(err)
+	}
 	part := partMessage(p.Key(), Part{ID: p.ID(), Number: 2, Parts: 3, Size: p.Size, SHA256: p.SHA256}, []byte(`"bytes"`))
-	return map[string]kafkago.Message{"published": published, "published-bare": bare, "retracted": retracted, "part": part}
+	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "retracted": retracted, "part": part}
 }
 
 func TestMessagesAreWhatTheGoldenFilesSay(t *testing.T) {

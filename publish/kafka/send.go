@@ -44,6 +44,32 @@ func (w *writer) sendFile(ctx context.Context, to slot, p publish.Product) (Plac
 	return place, nil
 }
 
+// checkMembers checks that the members of p, which are announced and not sent,
+// have the promised bytes.
+func checkMembers(p publish.Product) error {
+	m := p.Members
+	if m == nil {
+		return nil
+	}
+	file, err := os.Open(m.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the members of %s are gone: %w", publish.ErrPermanent, p.ID(), err)
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	digest := sha256.New()
+	size, err := io.Copy(digest, file)
+	if err != nil {
+		return fmt.Errorf("read the members of %s: %w", p.ID(), err)
+	}
+	if sum := hex.EncodeToString(digest.Sum(nil)); size != m.Size || sum != m.SHA256 {
+		return fmt.Errorf("%w: %s is not what was made: %d bytes with sha256 %s, not %d with %s", publish.ErrPermanent, m.Path, size, sum, m.Size, m.SHA256)
+	}
+	return nil
+}
+
 // buffers passes two buffers back and forth between encodeParts and sendParts.
 // Each channel has room for both, so that putting one never blocks.
 type buffers struct{ full, free chan *bytes.Buffer }

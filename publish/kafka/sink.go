@@ -207,6 +207,9 @@ type writer struct {
 }
 
 func (w *writer) publish(ctx context.Context, p publish.Product) error {
+	if err := checkMembers(p); err != nil {
+		return err
+	}
 	to := slot{topic: w.data.name, partition: spread(p.Key(), w.data.partitions), numbered: true}
 	place, err := w.sendFile(ctx, to, p)
 	if err != nil {

@@ -16,7 +16,7 @@ const vocabulary = "CF Standard Name Table v93"
 // globals returns the global attributes of f, whose coordinates are found.
 func (p *Product) globals(f File, found axes) []Attr {
 	v, _ := f.variable(p.Variable)
-	attrs := slices.Concat(p.discovery(v), p.credits(), p.coverage(f, found), p.provenance())
+	attrs := slices.Concat(p.discovery(v), p.credits(), p.coverage(f, found), p.provenance(), p.membersAttrs())
 	return p.carryOver(attrs)
 }
 

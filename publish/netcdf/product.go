@@ -114,6 +114,7 @@ type Product struct {
 	Fetched   time.Time // when the granule was fetched
 	Filled    time.Time // when the gaps were filled
 
+	Members *MembersFile // the file of its members; nil: none
 	Credits Credits
 }
 

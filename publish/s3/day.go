@@ -47,26 +47,49 @@ func checkName(p publish.Product) error {
 	return nil
 }
 
-// show uploads the product of entry with its picture and side object, unless it
-// is there.
+// show uploads the product of entry with its members, its picture and the side
+// objects, unless they are there.
 func (d *day) show(ctx context.Context, p publish.Product, entry publish.Entry) error {
-	side := p.SHA256 + "  " + p.Name + "\n"
-	there, err := d.holds(ctx, p, side)
+	there, err := d.holds(ctx, p)
 	if err != nil || there {
 		return err
 	}
 	if err := d.withdraw(ctx, p.Granule); err != nil {
 		return err
 	}
-	if err := d.upload(ctx, d.product, p.Path, minio.PutObjectOptions{
-		ContentType: "application/netcdf", UserMetadata: map[string]string{"sha256": p.SHA256},
-	}); err != nil {
+	if err := d.showMembers(ctx, p.Members); err != nil {
+		return err
+	}
+	if err := d.uploadNetCDF(ctx, d.product, p.Path, p.SHA256); err != nil {
 		return err
 	}
 	if err := d.showPicture(ctx, p, entry); err != nil {
 		return err
 	}
-	return d.sink.put(ctx, d.side(), []byte(side), "text/plain")
+	return d.vouch(ctx, d.product, p.SHA256)
+}
+
+// showMembers puts the members beside the product. Those of an earlier revision
+// do not stay behind.
+func (d *day) showMembers(ctx context.Context, m *publish.Members) error {
+	if m == nil {
+		return d.sink.remove(ctx, d.members())
+	}
+	if err := d.uploadNetCDF(ctx, d.members(), m.Path, m.SHA256); err != nil {
+		return err
+	}
+	return d.vouch(ctx, d.members(), m.SHA256)
+}
+
+func (d *day) uploadNetCDF(ctx context.Context, key, file, sum string) error {
+	return d.upload(ctx, key, file, minio.PutObjectOptions{
+		ContentType: "application/netcdf", UserMetadata: map[string]string{"sha256": sum},
+	})
+}
+
+// vouch writes the side object of an object.
+func (d *day) vouch(ctx context.Context, key, sum string) error {
+	return d.sink.put(ctx, sideOf(key), []byte(sideText(key, sum)), "text/plain")
 }
 
 // showPicture puts the quick look beside the product. That of an earlier
@@ -78,34 +101,45 @@ func (d *day) showPicture(ctx context.Context, p publish.Product, entry publish.
 	return d.upload(ctx, d.picture(), p.Path+".png", minio.PutObjectOptions{ContentType: "image/png"})
 }
 
-// holds reports whether the product is there. The side object is the last that
-// was written, so that with it the rest is there too.
-func (d *day) holds(ctx context.Context, p publish.Product, side string) (bool, error) {
-	text, err := d.sink.get(ctx, d.side())
-	if err != nil || string(text) != side {
+// holds reports whether the product is there with its members. Its side object
+// is the last that was written, so that with it the rest is there too.
+func (d *day) holds(ctx context.Context, p publish.Product) (bool, error) {
+	there, err := d.vouched(ctx, d.product, p.Size, p.SHA256)
+	if err != nil || !there || p.Members == nil {
+		return there, err
+	}
+	return d.vouched(ctx, d.members(), p.Members.Size, p.Members.SHA256)
+}
+
+// vouched reports whether an object has a hash, and a side object that says so.
+func (d *day) vouched(ctx context.Context, key string, size int64, sum string) (bool, error) {
+	text, err := d.sink.get(ctx, sideOf(key))
+	if err != nil || string(text) != sideText(key, sum) {
 		return false, err
 	}
-	info, err := d.sink.client.StatObject(ctx, d.sink.cfg.Bucket, d.product, minio.StatObjectOptions{})
+	info, err := d.sink.client.StatObject(ctx, d.sink.cfg.Bucket, key, minio.StatObjectOptions{})
 	if absent(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at %s: %w", d.product, err)
+		return false, fmt.Errorf("look at %s: %w", key, err)
 	}
-	return info.Size == p.Size && info.UserMetadata["Sha256"] == p.SHA256, nil
+	return info.Size == size && info.UserMetadata["Sha256"] == sum, nil
 }
 
-// withdraw removes the side object and the manifest entry of the present
+// withdraw removes the side objects and the manifest entry of the present
 // revision.
 func (d *day) withdraw(ctx context.Context, granule string) error {
 	if there, known := d.manifest.Entry(granule); known && there.Live() {
-		there.Absent, there.QuickLook = true, ""
-		m, _ := d.manifest.Add(there)
+		m, _ := d.manifest.Add(there.Withdrawn())
 		if err := d.write(ctx, m); err != nil {
 			return err
 		}
 	}
-	return d.sink.remove(ctx, d.side())
+	if err := d.sink.remove(ctx, sideOf(d.product)); err != nil {
+		return err
+	}
+	return d.sink.remove(ctx, sideOf(d.members()))
 }
 
 func (d *day) upload(ctx context.Context, key, file string, options minio.PutObjectOptions) error {
@@ -132,5 +166,11 @@ func (d *day) write(ctx context.Context, m publish.Manifest) error {
 	return nil
 }
 
-func (d *day) side() string    { return d.product + ".sha256" }
+// sideOf returns the key of the side object of an object.
+func sideOf(key string) string { return key + ".sha256" }
+
+// sideText is a line as sha256sum writes it.
+func sideText(key, sum string) string { return sum + "  " + path.Base(key) + "\n" }
+
+func (d *day) members() string { return publish.MembersName(d.product) }
 func (d *day) picture() string { return strings.TrimSuffix(d.product, ".nc") + ".png" }

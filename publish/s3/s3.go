@@ -2,6 +2,7 @@
 // keeps them in a folder.
 //
 //	<prefix>/<dataset>/<YYYY>/<MM>/<name>.nc, .nc.sha256, .png, <YYYYMMDD>.manifest.json
+//	                              /<name>_members.nc, .nc.sha256
 //	<prefix>/<dataset>/latest.json    names the newest product: buckets have no links
 //
 // An object appears whole or not at all, and carries its sha256 as metadata.
@@ -113,8 +114,13 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := checkFile(p); err != nil {
+	if err := checkFile(p.Path, p.SHA256); err != nil {
 		return err
+	}
+	if m := p.Members; m != nil {
+		if err := checkFile(m.Path, m.SHA256); err != nil {
+			return err
+		}
 	}
 	d, err := s.open(ctx, p)
 	if err != nil {
@@ -156,7 +162,7 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
-	for _, key := range []string{d.side(), d.picture(), d.product} {
+	for _, key := range []string{sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product} {
 		if err := s.remove(ctx, key); err != nil {
 			return err
 		}
@@ -164,11 +170,11 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	return s.findLatest(ctx, p.Dataset)
 }
 
-// checkFile checks that the file of p has the promised bytes.
-func checkFile(p publish.Product) error {
-	f, err := os.Open(p.Path)
+// checkFile checks that a file has the promised bytes.
+func checkFile(file, want string) error {
+	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: its file %s is gone; fill the granule again", publish.ErrPermanent, p.Path)
+		return fmt.Errorf("%w: its file %s is gone; fill the granule again", publish.ErrPermanent, file)
 	}
 	if err != nil {
 		return fmt.Errorf("read product: %w", err)
@@ -178,8 +184,8 @@ func checkFile(p publish.Product) error {
 	if _, err := io.Copy(h, f); err != nil {
 		return fmt.Errorf("read product: %w", err)
 	}
-	if sum := hex.EncodeToString(h.Sum(nil)); sum != p.SHA256 {
-		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, p.Path, sum, p.SHA256)
+	if sum := hex.EncodeToString(h.Sum(nil)); sum != want {
+		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, file, sum, want)
 	}
 	return nil
 }

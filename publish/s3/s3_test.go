@@ -102,12 +102,12 @@ func receive(t *testing.T, s *Sink, dataset string) map[string]sinktest.Seen {
 			switch {
 			case e.Retracted:
 				got[e.Granule] = sinktest.Seen{Revision: e.Revision, Retracted: true, Why: e.Why}
-				if content != nil {
-					t.Errorf("%s is retracted and still there", key)
+				if members, _ := s.get(t.Context(), publish.MembersName(key)); content != nil || members != nil {
+					t.Errorf("%s is retracted and still there, or its members are", key)
 				}
 			case e.Live():
 				live[key] = true
-				got[e.Granule] = sinktest.Seen{Revision: e.Revision, SHA256: hash}
+				got[e.Granule] = sinktest.Seen{Revision: e.Revision, SHA256: hash, Members: receiveMembers(t, s, key, e)}
 				if side, _ := s.get(t.Context(), key+".sha256"); string(side) != e.SHA256+"  "+e.File+"\n" || hash != e.SHA256 {
 					t.Errorf("%s has %s, manifest %s, side object %q", key, hash, e.SHA256, side)
 				}
@@ -122,6 +122,30 @@ func receive(t *testing.T, s *Sink, dataset string) map[string]sinktest.Seen {
 	return got
 }
 
+// receiveMembers returns the hash of the members of a product, and fails where
+// the manifest, the side object and the bucket do not agree on them.
+func receiveMembers(t *testing.T, s *Sink, product string, e publish.Entry) string {
+	t.Helper()
+	key := publish.MembersName(product)
+	content, err := s.get(t.Context(), key)
+	side, sideErr := s.get(t.Context(), key+".sha256")
+	if err := errors.Join(err, sideErr); err != nil {
+		t.Fatal(err)
+	}
+	if e.Members == nil {
+		if content != nil || side != nil {
+			t.Errorf("%s has members that the manifest does not list", product)
+		}
+		return ""
+	}
+	sum := sha256.Sum256(content)
+	hash := hex.EncodeToString(sum[:])
+	if hash != e.Members.SHA256 || e.Members.File != path.Base(key) || string(side) != hash+"  "+path.Base(key)+"\n" {
+		t.Errorf("%s has %s, manifest %+v, side object %q", key, hash, *e.Members, side)
+	}
+	return hash
+}
+
 // The host refuses everything after some request, as if the process had died
 // there; doing it again must come to the same end.
 func TestCrashBetweenAnyTwoRequestsIsMendedByDoingItAgain(t *testing.T) {
@@ -129,18 +153,18 @@ func TestCrashBetweenAnyTwoRequestsIsMendedByDoingItAgain(t *testing.T) {
 		crashes := 0
 		for n := int64(0); ; n++ {
 			h := newHost(t)
-			first, second := sinktest.Product(t, "sea", "a", 1), sinktest.Product(t, "sea", "a", 2)
+			first, second := sinktest.WithMembers(t, sinktest.Product(t, "sea", "a", 1)), sinktest.WithMembers(t, sinktest.Product(t, "sea", "a", 2))
 			act := func() error { return h.sink(t).Publish(t.Context(), first) }
 			if name != "publish" {
 				if err := act(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			want := sinktest.Seen{Revision: 1, SHA256: first.SHA256}
+			want := sinktest.Seen{Revision: 1, SHA256: first.SHA256, Members: first.Members.SHA256}
 			switch name {
 			case "replace":
 				act = func() error { return h.sink(t).Publish(t.Context(), second) }
-				want = sinktest.Seen{Revision: 2, SHA256: second.SHA256}
+				want = sinktest.Seen{Revision: 2, SHA256: second.SHA256, Members: second.Members.SHA256}
 			case "retract":
 				first.Why = "fault"
 				act = func() error { return h.sink(t).Retract(t.Context(), first) }
@@ -156,6 +180,7 @@ func TestCrashBetweenAnyTwoRequestsIsMendedByDoingItAgain(t *testing.T) {
 			if errors.Is(err, publish.ErrPermanent) {
 				t.Errorf("%s: %v is taken for permanent", name, err)
 			}
+			wantPair(t, h.sink(t), first, second)
 			if err := act(); err != nil {
 				t.Fatalf("%s after a crash at request %d: %v", name, n, err)
 			}
@@ -165,6 +190,23 @@ func TestCrashBetweenAnyTwoRequestsIsMendedByDoingItAgain(t *testing.T) {
 		}
 		if crashes < 3 {
 			t.Errorf("%s was stopped at %d requests, too few to mean anything", name, crashes)
+		}
+	}
+}
+
+// wantPair fails where a product that its side object vouches for is without its
+// members.
+func wantPair(t *testing.T, s *Sink, products ...publish.Product) {
+	t.Helper()
+	for _, p := range products {
+		d, err := s.open(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, err := d.vouched(t.Context(), d.product, p.Size, p.SHA256)
+		members, membersErr := d.vouched(t.Context(), d.members(), p.Members.Size, p.Members.SHA256)
+		if err := errors.Join(err, membersErr); err != nil || there && !members {
+			t.Errorf("revision %d is there: %v, its members: %v, %v", p.Revision, there, members, err)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 type Seen struct {
 	Revision  int
 	SHA256    string // hash of the bytes that the receiver read, not the announced one
+	Members   string // hash of the file of members; empty: there is none
 	Retracted bool   // the product must not be used
 	Why       string
 }
@@ -65,6 +66,10 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"ADisplacedRevisionMakesRoomForTheNext", displaced},
 		{"APlaceHasTheOwnerThatClaimedItLast", owned},
 		{"APlaceTellsTheHighestRevisions", holdings},
+		{"MembersComeWithTheirProduct", membersCome},
+		{"MembersGoWithTheirProduct", membersGo},
+		{"MembersOfAnotherRevisionAreNotShown", membersReplaced},
+		{"LostOrDamagedMembersHoldTheProductBack", membersLost},
 		{"DatasetsAreKeptApart", datasetsApart},
 		{"ACancelledCallSaysSo", cancelled},
 		{"TheNameStaysTheSame", nameStays},
@@ -241,7 +246,11 @@ func seen(p publish.Product) Seen {
 	if p.Retracted {
 		return Seen{Revision: p.Revision, Retracted: true, Why: p.Why}
 	}
-	return Seen{Revision: p.Revision, SHA256: p.SHA256}
+	s := Seen{Revision: p.Revision, SHA256: p.SHA256}
+	if p.Members != nil {
+		s.Members = p.Members.SHA256
+	}
+	return s
 }
 
 func want(t *testing.T, s Subject, dataset string, products map[string]Seen) {

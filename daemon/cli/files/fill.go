@@ -18,7 +18,7 @@ import (
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
-	"lacuna/publish/netcdf"
+	"lacuna/publish"
 
 	"github.com/spf13/cobra"
 )
@@ -63,10 +63,12 @@ said on standard error, and in the product. A model makes a tier: fast looks onc
 recursive jump, whose spread then is the uncertainty; --deadline takes the best
 that this machine makes of a field in time. --details adds to the product how
 far the nearest observations are and, where the model knows it, how reliable a
-pixel is; --members-file writes the members into IN_l4_members.nc. A product says
-when it was made; with SOURCE_DATE_EPOCH in the environment, a number of seconds
-since 1970, it says that time instead, and the same input, model and seed give
-the same bytes on the same engine.
+pixel is. --members-file writes members, complete fields that are equally likely,
+into IN_l4_members.nc; --members says how many. Any method has them: those
+without a network of their own simulate them, each for the time of another
+filling. A product says when it was made; with SOURCE_DATE_EPOCH in the
+environment, a number of seconds since 1970, it says that time instead, and the
+same input, model and seed give the same bytes on the same engine.
 
 The variable, its transform and its valid range are found out from the file;
 'lacuna inspect FILE' shows what was found, and --product, --var and the config
@@ -201,7 +203,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if job.Constants, err = f.constants(ctx, job); err != nil {
 		return "", err
 	}
-	job.Fill.Details = job.Fill.Details || f.model.MembersFile
+	job.Fill.Members = f.model.MembersOf(job.Fill)
 	made, err := fill.MadeAt(time.Now(), os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return "", err
@@ -221,13 +223,9 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 		return "", err
 	}
 	path := filepath.Join(f.out, fill.ProductName(g.Name)+".nc")
-	if err := netcdf.WriteProduct(path, outcome.Product); err != nil {
-		return "", err
-	}
-	if f.model.MembersFile {
-		return path, writeMembers(strings.TrimSuffix(path, ".nc")+"_members.nc", g, outcome.Analyses)
-	}
-	return path, nil
+	members := publish.MembersName(path)
+	_, _, err = outcome.Write(path, members, filepath.Base(members))
+	return path, err
 }
 
 // constants returns the constants of optimal interpolation for a job. They are

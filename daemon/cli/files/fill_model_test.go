@@ -2,7 +2,9 @@ package files
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +63,7 @@ func TestFillSaysWhatIsWrongWithTheModelThatIsAskedFor(t *testing.T) {
 	}{
 		{[]string{"--model", "v7"}, true, "there is no --store"},
 		{[]string{"--model", "persistence", "--tier", "full"}, true, "are for models"},
-		{[]string{"--model", "oi", "--store", dir, "--members-file"}, true, "are for models"},
+		{[]string{"--model", "oi", "--store", dir, "--members", "3"}, true, "without --members-file"},
 		{[]string{"--store", dir, "--tier", "best"}, true, "fast, standard, full"},
 		{[]string{"--store", filepath.Join(dir, "none")}, false, "open model store"},
 		{[]string{"--store", dir}, false, "champion"},
@@ -71,5 +73,31 @@ func TestFillSaysWhatIsWrongWithTheModelThatIsAskedFor(t *testing.T) {
 		if err == nil || errors.As(err, new(cli.UsageError)) != tt.usage || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: %v; want %q, and that this is an error of usage: %v", tt.args, err, tt.want, tt.usage)
 		}
+	}
+}
+
+// Optimal interpolation has members too, in a file that the product names.
+func TestFillWritesMembersWithoutAModel(t *testing.T) {
+	archive, out := t.TempDir(), t.TempDir()
+	if _, _, err := clitest.Run(t, simulateCommand(), "-o", archive, "--days", "2", "--grid", "24x32", "--seed", "2"); err != nil {
+		t.Fatal(err)
+	}
+	days, err := filepath.Glob(filepath.Join(archive, "*.nc"))
+	if err != nil || len(days) < 2 {
+		t.Fatalf("%v, %v", days, err)
+	}
+	stdout, _, err := clitest.Run(t, fillCommand(), days[1], "-o", out, "--history", archive, "--model", "oi", "--members", "3", "--members-file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	product := strings.TrimSpace(stdout)
+	members := strings.TrimSuffix(product, ".nc") + "_members.nc"
+	content, err := os.ReadFile(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(product)
+	if want := fmt.Sprintf("%s sha256:%x 3", filepath.Base(members), sha256.Sum256(content)); err != nil || !bytes.Contains(written, []byte(want)) {
+		t.Errorf("the product does not say %q, %v", want, err)
 	}
 }

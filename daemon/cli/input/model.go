@@ -38,12 +38,12 @@ func (m *Model) Add(f *pflag.FlagSet, cfg *infer.Config) {
 	f.StringVar(&m.store, "store", "", "model store in `DIR`")
 	f.StringVar(&m.engine, "engine", engine.Auto, "what networks run on; 'lacuna engines' lists them")
 	f.StringVar((*string)(&cfg.Network.Tier), "tier", "", "of a model: fast, standard or full (default: by the deadline, else fast)")
-	f.IntVar(&cfg.Network.Members, "members", 0, "how many members to draw (default: 4 for standard, 16 for full)")
+	f.IntVar(&cfg.Network.Members, "members", 0, "how many members to draw (default: 4, for the tier full 16)")
 	f.Uint64Var(&cfg.Network.Seed, "seed", 0, "of the members' noise")
 	f.DurationVar(&cfg.Network.Deadline, "deadline", 0, "take the best tier that is done with a field in this time")
 	f.IntVar(&cfg.Network.WindowCells, "window", 0, "side of the largest window in cells (default: 512, on a GPU 1024)")
 	f.BoolVar(&cfg.Details, "details", false, "add to the product how far observations are and, of a model, how reliable pixels are")
-	f.BoolVar(&m.MembersFile, "members-file", false, "write the members of a model into IN_l4_members.nc")
+	f.BoolVar(&m.MembersFile, "members-file", false, "write members, complete fields that are equally likely, into IN_l4_members.nc")
 }
 
 // classicalMethods are the values of --model that name a method without
@@ -63,14 +63,30 @@ func (m Model) Method() string {
 
 // Validate reports flags that contradict each other or cfg.
 func (m Model) Validate(cfg infer.Config) error {
-	if slices.Contains(classicalMethods(), m.name) && (m.MembersFile || cfg.Network != infer.Network{}) {
-		return fmt.Errorf("--tier, --members, --members-file, --seed, --deadline and --window are for models: leave them out, or --model %s", m.name)
+	network := cfg.Network
+	if m.MembersFile {
+		network.Members, network.Seed = 0, 0
+	}
+	if slices.Contains(classicalMethods(), m.name) && network != (infer.Network{}) {
+		return fmt.Errorf("--tier, --deadline and --window, and --members and --seed without --members-file, are for models: leave them out, or --model %s", m.name)
 	}
 	if m.Method() == infer.MethodModel && m.store == "" && !m.isFile() {
 		return fmt.Errorf("--model %s: it is none of %s and no .onnx file, and there is no --store DIR to look it up in",
 			m.name, strings.Join(classicalMethods(), ", "))
 	}
 	return nil
+}
+
+// MembersOf returns how many members are to be written by cfg.
+func (m Model) MembersOf(cfg infer.Config) int {
+	if !m.MembersFile {
+		return 0
+	}
+	tier := cfg.Network.Tier
+	if tier != infer.Full {
+		tier = infer.Standard
+	}
+	return tier.Recipe(cfg.Network.Members).Members
 }
 
 func (m Model) isFile() bool { return strings.HasSuffix(m.name, ".onnx") }

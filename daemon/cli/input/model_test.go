@@ -21,7 +21,8 @@ func TestFlagsOfTheModelSayTheMethod(t *testing.T) {
 		{model: Model{name: "champion", store: "models"}, want: infer.MethodModel},
 		{model: Model{name: "imputer.onnx"}, want: infer.MethodModel},
 		{model: Model{name: "v7"}, want: infer.MethodModel, wrong: "there is no --store DIR"},
-		{model: Model{name: "oi", MembersFile: true}, want: "oi", wrong: "are for models"},
+		{model: Model{name: "oi", MembersFile: true}, cfg: infer.Network{Members: 4, Seed: 2}, want: "oi"},
+		{model: Model{name: "oi", MembersFile: true}, cfg: infer.Network{Tier: infer.Full}, want: "oi", wrong: "are for models"},
 		{model: Model{name: "climatology"}, cfg: infer.Network{Members: 4}, want: "climatology", wrong: "are for models"},
 	}
 	for _, tt := range tests {

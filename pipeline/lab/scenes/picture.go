@@ -20,7 +20,6 @@ const typicalCoverage = 0.4
 // uncertainty and up to two members. A zero day means the judged day with the
 // most typical coverage. label names the variable with its unit.
 func (c Config) Picture(ctx context.Context, sub Subject, day time.Time, label string) (chart.Maps, error) {
-	sub.Fill.Details = true // has the members
 	s := sub.Series
 	targets, scaling, err := c.targets(s)
 	if err != nil {
@@ -91,7 +90,7 @@ func sheet(sub Subject, d samples.Day, sc scene, a infer.Analysis, label string)
 			{Title: "uncertainty", Values: a.Sigma, Scale: sigma},
 		},
 	}
-	for k, member := range a.Details.Members {
+	for k, member := range a.Members {
 		if k < 2 {
 			m.Panels = append(m.Panels, chart.Panel{Title: fmt.Sprintf("member %d", k+1), Values: transformed(sc, member), Scale: values})
 		}

@@ -28,7 +28,6 @@ type Seams struct {
 // Seams fills scenes whole and in windows of two sizes.
 func (c Config) Seams(ctx context.Context, sub Subject, windows [2]int, progress func(done, total int)) (Seams, error) {
 	out := Seams{Windows: windows}
-	sub.Fill.Details = true // has the members
 	list, _, err := c.scenes(sub)
 	if err != nil {
 		return out, err
@@ -47,8 +46,8 @@ func (c Config) Seams(ctx context.Context, sub Subject, windows [2]int, progress
 		b.filled = said[0].Flags
 		tiled, other := transformed(sc, said[1].Value), transformed(sc, said[2].Value)
 		mean.add(b, transformed(sc, said[0].Value), tiled)
-		if all := said[0].Details.Members; len(all) > 0 {
-			member.add(b, transformed(sc, all[0]), transformed(sc, said[1].Details.Members[0]))
+		if all := said[0].Members; len(all) > 0 {
+			member.add(b, transformed(sc, all[0]), transformed(sc, said[1].Members[0]))
 		}
 		for i, flags := range said[0].Flags {
 			if flags == infer.Interpolated {

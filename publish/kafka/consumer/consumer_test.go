@@ -59,6 +59,9 @@ func subject(t *testing.T, brokers []string, prefix string) sinktest.Subject {
 					sum := sha256.Sum256(r.content)
 					one.SHA256 = hex.EncodeToString(sum[:])
 				}
+				if r.Members != nil {
+					one.Members = r.Members.SHA256
+				}
 				seen[r.Granule] = one
 			}
 			return seen
