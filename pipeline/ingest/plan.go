@@ -224,6 +224,9 @@ func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
 		p.leaveBesides(h)
 		total = p.bytes(h)
 	}
+	if p.axes.plane { // both coordinates in double precision
+		total += 16 * float64(p.cells(h))
+	}
 	const miB = 1 << 20
 	if total > freeBytes && total > maxInflation*float64(fileBytes) {
 		return bad(fmt.Sprintf("its dimensions are absurd: it claims %.3g MiB of numbers in a file of %.3g MiB", total/miB, float64(fileBytes)/miB),
