@@ -30,7 +30,7 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	if err != nil {
 		return Granule{}, err
 	}
-	transform, err := p.transform(opt)
+	transform, err := p.transform(h, opt)
 	if err != nil {
 		return Granule{}, err
 	}

@@ -259,10 +259,10 @@ func (p *plan) bytes(h *header) float64 {
 }
 
 // transform returns the transform that makes the values nearly Gaussian.
-func (p *plan) transform(opt Options) (field.Transform, error) {
-	floor := p.product.Floor
-	if floor == 0 {
-		floor = defaultFloor
+func (p *plan) transform(h *header, opt Options) (field.Transform, error) {
+	floor := defaultFloor
+	if p.product.Floor > 0 {
+		floor = p.product.in(h.Vars[p.variable].text("units"), p.product.Floor)
 	}
 	name := p.product.Transform
 	if opt.Transform != "" {
