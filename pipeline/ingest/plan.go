@@ -48,7 +48,7 @@ func planGranule(h *header, name string, opt Options) (*plan, error) {
 		return nil, err
 	}
 	p.sea = findSea(h, a, p.variable)
-	tr, err := p.transform(opt)
+	tr, err := p.transform(h, opt)
 	if err != nil {
 		return nil, err
 	}

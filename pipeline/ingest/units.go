@@ -45,6 +45,10 @@ func unitOf(units string) unit {
 	return unit{}
 }
 
+// sameStep reports whether a difference is the same number in both units, as it is
+// in kelvin and degrees Celsius.
+func (u unit) sameStep(o unit) bool { return u.name != "" && u.name == o.name && u.scale == o.scale }
+
 // in returns a number in the units of the product as one in units of a file. Units
 // that measure something else leave it as it is.
 func (p Product) in(units string, x float64) float64 {
