@@ -259,30 +259,27 @@ func (x *extract) source() Source {
 			s.Dims = append(s.Dims, dim)
 		}
 	}
+	if a := p.axes; a.plane {
+		s.place(h.Dims[a.latDim].Name, h.Vars[a.lat].Name)
+		s.place(h.Dims[a.lonDim].Name, h.Vars[a.lon].Name)
+	}
 	return s
 }
 
 // carriedVar returns a variable as a product carries it over: as it is, but for
 // coordinates that are not stored as axes, and their bounds, which may have to go.
 func (x *extract) carriedVar(i int) (Var, bool) {
-	h, a := x.header, x.plan.axes
+	h := x.header
 	v := &h.Vars[i]
-	out := Var{Name: v.Name, Type: v.Type, Dims: dimNames(h, v.Dims), Attrs: typed(v.Attrs), Raw: x.raw[i]}
-	if i == x.plan.variable {
-		if a.plane {
-			out.Attrs = pointedAt(out.Attrs, h.Vars[a.lat].Name, h.Vars[a.lon].Name)
-		}
-		return out, true
-	}
-	if axis, ok := x.axes[i]; ok {
+	if axis, ok := x.axes[i]; ok && i != x.plan.variable {
 		return axis.made(h, v), true
 	}
 	for coordinate, axis := range x.axes {
-		if h.Vars[coordinate].text("bounds") == v.Name {
+		if h.Vars[coordinate].text("bounds") == v.Name && i != x.plan.variable {
 			return axis.bounds(h, v, x.raw[i])
 		}
 	}
-	return out, true
+	return Var{Name: v.Name, Type: v.Type, Dims: dimNames(h, v.Dims), Attrs: typed(v.Attrs), Raw: x.raw[i]}, true
 }
 
 func typed(attrs []rawAttr) []Attr {

@@ -78,14 +78,14 @@ func planktonProducts() []Product {
 
 func salinity() Product {
 	return Product{
-		Variable:      "SSS",
-		StandardName:  "sea_surface_salinity",
+		Variable:     "SSS",
+		StandardName: "sea_surface_salinity",
 		StandardNames: []string{
 			"sea_surface_practical_salinity", "sea_water_salinity", "sea_water_practical_salinity",
 			"sea_water_absolute_salinity", "sea_water_reference_salinity", "sea_water_preformed_salinity",
 			"sea_water_knudsen_salinity", "sea_water_cox_salinity",
 		},
-		Units:         "1e-3", Transform: "identity",
+		Units: "1e-3", Transform: "identity",
 		Range: [2]float64{1, 45}, // values near 0 are failed retrievals
 	}
 }

@@ -172,21 +172,48 @@ func (r axisVar) bounds(h *header, v *headerVar, raw []byte) (Var, bool) {
 	return Var{Name: v.Name, Type: v.Type, Dims: dimNames(h, v.Dims), Attrs: typed(v.Attrs), Raw: rawFloats(v.Type, x)}, true
 }
 
-// pointedAt returns attrs with every name in the list of coordinates, as CF wants
-// it of those that do not have the name of their dimension.
-func pointedAt(attrs []Attr, names ...string) []Attr {
-	out := slices.Clone(attrs)
-	at := slices.IndexFunc(out, func(a Attr) bool { return a.Name == "coordinates" })
-	if at < 0 {
-		at, out = len(out), append(out, Attr{Name: "coordinates", Value: ""})
-	}
-	have, _ := out[at].Value.(string)
-	words := strings.Fields(have)
-	for _, name := range names {
-		if !slices.Contains(words, name) {
-			words = append(words, name)
+// place makes the axis that a map was reduced to the coordinate of its dimension:
+// the dimension takes the name of the variable, as CF and xarray want it. Where
+// either name is in use for something else, the variable is listed among the
+// coordinates of the data instead.
+func (s *Source) place(dim, axis string) {
+	_, taken := s.Var(dim)
+	taken = taken || slices.ContainsFunc(s.Dims, func(d Dim) bool { return d.Name == axis })
+	for i := range s.Vars {
+		v := &s.Vars[i]
+		words := slices.DeleteFunc(strings.Fields(textIn(v.Attrs, "coordinates")), func(w string) bool { return w == axis })
+		if taken && v.Name == s.Variable {
+			words = append(words, axis)
+		}
+		if v.Name == s.Variable || textIn(v.Attrs, "coordinates") != "" {
+			v.Attrs = withText(v.Attrs, "coordinates", strings.Join(words, " "))
+		}
+		if at := slices.Index(v.Dims, dim); at >= 0 && !taken {
+			v.Dims[at] = axis
 		}
 	}
-	out[at].Value = strings.Join(words, " ")
-	return out
+	for i := range s.Dims {
+		if s.Dims[i].Name == dim && !taken {
+			s.Dims[i].Name = axis
+		}
+	}
+}
+
+func textIn(attrs []Attr, name string) string {
+	for _, a := range attrs {
+		if text, ok := a.Value.(string); ok && a.Name == name {
+			return text
+		}
+	}
+	return ""
+}
+
+// withText returns attrs with a text in place of the attribute of that name;
+// without the attribute where the text is empty.
+func withText(attrs []Attr, name, text string) []Attr {
+	out := slices.DeleteFunc(slices.Clone(attrs), func(a Attr) bool { return a.Name == name })
+	if text == "" {
+		return out
+	}
+	return append(out, Attr{Name: name, Value: text})
 }

@@ -14,6 +14,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/netcdf"
+	"lacuna/publish/netcdf/compliance"
 )
 
 // A region is a made-up series of sea surface temperatures: values and clouds are
@@ -105,6 +106,7 @@ func steps(from, step float64, n int) []float64 {
 // filled is a product as a user reads it.
 type filled struct {
 	field.Field
+	path    string
 	flags   []float32
 	stderr  string
 	seaMask string
@@ -131,7 +133,7 @@ func fillLast(t *testing.T, r region, args ...string) filled {
 		return g
 	}
 	g := read("sst")
-	out := filled{Field: g.Fields[0], flags: read("flags").Fields[0].Values, stderr: stderr}
+	out := filled{path: strings.TrimSpace(stdout), Field: g.Fields[0], flags: read("flags").Fields[0].Values, stderr: stderr}
 	out.lon, _ = g.Source.Var("lon")
 	for _, a := range g.Source.Attrs {
 		if text, ok := a.Value.(string); ok && a.Name == "lacuna_sea_mask" {
@@ -212,6 +214,12 @@ func TestRegularCoordinatesThatAreMapsGiveTheSameProduct(t *testing.T) {
 	if !maps.Grid.Same(lines.Grid) || len(maps.lon.Dims) != 1 {
 		t.Errorf("the product is on %v with lon%v, want %v with an axis", maps.Grid, maps.lon.Dims, lines.Grid)
 	}
+
+	sea.lon = steps(-179.9, -1.0/15, 30) // westwards, across the date line
+	for j := range sea.lon {
+		sea.lon[j] = field.Wrap(sea.lon[j])
+	}
+	compliance.Check(t, maps.path, fillLast(t, sea).path)
 
 	sea.tilt = 0.01
 	_, last := sea.write(t)
