@@ -139,9 +139,9 @@ func (r *Record) Sea(ctx context.Context, choice string, reader SeaReader, g ing
 		}
 		if learn {
 			out := r.learned(sea)
-			out.Origin += fmt.Sprintf("; the %s mask calls %.0f %% of them land", adjective(sea.Kind), 100*land)
-			out.Warning = join("; ", fmt.Sprintf("the %s sea mask calls %.0f %% of the observed cells land, as it does lakes: the mask is learned from the %s instead; name a mask of your own if you have one",
-				adjective(sea.Kind), 100*land, r.days()), out.Warning)
+			calls := fmt.Sprintf("the %s sea mask calls %.0f %% of the observed cells land", adjective(sea.Kind), 100*land)
+			out.Origin += "; " + calls
+			out.Warning = fmt.Sprintf("%s, as it does lakes: it is learned from %s instead%s; name a mask of your own if you have one", calls, r.days(), r.growing())
 			return out, nil
 		}
 	}
@@ -177,10 +177,18 @@ func (r *Record) given(ctx context.Context, choice string, reader SeaReader, g i
 func (r *Record) learned(sea Sea) Sea {
 	sea.Mask, sea.Kind = slices.Clone(r.Seen), "learned"
 	sea.Origin = "learned: the cells that were observed on at least one of " + r.days()
-	if len(r.Dates) < settledDays {
-		sea.Warning = fmt.Sprintf("the sea mask is learned from %s only: cells that none of them shows are left out until one does", r.days())
+	if growing := r.growing(); growing != "" {
+		sea.Warning = fmt.Sprintf("the sea mask is learned from %s only%s", r.days(), growing)
 	}
 	return sea
+}
+
+// growing says that a learned mask is not whole yet, where that is so.
+func (r *Record) growing() string {
+	if len(r.Dates) >= settledDays {
+		return ""
+	}
+	return ", and cells that none of them shows are left out until one does"
 }
 
 func adjective(kind string) string {
@@ -191,11 +199,4 @@ func adjective(kind string) string {
 		return "granule's own"
 	}
 	return "given"
-}
-
-func join(sep string, a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + sep + b
 }

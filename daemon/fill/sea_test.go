@@ -74,7 +74,7 @@ func TestALakeHasTheMaskThatItsDaysShow(t *testing.T) {
 			t.Fatalf("cell %d is water: %v, want %v", i, sea.Mask[i], water)
 		}
 	}
-	for _, want := range []string{"100 % of the observed cells land", "learned from the 12 days, 2024-06-01 to 2024-06-12"} {
+	for _, want := range []string{"100 % of the observed cells land", "learned from 12 days, 2024-06-01 to 2024-06-12 instead; name"} {
 		if !strings.Contains(sea.Warning, want) {
 			t.Errorf("the warning is %q, want %q", sea.Warning, want)
 		}
@@ -87,7 +87,7 @@ func TestALakeHasTheMaskThatItsDaysShow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := few.Mask.Count(); n == 0 || n >= lake.Count() || !strings.Contains(few.Warning, "from 2 days, 2024-06-01 to 2024-06-02 only") || few.Seen != nil {
+	if n := few.Mask.Count(); n == 0 || n >= lake.Count() || !strings.Contains(few.Warning, "from 2 days, 2024-06-01 to 2024-06-02 instead, and cells that none of them shows are left out") || few.Seen != nil {
 		t.Errorf("two days give a mask of %d cells of %d, and %q", n, lake.Count(), few.Warning)
 	}
 

@@ -169,7 +169,7 @@ func TestALakeIsFilledByTheMaskThatItsDaysShow(t *testing.T) {
 	if rmse := math.Sqrt(sum / n); !(rmse < 0.7) { // the lake varies by 2.6
 		t.Errorf("%g cells of the lake are filled with an error of %g", n, rmse)
 	}
-	for _, want := range []string{"the built-in sea mask calls 100 % of the observed cells land", "learned from the 12 days, 2024-06-01 to 2024-06-12"} {
+	for _, want := range []string{"the built-in sea mask calls 100 % of the observed cells land", "learned from 12 days, 2024-06-01 to 2024-06-12 instead"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("standard error has no %q:\n%s", want, got.stderr)
 		}
