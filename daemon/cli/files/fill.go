@@ -35,6 +35,7 @@ type fillFlags struct {
 
 	tuned map[string]*infer.Constants // by grid and transform, for all granules of the run
 	noted *string                     // the last note on an analysis
+	told map[string]bool // warnings of sea masks that were printed
 }
 
 func fillCommand() *cobra.Command {
@@ -146,6 +147,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
+	f.told = map[string]bool{}
 	var errs []error
 	granules := map[string]ingest.Granule{}
 	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
@@ -199,7 +201,8 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if err != nil {
 		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
 	}
-	if sea.Warning != "" {
+	if sea.Warning != "" && !f.told[sea.Warning] { // the inputs of a run share their days, and so their mask
+		f.told[sea.Warning] = true
 		fmt.Fprintf(stderr, "lacuna: %s: %s\n", g.Name, sea.Warning)
 	}
 	job.Sea, job.Seen, job.SeaMask = sea.Mask, sea.Seen, sea.Origin
