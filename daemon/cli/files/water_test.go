@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/clitest"
+	"lacuna/daemon/onboard"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/publish/netcdf"
@@ -297,7 +297,7 @@ func TestWhatNoDayEverShowedIsFlagged(t *testing.T) {
 	}
 }
 
-func TestInspectTellsThatAGranuleIsOfALake(t *testing.T) {
+func TestInspectAndInitTellThatAGranuleIsOfALake(t *testing.T) {
 	_, last := region{
 		lat: steps(46.8, 0.08, 24), lon: steps(-89, 0.12, 28), days: 1,
 		water: func(i, j int) bool { return i > 4 && j > 4 }, clear: stripes,
@@ -306,7 +306,13 @@ func TestInspectTellsThatAGranuleIsOfALake(t *testing.T) {
 	if err != nil || !strings.Contains(stdout, "(learned mask)") || !strings.Contains(stdout, "calls 100 % of the observed cells land") {
 		t.Errorf("inspect says %v\n%s", err, stdout)
 	}
-	if _, err := os.Stat(last); err != nil {
-		t.Error(err)
+
+	reader, err := cli.NewReader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample, err := onboard.LookAt(t.Context(), reader, []string{last}, ingest.Options{})
+	if err != nil || sample.SeaMask != "learned" || sample.Coverage == 0 {
+		t.Errorf("init takes the mask %q with a coverage of %g, %v", sample.SeaMask, sample.Coverage, err)
 	}
 }
