@@ -52,13 +52,17 @@ func TestALakeIsFilledByAMaskThatOnlyGrows(t *testing.T) {
 		}
 	}
 	for i, file := range b.products(t) {
-		for c, seen := range w.Granule(days[i]).Seen.ObservedMask() {
-			union[c] = union[c] || seen
+		if i%4 == 0 { // the days that came together are known together
+			for _, d := range days[i : i+4] {
+				for c, seen := range w.Granule(d).Seen.ObservedMask() {
+					union[c] = union[c] || seen
+				}
+			}
 		}
 		out, flags := read(t, file, "CHL").Fields[0], read(t, file, "flags").Fields[0].Values
 		for c, lake := range union {
 			if out.Observed(c) != lake || !lake && flags[c] != 1 {
-				t.Fatalf("product %d: cell %d, which days up to it show: %v, has the value %g and the flags %v", i, c, lake, out.Values[c], flags[c])
+				t.Fatalf("product %d: cell %d, which the days that were there show: %v, has the value %g and the flags %v", i, c, lake, out.Values[c], flags[c])
 			}
 		}
 	}
@@ -70,7 +74,7 @@ func TestALakeIsFilledByAMaskThatOnlyGrows(t *testing.T) {
 			t.Errorf("the log does not say %s:\n%s", want, b.log)
 		}
 	}
-	if n := strings.Count(b.log.String(), "observed_percent=100 "); n > 1 { // of the first day nothing else is known
-		t.Errorf("%d days with gaps are said to be observed in full:\n%s", n, b.log)
+	if strings.Contains(b.log.String(), "observed_percent=100 ") {
+		t.Errorf("a day with gaps is said to be observed in full:\n%s", b.log)
 	}
 }

@@ -28,10 +28,12 @@ const settledDays = 10
 // flagged as never observed: the gaps of fewer days are weather.
 const neverDays = 5
 
-// mostly is the share of the observed cells that a mask may call land. A mask of
-// the wrong kind calls nearly all of them so, a coarse one near a ragged coast a
-// tenth.
-const mostly = 0.5
+// Shares of the observed cells that a mask calls land. A mask of the wrong kind
+// calls nearly all of them so, a coarse one near a ragged coast a tenth.
+const (
+	mostly = 0.5  // above it the mask of SeaAuto is learned
+	many   = 0.25 // above it a mask is warned of: the grid has lakes beside the sea
+)
 
 // A Record is what the days of a dataset have shown of its grid. It only grows,
 // so that the mask of one product is not less than that of the one before.
@@ -60,6 +62,9 @@ func (r *Record) Add(fields ...field.Field) bool {
 	}
 	return grown
 }
+
+// Settled reports whether the days are enough for a mask to be learned from.
+func (r *Record) Settled() bool { return len(r.Dates) >= settledDays }
 
 // onLand returns the share of the observed cells that a mask calls land.
 func (r *Record) onLand(sea field.Mask) float64 {
@@ -131,7 +136,7 @@ func (r *Record) Sea(ctx context.Context, choice string, reader SeaReader, g ing
 	land := r.onLand(sea.Mask)
 	if choice == SeaAuto || choice == "" {
 		learn := land > mostly
-		if r.Learned == nil && len(r.Dates) >= settledDays {
+		if r.Learned == nil && r.Settled() {
 			r.Learned = &learn
 		}
 		if r.Learned != nil {
@@ -145,7 +150,7 @@ func (r *Record) Sea(ctx context.Context, choice string, reader SeaReader, g ing
 			return out, nil
 		}
 	}
-	if land > mostly {
+	if land > many {
 		sea.Warning = fmt.Sprintf("the %s sea mask calls %.0f %% of the observed cells land, where no gap is filled: set the sea mask to %s, or to a mask of your own",
 			adjective(sea.Kind), 100*land, SeaLearned)
 	}
@@ -185,7 +190,7 @@ func (r *Record) learned(sea Sea) Sea {
 
 // growing says that a learned mask is not whole yet, where that is so.
 func (r *Record) growing() string {
-	if len(r.Dates) >= settledDays {
+	if r.Settled() {
 		return ""
 	}
 	return ", and cells that none of them shows are left out until one does"

@@ -91,6 +91,16 @@ func TestALakeHasTheMaskThatItsDaysShow(t *testing.T) {
 		t.Errorf("two days give a mask of %d cells of %d, and %q", n, lake.Count(), few.Warning)
 	}
 
+	mixed := days[11] // two thirds of it are sea by a mask of its own
+	mixed.Fields = []field.Field{mixed.Fields[0]}
+	mixed.Fields[0].Sea = make(field.Mask, len(lake))
+	for i := range lake {
+		mixed.Fields[0].Sea[i] = i%3 != 0
+	}
+	if sea, err := SeaMask(t.Context(), SeaAuto, noFile{}, mixed, days); err != nil || sea.Kind != "granule" || !strings.Contains(sea.Warning, "the granule's own sea mask calls 3") {
+		t.Errorf("a mask that leaves a third of the observations on land is %q, %q, %v", sea.Kind, sea.Warning, err)
+	}
+
 	built, err := SeaMask(t.Context(), SeaBuiltin, noFile{}, days[11], days)
 	if err != nil {
 		t.Fatal(err)

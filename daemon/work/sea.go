@@ -78,6 +78,13 @@ func (w *Worker) sea(ctx context.Context, g ingest.Granule, history []ingest.Gra
 	}
 	settled := record.Learned != nil
 	sea, err := record.Sea(ctx, w.set.SeaMask, w.Reader, g)
+	if err == nil && sea.Kind == fill.SeaLearned && !record.Settled() {
+		var more bool
+		if more, err = w.readAhead(ctx, grid, record); err == nil && more {
+			grown = true
+			sea, err = record.Sea(ctx, w.set.SeaMask, w.Reader, g)
+		}
+	}
 	if err != nil {
 		return fill.Sea{}, fmt.Errorf("sea mask: %w", err)
 	}
@@ -115,6 +122,27 @@ func (w *Worker) recordOf(ctx context.Context, g ingest.Granule) (r *fill.Record
 	}
 	return r, false, nil
 }
+
+// readAhead adds the granules that wait to a record of few days, and reports
+// whether it has grown: the first products of a lake would have the smallest masks,
+// though the archive shows all of it. What is water is no matter of the day.
+func (w *Worker) readAhead(ctx context.Context, grid field.Grid, r *fill.Record) (grown bool, err error) {
+	waiting, err := w.Books.FirstPending(ctx, w.set.Name, aheadDays)
+	if err != nil {
+		return false, err
+	}
+	for _, row := range waiting {
+		grown = r.Add(w.fieldsOf(ctx, []ledger.Granule{row}, grid)...) || grown
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	return grown, nil
+}
+
+// aheadDays bounds the waiting granules that are read for a mask: twice as many as
+// settle it, for some are empty.
+const aheadDays = 20
 
 func (w *Worker) keepRecord(grid field.Grid, r *fill.Record) error {
 	file := w.cfg.State.Seen(w.set.Name)

@@ -20,7 +20,11 @@ import (
 // windowBook is a ledger that only knows granules of the spool.
 type windowBook struct {
 	Books
-	rows []ledger.Granule
+	rows, waiting []ledger.Granule
+}
+
+func (b windowBook) FirstPending(context.Context, string, int) ([]ledger.Granule, error) {
+	return b.waiting, nil
 }
 
 func (b windowBook) Window(context.Context, string, time.Time, time.Time) ([]ledger.Granule, error) {
@@ -93,7 +97,8 @@ func TestTheLearnedMaskOfADatasetIsKeptAndOnlyGrows(t *testing.T) {
 	}
 }
 
-// A service that is younger than its archive learns from the days in the spool.
+// A service that is younger than its archive learns from the days in the spool,
+// be they filled or not.
 func TestARecordThatIsNotThereIsMadeFromTheSpool(t *testing.T) {
 	var log bytes.Buffer
 	w := lakeWorker(t, t.TempDir(), &log)
@@ -103,10 +108,18 @@ func TestARecordThatIsNotThereIsMadeFromTheSpool(t *testing.T) {
 		w.decoded[sha] = g
 		rows = append(rows, ledger.Granule{Arrival: ledger.Arrival{SHA256: sha}, Last: g.Fields[0].Time})
 	}
-	w.Books = windowBook{rows: rows}
-	sea, err := w.sea(t.Context(), superiorDay(3), nil)
-	if err != nil || sea.Mask.Count() != 16 {
-		t.Errorf("the mask has %d cells, %v, want all 16", sea.Mask.Count(), err)
+	for name, books := range map[string]windowBook{"filled before": {rows: rows}, "still waiting": {waiting: rows}} {
+		w.Books, w.seen, w.cfg.State = books, seen{}, state.Dir(t.TempDir())
+		sea, err := w.sea(t.Context(), superiorDay(3), nil)
+		if err != nil || sea.Mask.Count() != 16 {
+			t.Errorf("%s: the mask has %d cells, %v, want all 16", name, sea.Mask.Count(), err)
+		}
+	}
+	// A sea does not wait for others: its mask is known.
+	w.Books, w.seen, w.cfg.State = windowBook{waiting: rows}, seen{}, state.Dir(t.TempDir())
+	w.set.SeaMask = "builtin"
+	if _, err := w.sea(t.Context(), superiorDay(3), nil); err != nil || len(w.seen.record.Dates) != 1 {
+		t.Errorf("%d days were read for a mask that is given, %v", len(w.seen.record.Dates), err)
 	}
 }
 
