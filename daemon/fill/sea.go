@@ -47,16 +47,16 @@ type Record struct {
 func (r *Record) Add(fields ...field.Field) bool {
 	grown := false
 	for _, f := range fields {
-		any := false
-		for i := range r.Seen {
-			if f.Observed(i) {
-				any = true
+		observed := false
+		for i, v := range f.Values {
+			if v == v { // not NaN
+				observed = true
 				grown = grown || !r.Seen[i]
 				r.Seen[i] = true
 			}
 		}
 		date := f.Time.UTC().Format(time.DateOnly)
-		if at, known := slices.BinarySearch(r.Dates, date); any && !known {
+		if at, known := slices.BinarySearch(r.Dates, date); observed && !known {
 			r.Dates, grown = slices.Insert(r.Dates, at, date), true
 		}
 	}

@@ -57,6 +57,7 @@ func (k keptRecord) record(grid field.Grid) (*fill.Record, bool) {
 type seen struct {
 	grid   field.Grid
 	record *fill.Record
+	added  map[string]bool // sha256 of the neighbours in it, which come with one granule after the other
 }
 
 // sea returns the sea mask of a granule, by all days that the dataset is known
@@ -69,12 +70,15 @@ func (w *Worker) sea(ctx context.Context, g ingest.Granule, history []ingest.Gra
 		if err != nil {
 			return fill.Sea{}, err
 		}
-		w.seen, grown = seen{grid: grid, record: record}, !kept
+		w.seen, grown = seen{grid: grid, record: record, added: map[string]bool{}}, !kept
 	}
 	record := w.seen.record
 	grown = record.Add(g.Fields...) || grown
 	for _, h := range history {
-		grown = record.Add(onGrid(h, grid)...) || grown
+		if !w.seen.added[h.SHA256] {
+			w.seen.added[h.SHA256] = true
+			grown = record.Add(onGrid(h, grid)...) || grown
+		}
 	}
 	settled := record.Learned != nil
 	sea, err := record.Sea(ctx, w.set.SeaMask, w.Reader, g)
