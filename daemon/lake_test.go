@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lacuna/daemon/work"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/simulate"
 )
@@ -39,7 +40,8 @@ func inland(t *testing.T, g simulate.Granule) simulate.Granule {
 // from product to product, though the service is started again between them.
 func TestALakeIsFilledByAMaskThatOnlyGrows(t *testing.T) {
 	b := newBench(t)
-	b.cfg.Datasets[0].Fill.PastDays = 2 // so that the window alone does not know the lake
+	b.cfg.Datasets[0].Fill.PastDays = 2              // so that the window alone does not know the lake
+	b.cfg.Datasets[0].EmptyDays = work.SkipEmptyDays // a product for each granule
 	w := world(t, 40, 60)
 	days := firstVersions(w, 12)
 	union := make(field.Mask, len(w.Sea()))
