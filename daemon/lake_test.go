@@ -41,7 +41,8 @@ func inland(t *testing.T, g simulate.Granule) simulate.Granule {
 func TestALakeIsFilledByAMaskThatOnlyGrows(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.PastDays = 2              // so that the window alone does not know the lake
-	b.cfg.Datasets[0].EmptyDays = work.SkipEmptyDays // a product for each granule
+	b.cfg.Datasets[0].EmptyDays = work.SkipEmptyDays // one product for each granule
+	b.cfg.Datasets[0].Reanalysis.Enabled = false
 	w := world(t, 40, 60)
 	days := firstVersions(w, 12)
 	union := make(field.Mask, len(w.Sea()))

@@ -84,7 +84,7 @@ func (w *Worker) sea(ctx context.Context, g ingest.Granule, history []ingest.Gra
 	sea, err := record.Sea(ctx, w.set.SeaMask, w.Reader, g)
 	if err == nil && sea.Kind == fill.SeaLearned && !record.Settled() {
 		var more bool
-		if more, err = w.readAhead(ctx, grid, record); err == nil && more {
+		if more, err = w.addWaiting(ctx, grid, record); err == nil && more {
 			grown = true
 			sea, err = record.Sea(ctx, w.set.SeaMask, w.Reader, g)
 		}
@@ -113,7 +113,9 @@ func (w *Worker) recordOf(ctx context.Context, g ingest.Granule) (r *fill.Record
 	}
 	first, last := field.Span(g.Fields)
 	const reach = scalingSpan * 24 * time.Hour
-	rows, err := w.Books.Window(ctx, w.set.Name, first.Add(-reach), last.Add(reach))
+	// Not the days after the window: they must not reach a near-real-time product,
+	// not even by a flag.
+	rows, err := w.Books.Window(ctx, w.set.Name, first.Add(-reach), last.Add(w.set.Fill.Future()))
 	if err != nil {
 		return nil, false, err
 	}
@@ -127,10 +129,10 @@ func (w *Worker) recordOf(ctx context.Context, g ingest.Granule) (r *fill.Record
 	return r, false, nil
 }
 
-// readAhead adds the granules that wait to a record of few days, and reports
+// addWaiting adds the granules that wait to a record of few days, and reports
 // whether it has grown: the first products of a lake would have the smallest masks,
 // though the archive shows all of it. What is water is no matter of the day.
-func (w *Worker) readAhead(ctx context.Context, grid field.Grid, r *fill.Record) (grown bool, err error) {
+func (w *Worker) addWaiting(ctx context.Context, grid field.Grid, r *fill.Record) (grown bool, err error) {
 	waiting, err := w.Books.FirstPending(ctx, w.set.Name, aheadDays)
 	if err != nil {
 		return false, err

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"

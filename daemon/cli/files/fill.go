@@ -35,7 +35,7 @@ type fillFlags struct {
 
 	tuned map[string]*infer.Constants // by grid and transform, for all granules of the run
 	noted *string                     // the last note on an analysis
-	told map[string]bool // warnings of sea masks that were printed
+	told  map[string]bool             // warnings of sea masks that were printed
 }
 
 func fillCommand() *cobra.Command {
@@ -114,7 +114,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 func (f *fillFlags) choose(c *cobra.Command) {
 	given := func(names ...string) bool { return slices.ContainsFunc(names, c.Flags().Changed) }
 	f.pastGiven, f.futureGiven = given("past-days", "past"), given("future-days", "future")
-	f.tuned, f.noted = map[string]*infer.Constants{}, new(string)
+	f.tuned, f.noted, f.told = map[string]*infer.Constants{}, new(string), map[string]bool{}
 	f.fill.Method = f.model.Method()
 }
 
@@ -147,7 +147,6 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
-	f.told = map[string]bool{}
 	var errs []error
 	granules := map[string]ingest.Granule{}
 	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
