@@ -41,7 +41,7 @@ type Config struct {
 type Dataset struct {
 	Name           string `yaml:"name"`
 	ingest.Options `yaml:",inline"`
-	SeaMask        string          `yaml:"sea_mask"` // auto, builtin, learned, or a NetCDF file
+	SeaMask        string          `yaml:"sea_mask"` // auto (the granules' own mask, else builtin; learned where that calls most observed cells land), builtin, learned (every cell that was ever observed), or a NetCDF file
 	Grid           *gridpin.Pin    `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
 	Archive        intake.Archive  `yaml:"archive"`
 	Fill           infer.Config    `yaml:"fill"`

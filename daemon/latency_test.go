@@ -12,7 +12,6 @@ import (
 
 	"lacuna/daemon/feed"
 	"lacuna/daemon/fill"
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/realdata"
 	"lacuna/pipeline/simulate"
@@ -184,16 +183,15 @@ func bareFill(t *testing.T, b *bench, f timedFeed) time.Duration {
 		days = append(days, g)
 	}
 	target := days[len(days)-1]
-	var sea field.Mask
-	var err error
-	if sea, err = fill.SeaMask(t.Context(), "auto", d.reader, target, nil); err != nil {
+	sea, err := fill.SeaMask(t.Context(), "auto", d.reader, target, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var took []time.Duration
 	for range 5 {
 		began := time.Now()
 		_, err := fill.Analyse(t.Context(), fill.Job{
-			Dataset: "sea", Granule: target, History: days[:len(days)-1], Sea: sea, Fill: b.cfg.Datasets[0].Fill, Revision: 1,
+			Dataset: "sea", Granule: target, History: days[:len(days)-1], Sea: sea.Mask, Fill: b.cfg.Datasets[0].Fill, Revision: 1,
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

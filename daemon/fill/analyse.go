@@ -14,7 +14,6 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
-	"lacuna/pipeline/seamask"
 	"lacuna/pipeline/skill"
 	"lacuna/publish/netcdf"
 )
@@ -25,6 +24,8 @@ type Job struct {
 	Granule ingest.Granule
 	History []ingest.Granule // neighbours in time; those on another grid are left out
 	Sea     field.Mask
+	Seen    field.Mask // cells that were observed on any known day; nil: too few are known to tell
+	SeaMask string     // where the sea mask comes from, for the product
 	Fill    infer.Config
 	Model   *infer.Model  // for the method model; else nil
 	Scaling *LocalScaling // for a model that was trained elsewhere; else nil
@@ -67,7 +68,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	g := job.Granule
 	history, inputs := neighbours(job)
 	scene := infer.Scene{
-		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Transform: g.Transform,
+		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
 		Widening: job.Widening, Constants: job.Constants,
 	}
 	if job.Scaling != nil {
@@ -81,7 +82,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	product.Inputs, product.Windows = inputs, windows(g.Fields, history, job.Fill.Past(), job.Fill.Future())
 	product.Mode, product.CalibrationDays = mode(g.Fields, product.Windows), job.Widening.Days
 	product.Step = cmp.Or(seriesStep(field.Times(slices.Concat(g.Fields, history))), declaredStep(g.Source.Attrs))
-	before, after := coverage(analyses)
+	before, after := coverage(analyses, job.Sea)
 	return Outcome{
 		Product: product, Observed: before, After: after, Analyses: analyses, Members: members(analyses, job.Fill.Members),
 		Scored: job.Widening.Days, Note: analyses[0].Note,
@@ -145,7 +146,7 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 		Source: SourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
 		Dataset: job.Dataset, Method: methodPhrase[job.Fill.Method], Model: job.Fill.Method,
 		Revision: job.Revision, Created: job.Created, Version: version.String(), Bounds: g.Bounds,
-		Published: job.Published, Fetched: job.Fetched, Filled: job.Filled, Credits: job.Credits,
+		Published: job.Published, Fetched: job.Fetched, Filled: job.Filled, Credits: job.Credits, SeaMask: job.SeaMask,
 	}
 	if job.Model != nil {
 		p.Model, p.Seed = job.Model.Name(), job.Fill.Network.Seed
@@ -209,55 +210,28 @@ func extras(analyses []infer.Analysis) []netcdf.Extra {
 }
 
 // coverage returns the shares of the sea with a value, before and after filling.
-func coverage(analyses []infer.Analysis) (before, after float64) {
+// Observations on what the mask calls land do not count: a lake that is land to
+// its mask would be covered without a gap filled.
+func coverage(analyses []infer.Analysis, sea field.Mask) (before, after float64) {
 	var cells, observed, filled int
 	for _, a := range analyses {
-		for _, flags := range a.Flags {
-			switch {
-			case flags&infer.Land != 0:
+		for i, flags := range a.Flags {
+			if sea != nil && !sea[i] {
 				continue
+			}
+			cells++
+			switch {
 			case flags&infer.Interpolated != 0:
 				filled++
 			case infer.Observed(flags):
 				observed++
 			}
-			cells++
 		}
 	}
 	if cells == 0 {
 		return 0, 0
 	}
 	return float64(observed) / float64(cells), float64(observed+filled) / float64(cells)
-}
-
-// seaReader reads the sea mask of a grid from a file.
-type seaReader interface {
-	ReadSea(ctx context.Context, path string, grid field.Grid) (field.Mask, error)
-}
-
-// SeaMask returns the sea mask of a granule's grid by choice: "builtin",
-// "learned" from the granule and its history, "auto" (the granule's own mask,
-// else the built-in one), or the path of a NetCDF file.
-func SeaMask(ctx context.Context, choice string, reader seaReader, g ingest.Granule, history []ingest.Granule) (field.Mask, error) {
-	grid := g.Fields[0].Grid
-	switch choice {
-	case "auto", "":
-		if own := g.Fields[0].Sea; own != nil {
-			return own, nil
-		}
-		return seamask.Builtin(grid)
-	case "builtin":
-		return seamask.Builtin(grid)
-	case "learned":
-		seen := append([]field.Field(nil), g.Fields...)
-		for _, h := range history {
-			if h.Fields[0].Grid.Same(grid) {
-				seen = append(seen, h.Fields...)
-			}
-		}
-		return field.EverObserved(grid.Len(), seen...), nil
-	}
-	return reader.ReadSea(ctx, choice, grid)
 }
 
 // ProductName returns the name of the product of a granule, without ending.

@@ -183,7 +183,7 @@ func standardName(g ingest.Granule) string {
 	if v, ok := g.Source.Var(g.Source.Variable); ok {
 		for _, a := range v.Attrs {
 			if text, isText := a.Value.(string); isText && a.Name == "standard_name" && text != "" {
-				return text
+				return strings.ToLower(text) // as package ingest compares them
 			}
 		}
 	}

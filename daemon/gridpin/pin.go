@@ -81,12 +81,16 @@ func roundDegrees(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 // from a document. A shift of a tenth of a cell is another grid.
 const pinnedCells = 0.05
 
-// Has reports whether g is the pinned grid.
+// Has reports whether g is the pinned grid. Longitudes may be pinned in either
+// convention: 170 and -170 are the ends of a grid across the date line too.
 func (p Pin) Has(g field.Grid) bool {
 	south, north, west, east := g.Bounds()
-	near := func(named [2]float64, low, high float64, cells int) bool {
+	near := func(named [2]float64, low, high float64, cells int, off func(a, b float64) float64) bool {
 		slack := pinnedCells * (high - low) / float64(max(cells-1, 1))
-		return math.Abs(min(named[0], named[1])-low) <= slack && math.Abs(max(named[0], named[1])-high) <= slack
+		ends := func(a, b float64) bool { return off(a, low) <= slack && off(b, high) <= slack }
+		return ends(named[0], named[1]) || ends(named[1], named[0])
 	}
-	return p.Shape == Shape{g.Height(), g.Width()} && near(p.Lat, south, north, g.Height()) && near(p.Lon, west, east, g.Width())
+	return p.Shape == Shape{g.Height(), g.Width()} &&
+		near(p.Lat, south, north, g.Height(), func(a, b float64) float64 { return math.Abs(a - b) }) &&
+		near(p.Lon, west, east, g.Width(), func(a, b float64) float64 { return math.Abs(math.Remainder(a-b, 360)) })
 }

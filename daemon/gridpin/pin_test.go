@@ -30,6 +30,15 @@ func TestAGridIsNamedByShapeAndEnds(t *testing.T) {
 			t.Errorf("%s: Has() = %v, want %v", name, got, c.want)
 		}
 	}
+	across := field.Grid{Lat: grid.Lat, Lon: axis(170, 190, 151)}
+	for _, lon := range [][2]float64{{170, 190}, {170, -170}, {-170, 170}, {-190, -170}} {
+		if !(Pin{pin.Shape, pin.Lat, lon}).Has(across) {
+			t.Errorf("a grid across the date line is not known by its ends %v", lon)
+		}
+	}
+	if (Pin{pin.Shape, pin.Lat, [2]float64{170, 180}}).Has(across) || Of(across).Lon != [2]float64{170, 190} {
+		t.Errorf("a grid across the date line is pinned as %v", Of(across))
+	}
 	if got := Of(grid); got != pin {
 		t.Errorf("Of() = %v, want %v", got, pin)
 	}

@@ -110,7 +110,7 @@ func (o Onboarding) reading() []setting {
 
 func (o Onboarding) readingUnseen() []setting {
 	if o.Options.Product == "" {
-		return []setting{{2, "sea_mask: auto", "the granules' own mask, else the built-in one, to which lakes are land"}}
+		return []setting{{2, "sea_mask: auto", "the granules' own mask, else the built-in one; learned from the days where that calls most of what they show land, as it does lakes"}}
 	}
 	p := ingest.ProductNamed(o.Options.Product)
 	return []setting{
@@ -119,7 +119,7 @@ func (o Onboarding) readingUnseen() []setting {
 		{2, "transform: " + p.Transform, whyTransform(p.Transform)},
 		{2, fmt.Sprintf("valid_range: [%g, %g]", p.Range[0], p.Range[1]), "of the product, in " + p.Units + "; values outside are refused"},
 		{2, "quality: " + flowList(p.Quality), "of the product; give --sample FILE to see what it refuses"},
-		{2, "sea_mask: auto", "the granules' own mask, else the built-in one, to which lakes are land"},
+		{2, "sea_mask: auto", "the granules' own mask, else the built-in one; learned from the days where that calls most of what they show land, as it does lakes"},
 	}
 }
 

@@ -73,3 +73,15 @@ func TestReasonsAreWrappedWhole(t *testing.T) {
 		t.Error("an empty reason was written")
 	}
 }
+
+func TestTheProposedSeaMaskHasTheReasonOfItsKind(t *testing.T) {
+	for kind, want := range map[string]string{
+		"granule": "mask of their own", "builtin": "the built-in one serves", "learned": "taken for water, more with every day",
+	} {
+		o := Onboarding{Now: onboardingDay, Archive: intake.DefaultArchive(), Sample: &Sample{SeaMask: kind}}
+		text := strings.Join(strings.Fields(strings.ReplaceAll(string(o.Propose()), "#", "")), " ")
+		if !strings.Contains(text, want) || !strings.Contains(text, "sea_mask: auto") {
+			t.Errorf("%s: no %q in\n%s", kind, want, text)
+		}
+	}
+}

@@ -70,8 +70,11 @@ func (s *Sample) whyQuality() string {
 }
 
 func (s *Sample) whySea() string {
-	if s.OwnMask {
+	switch s.SeaMask {
+	case "granule":
 		return "the granules have a mask of their own"
+	case "learned":
+		return "the built-in mask calls most of what the sample shows land, as it does lakes: cells that any day shows are taken for water, more with every day; or name a NetCDF file"
 	}
 	return "the granules have no mask: the built-in one serves, to which lakes are land; or name a NetCDF file"
 }

@@ -29,7 +29,7 @@ type Sample struct {
 	Range                    [2]float64 // valid range
 	Quality                  []string
 	Grid                     field.Grid
-	OwnMask                  bool
+	SeaMask                  string // kind of mask that serves: granule, builtin or learned
 	Notes                    []string
 
 	Values             field.Stats // statistics of all observed values
@@ -83,12 +83,13 @@ func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options 
 	if len(granules) == 0 {
 		return nil, first
 	}
-	sea, err := fill.SeaMask(ctx, "auto", reader, granules[0], nil)
+	sea, err := fill.SeaMask(ctx, fill.SeaAuto, reader, granules[0], granules[1:])
 	if err != nil {
 		return nil, err
 	}
 	s.describe(granules[0], options)
-	s.measure(granules, sea)
+	s.SeaMask = sea.Kind
+	s.measure(granules, sea.Mask)
 	return s, nil
 }
 
@@ -96,7 +97,7 @@ func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options 
 func (s *Sample) describe(g ingest.Granule, options ingest.Options) {
 	s.granule, s.Example = g, g.Name
 	s.Variable, s.Product, s.Transform, s.Notes = g.Source.Variable, g.Product, g.Transform, g.Notes
-	s.Grid, s.OwnMask = g.Fields[0].Grid, g.Fields[0].Sea != nil
+	s.Grid = g.Fields[0].Grid
 	if v, ok := g.Source.Var(s.Variable); ok {
 		for _, a := range v.Attrs {
 			if text, isText := a.Value.(string); isText && a.Name == "units" {

@@ -37,6 +37,9 @@ func (d Dir) Calibration(dataset string) string { return d.in("calibration", dat
 // tuned for a dataset.
 func (d Dir) Constants(dataset string) string { return d.in("constants", dataset+".json") }
 
+// Seen returns the file with the cells of a dataset that were observed so far.
+func (d Dir) Seen(dataset string) string { return d.in("seen", dataset+".json") }
+
 // Backfill returns the file of the requested backfill of a dataset.
 func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + dataset + ".json") }
 

@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -102,6 +101,8 @@ type Worker struct {
 	windows [2]map[string]bool
 	looked  looked // how far the series was looked through for absences
 	noted   string // the last note on an analysis that was logged
+	seen    seen
+	toldSea string // the last sea mask that was logged
 }
 
 // New returns the worker of a dataset. It touches nothing; Run and WorkOff do.
@@ -177,7 +178,9 @@ type scene struct {
 	granule ingest.Granule
 	history []ingest.Granule
 	sea     field.Mask
-	began   time.Time // start of the work on it
+	seen    field.Mask // cells that were observed on any known day; nil: too few are known
+	seaMask string     // where the sea mask comes from
+	began   time.Time  // start of the work on it
 }
 
 // scene reads a granule that was accepted before, its neighbours and its sea mask.
@@ -194,10 +197,9 @@ func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene,
 	if s.history, err = w.history(ctx, g, [2]time.Time{first, last}, live); err != nil {
 		return s, err
 	}
-	if s.sea, err = fill.SeaMask(ctx, w.set.SeaMask, w.Reader, s.granule, s.history); err != nil {
-		return s, fmt.Errorf("sea mask: %w", err)
-	}
-	return s, nil
+	sea, err := w.sea(ctx, s.granule, s.history)
+	s.sea, s.seen, s.seaMask = sea.Mask, sea.Seen, sea.Origin
+	return s, err
 }
 
 // fill analyses a granule for the revision g.
@@ -208,7 +210,7 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outc
 		return fill.Outcome{}, err
 	}
 	outcome, _, err := w.analyse(ctx, fill.Job{
-		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea,
+		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask,
 		Fill: w.set.Fill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
 	})
 	if err == nil {

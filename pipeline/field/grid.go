@@ -3,6 +3,7 @@ package field
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // earthRadiusKM is the mean radius of the WGS84 ellipsoid.
@@ -10,8 +11,8 @@ const earthRadiusKM = 6371.0088
 
 // A Grid is a rectilinear longitude-latitude grid: every combination of the
 // given latitudes and longitudes is one cell centre, in degrees. Either axis
-// may run in either direction and need not be evenly spaced; longitudes may
-// count from -180 or from 0.
+// may run in either direction and need not be evenly spaced. Longitudes may
+// count from -180 or from 0, and go on counting where they pass 180 or 360.
 type Grid struct {
 	Lat, Lon []float64
 }
@@ -87,12 +88,21 @@ func bounds(x []float64) (low, high float64) {
 // a shift of a tenth of a cell is another grid.
 const sameGridCells = 0.05
 
-// Same reports whether g and o are the same grid up to rounding.
+// Same reports whether g and o are the same grid up to rounding: the same places
+// in the same order, in whichever of the two conventions longitudes are counted.
 func (g Grid) Same(o Grid) bool {
-	return sameAxis(g.Lat, o.Lat) && sameAxis(g.Lon, o.Lon)
+	if !sameAxis(g.Lat, o.Lat, 0) || len(g.Lon) != len(o.Lon) {
+		return false
+	}
+	turn := 0.0
+	if len(g.Lon) > 0 {
+		turn = 360 * math.Round((g.Lon[0]-o.Lon[0])/360)
+	}
+	return sameAxis(g.Lon, o.Lon, turn)
 }
 
-func sameAxis(a, b []float64) bool {
+// sameAxis compares a with b, all of whose numbers are shifted.
+func sameAxis(a, b []float64, shift float64) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -101,7 +111,7 @@ func sameAxis(a, b []float64) bool {
 		tol = sameGridCells * math.Abs(a[n-1]-a[0]) / float64(n-1)
 	}
 	for i := range a {
-		if math.Abs(a[i]-b[i]) > tol {
+		if math.Abs(a[i]-b[i]-shift) > tol {
 			return false
 		}
 	}
@@ -150,6 +160,34 @@ func (g Grid) Cartesian(i, j int) (x, y, z float64) {
 	sinLat, cosLat := math.Sincos(g.Lat[i] * math.Pi / 180)
 	sinLon, cosLon := math.Sincos(g.Lon[j] * math.Pi / 180)
 	return earthRadiusKM * cosLat * cosLon, earthRadiusKM * cosLat * sinLon, earthRadiusKM * sinLat
+}
+
+// Unwrap returns longitudes that run across the date line, or across Greenwich,
+// without the jump: 179, -179 becomes 179, 181, and 1, 359 becomes 1, -1. Axes
+// without one jump of more than half a circle are returned as they are.
+func Unwrap(lon []float64) []float64 {
+	jump, turn := 0, 0.0
+	for i := 1; i < len(lon); i++ {
+		if d := lon[i] - lon[i-1]; math.Abs(d) > 180 {
+			if jump > 0 {
+				return lon
+			}
+			jump, turn = i, -math.Copysign(360, d)
+		}
+	}
+	if jump == 0 {
+		return lon
+	}
+	out := slices.Clone(lon)
+	for i := jump; i < len(out); i++ {
+		out[i] += turn
+	}
+	if low, high := bounds(out); low < -360 || high > 540 {
+		for i := range out {
+			out[i] -= turn
+		}
+	}
+	return out
 }
 
 // Wrap returns the longitude that means the same as lon and lies in

@@ -2,6 +2,7 @@ package field
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -117,5 +118,60 @@ func TestWrapKeepsTheMeaning(t *testing.T) {
 		if got := Wrap(in); math.Abs(got-want) > 1e-9 {
 			t.Errorf("Wrap(%g) = %g, want %g", in, got, want)
 		}
+	}
+}
+
+func TestUnwrapCountsOnAcrossTheDateLine(t *testing.T) {
+	tests := []struct {
+		name      string
+		lon, want []float64
+	}{
+		{"eastwards across the date line", []float64{178, 179, 180, -179, -178}, []float64{178, 179, 180, 181, 182}},
+		{"westwards across the date line", []float64{-178, -179, 180, 179}, []float64{-178, -179, -180, -181}},
+		{"eastwards across Greenwich", []float64{358, 359, 0, 1}, []float64{358, 359, 360, 361}},
+		{"westwards across Greenwich", []float64{1, 0, 359, 358}, []float64{1, 0, -1, -2}},
+		{"a globe that begins east of Greenwich", []float64{30, 120, -150, -60}, []float64{30, 120, 210, 300}},
+		{"a globe that begins just before Greenwich", []float64{350, 80, 170, 260}, []float64{-10, 80, 170, 260}},
+		{"already monotone beyond 180", []float64{170, 180, 190}, []float64{170, 180, 190}},
+		{"two jumps are no date line", []float64{179, -179, 179}, []float64{179, -179, 179}},
+		{"a globe", []float64{-180, -90, 0, 90}, []float64{-180, -90, 0, 90}},
+	}
+	for _, tt := range tests {
+		before := slices.Clone(tt.lon)
+		got := Unwrap(tt.lon)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+		if !slices.Equal(tt.lon, before) {
+			t.Errorf("%s: the axis itself was changed to %v", tt.name, tt.lon)
+		}
+	}
+}
+
+// A grid across the date line is one basin: neighbours are neighbours, and it is
+// the same in every convention.
+func TestAGridAcrossTheDateLineIsOneGrid(t *testing.T) {
+	lat := []float64{-10, -9, -8}
+	across := Grid{Lat: lat, Lon: Unwrap([]float64{178, 179, 180, -179, -178})}
+	east, west := Grid{Lat: lat, Lon: []float64{178, 179, 180, 181, 182}}, Grid{Lat: lat, Lon: []float64{-182, -181, -180, -179, -178}}
+	if !across.Same(east) || !across.Same(west) || !west.Same(across) {
+		t.Error("one grid in three conventions counts as three")
+	}
+	if across.Same(Grid{Lat: lat, Lon: []float64{-178, -177, -176, -175, -174}}) || across.Same(Grid{Lat: lat, Lon: []float64{182, 181, 180, 179, 178}}) {
+		t.Error("another grid counts as the same")
+	}
+	if across.Periodic() {
+		t.Error("five columns close the circle")
+	}
+	distance := func(a, b int) float64 {
+		ax, ay, az := across.Cartesian(1, a)
+		bx, by, bz := across.Cartesian(1, b)
+		return math.Sqrt((ax-bx)*(ax-bx) + (ay-by)*(ay-by) + (az-bz)*(az-bz))
+	}
+	if inside, over := distance(0, 1), distance(2, 3); math.Abs(inside-over) > 1e-6 {
+		t.Errorf("a step over the date line is %g km, another one %g km", over, inside)
+	}
+	if step := across.StepKM(); step < 105 || step > 115 {
+		t.Errorf("a degree is %g km", step)
 	}
 }

@@ -22,6 +22,10 @@ const (
 	OwnError                            // observed, and sigma is the error that comes with the observation
 )
 
+// NeverObserved flags a cell of the sea that none of the known days shows: what
+// fills it comes from other places only.
+const NeverObserved byte = 1 << 5
+
 // Observed reports whether a cell with these flags has the value of the sensor.
 func Observed(flags byte) bool {
 	return flags&(Land|Interpolated|NotReconstructible|Rejected) == 0
@@ -29,11 +33,15 @@ func Observed(flags byte) bool {
 
 // Scene is a granule with its neighbouring days.
 type Scene struct {
-	Frames    []field.Field // the granule's own fields, in physical units
-	Rejected  []field.Mask  // per frame; nil: nothing was rejected
-	Errors    [][]float32   // per frame: standard error of each observation in the space of Transform, NaN where unknown; nil: none is known
-	History   []field.Field // fields of other granules on the same grid, in any order
-	Sea       field.Mask
+	Frames   []field.Field // the granule's own fields, in physical units
+	Rejected []field.Mask  // per frame; nil: nothing was rejected
+	Errors   [][]float32   // per frame: standard error of each observation in the space of Transform, NaN where unknown; nil: none is known
+	History  []field.Field // fields of other granules on the same grid, in any order
+	Sea      field.Mask
+	// Seen are the cells that were observed on any day known of the dataset, beside
+	// those of Frames and History; nil: too few days are known to tell, and no cell
+	// is flagged as NeverObserved.
+	Seen      field.Mask
 	Transform field.Transform
 	// Scaling is that of the dataset, for a model that was trained elsewhere
 	// (samples.LearnScaling); nil: the model's own. Other methods ignore it.
@@ -106,6 +114,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 			return nil, err
 		}
 	}
+	s.Seen = f.seen(s)
 	series, targets := assemble(s)
 	if f.cfg.Quality.Reject {
 		s = f.screen(s, series, targets)
@@ -287,6 +296,9 @@ func compose(s Scene, frame int, filled filling) Analysis {
 			return
 		case refused:
 			a.Flags[i] = Rejected
+		}
+		if s.Seen != nil && !s.Seen[i] {
+			a.Flags[i] |= NeverObserved
 		}
 		if e.Mean == nil || !finite(e.Mean[i]) || !finite(e.Sigma[i]) {
 			a.Flags[i] |= NotReconstructible

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,42 @@ func TestRejectedPixelsAreFilledAndSaySo(t *testing.T) {
 	s.Rejected = []field.Mask{refused}
 	if a := fill(t, DefaultConfig(), s)[0]; a.Flags[1] != Rejected|Interpolated || !finite(a.Value[1]) {
 		t.Errorf("flags %b, value %g, want rejected and filled", a.Flags[1], a.Value[1])
+	}
+}
+
+// Land is never observed either, but it is land; and a cell that was not seen
+// today is another thing than one that nobody ever saw.
+func TestACellThatNoKnownDayShowsIsFlagged(t *testing.T) {
+	for _, method := range []string{"oi", "persistence", "climatology"} {
+		cfg := DefaultConfig()
+		cfg.Method = method
+		s := scene() // cells with i%3 == 0 are observed, column 0 is land
+		if a := fill(t, cfg, s)[0]; slices.ContainsFunc(a.Flags, func(f byte) bool { return f&NeverObserved != 0 }) {
+			t.Errorf("%s: cells are flagged though nobody says what was seen", method)
+		}
+		other := slices.Repeat([]float32{nan}, len(s.Sea)) // a neighbouring day
+		other[2] = 1.3
+		s.History = []field.Field{{Grid: s.Frames[0].Grid, Time: day0.AddDate(0, 0, -1), Values: other}}
+		s.Seen = make(field.Mask, len(s.Sea)) // an earlier one
+		s.Seen[5] = true
+		s.Rejected = []field.Mask{make(field.Mask, len(s.Sea))}
+		s.Rejected[0][4] = true // refused is not observed
+		a := fill(t, cfg, s)[0]
+		for i, flags := range a.Flags {
+			seen := s.Frames[0].Observed(i) || i == 2 || i == 5
+			if want := s.Sea[i] && !seen; flags&NeverObserved != 0 != want {
+				t.Errorf("%s: cell %d has the flags %b, want never observed %v", method, i, flags, want)
+			}
+			if flags&NeverObserved != 0 && flags&(Interpolated|NotReconstructible) == 0 {
+				t.Errorf("%s: cell %d has the flags %b: it is neither filled nor left", method, i, flags)
+			}
+		}
+		if a.Flags[4]&Rejected == 0 {
+			t.Errorf("%s: the refused cell has the flags %b", method, a.Flags[4])
+		}
+		if s.Seen[2] {
+			t.Errorf("%s: the mask of the caller was changed", method)
+		}
 	}
 }
 

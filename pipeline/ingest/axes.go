@@ -13,7 +13,8 @@ type axes struct {
 	lat, lon       int // variables
 	time           int // variable, or -1
 	latDim, lonDim int
-	timeDim        int // dimension, or -1 where time is a single number or absent
+	timeDim        int  // dimension, or -1 where time is a single number or absent
+	plane          bool // lat and lon are maps themselves, lat(y, x) and lon(y, x)
 	notes          []string
 }
 
@@ -94,17 +95,10 @@ func projected(u string) bool {
 // findAxes finds latitude, longitude and time.
 func findAxes(h *header) (axes, error) {
 	a := axes{timeDim: -1}
-	var err error
-	if a.lat, err = a.find(h, latKind); err != nil {
-		return axes{}, err
-	}
-	if a.lon, err = a.find(h, lonKind); err != nil {
-		return axes{}, err
-	}
-	a.latDim, a.lonDim = h.Vars[a.lat].Dims[0], h.Vars[a.lon].Dims[0]
-	if a.latDim == a.lonDim {
-		return axes{}, bad("its latitude and longitude share the dimension "+h.Dims[a.latDim].Name+", so it holds a track or a list of points, not a map",
-			"grid it first, or leave it out")
+	if !a.findPlane(h) {
+		if err := a.findLines(h); err != nil {
+			return axes{}, err
+		}
 	}
 	a.time, _ = best(h, timeKind, func(dims []int) bool { // leaves out the time of each scan line
 		return len(dims) == 0 || len(dims) == 1 && dims[0] != a.latDim && dims[0] != a.lonDim
@@ -113,6 +107,22 @@ func findAxes(h *header) (axes, error) {
 		a.timeDim = h.Vars[a.time].Dims[0]
 	}
 	return a, nil
+}
+
+// findLines finds latitude and longitude that are axes.
+func (a *axes) findLines(h *header) (err error) {
+	if a.lat, err = a.find(h, latKind); err != nil {
+		return err
+	}
+	if a.lon, err = a.find(h, lonKind); err != nil {
+		return err
+	}
+	a.latDim, a.lonDim = h.Vars[a.lat].Dims[0], h.Vars[a.lon].Dims[0]
+	if a.latDim == a.lonDim {
+		return bad("its latitude and longitude share the dimension "+h.Dims[a.latDim].Name+", so it holds a track or a list of points, not a map",
+			"grid it first, or leave it out")
+	}
+	return nil
 }
 
 func (a *axes) find(h *header, k axisKind) (int, error) {

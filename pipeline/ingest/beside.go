@@ -179,7 +179,7 @@ func (p *plan) errorKind(h *header, q int, tr field.Transform) errorKind {
 		return inPercent
 	case strings.Contains(words, "relative") && (units == "" || units == "1"):
 		return relative
-	case units == "" || strings.EqualFold(units, own), unitOf(units) != "" && unitOf(units) == unitOf(own):
+	case units == "" || strings.EqualFold(units, own), unitOf(units).sameStep(unitOf(own)):
 		return inUnits
 	}
 	return notAnError

@@ -175,7 +175,7 @@ func likeliest(h *header, a axes, known []Product) (int, error) {
 	var first error // misfit of the first candidate
 	for v := range h.Vars {
 		x := &h.Vars[v]
-		if !numeric(x.Type) || len(x.Dims) < 2 || supporting(x) || ancillary[x.Name] {
+		if !numeric(x.Type) || len(x.Dims) < 2 || v == a.lat || v == a.lon || supporting(x) || ancillary[x.Name] {
 			continue
 		}
 		if err := misfit(h, a, v); err == nil {

@@ -33,6 +33,13 @@ func smallHeader() *header {
 	}
 }
 
+// planeHeader is smallHeader with coordinates that are maps, as many files have.
+func planeHeader() *header {
+	h := smallHeader()
+	h.Vars[1].Dims, h.Vars[2].Dims = []int{1, 2}, []int{0, 1, 2}
+	return h
+}
+
 // FuzzDecode feeds headers and numbers through all of the CF logic, as a
 // child that netCDF-C has corrupted might send them.
 func FuzzDecode(f *testing.F) {
@@ -40,6 +47,9 @@ func FuzzDecode(f *testing.F) {
 	must(f, err)
 	f.Add(seed, []byte{1, 0, 0, 0, 0x80, 0x3f}, "QC & 1 == 0", "20240326.nc")
 	f.Add(bytes.ReplaceAll(seed, []byte("short"), []byte("float")), []byte{0, 0, 0x80, 0x7f}, "QC < 3", "A2018213.nc")
+	plane, err := json.Marshal(planeHeader())
+	must(f, err)
+	f.Add(plane, []byte{0, 0, 0x80, 0x3f, 0, 0, 0x30, 0x43, 0, 0, 0x34, 0xc3}, "", "20240326.nc")
 	f.Add(bytes.ReplaceAll(seed, []byte(`"Name":"time"`), []byte(`"Name":"t2"`)), []byte{}, "", "x")
 	f.Fuzz(func(t *testing.T, head, numbers []byte, rule, name string) {
 		h := new(header)

@@ -16,6 +16,7 @@ type extract struct {
 	header *header
 	plan   *plan
 	raw    map[int][]byte
+	axes   map[int]axisVar // by variable; set by grid
 }
 
 // granule interprets the extract of a granule.
@@ -29,7 +30,7 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	if err != nil {
 		return Granule{}, err
 	}
-	transform, err := p.transform(opt)
+	transform, err := p.transform(h, opt)
 	if err != nil {
 		return Granule{}, err
 	}
@@ -60,18 +61,40 @@ func (x *extract) sea(grid field.Grid) (field.Mask, error) {
 	return seaOf(&x.header.Vars[x.plan.sea], x.raw[x.plan.sea])
 }
 
+// grid returns the grid of the file, and remembers the axes that are not stored
+// as such.
 func (x *extract) grid() (field.Grid, error) {
-	var axis [2][]float64
-	for i, v := range []int{x.plan.axes.lat, x.plan.axes.lon} {
-		c, err := codingOf(&x.header.Vars[v])
+	h, a := x.header, x.plan.axes
+	var stored [2][]float64
+	for i, v := range []int{a.lat, a.lon} {
+		c, err := codingOf(&h.Vars[v])
 		if err != nil {
 			return field.Grid{}, err
 		}
-		axis[i] = c.numbers(x.raw[v])
+		stored[i] = c.numbers(x.raw[v])
 	}
-	grid, err := field.NewGrid(axis[0], axis[1])
+	lat, lon := stored[0], stored[1]
+	x.axes = map[int]axisVar{}
+	if a.plane {
+		var err error
+		if lat, lon, err = x.axesOfPlane(lat, lon); err != nil {
+			return field.Grid{}, err
+		}
+	}
+	unwrapped := field.Unwrap(lon)
+	grid, err := field.NewGrid(lat, unwrapped)
 	if err != nil {
 		return field.Grid{}, bad("its "+err.Error(), "the file is damaged or not a map: "+again+", or tell its producer")
+	}
+	if a.plane {
+		x.axes[a.lat] = axisVar{numbers: lat, dim: a.latDim}
+		x.plan.note("the coordinates %s and %s are maps of a regular grid, and are taken as its axes", h.Vars[a.lat].Name, h.Vars[a.lon].Name)
+	}
+	if jumps := !slices.Equal(unwrapped, lon); jumps || a.plane {
+		x.axes[a.lon] = axisVar{numbers: unwrapped, dim: a.lonDim}
+		if jumps {
+			x.plan.note("the longitudes jump at the date line or at Greenwich, and are counted on: from %g to %g", unwrapped[0], unwrapped[len(unwrapped)-1])
+		}
 	}
 	return grid, nil
 }
@@ -222,10 +245,13 @@ func (x *extract) source() Source {
 	s := Source{Variable: h.Vars[p.variable].Name, Attrs: typed(h.Attrs)}
 	used := make([]bool, len(h.Dims))
 	for _, i := range p.source {
-		v := &h.Vars[i]
-		s.Vars = append(s.Vars, Var{Name: v.Name, Type: v.Type, Dims: dimNames(h, v.Dims), Attrs: typed(v.Attrs), Raw: x.raw[i]})
-		for _, d := range v.Dims {
-			used[d] = true
+		v, keep := x.carriedVar(i)
+		if !keep {
+			continue
+		}
+		s.Vars = append(s.Vars, v)
+		for d, dim := range h.Dims {
+			used[d] = used[d] || slices.Contains(v.Dims, dim.Name)
 		}
 	}
 	for d, dim := range h.Dims {
@@ -233,7 +259,27 @@ func (x *extract) source() Source {
 			s.Dims = append(s.Dims, dim)
 		}
 	}
+	if a := p.axes; a.plane {
+		s.place(h.Dims[a.latDim].Name, h.Vars[a.lat].Name)
+		s.place(h.Dims[a.lonDim].Name, h.Vars[a.lon].Name)
+	}
 	return s
+}
+
+// carriedVar returns a variable as a product carries it over: as it is, but for
+// coordinates that are not stored as axes, and their bounds, which may have to go.
+func (x *extract) carriedVar(i int) (Var, bool) {
+	h := x.header
+	v := &h.Vars[i]
+	if axis, ok := x.axes[i]; ok && i != x.plan.variable {
+		return axis.made(h, v), true
+	}
+	for coordinate, axis := range x.axes {
+		if h.Vars[coordinate].text("bounds") == v.Name && i != x.plan.variable {
+			return axis.bounds(h, v, x.raw[i])
+		}
+	}
+	return Var{Name: v.Name, Type: v.Type, Dims: dimNames(h, v.Dims), Attrs: typed(v.Attrs), Raw: x.raw[i]}, true
 }
 
 func typed(attrs []rawAttr) []Attr {

@@ -48,7 +48,7 @@ func planGranule(h *header, name string, opt Options) (*plan, error) {
 		return nil, err
 	}
 	p.sea = findSea(h, a, p.variable)
-	tr, err := p.transform(opt)
+	tr, err := p.transform(h, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +224,9 @@ func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
 		p.leaveBesides(h)
 		total = p.bytes(h)
 	}
+	if p.axes.plane { // both coordinates in double precision
+		total += 16 * float64(p.cells(h))
+	}
 	const miB = 1 << 20
 	if total > freeBytes && total > maxInflation*float64(fileBytes) {
 		return bad(fmt.Sprintf("its dimensions are absurd: it claims %.3g MiB of numbers in a file of %.3g MiB", total/miB, float64(fileBytes)/miB),
@@ -256,10 +259,10 @@ func (p *plan) bytes(h *header) float64 {
 }
 
 // transform returns the transform that makes the values nearly Gaussian.
-func (p *plan) transform(opt Options) (field.Transform, error) {
-	floor := p.product.Floor
-	if floor == 0 {
-		floor = defaultFloor
+func (p *plan) transform(h *header, opt Options) (field.Transform, error) {
+	floor := defaultFloor
+	if p.product.Floor > 0 {
+		floor = p.product.in(h.Vars[p.variable].text("units"), p.product.Floor)
 	}
 	name := p.product.Transform
 	if opt.Transform != "" {

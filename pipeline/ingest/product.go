@@ -42,10 +42,12 @@ func chlorophyll() Product {
 	return Product{
 		Variable:     "CHL",
 		StandardName: "mass_concentration_of_chlorophyll_a_in_sea_water",
-		// The last two are aliases of the first in the CF table, which older files have.
+		// After the first come its aliases in the CF table, which older files have, and
+		// the name that NASA's own files have instead.
 		StandardNames: []string{
 			"mass_concentration_of_chlorophyll_in_sea_water",
 			"chlorophyll_concentration_in_sea_water", "concentration_of_chlorophyll_in_sea_water",
+			"mass_concentration_chlorophyll_concentration_in_sea_water",
 		},
 		Units: "mg m-3", Transform: "log10", Floor: defaultFloor, Range: [2]float64{0.001, 100},
 	}
@@ -76,10 +78,14 @@ func planktonProducts() []Product {
 
 func salinity() Product {
 	return Product{
-		Variable:      "SSS",
-		StandardName:  "sea_surface_salinity",
-		StandardNames: []string{"sea_surface_practical_salinity", "sea_water_salinity", "sea_water_practical_salinity"},
-		Units:         "1e-3", Transform: "identity",
+		Variable:     "SSS",
+		StandardName: "sea_surface_salinity",
+		StandardNames: []string{
+			"sea_surface_practical_salinity", "sea_water_salinity", "sea_water_practical_salinity",
+			"sea_water_absolute_salinity", "sea_water_reference_salinity", "sea_water_preformed_salinity",
+			"sea_water_knudsen_salinity", "sea_water_cox_salinity",
+		},
+		Units: "1e-3", Transform: "identity",
 		Range: [2]float64{1, 45}, // values near 0 are failed retrievals
 	}
 }
@@ -101,9 +107,14 @@ func salinityProducts() []Product {
 func temperature() Product {
 	return Product{
 		StandardName: "sea_surface_temperature",
+		// After those of satellites come those of models, that of the interface to the
+		// air with its alias over the sea, and that of lakes, which CF does not have.
 		StandardNames: []string{
 			"sea_surface_skin_temperature", "sea_surface_subskin_temperature",
 			"sea_surface_foundation_temperature", "sea_water_temperature",
+			"sea_water_potential_temperature", "sea_water_conservative_temperature",
+			"surface_temperature", "surface_temperature_where_open_sea",
+			"lake_surface_water_temperature",
 		},
 		Units: "degC", Transform: "identity",
 		Range: [2]float64{-2.5, 45}, // sea water freezes at -1.9; shallow gulfs reach 38
@@ -116,15 +127,15 @@ const ghrsstName = "ghrsst-l3"
 func genericProducts() []Product {
 	chl := chlorophyll()
 	chl.Name, chl.Title, chl.generic = "chlorophyll", "chlorophyll concentration of any sensor", true
-	chl.Variables = []string{"chl", "chla", "chlor", "chlora", "chlorophyll"}
+	chl.Variables = []string{"chl", "chla", "chlor", "chlora", "chlorophyll", "chlos", "chlorophylla"}
 
 	sss := salinity()
 	sss.Name, sss.Title, sss.generic = "sss", "sea surface salinity of any sensor", true
-	sss.Variables = []string{"sss", "sos", "salinity"}
+	sss.Variables = []string{"sss", "sos", "so", "salinity", "salt"}
 
 	sst := temperature()
 	sst.Name, sst.Title, sst.generic = "sst", "sea surface temperature of any sensor", true
-	sst.Variable, sst.Variables = "SST", []string{"sst", "temperature"}
+	sst.Variable, sst.Variables = "SST", []string{"sst", "tos", "thetao", "lswt", "temperature"}
 
 	ghrsst := temperature()
 	ghrsst.Name, ghrsst.Title = ghrsstName, "sea surface temperature, GHRSST Level 3 layout (L3U, L3C, L3S)"
@@ -206,8 +217,8 @@ const (
 )
 
 func (p Product) likeness(v *headerVar) int {
-	name := v.text("standard_name")
-	if name == p.StandardName || slices.Contains(p.StandardNames, name) {
+	name := strings.ToLower(v.text("standard_name"))
+	if name != "" && (name == p.StandardName || slices.Contains(p.StandardNames, name)) {
 		return likeStandardName
 	}
 	if name != "" {
@@ -218,33 +229,8 @@ func (p Product) likeness(v *headerVar) int {
 			return likeName
 		}
 	}
-	if unit := unitOf(v.text("units")); unit != "" && unit == p.Units {
+	if u := unitOf(v.text("units")); u.name != "" && u.name == p.Units {
 		return likeUnits
 	}
 	return unlike
-}
-
-// unitOf returns the spelling that the table uses, with degC for kelvin also:
-// both are temperatures. Unknown units give "".
-func unitOf(u string) string {
-	switch strings.ToLower(strings.Join(strings.FieldsFunc(u, func(r rune) bool { return r == ' ' || r == '_' || r == '^' || r == '*' }), "")) {
-	case "mgm-3", "mg/m3", "milligramm-3", "milligrams/m3", "ugl-1", "ug/l":
-		return "mg m-3"
-	case "degc", "celsius", "degreecelsius", "degreescelsius", "degreec", "degreesc", "k", "kelvin", "degk", "degreekelvin", "degreeskelvin":
-		return "degC"
-	case "1e-3", "psu", "pss", "pss-78", "0.001":
-		return "1e-3"
-	}
-	return ""
-}
-
-// kelvinAtZero is 0 degC.
-const kelvinAtZero = 273.15
-
-// RangeIn returns the range of p in the units that the variable has.
-func (p Product) RangeIn(units string) [2]float64 {
-	if u := strings.ToLower(units); p.Units == "degC" && (u == "k" || strings.Contains(u, "kelvin") || u == "degk") {
-		return [2]float64{p.Range[0] + kelvinAtZero, p.Range[1] + kelvinAtZero}
-	}
-	return p.Range
 }

@@ -9,7 +9,8 @@
 // includes the Black Sea, the Sea of Azov, Marmara with both
 // straits, the Baltic, the Red Sea and the Persian Gulf, and also the parts of
 // the Ross Ice Shelf that float. The Caspian, the Great Lakes, Ladoga, the Aral
-// Sea and every other lake are land: whoever needs one has to bring a mask.
+// Sea and every other lake are land: whoever needs one has to bring a mask, or to
+// learn it from data.
 //
 // Package seamask knows nothing of tides, sea ice or files, and nothing of
 // which cells a satellite can see: near the coast those are fewer.

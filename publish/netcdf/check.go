@@ -96,10 +96,13 @@ func (p *Product) validateCells() error {
 }
 
 func (p *Product) validateCell(i int, flag byte) error {
-	if flag&^(Land|Interpolated|NotReconstructible|Rejected|OwnError) != 0 {
+	if flag&^(Land|Interpolated|NotReconstructible|Rejected|OwnError|NeverObserved) != 0 {
 		return fmt.Errorf("flags are %#x, which has unknown bits", flag)
 	}
 	if Observed(flag) {
+		if flag&NeverObserved != 0 {
+			return fmt.Errorf("flags are %#x: observed and never observed at once", flag)
+		}
 		return p.validateObserved(i, flag)
 	}
 	if flag&OwnError != 0 {
@@ -108,7 +111,7 @@ func (p *Product) validateCell(i int, flag byte) error {
 	empty := flag&(Land|NotReconstructible) != 0
 	if flag&Interpolated == 0 {
 		if !empty {
-			return errors.New("rejected, but neither filled nor marked as not reconstructible")
+			return errors.New("rejected or never observed, but neither filled nor marked as not reconstructible")
 		}
 		return nil
 	}

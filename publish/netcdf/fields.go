@@ -192,12 +192,13 @@ func (p *Product) flagVariable() Var {
 		Attrs: []Attr{
 			{Name: "standard_name", Value: "status_flag"},
 			{Name: "long_name", Value: "what is known of a pixel"},
-			{Name: "valid_range", Value: []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected | OwnError)}},
-			{Name: "flag_masks", Value: []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected), int8(OwnError)}},
-			{Name: "flag_meanings", Value: "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED OBSERVATION_ERROR"},
+			{Name: "valid_range", Value: []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected | OwnError | NeverObserved)}},
+			{Name: "flag_masks", Value: []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected), int8(OwnError), int8(NeverObserved)}},
+			{Name: "flag_meanings", Value: "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED OBSERVATION_ERROR NEVER_OBSERVED"},
 			{Name: "comment", Value: "none of the first four: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
 				"NOT_RECONSTRUCTIBLE: no value; REJECTED: observed, but refused by quality control and replaced; " +
-				"OBSERVATION_ERROR: observed, and the uncertainty is the error that the input gives, instead of the noise that the analysis fitted"},
+				"OBSERVATION_ERROR: observed, and the uncertainty is the error that the input gives, instead of the noise that the analysis fitted; " +
+				"NEVER_OBSERVED: sea, but on none of the days known so far, so what fills it comes from other places"},
 			{Name: "coverage_content_type", Value: "auxiliaryInformation"},
 		},
 	}

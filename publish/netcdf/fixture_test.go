@@ -310,7 +310,7 @@ func product(src File, variable, space string) Product {
 			{Name: "granule.nc", SHA256: strings.Repeat("0123456789abcdef", 4), Role: RoleTarget},
 			{Name: "granule_before.nc", SHA256: strings.Repeat("fedcba9876543210", 4), Role: "context"},
 		},
-		Model: "oi", Seed: 7, Revision: 1, Created: day(2024, 5, 6), Version: "0.1.0", Mode: NearRealTime,
+		Model: "oi", Seed: 7, Revision: 1, Created: day(2024, 5, 6), Version: "0.1.0", Mode: NearRealTime, SeaMask: "built in",
 	}
 }
 

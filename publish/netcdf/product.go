@@ -17,6 +17,10 @@ const (
 	OwnError                            // observed, and the uncertainty is the error that the input gives
 )
 
+// NeverObserved marks a pixel of the sea that none of the known days shows,
+// whether it was filled or not.
+const NeverObserved byte = 1 << 5
+
 // Observed reports whether a pixel with these flags is as the sensor saw it.
 func Observed(flags byte) bool {
 	return flags&(Land|Interpolated|NotReconstructible|Rejected) == 0
@@ -99,6 +103,7 @@ type Product struct {
 	Seed     uint64
 	Revision int
 	Version  string // version of lacuna
+	SeaMask  string // where the sea mask comes from, as a phrase; "": not said
 	Mode     string // NearRealTime or Delayed: where one of the fields is delayed, the file is
 	// Windows are the fields that had a part in the analysis of each field, and
 	// tell its mode; nil: not known, and Mode is that of every field.

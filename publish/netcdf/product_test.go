@@ -112,6 +112,35 @@ func TestEveryPixelIsWhatItsFlagSays(t *testing.T) {
 	}
 }
 
+// A pixel that nobody ever saw is filled or left like any other, and flagged.
+func TestAPixelThatWasNeverObservedKeepsItsValueAndItsFlag(t *testing.T) {
+	p := blackSea()
+	filled, left := bytes.IndexByte(p.Flags, Interpolated), bytes.IndexByte(p.Flags, NotReconstructible)
+	before := readProduct(t, p)
+	p.Flags[filled] |= NeverObserved
+	p.Flags[left] |= NeverObserved
+	after := readProduct(t, p)
+	if !bytes.Equal(before[p.Variable], after[p.Variable]) || !bytes.Equal(before[p.Variable+"_uncertainty"], after[p.Variable+"_uncertainty"]) {
+		t.Error("the flag changes values")
+	}
+	if !bytes.Equal(after["flags"], p.Flags) {
+		t.Error("the flags of the file are others")
+	}
+	p.Flags[bytes.IndexByte(p.Flags, 0)] = NeverObserved // observed, and never observed
+	if err := p.validate(); err == nil {
+		t.Error("an observed pixel may be one that was never observed")
+	}
+}
+
+func readProduct(t *testing.T, p Product) map[string][]byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "p.nc")
+	if err := WriteProduct(path, p); err != nil {
+		t.Fatal(err)
+	}
+	return readBack(t, path)
+}
+
 func TestCoordinatesAreByteIdentical(t *testing.T) {
 	for name, make := range fixtures {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (p *Product) provenance() []Attr {
 			attrs = append(attrs, Attr{Name: d.name, Value: d.at.UTC().Format(time.RFC3339)})
 		}
 	}
-	return attrs
+	return withDefault(attrs, "lacuna_sea_mask", p.SeaMask)
 }
 
 // carryOver adds the global attributes of the input that are still true of the

@@ -35,6 +35,7 @@ type fillFlags struct {
 
 	tuned map[string]*infer.Constants // by grid and transform, for all granules of the run
 	noted *string                     // the last note on an analysis
+	told  map[string]bool             // warnings of sea masks that were printed
 }
 
 func fillCommand() *cobra.Command {
@@ -70,6 +71,11 @@ filling. A product says when it was made; with SOURCE_DATE_EPOCH in the
 environment, a number of seconds since 1970, it says that time instead, and the
 same input, model and seed give the same bytes on the same engine.
 
+What is sea is said by the granule's own mask, else by the built-in one, to which
+lakes are land. Where that calls most of the observed cells land, the mask is
+learned instead: a cell that any of the given days shows is water. This is said
+on standard error, and in the product; --mask says it outright.
+
 The variable, its transform and its valid range are found out from the file;
 'lacuna inspect FILE' shows what was found, and --product, --var and the config
 of the daemon say it outright.
@@ -97,7 +103,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringVar(&flags.options.Product, "product", "", "product `NAME` that says how to read the files")
 	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill")
 	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
-	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin)")
+	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
 	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
 	f.IntVar(&flags.fill.FutureDays, "future-days", flags.fill.PastDays, "how many days ahead to look; 0: as in near-real-time")
 	f.DurationVar(&flags.fill.Back, "past", 0, "how far back to look, such as 36h, in place of --past-days")
@@ -110,7 +116,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 func (f *fillFlags) choose(c *cobra.Command) {
 	given := func(names ...string) bool { return slices.ContainsFunc(names, c.Flags().Changed) }
 	f.pastGiven, f.futureGiven = given("past-days", "past"), given("future-days", "future")
-	f.tuned, f.noted = map[string]*infer.Constants{}, new(string)
+	f.tuned, f.noted, f.told = map[string]*infer.Constants{}, new(string), map[string]bool{}
 	f.fill.Method = f.model.Method()
 }
 
@@ -196,7 +202,12 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if err != nil {
 		return "", fmt.Errorf("sea mask for %s: %w", g.Name, err)
 	}
-	job.Dataset, job.Sea, job.Fill = fill.StandAloneDataset(g), sea, f.fill
+	if sea.Warning != "" && !f.told[sea.Warning] { // the inputs of a run share their days, and so their mask
+		f.told[sea.Warning] = true
+		fmt.Fprintf(stderr, "lacuna: %s: %s\n", g.Name, sea.Warning)
+	}
+	job.Sea, job.Seen, job.SeaMask = sea.Mask, sea.Seen, sea.Origin
+	job.Dataset, job.Fill = fill.StandAloneDataset(g), f.fill
 	job.Fill.Step = fill.StepOf(g, job.History)
 	filler.Settle(&job)
 	job.Fill = f.window(job.Fill)

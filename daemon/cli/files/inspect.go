@@ -45,18 +45,20 @@ Exit status: 0 readable, 1 not (with the reason), 2 usage.`,
 			if err != nil {
 				return err
 			}
-			own := g.Fields[0].Sea != nil
-			sea, err := fill.SeaMask(c.Context(), "auto", reader, g, nil)
+			sea, err := fill.SeaMask(c.Context(), fill.SeaAuto, reader, g, nil)
 			if err != nil {
 				return err
 			}
 			for i := range g.Fields {
-				g.Fields[i].Sea = sea
+				g.Fields[i].Sea = sea.Mask
+			}
+			if sea.Warning != "" {
+				g.Notes = append(g.Notes, sea.Warning)
 			}
 			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(summarise(g, own))
+				return json.NewEncoder(c.OutOrStdout()).Encode(summarise(g, sea.Kind))
 			}
-			return printGranule(c.OutOrStdout(), g, own)
+			return printGranule(c.OutOrStdout(), g, sea.Kind)
 		},
 	}
 	f := c.Flags()
@@ -79,7 +81,7 @@ type summary struct {
 	Height    int            `json:"height"`
 	Width     int            `json:"width"`
 	Grid      string         `json:"grid"`
-	SeaMask   string         `json:"sea_mask"` // file or builtin
+	SeaMask   string         `json:"sea_mask"` // file, builtin or learned
 	Frames    []frameSummary `json:"frames"`
 	Notes     []string       `json:"notes"`
 }
@@ -95,15 +97,15 @@ type frameSummary struct {
 	Max      *float64  `json:"max"`
 }
 
-func summarise(g ingest.Granule, ownMask bool) summary {
+func summarise(g ingest.Granule, seaMask string) summary {
 	grid := g.Fields[0].Grid
 	s := summary{
 		File: g.Name, Format: g.Format, SHA256: g.SHA256, Variable: g.Source.Variable, Product: g.Product,
 		Transform: g.Transform.String(), Height: grid.Height(), Width: grid.Width(), Grid: grid.String(),
-		SeaMask: "builtin", Notes: g.Notes,
+		SeaMask: seaMask, Notes: g.Notes,
 	}
-	if ownMask {
-		s.SeaMask = "file"
+	if seaMask == "granule" {
+		s.SeaMask = "file" // that is inspected
 	}
 	if v, ok := g.Source.Var(g.Source.Variable); ok {
 		for _, a := range v.Attrs {
@@ -126,8 +128,8 @@ func summarise(g ingest.Granule, ownMask bool) summary {
 	return s
 }
 
-func printGranule(w io.Writer, g ingest.Granule, ownMask bool) error {
-	s := summarise(g, ownMask)
+func printGranule(w io.Writer, g ingest.Granule, seaMask string) error {
+	s := summarise(g, seaMask)
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s "+format+"\n", append([]any{name}, args...)...)

@@ -42,7 +42,7 @@ func (d *Data) Add(f *pflag.FlagSet) {
 	f.StringVar(&d.Options.Transform, "transform", "", "`SPACE` in which values are taken, identity or log10 (default: by the product or variable)")
 	f.Float64SliceVar(&d.validRange, "valid-range", nil, "`LOW,HIGH` in physical units, values outside are rejected (default: by the product or the file)")
 	f.StringArrayVar(&d.Options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
-	f.StringVar(&d.Mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granules' own, else builtin)")
+	f.StringVar(&d.Mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granules' own, else builtin; learned where that is wrong)")
 }
 
 // Validate reports a wrong flag, as an error of usage.
@@ -106,7 +106,7 @@ func (d *Data) LoadAll(ctx context.Context, stderr io.Writer) ([]Dataset, error)
 	}
 	var all []Dataset
 	for _, g := range groups {
-		set, err := g.dataset(ctx, d.Mask)
+		set, err := g.dataset(ctx, d.Mask, stderr)
 		if err != nil {
 			return nil, err
 		}
@@ -170,16 +170,19 @@ func (d *Data) read(ctx context.Context, paths []string, stderr io.Writer) ([]*g
 }
 
 // dataset makes a series of the granules.
-func (g *granuleGroup) dataset(ctx context.Context, mask string) (Dataset, error) {
+func (g *granuleGroup) dataset(ctx context.Context, mask string, stderr io.Writer) (Dataset, error) {
 	first := g.first
 	first.Fields = slices.Clone(g.fields)
 	sea, err := fill.SeaMask(ctx, mask, g.reader, first, nil)
 	if err != nil {
 		return Dataset{}, fmt.Errorf("sea mask: %w", err)
 	}
+	if sea.Warning != "" {
+		fmt.Fprintf(stderr, "lacuna: %s\n", sea.Warning)
+	}
 	out := Dataset{Granules: g.granules, Variable: first.Source.Variable, Name: fill.StandAloneDataset(first), Sample: first}
 	out.Sample.Fields = nil
-	out.Series, err = samples.New(g.fields, sea, first.Transform)
+	out.Series, err = samples.New(g.fields, sea.Mask, first.Transform)
 	return out, err
 }
 

@@ -1,0 +1,219 @@
+package ingest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"lacuna/pipeline/field"
+)
+
+// squeezed returns dims without leading dimensions of length 1, down to two.
+func squeezed(h *header, dims []int) []int {
+	for len(dims) > 2 && h.Dims[dims[0]].Len == 1 {
+		dims = dims[1:]
+	}
+	return dims
+}
+
+// findPlane finds latitude and longitude that are maps themselves, lat(y, x) and
+// lon(y, x), where the file has no axes that are as sure: an index or a name
+// alone says less than units. Whether they belong to a regular grid is seen from
+// their numbers.
+func (a *axes) findPlane(h *header) bool {
+	plane := func(dims []int) bool { d := squeezed(h, dims); return len(d) == 2 && d[0] != d[1] }
+	line := func(dims []int) bool { return len(dims) == 1 }
+	lat, latHow := best(h, latKind, plane)
+	lon, lonHow := best(h, lonKind, plane)
+	if lat < 0 || lon < 0 || !slices.Equal(squeezed(h, h.Vars[lat].Dims), squeezed(h, h.Vars[lon].Dims)) {
+		return false
+	}
+	lat1, lat1How := best(h, latKind, line)
+	lon1, lon1How := best(h, lonKind, line)
+	if lat1 >= 0 && lon1 >= 0 && (min(lat1How, lon1How) >= byUnits || min(latHow, lonHow) < byUnits) {
+		return false
+	}
+	dims := squeezed(h, h.Vars[lat].Dims)
+	a.lat, a.lon, a.latDim, a.lonDim, a.plane = lat, lon, dims[0], dims[1], true
+	return true
+}
+
+// regularCells is how far, in cells, the coordinates of a regular grid may lie
+// off its axes: they are written in single precision, and some are computed from
+// a projection and back. It is the tolerance of field.Grid.Same.
+const regularCells = 0.05
+
+// axesOfPlane returns the axes of coordinates that are maps of height by width
+// cells, and an error where these are not those of a regular grid.
+func (x *extract) axesOfPlane(lat, lon []float64) (rows, cols []float64, err error) {
+	h, a := x.header, x.plan.axes
+	height, width := h.Dims[a.latDim].Len, h.Dims[a.lonDim].Len
+	if len(lat) != height*width || len(lon) != height*width {
+		return nil, nil, fmt.Errorf("the decoding child sent %d and %d coordinates for %d cells", len(lat), len(lon), height*width)
+	}
+	byRow, byCol := func(i int) int { return i / width }, func(i int) int { return i % width }
+	rows, offRow := along(lat, height, byRow)
+	cols, offCol := along(lon, width, byCol)
+	if max(offRow, offCol) <= regularCells {
+		return rows, cols, nil
+	}
+	y, name := h.Dims[a.latDim].Name, h.Dims[a.lonDim].Name
+	_, latAcross := along(lat, width, byCol)
+	_, lonAcross := along(lon, height, byRow)
+	if max(latAcross, lonAcross) <= regularCells {
+		return nil, nil, bad(fmt.Sprintf("its latitude runs along %s, its last dimension, and its longitude along %s", name, y),
+			fmt.Sprintf("swap them with: ncpdq -a %s,%s IN.nc OUT.nc", name, y))
+	}
+	return nil, nil, bad(fmt.Sprintf("its coordinates %s and %s are two-dimensional and not those of a regular grid: within a row or a column they move by %.3g cells, so the grid is curvilinear or a swath",
+		h.Vars[a.lat].Name, h.Vars[a.lon].Name, max(offRow, offCol)),
+		"map it to a regular grid first, for example with cdo remapbil")
+}
+
+// along returns the mean coordinate of each of n rows or columns, NaN where one
+// has none, and how far the coordinates lie from it at most, in steps. A full
+// turn is no distance.
+func along(x []float64, n int, of func(i int) int) (axis []float64, offSteps float64) {
+	first, sum, count := make([]float64, n), make([]float64, n), make([]float64, n)
+	turned := func(v, about float64) float64 { return v - 360*math.Round((v-about)/360) }
+	for i, v := range x {
+		if !finite(v) {
+			continue
+		}
+		k := of(i)
+		if count[k] == 0 {
+			first[k] = v
+		}
+		sum[k] += turned(v, first[k])
+		count[k]++
+	}
+	for k := range sum {
+		sum[k] /= count[k] // 0/0 is NaN
+	}
+	off := 0.0
+	for i, v := range x {
+		if k := of(i); finite(v) {
+			off = max(off, math.Abs(turned(v, sum[k])-sum[k]))
+		}
+	}
+	if off == 0 {
+		return sum, 0
+	}
+	return sum, off / meanStep(sum)
+}
+
+// meanStep returns the mean step of an axis, from the first to the last coordinate
+// that is there; of a single one it is a degree.
+func meanStep(axis []float64) float64 {
+	from := slices.IndexFunc(axis, finite)
+	to := len(axis) - 1
+	for to > from && !finite(axis[to]) {
+		to--
+	}
+	if to <= from {
+		return 1
+	}
+	run := field.Unwrap(slices.DeleteFunc(slices.Clone(axis), func(v float64) bool { return !finite(v) }))
+	return math.Abs(run[len(run)-1]-run[0]) / float64(to-from)
+}
+
+// An axisVar is a coordinate of the source whose stored numbers are not the axis
+// of the grid: a map, or longitudes that jump at the date line. A product has
+// the axis in its place.
+type axisVar struct {
+	numbers []float64
+	dim     int // dimension of the axis
+}
+
+// made returns a coordinate variable of the axis, in the precision of the source.
+func (r axisVar) made(h *header, v *headerVar) Var {
+	out := Var{Name: v.Name, Type: "double", Dims: []string{h.Dims[r.dim].Name}}
+	if v.Type == "float" {
+		out.Type = "float"
+	}
+	// Packing, and limits that the counted-on longitudes may pass.
+	gone := []string{"scale_factor", "add_offset", "_Unsigned", "_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "actual_range"}
+	for _, a := range typed(v.Attrs) {
+		if !slices.Contains(gone, a.Name) {
+			out.Attrs = append(out.Attrs, a)
+		}
+	}
+	out.Raw = rawFloats(out.Type, r.numbers)
+	return out
+}
+
+func rawFloats(typ string, x []float64) []byte {
+	var raw []byte
+	for _, v := range x {
+		if typ == "float" {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(v)))
+		} else {
+			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+		}
+	}
+	return raw
+}
+
+// bounds returns the bounds of the axis, from the stored ones: those of a map are
+// left out, and so are packed ones, which may have no room for the turn.
+func (r axisVar) bounds(h *header, v *headerVar, raw []byte) (Var, bool) {
+	if len(v.Dims) != 2 || v.Dims[0] != r.dim || !isFloat(v.Type) || v.attr("scale_factor") != nil || v.attr("add_offset") != nil {
+		return Var{}, false
+	}
+	x := float64s(v.Type, raw)
+	each := h.Dims[v.Dims[1]].Len
+	if each == 0 || len(x) != each*len(r.numbers) {
+		return Var{}, false
+	}
+	for i := range x {
+		x[i] += 360 * math.Round((r.numbers[i/each]-x[i])/360)
+	}
+	return Var{Name: v.Name, Type: v.Type, Dims: dimNames(h, v.Dims), Attrs: typed(v.Attrs), Raw: rawFloats(v.Type, x)}, true
+}
+
+// place makes the axis that a map was reduced to the coordinate of its dimension:
+// the dimension takes the name of the variable, as CF and xarray want it. Where
+// either name is in use for something else, the variable is listed among the
+// coordinates of the data instead.
+func (s *Source) place(dim, axis string) {
+	_, taken := s.Var(dim)
+	taken = taken || slices.ContainsFunc(s.Dims, func(d Dim) bool { return d.Name == axis })
+	for i := range s.Vars {
+		v := &s.Vars[i]
+		words := slices.DeleteFunc(strings.Fields(textIn(v.Attrs, "coordinates")), func(w string) bool { return w == axis })
+		if taken && v.Name == s.Variable {
+			words = append(words, axis)
+		}
+		if v.Name == s.Variable || textIn(v.Attrs, "coordinates") != "" {
+			v.Attrs = withText(v.Attrs, "coordinates", strings.Join(words, " "))
+		}
+		if at := slices.Index(v.Dims, dim); at >= 0 && !taken {
+			v.Dims[at] = axis
+		}
+	}
+	for i := range s.Dims {
+		if s.Dims[i].Name == dim && !taken {
+			s.Dims[i].Name = axis
+		}
+	}
+}
+
+func textIn(attrs []Attr, name string) string {
+	for _, a := range attrs {
+		if text, ok := a.Value.(string); ok && a.Name == name {
+			return text
+		}
+	}
+	return ""
+}
+
+// withText returns attrs with a text in place of the attribute of that name;
+// without the attribute where the text is empty.
+func withText(attrs []Attr, name, text string) []Attr {
+	out := slices.DeleteFunc(slices.Clone(attrs), func(a Attr) bool { return a.Name == name })
+	if text == "" {
+		return out
+	}
+	return append(out, Attr{Name: name, Value: text})
+}
