@@ -41,7 +41,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/skill", "field", ""},
 
 	// What fills:
-	{"pipeline/classical", "field", "realdata"},
+	{"pipeline/classical", "field", "realdata skill"},
 	{"pipeline/engine", "trusted", ""},
 	{"pipeline/nn", "noise engine", ""},
 	{"pipeline/samples", "field noise classical", ""},

@@ -234,11 +234,15 @@ func TestTheFutureDoesNotReachANearRealTimeProduct(t *testing.T) {
 	days := firstVersions(w, 5)
 	product := func(n int) []byte {
 		b := newBench(t)
+		b.cfg.Datasets[0].Fill.FutureDays = 0 // near real time; else later days that are there already are to be seen
+		now := time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)
 		for _, d := range days[:n] {
-			put(t, b.archive(), w.Granule(d))
+			if err := os.Chtimes(put(t, b.archive(), w.Granule(d)), now, now); err != nil {
+				t.Fatal(err)
+			}
 		}
 		d := b.daemon(t)
-		d.parts.Now = func() time.Time { return time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC) }
+		d.parts.Now = func() time.Time { return now }
 		if _, err := d.Once(t.Context()); err != nil {
 			t.Fatal(err)
 		}
