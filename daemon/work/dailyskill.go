@@ -162,7 +162,7 @@ func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s
 			value: old[i].value, sigma: old[i].sigma,
 		}
 		for c := range f.Values {
-			t.scored[c] = f.Observed(c) && finite(t.sigma[c])
+			t.scored[c] = f.Observed(c) && old[i].filled[c]
 			t.visible[c] = f.Observed(c) && !t.scored[c]
 		}
 		trials[i] = t

@@ -31,8 +31,9 @@ func Times(fields []Field) []time.Time {
 
 // Step returns the time from one field of a series to the next: the median of
 // the distances between times that follow one another, in any order and each
-// counted once. Holes do not move it while fewer than half of the distances
-// have one. It is 0 where there are fewer than two times.
+// counted once. Where holes are so many that the median is one, a part of it
+// that more than a fifth of the distances have, and that nearly all are multiples of. It is
+// 0 where there are fewer than two times.
 func Step(times []time.Time) time.Duration {
 	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	sorted = slices.CompactFunc(sorted, time.Time.Equal)
@@ -45,5 +46,27 @@ func Step(times []time.Time) time.Duration {
 	}
 	slices.Sort(apart)
 	// The lower of two in the middle: a hole makes a distance longer, never shorter.
-	return apart[(len(apart)-1)/2]
+	median := apart[(len(apart)-1)/2]
+	for i, part := range apart {
+		if 4*part > 3*median {
+			break
+		}
+		if i > 0 && part == apart[i-1] {
+			continue
+		}
+		same, multiple := 0, 0
+		for _, d := range apart {
+			off := (d - (d+part/2)/part*part).Abs()
+			if d < 3*part/2 && 10*off <= part {
+				same++
+			}
+			if 10*off <= part {
+				multiple++
+			}
+		}
+		if 5*same > len(apart) && 10*multiple >= 9*len(apart) {
+			return part
+		}
+	}
+	return median
 }

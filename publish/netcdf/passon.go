@@ -1,6 +1,7 @@
 package netcdf
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -35,6 +36,9 @@ func (p *Product) passOn(f File, found axes) File {
 			}
 		}
 		f.Vars[i].Attrs = mendInput(v)
+		if units := cmp.Or(text(f.Vars[data].Attrs, "units"), p.Units); v.Name == p.Variable+"_uncertainty" && units != "" {
+			f.Vars[i].Attrs = withDefault(f.Vars[i].Attrs, "units", units) // those of the variable, where a producer takes that for granted
+		}
 	}
 	if len(ancillary) > 0 {
 		f.Vars[data].Attrs = with(f.Vars[data].Attrs, "ancillary_variables", strings.Join(ancillary, " "))

@@ -184,13 +184,15 @@ func TestFileLeavesTheProductAlone(t *testing.T) {
 func TestMapsOfTheInputArePassedOnUnderAnotherNameWhereTheirsIsTaken(t *testing.T) {
 	p := smap()
 	own := p.Source.Vars[2]
-	own.Name = "smap_sss_uncertainty"
+	own.Name, own.Attrs = "smap_sss_uncertainty", without(own.Attrs, "units")
 	flags := Var{Name: "flags", Type: "byte", Dims: own.Dims, Raw: make([]byte, rows*cols)}
 	count := Var{Name: "count", Type: "short", Dims: own.Dims, Raw: raw("short", make([]float64, rows*cols)...)}
 	p.Source.Vars = append(p.Source.Vars, own, flags, count)
 	f := mustFile(t, p)
 	if v, _ := f.variable("smap_sss_uncertainty_input"); !bytes.Equal(v.Raw, own.Raw) || len(v.Dims) != 3 {
 		t.Errorf("the uncertainty of the input runs along %v", v.Dims)
+	} else if text(v.Attrs, "units") == "" {
+		t.Error("the uncertainty of the input has no units")
 	}
 	v, _ := f.variable("smap_sss")
 	if got, want := text(v.Attrs, "ancillary_variables"), "smap_sss_uncertainty_input flags_input count smap_sss_uncertainty flags"; got != want {
