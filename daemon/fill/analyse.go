@@ -14,6 +14,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/products"
 	"lacuna/pipeline/skill"
 	"lacuna/publish/netcdf"
 )
@@ -154,7 +155,7 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	if job.Scaling != nil {
 		p.Method = fmt.Sprintf("a neural network that was trained on gappy maps of the same quantity elsewhere and scaled by %d days of this dataset, upon optimal interpolation in space and time", job.Scaling.Days)
 	}
-	for _, product := range ingest.Products() {
+	for _, product := range products.All() {
 		if product.Name == g.Product {
 			p.Title, p.StandardName, p.Units = product.Title+", gaps filled", product.StandardName, product.Units
 		}

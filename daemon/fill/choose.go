@@ -10,6 +10,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/products"
 	"lacuna/pipeline/samples"
 )
 
@@ -196,7 +197,7 @@ func standardName(g ingest.Granule) string {
 // standardNames returns the CF names of the quantity of a known product, the
 // usual one first.
 func standardNames(product string) []string {
-	p := ingest.ProductNamed(product)
+	p := products.Named(product)
 	if p.StandardName == "" {
 		return nil
 	}
@@ -206,7 +207,7 @@ func standardNames(product string) []string {
 // namesOf returns the CF names of the quantity of a starter: those of the product
 // whose variable it was trained on, however that is spelled.
 func namesOf(card modelstore.Card) []string {
-	for _, p := range ingest.Products() {
+	for _, p := range products.All() {
 		if slices.ContainsFunc(append(p.Variables, p.Variable), func(v string) bool { return strings.EqualFold(v, card.Variable) }) {
 			return standardNames(p.Name)
 		}

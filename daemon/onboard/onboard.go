@@ -17,6 +17,7 @@ import (
 	"lacuna/daemon/retrain"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/products"
 )
 
 // Onboarding holds the facts about a new dataset and the machine from which its
@@ -112,7 +113,7 @@ func (o Onboarding) readingUnseen() []setting {
 	if o.Options.Product == "" {
 		return []setting{{2, "sea_mask: auto", "the granules' own mask, else the built-in one; learned from the days where that calls most of what they show land, as it does lakes"}}
 	}
-	p := ingest.ProductNamed(o.Options.Product)
+	p := products.Named(o.Options.Product)
 	return []setting{
 		{2, "product: " + p.Name, "known to Lacuna: " + p.Title},
 		{2, "variable: " + p.Variable, "the one that the product is read for where nothing else is said"},

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/products"
 )
 
 func (s *Sample) whyProduct() string {
-	p := ingest.ProductNamed(s.Product)
+	p := products.Named(s.Product)
 	if p.Title == "" {
 		return "what the granules were taken for"
 	}
@@ -55,7 +55,7 @@ func whyTransform(name string) string {
 
 func (s *Sample) whyRange() string {
 	origin := "what was seen, with its own width added on both sides"
-	if p := ingest.ProductNamed(s.Product); p.Range != [2]float64{} {
+	if p := products.Named(s.Product); p.Range != [2]float64{} {
 		origin = "physical limits of " + s.Product
 	}
 	return fmt.Sprintf("%s, in %s; values outside are refused, with those of the quality rule %d of %d in the sample",

@@ -14,6 +14,7 @@ import (
 	"lacuna/daemon/fill"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/products"
 )
 
 // Sample describes the granules of a new dataset.
@@ -105,7 +106,7 @@ func (s *Sample) describe(g ingest.Granule, options ingest.Options) {
 			}
 		}
 	}
-	p := ingest.ProductNamed(s.Product)
+	p := products.Named(s.Product)
 	s.Quality = p.Quality
 	if len(options.Quality) > 0 {
 		s.Quality = options.Quality

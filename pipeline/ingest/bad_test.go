@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/ingest/products"
 	"lacuna/pipeline/ingest/sandbox"
 )
 
@@ -26,7 +27,7 @@ func TestBadFilesSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		problem, remedy string
 	}{
 		{name: "no such variable", opt: Options{Variable: "NANO"}, problem: "no variable NANO", remedy: "CHL, MICRO, QC, flags"},
-		{name: "variable of the product missing", opt: Options{Product: ghrsstName}, problem: "no variable sea_surface_temperature", remedy: "set variable"},
+		{name: "variable of the product missing", opt: Options{Product: products.GHRSST}, problem: "no variable sea_surface_temperature", remedy: "set variable"},
 		{
 			name: "two variables may be meant", old: `CHL:standard_name = "mass_concentration_of_chlorophyll_a_in_sea_water" ;`, new: `CHL:standard_name = "x" ;`,
 			problem: "CHL, MICRO may be meant", remedy: "set variable",

@@ -6,6 +6,7 @@ import (
 
 	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/products"
 )
 
 // besides returns the maps that a product carries along beside the variable:
@@ -179,7 +180,7 @@ func (p *plan) errorKind(h *header, q int, tr field.Transform) errorKind {
 		return inPercent
 	case strings.Contains(words, "relative") && (units == "" || units == "1"):
 		return relative
-	case units == "" || strings.EqualFold(units, own), unitOf(units).sameStep(unitOf(own)):
+	case units == "" || strings.EqualFold(units, own), products.UnitOf(units).SameStep(products.UnitOf(own)):
 		return inUnits
 	}
 	return notAnError

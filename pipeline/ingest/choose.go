@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"lacuna/pipeline/ingest/products"
 )
 
 // fits reports whether variable v is a stack of maps: (lat, lon) last, and
@@ -80,7 +82,7 @@ func onGrid(h *header, a axes) []string {
 // whose Name is empty if none does.
 func (p *plan) choose(h *header, name string, opt Options) error {
 	if opt.Product != "" {
-		product, err := productNamed(opt.Product)
+		product, err := products.Find(opt.Product)
 		if err != nil {
 			return err
 		}
@@ -94,7 +96,7 @@ func (p *plan) choose(h *header, name string, opt Options) error {
 		if p.variable = h.find(opt.Variable); p.variable < 0 {
 			return bad("it has no variable "+opt.Variable, "set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
 		}
-	case p.product.Name != "" && !p.product.generic:
+	case p.product.Name != "" && !p.product.Generic:
 		if p.variable = h.find(p.product.Variable); p.variable < 0 {
 			return bad(fmt.Sprintf("it has no variable %s, which product %s has", p.product.Variable, p.product.Name),
 				"set another product, or set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
@@ -114,11 +116,11 @@ func (p *plan) choose(h *header, name string, opt Options) error {
 }
 
 // generics returns the generic products that may be considered.
-func (p *plan) generics() []Product {
+func (p *plan) generics() []products.Product {
 	if p.product.Name != "" {
-		return []Product{p.product}
+		return []products.Product{p.product}
 	}
-	return slices.DeleteFunc(Products(), func(x Product) bool { return !x.generic })
+	return slices.DeleteFunc(products.All(), func(x products.Product) bool { return !x.Generic })
 }
 
 // matchProduct settles the product for the chosen variable: the product of the
@@ -126,20 +128,20 @@ func (p *plan) generics() []Product {
 // product that resembles the variable most.
 func (p *plan) matchProduct(h *header, opt Options) {
 	v := &h.Vars[p.variable]
-	if opt.Product != "" && p.product.generic {
+	if opt.Product != "" && p.product.Generic {
 		return // named by the config
 	}
 	if p.product.Name != "" {
-		if p.product.has(v) {
+		if describes(p.product, v) {
 			return
 		}
 		p.note("product %s says nothing of variable %s: its range, transform and quality rule are not used", p.product.Name, v.Name)
-		p.product = Product{}
+		p.product = products.Product{}
 	}
 	best := unlike
 	for _, g := range p.generics() {
 		// The error of a temperature is no temperature, whatever its name and units.
-		if like := g.likeness(v); like > best && (like == likeStandardName || !isErrorName(strings.ToLower(v.Name))) {
+		if like := likeness(g, v); like > best && (like == likeStandardName || !isErrorName(strings.ToLower(v.Name))) {
 			best, p.product = like, g
 		}
 	}
@@ -161,7 +163,7 @@ func (p *plan) preferGHRSST(h *header) {
 	if q < 0 || !fits(h, p.axes, q) {
 		return
 	}
-	if product, err := productNamed(ghrsstName); err == nil {
+	if product, err := products.Find(products.GHRSST); err == nil {
 		p.product = product
 		p.note("the file has quality_level and is taken for product %s", product.Name)
 	}
@@ -169,7 +171,7 @@ func (p *plan) preferGHRSST(h *header) {
 
 // likeliest returns the data variable of a file where the config names none:
 // the only one on the grid, or the one most like a known product.
-func likeliest(h *header, a axes, known []Product) (int, error) {
+func likeliest(h *header, a axes, known []products.Product) (int, error) {
 	ancillary := ancillaries(h)
 	var found []int
 	var first error // misfit of the first candidate
@@ -196,12 +198,12 @@ func likeliest(h *header, a axes, known []Product) (int, error) {
 	return mostLike(h, found, known)
 }
 
-func mostLike(h *header, found []int, known []Product) (int, error) {
+func mostLike(h *header, found []int, known []products.Product) (int, error) {
 	best, top := unlike, []int(nil)
 	for _, v := range found {
 		like := unlike
 		for _, p := range known {
-			like = max(like, p.likeness(&h.Vars[v]))
+			like = max(like, likeness(p, &h.Vars[v]))
 		}
 		switch {
 		case like > best:

@@ -5,6 +5,7 @@ import (
 
 	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/products"
 )
 
 // Config limits the decoding child.
@@ -51,11 +52,11 @@ type Options struct {
 func (o Options) Validate() error {
 	var errs faults.List
 	if o.Product != "" {
-		_, err := productNamed(o.Product)
+		_, err := products.Find(o.Product)
 		errs.Add(err)
 	}
 	if o.Transform != "" {
-		_, err := field.ParseTransform(o.Transform, defaultFloor)
+		_, err := field.ParseTransform(o.Transform, products.DefaultFloor)
 		errs.Check(err == nil, "transform is %q, must be identity or log10", o.Transform)
 	}
 	if r := o.Range; r != nil {

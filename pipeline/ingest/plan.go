@@ -7,6 +7,7 @@ import (
 
 	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/products"
 )
 
 // A plan lists the variables of a file to read and their purpose. Child and
@@ -15,7 +16,7 @@ import (
 type plan struct {
 	axes     axes
 	variable int // data variable, or -1 where only the sea mask is read
-	product  Product
+	product  products.Product
 	rules    []boundRule
 	sea      int // sea mask, or -1
 	err      observationError
@@ -260,9 +261,9 @@ func (p *plan) bytes(h *header) float64 {
 
 // transform returns the transform that makes the values nearly Gaussian.
 func (p *plan) transform(h *header, opt Options) (field.Transform, error) {
-	floor := defaultFloor
+	floor := products.DefaultFloor
 	if p.product.Floor > 0 {
-		floor = p.product.in(h.Vars[p.variable].text("units"), p.product.Floor)
+		floor = p.product.In(h.Vars[p.variable].text("units"), p.product.Floor)
 	}
 	name := p.product.Transform
 	if opt.Transform != "" {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"lacuna/pipeline/ingest/products"
 )
 
 // Older files name quantities by aliases of the CF table. Taken for something
@@ -33,7 +35,7 @@ func TestAliasesOfAQuantityAreThatQuantity(t *testing.T) {
 		for _, name := range names {
 			v := &headerVar{Name: "x", Type: "float", Attrs: []rawAttr{text("standard_name", name)}}
 			for _, p := range []string{"chlorophyll", "sst", "sss"} {
-				if got, want := ProductNamed(p).likeness(v) == likeStandardName, p == product; got != want {
+				if got, want := likeness(products.Named(p), v) == likeStandardName, p == product; got != want {
 					t.Errorf("%s is %s: %v, want %v", name, p, got, want)
 				}
 			}
@@ -54,20 +56,20 @@ func TestUnitsOfAQuantityAreKnownInEverySpelling(t *testing.T) {
 		},
 		"sss": {"1e-3": 1, "PSU": 1, "psu": 1, "pss-78": 1, "0.001": 1, "g kg-1": 1, "g/kg": 1, "kg kg-1": 1e-3},
 	} {
-		p := ProductNamed(product)
+		p := products.Named(product)
 		for units, low := range spellings {
 			if got := p.RangeIn(units)[0]; math.Abs(got-low) > 1e-9*max(1, math.Abs(low)) {
 				t.Errorf("%s in %s begins at %g, want %g", product, units, got, low)
 			}
-			if u := unitOf(units); u.name != p.Units {
-				t.Errorf("%s is %q, want %q", units, u.name, p.Units)
+			if u := products.UnitOf(units); u.Name != p.Units {
+				t.Errorf("%s is %q, want %q", units, u.Name, p.Units)
 			}
 		}
 	}
-	if u := unitOf("1"); u.name != "" {
-		t.Errorf("the unit 1 is taken for %s", u.name)
+	if u := products.UnitOf("1"); u.Name != "" {
+		t.Errorf("the unit 1 is taken for %s", u.Name)
 	}
-	if got := ProductNamed("sss").RangeIn("1"); got != [2]float64{1, 45} {
+	if got := products.Named("sss").RangeIn("1"); got != [2]float64{1, 45} {
 		t.Errorf("salinity in the unit 1 lies in %v", got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/ingest/products"
+
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -218,8 +220,8 @@ func TestConfigSectionsDecode(t *testing.T) {
 }
 
 func TestProductTableIsSound(t *testing.T) {
-	table := Products()
-	if !slices.IsSortedFunc(table, func(a, b Product) int { return strings.Compare(a.Name, b.Name) }) {
+	table := products.All()
+	if !slices.IsSortedFunc(table, func(a, b products.Product) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Error("not sorted by name")
 	}
 	for _, p := range table {
@@ -234,9 +236,9 @@ func TestProductTableIsSound(t *testing.T) {
 	for _, name := range []string{
 		"cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D", "cmems_obs-oc_bal_bgc-plankton_nrt_l3-olci-300m_P1D",
 		"cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D_202311", // with the tag of a release
-		"cmems_obs-mob_glo_phy-sss_mynrt_smos-asc_P1D", "chlorophyll", "sst", "sss", ghrsstName,
+		"cmems_obs-mob_glo_phy-sss_mynrt_smos-asc_P1D", "chlorophyll", "sst", "sss", products.GHRSST,
 	} {
-		if _, err := productNamed(name); err != nil {
+		if _, err := products.Find(name); err != nil {
 			t.Error(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/products"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -107,7 +108,7 @@ func TestSourceCarriesTheStoredNumbers(t *testing.T) {
 func TestPackedKelvinWithQualityLevel(t *testing.T) {
 	g := mustRead(t, fixture(t, "nc4", "sst"), Options{})
 	f := g.Fields[0]
-	if g.Product != ghrsstName || g.Transform.Log10 {
+	if g.Product != products.GHRSST || g.Transform.Log10 {
 		t.Errorf("product %s, transform %v", g.Product, g.Transform)
 	}
 	if want := time.Date(2017, 5, 14, 5, 30, 0, 0, time.UTC); !f.Time.Equal(want) {
