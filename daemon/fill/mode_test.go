@@ -70,7 +70,7 @@ func TestTheStepOfASeriesIsNoHole(t *testing.T) {
 		{"one day", times(0), 0},
 		{"two days with a hole between", times(0, 96), 0},
 		{"days with a hole", times(0, 24, 48, 120), 24 * time.Hour},
-		{"days, more of them missing than there", times(0, 24, 96, 168, 240), 0},
+		{"days, more of them missing than there", times(0, 24, 96, 168, 240), 24 * time.Hour},
 		{"eight days", times(0, 192, 384, 576), 192 * time.Hour},
 		{"hours", times(0, 1), time.Hour},
 	} {
