@@ -14,6 +14,9 @@ const within = 0.05
 // TestMapsHaveNoLattice fills days and compares the steps at every lattice with
 // those of an analysis whose nodes are the cells, which can have none.
 func TestMapsHaveNoLattice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills forty days; leave -short out to run it")
+	}
 	for name, sea := range map[string]struct {
 		load func(t testing.TB) Series
 		days int

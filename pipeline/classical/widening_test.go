@@ -25,6 +25,9 @@ func covering(e Estimate, truth []float32, use func(c int) bool) float64 {
 // A covariance whose spread is wrong by far makes intervals that are wrong by far;
 // the gaps of the frames themselves tell.
 func TestOwnGapsCalibrateAnAnalysisOfTheWrongSpread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills dozens of days; leave -short out to run it")
+	}
 	const height, width, seeds = 90, 100, 3
 	for _, spread := range []float64{0.4, 3} {
 		for _, frames := range []int{2, 4} {
