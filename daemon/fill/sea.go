@@ -98,7 +98,7 @@ type Sea struct {
 	Seen    field.Mask // cells that were observed on any known day; nil: too few days are known to tell
 	Kind    string     // "builtin", "learned", "granule" or "file"
 	Origin  string     // where the mask comes from, for products
-	Warning string     // what is wrong with the mask and what to do; empty: nothing
+	Warning string     // fault of the mask, and the remedy; empty: none
 }
 
 // SeaReader reads the sea mask of a grid from a file.
