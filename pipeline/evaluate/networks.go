@@ -7,18 +7,26 @@ import (
 	"lacuna/pipeline/noise"
 )
 
+// A predictor fills windows: a model, or a group of them.
+type predictor interface {
+	Predict(ctx context.Context, in []impute.Inputs) ([]impute.Prediction, error)
+}
+
 // OneStep returns the prediction of an imputer as a method, with its sigma
 // where the network has one.
-func OneStep(model *impute.Model) Method {
+func OneStep(model *impute.Model) Method { return Predicted(model, model.Design().Variance) }
+
+// Predicted returns predictions as a method, with their sigma where it is known.
+func Predicted(by predictor, variance bool) Method {
 	return Method{Name: "one-step", Fill: func(ctx context.Context, cases []Case) ([]Answer, error) {
-		said, err := model.Predict(ctx, inputsOf(cases))
+		said, err := by.Predict(ctx, inputsOf(cases))
 		if err != nil {
 			return nil, err
 		}
 		out := make([]Answer, len(said))
 		for i, p := range said {
 			out[i] = Answer{Mean: p.Mean, Calls: 1}
-			if model.Design().Variance {
+			if variance {
 				out[i].Sigma = p.Sigma
 			}
 		}
