@@ -15,11 +15,7 @@ type Design struct {
 	// or else from the background, instead of anomalies; on a day with neither
 	// the two are the same.
 	Departure bool `json:"departure" yaml:"departure"`
-	// Scaled makes the analysis's own sigma the unit of departures: close to
-	// visible cells, where an analysis is hard to better, the network changes
-	// little, and an output of zero is the analysis itself.
-	Scaled   bool `json:"scaled" yaml:"scaled"`
-	Variance bool `json:"variance" yaml:"variance"` // adds a second output, the logarithm of the variance
+	Variance  bool `json:"variance" yaml:"variance"` // adds a second output, the logarithm of the variance
 }
 
 // Input planes of every network: the context at its noise level, the mask of
@@ -87,7 +83,11 @@ type Level struct {
 
 // Encode writes the planes of in with the context at a level. Cells that are
 // not visible are not read.
-func (d Design) Encode(m Image, in *Inputs, l Level) {
+func (d Design) Encode(m Image, in *Inputs, l Level) { d.EncodeTimes(m, in, l, 1) }
+
+// EncodeTimes is Encode with all anomalies multiplied by a factor, which may be
+// negative: estimates are then as much less certain.
+func (d Design) EncodeTimes(m Image, in *Inputs, l Level, factor float32) {
 	clear(m.Data[:d.Planes()*m.Height*m.Width])
 	d.encodeContext(m, in, l)
 	at := basicPlanes
@@ -100,15 +100,18 @@ func (d Design) Encode(m Image, in *Inputs, l Level) {
 		at += 2
 	}
 	if d.Extras.Background {
-		encodeEstimate(m, at, in, in.Background, in.BackgroundSigma)
+		encodeEstimate(m, at, in, in.Background, in.BackgroundSigma, factor)
 		at += 2
 	}
 	if d.Extras.Analysis {
-		encodeEstimate(m, at, in, in.Analysis, in.AnalysisSigma)
+		encodeEstimate(m, at, in, in.Analysis, in.AnalysisSigma, factor)
 		at += 2
 	}
 	if d.Extras.Season {
 		encodeSeason(m, at, in.DayOfYear)
+	}
+	if factor != 1 {
+		m.Scale(factor, d.Signed()...)
 	}
 }
 
@@ -149,18 +152,6 @@ func (d Design) Base(in *Inputs, cell int) float32 {
 	return 0
 }
 
-// Unit returns the factor of a predicted departure at a cell.
-func (d Design) Unit(in *Inputs, cell int) float32 {
-	if !d.Scaled || !d.Departure || !d.Extras.Analysis || in.AnalysisSigma == nil || !(in.AnalysisSigma[cell] > leastUnit) {
-		return 1
-	}
-	return in.AnalysisSigma[cell]
-}
-
-// leastUnit keeps logarithms of units finite. A smaller sigma belongs to a
-// visible cell or to land, where nothing is predicted.
-const leastUnit = 1e-3
-
 func (d Design) encodeComposite(m Image, at int, in *Inputs, value, fresh []float32) {
 	if value == nil {
 		return
@@ -177,8 +168,9 @@ func (d Design) encodeComposite(m Image, at int, in *Inputs, value, fresh []floa
 }
 
 // encodeEstimate writes an estimate and exp(-sigma), the trust in it: 1 for a
-// perfect one, 0 for a worthless one.
-func encodeEstimate(m Image, at int, in *Inputs, estimate, sigma []float32) {
+// perfect one, 0 for a worthless one. A factor of anomalies is one of sigma.
+func encodeEstimate(m Image, at int, in *Inputs, estimate, sigma []float32, factor float32) {
+	size := math.Abs(float64(factor))
 	if estimate == nil {
 		return
 	}
@@ -188,7 +180,7 @@ func encodeEstimate(m Image, at int, in *Inputs, estimate, sigma []float32) {
 			src, dst := row*in.Width+col, row*m.Width+col
 			if in.Sea[src] && finite(estimate[src]) {
 				values[dst] = estimate[src]
-				trust[dst] = float32(math.Exp(-float64(sigma[src])))
+				trust[dst] = float32(math.Exp(-size * float64(sigma[src])))
 			}
 		}
 	}

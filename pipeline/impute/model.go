@@ -175,9 +175,8 @@ func (m *Model) decode(answer []float32, width int, in *Inputs) Prediction {
 	for row := range in.Height {
 		for col := range in.Width {
 			dst, src := row*in.Width+col, row*width+col
-			unit := m.design.Unit(in, dst)
-			p.Mean[dst] = unit*answer[src] + m.design.Base(in, dst)
-			p.Sigma[dst] = unit * float32(math.Exp(float64(answer[second+src])/2))
+			p.Mean[dst] = answer[src] + m.design.Base(in, dst)
+			p.Sigma[dst] = float32(math.Exp(float64(answer[second+src]) / 2))
 		}
 	}
 	return p

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -52,12 +53,11 @@ func newExamples(m Material, source Source, cfg Config) *imputerExamples {
 // and cells it loses, its noise, and whether it is mirrored or negated.
 type Augmented struct {
 	Example
-	In     impute.Inputs // the inputs of the network
-	Scene  *impute.Scene
-	Level  impute.Level
-	flipNS bool
-	flipWE bool
-	negate bool
+	In    impute.Inputs // the inputs of the network
+	Scene *impute.Scene
+	Level impute.Level
+	turn  impute.Turn
+	scale float32 // factor of all anomalies; negative: also of the opposite sign
 }
 
 // Scratch of a batch, in windows.
@@ -86,16 +86,26 @@ func (l *imputerExamples) augment(ctx context.Context, b *train.Batch, n uint64)
 	}
 	thin, keep := r.Float64() < l.cfg.Thin, r.Float64()
 	clean, at := r.Float64() < l.cfg.Clean, r.Float32()
-	t.flipNS, t.flipWE = l.cfg.Flip && r.Uint64()&1 == 1, l.cfg.Flip && r.Uint64()&2 == 2
+	t.turn.NorthSouth, t.turn.WestEast = l.cfg.Flip && r.Uint64()&1 == 1, l.cfg.Flip && r.Uint64()&2 == 2
 	if thin {
-		t.In.Last.Freshness = thinned(window(b, scratchLast), t.In.Last.Freshness, keep, r)
-		t.In.Next.Freshness = thinned(window(b, scratchNext), t.In.Next.Freshness, keep, r)
+		// One draw of the stream seeds a generator that is quicker than it.
+		quick := rand.New(rand.NewPCG(r.Uint64(), n))
+		t.In.Last.Freshness = thinned(window(b, scratchLast), t.In.Last.Freshness, keep, quick)
+		t.In.Next.Freshness = thinned(window(b, scratchNext), t.In.Next.Freshness, keep, quick)
 	}
 	if !clean {
 		t.Level = impute.Level{T: at, Eps: window(b, scratchEps)}
 		l.eps.Normals(t.Level.Eps, n)
 	}
-	t.negate = l.cfg.Negate && r.Uint64()&1 == 1 // after all other draws, which it leaves as they were
+	// After all other draws, which these leave as they were.
+	t.scale = 1
+	if l.cfg.Negate && r.Uint64()&1 == 1 {
+		t.scale = -1
+	}
+	if l.cfg.Size > 0 {
+		t.scale *= float32(math.Exp(l.cfg.Size * r.NormFloat64()))
+	}
+	t.turn.Transpose = l.cfg.Transpose && r.Uint64()&1 == 1
 	return t, nil
 }
 
@@ -119,7 +129,7 @@ func thinned(dst, fresh []float32, keep float64, r *rand.Rand) []float32 {
 	}
 	for i, f := range fresh {
 		dst[i] = 0
-		if r.Float64() < keep {
+		if f > 0 && r.Float64() < keep {
 			dst[i] = f
 		}
 	}
@@ -133,19 +143,17 @@ func window(b *train.Batch, i int) []float32 {
 }
 
 // Tensors of a batch of the imputer: image [batch, planes, side, side], time
-// [batch], and target with its weight and unit [batch, 3, side, side].
+// [batch], and target with its weight [batch, 2, side, side].
 const (
 	imageTensor = iota
 	timeTensor
 	targetTensor
 )
 
-// Planes of a target: the right answer of the network, where it counts, and the
-// unit that the answer is in.
+// Planes of a target: the right answer of the network, and where it counts.
 const (
 	ValueOfTarget = iota
 	WeightOfTarget
-	UnitOfTarget
 	targetPlanes
 )
 
@@ -160,26 +168,22 @@ func (l *imputerExamples) fill(ctx context.Context, b *train.Batch, item int, n 
 		return err
 	}
 	x := l.cfg.planes(b, imageTensor, item)
-	l.cfg.Design.Encode(x, &t.In, t.Level)
+	l.cfg.Design.EncodeTimes(x, &t.In, t.Level, t.scale)
 	b.Buffers[timeTensor][item] = t.Level.T
 	y := l.cfg.planes(b, targetTensor, item)
 	l.target(y, &t)
-	if t.negate {
-		negate(x, l.cfg.Design.Signed()...)
-		negate(y, ValueOfTarget)
-	}
-	flip(x, t.flipNS, t.flipWE)
-	flip(y, t.flipNS, t.flipWE)
+	x.Turn(t.turn)
+	y.Turn(t.turn)
 	return nil
 }
 
 // target draws the planes of the target.
 func (l *imputerExamples) target(y impute.Image, t *Augmented) {
-	value, weight, unit := y.Plane(ValueOfTarget), y.Plane(WeightOfTarget), y.Plane(UnitOfTarget)
+	value, weight := y.Plane(ValueOfTarget), y.Plane(WeightOfTarget)
 	for i, v := range t.Scene.Patch.Values {
-		value[i], weight[i], unit[i] = 0, 0, l.cfg.Design.Unit(&t.In, i)
+		value[i], weight[i] = 0, 0
 		if l.scored(t, i) && finite(v) {
-			value[i], weight[i] = v-l.cfg.Design.Base(&t.In, i), 1
+			value[i], weight[i] = t.scale*(v-l.cfg.Design.Base(&t.In, i)), 1
 		}
 	}
 }
@@ -194,39 +198,6 @@ func (l *imputerExamples) scored(t *Augmented, cell int) bool {
 func (c Config) planes(b *train.Batch, i, item int) impute.Image {
 	n := len(b.Buffers[i]) / c.Batch
 	return impute.Image{Data: b.Buffers[i][item*n : (item+1)*n], Height: c.Side, Width: c.Side}
-}
-
-// negate changes the sign of planes.
-func negate(m impute.Image, planes ...int) {
-	for _, i := range planes {
-		for cell, v := range m.Plane(i) {
-			m.Plane(i)[cell] = -v
-		}
-	}
-}
-
-// flip mirrors all planes.
-func flip(m impute.Image, northSouth, westEast bool) {
-	cells := m.Height * m.Width
-	for p := 0; p < len(m.Data); p += cells {
-		plane := m.Data[p : p+cells]
-		if northSouth {
-			for row := range m.Height / 2 {
-				a, b := plane[row*m.Width:(row+1)*m.Width], plane[(m.Height-1-row)*m.Width:(m.Height-row)*m.Width]
-				for i := range a {
-					a[i], b[i] = b[i], a[i]
-				}
-			}
-		}
-		if westEast {
-			for row := range m.Height {
-				line := plane[row*m.Width : (row+1)*m.Width]
-				for i, j := 0, len(line)-1; i < j; i, j = i+1, j-1 {
-					line[i], line[j] = line[j], line[i]
-				}
-			}
-		}
-	}
 }
 
 // scenes keeps the surroundings of patches, up to a budget: cutting a scene out

@@ -50,7 +50,7 @@ func TestNegatedPlanesAreThoseOfNegatedValues(t *testing.T) {
 			return m
 		}
 		got := planes(&in)
-		negate(got, d.Signed()...)
+		got.Scale(-1, d.Signed()...)
 		if want := planes(&opposite); !slices.Equal(got.Data, want.Data) {
 			t.Errorf("%+v: planes of opposite sign are others than those of opposite values", extras)
 		}
@@ -76,8 +76,8 @@ func TestHalfOfTheExamplesAreNegatedWithTheirTarget(t *testing.T) {
 			continue
 		}
 		opposite++
-		negate(cfg.planes(want, imageTensor, 0), cfg.Design.Signed()...)
-		negate(cfg.planes(want, targetTensor, 0), ValueOfTarget)
+		cfg.planes(want, imageTensor, 0).Scale(-1, cfg.Design.Signed()...)
+		cfg.planes(want, targetTensor, 0).Scale(-1, ValueOfTarget)
 		for tensor := range want.Buffers {
 			if !slices.Equal(got.Buffers[tensor], want.Buffers[tensor]) {
 				t.Fatalf("example %d: tensor %d is not that of the other sign", n, tensor)

@@ -30,7 +30,8 @@ func tinyConfig(side int) Config {
 	c.Design = imputetest.TinyDesign()
 	c.Side, c.Batch, c.Steps, c.WarmupSteps, c.EMADecay, c.LearningRate = side, 4, 8, 2, 0.95, 3e-3
 	c.Workers = 2
-	c.Clean, c.Flip = 0.5, false // noise is on its way
+	c.Clean = 0.5 // noise is on its way
+	c.Flip, c.Transpose, c.Negate, c.Size = false, false, false, 0
 	return c
 }
 

@@ -11,34 +11,23 @@ import (
 	"lacuna/pipeline/prior"
 )
 
-// inUnits is impute.MeanAndLogVariance for an answer that is given in units: the
-// mean and the log-variance in the units of the variable.
-func inUnits(answer, unit *Node) (mean, logVariance *Node) {
-	mean, logVariance = impute.MeanAndLogVariance(answer)
-	mean = Mul(mean, unit)
-	if logVariance != nil {
-		logVariance = Add(logVariance, MulScalar(Log(unit), 2))
-	}
-	return mean, logVariance
-}
-
 // pointLoss returns the loss of a prediction of target, [batch, 1, height,
 // width], weighted by weight and averaged over it: the mean over the cells of
-// the batch whose weight is one. The answer is in units of unit. Where its weight
-// is zero, a target may hold any finite value.
+// the batch whose weight is one. Where its weight is zero, a target may hold any
+// finite value.
 //
 // With a log-variance it is the negative log likelihood of a Gaussian, each
 // cell weighted by its own variance to the power beta as a constant, after
 // Seitzer et al., On the Pitfalls of Heteroscedastic Uncertainty Estimation
 // (ICLR 2022); without one the squared error.
-func pointLoss(answer, target, weight, unit *Node, beta float64) *Node {
-	mean, logVariance := inUnits(answer, unit)
+func pointLoss(answer, target, weight *Node, beta float64) *Node {
+	mean, logVariance := impute.MeanAndLogVariance(answer)
 	return likelihood(Square(Sub(target, mean)), logVariance, weight, beta)
 }
 
 // spreadLoss is pointLoss of a prediction of zero: the mean is not learned.
-func spreadLoss(answer, target, weight, unit *Node, beta float64) *Node {
-	_, logVariance := inUnits(answer, unit)
+func spreadLoss(answer, target, weight *Node, beta float64) *Node {
+	_, logVariance := impute.MeanAndLogVariance(answer)
 	return likelihood(Square(target), logVariance, weight, beta)
 }
 
@@ -72,11 +61,10 @@ func plane(x *Node, i int) *Node { return Slice(x, AxisRange(), AxisRange(i, i+1
 
 // imputerLoss is the loss of a batch of image, times, and target with its
 // weight: pointLoss, or spreadLoss.
-func imputerLoss(n nn.Network, beta float64, loss func(answer, target, weight, unit *Node, beta float64) *Node) func(w nn.Weights, batch []*Node) *Node {
+func imputerLoss(n nn.Network, beta float64, loss func(answer, target, weight *Node, beta float64) *Node) func(w nn.Weights, batch []*Node) *Node {
 	return func(w nn.Weights, batch []*Node) *Node {
 		target := batch[targetTensor]
-		return loss(n.Apply(w, batch[imageTensor], batch[timeTensor]), plane(target, ValueOfTarget), plane(target, WeightOfTarget),
-			plane(target, UnitOfTarget), beta)
+		return loss(n.Apply(w, batch[imageTensor], batch[timeTensor]), plane(target, ValueOfTarget), plane(target, WeightOfTarget), beta)
 	}
 }
 
@@ -92,7 +80,7 @@ func residualLoss(n, imputer nn.Network, bfloat16 bool) func(w nn.Weights, batch
 			fixed = nn.WithDType(fixed, dtypes.BFloat16)
 		}
 		said := imputer.Apply(fixed, x, ZerosLike(t))
-		mean, logVariance := inUnits(StopGradient(said), plane(target, UnitOfTarget))
+		mean, logVariance := impute.MeanAndLogVariance(StopGradient(said))
 		sigma := OnesLike(mean)
 		if logVariance != nil {
 			sigma = Exp(MulScalar(logVariance, 0.5))

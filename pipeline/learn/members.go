@@ -29,7 +29,7 @@ func MembersConfig(cfg Config) Config {
 // ignored: they are those of the model. It ends as Train does.
 func (tr *Trainer) TrainMembers(ctx context.Context, model *impute.Model, m Material, source Source, cfg Config, hooks train.Hooks) (*impute.Members, train.Report, error) {
 	imputer := model.Design()
-	cfg.Design.Extras, cfg.Design.Departure, cfg.Design.Scaled = imputer.Extras, imputer.Departure, imputer.Scaled
+	cfg.Design.Extras, cfg.Design.Departure = imputer.Extras, imputer.Departure
 	if err := cfg.Validate(); err != nil {
 		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
 	}

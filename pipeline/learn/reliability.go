@@ -67,7 +67,7 @@ func (l reliabilityExamples) fill(ctx context.Context, b *train.Batch, item int,
 		}
 	}
 	b.Buffers[timeTensor][item] = 0
-	flip(x, t.flipNS, t.flipWE)
-	flip(y, t.flipNS, t.flipWE)
+	x.Turn(t.turn)
+	y.Turn(t.turn)
 	return nil
 }

@@ -70,8 +70,8 @@ func (l customExamples) fill(ctx context.Context, b *train.Batch, item int, n ui
 		return fmt.Errorf("example %d: %w", n, err)
 	}
 	b.Buffers[timeTensor][item] = t.Level.T
-	flip(x, t.flipNS, t.flipWE)
-	flip(y, t.flipNS, t.flipWE)
+	x.Turn(t.turn)
+	y.Turn(t.turn)
 	return nil
 }
 

@@ -42,7 +42,7 @@ func newLossGradient(t *testing.T, tr *Trainer, beta float64, dims ...int) lossP
 			return graph.Parameter(g, name, shapes.Make(dtypes.Float32, dims...))
 		}
 		a, y, w := parameter("a", dims), parameter("y", one), parameter("w", one)
-		return graph.Gradient(pointLoss(a, y, w, graph.OnesLike(w), beta), a)
+		return graph.Gradient(pointLoss(a, y, w, beta), a)
 	})
 	if err != nil {
 		t.Fatal(err)

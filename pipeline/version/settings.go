@@ -113,6 +113,7 @@ func DefaultSettings(size string, gpu bool) Settings {
 		s.onProcessor()
 	}
 	s.Members = learn.MembersConfig(s.Imputer)
+	s.Members.Batch = min(s.Members.Batch, 64) // they learn the shape of residuals, of which a stormy window has as much as a calm one
 	s.Reliability = learn.ReliabilityConfig(s.Imputer)
 	return s
 }
@@ -136,10 +137,7 @@ func (s *Settings) onProcessor() {
 // WithPaper changes s to the preset "paper", see learn.PaperConfig: a single
 // frame in, no variance, guidance with pixel anchors.
 func (s Settings) WithPaper() Settings {
-	p := learn.PaperConfig()
-	s.Imputer.Design.Extras, s.Imputer.Design.Variance, s.Imputer.Design.Departure = p.Design.Extras, p.Design.Variance, p.Design.Departure
-	s.Imputer.Beta, s.Imputer.DropTemporal, s.Imputer.DropFuture, s.Imputer.Thin = p.Beta, p.DropTemporal, p.DropFuture, p.Thin
-	s.Imputer.Clean, s.Imputer.Flip = p.Clean, p.Flip
+	s.Imputer = s.Imputer.AsPaper()
 	s.Strategy = "guided"
 	s.Guidance = prior.PaperGuidance()
 	s.Judging.Mode = impute.Single

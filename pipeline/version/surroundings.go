@@ -69,6 +69,11 @@ type placeOI struct {
 	settings map[*samples.Place]classical.OI
 }
 
+// Analyser returns an analyser of training days of several places.
+func Analyser(days samples.Train, of func(classical.OI) classical.OI) impute.Analyser {
+	return analyserOf(days, of)
+}
+
 func analyserOf(days side, of func(classical.OI) classical.OI) placeOI {
 	a := placeOI{days, map[*samples.Place]classical.OI{}}
 	for _, p := range days.Places() {

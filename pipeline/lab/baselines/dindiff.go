@@ -53,9 +53,9 @@ func noisedQuery(d impute.Design) func(x, y impute.Image, t learn.Augmented) err
 		d.Encode(x, &t.In, impute.Level{})
 		alpha, sigma := impute.AlphaSigma(t.Level.T)
 		values, times := x.Plane(impute.ValuePlane), x.Plane(impute.MaskPlane)
-		target, weight, unit := y.Plane(learn.ValueOfTarget), y.Plane(learn.WeightOfTarget), y.Plane(learn.UnitOfTarget)
+		target, weight := y.Plane(learn.ValueOfTarget), y.Plane(learn.WeightOfTarget)
 		for i, v := range t.Scene.Patch.Values {
-			target[i], weight[i], unit[i] = 0, 0, 1
+			target[i], weight[i] = 0, 0
 			switch {
 			case t.Context[i]:
 				times[i] = 0
