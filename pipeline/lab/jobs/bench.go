@@ -82,6 +82,14 @@ func (b *bench) job(j job, s *series) (tables.Job, error) {
 		Folder: filepath.Join(b.output, j.Name), Kept: b.work, Plain: !j.Pictures,
 		Engine: func() (*engine.Engine, error) { return b.engine, nil }, Runners: b.runners, Analyses: s.keeper(j.settings.Split, b.cacheMB),
 	}
+	for _, path := range j.Beside {
+		one, err := b.open(job{Data: path})
+		if err != nil {
+			return t, err
+		}
+		t.Beside = append(t.Beside, one.Series)
+		t.Analyses = learn.NewAnalyses(b.cacheMB) // the days beside have other numbers in every job
+	}
 	if j.Prior == "" {
 		return t, nil
 	}

@@ -17,6 +17,7 @@ import (
 type job struct {
 	Name     string          `json:"name"`
 	Data     string          `json:"data"`     // packed series; empty: a Gaussian sea
+	Beside   []string        `json:"beside"`   // packed series that networks learn from besides
 	Gaussian int             `json:"gaussian"` // days of the sea
 	Prior    string          `json:"prior"`    // ONNX file of a mask prior; empty: trained where needed
 	Size     string          `json:"size"`     // size of networks

@@ -212,7 +212,35 @@ func (r *run) method(ctx context.Context, e entry) (methodFor, func(), error) {
 	case Sampled:
 		return r.sampled(e.row.Sampler, model)
 	}
+	if e.row.Turns || e.row.Seeds > 1 {
+		return r.group(ctx, e)
+	}
 	return fixed(evaluate.OneStep(model)), keep, nil
+}
+
+// group returns the networks of an entry's seed and of those after it as one.
+func (r *run) group(ctx context.Context, e entry) (methodFor, func(), error) {
+	g := impute.Group{}
+	if e.row.Turns {
+		g.Turns = impute.Turns()
+	}
+	end := func() {
+		for _, m := range g.Models {
+			m.Close()
+		}
+	}
+	variance := false
+	for i := range max(e.row.Seeds, 1) {
+		one := e
+		one.seed = e.seed + uint64(i)
+		m, err := r.network(ctx, one)
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		g.Models, variance = append(g.Models, m.In(r.runner)), m.Design().Variance
+	}
+	return func(*evaluate.Exam) evaluate.Method { return evaluate.Predicted(g, variance) }, end, nil
 }
 
 // tunedOI tunes optimal interpolation on the training days for the days that a

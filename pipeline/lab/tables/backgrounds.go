@@ -20,7 +20,7 @@ func (r *run) surround(ctx context.Context) error {
 	}
 	oi := impute.ServingOI(classical.DefaultOI(r.train.Grid()))
 	if extras.Analysis && r.around.Analyser == nil {
-		r.material.Analyser = impute.OI{Days: r.train, Settings: impute.QuickOI(oi)}
+		r.material.Analyser = version.Analyser(r.train, impute.QuickOI)
 		r.around.Analyser = impute.OI{Days: r.held, Settings: oi}
 		clear(r.exams) // exams made before have no analysis
 	}

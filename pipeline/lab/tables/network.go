@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -34,6 +35,12 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if data == nil && e.row.Network.Teachers > 0 {
+		data, err = r.distil(ctx, e, cfg, key)
+		if err != nil {
+			return nil, err
+		}
+	}
 	if data == nil {
 		data, err = r.trainOnce(ctx, trainingTask{e.row.Network, cfg, key, "training"}, func(source learn.Source, checkpoint string) (network, error) {
 			m, _, err := r.trainer.Train(ctx, r.material, source, cfg, r.trainHooks("training", checkpoint))
@@ -47,6 +54,36 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 		r.modelKey = key
 	}
 	return r.model, err
+}
+
+// distil trains the networks of several seeds, where they are not kept yet, and
+// then one that answers as they do.
+func (r *run) distil(ctx context.Context, e entry, cfg learn.Config, key string) ([]byte, error) {
+	var teachers []*impute.Model
+	defer func() {
+		for _, m := range teachers {
+			m.Close()
+		}
+	}()
+	for i := range e.row.Network.Teachers {
+		one := e
+		one.row.Network.Teachers, one.row.Network.Distil = 0, nil
+		one.seed = e.seed + uint64(i)
+		m, err := r.network(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		teachers = append(teachers, m.In(r.runner))
+	}
+	if len(e.row.Network.Distil) > 0 {
+		if err := json.Unmarshal(e.row.Network.Distil, &cfg); err != nil {
+			return nil, err
+		}
+	}
+	return r.trainOnce(ctx, trainingTask{e.row.Network, cfg, key, "distilling"}, func(source learn.Source, checkpoint string) (network, error) {
+		m, _, err := r.trainer.Distil(ctx, teachers, r.material, source, cfg, r.trainHooks("distilling", checkpoint))
+		return m, err
+	})
 }
 
 // trained returns the file of a stored network or one that was trained

@@ -1,6 +1,8 @@
 package tables
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,6 +44,10 @@ type Row struct {
 	Network Network     `json:"network,omitzero"`
 	Sampler Sampler     `json:"sampler,omitzero"`
 	Texture float64     `json:"texture,omitempty"` // the share of a member, for Textured
+	// Turns asks the network about the eight mirror images of a window, and
+	// Seeds is how many networks of other seeds answer with it, where above 1.
+	Turns bool `json:"turns,omitempty"`
+	Seeds int  `json:"seeds,omitempty"`
 }
 
 // Network holds the settings in which the network of a row differs from its
@@ -59,6 +65,13 @@ type Network struct {
 	// Supervised trains as DINCAE does: no noise on the context, all observed
 	// cells scored by a Gaussian likelihood, anomalies rather than departures.
 	Supervised bool `json:"supervised,omitempty"`
+	// Teachers is how many networks, of this and the following seeds, the network
+	// learns to answer like, and Distil the settings in which that training differs.
+	Teachers int             `json:"teachers,omitempty"`
+	Distil   json.RawMessage `json:"distil,omitempty"`
+	// Recipe holds settings of the training, as in learn.Config, that differ from
+	// those of the run.
+	Recipe json.RawMessage `json:"recipe,omitempty"`
 }
 
 // Guidance holds the settings that a sensitivity study varies.
@@ -147,6 +160,12 @@ func (n Network) validate(name string) error {
 		errs.Add(err)
 	}
 	check(n.Backbone == "" || n.Backbone == nn.BackboneUNet || n.Backbone == nn.BackboneViT, "backbone is %q", n.Backbone)
+	if len(n.Recipe) > 0 {
+		var c learn.Config
+		d := json.NewDecoder(bytes.NewReader(n.Recipe))
+		d.DisallowUnknownFields()
+		errs.Add(d.Decode(&c))
+	}
 	if g := n.Guidance; g != nil {
 		check(kind == "guided", "strategy %s is not guided", kind)
 		errs.Add(n.guidance().Validate())
@@ -192,10 +211,7 @@ func (n Network) guidance() prior.GuideConfig {
 func (n Network) config(budget learn.Config) learn.Config {
 	c := budget
 	if n.Preset == presetPaper {
-		p := learn.PaperConfig()
-		c.Design.Extras, c.Design.Variance, c.Design.Departure = p.Design.Extras, p.Design.Variance, p.Design.Departure
-		c.Beta, c.DropTemporal, c.DropFuture, c.Thin = p.Beta, p.DropTemporal, p.DropFuture, p.Thin
-		c.Clean, c.Flip = p.Clean, p.Flip
+		c = c.AsPaper()
 	}
 	if n.Backbone != "" {
 		c.Design.Backbone = n.Backbone
@@ -218,6 +234,9 @@ func (n Network) config(budget learn.Config) learn.Config {
 	if n.Supervised {
 		c.Design.Departure, c.Design.Variance = false, true
 		c.Beta, c.Clean, c.LossOn = 0, 1, learn.OnObserved
+	}
+	if len(n.Recipe) > 0 {
+		_ = json.Unmarshal(n.Recipe, &c) // validate has read it
 	}
 	return c
 }

@@ -25,6 +25,7 @@ type Job struct {
 	Table    Table
 	Settings Settings
 	Series   samples.Series
+	Beside   []samples.Series      // further series that networks learn from, and that nobody is judged on
 	Dataset  string                // name in titles
 	Label    string                // label of maps, with the unit
 	Truth    []field.Field         // days without gaps, in physical units; nil: unknown
@@ -179,6 +180,9 @@ func begin(job Job, progress func(Progress)) (*run, error) {
 	if r.train, r.held, err = job.Series.Split(r.s.Split); err != nil {
 		return nil, err
 	}
+	if r.train, err = r.train.Beside(job.Beside, r.s.Split); err != nil {
+		return nil, fmt.Errorf("learn beside: %w", err)
+	}
 	if r.overlays, err = r.held.Overlays(r.s.Overlays); err != nil {
 		return nil, err
 	}
@@ -239,6 +243,13 @@ func (r *run) list() error {
 	if err != nil {
 		return err
 	}
+	for _, s := range r.job.Beside {
+		also, err := fingerprint(s)
+		if err != nil {
+			return err
+		}
+		data += also
+	}
 	truth := fingerprintFields(r.job.Truth)
 	kind, err := r.engineKind()
 	if err != nil {
@@ -252,7 +263,7 @@ func (r *run) list() error {
 	}
 	for _, row := range r.job.Table.Rows {
 		seeds := 1
-		if row.trains() {
+		if row.trains() && row.Seeds < 2 {
 			seeds = r.s.Seeds
 		}
 		for seed := 1; seed <= seeds; seed++ {
