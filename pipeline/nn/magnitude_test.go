@@ -92,14 +92,14 @@ func TestMagnitudesStayNearOneThroughTheWholeNetwork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("training takes seconds")
 	}
-	check("after training", magnitudes(t, e, u, trained(t, e, u, weights)), 0.5, 2)
+	check("after training", magnitudes(t, e, u, trained(t, e, u, weights)), 0.5, 3)
 }
 
 // trained returns weights after steps of Adam in which the network has learned
 // something: the loss must have fallen by a third.
 func trained(t *testing.T, e *engine.Engine, u *UNet, weights []float32) []float32 {
 	t.Helper()
-	const steps, rate = 60, 2e-3
+	const steps, rate = 60, 5e-3 // several times the usual rate: filters that may grow do, and images with them, ninefold
 	x, times, fields := seas(0)
 	vector := shapes.Make(dtypes.Float32, len(weights))
 	p, err := engine.Compile(e, "adam", func(g *Graph) []*Node {
