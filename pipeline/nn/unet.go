@@ -114,31 +114,40 @@ func (u *UNet) Multiple() int { return 1 << (len(u.cfg.Multipliers) - 1) }
 // [batch, Out, height, width] in float32. Height and width must be multiples
 // of Multiple.
 func (u *UNet) Apply(w Weights, x, t *Node) *Node {
+	blocks := u.blocks(w, x, t)
+	h := Filter(silu(blocks[len(blocks)-1]), w.Weight(u.last))
+	h = Add(h, channelwise(w.Weight(u.lastBias)))
+	return ConvertDType(h, dtypes.Float32)
+}
+
+// blocks returns the images after each block, from the first on the way down to
+// the last on the way up.
+func (u *UNet) blocks(w Weights, x, t *Node) []*Node {
 	checkInput(x, t, u.cfg.In, u.Multiple())
 	time := u.time.apply(w, t)
 	h := u.lift.apply(w, ConvertDType(x, computeType(w)))
 	h = Add(h, channelwise(w.Weight(u.liftBias)))
-	var skips []*Node
+	var out []*Node
 	for level, blocks := range u.down {
 		if level > 0 {
 			h = halve(h)
 		}
 		for _, b := range blocks {
 			h = b.apply(w, unitPixels(h), time)
-			skips = append(skips, h)
+			out = append(out, h)
 		}
 	}
+	skips := out
 	for level := len(u.up) - 1; level >= 0; level-- {
 		for _, b := range u.up[level] {
 			skip := skips[len(skips)-1]
 			skips = skips[:len(skips)-1]
 			h = b.apply(w, Concatenate([]*Node{h, skip}, 1), time)
+			out = append(out, h)
 		}
 		if level > 0 {
 			h = double(h)
 		}
 	}
-	h = Filter(silu(h), w.Weight(u.last))
-	h = Add(h, channelwise(w.Weight(u.lastBias)))
-	return ConvertDType(h, dtypes.Float32)
+	return out
 }

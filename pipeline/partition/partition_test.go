@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -71,23 +72,53 @@ func TestBlockDrawsWholeBlocks(t *testing.T) {
 	}
 }
 
-func TestSaliencyTakesHalfFromTheSteepCells(t *testing.T) {
-	// A step in the middle of a flat field: the cells beside it are steep.
-	const side = 16
+// The field is a bowl, steeper with every column to the east and within a column
+// with every row, so the two halves are known without asking the code. Every draw
+// takes exactly half of the context from either, whatever its share, and within
+// a half every cell has the same chance.
+func TestSaliencyTakesHalfOfTheContextFromTheSteepCells(t *testing.T) {
+	const side, gaps, draws = 16, 17, 400
 	p := samplestest.Cloudy(1, side)[0]
 	for c := range p.Values {
-		p.Values[c] = float32(indicator(c%side >= side/2))
+		row, col := float32(c/side), float32(c%side)
+		p.Values[c] = 20*col*col + row*row
+		if c < gaps {
+			p.Values[c] = field.NaN() // 239 are left, an odd number
+		}
 	}
-	parts, err := Saliency(0.5).Partition(t.Context(), []samples.Patch{p}, noise.New(1, "saliency"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := field.Mask(parts[0].Context).Count(); got != side*side/2 {
-		t.Errorf("context has %d cells, want exactly %d", got, side*side/2)
-	}
-	steep := slopes(p.Values, side, side)
-	if steep[side/2] != 0.5 || steep[0] != 0 {
-		t.Errorf("slope is %g at the step and %g away from it, want 0.5 and 0", steep[side/2], steep[0])
+	observed := indices(p.Observed())
+	half := len(observed) / 2
+	slices.SortFunc(observed, func(a, b int) int { return cmp.Or(b%side-a%side, b-a) })
+	for _, share := range []float64{0.2, 0.5, 0.9} {
+		wanted := int(math.Round(share * float64(len(observed))))
+		often := make([]float64, len(p.Values))
+		for seed := range uint64(draws) {
+			parts, err := Saliency(share).Partition(t.Context(), []samples.Patch{p}, noise.New(seed, "saliency"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			steep, flat := 0, 0
+			for rank, c := range observed {
+				if !parts[0].Context[c] {
+					continue
+				}
+				often[c] += 1. / draws
+				if rank < half {
+					steep++
+				} else {
+					flat++
+				}
+			}
+			if steep != wanted/2 || flat != wanted-wanted/2 {
+				t.Fatalf("share %g: %d of the context are steep and %d flat, want half of %d each", share, steep, flat, wanted)
+			}
+		}
+		const within = 5 * 0.5 / 20 // five standard errors of 400 draws, at most
+		for _, c := range observed {
+			if math.Abs(often[c]-share) > within {
+				t.Fatalf("share %g: cell %d is context in %.3f of the draws", share, c, often[c])
+			}
+		}
 	}
 }
 

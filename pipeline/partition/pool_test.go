@@ -232,6 +232,15 @@ func TestSameWindowGetsDifferentContexts(t *testing.T) {
 	if len(contexts) != len(from.Refs) {
 		t.Errorf("%d of %d windows came", len(contexts), len(from.Refs))
 	}
+	distinct := 0
+	for _, known := range contexts {
+		distinct += len(known)
+	}
+	// One in twenty is never used, and the pool is up to three batches ahead.
+	met := float64(distinct) / float64(len(contexts))
+	if said := p.Use().PerWindow; said < met || said > met/0.85+float64(3*counted.Batch)/float64(len(contexts)) {
+		t.Errorf("windows met %.2f contexts each, the pool says %.2f", met, said)
+	}
 }
 
 type broken struct{}

@@ -8,6 +8,10 @@ type PoolUse struct {
 	Items    int     `json:"items"`     // handed out
 	Drawn    int     `json:"drawn"`     // partitions
 	MeanUses float64 `json:"mean_uses"` // mean number of uses of a partition
+	// PerWindow is how many partitions were drawn of each window so far, the mean:
+	// as many contexts its network has met, but for those that were replaced
+	// before they were used.
+	PerWindow float64 `json:"per_window"`
 
 	PrimeSeconds float64 `json:"prime_seconds"` // time to draw the first partitions
 	DrawSeconds  float64 `json:"draw_seconds"`  // time to draw fresh ones after that
@@ -47,7 +51,7 @@ func (p *Pool) Use() PoolUse {
 	defer p.mu.Unlock()
 	c := p.cost
 	u := PoolUse{
-		Strategy: p.from.By.Name(), Items: c.items, Drawn: c.drawn,
+		Strategy: p.from.By.Name(), Items: c.items, Drawn: c.drawn, PerWindow: float64(c.drawn) / float64(len(p.from.Refs)),
 		PrimeSeconds: c.priming.Seconds(), DrawSeconds: c.drawing.Seconds(), WaitSeconds: c.waits.Seconds(),
 	}
 	if c.drawn > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 
@@ -53,12 +54,13 @@ func (q *QueryMap) Probability() []float64 {
 	return out
 }
 
-// LowestQuery is the lowest P(query) over the cells of a map.
+// LowestQuery is the lowest P(query) over the cells of maps.
 type LowestQuery struct {
 	Estimate float64 `json:"estimate"` // the lowest share over the cells
-	// Bound is below the true lowest probability with 95 % confidence, all
-	// cells together: the lowest of the Clopper-Pearson bounds, each at the
-	// level 0.05 over the number of cells (Bonferroni).
+	// Bound is below the true lowest probability with 95 % confidence: the lowest
+	// of the Clopper-Pearson bounds of the cells. The bound of the cell that has
+	// the lowest probability, whichever it is, holds with that confidence, and
+	// this one is no higher, however many cells there are.
 	Bound float64 `json:"bound"`
 	Cells int     `json:"cells"` // number of cells that were observed often enough to count
 	Never int     `json:"never"` // number of these cells that were never query
@@ -69,30 +71,58 @@ type LowestQuery struct {
 var errNoDraws = errors.New("no cell has that many draws: draw more, or ask for fewer")
 
 // Lowest returns the lowest P(query) over cells with at least minDraws draws.
-func (q *QueryMap) Lowest(minDraws int) (LowestQuery, error) {
+func (q *QueryMap) Lowest(minDraws int) (LowestQuery, error) { return lowest(minDraws, q) }
+
+func lowest(minDraws int, maps ...*QueryMap) (LowestQuery, error) {
 	l := LowestQuery{Estimate: math.Inf(1), Bound: math.Inf(1), Draws: math.MaxInt}
-	for _, n := range q.Drawn {
-		if n >= max(minDraws, 1) {
+	for _, q := range maps {
+		for i, n := range q.Drawn {
+			if n < max(minDraws, 1) {
+				continue
+			}
+			k := q.Queried[i]
 			l.Cells++
+			l.Draws = min(l.Draws, n)
+			l.Estimate = min(l.Estimate, float64(k)/float64(n))
+			l.Bound = min(l.Bound, LowerBound(k, n, 1-confidence))
+			if k == 0 {
+				l.Never++
+			}
 		}
 	}
 	if l.Cells == 0 {
 		return LowestQuery{}, fmt.Errorf("lowest P(query) over cells of %d draws: %w", minDraws, errNoDraws)
 	}
-	level := (1 - confidence) / float64(l.Cells)
-	for i, n := range q.Drawn {
-		if n < max(minDraws, 1) {
-			continue
+	return l, nil
+}
+
+// ClaimDraws is the fewest draws of an observation from which it is said whether
+// each of its cells is query at times, the claim of Theorem 2 of Ma, Zhou and Yu.
+// Their figures have 16, in which a probability of 0.17 may well not show.
+const ClaimDraws = 256
+
+// DrawLowest splits each patch draws times and returns the lowest P(query) of
+// an observed cell, each patch counted by itself: the theorem is about the masks
+// that go with one observation, and a cell that is never query in one is not
+// helped by the others. It wants ClaimDraws draws or more.
+func DrawLowest(ctx context.Context, by Strategy, patches []samples.Patch, draws int, stream noise.Stream) (LowestQuery, error) {
+	if draws < ClaimDraws {
+		return LowestQuery{}, fmt.Errorf("lowest P(query) from %d draws: at least %d are needed", draws, ClaimDraws)
+	}
+	maps := make([]*QueryMap, len(patches))
+	for i, p := range patches {
+		// All draws of a patch in one call: batches of a network are then full.
+		parts, err := by.Partition(ctx, slices.Repeat([]samples.Patch{p}, draws), stream.Sub(uint64(i)))
+		if err != nil {
+			return LowestQuery{}, fmt.Errorf("draw P(query) of one observation: %w", err)
 		}
-		k := q.Queried[i]
-		l.Draws = min(l.Draws, n)
-		l.Estimate = min(l.Estimate, float64(k)/float64(n))
-		l.Bound = min(l.Bound, LowerBound(k, n, level))
-		if k == 0 {
-			l.Never++
+		maps[i] = NewQueryMap(p.Window.Height, p.Window.Width)
+		p.Window.Row, p.Window.Col = 0, 0 // only now: a strategy looks at the place
+		for _, part := range parts {
+			maps[i].Add(p, part)
 		}
 	}
-	return l, nil
+	return lowest(draws, maps...)
 }
 
 // confidence of the bounds of this package.

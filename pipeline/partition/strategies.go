@@ -23,15 +23,12 @@ func Saliency(ctxShare float64) Strategy {
 		steep := slopes(p.Values, p.Window.Height, p.Window.Width)
 		slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(steep[b], steep[a]) })
 		wanted := shareOf(len(cells), ctxShare)
-		half := len(cells) / 2
-		fromSteep := min(wanted/2, half)
-		fromFlat := min(wanted-fromSteep, len(cells)-half)
-		fromSteep = wanted - fromFlat
+		half, fromSteep := len(cells)/2, wanted/2 // wanted is less than all, so each half has enough
 
 		ctx := make([]bool, len(observed))
 		r := stream.Rand(0)
 		choose(ctx, cells[:half], fromSteep, r)
-		choose(ctx, cells[half:], fromFlat, r)
+		choose(ctx, cells[half:], wanted-fromSteep, r)
 		return Rest(observed, ctx)
 	}}
 }

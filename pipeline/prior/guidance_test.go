@@ -7,7 +7,6 @@ import (
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/noise"
-	"lacuna/pipeline/partition"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/samplestest"
 )
@@ -67,31 +66,6 @@ func TestPullIsFiniteWhereTheNetworkIsCertain(t *testing.T) {
 		if v := float64(g); math.IsNaN(v) || math.IsInf(v, 0) {
 			t.Fatalf("latent %d becomes %g", k, g)
 		}
-	}
-}
-
-// The mean P(query) of a cell can hide that under one context it is zero: with these masks of two cells, cell 1 is query half of the time, and
-// never where cell 0 is context.
-func TestAveragePOfQueryHidesDeadContexts(t *testing.T) {
-	observed := []bool{true, true}
-	drawn := [][]bool{{true, true}, {false, false}, {true, true}, {false, false}}
-	q := partition.NewQueryMap(1, 2)
-	p := samples.Patch{Ref: samples.Ref{Window: samples.Window{Height: 1, Width: 2}}, Values: []float32{1, 1}}
-	queried, context := 0, 0
-	for _, mask := range drawn {
-		part, _ := partition.Intersect(observed, mask)
-		q.Add(p, part)
-		if part.Context[0] {
-			context++
-			queried += int(indicator(part.Query[1]))
-		}
-	}
-	lowest, err := q.Lowest(len(drawn))
-	if err != nil || lowest.Estimate != 0.5 || !(lowest.Bound > 0) {
-		t.Errorf("average P(query) %+v (%v), want 0.5 and a bound above 0", lowest, err)
-	}
-	if context != 2 || queried != 0 {
-		t.Errorf("cell 1 is query %d times in %d draws with cell 0 as context, want none in 2", queried, context)
 	}
 }
 

@@ -63,6 +63,8 @@ type SamplerConfig struct {
 	Every   int     `json:"every" yaml:"every"` // number of steps after which resampling goes Length steps back
 	Blend   Blend   `json:"blend" yaml:"blend"`
 	Scope   Scope   `json:"scope" yaml:"scope"`
+	// Schedule names how the noise falls from step to step; empty: vp-cosine.
+	Schedule string `json:"schedule,omitempty" yaml:"schedule,omitempty"`
 }
 
 // DefaultSampler returns the constants of the tables. On a Gaussian field with
@@ -87,6 +89,8 @@ func (c SamplerConfig) Validate() error {
 	errs.Check(c.Length > 0 && c.Length < c.Every, "length is %d and every %d: going back further than forth never ends", c.Length, c.Every)
 	errs.Check(c.Blend == Reversed || c.Blend == Printed || c.Blend == Diffusion, "blend is %q", c.Blend)
 	errs.Check(c.Scope == ScopeDomain || c.Scope == ScopeObserved || c.Scope == ScopeSea, "scope is %q", c.Scope)
+	_, err := scheduleOf(c.Schedule)
+	errs.Add(err)
 	return errs.Err()
 }
 
@@ -112,13 +116,14 @@ func SamplerOf(name string) (Sampler, error) {
 	return s, nil
 }
 
-// A walk holds a sampler's members on their way from noise to field, in steps of
-// equal time.
+// A walk holds a sampler's members on their way from noise to field, in steps
+// that are even in the time of its schedule.
 type walk struct {
 	denoise Denoiser
 	p       Problem
 	cfg     SamplerConfig
 	stream  noise.Stream
+	timeOf  schedule
 
 	expected []float32   // expectation from the observations alone
 	x        [][]float32 // the members, at step at
@@ -138,7 +143,11 @@ func newWalk(d Denoiser, p Problem, cfg SamplerConfig, s noise.Stream) (*walk, e
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sampler: %w", err)
 	}
-	w := &walk{denoise: d, p: p, cfg: cfg, stream: s, at: cfg.Steps, x: make([][]float32, cfg.Members)}
+	timeOf, err := scheduleOf(cfg.Schedule)
+	if err != nil {
+		return nil, fmt.Errorf("sampler: %w", err)
+	}
+	w := &walk{denoise: d, p: p, cfg: cfg, stream: s, timeOf: timeOf, at: cfg.Steps, x: make([][]float32, cfg.Members)}
 	for m := range w.x {
 		w.x[m] = make([]float32, len(p.Visible))
 		s.Sub(streamMembers).Sub(uint64(m)).Normals(w.x[m], 0)
@@ -146,7 +155,7 @@ func newWalk(d Denoiser, p Problem, cfg SamplerConfig, s noise.Stream) (*walk, e
 	return w, nil
 }
 
-func (w *walk) time(step int) float32 { return float32(step) / float32(w.cfg.Steps) }
+func (w *walk) time(step int) float32 { return w.timeOf(float32(step) / float32(w.cfg.Steps)) }
 
 // expect sets the expectation from the observations at noise level t, the mean
 // over contexts; eps is the noise that lies over them.

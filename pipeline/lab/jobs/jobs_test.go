@@ -124,7 +124,7 @@ func TestJobsOfAPlanShareNetworksAndCanBePooled(t *testing.T) {
 	if err := json.Unmarshal([]byte(all[len(all)-2]), &speed); err != nil || !(speed.BarePerSecond > 0 && speed.TrainPerSecond > 0 && speed.PrepareSeconds > 0) {
 		t.Errorf("speed is %+v, %v", speed, err)
 	}
-	if err := json.Unmarshal([]byte(all[len(all)-1]), &brier); err != nil || brier.Cells == 0 || !(brier.Map > 0 && brier.Classifier > 0 && brier.Constant <= 0.25) {
+	if err := json.Unmarshal([]byte(all[len(all)-1]), &brier); err != nil || brier.Cells == 0 || len(brier.Curve) == 0 || len(brier.Deciles) < 2 || !(brier.Map > 0 && brier.Classifier > 0 && brier.Constant <= 0.25) {
 		t.Errorf("the classifier's scores are %+v, %v", brier, err)
 	}
 

@@ -92,7 +92,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.prior, "prior", "", "ONNX file of a prior trained before; nothing is trained then")
 	f.StringVar(&o.partial, "partial", "", "file that gets the report as far as it is known, after each part")
 	f.IntVar(&o.masks, "masks", 1000, "masks to draw, unconditional and guided each")
-	f.Float64Var(&o.least, "least-query", 0.04, "P(query) that must show in every cell with 95 % confidence: how often each of eight patches is drawn")
+	f.Float64Var(&o.least, "least-query", 0.04, "P(query) that must show in every cell with 95 % confidence: how often each of eight patches is drawn, 256 times or more")
 	f.StringVar(&o.parts, "parts", "unconditional,likelihood,guided,query,sweep",
 		"measurements to make: those, and rho, until (guidance up to a step) and pool (its cost to a training)")
 	f.IntVar(&o.patches, "patches", 32, "patches of the parts rho and until")

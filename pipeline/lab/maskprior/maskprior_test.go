@@ -88,7 +88,7 @@ func TestReportHoldsEveryMeasurement(t *testing.T) {
 			t.Errorf("%s: context shares %v and %g degenerate draws", name, drawn.ContextShares, drawn.Degenerate)
 		}
 	}
-	if len(r.AUC) != 2 || len(r.LowestQry) != 5 || len(r.Strength) != 2 || len(r.Shares) < 10 || r.Training == nil {
+	if len(r.AUC) != 2 || len(r.LowestQry) != 6 || len(r.Strength) != 2 || len(r.Shares) < 10 || r.Training == nil {
 		t.Errorf("the report is not complete: %s", out.String())
 	}
 	// The prior that was written serves a second measurement.
