@@ -189,47 +189,6 @@ func TestPriorStopsWhereItDoesNotGetBetter(t *testing.T) {
 	}
 }
 
-// M05: on independent cells the network must come to Toy A's closed form.
-func TestTrainedPriorAgreesWithTheClosedForm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("training takes seconds")
-	}
-	e := enginetest.Open(t)
-	const p, side = 0.3, 8
-	data, held := bernoulli(t, p, side)
-	cfg := shortPrior(150)
-	cfg.Side, cfg.Stride, cfg.Batch, cfg.MinObserved = side, side, 16, 1
-	cfg.Model.Season = false
-	m, _, err := TrainPrior(t.Context(), e, data, held, cfg, train.Hooks{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	worst := 0.0
-	for _, logSNR := range []float64{-2, -1, -0.5, 0, 0.5} {
-		l := prior.Cosine{}.At(prior.Cosine{}.TimeOf(logSNR))
-		mask := prior.Mask{Place: prior.Place{Height: side, Width: side, Sea: make([]bool, side*side)}, Observed: make([]bool, side*side)}
-		r := noise.New(3, "closed").Rand(0)
-		for c := range mask.Sea {
-			mask.Sea[c], mask.Observed[c] = true, r.Float64() < p
-		}
-		x := latentsOf(mask.Observed, l, noise.New(3, "closed"), 1)
-		got, err := m.Predict(t.Context(), []prior.Place{mask.Place}, prior.Latents{X: x, Items: 1, Cells: side * side, Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c := range got {
-			logit := math.Log(p/(1-p)) + l.Gain()*float64(x[side*side+c]-x[c])
-			want := 1 / (1 + math.Exp(-logit))
-			worst = max(worst, math.Abs(float64(got[c])-want))
-		}
-	}
-	t.Logf("largest difference from the closed form: %.3f", worst)
-	if worst > 0.1 {
-		t.Errorf("probabilities are off by up to %.3f", worst)
-	}
-}
-
 // bernoulli is an archive of independent cells, all sea.
 func bernoulli(t testing.TB, p float64, side int) (samples.Train, samples.HeldOut) {
 	t.Helper()

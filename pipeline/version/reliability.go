@@ -139,8 +139,8 @@ func (r *run) partitions(ctx context.Context, patches []samples.Patch, name stri
 // queriesFile keeps the counts of P(query) in the checkpoint folder.
 const queriesFile = "queries-by-grid.json"
 
-// countQueries draws partitions for the map of P(query) of each grid, and keeps
-// the lowest P(query) of all of them.
+// countQueries draws partitions for the map of P(query) of each grid, and for
+// the lowest P(query) of all.
 func (r *run) countQueries(ctx context.Context) error {
 	known, err := r.folder.load(queriesFile, &r.queries)
 	if err != nil {
@@ -160,12 +160,31 @@ func (r *run) countQueries(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, q := range r.queries {
-		lowest, err := q.Lowest(fewestDraws)
-		if err == nil && (r.eval.Queries == nil || lowest.Bound < r.eval.Queries.Bound) {
-			r.eval.Queries = &lowest
+	return r.claimQueries(ctx)
+}
+
+// lowestFile keeps the lowest P(query) in the checkpoint folder.
+const lowestFile = "lowest-query.json"
+
+// claimQueries draws some observations often enough to say that each of their
+// cells is query at times.
+func (r *run) claimQueries(ctx context.Context) error {
+	const patches = 8 // spread over the days
+	lowest := &partition.LowestQuery{}
+	known, err := r.folder.load(lowestFile, lowest)
+	if err != nil {
+		return err
+	}
+	if !known {
+		some := spreadPatches(r.own, patches, r.train.Cut)
+		if *lowest, err = partition.DrawLowest(ctx, r.strategy, some, partition.ClaimDraws, stream(r.s, "lowest P(query)")); err != nil {
+			return err
+		}
+		if err := r.folder.save(lowestFile, lowest); err != nil {
+			return err
 		}
 	}
+	r.eval.Queries = lowest
 	return nil
 }
 
