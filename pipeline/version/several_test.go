@@ -106,7 +106,7 @@ func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 
 func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains three times")
+		t.Skip("trains five times")
 	}
 	s := together()
 	s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps, s.Patience = 6, 0, 0, 0
@@ -120,10 +120,12 @@ func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
 	}
 	clean := weights(twoSeas(t))
 	for number := range twoSeas(t) {
-		seas := twoSeas(t)
-		seas[number] = poisonHeldOut(t, seas[number], s.Split)
-		if !bytes.Equal(weights(seas), clean) {
-			t.Errorf("the weights depend on held-out days of sea %d", number)
+		for _, role := range []samples.Role{samples.Choose, samples.Judge} {
+			seas := twoSeas(t)
+			seas[number] = poison(t, seas[number], s.Split, role)
+			if !bytes.Equal(weights(seas), clean) {
+				t.Errorf("the weights depend on days of sea %d that %s", number, role)
+			}
 		}
 	}
 }
@@ -218,7 +220,7 @@ func TestHalfOfTheExamplesAreOfTheSeriesBeside(t *testing.T) {
 		t.Errorf("%v examples are of the two seas, want as many of each", shown)
 	}
 	for _, o := range slices.Concat(r.choosing, r.judging) {
-		if o.Place != 0 || !r.held.Place(o.Day).Grid.Same(seas[0].Grid) {
+		if o.Place != 0 || !r.judgeSide.Place(o.Day).Grid.Same(seas[0].Grid) {
 			t.Fatal("what is learned beside is judged on")
 		}
 	}
@@ -250,8 +252,8 @@ func TestAVersionWithSomethingBesideIsOfItsOwnSea(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Queries) != 1 || out.TrainDays != train.Days() {
-		t.Errorf("%d maps of P(query) and %d days to train, want 1 and %d", len(out.Queries), out.TrainDays, train.Days())
+	if len(out.Queries) != 1 || len(out.Days[0].Learn) != train.Days() {
+		t.Errorf("%d maps of P(query) and %d days to train, want 1 and %d", len(out.Queries), len(out.Days[0].Learn), train.Days())
 	}
 }
 
