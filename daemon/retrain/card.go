@@ -104,7 +104,7 @@ func scoresOf(out version.Outcome) modelstore.Comparison {
 		return scores
 	}
 	c := modelstore.Comparison{
-		On:         fmt.Sprintf("%d overlays of held-out days, %s mode", out.Evaluation.Cases, out.Evaluation.Mode),
+		On:         fmt.Sprintf("%d overlays of days that judge, %s mode", out.Evaluation.Cases, out.Evaluation.Mode),
 		Challenger: table(r.Challenger),
 	}
 	if r.Champion != nil {

@@ -14,7 +14,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Bits is the cost of the masks of held-out days under a prior, in bits a cell.
+// Bits is the cost of the masks of days that choose under a prior, in bits a cell.
 type Bits struct {
 	Mean  float64 `json:"mean"`
 	Std   float64 `json:"std"`

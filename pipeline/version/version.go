@@ -64,7 +64,7 @@ type Progress struct {
 	Phase       string
 	Step, Steps int
 	Loss        float64
-	Score       *float64 // on held-out days, less is better; nil: not asked at this step
+	Score       *float64 // on days that choose, less is better; nil: not asked at this step
 }
 
 // Phases of a run, in order.
