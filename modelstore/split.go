@@ -60,7 +60,7 @@ type Box struct {
 
 // String returns the extent in words.
 func (b Box) String() string {
-	return fmt.Sprintf("%g..%g°N, %g..%g°E", b.South, b.North, b.West, b.East)
+	return fmt.Sprintf("%.5g..%.5g°N, %.5g..%.5g°E", b.South, b.North, b.West, b.East)
 }
 
 // Known reports whether the split says which days were learned from.

@@ -93,11 +93,11 @@ func (c SplitConfig) block(days int, gapFirst bool, step int) []Share {
 }
 
 // chooseDays returns how many of the last days before a judging period choose:
-// an eighth, and nine maps where that is fewer and a sixth allows it, since
-// fewer do not calibrate.
+// an eighth, and nine maps where that is fewer and a quarter allows it, since
+// fewer hardly calibrate.
 func chooseDays(learn, step int) int {
-	const share, least, most = 0.12, 9, 6
-	return max(int(share*float64(learn)+0.5), min(least*step, learn/most))
+	const share, least, most = 0.12, 9, 0.25
+	return max(int(share*float64(learn)+0.5), min(least*step, int(most*float64(learn))))
 }
 
 // cycle returns the shares of the cycles behind the last day of the first

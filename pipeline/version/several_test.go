@@ -219,12 +219,18 @@ func TestHalfOfTheExamplesAreOfTheSeriesBeside(t *testing.T) {
 	if noise := 4 * math.Sqrt(0.25/examples); math.Abs(shown[1]/examples-0.5) > noise {
 		t.Errorf("%v examples are of the two seas, want as many of each", shown)
 	}
-	for _, o := range slices.Concat(r.choosing, r.judging) {
-		if o.Place != 0 || !r.judgeSide.Place(o.Day).Grid.Same(seas[0].Grid) {
-			t.Fatal("what is learned beside is judged on")
+	for _, of := range []struct {
+		side     samples.HeldOut
+		overlays []samples.Overlay
+	}{{r.chooseSide, r.choosing}, {r.judgeSide, r.judging}} {
+		for _, o := range of.overlays {
+			if o.Place != 0 || !of.side.Place(o.Day).Grid.Same(seas[0].Grid) {
+				t.Fatal("what is learned beside is chosen by or judged on")
+			}
 		}
 	}
 	// To be learned beside is not to be learned together.
+	seas[1].Transform = seas[0].Transform
 	name, err := request.Fingerprint()
 	if err != nil {
 		t.Fatal(err)
