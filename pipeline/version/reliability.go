@@ -55,8 +55,8 @@ func (r *run) makeReliability(ctx context.Context) error {
 // ReliabilityScore compares a classifier of P(query | context) with the mean
 // share of query cells.
 type ReliabilityScore struct {
-	Cells    int     `json:"cells"` // cells of held-out windows that were not context, in several partitions
-	Brier    float64 `json:"brier"`
+	Cells int     `json:"cells"` // cells of held-out windows that were not context, in several partitions
+	Brier float64 `json:"brier"`
 	// Constant is the Brier score of the best constant for every cell: their mean
 	// share. That of training windows would be beaten by chance where few days choose.
 	Constant float64 `json:"constant"`
