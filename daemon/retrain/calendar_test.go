@@ -117,6 +117,29 @@ func TestNoGenerationIsJudgedOnDaysThatAnAncestorKnows(t *testing.T) {
 	if err != nil || len(v.Card.Split.Seen) != 1 || len(v.Card.Split.Seen[0].Learn) < 50 {
 		t.Errorf("the third generation inherits %+v, %v", v.Card.Split.Seen, err)
 	}
+	// A table that it is a row of is not made of those days either. Split afresh, it would be.
+	calendar, seen, err := Known(v.Card, all.Series, "CHL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaks := func(c samples.Calendar, seen []samples.Seen) (n int) {
+		uses, err := samples.Uses([]samples.Series{all.Series}, []samples.Calendar{samples.Extend(c, all.Series.Days, samples.DefaultSplit())}, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, day := range uses[0].Judge {
+			if known[day.String()] {
+				n++
+			}
+		}
+		return n
+	}
+	if n := leaks(calendar, nil) + leaks(samples.Calendar{}, seen); n > 0 {
+		t.Errorf("a table judges the third generation on %d days that it knows", n)
+	}
+	if leaks(samples.Calendar{}, nil) == 0 {
+		t.Error("split afresh it knows none of the days either: this test shows nothing")
+	}
 }
 
 // A parent from another store may have another calendar: what it learned from

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -115,6 +116,31 @@ func dates(days []string) ([]samples.Date, error) {
 func union(days []string) []string {
 	slices.Sort(days)
 	return slices.Compact(days)
+}
+
+// Known returns the calendar of a version for a series, empty where it has none
+// of that place, and the days of it on which neither the version nor what is
+// compared with it may be judged. A card that is older than lists of days says
+// nothing.
+func Known(card modelstore.Card, s samples.Series, variable string) (samples.Calendar, []samples.Seen, error) {
+	var calendar samples.Calendar
+	if !card.Split.Known() {
+		return calendar, nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(card.Split.Seas)) {
+		sea := card.Split.Seas[name]
+		if len(calendar.Intervals) > 0 || !samples.Box(sea.Box).Overlaps(samples.BoxOf(s.Grid)) || !sameQuantity(variable, sea.Variable) {
+			continue
+		}
+		if err := json.Unmarshal(sea.Calendar, &calendar); err != nil {
+			return calendar, nil, fmt.Errorf("read the calendar of %s: %w", name, err)
+		}
+		if err := calendar.Validate(); err != nil {
+			return calendar, nil, err
+		}
+	}
+	seen, err := seenOf(variable, seenBy(card, nil))
+	return calendar, seen, err
 }
 
 // sameQuantity reports whether two variables may be of one quantity: it says no

@@ -43,6 +43,9 @@ type Job struct {
 
 	// Done, if not nil, is called for every row and seed, those of earlier runs too.
 	Done func(Record)
+
+	Calendar samples.Calendar // roles of dates; empty: made of Series by Settings.Split
+	Seen     []samples.Seen   // days that a stored version knows: nothing is judged on them
 }
 
 // Runners hold the runners of an engine, with their compiled programs.
@@ -142,6 +145,7 @@ type run struct {
 
 	train    samples.Train
 	held     samples.HeldOut
+	days     samples.Assignment
 	overlays []samples.Overlay
 	median   int // number of the case that pictures show
 	material learn.Material
@@ -176,7 +180,7 @@ func begin(job Job, progress func(Progress)) (*run, error) {
 		return nil, err
 	}
 	var err error
-	if r.train, r.held, err = job.Series.Split(r.s.Split); err != nil {
+	if err = r.split(); err != nil {
 		return nil, err
 	}
 	if r.overlays, err = r.held.Overlays(r.s.Overlays); err != nil {
@@ -237,6 +241,11 @@ func (r *run) checkRows() error {
 func (r *run) list() error {
 	data, err := fingerprint(r.job.Series)
 	if err != nil {
+		return err
+	}
+	// The settings of the split do not say it all: there may be a calendar, and
+	// programs before there were any learned from other days.
+	if data, err = keyOf(data, r.days); err != nil {
 		return err
 	}
 	truth := fingerprintFields(r.job.Truth)
