@@ -301,3 +301,27 @@ func TestBoxesOverlapInEitherCountOfLongitudes(t *testing.T) {
 		t.Errorf("box of a grid from north to south is %+v", b)
 	}
 }
+
+// The review counted, of a year that grows, the days that judge a child and that
+// its parent had learned from where each of them split its days by itself.
+func TestAParentKnowsNoneOfTheDaysThatJudgeItsChild(t *testing.T) {
+	first := samples.Extend(samples.Calendar{}, daily(0, 365), samples.DefaultSplit())
+	for more, afresh := range map[int]int{30: 3, 90: 33, 180: 68} {
+		days := daily(0, 365+more)
+		known := func(c samples.Calendar) (n int) {
+			for _, d := range days {
+				date := samples.DateOf(d.Time)
+				if r := first.Role(date); c.Role(date) == samples.Judge && (r == samples.Learn || r == samples.Choose) {
+					n++
+				}
+			}
+			return n
+		}
+		if n := known(samples.Extend(first, days, samples.DefaultSplit())); n > 0 {
+			t.Errorf("%d days more: a child is judged on %d days that its parent knows", more, n)
+		}
+		if n := known(samples.Extend(samples.Calendar{}, days, samples.DefaultSplit())); n != afresh {
+			t.Errorf("%d days more, split afresh: %d days, the review counted %d", more, n, afresh)
+		}
+	}
+}
