@@ -44,7 +44,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/classical", "field", "realdata skill"},
 	{"pipeline/engine", "trusted", ""},
 	{"pipeline/nn", "noise engine", ""},
-	{"pipeline/samples", "field noise classical", ""},
+	{"pipeline/samples", "field noise classical", "realdata"},
 	{"pipeline/impute", "field noise classical engine nn samples", ""},
 	{"pipeline/infer", "field noise simulate skill classical engine nn samples impute", ""},
 	{"pipeline/parts", "field samples impute", ""},

@@ -80,14 +80,6 @@ type Granule struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Split counts the days for training, for choosing and for judging (held out).
-type Split struct {
-	Rule      string `json:"rule,omitempty"` // in words or as a setting
-	TrainDays int    `json:"train_days,omitempty"`
-	CheckDays int    `json:"check_days,omitempty"`
-	TestDays  int    `json:"test_days,omitempty"`
-}
-
 // Normalisation are the statistics of the transformed values that the networks
 // see with mean 0 and deviation 1.
 type Normalisation struct {
@@ -181,7 +173,7 @@ func (c Card) Encode() ([]byte, error) {
 func (c Card) Child(parent string) Card {
 	c.Parent, c.Kind, c.Note = parent, "fine-tuned", ""
 	c.Created, c.Training = time.Time{}, Training{}
-	c.Data, c.Scores, c.Calibration, c.Files = Data{}, Comparison{}, Calibration{}, nil
+	c.Data, c.Split, c.Scores, c.Calibration, c.Files = Data{}, Split{}, Comparison{}, Calibration{}, nil
 	return c
 }
 
@@ -200,7 +192,7 @@ func (c Card) validate() error {
 			errs.Check(finite(v), "score %s is %v; leave out scores that are not finite", name, v)
 		}
 	}
-	errs.Add(validFiles(c.Files))
+	errs.Add(c.Split.validate(), validFiles(c.Files))
 	return errs.Err()
 }
 

@@ -18,8 +18,9 @@ type Difference struct {
 }
 
 // Diff returns the fields in which a and b differ, by name, fields that only a
-// newer Lacuna understands included. The granules are compared as sets, because
-// a list of a thousand hashes says less than how many are new.
+// newer Lacuna understands included. The granules are compared as sets, and days
+// by their number and ends, because a list of a thousand hashes says less than how
+// many are new.
 func Diff(a, b Card) ([]Difference, error) {
 	fieldsA, err := a.flatten()
 	if err != nil {
@@ -69,7 +70,8 @@ func missingFrom(list, other []Granule) int {
 // flatten returns the fields of the card that are not granules as text, by
 // their path.
 func (c Card) flatten() (map[string]string, error) {
-	c.Data.Granules = nil
+	days := c.Split.counted()
+	c.Data.Granules, c.Split = nil, Split{Rule: c.Split.Rule, TrainDays: c.Split.TrainDays, CheckDays: c.Split.CheckDays, TestDays: c.Split.TestDays}
 	data, err := c.Encode()
 	if err != nil {
 		return nil, err
@@ -82,6 +84,7 @@ func (c Card) flatten() (map[string]string, error) {
 	}
 	fields := map[string]string{}
 	walk(fields, "", tree)
+	maps.Copy(fields, days)
 	return fields, nil
 }
 

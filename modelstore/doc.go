@@ -6,6 +6,7 @@
 //	versions/ID/     card.json and the files it lists; never changed once there
 //	promotions.log   which version became champion of which dataset, when and why
 //	pins/ID          versions that garbage collection must keep
+//	calendars/NAME   which days of a dataset are learned from, and which judge
 //	incoming/        versions being written
 //	trash/           versions being deleted
 //	lock             held by the one process that changes the above

@@ -100,7 +100,7 @@ func syncFolder(dir string) error {
 
 // makeFolders makes the parts of the store that are not there yet.
 func (s *Store) makeFolders() error {
-	for _, name := range []string{"versions", "incoming", "trash", "pins"} {
+	for _, name := range []string{"versions", "incoming", "trash", "pins", "calendars"} {
 		dir := filepath.Join(s.dir, name)
 		if _, err := os.Stat(dir); err == nil {
 			continue

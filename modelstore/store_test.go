@@ -56,7 +56,7 @@ func testCard(note string) Card {
 		Data: Data{From: day0.AddDate(-1, 0, 0), To: day0, Granules: []Granule{
 			{Name: "a.nc", SHA256: strings.Repeat("a", 64)}, {Name: "b.nc", SHA256: strings.Repeat("b", 64)},
 		}},
-		Split: Split{Rule: "last month held out", TrainDays: 300, CheckDays: 30, TestDays: 35}, Transform: "log10",
+		Split: testSplit(), Transform: "log10",
 		Normalisation: Normalisation{Mean: -0.25, Std: 0.5},
 		Networks:      []Network{{File: ImputerFile, Backbone: "unet", Size: "small", Parameters: 2100000}},
 		Settings:      map[string]json.RawMessage{"train": json.RawMessage(`{"batch":8,"lr":0.0003}`)},
@@ -65,6 +65,20 @@ func testCard(note string) Card {
 		Calibration:   Calibration{File: CalibrationFile, Note: "by gap distance"}, Guidance: 1.5,
 		Engine:   Engine{Name: "ort", Device: "cpu", Libraries: map[string]string{"onnxruntime": "1.31.1"}},
 		Training: Training{Started: day0, Seconds: 5400, Steps: 1000, Hardware: "2 cores", PeakMemoryBytes: 3e9},
+	}
+}
+
+// testSplit lists a few days of one sea.
+func testSplit() Split {
+	learn, choose, judge := []string{"2023-04-01", "2023-04-02", "2023-04-03"}, []string{"2023-06-01"}, []string{"2023-08-01", "2023-08-02"}
+	box := Box{South: 40, North: 47, West: 27, East: 42}
+	return Split{
+		Rule: "by the calendar", TrainDays: 3, CheckDays: 1, TestDays: 2, Learn: learn, Choose: choose, Judge: judge,
+		Seas: map[string]Sea{box.String(): {
+			Variable: "CHL", Box: box, Learn: learn, Choose: choose, Judge: judge,
+			Calendar: json.RawMessage(`{"gap_days":12}`),
+		}},
+		Seen: []Seen{{Variable: "CHL", Box: &Box{South: 30, North: 50, West: -140, East: -120}, Learn: []string{"2021-01-01"}}},
 	}
 }
 

@@ -42,8 +42,8 @@ func (c Card) textData(t *text) {
 	if n := len(c.Data.Beside); n > 0 {
 		t.line("beside", "%d granules of other datasets were learned from as well", n)
 	}
-	if c.Split != (Split{}) {
-		t.line("split", "%d days to train, %d to choose, %d held out%s", c.Split.TrainDays, c.Split.CheckDays, c.Split.TestDays, comma(c.Split.Rule))
+	if c.Split.TrainDays > 0 || c.Split.Known() {
+		t.line("split", "%s", c.Split.text())
 	}
 }
 

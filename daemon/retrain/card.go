@@ -26,9 +26,8 @@ func (t *Training) card(out version.Outcome) (modelstore.Card, error) {
 	card.Schema, card.Created, card.Lacuna = modelstore.CardSchema, time.Now().UTC(), t.req.Lacuna
 	card.Data = dataOf(t.req.Data)
 	card.Data.Beside = granulesOf(t.req.Beside)
-	card.Split = modelstore.Split{
-		Rule:      fmt.Sprintf("by time: the last %g of each of up to %d blocks held out, %d days between", s.Split.HeldOut, s.Split.Blocks, s.Split.GapDays),
-		TrainDays: out.TrainDays, TestDays: out.HeldDays,
+	if card.Split, err = t.splitOf(out); err != nil {
+		return card, err
 	}
 	card.Transform = "identity"
 	if out.Transform.Log10 {
@@ -105,7 +104,7 @@ func scoresOf(out version.Outcome) modelstore.Comparison {
 		return scores
 	}
 	c := modelstore.Comparison{
-		On:         fmt.Sprintf("%d overlays of held-out days, %s mode", out.Evaluation.Cases, out.Evaluation.Mode),
+		On:         fmt.Sprintf("%d overlays of days that judge, %s mode", out.Evaluation.Cases, out.Evaluation.Mode),
 		Challenger: table(r.Challenger),
 	}
 	if r.Champion != nil {

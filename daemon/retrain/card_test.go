@@ -29,7 +29,7 @@ func TestTheCardNamesTheScoresOfEachSide(t *testing.T) {
 	if c := fmt.Sprint(got.Champion); c != fmt.Sprintf(want, 0.2) {
 		t.Errorf("champion %s", c)
 	}
-	if got.Interpolation != nil || got.On != "7 overlays of held-out days, delayed mode" {
+	if got.Interpolation != nil || got.On != "7 overlays of days that judge, delayed mode" {
 		t.Errorf("interpolation %v, on %q", got.Interpolation, got.On)
 	}
 	if empty := scoresOf(version.Outcome{}); empty.Challenger != nil {

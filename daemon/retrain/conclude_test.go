@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lacuna/modelstore"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/version"
@@ -24,7 +25,7 @@ func finished(t *testing.T, policy string) *Training {
 	dir := t.TempDir()
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	set := Data{
-		Series:   samples.Series{Days: []samples.Day{{Time: day}, {Time: day.AddDate(0, 0, 9)}}},
+		Series:   samples.Series{Grid: field.Grid{Lat: []float64{40, 41}, Lon: []float64{10, 12}}, Days: []samples.Day{{Time: day}, {Time: day.AddDate(0, 0, 9)}}},
 		Granules: map[string]string{"b.nc": strings.Repeat("b", 64), "a.nc": strings.Repeat("a", 64)}, Variable: "CHL",
 	}
 	tr := &Training{
@@ -43,7 +44,8 @@ func outcome(won bool) version.Outcome {
 	reasons := []string{"for: better", "against: slower"}
 	return version.Outcome{
 		Parts:    version.Parts{version.PartImputer: []byte("weights"), version.PartCalibration: []byte("{}")},
-		Decision: skill.Decision{Promote: won, Reasons: reasons}, TrainDays: 7, HeldDays: 2,
+		Decision: skill.Decision{Promote: won, Reasons: reasons}, Calendars: []samples.Calendar{{GapDays: 12}},
+		Days:     []samples.Assignment{{Learn: make([]samples.Date, 7), Choose: []samples.Date{8}, Judge: []samples.Date{21, 22}}},
 		Networks: []version.Network{{Part: version.PartImputer, Backbone: "unet", Size: "tiny", Weights: 9}},
 	}
 }
@@ -148,7 +150,7 @@ func TestACardSaysWhereAVersionComesFrom(t *testing.T) {
 	if c.Kind != "trained" || c.Dataset != "sea" || c.Variable != "CHL" || c.Lacuna != "0.2.0" || c.Engine.Name != "ort" || c.Training.Phases["imputer"] != 3 {
 		t.Errorf("card %+v", c)
 	}
-	if c.Split.TrainDays != 7 || c.Split.TestDays != 2 || c.Data.To.Sub(c.Data.From) != 9*24*time.Hour ||
+	if c.Split.TrainDays != 7 || c.Split.CheckDays != 1 || c.Split.TestDays != 2 || !slices.Equal(c.Split.Judge, []string{"1970-01-22", "1970-01-23"}) || c.Data.To.Sub(c.Data.From) != 9*24*time.Hour ||
 		len(c.Data.Granules) != 2 || c.Data.Granules[0].Name != "a.nc" {
 		t.Errorf("split %+v of data %+v", c.Split, c.Data)
 	}

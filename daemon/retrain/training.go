@@ -64,7 +64,8 @@ type Training struct {
 	phases  map[string]float64 // seconds
 
 	parentID, championID      string // empty: none
-	parentCard                modelstore.Card
+	parentCard, championCard  modelstore.Card
+	seen                      []modelstore.Seen // days that the parent and its ancestors know
 	parent, champion, starter version.Parts
 }
 
@@ -86,6 +87,12 @@ func Prepare(ctx context.Context, req Request) (*Training, error) {
 	t.job = version.Request{
 		Series: seriesOf(req.Data), Beside: seriesOf(req.Beside),
 		Settings: settings, Backend: req.Engine, Parent: t.parent, Champion: t.champion, Starter: t.starter,
+	}
+	if t.job.Calendars, err = t.assignDays(settings.Split); err != nil {
+		return nil, err
+	}
+	if t.job.Seen, err = seenOf(req.Data[0].Variable, t.seen); err != nil {
+		return nil, err
 	}
 	name, err := t.job.Fingerprint()
 	if err != nil {
@@ -130,6 +137,9 @@ func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 	if !t.onProcessor() {
 		t.memory = watchDevice(ctx)
 		defer t.memory.stop()
+	}
+	if err := t.keepCalendar(ctx); err != nil {
+		return err
 	}
 	var clock phaseClock
 	out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {

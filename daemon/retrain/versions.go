@@ -18,7 +18,7 @@ func (t *Training) findVersions(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		t.championID = serving.Version.ID
+		t.championID, t.championCard = serving.Version.ID, serving.Version.Card
 		if t.champion, err = Parts(serving.Version); err != nil {
 			return err
 		}
@@ -69,8 +69,11 @@ func (t *Training) findParent(starter *modelstore.Version, none string) (err err
 		}
 	}
 	t.parentCard = parent.Card
-	t.parent, err = Parts(parent)
-	return err
+	if t.parent, err = Parts(parent); err != nil {
+		return err
+	}
+	t.seen = seenBy(parent.Card, t.parent)
+	return nil
 }
 
 // partFiles are the names of the files of a version, by part.

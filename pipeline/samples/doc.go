@@ -1,14 +1,15 @@
 // Package samples turns days of gappy maps into patches that networks learn
 // from and overlays that every method is judged on.
 //
-// A Series holds the maps of one dataset. Split cuts it by time into a Train
-// and a HeldOut with days of neither between them; they are different types,
-// so code that trains cannot be handed a held-out day by mistake. The scaling
-// comes from the training days alone: delete every held-out file and it stays
-// the same.
+// A Series holds the maps of one dataset, and a Calendar says what each date is
+// for: to learn from, to choose by or to judge on. Extend gives new dates a role
+// and never changes one. Assign cuts a series by its calendar into a Train and two
+// HeldOut, with days of no side between them; they are different types, so code
+// that trains cannot be handed a held-out day by mistake. The scaling comes from
+// the training days alone: delete every held-out file and it stays the same.
 //
-//	fields ──New──▶ Series ──Split──▶ Train ──Refs, Cut──▶ Patch
-//	                            └───▶ HeldOut ──Overlays──▶ Overlay
+//	fields ──New──▶ Series ──Assign──▶ Train ───Refs, Cut──▶ Patch
+//	       days ──Extend──▶ Calendar ┘└─▶ HeldOut ──Overlays──▶ Overlay
 //
 // Several series of one variable may be split together. Each stays a Place with
 // its own grid and scaling: a day is of one place, and only days of the same

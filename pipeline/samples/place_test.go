@@ -173,9 +173,12 @@ func TestDaysOfOtherSeriesComeAfterAndChangeNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	days := own.Days()
-	both, err := own.Beside(all[1:], cfg)
+	both, assigned, err := own.Beside(all[1:], cfg)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(assigned) != 1 || len(assigned[0].Learn) != other.Days() {
+		t.Errorf("the days of the other are told as %+v", assigned)
 	}
 	if own.Days() != days || len(own.Places()) != 1 {
 		t.Errorf("the series itself has %d days of %d places, and had %d of one", own.Days(), len(own.Places()), days)

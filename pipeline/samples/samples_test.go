@@ -107,7 +107,7 @@ func TestCoarseSeriesAreSplitByTheirStep(t *testing.T) {
 		for _, r := range held.Refs(8, 8, 1) {
 			targets[r.Day] = true
 		}
-		if n := len(targets); n < 15 || n > 25 || train.Days() < 40 {
+		if n := len(targets); n < 15 || n > 25 || train.Days() < 35 {
 			t.Errorf("%s: %d maps are held out and %d train, want about a quarter held out", tt.name, n, train.Days())
 		}
 		for day := range targets {

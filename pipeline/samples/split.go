@@ -4,21 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"lacuna/pipeline/field"
 )
 
-// SplitConfig holds the settings of a split.
+// SplitConfig holds the settings of the first calendar of a dataset.
 type SplitConfig struct {
-	HeldOut float64 `json:"held_out" yaml:"held_out"` // held-out share of each block
-	GapDays int     `json:"gap_days" yaml:"gap_days"` // days between training and held-out days that belong to neither; two maps of a series coarser than daily
-	Blocks  int     `json:"blocks" yaml:"blocks"`     // held-out periods in each uninterrupted stretch of days
+	HeldOut float64 `json:"held_out" yaml:"held_out"` // judging share of each block
+	GapDays int     `json:"gap_days" yaml:"gap_days"` // least number of days between learning and judging; two maps of a series coarser than daily
+	Blocks  int     `json:"blocks" yaml:"blocks"`     // judging periods in each uninterrupted stretch of days
 }
 
-// DefaultSplit holds out the last quarter of each half of an uninterrupted
-// stretch, so that both sides see more than one season. Twelve days is longer
+// DefaultSplit judges on the last quarter of each half of an uninterrupted
+// stretch, so that every side sees more than one season. Twelve days is longer
 // than the ten that a delayed-mode analysis looks ahead.
 func DefaultSplit() SplitConfig {
 	return SplitConfig{HeldOut: 0.25, GapDays: 12, Blocks: 2}
@@ -39,146 +38,96 @@ func (c SplitConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Train is the part of a series that may be learned from. It holds no other
-// day: nothing that reads it can see the held-out side.
-type Train struct{ *archive }
-
-// HeldOut is the part of a series that methods are judged on. Around its days
-// every other day is visible, as it is in operation; but only its own days are
-// targets.
-type HeldOut struct {
-	*archive
-	targets []int // days of the archive that are held out, in order
-}
-
-// Split cuts s by time.
-func (s Series) Split(cfg SplitConfig) (Train, HeldOut, error) { return Split([]Series{s}, cfg) }
-
-// Split cuts several series of one variable by time, each by itself and with a
-// scaling of its own, and puts them side by side: training uses all of them, and
-// days are neighbours of days of the same series only.
-func Split(all []Series, cfg SplitConfig) (Train, HeldOut, error) {
-	train, held := Train{&archive{}}, HeldOut{archive: &archive{}}
-	if err := cfg.Validate(); err != nil {
-		return train, held, err
-	}
-	if len(all) == 0 {
-		return train, held, errors.New("no series to split")
-	}
-	for _, s := range all {
-		if s.Transform != all[0].Transform {
-			return train, held, fmt.Errorf("%v is taken as %+v and %v as %+v: series that are learned together must be of one variable",
-				all[0].Grid, all[0].Transform, s.Grid, s.Transform)
-		}
-		if err := s.split(cfg, train, &held); err != nil {
-			if len(all) > 1 {
-				err = fmt.Errorf("%v: %w", s.Grid, err)
-			}
-			return train, held, err
-		}
-	}
-	return train, held, nil
-}
-
-// split adds the two sides of s to train and held.
-func (s Series) split(cfg SplitConfig, train Train, held *HeldOut) error {
-	var learned []Day
-	var targets []int
-	for i, r := range cfg.roles(s.Days) {
-		switch r {
-		case forTraining:
-			learned = append(learned, s.Days[i])
-		case forJudging:
-			targets = append(targets, held.Days()+i)
-		}
-	}
-	if len(learned) < 2 || len(targets) < 2 {
-		return fmt.Errorf("%d days leave %d for training and %d held out with a gap of %d days and %d blocks: give more days, or a smaller gap",
-			len(s.Days), len(learned), len(targets), cfg.GapDays, cfg.Blocks)
-	}
-	scaling, err := scalingOf(s, learned)
-	if err != nil {
-		return err
-	}
-	train.add(s, learned, scaling)
-	held.add(s, s.Days, scaling)
-	held.targets = append(held.targets, targets...)
-	return nil
-}
-
-// Beside returns t with the training days of other series after its own, for
-// training only: none of them is judged. They may be of another variable,
-// because anomalies in units of their spread are alike. The days of t keep their
-// numbers.
-func (t Train) Beside(others []Series, cfg SplitConfig) (Train, error) {
-	all := *t.archive
-	all.places, all.placeOf = slices.Clip(all.places), slices.Clip(all.placeOf)
-	all.days, all.numbers = slices.Clip(all.days), slices.Clip(all.numbers)
-	unused := HeldOut{archive: &archive{}}
-	for _, s := range others {
-		if err := s.split(cfg, Train{&all}, &unused); err != nil {
-			return Train{}, fmt.Errorf("%v: %w", s.Grid, err)
-		}
-	}
-	all.transform = t.transform
-	return Train{&all}, nil
-}
-
-// Whole returns all of s for training, with the scaling of all days, for a model
-// that needs no score.
-func (s Series) Whole() (Train, error) {
-	scaling, err := scalingOf(s, s.Days)
-	if err != nil {
-		return Train{}, err
-	}
-	train := Train{&archive{}}
-	train.add(s, s.Days, scaling)
-	return train, nil
-}
-
-type role byte
-
-const (
-	forNothing role = iota
-	forTraining
-	forJudging
-)
-
-// roles gives each day its side. Stretches of days without a hole longer than
-// the gap are cut into blocks; a block is training, gap, held out, and the
-// next one begins with a gap.
-func (c SplitConfig) roles(days []Day) []role {
-	c = c.forStep(days)
-	out := make([]role, len(days))
+// calendar returns the first calendar of a dataset. Stretches of days without a
+// hole longer than the gap are cut into blocks. A block is
+//
+//	learn, half a gap, choose, half a gap, judge
+//
+// and the next one begins with a gap, as do the cycles behind the last.
+func (c SplitConfig) calendar(days []Day) Calendar {
+	between := stepOf(days)
+	c = c.forStep(between)
+	step := max(int(math.Round(between.Hours()/24)), 1)
+	out := Calendar{GapDays: c.GapDays, Cycle: c.cycle(step)}
 	for first := 0; first < len(days); {
 		last := first
-		for last+1 < len(days) && dayNumber(days[last+1].Time)-dayNumber(days[last].Time) <= int64(max(c.GapDays, 1)) {
+		for last+1 < len(days) && DateOf(days[last+1].Time)-DateOf(days[last].Time) <= Date(max(c.GapDays, 1)) {
 			last++
 		}
-		start, end := dayNumber(days[first].Time), dayNumber(days[last].Time)+1
-		blocks := int64(c.blocks(int(end - start)))
-		for i := first; i <= last; i++ {
-			at := dayNumber(days[i].Time) - start
-			block := at * blocks / (end - start)
-			from := (block*(end-start) + blocks - 1) / blocks
-			length := ((block+1)*(end-start)+blocks-1)/blocks - from
-			out[i] = c.roleIn(int(at-from), int(length), block > 0)
+		start := DateOf(days[first].Time)
+		n := int(DateOf(days[last].Time) - start + 1)
+		blocks := c.blocks(n)
+		for block := range blocks {
+			from, end := ceilDiv(block*n, blocks), ceilDiv((block+1)*n, blocks)
+			at := start + Date(from)
+			for _, share := range c.block(end-from, block > 0, step) {
+				out.append(share.Role, at, share.Days)
+				at += Date(share.Days)
+			}
 		}
 		first = last + 1
 	}
 	return out
 }
 
-// forStep returns c for the step of a series. A gap of twelve days would lie
-// between no two maps of a monthly one, and end its stretch at every map: of a
-// series coarser than a day two maps belong to neither side, and one may be
-// missing.
-func (c SplitConfig) forStep(days []Day) SplitConfig {
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// block returns the shares of a block of so many days. One that is too short for
+// a gap and for days to learn from has days that judge and no others.
+func (c SplitConfig) block(days int, gapFirst bool, step int) []Share {
+	judge := min(max(int(c.HeldOut*float64(days)+0.5), 1), days)
+	lead := 0
+	if gapFirst {
+		lead = min(c.GapDays, days-judge)
+	}
+	left := days - judge - lead // for learning, choosing and the gaps before judging
+	learn, half := left-c.GapDays, ceilDiv(c.GapDays, 2)
+	if learn <= 0 {
+		return []Share{{Days: days - judge}, {Judge, judge}}
+	}
+	choose := chooseDays(learn, step)
+	if learn = left - 2*half - choose; choose == 0 || learn <= 0 {
+		return []Share{{Days: lead}, {Learn, left - c.GapDays}, {Days: c.GapDays}, {Judge, judge}}
+	}
+	return []Share{{Days: lead}, {Learn, learn}, {Days: half}, {Choose, choose}, {Days: half}, {Judge, judge}}
+}
+
+// chooseDays returns how many of the last days before a judging period choose:
+// an eighth, and nine maps where that is fewer and a quarter allows it, since
+// fewer hardly calibrate.
+func chooseDays(learn, step int) int {
+	const share, least, most = 0.12, 9, 0.25
+	return max(int(share*float64(learn)+0.5), min(least*step, int(most*float64(learn))))
+}
+
+// cycle returns the shares of the cycles behind the last day of the first
+// calendar. Ten gaps make a cycle: a fifth of its days is lost to them.
+func (c SplitConfig) cycle(step int) []Share {
+	const gaps, maps = 10, 40
+	for days := max(gaps*c.GapDays, maps*step); ; days *= 2 {
+		// Most of the days may judge, so that only a longer cycle has some of
+		// every role.
+		if shares := c.block(days, true, step); len(shares) == 6 {
+			return shares
+		}
+	}
+}
+
+// stepOf returns the time between two maps of a series.
+func stepOf(days []Day) time.Duration {
 	times := make([]time.Time, len(days))
 	for i, d := range days {
 		times[i] = d.Time
 	}
-	if step := field.Step(times); c.GapDays > 0 && step > 36*time.Hour {
+	return field.Step(times)
+}
+
+// forStep returns c for the step of a series. A gap of twelve days would lie
+// between no two maps of a monthly one, and end its stretch at every map: of a
+// series coarser than a day two maps belong to neither side, and one may be
+// missing.
+func (c SplitConfig) forStep(step time.Duration) SplitConfig {
+	if c.GapDays > 0 && step > 36*time.Hour {
 		c.GapDays = max(c.GapDays, int(math.Ceil(2.5*step.Hours()/24)))
 	}
 	return c
@@ -192,37 +141,4 @@ func (c SplitConfig) blocks(n int) int {
 		blocks--
 	}
 	return blocks
-}
-
-func (c SplitConfig) roleIn(at, length int, gapFirst bool) role {
-	held := max(int(c.HeldOut*float64(length)+0.5), 1)
-	switch {
-	case at >= length-held:
-		return forJudging
-	case at >= length-held-c.GapDays, gapFirst && at < c.GapDays:
-		return forNothing
-	default:
-		return forTraining
-	}
-}
-
-// Since returns s with the days from a time on as targets, which are new to
-// every version made before. The scaling is that of the days before.
-func (s Series) Since(t time.Time) (HeldOut, error) {
-	first := slices.IndexFunc(s.Days, func(d Day) bool { return !d.Time.Before(t) })
-	if first < 0 || len(s.Days)-first < 2 {
-		return HeldOut{}, fmt.Errorf("fewer than two days since %s: wait for more", t.Format(time.DateOnly))
-	}
-	before := s
-	before.Days = s.Days[:first]
-	scaling, err := LearnScaling(before)
-	if err != nil {
-		return HeldOut{}, fmt.Errorf("days before %s: %w", t.Format(time.DateOnly), err)
-	}
-	held := HeldOut{archive: &archive{}}
-	held.add(s, s.Days, scaling)
-	for day := first; day < len(s.Days); day++ {
-		held.targets = append(held.targets, day)
-	}
-	return held, nil
 }

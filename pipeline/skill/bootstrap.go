@@ -56,6 +56,15 @@ type Difference struct {
 // different draws.
 const leastBlocks = 4
 
+// leastBlockDays is the length down to which blocks are shortened where there
+// are too few days for leastBlocks of them: differences of errors of two methods
+// forget faster than the sea does, but not from one day to the next.
+const leastBlockDays = 3
+
+// LeastDays is the least number of consecutive days on which a difference can
+// be told from chance.
+const LeastDays = (leastBlocks-1)*leastBlockDays + 1
+
 // Paired compares method a with method b, sample by sample. Both are pooled
 // over pixels. Samples must be the same in the same order, which their days
 // and pixels show.
@@ -73,12 +82,13 @@ func (o Bootstrap) Paired(a, b []Loss) (Difference, error) {
 	for i := range a {
 		paired[i] = Loss{Day: a[i].Day, Sum: a[i].Sum - b[i].Sum, Pixels: a[i].Pixels}
 	}
-	blocks := o.blocks(paired)
+	blocks, width := o.enoughBlocks(paired)
 	if len(blocks) < leastBlocks {
-		return Difference{}, fmt.Errorf("draw days with replacement: %d blocks of %d days, need %d",
-			len(blocks), o.BlockDays, leastBlocks)
+		return Difference{}, fmt.Errorf("%d days that judge make %d blocks, and a difference can be told from chance with %d blocks, which %d consecutive days make: give more days",
+			countDays(paired), len(blocks), leastBlocks, LeastDays)
 	}
 	means := o.means(blocks)
+	widen(means, pooled(paired), width)
 	d := Difference{Mean: pooled(paired), Samples: len(a), Blocks: len(blocks), Interval: o.interval(means)}
 	if base := pooled(b); base != 0 {
 		d.Relative = d.Mean / base
@@ -90,11 +100,58 @@ func (o Bootstrap) Paired(a, b []Loss) (Difference, error) {
 // Mean returns the interval of the pooled mean of losses, and false with fewer
 // than four blocks of days.
 func (o Bootstrap) Mean(losses []Loss) (Interval, bool) {
-	blocks := o.blocks(losses)
+	blocks, width := o.enoughBlocks(losses)
 	if len(blocks) < leastBlocks {
 		return Interval{}, false
 	}
-	return o.interval(o.means(blocks)), true
+	means := o.means(blocks)
+	widen(means, pooled(losses), width)
+	return o.interval(means), true
+}
+
+// enoughBlocks returns the blocks of losses. Where there are too few, they are
+// as long as leastBlocks of them can be, down to leastBlockDays, and draws have
+// to be wider by a factor: a handful of blocks knows its own spread badly. The
+// factor is that of Student's t over the normal quantile, times √(n/(n-1)) for
+// the spread that draws of n blocks lack.
+func (o Bootstrap) enoughBlocks(losses []Loss) (blocks []Loss, width float64) {
+	if blocks = o.blocks(losses); len(blocks) >= leastBlocks {
+		return blocks, 1
+	}
+	for o.BlockDays > leastBlockDays && len(blocks) < leastBlocks {
+		o.BlockDays--
+		blocks = o.blocks(losses)
+	}
+	if len(blocks) < leastBlocks {
+		return blocks, 1
+	}
+	n := float64(len(blocks))
+	return blocks, studentOverNormal(len(blocks)-1) * math.Sqrt(n/(n-1))
+}
+
+// studentOverNormal returns how much farther out the 97.5 % quantile of
+// Student's t lies than that of the normal distribution. Other confidences need
+// other factors; between 0.9 and 0.99 they differ by less than blocks do.
+func studentOverNormal(freedom int) float64 {
+	const normal = 1.959964
+	t := []float64{12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139}
+	return t[min(freedom, len(t))-1] / normal
+}
+
+// widen moves the draws away from the mean by a factor.
+func widen(means []float64, mean, factor float64) {
+	for i, m := range means {
+		means[i] = mean + factor*(m-mean)
+	}
+}
+
+// countDays returns the number of days of losses.
+func countDays(losses []Loss) int {
+	days := map[time.Time]bool{}
+	for _, l := range losses {
+		days[l.Day.UTC().Truncate(day)] = true
+	}
+	return len(days)
 }
 
 // blocks sums the losses of each run of BlockDays days, counted from the first

@@ -111,12 +111,61 @@ func TestLossesOfDifferentSamplesAreNotPaired(t *testing.T) {
 			c[2].Pixels++
 			return c, b
 		},
-		"sample 0 is":             func() ([]Loss, []Loss) { return a[1:], b[:len(b)-1] },
-		"blocks of 8 days, need ": func() ([]Loss, []Loss) { return a[:5], b[:5] },
+		"sample 0 is":            func() ([]Loss, []Loss) { return a[1:], b[:len(b)-1] },
+		"5 days that judge make": func() ([]Loss, []Loss) { return a[:5], b[:5] },
 	} {
 		x, y := edit()
 		if _, err := DefaultBootstrap().Paired(x, y); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error is %v, want %q in it", err, name)
 		}
+	}
+}
+
+// With the 22 days that judge of the first ninety, a gain is found where it is
+// large, and chance is taken for a gain no more often than with many days.
+func TestFewDaysAreComparedInShorterBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const sets = 400
+	found, fooled := 0, 0
+	for set := range sets {
+		o := DefaultBootstrap()
+		o.Draws, o.Seed = 400, uint64(set)
+		a, b := noisy(22, 4, 0.75, rng)
+		d, err := o.Paired(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Interval.High < 0 && d.P <= 0.05 {
+			found++
+		}
+		a, b = noisy(22, 4, 0, rng)
+		if d, err = o.Paired(a, b); err != nil {
+			t.Fatal(err)
+		}
+		if d.Interval.High < 0 && d.P <= 0.05 {
+			fooled++
+		}
+	}
+	t.Logf("found %d, fooled %d of %d", found, fooled, sets)
+	if share := float64(found) / sets; share < 0.8 {
+		t.Errorf("half of the error gone is found in %.2f of cases", share)
+	}
+	if share := float64(fooled) / sets; share > 0.06 {
+		t.Errorf("chance is taken for a gain in %.3f of cases", share) // one side of 0.05 is 0.025
+	}
+	a, b := noisy(LeastDays, 2, 0.5, rng)
+	if _, err := DefaultBootstrap().Paired(a, b); err != nil {
+		t.Errorf("%d days: %v", LeastDays, err)
+	}
+	if _, err := DefaultBootstrap().Paired(a[1:], b[1:]); err == nil {
+		t.Errorf("%d days are compared", LeastDays-1)
+	}
+}
+
+func TestEnoughDaysAreComparedAsBefore(t *testing.T) {
+	a, b := noisy(200, 8, 0.1, rand.New(rand.NewPCG(1, 1)))
+	d, err := DefaultBootstrap().Paired(a, b)
+	if err != nil || d.Blocks != 25 {
+		t.Errorf("%d blocks of 200 days, %v", d.Blocks, err)
 	}
 }

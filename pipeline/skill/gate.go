@@ -127,6 +127,10 @@ const nominal90 = 0.9
 // judgeAgainst compares the challenger with the champion.
 func (r Rule) judgeAgainst(j *judge, champion Entrant, c Contest) {
 	a, b := champion.Summary, c.Challenger.Summary
+	if c.MSE.Blocks == 0 {
+		j.say(false, "champion and challenger cannot be compared: fewer than %d days judge, or one of them left pixels out", LeastDays)
+		return
+	}
 	j.say(a.Samples == b.Samples && a.Pixels == b.Pixels && b.Samples == c.MSE.Samples,
 		"champion and challenger have %d and %d samples, %d and %d pixels, %d samples compared",
 		a.Samples, b.Samples, a.Pixels, b.Pixels, c.MSE.Samples)

@@ -38,7 +38,7 @@ func TestChallengerMustWinOnEveryCount(t *testing.T) {
 			name: "worse for sure",
 			edit: func(c *Contest) { c.MSE.Mean, c.MSE.Interval = 0.02, Interval{Low: 0.01, High: 0.03} }, against: "MSE changes",
 		},
-		{name: "not compared", edit: func(c *Contest) { c.MSE.Blocks = 0 }, against: "MSE changes"},
+		{name: "not compared", edit: func(c *Contest) { c.MSE.Blocks = 0 }, against: "cannot be compared: fewer than 10 days judge"},
 		{name: "seams", edit: func(c *Contest) { *c.Challenger.Summary.CBGDError = 0.051 }, against: "|CBGD-1|"},
 		{name: "seams not measured", edit: func(c *Contest) { c.Challenger.Summary.CBGDError = nil }, against: "seams"},
 		{

@@ -7,13 +7,17 @@
 //
 // Its Outcome holds the bytes of every part of the version, the evaluation and
 // the decision with its reasons. The gate asks challenger and champion about the
-// same overlays of the same held-out days, each with the scaling and the
+// same overlays of the days that judge, each with the scaling and the
 // calibration that were stored with it: both are judged as they would serve.
 //
 // A training from scratch and a fine-tune are the same request without a parent
 // and with one. With a parent, networks begin with its weights, its prior is
 // kept while masks have not drifted, and new days are learned from more often
 // than old ones (Replay). Settings.From shortens the training accordingly.
+//
+// Days are used as their calendar says: networks learn from days that learn, days
+// that choose end trainings and calibrate, and days that judge reach the gate and
+// nothing else. No day judges that an ancestor has learned from or was chosen by.
 //
 // Three things are guaranteed. Networks learn from a samples.Train alone: no
 // held-out day reaches a weight. The same request gives the same weights. And with a

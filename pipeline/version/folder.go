@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/pipeline/samples"
+
 	"github.com/google/renameio/v2"
 )
 
@@ -119,7 +121,7 @@ func (f folder) discard(name string) error {
 }
 
 // Fingerprint returns the sha256 of everything that the weights of a request
-// depend on: days, settings and the version to begin from. The champion is not
+// depend on: days and their use, settings and the version to begin from. The champion is not
 // part of it: it has no influence on the weights.
 func (q Request) Fingerprint() (string, error) {
 	settings, err := json.Marshal(q.Settings)
@@ -129,6 +131,11 @@ func (q Request) Fingerprint() (string, error) {
 	h := sha256.New()
 	h.Write(settings)
 	h.Write([]byte(q.Parent.fingerprint()))
+	uses, err := samples.Uses(q.Series, q.calendars(), q.Seen)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintln(h, uses)
 	for i, s := range slices.Concat(q.Series, q.Beside) {
 		if i == len(q.Series) {
 			fmt.Fprintln(h, "beside")

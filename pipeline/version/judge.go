@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"time"
 
 	"lacuna/pipeline/parts"
 
@@ -159,7 +158,7 @@ func (r *run) judge(ctx context.Context) error {
 }
 
 func (r *run) contest(ctx context.Context) error {
-	exam, err := evaluate.NewExam(r.held, r.around, r.judging, r.s.Judging.Mode)
+	exam, err := evaluate.NewExam(r.judgeSide, r.aroundJudge, r.judging, r.s.Judging.Mode)
 	if err != nil {
 		return err
 	}
@@ -168,18 +167,18 @@ func (r *run) contest(ctx context.Context) error {
 	var champion *Entrant
 	var served *Candidate
 	if serving := r.req.incumbent(); serving != nil {
-		if served, err = LoadCandidate(serving, r.runner, r.held); err != nil {
+		if served, err = LoadCandidate(serving, r.runner, r.judgeSide); err != nil {
 			return fmt.Errorf("load the champion: %w", err)
 		}
 		defer served.Close()
-		champion = &Entrant{Method: served.Method("champion", exam, r.held)}
+		champion = &Entrant{Method: served.Method("champion", exam, r.judgeSide)}
 	}
-	candidate, err := LoadCandidate(r.parts, r.runner, r.held)
+	candidate, err := LoadCandidate(r.parts, r.runner, r.judgeSide)
 	if err != nil {
 		return fmt.Errorf("load the version that was just made: %w", err)
 	}
 	defer candidate.Close()
-	challenger := Entrant{Method: candidate.Method("challenger", exam, r.held)}
+	challenger := Entrant{Method: candidate.Method("challenger", exam, r.judgeSide)}
 	if challenger.Faults, err = r.selfTest(ctx, candidate); err != nil {
 		return err
 	}
@@ -194,6 +193,7 @@ func (r *run) contest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	gate.add(&ruling.Decision, true, "%s", r.split.describe())
 	r.eval.Ruling = &ruling
 	return r.judgeMembers(ctx, candidate)
 }
@@ -277,11 +277,11 @@ func (r *run) judgeMembers(ctx context.Context, c *Candidate) error {
 		return nil
 	}
 	some := r.judging[:min(r.s.Judging.MemberCases, len(r.judging))]
-	exam, err := evaluate.NewExam(r.held, r.around, some, r.s.Judging.Mode)
+	exam, err := evaluate.NewExam(r.judgeSide, r.aroundJudge, some, r.s.Judging.Mode)
 	if err != nil {
 		return err
 	}
-	verdict, err := exam.Judge(ctx, c.Ensemble("members", exam, r.held, r.s.Judging), nil, func(done, total int) {
+	verdict, err := exam.Judge(ctx, c.Ensemble("members", exam, r.judgeSide, r.s.Judging), nil, func(done, total int) {
 		r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total})
 	})
 	if err != nil {
@@ -314,7 +314,7 @@ func (r *run) values() (Values, Seasons) {
 func (r *run) outcome() (Outcome, error) {
 	out := Outcome{
 		Parts: r.parts, Evaluation: r.eval, Queries: r.queries, Transform: r.train.Transform(), Scaling: scalingOf(r.train),
-		TrainDays: r.train.Days(), HeldDays: r.heldDays(),
+		Calendars: r.split.calendars, Days: r.split.Days, Beside: r.split.beside,
 	}
 	if r.eval.Ruling != nil {
 		out.Decision = r.eval.Ruling.Decision
@@ -336,12 +336,4 @@ func (r *run) outcome() (Outcome, error) {
 		}
 	}
 	return out, nil
-}
-
-func (r *run) heldDays() int {
-	days := map[time.Time]bool{}
-	for _, ref := range r.held.Refs(r.s.Imputer.Side, r.s.Imputer.Side, 0) {
-		days[r.held.Time(ref.Day)] = true
-	}
-	return len(days)
 }

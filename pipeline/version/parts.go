@@ -3,6 +3,7 @@ package version
 import (
 	"encoding/json"
 
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 )
@@ -41,6 +42,17 @@ type Parts map[Part][]byte
 func (p Parts) evaluation() (e Evaluation, known bool) {
 	err := json.Unmarshal(p[PartEvaluation], &e)
 	return e, err == nil
+}
+
+// Box returns the place that a version is of; nil: it is of several, or does not
+// say.
+func (p Parts) Box() *samples.Box {
+	s, err := parts.DecodeScaling(p[PartScaling])
+	if err != nil || len(s.Lat) == 0 || len(s.Lon) == 0 {
+		return nil
+	}
+	box := samples.BoxOf(field.Grid{Lat: s.Lat, Lon: s.Lon})
+	return &box
 }
 
 // scalingOf returns the scaling of the training days, nil where they are of

@@ -14,7 +14,7 @@ import (
 	"lacuna/pipeline/samples"
 )
 
-// Bits is the cost of the masks of held-out days under a prior, in bits a cell.
+// Bits is the cost of the masks of days that choose under a prior, in bits a cell.
 type Bits struct {
 	Mean  float64 `json:"mean"`
 	Std   float64 `json:"std"`
@@ -178,9 +178,9 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 	return r.s.Only == OnlyImputer || drift <= r.s.Drift, nil
 }
 
-// heldPatches returns patches of held-out days, spread over all of them.
+// heldPatches returns patches of the days that choose, spread over all of them.
 func (r *run) heldPatches() []samples.Patch {
-	return spreadPatches(r.held.Refs(r.s.Prior.Side, r.s.Prior.Side, partition.MinObservedCells), bitMasks, r.held.Cut)
+	return spreadPatches(r.chooseSide.Refs(r.s.Prior.Side, r.s.Prior.Side, partition.MinObservedCells), bitMasks, r.chooseSide.Cut)
 }
 
 // spreadPatches cuts at most n of the refs, evenly spread over their order.
@@ -206,7 +206,7 @@ func (r *run) trainPrior(ctx context.Context) (*prior.Model, learn.PriorReport, 
 	}
 	hooks := r.trainHooks(PhasePrior)
 	hooks.From = from
-	return learn.TrainPrior(ctx, r.req.Backend, r.train, r.held, cfg, hooks)
+	return learn.TrainPrior(ctx, r.req.Backend, r.train, r.chooseSide, cfg, hooks)
 }
 
 // parentPrior returns the weights of the parent's prior where it is of the

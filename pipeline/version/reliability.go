@@ -55,9 +55,11 @@ func (r *run) makeReliability(ctx context.Context) error {
 // ReliabilityScore compares a classifier of P(query | context) with the mean
 // share of query cells.
 type ReliabilityScore struct {
-	Cells    int     `json:"cells"` // cells of held-out windows that were not context, in several partitions
-	Brier    float64 `json:"brier"`
-	Constant float64 `json:"constant"` // the Brier score of one constant for every cell: the share in training windows
+	Cells int     `json:"cells"` // cells of held-out windows that were not context, in several partitions
+	Brier float64 `json:"brier"`
+	// Constant is the Brier score of the best constant for every cell: their mean
+	// share. That of training windows would be beaten by chance where few days choose.
+	Constant float64 `json:"constant"`
 	Kept     bool    `json:"kept"`
 }
 
@@ -72,21 +74,21 @@ func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilitySco
 		return ReliabilityScore{}, err
 	}
 	defer classifier.Close()
-	share, err := r.queryShare(ctx)
-	if err != nil {
-		return ReliabilityScore{}, err
-	}
 	windows := make([]samples.Ref, len(r.choosing))
 	for i, o := range r.choosing {
 		windows[i] = o.Ref
 	}
-	var said, constant []float64
+	var said []float64
 	var asked []bool
-	err = r.partitions(ctx, spreadPatches(windows, len(windows), r.held.Cut), "held-out P(query)", func(p samples.Patch, part partition.Parts) error {
-		say, err := classifier.Probability(ctx, r.around.Inputs(p.Ref, part.Context, impute.Single))
+	queries := 0
+	err = r.partitions(ctx, spreadPatches(windows, len(windows), r.chooseSide.Cut), "held-out P(query)", func(p samples.Patch, part partition.Parts) error {
+		say, err := classifier.Probability(ctx, r.aroundChoose.Inputs(p.Ref, part.Context, impute.Single))
 		for cell, sea := range p.Sea {
 			if err == nil && sea && !part.Context[cell] {
-				said, constant, asked = append(said, float64(say[cell])), append(constant, share), append(asked, part.Query[cell])
+				said, asked = append(said, float64(say[cell])), append(asked, part.Query[cell])
+				if part.Query[cell] {
+					queries++
+				}
 			}
 		}
 		return err
@@ -94,28 +96,11 @@ func (r *run) scoreReliability(ctx context.Context, file []byte) (ReliabilitySco
 	if err != nil || len(asked) == 0 {
 		return ReliabilityScore{}, err
 	}
-	s := ReliabilityScore{Cells: len(asked), Brier: skill.Brier(said, asked), Constant: skill.Brier(constant, asked)}
+	share := float64(queries) / float64(len(asked))
+	s := ReliabilityScore{Cells: len(asked), Brier: skill.Brier(said, asked), Constant: share * (1 - share)}
 	const tie = 0.995 // goes to the map
 	s.Kept = s.Brier < tie*s.Constant
 	return s, nil
-}
-
-// queryShare returns how many of the cells that are not context are query, in
-// windows that are learned from.
-func (r *run) queryShare(ctx context.Context) (float64, error) {
-	hidden, queries := 1, 0 // from one, so that the share is finite without hidden cells
-	err := r.partitions(ctx, spreadPatches(r.refs, len(r.choosing), r.learned.Cut), "share of P(query)", func(p samples.Patch, part partition.Parts) error {
-		for cell, sea := range p.Sea {
-			if sea && !part.Context[cell] {
-				hidden++
-				if part.Query[cell] {
-					queries++
-				}
-			}
-		}
-		return nil
-	})
-	return float64(queries) / float64(hidden), err
 }
 
 // partitions calls each with several partitions of every patch, drawn as for

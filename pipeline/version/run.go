@@ -42,16 +42,19 @@ type run struct {
 	runner  *impute.Runner
 	trainer *learn.Trainer
 
-	train     samples.Train
-	held      samples.HeldOut
-	learned   samples.Train // train, and the days beside it; days of train keep their numbers
-	own, refs []samples.Ref // training patches with replay: those of train, those of learned
-	choosing  []samples.Overlay
-	judging   []samples.Overlay
-	material  learn.Material
-	around    impute.Surroundings
-	scoring   []impute.Inputs // inputs of the first choosing overlays
-	low, high float32         // range of the training values, in anomalies
+	split        split
+	train        samples.Train
+	learned      samples.Train     // train, and the days beside it; days of train keep their numbers
+	chooseSide   samples.HeldOut   // days that end trainings and calibrate
+	judgeSide    samples.HeldOut   // days that judge: only the gate looks at them
+	own, refs    []samples.Ref     // training patches with replay: those of train, those of learned
+	choosing     []samples.Overlay // of chooseSide
+	judging      []samples.Overlay // of judgeSide
+	material     learn.Material
+	aroundChoose impute.Surroundings
+	aroundJudge  impute.Surroundings
+	scoring      []impute.Inputs // inputs of the first choosing overlays
+	low, high    float32         // range of the training values, in anomalies
 
 	prior    *prior.Model
 	strategy partition.Strategy
@@ -77,10 +80,11 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	}
 	r := &run{req: req, s: s, hooks: hooks, parts: Parts{}}
 	var err error
-	if r.train, r.held, err = samples.Split(req.Series, s.Split); err != nil {
+	if r.split, err = req.split(); err != nil {
 		return nil, err
 	}
-	if r.learned, err = r.train.Beside(req.Beside, s.Split); err != nil {
+	r.train, r.chooseSide, r.judgeSide = r.split.Train, r.split.Choose, r.split.Judge
+	if r.learned, r.split.beside, err = r.train.Beside(req.Beside, s.Split); err != nil {
 		return nil, fmt.Errorf("learn beside: %w", err)
 	}
 	name, err := req.Fingerprint()
@@ -96,7 +100,7 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	r.trainer = learn.NewTrainer(r.runner)
 	// The members learn from the partitions that the imputer learned from.
 	r.material = learn.Material{Train: r.learned, Analyses: learn.NewAnalyses(s.Imputer.CacheMB / 2)}
-	r.around = impute.Surroundings{Days: r.held}
+	r.aroundChoose, r.aroundJudge = impute.Surroundings{Days: r.chooseSide}, impute.Surroundings{Days: r.judgeSide}
 	for name, data := range req.Parent {
 		r.parts[name] = data
 	}
@@ -129,8 +133,8 @@ func (r *run) phases() []phase {
 		phase{PhaseCalibration, r.makeCalibration}, phase{PhaseGate, r.judge})
 }
 
-// choosePatches chooses the patches to learn from and the overlays to judge on.
-// Overlays of one week choose (early stop, calibration), those of the next judge.
+// choosePatches chooses the patches to learn from, and the overlays that choose
+// and that judge.
 func (r *run) choosePatches() error {
 	refs := r.train.Refs(r.s.Imputer.Side, r.s.Stride, partition.MinObservedCells)
 	replay := r.s.Replay
@@ -144,22 +148,11 @@ func (r *run) choosePatches() error {
 	if r.refs, err = r.besideOwn(); err != nil {
 		return err
 	}
-	overlays, err := r.overlays()
-	if err != nil {
-		return err
+	if r.choosing, err = r.overlays(r.chooseSide, r.s.Judging.Choosing); err != nil {
+		return fmt.Errorf("days that end trainings and calibrate (there are %s): %w; give more days", r.split.describe(), err)
 	}
-	order := stream(r.s, "overlays").Rand(0).Perm(len(overlays))
-	for _, i := range order {
-		o := overlays[i]
-		switch chooses := o.Time.Unix()/(7*24*3600)%2 == 0; {
-		case chooses && len(r.choosing) < r.s.Judging.Choosing:
-			r.choosing = append(r.choosing, o)
-		case !chooses && len(r.judging) < r.s.Judging.Overlays:
-			r.judging = append(r.judging, o)
-		}
-	}
-	if len(r.choosing) == 0 || len(r.judging) == 0 {
-		return fmt.Errorf("%d held-out overlays choose and %d judge, both must be there: give more days", len(r.choosing), len(r.judging))
+	if r.judging, err = r.overlays(r.judgeSide, r.s.Judging.Overlays); err != nil {
+		return fmt.Errorf("days that judge (there are %s): %w; give more days", r.split.describe(), err)
 	}
 	r.low, r.high = rangeOf(r.train, refs, r.s.Judging.Margin)
 	return nil
@@ -184,16 +177,24 @@ func (r *run) besideOwn() ([]samples.Ref, error) {
 	return all, nil
 }
 
-// overlays returns those of the held-out days. Where there are few, windows
-// overlap by half and then by three quarters; the bootstrap draws days, so that
-// cells that are scored twice do not count twice.
-func (r *run) overlays() ([]samples.Overlay, error) {
+// overlays returns at most so many overlays of held-out days, in random order.
+// Where there are few, windows overlap by half and then by three quarters; the
+// bootstrap draws days, so that cells that are scored twice do not count twice.
+func (r *run) overlays(of samples.HeldOut, most int) ([]samples.Overlay, error) {
 	cfg := samples.DefaultOverlays(r.s.Imputer.Side)
 	for cfg.Stride = cfg.Side; ; cfg.Stride /= 2 {
-		overlays, err := r.held.Overlays(cfg)
-		if err != nil || len(overlays) >= r.s.Judging.Scoring || cfg.Stride <= max(cfg.Side/4, 1) {
-			return overlays, err
+		all, err := of.Overlays(cfg)
+		if err != nil {
+			return nil, err
 		}
+		if len(all) < r.s.Judging.Scoring && cfg.Stride > max(cfg.Side/4, 1) {
+			continue
+		}
+		some := make([]samples.Overlay, min(most, len(all)))
+		for i, k := range stream(r.s, "overlays").Rand(0).Perm(len(all))[:len(some)] {
+			some[i] = all[k]
+		}
+		return some, nil
 	}
 }
 

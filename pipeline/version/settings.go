@@ -52,7 +52,7 @@ type Settings struct {
 	Reliability learn.Config        `json:"reliability" yaml:"reliability"` // Steps 0: none
 	Runner      impute.RunnerConfig `json:"workshop" yaml:"workshop"`
 
-	ScoreEvery      int `json:"score_every" yaml:"score_every"` // steps between scores on held-out days
+	ScoreEvery      int `json:"score_every" yaml:"score_every"` // steps between scores on days that choose
 	Patience        int `json:"patience" yaml:"patience"`       // scores without a better one that end a training; 0: none do
 	CheckpointEvery int `json:"checkpoint_every" yaml:"checkpoint_every"`
 
@@ -155,7 +155,7 @@ type Budget struct {
 	Batch                  int
 	Side                   int // cells
 	Stride                 int // cells between training patches
-	GapDays                int // days between training and held-out ones
+	GapDays                int // days between learning and judging, at the first training of a dataset
 	Seed                   uint64
 }
 

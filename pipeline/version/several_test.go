@@ -106,7 +106,7 @@ func TestOneNetworkLearnsFromTwoSeas(t *testing.T) {
 
 func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains three times")
+		t.Skip("trains five times")
 	}
 	s := together()
 	s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps, s.Patience = 6, 0, 0, 0
@@ -120,10 +120,12 @@ func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
 	}
 	clean := weights(twoSeas(t))
 	for number := range twoSeas(t) {
-		seas := twoSeas(t)
-		seas[number] = poisonHeldOut(t, seas[number], s.Split)
-		if !bytes.Equal(weights(seas), clean) {
-			t.Errorf("the weights depend on held-out days of sea %d", number)
+		for _, role := range []samples.Role{samples.Choose, samples.Judge} {
+			seas := twoSeas(t)
+			seas[number] = poison(t, seas[number], s.Split, role)
+			if !bytes.Equal(weights(seas), clean) {
+				t.Errorf("the weights depend on days of sea %d that %s", number, role)
+			}
 		}
 	}
 }
@@ -217,12 +219,18 @@ func TestHalfOfTheExamplesAreOfTheSeriesBeside(t *testing.T) {
 	if noise := 4 * math.Sqrt(0.25/examples); math.Abs(shown[1]/examples-0.5) > noise {
 		t.Errorf("%v examples are of the two seas, want as many of each", shown)
 	}
-	for _, o := range slices.Concat(r.choosing, r.judging) {
-		if o.Place != 0 || !r.held.Place(o.Day).Grid.Same(seas[0].Grid) {
-			t.Fatal("what is learned beside is judged on")
+	for _, of := range []struct {
+		side     samples.HeldOut
+		overlays []samples.Overlay
+	}{{r.chooseSide, r.choosing}, {r.judgeSide, r.judging}} {
+		for _, o := range of.overlays {
+			if o.Place != 0 || !of.side.Place(o.Day).Grid.Same(seas[0].Grid) {
+				t.Fatal("what is learned beside is chosen by or judged on")
+			}
 		}
 	}
 	// To be learned beside is not to be learned together.
+	seas[1].Transform = seas[0].Transform
 	name, err := request.Fingerprint()
 	if err != nil {
 		t.Fatal(err)
@@ -250,8 +258,8 @@ func TestAVersionWithSomethingBesideIsOfItsOwnSea(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Queries) != 1 || out.TrainDays != train.Days() {
-		t.Errorf("%d maps of P(query) and %d days to train, want 1 and %d", len(out.Queries), out.TrainDays, train.Days())
+	if len(out.Queries) != 1 || len(out.Days[0].Learn) != train.Days() {
+		t.Errorf("%d maps of P(query) and %d days to train, want 1 and %d", len(out.Queries), len(out.Days[0].Learn), train.Days())
 	}
 }
 

@@ -25,7 +25,8 @@ func (r *run) makeSurroundings(ctx context.Context) error {
 		extras.Background, extras.Analysis = extras.Background || theirs.Background, extras.Analysis || theirs.Analysis
 	}
 	if extras.Analysis {
-		r.material.Analyser, r.around.Analyser = analyserOf(r.learned, impute.QuickOI), analyserOf(r.held, impute.ServingOI)
+		r.material.Analyser = analyserOf(r.learned, impute.QuickOI)
+		r.aroundChoose.Analyser, r.aroundJudge.Analyser = analyserOf(r.chooseSide, impute.ServingOI), analyserOf(r.judgeSide, impute.ServingOI)
 	}
 	if extras.Background {
 		if err := r.makeBackgrounds(ctx); err != nil {
@@ -37,8 +38,8 @@ func (r *run) makeSurroundings(ctx context.Context) error {
 	return err
 }
 
-// analysed returns the inputs of a network for overlays, with an analysis of the
-// visible cells. Hidden values are among the inputs, but not visible.
+// analysed returns the inputs of a network for overlays that choose, with an
+// analysis of the visible cells. Hidden values are among the inputs, but not visible.
 func (r *run) analysed(ctx context.Context, overlays []samples.Overlay) ([]impute.Inputs, error) {
 	out := make([]impute.Inputs, len(overlays))
 	group, ctx := errgroup.WithContext(ctx)
@@ -48,7 +49,7 @@ func (r *run) analysed(ctx context.Context, overlays []samples.Overlay) ([]imput
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			out[i], err = r.around.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
+			out[i], err = r.aroundChoose.Analysed(o.Ref, o.Visible, r.s.Judging.Mode)
 			return err
 		})
 	}
@@ -101,8 +102,8 @@ func (b placeBackgrounds) Cut(r samples.Ref) (value, sigma []float32, ok bool) {
 }
 
 func (r *run) makeBackgrounds(ctx context.Context) error {
-	learn, ask := daysOf(r.refs), overlayDays(r.choosing, r.judging)
-	total, done := 2*(len(learn)+len(ask)), 0
+	learn, choose, judge := daysOf(r.refs), overlayDays(r.choosing), overlayDays(r.judging)
+	total, done := 2*(len(learn)+len(choose)+len(judge)), 0
 	tell := func(n int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done + n, Steps: total}) }
 	for _, job := range []struct {
 		dst    *impute.Backgrounds
@@ -111,9 +112,11 @@ func (r *run) makeBackgrounds(ctx context.Context) error {
 		future int
 	}{
 		{&r.material.Past, r.learned, learn, 0},
-		{&r.around.Past, r.held, ask, 0},
+		{&r.aroundChoose.Past, r.chooseSide, choose, 0},
+		{&r.aroundJudge.Past, r.judgeSide, judge, 0},
 		{&r.material.Delayed, r.learned, learn, samples.NextDays},
-		{&r.around.Delayed, r.held, ask, samples.NextDays},
+		{&r.aroundChoose.Delayed, r.chooseSide, choose, samples.NextDays},
+		{&r.aroundJudge.Delayed, r.judgeSide, judge, samples.NextDays},
 	} {
 		cfg := samples.BackgroundConfig{PastDays: samples.LastDays, FutureDays: job.future, Workers: r.s.Imputer.Workers}
 		made, err := backgroundsOf(ctx, job.from, job.days, cfg, tell)
@@ -156,12 +159,10 @@ func daysOf(refs []samples.Ref) []int {
 	return out
 }
 
-func overlayDays(sets ...[]samples.Overlay) []int {
+func overlayDays(overlays []samples.Overlay) []int {
 	var refs []samples.Ref
-	for _, set := range sets {
-		for _, o := range set {
-			refs = append(refs, o.Ref)
-		}
+	for _, o := range overlays {
+		refs = append(refs, o.Ref)
 	}
 	return daysOf(refs)
 }

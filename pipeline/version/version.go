@@ -29,6 +29,12 @@ type Request struct {
 	Backend  backends.Backend
 	Parent   Parts // the version to begin from; nil: random weights
 	Champion Parts // the version to be beaten; nil: there is no champion
+	// Calendars give the days of each of Series their role, in order; nil, or an
+	// empty one: made of those days by Settings.Split.
+	Calendars []samples.Calendar
+	// Seen are the days that the ancestors of the version learned from or were
+	// chosen by: it is not judged on them.
+	Seen []samples.Seen
 	// Starter is a model that came with the program and serves for want of a
 	// champion; nil: no starter serves. It is to be beaten too, by a network of any
 	// size: it was made small to be carried.
@@ -58,7 +64,7 @@ type Progress struct {
 	Phase       string
 	Step, Steps int
 	Loss        float64
-	Score       *float64 // on held-out days, less is better; nil: not asked at this step
+	Score       *float64 // on days that choose, less is better; nil: not asked at this step
 }
 
 // Phases of a run, in order.
@@ -80,9 +86,10 @@ type Outcome struct {
 	Decision   skill.Decision
 	Queries    []*partition.QueryMap // P(query) over the draws of the strategy, of each grid in order; nil: the imputer was not trained
 	Transform  field.Transform
-	Scaling    *parts.Scaling // scaling of the training days; nil: they are of several series, and it is learned where the version serves
-	TrainDays  int
-	HeldDays   int
+	Scaling    *parts.Scaling       // scaling of the training days; nil: they are of several series, and it is learned where the version serves
+	Calendars  []samples.Calendar   // of each series, extended to its days
+	Days       []samples.Assignment // use of the days of each series
+	Beside     []samples.Assignment // use of the days of each of Request.Beside
 	Networks   []Network
 }
 

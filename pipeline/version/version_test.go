@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/partition"
@@ -49,7 +49,7 @@ func series(t testing.TB) samples.Series {
 func shortSettings() Settings {
 	s := DefaultSettings(nn.Tiny, false)
 	s.Strategy = "guided" // with every phase
-	s.Split = samples.SplitConfig{HeldOut: 0.4, GapDays: 3, Blocks: 1}
+	s.Split = samples.SplitConfig{HeldOut: 0.3, GapDays: 3, Blocks: 2}
 	s.Stride = 16
 	s.Prior.Side, s.Prior.Stride, s.Prior.Batch = 16, 16, 4
 	s.Prior.Step.Steps, s.Prior.Step.WarmupSteps, s.Prior.EvaluateEvery, s.Prior.CheckpointEvery = 12, 2, 6, 3
@@ -62,7 +62,7 @@ func shortSettings() Settings {
 	s.Imputer.LearningRate = 3e-3
 	s.ScoreEvery, s.Patience, s.CheckpointEvery = 20, 3, 10
 	s.Members = membersOf(s.Imputer, 10)
-	s.Reliability = reliabilityOf(s.Imputer, 100)
+	s.Reliability = reliabilityOf(s.Imputer, 250)
 	s.Reliability.Batch = 32
 	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 60, 60, 16
 	s.Judging.MemberCases, s.Judging.Members, s.Judging.ODE.Steps, s.Judging.ODE.Jumps = 3, 4, 4, 1
@@ -314,23 +314,33 @@ func TestAJobThatAnOlderProgramLeftHalfDoneGoesOn(t *testing.T) {
 	}
 }
 
-func TestHeldOutDaysNeverReachTraining(t *testing.T) {
+// With other values, under other gaps, on the days that judge every file of a
+// version stays the same to the last bit: weights, early stop, calibration,
+// scaling and prior. Only the verdict changes.
+func TestDaysThatJudgeChangeNothingButTheVerdict(t *testing.T) {
 	s := shortSettings()
-	s.Strategy, s.Patience, s.Prior.EvaluateEvery = "unconditional", 0, 0
-	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
-	clean := series(t)
-	poisoned := poisonHeldOut(t, clean, s.Split)
-	var files [2]Parts
-	for i, series := range []samples.Series{clean, poisoned} {
-		out, err := Make(t.Context(), Request{Series: []samples.Series{series}, Settings: s, Backend: enginetest.Open(t)}, Hooks{})
-		if err != nil {
-			t.Fatal(err)
+	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = true, true
+	s.Prior.Step.Steps, s.Prior.EvaluateEvery, s.Imputer.Steps, s.ScoreEvery, s.Members.Steps, s.Reliability.Steps = 4, 2, 8, 2, 3, 20
+	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Mode = 20, 20, impute.Delayed // the days that judge lie ahead of those that choose
+	files := madeWith(t, s, series(t), poison(t, series(t), s.Split, samples.Judge))
+	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartReliability, PartCalibration, PartScaling} {
+		if !bytes.Equal(files[0][name], files[1][name]) {
+			t.Errorf("%s depends on days that judge", name)
 		}
-		files[i] = out.Parts
 	}
+	if bytes.Equal(files[0][PartEvaluation], files[1][PartEvaluation]) {
+		t.Error("the poison did not even reach the evaluation: this test shows nothing")
+	}
+}
+
+func TestDaysThatChooseNeverReachWeights(t *testing.T) {
+	s := shortSettings()
+	s.Strategy, s.Patience, s.Prior.EvaluateEvery, s.ScoreEvery = "unconditional", 0, 0, 100 // no early stop
+	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
+	files := madeWith(t, s, series(t), poison(t, series(t), s.Split, samples.Choose))
 	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartScaling} {
 		if !bytes.Equal(files[0][name], files[1][name]) {
-			t.Errorf("%s depends on held-out days", name)
+			t.Errorf("%s depends on days that choose", name)
 		}
 	}
 	if bytes.Equal(files[0][PartCalibration], files[1][PartCalibration]) {
@@ -338,22 +348,29 @@ func TestHeldOutDaysNeverReachTraining(t *testing.T) {
 	}
 }
 
-// poisonHeldOut returns s with other values under other gaps on its held-out
-// days.
-func poisonHeldOut(t *testing.T, s samples.Series, split samples.SplitConfig) samples.Series {
+// madeWith returns the versions that are made of each of several series.
+func madeWith(t *testing.T, s Settings, all ...samples.Series) []Parts {
 	t.Helper()
-	_, held, err := s.Split(split)
-	if err != nil {
-		t.Fatal(err)
+	var files []Parts
+	for _, series := range all {
+		out, err := Make(t.Context(), Request{Series: []samples.Series{series}, Settings: s, Backend: enginetest.Open(t)}, Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, out.Parts)
 	}
-	judged := map[time.Time]bool{}
-	for _, ref := range held.Refs(16, 16, 0) {
-		judged[held.Time(ref.Day)] = true
-	}
+	return files
+}
+
+// poison returns s with other values under other gaps on its days of a role.
+func poison(t *testing.T, s samples.Series, split samples.SplitConfig, role samples.Role) samples.Series {
+	t.Helper()
+	calendar := samples.Extend(samples.Calendar{}, s.Days, split)
 	poisoned := s
 	poisoned.Days = slices.Clone(s.Days)
+	changed := 0
 	for d, day := range poisoned.Days {
-		if !judged[day.Time] {
+		if calendar.Role(samples.DateOf(day.Time)) != role {
 			continue
 		}
 		values := make([]float32, len(day.Values))
@@ -364,6 +381,10 @@ func poisonHeldOut(t *testing.T, s samples.Series, split samples.SplitConfig) sa
 			}
 		}
 		poisoned.Days[d].Values = values
+		changed++
+	}
+	if changed == 0 {
+		t.Fatalf("no day is for %q", role)
 	}
 	return poisoned
 }

@@ -93,11 +93,12 @@ func (m Model) isFile() bool { return strings.HasSuffix(m.name, ".onnx") }
 
 // A Filler fills the granules of one command.
 type Filler struct {
-	Model  *infer.Model   // the model that flags name; nil: they name none
-	models *fill.Models   // chooses for each granule; nil: flags have chosen
-	engine *engine.Engine // nil: not opened yet
-	stderr io.Writer
-	said   string // the last choice that was reported
+	Model   *infer.Model        // the model that flags name; nil: they name none
+	Version *modelstore.Version // its version; nil: it is of no store
+	models  *fill.Models        // chooses for each granule; nil: flags have chosen
+	engine  *engine.Engine      // nil: not opened yet
+	stderr  io.Writer
+	said    string // the last choice that was reported
 }
 
 // Open opens the engine and loads the model that flags name. For the method
@@ -141,7 +142,7 @@ func (m Model) load(f *Filler) error {
 	if err != nil {
 		return err
 	}
-	if version != nil {
+	if f.Version = version; version != nil {
 		f.Model, err = fill.LoadModel(version, device)
 	} else {
 		f.Model, err = fill.LoadModelFile(m.name, device)

@@ -347,6 +347,9 @@ func (f *evaluateFlags) addChampion(job *tables.Job) error {
 	if job.Champion, err = retrain.Parts(serving.Version); err != nil {
 		return err
 	}
+	if err := keepOff(job, serving.Version, job.Label); err != nil {
+		return err
+	}
 	if !slices.ContainsFunc(job.Table.Rows, func(r tables.Row) bool { return r.By == tables.Champion }) {
 		job.Table.Rows = append(slices.Clip(job.Table.Rows), tables.Row{Name: "champion", By: tables.Champion})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
+	"lacuna/daemon/retrain"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/lab/scenes"
@@ -51,8 +52,10 @@ calibration of all scenes multiplies sigma with.
 --calibration FILE writes the calibration of all scenes: as calibration.json
 beside FILE.onnx it is used from then on. The model must have none so far.
 
-The days are split as 'lacuna train' and 'lacuna evaluate' split them; with
---all-days every day is judged, for a model that has learned from none of them.
+The days are split by the calendar on the card of the model, without those that it
+has learned from; a model without such a card is judged on the days that a first
+'lacuna train' would judge on. With --all-days every day is judged, for a model
+that has learned from none of them.
 --seams A,B fills every scene whole and in windows of A and of B cells instead,
 and says whether it shows. --picture FILE.png draws one day as it was, gaps and
 all, instead: before, after, the uncertainty and two members.
@@ -113,6 +116,11 @@ func (f *scenesFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer filler.Close()
+	if v := filler.Version; v != nil {
+		if f.judge.Calendar, f.judge.Seen, err = retrain.Known(v.Card, set.Series, set.Variable); err != nil {
+			return fmt.Errorf("days of version %s: %w", v.ID, err)
+		}
+	}
 	bar := cli.NewProgress(stderr, "scenes", 0)
 	defer bar.Finish()
 	times := make([]time.Time, len(set.Series.Days))

@@ -164,9 +164,35 @@ func printModels(w io.Writer, rows []modelRow) {
 type modelPage struct {
 	Version string             `json:"version"`
 	State   []string           `json:"state"`
+	Split   modelSplit         `json:"split"`
 	Card    json.RawMessage    `json:"card"` // as it is stored
 	Log     []modelstore.Entry `json:"log"`
 	Damage  string             `json:"damage,omitempty"`
+}
+
+// modelSplit is the use of the days of a version, of all its seas and of each. A
+// version that is older than such lists has empty ones.
+type modelSplit struct {
+	modelDays
+	Seas map[string]modelDays `json:"seas"`
+}
+
+// modelDays are ISO dates.
+type modelDays struct {
+	Learn  []string `json:"learn"`
+	Choose []string `json:"choose"`
+	Judge  []string `json:"judge"`
+}
+
+func splitOf(s modelstore.Split) modelSplit {
+	days := func(learn, choose, judge []string) modelDays { // none is an empty list in JSON, not null
+		return modelDays{append([]string{}, learn...), append([]string{}, choose...), append([]string{}, judge...)}
+	}
+	out := modelSplit{modelDays: days(s.Learn, s.Choose, s.Judge), Seas: map[string]modelDays{}}
+	for name, sea := range s.Seas {
+		out.Seas[name] = days(sea.Learn, sea.Choose, sea.Judge)
+	}
+	return out
 }
 
 func (m *models) show() *cobra.Command {
@@ -176,6 +202,9 @@ func (m *models) show() *cobra.Command {
 		Long: `Show prints what a version is: what it was trained on, how it scored, with which
 settings, and when it was promoted, refused or rolled back, and why. Every byte
 of its files is compared with the sha256 in the card.
+
+With --json, split lists the days that the version learned from, that chose (ended
+the training and calibrated) and that judged it, of all seas together and of each.
 
 Exit status: 0 the version is sound, 1 it is not, or is not there, 2 usage.`,
 		Args: cobra.ExactArgs(1),
@@ -211,7 +240,7 @@ func describeModel(s *modelstore.Store, v *modelstore.Version) (modelPage, error
 	if err != nil {
 		return modelPage{}, err
 	}
-	page := modelPage{Version: v.ID, State: append([]string{}, states[v.ID]...), Log: []modelstore.Entry{}}
+	page := modelPage{Version: v.ID, State: append([]string{}, states[v.ID]...), Split: splitOf(v.Card.Split), Log: []modelstore.Entry{}}
 	for _, e := range entries {
 		if e.Version == v.ID || e.Previous == v.ID {
 			page.Log = append(page.Log, e)

@@ -66,11 +66,14 @@ func trainCommand() *cobra.Command {
 		Short: "train a model, or fine-tune one, and promote it if it wins",
 		Long: `Train makes a version of a model from gappy granules and writes it into a model
 store: a prior of the gaps, the imputer, residual members for ensembles, a
-calibration and an evaluation. Days are split by time; the held-out ones only
-choose and judge. The new version and what fills now (the champion of the
-dataset, else a starter model that fits, else optimal interpolation) are asked
-about the same held-out days, and it is promoted only if it is better beyond
-chance, no worse than optimal interpolation, without worse seams, calibrated,
+calibration and an evaluation. A day has one use: to learn from, to choose by
+(when to stop, how wide intervals are) or to judge on. The first training of a
+dataset gives each date its use for ever, in the calendar of the dataset in the
+store; later days get theirs behind it. What a version to begin with has learned
+from does not judge its descendants. The new version and what fills now (the
+champion of the dataset, else a starter model that fits, else optimal
+interpolation) are asked about the same days that judge, and it is promoted only
+if it is better beyond chance, no worse than optimal interpolation, without worse seams, calibrated,
 finite, inside the physical range and no slower than the champion. Else it is
 kept with the reasons; lacuna models promote makes it champion all the same.
 
@@ -85,13 +88,13 @@ more. On a GPU (--engine xla:cuda, taken by itself where it is usable) the
 default is a base network and more steps. The progress line tells the time left.
 
 Files of several grids are several series: one network learns from patches of
-all of them, each with a mean map and a spread of its own, and is judged on
-held-out days of each. Such a version serves wherever a dataset has days enough
+all of them, each with a mean map and a spread of its own, and is judged on days
+of each. Such a version serves wherever a dataset has days enough
 to learn its own mean map and spread.
 
 A dataset of few days may borrow: with --beside half of the patches are of other
 granules, of any quantity, each in units of its own spread and with either sign.
-The version is judged on held-out days of --data alone. With --spread-only the
+The version is judged on days of --data alone. With --spread-only the
 mean stays that of optimal interpolation, and the network learns how far off it
 is, by itself and in members.
 
@@ -138,7 +141,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.IntVar(&f.batch, "batch", 0, "patches a step (default: by engine)")
 	s.IntVar(&f.side, "side", 0, "of the patches in cells (default: 64, or 32 on a smaller grid)")
 	s.IntVar(&f.stride, "stride", 0, "between training patches in cells (default: half of a side)")
-	s.IntVar(&f.gapDays, "gap-days", 0, "days between training and held-out days; fewer where the series is short (default: 12)")
+	s.IntVar(&f.gapDays, "gap-days", 0, "days between learning and judging; read at the first training of a dataset only, which makes its calendar (default: 12)")
 	s.StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda; see lacuna engines")
 	s.StringVar(&f.preset, "preset", "lacuna", "lacuna, or paper for the published method")
 	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", modelversion.Strategies()))

@@ -36,6 +36,9 @@ type Config struct {
 	ApartDays int  // least distance between a day and the day that lends its gaps
 	Seed      uint64
 	EdgesKM   []float64 // upper ends of the classes of distance
+
+	Calendar samples.Calendar // roles of dates; empty: made of the days
+	Seen     []samples.Seen   // days that the model knows: it is not judged on them
 }
 
 // DefaultConfig returns a judgement of some minutes on two cores where a scene
@@ -135,14 +138,15 @@ func (c Config) targets(s samples.Series) ([]int, *samples.Scaling, error) {
 		}
 		return days, nil, nil
 	}
-	train, held, err := s.Split(samples.DefaultSplit())
+	calendar := samples.Extend(c.Calendar, s.Days, samples.DefaultSplit())
+	sides, err := samples.Assign([]samples.Series{s}, []samples.Calendar{calendar}, c.Seen)
 	if err != nil {
 		return nil, nil, err
 	}
-	scaling := train.Scaling()
+	scaling := sides.Train.Scaling()
 	side := max(s.Grid.Height(), s.Grid.Width())
 	var days []int
-	for _, r := range held.Refs(side, side, 2*c.MinCells) {
+	for _, r := range sides.Judge.Refs(side, side, 2*c.MinCells) {
 		days = append(days, r.Day)
 	}
 	return days, &scaling, nil

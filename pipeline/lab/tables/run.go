@@ -44,6 +44,9 @@ type Job struct {
 
 	// Done, if not nil, is called for every row and seed, those of earlier runs too.
 	Done func(Record)
+
+	Calendar samples.Calendar // roles of dates; empty: made of Series by Settings.Split
+	Seen     []samples.Seen   // days that a stored version knows: nothing is judged on them
 }
 
 // Runners hold the runners of an engine, with their compiled programs.
@@ -143,6 +146,7 @@ type run struct {
 
 	train    samples.Train
 	held     samples.HeldOut
+	days     samples.Assignment
 	overlays []samples.Overlay
 	median   int // number of the case that pictures show
 	material learn.Material
@@ -177,10 +181,10 @@ func begin(job Job, progress func(Progress)) (*run, error) {
 		return nil, err
 	}
 	var err error
-	if r.train, r.held, err = job.Series.Split(r.s.Split); err != nil {
+	if err = r.split(); err != nil {
 		return nil, err
 	}
-	if r.train, err = r.train.Beside(job.Beside, r.s.Split); err != nil {
+	if r.train, _, err = r.train.Beside(job.Beside, r.s.Split); err != nil {
 		return nil, fmt.Errorf("learn beside: %w", err)
 	}
 	if r.overlays, err = r.held.Overlays(r.s.Overlays); err != nil {
@@ -250,6 +254,11 @@ func (r *run) list() error {
 		}
 		data += also
 	}
+	// The settings of the split do not say it all: there may be a calendar, and
+	// programs before there were any learned from other days.
+	if data, err = keyOf(data, r.days); err != nil {
+		return err
+	}
 	truth := fingerprintFields(r.job.Truth)
 	kind, err := r.engineKind()
 	if err != nil {
@@ -285,7 +294,7 @@ func (r *run) list() error {
 
 // entryKey returns the key of a row and seed: everything that its record depends on.
 func (r *run) entryKey(e entry, data, truth string) (string, error) {
-	common := []any{data, truth, r.s.Split, r.s.Overlays, r.s.BlockDays, e.mode, e.row, e.seed}
+	common := []any{data, truth, r.s.Split, r.s.Choosing, r.s.Overlays, r.s.BlockDays, e.mode, e.row, e.seed}
 	switch {
 	case e.row.trains():
 		common = append(common, r.dataKey, r.s.Train, r.s.Members, r.s.PerPatch, r.s.Drawing, r.s.DINDiffDraws, r.s.DINDiffSteps)

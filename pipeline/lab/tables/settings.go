@@ -18,9 +18,12 @@ import (
 // Settings are the settings of all rows of a run. Results depend on them, and on
 // nothing else but the data, the rows and the engine.
 type Settings struct {
-	Mode     impute.Mode           `json:"mode"`
-	Seeds    int                   `json:"seeds"` // seeds of every network
-	Split    samples.SplitConfig   `json:"split"`
+	Mode  impute.Mode         `json:"mode"`
+	Seeds int                 `json:"seeds"` // seeds of every network
+	Split samples.SplitConfig `json:"split"`
+	// Choosing scores on the days that choose, for a table that settings are found
+	// by. Those that judge are for figures that are published.
+	Choosing bool                  `json:"choosing,omitempty"`
 	Overlays samples.OverlayConfig `json:"overlays"`
 	// BlockDays is how many consecutive days the bootstrap draws together.
 	BlockDays int `json:"block_days"`
