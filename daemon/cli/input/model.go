@@ -17,6 +17,7 @@ import (
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
+	"lacuna/pipeline/skill"
 
 	"github.com/spf13/pflag"
 )
@@ -163,26 +164,25 @@ func (f *Filler) Close() {
 }
 
 // Settle puts the model and the method into the job, and reports on standard
-// error a choice that differs from the last one.
-func (f *Filler) Settle(job *fill.Job) {
+// error a choice that differs from the last one. A model that flags name is
+// followed all the way; one that was chosen as far as weigh says.
+func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) []skill.Departure) {
 	job.Model = f.Model
 	if f.models == nil {
 		return
 	}
-	g := job.Granule
 	choice := f.models.Choose(fill.Case{
-		Dataset: job.Dataset, Granule: g, Fill: job.Fill,
+		Dataset: job.Dataset, Granule: job.Granule, Fill: job.Fill,
 		Scaling: func() (fill.LocalScaling, error) {
-			fields := slices.Clone(g.Fields)
-			for _, h := range job.History {
-				if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
-					fields = append(fields, h.Fields...)
-				}
-			}
-			return fill.LearnLocalScaling(fields, job.Sea, g.Transform)
+			return fill.LearnLocalScaling(job.Known(), job.Sea, job.Granule.Transform)
+		},
+		Evidence: func(c fill.Choice) skill.Trust {
+			chosen := *job
+			chosen.Fill, chosen.Model, chosen.Scaling = c.Fill, c.Model, c.Scaling
+			return job.Trusted(weigh(chosen))
 		},
 	})
-	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
 	if text := choice.String(); text != f.said {
 		fmt.Fprintf(f.stderr, "lacuna: filled by %s\n", text)
 		f.said = text
