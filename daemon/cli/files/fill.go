@@ -48,15 +48,14 @@ prints the path of each product. Observed pixels keep their exact values.
 
 Neighbouring days make the analysis better: give them with --history, or put
 several days into one call or one file; every input is a neighbour of the
-others. Only days within the window (--past-days, --future-days) are looked at, 30
-back and 10 ahead, as the methods were judged;
---future-days 0 makes what a near-real-time service could have made. Of a series
-coarser than daily, such as 8-day or monthly means, they count its steps; of a
-finer one --past and --future give the window in hours. The constants of optimal
+others. Only days within the window (--past-days, --future-days) are looked at,
+by default the one with which methods were judged; --future-days 0 makes what a
+near-real-time service could have made. Of a series coarser than daily, such as
+8-day or monthly means, they count its steps; of a finer one --past and --future give the window in hours. The constants of optimal
 interpolation are tuned once, on the latest of all days that were given.
 
 --model names what fills: oi (optimal interpolation), persistence, climatology,
-a version of the model store, "champion", or the file of an imputer. With
+"starter", a version of the model store, "champion", or the file of an imputer. With
 --store and without --model it is the champion. Without both it is oi and, for
 chlorophyll and sea surface temperature where at least ten days are given, as
 much of the way from there to the starter model that comes with the program as

@@ -35,7 +35,7 @@ type Model struct {
 // Add adds the flags to those of a command; the ones about the network go to
 // cfg.
 func (m *Model) Add(f *pflag.FlagSet, cfg *infer.Config) {
-	f.StringVar(&m.name, "model", "", "what fills: oi, persistence, climatology, a `VERSION` of the store, champion, or FILE.onnx")
+	f.StringVar(&m.name, "model", "", "what fills: oi, persistence, climatology, starter, a `VERSION` of the store, champion, or FILE.onnx")
 	f.StringVar(&m.store, "store", "", "model store in `DIR`")
 	f.StringVar(&m.engine, "engine", engine.Auto, "what networks run on; 'lacuna engines' lists them")
 	f.StringVar((*string)(&cfg.Network.Tier), "tier", "", "of a model: fast, standard or full (default: by the deadline, else fast)")
@@ -56,7 +56,7 @@ func (m Model) Method() string {
 	switch {
 	case slices.Contains(classicalMethods(), m.name):
 		return m.name
-	case m.name == "" && m.store == "":
+	case m.name == "" && m.store == "", m.IsStarter():
 		return infer.MethodAuto
 	}
 	return infer.MethodModel
@@ -98,13 +98,14 @@ type Filler struct {
 	models *fill.Models   // chooses for each granule; nil: flags have chosen
 	engine *engine.Engine // nil: not opened yet
 	stderr io.Writer
+	full   bool   // a chosen model is followed all the way
 	said   string // the last choice that was reported
 }
 
 // Open opens the engine and loads the model that flags name. For the method
 // auto both wait for a granule that needs them.
 func (m Model) Open(method string, stderr io.Writer) (*Filler, error) {
-	f := &Filler{stderr: stderr}
+	f := &Filler{stderr: stderr, full: m.IsStarter()}
 	var err error
 	switch method {
 	case infer.MethodModel:
@@ -177,11 +178,17 @@ func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) []skill.Departur
 			return fill.LearnLocalScaling(job.Known(), job.Sea, job.Granule.Transform)
 		},
 		Evidence: func(c fill.Choice) skill.Trust {
+			if f.full {
+				return skill.Trust{Weight: 1}
+			}
 			chosen := *job
 			chosen.Fill, chosen.Model, chosen.Scaling = c.Fill, c.Model, c.Scaling
 			return job.Trusted(weigh(chosen))
 		},
 	})
+	if f.full {
+		choice.Trust = nil
+	}
 	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
 	if text := choice.String(); text != f.said {
 		fmt.Fprintf(f.stderr, "lacuna: filled by %s\n", text)
