@@ -189,3 +189,37 @@ func TestAChoiceSaysHowFarItIsFollowedAndTheLogWhenThatBegins(t *testing.T) {
 		t.Errorf("without evidence the starter is followed: %v", got)
 	}
 }
+
+func TestALargeGridIsWeighedWhereTheDaysShowMost(t *testing.T) {
+	const h, w = 200, 300
+	grid := field.Grid{Lat: make([]float64, h), Lon: make([]float64, w)}
+	for i := range grid.Lat {
+		grid.Lat[i] = float64(i) / 10
+	}
+	for j := range grid.Lon {
+		grid.Lon[j] = float64(j) / 10
+	}
+	day := field.Field{Grid: grid, Values: make([]float32, h*w), Sea: make(field.Mask, h*w)}
+	for c := range day.Values {
+		day.Values[c], day.Sea[c] = field.NaN(), c%2 == 0
+		if r, col := c/w, c%w; r >= 60 && r < 180 && col >= 170 {
+			day.Values[c] = float32(c)
+		}
+	}
+	p := pieceOf([]field.Field{day})
+	cut := p.of(day)
+	if cut.Grid.Height() != weighedSide || cut.Grid.Width() != weighedSide || cut.ObservedMask().Count() < 13000 {
+		t.Fatalf("%+v shows %d cells", p, cut.ObservedMask().Count())
+	}
+	for _, at := range []int{0, weighedSide*weighedSide - 1, 70*weighedSide + 41} {
+		from := (p.row+at/weighedSide)*w + p.col + at%weighedSide
+		if !slices.EqualFunc(cut.Values[at:at+1], day.Values[from:from+1], func(a, b float32) bool { return a == b || a != a && b != b }) || cut.Sea[at] != day.Sea[from] ||
+			cut.Grid.Lat[at/weighedSide] != grid.Lat[from/w] || cut.Grid.Lon[at%weighedSide] != grid.Lon[from%w] {
+			t.Errorf("cell %d is not cell %d of the grid", at, from)
+		}
+	}
+	day.Grid.Lat, day.Values, day.Sea = grid.Lat[:50], day.Values[:50*w], nil
+	if small := pieceOf([]field.Field{day}); small.high != 50 || small.of(day).Sea != nil {
+		t.Errorf("of a lower grid it is %+v", small)
+	}
+}
