@@ -151,7 +151,7 @@ var methodPhrase = map[string]string{
 	"oi":              "optimal interpolation in space and time",
 	"persistence":     "persistence of the last observation",
 	"climatology":     "mean map of the days around",
-	infer.MethodAuto:  "the model of the dataset, else a starter model, else optimal interpolation in space and time",
+	infer.MethodAuto:  "the model of the dataset, else optimal interpolation in space and time with a starter model as far as scored days support it",
 	infer.MethodModel: "a neural network that was trained on gappy maps of the same dataset, upon optimal interpolation in space and time",
 }
 
