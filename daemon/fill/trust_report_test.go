@@ -12,7 +12,8 @@ import (
 )
 
 // TestReportTrustOnRealSeas prints what following a starter as far as its evidence
-// goes costs and gains, day after day as a service does it; run it with -report -v.
+// goes costs and gains, day after day as a service does it, against optimal
+// interpolation that is tuned on the days before; run it with -report -v.
 func TestReportTrustOnRealSeas(t *testing.T) {
 	if !*report {
 		t.Skip("prints a table: run with -report")
@@ -30,7 +31,7 @@ func TestReportTrustOnRealSeas(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			t.Logf("%d scored days, weight %.2f at the end | MSE of oi %.5f, starter %+.1f %%, followed as far as trusted %+.1f %% | 90 %% covers %.3f %.3f %.3f",
+			t.Logf("%d scored days, weight %.2f at the end | MSE of tuned oi %.5f, starter %+.1f %%, followed as far as trusted %+.1f %% | 90 %% covers %.3f %.3f %.3f",
 				len(run.departures), run.weight, run.squares[0]/run.cells, 100*(run.squares[1]/run.squares[0]-1), 100*(run.squares[2]/run.squares[0]-1),
 				run.within[0]/run.cells, run.within[1]/run.cells, run.within[2]/run.cells)
 		})
@@ -40,6 +41,7 @@ func TestReportTrustOnRealSeas(t *testing.T) {
 // A serviceRun scores the days of a sea one after the other, by optimal
 // interpolation, the starter, and the starter as far as it is trusted.
 type serviceRun struct {
+	tunings    Tunings
 	departures []skill.Departure
 	scored     [2][]skill.ScoredDay
 	weight     float64
@@ -68,6 +70,14 @@ func (r *serviceRun) next(t *testing.T, g ingest.Granule, at int, choose func(Jo
 	if choice.Model == nil {
 		return nil
 	}
+	if r.tunings.Due(at) {
+		tuned, err := infer.Tune(t.Context(), g.Fields[:at], truth.Sea, g.Transform, job.Fill)
+		if err != nil {
+			return err
+		}
+		r.tunings = r.tunings.Add(Tuning{Constants: tuned, Known: at})
+	}
+	job.Constants = r.tunings.Scoring(truth.Time)
 	trust := skill.Trusted(r.departures, truth.Time)
 	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, &trust
 	job.Interpolated, job.Widening = skill.Widen(r.scored[0], truth.Time), skill.Widen(r.scored[1], truth.Time)

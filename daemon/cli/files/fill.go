@@ -194,13 +194,8 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	job.Sea, job.Seen, job.SeaMask = sea.Mask, sea.Seen, sea.Origin
 	job.Dataset, job.Fill = fill.StandAloneDataset(g), f.fill
 	job.Fill.Step = fill.StepOf(g, job.History)
-	var failed error
-	filler.Settle(&job, func(chosen fill.Job) (days []skill.Departure) {
-		days, failed = f.weigh(ctx, chosen, stderr)
-		return days
-	})
-	if failed != nil {
-		return "", failed
+	if err := filler.Settle(&job, func(chosen fill.Job) ([]skill.Departure, error) { return f.weigh(ctx, chosen, stderr) }); err != nil {
+		return "", err
 	}
 	if job.Constants, err = f.constants(ctx, job); err != nil {
 		return "", err

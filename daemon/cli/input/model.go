@@ -166,12 +166,14 @@ func (f *Filler) Close() {
 
 // Settle puts the model and the method into the job, and reports on standard
 // error a choice that differs from the last one. A model that flags name is
-// followed all the way; one that was chosen as far as weigh says.
-func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) []skill.Departure) {
+// followed all the way, and an error where it cannot be used; one that was chosen
+// is followed as far as the days say that weigh scores.
+func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) ([]skill.Departure, error)) error {
 	job.Model = f.Model
 	if f.models == nil {
-		return
+		return nil
 	}
+	var failed error
 	choice := f.models.Choose(fill.Case{
 		Dataset: job.Dataset, Granule: job.Granule, Fill: job.Fill,
 		Scaling: func() (fill.LocalScaling, error) {
@@ -183,10 +185,17 @@ func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) []skill.Departur
 			}
 			chosen := *job
 			chosen.Fill, chosen.Model, chosen.Scaling = c.Fill, c.Model, c.Scaling
-			return job.Trusted(weigh(chosen))
+			days, err := weigh(chosen)
+			failed = err
+			return job.Trusted(days)
 		},
 	})
-	if f.full {
+	switch {
+	case failed != nil:
+		return failed
+	case f.full && choice.Model == nil:
+		return fmt.Errorf("--model %s cannot fill %s: %s", StarterName, job.Granule.Name, choice.Why)
+	case f.full:
 		choice.Trust = nil
 	}
 	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
@@ -194,6 +203,7 @@ func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) []skill.Departur
 		fmt.Fprintf(f.stderr, "lacuna: filled by %s\n", text)
 		f.said = text
 	}
+	return nil
 }
 
 // version finds the version in the store; nil for a file.
