@@ -74,8 +74,9 @@ func DefaultDataset() Dataset {
 		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays,
 	}
 	d.Fill.FutureDays = infer.JudgedFutureDays
-	// A network betters optimal interpolation; where none can be used, auto falls
-	// back to optimal interpolation and logs the reason.
+	// A model of the dataset's own has shown that it betters optimal interpolation,
+	// and a starter is followed as far as it does; where none can be used, auto
+	// falls back to optimal interpolation and logs the reason.
 	d.Fill.Method = infer.MethodAuto
 	return d
 }
