@@ -77,7 +77,7 @@ var house = []struct{ folder, imports, tests string }{
 
 	// A granule's way:
 	{"daemon/fill", "publish modelstore version pipeline/{field seamask ingest skill nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
-	{"daemon/work", "ledger fetch publish ops state supervise slots gridpin quarantine fill pipeline/{field ingest skill samples infer parts}", "feed pipeline/simulate"},
+	{"daemon/work", "ledger fetch publish ops state supervise slots gridpin quarantine fill pipeline/{field ingest skill samples infer parts}", "modelstore feed pipeline/{simulate engine}"},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
 	{"daemon/intake", "ledger fetch state version quarantine pipeline/ingest", ""},
@@ -93,11 +93,11 @@ var house = []struct{ folder, imports, tests string }{
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},
 	{"daemon/cli/clitest", "modelstore pipeline/{ingest simulate nn impute infer} daemon/feed", ""},
-	{"daemon/cli/input", "modelstore pipeline/{field ingest engine samples infer} daemon/{fill onboard cli}", "clitest pipeline/simulate"},
+	{"daemon/cli/input", "modelstore pipeline/{field ingest skill engine samples infer} daemon/{fill onboard cli}", "clitest pipeline/simulate"},
 	{"daemon/cli/service", "fetch ops daemon daemon/{operate pages cli}", "daemon/books"},
-	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest simulate engine samples infer} daemon/{feed retrain fill intake onboard cli}", "clitest"},
+	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest skill simulate engine infer} daemon/{feed retrain fill intake onboard cli}", "clitest"},
 	{"daemon/cli/models", "modelstore input pipeline/{engine nn infer version} daemon/{version feed retrain fill onboard cli}", "clitest"},
-	{"daemon/cli/measure", "modelstore input pipeline/{field noise engine nn samples impute infer parts partition prior masks evaluate lab} daemon/{retrain onboard cli}", "clitest pipeline/simulate"},
+	{"daemon/cli/measure", "modelstore input pipeline/{field noise engine nn samples impute infer parts partition prior masks evaluate version lab} daemon/{retrain onboard cli}", "clitest pipeline/simulate"},
 	{"daemon/cmd/lacuna", "daemon daemon/cli daemon/cli/{service files models measure}", "publish modelstore pipeline/{realdata field ingest simulate engine samples} daemon/{retrain fill}"},
 
 	// How it is run.

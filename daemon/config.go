@@ -73,11 +73,28 @@ func DefaultDataset() Dataset {
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
 		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays,
 	}
-	d.Fill.FutureDays = 5 // most of the gain from later days; all of it would take another week
-	// A network betters optimal interpolation; where none can be used, auto falls
-	// back to optimal interpolation and logs the reason.
+	d.Fill.FutureDays = infer.JudgedFutureDays
+	// A model of the dataset's own has shown that it betters optimal interpolation,
+	// and a starter is followed as far as it does; where none can be used, auto
+	// falls back to optimal interpolation and logs the reason.
 	d.Fill.Method = infer.MethodAuto
 	return d
+}
+
+// Caveats returns what an operator should know of settings that are allowed and
+// make less of a model, a sentence each.
+func (d Dataset) Caveats() []string {
+	if d.Fill.Method != infer.MethodModel && d.Fill.Method != infer.MethodAuto {
+		return nil
+	}
+	var all []string
+	if text := d.Fill.Unjudged(); text != "" {
+		all = append(all, text)
+	}
+	if d.Fill.Method == infer.MethodAuto && !d.DailySkill {
+		all = append(all, "daily_skill is off: no day is scored, and without scored days a starter model is never followed")
+	}
+	return all
 }
 
 // UnmarshalYAML fills in the defaults of a dataset before its keys are read.

@@ -20,7 +20,7 @@ func someSample() *onboard.Sample {
 	return &onboard.Sample{
 		Files: 40, Read: 15, Example: "20261113_chl.nc", Newest: time.Date(2026, 11, 13, 0, 0, 0, 0, time.UTC), Days: 40, Step: 24 * time.Hour,
 		Variable: "CHL", Units: "mg m-3", Product: "chlorophyll", Transform: field.Transform{Log10: true, Floor: 0.001},
-		Range: [2]float64{0.001, 100}, Grid: grid, Values: field.Stats{N: 1000, Min: 0.02, Max: 30}, Coverage: 0.3, Skewness: 4, LogSkew: 0.2, Memory: 7,
+		Range: [2]float64{0.001, 100}, Grid: grid, Values: field.Stats{N: 1000, Min: 0.02, Max: 30}, Coverage: 0.3, Skewness: 4, LogSkew: 0.2,
 	}
 }
 
@@ -70,24 +70,24 @@ func TestAProposalFollowsWhatWasSeen(t *testing.T) {
 		says string
 	}{
 		{"an archive in use", nil, func(d Dataset) bool {
-			return d.Fill.FutureDays == 0 && d.Fill.PastDays == 14 && d.Archive.Expect.By == "18:00" && d.Archive.Expect.LagDays == 3
-		}, "twice that is looked at"},
+			return d.Fill.FutureDays == 0 && d.Fill.PastDays == infer.JudgedPastDays && d.Archive.Expect.By == "18:00" && d.Archive.Expect.LagDays == 3
+		}, "do not hold for another window"},
 		{
 			"an archive that ended", func(o *onboard.Onboarding) { o.Sample.Newest = onboardingDay.AddDate(-1, 0, 0) },
 			func(d Dataset) bool { return d.Fill.FutureDays == 10 && d.Archive.Expect.By == "" }, "nothing here is near real time",
 		},
 		{
 			"an hourly archive", func(o *onboard.Onboarding) {
-				o.Sample.Step, o.Sample.Memory, o.Sample.Newest = time.Hour, 0, o.Now.Add(-150*time.Minute)
+				o.Sample.Step, o.Sample.Newest = time.Hour, o.Now.Add(-150*time.Minute)
 			},
 			func(d Dataset) bool { return d.Archive.Expect.By == "" && d.Archive.Expect.Within == 3*time.Hour }, "starter models learned from daily fields, and these are 1h apart",
 		},
 		{
 			"a monthly archive", func(o *onboard.Onboarding) {
-				o.Sample.Step, o.Sample.Memory, o.Sample.Newest = 30*24*time.Hour, 0, o.Now.AddDate(0, 0, -40)
+				o.Sample.Step, o.Sample.Newest = 30*24*time.Hour, o.Now.AddDate(0, 0, -40)
 			},
 			func(d Dataset) bool {
-				return d.Fill.PastDays == 10 && d.Fill.FutureDays == 0 && d.Archive.Expect.Within == 40*24*time.Hour+time.Hour
+				return d.Fill.PastDays == infer.JudgedPastDays && d.Fill.FutureDays == 0 && d.Archive.Expect.Within == 40*24*time.Hour+time.Hour
 			}, "steps of the series, which are 720h",
 		},
 		{

@@ -57,7 +57,8 @@ type Product struct {
 
 	Model string `json:"model"`
 	Seed  uint64 `json:"seed"`
-	Mode  string `json:"mode"` // NearRealTime or Delayed
+	Trust *Trust `json:"trust,omitempty"` // how far a model was followed that was not judged on the dataset; nil: all the way, or there is none
+	Mode  string `json:"mode"`            // NearRealTime or Delayed
 	// Input is Seen, CloudedOut or NoGranule; empty: not told, as before there
 	// were products without an observation.
 	Input string `json:"input,omitempty"`

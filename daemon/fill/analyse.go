@@ -32,8 +32,12 @@ type Job struct {
 	Scaling *LocalScaling // for a model that was trained elsewhere; else nil
 	// Widening comes from earlier days that the same method filled and that were scored.
 	Widening skill.Widening
-	Revision int
-	Created  time.Time // time of the revision
+	// Trust says how far the model is followed; nil: all the way. Where it is not,
+	// Interpolated is the widening of optimal interpolation.
+	Trust        *skill.Trust
+	Interpolated skill.Widening
+	Revision     int
+	Created      time.Time // time of the revision
 	// When upstream published the granule, and when it was fetched and filled; zero:
 	// not known.
 	Published, Fetched, Filled time.Time
@@ -42,7 +46,10 @@ type Job struct {
 	// Constants are those of the dataset, for optimal interpolation; nil: the
 	// defaults.
 	Constants *infer.Constants
-	Scored    bool // it is only scored: nothing that was tuned on its last field may fill it
+	// Scored says that it is only scored: nothing that was learned from its last
+	// field, or from a later one, may fill it. What the model and optimal
+	// interpolation say by themselves is kept apart in the analyses.
+	Scored bool
 }
 
 // Outcome is a product with its coverage and its analyses.
@@ -75,18 +82,25 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	if job.Scaling != nil {
 		scene.Scaling = &job.Scaling.Scaling
 	}
+	calibrated := job.Widening.Days
+	if job.Trust != nil {
+		scene.Trust = &infer.Trust{Weight: job.Trust.Weight, Widening: job.Interpolated, Apart: job.Scored}
+		if job.Trust.Weight == 0 {
+			calibrated = job.Interpolated.Days
+		}
+	}
 	analyses, err := filler.Fill(ctx, scene, progress)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("analyse %s: %w", g.Name, err)
 	}
 	product := describe(job, analyses)
 	product.Inputs, product.Windows = inputs, windows(g.Fields, history, job.Fill.Past(), job.Fill.Future())
-	product.Mode, product.CalibrationDays = mode(g.Fields, product.Windows), job.Widening.Days
+	product.Mode, product.CalibrationDays = mode(g.Fields, product.Windows), calibrated
 	product.Step = cmp.Or(seriesStep(field.Times(slices.Concat(g.Fields, history))), declaredStep(g.Source.Attrs))
 	before, after := coverage(analyses, job.Sea)
 	return Outcome{
 		Product: product, Observed: before, After: after, Analyses: analyses, Members: members(analyses, job.Fill.Members),
-		Scored: job.Widening.Days, Note: analyses[0].Note,
+		Scored: calibrated, Note: analyses[0].Note,
 	}, nil
 }
 
@@ -137,7 +151,7 @@ var methodPhrase = map[string]string{
 	"oi":              "optimal interpolation in space and time",
 	"persistence":     "persistence of the last observation",
 	"climatology":     "mean map of the days around",
-	infer.MethodAuto:  "the model of the dataset, else a starter model, else optimal interpolation in space and time",
+	infer.MethodAuto:  "the model of the dataset, else optimal interpolation in space and time with a starter model as far as scored days support it",
 	infer.MethodModel: "a neural network that was trained on gappy maps of the same dataset, upon optimal interpolation in space and time",
 }
 
@@ -153,8 +167,10 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 		p.Model, p.Seed = job.Model.Name(), job.Fill.Network.Seed
 	}
 	if job.Scaling != nil {
-		p.Method = fmt.Sprintf("a neural network that was trained on gappy maps of the same quantity elsewhere and scaled by %d days of this dataset, upon optimal interpolation in space and time", job.Scaling.Days)
+		p.Method = fmt.Sprintf("%s, upon %s", elsewhere(job.Scaling), methodPhrase["oi"])
 	}
+	job.tellTrust(&p)
+	p.Caveats = job.caveats()
 	for _, product := range products.All() {
 		if product.Name == g.Product {
 			p.Title, p.StandardName, p.Units = product.Title+", gaps filled", product.StandardName, product.Units

@@ -12,6 +12,7 @@ import (
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/ingest/products"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
 )
 
 // A Case is a granule for which a method has to be chosen.
@@ -23,6 +24,10 @@ type Case struct {
 	// that was trained elsewhere. With too few days its error is
 	// samples.ErrFewDays.
 	Scaling func() (LocalScaling, error)
+	// Evidence returns how far scored days of the dataset say that the model of a
+	// choice should be followed, which was not trained and judged on it; nil: no
+	// day was scored.
+	Evidence func(c Choice) skill.Trust
 }
 
 // LocalScaling is the scaling of a dataset for a model that was trained
@@ -48,6 +53,7 @@ type Choice struct {
 	Fill    infer.Config  // with the chosen method
 	Model   *infer.Model  // for the method model; else nil
 	Scaling *LocalScaling // for a model that was trained elsewhere
+	Trust   *skill.Trust  // how far the model is followed; nil: all the way
 	Why     string        // reason why no better method is used; empty: this is the best one, or the configured one
 }
 
@@ -60,16 +66,33 @@ func (c Choice) String() string {
 	case c.Model != nil:
 		text = "model " + c.Model.Name()
 	}
+	if c.Trust != nil {
+		text += ", " + follows(*c.Trust)
+	}
 	if c.Why != "" {
 		text += ": " + c.Why
 	}
 	return text
 }
 
+// followed reports whether a model has a part in what is filled.
+func (c Choice) followed() bool { return c.Model != nil && (c.Trust == nil || c.Trust.Weight > 0) }
+
+// weigh adds how far the model is followed, which was not judged on the dataset.
+func (c Choice) weigh(of Case) Choice {
+	c.Trust = &skill.Trust{}
+	if of.Evidence != nil {
+		*c.Trust = of.Evidence(c)
+	}
+	return c
+}
+
 // Choose returns the method that fills a granule now. For the method auto it is
 // the champion of the dataset, else the starter of the same quantity, else
 // optimal interpolation; for the method model it is the champion, else optimal
-// interpolation; any other method stays as configured. The reason why a better
+// interpolation; any other method stays as configured. A model that was not
+// trained and judged on the dataset is followed as far as the evidence of the
+// case goes. The reason why a better
 // one cannot be used is in Why, and is logged when it changes. A nil m has no
 // models and chooses optimal interpolation.
 func (m *Models) Choose(c Case) Choice {
@@ -82,7 +105,7 @@ func (m *Models) Choose(c Case) Choice {
 	choice := m.choose(c)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if before, ok := m.chosen[c.Dataset]; !ok || before.Why != choice.Why || before.Model != choice.Model {
+	if before, ok := m.chosen[c.Dataset]; !ok || before.Why != choice.Why || before.Model != choice.Model || before.followed() != choice.followed() {
 		m.log.Info("filler chosen", "dataset", c.Dataset, "filler", choice.String())
 	}
 	m.chosen[c.Dataset] = choice
@@ -111,7 +134,11 @@ func (m *Models) choose(c Case) Choice {
 	c.Fill.Method = infer.MethodModel
 	model, err := m.Champion(c.Dataset)
 	if err == nil {
-		return Choice{Fill: c.Fill, Model: model}
+		choice := Choice{Fill: c.Fill, Model: model}
+		if !m.judgedOn(c.Dataset) {
+			choice = choice.weigh(c)
+		}
+		return choice
 	}
 	why := "the champion cannot be used: " + err.Error()
 	if errors.Is(err, modelstore.ErrNoChampion) {
@@ -138,7 +165,7 @@ func (m *Models) choose(c Case) Choice {
 	if err != nil {
 		return interpolation(c, fmt.Sprintf("%s, and the starter does not load: %v", why, err))
 	}
-	return Choice{Fill: c.Fill, Model: model, Scaling: &scaling, Why: why}
+	return Choice{Fill: c.Fill, Model: model, Scaling: &scaling, Why: why}.weigh(c)
 }
 
 // starter returns the loaded model of a starter.

@@ -3,7 +3,6 @@ package fill
 import (
 	"bytes"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -17,23 +16,6 @@ import (
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
 )
-
-// starterOf makes a starter with random weights for a quantity.
-func starterOf(t *testing.T, variable, transform string) *modelstore.Version {
-	t.Helper()
-	files := filltest.UntrainedFiles(t, 5)
-	delete(files, modelstore.ScalingFile)
-	readers := map[string]io.Reader{}
-	for name, data := range files {
-		readers[name] = bytes.NewReader(data)
-	}
-	v, err := modelstore.New(t.TempDir(), time.Now).Write(t.Context(),
-		modelstore.Card{Dataset: "starter-" + strings.ToLower(variable), Variable: variable, Transform: transform}, readers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // chlorophyllGranule returns a granule whose attributes name its quantity.
 func chlorophyllGranule(standardName string) ingest.Granule {
@@ -50,7 +32,7 @@ func TestAutoIsTheChampionElseTheStarterElseInterpolation(t *testing.T) {
 	store := modelstore.New(t.TempDir(), time.Now)
 	var log bytes.Buffer
 	models := NewModels(ModelParts{
-		Store: store, Starters: []*modelstore.Version{starterOf(t, "sst", "identity"), starterOf(t, "CHL", "log10")},
+		Store: store, Starters: []*modelstore.Version{filltest.Starter(t, "sst", "identity"), filltest.Starter(t, "CHL", "log10")},
 		Log: slog.New(slog.NewTextHandler(&log, nil)), Open: func() (infer.Device, error) { return device, nil },
 	})
 	defer models.Close()
@@ -96,7 +78,7 @@ func TestAutoIsTheChampionElseTheStarterElseInterpolation(t *testing.T) {
 }
 
 func TestAStarterIsUsedForItsQuantityOnly(t *testing.T) {
-	ours := []*modelstore.Version{starterOf(t, "CHL", "log10")}
+	ours := []*modelstore.Version{filltest.Starter(t, "CHL", "log10")}
 	plain := chlorophyllGranule("mass_concentration_of_chlorophyll_in_sea_water")
 	plain.Transform = field.Transform{}
 	unknown := ingest.Granule{Source: ingest.Source{Variable: "x"}}
@@ -122,7 +104,7 @@ func TestAStarterIsUsedForItsQuantityOnly(t *testing.T) {
 func TestWithoutAnEngineAutoInterpolatesAndSaysWhy(t *testing.T) {
 	tries := 0
 	models := NewModels(ModelParts{
-		Starters: []*modelstore.Version{starterOf(t, "CHL", "log10")}, Log: slog.New(slog.DiscardHandler),
+		Starters: []*modelstore.Version{filltest.Starter(t, "CHL", "log10")}, Log: slog.New(slog.DiscardHandler),
 		Open: func() (infer.Device, error) { tries++; return infer.Device{}, errors.New("no libonnxruntime") },
 	})
 	asked := Case{

@@ -52,6 +52,7 @@ type openDevice struct {
 type champion struct {
 	watch   *modelstore.Watch
 	version string
+	of      string // dataset that it was trained and judged on
 	model   *infer.Model
 }
 
@@ -118,6 +119,15 @@ func (m *Models) Champion(dataset string) (*infer.Model, error) {
 	return c.model, nil
 }
 
+// judgedOn reports whether the loaded champion of a dataset was trained and judged
+// on that dataset, and not on another whose name its card has.
+func (m *Models) judgedOn(dataset string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.loaded[dataset]
+	return c != nil && c.of == dataset
+}
+
 func (m *Models) replace(dataset string, c *champion, serving modelstore.Serving) error {
 	device, err := m.open()
 	if err != nil {
@@ -133,7 +143,7 @@ func (m *Models) replace(dataset string, c *champion, serving modelstore.Serving
 	if c.model != nil {
 		c.model.Close()
 	}
-	c.model, c.version = model, serving.Version.ID
+	c.model, c.version, c.of = model, serving.Version.ID, serving.Version.Card.Dataset
 	m.log.Info("model loaded", "dataset", dataset, "version", c.version, "members", model.Members())
 	return nil
 }

@@ -60,11 +60,11 @@ func (t Tunings) Serving() *infer.Constants {
 	return &t.All[len(t.All)-1].Constants
 }
 
-// Scoring returns the constants for a score of a field: the newest that were not
-// tuned on days around it; nil: only the defaults know nothing of it.
+// Scoring returns the constants for a score of a field: the newest that were tuned
+// on days before it only; nil: only the defaults know nothing of it.
 func (t Tunings) Scoring(at time.Time) *infer.Constants {
 	for i := len(t.All) - 1; i >= 0; i-- {
-		if !t.All[i].Evidence.Saw(at) {
+		if t.All[i].Evidence.To.Before(at) {
 			return &t.All[i].Constants
 		}
 	}

@@ -202,7 +202,7 @@ func (o Onboarding) whyMethod() string {
 	case o.Starter != "" && o.Sample != nil && !infer.Daily(o.Sample.Step):
 		why += fmt.Sprintf("optimal interpolation: starter models learned from daily fields, and these are %s apart", hours(o.Sample.Step))
 	case o.Starter != "":
-		why += fmt.Sprintf("the starter model (%s) from the tenth day on, else optimal interpolation", o.Starter)
+		why += fmt.Sprintf("optimal interpolation and, as far as scored days show that it is right here, the starter model (%s)", o.Starter)
 	default:
 		why += "optimal interpolation: there is no starter model for this variable"
 	}
@@ -215,11 +215,7 @@ func (o Onboarding) past() (int, string) {
 	if o.Sample != nil && o.Sample.Step > 36*time.Hour {
 		return usual, fmt.Sprintf("steps of the series, which are %s: a window of days would hold too few of them", hours(o.Sample.Step))
 	}
-	if o.Sample == nil || o.Sample.Memory == 0 {
-		return usual, "what chlorophyll and temperature remember of an anomaly; too few days were at hand to measure it"
-	}
-	m := o.Sample.Memory
-	return min(max(2*m, usual), 30), fmt.Sprintf("anomalies of the sample keep half of themselves for about %d days; twice that is looked at, and no less than %d", m, usual)
+	return usual, "what models and optimal interpolation were judged with; the scores of a model do not hold for another window"
 }
 
 // tier proposes the highest tier that this machine makes in time.

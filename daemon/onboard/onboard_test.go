@@ -8,31 +8,9 @@ import (
 	"time"
 
 	"lacuna/daemon/intake"
-	"lacuna/pipeline/field"
 )
 
 var onboardingDay = time.Date(2026, 11, 15, 9, 0, 0, 0, time.UTC)
-
-func TestMemoryIsTheLagAtWhichHalfOfAnAnomalyIsLeft(t *testing.T) {
-	// An anomaly that turns at a steady rate correlates with itself as the
-	// cosine of the lag: a sixth of a turn leaves half.
-	const period, cells = 24, 4000
-	grid := field.Grid{Lat: make([]float64, 40), Lon: make([]float64, cells/40)}
-	var fields []field.Field
-	for day := range 24 {
-		f := field.Field{Grid: grid, Time: onboardingDay.AddDate(0, 0, day), Values: make([]float32, cells)}
-		for c := range f.Values {
-			f.Values[c] = float32(10 + math.Sin(2*math.Pi*(float64(day)/period+float64(c)/97)))
-		}
-		fields = append(fields, f)
-	}
-	if got := memoryDays(fields, field.Transform{}); got != period/6 && got != period/6+1 {
-		t.Errorf("memory is %d days, want about %d", got, period/6)
-	}
-	if got := memoryDays(fields[:2], field.Transform{}); got != 0 {
-		t.Errorf("two days give a memory of %d days, want none", got)
-	}
-}
 
 func TestSkewnessOfKnownSets(t *testing.T) {
 	nan := float32(math.NaN())

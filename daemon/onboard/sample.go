@@ -37,7 +37,6 @@ type Sample struct {
 	Coverage           float64     // mean share of the sea that was observed
 	Rejected           int         // values that range or quality refused
 	Skewness, LogSkew  float64     // skewness of the values and of their logarithms; NaN: there are no logarithms
-	Memory             int         // days after which half of an anomaly is left; 0: not known
 	granule            ingest.Granule
 	unreadable, others int // files that could not be read; files on other grids
 }
@@ -144,9 +143,6 @@ func (s *Sample) measure(granules []ingest.Granule, sea field.Mask) {
 	s.Skewness, s.LogSkew = skewness(values, nil), skewness(values, func(v float64) float64 { return math.Log10(v) })
 	slices.SortFunc(fields, func(a, b field.Field) int { return a.Time.Compare(b.Time) })
 	s.Step = usualStep(fields)
-	if s.Step == 24*time.Hour {
-		s.Memory = memoryDays(fields, s.Transform)
-	}
 	if s.Range == ([2]float64{}) { // no known limits: the observed range, with its own width added on both sides
 		wide := s.Values.Max - s.Values.Min
 		s.Range = [2]float64{s.Values.Min - wide, s.Values.Max + wide}
@@ -197,51 +193,6 @@ func usualStep(fields []field.Field) time.Duration {
 	}
 	slices.Sort(steps)
 	return steps[len(steps)/2].Round(time.Hour)
-}
-
-// memoryDays returns the first lag in days at which the anomalies of pixels
-// correlate with less than a half, and 0 where there are too few pairs of pixels.
-func memoryDays(fields []field.Field, tr field.Transform) int {
-	const leastPairs = 1000 // below, the correlation of two maps is mostly that of two clouds
-	n := fields[0].Grid.Len()
-	maps := make([][]float32, len(fields))
-	mean, count := make([]float64, n), make([]float64, n)
-	for i, f := range fields {
-		maps[i] = make([]float32, n)
-		tr.Forward(maps[i], f.Values)
-		for c, v := range maps[i] {
-			if v == v { // not NaN
-				mean[c] += float64(v)
-				count[c]++
-			}
-		}
-	}
-	for lag := 1; lag <= len(fields)/2; lag++ {
-		var xy, xx, yy float64
-		pairs := 0
-		for i := range fields {
-			for j := i + 1; j < len(fields); j++ {
-				if int(math.Round(fields[j].Time.Sub(fields[i].Time).Hours()/24)) != lag {
-					continue
-				}
-				for c := range n {
-					x, y := float64(maps[i][c]), float64(maps[j][c])
-					if math.IsNaN(x+y) || count[c] < 4 {
-						continue
-					}
-					x, y = x-mean[c]/count[c], y-mean[c]/count[c]
-					xy, xx, yy, pairs = xy+x*y, xx+x*x, yy+y*y, pairs+1
-				}
-			}
-		}
-		if pairs < leastPairs {
-			return 0
-		}
-		if xy < 0.5*math.Sqrt(xx*yy) {
-			return lag
-		}
-	}
-	return 0
 }
 
 // GranuleFiles returns the named files, and the NetCDF files below the named

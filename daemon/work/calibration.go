@@ -17,11 +17,35 @@ import (
 // be made again, and the days before that calibrate them.
 const keptDays = 400
 
-// keptCalibration are the scored days of a dataset, by which the uncertainties of
-// its products are calibrated.
-type keptCalibration struct {
-	Method string            `json:"method"` // method that filled them, with what it was set to
+// keptMethods is how many methods of a dataset are kept, those that were scored
+// last: optimal interpolation with the constants of the dataset and without, the
+// model, and the one before.
+const keptMethods = 4
+
+// evidenceVersion is the layout of the file.
+const evidenceVersion = 2
+
+// keptEvidence are the scored days of a dataset, by which the uncertainties of its
+// products are calibrated, and by which a model is followed.
+type keptEvidence struct {
+	Version int          `json:"version"`
+	Methods []keptMethod `json:"methods"` // the one that was scored last at the end
+}
+
+// keptMethod are the scored days of one method.
+type keptMethod struct {
+	Method string            `json:"method"` // with what it was set to
 	Days   []skill.ScoredDay `json:"days"`
+	// Departures are those of a model that was not judged on the dataset, from
+	// optimal interpolation.
+	Departures []skill.Departure `json:"departures,omitempty"`
+}
+
+// scored is a day that was scored for a job.
+type scored struct {
+	job       fill.Job
+	day       skill.ScoredDay
+	departure *skill.Departure // nil: no model has to show that it can be followed
 }
 
 // methodOf names what fills a job: another model, or other constants, err
@@ -37,26 +61,54 @@ func methodOf(job fill.Job) string {
 	return fmt.Sprintf("%s %+v%s", job.Fill.Method, job.Fill.OI, tuned)
 }
 
+// evidence returns the scored days of the dataset.
+func (w *Worker) evidence() keptEvidence {
+	var kept struct {
+		keptEvidence
+		keptMethod // the only one, as it was kept before there were versions
+	}
+	// A damaged file counts as none: days that are scored from now on replace it.
+	ok, err := state.Load(w.cfg.State.Calibration(w.set.Name), &kept)
+	switch {
+	case !ok || err != nil || kept.Version > evidenceVersion:
+		return keptEvidence{}
+	case kept.Version == 0 && kept.Method != "":
+		return keptEvidence{Methods: []keptMethod{kept.keptMethod}}
+	}
+	return kept.keptEvidence
+}
+
+// of returns the scored days of a method.
+func (k keptEvidence) of(method string) keptMethod {
+	for _, m := range k.Methods {
+		if m.Method == method {
+			return m
+		}
+	}
+	return keptMethod{Method: method}
+}
+
 // widening returns what the scored days of the dataset before a job say of the
 // uncertainties of its method.
 func (w *Worker) widening(job fill.Job) skill.Widening {
-	var kept keptCalibration
-	// A damaged file counts as none: days that are scored from now on replace it.
-	if ok, err := state.Load(w.cfg.State.Calibration(w.set.Name), &kept); !ok || err != nil || kept.Method != methodOf(job) {
-		return skill.Widening{}
-	}
 	first, _ := field.Span(job.Granule.Fields)
-	return skill.Widen(kept.Days, first)
+	return skill.Widen(w.evidence().of(methodOf(job)).Days, first)
 }
 
-// keepScored adds a scored day to those of the dataset.
-func (w *Worker) keepScored(job fill.Job, day skill.ScoredDay) error {
-	file := w.cfg.State.Calibration(w.set.Name)
-	var kept keptCalibration
-	if ok, err := state.Load(file, &kept); !ok || err != nil || kept.Method != methodOf(job) {
-		kept = keptCalibration{Method: methodOf(job)}
+// trust returns how far the scored days of the dataset before a job say that a
+// model should be followed.
+func (w *Worker) trust(job fill.Job, model string) skill.Trust {
+	first, _ := field.Span(job.Granule.Fields)
+	return skill.Trusted(w.evidence().of(model).Departures, first)
+}
+
+// keepScored adds scored days to those of the dataset.
+func (w *Worker) keepScored(days ...scored) error {
+	file, kept := w.cfg.State.Calibration(w.set.Name), w.evidence()
+	kept.Version = evidenceVersion
+	for _, d := range days {
+		kept.add(d)
 	}
-	kept.add(day)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("keep the calibration: %w", err)
 	}
@@ -66,10 +118,23 @@ func (w *Worker) keepScored(job fill.Job, day skill.ScoredDay) error {
 	return nil
 }
 
-// add adds a day in order of time, in place of an earlier score of the same day.
-func (k *keptCalibration) add(day skill.ScoredDay) {
-	k.Days = slices.DeleteFunc(k.Days, func(d skill.ScoredDay) bool { return d.Day.Equal(day.Day) })
-	at, _ := slices.BinarySearchFunc(k.Days, day.Day, func(d skill.ScoredDay, t time.Time) int { return d.Day.Compare(t) })
-	k.Days = slices.Insert(k.Days, at, day)
-	k.Days = k.Days[max(len(k.Days)-keptDays, 0):]
+// add adds a day to those of its method, which becomes the last one.
+func (k *keptEvidence) add(d scored) {
+	m := k.of(methodOf(d.job))
+	m.Days = inOrder(m.Days, d.day, func(x skill.ScoredDay) time.Time { return x.Day })
+	if d.departure != nil {
+		m.Departures = inOrder(m.Departures, *d.departure, func(x skill.Departure) time.Time { return x.Day })
+	}
+	k.Methods = slices.DeleteFunc(k.Methods, func(other keptMethod) bool { return other.Method == m.Method })
+	k.Methods = append(k.Methods, m)
+	k.Methods = k.Methods[max(len(k.Methods)-keptMethods, 0):]
+}
+
+// inOrder adds a day in order of time, in place of an earlier one of the same
+// time, and leaves the oldest out where there are too many.
+func inOrder[T any](days []T, next T, at func(T) time.Time) []T {
+	days = slices.DeleteFunc(days, func(d T) bool { return at(d).Equal(at(next)) })
+	place, _ := slices.BinarySearchFunc(days, at(next), func(d T, t time.Time) int { return at(d).Compare(t) })
+	days = slices.Insert(days, place, next)
+	return days[max(len(days)-keptDays, 0):]
 }

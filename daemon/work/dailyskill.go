@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -53,22 +52,17 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	last := len(s.granule.Fields) - 1
 	truth := s.granule.Fields[last]
 	s.history = upTo(s.history, truth.Time)
-	visible, hidden, ok := overlay(truth, s.history, g.SHA256)
+	visible, hidden, ok := fill.Overlay(truth, fieldsIn(s.history), g.SHA256)
 	if !ok {
 		return ledger.Skill{}, errNoOverlay
 	}
-	scale, err := scaleOf(s)
+	scale, err := scaleOf(s.granule.Transform, s.history)
 	if err != nil {
 		return ledger.Skill{}, err
 	}
 	shown := s.granule
 	shown.Fields = slices.Clone(s.granule.Fields)
-	shown.Fields[last].Values = slices.Clone(truth.Values)
-	for c, h := range hidden {
-		if h {
-			shown.Fields[last].Values[c] = field.NaN()
-		}
-	}
+	shown.Fields[last] = fill.Hide(truth, hidden)
 	settings := w.set.Fill
 	settings.Members = 0 // they are not scored
 	outcome, job, err := w.analyse(ctx, fill.Job{
@@ -89,13 +83,39 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	if err != nil {
 		return got, err
 	}
-	if a.Own != nil {
-		t.sigma = a.Own
-	}
-	if err := w.keepScored(job, skill.ScoreDay(scale.sample(t))); err != nil {
-		w.Log.Warn("scored day not kept, uncertainties are calibrated without it", "granule", g.Name, "err", err)
+	if err := w.keepEvidence(job, a, scale, t); err != nil {
+		w.Log.Warn("scored day not kept, products are calibrated without it", "granule", g.Name, "err", err)
 	}
 	return got, nil
+}
+
+// keepEvidence keeps what a scored day says of the sigmas of what filled it and,
+// where a model has still to show that it can be followed, of each by itself and of
+// the way from optimal interpolation to the model.
+func (w *Worker) keepEvidence(job fill.Job, a infer.Analysis, scale scale, t trial) error {
+	if a.Apart == nil {
+		if a.Own != nil {
+			t.sigma = a.Own
+		}
+		return w.keepScored(scored{job: job, day: skill.ScoreDay(scale.sample(t))})
+	}
+	day := func(mean, sigma []float32) skill.ScoredDay {
+		t.value, t.sigma = mean, sigma
+		return skill.ScoreDay(scale.sample(t))
+	}
+	plain, model := a.Apart.Interpolated, a.Apart.Modelled
+	departure := fill.DepartureOf(a, t.truth, t.scored, scale.transform)
+	return w.keepScored(scored{job: interpolated(job), day: day(plain.Mean, plain.Sigma)},
+		scored{job: job, day: day(model.Mean, model.Sigma), departure: &departure})
+}
+
+// fieldsIn returns the fields of granules.
+func fieldsIn(gs []ingest.Granule) []field.Field {
+	var all []field.Field
+	for _, g := range gs {
+		all = append(all, g.Fields...)
+	}
+	return all
 }
 
 // upTo returns the granules without a field later than t.
@@ -109,37 +129,6 @@ func upTo(gs []ingest.Granule, t time.Time) []ingest.Granule {
 	return past
 }
 
-// overlay splits the observations of truth by the gaps of one of the fields
-// around it. key selects the field, so that the same granule always has the same
-// overlay, and granules of successive days have different ones.
-func overlay(truth field.Field, around []ingest.Granule, key string) (visible, hidden field.Mask, ok bool) {
-	var lenders []field.Field
-	for _, g := range around {
-		for _, f := range g.Fields {
-			if f.Grid.Same(truth.Grid) && !f.Time.Equal(truth.Time) {
-				lenders = append(lenders, f)
-			}
-		}
-	}
-	hash := fnv.New64a()
-	hash.Write([]byte(key))
-	start := hash.Sum64()
-	for i := range lenders {
-		lender := lenders[(start+uint64(i))%uint64(len(lenders))]
-		visible, hidden = make(field.Mask, len(truth.Values)), make(field.Mask, len(truth.Values))
-		for c := range truth.Values {
-			if truth.Observed(c) {
-				visible[c] = lender.Observed(c)
-				hidden[c] = !visible[c]
-			}
-		}
-		if skill.Usable(visible, hidden) {
-			return visible, hidden, true
-		}
-	}
-	return nil, nil, false
-}
-
 // scoreRevealed scores an earlier product on the cells that it had filled and that
 // the replacement of its granule shows.
 func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s scene) (ledger.Skill, error) {
@@ -151,7 +140,7 @@ func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s
 	if err := json.Unmarshal([]byte(before.Body), &told); err != nil {
 		return ledger.Skill{}, fmt.Errorf("read the description of the earlier product: %w", err)
 	}
-	scale, err := scaleOf(s)
+	scale, err := scaleOf(s.granule.Transform, append([]ingest.Granule{s.granule}, s.history...))
 	if err != nil {
 		return ledger.Skill{}, err
 	}
@@ -184,19 +173,17 @@ type scale struct {
 	transform field.Transform
 }
 
-// scaleOf returns the mean and standard deviation of a granule and the days
-// around it, in the space of the transform.
-func scaleOf(s scene) (scale, error) {
+// scaleOf returns the mean and standard deviation of granules, in the space of the
+// transform.
+func scaleOf(tr field.Transform, of []ingest.Granule) (scale, error) {
 	var all [][]float32
-	for _, g := range append([]ingest.Granule{s.granule}, s.history...) {
-		for _, f := range g.Fields {
-			values := make([]float32, len(f.Values))
-			s.granule.Transform.Forward(values, f.Values)
-			all = append(all, values)
-		}
+	for _, f := range fieldsIn(of) {
+		values := make([]float32, len(f.Values))
+		tr.Forward(values, f.Values)
+		all = append(all, values)
 	}
 	n, err := field.NormalisationOf(field.Summarise(all...))
-	return scale{Normalisation: n, transform: s.granule.Transform}, err
+	return scale{Normalisation: n, transform: tr}, err
 }
 
 // score returns the scores of trials of one method.

@@ -87,10 +87,18 @@ func describeProduct(granule ingest.Granule, outcome fill.Outcome) publish.Produ
 	first, _ := field.Span(granule.Fields)
 	return publish.Product{
 		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
-		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Mode: out.Mode, Input: out.Input(),
+		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Trust: trustOf(out.Trust), Mode: out.Mode, Input: out.Input(),
 		CoverageBefore: outcome.Observed, CoverageAfter: outcome.After, MeanUncertainty: meanUncertainty(out),
 		Created: out.Created, Published: out.Published, Fetched: out.Fetched, Filled: out.Filled,
 	}
+}
+
+// trustOf returns how far a model was followed, for receivers.
+func trustOf(t *netcdf.Trust) *publish.Trust {
+	if t == nil {
+		return nil
+	}
+	return &publish.Trust{Model: t.Model, Weight: t.Weight, ScoredDays: t.Days}
 }
 
 // boundingBox returns west, south, east, north of the cell centres, with

@@ -101,7 +101,7 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, hidden, _ := overlay(target.Fields[0], days, "key")
+		_, hidden, _ := fill.Overlay(target.Fields[0], fieldsIn(days), "key")
 		const factor = 1.5
 		raised := s
 		raised.granule.Fields = slices.Clone(s.granule.Fields)
@@ -115,9 +115,8 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, _ := scaleOf(s)
-		b, _ := scaleOf(raised)
-		fall := plain.Bias*a.Std - moved.Bias*b.Std
+		unit, _ := scaleOf(target.Transform, days)
+		fall := (plain.Bias - moved.Bias) * unit.Std
 		if want := math.Log10(factor); math.Abs(fall-want) > 1e-3 || moved.Pixels != plain.Pixels {
 			t.Errorf("%s: the truth was raised by %.4f, the bias fell by %.4f", method, want, fall)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"lacuna/daemon/fill"
@@ -174,4 +175,14 @@ func (w *Worker) logSea(sea fill.Sea) {
 		return
 	}
 	w.Log.Info("sea mask", "kind", sea.Kind, "origin", sea.Origin)
+}
+
+// nearestDays returns the granules of the n days nearest to a time, in order of
+// their distance.
+func nearestDays(rows []ledger.Granule, at time.Time, n int) []ledger.Granule {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b ledger.Granule) int {
+		return int(a.Last.Sub(at).Abs()/time.Second - b.Last.Sub(at).Abs()/time.Second)
+	})
+	return firstOfDays(rows, n)
 }

@@ -21,6 +21,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/skill"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 	"lacuna/publish/netcdf"
@@ -262,29 +263,38 @@ func (w *Worker) logNote(note string) {
 func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.Job, error) {
 	choice := w.Models.Choose(fill.Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: job.Fill,
-		Scaling: func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
+		Scaling:  func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
+		Evidence: func(c fill.Choice) skill.Trust { return w.trust(job, c.Model.Name()) },
 	})
-	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
 	outcome, job, err := w.attempt(ctx, job)
 	if err == nil || job.Model == nil || ctx.Err() != nil {
 		return outcome, job, err
 	}
 	w.Log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
-	job.Fill.Method, job.Model, job.Scaling = "oi", nil, nil
-	return w.attempt(ctx, job)
+	return w.attempt(ctx, interpolated(job))
 }
 
 // attempt fills a granule by the method of the job, with the constants and the
 // calibration of the dataset.
 func (w *Worker) attempt(ctx context.Context, job fill.Job) (outcome fill.Outcome, done fill.Job, err error) {
-	if job.Fill.Method == "oi" {
+	if job.Fill.Method == "oi" || job.Trust != nil {
 		if job.Constants, err = w.constants(ctx, job); err != nil {
 			return fill.Outcome{}, job, err
 		}
 	}
 	job.Widening = w.widening(job)
+	if job.Trust != nil {
+		job.Interpolated = w.widening(interpolated(job))
+	}
 	outcome, err = fill.Analyse(ctx, job, func(int, int) { w.Heartbeat.Beat() })
 	return outcome, job, err
+}
+
+// interpolated returns the job as optimal interpolation does it.
+func interpolated(job fill.Job) fill.Job {
+	job.Fill.Method, job.Model, job.Scaling, job.Trust = "oi", nil, nil, nil
+	return job
 }
 
 // read returns a granule from memory, or decodes it.

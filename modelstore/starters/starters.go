@@ -1,5 +1,5 @@
 // Package starters holds the models that come with the program, so that a
-// dataset is filled by a network on its first day.
+// dataset without a model of its own has a network to try.
 //
 // A starter is a version of a model as 'lacuna models export' writes it, at
 // most one for each quantity (chlorophyll, sea surface temperature), trained on
@@ -7,8 +7,8 @@
 // to carry, and nothing to install or to find. List checks every byte of it
 // against its card.
 //
-// Package starters does not choose a starter for a dataset, nor does it load
-// networks: that is the daemon's part.
+// Package starters does not choose a starter for a dataset, say how far it is
+// followed, or load networks: that is the daemon's part.
 package starters
 
 import (

@@ -58,7 +58,7 @@ const mostMembers = 256
 func DefaultConfig() Config {
 	return Config{
 		Method:   "oi",
-		PastDays: 10, // chlorophyll keeps half of its anomaly for about a week
+		PastDays: JudgedPastDays,
 	}
 }
 

@@ -49,9 +49,11 @@ type Scene struct {
 	// Widening comes from days of the dataset that were filled by the same method
 	// and scored, all before this one. The zero value: from none.
 	Widening skill.Widening
-	// Constants are those of the dataset, for the method oi (Tune); nil: the
-	// defaults. Other methods ignore them.
+	// Constants are those of the dataset, for the method oi (Tune) and for a model
+	// that is not followed all the way; nil: the defaults. Other methods ignore them.
 	Constants *Constants
+	// Trust says how far a model is followed; nil: all the way.
+	Trust *Trust
 }
 
 // Analysis is one frame, complete. Value is in physical units; Sigma, one
@@ -68,6 +70,8 @@ type Analysis struct {
 	// Own is Sigma as the method has it by itself, before the scene's widening, for
 	// scoring; nil: it is Sigma.
 	Own []float32
+	// Apart is what Trust.Apart asks for; else nil.
+	Apart *Apart
 
 	// Members are equally likely complete fields in physical units, with the
 	// observations where there are any, NaN where Value is. Nil if none were
@@ -120,7 +124,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		s = f.screen(s, series, targets)
 	}
 	oi, note := f.interpolator(series.Grid, s.Constants), ""
-	if f.cfg.Method == "oi" && s.Constants != nil {
+	if (f.cfg.Method == "oi" || s.Trust != nil) && s.Constants != nil {
 		note = s.Constants.Note
 	}
 	out := make([]Analysis, len(s.Frames))
@@ -132,13 +136,14 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := f.cfg.window(series, target)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, wide: s.Widening, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, wide: s.Widening, trust: s.Trust, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
 		filled, err := f.withMembers(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
 		out[n] = compose(s, n, filled)
 		out[n].Tier, out[n].Took, out[n].Note, out[n].Own = filled.tier, filled.took, note, filled.own
+		out[n].Apart = filled.apart
 		out[n].Members = physical(s, out[n], filled.members)
 		if f.cfg.Details {
 			out[n].Details = detail(window, at, f.cfg.Step)
@@ -193,20 +198,29 @@ type view struct {
 	oi     classical.OI // settings of the method oi
 	scale  *samples.Scaling
 	wide   skill.Widening
+	trust  *Trust
 	last   bool // the series is not used afterwards and may be overwritten
 }
 
 // fill applies the method and the widening to a frame.
 func (f *Filler) fill(ctx context.Context, v view, progress func(done, total int)) (filling, error) {
-	out, err := f.apply(ctx, v, progress)
-	if err == nil && (out.familiar != nil || v.wide.Days > 0) {
-		out.widen(v.wide, distancesFrom(v.Series, v.target))
+	if f.cfg.Method == MethodModel && !v.trust.full() {
+		return f.follow(ctx, v, progress)
+	}
+	return f.widened(ctx, v, f.cfg.Method, v.wide, progress)
+}
+
+// widened applies a method with its widening.
+func (f *Filler) widened(ctx context.Context, v view, method string, wide skill.Widening, progress func(done, total int)) (filling, error) {
+	out, err := f.apply(ctx, v, method, progress)
+	if err == nil && (out.familiar != nil || wide.Days > 0) {
+		out.widen(wide, distancesFrom(v.Series, v.target))
 	}
 	return out, err
 }
 
-func (f *Filler) apply(ctx context.Context, v view, progress func(done, total int)) (out filling, err error) {
-	switch f.cfg.Method {
+func (f *Filler) apply(ctx context.Context, v view, method string, progress func(done, total int)) (out filling, err error) {
+	switch method {
 	case MethodModel:
 		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, last: v.last})
 	case "climatology":

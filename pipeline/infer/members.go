@@ -16,7 +16,7 @@ import (
 // the networks where the model has some, else simulated ones.
 func (f *Filler) withMembers(ctx context.Context, v view, progress func(done, total int)) (filling, error) {
 	n := f.cfg.Members
-	if n == 0 || f.model != nil && f.model.Members() {
+	if n == 0 || f.model != nil && f.model.Members() && v.trust.followed() {
 		out, err := f.fill(ctx, v, progress)
 		if n > 0 && err == nil {
 			out.members = out.members[:n]
@@ -75,7 +75,7 @@ func (f *Filler) guess(ctx context.Context, v view, progress func(done, total in
 	if f.cfg.Method == MethodModel {
 		return v.oi.FillContext(ctx, v.Series, v.target, progress)
 	}
-	out, err := f.apply(ctx, v, progress)
+	out, err := f.apply(ctx, v, f.cfg.Method, progress)
 	return out.estimate, err
 }
 

@@ -153,6 +153,17 @@ func (m *Model) fits(scene Scene) error {
 	return nil
 }
 
+// queryFits reports whether the P(query) map of the version is one of a grid, also
+// where the days are scaled by others than those of the training: the places that
+// were never to be reconstructed are the same.
+func (m *Model) queryFits(grid field.Grid) bool {
+	own := m.version.Scaling
+	return m.version.Query != nil && own != nil && grid.Same(own.Grid)
+}
+
+// Reliable reports whether the model knows the reliability of the cells of a grid.
+func (m *Model) Reliable(grid field.Grid) bool { return m.reliability != nil || m.queryFits(grid) }
+
 // A size is the amount of data that goes through a network at once.
 type size struct {
 	window, batch int

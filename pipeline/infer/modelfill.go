@@ -25,6 +25,7 @@ type filling struct {
 	members     [][]float32
 	reliability []float32 // nil: not known, or not requested
 	familiar    []float32 // sigma of optimal interpolation, calibrated, where the model was trained elsewhere; else nil
+	apart       *Apart
 	tier        Tier
 	took        Timing
 }

@@ -22,7 +22,7 @@ type preparedField struct {
 	scaling  samples.Scaling
 	grid     field.Grid
 	time     time.Time
-	query    []float32 // P(query) of the version, where the scaling is its own
+	query    []float32 // P(query) of the version, where the grid is its own
 	// calibrated is the sigma of the analysis as the overlays of the days' own gaps
 	// calibrated it, for a model that was trained elsewhere; else nil.
 	calibrated []float32
@@ -43,7 +43,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 	own := s.Frames[target]
 	n := s.Grid.Len()
 	sub := &preparedField{scaling: scaling, grid: s.Grid, time: own.Time, hidden: make([]bool, n)}
-	if how.scaling == nil {
+	if m.queryFits(s.Grid) {
 		sub.query = m.version.Query
 	}
 	sub.inputs = impute.Inputs{

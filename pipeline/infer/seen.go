@@ -20,7 +20,7 @@ func (f *Filler) seen(s Scene) field.Mask {
 			seen[i] = seen[i] || known
 		}
 	}
-	if f.model != nil && s.Scaling == nil {
+	if f.model != nil && f.model.queryFits(s.Frames[0].Grid) {
 		for i, p := range f.model.version.Query {
 			seen[i] = seen[i] || p == p // not NaN
 		}

@@ -1,14 +1,46 @@
 package infer
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/samples"
 )
 
 const day = 24 * time.Hour
+
+// Models are trained and judged with this window of days: the past alone, for what
+// is made at once, and with the days after it, for what is made later. Optimal
+// interpolation beside them is judged with the same.
+const (
+	JudgedPastDays   = samples.LastDays
+	JudgedFutureDays = samples.NextDays
+)
+
+// Unjudged says in a sentence that the window is another than that with which
+// models were judged; empty: it is the same.
+func (c Config) Unjudged() string {
+	if c.Back == 0 && c.Ahead == 0 && c.PastDays == JudgedPastDays && (c.FutureDays == 0 || c.FutureDays == JudgedFutureDays) {
+		return ""
+	}
+	back, ahead := c.Window()
+	return fmt.Sprintf("the scores of models do not hold for this window, %s back and %s ahead: they were measured with %d days back and 0 or %d ahead",
+		back, ahead, JudgedPastDays, JudgedFutureDays)
+}
+
+// Window returns the two sides of the window in words.
+func (c Config) Window() (back, ahead string) {
+	side := func(given time.Duration, days int) string {
+		if given > 0 {
+			return fmt.Sprintf("%gh", given.Hours())
+		}
+		return fmt.Sprintf("%d days", days)
+	}
+	return side(c.Back, c.PastDays), side(c.Ahead, c.FutureDays)
+}
 
 // mostFrames bounds the fields before one, and those after it, of a series finer
 // than a day: the cost of an analysis grows with them, and the fields of the

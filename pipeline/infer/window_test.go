@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"lacuna/pipeline/samples"
 )
 
 // rhythms are the series that a service may meet.
@@ -108,6 +110,57 @@ func TestAStepIsKnownFromFourFieldsOn(t *testing.T) {
 	for step, want := range map[time.Duration]bool{0: true, time.Hour: false, 12 * time.Hour: false, 23 * time.Hour: true, day: true, 30 * time.Hour: true, 8 * day: false} {
 		if got := Daily(step); got != want {
 			t.Errorf("a step of %v is daily: %v", step, got)
+		}
+	}
+}
+
+// What is served must be what was judged: the exams of models show samples.LastDays
+// days before a day, and none or samples.NextDays after it. The oldest of them must
+// reach the analysis, and the one before it must not.
+func TestTheDefaultWindowIsTheOneThatModelsAreJudgedWith(t *testing.T) {
+	nrt := DefaultConfig()
+	delayed := nrt
+	delayed.FutureDays = JudgedFutureDays
+	var times []time.Time
+	for d := -40; d <= 20; d++ {
+		times = append(times, day0.AddDate(0, 0, d))
+	}
+	for _, tt := range []struct {
+		cfg         Config
+		first, last int
+	}{{nrt, -samples.LastDays, 0}, {delayed, -samples.LastDays, samples.NextDays}} {
+		within := tt.cfg.Within(times, day0)
+		if first, last := within[0]-40, within[len(within)-1]-40; first != tt.first || last != tt.last || tt.cfg.Unjudged() != "" {
+			t.Errorf("days %d to %d are served, %d to %d were judged; told %q", first, last, tt.first, tt.last, tt.cfg.Unjudged())
+		}
+	}
+	s := basin(24, 32, false)
+	at := func(days int) Analysis {
+		moved := s
+		moved.History = slices.Clone(s.History)
+		moved.History[0].Time = day0.AddDate(0, 0, days)
+		return fillWith(t, nil, nrt, moved)
+	}
+	without := s
+	without.History = s.History[1:]
+	gone := fillWith(t, nil, nrt, without)
+	if sameAnalysis(at(-samples.LastDays), gone) {
+		t.Error("the oldest day that was judged with has no part in what is served")
+	}
+	if !sameAnalysis(at(-samples.LastDays-1), gone) {
+		t.Error("a day that nothing was judged with has a part in what is served")
+	}
+	for name, edit := range map[string]func(*Config){
+		"a shorter past":     func(c *Config) { c.PastDays = 10 },
+		"a shorter future":   func(c *Config) { c.FutureDays = 5 },
+		"hours back":         func(c *Config) { c.Back = 720 * time.Hour },
+		"hours ahead":        func(c *Config) { c.Ahead = time.Hour },
+		"a past that is off": func(c *Config) { c.PastDays = 31 },
+	} {
+		cfg := delayed
+		edit(&cfg)
+		if cfg.Unjudged() == "" {
+			t.Errorf("%s: nobody is told that the scores do not hold", name)
 		}
 	}
 }

@@ -52,8 +52,12 @@ type Event struct {
 	Units    string     `json:"units"`
 	Model    string     `json:"model"`
 	Seed     uint64     `json:"seed,string"` // as text: JSON readers round numbers above 2^53
-	Mode     string     `json:"mode"`
-	Input    string     `json:"input,omitempty"` // observed, clouded-out or no-granule; empty: not told
+
+	// Trust is how far a model was followed that was not judged on the dataset;
+	// nil: all the way, or there is none.
+	Trust *publish.Trust `json:"trust,omitempty"`
+	Mode  string         `json:"mode"`
+	Input string         `json:"input,omitempty"` // observed, clouded-out or no-granule; empty: not told
 
 	Coverage        Coverage          `json:"coverage"`
 	MeanUncertainty *float64          `json:"mean_uncertainty"` // null: not known
@@ -99,7 +103,7 @@ func newEvent(p publish.Product, data Placement) Event {
 	e := Event{
 		ID: p.ID(), Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Supersedes: p.Supersedes,
 		Created: p.Created.UTC(), Published: p.Published.UTC(), Fetched: p.Fetched.UTC(), Filled: p.Filled.UTC(), File: File{Name: p.Name, Size: p.Size, SHA256: p.SHA256}, Data: data,
-		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Mode: p.Mode, Input: p.Input,
+		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Trust: p.Trust, Mode: p.Mode, Input: p.Input,
 		Coverage: Coverage{Before: p.CoverageBefore, After: p.CoverageAfter}, Links: p.Links,
 	}
 	if u := p.MeanUncertainty; !math.IsNaN(u) && !math.IsInf(u, 0) {

@@ -67,8 +67,13 @@ func samples(t *testing.T) map[string]kafkago.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Members, p.Model, p.Trust = nil, "starter-chl-2026-11-16-c9201976b7620783", &publish.Trust{Model: "starter-chl-2026-11-16-c9201976b7620783", Weight: 0.4, ScoredDays: 23}
+	trusted, err := newEvent(p, place).message("urn:lacuna")
+	if err != nil {
+		t.Fatal(err)
+	}
 	part := partMessage(p.Key(), Part{ID: p.ID(), Number: 2, Parts: 3, Size: p.Size, SHA256: p.SHA256}, []byte(`"bytes"`))
-	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "retracted": retracted, "part": part}
+	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "published-trust": trusted, "retracted": retracted, "part": part}
 }
 
 func TestMessagesAreWhatTheGoldenFilesSay(t *testing.T) {

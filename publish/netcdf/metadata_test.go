@@ -95,6 +95,21 @@ func TestUncertaintySaysFromHowManyDaysItsCalibrationComes(t *testing.T) {
 	}
 }
 
+func TestAProductSaysHowFarAModelWasFollowedAndWhatDoesNotHold(t *testing.T) {
+	p := blackSea()
+	for _, name := range []string{"lacuna_trust_model", "lacuna_trust_weight", "lacuna_trust_days", "lacuna_caveats"} {
+		if got := value(mustFile(t, p).Attrs, name); got != nil {
+			t.Errorf("%s = %v without a model that has to be trusted", name, got)
+		}
+	}
+	p.Trust, p.Caveats = &Trust{Model: "starter", Weight: 0.4, Days: 23}, []string{"one", "two"}
+	got := mustFile(t, p).Attrs
+	weight, days := numbers(value(got, "lacuna_trust_weight")), numbers(value(got, "lacuna_trust_days"))
+	if text(got, "lacuna_trust_model") != "starter" || len(weight) != 1 || weight[0] != 0.4 || len(days) != 1 || days[0] != 23 || text(got, "lacuna_caveats") != "one\ntwo" {
+		t.Errorf("%q to %v from %v days, caveats %q", text(got, "lacuna_trust_model"), weight, days, text(got, "lacuna_caveats"))
+	}
+}
+
 func TestGlobalsOfTheInputSurviveWhereTheyAreStillTrue(t *testing.T) {
 	got := mustFile(t, blackSea()).Attrs
 	want := map[string]any{ // nil: absent

@@ -101,6 +101,12 @@ type Product struct {
 	Inputs   []Input  // every file that had a part in it, the granule itself first; none is the target where no granule exists
 	Model    string   // version of the model, or the name of the method
 	Seed     uint64
+	// Trust is how far a model was followed that was not judged on the dataset;
+	// nil: there was none, or it was followed all the way.
+	Trust *Trust
+	// Caveats are sentences on what does not hold of this product, such as
+	// scores that were measured otherwise.
+	Caveats  []string
 	Revision int
 	Version  string // version of lacuna
 	SeaMask  string // where the sea mask comes from, as a phrase; "": not said
@@ -222,4 +228,11 @@ func (f File) keptReferences(v Var) []Attr {
 		}
 	}
 	return attrs
+}
+
+// Trust says how far a model was followed on its way from optimal interpolation.
+type Trust struct {
+	Model  string
+	Weight float64 // 0: not at all, and the analysis is that of optimal interpolation
+	Days   int     // number of scored days of the dataset behind the weight
 }

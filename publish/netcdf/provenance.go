@@ -45,6 +45,13 @@ func (p *Product) provenance() []Attr {
 		{Name: "lacuna_version", Value: p.Version},
 		{Name: "lacuna_mode", Value: p.Mode},
 	}
+	if t := p.Trust; t != nil {
+		attrs = append(attrs, Attr{Name: "lacuna_trust_model", Value: t.Model},
+			Attr{Name: "lacuna_trust_weight", Value: []float64{t.Weight}}, Attr{Name: "lacuna_trust_days", Value: []int32{int32(t.Days)}})
+	}
+	if len(p.Caveats) > 0 {
+		attrs = append(attrs, Attr{Name: "lacuna_caveats", Value: strings.Join(p.Caveats, "\n")})
+	}
 	if first, last := p.window(); !first.IsZero() {
 		attrs = append(attrs, Attr{Name: "lacuna_window", Value: first.UTC().Format(time.RFC3339) + "/" + last.UTC().Format(time.RFC3339)})
 	}

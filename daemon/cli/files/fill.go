@@ -17,7 +17,7 @@ import (
 	"lacuna/daemon/onboard"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
-	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
 	"lacuna/publish"
 
 	"github.com/spf13/cobra"
@@ -31,11 +31,10 @@ type fillFlags struct {
 	fill    infer.Config
 	model   input.Model
 
-	pastGiven, futureGiven bool // on the command line
-
-	tuned map[string]*infer.Constants // by grid and transform, for all granules of the run
-	noted *string                     // the last note on an analysis
-	told  map[string]bool             // warnings of sea masks that were printed
+	tuned   map[string]*infer.Constants  // by grid and transform, for all granules of the run
+	weighed map[string][]skill.Departure // likewise, of the model that was chosen
+	noted   *string                      // the last note on an analysis
+	told    map[string]bool              // warnings of sea masks that were printed
 }
 
 func fillCommand() *cobra.Command {
@@ -49,19 +48,22 @@ prints the path of each product. Observed pixels keep their exact values.
 
 Neighbouring days make the analysis better: give them with --history, or put
 several days into one call or one file; every input is a neighbour of the
-others. Only days within the window (--past-days, --future-days) are looked at;
---future-days 0 makes what a near-real-time service could have made. Of a series
-coarser than daily, such as 8-day or monthly means, they count its steps; of a
-finer one --past and --future give the window in hours. The constants of optimal
+others. Only days within the window (--past-days, --future-days) are looked at,
+by default the one with which methods were judged; --future-days 0 makes what a
+near-real-time service could have made. Of a series coarser than daily, such as
+8-day or monthly means, they count its steps; of a finer one --past and --future give the window in hours. The constants of optimal
 interpolation are tuned once, on the latest of all days that were given.
 
 --model names what fills: oi (optimal interpolation), persistence, climatology,
-a version of the model store, "champion", or the file of an imputer. With
---store and without --model it is the champion. Without both it is the starter
-model that comes with the program, for chlorophyll and sea surface temperature
-where at least ten days are given to scale it by, else oi; what it is and why is
-said on standard error, and in the product. A model makes a tier: fast looks once, standard draws 4 members beside that, full draws 16 by
-recursive jump, whose spread then is the uncertainty; --deadline takes the best
+"starter", a version of the model store, "champion", or the file of an imputer. With
+--store and without --model it is the champion. Without both it is oi and, for
+chlorophyll and sea surface temperature where at least ten days are given, as
+much of the way from there to the starter model that comes with the program as
+those days say: up to twenty of them are filled under the gaps of others by both,
+and the starter is followed as far as that shows beyond chance that it is right.
+What fills, how far and why is said on standard error, and in the product. A model
+that is named is followed all the way. A model makes a tier: fast looks once,
+standard draws 4 members beside that, full draws 16 by recursive jump, whose spread then is the uncertainty; --deadline takes the best
 that this machine makes of a field in time. --details adds to the product how
 far the nearest observations are and, where the model knows it, how reliable a
 pixel is. --members-file writes members, complete fields that are equally likely,
@@ -89,7 +91,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 			if flags.out == "" {
 				return cli.Usage(errors.New("-o DIR is required"))
 			}
-			flags.choose(c)
+			flags.choose()
 			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate()); err != nil {
 				return cli.Usage(err)
 			}
@@ -105,34 +107,17 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
 	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
-	f.IntVar(&flags.fill.FutureDays, "future-days", flags.fill.PastDays, "how many days ahead to look; 0: as in near-real-time")
+	f.IntVar(&flags.fill.FutureDays, "future-days", infer.JudgedFutureDays, "how many days ahead to look; 0: as in near-real-time")
 	f.DurationVar(&flags.fill.Back, "past", 0, "how far back to look, such as 36h, in place of --past-days")
 	f.DurationVar(&flags.fill.Ahead, "future", 0, "how far ahead to look, in place of --future-days")
 	f.BoolVar(&flags.fill.Quality.Reject, "reject-spikes", false, "take out and fill observations that stick out in space and time")
 	return c
 }
 
-// choose takes the method and the window from the flags.
-func (f *fillFlags) choose(c *cobra.Command) {
-	given := func(names ...string) bool { return slices.ContainsFunc(names, c.Flags().Changed) }
-	f.pastGiven, f.futureGiven = given("past-days", "past"), given("future-days", "future")
-	f.tuned, f.noted, f.told = map[string]*infer.Constants{}, new(string), map[string]bool{}
+// choose takes the method from the flags.
+func (f *fillFlags) choose() {
+	f.tuned, f.weighed, f.noted, f.told = map[string]*infer.Constants{}, map[string][]skill.Departure{}, new(string), map[string]bool{}
 	f.fill.Method = f.model.Method()
-}
-
-// window widens the window for a model, unless it was given: models look
-// further back than optimal interpolation, which gains nothing there.
-func (f fillFlags) window(fill infer.Config) infer.Config {
-	if fill.Method != infer.MethodModel {
-		return fill
-	}
-	if !f.pastGiven {
-		fill.PastDays = samples.LastDays
-	}
-	if !f.futureGiven {
-		fill.FutureDays = samples.NextDays
-	}
-	return fill
 }
 
 func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.Writer) error {
@@ -209,8 +194,9 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	job.Sea, job.Seen, job.SeaMask = sea.Mask, sea.Seen, sea.Origin
 	job.Dataset, job.Fill = fill.StandAloneDataset(g), f.fill
 	job.Fill.Step = fill.StepOf(g, job.History)
-	filler.Settle(&job)
-	job.Fill = f.window(job.Fill)
+	if err := filler.Settle(&job, func(chosen fill.Job) ([]skill.Departure, error) { return f.weigh(ctx, chosen, stderr) }); err != nil {
+		return "", err
+	}
 	if job.Constants, err = f.constants(ctx, job); err != nil {
 		return "", err
 	}
@@ -242,11 +228,10 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 // constants returns the constants of optimal interpolation for a job. They are
 // tuned with the first granule of its grid, on the days of all of them.
 func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
-	if job.Fill.Method != "oi" {
+	if job.Fill.Method != "oi" && job.Trust == nil {
 		return nil, nil
 	}
-	g := job.Granule
-	key := fmt.Sprint(g.Fields[0].Grid, g.Transform)
+	g, key := job.Granule, seriesOf(job)
 	if c, ok := f.tuned[key]; ok {
 		return c, nil
 	}
@@ -262,6 +247,32 @@ func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constant
 	}
 	f.tuned[key] = &c
 	return &c, nil
+}
+
+// seriesOf names the series of a job: its grid and its transform.
+func seriesOf(job fill.Job) string {
+	return fmt.Sprint(job.Granule.Fields[0].Grid, job.Granule.Transform)
+}
+
+// weigh scores the model of a job, with the first granule of its grid, on the days
+// of all of them.
+func (f fillFlags) weigh(ctx context.Context, job fill.Job, stderr io.Writer) ([]skill.Departure, error) {
+	key := seriesOf(job)
+	if days, ok := f.weighed[key]; ok {
+		return days, nil
+	}
+	job.Trust = &skill.Trust{}
+	var err error
+	if job.Constants, err = f.constants(ctx, job); err != nil {
+		return nil, err
+	}
+	bar := cli.NewProgress(stderr, "weighing the model", 0)
+	days, err := fill.Weigh(ctx, job, bar.Set)
+	bar.Finish()
+	if err == nil {
+		f.weighed[key] = days
+	}
+	return days, err
 }
 
 // shortTime formats times of fields for tables: the day, and the time of day

@@ -101,3 +101,41 @@ func TestFillWritesMembersWithoutAModel(t *testing.T) {
 		t.Errorf("the product does not say %q, %v", want, err)
 	}
 }
+
+// Without a word on the model the starter is weighed on the days at hand, and
+// followed as far as they say; by its name it is followed all the way.
+func TestFillFollowsTheStarterAsFarAsTheDaysSay(t *testing.T) {
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	archive := t.TempDir()
+	if _, _, err := clitest.Run(t, simulateCommand(), "-o", archive, "--days", "16", "--grid", "32x48", "--seed", "2"); err != nil {
+		t.Fatal(err)
+	}
+	days, err := filepath.Glob(filepath.Join(archive, "*.nc"))
+	if err != nil || len(days) < 12 {
+		t.Fatalf("%v, %v", days, err)
+	}
+	made := func(args ...string) (product, stderr string) {
+		t.Helper()
+		stdout, stderr, err := clitest.Run(t, fillCommand(), append([]string{days[len(days)-1], "-o", t.TempDir(), "--history", archive, "--engine", "ort"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(strings.TrimSpace(stdout))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content), stderr
+	}
+	if product, stderr := made(); !strings.Contains(stderr, "a starter model (starter-chl-") || !strings.Contains(stderr, "scored days") ||
+		!strings.Contains(product, "lacuna_trust_weight") || !strings.Contains(product, "lacuna_trust_model") {
+		t.Errorf("by itself it says %q, or the product does not say how far the starter was followed", stderr)
+	}
+	if product, stderr := made("--model", "starter"); strings.Contains(stderr, "followed") || strings.Contains(product, "lacuna_trust_weight") || !strings.Contains(product, "model starter-chl-") {
+		t.Errorf("named, it says %q, or the product is not of the starter alone", stderr)
+	}
+	if product, _ := made("--model", "oi"); strings.Contains(product, "lacuna_trust_weight") {
+		t.Error("a product of optimal interpolation speaks of a model")
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"lacuna/modelstore/starters"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
+	"lacuna/pipeline/skill"
 
 	"github.com/spf13/pflag"
 )
@@ -34,7 +35,7 @@ type Model struct {
 // Add adds the flags to those of a command; the ones about the network go to
 // cfg.
 func (m *Model) Add(f *pflag.FlagSet, cfg *infer.Config) {
-	f.StringVar(&m.name, "model", "", "what fills: oi, persistence, climatology, a `VERSION` of the store, champion, or FILE.onnx")
+	f.StringVar(&m.name, "model", "", "what fills: oi, persistence, climatology, starter, a `VERSION` of the store, champion, or FILE.onnx")
 	f.StringVar(&m.store, "store", "", "model store in `DIR`")
 	f.StringVar(&m.engine, "engine", engine.Auto, "what networks run on; 'lacuna engines' lists them")
 	f.StringVar((*string)(&cfg.Network.Tier), "tier", "", "of a model: fast, standard or full (default: by the deadline, else fast)")
@@ -55,7 +56,7 @@ func (m Model) Method() string {
 	switch {
 	case slices.Contains(classicalMethods(), m.name):
 		return m.name
-	case m.name == "" && m.store == "":
+	case m.name == "" && m.store == "", m.IsStarter():
 		return infer.MethodAuto
 	}
 	return infer.MethodModel
@@ -98,13 +99,14 @@ type Filler struct {
 	models  *fill.Models        // chooses for each granule; nil: flags have chosen
 	engine  *engine.Engine      // nil: not opened yet
 	stderr  io.Writer
+	full    bool   // a chosen model is followed all the way
 	said    string // the last choice that was reported
 }
 
 // Open opens the engine and loads the model that flags name. For the method
 // auto both wait for a granule that needs them.
 func (m Model) Open(method string, stderr io.Writer) (*Filler, error) {
-	f := &Filler{stderr: stderr}
+	f := &Filler{stderr: stderr, full: m.IsStarter()}
 	var err error
 	switch method {
 	case infer.MethodModel:
@@ -164,30 +166,45 @@ func (f *Filler) Close() {
 }
 
 // Settle puts the model and the method into the job, and reports on standard
-// error a choice that differs from the last one.
-func (f *Filler) Settle(job *fill.Job) {
+// error a choice that differs from the last one. A model that flags name is
+// followed all the way, and an error where it cannot be used; one that was chosen
+// is followed as far as the days say that weigh scores.
+func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) ([]skill.Departure, error)) error {
 	job.Model = f.Model
 	if f.models == nil {
-		return
+		return nil
 	}
-	g := job.Granule
+	var failed error
 	choice := f.models.Choose(fill.Case{
-		Dataset: job.Dataset, Granule: g, Fill: job.Fill,
+		Dataset: job.Dataset, Granule: job.Granule, Fill: job.Fill,
 		Scaling: func() (fill.LocalScaling, error) {
-			fields := slices.Clone(g.Fields)
-			for _, h := range job.History {
-				if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
-					fields = append(fields, h.Fields...)
-				}
+			return fill.LearnLocalScaling(job.Known(), job.Sea, job.Granule.Transform)
+		},
+		Evidence: func(c fill.Choice) skill.Trust {
+			if f.full {
+				return skill.Trust{Weight: 1}
 			}
-			return fill.LearnLocalScaling(fields, job.Sea, g.Transform)
+			chosen := *job
+			chosen.Fill, chosen.Model, chosen.Scaling = c.Fill, c.Model, c.Scaling
+			days, err := weigh(chosen)
+			failed = err
+			return job.Trusted(days)
 		},
 	})
-	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
+	switch {
+	case failed != nil:
+		return failed
+	case f.full && choice.Model == nil:
+		return fmt.Errorf("--model %s cannot fill %s: %s", StarterName, job.Granule.Name, choice.Why)
+	case f.full:
+		choice.Trust = nil
+	}
+	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
 	if text := choice.String(); text != f.said {
 		fmt.Fprintf(f.stderr, "lacuna: filled by %s\n", text)
 		f.said = text
 	}
+	return nil
 }
 
 // version finds the version in the store; nil for a file.

@@ -15,9 +15,7 @@ import (
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
 	"lacuna/daemon/onboard"
-	"lacuna/daemon/retrain"
 	"lacuna/internal/faults"
-	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
@@ -39,6 +37,7 @@ type evaluateFlags struct {
 	out       string
 	store     string
 	dataset   string
+	set       input.Dataset // what --data holds
 	prior     string
 	engine    string
 	size      string
@@ -63,7 +62,12 @@ Tables:
 ` + evaluateTables() + `
 Instead of a table, --methods names rows freely: those of all tables (a wrong
 name lists them), imputer:STRATEGY and paper:STRATEGY. The first is what the
-others are compared with. With --store, the champion of the dataset is a row too.
+others are compared with. "starter" is the model that comes with the program for
+the variable, with the mean map of your training days: nothing is trained, and the
+table says in minutes whether it is worth more to you than oi. model:VERSION is a
+version of --store, and with --store the champion of the dataset is a row too.
+These three are judged all the way; a service follows a starter only as far as its
+own scored days say.
 
 What the numbers mean:
   MSE           mean squared error where values were hidden, in units of the
@@ -105,7 +109,8 @@ The run can be stopped at any moment, by kill -9 too. Rows that are done are
 kept in DIR: the same command goes on, and ends with the same results.json.
 
 Exit status: 0 done, 1 stopped or failed, 2 usage.`,
-		Example: `  lacuna evaluate --data archive --var CHL --table classical -o report
+		Example: `  lacuna evaluate --data archive --methods oi,starter,dineof,persistence -o report
+  lacuna evaluate --data archive --var CHL --table classical -o report
   lacuna evaluate --data archive --var CHL --methods imputer,oi,dineof --mode delayed -o report
   lacuna evaluate --data archive --truth truth --table mnar -o report
   lacuna evaluate --data sst.pack --table classical --gap-days 4 --block-days 2 --side 32 -o report
@@ -238,7 +243,7 @@ func (f *evaluateFlags) job(ctx context.Context, table tables.Table, e *lazyEngi
 	if err := f.read(ctx, &job, stderr); err != nil {
 		return job, err
 	}
-	if err := f.addChampion(&job); err != nil {
+	if err := f.addStored(ctx, &job); err != nil {
 		return job, err
 	}
 	if f.prior != "" {
@@ -249,7 +254,7 @@ func (f *evaluateFlags) job(ctx context.Context, table tables.Table, e *lazyEngi
 		job.Prior = data
 	}
 	gpu := false
-	if slices.ContainsFunc(job.Table.Rows, func(r tables.Row) bool { return r.Network.Preset != "" || r.By == tables.Champion }) {
+	if slices.ContainsFunc(job.Table.Rows, func(r tables.Row) bool { return r.Network.Preset != "" || r.By == tables.Stored }) {
 		opened, err := e.open()
 		if err != nil {
 			return job, err
@@ -291,7 +296,7 @@ func (f *evaluateFlags) read(ctx context.Context, job *tables.Job, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	f.dataset = cmp.Or(f.dataset, set.Name)
+	f.dataset, f.set = cmp.Or(f.dataset, set.Name), set
 	job.Dataset, job.Label = f.dataset, set.Variable
 	if job.Series, err = f.coarse.Of(set.Series); err != nil {
 		return cli.Usage(err)
@@ -333,27 +338,6 @@ func (f *evaluateFlags) readTruth(ctx context.Context, stderr io.Writer) ([]fiel
 		return nil, fmt.Errorf("no .nc file below %v", f.truth)
 	}
 	return fields, nil
-}
-
-// addChampion makes the champion of the store a row.
-func (f *evaluateFlags) addChampion(job *tables.Job) error {
-	if f.store == "" {
-		return nil
-	}
-	serving, err := modelstore.New(f.store, time.Now).LoadChampion(f.dataset)
-	if err != nil {
-		return err
-	}
-	if job.Champion, err = retrain.Parts(serving.Version); err != nil {
-		return err
-	}
-	if err := keepOff(job, serving.Version, job.Label); err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(job.Table.Rows, func(r tables.Row) bool { return r.By == tables.Champion }) {
-		job.Table.Rows = append(slices.Clip(job.Table.Rows), tables.Row{Name: "champion", By: tables.Champion})
-	}
-	return nil
 }
 
 // lazyEngine opens an engine once, when a network has to run.

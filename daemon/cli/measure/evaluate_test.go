@@ -6,9 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/clitest"
+	"lacuna/modelstore"
+	"lacuna/pipeline/engine/ort"
 	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/simulate"
 )
@@ -44,6 +47,66 @@ func TestEvaluateWritesTablesAndPicturesOfGranules(t *testing.T) {
 	if again, err := runEvaluate(t, args...); err != nil || again != stdout {
 		t.Errorf("the same command says otherwise: %v\n%s", err, again)
 	}
+}
+
+// The command of a newcomer: is what comes with the program worth anything here?
+func TestEvaluateJudgesTheStarterOnAUsersOwnDays(t *testing.T) {
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 110, Seed: 3})
+	out, store := filepath.Join(t.TempDir(), "report"), t.TempDir()
+	chl := importStarter(t, store, "chl.tar")
+	stdout, err := runEvaluate(t, "--data", archive, "--methods", "oi,starter,persistence,model:"+chl, "--store", store, "--overlays", "12", "--engine", "ort", "-o", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(stdout) {
+		if name, rest, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | "); ok {
+			rows[name] = rest
+		}
+	}
+	if rows["oi"] == "" || rows["starter"] == "" || rows["starter"] == rows["oi"] || rows["persistence"] == "" {
+		t.Fatalf("the table reads\n%s", stdout)
+	}
+	// The starter in a store is the same model, so that it has the same scores.
+	if got := rows["model:"+chl]; got != rows["starter"] {
+		t.Errorf("the same version by its name has\n%swant\n%s", got, rows["starter"])
+	}
+}
+
+func TestEvaluateSaysWhyAModelCannotBeJudged(t *testing.T) {
+	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 30, Seed: 3})
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--methods", "oi,model:v7"}, "--store DIR"},
+		{[]string{"--methods", "oi,champion"}, "--store DIR"},
+		{[]string{"--methods", "oi,model:v7", "--store", t.TempDir()}, "v7"},
+		{[]string{"--methods", "oi,starter", "--transform", "identity"}, "no starter for"},
+	} {
+		_, err := runEvaluate(t, append([]string{"--data", archive, "-o", t.TempDir()}, tt.args...)...)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, want %q", tt.args, err, tt.want)
+		}
+	}
+}
+
+// importStarter puts a starter of the program into a store, as any version.
+func importStarter(t *testing.T, store, name string) string {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "..", "modelstore", "starters", "versions", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	v, err := modelstore.New(store, time.Now).Import(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.ID
 }
 
 func TestEvaluateComparesWithExactKriging(t *testing.T) {

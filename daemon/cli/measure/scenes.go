@@ -17,7 +17,6 @@ import (
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/lab/scenes"
-	"lacuna/pipeline/samples"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -52,6 +51,9 @@ calibration of all scenes multiplies sigma with.
 --calibration FILE writes the calibration of all scenes: as calibration.json
 beside FILE.onnx it is used from then on. The model must have none so far.
 
+--model starter judges the model that comes with the program for the variable,
+with the mean map of the days that are not judged, followed all the way.
+
 The days are split by the calendar on the card of the model, without those that it
 has learned from; a model without such a card is judged on the days that a first
 'lacuna train' would judge on. With --all-days every day is judged, for a model
@@ -61,13 +63,14 @@ and says whether it shows. --picture FILE.png draws one day as it was, gaps and
 all, instead: before, after, the uncertainty and two members.
 
 Exit status: 0 done, 1 failed, 2 usage.`,
-		Example: `  lacuna scenes --data archive --var CHL --model imputer.onnx
+		Example: `  lacuna scenes --data archive --var CHL --model starter
+  lacuna scenes --data archive --var CHL --model imputer.onnx
   lacuna scenes --data archive --var CHL --store models --future-days 10 --tier full
   lacuna scenes --data archive --var CHL --model imputer.onnx --seams 128,160 --scenes 4
   lacuna scenes --data archive --var CHL --store models --tier standard --picture day.png --day 2021-05-20`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := flags.settle(c); err != nil {
+			if err := flags.settle(); err != nil {
 				return cli.Usage(err)
 			}
 			return flags.run(c)
@@ -76,7 +79,7 @@ Exit status: 0 done, 1 failed, 2 usage.`,
 	f := c.Flags()
 	flags.data.Add(f)
 	flags.model.Add(f, &flags.fill)
-	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look, of a coarser series steps (default of a model: 30)")
+	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look, of a coarser series steps")
 	f.IntVar(&flags.fill.FutureDays, "future-days", 0, "how many days ahead to look; 0: as in near-real-time")
 	f.IntVar(&flags.judge.Scenes, "scenes", flags.judge.Scenes, "how many to fill; 0: all")
 	f.BoolVar(&flags.judge.AllDays, "all-days", false, "judge all days: the model has learned from none of them")
@@ -89,12 +92,12 @@ Exit status: 0 done, 1 failed, 2 usage.`,
 	return c
 }
 
-func (f *scenesFlags) settle(c *cobra.Command) error {
-	if f.fill.Method = f.model.Method(); f.fill.Method == infer.MethodAuto {
-		return errors.New("--model NAME or --store DIR is required: what is judged must be named")
+func (f *scenesFlags) settle() error {
+	if f.fill.Method = f.model.Method(); f.model.IsStarter() {
+		f.fill.Method = infer.MethodModel
 	}
-	if f.fill.Method == infer.MethodModel && !c.Flags().Changed("past-days") {
-		f.fill.PastDays = samples.LastDays
+	if f.fill.Method == infer.MethodAuto {
+		return errors.New("--model NAME or --store DIR is required: what is judged must be named")
 	}
 	if n := len(f.seams); n != 0 && n != 2 {
 		return fmt.Errorf("--seams has %d numbers, must be A,B", n)
@@ -111,7 +114,7 @@ func (f *scenesFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	filler, err := f.model.Open(f.fill.Method, stderr)
+	filler, err := f.open(c.Context(), set, stderr)
 	if err != nil {
 		return err
 	}
@@ -144,6 +147,18 @@ func (f *scenesFlags) run(c *cobra.Command) error {
 		return json.NewEncoder(c.OutOrStdout()).Encode(report)
 	}
 	return report.Print(c.OutOrStdout())
+}
+
+// open opens what is judged.
+func (f *scenesFlags) open(ctx context.Context, set input.Dataset, stderr io.Writer) (*input.Filler, error) {
+	if !f.model.IsStarter() {
+		return f.model.Open(f.fill.Method, stderr)
+	}
+	starter, err := set.Starter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("--model starter: %w", err)
+	}
+	return f.model.OpenVersion(starter, stderr)
 }
 
 // judgeOrLook scores scenes, or looks for seams.

@@ -44,6 +44,32 @@ func TestScenesScoresAndDrawsWholeDays(t *testing.T) {
 	}
 }
 
+func TestScenesJudgesTheStarterBesideInterpolation(t *testing.T) {
+	if _, err := ort.LibraryPath(""); err != nil {
+		t.Skip(err)
+	}
+	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Days: 70, Height: 56, Width: 80, Seed: 2})
+	judge := func(args ...string) scenes.Report {
+		t.Helper()
+		stdout, _, err := clitest.Run(t, scenesCommand(), append([]string{"--data", archive, "--scenes", "2", "--json"}, args...)...)
+		var report scenes.Report
+		if err == nil {
+			err = json.Unmarshal([]byte(stdout), &report)
+		}
+		if err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return report
+	}
+	starter, oi := judge("--model", "starter", "--engine", "ort"), judge("--model", "oi")
+	if starter.Scenes == 0 || starter.Overall.MSE == oi.Overall.MSE || !(starter.Overall.MSE > 0) {
+		t.Errorf("the starter has the MSE %g on %d scenes, interpolation %g: it was not asked", starter.Overall.MSE, starter.Scenes, oi.Overall.MSE)
+	}
+	if _, _, err := clitest.Run(t, scenesCommand(), "--data", archive, "--model", "starter", "--transform", "identity"); err == nil || !strings.Contains(err.Error(), "no starter for") {
+		t.Errorf("chlorophyll that is not in log10: %v", err)
+	}
+}
+
 // A calibration that was written is one that the model is loaded with.
 func TestScenesCalibratesAModelOnce(t *testing.T) {
 	if _, err := ort.LibraryPath(""); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
@@ -81,15 +80,12 @@ func warnOfSandbox(c *cobra.Command) error {
 // describeConfig prints the datasets of a good configuration.
 func describeConfig(w io.Writer, file string, cfg daemon.Config) error {
 	for _, set := range cfg.Datasets {
-		back, ahead := fmt.Sprintf("%d days", set.Fill.PastDays), strconv.Itoa(set.Fill.FutureDays)
-		if set.Fill.Back > 0 {
-			back = fmt.Sprintf("%gh", set.Fill.Back.Hours())
-		}
-		if set.Fill.Ahead > 0 {
-			ahead = fmt.Sprintf("%gh", set.Fill.Ahead.Hours())
-		}
+		back, ahead := set.Fill.Window()
 		fmt.Fprintf(w, "dataset %s: %s from %s, filled by %s, %s back and %s ahead\n", set.Name,
 			cmp.Or(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, back, ahead)
+		for _, caveat := range set.Caveats() {
+			fmt.Fprintf(w, "dataset %s: %s\n", set.Name, caveat)
+		}
 	}
 	_, err := fmt.Fprintf(w, "%s is good\n", file)
 	return err

@@ -30,8 +30,9 @@ func starterOf(t *testing.T, variable string) string {
 	return ""
 }
 
-// modelOf returns the model and the source in the attributes of a product.
-func modelOf(t *testing.T, product, variable string) (model, source string) {
+// modelOf returns the model that filled a product, the one that had to be trusted
+// first, and the source, from its attributes.
+func modelOf(t *testing.T, product, variable string) (model, trusted, source string) {
 	t.Helper()
 	g, err := testReader(t).Read(t.Context(), product, ingest.Options{Variable: variable})
 	if err != nil {
@@ -41,14 +42,18 @@ func modelOf(t *testing.T, product, variable string) (model, source string) {
 		switch text, _ := a.Value.(string); a.Name {
 		case "lacuna_model":
 			model = text
+		case "lacuna_trust_model":
+			trusted = text
 		case "source":
 			source = text
 		}
 	}
-	return model, source
+	return model, trusted, source
 }
 
-func TestADatasetIsFilledByTheStarterOnceItHasTenDays(t *testing.T) {
+// A starter is at hand from the tenth day on. As no day was scored before, it is
+// not followed, and the product is one of optimal interpolation that says so.
+func TestADatasetHasItsStarterAtHandOnceItHasTenDays(t *testing.T) {
 	want := starterOf(t, "CHL")
 	dir := t.TempDir()
 	if status, _, stderr := lacuna("simulate", "-o", filepath.Join(dir, "archive"), "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
@@ -68,20 +73,26 @@ func TestADatasetIsFilledByTheStarterOnceItHasTenDays(t *testing.T) {
 	if err != nil || len(products) < 11 {
 		t.Fatalf("products %v, %v", products, err)
 	}
-	if model, _ := modelOf(t, products[0], "CHL"); model != "oi" {
-		t.Errorf("the first product was filled by %s, with one day to scale a starter by", model)
+	if model, trusted, _ := modelOf(t, products[0], "CHL"); model != "oi" || trusted != "" {
+		t.Errorf("the first product was filled by %s, with %q to be trusted and no day to scale it by", model, trusted)
 	}
-	model, source := modelOf(t, products[len(products)-1], "CHL")
-	if model != want || !strings.Contains(source, "trained on gappy maps of the same quantity elsewhere") {
-		t.Errorf("the last product was filled by %s, source %q; want %s", model, source, want)
+	last := products[len(products)-1]
+	if model, trusted, source := modelOf(t, last, "CHL"); model != "oi" || trusted != want || strings.Contains(source, "neural network") {
+		t.Errorf("the last product was filled by %s, source %q, with %q to be trusted; want oi with %s", model, source, trusted, want)
 	}
-	for _, said := range []string{"too few days", "starter model (" + want} {
+	for _, said := range []string{"too few days", "starter model (" + want, "not followed yet"} {
 		if !strings.Contains(stderr, said) {
 			t.Errorf("the log does not say %q:\n%s", said, stderr)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "state/scaling/black-sea.json")); err != nil {
-		t.Errorf("the scaling was not kept: %v", err)
+	for _, kept := range []string{"scaling", "calibration"} {
+		if _, err := os.Stat(filepath.Join(dir, "state", kept, "black-sea.json")); err != nil {
+			t.Errorf("the %s was not kept: %v", kept, err)
+		}
+	}
+	_, story, stderr := lacuna("why", "--config", config, strings.TrimSuffix(filepath.Base(last), "_l4.nc")+".nc")
+	if !strings.Contains(story, "filled by oi, with model "+want+" not followed, from 0 scored days") {
+		t.Errorf("why does not say that the starter is not followed:\n%s%s", story, stderr)
 	}
 }
 
@@ -96,17 +107,22 @@ func TestFillTakesTheStarterWhereThereAreDaysToScaleItBy(t *testing.T) {
 	if err != nil || len(days) != 1 {
 		t.Fatalf("%v, %v", days, err)
 	}
-	for _, tt := range []struct{ history, model, said string }{
-		{archive, want, "starter model (" + want},
-		{days[0], "oi", "too few days"},
+	for _, tt := range []struct{ history, flag, model, trusted, said string }{
+		{archive, "--engine=auto", "", want, "starter model (" + want},
+		{archive, "--model=starter", want, "", "starter model (" + want},
+		{days[0], "--engine=auto", "oi", "", "too few days"},
 	} {
-		status, stdout, stderr := lacuna("fill", days[0], "-o", t.TempDir(), "--history", tt.history)
+		status, stdout, stderr := lacuna("fill", days[0], "-o", t.TempDir(), "--history", tt.history, tt.flag)
 		if status != 0 || !strings.Contains(stderr, tt.said) {
 			t.Fatalf("status %d, want the word %q:\n%s", status, tt.said, stderr)
 		}
-		if model, _ := modelOf(t, strings.TrimSpace(stdout), "CHL"); model != tt.model {
-			t.Errorf("with the history %s it was filled by %s, want %s", tt.history, model, tt.model)
+		model, trusted, _ := modelOf(t, strings.TrimSpace(stdout), "CHL")
+		if trusted != tt.trusted || tt.model != "" && model != tt.model {
+			t.Errorf("%s with the history %s: filled by %s, want %s; %q had to be trusted, want %q", tt.flag, tt.history, model, tt.model, trusted, tt.trusted)
 		}
+	}
+	if status, _, stderr := lacuna("fill", days[0], "-o", t.TempDir(), "--model", "starter"); status != 1 || !strings.Contains(stderr, "too few days") {
+		t.Errorf("a starter that was named and cannot fill: status %d\n%s", status, stderr)
 	}
 }
 
@@ -120,7 +136,7 @@ func TestTemperatureHasAStarterOfItsOwn(t *testing.T) {
 	if err != nil || len(days) < 14 {
 		t.Fatalf("%v, %v", days, err)
 	}
-	status, stdout, stderr := lacuna("fill", days[len(days)-1], "-o", t.TempDir(), "--history", archive, "--tier", "standard", "--members", "2", "--members-file")
+	status, stdout, stderr := lacuna("fill", days[len(days)-1], "-o", t.TempDir(), "--history", archive, "--model", "starter", "--tier", "standard", "--members", "2", "--members-file")
 	if status != 0 || !strings.Contains(stderr, "starter model ("+want) {
 		t.Fatalf("status %d:\n%s", status, stderr)
 	}
@@ -128,7 +144,7 @@ func TestTemperatureHasAStarterOfItsOwn(t *testing.T) {
 	if _, err := os.Stat(strings.TrimSuffix(product, ".nc") + "_members.nc"); err != nil {
 		t.Errorf("it drew no members: %v", err)
 	}
-	if model, _ := modelOf(t, product, "sea_surface_temperature"); model != want {
+	if model, _, _ := modelOf(t, product, "sea_surface_temperature"); model != want {
 		t.Errorf("it was filled by %s, want %s", model, want)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 	"testing"
+	"time"
 
 	"lacuna/pipeline/parts"
 
@@ -47,4 +49,21 @@ func Promote(t *testing.T, store *modelstore.Store, files map[string][]byte) str
 		t.Fatal(err)
 	}
 	return v.ID
+}
+
+// Starter makes a starter of random weights for a quantity.
+func Starter(t *testing.T, variable, transform string) *modelstore.Version {
+	t.Helper()
+	files := UntrainedFiles(t, 5)
+	delete(files, modelstore.ScalingFile)
+	readers := map[string]io.Reader{}
+	for name, data := range files {
+		readers[name] = bytes.NewReader(data)
+	}
+	v, err := modelstore.New(t.TempDir(), time.Now).Write(t.Context(),
+		modelstore.Card{Dataset: "starter-" + strings.ToLower(variable), Variable: variable, Transform: transform}, readers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

@@ -189,8 +189,8 @@ func (r *run) method(ctx context.Context, e entry) (methodFor, func(), error) {
 		return fixed(evaluate.DINEOF(classical.DefaultDINEOF())), keep, nil
 	case Kriging:
 		return fixed(r.job.Gaussian.Kriging(r.held.Scaling())), keep, nil
-	case Champion:
-		return r.champion()
+	case Stored:
+		return r.stored(e.row.Name)
 	case DINDiff:
 		d, err := r.dindiff(ctx, e)
 		if err != nil {
@@ -278,13 +278,14 @@ func (r *run) tunedOI(ctx context.Context, mode impute.Mode) (classical.OI, erro
 	return oi, r.folder.save(oi, networksFolder, name)
 }
 
-// champion returns the version of the store as it serves.
-func (r *run) champion() (methodFor, func(), error) {
-	c, err := version.LoadCandidate(r.job.Champion, r.runner, r.held)
+// stored returns the version of a row as it serves, with the scaling of the
+// training days where it has none of its own for the grid.
+func (r *run) stored(row string) (methodFor, func(), error) {
+	c, err := version.LoadCandidate(r.job.Stored[row], r.runner, r.held)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("row %s: %w", row, err)
 	}
-	return func(x *evaluate.Exam) evaluate.Method { return c.Method("champion", x, r.held) }, c.Close, nil
+	return func(x *evaluate.Exam) evaluate.Method { return c.Method(row, x, r.held) }, c.Close, nil
 }
 
 // sampled returns a sampler on a network.

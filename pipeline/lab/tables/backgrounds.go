@@ -41,10 +41,10 @@ func (r *run) extras() (impute.Extras, error) {
 		case e.done:
 		case e.row.trains():
 			x = e.row.Network.config(r.s.Train).Design.Extras
-		case e.row.By == Champion:
-			m, err := impute.Load(r.job.Champion[version.PartImputer], r.runner)
+		case e.row.By == Stored:
+			m, err := impute.Load(r.job.Stored[e.row.Name][version.PartImputer], r.runner)
 			if err != nil {
-				return out, fmt.Errorf("read the champion: %w", err)
+				return out, fmt.Errorf("read the model of row %s: %w", e.row.Name, err)
 			}
 			x = m.Design().Extras
 		}

@@ -77,10 +77,17 @@ func Of(name string) (Table, error) {
 	return Table{}, fmt.Errorf("table is %q, must be one of %v", name, names)
 }
 
+// Names of rows by Stored; RowModel is followed by the name of a version.
+const (
+	RowStarter  = "starter"  // the starter of the variable
+	RowChampion = "champion" // the champion of the dataset in a model store
+	RowModel    = "model:"
+)
+
 // Methods returns the rows of all tables by name, in order.
 func Methods() []Row {
 	rows := []Row{}
-	for _, t := range append(All(), Table{Rows: []Row{{Name: "champion", By: Champion}}}) {
+	for _, t := range append(All(), Table{Rows: []Row{{Name: RowStarter, By: Stored}, {Name: RowChampion, By: Stored}}}) {
 		for _, r := range t.Rows {
 			if !slices.ContainsFunc(rows, func(o Row) bool { return o.Name == r.Name }) {
 				rows = append(rows, r)
@@ -91,7 +98,8 @@ func Methods() []Row {
 }
 
 // Free returns a table of methods by name. Besides those of Methods,
-// imputer:STRATEGY and paper:STRATEGY are imputers of either preset.
+// imputer:STRATEGY and paper:STRATEGY are imputers of either preset, and
+// model:VERSION is a version of a model store.
 func Free(names []string, mode impute.Mode) (Table, error) {
 	t := Table{Name: "methods", About: "Methods as named.", Mode: mode}
 	all := Methods()
@@ -102,12 +110,14 @@ func Free(names []string, mode impute.Mode) (Table, error) {
 		}
 		preset, strategy, _ := strings.Cut(name, ":")
 		switch preset {
+		case "model":
+			t.Rows = append(t.Rows, Row{Name: name, By: Stored})
 		case "imputer":
 			t.Rows = append(t.Rows, Row{Name: name, By: Calibrated, Network: Network{Preset: presetLacuna, Strategy: strategy}})
 		case presetPaper:
 			t.Rows = append(t.Rows, Row{Name: name, By: OneStep, Network: Network{Preset: presetPaper, Strategy: strategy}})
 		default:
-			return t, fmt.Errorf("method is %q, must be imputer:STRATEGY, paper:STRATEGY or one of %v", name, namesOf(all))
+			return t, fmt.Errorf("method is %q, must be imputer:STRATEGY, paper:STRATEGY, model:VERSION or one of %v", name, namesOf(all))
 		}
 	}
 	return t, t.Validate()

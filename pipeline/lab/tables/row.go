@@ -26,7 +26,7 @@ const (
 	TunedOI     By = "oi-tuned"    // optimal interpolation tuned on the training days
 	DINEOF      By = "dineof"      // empirical orthogonal functions of the window's days
 	Kriging     By = "kriging"     // the exact solution, where the covariance is known
-	Champion    By = "champion"    // the champion of a model store, as it serves
+	Stored      By = "stored"      // a version of a model store or a starter, as it serves, followed all the way
 	OneStep     By = "one-step"    // the prediction of a network
 	Calibrated  By = "calibrated"  // the same with calibrated sigmas
 	Members     By = "members"     // residual members, as they are drawn
@@ -112,7 +112,7 @@ func (r Row) Validate() error {
 	check := checkRow(&errs, r.Name)
 	check(r.Name != "", "it has no name")
 	switch r.By {
-	case Climatology, Persistence, OI, TunedOI, DINEOF, Kriging, Champion:
+	case Climatology, Persistence, OI, TunedOI, DINEOF, Kriging, Stored:
 		check(!r.trains(), "%s has no network", r.By)
 	case OneStep, Calibrated, Members, Ensemble, Textured, Sampled, DINDiff:
 		check(r.trains(), "%s needs a network", r.By)

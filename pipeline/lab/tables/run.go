@@ -25,16 +25,16 @@ type Job struct {
 	Table    Table
 	Settings Settings
 	Series   samples.Series
-	Beside   []samples.Series      // further series that networks learn from, and that nobody is judged on
-	Dataset  string                // name in titles
-	Label    string                // label of maps, with the unit
-	Truth    []field.Field         // days without gaps, in physical units; nil: unknown
-	Gaussian *evaluate.GaussianSea // origin of Series; nil: no Gaussian sea
-	Champion version.Parts         // champion of a model store; nil: none
-	Prior    []byte                // a mask prior; nil: trained where a row needs one
-	Folder   string                // folder of results
-	Kept     string                // folder of finished networks and records, which runs may share; empty: Folder
-	Plain    bool                  // draw no pictures
+	Beside   []samples.Series         // further series that networks learn from, and that nobody is judged on
+	Dataset  string                   // name in titles
+	Label    string                   // label of maps, with the unit
+	Truth    []field.Field            // days without gaps, in physical units; nil: unknown
+	Gaussian *evaluate.GaussianSea    // origin of Series; nil: no Gaussian sea
+	Stored   map[string]version.Parts // versions of rows by Stored, by the name of the row
+	Prior    []byte                   // a mask prior; nil: trained where a row needs one
+	Folder   string                   // folder of results
+	Kept     string                   // folder of finished networks and records, which runs may share; empty: Folder
+	Plain    bool                     // draw no pictures
 	// Engine opens the engine of the networks. It is called at most once, and only
 	// if a network has to run. The caller closes it.
 	Engine func() (*engine.Engine, error)
@@ -231,8 +231,8 @@ func (r *run) checkRows() error {
 		switch {
 		case row.By == Kriging && r.job.Gaussian == nil:
 			errs = append(errs, fmt.Errorf("row %s: of these data no covariance is known; it is for synthetic data", row.Name))
-		case row.By == Champion && r.job.Champion == nil:
-			errs = append(errs, fmt.Errorf("row %s: it needs a model store with a champion", row.Name))
+		case row.By == Stored && r.job.Stored[row.Name] == nil:
+			errs = append(errs, fmt.Errorf("row %s: there is no version for it: a champion and a version by name need a model store", row.Name))
 		}
 	}
 	if r.job.Table.Name == "mnar" && r.job.Truth == nil {
@@ -303,8 +303,8 @@ func (r *run) entryKey(e entry, data, truth string) (string, error) {
 		}
 	case e.row.By == TunedOI:
 		common = append(common, r.s.Tuning)
-	case e.row.By == Champion:
-		common = append(common, r.dataKey, r.job.Champion)
+	case e.row.By == Stored:
+		common = append(common, r.dataKey, r.job.Stored[e.row.Name])
 	}
 	return keyOf(common...)
 }
@@ -312,7 +312,7 @@ func (r *run) entryKey(e entry, data, truth string) (string, error) {
 // engineKind opens the engine if a row needs one: results of engines differ in
 // their last digits.
 func (r *run) engineKind() (string, error) {
-	if !slices.ContainsFunc(r.job.Table.Rows, func(row Row) bool { return row.trains() || row.By == Champion }) {
+	if !slices.ContainsFunc(r.job.Table.Rows, func(row Row) bool { return row.trains() || row.By == Stored }) {
 		return "", nil
 	}
 	e, err := r.open()

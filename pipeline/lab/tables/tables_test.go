@@ -309,7 +309,7 @@ func TestTheChampionOfAStoreIsARow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Champion = version.Parts{version.PartImputer: data}
+	job.Stored = map[string]version.Parts{RowChampion: {version.PartImputer: data}}
 	job.Table = free(t, impute.Single, "paper:empirical", "champion")
 	results, err := Run(t.Context(), job, nil)
 	if err != nil {
