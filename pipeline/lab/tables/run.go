@@ -302,7 +302,7 @@ func (r *run) entryKey(e entry, data, truth string) (string, error) {
 			common = append(common, r.priorKey, r.s.Target, r.s.Pool, r.s.MaskPatches, r.s.MaskDraws)
 		}
 	case e.row.By == TunedOI:
-		common = append(common, r.s.Tuning)
+		common = append(common, r.s.Train.Side)
 	case e.row.By == Champion:
 		common = append(common, r.dataKey, r.job.Champion)
 	}
