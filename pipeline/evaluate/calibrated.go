@@ -19,13 +19,13 @@ func Given(answers []Answer) Method {
 	}}
 }
 
-// Calibrated returns answers to all cases with calibrated sigmas. Each half of the
-// cases, see Folds, is calibrated on the other.
+// Calibrated returns answers to all cases with calibrated sigmas, each of the Folds
+// of the exam by a fit to others.
 func (e *Exam) Calibrated(answers []Answer) ([]Answer, error) {
-	var fitted [2]impute.Calibration
 	folds := e.Folds()
-	err := e.fit(answers, folds, func(half int, cases []impute.Case) (err error) {
-		fitted[half], err = impute.Calibrate(cases, impute.DefaultCalibration())
+	fitted := make([]impute.Calibration, len(folds.By))
+	err := e.fit(answers, folds, func(fold int, cases []impute.Case) (err error) {
+		fitted[fold], err = impute.Calibrate(cases, impute.DefaultCalibration())
 		return err
 	})
 	out := make([]Answer, len(answers))
@@ -36,22 +36,22 @@ func (e *Exam) Calibrated(answers []Answer) ([]Answer, error) {
 		out[i].SelfCalibrated = folds.Self
 		out[i].Sigma = make([]float32, len(a.Sigma))
 		for k, s := range a.Sigma {
-			out[i].Sigma[k] = fitted[folds.Half[i]].Apply(s, float32(distance[k]), o.Time.YearDay())
+			out[i].Sigma[k] = fitted[folds.Of[i]].Apply(s, float32(distance[k]), o.Time.YearDay())
 		}
 	}
 	return out, err
 }
 
 // CalibratedMembers returns answers to all cases with members moved to the mean
-// and calibrated spread, each half of the cases by a fit to the other.
+// and calibrated spread, each of the Folds of the exam by a fit to others.
 func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
 	if len(answers) == 0 || len(answers[0].Members) == 0 {
 		return nil, errors.New("calibrate members: the answers have no members")
 	}
-	var fitted [2]impute.MembersCalibration
 	folds := e.Folds()
-	err := e.fit(answers, folds, func(half int, cases []impute.Case) (err error) {
-		fitted[half], err = impute.CalibrateMembers(cases, len(answers[0].Members), impute.DefaultCalibration())
+	fitted := make([]impute.MembersCalibration, len(folds.By))
+	err := e.fit(answers, folds, func(fold int, cases []impute.Case) (err error) {
+		fitted[fold], err = impute.CalibrateMembers(cases, len(answers[0].Members), impute.DefaultCalibration())
 		return err
 	})
 	out := make([]Answer, len(answers))
@@ -60,7 +60,7 @@ func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
 		in := impute.Inputs{Height: o.Window.Height, Width: o.Window.Width, Visible: o.Visible, DayOfYear: o.Time.YearDay()}
 		p := impute.Prediction{Mean: a.Mean, Sigma: a.Sigma}
 		out[i] = Answer{Mean: a.Mean, Centred: true, Calls: a.Calls, SelfCalibrated: folds.Self}
-		out[i].Members = fitted[folds.Half[i]].Recentre(a.Members, in, p, skill.Distances(o.Visible, in.Height, in.Width))
+		out[i].Members = fitted[folds.Of[i]].Recentre(a.Members, in, p, skill.Distances(o.Visible, in.Height, in.Width))
 	}
 	return out, err
 }
@@ -79,9 +79,9 @@ func Textured(answers []Answer, share float64) []Answer {
 	return out
 }
 
-// fit calls fit for either half with the scored cells that calibrate it.
-func (e *Exam) fit(answers []Answer, folds Folds, fit func(half int, cases []impute.Case) error) error {
-	for h, by := range folds.By {
+// fit calls fit for every fold with the scored cells that calibrate it.
+func (e *Exam) fit(answers []Answer, folds Folds, fit func(fold int, cases []impute.Case) error) error {
+	for f, by := range folds.By {
 		var cases []impute.Case
 		for _, i := range by {
 			o, a := e.overlays[i], answers[i]
@@ -97,7 +97,7 @@ func (e *Exam) fit(answers []Answer, folds Folds, fit func(half int, cases []imp
 				cases = append(cases, c)
 			}
 		}
-		if err := fit(h, cases); err != nil {
+		if err := fit(f, cases); err != nil {
 			return err
 		}
 	}

@@ -2,24 +2,23 @@ package evaluate
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
 
-// Folds are two halves of the cases of an exam, by blocks of consecutive days, and
-// the cases that calibrate each: those of the other half that lie far enough from
-// all of its days. The error of a day is like that of the days around it, so that
-// a sigma that was fitted to them would look better than it is.
+// Folds are blocks of the cases of an exam, by consecutive days, and the cases that
+// calibrate each: those that lie far enough from all of its days. The error of a
+// day is like that of the days around it, so that a sigma that was fitted to them
+// would look better than it is.
 type Folds struct {
-	Half []int    // half of each case: 0 or 1
-	By   [2][]int // cases that calibrate each half
-	// Self says that the days lie too close together for two halves: all cases
-	// calibrate both, themselves included.
+	Of []int   // fold of each case
+	By [][]int // cases that calibrate each fold
+	// Self says that the days lie too close together for two folds: all cases
+	// calibrate themselves.
 	Self bool
 }
 
-// Folds returns the halves of the exam. It is a function of the days of the cases
+// Folds returns the folds of the exam. They are a function of the days of the cases
 // alone.
 func (e *Exam) Folds() Folds {
 	days := make([]int64, len(e.overlays))
@@ -29,39 +28,37 @@ func (e *Exam) Folds() Folds {
 	return foldsOf(days, int64(e.apartDays))
 }
 
-// foldsOf returns the halves of cases by their days, with at least apart days
-// between a case and those that calibrate it. Of the blocks that days can be cut
-// into it takes those that leave the most cases to the half that has fewer.
+// foldsOf returns the folds of cases by their days, with at least apart days
+// between a case and those that calibrate it. Where blocks of a month or two leave
+// too few cases, as in a series of one month, it is the best cut in two.
 func foldsOf(days []int64, apart int64) Folds {
+	const enough = 0.25 // share of the cases that is to calibrate every fold
 	sorted := slices.Compact(slices.Sorted(slices.Values(days)))
-	// Whole stretches, and parts of them that lose half of their days to the distance.
-	ways := [][]int64{cutsOf(sorted, apart, math.MaxInt64), cutsOf(sorted, apart, 4*max(apart, 1))}
-	for _, cut := range sorted[1:] {
-		ways = append(ways, []int64{sorted[0], cut})
-	}
-	best := Folds{Self: true, Half: make([]int, len(days))}
-	most := 0
-	for _, cuts := range ways {
-		f := halvesOf(days, cuts)
-		f.By = calibrating(days, f.Half, apart)
-		if fewer := min(len(f.By[0]), len(f.By[1])); fewer > most {
-			best, most = f, fewer
+	best := foldsBy(days, blocksOf(sorted, apart), apart)
+	most := best.fewest()
+	if float64(most) < enough*float64(len(days)) {
+		for _, cut := range sorted[1:] {
+			if f := foldsBy(days, []int64{sorted[0], cut}, apart); f.fewest() > most {
+				best, most = f, f.fewest()
+			}
 		}
 	}
-	if best.Self {
-		all := make([]int, len(days))
-		for i := range all {
-			all[i] = i
-		}
-		best.By = [2][]int{all, all}
+	if most > 0 {
+		return best
 	}
-	return best
+	self := Folds{Of: make([]int, len(days)), By: make([][]int, 1), Self: true}
+	for i := range days {
+		self.By[0] = append(self.By[0], i)
+	}
+	return self
 }
 
-// cutsOf returns the first day of each block: of each stretch of days without a
-// hole of apart days, and within a stretch of each part of about length days.
-func cutsOf(sorted []int64, apart, length int64) []int64 {
-	var cuts []int64
+// blocksOf returns the first day of each block: of each stretch of days without a
+// hole of apart days, and within a longer stretch of parts of some length, which
+// lose few of the others to the distance.
+func blocksOf(sorted []int64, apart int64) []int64 {
+	length := 4 * max(apart, 1)
+	var blocks []int64
 	for first := 0; first < len(sorted); {
 		end := first + 1
 		for end < len(sorted) && sorted[end]-sorted[end-1] <= max(apart, 1) {
@@ -70,56 +67,42 @@ func cutsOf(sorted []int64, apart, length int64) []int64 {
 		span := sorted[end-1] - sorted[first] + 1
 		parts := max(span/length, 1)
 		for p := range parts {
-			cuts = append(cuts, sorted[first]+p*span/parts)
+			blocks = append(blocks, sorted[first]+p*span/parts)
 		}
 		first = end
 	}
-	return cuts
+	return blocks
 }
 
-// halvesOf assigns blocks to halves in order of time, each to the half with fewer
-// cases so far.
-func halvesOf(days, cuts []int64) Folds {
-	f := Folds{Half: make([]int, len(days))}
-	blocks := make([][]int, len(cuts))
+// foldsBy returns the folds of blocks, given by their first days.
+func foldsBy(days, blocks []int64, apart int64) Folds {
+	f := Folds{Of: make([]int, len(days)), By: make([][]int, len(blocks))}
+	own := make([][]int64, len(blocks))
 	for i, d := range days {
-		at, found := slices.BinarySearch(cuts, d)
+		at, found := slices.BinarySearch(blocks, d)
 		if !found {
 			at--
 		}
-		blocks[at] = append(blocks[at], i)
+		f.Of[i], own[at] = at, append(own[at], d)
 	}
-	count := [2]int{}
-	for _, block := range blocks {
-		half := 0
-		if count[1] < count[0] {
-			half = 1
+	for b := range own {
+		slices.Sort(own[b])
+		for i, d := range days {
+			at, _ := slices.BinarySearchFunc(own[b], d, cmp.Compare)
+			near := at < len(own[b]) && own[b][at]-d <= apart || at > 0 && d-own[b][at-1] <= apart
+			if f.Of[i] != b && !near {
+				f.By[b] = append(f.By[b], i)
+			}
 		}
-		for _, i := range block {
-			f.Half[i] = half
-		}
-		count[half] += len(block)
 	}
 	return f
 }
 
-// calibrating returns the cases of each other half that are apart from all cases
-// of a half.
-func calibrating(days []int64, half []int, apart int64) (by [2][]int) {
-	var own [2][]int64
-	for i, d := range days {
-		own[half[i]] = append(own[half[i]], d)
+// fewest returns the number of cases that calibrate the fold with the fewest.
+func (f Folds) fewest() int {
+	fewest := len(f.Of)
+	for _, by := range f.By {
+		fewest = min(fewest, len(by))
 	}
-	for h := range own {
-		slices.Sort(own[h])
-	}
-	for i, d := range days {
-		h := 1 - half[i]
-		at, _ := slices.BinarySearchFunc(own[h], d, cmp.Compare)
-		near := at < len(own[h]) && own[h][at]-d <= apart || at > 0 && d-own[h][at-1] <= apart
-		if len(own[h]) > 0 && !near {
-			by[h] = append(by[h], i)
-		}
-	}
-	return by
+	return fewest
 }

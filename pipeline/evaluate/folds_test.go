@@ -16,16 +16,16 @@ import (
 // that blocks are of consecutive days.
 func checkFolds(t *testing.T, days []int64, apart int64, f Folds) {
 	t.Helper()
-	if len(f.Half) != len(days) {
-		t.Fatalf("%d halves for %d cases", len(f.Half), len(days))
+	if len(f.Of) != len(days) {
+		t.Fatalf("%d folds for %d cases", len(f.Of), len(days))
 	}
 	for h, by := range f.By {
 		if len(by) == 0 {
-			t.Fatalf("nothing calibrates half %d of %v", h, days)
+			t.Fatalf("nothing calibrates fold %d of %v", h, days)
 		}
 		for _, j := range by {
-			for i, half := range f.Half {
-				if away := max(days[i]-days[j], days[j]-days[i]); half == h && away <= apart && !f.Self {
+			for i, fold := range f.Of {
+				if away := max(days[i]-days[j], days[j]-days[i]); fold == h && away <= apart && !f.Self {
 					t.Fatalf("day %d is calibrated by day %d, %d days away; at least %d must lie between", days[i], days[j], away, apart)
 				}
 			}
@@ -64,8 +64,8 @@ func TestNoCaseIsCalibratedByItsNeighbours(t *testing.T) {
 }
 
 // The months of the days do not matter: those of January alone, or of odd months
-// alone, have two halves.
-func TestDaysOfOneMonthHaveTwoHalves(t *testing.T) {
+// alone, have two folds or more.
+func TestDaysOfOneMonthHaveTwoFolds(t *testing.T) {
 	daysOf := func(months ...time.Month) (days []int64) {
 		for _, m := range months {
 			for d := time.Date(2021, m, 1, 0, 0, 0, 0, time.UTC); d.Month() == m; d = d.AddDate(0, 0, 1) {
@@ -77,7 +77,7 @@ func TestDaysOfOneMonthHaveTwoHalves(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		days  []int64
-		fewer int // days that calibrate either half, at least
+		fewer int // days that calibrate every fold, at least
 	}{
 		{"January", daysOf(time.January), 3},
 		{"odd months", daysOf(time.January, time.March, time.May), 31},
@@ -86,8 +86,8 @@ func TestDaysOfOneMonthHaveTwoHalves(t *testing.T) {
 	} {
 		f := foldsOf(tt.days, 12)
 		checkFolds(t, tt.days, 12, f)
-		if f.Self || min(len(f.By[0]), len(f.By[1])) < tt.fewer {
-			t.Errorf("%s: %d and %d days calibrate (on themselves: %v), want %d", tt.name, len(f.By[0]), len(f.By[1]), f.Self, tt.fewer)
+		if f.Self || f.fewest() < tt.fewer {
+			t.Errorf("%s: %d days calibrate (on themselves: %v), want %d", tt.name, f.fewest(), f.Self, tt.fewer)
 		}
 	}
 	few := foldsOf(daysOf(time.January)[:12], 12)
