@@ -15,6 +15,7 @@ import (
 	"lacuna/daemon/cli/input"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/onboard"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/samples"
@@ -33,9 +34,9 @@ type fillFlags struct {
 
 	pastGiven, futureGiven bool // on the command line
 
-	tuned map[string]*infer.Constants // by grid and transform, for all granules of the run
-	noted *string                     // the last note on an analysis
-	told  map[string]bool             // warnings of sea masks that were printed
+	tuned map[string]fill.Tunings // by grid and transform, for all granules of the run
+	noted *string                 // the last note on an analysis
+	told  map[string]bool         // warnings of sea masks that were printed
 }
 
 func fillCommand() *cobra.Command {
@@ -53,7 +54,8 @@ others. Only days within the window (--past-days, --future-days) are looked at;
 --future-days 0 makes what a near-real-time service could have made. Of a series
 coarser than daily, such as 8-day or monthly means, they count its steps; of a
 finer one --past and --future give the window in hours. The constants of optimal
-interpolation are tuned once, on the latest of all days that were given.
+interpolation are tuned once, on the latest of all days that were given; with
+--future-days 0 on those before each, again when they have doubled.
 
 --model names what fills: oi (optimal interpolation), persistence, climatology,
 a version of the model store, "champion", or the file of an imputer. With
@@ -116,7 +118,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 func (f *fillFlags) choose(c *cobra.Command) {
 	given := func(names ...string) bool { return slices.ContainsFunc(names, c.Flags().Changed) }
 	f.pastGiven, f.futureGiven = given("past-days", "past"), given("future-days", "future")
-	f.tuned, f.noted, f.told = map[string]*infer.Constants{}, new(string), map[string]bool{}
+	f.tuned, f.noted, f.told = map[string]fill.Tunings{}, new(string), map[string]bool{}
 	f.fill.Method = f.model.Method()
 }
 
@@ -240,27 +242,40 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 }
 
 // constants returns the constants of optimal interpolation for a job. They are
-// tuned with the first granule of its grid, on the days of all of them.
+// tuned on the days of all granules of the grid, once; for a product in near real
+// time on those before it, and again when these have doubled.
 func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
 	if job.Fill.Method != "oi" {
 		return nil, nil
 	}
 	g := job.Granule
-	key := fmt.Sprint(g.Fields[0].Grid, g.Transform)
-	if c, ok := f.tuned[key]; ok {
-		return c, nil
-	}
 	fields := slices.Clone(g.Fields)
 	for _, h := range job.History {
 		if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
 			fields = append(fields, h.Fields...)
 		}
 	}
+	key := fmt.Sprint(g.Fields[0].Grid, g.Transform)
+	kept := f.tuned[key]
+	known := kept.Serving()
+	if job.Fill.Future() == 0 {
+		first, _ := field.Span(g.Fields)
+		fields = slices.DeleteFunc(fields, func(at field.Field) bool { return !at.Time.Before(first) })
+		known = kept.Before(first)
+		if known != nil && min(len(fields), infer.TuningFields(g.Fields[0].Grid)) >= 2*known.Evidence.Fields {
+			known = nil
+		}
+	}
+	if known != nil {
+		return known, nil
+	}
 	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill)
 	if err != nil {
 		return nil, err
 	}
-	f.tuned[key] = &c
+	if job.Fill.Future() > 0 || c.Evidence.Fields > 0 { // else more days may be before the next
+		f.tuned[key] = kept.Add(fill.Tuning{Constants: c})
+	}
 	return &c, nil
 }
 
