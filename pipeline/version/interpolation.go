@@ -72,12 +72,12 @@ func (r *run) interpolation(ctx context.Context) (Interpolation, error) {
 	if known, err := r.folder.load(interpolationFile, &n); known || err != nil {
 		return n, err
 	}
-	exam, err := evaluate.NewExam(r.held, r.around, r.choosing, r.s.Judging.Mode)
+	exam, err := evaluate.NewExam(r.chooseSide, r.aroundChoose, r.choosing, r.s.Judging.Mode)
 	if err != nil {
 		return n, err
 	}
 	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total}) }
-	plain := Interpolation{Constants: defaultConstants(r.held)}
+	plain := Interpolation{Constants: defaultConstants(r.chooseSide)}
 	answers, before, err := judgeAll(ctx, exam, plain.Method(exam), tell)
 	if err != nil {
 		return n, fmt.Errorf("judge interpolation: %w", err)

@@ -70,6 +70,13 @@ func TestInterpolationIsSetByDaysThatDoNotJudge(t *testing.T) {
 	if want.Tuning == nil {
 		t.Error("nothing was tuned")
 	}
+	got, err := begun(t, revalued(s, r.judging)).interpolation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := asJSON(t, want), asJSON(t, got); a != b {
+		t.Errorf("other values on the days that judge change it from\n%s to\n%s", a, b)
+	}
 	other, err := begun(t, revalued(s, r.choosing)).interpolation(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -145,7 +145,8 @@ type run struct {
 	at       int // entry
 
 	train    samples.Train
-	held     samples.HeldOut
+	choose   samples.HeldOut // days that choose: a mask prior is stopped by them
+	held     samples.HeldOut // days of the overlays: those that judge, or those that choose where Settings say so
 	days     samples.Assignment
 	overlays []samples.Overlay
 	median   int // number of the case that pictures show
