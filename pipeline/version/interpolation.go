@@ -53,7 +53,7 @@ func (n Interpolation) Method(exam *evaluate.Exam) evaluate.Method {
 func (n Interpolation) String() string {
 	which := "default constants, because too little can be hidden to tune others"
 	if n.Tuning != nil {
-		which = fmt.Sprintf("default constants, because those tuned on training days change its MSE by %+.1f %% on the days that choose", 100*n.Tuning.Relative)
+		which = fmt.Sprintf("default constants, because those tuned on training days change its MSE by %+.1f %% on the days that choose, no gain beyond chance", 100*n.Tuning.Relative)
 	}
 	if n.Tuned {
 		which = fmt.Sprintf("constants tuned on training days, which change its MSE by %+.1f %% on the days that choose", 100*n.Tuning.Relative)
