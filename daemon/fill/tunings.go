@@ -8,8 +8,8 @@ import (
 )
 
 // Tunings are the constants of optimal interpolation of a dataset, one tuning of
-// them after the other: the newest fills, and an older one scores the days that
-// the newest was tuned on.
+// them after the other: the newest fills what may know of later days, and one of
+// earlier days fills in near real time and is scored.
 type Tunings struct {
 	Grid      string   `json:"grid"` // grid and transform that they hold for
 	Transform string   `json:"transform"`
@@ -52,7 +52,8 @@ func (t Tunings) Add(next Tuning) Tunings {
 	return t
 }
 
-// Serving returns the constants that fill; nil: the defaults do.
+// Serving returns the constants of a delayed product, the newest; nil: the
+// defaults serve.
 func (t Tunings) Serving() *infer.Constants {
 	if len(t.All) == 0 {
 		return nil
@@ -60,13 +61,14 @@ func (t Tunings) Serving() *infer.Constants {
 	return &t.All[len(t.All)-1].Constants
 }
 
-// Scoring returns the constants for a score of a field: the newest that were tuned
-// on days before it only; nil: only the defaults know nothing of it.
-func (t Tunings) Scoring(at time.Time) *infer.Constants {
-	for i := len(t.All) - 1; i >= 0; i-- {
-		if t.All[i].Evidence.To.Before(at) {
-			return &t.All[i].Constants
+// Before returns the latest constants that were tuned on days before a time, and on
+// no other; nil: there are none.
+func (t Tunings) Before(at time.Time) *infer.Constants {
+	var latest *infer.Constants
+	for i := range t.All {
+		if c := &t.All[i].Constants; c.Evidence.To.Before(at) && (latest == nil || !c.Evidence.To.Before(latest.Evidence.To)) {
+			latest = c
 		}
 	}
-	return nil
+	return latest
 }

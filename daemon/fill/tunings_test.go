@@ -34,19 +34,19 @@ func TestADatasetIsTunedWhenItHasDoubled(t *testing.T) {
 	}
 }
 
-// A day is scored by constants that know nothing of it, nor of a later one.
-func TestNoDayIsScoredWithConstantsThatWereTunedOnItOrLater(t *testing.T) {
+// A day has constants that know nothing of it, nor of a later one.
+func TestConstantsBeforeADayWereTunedOnEarlierOnesOnly(t *testing.T) {
 	all := Tunings{}.Add(tuned(50, 20, 1, 20)).Add(tuned(60, 40, 15, 40))
 	for _, tt := range []struct {
 		day  int
 		want float64 // length of the constants; 0: the defaults
-	}{{41, 60}, {30, 50}, {40, 50}, {21, 50}, {15, 0}, {20, 0}, {14, 0}} {
+	}{{41, 60}, {30, 50}, {40, 50}, {21, 50}, {15, 0}, {20, 0}, {14, 0}, {1, 0}} {
 		got := 0.0
-		if c := all.Scoring(time.Date(2024, 1, tt.day, 12, 0, 0, 0, time.UTC)); c != nil {
+		if c := all.Before(time.Date(2024, 1, tt.day, 12, 0, 0, 0, time.UTC)); c != nil {
 			got = c.LengthKM
 		}
 		if got != tt.want {
-			t.Errorf("day %d is scored with a length of %g km, want %g", tt.day, got, tt.want)
+			t.Errorf("day %d has a length of %g km, want %g", tt.day, got, tt.want)
 		}
 	}
 	if c := all.Serving(); c == nil || c.LengthKM != 60 {

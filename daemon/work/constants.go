@@ -16,8 +16,9 @@ import (
 )
 
 // constants returns the constants of optimal interpolation for a granule: those
-// that are kept for the dataset, tuned anew where it has doubled since. For a
-// granule that is scored they are of other days than its own.
+// that are kept for the dataset, tuned anew where it has doubled since. A granule
+// that is scored, or filled in near real time, has constants of the days before it:
+// neither its own values nor later ones may change them.
 func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
 	if job.Fill.OI.Scaled() {
 		return nil, nil // the configuration has scales of its own
@@ -27,10 +28,10 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 	if ok, err := state.Load(file, &kept); !ok || err != nil {
 		kept = fill.Tunings{} // a damaged file counts as none: they are tuned anew
 	}
-	_, last := field.Span(job.Granule.Fields)
+	first, last := field.Span(job.Granule.Fields)
 	kept = kept.Of(job.Granule.Fields[0].Grid, job.Granule.Transform)
 	if job.Scored {
-		return kept.Scoring(last), nil
+		return kept.Before(last), nil
 	}
 	known, err := w.Books.CountTimes(ctx, w.set.Name)
 	if err != nil {
@@ -42,8 +43,16 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 			return nil, err
 		}
 	}
-	if c := kept.Serving(); c != nil && len(fields) < infer.TuneFields {
-		return c, nil
+	serving := kept.Serving()
+	if job.Fill.Future() == 0 {
+		serving = kept.Before(first)
+	}
+	switch {
+	case len(fields) >= infer.TuneFields: // another tuning is due
+	case serving != nil:
+		return serving, nil
+	case kept.Serving() != nil:
+		return &infer.Constants{Note: infer.TunedLater}, nil
 	}
 	tuned, err := infer.Tune(ctx, fields, job.Sea, job.Granule.Transform, job.Fill)
 	if err != nil {
@@ -64,8 +73,8 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 }
 
 // tuningFields reads the latest fields of the dataset before a granule, which is
-// scored with these constants later. Of a granule that is a series by itself its
-// own fields are among them.
+// scored with these constants later. For a delayed product of a granule that is a
+// series by itself its own fields are among them.
 func (w *Worker) tuningFields(ctx context.Context, job fill.Job) ([]field.Field, error) {
 	grid := job.Granule.Fields[0].Grid
 	first, _ := field.Span(job.Granule.Fields)
@@ -76,7 +85,7 @@ func (w *Worker) tuningFields(ctx context.Context, job fill.Job) ([]field.Field,
 	}
 	times = slices.DeleteFunc(times, func(t time.Time) bool { return !t.Before(first) })
 	var fields []field.Field
-	if len(job.Granule.Fields) > 1 {
+	if len(job.Granule.Fields) > 1 && job.Fill.Future() > 0 {
 		fields = job.Granule.Fields
 	}
 	if len(times) == 0 || len(fields) >= most {

@@ -1,15 +1,21 @@
 package work
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/state"
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/simulate"
 )
 
 // A day is scored with constants of other days: those here are so bad that they
@@ -54,7 +60,94 @@ func TestAScoredDayIsFilledWithConstantsThatNeverSawIt(t *testing.T) {
 	if got := score(bad(-30, 0)); got != plain {
 		t.Errorf("constants of the day itself have the MSE %.4f, want the %.4f of the defaults", got, plain)
 	}
+	if got := score(bad(1, 30)); got != plain {
+		t.Errorf("constants of later days have the MSE %.4f, want the %.4f of the defaults", got, plain)
+	}
 	if got := score(bad(-30, -9), bad(-5, 5)); got < 1.2*plain {
 		t.Errorf("the MSE is %.4f, want that of the constants that are older and did not see the day", got)
+	}
+}
+
+// shelf is a ledger of granules that the worker has decoded.
+type shelf struct {
+	Books
+	days []ingest.Granule
+}
+
+func (s shelf) CountTimes(context.Context, string) (int, error) { return len(s.days), nil }
+
+func (s shelf) LatestTimes(context.Context, string, int) ([]time.Time, error) {
+	var times []time.Time
+	for _, g := range slices.Backward(s.days) {
+		times = append(times, g.Fields[0].Time)
+	}
+	return times, nil
+}
+
+func (s shelf) Window(_ context.Context, _ string, from, to time.Time) ([]ledger.Granule, error) {
+	var rows []ledger.Granule
+	for _, g := range s.days {
+		if at := g.Fields[0].Time; !at.Before(from) && !at.After(to) {
+			rows = append(rows, ledger.Granule{Arrival: ledger.Arrival{SHA256: g.SHA256}})
+		}
+	}
+	return rows, nil
+}
+
+// Constants of a day in near real time are those of the days before it, whatever
+// else is in the archive and in whatever order it is filled: the values of the day,
+// and of later ones, change nothing.
+func TestConstantsInNearRealTimeKnowNothingOfTheDayAndOfLaterOnes(t *testing.T) {
+	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 12, Width: 16, Days: 26, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var days []ingest.Granule
+	for d := range world.Days() {
+		seen := world.Day(d).Seen
+		days = append(days, ingest.Granule{SHA256: fmt.Sprint("day ", d), Fields: []field.Field{seen}, Transform: field.Transform{Log10: true, Floor: 1e-3}})
+	}
+	const target = 21
+	constants := func(days []ingest.Granule, future int, order ...int) infer.Constants {
+		t.Helper()
+		w := newTestWorker(t)
+		w.cfg.State, w.Books = state.Dir(t.TempDir()), shelf{days: days}
+		for _, g := range days {
+			w.decoded[g.SHA256] = g
+		}
+		cfg := infer.DefaultConfig()
+		cfg.PastDays, cfg.FutureDays = 10, future
+		var c infer.Constants
+		for _, i := range order {
+			got, err := w.constants(t.Context(), fill.Job{Dataset: "sea", Granule: days[i], Sea: world.Sea(), Fill: cfg})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c = *got
+		}
+		return c
+	}
+	changed := slices.Clone(days)
+	for i := target; i < len(days); i++ {
+		changed[i].Fields = slices.Clone(days[i].Fields)
+		values := slices.Clone(days[i].Fields[0].Values)
+		for c := range values {
+			values[c] *= float32(3 + c%2)
+		}
+		changed[i].Fields[0].Values = values
+	}
+	newest := len(days) - 1
+	for name, order := range map[string][]int{"first of all": {target}, "after the newest": {newest, target}} {
+		a, b := constants(days, 0, order...), constants(changed, 0, order...)
+		if a != b {
+			t.Errorf("%s: other values on the day and after it change the constants from %+v to %+v", name, a, b)
+		}
+		if later := !a.Evidence.To.Before(days[target].Fields[0].Time); later || a.Tuned() == (name == "after the newest") {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	// A delayed product may know of them.
+	if a, b := constants(days, 5, newest, target), constants(changed, 5, newest, target); a == b || !a.Tuned() {
+		t.Errorf("a delayed product has %+v, and %+v with other values after it", a, b)
 	}
 }

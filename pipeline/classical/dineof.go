@@ -102,10 +102,11 @@ func (d DINEOF) expand(s Series, progress func(done, total int)) (*expansion, er
 	whole := newRecord(s, bg).dense(d.LeastCoverage)
 	kept, held := whole.holdOut(s, d)
 	best, errs, iterations := d.choose(kept, held, s, progress)
-	e := &expansion{series: s, bg: bg, errors: errs, scale: 1}
+	e := &expansion{series: s, bg: bg, errors: errs, scale: 1, most: 1}
 	if len(held) > 0 {
 		u := newUncertainty(s, best, d)
 		e.scale = calibration(u.misses(held))
+		e.most = max(calibration(bg.misses(whole, held)), 1)
 	}
 	e.factors = best.withRecord(whole)
 	e.iterations = iterations + e.factors.converge(d)

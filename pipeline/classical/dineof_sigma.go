@@ -23,6 +23,7 @@ type expansion struct {
 	factors     *factors
 	uncertainty *uncertainty
 	scale       float64 // factor on sigma from cross-validation
+	most        float64 // the largest sigma, in units of the spread about the mean map
 	errors      []float64
 	iterations  int
 }
@@ -40,7 +41,11 @@ func (e *expansion) estimate(frame int) Estimate {
 		c := int(cell)
 		local := e.uncertainty.residual[row]
 		out.Mean[c] = float32(float64(e.bg.mean[c]) + e.factors.at(row, frame))
-		out.Sigma[c] = float32(e.scale * math.Sqrt(local+e.uncertainty.variance(root, row)))
+		// Modes that fit every observation leave a residual of nothing, and a factor
+		// on it of thousands, which says nothing of the amplitudes. An expansion that
+		// was chosen before the mean map errs no more than that.
+		most := e.most * float64(e.bg.sd[c])
+		out.Sigma[c] = float32(min(e.scale*math.Sqrt(local+e.uncertainty.variance(root, row)), most))
 		if e.series.observed(frame, c) {
 			out.Mean[c], out.Sigma[c] = e.series.Frames[frame].Values[c], float32(math.Sqrt(local))
 		}
@@ -157,6 +162,16 @@ func (u *uncertainty) variance(root *mat.TriDense, row int) float64 {
 		sum += dot * dot
 	}
 	return sum
+}
+
+// misses returns the errors of the mean map on held-out observations of a record
+// beside the spread about it.
+func (b background) misses(r *record, held []heldOut) []miss {
+	out := make([]miss, len(held))
+	for i, h := range held {
+		out[i] = miss{by: float64(h.value), sigma: float64(b.sd[r.cells[h.row]])}
+	}
+	return out
 }
 
 // misses returns the errors on the held-out observations beside the sigma that the

@@ -389,3 +389,40 @@ func TestValidateNamesEverySettingOfDINEOFThatIsWrong(t *testing.T) {
 		t.Errorf("defaults: %v", err)
 	}
 }
+
+// Cells that were seen twice or thrice are fitted to the last bit by a score of
+// modes. That leaves no residual to tell the error by, and no reason for a sigma
+// beyond the spread of the variable.
+func TestModesThatFitEverythingDoNotMakeSigmaExplode(t *testing.T) {
+	const side, frames = 24, 30
+	worst := 0.0
+	for _, seed := range []uint64{1, 6} {
+		s := cloudy(side, side, frames, seed)
+		rng := rand.New(rand.NewPCG(seed, 7))
+		for f := range s.Frames {
+			seen, cloud := smoothNoise(side, side, 6, rng), smoothNoise(side, side, 4, rng)
+			for c := range seen {
+				if cloud[c] < 1.6 { // about one cell of twenty is seen
+					seen[c] = field.NaN()
+				}
+			}
+			s.Frames[f].Values = seen
+		}
+		d := DefaultDINEOF()
+		e, err := d.expand(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst = max(worst, e.scale)
+		for f := range frames {
+			for c, sigma := range e.estimate(f).Sigma {
+				if float64(sigma) > 5 { // values have unit variance
+					t.Fatalf("seed %d: sigma of cell %d in frame %d is %.3g, of a variable whose spread is 1; %d modes, factor %.3g", seed, c, f, sigma, e.factors.k, e.scale)
+				}
+			}
+		}
+	}
+	if worst < 20 {
+		t.Errorf("the largest factor on a residual is %.3g: no series here is fitted to the last bit", worst)
+	}
+}

@@ -85,17 +85,22 @@ type miss struct {
 // misses returns, for each candidate, the errors on all overlays, in their
 // order. Candidates must agree in SmoothKM and Workers.
 func (t *trial) misses(ctx context.Context, candidates []OI) ([][]miss, error) {
-	perOverlay := make([][][]miss, len(t.overlays))
-	candidates[0].each(len(t.overlays), func(i int) {
+	return missesOf(ctx, len(t.overlays), func(i int) [][]miss { return t.missesOn(t.overlays[i], candidates) }, candidates)
+}
+
+// missesOf gathers, for each candidate, the errors on n days, in their order.
+func missesOf(ctx context.Context, n int, on func(i int) [][]miss, candidates []OI) ([][]miss, error) {
+	perDay := make([][][]miss, n)
+	candidates[0].each(n, func(i int) {
 		if ctx.Err() == nil {
-			perOverlay[i] = t.missesOn(t.overlays[i], candidates)
+			perDay[i] = on(i)
 		}
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	all := make([][]miss, len(candidates))
-	for _, byCandidate := range perOverlay {
+	for _, byCandidate := range perDay {
 		for k := range all {
 			all[k] = append(all[k], byCandidate[k]...)
 		}
@@ -109,16 +114,29 @@ func (t *trial) missesOn(l overlay, candidates []OI) [][]miss {
 	first := l.target - target
 	trees := slices.Clone(t.trees[first : first+len(s.Frames)])
 	trees[target] = newBoxTree(t.sphere, s.Grid, func(c int) bool { return s.observed(target, c) })
-	bg := newBackground(s, candidates[0].SmoothKM)
-	truth := t.series.Frames[l.target].Values
-	e := gaps(s.Grid.Len())
+	h := Hidden{Series: s, Target: target, Cells: l.hidden, Truth: t.series.Frames[l.target].Values}
+	return h.misses(candidates, t.sphere, trees, t.served)
+}
+
+// A Hidden is a day of which a part is hidden, to be estimated from the rest.
+type Hidden struct {
+	Series Series // hidden cells of the target are gaps
+	Target int
+	Cells  []int32   // hidden cells to score
+	Truth  []float32 // values of the target, hidden ones included
+}
+
+// misses runs all candidates on the day, with a search tree for each of its frames.
+func (h Hidden) misses(candidates []OI, sphere []point, trees []boxTree, served bool) [][]miss {
+	bg := newBackground(h.Series, candidates[0].SmoothKM)
+	e := gaps(h.Series.Grid.Len())
 	all := make([][]miss, len(candidates))
 	for k, o := range candidates {
-		a := &analysis{oi: o, series: s, target: target, bg: bg, sphere: t.sphere}
+		a := &analysis{oi: o, series: h.Series, target: h.Target, bg: bg, sphere: sphere}
 		a.search(trees)
-		t.estimate(a, l.hidden, e)
-		for _, c := range l.hidden {
-			all[k] = append(all[k], miss{by: float64(e.Mean[c]) - float64(truth[c]), sigma: float64(e.Sigma[c])})
+		a.estimate(h.Cells, e, served)
+		for _, c := range h.Cells {
+			all[k] = append(all[k], miss{by: float64(e.Mean[c]) - float64(h.Truth[c]), sigma: float64(e.Sigma[c])})
 		}
 	}
 	return all
@@ -127,8 +145,8 @@ func (t *trial) missesOn(l overlay, candidates []OI) [][]miss {
 // estimate stores the estimates of some cells: each from its own neighbours, which
 // ranks settings as well as the blend of nine nodes in a ninth of the time, or as
 // they would be served.
-func (t *trial) estimate(a *analysis, cells []int32, e Estimate) {
-	if !t.served {
+func (a *analysis) estimate(cells []int32, e Estimate, served bool) {
+	if !served {
 		solver := newSolver(a)
 		for _, c := range cells {
 			solver.estimate(c, e)
@@ -139,7 +157,7 @@ func (t *trial) estimate(a *analysis, cells []int32, e Estimate) {
 	for _, c := range cells {
 		wanted[c] = true
 	}
-	a.oi.Workers = 1 // overlays are distributed among the workers already
+	a.oi.Workers = 1 // days are distributed among the workers already
 	a.fill(context.Background(), func(c int) bool { return wanted[c] }, e, nil)
 }
 

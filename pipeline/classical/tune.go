@@ -78,12 +78,46 @@ func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 		return OI{}, Score{}, fmt.Errorf("%w: none of %d frames has one %v away that leaves %d cells visible and hides %d",
 			ErrNoOverlays, len(s.Frames), t.Apart, leastCells, leastCells)
 	}
-	best, err := trial.descend(ctx, best)
+	return tune(best, len(trial.overlays), func(candidates []OI, served bool) ([][]miss, error) {
+		trial.served = served
+		return trial.misses(ctx, candidates)
+	})
+}
+
+// TuneOn is Tune on days that the caller has hidden parts of: in windows, or under
+// gaps of its own choice. The grids must have the step of the one that start is
+// for. Without a hidden cell it returns ErrNoOverlays.
+func TuneOn(ctx context.Context, days []Hidden, start OI) (OI, Score, error) {
+	start.SigmaScale = 1
+	if err := start.Validate(); err != nil {
+		return OI{}, Score{}, fmt.Errorf("check the start of tuning: %w", err)
+	}
+	cells := 0
+	for _, h := range days {
+		h.Series.check(h.Target)
+		cells += len(h.Cells)
+	}
+	if cells == 0 {
+		return OI{}, Score{}, fmt.Errorf("%w: no cell of %d days is hidden", ErrNoOverlays, len(days))
+	}
+	return tune(start, len(days), func(candidates []OI, served bool) ([][]miss, error) {
+		return missesOf(ctx, len(days), func(i int) [][]miss {
+			sphere := newSphere(days[i].Series.Grid)
+			return days[i].misses(candidates, sphere, OI{Workers: 1}.buildTrees(days[i].Series, sphere), served)
+		}, candidates)
+	})
+}
+
+// missing returns, for each candidate, its errors on the days of a tuning.
+type missing func(candidates []OI, served bool) ([][]miss, error)
+
+// tune finds the settings from start on, and calibrates them.
+func tune(start OI, days int, miss missing) (OI, Score, error) {
+	best, err := descend(start, days, miss)
 	if err != nil {
 		return OI{}, Score{}, err
 	}
-	trial.served = true
-	all, err := trial.misses(ctx, []OI{best})
+	all, err := miss([]OI{best}, true)
 	if err != nil {
 		return OI{}, Score{}, err
 	}
@@ -92,22 +126,22 @@ func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 	for i := range misses {
 		misses[i].sigma *= best.SigmaScale
 	}
-	return best, score(misses, len(trial.overlays)), nil
+	return best, score(misses, days), nil
 }
 
 // descend improves one setting after the other.
-func (t *trial) descend(ctx context.Context, best OI) (OI, error) {
+func descend(best OI, days int, miss missing) (OI, error) {
 	for range tuningRounds {
 		before := best
 		for _, vary := range []func(OI) []OI{lengths, times, nuggets} {
 			candidates := vary(best)
 			errs := make([]float64, len(candidates))
-			misses, err := t.misses(ctx, candidates)
+			misses, err := miss(candidates, false)
 			if err != nil {
 				return best, err
 			}
 			for i, m := range misses {
-				errs[i] = score(m, len(t.overlays)).MSE
+				errs[i] = score(m, days).MSE
 			}
 			best = candidates[slices.Index(errs, slices.Min(errs))]
 		}

@@ -159,3 +159,59 @@ func TestTuningEndsSoonAfterItIsCancelled(t *testing.T) {
 		t.Errorf("cancelled it took %v, whole %v", short, long)
 	}
 }
+
+// Days that the caller hid tune to the same scales as the overlays of a series.
+func TestDaysThatTheCallerHidTuneAsOverlaysDo(t *testing.T) {
+	s := cloudy(32, 32, 20, 20)
+	start := DefaultOI(s.Grid)
+	start.Neighbours = 16
+	start.LengthKM, start.Nugget = 2, 0.4
+	trial := newTrial(s, small(), start)
+	var days []Hidden
+	for _, l := range trial.overlays {
+		h := Hidden{Cells: l.hidden, Truth: s.Frames[l.target].Values}
+		h.Series, h.Target = trial.covered(l)
+		days = append(days, h)
+	}
+	tuned, after, err := TuneOn(t.Context(), days, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := small()
+	whole.Start = start
+	want, before, err := Tune(t.Context(), s, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuned != want || after != before {
+		t.Errorf("the same overlays tune to %+v with %+v, and to %+v with %+v in whole maps", tuned, after, want, before)
+	}
+	// The truth is for scores: the estimates do not see it.
+	for i := range days {
+		days[i].Truth = make([]float32, len(days[i].Truth))
+	}
+	zero, err := missesOf(t.Context(), len(days), func(i int) [][]miss {
+		sphere := newSphere(s.Grid)
+		return days[i].misses([]OI{want}, sphere, want.buildTrees(days[i].Series, sphere), false)
+	}, []OI{want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	honest, err := trial.misses(t.Context(), []OI{want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, l := range trial.overlays {
+		for _, c := range l.hidden {
+			got, want := zero[0][at].by, honest[0][at].by+float64(s.Frames[l.target].Values[c])
+			if math.Abs(got-want) > 1e-6 {
+				t.Fatalf("cell %d is %v with another truth, %v with its own", c, got, want)
+			}
+			at++
+		}
+	}
+	if _, _, err := TuneOn(t.Context(), []Hidden{{Series: s}}, start); !errors.Is(err, ErrNoOverlays) {
+		t.Errorf("without a hidden cell: %v", err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"lacuna/pipeline/impute"
-	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
 
@@ -20,13 +19,13 @@ func Given(answers []Answer) Method {
 	}}
 }
 
-// Calibrated returns answers to all cases with calibrated sigmas. Those of every
-// other month are calibrated on the months between, so that no case is judged by
-// a calibration that was fitted to it.
+// Calibrated returns answers to all cases with calibrated sigmas, each of the Folds
+// of the exam by a fit to others.
 func (e *Exam) Calibrated(answers []Answer) ([]Answer, error) {
-	var fitted [2]impute.Calibration
-	err := e.fit(answers, func(half int, cases []impute.Case) (err error) {
-		fitted[half], err = impute.Calibrate(cases, impute.DefaultCalibration())
+	folds := e.Folds()
+	fitted := make([]impute.Calibration, len(folds.By))
+	err := e.fit(answers, folds, func(fold int, cases []impute.Case) (err error) {
+		fitted[fold], err = impute.Calibrate(cases, impute.DefaultCalibration())
 		return err
 	})
 	out := make([]Answer, len(answers))
@@ -34,23 +33,25 @@ func (e *Exam) Calibrated(answers []Answer) ([]Answer, error) {
 		o := e.overlays[i]
 		distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
 		out[i] = a
+		out[i].SelfCalibrated = folds.Self
 		out[i].Sigma = make([]float32, len(a.Sigma))
 		for k, s := range a.Sigma {
-			out[i].Sigma[k] = fitted[half(o)].Apply(s, float32(distance[k]), o.Time.YearDay())
+			out[i].Sigma[k] = fitted[folds.Of[i]].Apply(s, float32(distance[k]), o.Time.YearDay())
 		}
 	}
 	return out, err
 }
 
 // CalibratedMembers returns answers to all cases with members moved to the mean
-// and calibrated spread, each month by a fit to the months between.
+// and calibrated spread, each of the Folds of the exam by a fit to others.
 func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
 	if len(answers) == 0 || len(answers[0].Members) == 0 {
 		return nil, errors.New("calibrate members: the answers have no members")
 	}
-	var fitted [2]impute.MembersCalibration
-	err := e.fit(answers, func(half int, cases []impute.Case) (err error) {
-		fitted[half], err = impute.CalibrateMembers(cases, len(answers[0].Members), impute.DefaultCalibration())
+	folds := e.Folds()
+	fitted := make([]impute.MembersCalibration, len(folds.By))
+	err := e.fit(answers, folds, func(fold int, cases []impute.Case) (err error) {
+		fitted[fold], err = impute.CalibrateMembers(cases, len(answers[0].Members), impute.DefaultCalibration())
 		return err
 	})
 	out := make([]Answer, len(answers))
@@ -58,8 +59,8 @@ func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
 		o := e.overlays[i]
 		in := impute.Inputs{Height: o.Window.Height, Width: o.Window.Width, Visible: o.Visible, DayOfYear: o.Time.YearDay()}
 		p := impute.Prediction{Mean: a.Mean, Sigma: a.Sigma}
-		out[i] = Answer{Mean: a.Mean, Centred: true, Calls: a.Calls}
-		out[i].Members = fitted[half(o)].Recentre(a.Members, in, p, skill.Distances(o.Visible, in.Height, in.Width))
+		out[i] = Answer{Mean: a.Mean, Centred: true, Calls: a.Calls, SelfCalibrated: folds.Self}
+		out[i].Members = fitted[folds.Of[i]].Recentre(a.Members, in, p, skill.Distances(o.Visible, in.Height, in.Width))
 	}
 	return out, err
 }
@@ -78,38 +79,27 @@ func Textured(answers []Answer, share float64) []Answer {
 	return out
 }
 
-// fit calls fit for either half of the months with the scored cells of the
-// other half.
-func (e *Exam) fit(answers []Answer, fit func(half int, cases []impute.Case) error) error {
-	cases := [2][]impute.Case{}
-	for i, a := range answers {
-		o := e.overlays[i]
-		distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
-		for k, scored := range o.Scored {
-			if !scored {
-				continue
+// fit calls fit for every fold with the scored cells that calibrate it.
+func (e *Exam) fit(answers []Answer, folds Folds, fit func(fold int, cases []impute.Case) error) error {
+	for f, by := range folds.By {
+		var cases []impute.Case
+		for _, i := range by {
+			o, a := e.overlays[i], answers[i]
+			distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
+			for k, scored := range o.Scored {
+				if !scored {
+					continue
+				}
+				c := impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k]), DayOfYear: o.Time.YearDay()}
+				if len(a.Members) > 0 {
+					_, c.Spread = impute.Departure(a.Members, k)
+				}
+				cases = append(cases, c)
 			}
-			c := impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k]), DayOfYear: o.Time.YearDay()}
-			if len(a.Members) > 0 {
-				_, c.Spread = impute.Departure(a.Members, k)
-			}
-			cases[half(o)] = append(cases[half(o)], c)
 		}
-	}
-	for h := range cases {
-		other := cases[1-h]
-		if len(other) == 0 { // a single month has to calibrate itself
-			other = cases[h]
-		}
-		if len(other) == 0 {
-			return errors.New("calibrate: no cell is scored")
-		}
-		if err := fit(h, other); err != nil {
+		if err := fit(f, cases); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// half assigns months to two halves in turn.
-func half(o samples.Overlay) int { return int(o.Time.Month()) % 2 }

@@ -17,17 +17,23 @@ func OI(o classical.OI) Method {
 	return eachCase("oi", func(c Case) (classical.Estimate, error) { return o.Fill(c.Series, c.Target, nil) })
 }
 
-// Interpolation returns optimal interpolation with the settings that suit the
+// Interpolation returns optimal interpolation with the default settings for the
 // grid of each place of the exam.
 func (e *Exam) Interpolation() Method {
-	settings := map[*samples.Place]classical.OI{}
-	for _, p := range e.held.Places() {
-		oi := classical.DefaultOI(p.Grid)
+	return e.InterpolationBy(func(_ int, oi classical.OI) classical.OI { return oi })
+}
+
+// InterpolationBy returns optimal interpolation with the default settings for the
+// grid of each place of the exam as change returns them, by the number of the place.
+func (e *Exam) InterpolationBy(change func(place int, oi classical.OI) classical.OI) Method {
+	var settings []classical.OI
+	for i, p := range e.held.Places() {
+		oi := change(i, classical.DefaultOI(p.Grid))
 		oi.Workers = 1 // cases run side by side instead
-		settings[p] = oi
+		settings = append(settings, oi)
 	}
 	return eachCase("oi", func(c Case) (classical.Estimate, error) {
-		return settings[e.held.Place(e.overlays[c.Number].Day)].Fill(c.Series, c.Target, nil)
+		return settings[e.overlays[c.Number].Place].Fill(c.Series, c.Target, nil)
 	})
 }
 

@@ -15,8 +15,9 @@
 // A GaussianSea is a world whose best method is known.
 //
 // Answers can be changed before they are scored: sigmas calibrated, members
-// moved to the mean and calibrated, maps given the texture of a member. A
-// calibration for one month is fitted on the months beside it.
+// moved to the mean and calibrated, maps given the texture of a member. A case is
+// calibrated on cases of days apart from its own, in Folds; where the days are too
+// few for that, its score says so.
 //
 // A case holds visible cells only, none of those that are scored. The same cases
 // and methods give the same results.

@@ -34,6 +34,9 @@ type Answer struct {
 	Members [][]float32 // nil: the method has no ensemble
 	Centred bool        // Members were moved so that their mean is Mean
 	Calls   int         // network calls for each member; 0: not counted
+	// SelfCalibrated says that Sigma or Members were calibrated on the very cases
+	// that they are scored on.
+	SelfCalibrated bool
 }
 
 // A Method fills cases. Its name and seed tell it from others; methods of one
@@ -54,6 +57,8 @@ type Exam struct {
 	level    map[*samples.Place]float64 // common mean of the scaling, in the space of the transform
 	weights  [][]float32                // weights of the scored cells of each overlay; nil before WeighGaps
 	analyses sync.Map                   // analysis by case number: made once for all methods
+
+	apartDays int // days between a case and those that calibrate it
 }
 
 type analysis struct{ value, sigma []float32 }
@@ -64,7 +69,7 @@ func NewExam(held samples.HeldOut, around impute.Surroundings, overlays []sample
 	if len(overlays) == 0 {
 		return nil, samples.ErrNoOverlays
 	}
-	e := &Exam{held: held, around: around, overlays: overlays, mode: mode, options: skill.DefaultOptions()}
+	e := &Exam{held: held, around: around, overlays: overlays, mode: mode, options: skill.DefaultOptions(), apartDays: samples.DefaultSplit().GapDays}
 	e.options.Range = valueRange(overlays)
 	e.level = map[*samples.Place]float64{}
 	for _, p := range held.Places() {
@@ -88,6 +93,10 @@ func levelOf(p *samples.Place) float64 {
 // than the default it treats dependent days as independent, and its intervals
 // are too narrow; a short series leaves no choice.
 func (e *Exam) Blocks(days int) { e.options.Bootstrap.BlockDays = days }
+
+// Apart sets how many days lie at least between a case and those that calibrate
+// it: the gap of the split that the exam is of.
+func (e *Exam) Apart(days int) { e.apartDays = days }
 
 // Cases returns the number of cases.
 func (e *Exam) Cases() int { return len(e.overlays) }
@@ -149,6 +158,9 @@ type Verdict struct {
 	Seed    uint64        `json:"seed"`
 	Summary skill.Summary `json:"summary"`
 	Seconds float64       `json:"seconds,omitempty"` // time to fill all cases
+	// SelfCalibrated says that the uncertainty was calibrated on the cases that it
+	// is scored on, so that CRPS and coverage look better than they are.
+	SelfCalibrated bool `json:"self_calibrated,omitempty"`
 
 	Losses Losses `json:"-"` // losses case by case, for comparisons
 }
@@ -194,6 +206,7 @@ func (e *Exam) Judge(ctx context.Context, m Method, keep func(i int, a Answer), 
 			if err := scores.Add(e.sample(first+k, a)); err != nil {
 				return v, fmt.Errorf("score %s on case %d: %w", m.Name, first+k, err)
 			}
+			v.SelfCalibrated = v.SelfCalibrated || a.SelfCalibrated
 			if keep != nil {
 				keep(first+k, a)
 			}

@@ -38,8 +38,11 @@ func (r Results) scores(b *strings.Builder) {
 	b.WriteString("\n")
 	header(b, "method", "CRPS", "against "+r.Reference, "spread/skill", "90 % covers", "CBGD", "off 1 by", "resolved, cells")
 	for _, row := range r.Rows {
-		c := row.Scores
-		line(b, row.Method, number(c.CRPS, 4), difference(row.CRPSDifference), number(c.SpreadSkill, 2), number(c.Coverage90, 3),
+		c, name := row.Scores, row.Method
+		if row.SelfCalibrated {
+			name += " (calibrated on itself)"
+		}
+		line(b, name, number(c.CRPS, 4), difference(row.CRPSDifference), number(c.SpreadSkill, 2), number(c.Coverage90, 3),
 			number(c.CBGD, 3), number(c.CBGDError, 3), number(c.Resolved, 1))
 	}
 	b.WriteString("\n")

@@ -33,9 +33,10 @@ type Row struct {
 	Difference     *skill.Difference `json:"difference,omitempty"`
 	CRPSDifference *skill.Difference `json:"crps_difference,omitempty"`
 
-	Calls int         `json:"calls,omitempty"` // network calls for each member; 0: not counted
-	Truth *TruthScore `json:"truth,omitempty"` // absent if the truth under the clouds is unknown
-	Masks *MaskScore  `json:"masks,omitempty"` // scores of guided strategies only
+	SelfCalibrated bool        `json:"self_calibrated,omitempty"` // see Verdict
+	Calls          int         `json:"calls,omitempty"`           // network calls for each member; 0: not counted
+	Truth          *TruthScore `json:"truth,omitempty"`           // absent if the truth under the clouds is unknown
+	Masks          *MaskScore  `json:"masks,omitempty"`           // scores of guided strategies only
 }
 
 // A TruthScore is the error against a truth without noise, under overlays and
@@ -137,6 +138,7 @@ func newRow(of []Verdict) Row {
 	row := Row{Method: of[0].Method, Seeds: len(of)}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range of {
+		row.SelfCalibrated = row.SelfCalibrated || v.SelfCalibrated
 		if v.Summary.MSE != nil {
 			row.MSE.Mean += *v.Summary.MSE / float64(len(of))
 			low, high = min(low, *v.Summary.MSE), max(high, *v.Summary.MSE)

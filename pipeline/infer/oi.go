@@ -38,10 +38,6 @@ type Evidence struct {
 // Tuned reports whether the constants are others than the defaults.
 func (c Constants) Tuned() bool { return c.LengthKM > 0 }
 
-// Saw reports whether a field of this time lies among those that the constants
-// were tuned on, so that it must not be scored with them.
-func (e Evidence) Saw(t time.Time) bool { return !t.Before(e.From) && !t.After(e.To) }
-
 // TuneFields is the number of observed fields from which on tuned scales are
 // better than the defaults: fewer give overlays of one weather.
 const TuneFields = 15
@@ -60,8 +56,9 @@ func TuningFields(grid field.Grid) int {
 
 // Tune returns the constants of a dataset from fields of it in physical units, in
 // any order, of which it takes the latest TuningFields. It is a function of its
-// arguments alone. Where nothing can be tuned, or cfg has scales of its own, the
-// constants are zero and say why.
+// arguments alone: for a field that is filled in near real time, or scored, fields
+// must be of the days before it. Where nothing can be tuned, or cfg has scales of
+// its own, the constants are zero and say why.
 func Tune(ctx context.Context, fields []field.Field, sea field.Mask, tr field.Transform, cfg Config) (Constants, error) {
 	if cfg.OI.Scaled() {
 		return Constants{}, nil
@@ -94,6 +91,10 @@ func Tune(ctx context.Context, fields []field.Field, sea field.Mask, tr field.Tr
 }
 
 const untuned = "optimal interpolation has its default scales"
+
+// TunedLater is the note of a field in near real time that is older than every
+// tuning of its dataset.
+const TunedLater = untuned + ": those of the dataset were tuned on later days, which a near-real-time product must not know of"
 
 // Scaled reports whether the configuration sets a scale, so that nothing is
 // tuned: the scales belong together.

@@ -58,7 +58,7 @@ func TestEveryRhythmIsTunedAndFilledFromItsNeighbours(t *testing.T) {
 		if err != nil || !c.Tuned() || c.Note != "" || c.Evidence.Overlays < 10 || c.Evidence.MSE <= 0 || c.Evidence.Fields != 29 {
 			t.Errorf("%s: constants %+v, %v", r.name, c, err)
 		}
-		if c.Evidence.Saw(target.Time) || !c.Evidence.Saw(fields[0].Time) || !c.Evidence.Saw(fields[28].Time) {
+		if !c.Evidence.To.Before(target.Time) || !c.Evidence.From.Equal(fields[0].Time) || c.Evidence.To.Before(fields[28].Time) {
 			t.Errorf("%s: the evidence is of %v to %v", r.name, c.Evidence.From, c.Evidence.To)
 		}
 		alone := fill(t, cfg, Scene{Frames: []field.Field{target}, Constants: &c})[0]

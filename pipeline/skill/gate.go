@@ -44,6 +44,8 @@ type Contest struct {
 	// OverInterpolation is the challenger's MSE less that of optimal
 	// interpolation with the same information; nil: they were not compared.
 	OverInterpolation *Difference
+	// OverInterpolationCRPS is the same of the CRPS.
+	OverInterpolationCRPS *Difference
 }
 
 // A Decision is the outcome of a contest with every reason for it.
@@ -56,7 +58,8 @@ type Decision struct {
 // output, calibrated intervals and acceptable latency; against a champion it
 // must also be better in MSE beyond chance, with no worse seams, on the same
 // pixels, and no worse than optimal interpolation. Without a champion, optimal
-// interpolation fills, and it has to be beaten beyond chance.
+// interpolation fills, and it has to be beaten beyond chance. In CRPS nobody may
+// be worse than it beyond chance.
 func (r Rule) Decide(c Contest) Decision {
 	j := judge{decision: Decision{Promote: true}}
 	r.judgeAlone(&j, c.Challenger)
@@ -71,6 +74,10 @@ func (r Rule) Decide(c Contest) Decision {
 			ok = d.Blocks > 0 && d.Interval.Low <= 0
 		}
 		j.say(ok, "against optimal interpolation %s", change(*d))
+	}
+	if d := c.OverInterpolationCRPS; d != nil {
+		j.say(d.Blocks > 0 && d.Interval.Low <= 0, "against optimal interpolation CRPS changes by %+.4g (%+.1f %%), between %+.4g and %+.4g",
+			d.Mean, 100*d.Relative, d.Interval.Low, d.Interval.High)
 	}
 	return j.decision
 }

@@ -16,6 +16,9 @@ type Gate struct {
 	// Low and High are the range that answers must lie in, in the normalised
 	// anomalies of the exam.
 	Low, High float32
+	// Interpolation is optimal interpolation as it was set for the exam; nil: with
+	// its default constants and its own sigma.
+	Interpolation *Interpolation
 }
 
 // An Entrant is a method at the gate.
@@ -38,20 +41,22 @@ type Ruling struct {
 	Champion   *Side             `json:"champion,omitempty"`
 	MSE        *skill.Difference `json:"mse_difference,omitempty"`
 	CRPS       *skill.Difference `json:"crps_difference,omitempty"`
-	// Interpolation is how optimal interpolation did, and OverInterpolation
-	// the challenger's MSE less its.
-	Interpolation     *Side             `json:"interpolation,omitempty"`
-	OverInterpolation *skill.Difference `json:"over_interpolation,omitempty"`
-	Decision          skill.Decision    `json:"decision"`
+	// Interpolation is how optimal interpolation did, InterpolationBy what it was
+	// set to, and OverInterpolation the challenger's MSE less its, with the CRPS beside.
+	Interpolation         *Side             `json:"interpolation,omitempty"`
+	InterpolationBy       *Interpolation    `json:"interpolation_by,omitempty"`
+	OverInterpolation     *skill.Difference `json:"over_interpolation,omitempty"`
+	OverInterpolationCRPS *skill.Difference `json:"over_interpolation_crps,omitempty"`
+	Decision              skill.Decision    `json:"decision"`
 }
 
 // Decide asks both about the same exam, and optimal interpolation besides. A
 // challenger that cannot answer is refused; a champion that cannot is an error,
 // because the two cannot be compared.
 func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entrant, champion *Entrant, progress func(done, total int)) (Ruling, error) {
-	r := Ruling{}
+	r := Ruling{InterpolationBy: g.Interpolation}
 	var contest skill.Contest
-	floor, err := g.judge(ctx, exam, Entrant{Method: exam.Interpolation()}, progress)
+	floor, err := g.judge(ctx, exam, Entrant{Method: g.interpolation(exam)}, progress)
 	if err != nil {
 		return r, fmt.Errorf("judge interpolation: %w", err)
 	}
@@ -74,9 +79,10 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 	}
 	r.Challenger = side
 	contest.Challenger = skill.Entrant{Summary: side.Verdict.Summary, Latency: challenger.Latency}
-	over, _, unpaired := side.Verdict.Against(floor.Verdict)
+	over, overCRPS, unpaired := side.Verdict.Against(floor.Verdict)
 	if unpaired == nil {
 		contest.OverInterpolation, r.OverInterpolation = &over, &over
+		contest.OverInterpolationCRPS, r.OverInterpolationCRPS = overCRPS, overCRPS
 	}
 	if champion != nil {
 		mse, crps, err := side.Verdict.Against(r.Champion.Verdict)
@@ -89,6 +95,9 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 		}
 	}
 	r.Decision = g.Rule.Decide(contest)
+	if g.Interpolation != nil {
+		g.add(&r.Decision, true, "%s", g.Interpolation)
+	}
 	if unpaired != nil {
 		g.add(&r.Decision, false, "it cannot be told from optimal interpolation: %v", unpaired)
 	}
@@ -97,6 +106,14 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 		g.add(&r.Decision, false, "%s", fault)
 	}
 	return r, nil
+}
+
+// interpolation returns the method that a challenger has to better.
+func (g Gate) interpolation(exam *evaluate.Exam) evaluate.Method {
+	if g.Interpolation == nil {
+		return exam.Interpolation()
+	}
+	return g.Interpolation.Method(exam)
 }
 
 // add appends a reason in the words of the rule.

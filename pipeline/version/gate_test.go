@@ -23,7 +23,12 @@ import (
 // anExam returns an exam on held-out days of the simulated sea.
 func anExam(t *testing.T) (*evaluate.Exam, samples.HeldOut) {
 	t.Helper()
-	_, held, err := series(t).Split(shortSettings().Split)
+	return anExamOf(t, series(t))
+}
+
+func anExamOf(t *testing.T, s samples.Series) (*evaluate.Exam, samples.HeldOut) {
+	t.Helper()
+	_, held, err := s.Split(shortSettings().Split)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,6 +189,11 @@ func (r *run) contest(ctx context.Context) error {
 	if err := r.race(ctx, racers...); err != nil {
 		return err
 	}
+	interpolation, err := r.interpolation(ctx)
+	if err != nil {
+		return err
+	}
+	gate.Interpolation = &interpolation
 	ruling, err := gate.Decide(ctx, exam, challenger, champion, tell)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"lacuna/daemon/cli/input"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/onboard"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/skill"
@@ -31,7 +32,7 @@ type fillFlags struct {
 	fill    infer.Config
 	model   input.Model
 
-	tuned   map[string]*infer.Constants  // by grid and transform, for all granules of the run
+	tuned   map[string]fill.Tunings      // by grid and transform, for all granules of the run
 	weighed map[string][]skill.Departure // likewise, of the model that was chosen
 	noted   *string                      // the last note on an analysis
 	told    map[string]bool              // warnings of sea masks that were printed
@@ -51,8 +52,10 @@ several days into one call or one file; every input is a neighbour of the
 others. Only days within the window (--past-days, --future-days) are looked at,
 by default the one with which methods were judged; --future-days 0 makes what a
 near-real-time service could have made. Of a series coarser than daily, such as
-8-day or monthly means, they count its steps; of a finer one --past and --future give the window in hours. The constants of optimal
-interpolation are tuned once, on the latest of all days that were given.
+8-day or monthly means, they count its steps; of a finer one --past and --future
+give the window in hours. The constants of optimal interpolation are tuned once,
+on the latest of all days that were given; with --future-days 0 on those before
+each, again when they have doubled.
 
 --model names what fills: oi (optimal interpolation), persistence, climatology,
 "starter", a version of the model store, "champion", or the file of an imputer. With
@@ -116,7 +119,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 
 // choose takes the method from the flags.
 func (f *fillFlags) choose() {
-	f.tuned, f.weighed, f.noted, f.told = map[string]*infer.Constants{}, map[string][]skill.Departure{}, new(string), map[string]bool{}
+	f.tuned, f.weighed, f.noted, f.told = map[string]fill.Tunings{}, map[string][]skill.Departure{}, new(string), map[string]bool{}
 	f.fill.Method = f.model.Method()
 }
 
@@ -226,26 +229,39 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 }
 
 // constants returns the constants of optimal interpolation for a job. They are
-// tuned with the first granule of its grid, on the days of all of them.
+// tuned on the days of all granules of the grid, once; for a product in near real
+// time on those before it, and again when these have doubled.
 func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
 	if job.Fill.Method != "oi" && job.Trust == nil {
 		return nil, nil
 	}
 	g, key := job.Granule, seriesOf(job)
-	if c, ok := f.tuned[key]; ok {
-		return c, nil
-	}
 	fields := slices.Clone(g.Fields)
 	for _, h := range job.History {
 		if h.SHA256 != g.SHA256 && h.Fields[0].Grid.Same(g.Fields[0].Grid) {
 			fields = append(fields, h.Fields...)
 		}
 	}
+	kept := f.tuned[key]
+	known := kept.Serving()
+	if job.Fill.Future() == 0 {
+		first, _ := field.Span(g.Fields)
+		fields = slices.DeleteFunc(fields, func(at field.Field) bool { return !at.Time.Before(first) })
+		known = kept.Before(first)
+		if known != nil && min(len(fields), infer.TuningFields(g.Fields[0].Grid)) >= 2*known.Evidence.Fields {
+			known = nil
+		}
+	}
+	if known != nil {
+		return known, nil
+	}
 	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill)
 	if err != nil {
 		return nil, err
 	}
-	f.tuned[key] = &c
+	if job.Fill.Future() > 0 || c.Evidence.Fields > 0 { // else more days may be before the next
+		f.tuned[key] = kept.Add(fill.Tuning{Constants: c})
+	}
 	return &c, nil
 }
 

@@ -87,6 +87,10 @@ What the numbers mean:
   90 % covers   share of truths inside the 90 % interval; should be 0.90
   resolved      shortest wave in cells that is more right than wrong
 
+Sigmas of a case are calibrated on days at least the gap of the split away from
+its own. Where there are none, the row says "calibrated on itself": its CRPS and
+coverage look better than they are. oi-calibrated is calibrated as networks are.
+
 With --truth, a series without gaps on the same grid and days (such as lacuna
 simulate --truth writes), every row is also scored under the real clouds: what
 is missing is not missing at random, and the difference says how much that

@@ -20,8 +20,8 @@ func tuningCommand() *cobra.Command {
 		Long: `Tuning is about the constants of optimal interpolation of a dataset: how far and
 how long anomalies are alike, and how much of them is noise. They are tuned on
 its own days when 15 are there, again whenever there are twice as many, and kept
-with what they were tuned on. A day is never scored with constants that were
-tuned on it. Scales under fill.oi in the configuration win. It can be used while
+with what they were tuned on. A day is never scored, nor filled in near real
+time, with constants that were tuned on it or on a later one. Scales under fill.oi in the configuration win. It can be used while
 the daemon runs.
 
 Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,

@@ -3,14 +3,12 @@ package tables
 import (
 	"context"
 	"fmt"
-	"math"
-	"time"
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
-	"lacuna/pipeline/samples"
+	"lacuna/pipeline/noise"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/version"
 )
@@ -54,7 +52,7 @@ func (r *run) judge(ctx context.Context, e *entry, x *evaluate.Exam, answers met
 	rec := &e.record
 	m := answers(x)
 	seconds := 0.0
-	if e.row.By == Calibrated || e.row.drawsMembers() {
+	if e.row.By == Calibrated || e.row.By == CalibratedOI || e.row.drawsMembers() {
 		all, err := r.answersOf(ctx, e, x, m)
 		if err != nil {
 			return err
@@ -81,7 +79,7 @@ func (r *run) judge(ctx context.Context, e *entry, x *evaluate.Exam, answers met
 // changed returns the answers of a row that derives them from those of another.
 func changed(row Row, x *evaluate.Exam, answers []evaluate.Answer) ([]evaluate.Answer, error) {
 	switch row.By {
-	case Calibrated:
+	case Calibrated, CalibratedOI:
 		return x.Calibrated(answers)
 	case Members:
 		return answers, nil
@@ -158,6 +156,7 @@ func (r *run) examsOf(mode impute.Mode) (*exams, error) {
 		return nil, err
 	}
 	x.main.Blocks(r.s.BlockDays)
+	x.main.Apart(r.s.Split.GapDays)
 	x.reached = x.main.WeighGaps()
 	if r.truth != nil {
 		if x.truth, err = x.main.AgainstTruth(*r.truth); err != nil {
@@ -180,7 +179,7 @@ func (r *run) method(ctx context.Context, e entry) (methodFor, func(), error) {
 		return fixed(evaluate.Climatology()), keep, nil
 	case Persistence:
 		return fixed(evaluate.Persistence()), keep, nil
-	case OI:
+	case OI, CalibratedOI:
 		return (*evaluate.Exam).Interpolation, keep, nil
 	case TunedOI:
 		oi, err := r.tunedOI(ctx, e.mode)
@@ -243,20 +242,10 @@ func (r *run) group(ctx context.Context, e entry) (methodFor, func(), error) {
 	return func(*evaluate.Exam) evaluate.Method { return evaluate.Predicted(g, variance) }, end, nil
 }
 
-// tunedOI tunes optimal interpolation on the training days for the days that a
-// mode shows.
+// tunedOI tunes optimal interpolation on windows of the training days, with the
+// days around that a mode shows.
 func (r *run) tunedOI(ctx context.Context, mode impute.Mode) (classical.OI, error) {
-	g := r.train.Grid()
-	tuning := r.s.Tuning
-	tuning.Past, tuning.Future = 0, 0
-	const day = 24 * time.Hour
-	if mode != impute.Single {
-		tuning.Past = samples.LastDays * day
-	}
-	if mode == impute.Delayed {
-		tuning.Future = samples.NextDays * day
-	}
-	key, err := keyOf(r.dataKey, tuning)
+	key, err := keyOf(r.dataKey, mode, r.s.Train.Side)
 	if err != nil {
 		return classical.OI{}, err
 	}
@@ -266,13 +255,7 @@ func (r *run) tunedOI(ctx context.Context, mode impute.Mode) (classical.OI, erro
 		return oi, err
 	}
 	r.tell("tuning", 0, 1, 0)
-	all := samples.Ref{Window: samples.Window{Height: g.Height(), Width: g.Width()}}
-	observed := make([]bool, g.Len())
-	for i := range observed {
-		observed[i] = true
-	}
-	series, _ := r.train.Around(all, observed, 0, math.MaxInt32)
-	if oi, _, err = classical.Tune(ctx, series, tuning); err != nil {
+	if oi, _, err = version.TuneInterpolation(ctx, r.train, 0, r.refs(r.s.Train.Side), mode, version.TuningWindows, noise.New(1, "interpolation")); err != nil {
 		return oi, err
 	}
 	return oi, r.folder.save(oi, networksFolder, name)

@@ -10,7 +10,7 @@ func (r *run) split() error {
 	if err != nil {
 		return err
 	}
-	r.train, r.held, r.days = sides.Train, sides.Judge, sides.Days[0]
+	r.train, r.choose, r.held, r.days = sides.Train, sides.Choose, sides.Judge, sides.Days[0]
 	if r.s.Choosing {
 		r.held = sides.Choose
 	}

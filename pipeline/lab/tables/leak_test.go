@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
 )
@@ -104,4 +105,59 @@ func ask(t *testing.T, answers methodFor, x *evaluate.Exam) evaluate.Answer {
 		t.Fatal(err)
 	}
 	return out[0]
+}
+
+// A prior is stopped by masks of days that choose. Were it chosen by those of the
+// overlays, other gaps there would give another one, and methods that draw from it
+// would have seen the gaps that they are judged under.
+func TestMasksOfDaysThatJudgeDoNotChooseThePrior(t *testing.T) {
+	table := Table{Name: "prior", Mode: impute.Single, Rows: []Row{{Name: "oi", By: OI}}}
+	train := func(change func(r *run, days []samples.Day)) []byte {
+		t.Helper()
+		job := tiny(t, table)
+		plain, err := begin(job, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plain.close()
+		job.Series.Days = slices.Clone(job.Series.Days)
+		change(plain, job.Series.Days)
+		job.Folder = t.TempDir()
+		r, err := begin(job, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		if _, err = r.open(); err != nil {
+			t.Fatal(err)
+		}
+		r.s.Prior.EvaluateEvery = 1 // the best of six
+		data, err := r.trainPrior(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	riddled := func(of func(r *run) []samples.Date) func(*run, []samples.Day) {
+		return func(r *run, days []samples.Day) {
+			for i, d := range days {
+				if slices.Contains(of(r), samples.DateOf(d.Time)) {
+					values := slices.Clone(d.Values)
+					for c := range values {
+						if (c/7+i)%3 == 0 {
+							values[c] = field.NaN()
+						}
+					}
+					days[i].Values = values
+				}
+			}
+		}
+	}
+	want := train(func(*run, []samples.Day) {})
+	if !slices.Equal(want, train(riddled(func(r *run) []samples.Date { return r.days.Judge }))) {
+		t.Error("gaps of days that judge change the prior")
+	}
+	if slices.Equal(want, train(riddled(func(r *run) []samples.Date { return r.days.Choose }))) {
+		t.Error("gaps of days that choose change nothing")
+	}
 }

@@ -53,7 +53,7 @@ func All() []Table {
 		{"anchors", "How the anchor of guidance is thinned, by regions or by pixels.", impute.Single, anchors()},
 		{
 			"classical", "Lacuna against the methods in use, with the same information.", impute.Past,
-			[]Row{imputer(), ensemble(), members(), {Name: "oi-tuned", By: TunedOI}, {Name: "oi", By: OI}, {Name: "dineof", By: DINEOF}, dincae(), {Name: "persistence", By: Persistence}, {Name: "climatology", By: Climatology}},
+			[]Row{imputer(), ensemble(), members(), {Name: "oi-tuned", By: TunedOI}, {Name: "oi", By: OI}, {Name: "oi-calibrated", By: CalibratedOI}, {Name: "dineof", By: DINEOF}, dincae(), {Name: "persistence", By: Persistence}, {Name: "climatology", By: Climatology}},
 		},
 		{"texture", "What it costs to publish maps as rough as real ones: the prediction with a share of one member.", impute.Past, texture()},
 		{"temporal", "What the days around a day bring.", impute.Past, temporal()},

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -160,10 +161,13 @@ func (r *run) mustPrior(ctx context.Context) (*prior.Model, error) {
 }
 
 func (r *run) trainPrior(ctx context.Context) ([]byte, error) {
+	if r.choose.Targets() == 0 {
+		return nil, errors.New("no day is left to choose by: give more days, or a prior")
+	}
 	cfg := r.s.Prior
 	cfg.CheckpointEvery = checkpointEvery
 	hooks := r.trainHooks("training the mask prior", r.folder.path(networksFolder, "prior-"+r.priorKey+".ckpt"))
-	model, _, err := learn.TrainPrior(ctx, r.engine, r.train, r.held, cfg, hooks)
+	model, _, err := learn.TrainPrior(ctx, r.engine, r.train, r.choose, cfg, hooks)
 	if err != nil {
 		return nil, err
 	}

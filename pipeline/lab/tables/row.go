@@ -24,16 +24,18 @@ const (
 	Persistence By = "persistence" // the last observation
 	OI          By = "oi"          // optimal interpolation with the settings of the grid
 	TunedOI     By = "oi-tuned"    // optimal interpolation tuned on the training days
-	DINEOF      By = "dineof"      // empirical orthogonal functions of the window's days
-	Kriging     By = "kriging"     // the exact solution, where the covariance is known
-	Stored      By = "stored"      // a version of a model store or a starter, as it serves, followed all the way
-	OneStep     By = "one-step"    // the prediction of a network
-	Calibrated  By = "calibrated"  // the same with calibrated sigmas
-	Members     By = "members"     // residual members, as they are drawn
-	Ensemble    By = "ensemble"    // residual members, moved to the prediction and calibrated
-	Textured    By = "textured"    // the prediction with a share of the first member of the ensemble
-	Sampled     By = "sampled"     // a sampler of the paper's appendix
-	DINDiff     By = "dindiff"     // the baseline of that name
+	// CalibratedOI is OI with the calibration of networks, so that their CRPS compare.
+	CalibratedOI By = "oi-calibrated"
+	DINEOF       By = "dineof"     // empirical orthogonal functions of the window's days
+	Kriging      By = "kriging"    // the exact solution, where the covariance is known
+	Stored       By = "stored"     // a version of a model store or a starter, as it serves, followed all the way
+	OneStep      By = "one-step"   // the prediction of a network
+	Calibrated   By = "calibrated" // the same with calibrated sigmas
+	Members      By = "members"    // residual members, as they are drawn
+	Ensemble     By = "ensemble"   // residual members, moved to the prediction and calibrated
+	Textured     By = "textured"   // the prediction with a share of the first member of the ensemble
+	Sampled      By = "sampled"    // a sampler of the paper's appendix
+	DINDiff      By = "dindiff"    // the baseline of that name
 )
 
 // A Row is a method of a table.
@@ -112,7 +114,7 @@ func (r Row) Validate() error {
 	check := checkRow(&errs, r.Name)
 	check(r.Name != "", "it has no name")
 	switch r.By {
-	case Climatology, Persistence, OI, TunedOI, DINEOF, Kriging, Stored:
+	case Climatology, Persistence, OI, TunedOI, CalibratedOI, DINEOF, Kriging, Stored:
 		check(!r.trains(), "%s has no network", r.By)
 	case OneStep, Calibrated, Members, Ensemble, Textured, Sampled, DINDiff:
 		check(r.trains(), "%s needs a network", r.By)

@@ -145,7 +145,8 @@ type run struct {
 	at       int // entry
 
 	train    samples.Train
-	held     samples.HeldOut
+	choose   samples.HeldOut // days that choose: a mask prior is stopped by them
+	held     samples.HeldOut // days of the overlays: those that judge, or those that choose where Settings say so
 	days     samples.Assignment
 	overlays []samples.Overlay
 	median   int // number of the case that pictures show
@@ -302,7 +303,7 @@ func (r *run) entryKey(e entry, data, truth string) (string, error) {
 			common = append(common, r.priorKey, r.s.Target, r.s.Pool, r.s.MaskPatches, r.s.MaskDraws)
 		}
 	case e.row.By == TunedOI:
-		common = append(common, r.s.Tuning)
+		common = append(common, r.s.Train.Side)
 	case e.row.By == Stored:
 		common = append(common, r.dataKey, r.job.Stored[e.row.Name])
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
@@ -38,7 +37,6 @@ type Settings struct {
 	PerPatch int                 `json:"per_patch"`
 	Runner   impute.RunnerConfig `json:"workshop"`
 
-	Tuning       classical.Tuning `json:"tuning"`        // tuning of optimal interpolation; its window is that of the mode
 	Drawing      evaluate.Drawing `json:"drawing"`       // number and sampler of members
 	DINDiffDraws int              `json:"dindiff_draws"` // members of that baseline
 	DINDiffSteps int              `json:"dindiff_steps"`
@@ -67,7 +65,6 @@ func Default(size string, gpu bool) Settings {
 		Mode: impute.Single, Seeds: 1, Split: f.Split, Overlays: samples.DefaultOverlays(f.Imputer.Side),
 		Train: f.Imputer, Prior: f.Prior, Target: f.Target, Pool: f.Pool, Runner: f.Runner,
 		BlockDays:    skill.DefaultBootstrap().BlockDays,
-		Tuning:       classical.DefaultTuning(),
 		Drawing:      evaluate.Drawing{Members: 8, ODE: impute.DefaultODE()},
 		PerPatch:     4, // 1 % better than two on real chlorophyll; analyses of more take longer than the training
 		DINDiffDraws: 8, DINDiffSteps: 20, MaskPatches: 8, MaskDraws: 16, QueryPatches: 16, QueryDraws: 16,

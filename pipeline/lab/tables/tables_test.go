@@ -56,7 +56,6 @@ func tiny(t *testing.T, table Table) Job {
 	s.Pool = partition.PoolConfig{Size: 8, Uses: 2, Batch: 4}
 	s.Drawing.Members, s.Drawing.ODE = 2, impute.ODE{Steps: 2, Jumps: 1}
 	s.DINDiffDraws, s.DINDiffSteps = 2, 2
-	s.Tuning.Overlays, s.Tuning.Pixels = 4, 10
 	s.MaskPatches, s.MaskDraws, s.QueryPatches, s.QueryDraws = 1, 2, 2, 2
 	return Job{Table: table, Settings: s, Series: sea.series, Dataset: "simulated", Label: "CHL", Folder: t.TempDir(), Engine: func() (*engine.Engine, error) { return enginetest.Open(t), nil }}
 }
@@ -358,5 +357,23 @@ func TestRealCloudsAreScoredBesideOverlays(t *testing.T) {
 	// Observations carry noise that the truth does not.
 	if oi.Overlay >= results.Rows[0].MSE.Mean {
 		t.Errorf("against the truth the error is %.3f, against noisy observations %.3f", oi.Overlay, results.Rows[0].MSE.Mean)
+	}
+}
+
+// The calibrated row has the map of the plain one, and a sigma that other days
+// than its own calibrated.
+func TestCalibratedInterpolationHasTheSameMap(t *testing.T) {
+	job := tiny(t, free(t, impute.Past, "oi", "oi-calibrated", "oi-tuned"))
+	job.Settings.Overlays.Count, job.Plain = 30, true
+	results, err := Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oi, calibrated, tuned := results.Rows[0], results.Rows[1], results.Rows[2]
+	if oi.MSE != calibrated.MSE || tuned.MSE == oi.MSE {
+		t.Errorf("MSE is %v, calibrated %v, tuned %v: want the second as the first, and the third another", oi.MSE, calibrated.MSE, tuned.MSE)
+	}
+	if *oi.Scores.CRPS == *calibrated.Scores.CRPS || calibrated.SelfCalibrated {
+		t.Errorf("CRPS is %v and calibrated %v (on itself: %v)", *oi.Scores.CRPS, *calibrated.Scores.CRPS, calibrated.SelfCalibrated)
 	}
 }

@@ -1,0 +1,180 @@
+package version
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"lacuna/pipeline/classical"
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/noise"
+	"lacuna/pipeline/partition"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// Interpolation is optimal interpolation as the gate judges it: with constants
+// and a calibration from the same days as those of the network beside it.
+type Interpolation struct {
+	Constants []Constants `json:"constants"` // of each grid
+	Tuned     bool        `json:"tuned"`     // false: they are the default ones
+	// Tuning is its MSE with constants tuned on training days less that with the
+	// default ones, on the overlays that choose; nil: nothing could be tuned.
+	Tuning      *skill.Difference  `json:"tuning,omitempty"`
+	Calibration impute.Calibration `json:"calibration"` // factors on sigma, from the overlays that choose
+}
+
+// Constants are the scales of optimal interpolation.
+type Constants struct {
+	LengthKM float64 `json:"length_km"`
+	Days     float64 `json:"days"`
+	Nugget   float64 `json:"nugget"`
+}
+
+// Method returns it as a method for an exam on days of the same grids.
+func (n Interpolation) Method(exam *evaluate.Exam) evaluate.Method {
+	plain := exam.InterpolationBy(func(place int, oi classical.OI) classical.OI {
+		c := n.Constants[place]
+		oi.LengthKM, oi.Days, oi.Nugget = c.LengthKM, c.Days, c.Nugget
+		return oi
+	})
+	return evaluate.Method{Name: plain.Name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
+		answers, err := plain.Fill(ctx, cases)
+		for i := range answers {
+			calibrate(answers[i].Sigma, cases[i].Inputs, n.Calibration)
+		}
+		return answers, err
+	}}
+}
+
+// String says what was judged, for people.
+func (n Interpolation) String() string {
+	which := "default constants, because too little can be hidden to tune others"
+	if n.Tuning != nil {
+		which = fmt.Sprintf("default constants, because those tuned on training days change its MSE by %+.1f %% on the days that choose, no gain beyond chance", 100*n.Tuning.Relative)
+	}
+	if n.Tuned {
+		which = fmt.Sprintf("constants tuned on training days, which change its MSE by %+.1f %% on the days that choose", 100*n.Tuning.Relative)
+	}
+	return fmt.Sprintf("optimal interpolation has %s, and a sigma calibrated on %d cells of those", which, n.Calibration.Cases)
+}
+
+// interpolationFile keeps the Interpolation in the checkpoint folder.
+const interpolationFile = "interpolation.json"
+
+// interpolation tunes optimal interpolation on the training days and calibrates it
+// on the overlays that choose. Tuned constants serve where they are better there
+// beyond chance.
+func (r *run) interpolation(ctx context.Context) (Interpolation, error) {
+	var n Interpolation
+	if known, err := r.folder.load(interpolationFile, &n); known || err != nil {
+		return n, err
+	}
+	exam, err := evaluate.NewExam(r.chooseSide, r.aroundChoose, r.choosing, r.s.Judging.Mode)
+	if err != nil {
+		return n, err
+	}
+	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total}) }
+	plain := Interpolation{Constants: defaultConstants(r.chooseSide)}
+	answers, before, err := judgeAll(ctx, exam, plain.Method(exam), tell)
+	if err != nil {
+		return n, fmt.Errorf("judge interpolation: %w", err)
+	}
+	n = plain
+	tuned, err := r.tunedConstants(ctx)
+	if err != nil && !errors.Is(err, classical.ErrNoOverlays) {
+		return n, fmt.Errorf("tune interpolation: %w", err)
+	}
+	if err == nil {
+		better, after, err := judgeAll(ctx, exam, Interpolation{Constants: tuned}.Method(exam), tell)
+		if err != nil {
+			return n, fmt.Errorf("judge interpolation: %w", err)
+		}
+		if d, _, err := after.Against(before); err == nil {
+			n.Tuning = &d
+			if n.Tuned = d.Blocks > 0 && d.Interval.High < 0; n.Tuned {
+				n.Constants, answers = tuned, better
+			}
+		}
+	}
+	var cases []impute.Case
+	for i, a := range answers {
+		o := r.choosing[i]
+		in := impute.Inputs{Height: o.Window.Height, Width: o.Window.Width, DayOfYear: o.Time.UTC().YearDay()}
+		cases = appendCases(cases, o, in, impute.Prediction{Mean: a.Mean, Sigma: a.Sigma}, nil)
+	}
+	if n.Calibration, err = impute.Calibrate(cases, r.s.Judging.Calibration); err != nil {
+		return n, fmt.Errorf("calibrate interpolation: %w", err)
+	}
+	return n, r.folder.save(interpolationFile, n)
+}
+
+// judgeAll returns the answers of a method to all cases of an exam, and its verdict.
+func judgeAll(ctx context.Context, exam *evaluate.Exam, m evaluate.Method, tell func(done, total int)) ([]evaluate.Answer, evaluate.Verdict, error) {
+	answers := make([]evaluate.Answer, exam.Cases())
+	v, err := exam.Judge(ctx, m, func(i int, a evaluate.Answer) { answers[i] = a }, tell)
+	return answers, v, err
+}
+
+func defaultConstants(of interface{ Places() []*samples.Place }) []Constants {
+	var out []Constants
+	for _, p := range of.Places() {
+		oi := classical.DefaultOI(p.Grid)
+		out = append(out, Constants{oi.LengthKM, oi.Days, oi.Nugget})
+	}
+	return out
+}
+
+// tunedConstants tunes those of every grid on windows of training days.
+func (r *run) tunedConstants(ctx context.Context) ([]Constants, error) {
+	var out []Constants
+	for place := range r.train.Places() {
+		oi, _, err := TuneInterpolation(ctx, r.train, place, r.own, r.s.Judging.Mode, min(r.s.Judging.Choosing, TuningWindows), stream(r.s, "interpolation"))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Constants{oi.LengthKM, oi.Days, oi.Nugget})
+	}
+	return out, nil
+}
+
+// TuningWindows is the number of windows that settles the constants of optimal
+// interpolation: five times as many did no better on held-out chlorophyll.
+const TuningWindows = 120
+
+// TuneInterpolation tunes optimal interpolation for a place of the training days:
+// on at most so many windows among refs, under the gaps of other training days, with
+// the days around that a mode shows. It sees what a network learns from.
+func TuneInterpolation(ctx context.Context, train samples.Train, place int, refs []samples.Ref, mode impute.Mode, windows int, s noise.Stream) (classical.OI, classical.Score, error) {
+	p := train.Places()[place]
+	own := slices.DeleteFunc(slices.Clone(refs), func(ref samples.Ref) bool { return train.Place(ref.Day) != p })
+	patches := spreadPatches(own, windows, train.Cut)
+	parts, err := partition.Empirical(train).Partition(ctx, patches, s)
+	if err != nil {
+		return classical.OI{}, classical.Score{}, err
+	}
+	past, future := 0, 0
+	if mode != impute.Single {
+		past = samples.LastDays
+	}
+	if mode == impute.Delayed {
+		future = samples.NextDays
+	}
+	const most = 25 // cells of a window: errors of neighbours are alike, so that more windows tell more
+	days := make([]classical.Hidden, len(patches))
+	for i, patch := range patches {
+		h := classical.Hidden{Truth: patch.Values}
+		h.Series, h.Target = train.Around(patch.Ref, parts[i].Context, past, future)
+		for cell, asked := range parts[i].Query {
+			if asked {
+				h.Cells = append(h.Cells, int32(cell))
+			}
+		}
+		s.Rand(uint64(i)).Shuffle(len(h.Cells), func(a, b int) { h.Cells[a], h.Cells[b] = h.Cells[b], h.Cells[a] })
+		h.Cells = h.Cells[:min(len(h.Cells), most)]
+		days[i] = h
+	}
+	return classical.TuneOn(ctx, days, classical.DefaultOI(p.Grid))
+}

@@ -1,0 +1,186 @@
+package version
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"lacuna/pipeline/engine/enginetest"
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// begun returns a run on a series that has trained nothing yet.
+func begun(t *testing.T, s samples.Series) *run {
+	t.Helper()
+	r, err := begin(Request{Series: []samples.Series{s}, Settings: shortSettings(), Backend: enginetest.Open(t)}, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.close)
+	return r
+}
+
+// revalued returns a series with other values, under the same gaps, on the days that
+// overlays are of.
+func revalued(s samples.Series, overlays []samples.Overlay) samples.Series {
+	of := map[int64]bool{}
+	for _, o := range overlays {
+		of[o.Time.Unix()] = true
+	}
+	s.Days = slices.Clone(s.Days)
+	for i, d := range s.Days {
+		if of[d.Time.Unix()] {
+			s.Days[i].Values = slices.Clone(d.Values)
+			for cell := range d.Values {
+				s.Days[i].Values[cell] += float32(math.Sin(float64(cell)))
+			}
+		}
+	}
+	return s
+}
+
+// What interpolation is set to comes from the days that networks learn from and
+// that choose. Had a day that judges any part in it, other values there would
+// change it.
+func TestInterpolationIsSetByDaysThatDoNotJudge(t *testing.T) {
+	s := series(t)
+	r := begun(t, s)
+	want, err := r.interpolation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored := 0
+	for _, o := range r.choosing {
+		for _, hidden := range o.Scored {
+			if hidden {
+				scored++
+			}
+		}
+	}
+	if want.Calibration.Cases != scored || scored == 0 {
+		t.Errorf("calibrated on %d cells, the overlays that choose hide %d", want.Calibration.Cases, scored)
+	}
+	if want.Tuning == nil {
+		t.Error("nothing was tuned")
+	}
+	got, err := begun(t, revalued(s, r.judging)).interpolation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := asJSON(t, want), asJSON(t, got); a != b {
+		t.Errorf("other values on the days that judge change it from\n%s to\n%s", a, b)
+	}
+	other, err := begun(t, revalued(s, r.choosing)).interpolation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asJSON(t, other) == asJSON(t, want) {
+		t.Error("other values on the days that choose change nothing")
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// waves returns a sea whose anomalies are alike over its whole width and for one
+// day only, which default constants, made for slow eddies, get wrong.
+func waves(t *testing.T) samples.Series {
+	t.Helper()
+	s := series(t)
+	out := samples.Series{Grid: s.Grid, Sea: s.Sea}
+	for d, day := range s.Days {
+		values := make([]float32, len(day.Values))
+		for i, v := range day.Values {
+			values[i] = field.NaN()
+			if v == v { // under the gaps of the simulated sea
+				x := float64(i % s.Grid.Width())
+				values[i] = float32(math.Sin(2.399*float64(d)+x/40) + 0.01*math.Sin(float64(7*i+13*d)))
+			}
+		}
+		out.Days = append(out.Days, samples.Day{Time: day.Time, Values: values})
+	}
+	return out
+}
+
+// Tuned constants serve where they win on the days that choose, and win on those
+// that judge.
+func TestInterpolationIsTunedWhereThatPays(t *testing.T) {
+	r := begun(t, waves(t))
+	tuned, err := r.interpolation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tuned.Tuned || tuned.Tuning.Interval.High >= 0 || slices.Equal(tuned.Constants, defaultConstants(r.train)) {
+		t.Fatalf("not tuned: %v, %+v", tuned, tuned.Constants)
+	}
+	exam, _ := anExamOf(t, waves(t))
+	challenger := answering(exam, fading(0.01))
+	with, err := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12, Interpolation: &tuned}.Decide(t.Context(), exam, challenger, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12}.Decide(t.Context(), exam, challenger, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := *with.Interpolation.Verdict.Summary.MSE, *without.Interpolation.Verdict.Summary.MSE; a > 0.9*b {
+		t.Errorf("the gate judges interpolation with MSE %.4g, with default constants %.4g", a, b)
+	}
+}
+
+// A challenger is compared with the CRPS of an interpolation whose sigma is as
+// well calibrated as its own.
+func TestInterpolationIsCalibratedForTheGate(t *testing.T) {
+	exam, held := anExam(t)
+	challenger := answering(exam, fading(0.4))
+	decide := func(factor float32) Ruling {
+		n := Interpolation{Constants: defaultConstants(held), Calibration: impute.Calibration{Factors: [][]float32{{factor}}, Cases: 1}}
+		r, err := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12, Interpolation: &n}.Decide(t.Context(), exam, challenger, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	plain, wild := decide(1), decide(30)
+	if *plain.Interpolation.Verdict.Summary.MSE != *wild.Interpolation.Verdict.Summary.MSE {
+		t.Error("a calibration of sigma changes the MSE")
+	}
+	if a, b := *plain.OverInterpolationCRPS, *wild.OverInterpolationCRPS; !(b.Mean < a.Mean-0.5) {
+		t.Errorf("against a sigma that is 30 times as large the CRPS changes by %.3f, against its own by %.3f", b.Mean, a.Mean)
+	}
+	if said := strings.Join(plain.Decision.Reasons, "\n"); !strings.Contains(said, "default constants") || !strings.Contains(said, "CRPS changes by") || plain.InterpolationBy == nil {
+		t.Errorf("the ruling does not say what was judged: %s", said)
+	}
+	worse := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12}
+	unsure := answering(exam, fading(0.4))
+	fill := unsure.Method.Fill
+	unsure.Method.Fill = func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
+		answers, err := fill(ctx, cases)
+		for _, a := range answers {
+			for k := range a.Sigma {
+				a.Sigma[k] *= 100
+			}
+		}
+		return answers, err
+	}
+	r, err := worse.Decide(t.Context(), exam, unsure, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if against := strings.Join(Against(r.Decision), "\n"); !strings.Contains(against, "CRPS changes by") {
+		t.Errorf("a challenger with a useless sigma and a better mean is refused for %q, want its CRPS among it", against)
+	}
+}
