@@ -136,6 +136,9 @@ func TestEstimatesOutlastAProcessThatIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := openKept(path); err == nil {
+		t.Error("a second process may write to the same file")
+	}
 	k.put(key{1}, estimate{[]float32{1, 2}, []float32{3, 4}})
 	k.put(key{2}, estimate{[]float32{5}, []float32{6}})
 	if err := k.close(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"lacuna/pipeline/classical"
@@ -40,6 +41,9 @@ func openKept(path string) (*kept, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s is in use by another process: give -work another folder, or wait: %w", path, err), f.Close())
 	}
 	k := &kept{made: map[key]estimate{}, file: f, to: bufio.NewWriterSize(f, 1<<20)}
 	whole, err := k.read(bufio.NewReaderSize(f, 1<<20))

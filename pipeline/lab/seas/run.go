@@ -146,15 +146,7 @@ func (l *lab) modes() []impute.Mode {
 // leaveOut trains networks without a sea and judges them on it. Without a sea to
 // leave out they are judged on the judge days of all, and written as a starter.
 func (l *lab) leaveOut(ctx context.Context, leave string) ([]record, error) {
-	var teachers, judged []*sea
-	for _, s := range l.seas {
-		if s.teaches() && s.name != leave {
-			teachers = append(teachers, s)
-		}
-		if leave == leaveNone || s.name == leave {
-			judged = append(judged, s)
-		}
-	}
+	teachers := l.teachers(leave)
 	var networks []network
 	defer func() {
 		for _, n := range networks {
@@ -177,7 +169,10 @@ func (l *lab) leaveOut(ctx context.Context, leave string) ([]record, error) {
 		}
 	}
 	var out []record
-	for _, s := range judged {
+	for _, s := range l.seas {
+		if leave != leaveNone && leave != s.name {
+			continue
+		}
 		for _, mode := range []impute.Mode{impute.Past, impute.Delayed} {
 			r, err := l.recordOf(ctx, leave, s, mode, teachers, networks)
 			if err != nil {
@@ -187,6 +182,17 @@ func (l *lab) leaveOut(ctx context.Context, leave string) ([]record, error) {
 		}
 	}
 	return out, nil
+}
+
+// teachers returns the seas to learn from where one is left out.
+func (l *lab) teachers(leave string) []*sea {
+	var out []*sea
+	for _, s := range l.seas {
+		if s.teaches() && s.name != leave {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // A network is a trained one with the name of everything that it depends on.

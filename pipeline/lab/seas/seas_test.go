@@ -120,13 +120,7 @@ func seasOf(t *testing.T, series map[string]samples.Series) []*sea {
 // weightsWithout returns the network that learned from all seas but one.
 func weightsWithout(t *testing.T, l *lab, leave string) []byte {
 	t.Helper()
-	var teachers []*sea
-	for _, s := range l.seas {
-		if s.name != leave && s.teaches() {
-			teachers = append(teachers, s)
-		}
-	}
-	n, err := l.network(t.Context(), leave, teachers, 1)
+	n, err := l.network(t.Context(), leave, l.teachers(leave), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
