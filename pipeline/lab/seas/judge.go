@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
@@ -187,18 +189,57 @@ func (x *exam) calibrated(answers []evaluate.Answer, c impute.Calibration) []eva
 	})
 }
 
-// matched returns answers with sigmas as large as those of others, by distance: a
-// network on a sea that is new to it is as sure of itself as optimal
-// interpolation, which calibrates itself there. This is what serves.
-func (x *exam) matched(answers, others []evaluate.Answer) []evaluate.Answer {
+// widened returns answers with the sigmas that a service would publish. At first
+// they are as large as those of optimal interpolation, which calibrates itself on
+// a sea that is new to the network; then they follow the judged days before.
+func (x *exam) widened(answers, oi []evaluate.Answer) []evaluate.Answer {
+	days := x.scoredDays(answers)
+	known := map[time.Time]skill.Widening{}
+	for _, d := range days {
+		known[d.Day] = skill.Widen(days, d.Day)
+	}
 	return x.withSigma(answers, func(i int, away []float64) []float32 {
-		factors, out := skill.Matching(answers[i].Sigma, others[i].Sigma, away), make([]float32, len(away))
+		factors := known[dayOf(x.Overlay(i))].Factors(skill.Matching(answers[i].Sigma, oi[i].Sigma, away))
+		out := make([]float32, len(away))
 		for k, s := range answers[i].Sigma {
 			out[k] = s * float32(factors.At(away[k]))
 		}
 		return out
 	})
 }
+
+// scoredDays returns what the days of the exam tell about the sigmas of answers. A
+// day counts as one, however many windows it has.
+func (x *exam) scoredDays(answers []evaluate.Answer) []skill.ScoredDay {
+	byDay := map[time.Time][]skill.ScoredDay{}
+	for i, a := range answers {
+		o := x.Overlay(i)
+		byDay[dayOf(o)] = append(byDay[dayOf(o)], skill.ScoreDay(skill.Sample{
+			Day: dayOf(o), Height: o.Window.Height, Width: o.Window.Width,
+			Truth: o.Values, Mean: a.Mean, Sigma: a.Sigma, Visible: o.Visible, Scored: o.Scored,
+		}))
+	}
+	var out []skill.ScoredDay
+	for day, windows := range byDay {
+		one := skill.ScoredDay{Day: day}
+		for class := range one.Ratios {
+			most := 0 // what a single window keeps
+			var all []float32
+			for _, w := range windows {
+				most, all = max(most, len(w.Ratios[class])), append(all, w.Ratios[class]...)
+			}
+			slices.Sort(all)
+			for k := range most {
+				one.Ratios[class] = append(one.Ratios[class], all[(2*k+1)*len(all)/(2*most)])
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// dayOf returns the day of an overlay.
+func dayOf(o samples.Overlay) time.Time { return o.Time.UTC().Truncate(24 * time.Hour) }
 
 func (x *exam) withSigma(answers []evaluate.Answer, sigma func(i int, away []float64) []float32) []evaluate.Answer {
 	out := make([]evaluate.Answer, len(answers))

@@ -12,6 +12,7 @@ import (
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 )
 
@@ -101,6 +102,62 @@ func TestANetworkThatIsWorseIsNotFollowed(t *testing.T) {
 	oi, network := offBy(x, 0.1, 0.1), offBy(x, 0.3, 0.1)
 	if _, share := x.followed(oi, network, x.departures(oi, network)); share != 0 {
 		t.Errorf("a network that is worse is followed by %g", share)
+	}
+}
+
+// Errors have the size 0.1; the network claims 0.05 and interpolation 0.04.
+func TestSigmasFollowTheDaysBefore(t *testing.T) {
+	x := testExam(t, 360, 0)
+	answers, oi := offBy(x, 0, 0.05), offBy(x, 0, 0.04)
+	for i, a := range answers {
+		eps := make([]float32, len(a.Mean))
+		noise.New(1, "errors").Normals(eps, uint64(i))
+		for k, e := range eps {
+			a.Mean[k] += 0.1 * e
+		}
+	}
+	days := x.departures(oi, answers)
+	covered := func(from, to int) float64 {
+		inside, n := 0.0, 0.0
+		for i, a := range x.widened(answers, oi) {
+			o := x.Overlay(i)
+			if at := dayOf(o); at.Before(days[from].day) || !at.Before(days[to].day) {
+				continue
+			}
+			for k, scored := range o.Scored {
+				if scored {
+					n++
+					if math.Abs(float64(a.Mean[k]-o.Values[k])) <= 1.645*float64(a.Sigma[k]) {
+						inside++
+					}
+				}
+			}
+		}
+		return inside / n
+	}
+	for i, a := range x.widened(answers, oi) {
+		if dayOf(x.Overlay(i)).Equal(days[0].day) && math.Abs(float64(a.Sigma[0])-0.04) > 1e-6 {
+			t.Errorf("a sigma of the first day is %g, want that of interpolation, 0.04", a.Sigma[0])
+		}
+	}
+	if got := covered(30, len(days)-1); math.Abs(got-0.9) > 0.03 {
+		t.Errorf("later days cover %.3f, want 0.9", got)
+	}
+	// A day says nothing about its own sigmas, nor about those of days before it.
+	last := 0
+	for i := range answers {
+		if x.Overlay(i).Time.After(x.Overlay(last).Time) {
+			last = i
+		}
+	}
+	before := x.widened(answers, oi)
+	for k := range answers[last].Mean {
+		answers[last].Mean[k] += 100
+	}
+	for i, a := range x.widened(answers, oi) {
+		if !slices.Equal(a.Sigma, before[i].Sigma) {
+			t.Fatalf("sigmas of case %d change with the errors of the last day", i)
+		}
 	}
 }
 

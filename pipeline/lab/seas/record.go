@@ -36,7 +36,7 @@ const (
 	methodOI      = "oi"      // optimal interpolation, self-calibrated
 	methodNetwork = "network" // a network, calibrated on the seas it learned from
 	methodMean    = "mean"    // all networks as one, where there are several
-	methodServed  = "served"  // the same, as sure of itself as optimal interpolation: followed all the way
+	methodServed  = "served"  // the same with the sigmas of a service, followed all the way
 	methodTrusted = "trusted" // the same, followed as far as earlier judged days say
 )
 
@@ -148,10 +148,9 @@ func (l *lab) judge(ctx context.Context, r *record, x *exam, teachers []*sea, ne
 		}
 	}
 	days := x.departures(oi, mean)
-	served := x.matched(mean, oi)
-	followed, share := x.followed(oi, served, days)
+	followed, share := x.followed(oi, mean, days)
 	r.Curve, r.Share = curve(days), share
-	return errors.Join(add(methodServed, 0, served), add(methodTrusted, 0, followed))
+	return errors.Join(add(methodServed, 0, x.widened(mean, oi)), add(methodTrusted, 0, x.widened(followed, oi)))
 }
 
 // verdict scores answers.

@@ -22,7 +22,7 @@ func (x *exam) departures(oi, network []evaluate.Answer) []departure {
 	byDay := map[time.Time]*departure{}
 	for i := range oi {
 		o := x.Overlay(i)
-		day := o.Time.UTC().Truncate(24 * time.Hour)
+		day := dayOf(o)
 		if byDay[day] == nil {
 			byDay[day] = &departure{day: day}
 		}
@@ -121,7 +121,7 @@ func (x *exam) followed(oi, network []evaluate.Answer, days []departure) ([]eval
 		mean += share[d.day] / float64(len(days))
 	}
 	for i := range oi {
-		w := share[x.Overlay(i).Time.UTC().Truncate(24*time.Hour)]
+		w := share[dayOf(x.Overlay(i))]
 		out[i] = blend(oi[i], network[i], w)
 	}
 	return out, mean
