@@ -75,7 +75,8 @@ func TestTheFiguresOfCraftedMethodsAreRight(t *testing.T) {
 	near("coverage of the network", r.Coverage, 1)      // one sigma off
 	days := x.departures(oi, network)
 	for _, p := range curve(days) {
-		near("curve", p.Relative, math.Pow(0.2-0.1*p.Share, 2)/0.04-1)
+		left := 0.2 - 0.1*p.Share
+		near("curve", p.Relative, left*left/0.04-1)
 	}
 	// Followed all the way once ten days have shown it, and not before.
 	followed, share := x.followed(oi, network, days)

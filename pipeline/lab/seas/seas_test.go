@@ -117,26 +117,38 @@ func seasOf(t *testing.T, series map[string]samples.Series) []*sea {
 	return out
 }
 
-// weightsWithout returns the network that learned from all seas but one.
-func weightsWithout(t *testing.T, l *lab, leave string) []byte {
+// learnedWithout returns the network that learned from all seas but one, and its
+// calibration.
+func learnedWithout(t *testing.T, l *lab, leave string) ([]byte, impute.Calibration) {
 	t.Helper()
 	n, err := l.network(t.Context(), leave, l.teachers(leave), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.model.Close()
-	return n.data
+	defer n.model.Close()
+	c, err := l.calibration(t.Context(), l.teachers(leave), []network{n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.data, c
 }
 
-func TestNoDayOfTheSeaLeftOutReachesAWeight(t *testing.T) {
+func TestNoDayOfTheSeaLeftOutReachesANetwork(t *testing.T) {
 	plain := map[string]samples.Series{"a": waves("a", 90), "b": waves("b", 70), "c": waves("c", 24)}
 	other := map[string]samples.Series{"a": plain["a"], "b": spoiled(plain["b"], always), "c": plain["c"]}
 	want, got := testLab(t, plain), testLab(t, other)
-	if !bytes.Equal(weightsWithout(t, want, "b"), weightsWithout(t, got, "b")) {
-		t.Error("a network that learned without b changes with the values of b")
-	}
-	if bytes.Equal(weightsWithout(t, want, "a"), weightsWithout(t, got, "a")) {
-		t.Error("a network that learned from b does not change with its values")
+	for _, test := range []struct {
+		leave string
+		same  bool
+	}{{"b", true}, {"a", false}} {
+		weights, calibration := learnedWithout(t, want, test.leave)
+		others, calibrations := learnedWithout(t, got, test.leave)
+		if bytes.Equal(weights, others) != test.same {
+			t.Errorf("without %s: that weights are the same with other values of b is %v", test.leave, !test.same)
+		}
+		if slices.Equal(calibration.Factors[0], calibrations.Factors[0]) != test.same {
+			t.Errorf("without %s: that calibrations are the same with other values of b is %v", test.leave, !test.same)
+		}
 	}
 }
 
@@ -149,7 +161,8 @@ func TestJudgeDaysOfOtherSeasReachNoWeight(t *testing.T) {
 		learned[l.train.Time(day)] = true
 	}
 	other := map[string]samples.Series{"a": spoiled(plain["a"], func(day time.Time) bool { return !learned[day] }), "b": plain["b"]}
-	if !bytes.Equal(weightsWithout(t, l, "b"), weightsWithout(t, testLab(t, other), "b")) {
+	want, _ := learnedWithout(t, l, "b")
+	if got, _ := learnedWithout(t, testLab(t, other), "b"); !bytes.Equal(want, got) {
 		t.Error("weights change with days of a that are not for learning")
 	}
 }
@@ -270,8 +283,10 @@ func TestACommandThatWasStoppedEndsWithTheSameResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(ctx context.Context, folder string, more ...string) error {
-		args := append([]string{"-engine", "ort", "-packs", packs, "-settings", settings, "-o", folder, "-seeds", "2", "-overlays", "8",
-			"-choosing", "4", "-per-patch", "1", "-workers", "2"}, more...)
+		args := append([]string{
+			"-engine", "ort", "-packs", packs, "-settings", settings, "-o", folder, "-seeds", "2", "-overlays", "8",
+			"-choosing", "4", "-per-patch", "1", "-workers", "2",
+		}, more...)
 		return Run(ctx, args, io.Discard, io.Discard)
 	}
 	whole, halting := t.TempDir(), t.TempDir()
