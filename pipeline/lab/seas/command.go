@@ -40,6 +40,7 @@ type options struct {
 	choosing int
 	workers  int
 	cacheMB  int
+	turns    bool
 	runner   impute.RunnerConfig
 }
 
@@ -121,6 +122,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.IntVar(&o.cacheMB, "cache-mb", 16<<10, "memory for what surrounds training patches")
 	f.IntVar(&o.runner.Batch, "predict-batch", 32, "windows predicted at a time")
 	f.BoolVar(&o.runner.BFloat16, "predict-bf16", false, "predict in bfloat16")
+	f.BoolVar(&o.turns, "turns", false, "ask each network about the eight mirror images of a window")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

@@ -166,7 +166,8 @@ func (x *exam) predicted(ctx context.Context, n network) ([]evaluate.Answer, err
 	if said, ok := x.said[n.key]; ok {
 		return said, nil
 	}
-	said, err := x.answers(ctx, evaluate.OneStep(n.model))
+	by := impute.Group{Models: []*impute.Model{n.model}, Turns: n.turns}
+	said, err := x.answers(ctx, evaluate.Predicted(by, true))
 	if err == nil {
 		x.said[n.key] = said
 	}

@@ -65,11 +65,7 @@ func newLab(o options, cfg learn.Config, all []*sea, runner *impute.Runner, trai
 		if s.teaches() {
 			learned[s.place] = "learn " + l.names[s]
 		}
-		first, end := 0, 0
-		if s.teaches() {
-			first, end = s.place.Days()
-		}
-		log.Info("sea", "name", s.name, "days", len(s.series.Days), "not_judged", len(s.rest.Days), "learn", end-first, "patches", len(s.refs))
+		log.Info("sea", "name", s.name, "days", len(s.series.Days), "judge", s.judge.Targets(), "learn", s.learnDays(), "patches", len(s.refs))
 	}
 	if l.kept, err = openKept(filepath.Join(o.work, "analyses.bin")); err != nil {
 		return nil, err
@@ -201,6 +197,7 @@ type network struct {
 	seed  uint64
 	data  []byte
 	model *impute.Model
+	turns []impute.Turn // images of a window that it is asked about; nil: as it is
 }
 
 // network returns the network of a seed that learned from some seas: the stored
@@ -217,6 +214,9 @@ func (l *lab) network(ctx context.Context, leave string, teachers []*sea, seed u
 		return network{}, err
 	}
 	n := network{key: name, seed: seed}
+	if l.turns {
+		n.turns = impute.Turns()
+	}
 	path := filepath.Join(l.work, "network-"+name+".onnx")
 	if n.data, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
 		n.data, err = l.teach(ctx, leave, teachers, cfg, path)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"lacuna/pipeline/field"
@@ -14,14 +15,13 @@ import (
 
 // A sea is a series with its days assigned.
 type sea struct {
-	name   string
-	series samples.Series
-	judge  samples.HeldOut // judge days; scaled by the days that are not judged
-	choose samples.HeldOut // choose days among the learn days, scaled by the learn days; none where it does not teach
-	rest   samples.Series  // days that are not judged
-	within samples.SplitConfig
-	place  *samples.Place // its place among the learn days of all seas; nil: it is judged only
-	refs   []samples.Ref  // its patches to learn from
+	name     string
+	series   samples.Series
+	calendar samples.Calendar
+	judge    samples.HeldOut // judge days; scaled by all days that neither judge nor lie next to those that do
+	choose   samples.HeldOut // choose days, scaled by the learn days; none where it does not teach
+	place    *samples.Place  // its place among the learn days of all seas; nil: it is judged only
+	refs     []samples.Ref   // its patches to learn from
 }
 
 // teaches reports whether the sea has days to learn from.
@@ -29,17 +29,45 @@ func (s *sea) teaches() bool { return s.place != nil }
 
 // Limits of a series.
 const (
-	shortDays = 40 // with fewer the split of a long series leaves next to nothing to judge
-	leastDays = 4  // days that are not judged, with fewer there is nothing to learn
+	shortDays = 40 // with fewer the calendar of a long series leaves next to nothing to judge
+	leastDays = 3  // learn days; with fewer there is nothing to learn
 )
 
-// chooseOf returns how the choose days are cut off the end of each stretch of
-// days that are not judged.
-func chooseOf(days int) samples.SplitConfig {
-	if days >= shortDays {
-		return samples.SplitConfig{HeldOut: 0.15, GapDays: samples.DefaultSplit().GapDays / 2, Blocks: 1}
+// calendarOf returns the calendar of a series. The later half of a short one is
+// judged, for it has too few days to judge otherwise, and the two days before, or
+// a quarter of the earlier half, choose.
+func calendarOf(days []samples.Day) samples.Calendar {
+	if len(days) >= shortDays {
+		return samples.Extend(samples.Calendar{}, days, samples.DefaultSplit())
 	}
-	return samples.SplitConfig{HeldOut: max(0.25, 2/float64(days)), GapDays: days / 12, Blocks: 1}
+	gap := len(days) / 12 // what it can afford
+	judge := len(days) / 2
+	end := judge - gap
+	choose := end - max(end/4, 2)
+	c := samples.Calendar{GapDays: gap, Cycle: []samples.Share{{Role: samples.Judge, Days: 1}}}
+	add := func(role samples.Role, first, end int) {
+		if first < end {
+			c.Intervals = append(c.Intervals, samples.Interval{Role: role, From: samples.DateOf(days[first].Time), To: samples.DateOf(days[end-1].Time)})
+		}
+	}
+	if choose < leastDays { // nothing to choose for
+		choose = end
+	}
+	add(samples.Learn, 0, choose)
+	add(samples.Choose, choose, end)
+	add(samples.Judge, judge, len(days))
+	return c
+}
+
+// unjudged returns a calendar without a day that chooses: those are learned from.
+func unjudged(c samples.Calendar) samples.Calendar {
+	c.Intervals = slices.Clone(c.Intervals)
+	for i := range c.Intervals {
+		if c.Intervals[i].Role == samples.Choose {
+			c.Intervals[i].Role = samples.Learn
+		}
+	}
+	return c
 }
 
 // readSeas reads the packs of a folder, in the order of their names.
@@ -77,98 +105,59 @@ func readSea(path string) (*sea, error) {
 
 // newSea assigns the days of a series.
 func newSea(name string, series samples.Series) (*sea, error) {
-	s := &sea{name: name, series: series, rest: series}
-	if len(series.Days) < shortDays {
-		return s, s.halve()
-	}
-	known, judge, err := series.Split(samples.DefaultSplit())
-	if err != nil {
-		return nil, err
-	}
-	s.judge, s.rest.Days = judge, daysOf(series, known)
-	s.within = chooseOf(len(s.rest.Days))
-	return s, nil
+	s := &sea{name: name, series: series, calendar: calendarOf(series.Days)}
+	sides, err := samples.Assign([]samples.Series{series}, []samples.Calendar{unjudged(s.calendar)}, nil)
+	s.judge = sides.Judge
+	return s, err
 }
 
-// halve judges the later half of a short series, which has too few days to judge
-// otherwise, with a gap that it can afford.
-func (s *sea) halve() error {
-	n := len(s.series.Days)
-	first := n / 2
-	if first < 2 {
-		return fmt.Errorf("%d days are too few to judge", n)
-	}
-	// Blank days long before the first, so that they say nothing, make up the
-	// number of days that a scaling is learned from in a service.
-	padded := s.series
-	padded.Days = nil
-	start := s.series.Days[0].Time.AddDate(-1, 0, 0)
-	for i := range max(samples.ScalingDays-first, 0) {
-		padded.Days = append(padded.Days, samples.Day{Time: start.AddDate(0, 0, i), Values: blank(s.series.Grid.Len())})
-	}
-	padded.Days = append(padded.Days, s.series.Days...)
-	var err error
-	s.judge, err = padded.Since(s.series.Days[first].Time)
-	s.rest.Days = s.series.Days[:max(first-n/12, 2)]
-	s.within = chooseOf(len(s.rest.Days))
-	return err
-}
-
-func blank(cells int) []float32 {
-	out := make([]float32, cells)
-	for i := range out {
-		out[i] = field.NaN()
-	}
-	return out
-}
-
-// daysOf returns the days of a series that a side of its split holds.
-func daysOf(series samples.Series, of samples.Train) []samples.Day {
-	var out []samples.Day
-	next := 0
-	for _, d := range series.Days {
-		if next < of.Days() && d.Time.Equal(of.Time(next)) {
-			out = append(out, d)
-			next++
+// learnDays returns how many days of a sea are learned from.
+func (s *sea) learnDays() int {
+	n := 0
+	for _, d := range s.series.Days {
+		if s.calendar.Role(samples.DateOf(d.Time)) == samples.Learn {
+			n++
 		}
 	}
-	return out
+	return n
 }
 
 // together puts the learn days of all seas that teach side by side, each in its
 // own scaling, and gives each its place and patches there.
 func together(all []*sea, side int) (samples.Train, error) {
-	var train samples.Train
+	var series []samples.Series
+	var calendars []samples.Calendar
 	var teachers []*sea
 	for _, s := range all {
-		if len(s.rest.Days) < leastDays {
+		if s.learnDays() < leastDays {
 			continue
 		}
-		own, choose, err := s.rest.Split(s.within)
+		sides, err := samples.Assign([]samples.Series{s.series}, []samples.Calendar{s.calendar}, nil)
 		if err != nil {
-			return train, fmt.Errorf("%s: %w", s.name, err)
+			return samples.Train{}, fmt.Errorf("%s: %w", s.name, err)
 		}
-		if len(teachers) == 0 {
-			train = own
-		} else if train, err = train.Beside([]samples.Series{s.rest}, s.within); err != nil {
-			return train, fmt.Errorf("%s: %w", s.name, err)
-		}
-		s.choose = choose
-		teachers = append(teachers, s)
+		s.choose = sides.Choose
+		own := s.series
+		own.Transform = field.Transform{} // anomalies in units of their spread are alike, whatever they are of
+		series, calendars, teachers = append(series, own), append(calendars, s.calendar), append(teachers, s)
 	}
 	if len(teachers) == 0 {
-		return train, fmt.Errorf("none of the %d seas has %d days to learn from", len(all), leastDays)
+		return samples.Train{}, fmt.Errorf("none of the %d seas has %d days to learn from", len(all), leastDays)
+	}
+	sides, err := samples.Assign(series, calendars, nil)
+	if err != nil {
+		return samples.Train{}, err
 	}
 	bySea := map[*samples.Place][]samples.Ref{}
-	for _, r := range train.Refs(side, max(side/2, 1), partition.MinObservedCells) {
-		p := train.Place(r.Day)
+	for _, r := range sides.Train.Refs(side, max(side/2, 1), partition.MinObservedCells) {
+		p := sides.Train.Place(r.Day)
 		bySea[p] = append(bySea[p], r)
 	}
 	for i, s := range teachers {
-		s.place = train.Places()[i]
+		s.place = sides.Train.Places()[i]
 		if s.refs = bySea[s.place]; len(s.refs) == 0 {
 			s.place = nil // no window of it has observations enough
 		}
 	}
-	return train, nil
+	return sides.Train, nil
 }

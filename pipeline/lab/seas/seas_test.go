@@ -184,6 +184,10 @@ func TestADayHasOneRole(t *testing.T) {
 		for day := range train.Days() {
 			assign(train.Time(day), "learn")
 		}
+		// As many days lie between the last of them and the first that judges.
+		if gap := all[0].judge.Time(all[0].judge.Refs(testSide, testSide, 1)[0].Day).Sub(train.Time(train.Days()-1)).Hours()/24 - 1; days < shortDays && int(gap) < days/12 {
+			t.Errorf("%d days: %g days lie between learning and judging, want %d", days, gap, days/12)
+		}
 		for to, held := range map[string]samples.HeldOut{"choose": all[0].choose, "judge": all[0].judge} {
 			for _, r := range held.Refs(testSide, testSide, 1) {
 				assign(held.Time(r.Day), to)
@@ -311,7 +315,7 @@ func TestACommandThatWasStoppedEndsWithTheSameResults(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", part, table)
 		}
 	}
-	if err := run(t.Context(), whole, "-leave", "none"); err != nil {
+	if err := run(t.Context(), whole, "-leave", "none", "-turns"); err != nil {
 		t.Fatal(err)
 	}
 	first, second := readFile(t, whole, "imputer.onnx"), readFile(t, whole, "imputer-2.onnx")
