@@ -58,7 +58,9 @@ func markdown(all []record) string {
 		}
 		writeCurves(&b, own)
 		for _, method := range []string{methodServed, methodTrusted} {
-			b.WriteString(barOf(own, method).String() + "\n")
+			if bar := barOf(own, method); bar.seas > 0 {
+				b.WriteString(bar.String() + "\n")
+			}
 		}
 		b.WriteString("\n")
 	}
@@ -110,12 +112,13 @@ type bar struct {
 	least, most float64 // coverage
 }
 
-// barOf returns the bar of a method over the records of a mode.
+// barOf returns the bar of a method over the records of a mode that are of a sea
+// which was left out.
 func barOf(all []record, method string) bar {
 	b := bar{method: method, worst: -1, least: 1}
 	for _, r := range all {
 		for _, m := range r.Rows {
-			if m.Method != method {
+			if m.Method != method || r.Left != r.Sea {
 				continue
 			}
 			b.seas++
