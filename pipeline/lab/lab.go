@@ -7,6 +7,7 @@
 //	chart      pictures of tables and maps
 //	tables     the comparisons of the paper and our own, row by row
 //	scenes     whole scenes, with the gaps of other days laid over them
+//	seas       a network on a sea that it never saw, for each sea in turn
 //	jobs       a plan of tables from packed series, on a machine with a GPU
 //	maskprior  the mask prior: training, draws against held-out masks, guidance
 //	steps      time of a training step and a forward pass
@@ -25,6 +26,7 @@ import (
 	"lacuna/pipeline/lab/jobs"
 	"lacuna/pipeline/lab/maskprior"
 	"lacuna/pipeline/lab/scenes"
+	"lacuna/pipeline/lab/seas"
 	"lacuna/pipeline/lab/steps"
 )
 
@@ -41,6 +43,7 @@ func Commands() []Command {
 		{"jobs", "make the tables of a plan from packed series, or pool what plans have left", jobs.Run},
 		{"prior", "train a mask prior on a packed series and measure its draws", maskprior.Run},
 		{"scenes", "judge whole scenes of a packed series", scenes.Run},
+		{"seas", "judge a network on each of several packed seas that it did not learn from", seas.Run},
 		{"basin", "time and memory of filling a basin, and how they grow with its size", basin.Run},
 		{"steps", "time of a training step and a forward pass of a network", steps.Run},
 	}

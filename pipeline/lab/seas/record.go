@@ -1,0 +1,205 @@
+package seas
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/skill"
+)
+
+// A record is the verdict on one sea in one mode.
+type record struct {
+	Left      string      `json:"left"` // sea that was left out, or none
+	Sea       string      `json:"sea"`  // sea that was judged
+	Mode      impute.Mode `json:"mode"`
+	Side      int         `json:"side"` // side of the windows in cells
+	Steps     int         `json:"steps"`
+	Days      int         `json:"days"` // number of judged days
+	Overlays  int         `json:"overlays"`
+	BlockDays int         `json:"block_days"` // block length of the bootstrap
+	Rows      []row       `json:"rows"`
+	Curve     []point     `json:"curve"` // trust curve
+	Share     float64     `json:"share"` // mean share by which the network was followed
+}
+
+// The methods of a record.
+const (
+	methodOI      = "oi"      // optimal interpolation, self-calibrated
+	methodNetwork = "network" // a network, calibrated on the seas it learned from
+	methodMean    = "mean"    // all networks as one, where there are several
+	methodServed  = "served"  // the same with the sigmas of a service, followed all the way
+	methodTrusted = "trusted" // the same, followed as far as earlier judged days say
+)
+
+// A row is the scores of a method.
+type row struct {
+	Method   string      `json:"method"`
+	Seed     uint64      `json:"seed,omitempty"`
+	MSE      float64     `json:"mse"`
+	CRPS     float64     `json:"crps"`
+	Coverage float64     `json:"coverage"` // share of truths in the 90 % interval
+	ByMSE    *difference `json:"by_mse,omitempty"`
+	ByCRPS   *difference `json:"by_crps,omitempty"`
+}
+
+// A difference is a method less optimal interpolation over the same cells,
+// relative to that.
+type difference struct {
+	Relative float64         `json:"relative"`
+	Interval *skill.Interval `json:"interval,omitempty"` // relative as well, 95 %; nil: too few blocks of days
+	P        float64         `json:"p,omitempty"`
+}
+
+// recordOf returns the record of a sea in a mode: the stored one, or a new one.
+func (l *lab) recordOf(ctx context.Context, left string, s *sea, mode impute.Mode, teachers []*sea, networks []network) (record, error) {
+	about := []any{left, s.name, l.names[s], mode, l.judgedSide(), l.overlays, l.choosing, l.turns}
+	for _, n := range networks {
+		about = append(about, n.key)
+	}
+	name, err := keyOf(about...)
+	if err != nil {
+		return record{}, err
+	}
+	path := filepath.Join(l.work, "record-"+name+".json")
+	var r record
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return r, json.Unmarshal(data, &r)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	x, err := l.examOf(s, "judge", s.judge, l.judgedSide(), l.overlays, mode)
+	if err != nil {
+		return r, err
+	}
+	r = record{Left: left, Sea: s.name, Mode: mode, Side: l.judgedSide(), Steps: l.cfg.Steps, Overlays: x.Cases(), BlockDays: x.boot.BlockDays}
+	if err := l.judge(ctx, &r, x, teachers, networks); err != nil {
+		return r, errors.Join(err, l.kept.flush())
+	}
+	if data, err = json.Marshal(r); err != nil {
+		return r, err
+	}
+	return r, errors.Join(l.kept.flush(), renameio.WriteFile(path, data, 0o644))
+}
+
+// judgedSide returns the side of the windows that are judged.
+func (l *lab) judgedSide() int {
+	if l.side > 0 {
+		return l.side
+	}
+	return l.cfg.Side
+}
+
+// judge asks all methods and adds their rows.
+func (l *lab) judge(ctx context.Context, r *record, x *exam, teachers []*sea, networks []network) error {
+	oi, err := x.interpolated(ctx)
+	if err != nil {
+		return err
+	}
+	reference, err := x.verdict(ctx, methodOI, 0, oi)
+	if err != nil {
+		return err
+	}
+	r.Days = reference.Summary.Days
+	add := func(method string, seed uint64, answers []evaluate.Answer) error {
+		v := reference
+		if method != methodOI {
+			var err error
+			if v, err = x.verdict(ctx, method, seed, answers); err != nil {
+				return err
+			}
+		}
+		one, err := rowOf(v, reference, x.boot)
+		r.Rows = append(r.Rows, one)
+		l.log.Info("result", "left", r.Left, "sea", r.Sea, "mode", r.Mode, "method", method, "seed", seed, "mse", one.MSE, "coverage", one.Coverage)
+		return err
+	}
+	if err := add(methodOI, 0, oi); err != nil {
+		return err
+	}
+	said, err := x.predictions(ctx, networks)
+	if err != nil {
+		return err
+	}
+	for i := range networks {
+		c, err := l.calibration(ctx, teachers, networks[i:i+1])
+		if err != nil {
+			return err
+		}
+		if err := add(methodNetwork, networks[i].seed, x.calibrated(said[i], c)); err != nil {
+			return err
+		}
+	}
+	c, err := l.calibration(ctx, teachers, networks)
+	if err != nil {
+		return err
+	}
+	mean := x.calibrated(averaged(said), c)
+	if len(networks) > 1 {
+		if err := add(methodMean, 0, mean); err != nil {
+			return err
+		}
+	}
+	days := x.departures(oi, mean)
+	followed, share := x.followed(oi, mean, days)
+	r.Curve, r.Share = curve(days), share
+	return errors.Join(add(methodServed, 0, x.widened(mean, oi)), add(methodTrusted, 0, x.widened(followed, oi)))
+}
+
+// verdict scores answers.
+func (x *exam) verdict(ctx context.Context, name string, seed uint64, answers []evaluate.Answer) (evaluate.Verdict, error) {
+	m := evaluate.Given(answers)
+	m.Name, m.Seed = name, seed
+	v, err := x.Judge(ctx, m, nil, nil)
+	if err == nil && (v.Summary.MSE == nil || v.Summary.Gaussian == nil || v.Summary.NonFinite > 0) {
+		err = fmt.Errorf("%s gave %d cells that are not finite", name, v.Summary.NonFinite)
+	}
+	return v, err
+}
+
+// rowOf returns the row of a verdict beside that of optimal interpolation.
+func rowOf(v, oi evaluate.Verdict, boot skill.Bootstrap) (row, error) {
+	covered, _ := v.Summary.Gaussian.Covers(0.9)
+	r := row{Method: v.Method, Seed: v.Seed, MSE: *v.Summary.MSE, CRPS: v.Summary.Gaussian.CRPS, Coverage: covered}
+	if v.Method == methodOI {
+		return r, nil
+	}
+	var err error
+	if r.ByMSE, err = against(v.Losses.Squared, oi.Losses.Squared, boot); err != nil {
+		return r, err
+	}
+	r.ByCRPS, err = against(v.Losses.CRPS, oi.Losses.CRPS, boot)
+	return r, err
+}
+
+// against compares losses with those of a reference on the same cases.
+func against(losses, reference []skill.Loss, boot skill.Bootstrap) (*difference, error) {
+	if len(losses) != len(reference) {
+		return nil, fmt.Errorf("%d cases against %d", len(losses), len(reference))
+	}
+	sum, base, pixels := 0.0, 0.0, 0.0
+	for i := range losses {
+		sum, base, pixels = sum+losses[i].Sum, base+reference[i].Sum, pixels+reference[i].Pixels
+	}
+	d := &difference{Relative: sum/base - 1}
+	if _, known := boot.Mean(reference); !known {
+		return d, nil
+	}
+	p, err := boot.Paired(losses, reference)
+	if err != nil {
+		return nil, err
+	}
+	scale := pixels / base
+	d.Interval, d.P = &skill.Interval{Low: p.Interval.Low * scale, High: p.Interval.High * scale}, p.P
+	return d, nil
+}
