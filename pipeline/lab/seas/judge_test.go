@@ -14,6 +14,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
 )
 
 // offBy returns answers that are off by a number everywhere, with a sigma.
@@ -80,12 +81,12 @@ func TestTheFiguresOfCraftedMethodsAreRight(t *testing.T) {
 	}
 	// Followed all the way once ten days have shown it, and not before.
 	followed, share := x.followed(oi, network, days)
-	near("mean share", share, 1-float64(trustDays)/float64(len(days)))
+	near("mean share", share, 1-float64(skill.TrustDays)/float64(len(days)))
 	for i, a := range followed {
 		o := x.Overlay(i)
 		cell := slices.Index(o.Scored, true)
 		want := 0.2
-		if before := slices.IndexFunc(days, func(d departure) bool { return !d.day.Before(o.Time.Truncate(24 * time.Hour)) }); before >= trustDays {
+		if before := slices.IndexFunc(days, func(d departure) bool { return !d.Day.Before(o.Time.Truncate(24 * time.Hour)) }); before >= skill.TrustDays {
 			want = 0.1
 		}
 		near("error of what is followed", float64(a.Mean[cell]-o.Values[cell]), want)
@@ -127,7 +128,7 @@ func TestSigmasFollowTheDaysBefore(t *testing.T) {
 		inside, n := 0.0, 0.0
 		for i, a := range x.widened(answers, oi) {
 			o := x.Overlay(i)
-			if at := dayOf(o); at.Before(days[from].day) || !at.Before(days[to].day) {
+			if at := dayOf(o); at.Before(days[from].Day) || !at.Before(days[to].Day) {
 				continue
 			}
 			for k, scored := range o.Scored {
@@ -142,7 +143,7 @@ func TestSigmasFollowTheDaysBefore(t *testing.T) {
 		return inside / n
 	}
 	for i, a := range x.widened(answers, oi) {
-		if dayOf(x.Overlay(i)).Equal(days[0].day) && math.Abs(float64(a.Sigma[0])-0.04) > 1e-6 {
+		if dayOf(x.Overlay(i)).Equal(days[0].Day) && math.Abs(float64(a.Sigma[0])-0.04) > 1e-6 {
 			t.Errorf("a sigma of the first day is %g, want that of interpolation, 0.04", a.Sigma[0])
 		}
 	}
@@ -169,17 +170,25 @@ func TestSigmasFollowTheDaysBefore(t *testing.T) {
 
 // A day's share must not depend on that day or on a later one.
 func TestTrustDoesNotSeeItsOwnDay(t *testing.T) {
-	start := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)
-	var days []departure
-	for i := range 20 {
-		days = append(days, departure{day: start.AddDate(0, 0, i), dd: 1, de: 0.5 + 0.1*float64(i%3)})
+	x := testExam(t, 200, 0)
+	oi, network := offBy(x, 0.2, 0.05), offBy(x, 0.1, 0.1)
+	days := x.departures(oi, network)
+	want, _ := x.followed(oi, network, days)
+	const from = 15
+	for i := from; i < len(days); i++ {
+		days[i].DE = -1e6
 	}
-	want := trusted(days[:15], days[15].day)
-	for i := 15; i < 20; i++ {
-		days[i].de = -1e6
+	got, _ := x.followed(oi, network, days)
+	changed := false
+	for i := range got {
+		same := slices.Equal(got[i].Sigma, want[i].Sigma)
+		if day := dayOf(x.Overlay(i)); !same && !day.After(days[from].Day) {
+			t.Errorf("the share of %s changes with that day or a later one", day.Format(time.DateOnly))
+		}
+		changed = changed || !same
 	}
-	if got := trusted(days, days[15].day); got != want || want == 0 {
-		t.Errorf("share of day 15 is %g with other later days, %g without", got, want)
+	if !changed {
+		t.Error("no share changes with the days before it")
 	}
 }
 

@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"lacuna/pipeline/evaluate"
+	"lacuna/pipeline/skill"
 )
 
-// A departure sums up one day's overlays: with d the network less optimal
-// interpolation and e the truth less optimal interpolation, the sums over the
-// scored cells of d·d, d·e and e·e.
+// A departure is the evidence of one day's overlays for a network, with the sum of
+// the squared errors of optimal interpolation.
 type departure struct {
-	day        time.Time
-	dd, de, ee float64
-	cells      float64
+	skill.Departure
+	ee float64
 }
 
 // departures returns those of the days of an exam, in order of time.
@@ -22,15 +21,16 @@ func (x *exam) departures(oi, network []evaluate.Answer) []departure {
 	byDay := map[time.Time]*departure{}
 	for i := range oi {
 		o := x.Overlay(i)
-		day := dayOf(o)
-		if byDay[day] == nil {
-			byDay[day] = &departure{day: day}
+		one := skill.DepartureOf(dayOf(o), o.Values, oi[i].Mean, network[i].Mean, o.Scored)
+		if byDay[one.Day] == nil {
+			byDay[one.Day] = &departure{Departure: skill.Departure{Day: one.Day}}
 		}
-		s := byDay[day]
+		s := byDay[one.Day]
+		s.DD, s.DE, s.Cells = s.DD+one.DD, s.DE+one.DE, s.Cells+one.Cells
 		for k, scored := range o.Scored {
 			if scored {
-				d, e := float64(network[i].Mean[k]-oi[i].Mean[k]), float64(o.Values[k]-oi[i].Mean[k])
-				s.dd, s.de, s.ee, s.cells = s.dd+d*d, s.de+d*e, s.ee+e*e, s.cells+1
+				e := float64(o.Values[k] - oi[i].Mean[k])
+				s.ee += e * e
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func (x *exam) departures(oi, network []evaluate.Answer) []departure {
 	for _, s := range byDay {
 		out = append(out, *s)
 	}
-	slices.SortFunc(out, func(a, b departure) int { return a.day.Compare(b.day) })
+	slices.SortFunc(out, func(a, b departure) int { return a.Day.Compare(b.Day) })
 	return out
 }
 
@@ -54,71 +54,30 @@ type point struct {
 func curve(days []departure) []point {
 	var all departure
 	for _, d := range days {
-		all.dd, all.de, all.ee = all.dd+d.dd, all.de+d.de, all.ee+d.ee
+		all.DD, all.DE, all.ee = all.DD+d.DD, all.DE+d.DE, all.ee+d.ee
 	}
 	const steps = 10
 	out := make([]point, steps+1)
 	for i := range out {
 		w := float64(i) / steps
-		out[i] = point{w, (w*w*all.dd - 2*w*all.de) / all.ee}
+		out[i] = point{w, (w*w*all.DD - 2*w*all.DE) / all.ee}
 	}
 	return out
-}
-
-// The rule of trust. It stands in for that of package skill, by which a service
-// follows a network, until that is there: then swap trusted for it.
-const (
-	trustDays  = 10  // scored days before a network is followed
-	trustBlock = 3   // successive days that count as one piece of evidence
-	trustBound = 1.7 // standard errors that the share is taken below its estimate
-)
-
-// trusted returns how far the days before a time say that a network should be
-// followed. The error falls by 2w·Σde - w²·Σdd, which is most at Σde/Σdd; the
-// share is that ratio less a multiple of its standard error, in 0..1.
-func trusted(days []departure, before time.Time) float64 {
-	var blocks []departure
-	n := 0
-	for _, d := range days {
-		if !d.day.Before(before) {
-			continue
-		}
-		if n%trustBlock == 0 {
-			blocks = append(blocks, departure{})
-		}
-		b := &blocks[len(blocks)-1]
-		b.dd, b.de = b.dd+d.dd, b.de+d.de
-		n++
-	}
-	if n < trustDays {
-		return 0
-	}
-	dd, de := 0.0, 0.0
-	for _, b := range blocks {
-		dd, de = dd+b.dd, de+b.de
-	}
-	ratio, squares := de/dd, 0.0
-	for _, b := range blocks {
-		off := b.de - ratio*b.dd
-		squares += off * off
-	}
-	k := float64(len(blocks))
-	bound := ratio - trustBound*math.Sqrt(squares*k/(k-1))/dd
-	if !(bound > 0) { // NaN too: a network that does not depart shows nothing
-		return 0
-	}
-	return min(bound, 1)
 }
 
 // followed returns the answers of optimal interpolation with a network followed
 // as far as the days before each day would have said, and the mean share.
 func (x *exam) followed(oi, network []evaluate.Answer, days []departure) ([]evaluate.Answer, float64) {
 	out := make([]evaluate.Answer, len(oi))
+	evidence := make([]skill.Departure, len(days))
+	for i, d := range days {
+		evidence[i] = d.Departure
+	}
 	share := map[time.Time]float64{}
 	mean := 0.0
 	for _, d := range days {
-		share[d.day] = trusted(days, d.day)
-		mean += share[d.day] / float64(len(days))
+		share[d.Day] = skill.Trusted(evidence, d.Day).Weight
+		mean += share[d.Day] / float64(len(days))
 	}
 	for i := range oi {
 		w := share[dayOf(x.Overlay(i))]
