@@ -1,10 +1,13 @@
 package tables
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
+	"lacuna/pipeline/nn"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
 	"lacuna/pipeline/prior"
@@ -81,4 +84,58 @@ func TestThePaperStandsInEveryTableOfItsOwn(t *testing.T) {
 			t.Errorf("table %s: the paper's method is %+v", name, r)
 		}
 	}
+}
+
+// A recipe of ours must not find its way into the network of the paper: whoever
+// adds a setting to trainings decides here whether the paper has it.
+func TestTheNetworkOfThePaperIsTrainedAsPrinted(t *testing.T) {
+	budget := Default(nn.Small, false).Train
+	data, err := json.Marshal(published().Network.config(budget))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	design, _ := got["design"].(map[string]any)
+	delete(got, "design")
+	for _, c := range []struct {
+		of       map[string]any
+		expected map[string]any // what the paper has; other settings are off
+	}{
+		{got, map[string]any{"loss_on": string(learn.OnQuery), "clean": 0.5}},
+		{design, map[string]any{"backbone": nn.BackboneUNet, "size": nn.Small}},
+	} {
+		for name, value := range c.of {
+			want, printed := c.expected[name]
+			switch {
+			case slices.Contains([]string{"side", "steps", "batch", "learning_rate", "warmup_steps", "ema_decay", "clip_norm", "seed"}, name): // the budget
+			case printed && value != want:
+				t.Errorf("%s is %v, want %v", name, value, want)
+			case !printed && !off(value):
+				t.Errorf("%s is %v, and the paper has no such thing", name, value)
+			}
+		}
+	}
+}
+
+// off reports whether a setting is not used.
+func off(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, part := range v {
+			if !off(part) {
+				return false
+			}
+		}
+		return true
+	case bool:
+		return !v
+	case float64:
+		return v == 0
+	case string:
+		return v == ""
+	}
+	return value == nil
 }
