@@ -57,6 +57,7 @@ func (w *World) observe(n int, tracer []float32, c coverage) sight {
 		margin = timidity
 	}
 	interference := w.foreign.at(float64(day))
+	veil := w.veil(tracer)
 	w.chart.eachRow(func(i int) {
 		for j := range w.chart.w {
 			at := i*w.chart.w + j
@@ -64,7 +65,7 @@ func (w *World) observe(n int, tracer []float32, c coverage) sight {
 				continue
 			}
 			v := view{
-				clear: float64(sc.clear[at]) - margin, across: float64(sc.across[at]),
+				clear: float64(sc.clear[at]) - margin - veil(at), across: float64(sc.across[at]),
 				coastKM: float64(w.chart.coastKM[at]),
 			}
 			if w.recipe.weather.cover == 0 {
@@ -81,6 +82,24 @@ func (w *World) observe(n int, tracer []float32, c coverage) sight {
 		}
 	})
 	return s
+}
+
+// veil returns how much cloudier than elsewhere the sky is over a cell, in
+// standard deviations of the cloud field: see Config.CloudBias.
+func (w *World) veil(tracer []float32) func(cell int) float64 {
+	bias := w.cfg.CloudBias
+	if bias == 0 {
+		return func(int) float64 { return 0 }
+	}
+	sum, square, n := 0.0, 0.0, 0.0
+	for i, v := range tracer {
+		if w.chart.sea[i] {
+			sum, square, n = sum+float64(v), square+float64(v)*float64(v), n+1
+		}
+	}
+	mean := sum / n
+	sd := math.Sqrt(max(square/n-mean*mean, 1e-12)) // a sea of one value has no veil
+	return func(cell int) float64 { return bias * (float64(tracer[cell]) - mean) / sd }
 }
 
 // foreignSignals is the strength of transmitters in the band of a radiometer:

@@ -269,3 +269,38 @@ func b2f(b bool) float64 {
 	}
 	return 0
 }
+
+// With a bias the sea under the clouds is richer than the sea between them;
+// without, it is not.
+func TestCloudsGatherOverRichWater(t *testing.T) {
+	hidden := func(bias float64) float64 {
+		w, err := New(Config{Product: "blk-chl", Height: 40, Width: 55, Days: 40, Seed: 5, CloudBias: bias})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var under, between, n, m float64
+		for d := range w.Days() {
+			day := w.Day(d)
+			for i, sea := range w.Sea() {
+				switch v := math.Log10(float64(day.Truth.Values[i])); {
+				case !sea:
+				case math.IsNaN(float64(day.Seen.Values[i])):
+					under, n = under+v, n+1
+				default:
+					between, m = between+v, m+1
+				}
+			}
+		}
+		if n == 0 || m == 0 {
+			t.Fatalf("bias %g: %g cells hidden, %g seen", bias, n, m)
+		}
+		return under/n - between/m
+	}
+	fair, biased := hidden(0), hidden(1)
+	if biased < fair+0.05 {
+		t.Errorf("water under clouds is richer by %.3f decades with a bias and by %.3f without", biased, fair)
+	}
+	if hidden(-1) > fair-0.05 {
+		t.Error("clouds gather over rich water where they should over poor")
+	}
+}

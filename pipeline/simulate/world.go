@@ -18,6 +18,10 @@ type Config struct {
 	Start         time.Time // day 0, cut to midnight UTC; zero: 1 April 2024
 	Days          int       // length of the Schedule; zero: 60
 	Seed          uint64
+	// CloudBias makes gaps that are not missing at random: how many standard
+	// deviations cloudier the sky is over water that is one above the day's
+	// mean. Zero: clouds know nothing of the sea below.
+	CloudBias float64
 }
 
 const (
@@ -39,6 +43,7 @@ func (c Config) Validate() error {
 		"grid is %d x %d: give both at least %d cells, or neither", c.Height, c.Width, minCells)
 	errs.Check(demo || c.Height <= maxCells/max(c.Width, 1), "grid of %d x %d exceeds %d cells", c.Height, c.Width, maxCells)
 	errs.Check(c.Days >= 0, "days is %d, must not be negative", c.Days)
+	errs.Check(math.Abs(c.CloudBias) <= 5, "cloud bias is %g: beyond 5 nothing but the mask of the sea is left", c.CloudBias)
 	return errs.Err()
 }
 

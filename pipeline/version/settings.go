@@ -40,7 +40,7 @@ type Settings struct {
 
 	Prior    learn.PriorConfig    `json:"prior" yaml:"prior"`
 	Guidance prior.GuideConfig    `json:"guidance" yaml:"guidance"` // its weight is found
-	Target   masks.Target         `json:"target" yaml:"target"`
+	Target   masks.Target         `json:"target" yaml:"target"`     // zero: the weight stays as Guidance has it
 	Pool     partition.PoolConfig `json:"pool" yaml:"pool"`
 	Drift    float64              `json:"drift" yaml:"drift"` // in standard deviations: how far masks may drift before a parent's prior is refitted
 
@@ -135,11 +135,11 @@ func (s *Settings) onProcessor() {
 }
 
 // WithPaper changes s to the preset "paper", see learn.PaperConfig: a single
-// frame in, no variance, guidance with pixel anchors.
+// frame in, no variance, guidance with pixel anchors and the published weight.
 func (s Settings) WithPaper() Settings {
 	s.Imputer = s.Imputer.AsPaper()
 	s.Strategy = "guided"
-	s.Guidance = prior.PaperGuidance()
+	s.Guidance, s.Target = prior.PaperGuidance(), masks.Target{}
 	s.Judging.Mode = impute.Single
 	s.Members.Steps = 0
 	return s

@@ -52,8 +52,11 @@ func (r *run) makeStrategy(ctx context.Context) (err error) {
 }
 
 // findStrength finds the strength of guidance, or takes it from the folder, or
-// from the parent with its prior.
+// from the parent with its prior. Without a target it is that of the settings.
 func (r *run) findStrength(ctx context.Context) (*masks.Strength, error) {
+	if r.s.Target == (masks.Target{}) {
+		return &masks.Strength{Weight: r.s.Guidance.Weight}, nil
+	}
 	var s masks.Strength
 	if known, err := r.folder.load(strengthReport, &s); err != nil || known {
 		return &s, err

@@ -19,6 +19,7 @@ import (
 	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
 )
@@ -124,6 +125,26 @@ func TestFirstModelIsMadeAndJudged(t *testing.T) {
 	}
 	if b := out.Evaluation.Prior.Bits; !(b.Mean > 0 && b.Std > 0 && b.Masks > 0) {
 		t.Errorf("held-out masks cost %+v", b)
+	}
+}
+
+// The published method is judged as it is printed: a search for the strength of
+// guidance would make another one of it.
+func TestThePaperPresetKeepsItsStrength(t *testing.T) {
+	s := shortSettings().WithPaper()
+	s.Guidance.Batch = 8
+	s.Imputer.Steps, s.Reliability.Steps = 6, 0
+	asked := s.Guidance
+	out, err := Make(t.Context(), Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t)}, Hooks{Progress: func(p Progress) {
+		if p.Phase == PhaseStrength && p.Steps > 0 {
+			t.Error("the strength was searched for")
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.Evaluation.Strength; got == nil || got.Weight != 140 || asked.Rho != 0.8 || asked.Anchor != prior.AnchorPixel || asked.Steps != 20 || asked.Spacing != prior.Even {
+		t.Errorf("guided by %+v with strength %+v", asked, got)
 	}
 }
 

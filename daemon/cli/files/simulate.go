@@ -58,6 +58,7 @@ Products:
 	f.Var(&flags.grid, "grid", "size of the grid; default: one fit for a demo")
 	f.StringVar(&flags.cfg.Product, "product", "blk-chl", "product `NAME` or dataset id")
 	f.Uint64Var(&flags.cfg.Seed, "seed", 1, "another seed is another ocean")
+	f.Float64Var(&flags.cfg.CloudBias, "cloud-bias", 0, "standard deviations cloudier over water one above the day's mean: gaps that are not missing at random")
 	f.StringVar(&flags.start, "start", "", "first `DAY`, YYYY-MM-DD")
 	f.StringVar(&flags.truth, "truth", "", "also write the complete fields into `DIR`")
 	f.StringVar(&flags.pictures, "pictures", "", "also write a PNG of every day, seen and truth side by side, into `DIR`")

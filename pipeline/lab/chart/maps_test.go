@@ -3,6 +3,7 @@ package chart
 import (
 	"image"
 	"image/color"
+	"image/draw"
 	"math"
 	"testing"
 
@@ -247,4 +248,21 @@ func (r raster) centre(c int) image.Point {
 		col = r.width - 1 - col
 	}
 	return image.Pt(r.at.Min.X+(2*col+1)*r.at.Dx()/(2*r.width), r.at.Min.Y+(2*row+1)*r.at.Dy()/(2*r.height))
+}
+
+func TestPicturesBelowOneAnotherKeepTheirPixels(t *testing.T) {
+	wide, narrow := image.NewRGBA(image.Rect(0, 0, 30, 10)), image.NewRGBA(image.Rect(5, 5, 15, 25))
+	red, blue := color.RGBA{0xff, 0, 0, 0xff}, color.RGBA{0, 0, 0xff, 0xff}
+	draw.Draw(wide, wide.Bounds(), image.NewUniform(red), image.Point{}, draw.Src)
+	draw.Draw(narrow, narrow.Bounds(), image.NewUniform(blue), image.Point{}, draw.Src)
+	got := Below(wide, narrow)
+	if got.Bounds().Dx() != 30 || got.Bounds().Dy() != 30 {
+		t.Fatalf("the picture is %v", got.Bounds())
+	}
+	white := color.RGBA{0xff, 0xff, 0xff, 0xff}
+	for p, want := range map[image.Point]color.RGBA{{29, 9}: red, {0, 10}: blue, {9, 29}: blue, {10, 10}: white, {29, 29}: white} {
+		if c := at(got, p); c != want {
+			t.Errorf("%v is %v, want %v", p, c, want)
+		}
+	}
 }

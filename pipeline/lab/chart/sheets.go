@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 
 	"lacuna/pipeline/field"
 )
@@ -190,4 +191,19 @@ func (c Contact) drawMask(s *surface, at image.Rectangle, m field.Mask) {
 		return missingWhite
 	})
 	s.frame(at, paperRim)
+}
+
+// Below returns pictures one below the other, on white.
+func Below(pictures ...image.Image) image.Image {
+	width, height := 0, 0
+	for _, p := range pictures {
+		width, height = max(width, p.Bounds().Dx()), height+p.Bounds().Dy()
+	}
+	s := newSurface(width, height)
+	y := 0
+	for _, p := range pictures {
+		draw.Draw(s.img, image.Rect(0, y, p.Bounds().Dx(), y+p.Bounds().Dy()), p, p.Bounds().Min, draw.Src)
+		y += p.Bounds().Dy()
+	}
+	return s.img
 }

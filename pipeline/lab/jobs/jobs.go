@@ -2,7 +2,8 @@
 // has nothing but the engine's library: no files of granules, no model store.
 //
 //	lacuna lab jobs -plan plan.json -engine xla:cuda -o results -deadline 9m
-//	lacuna lab jobs -pool results/results.jsonl -reference oi
+//	lacuna lab jobs -pool -reference oi results/results.jsonl
+//	lacuna lab jobs -pictures sheets results/results.jsonl
 //
 // A plan is a list of jobs, each a series, rows and settings. Jobs run in order
 // and share compiled programs, the networks of equal rows and the analyses of
@@ -11,6 +12,8 @@
 // seeds can be pooled and paired afterwards, with -pool. A job that ends leaves
 // its tables in a folder of its name. A run that meets its deadline leaves
 // checkpoints in the folder of -work, from which the same command goes on.
+// Processes that run at the same time need a folder each. With -try a plan is
+// tried on a processor before it costs time on a GPU.
 package jobs
 
 import (
@@ -41,7 +44,10 @@ type options struct {
 	runners   impute.RunnerConfig
 	pool      bool
 	reference string
-	files     []string // files that -pool reads
+	try       bool
+	pictures  string   // folder of sheets that are drawn instead; empty: none
+	methods   string   // of those sheets, separated by commas
+	files     []string // files that -pool and -pictures read
 }
 
 // Run runs a plan, or pools the results of plans.
@@ -50,8 +56,11 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.pool {
+	switch {
+	case o.pool:
 		return poolFiles(o, out)
+	case o.pictures != "":
+		return drawFiles(o, out)
 	}
 	if o.deadline > 0 {
 		var stop context.CancelFunc
@@ -73,6 +82,11 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	plan, err := readPlan(o.plan, e.Kind != engine.ORT)
 	if err != nil {
 		return err
+	}
+	if o.try {
+		for i := range plan {
+			plan[i].shrink()
+		}
 	}
 	b := &bench{options: o, log: log, engine: e, runners: runners, series: map[string]*series{}}
 	err = b.runAll(ctx, plan)
@@ -99,10 +113,13 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.BoolVar(&o.runners.BFloat16, "predict-bf16", false, "predict in bfloat16")
 	f.BoolVar(&o.pool, "pool", false, "print tables of the results in the files that follow instead")
 	f.StringVar(&o.reference, "reference", "oi", "row that others are compared with, for -pool")
+	f.StringVar(&o.pictures, "pictures", "", "draw how methods filled the same samples, from the results in the files that follow, into this folder instead")
+	f.StringVar(&o.methods, "methods", "ambientdiff-30,dindiff,missdiff,paper,guided", "rows that -pictures shows")
+	f.BoolVar(&o.try, "try", false, "run every row of the plan for a few steps of a tiny network in small windows: a test of the plan, whose figures mean nothing")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if o.files = f.Args(); o.pool {
+	if o.files = f.Args(); o.pool || o.pictures != "" {
 		return o, nil
 	}
 	if o.work == "" {

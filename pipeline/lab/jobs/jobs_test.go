@@ -161,6 +161,9 @@ func TestPlansOfTheResultsAreGood(t *testing.T) {
 			t.Error(err)
 		}
 		for _, j := range plan {
+			if j.Prior != "" || !strings.HasSuffix(j.Data, ".pack") {
+				t.Errorf("%s: job %s needs %s and %s, where there are packs only", path, j.Name, j.Data, j.Prior)
+			}
 			// Guided masks of larger windows must not take more memory.
 			if cells := j.settings.Pool.Batch * j.settings.Train.Side * j.settings.Train.Side; cells > 256*64*64 {
 				t.Errorf("%s: job %s draws %d cells at a time", path, j.Name, cells)

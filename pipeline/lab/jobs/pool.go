@@ -17,6 +17,7 @@ import (
 func poolFiles(o options, out io.Writer) error {
 	var order []evaluate.Results
 	verdicts := map[string][]evaluate.Verdict{}
+	first := map[string]tables.Record{} // records of first seeds, by table and row
 	for _, path := range o.files {
 		err := readRecords(path, func(r tables.Record) {
 			key := fmt.Sprint(r.Table, r.Dataset, r.Mode)
@@ -27,6 +28,9 @@ func poolFiles(o options, out io.Writer) error {
 				})
 			}
 			r.Verdict.Losses = r.Losses
+			if r.Verdict.Seed <= 1 {
+				first[key+r.Verdict.Method] = r
+			}
 			// A resumed run repeats its earlier rows.
 			verdicts[key] = slices.DeleteFunc(verdicts[key], func(v evaluate.Verdict) bool {
 				return v.Method == r.Verdict.Method && v.Seed == r.Verdict.Seed
@@ -38,9 +42,14 @@ func poolFiles(o options, out io.Writer) error {
 		}
 	}
 	for _, about := range order {
-		table, err := about.Of(verdicts[fmt.Sprint(about.Table, about.Dataset, about.Mode)])
+		key := fmt.Sprint(about.Table, about.Dataset, about.Mode)
+		table, err := about.Of(verdicts[key])
 		if err != nil {
 			return err
+		}
+		for i, row := range table.Rows {
+			r := first[key+row.Method]
+			table.Rows[i].Masks, table.Rows[i].Calls = r.Masks, r.Calls
 		}
 		if _, err := fmt.Fprintln(out, table.Markdown()); err != nil {
 			return err

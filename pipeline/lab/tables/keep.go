@@ -45,12 +45,22 @@ type Record struct {
 	Losses       evaluate.Losses  `json:"losses"` // case by case, to be paired with those of other rows
 	Calls        int              `json:"calls,omitempty"`
 	TrainSeconds float64          `json:"train_seconds"`
+
+	// Of the first seed only.
+	Masks  *evaluate.MaskScore `json:"masks,omitempty"` // of a guided strategy
+	Sample *Sample             `json:"sample,omitempty"`
 }
 
-func (e entry) public(job Job) Record {
-	r := e.record
-	s := job.Settings
-	return Record{job.Table.Name, job.Dataset, e.mode, s.Overlays.Side, s.BlockDays, r.Verdict, r.Verdict.Losses, r.Calls, r.TrainSeconds}
+// public returns the record of an entry that is done.
+func (r *run) public(e entry) (Record, error) {
+	out := Record{
+		Table: r.job.Table.Name, Dataset: r.job.Dataset, Mode: e.mode, Side: r.s.Overlays.Side, BlockDays: r.s.BlockDays,
+		Verdict: e.record.Verdict, Losses: e.record.Verdict.Losses, Calls: e.record.Calls, TrainSeconds: e.record.TrainSeconds,
+		Masks: e.record.Masks.score(r.s.MaskDraws),
+	}
+	var err error
+	out.Sample, err = r.sample(e)
+	return out, err
 }
 
 // shown is the answer to the case that pictures show.

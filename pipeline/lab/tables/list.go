@@ -40,15 +40,16 @@ func All() []Table {
 	return []Table{
 		{
 			"main", "The paper's main table: one frame in, equal data, split, network and steps.", impute.Single,
-			[]Row{paper("guided"), ambient(0.3), ambientObserved(), dindiff(), missdiff()},
+			[]Row{paper("guided"), published(), ambient(0.3), ambientObserved(), dindiff(), missdiff()},
 		},
 		{
 			"strategies", "How observations are split into context and query in training.", impute.Single,
-			[]Row{paper("guided"), pixelAnchors(), paper("unconditional"), paper("empirical"), ambient(0.3), paper("block8"), paper("saliency"), paper("coherent")},
+			[]Row{paper("guided"), published(), paper("unconditional"), paper("empirical"), ambient(0.3), paper("block8"), paper("saliency"), paper("coherent")},
 		},
 		{"samplers", "The paper's five samplers, and both readings of its blend and of its contexts, on one network.", impute.Single, samplers()},
-		{"backbones", "UNet against vision transformer, at the same size and number of steps.", impute.Single, []Row{paper("guided"), vit()}},
-		{"ratio", "How much of a map AmbientDiff shows in training.", impute.Single, []Row{ambient(0.3), ambient(0.1), ambient(0.5), ambient(0.7), ambient(0.9)}},
+		{"contexts", "Over how many contexts a prediction is averaged, on one network of ours and on one of the paper's.", impute.Single, contexts()},
+		{"backbones", "UNet against vision transformer, at the same size and number of steps.", impute.Single, []Row{paper("guided"), vit(paper("guided")), published(), vit(published())}},
+		{"ratio", "How much of a map AmbientDiff shows in training.", impute.Single, []Row{ambient(0.3), ambient(0.1), ambient(0.5), ambient(0.7), ambient(0.9), published()}},
 		{"sensitivity", "Guidance: share of the anchor, weight and steps, and what they do to masks and to the error.", impute.Single, sensitivity()},
 		{"anchors", "How the anchor of guidance is thinned, by regions or by pixels.", impute.Single, anchors()},
 		{
@@ -136,10 +137,11 @@ func paper(strategy string) Row {
 	return Row{Name: strategy, By: OneStep, Network: Network{Preset: presetPaper, Strategy: strategy}}
 }
 
-// pixelAnchors is the guidance of section 3.4 of the paper.
-func pixelAnchors() Row {
-	r := paper("guided")
-	r.Name, r.Network.Guidance = "guided-pixel", &Guidance{Anchor: prior.AnchorPixel, Rho: 0.8}
+// published is the method of the paper as it is printed: pixel anchors, weight
+// and steps of guidance from its ranges, and no search for a better strength.
+func published() Row {
+	r, g := paper("guided"), prior.PaperGuidance()
+	r.Name, r.Network.Guidance = presetPaper, &Guidance{Anchor: g.Anchor, Rho: g.Rho, Weight: g.Weight, Steps: g.Steps}
 	return r
 }
 
@@ -168,9 +170,9 @@ func missdiff() Row {
 	return Row{Name: "missdiff", By: Sampled, Network: Network{Preset: presetPaper, Strategy: "everything"}, Sampler: Sampler{"iterative", c}}
 }
 
-func vit() Row {
-	r := paper("guided")
-	r.Name, r.Network.Backbone = "vit", nn.BackboneViT
+// vit is a row with a vision transformer in place of the UNet.
+func vit(r Row) Row {
+	r.Name, r.Network.Backbone = r.Name+"-vit", nn.BackboneViT
 	return r
 }
 
@@ -209,13 +211,17 @@ func dincae() Row {
 	}}
 }
 
+// sampled is a row whose network answers by a sampler.
+func sampled(r Row, name, sampler string, change func(*baselines.SamplerConfig)) Row {
+	c := baselines.DefaultSampler()
+	change(&c)
+	r.Name, r.By, r.Sampler = name, Sampled, Sampler{sampler, c}
+	return r
+}
+
 func samplers() []Row {
 	row := func(name, sampler string, change func(*baselines.SamplerConfig)) Row {
-		c := baselines.DefaultSampler()
-		change(&c)
-		r := paper("guided")
-		r.Name, r.By, r.Sampler = name, Sampled, Sampler{sampler, c}
-		return r
+		return sampled(paper("guided"), name, sampler, change)
 	}
 	none := func(*baselines.SamplerConfig) {}
 	draws := func(c *baselines.SamplerConfig) { c.Draws = 10 }
@@ -227,20 +233,35 @@ func samplers() []Row {
 		row("iterative", "iterative", none), row("resampling", "resampling", none), row("recursive", "recursive", none),
 		row("iterative-printed", "iterative", printed), row("resampling-printed", "resampling", printed), row("recursive-printed", "recursive", printed),
 		row("iterative-observed", "iterative", observed), row("recursive-observed", "recursive", observed),
+		published(), sampled(published(), "paper-10-contexts", "direct", draws),
 	}
+}
+
+// contexts are direct projections over 1 to 16 contexts, beside one of all that
+// is visible.
+func contexts() []Row {
+	rows := []Row{paper("guided"), published()}
+	for _, k := range []int{1, 2, 4, 8, 16} {
+		draws := func(c *baselines.SamplerConfig) { c.Draws = k }
+		rows = append(rows, sampled(paper("guided"), fmt.Sprintf("guided-contexts-%d", k), "direct", draws),
+			sampled(published(), fmt.Sprintf("paper-contexts-%d", k), "direct", draws))
+	}
+	return rows
 }
 
 // sensitivity is the grid over the ranges that the paper names, around its own
 // settings.
 func sensitivity() []Row {
-	rows := []Row{paper("guided")}
+	rows := []Row{paper("guided"), published()}
+	own := *published().Network.Guidance
 	for _, rho := range []float64{0.6, 0.8, 1} {
 		for _, weight := range []float64{80, 140, 200} {
 			for _, steps := range []int{10, 20} {
-				r := paper("guided")
-				r.Name = fmt.Sprintf("rho-%g-weight-%g-steps-%d", rho, weight, steps)
-				r.Network.Guidance = &Guidance{Anchor: prior.AnchorPixel, Rho: rho, Weight: weight, Steps: steps}
-				rows = append(rows, r)
+				r, g := paper("guided"), Guidance{Anchor: prior.AnchorPixel, Rho: rho, Weight: weight, Steps: steps}
+				r.Name, r.Network.Guidance = fmt.Sprintf("rho-%g-weight-%g-steps-%d", rho, weight, steps), &g
+				if g != own { // that one is there already
+					rows = append(rows, r)
+				}
 			}
 		}
 	}
@@ -248,7 +269,7 @@ func sensitivity() []Row {
 }
 
 func anchors() []Row {
-	rows := []Row{paper("guided")}
+	rows := []Row{paper("guided"), published()}
 	for _, anchor := range []prior.Anchor{prior.AnchorPixel, prior.AnchorCoherent} {
 		for _, rho := range []float64{1, 0.8, 0.6} {
 			if anchor == prior.AnchorCoherent && rho == 1 {

@@ -62,13 +62,21 @@ func (r *run) complete(row *evaluate.Row) {
 		if e.record.Truth != nil {
 			truths = append(truths, e.record.Truth)
 		}
-		if m := e.record.Masks; m != nil {
-			row.Masks = &evaluate.MaskScore{ContextShare: m.ContextShare, SD: m.SD, Draws: r.s.MaskDraws}
+		if m := e.record.Masks.score(r.s.MaskDraws); m != nil {
+			row.Masks = m
 		}
 	}
 	if len(truths) > 0 {
 		row.Truth = meanTruth(truths)
 	}
+}
+
+// score returns the figures of a study of masks, nil if there is none.
+func (s *maskStudy) score(draws int) *evaluate.MaskScore {
+	if s == nil {
+		return nil
+	}
+	return &evaluate.MaskScore{ContextShare: s.ContextShare, SD: s.SD, Draws: draws}
 }
 
 // meanTruth returns the means over seeds of scores and of interval ends; a

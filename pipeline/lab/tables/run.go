@@ -108,8 +108,8 @@ func Run(ctx context.Context, job Job, progress func(Progress)) (evaluate.Result
 				return evaluate.Results{}, fmt.Errorf("evaluate %s: %w", r.entries[i].row.Name, err)
 			}
 		}
-		if job.Done != nil {
-			job.Done(r.entries[i].public(job))
+		if err := r.report(r.entries[i]); err != nil {
+			return evaluate.Results{}, fmt.Errorf("evaluate %s: %w", r.entries[i].row.Name, err)
 		}
 	}
 	results, err := r.results()
@@ -123,6 +123,18 @@ func Run(ctx context.Context, job Job, progress func(Progress)) (evaluate.Result
 		return results, fmt.Errorf("draw pictures: %w", err)
 	}
 	return results, nil
+}
+
+// report hands the record of a finished entry to the caller.
+func (r *run) report(e entry) error {
+	if r.job.Done == nil {
+		return nil
+	}
+	record, err := r.public(e)
+	if err == nil {
+		r.job.Done(record)
+	}
+	return err
 }
 
 // An entry is a row for one seed.
