@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"encoding/json"
 	"slices"
 
 	"lacuna/pipeline/impute"
@@ -30,7 +31,26 @@ func (j *job) shrink() {
 	rows := slices.Clone(j.table.Rows) // those of a table are shared
 	for i := range rows {
 		c := &rows[i].Sampler.Config
+		rows[i].Network.Recipe = shortened(rows[i].Network.Recipe)
+		rows[i].Network.Distil = shortened(rows[i].Network.Distil)
 		c.Members, c.Draws, c.Steps, c.Jumps, c.Every, c.Length = min(c.Members, 2), min(c.Draws, 2), min(c.Steps, 3), min(c.Jumps, 2), min(c.Every, 2), min(c.Length, 1)
 	}
 	j.table.Rows = rows
+}
+
+// shortened returns settings of a training with the steps and batch of a trial.
+func shortened(recipe json.RawMessage) json.RawMessage {
+	if len(recipe) == 0 {
+		return recipe
+	}
+	var settings map[string]any
+	if json.Unmarshal(recipe, &settings) != nil {
+		return recipe // the row says what is wrong with it
+	}
+	settings["steps"], settings["batch"] = 3, 2
+	out, err := json.Marshal(settings)
+	if err != nil {
+		return recipe
+	}
+	return out
 }
