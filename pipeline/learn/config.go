@@ -81,10 +81,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// PaperConfig returns the preset "paper": AsPaper of the default.
-func PaperConfig() Config { return DefaultConfig().AsPaper() }
-
-// AsPaper returns c as the method of Ma, Zhou and Yu, Observation-Aligned Mask
+// AsPaper returns c as the preset "paper", the method of Ma, Zhou and Yu, Observation-Aligned Mask
 // Priors for Learning Physical Dynamics from Authentic Occlusions: a single frame
 // in, no variance, and nothing but the partition to tell it from its baselines.
 func (c Config) AsPaper() Config {

@@ -125,7 +125,7 @@ func TestAQueueGivesEachExampleItsItem(t *testing.T) {
 }
 
 func TestBothPresetsAreValidAndMistakesAreNot(t *testing.T) {
-	for _, c := range []Config{DefaultConfig(), PaperConfig(), MembersConfig(DefaultConfig()), ReliabilityConfig(DefaultConfig())} {
+	for _, c := range []Config{DefaultConfig(), DefaultConfig().AsPaper(), MembersConfig(DefaultConfig()), ReliabilityConfig(DefaultConfig())} {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}

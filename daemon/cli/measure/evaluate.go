@@ -96,18 +96,16 @@ simulate --truth writes), every row is also scored under the real clouds: what
 is missing is not missing at random, and the difference says how much that
 matters.
 
-A series of few days, such as a month, wants --gap-days and --block-days of a few
-days: the intervals then hold neighbouring days for independent, and are somewhat
-too narrow.
+A series of few days, such as a month, wants --gap-days and --block-days of a
+few days; its intervals are then somewhat too narrow.
 
 --synthetic gaussian needs no data: it makes a Gaussian random field under
 clouds and compares with exact kriging, the best that anything can do there.
 
 Time: each network of a table is trained once for every seed: on a processor a
-small network for 800 steps with one seed and 200 overlays, on a GPU a base
-network for 5000 steps with three seeds and all overlays. Guided strategies need
-a mask prior besides. The progress line tells the time left; --steps, --size and
---overlays make it shorter and the answer rougher.
+small one for 800 steps with one seed and 200 overlays, on a GPU a base one for
+5000 steps with three seeds and all overlays, and a mask prior besides where a
+strategy is guided. --steps, --size and --overlays make it shorter and rougher.
 
 The run can be stopped at any moment, by kill -9 too. Rows that are done are
 kept in DIR: the same command goes on, and ends with the same results.json.

@@ -36,7 +36,7 @@ func imageOf(planes, height, width int) impute.Image {
 
 // plainDesign is a network of the target day alone.
 func plainDesign() impute.Design {
-	d := DINDiffConfig(learn.PaperConfig()).Design
+	d := DINDiffConfig(learn.DefaultConfig().AsPaper()).Design
 	d.Extras = impute.Extras{}
 	return d
 }

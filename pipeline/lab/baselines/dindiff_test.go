@@ -101,7 +101,7 @@ func TestPublishedSamplersRunOnAModel(t *testing.T) {
 }
 
 func TestTheSettingsOfDINDiffAreValid(t *testing.T) {
-	if err := DINDiffConfig(learn.PaperConfig()).Validate(); err != nil {
+	if err := DINDiffConfig(learn.DefaultConfig().AsPaper()).Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -104,7 +104,7 @@ func TestEveryTableCanBeTrained(t *testing.T) {
 func TestPresetsDifferInTheirDocumentedSettings(t *testing.T) {
 	budget := Default(nn.Small, false).Train
 	frame := paper("empirical").Network.config(budget)
-	if frame.Design.Extras != (impute.Extras{}) || frame.Design.Variance || frame.Steps != budget.Steps || frame.Clean != learn.PaperConfig().Clean {
+	if frame.Design.Extras != (impute.Extras{}) || frame.Design.Variance || frame.Steps != budget.Steps || frame.Clean != learn.DefaultConfig().AsPaper().Clean {
 		t.Errorf("the published imputer sees %+v", frame.Design)
 	}
 	if miss := missdiff().Network.config(budget); miss.LossOn != learn.OnObserved || miss.Clean != 0 {
