@@ -134,7 +134,7 @@ func (s *Settings) onProcessor() {
 	s.Judging.MemberCases, s.Judging.Members = 8, 8
 }
 
-// WithPaper changes s to the preset "paper", see learn.PaperConfig: a single
+// WithPaper changes s to the preset "paper", see learn.Config.AsPaper: a single
 // frame in, no variance, guidance with pixel anchors and the published weight.
 func (s Settings) WithPaper() Settings {
 	s.Imputer = s.Imputer.AsPaper()
