@@ -209,6 +209,9 @@ func loadModel(name string, d infer.Device, read func(file string) ([]byte, erro
 		v.Scaling = &infer.Scaling{
 			Grid: field.Grid{Lat: s.Lat, Lon: s.Lon}, Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(),
 		}
+		if c := s.Constants; c != nil {
+			v.Scaling.Constants = &infer.Constants{LengthKM: c.LengthKM, Days: c.Days, Nugget: c.Nugget}
+		}
 		for _, p := range s.Query {
 			if p < 0 { // not known
 				p = field.NaN()

@@ -278,7 +278,7 @@ func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.
 // attempt fills a granule by the method of the job, with the constants and the
 // calibration of the dataset.
 func (w *Worker) attempt(ctx context.Context, job fill.Job) (outcome fill.Outcome, done fill.Job, err error) {
-	if job.Fill.Method == "oi" || job.Trust != nil {
+	if job.Fill.Method == "oi" || job.Trust != nil || job.Scaling != nil {
 		if job.Constants, err = w.constants(ctx, job); err != nil {
 			return fill.Outcome{}, job, err
 		}

@@ -101,6 +101,9 @@ func (e *Exam) Apart(days int) { e.apartDays = days }
 // Cases returns the number of cases.
 func (e *Exam) Cases() int { return len(e.overlays) }
 
+// Mode returns which days around a day methods may use.
+func (e *Exam) Mode() impute.Mode { return e.mode }
+
 // Overlay returns the overlay behind case i, for pictures.
 func (e *Exam) Overlay(i int) samples.Overlay { return e.overlays[i] }
 

@@ -66,3 +66,36 @@ func TestAutoIsNoMethodOfAFiller(t *testing.T) {
 		t.Error("a filler was made of the method auto")
 	}
 }
+
+// A network departs from an analysis that suits the place where it fills: its own
+// constants at home, those of the dataset elsewhere.
+func TestTheAnalysisHasTheConstantsOfThePlace(t *testing.T) {
+	s := basin(40, 48, false)
+	m := untrained(t, everything(), s, openDevice(t, 1))
+	fill := func(tuned *Constants, elsewhere bool, own *Constants) []float32 {
+		scene := basin(40, 48, false)
+		m.version.Scaling.Constants, scene.Constants = own, tuned
+		if elsewhere {
+			scene.Scaling = &m.version.Scaling.Scaling
+		}
+		return fillWith(t, m, modelConfig(Fast), scene).Value
+	}
+	long := &Constants{LengthKM: 2000, Days: 60, Nugget: 0.01}
+	plain, away := fill(nil, false, nil), fill(nil, true, nil)
+	for _, tt := range []struct {
+		name string
+		got  []float32
+		same bool // as with the defaults
+		as   []float32
+	}{
+		{"at home, tuned for the dataset since", fill(long, false, nil), true, plain},
+		{"at home, learned with others", fill(nil, false, long), false, plain},
+		{"elsewhere, tuned there", fill(long, true, nil), false, away},
+		{"elsewhere, learned with others", fill(nil, true, long), true, away},
+		{"elsewhere, too few days to tune", fill(&Constants{Note: "too few"}, true, nil), true, away},
+	} {
+		if same := slices.EqualFunc(tt.got, tt.as, func(a, b float32) bool { return a == b || a != a && b != b }); same != tt.same {
+			t.Errorf("%s: as with the default constants %v, want %v", tt.name, same, tt.same)
+		}
+	}
+}

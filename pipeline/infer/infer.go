@@ -49,8 +49,9 @@ type Scene struct {
 	// Widening comes from days of the dataset that were filled by the same method
 	// and scored, all before this one. The zero value: from none.
 	Widening skill.Widening
-	// Constants are those of the dataset, for the method oi (Tune) and for a model
-	// that is not followed all the way; nil: the defaults. Other methods ignore them.
+	// Constants are those of the dataset, for the method oi (Tune) and for the analysis
+	// of a model that was trained elsewhere; nil: the defaults. Other methods, and a
+	// model of the dataset's own, ignore them.
 	Constants *Constants
 	// Trust says how far a model is followed; nil: all the way.
 	Trust *Trust
@@ -136,7 +137,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := f.cfg.window(series, target)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, wide: s.Widening, trust: s.Trust, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
 		filled, err := f.withMembers(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
@@ -197,6 +198,7 @@ type view struct {
 	target int
 	oi     classical.OI // settings of the method oi
 	scale  *samples.Scaling
+	tuned  *Constants // of the dataset
 	wide   skill.Widening
 	trust  *Trust
 	last   bool // the series is not used afterwards and may be overwritten
@@ -222,7 +224,7 @@ func (f *Filler) widened(ctx context.Context, v view, method string, wide skill.
 func (f *Filler) apply(ctx context.Context, v view, method string, progress func(done, total int)) (out filling, err error) {
 	switch method {
 	case MethodModel:
-		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, last: v.last})
+		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, constants: v.tuned, last: v.last})
 	case "climatology":
 		out.estimate = classical.Climatology(v.Series, v.target)
 		return out, nil // its sigma is the spread of the variable, and says nothing of the noise

@@ -39,6 +39,7 @@ type Scaling struct {
 	Grid      field.Grid
 	Transform field.Transform
 	samples.Scaling
+	Constants *Constants // of the analysis that the networks depart from; nil: the defaults
 }
 
 // Device is the engine that runs the networks of a model.

@@ -77,7 +77,11 @@ type fillOptions struct {
 	now      func() time.Time
 	progress func(done, total int) // in thousandths
 	scaling  *samples.Scaling      // scaling of the scene; nil: that of the version
-	last     bool                  // the series may be overwritten
+	// constants are those of the dataset, for a scaling of the scene: an analysis
+	// that suits the place is the better start, also for a network that learned
+	// elsewhere.
+	constants *Constants
+	last      bool // the series may be overwritten
 }
 
 // part returns the progress callback of a stage, from and to in thousandths.

@@ -153,6 +153,18 @@ func merge(c samples.Composite, values []float32, age, oldest int) {
 // freshness returns the weight of an observation at a distance in days: 1 for a day.
 func freshness(days int) float32 { return 3 / (2 + float32(days)) }
 
+// constants returns those of the analysis: of the place where the model was trained,
+// or of the one where it fills.
+func (m *Model) constants(how fillOptions) *Constants {
+	switch {
+	case how.scaling != nil:
+		return how.constants
+	case m.version.Scaling != nil:
+		return m.version.Scaling.Constants
+	}
+	return nil
+}
+
 // analyse adds the analyses that the imputer departs from, each with all cores.
 // They are the analyses that the method oi would publish. The imputer learned
 // from quicker ones (impute.QuickOI) and errs less with these: MSE 0.1610
@@ -160,6 +172,9 @@ func freshness(days int) float32 { return 3 / (2 + float32(days)) }
 func (m *Model) analyse(ctx context.Context, sub *preparedField, s classical.Series, target int, how fillOptions) error {
 	progress, elsewhere := how.part(0, 300), how.scaling != nil
 	oi := classical.DefaultOI(s.Grid)
+	if c := m.constants(how); c != nil && c.Tuned() {
+		oi.LengthKM, oi.Days, oi.Nugget = c.LengthKM, c.Days, c.Nugget
+	}
 	if !elsewhere {
 		oi.Overlays = 0 // the network knows how far off it is
 	}

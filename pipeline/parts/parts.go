@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 
+	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
@@ -49,9 +50,25 @@ type Scaling struct {
 	Floor float32   `json:"floor,omitempty"` // least value that has a logarithm
 	Std   float64   `json:"std"`
 	Mean  []float32 `json:"mean"` // per cell, row by row
+	// Constants are those of the analysis that the network departs from; nil: the
+	// defaults for the grid.
+	Constants *Constants `json:"constants,omitempty"`
 	// Query is P(query) of each cell over the draws that the network learned
 	// from, -1 where there were too few; nil: not counted.
 	Query []float32 `json:"query,omitempty"`
+}
+
+// Constants are the scales of optimal interpolation.
+type Constants struct {
+	LengthKM float64 `json:"length_km"`
+	Days     float64 `json:"days"`
+	Nugget   float64 `json:"nugget"`
+}
+
+// Of returns oi with these constants.
+func (c Constants) Of(oi classical.OI) classical.OI {
+	oi.LengthKM, oi.Days, oi.Nugget = c.LengthKM, c.Days, c.Nugget
+	return oi
 }
 
 // NewScaling returns the scaling of a grid as a part of a version.
@@ -67,6 +84,9 @@ func DecodeScaling(data []byte) (Scaling, error) {
 	}
 	if s.Query != nil && len(s.Query) != len(s.Mean) {
 		return s, fmt.Errorf("P(query) of %d cells, means of %d", len(s.Query), len(s.Mean))
+	}
+	if c := s.Constants; c != nil && !(c.LengthKM > 0 && c.Days > 0 && c.Nugget >= 0 && c.Nugget < 1) {
+		return s, fmt.Errorf("constants of optimal interpolation are %+v", *c)
 	}
 	if len(s.Mean) != len(s.Lat)*len(s.Lon) || !(s.Std > 0) || math.IsInf(s.Std, 1) {
 		return s, fmt.Errorf("%d means for %d x %d cells, standard deviation %v", len(s.Mean), len(s.Lat), len(s.Lon), s.Std)

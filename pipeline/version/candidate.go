@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
+	"lacuna/pipeline/classical"
 	"lacuna/pipeline/parts"
+
+	"golang.org/x/sync/errgroup"
 
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
@@ -24,6 +28,18 @@ type Candidate struct {
 	members     *impute.Members // nil: the version has none
 	calibration parts.Calibration
 	scaling     *samples.Scaling // nil: that of the exam
+	// analyser makes the analysis that the networks depart from, as they learned
+	// and as they would serve; nil: that of the exam.
+	analyser  impute.Analyser
+	constants parts.Constants // of analyser
+}
+
+// asked says that the exam has analyses with the given constants, so that none has
+// to be made twice.
+func (c *Candidate) asked(with parts.Constants) {
+	if c.constants == with {
+		c.analyser = nil
+	}
 }
 
 // LoadCandidate reads a version. It must fit the transform of the days that it
@@ -56,6 +72,11 @@ func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Can
 		}
 		if scaling := s.Samples(); len(on.Places()) == 1 && s.Fits(on.Grid(), on.Transform()) {
 			c.scaling = &scaling
+			c.constants = constantsOf(classical.DefaultOI(on.Grid()))
+			if s.Constants != nil {
+				c.constants = *s.Constants
+			}
+			c.analyser = analyserOf(on, impute.ServingOI, c.constants)
 		}
 	}
 	return c, nil
@@ -74,7 +95,10 @@ func (c *Candidate) Close() {
 // calibrated.
 func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut) evaluate.Method {
 	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
-		inputs, maps := c.inputs(cases, exam, on)
+		inputs, maps, err := c.inputs(ctx, cases, exam, on)
+		if err != nil {
+			return nil, err
+		}
 		said, err := c.model.Predict(ctx, inputs)
 		if err != nil {
 			return nil, err
@@ -93,7 +117,10 @@ func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut)
 // each, about its prediction and calibrated.
 func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOut, j Judging) evaluate.Method {
 	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
-		inputs, maps := c.inputs(cases, exam, on)
+		inputs, maps, err := c.inputs(ctx, cases, exam, on)
+		if err != nil {
+			return nil, err
+		}
 		said, err := c.model.Predict(ctx, inputs)
 		if err != nil {
 			return nil, err
@@ -123,15 +150,25 @@ func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOu
 	}}
 }
 
-// inputs returns the inputs of the candidate for cases, in its own scaling, and
-// the rescalings to it.
-func (c *Candidate) inputs(cases []evaluate.Case, exam *evaluate.Exam, on samples.HeldOut) ([]impute.Inputs, []rescaling) {
+// inputs returns the inputs of the candidate for cases, in its own scaling and with
+// its own analysis, and the rescalings to it.
+func (c *Candidate) inputs(ctx context.Context, cases []evaluate.Case, exam *evaluate.Exam, on samples.HeldOut) ([]impute.Inputs, []rescaling, error) {
 	inputs, maps := make([]impute.Inputs, len(cases)), make([]rescaling, len(cases))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, k := range cases {
-		maps[i] = c.rescaling(on, exam.Overlay(k.Number).Ref)
-		inputs[i] = maps[i].inputs(k.Inputs)
+		ref := exam.Overlay(k.Number).Ref
+		maps[i] = c.rescaling(on, ref)
+		group.Go(func() (err error) {
+			in := k.Inputs
+			if c.analyser != nil && c.model.Design().Extras.Analysis && ctx.Err() == nil {
+				in.Analysis, in.AnalysisSigma, err = c.analyser.Analyse(ref, in.Visible, exam.Mode())
+			}
+			inputs[i] = maps[i].inputs(in)
+			return err
+		})
 	}
-	return inputs, maps
+	return inputs, maps, group.Wait()
 }
 
 // judged returns the target of a draw of members: the window of a case number

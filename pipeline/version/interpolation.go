@@ -11,6 +11,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
@@ -18,28 +19,17 @@ import (
 // Interpolation is optimal interpolation as the gate judges it: with constants
 // and a calibration from the same days as those of the network beside it.
 type Interpolation struct {
-	Constants []Constants `json:"constants"` // of each grid
-	Tuned     bool        `json:"tuned"`     // false: they are the default ones
+	Constants []parts.Constants `json:"constants"` // of each grid
+	Tuned     bool              `json:"tuned"`     // false: they are the default ones
 	// Tuning is its MSE with constants tuned on training days less that with the
 	// default ones, on the overlays that choose; nil: nothing could be tuned.
 	Tuning      *skill.Difference  `json:"tuning,omitempty"`
 	Calibration impute.Calibration `json:"calibration"` // factors on sigma, from the overlays that choose
 }
 
-// Constants are the scales of optimal interpolation.
-type Constants struct {
-	LengthKM float64 `json:"length_km"`
-	Days     float64 `json:"days"`
-	Nugget   float64 `json:"nugget"`
-}
-
 // Method returns it as a method for an exam on days of the same grids.
 func (n Interpolation) Method(exam *evaluate.Exam) evaluate.Method {
-	plain := exam.InterpolationBy(func(place int, oi classical.OI) classical.OI {
-		c := n.Constants[place]
-		oi.LengthKM, oi.Days, oi.Nugget = c.LengthKM, c.Days, c.Nugget
-		return oi
-	})
+	plain := exam.InterpolationBy(func(place int, oi classical.OI) classical.OI { return n.Constants[place].Of(oi) })
 	return evaluate.Method{Name: plain.Name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
 		answers, err := plain.Fill(ctx, cases)
 		for i := range answers {
@@ -66,8 +56,20 @@ const interpolationFile = "interpolation.json"
 
 // interpolation tunes optimal interpolation on the training days and calibrates it
 // on the overlays that choose. Tuned constants serve where they are better there
-// beyond chance.
+// beyond chance: they are those of the analysis that the network departs from, and
+// of the optimal interpolation that it is judged against.
 func (r *run) interpolation(ctx context.Context) (Interpolation, error) {
+	if r.analysis != nil {
+		return *r.analysis, nil
+	}
+	n, err := r.findInterpolation(ctx)
+	if err == nil {
+		r.analysis = &n
+	}
+	return n, err
+}
+
+func (r *run) findInterpolation(ctx context.Context) (Interpolation, error) {
 	var n Interpolation
 	if known, err := r.folder.load(interpolationFile, &n); known || err != nil {
 		return n, err
@@ -76,7 +78,7 @@ func (r *run) interpolation(ctx context.Context) (Interpolation, error) {
 	if err != nil {
 		return n, err
 	}
-	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total}) }
+	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done, Steps: total}) }
 	plain := Interpolation{Constants: defaultConstants(r.chooseSide)}
 	answers, before, err := judgeAll(ctx, exam, plain.Method(exam), tell)
 	if err != nil {
@@ -118,24 +120,27 @@ func judgeAll(ctx context.Context, exam *evaluate.Exam, m evaluate.Method, tell 
 	return answers, v, err
 }
 
-func defaultConstants(of interface{ Places() []*samples.Place }) []Constants {
-	var out []Constants
+func defaultConstants(of interface{ Places() []*samples.Place }) []parts.Constants {
+	var out []parts.Constants
 	for _, p := range of.Places() {
-		oi := classical.DefaultOI(p.Grid)
-		out = append(out, Constants{oi.LengthKM, oi.Days, oi.Nugget})
+		out = append(out, constantsOf(classical.DefaultOI(p.Grid)))
 	}
 	return out
 }
 
+func constantsOf(oi classical.OI) parts.Constants {
+	return parts.Constants{LengthKM: oi.LengthKM, Days: oi.Days, Nugget: oi.Nugget}
+}
+
 // tunedConstants tunes those of every grid on windows of training days.
-func (r *run) tunedConstants(ctx context.Context) ([]Constants, error) {
-	var out []Constants
+func (r *run) tunedConstants(ctx context.Context) ([]parts.Constants, error) {
+	var out []parts.Constants
 	for place := range r.train.Places() {
 		oi, _, err := TuneInterpolation(ctx, r.train, place, r.own, r.s.Judging.Mode, min(r.s.Judging.Choosing, TuningWindows), stream(r.s, "interpolation"))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Constants{oi.LengthKM, oi.Days, oi.Nugget})
+		out = append(out, constantsOf(oi))
 	}
 	return out, nil
 }
@@ -151,7 +156,7 @@ func TuneInterpolation(ctx context.Context, train samples.Train, place int, refs
 	p := train.Places()[place]
 	own := slices.DeleteFunc(slices.Clone(refs), func(ref samples.Ref) bool { return train.Place(ref.Day) != p })
 	patches := spreadPatches(own, windows, train.Cut)
-	parts, err := partition.Empirical(train).Partition(ctx, patches, s)
+	split, err := partition.Empirical(train).Partition(ctx, patches, s)
 	if err != nil {
 		return classical.OI{}, classical.Score{}, err
 	}
@@ -166,8 +171,8 @@ func TuneInterpolation(ctx context.Context, train samples.Train, place int, refs
 	days := make([]classical.Hidden, len(patches))
 	for i, patch := range patches {
 		h := classical.Hidden{Truth: patch.Values}
-		h.Series, h.Target = train.Around(patch.Ref, parts[i].Context, past, future)
-		for cell, asked := range parts[i].Query {
+		h.Series, h.Target = train.Around(patch.Ref, split[i].Context, past, future)
+		for cell, asked := range split[i].Query {
 			if asked {
 				h.Cells = append(h.Cells, int32(cell))
 			}

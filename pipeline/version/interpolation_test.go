@@ -3,6 +3,7 @@ package version
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/impute/imputetest"
+	"lacuna/pipeline/nn"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
@@ -182,5 +186,76 @@ func TestInterpolationIsCalibratedForTheGate(t *testing.T) {
 	}
 	if against := strings.Join(Against(r.Decision), "\n"); !strings.Contains(against, "CRPS changes by") {
 		t.Errorf("a challenger with a useless sigma and a better mean is refused for %q, want its CRPS among it", against)
+	}
+}
+
+// The constants that win on the days that choose are those of the analyses that a
+// network learns from and is judged with, and the version keeps them for serving.
+func TestNetworksDepartFromTheTunedAnalysis(t *testing.T) {
+	r := begun(t, waves(t))
+	r.s.Imputer.Design.Extras.Analysis = true
+	if err := r.makeSurroundings(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]impute.Analyser{"learn": r.material.Analyser, "choose": r.aroundChoose.Analyser, "judge": r.aroundJudge.Analyser} {
+		for _, oi := range a.(placeOI).settings {
+			if got := constantsOf(oi); got != r.analysis.Constants[0] {
+				t.Errorf("days that %s are analysed with %+v, want %+v", name, got, r.analysis.Constants[0])
+			}
+		}
+	}
+}
+
+// A champion is judged with the analysis that it serves with, whatever the exam has.
+func TestACandidateOfTheDatasetHasItsOwnAnalysis(t *testing.T) {
+	good := firstModel(t)
+	exam, held := anExam(t)
+	runner, err := impute.NewRunner(enginetest.Open(t), impute.RunnerConfig{Batch: 1, Shared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runner.Close()
+	load := func(c *parts.Constants) *Candidate {
+		files := maps.Clone(good.Parts)
+		s := *good.Scaling
+		s.Constants = c
+		if files[PartScaling], err = json.Marshal(s); err != nil {
+			t.Fatal(err)
+		}
+		candidate, err := LoadCandidate(files, runner, held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(candidate.Close)
+		// The model of the tests sees no analysis; one that does takes its place.
+		candidate.model = imputetest.BusyModel(t, runner, impute.Design{
+			Backbone: nn.BackboneUNet, Size: nn.Tiny, Variance: true, Departure: true, Extras: impute.Extras{Last: true, Analysis: true},
+		})
+		return candidate
+	}
+	o := exam.Overlay(0)
+	given := impute.Inputs{
+		Height: o.Window.Height, Width: o.Window.Width, Visible: o.Visible, Values: o.Values, Sea: o.Sea,
+		Analysis: make([]float32, len(o.Values)), AnalysisSigma: make([]float32, len(o.Values)),
+	}
+	analysis := func(c *Candidate) []float32 {
+		inputs, _, err := c.inputs(t.Context(), []evaluate.Case{{Inputs: given}}, exam, held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inputs[0].Analysis
+	}
+	short := parts.Constants{LengthKM: 5, Days: 0.5, Nugget: 0.5}
+	plain, other := load(nil), load(&short)
+	if a, b := analysis(plain), analysis(other); slices.Equal(a, b) || slices.Equal(a, given.Analysis) {
+		t.Error("a candidate with other constants has the same analysis, or that of the exam")
+	}
+	other.asked(plain.constants)
+	if !slices.Equal(analysis(other), analysis(load(&short))) {
+		t.Error("an exam with other constants takes a candidate's own analysis from it")
+	}
+	other.asked(short)
+	if want := other.rescaling(held, o.Ref).inputs(given).Analysis; !slices.Equal(analysis(other), want) {
+		t.Error("an exam with its constants is not taken at its word")
 	}
 }

@@ -128,6 +128,9 @@ func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p imp
 func (r *run) judge(ctx context.Context) error {
 	delete(r.parts, PartScaling) // the parent's
 	if s := scalingOf(r.train); s != nil {
+		if r.analysis != nil && r.analysis.Tuned {
+			s.Constants = &r.analysis.Constants[0] // there is one grid only
+		}
 		if r.queries != nil {
 			s.Query = queryShares(r.queries[0]) // there is one grid only
 		}
@@ -181,6 +184,13 @@ func (r *run) contest(ctx context.Context) error {
 	challenger := Entrant{Method: candidate.Method("challenger", exam, r.judgeSide)}
 	if challenger.Faults, err = r.selfTest(ctx, candidate); err != nil {
 		return err
+	}
+	if r.analysis != nil {
+		for _, c := range []*Candidate{candidate, served} {
+			if c != nil {
+				c.asked(r.analysis.Constants[0])
+			}
+		}
 	}
 	racers := []clocked{{candidate, &challenger}}
 	if r.req.Champion != nil { // a starter is quick because it is small, which is no reference

@@ -51,6 +51,7 @@ type run struct {
 	choosing     []samples.Overlay // of chooseSide
 	judging      []samples.Overlay // of judgeSide
 	material     learn.Material
+	analysis     *Interpolation // optimal interpolation of this dataset; nil: not found yet
 	aroundChoose impute.Surroundings
 	aroundJudge  impute.Surroundings
 	scoring      []impute.Inputs // inputs of the first choosing overlays

@@ -9,6 +9,7 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 )
 
@@ -25,8 +26,13 @@ func (r *run) makeSurroundings(ctx context.Context) error {
 		extras.Background, extras.Analysis = extras.Background || theirs.Background, extras.Analysis || theirs.Analysis
 	}
 	if extras.Analysis {
-		r.material.Analyser = analyserOf(r.learned, impute.QuickOI)
-		r.aroundChoose.Analyser, r.aroundJudge.Analyser = analyserOf(r.chooseSide, impute.ServingOI), analyserOf(r.judgeSide, impute.ServingOI)
+		by, err := r.interpolation(ctx)
+		if err != nil {
+			return err
+		}
+		r.material.Analyser = analyserOf(r.learned, impute.QuickOI, by.Constants...)
+		r.aroundChoose.Analyser = analyserOf(r.chooseSide, impute.ServingOI, by.Constants...)
+		r.aroundJudge.Analyser = analyserOf(r.judgeSide, impute.ServingOI, by.Constants...)
 	}
 	if extras.Background {
 		if err := r.makeBackgrounds(ctx); err != nil {
@@ -75,10 +81,16 @@ func Analyser(days samples.Train, of func(classical.OI) classical.OI) impute.Ana
 	return analyserOf(days, of)
 }
 
-func analyserOf(days side, of func(classical.OI) classical.OI) placeOI {
+// analyserOf returns an analyser with the constants of the first places, and the
+// defaults of the others.
+func analyserOf(days side, of func(classical.OI) classical.OI, constants ...parts.Constants) placeOI {
 	a := placeOI{days, map[*samples.Place]classical.OI{}}
-	for _, p := range days.Places() {
-		a.settings[p] = of(classical.DefaultOI(p.Grid))
+	for i, p := range days.Places() {
+		oi := classical.DefaultOI(p.Grid)
+		if i < len(constants) {
+			oi = constants[i].Of(oi)
+		}
+		a.settings[p] = of(oi)
 	}
 	return a
 }

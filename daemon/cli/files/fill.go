@@ -232,7 +232,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 // tuned on the days of all granules of the grid, once; for a product in near real
 // time on those before it, and again when these have doubled.
 func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
-	if job.Fill.Method != "oi" && job.Trust == nil {
+	if job.Fill.Method != "oi" && job.Trust == nil && job.Scaling == nil {
 		return nil, nil
 	}
 	g, key := job.Granule, seriesOf(job)
