@@ -47,7 +47,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/samples", "field noise classical", "realdata"},
 	{"pipeline/impute", "field noise classical engine nn samples", ""},
 	{"pipeline/infer", "field noise simulate skill classical engine nn samples impute", ""},
-	{"pipeline/parts", "field samples impute", ""},
+	{"pipeline/parts", "field classical samples impute", ""},
 
 	// What draws masks and splits observations by them:
 	{"pipeline/partition", "field noise samples", ""},
