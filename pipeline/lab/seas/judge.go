@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
@@ -19,12 +20,13 @@ import (
 // exam is the overlays of a sea in a mode.
 type exam struct {
 	*evaluate.Exam
-	about string
-	kept  *kept
-	mode  impute.Mode
-	boot  skill.Bootstrap
-	oi    []evaluate.Answer            // answers of optimal interpolation, self-calibrated; nil before they were asked for
-	said  map[string][]evaluate.Answer // answers of networks by their keys, while these are judged
+	about    string
+	settings func(classical.OI) classical.OI // constants of the sea
+	kept     *kept
+	mode     impute.Mode
+	boot     skill.Bootstrap
+	oi       []evaluate.Answer            // answers of optimal interpolation, self-calibrated; nil before they were asked for
+	said     map[string][]evaluate.Answer // answers of networks by their keys, while these are judged
 }
 
 // examOf returns the exam on held-out days of a sea. Analyses and overlays do not
@@ -35,7 +37,7 @@ func (l *lab) examOf(s *sea, role string, held samples.HeldOut, side, count int,
 		return x, nil
 	}
 	about := role + " " + l.names[s]
-	analyser, err := newKeptOI(held, l.kept, impute.ServingOI, map[*samples.Place]string{held.Places()[0]: about})
+	analyser, err := newKeptOI(held, l.kept, impute.ServingOI, map[*samples.Place]placed{held.Places()[0]: {about, s.settings}})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (l *lab) examOf(s *sea, role string, held samples.HeldOut, side, count int,
 	if err != nil {
 		return nil, err
 	}
-	x := &exam{Exam: e, about: about, kept: l.kept, mode: mode, boot: blocksOf(overlays), said: map[string][]evaluate.Answer{}}
+	x := &exam{Exam: e, about: fmt.Sprint(about, s.constants), settings: s.settings, kept: l.kept, mode: mode, boot: blocksOf(overlays), said: map[string][]evaluate.Answer{}}
 	e.Blocks(x.boot.BlockDays)
 	l.exams[name] = x
 	return x, nil
@@ -121,13 +123,13 @@ func (x *exam) answers(ctx context.Context, m evaluate.Method) ([]evaluate.Answe
 	return out, nil
 }
 
-// interpolated returns the answers of optimal interpolation with the default
-// constants, calibrated by the gaps of the days it sees.
+// interpolated returns the answers of optimal interpolation with the constants of
+// the sea, calibrated by the gaps of the days it sees.
 func (x *exam) interpolated(ctx context.Context) ([]evaluate.Answer, error) {
 	if x.oi != nil {
 		return x.oi, nil
 	}
-	whole := x.Interpolation()
+	whole := x.InterpolationBy(func(_ int, oi classical.OI) classical.OI { return x.settings(oi) })
 	m := evaluate.Method{Name: "oi", Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
 		out := make([]evaluate.Answer, len(cases))
 		var missing []evaluate.Case

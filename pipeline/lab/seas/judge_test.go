@@ -13,8 +13,10 @@ import (
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
 // offBy returns answers that are off by a number everywhere, with a sigma.
@@ -265,7 +267,8 @@ func TestAnAnalysisIsMadeOnceForAllThatDependsOnNothingElse(t *testing.T) {
 	l := testLab(t, map[string]samples.Series{"a": waves("a", 60), "b": waves("b", 60)})
 	made := 0
 	p, q := l.seas[0].place, l.seas[1].place
-	names := map[*samples.Place]string{p: "a", q: "b"}
+	same := func(oi classical.OI) classical.OI { return oi }
+	names := map[*samples.Place]placed{p: {"a", same}, q: {"b", same}}
 	a, err := newKeptOI(counting{l.train, &made}, l.kept, impute.QuickOI, names)
 	if err != nil {
 		t.Fatal(err)
@@ -297,4 +300,48 @@ func TestAnAnalysisIsMadeOnceForAllThatDependsOnNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(b, ref, observed, impute.Past, 5) // other settings
+	names[p] = placed{"a", func(oi classical.OI) classical.OI { return parts.Constants{LengthKM: 10, Days: 1, Nugget: 0.5}.Of(oi) }}
+	c, err := newKeptOI(counting{l.train, &made}, l.kept, impute.QuickOI, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(first, ask(c, ref, observed, impute.Past, 6)) { // other constants
+		t.Error("other constants give the same analysis")
+	}
+}
+
+// The constants of a sea come from its learn and choose days: a judge day has no
+// part in them.
+func TestConstantsOfASeaDoNotSeeItsJudgeDays(t *testing.T) {
+	find := func(change func(s *sea, d samples.Day) bool) *parts.Constants {
+		series := waves("a", 120)
+		l := testLab(t, map[string]samples.Series{"a": series, "b": waves("b", 60)})
+		if change != nil {
+			for i, d := range series.Days {
+				if change(l.seas[0], d) {
+					series.Days[i].Values = slices.Clone(d.Values)
+					for cell := range d.Values {
+						series.Days[i].Values[cell] += float32(cell%5) - 2
+					}
+				}
+			}
+			l = testLab(t, map[string]samples.Series{"a": series, "b": waves("b", 60)})
+		}
+		place := slices.Index(l.train.Places(), l.seas[0].place)
+		oi, _, err := version.TuneInterpolation(t.Context(), l.train, place, l.seas[0].refs, impute.Past, 20, noise.New(1, "test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &parts.Constants{LengthKM: oi.LengthKM, Days: oi.Days, Nugget: oi.Nugget}
+	}
+	role := func(r samples.Role) func(*sea, samples.Day) bool {
+		return func(s *sea, d samples.Day) bool { return s.calendar.Role(samples.DateOf(d.Time)) == r }
+	}
+	plain := find(nil)
+	if got := find(role(samples.Judge)); *got != *plain {
+		t.Errorf("other values on judge days make the constants %+v of %+v", *got, *plain)
+	}
+	if got := find(role(samples.Learn)); *got == *plain {
+		t.Error("other values on learn days change nothing")
+	}
 }

@@ -156,18 +156,24 @@ type keptOI struct {
 	about map[*samples.Place]string
 }
 
-// newKeptOI returns the analyser of some days. about names the data of each
-// place: two analysers of other days must not share one.
-func newKeptOI(of days, k *kept, settings func(classical.OI) classical.OI, about map[*samples.Place]string) (keptOI, error) {
+// placed names the data of a place, which two analysers of other days must not
+// share, and has its constants.
+type placed struct {
+	about    string
+	settings func(classical.OI) classical.OI
+}
+
+// newKeptOI returns the analyser of some days.
+func newKeptOI(of days, k *kept, settings func(classical.OI) classical.OI, about map[*samples.Place]placed) (keptOI, error) {
 	a := keptOI{days: of, kept: k, oi: map[*samples.Place]impute.OI{}, about: map[*samples.Place]string{}}
 	for _, p := range of.Places() {
-		oi := settings(classical.DefaultOI(p.Grid))
+		oi := settings(about[p].settings(classical.DefaultOI(p.Grid)))
 		a.oi[p] = impute.OI{Days: of, Settings: oi}
 		how, err := json.Marshal(oi)
 		if err != nil {
 			return a, err
 		}
-		a.about[p] = about[p] + string(how)
+		a.about[p] = about[p].about + string(how)
 	}
 	return a, nil
 }

@@ -61,7 +61,7 @@ type difference struct {
 
 // recordOf returns the record of a sea in a mode: the stored one, or a new one.
 func (l *lab) recordOf(ctx context.Context, left string, s *sea, mode impute.Mode, teachers []*sea, networks []network) (record, error) {
-	about := []any{left, s.name, l.names[s], mode, l.judgedSide(), l.overlays, l.choosing, l.turns}
+	about := []any{left, s.name, l.names[s], s.constants, mode, l.judgedSide(), l.overlays, l.choosing, l.turns}
 	for _, n := range networks {
 		about = append(about, n.key)
 	}

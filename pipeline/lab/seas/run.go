@@ -57,32 +57,42 @@ func newLab(o options, cfg learn.Config, all []*sea, runner *impute.Runner, trai
 	if l.train, err = together(all, cfg.Side); err != nil {
 		return nil, err
 	}
-	learned := map[*samples.Place]string{}
 	for _, s := range all {
 		if l.names[s], err = fingerprint(s.series); err != nil {
 			return nil, err
-		}
-		if s.teaches() {
-			learned[s.place] = "learn " + l.names[s]
 		}
 		log.Info("sea", "name", s.name, "days", len(s.series.Days), "judge", s.judge.Targets(), "learn", s.learnDays(), "patches", len(s.refs))
 	}
 	if l.kept, err = openKept(filepath.Join(o.work, "analyses.bin")); err != nil {
 		return nil, err
 	}
-	analyser, err := newKeptOI(l.train, l.kept, impute.QuickOI, learned)
-	if err != nil {
+	if err := l.analyse(); err != nil {
 		return nil, errors.Join(err, l.kept.close())
 	}
+	return l, nil
+}
+
+// analyse makes the analyser of the learn days, with the constants of each sea.
+func (l *lab) analyse() error {
+	about := map[*samples.Place]placed{}
+	for _, s := range l.seas {
+		if s.teaches() {
+			about[s.place] = placed{"learn " + l.names[s], s.settings}
+		}
+	}
+	analyser, err := newKeptOI(l.train, l.kept, impute.QuickOI, about)
 	// The analyser keeps what it makes; a second copy would only take memory.
 	l.about = learn.Material{Train: l.train, Analyser: analyser, Analyses: learn.NewAnalyses(0)}
-	return l, nil
+	return err
 }
 
 // run leaves out one sea after the other.
 func (l *lab) run(ctx context.Context) error {
 	leaves, err := l.leaves(l.seas)
 	if err != nil {
+		return err
+	}
+	if err := l.tune(ctx); err != nil {
 		return err
 	}
 	if err := l.prepare(ctx); err != nil {
@@ -207,7 +217,7 @@ func (l *lab) network(ctx context.Context, leave string, teachers []*sea, seed u
 	cfg.Seed = seed
 	about := []any{cfg, l.perPatch, l.balance}
 	for _, s := range teachers {
-		about = append(about, s.name, l.names[s])
+		about = append(about, s.name, l.names[s], s.constants)
 	}
 	name, err := keyOf(about...)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
 )
@@ -22,6 +23,8 @@ type sea struct {
 	choose   samples.HeldOut // choose days, scaled by the learn days; none where it does not teach
 	place    *samples.Place  // its place among the learn days of all seas; nil: it is judged only
 	refs     []samples.Ref   // its patches to learn from
+	// constants of optimal interpolation on this sea; nil: the defaults.
+	constants *parts.Constants
 }
 
 // teaches reports whether the sea has days to learn from.
