@@ -48,6 +48,7 @@ func shortened(recipe json.RawMessage) json.RawMessage {
 		return recipe // the row says what is wrong with it
 	}
 	settings["steps"], settings["batch"] = 3, 2
+	delete(settings, "side")
 	out, err := json.Marshal(settings)
 	if err != nil {
 		return recipe
