@@ -53,8 +53,9 @@ func (t *Training) settings() (version.Settings, error) {
 	if o.Preset == PresetPaper {
 		s = s.WithPaper()
 	}
-	s.Imputer.Negate = len(t.req.Beside) > 0 // a skew of one quantity is not one of another
-	s.Imputer.SpreadOnly = o.SpreadOnly
+	if s.Imputer.SpreadOnly = o.SpreadOnly; o.SpreadOnly {
+		s.Teachers = 0
+	}
 	budget := o.Budget
 	budget.Side = cmp.Or(budget.Side, patchSide(t.req.Data...))
 	s = s.With(budget)

@@ -1,6 +1,7 @@
 package version
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,20 +19,33 @@ import (
 func (r *run) makeImputer(ctx context.Context) error {
 	report := &train.Report{}
 	r.eval.Reports.Imputer = report
-	data, err := r.trainNetwork(ctx, training{part: PartImputer, phase: PhaseImputer, cfg: r.s.Imputer, report: report},
-		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
-			from, err := r.parentWeights()
-			if err != nil {
-				return nil, train.Report{}, err
-			}
-			hooks.Score, hooks.ScoreEvery, hooks.Patience, hooks.From = r.score, r.s.ScoreEvery, r.s.Patience, from
-			return r.trainer.Train(ctx, r.material, source, r.s.Imputer, hooks)
-		})
+	to := training{part: PartImputer, phase: PhaseImputer, cfg: r.s.Imputer, report: report, steps: r.s.Imputer.Steps}
+	fit, err := r.fitImputer(ctx, &to)
+	if err != nil {
+		return err
+	}
+	data, err := r.trainNetwork(ctx, to, fit)
 	if err != nil {
 		return err
 	}
 	r.model, err = impute.Load(data, r.runner)
-	return err
+	return errors.Join(err, r.forgetTeachers())
+}
+
+// fitImputer returns how the imputer learns: from the data, or from teachers,
+// which are trained first.
+func (r *run) fitImputer(ctx context.Context, to *training) (fitting, error) {
+	if r.s.Teachers > 0 {
+		return r.taught(ctx, to)
+	}
+	return func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
+		from, err := r.parentWeights()
+		if err != nil {
+			return nil, train.Report{}, err
+		}
+		hooks.Score, hooks.ScoreEvery, hooks.Patience, hooks.From = r.score, r.s.ScoreEvery, r.s.Patience, from
+		return r.trainer.Train(ctx, r.material, source, to.cfg, hooks)
+	}, nil
 }
 
 // parentWeights returns the weights of the parent's imputer, nil without one.
@@ -66,7 +80,7 @@ func (r *run) makeMembers(ctx context.Context) error {
 	}
 	report := &train.Report{}
 	r.eval.Reports.Members = report
-	_, err := r.trainNetwork(ctx, training{part: PartMembers, phase: PhaseMembers, cfg: r.s.Members, report: report},
+	_, err := r.trainNetwork(ctx, training{part: PartMembers, phase: PhaseMembers, cfg: r.s.Members, report: report, steps: r.s.Members.Steps},
 		func(source learn.Source, hooks train.Hooks) (saver, train.Report, error) {
 			from, err := r.parentMembers()
 			if err != nil {
@@ -101,27 +115,46 @@ type saver interface {
 	Close()
 }
 
-// training is a phase that trains one network.
+// training is the training of one network.
 type training struct {
-	part   Part
-	phase  string
+	part   Part   // empty: it is no part of the version
+	phase  string // that it belongs to
+	name   string // of its files; empty: that of the phase
 	cfg    learn.Config
 	report *train.Report
+
+	done, steps int // of the phase: before this training, and in all
+}
+
+// fitting trains a network on examples.
+type fitting func(learn.Source, train.Hooks) (saver, train.Report, error)
+
+// files returns the name of the training's files without their endings.
+func (t training) files() string { return cmp.Or(t.name, t.phase) }
+
+// network returns the name of the file of weights, which says that the training is over.
+func (t training) network() string {
+	if t.part == "" {
+		return t.files() + ".onnx"
+	}
+	return t.part.checkpoint()
 }
 
 // trainNetwork returns the file of a network: the one in the folder, where the
-// phase is over, or that of a training, which goes on from its checkpoint.
-func (r *run) trainNetwork(ctx context.Context, t training, fit func(learn.Source, train.Hooks) (saver, train.Report, error)) ([]byte, error) {
-	data, err := r.folder.read(t.part.checkpoint())
+// training is over, or that of a training, which goes on from its checkpoint.
+func (r *run) trainNetwork(ctx context.Context, t training, fit fitting) ([]byte, error) {
+	data, err := r.folder.read(t.network())
 	if err != nil {
 		return nil, err
 	}
 	if data != nil {
-		r.parts[t.part] = data
-		_, err := r.folder.load(t.phase+".json", t.report)
+		if t.part != "" {
+			r.parts[t.part] = data
+		}
+		_, err := r.folder.load(t.files()+".json", t.report)
 		return data, err
 	}
-	hooks := r.trainHooks(t.phase)
+	hooks := r.trainHooks(t)
 	source, closeSource, err := r.source(ctx, t, hooks.Checkpoint)
 	if err != nil {
 		return nil, err
@@ -136,12 +169,14 @@ func (r *run) trainNetwork(ctx context.Context, t training, fit func(learn.Sourc
 	if data, err = network.Save(t.cfg.Side); err != nil {
 		return nil, err
 	}
-	r.parts[t.part] = data
-	// The report first: a file of weights says that the phase is over.
-	if err := errors.Join(r.folder.save(t.phase+".json", report), r.folder.write(t.part.checkpoint(), data)); err != nil {
+	if t.part != "" {
+		r.parts[t.part] = data
+	}
+	// The report first: a file of weights says that the training is over.
+	if err := errors.Join(r.folder.save(t.files()+".json", report), r.folder.write(t.network(), data)); err != nil {
 		return nil, err
 	}
-	return data, r.folder.discard(checkpointFile(t.phase))
+	return data, r.folder.discard(checkpointFile(t.files()))
 }
 
 // source returns the examples of a training from the step of its checkpoint on.
@@ -157,7 +192,7 @@ func (r *run) source(ctx context.Context, t training, checkpoint string) (learn.
 	}
 	first := uint64(step) * uint64(t.cfg.Batch)
 	from := partition.Windows{Data: r.learned, Refs: r.refs, By: r.strategy}
-	pool, err := partition.NewPool(ctx, from, r.s.Pool, stream(r.s, t.phase+" pool"), first)
+	pool, err := partition.NewPool(ctx, from, r.s.Pool, stream(r.s, t.files()+" pool"), first)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,20 +211,20 @@ func (r *run) ownSource(seed uint64) (learn.Source, error) {
 	return learn.Repeated(r.learned, r.refs, r.strategy, r.s.Partitions, seed)
 }
 
-// checkpointFile names the checkpoint of a phase that trains.
-func checkpointFile(phase string) string { return phase + ".ckpt" }
+// checkpointFile names the checkpoint of a training.
+func checkpointFile(name string) string { return name + ".ckpt" }
 
 // checkpointPause is the least time between two checkpoints: a fast device makes
 // many steps a second. A kill loses no more than that, or CheckpointEvery steps.
 const checkpointPause = 5 * time.Second
 
-// trainHooks returns the hooks of the training of a phase.
-func (r *run) trainHooks(phase string) train.Hooks {
+// trainHooks returns the hooks of a training.
+func (r *run) trainHooks(t training) train.Hooks {
 	return train.Hooks{
 		Progress: func(p train.Progress) {
-			r.hooks.Progress(Progress{Phase: phase, Step: p.Step, Steps: p.Steps, Loss: p.Loss, Score: p.Score})
+			r.hooks.Progress(Progress{Phase: t.phase, Step: t.done + p.Step, Steps: cmp.Or(t.steps, p.Steps), Loss: p.Loss, Score: p.Score})
 		},
-		Checkpoint: r.folder.path(checkpointFile(phase)), CheckpointEvery: r.s.CheckpointEvery,
+		Checkpoint: r.folder.path(checkpointFile(t.files())), CheckpointEvery: r.s.CheckpointEvery,
 		CheckpointPause: checkpointPause, Now: r.hooks.Now,
 	}
 }

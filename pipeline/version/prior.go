@@ -204,7 +204,7 @@ func (r *run) trainPrior(ctx context.Context) (*prior.Model, learn.PriorReport, 
 	if from != nil {
 		cfg.Step.LearningRate *= tuningRate
 	}
-	hooks := r.trainHooks(PhasePrior)
+	hooks := r.trainHooks(training{phase: PhasePrior})
 	hooks.From = from
 	return learn.TrainPrior(ctx, r.req.Backend, r.train, r.chooseSide, cfg, hooks)
 }

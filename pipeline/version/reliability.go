@@ -154,14 +154,16 @@ const lowestFile = "lowest-query.json"
 // claimQueries draws some observations often enough to say that each of their
 // cells is query at times.
 func (r *run) claimQueries(ctx context.Context) error {
-	const patches = 8 // spread over the days
+	if r.s.Judging.Observed == 0 {
+		return nil
+	}
 	lowest := &partition.LowestQuery{}
 	known, err := r.folder.load(lowestFile, lowest)
 	if err != nil {
 		return err
 	}
 	if !known {
-		some := spreadPatches(r.own, patches, r.train.Cut)
+		some := spreadPatches(r.own, r.s.Judging.Observed, r.train.Cut)
 		if *lowest, err = partition.DrawLowest(ctx, r.strategy, some, partition.ClaimDraws, stream(r.s, "lowest P(query)")); err != nil {
 			return err
 		}

@@ -103,6 +103,7 @@ type Network struct {
 // Reports are those of the trainings; nil: not trained here.
 type Reports struct {
 	Prior       *learn.PriorReport `json:"prior,omitempty"`
+	Teachers    []*train.Report    `json:"teachers,omitempty"`
 	Imputer     *train.Report      `json:"imputer,omitempty"`
 	Members     *train.Report      `json:"members,omitempty"`
 	Reliability *train.Report      `json:"reliability,omitempty"`
