@@ -56,6 +56,7 @@ type Card struct {
 	Scores      Comparison  `json:"scores"`
 	Calibration Calibration `json:"calibration"`
 	Guidance    float64     `json:"guidance,omitempty"` // automatic guidance strength; 0: none was found
+	Elsewhere   *Elsewhere  `json:"elsewhere,omitempty"`
 
 	Engine   Engine   `json:"engine"`
 	Training Training `json:"training"`
@@ -64,6 +65,15 @@ type Card struct {
 	Files []File `json:"files"`
 
 	raw json.RawMessage // the encoding that the card was read from, for its unknown fields
+}
+
+// Elsewhere is how networks like those of the version, each without one sea, did
+// on that sea: the share of the way from optimal interpolation to them that would
+// have been best.
+type Elsewhere struct {
+	Share  float64 `json:"share"`  // mean over the seas
+	Spread float64 `json:"spread"` // standard deviation of that of another sea
+	Seas   int     `json:"seas"`
 }
 
 // Data lists the training data of a version.
@@ -173,7 +183,7 @@ func (c Card) Encode() ([]byte, error) {
 func (c Card) Child(parent string) Card {
 	c.Parent, c.Kind, c.Note = parent, "fine-tuned", ""
 	c.Created, c.Training = time.Time{}, Training{}
-	c.Data, c.Split, c.Scores, c.Calibration, c.Files = Data{}, Split{}, Comparison{}, Calibration{}, nil
+	c.Data, c.Split, c.Scores, c.Calibration, c.Elsewhere, c.Files = Data{}, Split{}, Comparison{}, Calibration{}, nil, nil
 	return c
 }
 
@@ -187,6 +197,9 @@ func (c Card) validate() error {
 	errs.Check(c.Created.Year() < 10000, "created is in the year %d", c.Created.Year())
 	errs.Check(c.Parent == "" || validID(c.Parent), "parent %q is not the name of a version", c.Parent)
 	errs.Check(finite(c.Normalisation.Mean, c.Normalisation.Std, c.Guidance, c.Training.Seconds), "a number is not finite")
+	if e := c.Elsewhere; e != nil {
+		errs.Check(finite(e.Share, e.Spread) && e.Spread > 0 && e.Seas > 0, "elsewhere is %+v: its numbers must be finite, its spread and seas positive", *e)
+	}
 	for _, scores := range []map[string]float64{c.Scores.Champion, c.Scores.Challenger, c.Scores.Interpolation} {
 		for name, v := range scores {
 			errs.Check(finite(v), "score %s is %v; leave out scores that are not finite", name, v)

@@ -51,6 +51,9 @@ func (c Card) textNetworks(t *text) {
 	for _, n := range c.Networks {
 		t.line("network", "%s: %s %s, %s parameters", n.File, n.Size, n.Backbone, thousands(n.Parameters))
 	}
+	if e := c.Elsewhere; e != nil {
+		t.line("elsewhere", "on %d seas that such networks never saw, %.2f ± %.2f of the way from optimal interpolation was best", e.Seas, e.Share, e.Spread)
+	}
 	if c.Guidance != 0 {
 		t.line("guidance", "%.4g, found automatically", c.Guidance)
 	}

@@ -54,6 +54,8 @@ type Choice struct {
 	Model   *infer.Model  // for the method model; else nil
 	Scaling *LocalScaling // for a model that was trained elsewhere
 	Trust   *skill.Trust  // how far the model is followed; nil: all the way
+	// Elsewhere is what is known of the model from seas that it never saw; nil: nothing.
+	Elsewhere *skill.Elsewhere
 	Why     string        // reason why no better method is used; empty: this is the best one, or the configured one
 }
 
@@ -84,6 +86,7 @@ func (c Choice) weigh(of Case) Choice {
 	if of.Evidence != nil {
 		*c.Trust = of.Evidence(c)
 	}
+	c.Trust.Wanted = c.Elsewhere.Days()
 	return c
 }
 
@@ -165,7 +168,11 @@ func (m *Models) choose(c Case) Choice {
 	if err != nil {
 		return interpolation(c, fmt.Sprintf("%s, and the starter does not load: %v", why, err))
 	}
-	return Choice{Fill: c.Fill, Model: model, Scaling: &scaling, Why: why}.weigh(c)
+	choice := Choice{Fill: c.Fill, Model: model, Scaling: &scaling, Why: why}
+	if e := starter.Card.Elsewhere; e != nil {
+		choice.Elsewhere = &skill.Elsewhere{Share: e.Share, Spread: e.Spread, Seas: e.Seas}
+	}
+	return choice.weigh(c)
 }
 
 // starter returns the loaded model of a starter.

@@ -55,8 +55,8 @@ func follows(t skill.Trust) string {
 	switch {
 	case t.Weight > 0:
 		return fmt.Sprintf("followed to %.2f of its way, from %d scored days", t.Weight, t.Days)
-	case t.Days < skill.TrustDays:
-		return fmt.Sprintf("not followed yet: that takes %d scored days, and there are %d", skill.TrustDays, t.Days)
+	case t.Days < t.Wanted:
+		return fmt.Sprintf("not followed yet: that takes %d scored days, and there are %d", t.Wanted, t.Days)
 	}
 	return fmt.Sprintf("not followed: %d scored days do not show that it betters optimal interpolation", t.Days)
 }

@@ -78,7 +78,7 @@ func (r *serviceRun) next(t *testing.T, g ingest.Granule, at int, choose func(Jo
 		r.tunings = r.tunings.Add(Tuning{Constants: tuned, Known: at})
 	}
 	job.Constants = r.tunings.Before(truth.Time)
-	trust := skill.Trusted(r.departures, truth.Time)
+	trust := skill.Trusted(r.departures, truth.Time, choice.Elsewhere)
 	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, &trust
 	job.Interpolated, job.Widening = skill.Widen(r.scored[0], truth.Time), skill.Widen(r.scored[1], truth.Time)
 	outcome, err := Analyse(t.Context(), job, nil)

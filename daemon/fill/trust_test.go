@@ -86,7 +86,7 @@ func TestInNearRealTimeOnlyEarlierDaysScaleAndWeigh(t *testing.T) {
 	if got := len(job.Known()); got != len(all) {
 		t.Errorf("delayed, %d of %d days scale the model", got, len(all))
 	}
-	if got := job.Trusted(scored).Days; got != len(all) {
+	if got := job.Trusted(scored, nil).Days; got != len(all) {
 		t.Errorf("delayed, %d of %d days weigh the model", got, len(all))
 	}
 	job.Fill.FutureDays = 0
@@ -99,7 +99,7 @@ func TestInNearRealTimeOnlyEarlierDaysScaleAndWeigh(t *testing.T) {
 	if got := job.Known(); len(got) != earlier || slices.ContainsFunc(got, func(f field.Field) bool { return !f.Time.Before(at) }) {
 		t.Errorf("in near-real-time %d days scale the model, want the %d before", len(got), earlier)
 	}
-	if got := job.Trusted(scored).Days; got != earlier {
+	if got := job.Trusted(scored, nil).Days; got != earlier {
 		t.Errorf("in near-real-time %d days weigh the model, want the %d before", got, earlier)
 	}
 }
@@ -108,7 +108,7 @@ func TestWithFewDaysNothingIsWeighed(t *testing.T) {
 	job := starterJob(t, 12)
 	job.History = job.History[:skill.TrustDays-2]
 	days, err := Weigh(t.Context(), job, func(int, int) { t.Error("a day was scored") })
-	if err != nil || days != nil || job.Trusted(days) != (skill.Trust{}) {
+	if err != nil || days != nil || job.Trusted(days, nil) != (skill.Trust{Wanted: skill.TrustDays}) {
 		t.Errorf("%v, %v", days, err)
 	}
 }

@@ -61,13 +61,14 @@ func Weigh(ctx context.Context, job Job, progress func(done, total int)) ([]skil
 }
 
 // Trusted returns how far the model of the job is followed by days that were
-// scored: all of them or, in near-real-time, those before its granule.
-func (job Job) Trusted(days []skill.Departure) skill.Trust {
+// scored, all of them or, in near-real-time, those before its granule, and by other
+// seas, where the model is known there.
+func (job Job) Trusted(days []skill.Departure, elsewhere *skill.Elsewhere) skill.Trust {
 	before, last := field.Span(job.Granule.Fields)
 	if job.Fill.Future() > 0 || !before.Equal(last) {
 		before = time.Unix(1<<40, 0)
 	}
-	return skill.Trusted(days, before)
+	return skill.Trusted(days, before, elsewhere)
 }
 
 // fields returns the fields of the job and its history on its grid that have an

@@ -24,6 +24,7 @@ func (t *Training) card(out version.Outcome) (modelstore.Card, error) {
 	}
 	s := t.job.Settings
 	card.Schema, card.Created, card.Lacuna = modelstore.CardSchema, time.Now().UTC(), t.req.Lacuna
+	card.Elsewhere = t.req.Elsewhere
 	card.Data = dataOf(t.req.Data)
 	card.Data.Beside = granulesOf(t.req.Beside)
 	if card.Split, err = t.splitOf(out); err != nil {

@@ -28,11 +28,11 @@ func settingsOf(kind string, parent version.Parts, o Options, heights ...int) (v
 func TestUnsetOptionsFollowTheEngineAndTheGrids(t *testing.T) {
 	none := version.Budget{MembersSteps: -1, ReliabilitySteps: -1}
 	processor, err := settingsOf(engine.ORT, nil, Options{Budget: none}, 64, 200)
-	if err != nil || processor.Imputer.Design.Size != nn.Small || processor.Imputer.Side != 64 || processor.Imputer.Negate {
+	if err != nil || processor.Imputer.Design.Size != nn.Small || processor.Imputer.Side != 64 || !processor.Imputer.Negate || processor.Teachers != 0 {
 		t.Errorf("on a processor: %+v, %v", processor.Imputer, err)
 	}
 	gpu, err := settingsOf("xla:cuda", nil, Options{Budget: none}, 64, 40)
-	if err != nil || gpu.Imputer.Design.Size != nn.Base || gpu.Imputer.Side != 32 {
+	if err != nil || gpu.Imputer.Design.Size != nn.Base || gpu.Imputer.Side != 32 || gpu.Teachers < 2 {
 		t.Errorf("on a GPU, with a small grid: %+v, %v", gpu.Imputer, err)
 	}
 	asked, err := settingsOf("xla:cuda", nil, Options{
@@ -44,7 +44,7 @@ func TestUnsetOptionsFollowTheEngineAndTheGrids(t *testing.T) {
 		asked.Strategy != "empirical" || !asked.RefitPrior || asked.Only != version.OnlyImputer {
 		t.Errorf("options that were set: %+v, strategy %s, only %q, %v", asked.Imputer, asked.Strategy, asked.Only, err)
 	}
-	if s, err := settingsOf(engine.ORT, nil, Options{SpreadOnly: true, Budget: none}, 64); err != nil || !s.Imputer.SpreadOnly {
+	if s, err := settingsOf("xla:cuda", nil, Options{SpreadOnly: true, Budget: none}, 64); err != nil || !s.Imputer.SpreadOnly {
 		t.Errorf("the spread only: %+v, %v", s.Imputer, err)
 	}
 }

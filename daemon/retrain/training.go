@@ -47,6 +47,8 @@ type Request struct {
 	Options     Options
 	Engine      *engine.Engine
 	Lacuna      string // version of the program, for the card
+	// Elsewhere says for the card how such networks did on seas that they never saw; nil: not known.
+	Elsewhere *modelstore.Elsewhere
 	// Starter finds the starter model that suits the data, or returns why there
 	// is none. Without a champion, the starter fills.
 	Starter func(context.Context) (starter *modelstore.Version, none string, err error)

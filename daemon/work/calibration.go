@@ -95,11 +95,11 @@ func (w *Worker) widening(job fill.Job) skill.Widening {
 	return skill.Widen(w.evidence().of(methodOf(job)).Days, first)
 }
 
-// trust returns how far the scored days of the dataset before a job say that a
-// model should be followed.
-func (w *Worker) trust(job fill.Job, model string) skill.Trust {
+// trust returns how far the scored days of the dataset before a job say that the
+// model of a choice should be followed.
+func (w *Worker) trust(job fill.Job, c fill.Choice) skill.Trust {
 	first, _ := field.Span(job.Granule.Fields)
-	return skill.Trusted(w.evidence().of(model).Departures, first)
+	return skill.Trusted(w.evidence().of(c.Model.Name()).Departures, first, c.Elsewhere)
 }
 
 // keepScored adds scored days to those of the dataset.

@@ -166,8 +166,17 @@ func TestScoredDaysMakeAStarterFollowed(t *testing.T) {
 	if _, before, err := again.analyse(t.Context(), at(last-5)); err != nil || before.Trust == nil || before.Trust.Days != 2*skill.TrustDays-5 {
 		t.Errorf("five days before, the trust is %+v (%v): later days had a part", before.Trust, err)
 	}
-	if got := again.trust(at(last), "starter-chl-another"); got != (skill.Trust{}) {
-		t.Errorf("another version begins with %+v", got)
+	// The evidence is of one version, and what is known of it elsewhere counts too.
+	if kept := again.evidence().of("starter-chl-another"); len(kept.Departures) > 0 {
+		t.Errorf("another version begins with %d scored days", len(kept.Departures))
+	}
+	few := fill.Choice{Model: done.Model}
+	if got := again.trust(at(last-12), few); got.Weight != 0 || got.Days != 8 {
+		t.Errorf("eight days make %+v", got)
+	}
+	few.Elsewhere = &skill.Elsewhere{Share: 0.5, Spread: 0.1, Seas: 7}
+	if got := again.trust(at(last-12), few); got.Weight < 0.3 || got.Days != 8 {
+		t.Errorf("eight days and seven seas that say the same make %+v", got)
 	}
 }
 

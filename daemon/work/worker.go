@@ -264,7 +264,7 @@ func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.
 	choice := w.Models.Choose(fill.Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: job.Fill,
 		Scaling:  func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
-		Evidence: func(c fill.Choice) skill.Trust { return w.trust(job, c.Model.Name()) },
+		Evidence: func(c fill.Choice) skill.Trust { return w.trust(job, c) },
 	})
 	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
 	outcome, job, err := w.attempt(ctx, job)

@@ -36,7 +36,7 @@ func later(days []Departure) time.Time { return trustBegin.AddDate(0, 0, len(day
 func TestWithoutEvidenceNoModelIsFollowed(t *testing.T) {
 	for n := range TrustDays {
 		days := departures(n, 1, 0.01, 1)
-		if got := Trusted(days, later(days)); got.Weight != 0 || got.Days != n {
+		if got := Trusted(days, later(days), nil); got.Weight != 0 || got.Days != n {
 			t.Errorf("%d perfect days: %+v, want the weight 0", n, got)
 		}
 	}
@@ -44,7 +44,7 @@ func TestWithoutEvidenceNoModelIsFollowed(t *testing.T) {
 	for i := range same { // a model that says what optimal interpolation says
 		same[i].DE, same[i].DD = 0, 0
 	}
-	if got := Trusted(same, later(same)); got.Weight != 0 {
+	if got := Trusted(same, later(same), nil); got.Weight != 0 {
 		t.Errorf("a model that does not depart: %+v", got)
 	}
 }
@@ -62,7 +62,7 @@ func TestAGoodModelIsFollowedAndAHarmfulOneNot(t *testing.T) {
 		{"it goes the wrong way", -0.5, 0.1, 0, 0},
 	} {
 		days := departures(60, tt.share, tt.noise, 7)
-		if got := Trusted(days, later(days)).Weight; got < tt.least || got > tt.most {
+		if got := Trusted(days, later(days), nil).Weight; got < tt.least || got > tt.most {
 			t.Errorf("%s: followed to %.3f, want %g to %g", tt.name, got, tt.least, tt.most)
 		}
 	}
@@ -76,7 +76,7 @@ func TestAUselessModelIsRarelyFollowed(t *testing.T) {
 		followed := 0
 		for seed := range uint64(runs) {
 			days := departures(n, 0, 1, 100+seed)
-			if Trusted(days, later(days)).Weight > 0 {
+			if Trusted(days, later(days), nil).Weight > 0 {
 				followed++
 			}
 		}
@@ -91,7 +91,7 @@ func TestTheWeightDoesNoHarmOnItsOwnDays(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		days := departures(10+r.IntN(60), r.NormFloat64(), 2*r.Float64(), seed)
-		w := Trusted(days, later(days)).Weight
+		w := Trusted(days, later(days), nil).Weight
 		if w < 0 || w > 1 || w != w {
 			t.Fatalf("weight %v", w)
 		}
@@ -116,7 +116,7 @@ func TestMoreDaysOfTheSameKindAreMoreEvidence(t *testing.T) {
 				days = append(days, d)
 			}
 		}
-		w := Trusted(days, later(days)).Weight
+		w := Trusted(days, later(days), nil).Weight
 		if w < last {
 			t.Errorf("%d days: the weight fell from %.3f to %.3f", len(days), last, w)
 		}
@@ -130,20 +130,20 @@ func TestMoreDaysOfTheSameKindAreMoreEvidence(t *testing.T) {
 func TestOnlyEarlierDaysAndTheLatestOfThemCount(t *testing.T) {
 	days := departures(40, 0.5, 0.1, 9)
 	at := trustBegin.AddDate(0, 0, 20)
-	want := Trusted(days[:20], at)
+	want := Trusted(days[:20], at, nil)
 	changed := slices.Clone(days)
 	for i := 20; i < len(changed); i++ {
 		changed[i].DE *= -5
 	}
 	slices.Reverse(changed) // as a backfill may have scored them
-	if got := Trusted(changed, at); got != want || got.Days != 20 {
+	if got := Trusted(changed, at, nil); got != want || got.Days != 20 {
 		t.Errorf("later days change %+v to %+v", want, got)
 	}
 	old := departures(200, -1, 0.1, 3)
 	for i := len(old) - trustDays; i < len(old); i++ {
 		old[i].DE = old[i].DD
 	}
-	if got := Trusted(old, later(old)); got.Weight < 0.99 || got.Days != trustDays {
+	if got := Trusted(old, later(old), nil); got.Weight < 0.99 || got.Days != trustDays {
 		t.Errorf("a season of good days after bad ones: %+v", got)
 	}
 }
@@ -162,5 +162,50 @@ func TestStudentsQuantileIsThatOfTables(t *testing.T) {
 		if got := studentT95(freedom); math.Abs(got/want-1) > 0.02 {
 			t.Errorf("%d degrees of freedom: %.3f, want %.3f", freedom, got, want)
 		}
+	}
+}
+
+// seven seas, on each of which so much of the way was best.
+var sevenSeas = []float64{0.87, 1.2, 0.36, 0.75, 0.95, 0.5, 1.15}
+
+func TestOtherSeasAreAPriorAndFewDaysSuffice(t *testing.T) {
+	known, ok := ElsewhereOf(sevenSeas)
+	if !ok || known.Seas != 7 || math.Abs(known.Share-0.826) > 0.001 || known.Spread < 0.3 || known.Spread > 0.42 {
+		t.Fatalf("%+v, %v: the mean is 0.826, and the deviation 0.31 before it is widened for seven", known, ok)
+	}
+	if _, ok := ElsewhereOf(sevenSeas[:2]); ok {
+		t.Error("two seas say something of a third")
+	}
+	for n := range 60 {
+		days := departures(n, 0.8, 0.3, uint64(n))
+		got, alone := Trusted(days, later(days), &known), Trusted(days, later(days), nil)
+		switch {
+		case n < fewTrustDays && got.Weight != 0:
+			t.Errorf("%d days: followed to %.2f, want not at all", n, got.Weight)
+		case n >= fewTrustDays && (got.Weight < 0.15 || got.Weight > 0.9):
+			t.Errorf("%d days: followed to %.2f, of 0.8 that are right", n, got.Weight)
+		case n >= fewTrustDays && got.Weight < alone.Weight-0.05:
+			t.Errorf("%d days: followed to %.2f, without other seas to %.2f", n, got.Weight, alone.Weight)
+		}
+	}
+}
+
+// Other seas do not outvote the dataset's own days.
+func TestAModelThatHarmsHereIsGivenUpWhateverItDidElsewhere(t *testing.T) {
+	known, _ := ElsewhereOf(sevenSeas)
+	for seed := range uint64(100) {
+		days := departures(TrustDays, -0.5, 0.2, seed)
+		if got := Trusted(days, later(days), &known); got.Weight > 0 {
+			t.Fatalf("seed %d: followed to %.2f after %d days that say the opposite", seed, got.Weight, TrustDays)
+		}
+	}
+	useless := 0.0
+	const runs = 200
+	for seed := range uint64(runs) {
+		days := departures(60, 0, 1, 500+seed)
+		useless += Trusted(days, later(days), &known).Weight / runs
+	}
+	if useless > 0.1 {
+		t.Errorf("a model of no use is followed to %.2f on the mean after a season", useless)
 	}
 }

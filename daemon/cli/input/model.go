@@ -188,7 +188,7 @@ func (f *Filler) Settle(job *fill.Job, weigh func(job fill.Job) ([]skill.Departu
 			chosen.Fill, chosen.Model, chosen.Scaling = c.Fill, c.Model, c.Scaling
 			days, err := weigh(chosen)
 			failed = err
-			return job.Trusted(days)
+			return job.Trusted(days, c.Elsewhere)
 		},
 	})
 	switch {

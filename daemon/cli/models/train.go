@@ -1,12 +1,15 @@
 package models
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -38,6 +41,7 @@ type trainFlags struct {
 	priorSize   string
 	backbone    string
 	from        string
+	elsewhere   string
 	only        string
 	refitPrior  bool
 	preset      string
@@ -148,6 +152,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda; see lacuna engines")
 	s.StringVar(&f.preset, "preset", "lacuna", "lacuna, or paper for the published method")
 	s.StringVar(&f.strategy, "strategy", "", fmt.Sprintf("how observations are split for training, one of %v (default: guided on a GPU, empirical on a processor)", modelversion.Strategies()))
+	s.StringVar(&f.elsewhere, "elsewhere", "", "`FILE.json` of 'lacuna lab seas' for the card: how such networks did on seas that they never saw")
 	s.Uint64Var(&f.seed, "seed", 1, "of weights and noise")
 	s.StringVar(&f.policy, "policy", retrain.PolicyAuto, "who promotes a version that wins: auto, ask (you, later) or never")
 	s.StringVar(&f.checkpoints, "checkpoints", "", "`DIR` for checkpoints, a folder a job (default: training in the store)")
@@ -198,7 +203,11 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer e.Finalize()
-	training, err := retrain.Prepare(ctx, f.request(sets, beside, e))
+	req := f.request(sets, beside, e)
+	if req.Elsewhere, err = readElsewhere(f.elsewhere); err != nil {
+		return err
+	}
+	training, err := retrain.Prepare(ctx, req)
 	var options retrain.OptionError
 	if errors.As(err, &options) {
 		return cli.Usage(err)
@@ -227,6 +236,24 @@ func (f *trainFlags) loadBeside(ctx context.Context, stderr io.Writer) ([]input.
 	}
 	data := input.Data{Files: f.beside, Mask: f.data.Mask}
 	return data.LoadAll(ctx, stderr)
+}
+
+// readElsewhere reads a file of 'lacuna lab seas'; without one it returns nil.
+func readElsewhere(path string) (*modelstore.Elsewhere, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read --elsewhere: %w", err)
+	}
+	e := &modelstore.Elsewhere{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(e); err != nil {
+		return nil, fmt.Errorf("read %s, which 'lacuna lab seas' writes as elsewhere.json: %w", path, err)
+	}
+	return e, nil
 }
 
 // teachersWish returns the number of teachers as a budget has it, in which 0 is no wish.

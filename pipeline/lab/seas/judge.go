@@ -224,9 +224,10 @@ func (x *exam) calibrated(answers []evaluate.Answer, c impute.Calibration) []eva
 
 // widened returns answers with the sigmas that a service would publish. At first
 // they are as large as those of optimal interpolation, which calibrates itself on
-// a sea that is new to the network; then they follow the judged days before.
-func (x *exam) widened(answers, oi []evaluate.Answer) []evaluate.Answer {
-	days := x.scoredDays(answers)
+// a sea that is new to the network; then they follow the days before, of the exam
+// and those that were scored earlier.
+func (x *exam) widened(answers, oi []evaluate.Answer, earlier []skill.ScoredDay) []evaluate.Answer {
+	days := slices.Concat(earlier, x.scoredDays(answers))
 	known := map[time.Time]skill.Widening{}
 	for _, d := range days {
 		known[d.Day] = skill.Widen(days, d.Day)

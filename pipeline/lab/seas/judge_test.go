@@ -82,7 +82,7 @@ func TestTheFiguresOfCraftedMethodsAreRight(t *testing.T) {
 		near("curve", p.Relative, left*left/0.04-1)
 	}
 	// Followed all the way once ten days have shown it, and not before.
-	followed, share := x.followed(oi, network, days)
+	followed, share := x.followed(oi, network, evidence(days), nil)
 	near("mean share", share, 1-float64(skill.TrustDays)/float64(len(days)))
 	for i, a := range followed {
 		o := x.Overlay(i)
@@ -109,7 +109,7 @@ func TestTheFiguresOfCraftedMethodsAreRight(t *testing.T) {
 func TestANetworkThatIsWorseIsNotFollowed(t *testing.T) {
 	x := testExam(t, 200, 0)
 	oi, network := offBy(x, 0.1, 0.1), offBy(x, 0.3, 0.1)
-	if _, share := x.followed(oi, network, x.departures(oi, network)); share != 0 {
+	if _, share := x.followed(oi, network, evidence(x.departures(oi, network)), nil); share != 0 {
 		t.Errorf("a network that is worse is followed by %g", share)
 	}
 }
@@ -128,7 +128,7 @@ func TestSigmasFollowTheDaysBefore(t *testing.T) {
 	days := x.departures(oi, answers)
 	covered := func(from, to int) float64 {
 		inside, n := 0.0, 0.0
-		for i, a := range x.widened(answers, oi) {
+		for i, a := range x.widened(answers, oi, nil) {
 			o := x.Overlay(i)
 			if at := dayOf(o); at.Before(days[from].Day) || !at.Before(days[to].Day) {
 				continue
@@ -144,7 +144,7 @@ func TestSigmasFollowTheDaysBefore(t *testing.T) {
 		}
 		return inside / n
 	}
-	for i, a := range x.widened(answers, oi) {
+	for i, a := range x.widened(answers, oi, nil) {
 		if dayOf(x.Overlay(i)).Equal(days[0].Day) && math.Abs(float64(a.Sigma[0])-0.04) > 1e-6 {
 			t.Errorf("a sigma of the first day is %g, want that of interpolation, 0.04", a.Sigma[0])
 		}
@@ -159,11 +159,11 @@ func TestSigmasFollowTheDaysBefore(t *testing.T) {
 			last = i
 		}
 	}
-	before := x.widened(answers, oi)
+	before := x.widened(answers, oi, nil)
 	for k := range answers[last].Mean {
 		answers[last].Mean[k] += 100
 	}
-	for i, a := range x.widened(answers, oi) {
+	for i, a := range x.widened(answers, oi, nil) {
 		if !slices.Equal(a.Sigma, before[i].Sigma) {
 			t.Fatalf("sigmas of case %d change with the errors of the last day", i)
 		}
@@ -175,12 +175,12 @@ func TestTrustDoesNotSeeItsOwnDay(t *testing.T) {
 	x := testExam(t, 200, 0)
 	oi, network := offBy(x, 0.2, 0.05), offBy(x, 0.1, 0.1)
 	days := x.departures(oi, network)
-	want, _ := x.followed(oi, network, days)
+	want, _ := x.followed(oi, network, evidence(days), nil)
 	const from = 15
 	for i := from; i < len(days); i++ {
 		days[i].DE = -1e6
 	}
-	got, _ := x.followed(oi, network, days)
+	got, _ := x.followed(oi, network, evidence(days), nil)
 	changed := false
 	for i := range got {
 		same := slices.Equal(got[i].Sigma, want[i].Sigma)

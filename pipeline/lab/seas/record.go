@@ -29,6 +29,9 @@ type record struct {
 	Rows      []row       `json:"rows"`
 	Curve     []point     `json:"curve"` // trust curve
 	Share     float64     `json:"share"` // mean share by which the network was followed
+	Best      float64     `json:"best"`  // share that would have been best
+	// Elsewhere is what other seas said of the share; nil: they were not asked.
+	Elsewhere *skill.Elsewhere `json:"elsewhere,omitempty"`
 }
 
 // The methods of a record.
@@ -37,7 +40,7 @@ const (
 	methodNetwork = "network" // a network, calibrated on the seas it learned from
 	methodMean    = "mean"    // all networks as one, where there are several
 	methodServed  = "served"  // the same with the sigmas of a service, followed all the way
-	methodTrusted = "trusted" // the same, followed as far as earlier judged days say
+	methodTrusted = "trusted" // the same, followed as far as earlier days of the sea say, and other seas
 )
 
 // A row is the scores of a method.
@@ -59,10 +62,13 @@ type difference struct {
 	P        float64         `json:"p,omitempty"`
 }
 
+// recordRelease tells records apart that other programs of this name made.
+const recordRelease = 2
+
 // recordOf returns the record of a sea in a mode: the stored one, or a new one.
-func (l *lab) recordOf(ctx context.Context, left string, s *sea, mode impute.Mode, teachers []*sea, networks []network) (record, error) {
-	about := []any{left, s.name, l.names[s], s.constants, mode, l.judgedSide(), l.overlays, l.choosing, l.turns}
-	for _, n := range networks {
+func (l *lab) recordOf(ctx context.Context, of run, s *sea, mode impute.Mode) (record, error) {
+	about := []any{recordRelease, of.left, of.elsewhere, s.name, l.names[s], s.constants, mode, l.judgedSide(), l.overlays, l.choosing, l.turns}
+	for _, n := range of.networks {
 		about = append(about, n.key)
 	}
 	name, err := keyOf(about...)
@@ -82,8 +88,8 @@ func (l *lab) recordOf(ctx context.Context, left string, s *sea, mode impute.Mod
 	if err != nil {
 		return r, err
 	}
-	r = record{Left: left, Sea: s.name, Mode: mode, Side: l.judgedSide(), Steps: l.cfg.Steps, Overlays: x.Cases(), BlockDays: x.boot.BlockDays}
-	if err := l.judge(ctx, &r, x, teachers, networks); err != nil {
+	r = record{Left: of.left, Elsewhere: of.elsewhere, Sea: s.name, Mode: mode, Side: l.judgedSide(), Steps: l.cfg.Steps, Overlays: x.Cases(), BlockDays: x.boot.BlockDays}
+	if err := l.judge(ctx, &r, x, s, of); err != nil {
 		return r, errors.Join(err, l.kept.flush())
 	}
 	if data, err = json.Marshal(r); err != nil {
@@ -101,7 +107,7 @@ func (l *lab) judgedSide() int {
 }
 
 // judge asks all methods and adds their rows.
-func (l *lab) judge(ctx context.Context, r *record, x *exam, teachers []*sea, networks []network) error {
+func (l *lab) judge(ctx context.Context, r *record, x *exam, s *sea, of run) error {
 	oi, err := x.interpolated(ctx)
 	if err != nil {
 		return err
@@ -127,33 +133,70 @@ func (l *lab) judge(ctx context.Context, r *record, x *exam, teachers []*sea, ne
 	if err := add(methodOI, 0, oi); err != nil {
 		return err
 	}
-	said, err := x.predictions(ctx, networks)
+	said, err := x.predictions(ctx, of.networks)
 	if err != nil {
 		return err
 	}
-	for i := range networks {
-		c, err := l.calibration(ctx, teachers, networks[i:i+1])
+	for i := range of.networks {
+		c, err := l.calibration(ctx, of.teachers, of.networks[i:i+1])
 		if err != nil {
 			return err
 		}
-		if err := add(methodNetwork, networks[i].seed, x.calibrated(said[i], c)); err != nil {
+		if err := add(methodNetwork, of.networks[i].seed, x.calibrated(said[i], c)); err != nil {
 			return err
 		}
 	}
-	c, err := l.calibration(ctx, teachers, networks)
+	c, err := l.calibration(ctx, of.teachers, of.networks)
 	if err != nil {
 		return err
 	}
 	mean := x.calibrated(averaged(said), c)
-	if len(networks) > 1 {
+	if len(of.networks) > 1 {
 		if err := add(methodMean, 0, mean); err != nil {
 			return err
 		}
 	}
+	before, err := l.before(ctx, s, r.Mode, of, c)
+	if err != nil {
+		return err
+	}
 	days := x.departures(oi, mean)
-	followed, share := x.followed(oi, mean, days)
-	r.Curve, r.Share = curve(days), share
-	return errors.Join(add(methodServed, 0, x.widened(mean, oi)), add(methodTrusted, 0, x.widened(followed, oi)))
+	followed, share := x.followed(oi, mean, evidence(before.days, days), of.elsewhere)
+	r.Curve, r.Best, r.Share = curve(days), best(days), share
+	return errors.Join(add(methodServed, 0, x.widened(mean, oi, before.served)), add(methodTrusted, 0, x.widened(followed, oi, before.trusted)))
+}
+
+// history is what a service would know of a sea from days that were scored before
+// those that judge.
+type history struct {
+	days            []departure
+	served, trusted []skill.ScoredDay
+}
+
+// before scores networks on the days of a sea that choose, none of which they
+// learned from where it was left out. A sea of few days has none.
+func (l *lab) before(ctx context.Context, s *sea, mode impute.Mode, of run, c impute.Calibration) (history, error) {
+	if of.left != s.name {
+		return history{}, nil // they were calibrated by these days
+	}
+	x, err := l.examOf(s, "choose", s.choose, l.judgedSide(), l.choosing, mode)
+	if err != nil {
+		l.log.Warn("a sea has no days before", "sea", s.name, "err", err)
+		return history{}, nil
+	}
+	oi, err := x.interpolated(ctx)
+	if err != nil {
+		return history{}, err
+	}
+	said, err := x.predictions(ctx, of.networks)
+	if err != nil {
+		return history{}, err
+	}
+	mean := x.calibrated(averaged(said), c)
+	h := history{days: x.departures(oi, mean), served: x.scoredDays(mean)}
+	followed, _ := x.followed(oi, mean, evidence(h.days), of.elsewhere)
+	h.trusted = x.scoredDays(followed)
+	return h, nil
 }
 
 // verdict scores answers.

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -17,6 +19,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
 	"lacuna/pipeline/train"
 )
 
@@ -98,18 +101,68 @@ func (l *lab) run(ctx context.Context) error {
 	if err := l.prepare(ctx); err != nil {
 		return err
 	}
+	// Every network is judged alone first, and then with what the others say of it.
+	all, err := l.round(ctx, leaves, nil)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	known, ok := elsewhere(all, "")
+	if !ok {
+		return nil
+	}
+	if _, err = l.round(ctx, leaves, all); err != nil {
+		return err
+	}
+	data, err := json.Marshal(known)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(l.output, "elsewhere.json"), append(data, '\n'), 0o644)
+}
+
+// round leaves out one sea after the other. What other seas say is taken from the
+// records of a round before.
+func (l *lab) round(ctx context.Context, leaves []string, before []record) ([]record, error) {
 	var all []record
 	for _, leave := range leaves {
-		done, err := l.leaveOut(ctx, leave)
+		of := run{left: leave, teachers: l.teachers(leave)}
+		if known, ok := elsewhere(before, leave); ok {
+			of.elsewhere = &known
+		}
+		done, err := l.leaveOut(ctx, of)
 		if err != nil {
-			return fmt.Errorf("leave out %s: %w", leave, err)
+			return nil, fmt.Errorf("leave out %s: %w", leave, err)
 		}
 		all = append(all, done...)
 		if err := l.report(all); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return all, nil
+}
+
+// elsewhere returns what the records of seas other than one say of networks that
+// never saw a sea; false: they are too few.
+func elsewhere(all []record, but string) (skill.Elsewhere, bool) {
+	modes, sums := map[string]float64{}, map[string]float64{}
+	for _, r := range all {
+		if r.Left == r.Sea && r.Sea != but {
+			modes[r.Sea], sums[r.Sea] = modes[r.Sea]+1, sums[r.Sea]+r.Best
+		}
+	}
+	var shares []float64
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		shares = append(shares, sums[name]/modes[name])
+	}
+	return skill.ElsewhereOf(shares)
+}
+
+// A run is the networks that never saw a sea, or saw all.
+type run struct {
+	left      string // sea that was left out, or none
+	teachers  []*sea
+	networks  []network
+	elsewhere *skill.Elsewhere // what networks without another sea say; nil: not asked yet
 }
 
 // prepare makes the analyses of all examples, with all workers.
@@ -151,11 +204,9 @@ func (l *lab) modes() []impute.Mode {
 
 // leaveOut trains networks without a sea and judges them on it. Without a sea to
 // leave out they are judged on the judge days of all, and written as a starter.
-func (l *lab) leaveOut(ctx context.Context, leave string) ([]record, error) {
-	teachers := l.teachers(leave)
-	var networks []network
+func (l *lab) leaveOut(ctx context.Context, of run) ([]record, error) {
 	defer func() {
-		for _, n := range networks {
+		for _, n := range of.networks {
 			n.model.Close()
 		}
 		for _, x := range l.exams {
@@ -163,24 +214,24 @@ func (l *lab) leaveOut(ctx context.Context, leave string) ([]record, error) {
 		}
 	}()
 	for seed := range uint64(l.seeds) {
-		n, err := l.network(ctx, leave, teachers, l.cfg.Seed+seed)
+		n, err := l.network(ctx, of.left, of.teachers, l.cfg.Seed+seed)
 		if err != nil {
 			return nil, err
 		}
-		networks = append(networks, n)
+		of.networks = append(of.networks, n)
 	}
-	if leave == leaveNone {
-		if err := l.writeStarter(networks); err != nil {
+	if of.left == leaveNone {
+		if err := l.writeStarter(of.networks); err != nil {
 			return nil, err
 		}
 	}
 	var out []record
 	for _, s := range l.seas {
-		if leave != leaveNone && leave != s.name {
+		if of.left != leaveNone && of.left != s.name {
 			continue
 		}
 		for _, mode := range []impute.Mode{impute.Past, impute.Delayed} {
-			r, err := l.recordOf(ctx, leave, s, mode, teachers, networks)
+			r, err := l.recordOf(ctx, of, s, mode)
 			if err != nil {
 				return nil, fmt.Errorf("judge on %s: %w", s.name, err)
 			}

@@ -65,23 +65,42 @@ func curve(days []departure) []point {
 	return out
 }
 
-// followed returns the answers of optimal interpolation with a network followed
-// as far as the days before each day would have said, and the mean share.
-func (x *exam) followed(oi, network []evaluate.Answer, days []departure) ([]evaluate.Answer, float64) {
-	out := make([]evaluate.Answer, len(oi))
-	evidence := make([]skill.Departure, len(days))
-	for i, d := range days {
-		evidence[i] = d.Departure
-	}
-	share := map[time.Time]float64{}
-	mean := 0.0
+// best returns the share that would have made the error of all days the least.
+func best(days []departure) float64 {
+	var all departure
 	for _, d := range days {
-		share[d.Day] = skill.Trusted(evidence, d.Day).Weight
-		mean += share[d.Day] / float64(len(days))
+		all.DD, all.DE = all.DD+d.DD, all.DE+d.DE
 	}
+	return all.DE / all.DD
+}
+
+// evidence returns departures as a service keeps them.
+func evidence(days ...[]departure) []skill.Departure {
+	var out []skill.Departure
+	for _, some := range days {
+		for _, d := range some {
+			out = append(out, d.Departure)
+		}
+	}
+	return out
+}
+
+// followed returns the answers of optimal interpolation with a network followed
+// as far as the days before each day would have said, and other seas, and the mean
+// share over the days.
+func (x *exam) followed(oi, network []evaluate.Answer, known []skill.Departure, elsewhere *skill.Elsewhere) ([]evaluate.Answer, float64) {
+	out := make([]evaluate.Answer, len(oi))
+	share := map[time.Time]float64{}
 	for i := range oi {
-		w := share[dayOf(x.Overlay(i))]
-		out[i] = blend(oi[i], network[i], w)
+		day := dayOf(x.Overlay(i))
+		if _, ok := share[day]; !ok {
+			share[day] = skill.Trusted(known, day, elsewhere).Weight
+		}
+		out[i] = blend(oi[i], network[i], share[day])
+	}
+	mean := 0.0
+	for _, w := range share {
+		mean += w / float64(len(share))
 	}
 	return out, mean
 }
