@@ -64,6 +64,7 @@ func TestThePolicyDecidesTheStateOfAVersion(t *testing.T) {
 	for _, tt := range []struct {
 		policy, only string
 		won          bool
+		unjudged     bool
 		state        string
 		serves       bool
 		logged       int
@@ -72,12 +73,16 @@ func TestThePolicyDecidesTheStateOfAVersion(t *testing.T) {
 		{policy: PolicyAuto, state: StateRefused, logged: 1},
 		{policy: PolicyAsk, won: true, state: StateWaiting},
 		{policy: PolicyAsk, state: StateRefused, logged: 1},
+		{policy: PolicyAuto, unjudged: true, state: StateUnjudged, logged: 1},
+		{policy: PolicyAsk, unjudged: true, state: StateUnjudged, logged: 1},
 		{policy: PolicyNever, won: true, state: StateWritten},
 		{policy: PolicyAuto, only: version.OnlyPrior, won: true, state: StateWritten},
 	} {
 		tr := finished(t, tt.policy)
 		tr.req.Options.Only = tt.only
-		done := conclude(t, tr, outcome(tt.won))
+		out := outcome(tt.won)
+		out.Decision.Unjudged = tt.unjudged
+		done := conclude(t, tr, out)
 		champion, err := tr.store.Champion("sea")
 		log, logErr := tr.store.Log()
 		if done.State != tt.state || done.Won != tt.won || (err == nil && champion.Version == done.Version) != tt.serves || logErr != nil || len(log) != tt.logged {
@@ -136,6 +141,39 @@ func TestAVersionIsNotPromotedOverAChampionThatItWasNotJudgedAgainst(t *testing.
 	}
 	if _, err := os.Stat(late.job.Folder); err != nil {
 		t.Errorf("the checkpoints are gone: %v", err)
+	}
+}
+
+// A version that could not be judged did not lose: the log tells the two apart.
+func TestTheStoreTellsUnjudgedFromRefused(t *testing.T) {
+	tr := finished(t, PolicyAuto)
+	out := outcome(false)
+	out.Decision.Unjudged = true
+	id := conclude(t, tr, out).Version
+	log, err := tr.store.Log()
+	states, statesErr := tr.store.States()
+	if err != nil || statesErr != nil || log[0].Action != modelstore.Unjudged || !slices.Equal(states[id], []string{"not judged"}) {
+		t.Errorf("log %+v, states %v: %v, %v", log, states, err, statesErr)
+	}
+}
+
+func TestATrainingFollowsAChampionThatIsPromotedMeanwhile(t *testing.T) {
+	before := finished(t, PolicyNever)
+	other := conclude(t, before, outcome(true))
+	late := finished(t, PolicyAuto)
+	late.store = before.store // it began without a champion
+	if moved, err := late.followChampion(); moved || err != nil {
+		t.Fatalf("nobody was promoted: %v, %v", moved, err)
+	}
+	if _, err := before.store.Promote(t.Context(), modelstore.Change{Dataset: "sea", Version: other.Version, By: "a test", Why: []string{"it is one"}}); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := late.followChampion()
+	if !moved || err != nil || late.championID != other.Version || string(late.job.Champion[version.PartImputer]) != "weights" {
+		t.Errorf("moved %v to %q, with %d parts to beat: %v", moved, late.championID, len(late.job.Champion), err)
+	}
+	if done := conclude(t, late, outcome(true)); done.State != StatePromoted || done.Champion != other.Version {
+		t.Errorf("judged again it ended as %+v", done)
 	}
 }
 

@@ -19,11 +19,13 @@ const (
 
 // States of a new version, and of a training that made none.
 const (
-	StatePromoted = "promoted"
-	StateRefused  = "refused" // it did not win
-	StateWaiting  = "waiting" // it won and waits for an operator
-	StateWritten  = "written" // no promotion was asked for
-	StateFailed   = "failed"  // there is no version
+	StatePromoted  = "promoted"
+	StateRefused   = "refused"   // it did not win
+	StateUnjudged  = "unjudged"  // nobody could tell whether it is better
+	StateWaiting   = "waiting"   // it won and waits for an operator
+	StateWritten   = "written"   // no promotion was asked for
+	StateFailed    = "failed"    // there is no version
+	StateCancelled = "cancelled" // there is none, because an operator ended the training
 )
 
 // Event is a line that a training or measuring process writes to its parent.

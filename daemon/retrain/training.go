@@ -3,6 +3,7 @@ package retrain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -130,7 +131,8 @@ type Hooks struct {
 	Done     func(Event) error      // the outcome, before the checkpoints are cleared
 }
 
-// Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
+// Run makes the version, writes it, and promotes or refuses it. A champion that is
+// promoted by hand meanwhile is the one to beat. A cancelled ctx
 // ends it with an error, and checkpoints from which the same request resumes
 // it.
 func (t *Training) Run(ctx context.Context, hooks Hooks) error {
@@ -142,15 +144,28 @@ func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 		return err
 	}
 	var clock phaseClock
-	out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {
-		clock.note(p.Phase, time.Now())
-		hooks.Progress(p)
-	}})
-	if err != nil {
-		return err
+	for {
+		out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {
+			clock.note(p.Phase, time.Now())
+			hooks.Progress(p)
+		}})
+		if err != nil {
+			return err
+		}
+		t.phases = clock.seconds(time.Now())
+		moved, err := t.followChampion()
+		if err == nil && !moved {
+			err = t.conclude(ctx, out, hooks.Done)
+		}
+		if moved = moved || errors.Is(err, modelstore.ErrChampionChanged); !moved {
+			return err
+		}
+		// Somebody promoted another version meanwhile. What was learned holds; only
+		// the gate is passed again.
+		if _, err := t.followChampion(); err != nil {
+			return err
+		}
 	}
-	t.phases = clock.seconds(time.Now())
-	return t.conclude(ctx, out, hooks.Done)
 }
 
 func (t *Training) onProcessor() bool { return t.device.Name == engine.ORT }
