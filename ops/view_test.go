@@ -110,6 +110,13 @@ func (f *fakeSources) Retry(_ context.Context, _, granule string) error {
 	return ErrNotFound
 }
 
+func (f *fakeSources) Steer(_ context.Context, dataset, order string) (string, error) {
+	if order != "pause" {
+		return "", errors.New("no training is under way")
+	}
+	return "the training of " + dataset + " is paused", nil
+}
+
 func (f *fakeSources) RedoDay(context.Context, string, time.Time, string) error { return nil }
 
 func fullHandler(t *testing.T, tokenFile string) (http.Handler, *fakeSources) {

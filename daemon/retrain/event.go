@@ -15,6 +15,7 @@ const (
 	EventProgress = "progress"
 	EventDone     = "done"
 	EventStopped  = "stopped" // interrupted: the same command resumes it
+	EventFailed   = "failed"
 )
 
 // States of a new version, and of a training that made none.
@@ -44,8 +45,10 @@ type Event struct {
 	Dataset     string `json:"dataset,omitempty"`
 	Checkpoints string `json:"checkpoints,omitempty"`
 	Resumed     bool   `json:"resumed,omitempty"`
+	Engine      string `json:"engine,omitempty"`
 
-	// Fields of a done event about a version; a stopped event has Reasons too.
+	// Fields of a done event about a version; a stopped and a failed event have
+	// Reasons too.
 	Version  string   `json:"version,omitempty"`
 	State    string   `json:"state,omitempty"`
 	Won      bool     `json:"won,omitempty"`

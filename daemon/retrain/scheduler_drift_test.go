@@ -24,6 +24,16 @@ func (s *testScheduler) promote(t *testing.T) {
 	}
 }
 
+// words returns what people read of the training.
+func (s *testScheduler) words(t *testing.T) string {
+	t.Helper()
+	r, err := s.Report(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Words
+}
+
 func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
 	s := newTestScheduler(t)
 	s.Config.Schedule, s.Config.NewGranules = "", 0
@@ -73,7 +83,7 @@ func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
 	}
 	loss := 0.3
 	s.ledger.loss = &loss
-	if due, why, err := s.Plan(t.Context()); !due || err != nil || !strings.Contains(why, "recent products moved by 0.30") {
+	if due, why, err := s.Plan(t.Context()); !due || err != nil || !strings.Contains(why, "recent products has risen by a share of 0.30") {
 		t.Errorf("due %v because %q, %v", due, why, err)
 	}
 }
@@ -107,7 +117,7 @@ func TestAVersionThatWaitsForAnOperatorIsShown(t *testing.T) {
 	if err := s.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if news := s.News(); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
+	if news := s.words(t); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
 		t.Errorf("news %q", news)
 	}
 }
@@ -128,8 +138,8 @@ func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
 	}
 	before := len(s.calls())
 	s.arrive(t, 4)
-	if err := s.look(t.Context()); err != nil || len(s.calls()) != before || !strings.Contains(s.News(), "shadow days: 1 of 2") {
-		t.Fatalf("after one day: %v, news %q", err, s.News())
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != before || !strings.Contains(s.words(t), "shadow days: 1 of 2") {
+		t.Fatalf("after one day: %v, news %q", err, s.words(t))
 	}
 	s.arrive(t, 5)
 	if err := s.look(t.Context()); err != nil {

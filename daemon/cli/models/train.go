@@ -110,7 +110,11 @@ Exit status: 0 a version was written (promoted or not), 1 stopped or failed, 2 u
 			if err := flags.validate(); err != nil {
 				return cli.Usage(err)
 			}
-			return flags.run(c)
+			err := flags.run(c)
+			if err != nil && flags.jsonLines && !errors.Is(err, errStopped) {
+				_ = retrain.WriteEvent(c.OutOrStdout(), retrain.Event{Event: retrain.EventFailed, Reasons: []string{err.Error()}})
+			}
+			return err
 		},
 	}
 	flags.add(c)
@@ -173,13 +177,16 @@ func (f *trainFlags) validate() error {
 	return errs.Err()
 }
 
+// errStopped marks a run that was stopped and may go on.
+var errStopped = errors.New("not finished")
+
 func (f *trainFlags) run(c *cobra.Command) error {
 	ctx, stop := cli.WithBudget(c.Context(), f.budget)
 	defer stop()
 	log := slog.New(cli.NewConsole(c.ErrOrStderr(), slog.LevelInfo))
 	sets, err := f.data.LoadAll(ctx, c.ErrOrStderr())
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w before the training began", cli.StopReason(ctx))
+		return fmt.Errorf("%w: %w before the training began", errStopped, cli.StopReason(ctx))
 	}
 	if err != nil {
 		return err
@@ -206,12 +213,12 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	report.start(f.dataset, training, sets, beside)
+	report.start(f.dataset, training, e.Kind, sets, beside)
 	err = training.Run(ctx, retrain.Hooks{Progress: report.progress, Done: report.done})
 	report.finish()
 	if ctx.Err() != nil {
 		report.stopped(cli.StopReason(ctx))
-		return fmt.Errorf("%w; the same command goes on from the checkpoints in %s", cli.StopReason(ctx), training.Folder())
+		return fmt.Errorf("%w: %w; the same command goes on from the checkpoints in %s", errStopped, cli.StopReason(ctx), training.Folder())
 	}
 	return errors.Join(err, report.close())
 }

@@ -49,9 +49,9 @@ func newTrainReport(stdout, stderr io.Writer, jsonLines bool, logPath string) (*
 }
 
 // start reports the training that begins.
-func (r *trainReport) start(dataset string, t *retrain.Training, sets, beside []input.Dataset) {
+func (r *trainReport) start(dataset string, t *retrain.Training, engine string, sets, beside []input.Dataset) {
 	if r.json {
-		r.line(retrain.Event{Event: retrain.EventStart, Dataset: dataset, Checkpoints: t.Folder(), Resumed: t.Resumed()})
+		r.line(retrain.Event{Event: retrain.EventStart, Dataset: dataset, Checkpoints: t.Folder(), Resumed: t.Resumed(), Engine: engine})
 		return
 	}
 	verb := "training"
