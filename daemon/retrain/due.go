@@ -32,8 +32,6 @@ func (c Config) Due(f Facts) (due bool, why string) {
 	switch {
 	case c.Store == "":
 		return false, "training is off: no store is configured"
-	case f.Outlook.Days == 0:
-		return false, "no day is there yet"
 	case !f.Outlook.ready():
 		return false, f.Outlook.words()
 	case !f.LastTrained.IsZero() && f.NewGranules == 0:

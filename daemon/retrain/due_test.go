@@ -32,7 +32,7 @@ func TestTrainingIsDueForAReason(t *testing.T) {
 			edit: func(f *Facts) { f.LastTrained, f.Since, f.Now = time.Time{}, sunday, sunday.AddDate(0, 0, 7) }, want: "scheduled for Sunday 2026-11-22", due: true,
 		},
 		{name: "nobody watches the schedule yet", edit: func(f *Facts) { f.Since = time.Time{} }, want: "no trigger"},
-		{name: "no day at all", edit: func(f *Facts) { f.Outlook = Outlook{Wanted: 90} }, want: "no day is there yet"},
+		{name: "no day at all", edit: func(f *Facts) { f.Outlook = Outlook{Wanted: 90} }, want: "0 of 90 days are there"},
 		{name: "too few days", edit: func(f *Facts) { f.Outlook.Days = 89 }, want: "89 of 90 days"},
 		{
 			name: "days enough to learn from, too few to judge on", edit: func(f *Facts) { f.Outlook.Judged, f.Outlook.Judge, f.Outlook.Begins = false, 8, 20000 },
