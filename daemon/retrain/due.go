@@ -77,8 +77,13 @@ func (c Config) triggers(f Facts) []trigger {
 				"the error of recent products has not risen beyond chance", f.SkillLoss, c.Drift.Skill))
 	}
 	if c.NewGranules > 0 {
-		all = append(all, trigger{f.NewGranules >= c.NewGranules,
-			fmt.Sprintf("%d new granules since the last training, and a training begins with %d", f.NewGranules, c.NewGranules)})
+		since := "since the last training"
+		if f.LastTrained.IsZero() {
+			since = "before any training"
+		}
+		all = append(all, trigger{
+			f.NewGranules >= c.NewGranules, fmt.Sprintf("%d new granules %s, and a training begins with %d", f.NewGranules, since, c.NewGranules),
+		})
 	}
 	return append(all, c.scheduled(f))
 }

@@ -105,6 +105,25 @@ func judges(known samples.Calendar, days []samples.Day, cfg samples.SplitConfig)
 	return len(judge), learn >= least && choose > 0 && len(judge) >= least && skill.DefaultBootstrap().Enough(judge)
 }
 
+// Unjudged says why the gate will not be able to tell whether the version is
+// better; empty: it will.
+func (t *Training) Unjudged() (string, error) {
+	uses, err := samples.Uses(t.job.Series, t.job.Calendars, t.job.Seen)
+	if err != nil {
+		return "", err
+	}
+	var judge []time.Time
+	for _, u := range uses {
+		for _, d := range u.Judge {
+			judge = append(judge, d.Time())
+		}
+	}
+	if skill.DefaultBootstrap().Enough(judge) {
+		return "", nil
+	}
+	return fmt.Sprintf("%d days judge, and the gate needs %d in a row: the version will be written and not promoted", len(judge), skill.LeastDays), nil
+}
+
 // calendar returns the calendar that a training of the dataset would go by, empty
 // where it would make one. Of several places the one with most days is meant:
 // the service has one grid for a dataset.

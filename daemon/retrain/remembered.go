@@ -64,6 +64,7 @@ func (s *Scheduler) end(job unfinishedJob, done Event) error {
 		Refusals: refusals(last, done), Engine: job.Engine, OnGPU: last.OnGPU || onGPU(job.Engine),
 	}
 	s.Log.Info("training ended", "state", done.State, "version", done.Version)
+	s.stand(Standing{State: StandIdle, Words: "the training has ended: " + done.State})
 	return errors.Join(state.Save(s.path(lastFile), now), state.Remove(s.path(jobFile)), state.Remove(s.path(cancelFile)))
 }
 

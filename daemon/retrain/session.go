@@ -115,7 +115,7 @@ func (s *Scheduler) interrupted(job unfinishedJob, why error) error {
 	case errors.Is(why, errBudgetSpent):
 		job.Rests = s.nextSession(s.Now())
 	}
-	s.Log.Info("training interrupted", "why", why, "until", job.Rests)
+	s.Log.Info("training interrupted", "why", why)
 	return state.Save(s.path(jobFile), job)
 }
 

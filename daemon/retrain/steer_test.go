@@ -84,6 +84,9 @@ func TestACancelledTrainingEndsForGoodWithItsCheckpoints(t *testing.T) {
 	}
 	until(t, "the end of the training", func() bool { return !s.unfinished() })
 	stop()
+	if r, err := s.Report(true); err != nil || r.State != StandIdle || r.Last == nil || r.Last.State != StateCancelled {
+		t.Errorf("%+v, %v", r, err)
+	}
 	var last LastTraining
 	if _, err := state.Load(s.path(lastFile), &last); err != nil || last.State != StateCancelled || !strings.Contains(strings.Join(last.Reasons, ""), "ana") {
 		t.Errorf("remembered %+v, %v", last, err)

@@ -214,6 +214,9 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		return err
 	}
 	report.start(f.dataset, training, e.Kind, sets, beside)
+	if why, err := training.Unjudged(); err == nil && why != "" && f.policy != retrain.PolicyNever {
+		log.Warn("the version cannot be judged", "why", why)
+	}
 	err = training.Run(ctx, retrain.Hooks{Progress: report.progress, Done: report.done})
 	report.finish()
 	if ctx.Err() != nil {

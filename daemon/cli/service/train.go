@@ -93,7 +93,7 @@ func printTraining(w io.Writer, r operate.Training) {
 	}
 	line("last", strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Last.State, r.Last.Ended.UTC().Format("2006-01-02 15:04"), r.Last.Version)))
 	for _, reason := range r.Last.Reasons {
-		line("", reason)
+		fmt.Fprintf(w, "\t%s\n", reason)
 	}
 }
 
