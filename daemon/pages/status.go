@@ -100,9 +100,7 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
 		return row, err
 	}
-	if err := p.noteTraining(&row); err != nil {
-		return row, err
-	}
+	p.noteTraining(&row)
 	if err := p.noteSkill(ctx, book, &row); err != nil {
 		return row, err
 	}

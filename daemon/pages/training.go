@@ -6,17 +6,17 @@ import (
 )
 
 // noteTraining adds how the training stands to the row of a dataset.
-func (p Pages) noteTraining(row *ops.Dataset) error {
+func (p Pages) noteTraining(row *ops.Dataset) {
 	if p.Settings.Train.Store == "" {
-		return nil
+		return
 	}
 	all, err := p.Settings.Trainings(row.Name, p.Now())
-	if err != nil {
-		return err
+	if err != nil { // an alarm, and no reason to show nothing at all
+		row.Training, row.TrainFailed = "not known", err.Error()
+		return
 	}
 	r := all[0]
 	row.Training, row.TrainFailed, row.Train = r.Words, r.Failure, trainingOf(r)
-	return nil
 }
 
 // trainingOf returns a report as the page shows it.

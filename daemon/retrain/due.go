@@ -47,8 +47,11 @@ func (c Config) Due(f Facts) (due bool, why string) {
 			return true, t.saw
 		}
 	}
-	return false, "no trigger: " + strings.Join(c.Seen(f), "; ")
+	return false, noTrigger + ": " + strings.Join(c.Seen(f), "; ")
 }
+
+// noTrigger begins the reason where every trigger was asked.
+const noTrigger = "no trigger"
 
 // trigger is a reason to train, with what it saw.
 type trigger struct {

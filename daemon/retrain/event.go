@@ -45,7 +45,7 @@ type Event struct {
 	Dataset     string `json:"dataset,omitempty"`
 	Checkpoints string `json:"checkpoints,omitempty"`
 	Resumed     bool   `json:"resumed,omitempty"`
-	Engine      string `json:"engine,omitempty"`
+	Engine      string `json:"engine,omitempty"` // in a failed event: the one that cannot be opened
 
 	// Fields of a done event about a version; a stopped and a failed event have
 	// Reasons too.

@@ -36,8 +36,9 @@ type unfinishedJob struct {
 	Champion    string    `json:"champion,omitempty"`    // version that it began with; empty: none
 	Checkpoints string    `json:"checkpoints,omitempty"` // folder of its checkpoints
 	Engine      string    `json:"engine,omitempty"`
-	Session     time.Time `json:"session,omitzero"` // when the present session began; zero: none
-	Rests       time.Time `json:"rests,omitzero"`   // when the next session begins, where the last one has spent its budget
+	NoEngine    bool      `json:"no_engine,omitempty"` // the last failure was that its engine cannot be opened
+	Session     time.Time `json:"session,omitzero"`    // when the present session began; zero: none
+	Rests       time.Time `json:"rests,omitzero"`      // when the next session begins, where the last one has spent its budget
 }
 
 // LastTraining is the record of the last training.
@@ -50,7 +51,8 @@ type LastTraining struct {
 	Reasons  []string  `json:"reasons,omitempty"`
 	Refusals int       `json:"refusals,omitempty"` // versions in a row that did not win
 	Engine   string    `json:"engine,omitempty"`   // engine that it ran on; empty: not known
-	OnGPU    bool      `json:"on_gpu,omitempty"`   // it, or one before it, ran on a GPU
+	NoEngine bool      `json:"no_engine,omitempty"`
+	OnGPU    bool      `json:"on_gpu,omitempty"` // it, or one before it, ran on a GPU
 }
 
 // end records the end of a training and forgets the job.
@@ -61,7 +63,7 @@ func (s *Scheduler) end(job unfinishedJob, done Event) error {
 	}
 	now := LastTraining{
 		Ended: s.Now(), Why: job.Why, Granules: job.Granules, Version: done.Version, State: done.State, Reasons: done.Reasons,
-		Refusals: refusals(last, done), Engine: job.Engine, OnGPU: last.OnGPU || onGPU(job.Engine),
+		Refusals: refusals(last, done), Engine: job.Engine, NoEngine: job.NoEngine && done.State == StateFailed, OnGPU: last.OnGPU || onGPU(job.Engine),
 	}
 	s.Log.Info("training ended", "state", done.State, "version", done.Version)
 	s.stand(Standing{State: StandIdle, Words: "the training has ended: " + done.State})

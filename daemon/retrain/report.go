@@ -186,6 +186,9 @@ func failure(job unfinishedJob, last LastTraining) string {
 // noGPU returns why trainings run without the GPU that they had, or were told to
 // use; empty: they do not.
 func (c Config) noGPU(job unfinishedJob, last LastTraining) string {
+	if onGPU(c.Engine) && (job.NoEngine || job.Begun.IsZero() && last.NoEngine) {
+		return "the engine " + c.Engine + " of train.engine cannot be opened, and nothing is trained"
+	}
 	on := job.Engine
 	if on == "" {
 		on = last.Engine

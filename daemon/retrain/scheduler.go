@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"lacuna/daemon/state"
@@ -59,6 +60,7 @@ type Scheduler struct {
 	child    *child
 	window   window
 	standing Standing // what was noted last
+	held     bool     // an operator's pause was obeyed last
 }
 
 // NewScheduler returns a scheduler, which starts nothing before Run.
@@ -104,7 +106,6 @@ func (s *Scheduler) await(ctx context.Context) {
 	defer check.Stop()
 	steer := time.NewTicker(steerEvery)
 	defer steer.Stop()
-	_, wasHeld, _ := s.desk().paused() // an unreadable order is reported by look
 	for {
 		select {
 		case <-ctx.Done():
@@ -114,8 +115,8 @@ func (s *Scheduler) await(ctx context.Context) {
 		case <-steer.C:
 		}
 		obeyed, err := s.obey()
-		_, held, _ := s.desk().paused()
-		if err == nil && (obeyed || held != wasHeld) { // look reports the error
+		_, held, unread := s.desk().paused()
+		if err == nil && unread == nil && (obeyed || held != s.held) { // look reports the errors
 			return
 		}
 	}
@@ -149,7 +150,8 @@ func (s *Scheduler) look(ctx context.Context) error {
 	if _, err := s.obey(); err != nil {
 		return err
 	}
-	if _, held, err := s.desk().paused(); held || err != nil {
+	var err error
+	if _, s.held, err = s.desk().paused(); s.held || err != nil {
 		return err
 	}
 	var job unfinishedJob
@@ -183,6 +185,9 @@ func (s *Scheduler) begin(ctx context.Context) (unfinishedJob, bool, error) {
 	s.Log.Debug("training triggers", "due", due, "why", why)
 	seen := s.Config.Seen(facts)
 	if !due {
+		if strings.HasPrefix(why, noTrigger) {
+			why = noTrigger // seen has the rest
+		}
 		s.stand(Standing{State: StandIdle, Words: s.waiting(facts) + "not trained now: " + why, Seen: seen})
 		return job, false, s.passSchedule(facts)
 	}

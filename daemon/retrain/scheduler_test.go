@@ -25,6 +25,7 @@ case "$(cat "$0.do")" in
 done) echo '{"event":"done","version":"v1","state":"refused","reasons":["no better"]}';;
 ask) echo '{"event":"done","version":"v2","state":"waiting","won":true,"reasons":["better"]}';;
 fail) exit 1;;
+card) echo '{"event":"failed","engine":"xla:cuda","reasons":["no device"]}'; exit 1;;
 say) echo '{"event":"failed","reasons":["the disk is full"]}'; exit 1;;
 late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;;
 wait)

@@ -108,6 +108,7 @@ func (s *Scheduler) hear(job *unfinishedJob, e Event) {
 // interrupted leaves a training for later, or for good.
 func (s *Scheduler) interrupted(job unfinishedJob, why error) error {
 	job.Session = time.Time{}
+	s.held = errors.Is(why, errPaused)
 	switch {
 	case errors.Is(why, errCancelled):
 		_, err := s.obey()
@@ -147,6 +148,7 @@ func (s *Scheduler) failed(job unfinishedJob, last Event, err error) error {
 	if job.Failed = []string{err.Error()}; last.Event == EventFailed {
 		job.Failed = last.Reasons
 	}
+	job.NoEngine = last.Event == EventFailed && last.Engine != ""
 	if job.Failures < tries {
 		return errors.Join(err, state.Save(s.path(jobFile), job))
 	}

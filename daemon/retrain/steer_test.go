@@ -52,15 +52,32 @@ func TestAPausedTrainingStopsAndGoesOnWhenItIsResumed(t *testing.T) {
 	if changed, err := s.desk().Pause("ben", s.clock); changed || err != nil {
 		t.Errorf("a second pause takes the place of the first: %v, %v", changed, err)
 	}
-	if err := s.look(t.Context()); err != nil || s.runs() || len(s.calls()) != 1 {
-		t.Errorf("it goes on though it is paused: %v, %q", err, s.calls())
-	}
 	if was, err := s.desk().Resume(); !was || err != nil {
 		t.Fatal(was, err)
 	}
 	s.waits(t)
 	if calls := s.calls(); len(calls) != 2 || calls[0] != calls[1] {
 		t.Errorf("calls %q, want the same training twice", calls)
+	}
+}
+
+func TestNothingBeginsWhileTrainingsArePaused(t *testing.T) {
+	s := newTestScheduler(t)
+	s.do(t, "done")
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	if _, err := s.desk().Pause("ana", s.clock); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.look(t.Context()); err != nil || s.calls() != nil {
+		t.Errorf("it begins though it is paused: %v, %q", err, s.calls())
+	}
+	if _, err := s.desk().Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != 1 {
+		t.Errorf("it does not begin: %v, %q", err, s.calls())
 	}
 }
 
@@ -182,6 +199,14 @@ func TestAReportTellsWhatFailedAndThatTheGPUIsAway(t *testing.T) {
 		t.Fatal("it did not fail")
 	}
 	if r, err := s.Report(true); err != nil || !strings.Contains(r.Failure, "1 times in a row") || !strings.Contains(r.Failure, "the disk is full") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.Config.Engine = "xla:cuda"
+	s.do(t, "card")
+	if err := s.look(t.Context()); err == nil {
+		t.Fatal("it did not fail")
+	}
+	if r, err := s.Report(true); err != nil || !strings.Contains(r.NoGPU, "xla:cuda of train.engine cannot be opened") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, tt := range []struct {

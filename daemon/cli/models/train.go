@@ -112,7 +112,11 @@ Exit status: 0 a version was written (promoted or not), 1 stopped or failed, 2 u
 			}
 			err := flags.run(c)
 			if err != nil && flags.jsonLines && !errors.Is(err, errStopped) {
-				_ = retrain.WriteEvent(c.OutOrStdout(), retrain.Event{Event: retrain.EventFailed, Reasons: []string{err.Error()}})
+				failed := retrain.Event{Event: retrain.EventFailed, Reasons: []string{err.Error()}}
+				if errors.Is(err, errNoEngine) {
+					failed.Engine = flags.engine
+				}
+				_ = retrain.WriteEvent(c.OutOrStdout(), failed)
 			}
 			return err
 		},
@@ -177,6 +181,9 @@ func (f *trainFlags) validate() error {
 	return errs.Err()
 }
 
+// errNoEngine marks a run whose engine cannot be opened.
+var errNoEngine = errors.New("no engine")
+
 // errStopped marks a run that was stopped and may go on.
 var errStopped = errors.New("not finished")
 
@@ -198,7 +205,7 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	f.dataset = cmp.Or(f.dataset, onboard.PlainName(sets[0].Name))
 	e, err := engine.Open(f.engine, engine.Config{}, log)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNoEngine, err)
 	}
 	defer e.Finalize()
 	training, err := retrain.Prepare(ctx, f.request(sets, beside, e))
