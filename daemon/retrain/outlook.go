@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -89,39 +90,59 @@ func countDates(days []samples.Day) int {
 // the others can be judged by them.
 func judges(known samples.Calendar, days []samples.Day, cfg samples.SplitConfig) (judging int, enough bool) {
 	calendar := samples.Extend(known, days, cfg)
-	learn, choose := 0, 0
-	var judge []time.Time
+	var uses samples.Assignment
 	for _, d := range days {
-		switch calendar.Role(samples.DateOf(d.Time)) {
+		date := samples.DateOf(d.Time)
+		switch calendar.Role(date) {
 		case samples.Learn:
-			learn++
+			uses.Learn = append(uses.Learn, date)
 		case samples.Choose:
-			choose++
+			uses.Choose = append(uses.Choose, date)
 		case samples.Judge:
-			judge = append(judge, d.Time)
+			uses.Judge = append(uses.Judge, date)
 		}
 	}
-	const least = 2 // fields, or a series cannot be split
-	return len(judge), learn >= least && choose > 0 && len(judge) >= least && skill.DefaultBootstrap().Enough(judge)
+	return len(uses.Judge), canJudge(uses)
+}
+
+// canJudge reports whether the gate can judge a version with such days: two to
+// learn from, two that choose and are far enough apart for the gaps of the one to
+// be laid over the other, and enough that judge to tell a difference from chance.
+func canJudge(uses samples.Assignment) bool {
+	const least = 2
+	apart := samples.Date(samples.DefaultOverlays(1).ApartDays)
+	n := len(uses.Choose)
+	if len(uses.Learn) < least || n < least || uses.Choose[n-1]-uses.Choose[0] < apart {
+		return false
+	}
+	judge := make([]time.Time, len(uses.Judge))
+	for i, d := range uses.Judge {
+		judge[i] = d.Time()
+	}
+	return skill.DefaultBootstrap().Enough(judge)
 }
 
 // Unjudged says why the gate will not be able to tell whether the version is
-// better; empty: it will.
+// better; empty: it may.
 func (t *Training) Unjudged() (string, error) {
 	uses, err := samples.Uses(t.job.Series, t.job.Calendars, t.job.Seen)
 	if err != nil {
 		return "", err
 	}
-	var judge []time.Time
+	judging := 0
 	for _, u := range uses {
-		for _, d := range u.Judge {
-			judge = append(judge, d.Time())
+		if canJudge(u) {
+			return "", nil
 		}
+		judging += len(u.Judge)
 	}
-	if skill.DefaultBootstrap().Enough(judge) {
-		return "", nil
-	}
-	return fmt.Sprintf("%d days judge, and the gate needs %d in a row: the version will be written and not promoted", len(judge), skill.LeastDays), nil
+	return fmt.Sprintf("%d days judge, and the gate needs %d in a row: the version will be written and not promoted", judging, skill.LeastDays), nil
+}
+
+// TooFewDays reports whether a training failed because its days cannot choose or
+// judge, which more days mend and another attempt does not.
+func TooFewDays(err error) bool {
+	return errors.Is(err, samples.ErrNoOverlays) || errors.Is(err, samples.ErrAllSeen)
 }
 
 // calendar returns the calendar that a training of the dataset would go by, empty

@@ -26,6 +26,7 @@ done) echo '{"event":"done","version":"v1","state":"refused","reasons":["no bett
 ask) echo '{"event":"done","version":"v2","state":"waiting","won":true,"reasons":["better"]}';;
 fail) exit 1;;
 card) echo '{"event":"failed","engine":"xla:cuda","reasons":["no device"]}'; exit 1;;
+few) echo '{"event":"failed","state":"unjudged","reasons":["no held-out window"]}'; exit 1;;
 say) echo '{"event":"failed","reasons":["the disk is full"]}'; exit 1;;
 late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;;
 wait)
@@ -240,6 +241,23 @@ func TestTrainingThatFailsIsGivenUpInTheEnd(t *testing.T) {
 	}
 	if err := s.look(t.Context()); err != nil || len(s.calls()) != tries {
 		t.Errorf("%d calls, want %d: %v", len(s.calls()), tries, err)
+	}
+}
+
+func TestATrainingWhoseDaysCannotJudgeIsNotTriedAgainWithThem(t *testing.T) {
+	s := newTestScheduler(t)
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	s.do(t, "few")
+	if err := s.look(t.Context()); err != nil || s.unfinished() {
+		t.Fatalf("%v, unfinished %v", err, s.unfinished())
+	}
+	if r, err := s.Report(true); err != nil || r.Last.State != StateUnjudged || r.Failure != "" {
+		t.Errorf("%+v, %v, want an outcome of its own and no failure", r, err)
+	}
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != 1 {
+		t.Errorf("tried again: %q, %v", s.calls(), err)
 	}
 }
 

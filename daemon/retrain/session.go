@@ -148,6 +148,9 @@ func (s *Scheduler) failed(job unfinishedJob, last Event, err error) error {
 	if job.Failed = []string{err.Error()}; last.Event == EventFailed {
 		job.Failed = last.Reasons
 	}
+	if last.Event == EventFailed && last.State == StateUnjudged { // the same days would fail the same way
+		return s.end(job, last)
+	}
 	job.NoEngine = last.Event == EventFailed && last.Engine != ""
 	if job.Failures < tries {
 		return errors.Join(err, state.Save(s.path(jobFile), job))

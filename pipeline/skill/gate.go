@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -30,6 +31,7 @@ func DefaultRule() Rule {
 // An Entrant is a model in a contest: its scores and the time it takes for
 // one map.
 type Entrant struct {
+	Name    string // of what fills now, with an article; empty: the champion
 	Summary Summary
 	Latency time.Duration // 0: not measured
 }
@@ -79,7 +81,11 @@ func (r Rule) Decide(c Contest) Decision {
 		if c.Champion != nil {
 			ok = d.Blocks > 0 && d.Interval.Low <= 0
 		}
-		j.say(ok, "%s", d.words("error", "optimal interpolation", r.Confidence))
+		note := r.chance(*d)
+		if ok {
+			note = ""
+		}
+		j.say(ok, "%s%s", d.words("error", "optimal interpolation", r.Confidence), note)
 	}
 	if d := c.OverInterpolationCRPS; d != nil {
 		j.say(d.Blocks > 0 && d.Interval.Low <= 0, "%s", d.words("CRPS", "optimal interpolation", r.Confidence))
@@ -96,6 +102,15 @@ func (r Rule) Decide(c Contest) Decision {
 // better reports whether an MSE is lower beyond chance.
 func (r Rule) better(d Difference) bool {
 	return d.Blocks > 0 && d.P <= 1-r.Confidence && d.Mean < 0 && d.Interval.High < 0
+}
+
+// chance says that a difference may be chance where its interval does not: with few
+// blocks of days the two are not the same.
+func (r Rule) chance(d Difference) string {
+	if d.P <= 1-r.Confidence || !(d.Interval.High < 0) {
+		return ""
+	}
+	return fmt.Sprintf("; but days as few make so large a difference by chance with a probability of %s %%", perCent(100*d.P))
 }
 
 // A judge collects reasons; a single one against is enough to refuse.
@@ -148,7 +163,7 @@ func (r Rule) compare(j *judge, c Contest) {
 		j.say(false, "champion and challenger cannot be compared: one of them left cells out")
 		return
 	}
-	j.say(r.better(c.MSE), "%s", c.MSE.words("error", "the champion", r.Confidence))
+	j.say(r.better(c.MSE), "%s%s", c.MSE.words("error", cmp.Or(c.Champion.Name, "the champion"), r.Confidence), r.chance(c.MSE))
 	a, b := c.Champion.Summary, c.Challenger.Summary
 	if a.Samples != b.Samples || a.Pixels != b.Pixels || b.Samples != c.MSE.Samples {
 		j.say(false, "they were not asked the same: the champion about %d windows with %d cells, the challenger about %d with %d, and %d were compared",

@@ -35,6 +35,14 @@ func TestChallengerMustWinOnEveryCount(t *testing.T) {
 			edit: func(c *Contest) { c.MSE.P, c.MSE.Interval.High = 0.2, 0.005 }, against: "10 % less error than the champion on 31 days, between 15 % less and 2.5 % more with 95 % confidence",
 		},
 		{
+			name: "better by an interval of few days",
+			edit: func(c *Contest) { c.MSE.P = 0.08 }, against: "5.0 to 15 % less with 95 % confidence; but days as few make so large a difference by chance with a probability of 8.0 %",
+		},
+		{
+			name: "no better than the starter",
+			edit: func(c *Contest) { c.Champion.Name, c.MSE.Interval.High = "the starter", 0.01 }, against: "10 % less error than the starter on 31 days",
+		},
+		{
 			name: "worse for sure",
 			edit: func(c *Contest) { c.MSE.Mean, c.MSE.Interval = 0.02, Interval{Low: 0.01, High: 0.03} }, against: "10 % more error than the champion on 31 days, 5.0 to 15 % more with 95 % confidence",
 		},

@@ -24,6 +24,7 @@ type Gate struct {
 
 // An Entrant is a method at the gate.
 type Entrant struct {
+	Name    string // of what fills now, with an article; empty: the champion
 	Method  evaluate.Method
 	Latency time.Duration // time for one window; 0: not measured
 	Faults  []string      // found by its self-test, a sentence each
@@ -68,7 +69,7 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 			return r, fmt.Errorf("judge the champion: %w", err)
 		}
 		r.Champion = &side
-		contest.Champion = &skill.Entrant{Summary: side.Verdict.Summary, Latency: champion.Latency}
+		contest.Champion = &skill.Entrant{Name: champion.Name, Summary: side.Verdict.Summary, Latency: champion.Latency}
 	}
 	side, err := g.judge(ctx, exam, challenger, progress)
 	if ctx.Err() != nil {

@@ -116,6 +116,9 @@ Exit status: 0 a version was written (promoted or not), 1 stopped or failed, 2 u
 				if errors.Is(err, errNoEngine) {
 					failed.Engine = flags.engine
 				}
+				if retrain.TooFewDays(err) {
+					failed.State = retrain.StateUnjudged
+				}
 				_ = retrain.WriteEvent(c.OutOrStdout(), failed)
 			}
 			return err
