@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -157,23 +158,49 @@ func TestTheStoreTellsUnjudgedFromRefused(t *testing.T) {
 	}
 }
 
-func TestATrainingFollowsAChampionThatIsPromotedMeanwhile(t *testing.T) {
+// Somebody promotes a version by hand while another is being trained: that is the
+// one to beat, and a verdict against the former champion counts for nothing.
+func TestATrainingIsJudgedAgainstAChampionThatIsPromotedMeanwhile(t *testing.T) {
 	before := finished(t, PolicyNever)
 	other := conclude(t, before, outcome(true))
-	late := finished(t, PolicyAuto)
-	late.store = before.store // it began without a champion
-	if moved, err := late.followChampion(); moved || err != nil {
-		t.Fatalf("nobody was promoted: %v, %v", moved, err)
+	for _, won := range []bool{true, false} {
+		tr := finished(t, PolicyAuto)
+		tr.store = modelstore.New(filepath.Join(t.TempDir(), "store"), time.Now)
+		copyVersion(t, before.store, tr.store, other.Version)
+		times, told := 0, Event{}
+		err := tr.settle(t.Context(), func(e Event) error { told = e; return nil }, func() (version.Outcome, error) {
+			times++
+			if times == 1 {
+				by := modelstore.Change{Dataset: "sea", Version: other.Version, By: "a person", Why: []string{"it is one"}}
+				if _, err := tr.store.Promote(t.Context(), by); err != nil {
+					t.Fatal(err)
+				}
+				return outcome(!won), nil // against nobody
+			}
+			if got := string(tr.job.Champion[version.PartImputer]); got != "weights" {
+				t.Errorf("the gate is passed again against %q", got)
+			}
+			out := outcome(won)
+			out.Parts[version.PartImputer] = []byte("other weights")
+			return out, nil
+		})
+		champion, championErr := tr.store.Champion("sea")
+		want := map[bool]string{true: told.Version, false: other.Version}[won]
+		if err != nil || championErr != nil || times != 2 || told.Champion != other.Version || champion.Version != want {
+			t.Errorf("won %v: %d times, told %+v, champion %s: %v, %v", won, times, told, champion.Version, err, championErr)
+		}
 	}
-	if _, err := before.store.Promote(t.Context(), modelstore.Change{Dataset: "sea", Version: other.Version, By: "a test", Why: []string{"it is one"}}); err != nil {
+}
+
+// copyVersion puts a version of one store into another.
+func copyVersion(t *testing.T, from, to *modelstore.Store, id string) {
+	t.Helper()
+	var tarball bytes.Buffer
+	if err := from.Export(t.Context(), id, &tarball); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := late.followChampion()
-	if !moved || err != nil || late.championID != other.Version || string(late.job.Champion[version.PartImputer]) != "weights" {
-		t.Errorf("moved %v to %q, with %d parts to beat: %v", moved, late.championID, len(late.job.Champion), err)
-	}
-	if done := conclude(t, late, outcome(true)); done.State != StatePromoted || done.Champion != other.Version {
-		t.Errorf("judged again it ended as %+v", done)
+	if _, err := to.Import(t.Context(), &tarball); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -144,24 +144,35 @@ func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 		return err
 	}
 	var clock phaseClock
-	for {
+	return t.settle(ctx, hooks.Done, func() (version.Outcome, error) {
 		out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {
 			clock.note(p.Phase, time.Now())
 			hooks.Progress(p)
 		}})
+		t.phases = clock.seconds(time.Now())
+		return out, err
+	})
+}
+
+// settle makes the version and concludes the training. Where somebody promotes
+// another version meanwhile, what was learned holds, and only the gate is passed
+// again: what build makes a second time it reads from its checkpoints.
+func (t *Training) settle(ctx context.Context, tell func(Event) error, build func() (version.Outcome, error)) error {
+	for {
+		out, err := build()
 		if err != nil {
 			return err
 		}
-		t.phases = clock.seconds(time.Now())
 		moved, err := t.followChampion()
-		if err == nil && !moved {
-			err = t.conclude(ctx, out, hooks.Done)
-		}
-		if moved = moved || errors.Is(err, modelstore.ErrChampionChanged); !moved {
+		if err != nil {
 			return err
 		}
-		// Somebody promoted another version meanwhile. What was learned holds; only
-		// the gate is passed again.
+		if moved {
+			continue
+		}
+		if err := t.conclude(ctx, out, tell); !errors.Is(err, modelstore.ErrChampionChanged) {
+			return err
+		}
 		if _, err := t.followChampion(); err != nil {
 			return err
 		}
