@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,35 @@ func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
 	}
 	if _, _, err := s.facts(t.Context()); err != nil || len(s.calls()) != 3 {
 		t.Errorf("not measured again with new days: %q, %v", s.calls(), err)
+	}
+}
+
+// A store may come with a champion before the first granule does.
+func TestWithoutAGranuleNoDriftIsMeasured(t *testing.T) {
+	s := newTestScheduler(t)
+	s.promote(t)
+	if err := s.look(t.Context()); err != nil || s.calls() != nil {
+		t.Errorf("calls %q, %v", s.calls(), err)
+	}
+	if got := s.words(t); !strings.Contains(got, "0 of 62 days are there") {
+		t.Errorf("%q", got)
+	}
+}
+
+// An operator who asks for the plan must not change what others read.
+func TestAPlanLeavesTheStandingOfTheSchedulerAlone(t *testing.T) {
+	s := newTestScheduler(t)
+	s.promote(t)
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	if _, _, err := s.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{standingFile, scheduleFile, jobFile} {
+		if _, err := os.Stat(s.path(file)); err == nil {
+			t.Errorf("the plan wrote %s", file)
+		}
 	}
 }
 
