@@ -2,7 +2,6 @@ package retrain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -21,11 +20,9 @@ type Facts struct {
 	MaskDrift, ValueDrift, SkillLoss *float64
 }
 
-// ended reports whether the last training came to an end that the same days would
-// come to again: only a trigger makes another.
-func (f Facts) ended() bool {
-	return slices.Contains([]string{StateRefused, StateUnjudged, StateCancelled}, f.Last.State)
-}
+// ended reports whether the last training came to an end that a new day does not
+// change: only a trigger makes another. One that failed is tried again.
+func (f Facts) ended() bool { return f.Last.State != "" && f.Last.State != StateFailed }
 
 // Due reports whether a model is to be trained now, and the reason either way.
 func (c Config) Due(f Facts) (due bool, why string) {

@@ -62,6 +62,10 @@ func TestTrainingIsDueForAReason(t *testing.T) {
 			want: "no trigger",
 		},
 		{
+			name: "a first model waits for an operator", edit: func(f *Facts) { f.Champion, f.Last.State, f.Now = false, StateWaiting, sunday.Add(-2*time.Hour) },
+			want: "no trigger",
+		},
+		{
 			name: "a first model was cancelled", edit: func(f *Facts) { f.Champion, f.Last.State, f.Now = false, StateCancelled, sunday.Add(-2*time.Hour) },
 			want: "no trigger",
 		},
