@@ -87,7 +87,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return fmt.Errorf("train: %w", err)
 	}
 	if _, err := state.Load(s.path(standingFile), &s.standing); err != nil {
-		return fmt.Errorf("train: %w", err)
+		s.standing = Standing{} // it is written anew
 	}
 	s.stand(Standing{State: StandIdle, Words: "the service has just started"})
 	for ctx.Err() == nil {
