@@ -88,19 +88,6 @@ func (r *renewal) hold() (release func()) {
 	}
 }
 
-// news returns the state of the training of a dataset in words.
-func (r *renewal) news(dataset string) string {
-	if r == nil {
-		return ""
-	}
-	for _, s := range r.schedulers {
-		if s.Dataset.Name == dataset {
-			return s.News()
-		}
-	}
-	return ""
-}
-
 // method returns the method of a dataset in words: the one of its last granule,
 // else the configured one.
 func (r *renewal) method(set Dataset) string {

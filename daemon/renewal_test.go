@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -97,6 +98,11 @@ func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
 	}
 	w := world(t, 24, 32)
 	days := firstVersions(w, 2)
+	// Two days start no training, but one that broke off goes on.
+	folder := b.cfg.state().Training("sea")
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "job.json"), []byte(`{"args": ["train"]}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	put(t, b.archive(), w.Granule(days[0]))
 	stop := start(t, d)
 	until(t, "a training", func() bool { return count(trainer+".count") > 0 })

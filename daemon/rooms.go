@@ -19,7 +19,7 @@ func (d Dataset) byModel() bool {
 
 // Operate returns the settings of package operate.
 func (c Config) Operate() operate.Settings {
-	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish}
+	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish, Train: c.Train}
 	for _, set := range c.Datasets {
 		s.Datasets = append(s.Datasets, operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel(), SkipsEmptyDays: set.EmptyDays == work.SkipEmptyDays})
 	}
@@ -31,7 +31,7 @@ func (c Config) Operate() operate.Settings {
 func (d *Daemon) Station() operate.Station {
 	return operate.Station{
 		Settings: d.cfg.Operate(), Archives: d.archives, Keeper: d.books(), Open: d.open, Close: d.books().Close,
-		Train: d.cfg.Train, Alarms: d.cfg.Alarms, Machine: machine(), Now: d.parts.Now, Log: d.log,
+		Alarms: d.cfg.Alarms, Machine: machine(), Now: d.parts.Now, Log: d.log,
 		Scheduler: func(dataset string, book *ledger.Ledger) *retrain.Scheduler {
 			for _, set := range d.cfg.Datasets {
 				if set.Name == dataset {
@@ -75,7 +75,5 @@ func (l live) Method(dataset string) string {
 	}
 	return ""
 }
-
-func (l live) Training(dataset string) string { return l.d.renewal.news(dataset) }
 
 func (l live) Intake(dataset string) *intake.Intake { return l.d.intakes[dataset] }

@@ -38,7 +38,12 @@ func (b trainBooks) Granules(ctx context.Context, from, to time.Time) ([]retrain
 	}
 	all := make([]retrain.Granule, len(rows))
 	for i, g := range rows {
-		all[i] = retrain.Granule{Path: g.SpoolPath, First: g.First, Last: g.Last}
+		all[i] = retrain.Granule{Path: g.SpoolPath, Times: []time.Time{g.First}}
+		if g.Last.After(g.First) {
+			if all[i].Times, err = b.book.Times(ctx, g.ID); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return all, nil
 }

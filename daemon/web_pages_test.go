@@ -144,3 +144,23 @@ func TestActionNeedsTheTokenInTheBrowserToo(t *testing.T) {
 		t.Errorf("the browser says %q", faults)
 	}
 }
+
+func TestATrainingIsPausedFromThePage(t *testing.T) {
+	skipInShort(t)
+	s := openSite(t, 24, 32, 4)
+	b := openBrowser(t, s.at)
+	b.open(t, "/models")
+	if said := b.text(t, "#training"); !strings.Contains(said, "every Sunday at 02:00 UTC") || !strings.Contains(said, "not training") {
+		t.Errorf("the page says %q", said)
+	}
+	b.do(t, chromedp.SendKeys(chromedp.CSS(`.act input[name=token]`), s.token), chromedp.Click(chromedp.CSS(".act button")))
+	b.await(t, "the answer", `document.querySelector(".act output").innerText.includes("the training of black-sea is paused")`)
+	b.await(t, "the page to follow", `document.querySelector("#training").innerText.includes("paused by a visitor")`)
+	all, err := s.cfg.Operate().Trainings("black-sea", time.Now())
+	if err != nil || all[0].State != "paused" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if faults := b.faults(); len(faults) > 0 {
+		t.Errorf("the browser says %q", faults)
+	}
+}

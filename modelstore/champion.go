@@ -66,6 +66,17 @@ func (s *Store) promote(ctx context.Context, c Change, allowed func(now Entry) e
 // Refuse records that a version was judged, and why it did not become champion.
 // The version stays in the store until GC finds it old.
 func (s *Store) Refuse(ctx context.Context, c Change) (Entry, error) {
+	return s.passOver(ctx, Refused, c)
+}
+
+// LeaveUnjudged records that a version could not be judged, and why. It stays in
+// the store as a refused one does.
+func (s *Store) LeaveUnjudged(ctx context.Context, c Change) (Entry, error) {
+	return s.passOver(ctx, Unjudged, c)
+}
+
+// passOver records that a version did not become champion.
+func (s *Store) passOver(ctx context.Context, action Action, c Change) (Entry, error) {
 	if len(c.Why) == 0 {
 		return Entry{}, fmt.Errorf("refuse %s: no reason is given; say why", c.Version)
 	}
@@ -74,7 +85,7 @@ func (s *Store) Refuse(ctx context.Context, c Change) (Entry, error) {
 		if now.Version == e.Version {
 			return Entry{}, errors.New("it is champion; roll back instead")
 		}
-		e.Action, e.Previous = Refused, now.Version
+		e.Action, e.Previous = action, now.Version
 		return s.appendEntry(h, e)
 	})
 	if err != nil {

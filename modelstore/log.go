@@ -19,6 +19,7 @@ const (
 	Promoted   Action = "promote"  // the version became champion
 	RolledBack Action = "rollback" // an earlier champion became champion again
 	Refused    Action = "refuse"   // the version was judged and did not become champion
+	Unjudged   Action = "unjudged" // nobody could tell whether the version is better than the champion
 )
 
 // Entry is a line of promotions.log.

@@ -8,7 +8,7 @@ import (
 )
 
 // States returns the states of versions in words: champion of a dataset, former
-// champion (one that a rollback can reach), rolled back, refused, pinned. Where
+// champion (one that a rollback can reach), rolled back, refused, not judged, pinned. Where
 // the log is damaged it returns those of the sound part, and a *BadLog beside
 // them.
 func (s *Store) States() (map[string][]string, error) {
@@ -56,6 +56,8 @@ func (h *history) states() map[string][]string {
 			fallen[e.Previous] = "rolled back"
 		case Refused:
 			fallen[e.Version] = "refused"
+		case Unjudged:
+			fallen[e.Version] = "not judged"
 		}
 	}
 	for id, what := range fallen {

@@ -40,7 +40,7 @@ func newActions(src Sources, tokenFile string, log *slog.Logger) *actions {
 // offered reports whether visitors may act at all.
 func (a *actions) offered() bool { return a.do != nil && a.tokenFile != "" }
 
-// ServeHTTP answers POST /actions/retry and /actions/redo.
+// ServeHTTP answers POST /actions/retry, /actions/redo and /actions/train.
 func (a *actions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !a.offered() {
 		http.Error(w, "no action is allowed here; set web.token_file", http.StatusForbidden)
@@ -72,7 +72,7 @@ func (a *actions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusConflict)
 	default:
 		a.log.Info("action taken", "action", r.URL.Path, "dataset", r.PostForm.Get("dataset"),
-			"granule", r.PostForm.Get("granule"), "day", r.PostForm.Get("day"))
+			"granule", r.PostForm.Get("granule"), "day", r.PostForm.Get("day"), "order", r.PostForm.Get("order"))
 		writeLine(w, told)
 	}
 }
@@ -131,6 +131,8 @@ func (a *actions) act(ctx context.Context, r *http.Request) (string, error) {
 			return "", errors.New("say why: the reason is kept with the new revision")
 		}
 		return "the day is made again", a.do.RedoDay(ctx, dataset, day, why)
+	case "/actions/train":
+		return a.do.Steer(ctx, dataset, r.PostForm.Get("order"))
 	}
 	return "", ErrNotFound
 }

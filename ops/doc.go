@@ -11,7 +11,7 @@
 //	/status.json /metrics /healthz /readyz /products/
 //
 // A Server reads: it answers GET and HEAD, serves no file from outside the
-// product folder and lists no folder. The two actions are refused without the
+// product folder and lists no folder. The actions are refused without the
 // token of the configuration, and guessing at it is slowed down. It answers to
 // its own names only, and listens on loopback unless told otherwise, for it
 // knows no users. Pages need nothing from elsewhere and read without a script;

@@ -44,6 +44,9 @@ func DefaultHookConfig() HookConfig {
 			Backlog:     6 * time.Hour,
 			SetAside:    5,
 			DiskFreeMiB: 2048, // twice the floor at which nothing is stored any more
+
+			TrainRefusals: 3,       // one is chance, two a pity
+			TrainOverdue:  7 * day, // by then the next one would be due
 		},
 	}
 }
@@ -64,6 +67,8 @@ func (c HookConfig) Validate() error {
 	errs.Check(c.Backlog >= 0, "backlog is %v, must not be negative", c.Backlog)
 	errs.Check(c.SetAside >= 0, "set_aside is %d, must not be negative", c.SetAside)
 	errs.Check(c.DiskFreeMiB >= 0, "disk_free_mib is %d, must not be negative", c.DiskFreeMiB)
+	errs.Check(c.TrainRefusals >= 0, "train_refusals is %d, must not be negative", c.TrainRefusals)
+	errs.Check(c.TrainOverdue >= 0, "train_overdue is %v, must not be negative", c.TrainOverdue)
 	return errs.Err()
 }
 

@@ -27,6 +27,9 @@ type Limits struct {
 	Backlog     time.Duration `yaml:"backlog"`       // age of the oldest delivery that waits for a sink
 	SetAside    int           `yaml:"set_aside"`     // granules set aside within a day
 	DiskFreeMiB int64         `yaml:"disk_free_mib"` // room on a disk
+
+	TrainRefusals int           `yaml:"train_refusals"` // versions in a row that were trained and did not win
+	TrainOverdue  time.Duration `yaml:"train_overdue"`  // time for which a training is under way, paused, or due and waiting
 }
 
 // Alarms returns the alarms of s, in the order of names and subjects.
@@ -166,7 +169,50 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 		Name: "training", Summary: "training of " + d.Name + " fails: " + d.TrainFailed,
 		Remedy: "the champion serves on; the log of the service has what the training said",
 	})
+	if d.Train != nil {
+		all = append(all, trainingAlarms(s.Now, d.Name, *d.Train, l)...)
+	}
 	return all
+}
+
+// trainingAlarms returns the alarms of trainings that do not fail, and lead to
+// nothing.
+func trainingAlarms(now time.Time, dataset string, t Training, l Limits) []Alarm {
+	var all []Alarm
+	add := func(on bool, a Alarm) {
+		a.Subject = dataset
+		if on {
+			all = append(all, a)
+		}
+	}
+	last := ""
+	if t.Last != nil && len(t.Last.Reasons) > 0 {
+		last = ", the last: " + markOf(t.Last.Reasons[0]).Text
+	}
+	add(l.TrainRefusals > 0 && t.Refusals >= l.TrainRefusals, Alarm{
+		Name: "refused", Summary: fmt.Sprintf("%d versions of the model of %s in a row did not win%s", t.Refusals, dataset, last),
+		Remedy: "the champion serves on; 'lacuna train status' has the figures: where it has little left to learn, train less often (train.schedule, train.new_granules)",
+	})
+	add(l.TrainOverdue > 0 && !t.Since.IsZero() && now.Sub(t.Since) > l.TrainOverdue, Alarm{
+		Name: "overdue", Summary: fmt.Sprintf("a training of %s is %s since %s", dataset, t.waits(), t.Since.UTC().Format("2006-01-02 15:04")),
+		Remedy: "'lacuna train status' says what it waits for: resume it, cancel it, or give it more time (train.budget, train.window)",
+	})
+	add(t.NoGPU != "", Alarm{
+		Name: "gpu", Summary: "trainings of " + dataset + " have lost their GPU: " + t.NoGPU,
+		Remedy: "'lacuna engines' says why it cannot be used; set train.engine to ort where it is gone for good",
+	})
+	return all
+}
+
+// waits says what a training is at, after the word is.
+func (t Training) waits() string {
+	switch t.State {
+	case "paused":
+		return "paused"
+	case "window":
+		return "due and waiting for its time of the day,"
+	}
+	return "not finished"
 }
 
 // step returns the usual time from one field of the dataset to the next.

@@ -32,6 +32,10 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 		Name: "blk-chl", NewestField: s.Now.Add(-5 * day), Problem: "not reachable", Unfinished: "disk full",
 		TrainFailed: "no memory", Drift: "error 40 % above that of last month",
 	}
+	s.Datasets[0].Train = &Training{
+		State: "paused", Since: s.Now.Add(-8 * day), Refusals: 3, NoGPU: "the last one ran on the processor", Last: &Outcome{Reasons: []string{"against: 2 % more error than the champion"}},
+	}
+	s.Datasets[1].Train = &Training{State: "training", Since: s.Now.Add(-6 * day), Refusals: 2}
 	s.Datasets[1].DiskFull, s.Datasets[1].Problem = true, "no space left"
 	s.Datasets[0].AsideToday, s.Datasets[0].Blank = 1, 12
 	s.Sinks = []Sink{{Name: "disk", Unknown: 1}, {Name: "kafka:lacuna", Waiting: 3, Oldest: s.Now.Add(-7 * time.Hour), Aside: 1, Foreign: "it belongs to another state", Conflicts: 1}}
@@ -44,8 +48,8 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	limits.SetAside = 1
 	got := Alarms(s, limits)
 	want := []string{
-		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "blank/blk-chl", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "hung/",
-		"intake/med-sst", "lag/blk-chl", "owner/kafka:lacuna", "quarantine/blk-chl", "restored/disk", "skill/blk-chl", "training/blk-chl",
+		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "blank/blk-chl", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "gpu/blk-chl", "hung/",
+		"intake/med-sst", "lag/blk-chl", "overdue/blk-chl", "owner/kafka:lacuna", "quarantine/blk-chl", "refused/blk-chl", "restored/disk", "skill/blk-chl", "training/blk-chl",
 	}
 	if diff := cmp.Diff(want, names(got)); diff != "" {
 		t.Errorf("Alarms() (-want +got):\n%s", diff)
@@ -55,10 +59,13 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 			t.Errorf("%s has no summary or remedy: %+v", a.Key(), a)
 		}
 	}
+	if i := slices.IndexFunc(got, func(a Alarm) bool { return a.Name == "refused" }); i < 0 || !strings.Contains(got[i].Summary, "did not win, the last: 2 % more error") {
+		t.Errorf("the alarm of refusals does not say why: %v", got)
+	}
 	if quiet := Alarms(Status{Now: s.Now, Datasets: []Dataset{{Name: "a", NewestField: s.Now.Add(-day), CloudedOut: 25, NoGranule: 5}}}, limits); len(quiet) != 0 {
 		t.Errorf("a service that is well raises %v", names(quiet))
 	}
-	if off := Alarms(s, Limits{}); len(names(off)) != len(want)-4 {
+	if off := Alarms(s, Limits{}); len(names(off)) != len(want)-6 {
 		t.Errorf("without limits there are %v", names(off))
 	}
 }

@@ -201,6 +201,10 @@ func TestActionsNeedTheToken(t *testing.T) {
 	}{
 		{"retry", "/actions/retry", good, "dataset=sea&granule=x.nc", nil, 200},
 		{"redo", "/actions/redo", good, "dataset=sea&day=2024-05-17&why=new+mask", nil, 200},
+		{"pause", "/actions/train", good, "dataset=sea&order=pause", nil, 200},
+		{"nothing to cancel", "/actions/train", good, "dataset=sea&order=cancel", nil, 409},
+		{"a training without the token", "/actions/train", "", "dataset=sea&order=pause", nil, 401},
+		{"a training from elsewhere", "/actions/train", good, "dataset=sea&order=pause", foreign, 403},
 		{"no token", "/actions/retry", "", "dataset=sea&granule=x.nc", nil, 401},
 		{"wrong token", "/actions/retry", good + "x", "dataset=sea&granule=x.nc", nil, 401},
 		{"another scheme", "/actions/retry", "Basic " + token, "dataset=sea&granule=x.nc", nil, 401},

@@ -21,6 +21,7 @@ type statusCollector struct {
 	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
 	foreign, conflicts, unknown                             *prometheus.Desc
 	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
+	trainRefusals, trainWaiting, trainNoGPU                 *prometheus.Desc
 	ledgerBytes, ledgerRebuilt, hung, unseen                *prometheus.Desc
 }
 
@@ -55,9 +56,12 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 
 		unseen: desc("unseen_products", "Products of the last month of a dataset without an observation: its granule holds none (clouded-out), or the archive has no granule (no-granule).",
 			"dataset", "input"),
-		unfinished:  desc("fill_unfinished", "1 where granules of a dataset could not be filled for a reason of our own and are tried again.", "dataset"),
-		trainFailed: desc("train_failed", "1 where the last training of a dataset failed.", "dataset"),
-		drift:       desc("skill_drift", "1 where the skill of a dataset has got worse beyond noise.", "dataset"),
+		unfinished:    desc("fill_unfinished", "1 where granules of a dataset could not be filled for a reason of our own and are tried again.", "dataset"),
+		trainFailed:   desc("train_failed", "1 where the last training of a dataset failed.", "dataset"),
+		trainRefusals: desc("train_refusals", "Versions of the model of a dataset in a row that were trained and did not win.", "dataset"),
+		trainWaiting:  desc("train_waiting_seconds", "Time for which a training of a dataset has been under way, paused, or due and waiting; 0 where none is.", "dataset"),
+		trainNoGPU:    desc("train_gpu_away", "1 where trainings of a dataset run without the GPU that they had.", "dataset"),
+		drift:         desc("skill_drift", "1 where the skill of a dataset has got worse beyond noise.", "dataset"),
 		skillMSE: desc("skill_mse", "Mean squared error of the last fill that was scored on pixels held back, in normalised units: "+
 			"1 is as bad as the mean of the sea.", "dataset"),
 		skillWithin90: desc("skill_within90_ratio", "Share of those pixels inside the 90 % interval.", "dataset"),
@@ -72,7 +76,7 @@ func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.trainFailed, c.drift,
-		c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.unseen,
+		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.unseen,
 	} {
 		out <- d
 	}
@@ -137,6 +141,11 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 	gauge(c.diskFloor, bit(d.DiskFull), d.Name)
 	gauge(c.unfinished, bit(d.Unfinished != ""), d.Name)
 	gauge(c.trainFailed, bit(d.TrainFailed != ""), d.Name)
+	if t := d.Train; t != nil {
+		gauge(c.trainRefusals, float64(t.Refusals), d.Name)
+		gauge(c.trainWaiting, age(now, t.Since), d.Name)
+		gauge(c.trainNoGPU, bit(t.NoGPU != ""), d.Name)
+	}
 	gauge(c.drift, bit(d.Drift != ""), d.Name)
 	if d.Skill != nil {
 		gauge(c.skillMSE, d.Skill.MSE, d.Name)

@@ -47,7 +47,7 @@ func (p pages) render(body *bytes.Buffer, v view) error { return p[v.Page].Execu
 
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
-		"action":   actionWord,
+		"action":   actionOf,
 		"ago":      ago,
 		"base":     path.Base,
 		"bytes":    bytesOf,
@@ -57,10 +57,14 @@ func pageFuncs() template.FuncMap {
 		"dayPath":  dayPath,
 		"granule":  granulePath,
 		"lag":      func(now, t time.Time) string { return inWords(max(0, now.Sub(t))) },
+		"mark":     markOf,
 		"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 		"number":   number,
+		"outcome":  outcomeOf,
 		"percent":  percent,
 		"product":  ProductURL,
+		"stand":    standOf,
+		"state":    stateClass,
 		"tall":     func(s DayState) int { _, tall := s.bar(); return tall },
 		"top":      func(s DayState) int { top, _ := s.bar(); return top },
 		"utc":      utc,
@@ -167,16 +171,76 @@ func countOf(n int64) string {
 	return digits
 }
 
-func actionWord(action string) string {
+// marked is a text with the class that shows how it is meant: the shape of its
+// mark and its colour.
+type marked struct{ Class, Text string }
+
+// actionOf returns the word for an entry of the log of promotions.
+func actionOf(action string) marked {
 	switch action {
 	case "promote":
-		return "promoted"
+		return marked{"good", "promoted"}
 	case "rollback":
-		return "rolled back to"
+		return marked{"warn", "rolled back to"}
 	case "refuse":
-		return "refused"
+		return marked{"warn", "refused"}
+	case "unjudged":
+		return marked{"bad", "could not be judged"}
 	}
-	return action
+	return marked{"idle", action}
+}
+
+// outcomeOf returns the word for the end of a training.
+func outcomeOf(state string) marked {
+	switch state {
+	case "promoted", "refused", "unjudged":
+		return actionOf(map[string]string{"promoted": "promote", "refused": "refuse", "unjudged": "unjudged"}[state])
+	case "waiting":
+		return marked{"busy", "won, and waits for an operator"}
+	case "written":
+		return marked{"idle", "written, and not to be promoted"}
+	case "failed":
+		return marked{"bad", "failed"}
+	case "cancelled":
+		return marked{"idle", "cancelled"}
+	}
+	return marked{"idle", state}
+}
+
+// standOf returns the word for what a training is at.
+func standOf(state string) marked {
+	switch state {
+	case "training":
+		return marked{"busy", "training"}
+	case "paused":
+		return marked{"warn", "paused"}
+	case "resting", "window", "unfinished":
+		return marked{"idle", map[string]string{"resting": "rests", "window": "waits for its time", "unfinished": "half done"}[state]}
+	case "shadow":
+		return marked{"busy", "in shadow days"}
+	}
+	return marked{"idle", "not training"}
+}
+
+// stateClass returns the class of a state of a version.
+func stateClass(state string) string {
+	switch {
+	case strings.HasPrefix(state, "champion"):
+		return "good"
+	case state == "refused", state == "rolled back":
+		return "warn"
+	case state == "not judged":
+		return "bad"
+	}
+	return ""
+}
+
+// markOf takes the mark of the gate off a reason.
+func markOf(reason string) marked {
+	if text, against := strings.CutPrefix(reason, "against: "); against {
+		return marked{"bad", text}
+	}
+	return marked{"", strings.TrimPrefix(reason, "ok: ")}
 }
 
 // ProductURL returns the path at which a file below the folder of products is

@@ -55,6 +55,9 @@ type Actions interface {
 	Retry(ctx context.Context, dataset, granule string) error
 	// RedoDay makes the products of a day again, as new revisions.
 	RedoDay(ctx context.Context, dataset string, day time.Time, why string) error
+	// Steer gives an order to the training of a dataset: pause, resume or
+	// cancel. It returns a sentence about it.
+	Steer(ctx context.Context, dataset, order string) (told string, err error)
 }
 
 // DayState is the state of a day in a word.
@@ -200,7 +203,7 @@ type Score struct {
 // Promotion is a line of the log of promotions.
 type Promotion struct {
 	At                         time.Time
-	Action                     string // promote, rollback or refuse
+	Action                     string // promote, rollback, refuse or unjudged
 	Dataset, Version, Previous string
 	By                         string
 	Why                        []string

@@ -45,6 +45,7 @@ type Dataset struct {
 	DiskFull    bool         `json:"disk_full,omitempty"`    // intake stands still until there is room
 	Stalled     bool         `json:"stalled,omitempty"`      // its intake is at work and makes no progress
 	Training    string       `json:"training,omitempty"`     // state of the training, in a sentence
+	Train       *Training    `json:"train,omitempty"`        // the same with its parts; nil: nothing is trained
 	Problem     string       `json:"problem,omitempty"`      // problem that needs an operator; empty: none
 	Unfinished  string       `json:"unfinished,omitempty"`   // why granules are left unfinished, by the last attempt
 	TrainFailed string       `json:"train_failed,omitempty"` // why the last training failed
@@ -55,6 +56,31 @@ type Dataset struct {
 	NoGranule   int          `json:"no_granule,omitempty"`   // days of the last month without a granule, filled
 	Blank       int          `json:"blank,omitempty"`        // granules, where none of them ever held an observation; else 0
 	Drift       string       `json:"drift,omitempty"`        // loss of skill, in a sentence; empty: none
+}
+
+// Training is how the training of a dataset's model stands.
+type Training struct {
+	State    string    `json:"state"`              // idle, training, paused, resting, window, shadow or unfinished
+	Begun    time.Time `json:"begun,omitzero"`     // of a training that is not finished
+	Since    time.Time `json:"since,omitzero"`     // since when one is under way, paused, or due and waiting
+	Progress float64   `json:"progress,omitempty"` // share of the phase that is done, 0..1
+	Phase    string    `json:"phase,omitempty"`
+	Schedule string    `json:"schedule"` // in words
+	Next     time.Time `json:"next,omitzero"`
+	Window   string    `json:"window,omitempty"` // time of the day in which trainings run; empty: all day
+	Seen     []string  `json:"seen,omitempty"`   // what the triggers saw at the last look
+	Refusals int       `json:"refusals,omitempty"`
+	NoGPU    string    `json:"no_gpu,omitempty"` // why trainings run without the GPU that they had; empty: they do not
+	Last     *Outcome  `json:"last,omitempty"`   // nil: none has ended
+}
+
+// Outcome is the end of a training.
+type Outcome struct {
+	State   string    `json:"state"` // promoted, refused, unjudged, waiting, written, failed or cancelled
+	Ended   time.Time `json:"ended"`
+	Version string    `json:"version,omitempty"`
+	Why     string    `json:"why,omitempty"` // its trigger
+	Reasons []string  `json:"reasons,omitempty"`
 }
 
 // Skill is the score of one filled day, on pixels that were held back.

@@ -167,8 +167,9 @@ func granuleOf(query url.Values) (id GranuleID, field int, err error) {
 
 // modelsBody is the data of the page of the models.
 type modelsBody struct {
-	Book  ModelBook
-	Plots []plot
+	Book    ModelBook
+	Trained []Dataset // those that are trained
+	Plots   []plot
 }
 
 type plot struct {
@@ -186,6 +187,9 @@ func (h *handler) models(ctx context.Context, _ *http.Request, v *view) error {
 	}
 	body := modelsBody{Book: book}
 	for _, d := range v.Status.Datasets {
+		if d.Train != nil {
+			body.Trained = append(body.Trained, d)
+		}
 		points, err := h.src.Models.Skill(ctx, d.Name, skillsShown)
 		if err != nil {
 			return err

@@ -110,6 +110,13 @@ func (f *fakeSources) Retry(_ context.Context, _, granule string) error {
 	return ErrNotFound
 }
 
+func (f *fakeSources) Steer(_ context.Context, dataset, order string) (string, error) {
+	if order != "pause" {
+		return "", errors.New("no training is under way")
+	}
+	return "the training of " + dataset + " is paused", nil
+}
+
 func (f *fakeSources) RedoDay(context.Context, string, time.Time, string) error { return nil }
 
 func fullHandler(t *testing.T, tokenFile string) (http.Handler, *fakeSources) {
@@ -399,5 +406,41 @@ func TestPathsReadBack(t *testing.T) {
 	id, field, err := granuleOf(u.Query())
 	if err != nil || id != (GranuleID{"blk-chl", hostile, 7}) || field != 0 {
 		t.Errorf("granuleOf() = %+v, %d, %v", id, field, err)
+	}
+}
+
+// Promoted, refused and not judged are three things, and look like three.
+func TestTheOutcomesOfTrainingsLookDifferent(t *testing.T) {
+	seen := map[string]string{}
+	for _, state := range []string{"promoted", "refused", "unjudged"} {
+		status := func(context.Context) (Status, error) {
+			return Status{Ready: true, Datasets: []Dataset{{Name: "sea", Training: "not trained now", Train: &Training{
+				State: "idle", Schedule: "every Sunday at 02:00 UTC", Seen: []string{"12 new granules"},
+				Last: &Outcome{State: state, Ended: may(3), Version: "v9", Reasons: []string{"against: 4.0 % more error than the champion on 31 days", "ok: 5000 cells were scored"}},
+			}}}}, nil
+		}
+		h := newHandler(Sources{Status: status, Models: &fakeSources{}, Actions: &fakeSources{}}, "", slog.New(slog.DiscardHandler)).routes()
+		body := get(t, h, "/models").Body.String()
+		for _, want := range []string{"every Sunday at 02:00 UTC", "12 new granules", `<span class="bad">4.0 % more error than the champion on 31 days</span>`, "<span>5000 cells were scored</span>"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: the page lacks %q", state, want)
+			}
+		}
+		if strings.Contains(body, "/actions/train") {
+			t.Error("a page without a token file offers to steer")
+		}
+		_, after, _ := strings.Cut(body, "<dt>Last</dt><dd>")
+		tag, _, _ := strings.Cut(after, "</strong>")
+		for other, look := range seen {
+			if look == tag || strings.SplitN(look, ">", 2)[0] == strings.SplitN(tag, ">", 2)[0] {
+				t.Errorf("%s looks like %s: %s", state, other, tag)
+			}
+		}
+		seen[state] = tag
+	}
+	for state, class := range map[string]string{"champion of sea": "good", "refused": "warn", "not judged": "bad", "pinned": ""} {
+		if got := stateClass(state); got != class {
+			t.Errorf("%s has the class %q", state, got)
+		}
 	}
 }

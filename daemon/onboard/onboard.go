@@ -82,7 +82,7 @@ func (o Onboarding) from() string {
 
 func (o Onboarding) whyTrain() string {
 	first := retrain.DefaultConfig().FirstDays
-	why := fmt.Sprintf("a model of the dataset's own is trained when %d days are there, at night and only while nothing is to be filled; remove the line to train nothing", first)
+	why := fmt.Sprintf("a model of the dataset's own is trained when %d days are there, anew every Sunday night, and only while nothing is to be filled; remove the line to train nothing", first)
 	if o.Sample != nil {
 		why = fmt.Sprintf("%d days are there; ", o.Sample.Days) + why
 	}

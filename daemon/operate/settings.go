@@ -23,6 +23,7 @@ type Settings struct {
 	State    state.Dir
 	Products string // folder of products
 	Publish  outbox.Config
+	Train    retrain.Config
 	Datasets []Dataset
 }
 
@@ -70,7 +71,6 @@ type Station struct {
 	Open  func(ctx context.Context) (*ledger.Ledger, error)
 	Close func(ctx context.Context, book *ledger.Ledger)
 
-	Train     retrain.Config
 	Scheduler func(dataset string, book *ledger.Ledger) *retrain.Scheduler // nil: nothing is trained
 	Alarms    ops.HookConfig
 	Machine   ops.Machine

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lacuna/daemon/operate"
-	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/ops"
@@ -110,7 +109,7 @@ func (p Pages) assess(s *ops.Status) {
 	s.Ready = s.Ready && s.Hung == "" && !stalled
 	for i := range s.Datasets {
 		row := &s.Datasets[i]
-		row.Unfinished, row.TrainFailed = p.Troubles.Of(row.Name), retrain.Failure(p.Settings.State.Training(row.Name))
+		row.Unfinished = p.Troubles.Of(row.Name)
 	}
 	s.Alarms = ops.Alarms(*s, p.Limits)
 }

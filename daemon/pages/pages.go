@@ -46,7 +46,6 @@ type Live interface {
 	Ready() bool
 	Hung() string                         // name of a stage that hangs; empty: none
 	Method(dataset string) string         // method or model that fills a dataset
-	Training(dataset string) string       // state of the training of its model
 	Intake(dataset string) *intake.Intake // watcher of a dataset; nil: none runs
 	Refused(sink string) string           // reason why nothing is delivered; empty: none
 }

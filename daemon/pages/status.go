@@ -100,7 +100,7 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
 		return row, err
 	}
-	row.Training = p.Live.Training(set.Name)
+	p.noteTraining(&row)
 	if err := p.noteSkill(ctx, book, &row); err != nil {
 		return row, err
 	}

@@ -52,18 +52,24 @@ func (c *calendars) assign(series []samples.Series, cfg samples.SplitConfig) []s
 	return out
 }
 
-// calendars returns those of the dataset from the content of the store. Where
-// it has none, they are those that came with the champion or the parent on its
-// card from another store.
+// calendars returns those of the dataset from the content of the store, else from
+// the card of the champion or the parent.
 func (t *Training) calendars(stored []byte) (calendars, error) {
+	return knownCalendars(t.req.Dataset, stored, t.championCard, t.parentCard)
+}
+
+// knownCalendars returns the calendars of a dataset from the content of the store.
+// Where it has none, they are those that came with a version on its card from
+// another store.
+func knownCalendars(dataset string, stored []byte, cards ...modelstore.Card) (calendars, error) {
 	var c calendars
 	if stored != nil {
 		if err := json.Unmarshal(stored, &c); err != nil {
-			return c, fmt.Errorf("read the calendar of %s: %w", t.req.Dataset, err)
+			return c, fmt.Errorf("read the calendar of %s: %w", dataset, err)
 		}
 	}
-	for _, card := range []modelstore.Card{t.championCard, t.parentCard} {
-		if len(c.Seas) > 0 || card.Dataset != t.req.Dataset {
+	for _, card := range cards {
+		if len(c.Seas) > 0 || card.Dataset != dataset {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(card.Split.Seas)) {
@@ -77,7 +83,7 @@ func (t *Training) calendars(stored []byte) (calendars, error) {
 	}
 	for _, sea := range c.Seas {
 		if err := sea.Calendar.Validate(); err != nil {
-			return c, fmt.Errorf("dataset %s: %w; restore it from a backup", t.req.Dataset, err)
+			return c, fmt.Errorf("dataset %s: %w; restore it from a backup", dataset, err)
 		}
 	}
 	return c, nil

@@ -61,9 +61,12 @@ func (t *Training) decide(ctx context.Context, id string, ruling skill.Decision)
 	switch {
 	case t.req.Policy == PolicyNever, t.req.Options.Only == version.OnlyPrior:
 		return StateWritten, nil
+	case ruling.Unjudged:
+		change.Why = version.Against(ruling)
+		return StateUnjudged, t.once(ctx, modelstore.Unjudged, change, t.store.LeaveUnjudged)
 	case !ruling.Promote:
 		change.Why = version.Against(ruling)
-		return StateRefused, t.refuseOnce(ctx, change)
+		return StateRefused, t.once(ctx, modelstore.Refused, change, t.store.Refuse)
 	case t.req.Policy == PolicyAsk:
 		return StateWaiting, nil
 	}
@@ -74,19 +77,21 @@ func (t *Training) decide(ctx context.Context, id string, ruling skill.Decision)
 	return StatePromoted, err
 }
 
-// refuseOnce writes a refusal, unless a process that was killed had written it
+// once writes an entry of the log, unless a process that was killed had written it
 // already.
-func (t *Training) refuseOnce(ctx context.Context, change modelstore.Change) error {
+func (t *Training) once(ctx context.Context, action modelstore.Action, change modelstore.Change,
+	write func(context.Context, modelstore.Change) (modelstore.Entry, error),
+) error {
 	log, err := t.store.Log()
 	if err != nil {
 		return err
 	}
 	for _, e := range log {
-		if e.Version == change.Version && e.Action == modelstore.Refused {
+		if e.Version == change.Version && e.Action == action {
 			return nil
 		}
 	}
-	_, err = t.store.Refuse(ctx, change)
+	_, err = write(ctx, change)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -64,6 +65,7 @@ func TestThePolicyDecidesTheStateOfAVersion(t *testing.T) {
 	for _, tt := range []struct {
 		policy, only string
 		won          bool
+		unjudged     bool
 		state        string
 		serves       bool
 		logged       int
@@ -72,12 +74,16 @@ func TestThePolicyDecidesTheStateOfAVersion(t *testing.T) {
 		{policy: PolicyAuto, state: StateRefused, logged: 1},
 		{policy: PolicyAsk, won: true, state: StateWaiting},
 		{policy: PolicyAsk, state: StateRefused, logged: 1},
+		{policy: PolicyAuto, unjudged: true, state: StateUnjudged, logged: 1},
+		{policy: PolicyAsk, unjudged: true, state: StateUnjudged, logged: 1},
 		{policy: PolicyNever, won: true, state: StateWritten},
 		{policy: PolicyAuto, only: version.OnlyPrior, won: true, state: StateWritten},
 	} {
 		tr := finished(t, tt.policy)
 		tr.req.Options.Only = tt.only
-		done := conclude(t, tr, outcome(tt.won))
+		out := outcome(tt.won)
+		out.Decision.Unjudged = tt.unjudged
+		done := conclude(t, tr, out)
 		champion, err := tr.store.Champion("sea")
 		log, logErr := tr.store.Log()
 		if done.State != tt.state || done.Won != tt.won || (err == nil && champion.Version == done.Version) != tt.serves || logErr != nil || len(log) != tt.logged {
@@ -136,6 +142,65 @@ func TestAVersionIsNotPromotedOverAChampionThatItWasNotJudgedAgainst(t *testing.
 	}
 	if _, err := os.Stat(late.job.Folder); err != nil {
 		t.Errorf("the checkpoints are gone: %v", err)
+	}
+}
+
+// A version that could not be judged did not lose: the log tells the two apart.
+func TestTheStoreTellsUnjudgedFromRefused(t *testing.T) {
+	tr := finished(t, PolicyAuto)
+	out := outcome(false)
+	out.Decision.Unjudged = true
+	id := conclude(t, tr, out).Version
+	log, err := tr.store.Log()
+	states, statesErr := tr.store.States()
+	if err != nil || statesErr != nil || log[0].Action != modelstore.Unjudged || !slices.Equal(states[id], []string{"not judged"}) {
+		t.Errorf("log %+v, states %v: %v, %v", log, states, err, statesErr)
+	}
+}
+
+// Somebody promotes a version by hand while another is being trained: that is the
+// one to beat, and a verdict against the former champion counts for nothing.
+func TestATrainingIsJudgedAgainstAChampionThatIsPromotedMeanwhile(t *testing.T) {
+	before := finished(t, PolicyNever)
+	other := conclude(t, before, outcome(true))
+	for _, won := range []bool{true, false} {
+		tr := finished(t, PolicyAuto)
+		tr.store = modelstore.New(filepath.Join(t.TempDir(), "store"), time.Now)
+		copyVersion(t, before.store, tr.store, other.Version)
+		times, told := 0, Event{}
+		err := tr.settle(t.Context(), func(e Event) error { told = e; return nil }, func() (version.Outcome, error) {
+			times++
+			if times == 1 {
+				by := modelstore.Change{Dataset: "sea", Version: other.Version, By: "a person", Why: []string{"it is one"}}
+				if _, err := tr.store.Promote(t.Context(), by); err != nil {
+					t.Fatal(err)
+				}
+				return outcome(!won), nil // against nobody
+			}
+			if got := string(tr.job.Champion[version.PartImputer]); got != "weights" {
+				t.Errorf("the gate is passed again against %q", got)
+			}
+			out := outcome(won)
+			out.Parts[version.PartImputer] = []byte("other weights")
+			return out, nil
+		})
+		champion, championErr := tr.store.Champion("sea")
+		want := map[bool]string{true: told.Version, false: other.Version}[won]
+		if err != nil || championErr != nil || times != 2 || told.Champion != other.Version || champion.Version != want {
+			t.Errorf("won %v: %d times, told %+v, champion %s: %v, %v", won, times, told, champion.Version, err, championErr)
+		}
+	}
+}
+
+// copyVersion puts a version of one store into another.
+func copyVersion(t *testing.T, from, to *modelstore.Store, id string) {
+	t.Helper()
+	var tarball bytes.Buffer
+	if err := from.Export(t.Context(), id, &tarball); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.Import(t.Context(), &tarball); err != nil {
+		t.Fatal(err)
 	}
 }
 

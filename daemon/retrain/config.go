@@ -16,7 +16,8 @@ import (
 // store nothing is trained.
 type Config struct {
 	Store    string `yaml:"store"`    // folder of the model store; empty: off
-	Schedule string `yaml:"schedule"` // cron expression, in UTC; empty: no schedule
+	Schedule string `yaml:"schedule"` // cron expression, in UTC; it begins with its next time; empty: no schedule
+	Window   string `yaml:"window"`   // time of the day in which trainings run, as 22:00-06:00 (UTC) or 22:00-06:00 Europe/Lisbon; empty: all day
 	Policy   string `yaml:"policy"`   // auto, ask or never: who promotes a version that won
 	Engine   string `yaml:"engine"`
 	Library  string `yaml:"library"` // libonnxruntime, an absolute path; empty: found
@@ -26,10 +27,10 @@ type Config struct {
 	// the champion before it is promoted, by policy auto; 0: none.
 	ShadowDays int `yaml:"shadow_days"`
 
-	FirstDays   int           `yaml:"first_days"`   // days of data before the first model is trained
+	FirstDays   int           `yaml:"first_days"`   // days of data before a model is trained; more where so few could not be judged
 	NewGranules int           `yaml:"new_granules"` // new granules since the last training that start another; 0: any number is no reason
 	Apart       time.Duration `yaml:"apart"`        // least time from one training to the next
-	Budget      time.Duration `yaml:"budget"`       // time of one session; the rest of the training follows in the next
+	Budget      time.Duration `yaml:"budget"`       // time of one session; the training goes on when the window opens again, else at the same time of the next day
 	Nice        int           `yaml:"nice"`         // niceness of the process, 0..19
 	Check       time.Duration `yaml:"check"`        // how often triggers are checked
 
@@ -79,6 +80,8 @@ func (c Config) Validate() error {
 		_, err := cron.ParseStandard(c.Schedule)
 		errs.Check(err == nil, "schedule is %q: %v", c.Schedule, err)
 	}
+	_, err := parseWindow(c.Window)
+	errs.Check(err == nil, "window is %q: %v", c.Window, err)
 	errs.Check(slices.Contains([]string{PolicyAuto, PolicyAsk, PolicyNever}, c.Policy), "policy is %q, must be auto, ask or never", c.Policy)
 	errs.Check(c.FirstDays > 0, "first_days is %d, must be positive", c.FirstDays)
 	errs.Check(c.ShadowDays >= 0, "shadow_days is %d, must not be negative", c.ShadowDays)

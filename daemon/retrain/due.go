@@ -2,9 +2,8 @@ package retrain
 
 import (
 	"fmt"
+	"strings"
 	"time"
-
-	"github.com/robfig/cron/v3"
 )
 
 // Facts are the input of the triggers.
@@ -12,68 +11,107 @@ type Facts struct {
 	Now         time.Time
 	Champion    bool      // a champion serves
 	LastTrained time.Time // end of the last training, whatever its result; zero: never
-	Days        int       // days with data
-	NewGranules int       // granules since the last training
+	Since       time.Time // times of the schedule count from here, and from the last training; zero: none counts
+	Outlook     Outlook
+	NewGranules int // granules since the last training
 	Last        LastTraining
 	Serving     string // version of the champion
 	// Measured drift; nil: not known.
 	MaskDrift, ValueDrift, SkillLoss *float64
 }
 
+// ended reports whether the last training came to an end that a new day does not
+// change: only a trigger makes another. One that failed is tried again.
+func (f Facts) ended() bool { return f.Last.State != "" && f.Last.State != StateFailed }
+
 // Due reports whether a model is to be trained now, and the reason either way.
 func (c Config) Due(f Facts) (due bool, why string) {
 	switch {
 	case c.Store == "":
 		return false, "training is off: no store is configured"
-	case f.Days < c.FirstDays:
-		return false, fmt.Sprintf("%d of %d days are there", f.Days, c.FirstDays)
+	case !f.Outlook.ready():
+		return false, f.Outlook.words()
 	case !f.LastTrained.IsZero() && f.NewGranules == 0:
 		return false, "nothing new since the last training"
 	case !f.LastTrained.IsZero() && f.Now.Sub(f.LastTrained) < c.Apart:
-		return false, fmt.Sprintf("the last training was %v ago, less than %v", f.Now.Sub(f.LastTrained).Round(time.Minute), c.Apart)
-	case !f.Champion && f.Last.State != StateRefused:
-		return true, fmt.Sprintf("no model serves yet, and %d days are there", f.Days)
+		return false, fmt.Sprintf("the last training ended %v ago, and train.apart keeps %v between two: not before %s",
+			f.Now.Sub(f.LastTrained).Round(time.Minute), c.Apart, moment(f.LastTrained.Add(c.Apart)))
+	case !f.Champion && !f.ended():
+		return true, fmt.Sprintf("no model serves yet, and %d days are there", f.Outlook.Days)
 	}
-	for _, trigger := range []func(Facts) (bool, string){c.drifted, c.enoughNew, c.scheduled} {
-		if due, why := trigger(f); due {
-			return true, why
+	for _, t := range c.triggers(f) {
+		if t.due {
+			return true, t.saw
 		}
 	}
-	return false, "no trigger"
+	return false, noTrigger + ": " + strings.Join(c.Seen(f), "; ")
 }
 
-// drifted reports whether a measured drift is beyond its limit.
-func (c Config) drifted(f Facts) (bool, string) {
-	for _, d := range []struct {
-		name  string
-		moved *float64
-		limit float64
-	}{
-		{"the gaps", f.MaskDrift, c.Drift.Masks},
-		{"the values", f.ValueDrift, c.Drift.Values},
-		{"the error of recent products", f.SkillLoss, c.Drift.Skill},
-	} {
-		if d.moved != nil && d.limit > 0 && *d.moved > d.limit {
-			return true, fmt.Sprintf("%s moved by %.2f, more than %.2f", d.name, *d.moved, d.limit)
+// noTrigger begins the reason where every trigger was asked.
+const noTrigger = "no trigger"
+
+// trigger is a reason to train, with what it saw.
+type trigger struct {
+	due bool
+	saw string
+}
+
+// Seen says what every trigger saw, a sentence each.
+func (c Config) Seen(f Facts) []string {
+	var all []string
+	for _, t := range c.triggers(f) {
+		all = append(all, t.saw)
+	}
+	return all
+}
+
+func (c Config) triggers(f Facts) []trigger {
+	var all []trigger
+	if f.Champion {
+		all = append(all,
+			moved("recent gaps surprise the model by %.2f standard deviations more than those it was made with, and a training begins beyond %.2f",
+				"how far gaps have moved is not known yet", f.MaskDrift, c.Drift.Masks),
+			moved("recent values have moved by %.2f of their standard deviation, and a training begins beyond %.2f",
+				"how far values have moved is not known yet", f.ValueDrift, c.Drift.Values),
+			moved("the error of recent products has risen by a share of %.2f, and a training begins beyond %.2f",
+				"the error of recent products has not risen beyond chance", f.SkillLoss, c.Drift.Skill))
+	}
+	if c.NewGranules > 0 {
+		since := "since the last training"
+		if f.LastTrained.IsZero() {
+			since = "before any training"
 		}
+		all = append(all, trigger{
+			f.NewGranules >= c.NewGranules, fmt.Sprintf("%d new granules %s, and a training begins with %d", f.NewGranules, since, c.NewGranules),
+		})
 	}
-	return false, ""
+	return append(all, c.scheduled(f))
 }
 
-func (c Config) enoughNew(f Facts) (bool, string) {
-	return c.NewGranules > 0 && f.NewGranules >= c.NewGranules, fmt.Sprintf("%d new granules since the last training", f.NewGranules)
+// moved is the trigger of a measured drift.
+func moved(words, unknown string, by *float64, limit float64) trigger {
+	if by == nil {
+		return trigger{saw: unknown}
+	}
+	return trigger{limit > 0 && *by > limit, fmt.Sprintf(words, *by, limit)}
 }
 
-// scheduled reports whether a time of the schedule has passed since the last
-// training.
-func (c Config) scheduled(f Facts) (bool, string) {
-	if c.Schedule == "" {
-		return false, ""
+// scheduled is the trigger of the schedule: a time of it has passed since it was
+// first looked at, and since the last training.
+func (c Config) scheduled(f Facts) trigger {
+	since := f.Since
+	if f.LastTrained.After(since) {
+		since = f.LastTrained
 	}
-	s, err := cron.ParseStandard(c.Schedule)
-	if err != nil {
-		return false, "" // Validate reports it
+	if f.Since.IsZero() {
+		since = time.Time{} // nobody watches it
 	}
-	next := s.Next(f.LastTrained.UTC())
-	return !next.After(f.Now), "scheduled for " + next.Format("2006-01-02 15:04") + " UTC"
+	if at := c.next(since); !at.IsZero() && !at.After(f.Now) {
+		return trigger{true, "scheduled for " + moment(at)}
+	}
+	next := c.next(f.Now)
+	if next.IsZero() {
+		return trigger{saw: c.inWords(f.Now)}
+	}
+	return trigger{saw: fmt.Sprintf("scheduled %s, next on %s", c.inWords(f.Now), moment(next))}
 }

@@ -15,15 +15,18 @@ const (
 	EventProgress = "progress"
 	EventDone     = "done"
 	EventStopped  = "stopped" // interrupted: the same command resumes it
+	EventFailed   = "failed"
 )
 
 // States of a new version, and of a training that made none.
 const (
-	StatePromoted = "promoted"
-	StateRefused  = "refused" // it did not win
-	StateWaiting  = "waiting" // it won and waits for an operator
-	StateWritten  = "written" // no promotion was asked for
-	StateFailed   = "failed"  // there is no version
+	StatePromoted  = "promoted"
+	StateRefused   = "refused"   // it did not win
+	StateUnjudged  = "unjudged"  // nobody could tell whether it is better
+	StateWaiting   = "waiting"   // it won and waits for an operator
+	StateWritten   = "written"   // no promotion was asked for
+	StateFailed    = "failed"    // there is no version
+	StateCancelled = "cancelled" // there is none, because an operator ended the training
 )
 
 // Event is a line that a training or measuring process writes to its parent.
@@ -42,8 +45,10 @@ type Event struct {
 	Dataset     string `json:"dataset,omitempty"`
 	Checkpoints string `json:"checkpoints,omitempty"`
 	Resumed     bool   `json:"resumed,omitempty"`
+	Engine      string `json:"engine,omitempty"` // in a failed event: the one that cannot be opened
 
-	// Fields of a done event about a version; a stopped event has Reasons too.
+	// Fields of a done event about a version; a stopped and a failed event have
+	// Reasons too.
 	Version  string   `json:"version,omitempty"`
 	State    string   `json:"state,omitempty"`
 	Won      bool     `json:"won,omitempty"`

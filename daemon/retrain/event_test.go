@@ -16,7 +16,7 @@ func fullEvent(t *testing.T) Event {
 	number := 0.25
 	e := Event{
 		Event: EventDone, Phase: "imputer", Step: 3, Steps: 9, Loss: 0.5, Score: &number, LeftSeconds: &number,
-		Dataset: "sea", Checkpoints: "training/sea-1", Resumed: true,
+		Dataset: "sea", Checkpoints: "training/sea-1", Resumed: true, Engine: "ort",
 		Version: "v2", State: StatePromoted, Won: true, Parent: "v1", Champion: "v0", Reasons: []string{"better"},
 		Drift: &version.Drift{Masks: &number, Values: &number},
 	}
@@ -59,8 +59,8 @@ func TestLinesOfEventsStayAsTheyAre(t *testing.T) {
 		want  string
 	}{
 		{
-			Event{Event: EventStart, Dataset: "sea", Checkpoints: "c", Resumed: true},
-			`{"event":"start","dataset":"sea","checkpoints":"c","resumed":true}`,
+			Event{Event: EventStart, Dataset: "sea", Checkpoints: "c", Resumed: true, Engine: "ort"},
+			`{"event":"start","dataset":"sea","checkpoints":"c","resumed":true,"engine":"ort"}`,
 		},
 		{
 			Event{Event: EventProgress, Phase: "imputer", Step: 3, Steps: 9, Loss: 0.1, Score: &score, LeftSeconds: &score},

@@ -5,14 +5,22 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"lacuna/daemon/state"
 )
 
 func TestFailedTrainingIsKnownFromItsFiles(t *testing.T) {
 	folder := t.TempDir()
-	if got := Failure(folder); got != "" {
-		t.Errorf("Failure() = %q before any", got)
+	failure := func() string {
+		r, err := Desk(folder).Report(DefaultConfig(), "sea", time.Now(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Failure
+	}
+	if got := failure(); got != "" {
+		t.Errorf("the failure is %q before any", got)
 	}
 	for file, v := range map[string]any{
 		lastFile: LastTraining{State: StateFailed, Reasons: []string{"no memory"}},
@@ -22,13 +30,13 @@ func TestFailedTrainingIsKnownFromItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := Failure(folder); !strings.Contains(got, "2 times") {
-		t.Errorf("Failure() = %q while it is tried again", got)
+	if got := failure(); !strings.Contains(got, "2 times") {
+		t.Errorf("the failure is %q while it is tried again", got)
 	}
 	if err := os.Remove(filepath.Join(folder, jobFile)); err != nil {
 		t.Fatal(err)
 	}
-	if got := Failure(folder); got != "no memory" {
-		t.Errorf("Failure() = %q after it was given up", got)
+	if got := failure(); got != "no memory" {
+		t.Errorf("the failure is %q after it was given up", got)
 	}
 }

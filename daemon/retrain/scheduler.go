@@ -2,17 +2,15 @@ package retrain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"lacuna/daemon/state"
-	"lacuna/modelstore"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/samples"
 )
 
 // Dataset is a dataset whose model is renewed, and the way to read its
@@ -25,8 +23,8 @@ type Dataset struct {
 
 // Granule is a file of a dataset in the spool.
 type Granule struct {
-	Path        string    // it may have been swept since
-	First, Last time.Time // times of its fields
+	Path  string      // it may have been swept since
+	Times []time.Time // times of its fields, in order
 }
 
 // Ledger knows the granules of the dataset and the scores of its products.
@@ -55,30 +53,28 @@ type Service struct {
 
 // Scheduler renews the model of one dataset. It checks the triggers at an
 // interval, runs one training at a time as a process of its own, and begins
-// with the one that a stop or a crash left unfinished.
+// with the one that a stop or a crash left unfinished. Operators steer it by its
+// Desk.
 type Scheduler struct {
 	Service
-	child *child
-	news  atomic.Pointer[string] // sentence for the status page; nil: none yet
+	child    *child
+	window   window
+	standing Standing // what was noted last
+	held     bool     // an operator's pause was obeyed last
 }
 
 // NewScheduler returns a scheduler, which starts nothing before Run.
 func NewScheduler(s Service) *Scheduler {
-	return &Scheduler{Service: s, child: &child{nice: s.Config.Nice, env: s.Config.environment()}}
+	w, err := parseWindow(s.Config.Window)
+	if err != nil {
+		panic("retrain: a window that Validate refuses: " + err.Error())
+	}
+	return &Scheduler{Service: s, child: &child{nice: s.Config.Nice, env: s.Config.environment()}, window: w}
 }
 
 // Hold pauses the training until the returned function is called. Filling has
 // priority: a worker holds while it fills a granule.
 func (s *Scheduler) Hold() (release func()) { return s.child.hold() }
-
-// News returns a sentence on the state of the training, for people; empty: none
-// yet.
-func (s *Scheduler) News() string {
-	if news := s.news.Load(); news != nil {
-		return *news
-	}
-	return ""
-}
 
 // tries is the number of failures after which a job is given up: the same
 // arguments fail the same way, and the next trigger makes a new job.
@@ -90,62 +86,128 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	tick := time.NewTicker(s.Config.Check)
-	defer tick.Stop()
-	for ctx.Err() == nil { // a tick may come with the cancellation
+	if _, err := state.Load(s.path(standingFile), &s.standing); err != nil {
+		s.standing = Standing{} // it is written anew
+	}
+	s.stand(Standing{State: StandIdle, Words: "the service has just started"})
+	for ctx.Err() == nil {
 		if err := s.inTurn(ctx, s.look); err != nil && ctx.Err() == nil {
 			s.Log.Warn("training failed", "err", err, "retry_in", s.Config.Check)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+		s.await(ctx)
 	}
 	return nil
 }
 
-// inTurn calls work when no other dataset is being trained.
+// await waits for the next check, or for an operator. The time counts from the end
+// of a training: one that was stopped does not begin in the same second.
+func (s *Scheduler) await(ctx context.Context) {
+	check := time.NewTimer(s.Config.Check)
+	defer check.Stop()
+	steer := time.NewTicker(steerEvery)
+	defer steer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-check.C:
+			return
+		case <-steer.C:
+		}
+		obeyed, err := s.obey()
+		_, held, unread := s.desk().paused()
+		if err == nil && unread == nil && (obeyed || held != s.held) { // look reports the errors
+			return
+		}
+	}
+}
+
+// inTurn calls work when no other dataset is being trained. Orders are obeyed
+// meanwhile.
 func (s *Scheduler) inTurn(ctx context.Context, work func(context.Context) error) error {
 	if s.Turn == nil {
 		return work(ctx)
 	}
-	select {
-	case s.Turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	steer := time.NewTicker(steerEvery)
+	defer steer.Stop()
+	for {
+		select {
+		case s.Turn <- struct{}{}:
+			defer func() { <-s.Turn }()
+			return work(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-steer.C:
+			if _, err := s.obey(); err != nil {
+				return err
+			}
+		}
 	}
-	defer func() { <-s.Turn }()
-	return work(ctx)
 }
 
 // look resumes an unfinished job, or begins one that is due.
 func (s *Scheduler) look(ctx context.Context) error {
+	if _, err := s.obey(); err != nil {
+		return err
+	}
+	var err error
+	if _, s.held, err = s.desk().paused(); s.held || err != nil {
+		return err
+	}
 	var job unfinishedJob
 	unfinished, err := state.Load(s.path(jobFile), &job)
 	if err != nil {
 		return err
 	}
 	if !unfinished {
-		if busy, err := s.inShadow(ctx); busy || err != nil {
-			return err
-		}
-		facts, data, err := s.facts(ctx)
-		if err != nil {
-			return err
-		}
-		due, why := s.Config.Due(facts)
-		s.Log.Debug("training triggers", "due", due, "why", why)
-		if !due {
-			s.say(s.waiting(facts) + "not trained now: " + why)
-			return nil
-		}
-		job = unfinishedJob{Args: s.args(facts, data), Why: why, Begun: s.Now(), Granules: len(data)}
-		if err := state.Save(s.path(jobFile), job); err != nil {
+		var due bool
+		if job, due, err = s.begin(ctx); err != nil || !due {
 			return err
 		}
 	}
+	if open, _ := s.window.at(s.Now()); !open || job.Rests.After(s.Now()) {
+		return nil // the report says how long
+	}
 	return s.train(ctx, job)
+}
+
+// begin makes a job where a training is due and it is its time of the day.
+func (s *Scheduler) begin(ctx context.Context) (unfinishedJob, bool, error) {
+	var job unfinishedJob
+	if busy, err := s.inShadow(ctx); busy || err != nil {
+		return job, false, err
+	}
+	facts, data, err := s.facts(ctx)
+	if err != nil {
+		return job, false, err
+	}
+	due, why := s.Config.Due(facts)
+	s.Log.Debug("training triggers", "due", due, "why", why)
+	seen := s.Config.Seen(facts)
+	if !due {
+		if strings.HasPrefix(why, noTrigger) {
+			why = noTrigger // seen has the rest
+		}
+		s.stand(Standing{State: StandIdle, Words: s.waiting(facts) + "not trained now: " + why, Seen: seen})
+		return job, false, s.passSchedule(facts)
+	}
+	if open, opens := s.window.at(s.Now()); !open {
+		words := fmt.Sprintf("due, and waits until train.window opens on %s: %s", moment(opens), why)
+		s.stand(Standing{State: StandWindow, Words: words, Seen: seen, DueSince: s.Now()})
+		return job, false, nil
+	}
+	s.stand(Standing{State: StandIdle, Words: "due: " + why, Seen: seen})
+	job = unfinishedJob{Args: s.args(facts, data), Why: why, Begun: s.Now(), Granules: len(data), Champion: facts.Serving}
+	return job, true, state.Save(s.path(jobFile), job)
+}
+
+// passSchedule forgets a time of the schedule at which no training was possible,
+// so that the first granule after it does not start one.
+func (s *Scheduler) passSchedule(f Facts) error {
+	if _, known, err := s.scheduleSince(); err != nil || known && !s.Config.scheduled(f).due {
+		return err
+	}
+	return s.watchSchedule()
 }
 
 // waiting returns a sentence where a version has won and waits for an operator.
@@ -155,42 +217,6 @@ func (s *Scheduler) waiting(f Facts) string {
 	}
 	return fmt.Sprintf("version %s won and waits for 'lacuna models promote'; ", f.Last.Version)
 }
-
-// train runs a job to its end, or to that of its time.
-func (s *Scheduler) train(ctx context.Context, job unfinishedJob) error {
-	s.Log.Info("training begins", "why", job.Why, "granules", job.Granules)
-	s.say("being trained: " + job.Why)
-	argv := append(append([]string{}, s.Program...), job.Args...)
-	last, err := s.child.run(ctx, argv, os.Stderr, func(e Event) {
-		if e.Event == EventProgress {
-			s.say(fmt.Sprintf("being trained (%s, step %d of %d): %s", e.Phase, e.Step, e.Steps, job.Why))
-			s.Log.Debug("training", "phase", e.Phase, "step", e.Step, "steps", e.Steps, "loss", e.Loss)
-		}
-	})
-	if ctx.Err() != nil {
-		return ctx.Err() // the job stays, and is resumed at the next start
-	}
-	if last.Event == EventStopped {
-		s.Log.Info("training paused", "why", strings.Join(last.Reasons, "; "))
-		return nil // likewise, at the next check
-	}
-	if err != nil {
-		job.Failures++
-		if job.Failures < tries {
-			return errors.Join(err, state.Save(s.path(jobFile), job))
-		}
-		last = Event{State: StateFailed, Reasons: []string{err.Error()}}
-	}
-	memory := LastTraining{Ended: s.Now(), Granules: job.Granules, Version: last.Version, State: last.State, Reasons: last.Reasons}
-	s.Log.Info("training ended", "state", last.State, "version", last.Version)
-	if last.State == StateWaiting && s.shadows(true) {
-		err = errors.Join(err, s.beginShadow(ctx, last.Version))
-	}
-	return errors.Join(err, state.Save(s.path(lastFile), memory), os.Remove(s.path(jobFile)))
-}
-
-// say sets the sentence for the status page.
-func (s *Scheduler) say(news string) { s.news.Store(&news) }
 
 // facts gathers the input of the triggers, and the files to learn from.
 func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
@@ -203,26 +229,31 @@ func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
 		return Facts{}, nil, err
 	}
 	f := Facts{Now: s.Now(), LastTrained: last.Ended, Last: last}
-	days := map[string]bool{}
+	if f.Since, _, err = s.scheduleSince(); err != nil {
+		return f, nil, err
+	}
+	var times []time.Time
 	var data []string
 	for _, g := range rows {
 		if _, err := os.Stat(g.Path); err != nil {
 			continue // swept from the spool since
 		}
-		days[g.First.UTC().Format(time.DateOnly)] = true
+		times = append(times, g.Times...)
 		data = append(data, g.Path)
 	}
-	f.Days, f.NewGranules = len(days), max(len(data)-last.Granules, 0)
-	champion, err := modelstore.New(s.Config.Store, s.Now).Champion(s.Dataset.Name)
-	f.Champion = err == nil
-	if err != nil && !errors.Is(err, modelstore.ErrNoChampion) {
+	f.NewGranules = max(len(data)-last.Granules, 0)
+	if f.Serving, err = s.champion(); err != nil {
 		return f, nil, err
 	}
-	if !f.Champion {
+	calendar, err := s.calendar(f.Serving)
+	if err != nil {
+		return f, nil, err
+	}
+	f.Champion, f.Outlook = f.Serving != "", outlookOf(calendar, times, s.Config.FirstDays, samples.DefaultSplit())
+	if !f.Champion || len(data) == 0 {
 		return f, data, nil
 	}
-	f.Serving = champion.Version
-	moved := s.drift(ctx, champion.Version, data)
+	moved := s.drift(ctx, f.Serving, data)
 	f.MaskDrift, f.ValueDrift = moved.Masks, moved.Values
 	f.SkillLoss, err = s.Ledger.SkillLoss(ctx)
 	return f, data, err
@@ -247,10 +278,10 @@ func (s *Scheduler) policy(f Facts) string {
 func (s *Scheduler) args(f Facts, data []string) []string {
 	args := []string{
 		"train", "--json-lines", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine,
-		"--policy", s.policy(f), "--time-budget", s.Config.Budget.String(),
+		"--policy", s.policy(f),
 	}
-	if f.Champion {
-		args = append(args, "--from", FromChampion)
+	if f.Champion { // by its name: a promotion meanwhile would make it another training
+		args = append(args, "--from", f.Serving)
 	}
 	return append(args, s.reading(data)...)
 }

@@ -38,7 +38,6 @@ func (s *Scheduler) drift(ctx context.Context, champion string, data []string) v
 	if fresh && (s.Now().Sub(kept.At) < driftApart || len(data) < kept.Granules+driftNewDays) {
 		return kept.Drift
 	}
-	s.say("comparing recent days with those that the model was trained on")
 	recent := data[max(0, len(data)-driftDays):]
 	argv := slices.Concat(s.Program, []string{"drift", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine}, s.reading(recent))
 	last, err := s.child.run(ctx, argv, os.Stderr, nil)

@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,16 @@ func (s *testScheduler) promote(t *testing.T) {
 	if _, err := store.Promote(t.Context(), modelstore.Change{Dataset: "sea", Version: v.ID, By: "a test", Why: []string{"it is one"}}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// words returns what people read of the training.
+func (s *testScheduler) words(t *testing.T) string {
+	t.Helper()
+	r, err := s.Report(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Words
 }
 
 func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
@@ -58,6 +69,35 @@ func TestDriftIsMeasuredOnceADayAndIsAReasonToTrain(t *testing.T) {
 	}
 }
 
+// A store may come with a champion before the first granule does.
+func TestWithoutAGranuleNoDriftIsMeasured(t *testing.T) {
+	s := newTestScheduler(t)
+	s.promote(t)
+	if err := s.look(t.Context()); err != nil || s.calls() != nil {
+		t.Errorf("calls %q, %v", s.calls(), err)
+	}
+	if got := s.words(t); !strings.Contains(got, "0 of 62 days are there") {
+		t.Errorf("%q", got)
+	}
+}
+
+// An operator who asks for the plan must not change what others read.
+func TestAPlanLeavesTheStandingOfTheSchedulerAlone(t *testing.T) {
+	s := newTestScheduler(t)
+	s.promote(t)
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	if _, _, err := s.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{standingFile, scheduleFile, jobFile} {
+		if _, err := os.Stat(s.path(file)); err == nil {
+			t.Errorf("the plan wrote %s", file)
+		}
+	}
+}
+
 func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
 	s := newTestScheduler(t)
 	s.Config.Schedule, s.Config.NewGranules, s.Config.Drift.Masks = "", 0, 0
@@ -73,7 +113,7 @@ func TestALossOfSkillIsAReasonToTrain(t *testing.T) {
 	}
 	loss := 0.3
 	s.ledger.loss = &loss
-	if due, why, err := s.Plan(t.Context()); !due || err != nil || !strings.Contains(why, "recent products moved by 0.30") {
+	if due, why, err := s.Plan(t.Context()); !due || err != nil || !strings.Contains(why, "recent products has risen by a share of 0.30") {
 		t.Errorf("due %v because %q, %v", due, why, err)
 	}
 }
@@ -107,7 +147,7 @@ func TestAVersionThatWaitsForAnOperatorIsShown(t *testing.T) {
 	if err := s.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if news := s.News(); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
+	if news := s.words(t); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
 		t.Errorf("news %q", news)
 	}
 }
@@ -128,8 +168,8 @@ func TestAVersionProvesItselfInItsShadowDays(t *testing.T) {
 	}
 	before := len(s.calls())
 	s.arrive(t, 4)
-	if err := s.look(t.Context()); err != nil || len(s.calls()) != before || !strings.Contains(s.News(), "shadow days: 1 of 2") {
-		t.Fatalf("after one day: %v, news %q", err, s.News())
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != before || !strings.Contains(s.words(t), "shadow days: 1 of 2") {
+		t.Fatalf("after one day: %v, news %q", err, s.words(t))
 	}
 	s.arrive(t, 5)
 	if err := s.look(t.Context()); err != nil {

@@ -31,16 +31,24 @@ func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 	if err != nil || !known {
 		return false, err
 	}
+	serving, err := s.champion()
+	if err != nil {
+		return true, err
+	}
+	if serving == v.Version { // somebody has promoted it by hand, and there is nothing left to find out
+		promoted := Event{State: StatePromoted, Reasons: []string{"promoted by hand in its shadow days"}}
+		return false, errors.Join(s.remember(promoted), state.Remove(s.path(shadowFile)))
+	}
 	rows, err := s.Ledger.Granules(ctx, v.Since.AddDate(0, 0, -shadowPast), s.Now().AddDate(1, 0, 0))
 	if err != nil {
 		return true, err
 	}
 	data, days := daysSince(rows, v.Since)
 	if days < s.Config.ShadowDays {
-		s.say(fmt.Sprintf("version %s is in its shadow days: %d of %d", v.Version, days, s.Config.ShadowDays))
+		s.stand(Standing{State: StandShadow, Words: fmt.Sprintf("version %s is in its shadow days: %d of %d", v.Version, days, s.Config.ShadowDays)})
 		return true, nil
 	}
-	s.say(fmt.Sprintf("version %s is compared with the champion on its %d shadow days", v.Version, days))
+	s.stand(Standing{State: StandShadow, Words: fmt.Sprintf("version %s is compared with the champion on its %d shadow days", v.Version, days)})
 	argv := slices.Concat(s.Program, []string{
 		"shadow", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine,
 		"--version", v.Version, "--since", v.Since.UTC().Format(time.RFC3339),
@@ -62,8 +70,10 @@ func daysSince(rows []Granule, since time.Time) (data []string, days int) {
 			continue // swept from the spool
 		}
 		data = append(data, g.Path)
-		if !g.First.Before(since) {
-			seen[g.First.UTC().Format(time.DateOnly)] = true
+		for _, t := range g.Times {
+			if !t.Before(since) {
+				seen[t.UTC().Format(time.DateOnly)] = true
+			}
 		}
 	}
 	return data, len(seen)
@@ -75,6 +85,7 @@ func (s *Scheduler) remember(last Event) error {
 	if _, err := state.Load(s.path(lastFile), &m); err != nil {
 		return err
 	}
+	m.Refusals = refusals(m, last)
 	m.State, m.Reasons = last.State, last.Reasons
 	return state.Save(s.path(lastFile), m)
 }
@@ -88,8 +99,10 @@ func (s *Scheduler) beginShadow(ctx context.Context, version string) error {
 	}
 	v := shadowVersion{Version: version}
 	for _, g := range rows {
-		if after := g.Last.Add(time.Second); after.After(v.Since) {
-			v.Since = after
+		for _, t := range g.Times {
+			if after := t.Add(time.Second); after.After(v.Since) {
+				v.Since = after
+			}
 		}
 	}
 	return state.Save(s.path(shadowFile), v)

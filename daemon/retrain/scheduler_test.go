@@ -25,8 +25,17 @@ case "$(cat "$0.do")" in
 done) echo '{"event":"done","version":"v1","state":"refused","reasons":["no better"]}';;
 ask) echo '{"event":"done","version":"v2","state":"waiting","won":true,"reasons":["better"]}';;
 fail) exit 1;;
+card) echo '{"event":"failed","engine":"xla:cuda","reasons":["no device"]}'; exit 1;;
+few) echo '{"event":"failed","state":"unjudged","reasons":["no held-out window"]}'; exit 1;;
+say) echo '{"event":"failed","reasons":["the disk is full"]}'; exit 1;;
 late) echo '{"event":"stopped","reasons":["the time budget is spent"]}'; exit 1;;
-wait) echo '{"event":"start"}'; : > "$0.waits"; trap 'exit 1' TERM; while :; do sleep 0.01; done;;
+wait)
+	trap 'exit 1' TERM
+	mkdir -p "${0%/*}/checkpoints"
+	echo '{"event":"start","engine":"ort","checkpoints":"'"${0%/*}"'/checkpoints"}'
+	: > "${0%/*}/checkpoints/job.json"
+	: > "$0.waits"
+	while :; do sleep 0.01; done;;
 esac`
 
 // fakeLedger is the ledger of a dataset in memory.
@@ -38,7 +47,7 @@ type fakeLedger struct {
 func (b *fakeLedger) Granules(_ context.Context, from, to time.Time) ([]Granule, error) {
 	var in []Granule
 	for _, g := range b.rows {
-		if !g.Last.Before(from) && !g.First.After(to) {
+		if !g.Times[len(g.Times)-1].Before(from) && !g.Times[0].After(to) {
 			in = append(in, g)
 		}
 	}
@@ -65,7 +74,7 @@ func newTestScheduler(t *testing.T) *testScheduler {
 		t.Fatal(err)
 	}
 	cfg := DefaultConfig()
-	cfg.Store, cfg.FirstDays, cfg.NewGranules = filepath.Join(dir, "store"), 3, 2
+	cfg.Store, cfg.FirstDays, cfg.NewGranules = filepath.Join(dir, "store"), season+2, 2 // three granules
 	s.Scheduler = NewScheduler(Service{
 		Config: cfg, Dataset: Dataset{Name: "sea", Options: ingest.Options{Variable: "CHL"}, SeaMask: "auto"}, Ledger: s.ledger,
 		Program: []string{"/bin/sh", s.program}, Folder: filepath.Join(dir, "train", "sea"),
@@ -77,7 +86,11 @@ func newTestScheduler(t *testing.T) *testScheduler {
 	return s
 }
 
-// arrive adds the granule of a day.
+// season is the number of fields of the first granule: days enough for the gate.
+const season = 60
+
+// arrive adds the granule of a day. That of the first day has the days before it
+// too.
 func (s *testScheduler) arrive(t *testing.T, day int) {
 	t.Helper()
 	path := filepath.Join(s.spool, fmt.Sprintf("day%d.nc", day))
@@ -85,7 +98,11 @@ func (s *testScheduler) arrive(t *testing.T, day int) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
-	s.ledger.rows = append(s.ledger.rows, Granule{Path: path, First: at, Last: at})
+	times := []time.Time{at}
+	for back := 1; day == 1 && back < season; back++ {
+		times = append([]time.Time{at.AddDate(0, 0, -back)}, times...)
+	}
+	s.ledger.rows = append(s.ledger.rows, Granule{Path: path, Times: times})
 }
 
 func (s *testScheduler) do(t *testing.T, what string) {
@@ -136,8 +153,39 @@ func TestFirstModelIsTrainedAsSoonAsThereAreDays(t *testing.T) {
 		t.Errorf("with nothing new it is trained again: %q, %v", s.calls(), err)
 	}
 	s.arrive(t, 4)
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != 1 {
+		t.Errorf("a Sunday that passed with nothing new starts a training on Wednesday: %q, %v", s.calls(), err)
+	}
+	s.clock = s.clock.AddDate(0, 0, 7)
 	if err := s.look(t.Context()); err != nil || len(s.calls()) != 2 {
-		t.Errorf("a first model that was refused is not tried again with a new day: %q, %v", s.calls(), err)
+		t.Errorf("a first model that was refused is not tried again at the next time of the schedule: %q, %v", s.calls(), err)
+	}
+}
+
+func TestAGateThatCouldNotJudgeKeepsATrainingFromBeginning(t *testing.T) {
+	s := newTestScheduler(t)
+	s.Config.FirstDays = 3
+	s.do(t, "done")
+	for day := 2; day <= 30; day++ { // 29 days, of which 7 would judge
+		s.arrive(t, day)
+	}
+	if err := s.look(t.Context()); err != nil || s.calls() != nil {
+		t.Fatalf("calls %q, %v, and the gate could not judge", s.calls(), err)
+	}
+	_, why, err := s.Plan(t.Context())
+	if err != nil || !strings.Contains(why, "7 would judge") || !strings.Contains(why, "begins with the field of 2026-02-") {
+		t.Fatalf("%q, %v", why, err)
+	}
+	_, promised, _ := strings.Cut(why, "with the field of ")
+	for day := 31; s.calls() == nil && day < 90; day++ {
+		s.arrive(t, day)
+		if err := s.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun := s.ledger.rows[len(s.ledger.rows)-1].Times[0].Format(time.DateOnly)
+	if begun != promised {
+		t.Errorf("it began with the field of %s, and the plan said %s", begun, promised)
 	}
 }
 
@@ -193,6 +241,23 @@ func TestTrainingThatFailsIsGivenUpInTheEnd(t *testing.T) {
 	}
 	if err := s.look(t.Context()); err != nil || len(s.calls()) != tries {
 		t.Errorf("%d calls, want %d: %v", len(s.calls()), tries, err)
+	}
+}
+
+func TestATrainingWhoseDaysCannotJudgeIsNotTriedAgainWithThem(t *testing.T) {
+	s := newTestScheduler(t)
+	for day := 1; day <= 3; day++ {
+		s.arrive(t, day)
+	}
+	s.do(t, "few")
+	if err := s.look(t.Context()); err != nil || s.unfinished() {
+		t.Fatalf("%v, unfinished %v", err, s.unfinished())
+	}
+	if r, err := s.Report(true); err != nil || r.Last.State != StateUnjudged || r.Failure != "" {
+		t.Errorf("%+v, %v, want an outcome of its own and no failure", r, err)
+	}
+	if err := s.look(t.Context()); err != nil || len(s.calls()) != 1 {
+		t.Errorf("tried again: %q, %v", s.calls(), err)
 	}
 }
 

@@ -3,6 +3,7 @@ package retrain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -132,7 +133,8 @@ type Hooks struct {
 	Done     func(Event) error      // the outcome, before the checkpoints are cleared
 }
 
-// Run makes the version, writes it, and promotes or refuses it. A cancelled ctx
+// Run makes the version, writes it, and promotes or refuses it. A champion that is
+// promoted by hand meanwhile is the one to beat. A cancelled ctx
 // ends it with an error, and checkpoints from which the same request resumes
 // it.
 func (t *Training) Run(ctx context.Context, hooks Hooks) error {
@@ -144,15 +146,39 @@ func (t *Training) Run(ctx context.Context, hooks Hooks) error {
 		return err
 	}
 	var clock phaseClock
-	out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {
-		clock.note(p.Phase, time.Now())
-		hooks.Progress(p)
-	}})
-	if err != nil {
-		return err
+	return t.settle(ctx, hooks.Done, func() (version.Outcome, error) {
+		out, err := version.Make(ctx, t.job, version.Hooks{Progress: func(p version.Progress) {
+			clock.note(p.Phase, time.Now())
+			hooks.Progress(p)
+		}})
+		t.phases = clock.seconds(time.Now())
+		return out, err
+	})
+}
+
+// settle makes the version and concludes the training. Where somebody promotes
+// another version meanwhile, what was learned holds, and only the gate is passed
+// again: what build makes a second time it reads from its checkpoints.
+func (t *Training) settle(ctx context.Context, tell func(Event) error, build func() (version.Outcome, error)) error {
+	for {
+		out, err := build()
+		if err != nil {
+			return err
+		}
+		moved, err := t.followChampion()
+		if err != nil {
+			return err
+		}
+		if moved {
+			continue
+		}
+		if err := t.conclude(ctx, out, tell); !errors.Is(err, modelstore.ErrChampionChanged) {
+			return err
+		}
+		if _, err := t.followChampion(); err != nil {
+			return err
+		}
 	}
-	t.phases = clock.seconds(time.Now())
-	return t.conclude(ctx, out, hooks.Done)
 }
 
 func (t *Training) onProcessor() bool { return t.device.Name == engine.ORT }

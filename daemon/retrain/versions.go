@@ -12,19 +12,9 @@ import (
 // findVersions loads the version to begin with and those to beat, every byte
 // checked.
 func (t *Training) findVersions(ctx context.Context) error {
-	serving, err := t.store.LoadChampion(t.req.Dataset)
-	switch {
-	case errors.Is(err, modelstore.ErrNoChampion):
-	case err != nil:
+	err := t.findChampion()
+	if err != nil {
 		return err
-	default:
-		t.championID, t.championCard = serving.Version.ID, serving.Version.Card
-		if t.champion, err = Parts(serving.Version); err != nil {
-			return err
-		}
-	}
-	if t.champion[version.PartImputer] == nil {
-		t.champion = nil // a champion without an imputer fills nothing, so there is none to beat
 	}
 	var starter *modelstore.Version
 	none := "" // why no starter fits
@@ -39,6 +29,43 @@ func (t *Training) findVersions(ctx context.Context) error {
 		}
 	}
 	return t.findParent(starter, none)
+}
+
+// findChampion loads the champion.
+func (t *Training) findChampion() error {
+	t.championID, t.championCard, t.champion = "", modelstore.Card{}, nil
+	serving, err := t.store.LoadChampion(t.req.Dataset)
+	if errors.Is(err, modelstore.ErrNoChampion) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.championID, t.championCard = serving.Version.ID, serving.Version.Card
+	if t.champion, err = Parts(serving.Version); err != nil {
+		return err
+	}
+	if t.champion[version.PartImputer] == nil {
+		t.champion = nil // it fills nothing, so there is none to beat
+	}
+	return nil
+}
+
+// followChampion loads the champion anew where it is another one by now, and
+// reports that.
+func (t *Training) followChampion() (moved bool, err error) {
+	now, err := t.store.Champion(t.req.Dataset)
+	if err != nil && !errors.Is(err, modelstore.ErrNoChampion) {
+		return false, err
+	}
+	if now.Version == t.championID {
+		return false, nil
+	}
+	if err := t.findChampion(); err != nil {
+		return false, err
+	}
+	t.job.Champion = t.champion
+	return true, nil
 }
 
 // findParent loads the version to begin with. none is the reason why there is

@@ -47,10 +47,12 @@ type Interval struct {
 // samples: negative where the first is better.
 type Difference struct {
 	Mean     float64  `json:"mean"`
-	Relative float64  `json:"relative"` // Mean over the mean loss of the other method; 0 if that is 0
+	Base     float64  `json:"base,omitempty"` // mean loss of the other method
+	Relative float64  `json:"relative"`       // Mean over Base; 0 if that is 0
 	Interval Interval `json:"interval"`
 	P        float64  `json:"p"` // two-sided probability of a difference as large by chance alone
 	Samples  int      `json:"samples"`
+	Days     int      `json:"days,omitempty"` // different days among the samples
 	Blocks   int      `json:"blocks"`
 }
 
@@ -67,9 +69,30 @@ const leastBlockDays = 3
 // be told from chance.
 const LeastDays = (leastBlocks-1)*leastBlockDays + 1
 
+// TooFewDays says that a difference cannot be told from chance, however large it
+// is.
+type TooFewDays struct {
+	Days, Blocks int // that there are
+}
+
+func (e *TooFewDays) Error() string {
+	return fmt.Sprintf("%d days judge, which make %d blocks, and a difference can be told from chance from %d blocks on, which %d days in a row make: give more days",
+		e.Days, e.Blocks, leastBlocks, LeastDays)
+}
+
+// Enough reports whether a difference on such days can be told from chance.
+func (o Bootstrap) Enough(days []time.Time) bool {
+	losses := make([]Loss, len(days))
+	for i, d := range days {
+		losses[i] = Loss{Day: d, Pixels: 1}
+	}
+	blocks, _ := o.enoughBlocks(losses)
+	return len(blocks) >= leastBlocks
+}
+
 // Paired compares method a with method b, sample by sample. Both are pooled
 // over pixels. Samples must be the same in the same order, which their days
-// and pixels show.
+// and pixels show. A TooFewDays says that there are too few of them.
 func (o Bootstrap) Paired(a, b []Loss) (Difference, error) {
 	if len(a) != len(b) {
 		return Difference{}, fmt.Errorf("pair the losses: %d samples against %d", len(a), len(b))
@@ -86,14 +109,13 @@ func (o Bootstrap) Paired(a, b []Loss) (Difference, error) {
 	}
 	blocks, width := o.enoughBlocks(paired)
 	if len(blocks) < leastBlocks {
-		return Difference{}, fmt.Errorf("%d days that judge make %d blocks, and a difference can be told from chance with %d blocks, which %d consecutive days make: give more days",
-			countDays(paired), len(blocks), leastBlocks, LeastDays)
+		return Difference{}, &TooFewDays{Days: countDays(paired), Blocks: len(blocks)}
 	}
 	means := o.means(blocks)
 	widen(means, pooled(paired), width)
-	d := Difference{Mean: pooled(paired), Samples: len(a), Blocks: len(blocks), Interval: o.interval(means)}
-	if base := pooled(b); base != 0 {
-		d.Relative = d.Mean / base
+	d := Difference{Mean: pooled(paired), Base: pooled(b), Samples: len(a), Days: countDays(paired), Blocks: len(blocks), Interval: o.interval(means)}
+	if d.Base != 0 {
+		d.Relative = d.Mean / d.Base
 	}
 	d.P = chance(means, d.Mean)
 	return d, nil

@@ -111,8 +111,8 @@ func TestLossesOfDifferentSamplesAreNotPaired(t *testing.T) {
 			c[2].Pixels++
 			return c, b
 		},
-		"sample 0 is":            func() ([]Loss, []Loss) { return a[1:], b[:len(b)-1] },
-		"5 days that judge make": func() ([]Loss, []Loss) { return a[:5], b[:5] },
+		"sample 0 is":                       func() ([]Loss, []Loss) { return a[1:], b[:len(b)-1] },
+		"5 days judge, which make 2 blocks": func() ([]Loss, []Loss) { return a[:5], b[:5] },
 	} {
 		x, y := edit()
 		if _, err := DefaultBootstrap().Paired(x, y); err == nil || !strings.Contains(err.Error(), name) {

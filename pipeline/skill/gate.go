@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -30,6 +31,7 @@ func DefaultRule() Rule {
 // An Entrant is a model in a contest: its scores and the time it takes for
 // one map.
 type Entrant struct {
+	Name    string // of what fills now, with an article; empty: the champion
 	Summary Summary
 	Latency time.Duration // 0: not measured
 }
@@ -46,12 +48,18 @@ type Contest struct {
 	OverInterpolation *Difference
 	// OverInterpolationCRPS is the same of the CRPS.
 	OverInterpolationCRPS *Difference
+	// TooFew says that no difference can be told from chance; nil: it can.
+	TooFew *TooFewDays
 }
 
-// A Decision is the outcome of a contest with every reason for it.
+// A Decision is the outcome of a contest with every reason for it, those that
+// compare first.
 type Decision struct {
-	Promote bool     `json:"promote"`
-	Reasons []string `json:"reasons"`
+	Promote bool `json:"promote"`
+	// Unjudged is set where nobody could tell whether the challenger is better,
+	// which says nothing against it.
+	Unjudged bool     `json:"unjudged,omitempty"`
+	Reasons  []string `json:"reasons"`
 }
 
 // Decide returns whether the challenger replaces the champion. It needs finite
@@ -61,24 +69,33 @@ type Decision struct {
 // interpolation fills, and it has to be beaten beyond chance. In CRPS nobody may
 // be worse than it beyond chance.
 func (r Rule) Decide(c Contest) Decision {
-	j := judge{decision: Decision{Promote: true}}
-	r.judgeAlone(&j, c.Challenger)
-	if c.Champion != nil {
-		r.judgeAgainst(&j, *c.Champion, c)
-	} else {
-		j.say(true, "there is no champion to beat")
+	j := judge{decision: Decision{Promote: true, Unjudged: c.TooFew != nil}}
+	switch {
+	case c.TooFew != nil:
+		j.say(false, "it could not be judged: %v", c.TooFew)
+	case c.Champion != nil:
+		r.compare(&j, c)
 	}
 	if d := c.OverInterpolation; d != nil {
 		ok := r.better(*d)
 		if c.Champion != nil {
 			ok = d.Blocks > 0 && d.Interval.Low <= 0
 		}
-		j.say(ok, "against optimal interpolation %s", change(*d))
+		note := r.chance(*d)
+		if ok {
+			note = ""
+		}
+		j.say(ok, "%s%s", d.words("error", "optimal interpolation", r.Confidence), note)
 	}
 	if d := c.OverInterpolationCRPS; d != nil {
-		j.say(d.Blocks > 0 && d.Interval.Low <= 0, "against optimal interpolation CRPS changes by %+.4g (%+.1f %%), between %+.4g and %+.4g",
-			d.Mean, 100*d.Relative, d.Interval.Low, d.Interval.High)
+		j.say(d.Blocks > 0 && d.Interval.Low <= 0, "%s", d.words("CRPS", "optimal interpolation", r.Confidence))
 	}
+	if c.Champion == nil {
+		j.say(true, "there is no champion to beat")
+	} else {
+		r.judgeBeside(&j, *c.Champion, c.Challenger)
+	}
+	r.judgeAlone(&j, c.Challenger)
 	return j.decision
 }
 
@@ -87,10 +104,13 @@ func (r Rule) better(d Difference) bool {
 	return d.Blocks > 0 && d.P <= 1-r.Confidence && d.Mean < 0 && d.Interval.High < 0
 }
 
-// change formats a difference in MSE.
-func change(d Difference) string {
-	return fmt.Sprintf("MSE changes by %+.4g (%+.1f %%), between %+.4g and %+.4g, p = %.4f",
-		d.Mean, 100*d.Relative, d.Interval.Low, d.Interval.High, d.P)
+// chance says that a difference may be chance where its interval does not: with few
+// blocks of days the two are not the same.
+func (r Rule) chance(d Difference) string {
+	if d.P <= 1-r.Confidence || !(d.Interval.High < 0) {
+		return ""
+	}
+	return fmt.Sprintf("; but days as few make so large a difference by chance with a probability of %s %%", perCent(100*d.P))
 }
 
 // A judge collects reasons; a single one against is enough to refuse.
@@ -109,39 +129,51 @@ func (j *judge) say(ok bool, format string, args ...any) {
 
 // judgeAlone checks the requirements that do not depend on a champion.
 func (r Rule) judgeAlone(j *judge, e Entrant) {
-	j.say(e.Summary.Pixels > 0 && e.Summary.MSE != nil, "%d pixels were scored", e.Summary.Pixels)
-	j.say(e.Summary.NonFinite == 0, "%d scored pixels are not finite", e.Summary.NonFinite)
+	if e.Summary.Pixels > 0 && e.Summary.MSE != nil {
+		j.say(true, "%d cells were scored", e.Summary.Pixels)
+	} else {
+		j.say(false, "no cell was scored")
+	}
+	if e.Summary.NonFinite > 0 {
+		j.say(false, "%d scored cells got no finite value", e.Summary.NonFinite)
+	}
 	for _, kind := range []struct {
 		name string
 		*Calibration
-	}{{"sigma", e.Summary.Gaussian}, {"members", e.Summary.Ensemble}} {
+	}{{"sigma", e.Summary.Gaussian}, {"the members", e.Summary.Ensemble}} {
 		if share, known := kind.Covers(nominal90); known {
-			j.say(share >= r.CoverageLow && share <= r.CoverageHigh, "90 %% intervals of the %s cover %.3f, must cover %.2f to %.2f",
-				kind.name, share, r.CoverageLow, r.CoverageHigh)
+			j.say(share >= r.CoverageLow && share <= r.CoverageHigh, "the 90 %% intervals of %s hold %.1f %% of the truth, must hold %.0f to %.0f %%",
+				kind.name, 100*share, 100*r.CoverageLow, 100*r.CoverageHigh)
 		}
 	}
 	if e.Summary.Gaussian == nil && e.Summary.Ensemble == nil {
 		j.say(false, "no uncertainty was scored")
 	}
 	if r.LatencyLimit > 0 {
-		j.say(e.Latency > 0 && e.Latency <= r.LatencyLimit, "one map takes %v, limit %v", e.Latency, r.LatencyLimit)
+		j.say(e.Latency > 0 && e.Latency <= r.LatencyLimit, "one map takes %v, limit %v", rounded(e.Latency), r.LatencyLimit)
 	}
 }
 
 // nominal90 is the probability of the intervals in products.
 const nominal90 = 0.9
 
-// judgeAgainst compares the challenger with the champion.
-func (r Rule) judgeAgainst(j *judge, champion Entrant, c Contest) {
-	a, b := champion.Summary, c.Challenger.Summary
+// compare asks whether the challenger is better than the champion.
+func (r Rule) compare(j *judge, c Contest) {
 	if c.MSE.Blocks == 0 {
-		j.say(false, "champion and challenger cannot be compared: fewer than %d days judge, or one of them left pixels out", LeastDays)
+		j.say(false, "champion and challenger cannot be compared: one of them left cells out")
 		return
 	}
-	j.say(a.Samples == b.Samples && a.Pixels == b.Pixels && b.Samples == c.MSE.Samples,
-		"champion and challenger have %d and %d samples, %d and %d pixels, %d samples compared",
-		a.Samples, b.Samples, a.Pixels, b.Pixels, c.MSE.Samples)
-	j.say(r.better(c.MSE), "%s", change(c.MSE))
+	j.say(r.better(c.MSE), "%s%s", c.MSE.words("error", cmp.Or(c.Champion.Name, "the champion"), r.Confidence), r.chance(c.MSE))
+	a, b := c.Champion.Summary, c.Challenger.Summary
+	if a.Samples != b.Samples || a.Pixels != b.Pixels || b.Samples != c.MSE.Samples {
+		j.say(false, "they were not asked the same: the champion about %d windows with %d cells, the challenger about %d with %d, and %d were compared",
+			a.Samples, a.Pixels, b.Samples, b.Pixels, c.MSE.Samples)
+	}
+}
+
+// judgeBeside holds the challenger's seams and time against the champion's.
+func (r Rule) judgeBeside(j *judge, champion, challenger Entrant) {
+	a, b := champion.Summary, challenger.Summary
 	switch {
 	case a.CBGDError == nil:
 	case b.CBGDError == nil:
@@ -152,7 +184,7 @@ func (r Rule) judgeAgainst(j *judge, champion Entrant, c Contest) {
 	}
 	if champion.Latency > 0 {
 		limit := time.Duration(float64(champion.Latency) * r.LatencyFactor)
-		j.say(c.Challenger.Latency > 0 && c.Challenger.Latency <= limit, "one map takes %v, the champion %v, up to %v is accepted",
-			c.Challenger.Latency, champion.Latency, limit)
+		j.say(challenger.Latency > 0 && challenger.Latency <= limit, "one map takes %v, the champion %v, up to %v is accepted",
+			rounded(challenger.Latency), rounded(champion.Latency), rounded(limit))
 	}
 }

@@ -2,6 +2,7 @@ package version
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type Gate struct {
 
 // An Entrant is a method at the gate.
 type Entrant struct {
+	Name    string // of what fills now, with an article; empty: the champion
 	Method  evaluate.Method
 	Latency time.Duration // time for one window; 0: not measured
 	Faults  []string      // found by its self-test, a sentence each
@@ -67,7 +69,7 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 			return r, fmt.Errorf("judge the champion: %w", err)
 		}
 		r.Champion = &side
-		contest.Champion = &skill.Entrant{Summary: side.Verdict.Summary, Latency: champion.Latency}
+		contest.Champion = &skill.Entrant{Name: champion.Name, Summary: side.Verdict.Summary, Latency: champion.Latency}
 	}
 	side, err := g.judge(ctx, exam, challenger, progress)
 	if ctx.Err() != nil {
@@ -80,16 +82,19 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 	r.Challenger = side
 	contest.Challenger = skill.Entrant{Summary: side.Verdict.Summary, Latency: challenger.Latency}
 	over, overCRPS, unpaired := side.Verdict.Against(floor.Verdict)
-	if unpaired == nil {
+	if errors.As(unpaired, &contest.TooFew) {
+		unpaired = nil // the rule says it
+	} else if unpaired == nil {
 		contest.OverInterpolation, r.OverInterpolation = &over, &over
 		contest.OverInterpolationCRPS, r.OverInterpolationCRPS = overCRPS, overCRPS
 	}
 	if champion != nil {
 		mse, crps, err := side.Verdict.Against(r.Champion.Verdict)
 		if err != nil {
-			// Pixels that are not finite are left out of one side only, and
-			// the two cannot be paired. The rule says so by itself.
+			// There are too few days, or pixels that are not finite are left out of
+			// one side only and the two cannot be paired. The rule says so by itself.
 			contest.MSE = skill.Difference{}
+			_ = errors.As(err, &contest.TooFew)
 		} else {
 			contest.MSE, r.MSE, r.CRPS = mse, &mse, crps
 		}
@@ -101,7 +106,9 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 	if unpaired != nil {
 		g.add(&r.Decision, false, "it cannot be told from optimal interpolation: %v", unpaired)
 	}
-	g.add(&r.Decision, side.Outside == 0, "%d filled cells lie outside %.3g to %.3g, the range of the training values with a margin", side.Outside, g.Low, g.High)
+	if side.Outside > 0 {
+		g.add(&r.Decision, false, "%d filled cells lie outside %.3g to %.3g, the range of the training values with a margin", side.Outside, g.Low, g.High)
+	}
 	for _, fault := range challenger.Faults {
 		g.add(&r.Decision, false, "%s", fault)
 	}

@@ -88,7 +88,7 @@ func TestPoisonedChallengersAreRefusedEachForItsReason(t *testing.T) {
 		alone  bool   // no other reason is given
 	}{
 		{name: "better", poison: func() Entrant { return answering(exam, fading(0.4)) }},
-		{name: "the same", poison: func() Entrant { return champion }, want: "MSE changes by +0", alone: true},
+		{name: "the same", poison: func() Entrant { return champion }, want: "0.0 % more error than the champion", alone: true},
 		{name: "seams but a better MSE", poison: func() Entrant {
 			return answering(exam, func(samples.Overlay, int, float64) float64 { return 0.35 })
 		}, want: "|CBGD-1| goes from", alone: true},
@@ -99,12 +99,12 @@ func TestPoisonedChallengersAreRefusedEachForItsReason(t *testing.T) {
 				}
 				return fading(0.4)(samples.Overlay{}, number, d)
 			})
-		}, want: "scored pixels are not finite"},
+		}, want: "scored cells got no finite value"},
 		{name: "shuffled targets", poison: func() Entrant {
 			e := answering(exam, fading(0.4))
 			e.Method.Fill = shuffled(exam)
 			return e
-		}, want: "MSE changes by +"},
+		}, want: "more error than the champion"},
 		{name: "outside of what is physical", poison: func() Entrant {
 			e := answering(exam, fading(0.4))
 			fill := e.Method.Fill
@@ -179,7 +179,7 @@ func TestNobodyIsPromotedWhoIsWorseThanInterpolation(t *testing.T) {
 		if ruling.Interpolation == nil || ruling.OverInterpolation == nil || ruling.Decision.Promote != tt.promoted {
 			t.Errorf("%s: promoted %v, want %v: %q", tt.name, ruling.Decision.Promote, tt.promoted, ruling.Decision.Reasons)
 		}
-		if against := Against(ruling.Decision); !tt.promoted && (len(against) == 0 || slices.ContainsFunc(against, func(reason string) bool { return !strings.Contains(reason, "against optimal interpolation") })) {
+		if against := Against(ruling.Decision); !tt.promoted && (len(against) == 0 || slices.ContainsFunc(against, func(reason string) bool { return !strings.Contains(reason, "than optimal interpolation") })) {
 			t.Errorf("%s: against it %q, want interpolation alone", tt.name, against)
 		}
 	}

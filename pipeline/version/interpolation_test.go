@@ -165,7 +165,7 @@ func TestInterpolationIsCalibratedForTheGate(t *testing.T) {
 	if a, b := *plain.OverInterpolationCRPS, *wild.OverInterpolationCRPS; !(b.Mean < a.Mean-0.5) {
 		t.Errorf("against a sigma that is 30 times as large the CRPS changes by %.3f, against its own by %.3f", b.Mean, a.Mean)
 	}
-	if said := strings.Join(plain.Decision.Reasons, "\n"); !strings.Contains(said, "default constants") || !strings.Contains(said, "CRPS changes by") || plain.InterpolationBy == nil {
+	if said := strings.Join(plain.Decision.Reasons, "\n"); !strings.Contains(said, "default constants") || !strings.Contains(said, "CRPS than optimal interpolation") || plain.InterpolationBy == nil {
 		t.Errorf("the ruling does not say what was judged: %s", said)
 	}
 	worse := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12}
@@ -184,7 +184,7 @@ func TestInterpolationIsCalibratedForTheGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if against := strings.Join(Against(r.Decision), "\n"); !strings.Contains(against, "CRPS changes by") {
+	if against := strings.Join(Against(r.Decision), "\n"); !strings.Contains(against, "CRPS than optimal interpolation") {
 		t.Errorf("a challenger with a useless sigma and a better mean is refused for %q, want its CRPS among it", against)
 	}
 }

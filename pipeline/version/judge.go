@@ -175,6 +175,9 @@ func (r *run) contest(ctx context.Context) error {
 		}
 		defer served.Close()
 		champion = &Entrant{Method: served.Method("champion", exam, r.judgeSide)}
+		if r.req.Champion == nil {
+			champion.Name = "the starter model"
+		}
 	}
 	candidate, err := LoadCandidate(r.parts, r.runner, r.judgeSide)
 	if err != nil {

@@ -81,8 +81,10 @@ func (g Gate) shadowed(champion, challenger Side) Ruling {
 		g.add(&r.Decision, false, "there is no score of the days since")
 		return r
 	}
-	g.add(&r.Decision, *now <= *before, "MSE %.4g on the days since, that of the champion is %.4g", *now, *before)
-	g.add(&r.Decision, challenger.Outside <= champion.Outside, "%d filled cells lie outside of what was seen, of the champion's %d", challenger.Outside, champion.Outside)
+	g.add(&r.Decision, *now <= *before, "its mean square error on the days since is %.4g, the champion's %.4g", *now, *before)
+	if challenger.Outside > champion.Outside {
+		g.add(&r.Decision, false, "%d filled cells lie outside of what was seen, of the champion's %d", challenger.Outside, champion.Outside)
+	}
 	return r
 }
 

@@ -40,7 +40,7 @@ func TestAShadowRefusesWhatIsWorseOnNewDays(t *testing.T) {
 				t.Fatal(err)
 			}
 			reasons := strings.Join(r.Decision.Reasons, "\n")
-			mark := map[bool]string{true: "ok: MSE", false: "against: MSE"}[tt.want]
+			mark := map[bool]string{true: "ok: its mean square error", false: "against: its mean square error"}[tt.want]
 			if !strings.Contains(reasons, mark) || !tt.want && r.Decision.Promote {
 				t.Errorf("promote %v:\n%s", r.Decision.Promote, reasons)
 			}

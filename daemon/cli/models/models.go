@@ -90,8 +90,8 @@ func (m *models) list() *cobra.Command {
 		Short: "list the versions, oldest first, and what became of each",
 		Long: `List shows every version in the store. The state is champion (it serves), former
 champion (a rollback can reach it), rolled back, refused (it was judged and did
-not win), pinned (gc keeps it) or damaged. Only the cards are checked here; 'show'
-checks every byte.
+not win), not judged (nobody could tell, for want of days), pinned (gc keeps it)
+or damaged. Only the cards are checked here; 'show' checks every byte.
 
 Exit status: 0 done, 1 the store cannot be read, or a card or the log is damaged, 2 usage.`,
 		Args: cobra.NoArgs,
@@ -270,6 +270,8 @@ func tellEntry(e modelstore.Entry) string {
 		fmt.Fprintf(&b, "%s became champion of %s, after %s", e.Version, e.Dataset, cmp.Or(e.Previous, "none"))
 	case modelstore.RolledBack:
 		fmt.Fprintf(&b, "%s was rolled back from %s to %s", e.Dataset, e.Previous, e.Version)
+	case modelstore.Unjudged:
+		fmt.Fprintf(&b, "%s could not be judged as champion of %s, which stayed %s", e.Version, e.Dataset, cmp.Or(e.Previous, "without one"))
 	case modelstore.Refused:
 		fmt.Fprintf(&b, "%s was refused as champion of %s, which stayed %s", e.Version, e.Dataset, cmp.Or(e.Previous, "without one"))
 	default:

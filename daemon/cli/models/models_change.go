@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
-	"strconv"
-	"strings"
 	"time"
 
 	"lacuna/daemon/cli"
@@ -40,7 +37,7 @@ Exit status: 0 it is champion, 1 it is not (with the reason), 2 usage.`,
 			if change.Version, err = s.Resolve(args[0]); err != nil {
 				return err
 			}
-			change.By = cmp.Or(change.By, userName())
+			change.By = cmp.Or(change.By, cli.UserName())
 			change.Why = []string{cmp.Or(why, "by hand, no reason given")}
 			var e modelstore.Entry
 			if c.Flags().Changed("over") {
@@ -87,7 +84,7 @@ Exit status: 0 rolled back, 1 there is nothing to go back to, 2 usage.`,
 					return err
 				}
 			}
-			e, passed, err := s.Rollback(c.Context(), dataset, cmp.Or(by, userName()), cmp.Or(why, "by hand, no reason given"))
+			e, passed, err := s.Rollback(c.Context(), dataset, cmp.Or(by, cli.UserName()), cmp.Or(why, "by hand, no reason given"))
 			for _, p := range passed {
 				fmt.Fprintf(c.ErrOrStderr(), "passed over: %v\n", p)
 			}
@@ -275,7 +272,7 @@ func (m *models) pin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := m.store().Pin(c.Context(), id, cmp.Or(by, userName()), why); err != nil {
+			if err := m.store().Pin(c.Context(), id, cmp.Or(by, cli.UserName()), why); err != nil {
 				return err
 			}
 			return m.print(c, modelRow{Version: id, State: []string{"pinned"}}, func(w io.Writer) { fmt.Fprintf(w, "%s is pinned\n", id) })
@@ -302,12 +299,4 @@ func (m *models) unpin() *cobra.Command {
 			return m.print(c, modelRow{Version: id, State: []string{}}, func(w io.Writer) { fmt.Fprintf(w, "%s is not pinned\n", id) })
 		},
 	}
-}
-
-// userName returns the name of the user who runs the command, or the number.
-func userName() string {
-	if u, err := user.Current(); err == nil && strings.TrimSpace(u.Username) != "" {
-		return u.Username
-	}
-	return "user " + strconv.Itoa(os.Getuid())
 }

@@ -116,7 +116,18 @@ Exit status: 0 a version was written (promoted or not), 1 stopped or failed, 2 u
 			if err := flags.validate(); err != nil {
 				return cli.Usage(err)
 			}
-			return flags.run(c)
+			err := flags.run(c)
+			if err != nil && flags.jsonLines && !errors.Is(err, errStopped) {
+				failed := retrain.Event{Event: retrain.EventFailed, Reasons: []string{err.Error()}}
+				if errors.Is(err, errNoEngine) {
+					failed.Engine = flags.engine
+				}
+				if retrain.TooFewDays(err) {
+					failed.State = retrain.StateUnjudged
+				}
+				_ = retrain.WriteEvent(c.OutOrStdout(), failed)
+			}
+			return err
 		},
 	}
 	flags.add(c)
@@ -182,13 +193,19 @@ func (f *trainFlags) validate() error {
 	return errs.Err()
 }
 
+// errNoEngine marks a run whose engine cannot be opened.
+var errNoEngine = errors.New("no engine")
+
+// errStopped marks a run that was stopped and may go on.
+var errStopped = errors.New("not finished")
+
 func (f *trainFlags) run(c *cobra.Command) error {
 	ctx, stop := cli.WithBudget(c.Context(), f.budget)
 	defer stop()
 	log := slog.New(cli.NewConsole(c.ErrOrStderr(), slog.LevelInfo))
 	sets, err := f.data.LoadAll(ctx, c.ErrOrStderr())
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w before the training began", cli.StopReason(ctx))
+		return fmt.Errorf("%w: %w before the training began", errStopped, cli.StopReason(ctx))
 	}
 	if err != nil {
 		return err
@@ -200,7 +217,7 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	f.dataset = cmp.Or(f.dataset, onboard.PlainName(sets[0].Name))
 	e, err := engine.Open(f.engine, engine.Config{}, log)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNoEngine, err)
 	}
 	defer e.Finalize()
 	req := f.request(sets, beside, e)
@@ -219,12 +236,15 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	report.start(f.dataset, training, sets, beside)
+	report.start(f.dataset, training, e.Kind, sets, beside)
+	if why, err := training.Unjudged(); err == nil && why != "" && f.policy != retrain.PolicyNever {
+		log.Warn("the version cannot be judged", "why", why)
+	}
 	err = training.Run(ctx, retrain.Hooks{Progress: report.progress, Done: report.done})
 	report.finish()
 	if ctx.Err() != nil {
 		report.stopped(cli.StopReason(ctx))
-		return fmt.Errorf("%w; the same command goes on from the checkpoints in %s", cli.StopReason(ctx), training.Folder())
+		return fmt.Errorf("%w: %w; the same command goes on from the checkpoints in %s", errStopped, cli.StopReason(ctx), training.Folder())
 	}
 	return errors.Join(err, report.close())
 }

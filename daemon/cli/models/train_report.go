@@ -49,9 +49,9 @@ func newTrainReport(stdout, stderr io.Writer, jsonLines bool, logPath string) (*
 }
 
 // start reports the training that begins.
-func (r *trainReport) start(dataset string, t *retrain.Training, sets, beside []input.Dataset) {
+func (r *trainReport) start(dataset string, t *retrain.Training, engine string, sets, beside []input.Dataset) {
 	if r.json {
-		r.line(retrain.Event{Event: retrain.EventStart, Dataset: dataset, Checkpoints: t.Folder(), Resumed: t.Resumed()})
+		r.line(retrain.Event{Event: retrain.EventStart, Dataset: dataset, Checkpoints: t.Folder(), Resumed: t.Resumed(), Engine: engine})
 		return
 	}
 	verb := "training"
@@ -122,7 +122,8 @@ func (r *trainReport) done(e retrain.Event) error {
 	}
 	words := map[string]string{
 		retrain.StatePromoted: "is champion now", retrain.StateRefused: "was refused: it stays in the store, and does not serve",
-		retrain.StateWaiting: "won and waits for 'lacuna models promote'", retrain.StateWritten: "was written and not judged for promotion",
+		retrain.StateUnjudged: "could not be judged: it stays in the store, and 'lacuna models promote' makes it serve all the same",
+		retrain.StateWaiting:  "won and waits for 'lacuna models promote'", retrain.StateWritten: "was written and not judged for promotion",
 	}
 	_, err := fmt.Fprintf(r.stdout, "%s %s\n", e.Version, words[e.State])
 	return err

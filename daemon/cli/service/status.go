@@ -76,6 +76,9 @@ func printOverview(w io.Writer, v pages.Overview) {
 		if d.CloudedOut+d.NoGranule > 0 {
 			fmt.Fprintf(w, "%s: in the last month %d days were clouded out and %d had no granule; they are filled from other days\n", d.Name, d.CloudedOut, d.NoGranule)
 		}
+		if d.Train != nil {
+			fmt.Fprintf(w, "model of %s: %s\n", d.Name, d.Training)
+		}
 	}
 	fmt.Fprintln(w, "\nSINK\tWAITING\tOLDEST\tSET ASIDE")
 	for _, sink := range s.Sinks {

@@ -78,6 +78,14 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 		},
 	}
 	root.AddCommand(slices.Concat(service.Commands(), files.Commands(), models.Commands(), measure.Commands(), cli.Commands())...)
+	for _, c := range root.Commands() {
+		if c.Name() == "train" { // by hand and of a service, from two packages
+			for _, sub := range service.TrainCommands() {
+				cli.ReportUsage(sub)
+				c.AddCommand(sub)
+			}
+		}
+	}
 	for _, c := range append(root.Commands(), root) {
 		cli.ReportUsage(c)
 	}
