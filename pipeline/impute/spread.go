@@ -8,9 +8,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
+// Centre is a mean of an ensemble.
+type Centre string
+
+// The two means.
+const (
+	OneStep     Centre = "one-step" // of the imputer's one step
+	MembersMean Centre = "members"  // of the members that were drawn
+)
+
 // MembersCalibration makes a calibrated ensemble of the members. They are moved
-// to the one-step mean, which errs less than their own, and spread about it as
-// far as the truth. The standard deviation that a cell's members are given is
+// to the mean that errs less, and spread about it as far as the truth. The standard deviation that a cell's members are given is
 //
 //	f · √(w σ² + (1-w) ρ² s²)
 //
@@ -23,6 +31,8 @@ type MembersCalibration struct {
 	Calibration         // the factors f
 	Share       float32 `json:"share"` // w
 	Ratio       float32 `json:"ratio"` // ρ
+	// Centre is the mean that erred less; empty: OneStep.
+	Centre Centre `json:"centre,omitempty"`
 }
 
 // CalibrateMembers returns the calibration under which so many members of the
