@@ -122,12 +122,15 @@ func (c MembersCalibration) Validate() error {
 	if !(c.Share >= 0 && c.Share <= 1) || !(c.Ratio >= 0) || !finite(c.Ratio) {
 		return fmt.Errorf("calibration of members has a share of %v and a ratio of %v", c.Share, c.Ratio)
 	}
+	if c.Centre != "" && c.Centre != OneStep && c.Centre != MembersMean {
+		return fmt.Errorf("calibration of members has the centre %q, must be %s or %s", c.Centre, OneStep, MembersMean)
+	}
 	return c.Calibration.Validate()
 }
 
-// Recentre returns members of a window moved to the mean of p, with the spread
-// that c gives them. distance is that to the nearest visible cell. Visible
-// cells keep their value.
+// Recentre returns members of a window moved to the mean of p, or about their
+// own where that is the centre, with the spread that c gives them. distance is
+// that to the nearest visible cell. Visible cells keep their value.
 func (c MembersCalibration) Recentre(members [][]float32, in Inputs, p Prediction, distance []float64) [][]float32 {
 	out := make([][]float32, len(members))
 	for m := range out {
@@ -138,6 +141,9 @@ func (c MembersCalibration) Recentre(members [][]float32, in Inputs, p Predictio
 		factor := float32(0)
 		if spread > 0 && !in.Visible[i] {
 			factor = c.Sigma(p.Sigma[i], spread, float32(distance[i]), in.DayOfYear) / spread
+		}
+		if c.Centre == MembersMean && !in.Visible[i] {
+			mean = own
 		}
 		for m := range out {
 			out[m][i] = mean + factor*(members[m][i]-own)
