@@ -51,6 +51,10 @@ type Job struct {
 	// empty: too few were scored, and it is that of the version.
 	Centre impute.Centre
 
+	// Backlog says that it is one of many old granules: a model that is not followed
+	// draws no members for it.
+	Backlog bool
+
 	// Scored says that it is only scored: nothing that was learned from its last
 	// field, or from a later one, may fill it. What the model and optimal
 	// interpolation say by themselves is kept apart in the analyses.
@@ -74,6 +78,9 @@ type Outcome struct {
 func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outcome, error) {
 	if job.Fill.Step == 0 {
 		job.Fill.Step = StepOf(job.Granule, job.History)
+	}
+	if job.Backlog && job.Trust != nil && job.Trust.Weight == 0 {
+		job.Fill.Network.Tier = infer.Fast
 	}
 	filler, err := infer.New(job.Fill, job.Model)
 	if err != nil {

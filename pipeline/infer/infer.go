@@ -87,8 +87,8 @@ type Analysis struct {
 
 	// Set by the method model only.
 	Sampling Sampling
-	Took     Timing    // time by stage
-	Other    []float32 // the mean that was not published, in the space of the transform; nil: there is one only
+	Took     Timing // time by stage
+	Means    *Means // both, to be scored; nil: there is one only
 }
 
 // Filler applies one method.
@@ -149,7 +149,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		}
 		out[n] = compose(s, n, filled)
 		out[n].Sampling, out[n].Took, out[n].Note, out[n].Own = filled.sampling, filled.took, note, filled.own
-		out[n].Apart, out[n].Other = filled.apart, filled.other
+		out[n].Apart, out[n].Means = filled.apart, filled.means
 		out[n].Members = physical(s, out[n], filled.members)
 		if f.cfg.Details {
 			out[n].Details = detail(window, at, f.cfg.Step)

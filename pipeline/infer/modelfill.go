@@ -28,7 +28,7 @@ type filling struct {
 	familiar    []float32 // sigma of optimal interpolation, calibrated, where the model was trained elsewhere; else nil
 	apart       *Apart
 	sampling    Sampling
-	other       []float32 // the mean that is not that of the estimate; nil: there is one only
+	means       *Means // of the model; nil: it has one only
 	took        Timing
 }
 
@@ -164,12 +164,16 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 	if len(members) > 0 {
 		spreads := out.sampling.Centre != ""
 		if spreads {
-			mean, out.other = chosenMean(out.sampling.Centre, predicted.Mean, members)
+			out.means = &Means{OneStep: slices.Clone(predicted.Mean), Members: make([]float32, n)}
+			eachCell(n, func(i int) { out.means.Members[i], _ = impute.Departure(members, i) })
+			mean = slices.Clone(out.means.of(out.sampling.Centre))
 		}
 		eachCell(n, func(i int) {
 			if given := m.centre(sub, predicted.Sigma[i], mean[i], members, i); spreads {
 				sigma[i] = given
-				out.other[i] = sub.scaling.Inverse(out.other[i], i)
+				for _, x := range [][]float32{out.means.OneStep, out.means.Members} {
+					x[i] = sub.scaling.Inverse(x[i], i)
+				}
 			}
 			for _, x := range members {
 				x[i] = sub.scaling.Inverse(x[i], i)
@@ -205,17 +209,6 @@ func (sub *preparedField) noise() []float32 {
 		}
 	})
 	return out
-}
-
-// chosenMean returns the mean to publish and the other one: that of the imputer's
-// one step, and that of the members.
-func chosenMean(centre impute.Centre, oneStep []float32, members [][]float32) (chosen, other []float32) {
-	own := make([]float32, len(oneStep))
-	eachCell(len(own), func(i int) { own[i], _ = impute.Departure(members, i) })
-	if centre == impute.MembersMean {
-		return own, slices.Clone(oneStep)
-	}
-	return oneStep, own
 }
 
 // centre moves the members of a cell to the published mean, gives them the spread

@@ -17,6 +17,18 @@ type Sampling struct {
 	Follows Tier          // the better tier, for which this field cannot wait; empty: there is none
 }
 
+// Means are the two means that a model has of a field where enough members were
+// drawn, in the space of the transform, whichever was published.
+type Means struct{ OneStep, Members []float32 }
+
+// of returns the mean at a centre.
+func (m Means) of(c impute.Centre) []float32 {
+	if c == impute.MembersMean {
+		return m.Members
+	}
+	return m.OneStep
+}
+
 // tier returns the tier of the config, or else the best that is done by the
 // deadline. Where that takes longer than the field may wait, it is the one that
 // follows. The imputer has run already.

@@ -28,10 +28,7 @@ func (t *Trust) followed() bool { return t == nil || t.Weight > 0 }
 
 // Apart are the analyses that were mixed, in the space of the transform, with the
 // sigma of each before its widening.
-type Apart struct {
-	Interpolated, Modelled classical.Estimate
-	Other                  []float32 // the mean of the model that is not that of Modelled; nil: it has one only
-}
+type Apart struct{ Interpolated, Modelled classical.Estimate }
 
 // follow fills a frame by optimal interpolation and, as far as it is trusted, by
 // the model. Interpolation comes first: the model may overwrite the series.
@@ -52,7 +49,7 @@ func (f *Filler) follow(ctx context.Context, v view, progress func(done, total i
 	}
 	out := mix(plain, network, float32(v.trust.Weight))
 	if v.trust.Apart {
-		out.apart = &Apart{Interpolated: plain.before(), Modelled: network.before(), Other: network.other}
+		out.apart = &Apart{Interpolated: plain.before(), Modelled: network.before()}
 	}
 	return out, nil
 }
@@ -84,9 +81,9 @@ func mix(from, to filling, share float32) filling {
 	switch share {
 	case 0:
 		out := from
-		out.members, out.sampling, out.took = to.members, to.sampling, to.took
-		out.sampling.Centre = "" // the mean is neither
-		if out.sampling.Members == 0 && out.sampling.Follows == "" {
+		out.members, out.means, out.sampling, out.took = to.members, to.means, to.sampling, to.took
+		out.sampling.Centre, out.sampling.Follows = "", "" // the mean is neither, and would not change
+		if out.sampling.Members == 0 {
 			out.sampling = Sampling{} // the networks have no part in it
 		}
 		eachCell(len(from.estimate.Mean), func(i int) { out.gather(to.estimate, i) })
@@ -96,7 +93,7 @@ func mix(from, to filling, share float32) filling {
 	}
 	n := len(from.estimate.Mean)
 	out := to
-	out.own, out.familiar, out.noise, out.other = nil, nil, from.noise, nil
+	out.own, out.familiar, out.noise = nil, nil, from.noise
 	out.estimate = classical.Estimate{Mean: make([]float32, n), Sigma: make([]float32, n)}
 	if from.noise != nil && to.noise != nil {
 		out.noise = make([]float32, n)
