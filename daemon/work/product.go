@@ -192,6 +192,7 @@ func drawProduct(path string, granule ingest.Granule, outcome fill.Outcome) (err
 		Units: unitsOf(granule.Source, p), Lat: f.Grid.Lat, Lon: f.Grid.Lon, Log: p.Space == netcdf.Log10,
 		Observed: f.Values, Filled: p.Value[last*n : (last+1)*n], Sigma: p.Sigma[last*n : (last+1)*n], Land: make([]bool, n),
 	}
+	scene.Members = outcome.Analyses[last].Members
 	scene.SigmaUnits = scene.Units
 	if scene.Log {
 		scene.SigmaUnits = "of log10"
