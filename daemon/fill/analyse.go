@@ -51,8 +51,8 @@ type Job struct {
 	// empty: too few were scored, and it is that of the version.
 	Centre impute.Centre
 
-	// Backlog says that it is one of many old granules: a model that is not followed
-	// draws no members for it.
+	// Backlog says that it is one of many old granules: as where it is only scored, a
+	// model that is not followed draws no members for it.
 	Backlog bool
 
 	// Scored says that it is only scored: nothing that was learned from its last
@@ -79,7 +79,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	if job.Fill.Step == 0 {
 		job.Fill.Step = StepOf(job.Granule, job.History)
 	}
-	if job.Backlog && job.Trust != nil && job.Trust.Weight == 0 {
+	if (job.Backlog || job.Scored) && job.Trust != nil && job.Trust.Weight == 0 {
 		job.Fill.Network.Tier = infer.Fast
 	}
 	filler, err := infer.New(job.Fill, job.Model)
