@@ -59,9 +59,10 @@ func (m *Model) step(ctx context.Context, sub *preparedField, l layout, how fill
 	if s := m.Speed(cells); s.Step > 0 {
 		return s.Step, nil
 	}
-	const steps = 3
-	together := max(2, min(l.size.batch, membersTogether))
-	draw.recipe = Recipe{Members: together, ODE: impute.ODE{Steps: steps, Jumps: 1}}
+	draw.recipe = Recipe{Members: 2, ODE: impute.ODE{Steps: 3, Jumps: 1}}
+	if l.size.batch > 1 { // the program of a batch takes long to compile: that of the draw that follows
+		draw.recipe.Members = Full.Recipe(how.cfg.Network.Members).Members
+	}
 	var first, last time.Time
 	draw.progress = func(done, _ int) {
 		if last = how.now(); done == 1 { // which compiles the network and encodes the scene
@@ -71,7 +72,9 @@ func (m *Model) step(ctx context.Context, sub *preparedField, l layout, how fill
 	if _, err := m.draw(ctx, sub, l, draw); err != nil {
 		return 0, err
 	}
-	one := last.Sub(first) / time.Duration((steps-1)*together)
+	groups := (draw.recipe.Members + membersTogether - 1) / membersTogether
+	steps := groups*draw.recipe.ODE.Calls() - 1 // of a group each
+	one := last.Sub(first) / time.Duration(steps*min(draw.recipe.Members, membersTogether))
 	m.measured(cells, Speed{Step: max(one, 1)})
 	return m.Speed(cells).Step, nil
 }
