@@ -17,10 +17,11 @@ import (
 const promptly = time.Minute
 
 // paced returns the settings of a fill with its deadline, a share of the rhythm of
-// the series where none is set. A live granule is filled by the best tier at once
-// where that is done promptly, else by the tier fast and then made anew. A backlog
-// has as long for each field as a live product: it may be of thousands.
-func (d Dataset) paced(lane ledger.Lane, first bool) infer.Config {
+// the series where none is set. Where somebody waits, as for the first product of a
+// live granule, it is filled by the best tier at once if that is done promptly, else
+// by the tier fast and then made anew. A backlog has as long for each field as a
+// live product: it may be of thousands.
+func (d Dataset) paced(lane ledger.Lane, awaited bool) infer.Config {
 	cfg := d.Fill
 	n := cfg.Network.Rhythm(cfg.Interval())
 	wait := cmp.Or(n.Prompt, promptly)
@@ -29,7 +30,7 @@ func (d Dataset) paced(lane ledger.Lane, first bool) infer.Config {
 	case n.Tier != "":
 	case lane == ledger.Backfill:
 		n.Deadline = min(n.Deadline, wait)
-	case first:
+	case awaited:
 		n.Prompt = wait
 	}
 	cfg.Network = n

@@ -102,6 +102,7 @@ type Worker struct {
 	windows [2]map[string]bool
 	looked  looked // how far the series was looked through for absences
 	noted   string // the last note on an analysis that was logged
+	pressed bool   // the task in hand is not interrupted by an arrival, and must not take long
 	seen    seen
 	toldSea string // the last sea mask that was logged
 }
@@ -213,7 +214,7 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene, first bool
 	}
 	outcome, _, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask,
-		Fill: w.set.paced(g.Lane, first), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
+		Fill: w.set.paced(g.Lane, first || w.pressed), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
 	})
 	if err == nil {
 		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))
