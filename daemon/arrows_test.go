@@ -76,8 +76,8 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/retrain", "publish modelstore state pipeline/{field trusted ingest skill engine nn samples partition version}", "pipeline/{simulate classical impute infer evaluate}"},
 
 	// A granule's way:
-	{"daemon/fill", "publish modelstore version pipeline/{field seamask ingest skill nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
-	{"daemon/work", "ledger fetch publish ops state supervise slots gridpin quarantine fill pipeline/{field ingest skill samples infer parts}", "modelstore feed pipeline/{simulate engine}"},
+	{"daemon/fill", "publish modelstore version state pipeline/{field seamask ingest skill nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
+	{"daemon/work", "ledger fetch publish ops state supervise slots gridpin quarantine fill pipeline/{field ingest skill samples impute infer parts}", "modelstore feed pipeline/{simulate engine}"},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
 	{"daemon/intake", "ledger fetch state version quarantine pipeline/ingest", ""},

@@ -91,14 +91,14 @@ func TestAProposalFollowsWhatWasSeen(t *testing.T) {
 			}, "steps of the series, which are 720h",
 		},
 		{
-			"a slow machine", func(o *onboard.Onboarding) { o.Machine.Speed.Step = time.Minute },
-			func(d Dataset) bool { return d.Fill.Network.Tier == infer.Fast }, "standard about 2m",
+			"a slow machine", func(o *onboard.Onboarding) { o.Machine.Speed.Step = time.Hour },
+			func(d Dataset) bool { return d.Fill.Network.Tier == "" && d.Fill.Network.Deadline == time.Hour }, "fills, here fast.",
 		},
 		{
 			"a fast machine", func(o *onboard.Onboarding) {
 				o.Machine.Speed = infer.Speed{Look: time.Second, Step: 100 * time.Millisecond}
 			},
-			func(d Dataset) bool { return d.Fill.Network.Tier == infer.Full }, "full about",
+			func(d Dataset) bool { return d.Fill.Network.Tier == "" && d.Fill.Network.Deadline == time.Hour }, "fills, here full.",
 		},
 		{
 			"no engine", func(o *onboard.Onboarding) { o.Machine = onboard.Machine{Missing: "no libonnxruntime"} },

@@ -46,7 +46,7 @@ func (r *renewal) openModels(d *Daemon) {
 	if !slices.ContainsFunc(d.cfg.Datasets, Dataset.byModel) {
 		return
 	}
-	parts := fill.ModelParts{Log: d.log, Open: func() (infer.Device, error) {
+	parts := fill.ModelParts{Log: d.log, Speeds: d.cfg.state().Speeds(), Open: func() (infer.Device, error) {
 		e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.Libraries(), d.log)
 		if err != nil {
 			return infer.Device{}, err

@@ -66,7 +66,8 @@ type Outgoing struct {
 	// another time, and so another place: it is retracted, for the new one does
 	// not replace it there.
 	Moved *Publication
-	Skill bool // whether the granule is to be scored as well
+	Skill bool   // whether the granule is to be scored as well
+	Again string // why the product is to be made anew at once; empty: it is not
 }
 
 // StoreAndQueue moves a filled granule on to Stored and queues a delivery to
@@ -108,6 +109,12 @@ func storeAndQueue(ctx context.Context, tx *sql.Tx, id int64, o Outgoing, now ti
 	}
 	if err := closeReopening(ctx, tx, Reopening{Dataset: g.Dataset, Granule: g.Name, Outcome: Overtaken}, now); err != nil {
 		return err
+	}
+	if o.Again != "" {
+		r := Reopening{Dataset: g.Dataset, Granule: g.Name, Time: o.Publication.Time, Lane: g.Lane, Latest: now, Why: o.Again}
+		if err := reopen(ctx, tx, r, Placement{}); err != nil {
+			return err
+		}
 	}
 	if o.Skill {
 		if err := queueSkills(ctx, tx, g, now); err != nil {

@@ -122,6 +122,7 @@ type Made struct {
 	File
 	QuickLook      string // below the folder of products; empty: none
 	Members        *File  // file of its members; nil: none
+	Drawn          int    // number of members that were drawn, of which the quick look shows two; 0: none
 	Variable       string
 	Units          string
 	Mode           string

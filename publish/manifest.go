@@ -34,7 +34,8 @@ type Entry struct {
 	QuickLook       string       `json:"quick_look,omitempty"` // beside the manifest
 	Members         *EntryFile   `json:"members,omitempty"`    // its ensemble; nil: none
 	Model           string       `json:"model"`
-	Trust           *Trust       `json:"trust,omitempty"` // how far it was followed; nil: all the way
+	Trust           *Trust       `json:"trust,omitempty"`    // how far it was followed; nil: all the way
+	Sampling        *Sampling    `json:"sampling,omitempty"` // how its networks filled it; nil: they had no part
 	BBox            [4]float64   `json:"bbox"`
 	CoverageBefore  float64      `json:"coverage_before"`
 	CoverageAfter   float64      `json:"coverage_after"`
@@ -63,7 +64,7 @@ type Superseded struct {
 func EntryOf(p Product) Entry {
 	e := Entry{
 		Granule: p.Granule, File: p.Name, Revision: p.Revision, Time: p.Time.UTC(), Created: p.Created.UTC(), Mode: p.Mode, Input: p.Input,
-		Size: p.Size, SHA256: p.SHA256, Model: p.Model, Trust: p.Trust, BBox: p.BBox, CoverageBefore: p.CoverageBefore,
+		Size: p.Size, SHA256: p.SHA256, Model: p.Model, Trust: p.Trust, Sampling: p.Sampling, BBox: p.BBox, CoverageBefore: p.CoverageBefore,
 		CoverageAfter: p.CoverageAfter, MeanUncertainty: p.MeanUncertainty,
 	}
 	if m := p.Members; m != nil {

@@ -58,7 +58,9 @@ type Product struct {
 	Model string `json:"model"`
 	Seed  uint64 `json:"seed"`
 	Trust *Trust `json:"trust,omitempty"` // how far a model was followed that was not judged on the dataset; nil: all the way, or there is none
-	Mode  string `json:"mode"`            // NearRealTime or Delayed
+	// Sampling is how the networks of the model filled it; nil: they had no part.
+	Sampling *Sampling `json:"sampling,omitempty"`
+	Mode     string    `json:"mode"` // NearRealTime or Delayed
 	// Input is Seen, CloudedOut or NoGranule; empty: not told, as before there
 	// were products without an observation.
 	Input string `json:"input,omitempty"`

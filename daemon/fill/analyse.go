@@ -12,6 +12,7 @@ import (
 
 	"lacuna/daemon/version"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/ingest/products"
@@ -46,6 +47,14 @@ type Job struct {
 	// Constants are those of the dataset, for optimal interpolation; nil: the
 	// defaults.
 	Constants *infer.Constants
+	// Centre is the mean of the model that erred less on scored days of the dataset;
+	// empty: too few were scored, and it is that of the version.
+	Centre impute.Centre
+
+	// Backlog says that it is one of many old granules: as where it is only scored, a
+	// model that is not followed draws no members for it.
+	Backlog bool
+
 	// Scored says that it is only scored: nothing that was learned from its last
 	// field, or from a later one, may fill it. What the model and optimal
 	// interpolation say by themselves is kept apart in the analyses.
@@ -60,6 +69,7 @@ type Outcome struct {
 	Analyses []infer.Analysis // one a field of the granule, in their order
 	Members  [][]float32      // that the settings ask for, each with all fields of the granule
 	Scored   int              // number of scored days by which the uncertainty is calibrated
+	Follows  infer.Tier       // the better tier that is to supersede this one; empty: there is none
 	Note     string           // why the analysis is poorer than it could be; empty: it is not
 }
 
@@ -69,6 +79,9 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	if job.Fill.Step == 0 {
 		job.Fill.Step = StepOf(job.Granule, job.History)
 	}
+	if (job.Backlog || job.Scored) && job.Trust != nil && job.Trust.Weight == 0 {
+		job.Fill.Network.Tier = infer.Fast
+	}
 	filler, err := infer.New(job.Fill, job.Model)
 	if err != nil {
 		return Outcome{}, err
@@ -77,7 +90,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	history, inputs := neighbours(job)
 	scene := infer.Scene{
 		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
-		Widening: job.Widening, Constants: job.Constants,
+		Widening: job.Widening, Constants: job.Constants, Centre: job.Centre,
 	}
 	if job.Scaling != nil {
 		scene.Scaling = &job.Scaling.Scaling
@@ -100,7 +113,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	before, after := coverage(analyses, job.Sea)
 	return Outcome{
 		Product: product, Observed: before, After: after, Analyses: analyses, Members: members(analyses, job.Fill.Members),
-		Scored: calibrated, Note: analyses[0].Note,
+		Scored: calibrated, Note: analyses[0].Note, Follows: analyses[len(analyses)-1].Sampling.Follows,
 	}, nil
 }
 
@@ -170,6 +183,7 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 		p.Method = fmt.Sprintf("%s, upon %s", elsewhere(job.Scaling), methodPhrase["oi"])
 	}
 	job.tellTrust(&p)
+	p.Sampling = samplingOf(analyses)
 	p.Caveats = job.caveats()
 	for _, product := range products.All() {
 		if product.Name == g.Product {

@@ -190,6 +190,7 @@ func (m *Models) starter(v *modelstore.Version) (*infer.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.pace.attach(model, device)
 	m.starters[v.ID] = model
 	return model, nil
 }

@@ -25,6 +25,16 @@ func members(analyses []infer.Analysis, count int) [][]float32 {
 	return all
 }
 
+// samplingOf returns how the networks filled the last field of a granule, the
+// newest; nil: they had no part in it.
+func samplingOf(analyses []infer.Analysis) *netcdf.Sampling {
+	s := analyses[len(analyses)-1].Sampling
+	if s.Tier == "" {
+		return nil
+	}
+	return &netcdf.Sampling{Tier: string(s.Tier), Members: s.Members, Sampler: s.Sampler, Mean: string(s.Centre)}
+}
+
 // Write writes the product of an outcome to path and its members, if it has
 // some, to membersPath; name is the name by which the product refers to them. The
 // members come first: the product carries their hash, so that a product is never

@@ -24,6 +24,7 @@ import (
 type Models struct {
 	parts ModelParts
 	log   *slog.Logger
+	pace  *speeds
 
 	mu       sync.Mutex // guards the rest
 	device   *openDevice
@@ -39,7 +40,10 @@ type ModelParts struct {
 	Starters []*modelstore.Version
 	// Open opens the device that networks run on, when the first one is loaded.
 	Open func() (infer.Device, error)
-	Log  *slog.Logger
+	// Speeds is the file that keeps how fast models are here; empty: it is measured
+	// anew by every process.
+	Speeds string
+	Log    *slog.Logger
 }
 
 // openDevice is the device, or the error of opening it. It is tried once: a
@@ -58,8 +62,9 @@ type champion struct {
 
 // NewModels returns the models of a store. It touches nothing; Choose does.
 func NewModels(parts ModelParts) *Models {
+	log := parts.Log.With("component", "models")
 	return &Models{
-		parts: parts, log: parts.Log.With("component", "models"),
+		parts: parts, log: log, pace: &speeds{path: parts.Speeds, log: log},
 		loaded: map[string]*champion{}, starters: map[string]*infer.Model{}, chosen: map[string]Choice{},
 	}
 }
@@ -137,6 +142,7 @@ func (m *Models) replace(dataset string, c *champion, serving modelstore.Serving
 	if err != nil {
 		return err
 	}
+	m.pace.attach(model, device)
 	for _, problem := range serving.Problems {
 		m.log.Warn("version passed over", "dataset", dataset, "err", problem)
 	}

@@ -172,10 +172,6 @@ func hours(d time.Duration) string { return fmt.Sprintf("%gh", math.Round(d.Hour
 // finished.
 const staleAfter = 30 * 24 * time.Hour
 
-// fillBudget is the time that filling a granule may take: the backlog of a season
-// is then done in one and a half hours.
-const fillBudget = time.Minute
-
 // filling proposes the settings for filling.
 func (o Onboarding) filling() []setting {
 	all := []setting{{2, "fill:", ""}, {3, "method: auto", o.whyMethod()}}
@@ -190,8 +186,8 @@ func (o Onboarding) filling() []setting {
 	if o.Machine.Speed == (infer.Speed{}) || o.Sample == nil {
 		return all
 	}
-	tier, why := o.tier()
-	return append(all, setting{3, "network:", ""}, setting{4, "tier: " + string(tier), why})
+	within, why := o.deadline()
+	return append(all, setting{3, "network:", ""}, setting{4, "deadline: " + within.String(), why})
 }
 
 func (o Onboarding) whyMethod() string {
@@ -218,17 +214,18 @@ func (o Onboarding) past() (int, string) {
 	return usual, "what models and optimal interpolation were judged with; the scores of a model do not hold for another window"
 }
 
-// tier proposes the highest tier that this machine makes in time.
-func (o Onboarding) tier() (infer.Tier, string) {
+// deadline proposes the time that a field has for its tier, with what this machine
+// does in it.
+func (o Onboarding) deadline() (time.Duration, string) {
 	cells := o.Sample.Grid.Len()
-	tier := infer.PickTier(fillBudget, o.Machine.Speed, cells, 0)
+	within := infer.Network{}.Rhythm(infer.Config{Step: o.Sample.Step}.Interval()).Deadline
 	var times []string
 	for _, t := range infer.Tiers() {
 		d := o.Machine.Speed.Estimate(t.Recipe(0), cells)
 		times = append(times, fmt.Sprintf("%s about %s", t, roundTime(d)))
 	}
-	return tier, fmt.Sprintf("measured on %s, for %d cells: %s; the best that takes no more than %v a field. standard and full need a model with members",
-		o.Machine.Engine, cells, strings.Join(times, ", "), fillBudget)
+	return within, fmt.Sprintf("a 24th of the time between two fields; the best tier that is done in it fills, here %s. Measured on %s, for %d cells: %s. standard and full need a model with members",
+		infer.PickTier(within, o.Machine.Speed, cells, 0), o.Machine.Engine, cells, strings.Join(times, ", "))
 }
 
 // roundTime rounds a duration for people.

@@ -261,7 +261,7 @@ func modeOf(d ledger.Delivery) string {
 	if err := json.Unmarshal([]byte(d.Publication.Body), &p); err != nil || d.Kind != ledger.Publish {
 		return ""
 	}
-	text := fmt.Sprintf(" as %s product, filled by %s%s", p.Mode, p.Model, p.Trust)
+	text := fmt.Sprintf(" as %s product, filled by %s%s%s", p.Mode, p.Model, p.Trust, p.Sampling)
 	if p.Supersedes > 0 {
 		text += fmt.Sprintf(", in place of revision %d", p.Supersedes)
 	}

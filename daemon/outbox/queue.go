@@ -73,6 +73,15 @@ func (q Queue) Nudge() {
 	}
 }
 
+// again returns why a product is to be made anew as soon as it is stored; empty:
+// it is not.
+func again(p publish.Product) string {
+	if p.Sampling == nil || p.Sampling.Follows == "" {
+		return ""
+	}
+	return fmt.Sprintf("tier %s takes longer than a live product may wait, and was published first by tier %s", p.Sampling.Follows, p.Sampling.Tier)
+}
+
 // Add records that a granule's product is stored and queues it to every sink,
 // in one transaction.
 func (q Queue) Add(ctx context.Context, g ledger.Granule, p publish.Product, product ledger.Product) error {
@@ -107,5 +116,6 @@ func (q Queue) Add(ctx context.Context, g ledger.Granule, p publish.Product, pro
 		Sinks:       q.Sinks,
 		Moved:       moved,
 		Skill:       q.Skill,
+		Again:       again(p),
 	}, q.Now())
 }

@@ -124,7 +124,10 @@ func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 	if t := told.Members; t != nil {
 		m.Members = &ops.File{Name: t.Name, Bytes: t.Size, SHA256: t.SHA256}
 	}
-	m.Model = cmp.Or(fill.Method(told.Model), told.Model) + told.Trust.String()
+	if told.Sampling != nil {
+		m.Drawn = told.Sampling.Members
+	}
+	m.Model = cmp.Or(fill.Method(told.Model), told.Model) + told.Trust.String() + told.Sampling.String()
 	if !p.Retracted.IsZero() {
 		m.Retracted = p.Why
 		return m

@@ -46,5 +46,8 @@ func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + data
 // Version returns the file with the chosen version of a Copernicus Marine dataset.
 func (d Dir) Version(dataset string) string { return d.in("cmems-version-of-" + dataset) }
 
+// Speeds returns the file that keeps how fast models are on this machine.
+func (d Dir) Speeds() string { return d.in("speeds.json") }
+
 // Alarms returns the file with the alarms that were sent.
 func (d Dir) Alarms() string { return d.in("alarms.json") }

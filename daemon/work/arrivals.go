@@ -32,13 +32,17 @@ func (a *arrivals) goOn() bool {
 	return !a.ended && (a.still == nil || a.still())
 }
 
+// pressed reports whether the next work is done whatever arrives: what arrives
+// waits for it, so it had better be short.
+func (a *arrivals) pressed() bool { return a != nil && a.interrupted >= mostInterrupted }
+
 // interrupt does work, cancels it when a granule arrives, and reports whether that
 // happened.
 func (a *arrivals) interrupt(ctx context.Context, work func(context.Context) error) (interrupted bool, err error) {
 	if a == nil {
 		return false, work(ctx)
 	}
-	if a.interrupted >= mostInterrupted {
+	if a.pressed() {
 		a.interrupted = 0
 		return false, work(ctx)
 	}

@@ -16,10 +16,16 @@ func TestWorkThatNobodyWaitsForIsInterruptedByAnArrival(t *testing.T) {
 		return ctx.Err()
 	}
 	for i := range mostInterrupted {
+		if at.pressed() {
+			t.Errorf("after %d times the work is in a hurry", i)
+		}
 		go func() { arrived <- fetch.Granule{} }()
 		if interrupted, err := at.interrupt(t.Context(), until); !interrupted || err != nil {
 			t.Fatalf("time %d: interrupted %v, %v, want that a granule came", i+1, interrupted, err)
 		}
+	}
+	if !at.pressed() {
+		t.Error("what is done whatever arrives is not in a hurry")
 	}
 	// It must be done at last, though another granule waits.
 	go func() { arrived <- fetch.Granule{} }()

@@ -10,6 +10,7 @@ import (
 	"lacuna/daemon/fill"
 	"lacuna/daemon/state"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/skill"
 )
 
@@ -39,6 +40,16 @@ type keptMethod struct {
 	// Departures are those of a model that was not judged on the dataset, from
 	// optimal interpolation.
 	Departures []skill.Departure `json:"departures,omitempty"`
+	// Means are the errors of the two means of a model.
+	Means []scoredMeans `json:"means,omitempty"`
+}
+
+// scoredMeans are the mean squared errors of the two means of a model on a day.
+type scoredMeans struct {
+	Day     time.Time `json:"day"`
+	OneStep float64   `json:"one_step"`
+	Members float64   `json:"members"`
+	Pixels  int       `json:"pixels"`
 }
 
 // scored is a day that was scored for a job.
@@ -46,6 +57,7 @@ type scored struct {
 	job       fill.Job
 	day       skill.ScoredDay
 	departure *skill.Departure // nil: no model has to show that it can be followed
+	means     *scoredMeans     // nil: there is one only
 }
 
 // methodOf names what fills a job: another model, or other constants, err
@@ -102,6 +114,35 @@ func (w *Worker) trust(job fill.Job, c fill.Choice) skill.Trust {
 	return skill.Trusted(w.evidence().of(c.Model.Name()).Departures, first, c.Elsewhere)
 }
 
+// centre returns the mean of the job's model that erred less on the scored days of
+// the dataset before it; empty: they are too few to tell.
+func (w *Worker) centre(job fill.Job) impute.Centre {
+	if job.Model == nil {
+		return ""
+	}
+	first, _ := field.Span(job.Granule.Fields)
+	return betterMean(w.evidence().of(methodOf(job)).Means, first)
+}
+
+// betterMean returns the mean that erred less over the days before a time.
+func betterMean(days []scoredMeans, before time.Time) impute.Centre {
+	var oneStep, members float64
+	n := 0
+	for _, d := range days {
+		if d.Day.Before(before) {
+			oneStep, members = oneStep+d.OneStep*float64(d.Pixels), members+d.Members*float64(d.Pixels)
+			n++
+		}
+	}
+	switch {
+	case n < skill.TrustDays:
+		return ""
+	case members < oneStep:
+		return impute.MembersMean
+	}
+	return impute.OneStep
+}
+
 // keepScored adds scored days to those of the dataset.
 func (w *Worker) keepScored(days ...scored) error {
 	file, kept := w.cfg.State.Calibration(w.set.Name), w.evidence()
@@ -124,6 +165,9 @@ func (k *keptEvidence) add(d scored) {
 	m.Days = inOrder(m.Days, d.day, func(x skill.ScoredDay) time.Time { return x.Day })
 	if d.departure != nil {
 		m.Departures = inOrder(m.Departures, *d.departure, func(x skill.Departure) time.Time { return x.Day })
+	}
+	if d.means != nil {
+		m.Means = inOrder(m.Means, *d.means, func(x scoredMeans) time.Time { return x.Day })
 	}
 	k.Methods = slices.DeleteFunc(k.Methods, func(other keptMethod) bool { return other.Method == m.Method })
 	k.Methods = append(k.Methods, m)

@@ -63,8 +63,8 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	shown := s.granule
 	shown.Fields = slices.Clone(s.granule.Fields)
 	shown.Fields[last] = fill.Hide(truth, hidden)
-	settings := w.set.Fill
-	settings.Members = 0 // they are not scored
+	settings := w.set.paced(g.Lane, w.pressed) // as what is published
+	settings.Members = 0
 	outcome, job, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Fill: settings,
 		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits, Scored: true,
@@ -97,7 +97,7 @@ func (w *Worker) keepEvidence(job fill.Job, a infer.Analysis, scale scale, t tri
 		if a.Own != nil {
 			t.sigma = a.Own
 		}
-		return w.keepScored(scored{job: job, day: skill.ScoreDay(scale.sample(t))})
+		return w.keepScored(scored{job: job, day: skill.ScoreDay(scale.sample(t)), means: scale.means(a.Means, t)})
 	}
 	day := func(mean, sigma []float32) skill.ScoredDay {
 		t.value, t.sigma = mean, sigma
@@ -106,7 +106,7 @@ func (w *Worker) keepEvidence(job fill.Job, a infer.Analysis, scale scale, t tri
 	plain, model := a.Apart.Interpolated, a.Apart.Modelled
 	departure := fill.DepartureOf(a, t.truth, t.scored, scale.transform)
 	return w.keepScored(scored{job: interpolated(job), day: day(plain.Mean, plain.Sigma)},
-		scored{job: job, day: day(model.Mean, model.Sigma), departure: &departure})
+		scored{job: job, day: day(model.Mean, model.Sigma), departure: &departure, means: scale.means(a.Means, t)})
 }
 
 // fieldsIn returns the fields of granules.
@@ -205,6 +205,29 @@ func (s scale) score(method string, trials ...trial) (ledger.Skill, error) {
 		out.Covered90, _ = sum.Gaussian.Covers(nominal)
 	}
 	return out, nil
+}
+
+// means returns the errors of the two means of a model in a trial; nil where there
+// is one only, or no pixel to score.
+func (s scale) means(of *infer.Means, t trial) *scoredMeans {
+	if of == nil {
+		return nil
+	}
+	out := scoredMeans{Day: t.truth.Time}
+	truth := make([]float32, len(t.truth.Values))
+	s.transform.Forward(truth, t.truth.Values)
+	for c, scored := range t.scored {
+		if !scored || !finite(of.OneStep[c]) || !finite(of.Members[c]) || !finite(truth[c]) {
+			continue
+		}
+		a, b := float64(of.OneStep[c]-truth[c])/s.Std, float64(of.Members[c]-truth[c])/s.Std
+		out.OneStep, out.Members, out.Pixels = out.OneStep+a*a, out.Members+b*b, out.Pixels+1
+	}
+	if out.Pixels == 0 {
+		return nil
+	}
+	out.OneStep, out.Members = out.OneStep/float64(out.Pixels), out.Members/float64(out.Pixels)
+	return &out
 }
 
 // sample returns a trial in normalised units.

@@ -87,7 +87,7 @@ func describeProduct(granule ingest.Granule, outcome fill.Outcome) publish.Produ
 	first, _ := field.Span(granule.Fields)
 	return publish.Product{
 		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
-		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Trust: trustOf(out.Trust), Mode: out.Mode, Input: out.Input(),
+		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Trust: trustOf(out.Trust), Sampling: samplingOf(out.Sampling, outcome.Follows), Mode: out.Mode, Input: out.Input(),
 		CoverageBefore: outcome.Observed, CoverageAfter: outcome.After, MeanUncertainty: meanUncertainty(out),
 		Created: out.Created, Published: out.Published, Fetched: out.Fetched, Filled: out.Filled,
 	}
@@ -99,6 +99,14 @@ func trustOf(t *netcdf.Trust) *publish.Trust {
 		return nil
 	}
 	return &publish.Trust{Model: t.Model, Weight: t.Weight, ScoredDays: t.Days}
+}
+
+// samplingOf returns how networks filled a product, for receivers.
+func samplingOf(s *netcdf.Sampling, follows infer.Tier) *publish.Sampling {
+	if s == nil {
+		return nil
+	}
+	return &publish.Sampling{Tier: s.Tier, Members: s.Members, Sampler: s.Sampler, Mean: s.Mean, Follows: string(follows)}
 }
 
 // boundingBox returns west, south, east, north of the cell centres, with
@@ -184,6 +192,7 @@ func drawProduct(path string, granule ingest.Granule, outcome fill.Outcome) (err
 		Units: unitsOf(granule.Source, p), Lat: f.Grid.Lat, Lon: f.Grid.Lon, Log: p.Space == netcdf.Log10,
 		Observed: f.Values, Filled: p.Value[last*n : (last+1)*n], Sigma: p.Sigma[last*n : (last+1)*n], Land: make([]bool, n),
 	}
+	scene.Members = outcome.Analyses[last].Members
 	scene.SigmaUnits = scene.Units
 	if scene.Log {
 		scene.SigmaUnits = "of log10"

@@ -104,7 +104,7 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	if err != nil {
 		return false, err
 	}
-	outcome, err := w.fill(ctx, g, s)
+	outcome, err := w.fill(ctx, g, s, false)
 	if err != nil {
 		return false, err
 	}
@@ -112,7 +112,10 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	if err := ctx.Err(); err != nil {
 		return false, err // interrupted, so a product that seems unreadable may be sound
 	}
-	if comparable && change < w.set.Reanalysis.LeastChange {
+	if comparable && change < w.set.Reanalysis.LeastChange && !bettersTier(before, outcome.Product.Sampling) {
+		if outcome.Follows != "" { // it was made in a hurry, and is not done yet
+			return false, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry))
+		}
 		r.Change = change
 		w.Log.Info("product unchanged", "granule", g.Name, "why", r.Why, "change_sigmas", roundChange(change))
 		return false, end(ledger.Unchanged, "")

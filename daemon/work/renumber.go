@@ -16,7 +16,7 @@ func (w *Worker) produce(ctx context.Context, g ledger.Granule, s scene) error {
 	const numbers = 3 // attempts before the granule is left to the next round
 	var err error
 	for range numbers {
-		outcome, fillErr := w.fill(ctx, g, s)
+		outcome, fillErr := w.fill(ctx, g, s, true)
 		if fillErr != nil {
 			return fillErr
 		}

@@ -46,6 +46,7 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 		interrupted := false
 		err = w.Slots.Within(ctx, next.live, func() error {
 			w.Heartbeat.Beat()
+			w.pressed = !next.live && at.pressed()
 			if next.live {
 				return next.do(ctx, &done)
 			}

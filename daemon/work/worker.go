@@ -102,6 +102,7 @@ type Worker struct {
 	windows [2]map[string]bool
 	looked  looked // how far the series was looked through for absences
 	noted   string // the last note on an analysis that was logged
+	pressed bool   // the task in hand is not interrupted by an arrival, and must not take long
 	seen    seen
 	toldSea string // the last sea mask that was logged
 }
@@ -203,8 +204,9 @@ func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene,
 	return s, err
 }
 
-// fill analyses a granule for the revision g.
-func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outcome, error) {
+// fill analyses a granule for the revision g; first says that it has no product
+// yet, which may be waited for.
+func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene, first bool) (fill.Outcome, error) {
 	started := w.Now()
 	fetched, err := w.Books.FetchedAt(ctx, g)
 	if err != nil {
@@ -212,7 +214,7 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene) (fill.Outc
 	}
 	outcome, _, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask,
-		Fill: w.set.Fill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
+		Fill: w.set.paced(g.Lane, first || w.pressed), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
 	})
 	if err == nil {
 		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))
@@ -283,7 +285,7 @@ func (w *Worker) attempt(ctx context.Context, job fill.Job) (outcome fill.Outcom
 			return fill.Outcome{}, job, err
 		}
 	}
-	job.Widening = w.widening(job)
+	job.Widening, job.Centre = w.widening(job), w.centre(job)
 	if job.Trust != nil {
 		job.Interpolated = w.widening(interpolated(job))
 	}

@@ -8,9 +8,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
+// Centre is a mean of an ensemble.
+type Centre string
+
+// The two means.
+const (
+	OneStep     Centre = "one-step" // of the imputer's one step
+	MembersMean Centre = "members"  // of the members that were drawn
+)
+
 // MembersCalibration makes a calibrated ensemble of the members. They are moved
-// to the one-step mean, which errs less than their own, and spread about it as
-// far as the truth. The standard deviation that a cell's members are given is
+// to the mean that errs less, and spread about it as far as the truth. The standard deviation that a cell's members are given is
 //
 //	f · √(w σ² + (1-w) ρ² s²)
 //
@@ -23,6 +31,8 @@ type MembersCalibration struct {
 	Calibration         // the factors f
 	Share       float32 `json:"share"` // w
 	Ratio       float32 `json:"ratio"` // ρ
+	// Centre is the mean that erred less; empty: OneStep.
+	Centre Centre `json:"centre,omitempty"`
 }
 
 // CalibrateMembers returns the calibration under which so many members of the
@@ -112,12 +122,15 @@ func (c MembersCalibration) Validate() error {
 	if !(c.Share >= 0 && c.Share <= 1) || !(c.Ratio >= 0) || !finite(c.Ratio) {
 		return fmt.Errorf("calibration of members has a share of %v and a ratio of %v", c.Share, c.Ratio)
 	}
+	if c.Centre != "" && c.Centre != OneStep && c.Centre != MembersMean {
+		return fmt.Errorf("calibration of members has the centre %q, must be %s or %s", c.Centre, OneStep, MembersMean)
+	}
 	return c.Calibration.Validate()
 }
 
-// Recentre returns members of a window moved to the mean of p, with the spread
-// that c gives them. distance is that to the nearest visible cell. Visible
-// cells keep their value.
+// Recentre returns members of a window moved to the mean of p, or about their
+// own where that is the centre, with the spread that c gives them. distance is
+// that to the nearest visible cell. Visible cells keep their value.
 func (c MembersCalibration) Recentre(members [][]float32, in Inputs, p Prediction, distance []float64) [][]float32 {
 	out := make([][]float32, len(members))
 	for m := range out {
@@ -128,6 +141,9 @@ func (c MembersCalibration) Recentre(members [][]float32, in Inputs, p Predictio
 		factor := float32(0)
 		if spread > 0 && !in.Visible[i] {
 			factor = c.Sigma(p.Sigma[i], spread, float32(distance[i]), in.DayOfYear) / spread
+		}
+		if c.Centre == MembersMean && !in.Visible[i] {
+			mean = own
 		}
 		for m := range out {
 			out[m][i] = mean + factor*(members[m][i]-own)

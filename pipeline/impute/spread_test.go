@@ -76,6 +76,7 @@ func TestRecentredMembersKeepVisibleCells(t *testing.T) {
 		{"moved only", MembersCalibration{}, [][]float32{{9, 6, -1}, {11, 6, 1}}},
 		{"twice as wide", MembersCalibration{Calibration: Calibration{Factors: [][]float32{{2}}}, Ratio: 1}, [][]float32{{8, 6, -2}, {12, 6, 2}}},
 		{"as wide as the imputer says", MembersCalibration{Calibration: Calibration{Factors: [][]float32{{3}}}, Share: 1, Ratio: 7}, [][]float32{{7, 6, -3}, {13, 6, 3}}},
+		{"about their own mean", MembersCalibration{Calibration: Calibration{Factors: [][]float32{{2}}}, Ratio: 1, Centre: MembersMean}, [][]float32{{0, 6, 6}, {4, 6, 10}}},
 	} {
 		out := tt.c.Recentre(members, in, p, make([]float64, 3))
 		for m := range tt.want {
@@ -94,7 +95,7 @@ func TestCalibrationOfMembersRefusesNonsense(t *testing.T) {
 	if _, err := CalibrateMembers([]Case{{Error: 1, Sigma: 1}}, 8, DefaultCalibration()); err == nil {
 		t.Error("members without a spread were calibrated")
 	}
-	for _, c := range []MembersCalibration{{Share: 2}, {Share: float32(math.NaN())}, {Ratio: -1}} {
+	for _, c := range []MembersCalibration{{Share: 2}, {Share: float32(math.NaN())}, {Ratio: -1}, {Centre: "median"}} {
 		if c.Validate() == nil {
 			t.Errorf("Validate accepts %+v", c)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
@@ -55,6 +56,9 @@ type Scene struct {
 	Constants *Constants
 	// Trust says how far a model is followed; nil: all the way.
 	Trust *Trust
+	// Centre is the mean to publish where the tier has two, by the scored days of
+	// the dataset; empty: the one that scored better when the model was made.
+	Centre impute.Centre
 }
 
 // Analysis is one frame, complete. Value is in physical units; Sigma, one
@@ -82,8 +86,9 @@ type Analysis struct {
 	Note    string   // why the analysis is poorer than it could be, for people; empty: it is not
 
 	// Set by the method model only.
-	Tier Tier   // tier of the analysis
-	Took Timing // time by stage
+	Sampling Sampling
+	Took     Timing // time by stage
+	Means    *Means // both, to be scored; nil: there is one only
 }
 
 // Filler applies one method.
@@ -137,14 +142,14 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := f.cfg.window(series, target)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
 		filled, err := f.withMembers(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 		}
 		out[n] = compose(s, n, filled)
-		out[n].Tier, out[n].Took, out[n].Note, out[n].Own = filled.tier, filled.took, note, filled.own
-		out[n].Apart = filled.apart
+		out[n].Sampling, out[n].Took, out[n].Note, out[n].Own = filled.sampling, filled.took, note, filled.own
+		out[n].Apart, out[n].Means = filled.apart, filled.means
 		out[n].Members = physical(s, out[n], filled.members)
 		if f.cfg.Details {
 			out[n].Details = detail(window, at, f.cfg.Step)
@@ -201,6 +206,7 @@ type view struct {
 	tuned  *Constants // of the dataset
 	wide   skill.Widening
 	trust  *Trust
+	centre impute.Centre
 	last   bool // the series is not used afterwards and may be overwritten
 }
 
@@ -224,7 +230,7 @@ func (f *Filler) widened(ctx context.Context, v view, method string, wide skill.
 func (f *Filler) apply(ctx context.Context, v view, method string, progress func(done, total int)) (out filling, err error) {
 	switch method {
 	case MethodModel:
-		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, constants: v.tuned, last: v.last})
+		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, constants: v.tuned, centre: v.centre, last: v.last})
 	case "climatology":
 		out.estimate = classical.Climatology(v.Series, v.target)
 		return out, nil // its sigma is the spread of the variable, and says nothing of the noise

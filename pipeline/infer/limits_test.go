@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,31 +112,108 @@ func TestTheDeadlinePicksTheTier(t *testing.T) {
 	}
 }
 
-func TestADeadlineIsMeasuredOnTheFieldItself(t *testing.T) {
-	s := basin(40, 48, false)
-	clock := day0
+// paced returns a model whose networks take a second a call, and its clock.
+func paced(t *testing.T, s Scene) (*Model, func(cfg Config) Sampling) {
+	t.Helper()
+	var calls atomic.Int64
 	m := fakeModel(fakeNetworks{
 		predicts: func(_ int, in impute.Inputs) (impute.Prediction, error) {
-			clock = clock.Add(time.Second)
+			calls.Add(1)
 			return impute.Prediction{Mean: constant(0, in.Cells()), Sigma: constant(1, in.Cells())}, nil
 		},
-		cleaned: func(_ float32, _ conditioning, x []float32) []float32 { return x },
+		cleaned: func(_ float32, _ conditioning, x []float32) []float32 {
+			calls.Add(1)
+			return x
+		},
 	}, s)
-	for deadline, want := range map[time.Duration]Tier{2 * time.Second: Fast, time.Minute: Standard, time.Hour: Full} {
-		m.speed = Speed{}
-		cfg := modelConfig("")
-		cfg.Network.Deadline = deadline
+	return m, func(cfg Config) Sampling {
+		t.Helper()
 		f, err := New(cfg, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.now = func() time.Time { return clock }
+		f.now = func() time.Time { return day0.Add(time.Duration(calls.Load()) * time.Second) }
 		out, err := f.Fill(t.Context(), s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out[0].Tier != want {
-			t.Errorf("deadline %v: tier %s, want %s", deadline, out[0].Tier, want)
+		return out[0].Sampling
+	}
+}
+
+// On a field of a size that was never seen a few steps are drawn first, in place
+// of a guess: standard takes 40 s here and full 16 x 39.
+func TestADeadlineIsMeasuredOnTheFieldItself(t *testing.T) {
+	s := basin(40, 48, false)
+	for deadline, want := range map[time.Duration]Tier{2 * time.Second: Fast, time.Minute: Standard, 10 * time.Minute: Standard, time.Hour: Full} {
+		m, fill := paced(t, s)
+		cfg := modelConfig("")
+		cfg.Network.Deadline = deadline
+		if got := fill(cfg).Tier; got != want {
+			t.Errorf("deadline %v: tier %s, want %s", deadline, got, want)
+		}
+		cells := len(s.Sea)
+		perCall := time.Duration(float64(m.Speed(cells).Step) * float64(cells) / 1e6)
+		if perCall < 990*time.Millisecond || perCall > 1010*time.Millisecond {
+			t.Errorf("deadline %v: a step was measured to take %v, and takes 1s", deadline, perCall)
+		}
+	}
+}
+
+// What was measured before, with fields of that size, is not measured again, and
+// that of other sizes says nothing.
+func TestSpeedsAreRememberedByTheSizeOfTheField(t *testing.T) {
+	s := basin(40, 48, false)
+	cells := len(s.Sea)
+	cfg := modelConfig("")
+	cfg.Network.Deadline = time.Hour
+	slow := Speed{Step: time.Duration(1e6 / float64(cells) * float64(time.Hour))} // an hour a step
+	for at, want := range map[int]Tier{cells: Fast, cells + 1: Full} {
+		m, fill := paced(t, s)
+		kept := map[int]Speed{}
+		m.Remember(map[int]Speed{at: slow}, func(cells int, s Speed) { kept[cells] = s })
+		if got := fill(cfg).Tier; got != want {
+			t.Errorf("with a speed of %d cells: tier %s, want %s", at, got, want)
+		}
+		if kept[cells].Look == 0 || want == Full && kept[cells] != m.Speed(cells) {
+			t.Errorf("kept %+v, the speed is %+v", kept[cells], m.Speed(cells))
+		}
+	}
+}
+
+func TestWhatTakesLongerThanAFieldMayWaitFollows(t *testing.T) {
+	s := basin(40, 48, false)
+	_, fill := paced(t, s)
+	cfg := modelConfig("")
+	cfg.Network.Deadline = time.Hour
+	for prompt, want := range map[time.Duration]Sampling{
+		time.Minute:      {Tier: Fast, Follows: Full},
+		20 * time.Minute: {Tier: Full, Members: 16, Sampler: "recursive jump, 3 stages, 39 steps", Centre: impute.OneStep},
+	} {
+		cfg.Network.Prompt = prompt
+		if got := fill(cfg); got != want {
+			t.Errorf("a wait of %v: %+v, want %+v", prompt, got, want)
+		}
+	}
+	cfg.Network.Prompt, cfg.Network.Tier = time.Minute, Full
+	if got := fill(cfg); got.Tier != Full || got.Follows != "" {
+		t.Errorf("a tier that was set: %+v", got)
+	}
+}
+
+func TestTheDeadlineIsAShareOfTheRhythm(t *testing.T) {
+	for _, tt := range []struct {
+		given Network
+		step  time.Duration
+		want  time.Duration
+	}{
+		{Network{}, 24 * time.Hour, time.Hour},
+		{Network{}, time.Hour, 150 * time.Second},
+		{Network{Deadline: time.Second}, 24 * time.Hour, time.Second},
+		{Network{Tier: Fast}, 24 * time.Hour, 0},
+	} {
+		if got := tt.given.Rhythm(tt.step).Deadline; got != tt.want {
+			t.Errorf("%+v, a step of %v: deadline %v, want %v", tt.given, tt.step, got, tt.want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // the networks where the model has some, else simulated ones.
 func (f *Filler) withMembers(ctx context.Context, v view, progress func(done, total int)) (filling, error) {
 	n := f.cfg.Members
-	if n == 0 || f.model != nil && f.model.Members() && v.trust.followed() {
+	if n == 0 || f.model != nil && f.model.Members() && (v.trust.followed() || f.draws()) {
 		out, err := f.fill(ctx, v, progress)
 		if n > 0 && err == nil {
 			out.members = out.members[:n]

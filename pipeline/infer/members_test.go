@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
 )
 
@@ -219,5 +220,50 @@ func TestAModelHasTheMembersThatAreAskedFor(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Of the two means that a full ensemble has, the one that was asked for is
+// published, its members about it, and both are there to be scored.
+func TestTheMeanThatIsAskedForIsPublished(t *testing.T) {
+	s, m := elsewhere(t)
+	cfg := modelConfig(Full)
+	cfg.Network.Members = spreadMembers
+	with := func(asked, version impute.Centre) Analysis {
+		m.version.MembersCalibration.Centre = version
+		s.Centre = asked
+		return fillWith(t, m, cfg, s)
+	}
+	one, own := with("", ""), with(impute.MembersMean, "")
+	if one.Sampling.Centre != impute.OneStep || own.Sampling.Centre != impute.MembersMean {
+		t.Fatalf("published %q and %q", one.Sampling.Centre, own.Sampling.Centre)
+	}
+	if !sameAnalysis(own, with("", impute.MembersMean)) || !sameAnalysis(one, with(impute.OneStep, impute.MembersMean)) {
+		t.Error("the choice of the version is not taken, or stands above that of the dataset")
+	}
+	apart := 0.0
+	for i, flags := range one.Flags {
+		if flags&Interpolated == 0 {
+			continue
+		}
+		log := func(a Analysis) float64 { return math.Log10(float64(a.Value[i])) }
+		apart = max(apart, math.Abs(log(one)-log(own)))
+		for _, m := range []*Means{one.Means, own.Means} {
+			if math.Abs(log(one)-float64(m.OneStep[i])) > 1e-4 || math.Abs(log(own)-float64(m.Members[i])) > 1e-4 {
+				t.Fatalf("cell %d: published %g and %g, the means %g and %g", i, log(one), log(own), m.OneStep[i], m.Members[i])
+			}
+		}
+		for _, a := range []Analysis{one, own} {
+			sum := 0.0
+			for _, x := range a.Members {
+				sum += math.Log10(float64(x[i])) / float64(len(a.Members))
+			}
+			if math.Abs(sum-log(a)) > 1e-3 {
+				t.Fatalf("cell %d: the members are about %g, the value is %g", i, sum, log(a))
+			}
+		}
+	}
+	if apart < 1e-3 {
+		t.Errorf("the two means differ by %g at most: nothing was tested", apart)
 	}
 }

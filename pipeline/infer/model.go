@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -69,9 +70,10 @@ type Model struct {
 	turn sync.Mutex // held while a field is filled
 	busy *busyTime  // time of the networks on that field
 
-	mu    sync.Mutex // guards limit and speed
-	limit size       // size that fitted after a larger one ran out of memory; zero: no limit found
-	speed Speed
+	mu     sync.Mutex    // guards limit and speeds
+	limit  size          // size that fitted after a larger one ran out of memory; zero: no limit found
+	speeds map[int]Speed // by the cells of a field
+	keep   func(cells int, s Speed)
 }
 
 // networks are the networks of a Model on its device. Batch is how many windows
@@ -127,11 +129,21 @@ func (m *Model) Members() bool { return m.members }
 // Calibrated reports whether the imputer's sigma is corrected.
 func (m *Model) Calibrated() bool { return len(m.version.Calibration.Factors) > 0 }
 
-// Speed returns the measured speed of the device, zero before the first field.
-func (m *Model) Speed() Speed {
+// Remember begins with speeds that were measured before, by the cells of a
+// field, and has keep called with those that are measured from now on. It is
+// called before the first field.
+func (m *Model) Remember(speeds map[int]Speed, keep func(cells int, s Speed)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.speed
+	m.speeds, m.keep = maps.Clone(speeds), keep
+}
+
+// Speed returns the measured speed of the device with fields of so many cells,
+// zero before the first.
+func (m *Model) Speed(cells int) Speed {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.speeds[cells]
 }
 
 // fits returns an error if the model cannot fill the scene.
@@ -217,14 +229,25 @@ func (m *Model) shrink(s size) (size, bool) {
 	return s, true
 }
 
-// measured updates the speed of one stage with its time for a number of cells.
-func (m *Model) measured(part *time.Duration, took time.Duration, cells int) {
+// measured updates the speed with fields of so many cells. got are times of one
+// field; a part that is zero was not measured.
+func (m *Model) measured(cells int, got Speed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	per := time.Duration(float64(took) * 1e6 / float64(max(cells, 1)))
-	if *part == 0 {
-		*part = per
-		return
+	update := func(was, took time.Duration) time.Duration {
+		per := time.Duration(float64(took) * 1e6 / float64(max(cells, 1)))
+		if was == 0 || took == 0 {
+			return was + per
+		}
+		return (was + per) / 2 // recent fields count most: the load of the machine changes
 	}
-	*part = (*part + per) / 2 // recent fields count most: the load of the machine changes
+	s := m.speeds[cells]
+	s = Speed{Analysis: update(s.Analysis, got.Analysis), Look: update(s.Look, got.Look), Step: update(s.Step, got.Step)}
+	if m.speeds == nil {
+		m.speeds = map[int]Speed{}
+	}
+	m.speeds[cells] = s
+	if m.keep != nil {
+		m.keep(cells, s)
+	}
 }

@@ -155,8 +155,8 @@ func TestModelKeepsObservationsAndLeavesLandAlone(t *testing.T) {
 		cfg := modelConfig(tier)
 		cfg.Network.Members = 2
 		a := fillWith(t, m, cfg, s)
-		if a.Tier != tier {
-			t.Errorf("tier is %q, want %q", a.Tier, tier)
+		if a.Sampling.Tier != tier {
+			t.Errorf("tier is %q, want %q", a.Sampling.Tier, tier)
 		}
 		for i, v := range s.Frames[0].Values {
 			switch {

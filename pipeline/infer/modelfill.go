@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,8 @@ type filling struct {
 	reliability []float32 // nil: not known, or not requested
 	familiar    []float32 // sigma of optimal interpolation, calibrated, where the model was trained elsewhere; else nil
 	apart       *Apart
-	tier        Tier
+	sampling    Sampling
+	means       *Means // of the model; nil: it has one only
 	took        Timing
 }
 
@@ -46,20 +48,18 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how fi
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	how.progress = forward(how.progress)
-	began := how.now()
+	how.began = how.now()
 	sub, err := m.prepare(ctx, s, target, how)
 	if err != nil {
 		return filling{}, err
 	}
-	analysis := how.now().Sub(began)
-	m.measured(&m.speed.Analysis, analysis, s.Grid.Len())
+	how.analysis = how.now().Sub(how.began)
 	if err := ctx.Err(); err != nil {
 		return filling{}, err
 	}
 	for size := m.size(how.cfg.Network); ; {
 		l := newLayout(sub, size, how.cfg.Network.OverlapCells)
-		out, err := m.run(ctx, sub, l, how, began)
-		out.took.Analysis = analysis
+		out, err := m.run(ctx, sub, l, how)
 		if !errors.Is(err, engine.ErrOutOfMemory) {
 			return out, err
 		}
@@ -81,7 +81,12 @@ type fillOptions struct {
 	// that suits the place is the better start, also for a network that learned
 	// elsewhere.
 	constants *Constants
-	last      bool // the series may be overwritten
+	centre    impute.Centre // mean to publish where there are two; empty: that of the version
+	last      bool          // the series may be overwritten
+
+	// Set by fill.
+	began    time.Time
+	analysis time.Duration // that the analysis below the networks took
 }
 
 // part returns the progress callback of a stage, from and to in thousandths.
@@ -101,64 +106,36 @@ func forward(progress func(done, total int)) func(done, total int) {
 }
 
 // run predicts and draws members in the windows of a layout.
-func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillOptions, began time.Time) (filling, error) {
-	cells := sub.grid.Len()
+func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillOptions) (filling, error) {
 	predictBegan := how.now()
 	m.busy = &busyTime{now: how.now}
 	predicted, err := m.predict(ctx, sub, l, how.part(300, 400))
 	if err != nil {
 		return filling{}, err
 	}
-	out := filling{took: Timing{Look: how.now().Sub(predictBegan), Windows: len(l.tiles)}}
-	m.measured(&m.speed.Look, out.took.Look, cells)
-	out.tier = m.tier(how, how.now().Sub(began), cells)
-	recipe := out.tier.Recipe(how.cfg.Network.Members)
-	spreads := recipe.Members >= spreadMembers
-	if m.members && how.cfg.Members > recipe.Members {
-		// Whatever the deadline: they were asked for. Mean and sigma stay those
-		// of the tier.
-		tier := out.tier
-		if tier == Fast {
-			tier = Standard
-		}
-		recipe = tier.Recipe(how.cfg.Members)
+	out := filling{took: Timing{Analysis: how.analysis, Look: how.now().Sub(predictBegan), Windows: len(l.tiles)}}
+	got := Speed{Analysis: how.analysis, Look: out.took.Look}
+	draw := drawOptions{predicted: predicted, noise: m.noise(sub, how.cfg), progress: how.part(400, 1000)}
+	if out.sampling, err = m.tier(ctx, sub, l, how, draw); err != nil {
+		return filling{}, err
 	}
 	var members [][]float32
-	if recipe.Members > 0 {
+	draw.recipe = how.recipe(&out.sampling, m.members, m.version.MembersCalibration.Centre)
+	if draw.recipe.Members > 0 {
 		drawn := how.now()
-		members, err = m.draw(ctx, sub, l, drawOptions{recipe: recipe, predicted: predicted, noise: m.noise(sub, how.cfg), progress: how.part(400, 1000)})
-		if err != nil {
+		if members, err = m.draw(ctx, sub, l, draw); err != nil {
 			return filling{}, err
 		}
 		out.took.Members = how.now().Sub(drawn)
-		m.measured(&m.speed.Step, out.took.Members, cells*recipe.Members*recipe.ODE.Calls())
+		got.Step = out.took.Members / time.Duration(draw.recipe.Members*draw.recipe.ODE.Calls())
 	}
+	m.measured(sub.grid.Len(), got)
 	out.took.Network = m.busy.total
-	m.publish(&out, sub, predicted, members, spreads)
+	m.publish(&out, sub, predicted, members)
 	if how.cfg.Details {
 		out.reliability, err = m.reliable(ctx, sub, l)
 	}
 	return out, err
-}
-
-// tier returns the tier of the config, or the best that is done by the
-// deadline. The imputer has run already; until members were drawn once, one of
-// their steps is assumed to cost as much as that run.
-func (m *Model) tier(how fillOptions, spent time.Duration, cells int) Tier {
-	n := how.cfg.Network
-	switch {
-	case !m.members:
-		return Fast
-	case n.Tier != "":
-		return n.Tier
-	case n.Deadline == 0:
-		return Fast
-	}
-	s := m.Speed()
-	if s.Step == 0 {
-		s.Step = s.Look
-	}
-	return PickTier(n.Deadline-spent, Speed{Step: s.Step}, cells, n.Members)
 }
 
 // noise returns the stream of the members' noise, keyed by the seed, the model
@@ -172,10 +149,10 @@ func (m *Model) noise(sub *preparedField, cfg Config) noise.Stream {
 // two fifths. With fewer members the uncertainty is that of the imputer.
 const spreadMembers = 10
 
-// publish calibrates and brings everything to the space of the transform; with
-// spreads the spread of the members becomes the uncertainty. Cells that were
-// never query in training stay NaN.
-func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32, spreads bool) {
+// publish calibrates and brings everything to the space of the transform. Where
+// the sampling has a centre, the spread of the members becomes the uncertainty.
+// Cells that were never query in training stay NaN.
+func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Prediction, members [][]float32) {
 	n := len(sub.hidden)
 	// A network with strides of two and four answers differently at every fourth
 	// cell, by a hundredth of sigma, which is a tenth of its gradient.
@@ -185,9 +162,18 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 		sigma[i] = m.version.Calibration.Apply(predicted.Sigma[i], sub.distance[i], sub.inputs.DayOfYear)
 	})
 	if len(members) > 0 {
+		spreads := out.sampling.Centre != ""
+		if spreads {
+			out.means = &Means{OneStep: slices.Clone(predicted.Mean), Members: make([]float32, n)}
+			eachCell(n, func(i int) { out.means.Members[i], _ = impute.Departure(members, i) })
+			mean = slices.Clone(out.means.of(out.sampling.Centre))
+		}
 		eachCell(n, func(i int) {
-			if given := m.centre(sub, predicted, members, i); spreads {
+			if given := m.centre(sub, predicted.Sigma[i], mean[i], members, i); spreads {
 				sigma[i] = given
+				for _, x := range [][]float32{out.means.OneStep, out.means.Members} {
+					x[i] = sub.scaling.Inverse(x[i], i)
+				}
 			}
 			for _, x := range members {
 				x[i] = sub.scaling.Inverse(x[i], i)
@@ -225,17 +211,17 @@ func (sub *preparedField) noise() []float32 {
 	return out
 }
 
-// centre moves the members of a cell to the published mean, which errs less
-// than their own, gives them the spread of the calibration, and returns the
-// standard deviation of a truth that is one more draw of the same kind.
-func (m *Model) centre(sub *preparedField, predicted impute.Prediction, members [][]float32, i int) float32 {
+// centre moves the members of a cell to the published mean, gives them the spread
+// of the calibration, and returns the standard deviation of a truth that is one
+// more draw of the same kind.
+func (m *Model) centre(sub *preparedField, said, mean float32, members [][]float32, i int) float32 {
 	own, spread := impute.Departure(members, i)
 	factor := float32(0)
 	if spread > 0 {
-		factor = m.version.MembersCalibration.Sigma(predicted.Sigma[i], spread, sub.distance[i], sub.inputs.DayOfYear) / spread
+		factor = m.version.MembersCalibration.Sigma(said, spread, sub.distance[i], sub.inputs.DayOfYear) / spread
 	}
 	for _, x := range members {
-		x[i] = predicted.Mean[i] + factor*(x[i]-own)
+		x[i] = mean + factor*(x[i]-own)
 	}
 	if m.version.MembersCalibration.Ratio > 0 {
 		return factor * spread // calibrated to the size of the errors

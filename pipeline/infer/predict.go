@@ -137,8 +137,7 @@ func (m *Model) draw(ctx context.Context, sub *preparedField, l layout, how draw
 	d.keep = len(l.tiles)*l.height*l.width <= keptCells
 	defer d.release()
 	members := make([][]float32, how.recipe.Members)
-	// All windows of a few members at a time: each takes only a few maps of memory.
-	const together = 8
+	const together = membersTogether
 	steps := (len(members) + together - 1) / together * how.recipe.ODE.Calls()
 	tell := func(done int) { how.progress(done, steps) }
 	for first := 0; first < len(members); first += together {
@@ -167,6 +166,10 @@ func (m *Model) draw(ctx context.Context, sub *preparedField, l layout, how draw
 	})
 	return members, nil
 }
+
+// membersTogether is how many members are drawn at a time, in all windows: each
+// takes only a few maps of memory.
+const membersTogether = 8
 
 func clearSeen(x []float32, hidden []bool) {
 	for i := range x {

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func Tiers() []Tier { return []Tier{Fast, Standard, Full} }
 
 // Network tunes the method model. Zero means the default.
 type Network struct {
-	Tier    Tier   `yaml:"tier,omitempty"`    // fast, standard or full; empty: the best within the deadline, else fast
+	Tier    Tier   `yaml:"tier,omitempty"`    // fast, standard or full; empty: the best within the deadline
 	Members int    `yaml:"members,omitempty"` // 0: 4 for standard, 16 for full
 	Seed    uint64 `yaml:"seed,omitempty"`    // seed of the members' noise
 	// WindowCells is the side of the largest square that goes through a network
@@ -40,8 +41,23 @@ type Network struct {
 	OverlapCells int `yaml:"overlap_cells,omitempty"`
 	Batch        int `yaml:"batch,omitempty"` // windows or members at a time; 0: 1 on a processor, 8 on a GPU
 	// Deadline picks the tier where none is set: the best that this machine
-	// makes of a field in this time.
+	// makes of a field in this time, by what it measured. 0: in the service a
+	// 24th of the time from one field to the next, an hour for daily ones.
 	Deadline time.Duration `yaml:"deadline,omitempty"`
+	// Prompt is the longest that a live product waits for a better tier than
+	// fast. Where that would take longer, the tier fast is published first, and
+	// superseded when the better one is done. 0: a minute.
+	Prompt time.Duration `yaml:"prompt,omitempty"`
+}
+
+// Rhythm returns the settings with the deadline of a series of a step, where
+// none is given: a 24th of the step.
+func (n Network) Rhythm(step time.Duration) Network {
+	const share = 24
+	if n.Tier == "" && n.Deadline == 0 {
+		n.Deadline = step / share
+	}
+	return n
 }
 
 // Validate reports everything wrong with n. Each message begins with the key.
@@ -58,6 +74,7 @@ func (n Network) Validate() error {
 		"network.overlap_cells is %d, must be 0 to half of window_cells", n.OverlapCells)
 	errs.Check(n.Batch >= 0 && n.Batch <= 1024, "network.batch is %d, must be 0..1024", n.Batch)
 	errs.Check(n.Deadline >= 0, "network.deadline is %v, must not be negative", n.Deadline)
+	errs.Check(n.Prompt >= 0, "network.prompt is %v, must not be negative", n.Prompt)
 	return errs.Err()
 }
 
@@ -79,6 +96,17 @@ func (t Tier) Recipe(members int) Recipe {
 	return Recipe{}
 }
 
+// Sampler returns how members are drawn, for people; empty: none are.
+func (r Recipe) Sampler() string {
+	switch {
+	case r.Members == 0:
+		return ""
+	case r.ODE.Jumps > 1:
+		return fmt.Sprintf("recursive jump, %d stages, %d steps", r.ODE.Jumps, r.ODE.Calls())
+	}
+	return fmt.Sprintf("probability flow, %d steps", r.ODE.Calls())
+}
+
 func orDefault(n, otherwise int) int {
 	if n == 0 {
 		return otherwise
@@ -86,11 +114,12 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// Speed is the measured time of a machine per million cells.
+// Speed is the measured time of a machine per million cells, with fields of one
+// size: small ones cost more by the cell. Zero: not measured.
 type Speed struct {
-	Analysis time.Duration // optimal interpolation and everything else on the processor
-	Look     time.Duration // one prediction of the imputer
-	Step     time.Duration // one sampler step of one member
+	Analysis time.Duration `json:"analysis_ns"` // optimal interpolation and everything else on the processor
+	Look     time.Duration `json:"look_ns"`     // one prediction of the imputer
+	Step     time.Duration `json:"step_ns"`     // one sampler step of one member
 }
 
 // Estimate returns the expected time of a tier for a number of cells.

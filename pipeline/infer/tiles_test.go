@@ -141,8 +141,8 @@ func logs(values []float32) []float64 {
 func TestTwoTilingsDifferByLessThanAQuarterOfTheSpread(t *testing.T) {
 	s := basin(180, 200, false)
 	whole, a, b := drawnWith(t, s, 512), drawnWith(t, s, 120), drawnWith(t, s, 72)
-	if whole.Tier != Standard {
-		t.Fatalf("tier is %s", whole.Tier)
+	if whole.Sampling.Tier != Standard {
+		t.Fatalf("tier is %s", whole.Sampling.Tier)
 	}
 	for _, pair := range [][2]Analysis{{a, b}, {whole, a}} {
 		differ, spread, n := 0.0, 0.0, 0.0

@@ -36,7 +36,7 @@ func (f *Filler) follow(ctx context.Context, v view, progress func(done, total i
 	half := func(k int) func(done, total int) {
 		return func(done, total int) { progress(k*total+done, 2*total) }
 	}
-	if !v.trust.followed() && !v.trust.Apart {
+	if !v.trust.followed() && !v.trust.Apart && !f.draws() {
 		return f.widened(ctx, v, "oi", v.trust.Widening, progress)
 	}
 	plain, err := f.widened(ctx, v, "oi", v.trust.Widening, half(0))
@@ -52,6 +52,14 @@ func (f *Filler) follow(ctx context.Context, v view, progress func(done, total i
 		out.apart = &Apart{Interpolated: plain.before(), Modelled: network.before()}
 	}
 	return out, nil
+}
+
+// draws reports whether members are drawn by the networks, also where a model is
+// not followed: its fields differ from one another as real ones do, whoever
+// knows their mean better.
+func (f *Filler) draws() bool {
+	n := f.cfg.Network
+	return f.model.Members() && n.Tier != Fast && (n.Tier != "" || n.Deadline > 0)
 }
 
 // before returns the estimate with its sigma as it was before the widening.
@@ -70,10 +78,17 @@ func (out filling) before() classical.Estimate {
 // not fill stays where it was. Members are those of the model, about the mean and
 // as far apart as the mixed sigma says.
 func mix(from, to filling, share float32) filling {
-	if share == 0 {
-		return from
-	}
-	if share == 1 {
+	switch share {
+	case 0:
+		out := from
+		out.members, out.means, out.sampling, out.took = to.members, to.means, to.sampling, to.took
+		out.sampling.Centre, out.sampling.Follows = "", "" // the mean is neither, and would not change
+		if out.sampling.Members == 0 {
+			out.sampling = Sampling{} // the networks have no part in it
+		}
+		eachCell(len(from.estimate.Mean), func(i int) { out.gather(to.estimate, i) })
+		return out
+	case 1:
 		return to
 	}
 	n := len(from.estimate.Mean)
@@ -85,25 +100,35 @@ func mix(from, to filling, share float32) filling {
 	}
 	eachCell(n, func(i int) {
 		mean, sigma := from.estimate.Mean[i], from.estimate.Sigma[i]
-		centre, spread := to.estimate.Mean[i], to.estimate.Sigma[i]
-		if finite(centre) && finite(spread) {
+		if centre, spread := to.estimate.Mean[i], to.estimate.Sigma[i]; finite(centre) && finite(spread) {
 			mean, sigma = mean+share*(centre-mean), sigma+share*(spread-sigma)
-		} else if len(out.members) > 0 {
-			centre, spread = impute.Departure(out.members, i)
 		}
 		out.estimate.Mean[i], out.estimate.Sigma[i] = mean, sigma
-		factor := float32(0)
-		if spread > 0 {
-			factor = sigma / spread
-		}
-		for _, x := range out.members {
-			x[i] = mean + factor*(x[i]-centre)
-		}
+		out.gather(to.estimate, i)
 		if from.noise != nil && to.noise != nil {
 			out.noise[i] = mixNoise(from.noise[i], to.noise[i], share)
 		}
 	})
 	return out
+}
+
+// gather moves the members of a cell, which are about an estimate of the model's,
+// to that of the filling, as far apart as its sigma says.
+func (out filling) gather(from classical.Estimate, i int) {
+	if len(out.members) == 0 {
+		return
+	}
+	centre, spread := from.Mean[i], from.Sigma[i]
+	if !finite(centre) || !finite(spread) {
+		centre, spread = impute.Departure(out.members, i)
+	}
+	factor := float32(0)
+	if spread > 0 {
+		factor = out.estimate.Sigma[i] / spread
+	}
+	for _, x := range out.members {
+		x[i] = out.estimate.Mean[i] + factor*(x[i]-centre)
+	}
 }
 
 // mixNoise mixes two fitted errors of an observation, of which one may be missing.

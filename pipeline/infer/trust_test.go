@@ -49,6 +49,37 @@ func TestAModelThatIsNotTrustedLeavesInterpolationToTheBit(t *testing.T) {
 	}
 }
 
+// With a deadline the members are the model's own, and value and sigma still those
+// of interpolation: its fields stand about that mean as far as that sigma says.
+func TestAModelThatIsNotTrustedDrawsMembersAboutTheInterpolation(t *testing.T) {
+	s, m := elsewhere(t)
+	s = trusted(s, 0)
+	plain := s
+	plain.Widening, plain.Trust = s.Trust.Widening, nil
+	oi, network := DefaultConfig(), modelConfig("")
+	oi.PastDays = network.PastDays
+	network.Network.Deadline = time.Hour
+	want, got := fillWith(t, nil, oi, plain), fillWith(t, m, network, s)
+	if !sameAnalysis(got, want) || len(got.Members) != 16 || got.Sampling.Tier != Full || got.Sampling.Centre != "" {
+		t.Fatalf("%d members, %+v, the analysis of interpolation: %v", len(got.Members), got.Sampling, sameAnalysis(got, want))
+	}
+	var off, spread float64
+	for i, flags := range got.Flags {
+		if flags&Interpolated == 0 {
+			continue
+		}
+		for _, x := range got.Members {
+			d := (math.Log10(float64(x[i])) - math.Log10(float64(got.Value[i]))) / float64(got.Sigma[i])
+			off += d / 16
+			spread += d * d / 16
+		}
+		if math.Abs(off) > 1e-2 || math.Abs(spread-15.0/17) > 1e-2 { // sigma allows for the truth as one more draw of sixteen
+			t.Fatalf("cell %d: the members are %g sigmas off the value on average, and have %g of its variance", i, off, spread)
+		}
+		off, spread = 0, 0
+	}
+}
+
 func TestAModelIsFollowedAsFarAsItIsTrusted(t *testing.T) {
 	s, m := elsewhere(t)
 	cfg := modelConfig(Full)

@@ -1,6 +1,7 @@
 package version
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,8 +115,9 @@ func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut)
 }
 
 // Ensemble returns the members of the candidate as a method, of so many members
-// each, about its prediction and calibrated.
-func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOut, j Judging) evaluate.Method {
+// each, about the mean that serves and calibrated. It adds the errors of both
+// means to means, unless that is nil.
+func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOut, j Judging, means *Means) evaluate.Method {
 	return evaluate.Method{Name: name, Fill: func(ctx context.Context, cases []evaluate.Case) ([]evaluate.Answer, error) {
 		inputs, maps, err := c.inputs(ctx, cases, exam, on)
 		if err != nil {
@@ -143,8 +145,18 @@ func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOu
 			for _, m := range members {
 				maps[i].back(m, nil)
 			}
+			own := meanOf(drawn[i])
+			maps[i].back(own, nil)
 			maps[i].back(said[i].Mean, nil)
-			out[i] = evaluate.Answer{Mean: said[i].Mean, Members: members, Centred: true}
+			if means != nil {
+				means.Serves = cmp.Or(calibration.Centre, impute.OneStep)
+				means.add(exam.Overlay(cases[i].Number), said[i].Mean, own)
+			}
+			mean := said[i].Mean
+			if calibration.Centre == impute.MembersMean {
+				mean = own
+			}
+			out[i] = evaluate.Answer{Mean: mean, Members: members, Centred: true}
 		}
 		return out, nil
 	}}

@@ -32,6 +32,7 @@ type Evaluation struct {
 	Pools       []partition.PoolUse    `json:"pools,omitempty"`
 	Ruling      *Ruling                `json:"ruling,omitempty"`
 	Members     *evaluate.Verdict      `json:"members,omitempty"` // verdict on the calibrated members, on a part of the cases
+	Means       *Means                 `json:"means,omitempty"`   // of the ensembles that the verdict on members is about
 	Values      Values                 `json:"values"`
 	Months      Seasons                `json:"months,omitempty"`   // the values by season
 	Coverage    Seasons                `json:"coverage,omitempty"` // observed share of windows of training days
@@ -62,7 +63,7 @@ func (r *run) makeCalibration(ctx context.Context) error {
 
 func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 	var c parts.Calibration
-	var sigma, spread []impute.Case
+	var sigma, spread, own []impute.Case // own: the errors of the members' mean in place of the one-step mean
 	members := (*impute.Members)(nil)
 	if data := r.parts[PartMembers]; data != nil {
 		var err error
@@ -85,7 +86,7 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 		}
 		var targets []impute.Target
 		for i, o := range some {
-			sigma = appendCases(sigma, o, in[i], said[i], nil)
+			sigma = appendCases(sigma, o, in[i], said[i], said[i].Mean, nil)
 			if members != nil && first+i < r.s.Judging.MemberCases {
 				targets = append(targets, judged(in[i], said[i], first+i))
 			}
@@ -95,27 +96,33 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 			return c, err
 		}
 		for i := range targets {
-			spread = appendCases(spread, some[i], in[i], said[i], drawn[i])
+			spread = appendCases(spread, some[i], in[i], said[i], said[i].Mean, drawn[i])
+			own = appendCases(own, some[i], in[i], said[i], meanOf(drawn[i]), drawn[i])
 		}
 	}
 	var err error
 	if c.Calibration, err = impute.Calibrate(sigma, r.s.Judging.Calibration); err != nil || members == nil {
 		return c, err
 	}
+	centre := impute.OneStep
+	if squares(own) < squares(spread) {
+		centre, spread = impute.MembersMean, own
+	}
 	m, err := impute.CalibrateMembers(spread, r.s.Judging.Members, r.s.Judging.Calibration)
+	m.Centre = centre
 	c.Members = &m
 	return c, err
 }
 
-// appendCases adds the scored cells of an overlay, with the spread of members
-// where there are some.
-func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p impute.Prediction, members [][]float32) []impute.Case {
+// appendCases adds the scored cells of an overlay with the errors of a mean, and
+// with the spread of members where there are some.
+func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p impute.Prediction, mean []float32, members [][]float32) []impute.Case {
 	distance := skill.Distances(field.Mask(o.Visible), in.Height, in.Width)
 	for i, scored := range o.Scored {
 		if !scored {
 			continue
 		}
-		c := impute.Case{Error: p.Mean[i] - o.Values[i], Sigma: p.Sigma[i], DistanceCells: float32(distance[i]), DayOfYear: in.DayOfYear}
+		c := impute.Case{Error: mean[i] - o.Values[i], Sigma: p.Sigma[i], DistanceCells: float32(distance[i]), DayOfYear: in.DayOfYear}
 		if len(members) > 0 {
 			_, c.Spread = impute.Departure(members, i)
 		}
@@ -299,13 +306,14 @@ func (r *run) judgeMembers(ctx context.Context, c *Candidate) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := exam.Judge(ctx, c.Ensemble("members", exam, r.judgeSide, r.s.Judging), nil, func(done, total int) {
+	var means Means
+	verdict, err := exam.Judge(ctx, c.Ensemble("members", exam, r.judgeSide, r.s.Judging, &means), nil, func(done, total int) {
 		r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total})
 	})
 	if err != nil {
 		return fmt.Errorf("judge the members: %w", err)
 	}
-	r.eval.Members = &verdict
+	r.eval.Members, r.eval.Means = &verdict, means.mean()
 	return nil
 }
 

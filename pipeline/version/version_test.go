@@ -3,6 +3,7 @@ package version
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -19,6 +20,7 @@ import (
 	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/partition"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/prior"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
@@ -120,6 +122,20 @@ func TestFirstModelIsMadeAndJudged(t *testing.T) {
 	}
 	if m := out.Evaluation.Members; m == nil || m.Summary.Ensemble == nil {
 		t.Error("members were not judged")
+	}
+	// Both means were scored on the days that judge, and the verdict is about the
+	// one that serves.
+	means := out.Evaluation.Means
+	if means == nil || means.Cells == 0 || means.OneStep == means.Members {
+		t.Fatalf("the two means scored %+v", means)
+	}
+	serves := map[impute.Centre]float64{impute.OneStep: means.OneStep, impute.MembersMean: means.Members}[means.Serves]
+	if mse := *out.Evaluation.Members.Summary.MSE; !(math.Abs(mse-serves) < 1e-4*serves) {
+		t.Errorf("the judged ensemble has an MSE of %g, the mean that serves, %q, %g", mse, means.Serves, serves)
+	}
+	var c parts.Calibration
+	if err := json.Unmarshal(out.Parts[PartCalibration], &c); err != nil || c.Members.Centre != means.Serves {
+		t.Errorf("the calibration says %+v, %v, and %q serves", c.Members, err, means.Serves)
 	}
 	if q := out.Evaluation.Reliability; q == nil || !q.Kept || !(q.Brier < q.Constant) || q.Cells < 1000 {
 		t.Errorf("the classifier of P(query) scored %+v", q)

@@ -72,8 +72,13 @@ func samples(t *testing.T) map[string]kafkago.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Trust, p.Sampling = nil, &publish.Sampling{Tier: "full", Members: 16, Sampler: "recursive jump, 3 stages, 39 steps", Mean: "one-step"}
+	sampled, err := newEvent(p, place).message("urn:lacuna")
+	if err != nil {
+		t.Fatal(err)
+	}
 	part := partMessage(p.Key(), Part{ID: p.ID(), Number: 2, Parts: 3, Size: p.Size, SHA256: p.SHA256}, []byte(`"bytes"`))
-	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "published-trust": trusted, "retracted": retracted, "part": part}
+	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "published-trust": trusted, "published-sampling": sampled, "retracted": retracted, "part": part}
 }
 
 func TestMessagesAreWhatTheGoldenFilesSay(t *testing.T) {

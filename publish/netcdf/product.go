@@ -104,6 +104,8 @@ type Product struct {
 	// Trust is how far a model was followed that was not judged on the dataset;
 	// nil: there was none, or it was followed all the way.
 	Trust *Trust
+	// Sampling is how the networks of the model filled it; nil: they had no part.
+	Sampling *Sampling
 	// Caveats are sentences on what does not hold of this product, such as
 	// scores that were measured otherwise.
 	Caveats  []string
@@ -228,6 +230,14 @@ func (f File) keptReferences(v Var) []Attr {
 		}
 	}
 	return attrs
+}
+
+// Sampling says how much work the networks of a model did.
+type Sampling struct {
+	Tier    string // fast, standard or full
+	Members int    // number of members that were drawn, stored or not; 0: none
+	Sampler string // how they were drawn; empty: there are none
+	Mean    string // which of two means is published, one-step or members; empty: there was one only
 }
 
 // Trust says how far a model was followed on its way from optimal interpolation.

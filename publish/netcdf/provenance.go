@@ -49,6 +49,10 @@ func (p *Product) provenance() []Attr {
 		attrs = append(attrs, Attr{Name: "lacuna_trust_model", Value: t.Model},
 			Attr{Name: "lacuna_trust_weight", Value: []float64{t.Weight}}, Attr{Name: "lacuna_trust_days", Value: []int32{int32(t.Days)}})
 	}
+	if s := p.Sampling; s != nil {
+		attrs = append(attrs, Attr{Name: "lacuna_tier", Value: s.Tier}, Attr{Name: "lacuna_members_drawn", Value: []int32{int32(s.Members)}})
+		attrs = withDefault(withDefault(attrs, "lacuna_sampler", s.Sampler), "lacuna_mean", s.Mean)
+	}
 	if len(p.Caveats) > 0 {
 		attrs = append(attrs, Attr{Name: "lacuna_caveats", Value: strings.Join(p.Caveats, "\n")})
 	}

@@ -1,6 +1,6 @@
 // Package quicklook draws a product for people: the granule as it was
 // observed, the same with its gaps filled, and how uncertain that is, side by
-// side as one PNG.
+// side as one PNG; below them two members of its ensemble, where there is one.
 //
 // Both maps have the same colours, on a scale whose steps look equally large;
 // land is grey with a dark coast, and a gap is near white, which no value has.
@@ -32,7 +32,8 @@ type Scene struct {
 	Observed, Filled []float32
 	Sigma            []float32
 	Land             []bool
-	Log              bool // the colours follow the logarithm of the values
+	Members          [][]float32 // equally likely complete fields, of which two are drawn; nil: there are none
+	Log              bool        // the colours follow the logarithm of the values
 }
 
 const (
@@ -43,6 +44,9 @@ const (
 	headPixel   = 22
 	barPixel    = 14 // height of a colour bar
 	tickPixel   = 26 // room for the numbers under it
+
+	perRow       = 3 // maps in a row
+	membersDrawn = 2 // two show what may differ, and more are not looked at
 )
 
 var (
@@ -67,20 +71,25 @@ func Render(w io.Writer, s Scene) error {
 	uncertainties := scaleOf(s.Sigma, s.Land, false)
 	uncertainties.low = 0 // no uncertainty is the dark end, whatever the map
 
-	step := raster.width + marginPixel
-	top := titlePixel + headPixel
-	canvas := image.NewRGBA(image.Rect(0, 0, marginPixel+3*step, top+raster.height+marginPixel+barPixel+tickPixel+marginPixel))
-	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)
-	pen.write(canvas, s.Title, image.Pt(marginPixel, titlePixel-9), ink)
 	panels := []panel{
 		newPanel(raster, s.Observed, values), newPanel(raster, s.Filled, values), newPanel(raster, s.Sigma, uncertainties),
 	}
-	for i, heading := range []string{"observed", "gaps filled", "uncertainty"} {
-		at := image.Pt(marginPixel+i*step, top)
-		pen.write(canvas, heading, at.Sub(image.Pt(0, 7)), ink)
-		panels[i].paint(canvas, at)
+	headings := []string{"observed", "gaps filled", "uncertainty"}
+	for k, member := range s.Members[:min(len(s.Members), membersDrawn)] {
+		panels = append(panels, newPanel(raster, member, values))
+		headings = append(headings, fmt.Sprintf("member %d of %d, all equally likely", k+1, len(s.Members)))
 	}
-	bars := top + raster.height + marginPixel
+	step, below := raster.width+marginPixel, raster.height+marginPixel+headPixel
+	rows := (len(panels) + perRow - 1) / perRow
+	bars := titlePixel + rows*below
+	canvas := image.NewRGBA(image.Rect(0, 0, marginPixel+perRow*step, bars+barPixel+tickPixel+marginPixel))
+	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)
+	pen.write(canvas, s.Title, image.Pt(marginPixel, titlePixel-9), ink)
+	for i, p := range panels {
+		at := image.Pt(marginPixel+i%perRow*step, titlePixel+headPixel+i/perRow*below)
+		pen.write(canvas, headings[i], at.Sub(image.Pt(0, 7)), ink)
+		p.paint(canvas, at)
+	}
 	pen.bar(canvas, image.Rect(marginPixel, bars, marginPixel+2*step-marginPixel, bars+barPixel), values, s.Units)
 	pen.bar(canvas, image.Rect(marginPixel+2*step, bars, marginPixel+3*step-marginPixel, bars+barPixel), uncertainties, s.SigmaUnits)
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
@@ -95,7 +104,11 @@ func (s Scene) check() error {
 	if n == 0 {
 		return errors.New("the grid is empty")
 	}
-	for _, have := range []int{len(s.Observed), len(s.Filled), len(s.Sigma), len(s.Land)} {
+	sizes := []int{len(s.Observed), len(s.Filled), len(s.Sigma), len(s.Land)}
+	for _, member := range s.Members {
+		sizes = append(sizes, len(member))
+	}
+	for _, have := range sizes {
 		if have != n {
 			return fmt.Errorf("a map has %d cells, the grid %d×%d", have, len(s.Lat), len(s.Lon))
 		}

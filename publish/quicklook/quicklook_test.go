@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -55,7 +56,8 @@ func render(t *testing.T, s Scene) *image.RGBA {
 // at returns the pixel of a panel at a share of its width and height.
 func at(img *image.RGBA, s Scene, panel int, fx, fy float64) color.RGBA {
 	r := newRaster(s)
-	return img.RGBAAt(marginPixel+panel*(r.width+marginPixel)+int(fx*float64(r.width)), titlePixel+headPixel+int(fy*float64(r.height)))
+	top := titlePixel + headPixel + panel/perRow*(r.height+marginPixel+headPixel)
+	return img.RGBAAt(marginPixel+panel%perRow*(r.width+marginPixel)+int(fx*float64(r.width)), top+int(fy*float64(r.height)))
 }
 
 func TestMapsShowLandGapsAndValuesWhereTheyAre(t *testing.T) {
@@ -83,6 +85,37 @@ func TestMapsShowLandGapsAndValuesWhereTheyAre(t *testing.T) {
 		if west >= east {
 			t.Errorf("%v: lightness goes from %.2f to %.2f where values grow", size, west, east)
 		}
+	}
+}
+
+// Two members are drawn below the maps, by the colours of the values: each its own
+// in the gap, and alike where the sensor saw.
+func TestTwoMembersAreDrawnBelowTheMaps(t *testing.T) {
+	s := scene(40, 60)
+	for k := range 16 {
+		member := slices.Clone(s.Filled)
+		for i, seen := range s.Observed {
+			if seen != seen && !s.Land[i] {
+				member[i] = 0.2 * float32(k+1)
+			}
+		}
+		s.Members = append(s.Members, member)
+	}
+	img := render(t, s)
+	a, b := at(img, s, 3, 0.8, 0.8), at(img, s, 4, 0.8, 0.8)
+	if a == b || a == gap || b == gap || a == paper || b == paper {
+		t.Errorf("in the gap the members are %v and %v", a, b)
+	}
+	if a, b := at(img, s, 3, 0.8, 0.2), at(img, s, 1, 0.8, 0.2); a != b {
+		t.Errorf("an observed value is %v in a member and %v in the filled map", a, b)
+	}
+	plain := scene(40, 60)
+	if high := render(t, plain).Bounds().Dy(); high >= img.Bounds().Dy() || at(img, s, 5, 0.5, 0.5) != paper {
+		t.Errorf("%d pixels high without members and %d with them", high, img.Bounds().Dy())
+	}
+	s.Members = [][]float32{{1}}
+	if err := Render(io.Discard, s); err == nil {
+		t.Error("a member of another size was drawn")
 	}
 }
 

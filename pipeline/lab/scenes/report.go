@@ -83,7 +83,7 @@ func (r *Report) add(ctx context.Context, sc scene, by, interpolation *infer.Fil
 		})
 	}
 	r.Scenes++
-	r.Tier, r.Windows = string(said[0].Tier), said[0].Took.Windows
+	r.Tier, r.Windows = string(said[0].Sampling.Tier), said[0].Took.Windows
 	return nil
 }
 

@@ -1,0 +1,99 @@
+package infer
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"lacuna/pipeline/impute"
+)
+
+// Sampling says how the networks made an analysis.
+type Sampling struct {
+	Tier    Tier          // empty: they had no part in it
+	Members int           // number of members that were drawn; 0: none
+	Sampler string        // how, for people; empty: not at all
+	Centre  impute.Centre // which of two means was published; empty: there is one only
+	Follows Tier          // the better tier, for which this field cannot wait; empty: there is none
+}
+
+// Means are the two means that a model has of a field where enough members were
+// drawn, in the space of the transform, whichever was published.
+type Means struct{ OneStep, Members []float32 }
+
+// of returns the mean at a centre.
+func (m Means) of(c impute.Centre) []float32 {
+	if c == impute.MembersMean {
+		return m.Members
+	}
+	return m.OneStep
+}
+
+// tier returns the tier of the config, or else the best that is done by the
+// deadline. Where that takes longer than the field may wait, it is the one that
+// follows. The imputer has run already.
+func (m *Model) tier(ctx context.Context, sub *preparedField, l layout, how fillOptions, draw drawOptions) (Sampling, error) {
+	n := how.cfg.Network
+	switch {
+	case !m.members || n.Tier == "" && n.Deadline == 0 || len(l.tiles) == 0:
+		return Sampling{Tier: cmp.Or(n.Tier, Fast)}, nil
+	case n.Tier != "":
+		return Sampling{Tier: n.Tier}, nil
+	}
+	step, err := m.step(ctx, sub, l, how, draw)
+	if err != nil {
+		return Sampling{}, err
+	}
+	cells := sub.grid.Len()
+	best := PickTier(n.Deadline-how.now().Sub(how.began), Speed{Step: step}, cells, n.Members)
+	if n.Prompt > 0 && (Speed{Step: step}).Estimate(best.Recipe(n.Members), cells) > n.Prompt {
+		return Sampling{Tier: Fast, Follows: best}, nil
+	}
+	return Sampling{Tier: best}, nil
+}
+
+// step returns the time of one step of one member per million cells. With a size
+// of field that no member was drawn of yet, a few are, for a few steps.
+func (m *Model) step(ctx context.Context, sub *preparedField, l layout, how fillOptions, draw drawOptions) (time.Duration, error) {
+	cells := sub.grid.Len()
+	if s := m.Speed(cells); s.Step > 0 {
+		return s.Step, nil
+	}
+	draw.recipe = Recipe{Members: 2, ODE: impute.ODE{Steps: 3, Jumps: 1}}
+	if l.size.batch > 1 { // the program of a batch takes long to compile: that of the draw that follows
+		draw.recipe.Members = Full.Recipe(how.cfg.Network.Members).Members
+	}
+	var first, last time.Time
+	draw.progress = func(done, _ int) {
+		if last = how.now(); done == 1 { // which compiles the network and encodes the scene
+			first = last
+		}
+	}
+	if _, err := m.draw(ctx, sub, l, draw); err != nil {
+		return 0, err
+	}
+	groups := (draw.recipe.Members + membersTogether - 1) / membersTogether
+	steps := groups*draw.recipe.ODE.Calls() - 1 // of a group each
+	one := last.Sub(first) / time.Duration(steps*min(draw.recipe.Members, membersTogether))
+	m.measured(cells, Speed{Step: max(one, 1)})
+	return m.Speed(cells).Step, nil
+}
+
+// recipe returns what is drawn for a sampling, and says so in it.
+func (h fillOptions) recipe(s *Sampling, can bool, calibrated impute.Centre) Recipe {
+	tier := s.Tier
+	r := tier.Recipe(h.cfg.Network.Members)
+	if can && r.Members >= spreadMembers {
+		s.Centre = cmp.Or(h.centre, calibrated, impute.OneStep)
+	}
+	if can && h.cfg.Members > r.Members {
+		// Whatever the deadline: they were asked for. Mean and sigma stay those
+		// of the tier.
+		if tier == Fast {
+			tier = Standard
+		}
+		r = tier.Recipe(h.cfg.Members)
+	}
+	s.Members, s.Sampler = r.Members, r.Sampler()
+	return r
+}
