@@ -45,6 +45,7 @@ type Dataset struct {
 	DiskFull    bool         `json:"disk_full,omitempty"`    // intake stands still until there is room
 	Stalled     bool         `json:"stalled,omitempty"`      // its intake is at work and makes no progress
 	Training    string       `json:"training,omitempty"`     // state of the training, in a sentence
+	Backfill    string       `json:"backfill,omitempty"`     // progress of the backfill, in a line; empty: none is under way
 	Problem     string       `json:"problem,omitempty"`      // problem that needs an operator; empty: none
 	Unfinished  string       `json:"unfinished,omitempty"`   // why granules are left unfinished, by the last attempt
 	TrainFailed string       `json:"train_failed,omitempty"` // why the last training failed
