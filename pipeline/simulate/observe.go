@@ -51,11 +51,14 @@ func (w *World) observe(n int, tracer []float32, c coverage) sight {
 		return s
 	}
 	day := w.origin + n
-	sky, read := w.sky, func(v float64) float64 { return v }
-	if w.cfg.Change.since(n) {
-		sky, read = w.later, w.cfg.Change.read
+	sky, unsteady, read := w.sky, w.cfg.DayBias, func(v float64) float64 { return v }
+	if change := w.cfg.Change; change.since(n) {
+		sky, read = w.later, change.read
+		if change.DayBias > 0 {
+			unsteady = change.DayBias
+		}
 	}
-	shared := w.cfg.DayBias * gauss(mix(w.cfg.Seed, seedDayBias, uint64(day)))
+	shared := unsteady * gauss(mix(w.cfg.Seed, seedDayBias, uint64(day)))
 	sc := sky.scene(day, c == wholeDay)
 	margin := 0.0
 	if c == firstHalf && w.recipe.weather.cover > 0 {

@@ -37,6 +37,8 @@ type Change struct {
 	Bias  float64 // what it reads too much, in the space where the tracer is additive: powers of ten of chlorophyll, degrees of temperature
 	Gain  float64 // contrast of its readings, of that of the sea; 0: 1
 	Swath float64 // width of its swath, of the one before; 0: 1
+	// DayBias is that of the new sensor, beside Config.DayBias; 0: the same.
+	DayBias float64
 }
 
 // since reports whether the new sensor looks on a day.
@@ -72,7 +74,7 @@ func (c Config) Validate() error {
 	errs.Check(demo || c.Height <= maxCells/max(c.Width, 1), "grid of %d x %d exceeds %d cells", c.Height, c.Width, maxCells)
 	errs.Check(c.Days >= 0, "days is %d, must not be negative", c.Days)
 	errs.Check(math.Abs(c.CloudBias) <= 5, "cloud bias is %g: beyond 5 nothing but the mask of the sea is left", c.CloudBias)
-	errs.Check(c.Change.Day >= 0 && c.Change.Gain >= 0 && c.Change.Swath >= 0, "change of sensor is %+v: nothing of it but the bias may be negative", c.Change)
+	errs.Check(c.Change.Day >= 0 && c.Change.Gain >= 0 && c.Change.Swath >= 0 && c.Change.DayBias >= 0, "change of sensor is %+v: nothing of it but the bias may be negative", c.Change)
 	return errs.Err()
 }
 
