@@ -20,7 +20,16 @@ func (d *Daemon) attendants(book *ledger.Ledger) ([]supervise.Stage, error) {
 	}
 	return []supervise.Stage{
 		supervise.Lasting("alarms", nil, hook.Run),
-		supervise.Lasting("backfills", nil, func(ctx context.Context) error { return d.Station().Backfills(ctx, book) }),
+		supervise.Lasting("backfills", nil, func(ctx context.Context) error { return d.Station().Backfills(ctx, book, d.wake) }),
 		supervise.Lasting("journal of the ledger", nil, func(ctx context.Context) error { return d.books().Keep(ctx, book) }),
 	}, nil
+}
+
+// wake has the worker of a dataset look for work at once, rather than at its next
+// tick.
+func (d *Daemon) wake(dataset string) {
+	select {
+	case d.wakes[dataset] <- struct{}{}:
+	default: // it is about to look anyway
+	}
 }

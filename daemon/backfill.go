@@ -10,8 +10,8 @@ import (
 	"lacuna/ledger"
 )
 
-// Backfill fetches and fills a requested range, and returns when it is done or ctx
-// is cancelled; then the request stays. Where a daemon runs, that daemon does the
+// Backfill fetches and fills a requested range, or makes its products again, and
+// returns when it is done, rests or ctx is cancelled; then the request stays. Where a daemon runs, that daemon does the
 // work and Backfill follows it. It calls progress after each step.
 func (d *Daemon) Backfill(ctx context.Context, b operate.Backfill, progress func(operate.BackfillNews)) (operate.BackfillNews, error) {
 	book, err := d.open(ctx)
@@ -39,11 +39,11 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 	if err != nil {
 		return operate.BackfillNews{}, err
 	}
-	station := d.Station()
+	station, look := d.Station(), operate.New(d.cfg.Operate(), book, d.parts.Now)
 	stop := out.Background(ctx)
 	defer stop()
 	var errs []error
-	for more := true; more; {
+	for more := true; more && !station.BackfillPaused(b.Dataset); {
 		if more, err = station.BackfillChunk(ctx, &b, book); err != nil {
 			errs = append(errs, err)
 			break
@@ -57,7 +57,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 			errs = append(errs, err)
 			break
 		}
-		news, err := station.BackfillNews(ctx, b, book)
+		news, err := look.BackfillNews(ctx, b)
 		if err != nil {
 			return news, err
 		}
@@ -65,6 +65,6 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 	}
 	stop()
 	err = errors.Join(append(errs, out.Flush(ctx))...)
-	news, newsErr := station.BackfillNews(ctx, b, book)
+	news, newsErr := look.BackfillNews(ctx, b)
 	return news, errors.Join(err, newsErr)
 }

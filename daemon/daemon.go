@@ -52,6 +52,7 @@ type Daemon struct {
 	heartbeats *supervise.Heartbeats
 	troubles   pages.Troubles // errors that keep granules from being filled
 	supervisor *ops.Supervisor
+	wakes      map[string]chan struct{} // by dataset: they wake its worker
 	// Read by the status page, and set before any stage runs.
 	intakes map[string]*intake.Intake // by dataset
 	renewal *renewal
@@ -72,6 +73,10 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 		cfg: cfg, parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.Publish.Store(cfg.ProductsDir),
 		spool: fetch.NewSpool(cfg.state().Spool()), heartbeats: supervise.NewHeartbeats(parts.Now),
 		supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]*intake.Intake{},
+		wakes: map[string]chan struct{}{},
+	}
+	for _, set := range cfg.Datasets {
+		d.wakes[set.Name] = make(chan struct{}, 1)
 	}
 	d.archives, err = intake.New(intake.Parts{
 		State: cfg.state(), Spool: d.spool, Manners: cfg.Manners, Reader: d.reader.Patient(), Log: parts.Log,
@@ -307,6 +312,8 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 		Whole:     func() time.Time { return in.State().Whole },
 		Fetching:  func() fetch.Days { return d.Station().Fetching(set.Name) },
+		Paused:    func() bool { return d.cfg.Operate().BackfillPaused(set.Name) },
+		Wake:      d.wakes[set.Name],
 	}), in, nil
 }
 

@@ -63,3 +63,22 @@ func (l *Ledger) FetchedAt(ctx context.Context, g Granule) (at time.Time, err er
 	}
 	return at, nil
 }
+
+// Turn is the time that a product took its turn in: from the latest fetch of its
+// granule, or the request to make it again, until it was stored.
+type Turn struct {
+	Fetched, Stored time.Time
+}
+
+// Turns returns the turns of the latest n products of a dataset, in the order in
+// which they were stored.
+func (l *Ledger) Turns(ctx context.Context, dataset string, n int) ([]Turn, error) {
+	all, err := query(ctx, l.db, func(row scanner) (t Turn, err error) {
+		return t, row.Scan((*moment)(&t.Fetched), (*moment)(&t.Stored))
+	}, `SELECT coalesce((SELECT max(h.at) FROM history AS h WHERE h.granule = p.granule AND h.state = 'fetched'), ''), p.stored
+		FROM (SELECT id, granule, stored FROM publication WHERE dataset = ? ORDER BY id DESC LIMIT ?) AS p ORDER BY p.id`, dataset, n)
+	if err != nil {
+		return nil, fmt.Errorf("look up how long products of %s took: %w", dataset, err)
+	}
+	return all, nil
+}

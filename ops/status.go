@@ -46,6 +46,7 @@ type Dataset struct {
 	Stalled     bool         `json:"stalled,omitempty"`      // its intake is at work and makes no progress
 	Training    string       `json:"training,omitempty"`     // state of the training, in a sentence
 	Train       *Training    `json:"train,omitempty"`        // the same with its parts; nil: nothing is trained
+	Backfill    string       `json:"backfill,omitempty"`     // progress of the backfill, in a line; empty: none is under way
 	Problem     string       `json:"problem,omitempty"`      // problem that needs an operator; empty: none
 	Unfinished  string       `json:"unfinished,omitempty"`   // why granules are left unfinished, by the last attempt
 	TrainFailed string       `json:"train_failed,omitempty"` // why the last training failed

@@ -14,27 +14,60 @@ import (
 	"lacuna/pipeline/infer"
 )
 
-// Backfill is a range of older days to be fetched and filled behind the live lane.
-// It is kept in a file until it is done, so that it goes on after a stop or a
-// crash, and in another process.
+// Backfill is a range of older days to be fetched and filled behind the live lane,
+// or products of them to be made again. It is kept in a file until it is done, so
+// that it goes on after a stop or a crash, and in another process.
 type Backfill struct {
 	Dataset string    `json:"dataset"`
 	From    time.Time `json:"from"` // first day
 	To      time.Time `json:"to"`   // last day
-	Next    time.Time `json:"next"` // first day that is still to be fetched
+	Next    time.Time `json:"next"` // first day that is still to be fetched, or asked to be made again
 	Asked   time.Time `json:"asked"`
+
+	Again bool   `json:"again,omitempty"` // products that are there are made again, and nothing is fetched
+	Model string `json:"model,omitempty"` // with Again: the champion at that time; empty: whatever fills the dataset
+	Rule  bool   `json:"rule,omitempty"`  // with Again: train.reprocess_days asked for it
 }
 
 // BackfillNews is the progress of a backfill.
 type BackfillNews struct {
 	Backfill
-	ByDaemon bool   `json:"by_daemon"` // done by a running daemon, not by this process
-	Granules int    `json:"granules"`  // known granules of the range
-	Waiting  int    `json:"waiting"`   // granules still to be filled
-	Products int    `json:"products"`
-	SetAside int    `json:"set_aside"`
-	Done     bool   `json:"done"`
-	Problem  string `json:"problem,omitempty"` // error of the last attempt
+	ByDaemon bool `json:"by_daemon"` // done by a running daemon, not by this process
+	Granules int  `json:"granules"`  // known granules of the range
+	Waiting  int  `json:"waiting"`   // granules still to be filled
+	Products int  `json:"products"`
+	SetAside int  `json:"set_aside"`
+	Done     bool `json:"done"`
+	Paused   bool `json:"paused,omitempty"`
+	// Left is the time that the rest takes, in seconds, by the speed of the last
+	// products; 0: nothing is left, or no product was made yet.
+	Left float64 `json:"seconds_left,omitempty"`
+}
+
+// String returns the progress as a line.
+func (n BackfillNews) String() string {
+	who := ""
+	if n.ByDaemon {
+		who = " (by the daemon)"
+	}
+	line := fmt.Sprintf("%s %s..%s%s: ", n.Dataset, n.From.Format(time.DateOnly), n.To.Format(time.DateOnly), who)
+	reached := n.Next.AddDate(0, 0, -1)
+	switch {
+	case n.Again:
+		line += fmt.Sprintf("%d of %d products made again", n.Products, n.Granules-n.SetAside)
+	case reached.Before(n.From):
+		line += fmt.Sprintf("nothing fetched yet, %d granules, %d products", n.Granules, n.Products)
+	default:
+		line += fmt.Sprintf("fetched through %s, %d granules, %d products", reached.Format(time.DateOnly), n.Granules, n.Products)
+	}
+	line += fmt.Sprintf(", %d to fill, %d set aside", n.Waiting, n.SetAside)
+	switch {
+	case n.Paused:
+		line += ", paused"
+	case n.Left > 0 && !n.Done:
+		line += ", about " + Duration(n.Left) + " left"
+	}
+	return line
 }
 
 // ErrBackfill says that another range of a dataset is being filled.
@@ -60,70 +93,140 @@ func (s Station) AskBackfill(b Backfill) (Backfill, error) {
 	if err != nil {
 		return b, err
 	}
-	if known && (!there.From.Equal(b.From) || !there.To.Equal(b.To)) {
+	if known && there.sameAs(b) {
+		return there, nil
+	}
+	if known && !there.overtakenBy(b) {
 		return there, fmt.Errorf("%w: %s to %s of %s; wait for it, or cancel it with --cancel", ErrBackfill,
 			there.From.Format(time.DateOnly), there.To.Format(time.DateOnly), b.Dataset)
 	}
 	if known {
-		return there, nil
+		b.From, b.To = earlier(b.From, there.From), later(b.To, there.To)
 	}
-	b.Next, b.Asked = b.From, s.Now()
+	b.Next, b.Asked = b.From, s.Now().UTC().Round(0)
 	if err := os.MkdirAll(string(s.State), 0o755); err != nil {
 		return b, fmt.Errorf("ask for backfill: %w", err)
 	}
 	return b, state.Save(path, b)
 }
 
+// sameAs reports whether b asks for what is under way.
+func (there Backfill) sameAs(b Backfill) bool {
+	return there.From.Equal(b.From) && there.To.Equal(b.To) && there.Again == b.Again && there.Model == b.Model
+}
+
+// overtakenBy reports whether b takes the place of what is under way: products that
+// were made again by the champion before are to be made once more.
+func (there Backfill) overtakenBy(b Backfill) bool {
+	return there.Again && b.Again && there.Model != b.Model
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // CancelBackfill withdraws the backfill of a dataset, and reports whether there
-// was one. Granules that were fetched stay.
+// was one. Granules that were fetched stay, and revisions that were asked for are
+// made.
 func (s Station) CancelBackfill(dataset string) (bool, error) {
 	err := os.Remove(s.State.Backfill(dataset))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, errors.Join(err, state.Remove(s.State.BackfillPaused(dataset)))
 }
 
-// BackfillChunk fetches the next days of a backfill and moves b on; more is false
-// after the last ones, when the request is removed.
+// PauseBackfill makes the backfill lane of a dataset rest after the granule in
+// hand, or go on. What is live is filled as ever.
+func (s Station) PauseBackfill(dataset string, pause bool) error {
+	if _, err := s.dataset(dataset); err != nil {
+		return err
+	}
+	path := s.State.BackfillPaused(dataset)
+	if !pause {
+		return state.Remove(path)
+	}
+	if err := os.MkdirAll(string(s.State), 0o755); err != nil {
+		return fmt.Errorf("pause backfill: %w", err)
+	}
+	return state.Save(path, s.Now())
+}
+
+// BackfillPaused reports whether the backfill of a dataset rests.
+func (s Settings) BackfillPaused(dataset string) bool {
+	_, err := os.Stat(s.State.BackfillPaused(dataset))
+	return err == nil
+}
+
+// BackfillChunk fetches the next days of a backfill, or asks for their products to
+// be made again, and moves b on; more is false after the last ones, when the request
+// is removed.
 func (s Station) BackfillChunk(ctx context.Context, b *Backfill, book *ledger.Ledger) (more bool, err error) {
-	set, err := s.dataset(b.Dataset)
-	if err != nil {
-		return false, err
-	}
-	in, err := s.Archives.Intake(set.Dataset, book, true)
-	if err != nil {
-		return false, err
-	}
 	step, err := Step(ctx, book, b.Dataset)
 	if err != nil {
-		return false, errors.Join(err, in.Close())
+		return false, err
 	}
-	last := b.Next.AddDate(0, 0, chunkDays(step)-1)
-	if last.After(b.To) {
-		last = b.To
+	days := fetch.Days{From: b.Next, To: earlier(b.To, b.Next.AddDate(0, 0, chunkDays(step)-1))}
+	if b.Again {
+		err = s.ops(book).reviseDays(ctx, *b, days)
+	} else {
+		err = s.fetchDays(ctx, b.Dataset, days, book)
 	}
-	_, err = in.Sync(ctx, fetch.Days{From: b.Next, To: last}, nil)
-	if err := errors.Join(err, in.Close()); err != nil {
-		return true, fmt.Errorf("backfill %s from %s to %s: %w", b.Dataset, b.Next.Format(time.DateOnly), last.Format(time.DateOnly), err)
+	if err != nil {
+		return true, fmt.Errorf("backfill %s from %s to %s: %w", b.Dataset, days.From.Format(time.DateOnly), days.To.Format(time.DateOnly), err)
 	}
-	b.Next = last.AddDate(0, 0, 1)
 	path := s.State.Backfill(b.Dataset)
-	if b.Next.After(b.To) {
-		return false, state.Remove(path)
+	var there Backfill
+	known, err := state.Load(path, &there)
+	if err != nil {
+		return true, err
 	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+	if known && !there.Asked.Equal(b.Asked) { // another has taken its place meanwhile
+		*b = there
+		return true, nil
+	}
+	b.Next = days.To.AddDate(0, 0, 1)
+	switch {
+	case !known:
 		return false, nil // cancelled meanwhile
+	case b.Next.After(b.To):
+		return false, state.Remove(path)
 	}
 	return true, state.Save(path, *b)
 }
+
+// fetchDays fetches days of a dataset into the backfill lane.
+func (s Station) fetchDays(ctx context.Context, dataset string, days fetch.Days, book *ledger.Ledger) error {
+	set, err := s.dataset(dataset)
+	if err != nil {
+		return err
+	}
+	in, err := s.Archives.Intake(set.Dataset, book, true)
+	if err != nil {
+		return err
+	}
+	_, err = in.Sync(ctx, days, nil)
+	return errors.Join(err, in.Close())
+}
+
+func (s Station) ops(book *ledger.Ledger) *Operations { return New(s.Settings, book, s.Now) }
 
 // Fetching returns the days of a dataset's backfill that are still to be fetched;
 // an open range where there are none. A request that cannot be read counts as
 // none: the backfill itself reports it.
 func (s Station) Fetching(dataset string) fetch.Days {
 	var b Backfill
-	if known, err := state.Load(s.State.Backfill(dataset), &b); err != nil || !known {
+	if known, err := state.Load(s.State.Backfill(dataset), &b); err != nil || !known || b.Again {
 		return fetch.Days{}
 	}
 	return fetch.Days{From: b.Next, To: b.To}
@@ -139,29 +242,11 @@ func chunkDays(step time.Duration) int {
 	return int(math.Ceil(BackfillDays * float64(step) / float64(day)))
 }
 
-// BackfillNews returns the progress of a backfill.
-func (s Station) BackfillNews(ctx context.Context, b Backfill, book *ledger.Ledger) (BackfillNews, error) {
-	news := BackfillNews{Backfill: b, Done: b.Next.After(b.To)}
-	rows, err := New(s.Settings, book, s.Now).ofRange(ctx, b.Dataset, b.From, b.To)
-	for _, g := range rows {
-		news.Granules++
-		switch g.State {
-		case ledger.Fetched, ledger.Filled, ledger.Discovered:
-			news.Waiting++
-		case ledger.Quarantined:
-			news.SetAside++
-		default:
-			news.Products++
-		}
-	}
-	return news, err
-}
-
 // followPause is the time between two looks at a daemon's progress.
 const followPause = time.Second
 
 // FollowBackfill calls progress with the news of a backfill that a daemon does,
-// until it is done.
+// until it is done or rests.
 func (s Station) FollowBackfill(ctx context.Context, b Backfill, progress func(BackfillNews)) (BackfillNews, error) {
 	book, err := ledger.Join(ctx, s.State.Ledger())
 	if err != nil {
@@ -177,13 +262,13 @@ func (s Station) FollowBackfill(ctx context.Context, b Backfill, progress func(B
 		if !known {
 			there.Next = b.To.AddDate(0, 0, 1)
 		}
-		news, err := s.BackfillNews(ctx, there, book)
+		news, err := s.ops(book).BackfillNews(ctx, there)
 		if err != nil && ctx.Err() == nil {
 			return news, err
 		}
 		news.ByDaemon, news.Done = true, !known && news.Waiting == 0
 		progress(news)
-		if news.Done {
+		if news.Done || news.Paused {
 			return news, nil
 		}
 		select {
@@ -198,14 +283,24 @@ func (s Station) FollowBackfill(ctx context.Context, b Backfill, progress func(B
 const backfillPause = 5 * time.Second
 
 // Backfills carries out the requested backfills until ctx is cancelled: some days
-// at a time, and only while no other granule waits to be filled.
-func (s Station) Backfills(ctx context.Context, book *ledger.Ledger) error {
+// at a time, and only while no other granule waits to be filled. It asks for
+// products to be made again where a dataset has another champion and the rule says
+// so. wake starts the worker of a dataset.
+func (s Station) Backfills(ctx context.Context, book *ledger.Ledger, wake func(dataset string)) error {
 	tick := time.NewTicker(backfillPause)
 	defer tick.Stop()
-	said := map[string]string{}
+	said, rested := map[string]string{}, map[string]bool{}
 	for {
 		for _, set := range s.Datasets {
-			err := s.goOnWithBackfill(ctx, set.Name, book)
+			paused := s.BackfillPaused(set.Name)
+			more, err := false, s.reprocessAfterPromotion(ctx, set, book)
+			if err == nil && !paused {
+				more, err = s.goOnWithBackfill(ctx, set.Name, book)
+			}
+			if more || rested[set.Name] && !paused {
+				wake(set.Name)
+			}
+			rested[set.Name] = paused
 			if err != nil && ctx.Err() == nil && err.Error() != said[set.Name] {
 				said[set.Name] = err.Error()
 				s.Log.Warn("backfill does not get on", "dataset", set.Name, "err", err, "retry_in", backfillPause)
@@ -219,23 +314,29 @@ func (s Station) Backfills(ctx context.Context, book *ledger.Ledger) error {
 	}
 }
 
-// goOnWithBackfill fetches the next days of a dataset's backfill, if there is one
-// and no granule waits to be filled.
-func (s Station) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) error {
+// goOnWithBackfill takes up the next days of a dataset's backfill, if there is one
+// and no granule waits to be filled, and reports whether it did.
+func (s Station) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) (bool, error) {
 	var b Backfill
 	known, err := state.Load(s.State.Backfill(dataset), &b)
 	if err != nil || !known {
-		return err
+		return false, err
 	}
-	waiting, err := book.FirstPending(ctx, dataset, 1)
-	if err != nil || len(waiting) > 0 {
-		return err
+	did := false
+	for more := true; more; {
+		waiting, err := book.FirstPending(ctx, dataset, 1)
+		if err != nil || len(waiting) > 0 {
+			return did, err
+		}
+		from := b.Next
+		if more, err = s.BackfillChunk(ctx, &b, book); err != nil {
+			return did, err
+		}
+		did = true
+		s.Log.Info("backfill goes on", "dataset", dataset, "again", b.Again, "from", from.Format(time.DateOnly), "to", b.Next.AddDate(0, 0, -1).Format(time.DateOnly), "last", !more)
+		if !b.Again {
+			break // the archive is not asked more often
+		}
 	}
-	from := b.Next
-	more, err := s.BackfillChunk(ctx, &b, book)
-	if err != nil {
-		return err
-	}
-	s.Log.Info("backfill goes on", "dataset", dataset, "from", from.Format(time.DateOnly), "to", b.Next.AddDate(0, 0, -1).Format(time.DateOnly), "last", !more)
-	return nil
+	return did, nil
 }

@@ -192,6 +192,8 @@ func causeSentence(g ledger.Granule) string {
 		lane = ", in the backfill lane"
 	}
 	switch {
+	case g.Cause == ledger.Redo && g.Lane == ledger.Backfill:
+		return "made again" + lane + ": " + g.Why
 	case g.Cause == ledger.Redo:
 		return "an operator asked for it to be made again: " + g.Why
 	case g.Cause == ledger.Reanalysis:

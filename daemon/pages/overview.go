@@ -113,3 +113,16 @@ func (p Pages) assess(s *ops.Status) {
 	}
 	s.Alarms = ops.Alarms(*s, p.Limits)
 }
+
+// noteBackfill adds the progress of a dataset's backfill.
+func (p Pages) noteBackfill(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
+	var b operate.Backfill
+	if known, err := state.Load(p.Settings.State.Backfill(row.Name), &b); err != nil || !known {
+		return nil // the backfill itself reports a request that cannot be read
+	}
+	news, err := operate.New(p.Settings, book, p.Now).BackfillNews(ctx, b)
+	if err == nil {
+		row.Backfill = news.String()
+	}
+	return err
+}

@@ -101,6 +101,9 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 		return row, err
 	}
 	p.noteTraining(&row)
+	if err := p.noteBackfill(ctx, book, &row); err != nil {
+		return row, err
+	}
 	if err := p.noteSkill(ctx, book, &row); err != nil {
 		return row, err
 	}

@@ -27,6 +27,10 @@ type Config struct {
 	// the champion before it is promoted, by policy auto; 0: none.
 	ShadowDays int `yaml:"shadow_days"`
 
+	// ReprocessDays is the number of days, back from the newest, whose products are
+	// made again when another version becomes champion, behind what is live; 0: none.
+	ReprocessDays int `yaml:"reprocess_days"`
+
 	FirstDays   int           `yaml:"first_days"`   // days of data before a model is trained; more where so few could not be judged
 	NewGranules int           `yaml:"new_granules"` // new granules since the last training that start another; 0: any number is no reason
 	Apart       time.Duration `yaml:"apart"`        // least time from one training to the next
@@ -85,6 +89,7 @@ func (c Config) Validate() error {
 	errs.Check(slices.Contains([]string{PolicyAuto, PolicyAsk, PolicyNever}, c.Policy), "policy is %q, must be auto, ask or never", c.Policy)
 	errs.Check(c.FirstDays > 0, "first_days is %d, must be positive", c.FirstDays)
 	errs.Check(c.ShadowDays >= 0, "shadow_days is %d, must not be negative", c.ShadowDays)
+	errs.Check(c.ReprocessDays >= 0, "reprocess_days is %d, must not be negative", c.ReprocessDays)
 	errs.Check(c.NewGranules >= 0, "new_granules is %d, must not be negative", c.NewGranules)
 	errs.Check(c.Apart >= 0, "apart is %v, must not be negative", c.Apart)
 	errs.Check(c.Budget > 0, "budget is %v, must be positive", c.Budget)

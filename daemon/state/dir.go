@@ -43,6 +43,14 @@ func (d Dir) Seen(dataset string) string { return d.in("seen", dataset+".json") 
 // Backfill returns the file of the requested backfill of a dataset.
 func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + dataset + ".json") }
 
+// BackfillPaused returns the file that is there while the backfill of a dataset
+// rests.
+func (d Dir) BackfillPaused(dataset string) string { return d.in("backfill-of-" + dataset + ".paused") }
+
+// Champion returns the file with the champion of a dataset whose products were last
+// asked to be made again.
+func (d Dir) Champion(dataset string) string { return d.in("champion-of-" + dataset + ".json") }
+
 // Version returns the file with the chosen version of a Copernicus Marine dataset.
 func (d Dir) Version(dataset string) string { return d.in("cmems-version-of-" + dataset) }
 

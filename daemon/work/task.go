@@ -85,7 +85,14 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 			break
 		}
 	}
-	for _, lane := range []ledger.Lane{ledger.Live, ledger.Backfill} {
+	lanes := []ledger.Lane{ledger.Live, ledger.Backfill}
+	if w.Paused() {
+		lanes = lanes[:1]
+		if fill != nil && !fill.live {
+			fill = nil
+		}
+	}
+	for _, lane := range lanes {
 		if fill != nil && (fill.live || lane == ledger.Backfill) {
 			return fill, nil
 		}

@@ -82,6 +82,8 @@ type Parts struct {
 	Fresh     func(sha256 string) (ingest.Granule, bool) // a granule that the intake has decoded already; nil: none
 	Whole     func() time.Time                           // when the archive was last seen whole; nil: it is now
 	Fetching  func() fetch.Days                          // older days that are still being fetched on request; nil: none
+	Paused    func() bool                                // whether the backfill lane rests; nil: never
+	Wake      <-chan struct{}                            // a value: there may be work; nil: only granules and time bring some
 	Trouble   func(err error)                            // called with the outcome of each round of tasks; may be nil
 	Metrics   *ops.Metrics                               // nil: none are kept
 	Heartbeat *supervise.Heartbeat                       // nil: it is not watched
@@ -114,6 +116,9 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 	}
 	if parts.Fresh == nil {
 		parts.Fresh = func(string) (ingest.Granule, bool) { return ingest.Granule{}, false }
+	}
+	if parts.Paused == nil {
+		parts.Paused = func() bool { return false }
 	}
 	parts.Log = parts.Log.With("dataset", set.Name)
 	return &Worker{set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}}
@@ -153,6 +158,7 @@ func (w *Worker) Run(intake, work context.Context, watch func(context.Context, c
 		select {
 		case _, open := <-arrived:
 			at.ended = !open
+		case <-w.Wake:
 		case <-retry.C:
 		}
 	}

@@ -51,7 +51,15 @@ func (w *World) observe(n int, tracer []float32, c coverage) sight {
 		return s
 	}
 	day := w.origin + n
-	sc := w.sky.scene(day, c == wholeDay)
+	sky, unsteady, read := w.sky, w.cfg.DayBias, func(v float64) float64 { return v }
+	if change := w.cfg.Change; change.since(n) {
+		sky, read = w.later, change.read
+		if change.DayBias > 0 {
+			unsteady = change.DayBias
+		}
+	}
+	shared := unsteady * gauss(mix(w.cfg.Seed, seedDayBias, uint64(day)))
+	sc := sky.scene(day, c == wholeDay)
 	margin := 0.0
 	if c == firstHalf && w.recipe.weather.cover > 0 {
 		margin = timidity
@@ -76,7 +84,7 @@ func (w *World) observe(n int, tracer []float32, c coverage) sight {
 				continue
 			}
 			noise := gauss(mix(w.cfg.Seed, seedNoise, uint64(day), uint64(at)))
-			s.values[at] = w.toPhysical(float64(tracer[at]) + r.bias + r.std*noise)
+			s.values[at] = w.toPhysical(read(float64(tracer[at]) + shared + r.bias + r.std*noise))
 			s.quality[at] = r.quality
 			s.sensors[at] = sc.sensors[at]
 		}

@@ -12,6 +12,7 @@ const (
 	seedNoise
 	seedSchedule
 	seedInterference
+	seedDayBias
 )
 
 // A sea describes the tracer of a region, in the space where it is additive:

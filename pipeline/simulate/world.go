@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"lacuna/internal/faults"
@@ -22,6 +23,35 @@ type Config struct {
 	// deviations cloudier the sky is over water that is one above the day's
 	// mean. Zero: clouds know nothing of the sea below.
 	CloudBias float64
+	// DayBias is the standard deviation of an error that all cells of a day share,
+	// such as that of its atmospheric correction, in the space where the tracer is
+	// additive.
+	DayBias float64
+	Change  Change
+}
+
+// A Change puts another sensor in the place of those that a feed began with. The
+// zero value is none.
+type Change struct {
+	Day   int     // first day of the new sensor, counted from Config.Start; 0: there is none
+	Bias  float64 // what it reads too much, in the space where the tracer is additive: powers of ten of chlorophyll, degrees of temperature
+	Gain  float64 // contrast of its readings, of that of the sea; 0: 1
+	Swath float64 // width of its swath, of the one before; 0: 1
+	// DayBias is that of the new sensor, beside Config.DayBias; 0: the same.
+	DayBias float64
+}
+
+// since reports whether the new sensor looks on a day.
+func (c Change) since(day int) bool { return c.Day > 0 && day >= c.Day }
+
+// read returns the reading of a new sensor where the one before read v.
+func (c Change) read(v float64) float64 { return c.Bias + v*orOne(c.Gain) }
+
+func orOne(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return x
 }
 
 const (
@@ -44,6 +74,7 @@ func (c Config) Validate() error {
 	errs.Check(demo || c.Height <= maxCells/max(c.Width, 1), "grid of %d x %d exceeds %d cells", c.Height, c.Width, maxCells)
 	errs.Check(c.Days >= 0, "days is %d, must not be negative", c.Days)
 	errs.Check(math.Abs(c.CloudBias) <= 5, "cloud bias is %g: beyond 5 nothing but the mask of the sea is left", c.CloudBias)
+	errs.Check(c.Change.Day >= 0 && c.Change.Gain >= 0 && c.Change.Swath >= 0 && c.Change.DayBias >= 0, "change of sensor is %+v: nothing of it but the bias may be negative", c.Change)
 	return errs.Err()
 }
 
@@ -55,6 +86,7 @@ type World struct {
 	chart   *chart
 	basin   *basin
 	sky     *sky
+	later   *sky    // with the sensor of Config.Change
 	foreign *medium // radio interference
 	origin  int     // day 0, counted from calendarOrigin
 	hourUTC time.Duration
@@ -83,10 +115,20 @@ func New(cfg Config) (*World, error) {
 		cfg: cfg, recipe: r, chart: c,
 		basin:   newBasin(c, cfg.Seed, r.current, newWater(c, r.sea)),
 		sky:     newSky(c, cfg.Seed, r.weather, r.sensors),
+		later:   newSky(c, cfg.Seed, r.weather, cfg.Change.sensors(r.sensors)),
 		foreign: foreignSignals().seeded(mix(cfg.Seed, seedInterference)),
 		origin:  int(cfg.Start.Sub(calendarOrigin()) / (24 * time.Hour)),
 		hourUTC: time.Duration(r.hour) * time.Hour,
 	}, nil
+}
+
+// sensors returns the sensors after the change.
+func (c Change) sensors(before []sensor) []sensor {
+	after := slices.Clone(before)
+	for i := range after {
+		after[i].swathKM *= orOne(c.Swath)
+	}
+	return after
 }
 
 // calendarOrigin is where the days of flow, weather and orbits are counted

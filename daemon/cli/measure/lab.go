@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 
+	"lacuna/daemon/cli/measure/year"
 	"lacuna/pipeline/lab"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,8 @@ makes, and print JSON or tables; nothing of a service is read or written.
 Exit status: 0 done, 1 failed, 2 usage.`,
 		Example: "  lacuna lab jobs -plan plan.json -engine xla:cuda -o results\n  lacuna lab steps -engine ort -size tiny -batch 4 -side 32",
 	}
-	for _, l := range lab.Commands() {
+	year := lab.Command{Name: "year", Short: "a year of weekly fine-tunes on a simulated sea whose sensor changes", Run: year.Command}
+	for _, l := range append(lab.Commands(), year) {
 		c.AddCommand(&cobra.Command{
 			Use: l.Name, Short: l.Short,
 			DisableFlagParsing: true, // the flags are the measurement's own

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
@@ -16,24 +15,37 @@ import (
 type backfillFlags struct {
 	daemonFlags
 	operator
-	from, to       string
-	detach, cancel bool
+	from, to, model               string
+	again, estimate, detach       bool
+	cancel, pauseLane, resumeLane bool
 }
 
 func backfillCommand() *cobra.Command {
 	var flags backfillFlags
 	c := &cobra.Command{
 		Use:   "backfill --dataset NAME --from DAY --to DAY --config FILE",
-		Short: "fetch and fill older days, behind what is live",
+		Short: "fetch and fill older days, or make their products again, behind what is live",
 		Long: `Backfill fetches a range of older days from the archive of a dataset and fills
 it, some days at a time. What is live always goes first. Where the daemon runs
 it does the work, and the command shows how it gets on; else the command does it
 itself. Interrupted, it stays on the list: the daemon, or the same command, goes
 on where it stopped. Days that are there already are not fetched or filled again.
 
-Exit status: 0 done (with --detach: on the list), 1 failed or interrupted before
-the end, 2 usage, 78 bad configuration.`,
+With --again nothing is fetched: the products of the range that are there are
+made again, each as a new revision that supersedes the one before. With --model
+champion there must be a champion, and the revisions name it as their reason; if
+another version becomes champion meanwhile, the days that are left are filled by
+that one. Products that were retracted stay so.
+
+The command first says how many products there are to make and how long that
+takes by the speed of the last ones; --estimate says it and asks for nothing.
+--pause has the backfill rest after the granule in hand, --resume go on.
+
+Exit status: 0 done (with --detach: on the list), 1 failed, paused or interrupted
+before the end, 2 usage, 78 bad configuration.`,
 		Example: `  lacuna backfill --config /etc/lacuna/lacuna.yaml --dataset black-sea-chl --from 2020-01-01 --to 2020-12-31
+  lacuna backfill --config lacuna.yaml --dataset black-sea-chl --again --model champion --from 2024-01-01 --to 2024-03-31 --estimate
+  lacuna backfill --config lacuna.yaml --dataset black-sea-chl --pause
   lacuna backfill --config lacuna.yaml --dataset black-sea-chl --cancel`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return flags.run(c) },
@@ -43,9 +55,16 @@ the end, 2 usage, 78 bad configuration.`,
 	f.StringVar(&flags.dataset, "dataset", "", "`NAME` of the dataset (required)")
 	f.StringVar(&flags.from, "from", "", "first `DAY`, such as 2020-01-01 (required)")
 	f.StringVar(&flags.to, "to", "", "last `DAY` (required)")
+	f.BoolVar(&flags.again, "again", false, "make the products that are there again, as new revisions")
+	f.StringVar(&flags.model, "model", "", "with --again: `champion`, to make sure that there is one (default: what fills the dataset now)")
+	f.BoolVar(&flags.estimate, "estimate", false, "say what it would take, and ask for nothing")
 	f.BoolVar(&flags.detach, "detach", false, "put it on the list of the daemon and return")
 	f.BoolVar(&flags.cancel, "cancel", false, "take it off the list; what was fetched stays")
+	f.BoolVar(&flags.pauseLane, "pause", false, "have it rest after the granule in hand, until --resume")
+	f.BoolVar(&flags.resumeLane, "resume", false, "have it go on")
 	f.BoolVar(&flags.json, "json", false, "print JSON")
+	c.MarkFlagsMutuallyExclusive("cancel", "pause", "resume", "again")
+	c.MarkFlagsMutuallyExclusive("cancel", "pause", "resume", "estimate")
 	return c
 }
 
@@ -57,21 +76,27 @@ func (f *backfillFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.cancel {
+	switch {
+	case f.cancel:
 		return f.cancelIt(c, d)
+	case f.pauseLane || f.resumeLane:
+		return f.steer(c, d)
 	}
-	ask := operate.Backfill{Dataset: f.dataset}
-	if ask.From, err = parseDay("--from", f.from, 0); err != nil {
-		return err
-	}
-	if ask.To, err = parseDay("--to", f.to, 0); err != nil {
-		return err
-	}
-	if ask.From.IsZero() || ask.To.IsZero() || ask.To.Before(ask.From) {
-		return cli.Usage(errors.New("--from DAY and --to DAY are required, in their order"))
-	}
-	ask, err = d.Station().AskBackfill(ask)
+	ask, err := f.ask(d)
 	if err != nil {
+		return err
+	}
+	estimate, err := d.Station().EstimateBackfill(c.Context(), ask)
+	if err != nil {
+		return err
+	}
+	said := fmt.Sprintf("%s from %s to %s: %s", ask.Dataset, f.from, f.to, estimate)
+	if f.estimate {
+		return f.print(c, estimate, func(w io.Writer) { fmt.Fprintln(w, said) })
+	}
+	fmt.Fprintln(c.ErrOrStderr(), said)
+	station := d.Station()
+	if ask, err = station.AskBackfill(ask); err != nil {
 		return err
 	}
 	if f.detach {
@@ -79,7 +104,33 @@ func (f *backfillFlags) run(c *cobra.Command) error {
 			fmt.Fprintf(w, "%s from %s to %s is on the list\n", ask.Dataset, f.from, f.to)
 		})
 	}
+	if station.BackfillPaused(f.dataset) {
+		return fmt.Errorf("the backfill of %s is paused: it is on the list, and goes on with --resume", f.dataset)
+	}
 	return f.follow(c, d, ask)
+}
+
+// ask returns the backfill that the flags ask for.
+func (f *backfillFlags) ask(d *daemon.Daemon) (operate.Backfill, error) {
+	ask := operate.Backfill{Dataset: f.dataset, Again: f.again}
+	var err error
+	if ask.From, err = parseDay("--from", f.from, 0); err != nil {
+		return ask, err
+	}
+	if ask.To, err = parseDay("--to", f.to, 0); err != nil {
+		return ask, err
+	}
+	if ask.From.IsZero() || ask.To.IsZero() || ask.To.Before(ask.From) {
+		return ask, cli.Usage(errors.New("--from DAY and --to DAY are required, in their order"))
+	}
+	switch {
+	case f.model == "":
+	case f.model != "champion" || !f.again:
+		return ask, cli.Usage(fmt.Errorf("--model is %q: it takes champion, with --again; 'lacuna models promote' makes another version champion", f.model))
+	default:
+		ask.Model, err = d.Station().ChampionOf(f.dataset)
+	}
+	return ask, err
 }
 
 func (f *backfillFlags) cancelIt(c *cobra.Command, d *daemon.Daemon) error {
@@ -96,15 +147,36 @@ func (f *backfillFlags) cancelIt(c *cobra.Command, d *daemon.Daemon) error {
 	})
 }
 
+// steer pauses or resumes the backfill of the dataset.
+func (f *backfillFlags) steer(c *cobra.Command, d *daemon.Daemon) error {
+	if err := d.Station().PauseBackfill(f.dataset, f.pauseLane); err != nil {
+		return err
+	}
+	return f.print(c, map[string]bool{"paused": f.pauseLane}, func(w io.Writer) {
+		if f.pauseLane {
+			fmt.Fprintf(w, "the backfill of %s rests after the granule in hand; --resume has it go on\n", f.dataset)
+		} else {
+			fmt.Fprintf(w, "the backfill of %s goes on; where no daemon runs, the command that asked for it goes on with it\n", f.dataset)
+		}
+	})
+}
+
 // follow shows the progress of a backfill until it is done.
 func (f *backfillFlags) follow(c *cobra.Command, d *daemon.Daemon, ask operate.Backfill) error {
 	days := int(ask.To.Sub(ask.From).Hours()/24) + 1
 	bar := cli.NewProgress(c.ErrOrStderr(), ask.Dataset, days)
 	before := operate.BackfillNews{}
 	news, err := d.Backfill(c.Context(), ask, func(n operate.BackfillNews) {
-		bar.Set(int(n.Next.Sub(n.From).Hours()/24), days)
-		if !bar.Visible() && n != before { // no terminal: a line where something has changed
-			fmt.Fprintln(c.ErrOrStderr(), backfillLine(n))
+		if n.Again {
+			bar.Set(n.Granules-n.Waiting, n.Granules)
+		} else {
+			bar.Set(int(n.Next.Sub(n.From).Hours()/24), days)
+		}
+		if left := n; !bar.Visible() {
+			left.Left = before.Left // else a line a second
+			if left != before {
+				fmt.Fprintln(c.ErrOrStderr(), n)
+			}
 		}
 		before = n
 	})
@@ -112,23 +184,13 @@ func (f *backfillFlags) follow(c *cobra.Command, d *daemon.Daemon, ask operate.B
 	if news.Dataset == "" && err != nil {
 		return err
 	}
-	printErr := f.print(c, news, func(w io.Writer) { fmt.Fprintln(w, backfillLine(news)) })
-	if err == nil && !news.Done {
+	printErr := f.print(c, news, func(w io.Writer) { fmt.Fprintln(w, news) })
+	switch {
+	case err != nil || news.Done:
+	case news.Paused:
+		err = errors.New("paused; it stays on the list, and goes on with --resume")
+	default:
 		err = errors.New("interrupted; it stays on the list, and the daemon or the same command goes on with it")
 	}
 	return errors.Join(printErr, err)
-}
-
-func backfillLine(n operate.BackfillNews) string {
-	who := ""
-	if n.ByDaemon {
-		who = " (by the daemon)"
-	}
-	reached := n.Next.AddDate(0, 0, -1)
-	until := "nothing fetched yet"
-	if !reached.Before(n.From) {
-		until = "fetched through " + reached.Format(time.DateOnly)
-	}
-	return fmt.Sprintf("%s %s..%s%s: %s, %d granules, %d products, %d to fill, %d set aside", n.Dataset, n.From.Format(time.DateOnly),
-		n.To.Format(time.DateOnly), who, until, n.Granules, n.Products, n.Waiting, n.SetAside)
 }

@@ -24,7 +24,7 @@ func busyOverview() pages.Overview {
 				Name: "blk-chl", Title: "Black Sea chlorophyll", Method: "model imputer-7", Champion: "imputer-7", LastGranule: "2024/05/20240519_chl.nc",
 				LastDay: now.Add(-36 * time.Hour), LastArrival: now.Add(-90 * time.Second), NewestField: now.Add(-36 * time.Hour),
 				States: []ops.StateCount{{State: "fetched", Granules: 2}, {State: "announced", Granules: 40}, {State: "quarantined", Granules: 1}},
-				Queue:  2, LastPoll: now.Add(-time.Minute), Breaker: "closed",
+				Queue:  2, LastPoll: now.Add(-time.Minute), Breaker: "closed", Backfill: "blk-chl 2023-05-21..2024-04-21: 12 of 40 products made again, 28 to fill, 0 set aside, about 4 min left",
 				Skill:    &ops.Skill{Day: now.Add(-36 * time.Hour), Kind: "overlay", Method: "imputer-7", MSE: 0.125, Bias: 0.01, Within90: 0.9, Pixels: 4000},
 				Training: "being trained (imputer, step 3 of 9): 30 new granules since the last training", Train: &ops.Training{
 					State: "training", Begun: now.Add(-time.Hour), Since: now.Add(-time.Hour), Progress: 0.5, Phase: "imputer", Schedule: "every Sunday at 02:00 UTC",
@@ -74,7 +74,8 @@ func TestWhatOperatorsReadIsAPromise(t *testing.T) {
 			Others: []operate.GridCount{{Grid: "41×60", Granules: 1}}, Changes: []operate.GridChange{{At: at, Grid: "40×60", Why: "a.nc is the first"}},
 		}},
 		"grid reset": operate.GridReset{Dataset: "sea", Grid: "40×60", Again: 2, Why: "it was odd"},
-		"backfill":   operate.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1},
+		"backfill":   operate.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1, Left: 12.5},
+		"estimate":   operate.Estimate{Products: 90, Each: 8.25, Seconds: 742.5, Measured: 60},
 		"rebuild":    books.Rebuilt{Away: "f", Granules: 6, Products: 3, SetAside: 2, Waiting: 1, Lost: 1, Orphans: 1},
 		"check":      operate.Finding{What: "ledger", OK: false, Text: "damaged", ToDo: "restart"},
 	}

@@ -89,8 +89,10 @@ func printOverview(w io.Writer, v pages.Overview) {
 		fmt.Fprintf(w, "disk of %s: %s free\n", d.Folder, size(d.FreeBytes))
 	}
 	fmt.Fprintf(w, "ledger: %s\n", size(s.Ledger.Bytes))
-	for _, b := range v.Backfills {
-		fmt.Fprintf(w, "backfill of %s from %s to %s: next %s\n", b.Dataset, b.From.Format(time.DateOnly), b.To.Format(time.DateOnly), b.Next.Format(time.DateOnly))
+	for _, d := range s.Datasets {
+		if d.Backfill != "" {
+			fmt.Fprintln(w, "backfill of "+d.Backfill)
+		}
 	}
 	if len(s.Alarms) == 0 {
 		fmt.Fprintln(w, "\nNothing needs somebody to look.")

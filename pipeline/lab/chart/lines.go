@@ -74,6 +74,14 @@ func Reliability(d Diagram) image.Image {
 	return render(p)
 }
 
+// Course draws values against time, from nothing upwards.
+func Course(d Diagram) image.Image {
+	p := newPlot(d)
+	addCurves(p, d.kept(func(x, y float64) bool { return true }), true)
+	p.Y.Min = min(0, p.Y.Min)
+	return render(p)
+}
+
 // kept returns the diagram without the points that cannot be drawn.
 func (d Diagram) kept(ok func(x, y float64) bool) Diagram {
 	curves := make([]Curve, len(d.Curves))
