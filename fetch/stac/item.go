@@ -57,12 +57,12 @@ func (l *listing) take(it item, at *url.URL) {
 	}
 	as, err := it.asset(cfg.Asset)
 	if err != nil {
-		l.unread.Add(fmt.Errorf("item %.100q: %w", it.ID, err))
+		l.unread.Add(fmt.Errorf("item %.100q: %w: %w", it.ID, fetch.ErrUnacceptable, err))
 		return
 	}
 	href, err := at.Parse(as.Href)
 	if err != nil || href.Scheme != "http" && href.Scheme != "https" || href.User != nil {
-		l.unread.Add(fmt.Errorf("item %.100q: its asset is not at an address of http or https", it.ID))
+		l.unread.Add(fmt.Errorf("item %.100q: %w: its asset is not at an address of http or https", it.ID, fetch.ErrUnacceptable))
 		return
 	}
 	o := it.object(as, path.Ext(href.Path))

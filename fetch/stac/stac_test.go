@@ -28,11 +28,13 @@ func TestSTACConforms(t *testing.T) {
 				cfg.Token.Env = "STAC_TEST_TOKEN"
 				return archivetest.Fixture{
 					Archive: open(t, cfg),
-					Put:     func(name string, content []byte, modTime time.Time) { c.put(name, file{content: content, modTime: modTime}) },
-					Remove:  func(name string) { c.set(func(c *catalogue) { delete(c.files, name) }) },
-					Sever:   func() { c.set(func(c *catalogue) { c.severed = true }) },
-					Refuse:  func() { c.set(func(c *catalogue) { c.token = "changed" }) },
-					Summed:  tt.full,
+					Put: func(name string, content []byte, modTime time.Time) {
+						c.put(name, file{content: content, modTime: modTime})
+					},
+					Remove: func(name string) { c.set(func(c *catalogue) { delete(c.files, name) }) },
+					Sever:  func() { c.set(func(c *catalogue) { c.severed = true }) },
+					Refuse: func() { c.set(func(c *catalogue) { c.token = "changed" }) },
+					Summed: tt.full,
 				}
 			})
 		})
