@@ -3,6 +3,7 @@ package ingest
 import (
 	"time"
 
+	"lacuna/internal/bbox"
 	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest/products"
@@ -45,6 +46,7 @@ type Options struct {
 	Transform string      `yaml:"transform"`   // identity or log10
 	Range     *[2]float64 `yaml:"valid_range"` // physical, both ends allowed; values outside are rejected
 	Quality   []string    `yaml:"quality"`     // rules such as "quality_level >= 4" that must all hold
+	BBox      []float64   `yaml:"bbox"`        // [west, south, east, north] in degrees: the part of the grid that is fetched, as far as the archive can cut, and filled; empty: all of it
 }
 
 // Validate reports everything wrong with o, not just the first thing. Each
@@ -62,6 +64,8 @@ func (o Options) Validate() error {
 	if r := o.Range; r != nil {
 		errs.Check(r[0] < r[1], "valid_range is [%g, %g], its first number must be the smaller", r[0], r[1])
 	}
+	_, err := bbox.Of(o.BBox)
+	errs.Add(err)
 	for _, text := range o.Quality {
 		_, err := parseRule(text)
 		errs.Add(err)
