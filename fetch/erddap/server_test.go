@@ -251,7 +251,9 @@ func (s *server) dods(w http.ResponseWriter, query string) {
 		return
 	}
 	out := []byte(s.dds(query) + "\nData:\n")
-	length := func(n int) { out = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(out, uint32(n)), uint32(n)) }
+	length := func(n int) {
+		out = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(out, uint32(n)), uint32(n))
+	}
 	coordinates := func(values []float64) {
 		length(len(values))
 		for _, v := range values {
