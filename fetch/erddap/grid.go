@@ -87,7 +87,7 @@ func (g *grid) choose(all []declaration, names []string) error {
 		}
 	}
 	g.time, g.lat, g.lon = coordinate(first.dims, "time"), coordinate(first.dims, "latitude", "lat"), coordinate(first.dims, "longitude", "lon")
-	if g.time != 0 || g.lat < 0 || g.lon < 0 {
+	if g.time != 0 || g.lat < 0 || g.lon < g.lat {
 		return fmt.Errorf("variable %s has the axes %v, must be time, then latitude and longitude", first.name, first.dims)
 	}
 	return nil

@@ -10,26 +10,7 @@ import (
 )
 
 // floats returns the numbers of an array.
-func floats(a array) []float64 {
-	var out []float64
-	switch values := cdl.Decode(a.typ, a.raw).(type) {
-	case []float64:
-		return values
-	case []float32:
-		for _, v := range values {
-			out = append(out, float64(v))
-		}
-	case []int32:
-		for _, v := range values {
-			out = append(out, float64(v))
-		}
-	case []int16:
-		for _, v := range values {
-			out = append(out, float64(v))
-		}
-	}
-	return out
-}
+func floats(a array) []float64 { return cdl.Floats(a.typ, a.raw) }
 
 // instant returns the time of seconds since 1970, the unit of every ERDDAP.
 func instant(seconds float64) time.Time {

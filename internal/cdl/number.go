@@ -84,3 +84,38 @@ func decoded[T any](stored []byte, size int) []T {
 	}
 	return out
 }
+
+// Floats returns stored numbers of a type as floats.
+func Floats(typ string, stored []byte) []float64 {
+	switch v := Decode(typ, stored).(type) {
+	case []float64:
+		return v
+	case []float32:
+		return floats(v)
+	case []int8:
+		return floats(v)
+	case []uint8:
+		return floats(v)
+	case []int16:
+		return floats(v)
+	case []uint16:
+		return floats(v)
+	case []int32:
+		return floats(v)
+	case []uint32:
+		return floats(v)
+	case []int64:
+		return floats(v)
+	case []uint64:
+		return floats(v)
+	}
+	return nil
+}
+
+func floats[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32](values []T) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v)
+	}
+	return out
+}

@@ -115,3 +115,11 @@ func (r region) take(out, numbers []byte, at, shape []int, size int) {
 		}
 	}
 }
+
+// On returns the array read from another store, such as the same one opened
+// again.
+func (a *Array) On(store Store) *Array {
+	out := *a
+	out.store = store
+	return &out
+}
