@@ -131,7 +131,7 @@ func (o Onboarding) watching() []setting {
 	for _, l := range o.Archive.Propose() {
 		text := l.Key + ":"
 		if l.Text != "" || l.Why != "" { // otherwise the line only opens a section
-			text += " " + quoteYAML(l.Text)
+			text += " " + yamlOf(l.Text)
 		}
 		add(3+l.Indent, text, l.Why)
 	}
@@ -141,6 +141,14 @@ func (o Onboarding) watching() []setting {
 	add(3, "schedule: \"17 * * * *\"", "once an hour: products of a day come once a day, at times that vary by hours")
 	add(3, "jitter: 5m", "so that not everybody asks at the same minute")
 	return append(all, o.expecting()...)
+}
+
+// yamlOf returns the text of a proposed line, in which brackets are a list.
+func yamlOf(text string) string {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		return flowList(strings.Split(strings.TrimSuffix(inner, "]"), ", "))
+	}
+	return quoteYAML(text)
 }
 
 // expecting proposes the age at which a missing granule raises an alarm.

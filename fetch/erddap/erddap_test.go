@@ -352,3 +352,30 @@ func FuzzDODS(f *testing.F) {
 		_, _ = parseDAS(text)
 	})
 }
+
+func TestTheExampleOfTheHandbookWorks(t *testing.T) {
+	cfg := DefaultConfig()
+	box, err := bbox.Of(archivetest.Example(t, "erddap", &cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, axis(-89, 2, 90), axis(-179, 2, 180))
+	s.put(time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC), 1)
+	cfg.URL, cfg.Dataset, cfg.Box = s.URL+"/erddap", "sea", box // the dataset of our server
+	a := open(t, cfg)
+	objects := list(t, a, fetch.Scope{})
+	content, err := read(t, a, objects[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows, columns = 20, 25 // of two degrees from 20 south to 20 north, and from 160 east to 150 west
+	if got := len(content) - len(content)%4; got < 4*rows*columns || len(s.asked) != 5 {
+		t.Errorf("%d bytes in %d requests, want a map of %d by %d in two", len(content), len(s.asked)-3, rows, columns)
+	}
+	if !strings.Contains(s.asked[3], "[35:1:54][170:1:179]") || !strings.Contains(s.asked[4], "[35:1:54][0:1:14]") {
+		t.Errorf("asked was %q", s.asked[3:])
+	}
+}

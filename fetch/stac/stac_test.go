@@ -335,3 +335,34 @@ func TestSTACConfigFaultsNameTheKey(t *testing.T) {
 			{Name: "no time", Edit: func(c *Config) { c.Web.Timeout = 0 }, Key: "timeout"},
 		})
 }
+
+func TestTheExampleOfTheHandbookWorks(t *testing.T) {
+	cfg := DefaultConfig()
+	box, err := bbox.Of(archivetest.Example(t, "stac", &cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	c := newCatalogue(t, true, false)
+	c.token = "opensesame"
+	c.put("mur_20240501", file{content: []byte("a map"), when: "2024-05-01T09:00:00Z", box: []float64{-180, -90, 180, 90}})
+	c.put("mur_20240501_pacific", file{content: []byte("another"), when: "2024-05-01T09:00:00Z", box: []float64{150, -20, -150, 20}})
+	secret := filepath.Join(t.TempDir(), "earthdata.token")
+	if err := os.WriteFile(secret, []byte("opensesame\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Token.File == "" || len(cfg.TokenHosts) == 0 {
+		t.Errorf("the example has no token: %+v", cfg)
+	}
+	cfg.URL, cfg.Collections, cfg.Token.File, cfg.Box = c.URL+"/stac", []string{"chl"}, secret, box // those of our server
+	a := open(t, cfg)
+	objects, err := a.List(t.Context(), fetch.Scope{})
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("List() = %v, %v; want the item in the box", objects, err)
+	}
+	if text, err := read(t, a, objects[0]); err != nil || text != "a map" {
+		t.Errorf("read %q, %v", text, err)
+	}
+}

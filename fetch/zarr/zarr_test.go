@@ -150,7 +150,13 @@ func (b *basin) set(at time.Time, value float32) {
 }
 
 func newBasin(t *testing.T, put func(key string, content []byte)) *basin {
-	b := &basin{t: t, put: put, days: map[time.Time]float32{archivetest.SeriesStart(): 0}}
+	written := map[string]string{} // only what is new is written
+	b := &basin{t: t, days: map[time.Time]float32{archivetest.SeriesStart(): 0}, put: func(key string, content []byte) {
+		if written[key] != string(content) {
+			written[key] = string(content)
+			put(key, content)
+		}
+	}}
 	for y := range 9 {
 		b.lat = append(b.lat, 40+float64(y)/2)
 	}
@@ -369,4 +375,36 @@ func TestZarrConfigFaultsNameTheKey(t *testing.T) {
 			{Name: "size", Edit: func(c *Config) { c.MaxMiB = 0 }, Key: "max_mib"},
 			{Name: "objects", Edit: func(c *Config) { c.MaxObjects = 0 }, Key: "max_objects"},
 		})
+}
+
+func TestTheExampleOfTheHandbookWorks(t *testing.T) {
+	cfg := DefaultConfig()
+	box, err := bbox.Of(archivetest.Example(t, "zarr", &cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	newBasin(t, inFolder(t, filepath.Join(dir, "timeChunked.zarr")))
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	cfg.Store, cfg.Box = server.URL+"/timeChunked.zarr", box // the store of our server
+	a := open(t, cfg)
+	objects, err := a.List(t.Context(), fetch.Scope{})
+	if err != nil || len(objects) != 1 || objects[0].Name != "2024/04/timeChunked_20240430T120000Z.nc" {
+		t.Fatalf("List() = %v, %v", objects, err)
+	}
+	r, err := a.Open(t.Context(), objects[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := value(content); err != nil || got != 0 {
+		t.Errorf("the map has %v, %v", got, err)
+	}
 }
