@@ -156,7 +156,7 @@ func sendAll(w io.Writer, m *image, req request) error {
 		return err
 	}
 	defer func() { _ = lib.close() }() // read-only: a failed close loses nothing
-	h, err := lib.header()
+	h, err := lib.header(req.Options.Group)
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func (c Config) Validate() error {
 type Options struct {
 	Product   string      `yaml:"product"`     // key of the product table
 	Variable  string      `yaml:"variable"`    // name in the file
+	Group     string      `yaml:"group"`       // the group of the file that is read, with those above it; empty: all of them
 	Transform string      `yaml:"transform"`   // identity or log10
 	Range     *[2]float64 `yaml:"valid_range"` // physical, both ends allowed; values outside are rejected
 	Quality   []string    `yaml:"quality"`     // rules such as "quality_level >= 4" that must all hold
