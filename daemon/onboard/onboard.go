@@ -59,7 +59,7 @@ func (o Onboarding) Propose() []byte {
 		{0, "datasets:", ""},
 		{1, "- name: " + o.Name, "a folder of the products and a label of the metrics"},
 	}
-	all = slices.Concat(all, o.reading(), o.watching(), o.filling())
+	all = slices.Concat(all, o.reading(), o.part(), o.watching(), o.filling())
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Proposed by lacuna init on %s%s. Every reason stands above its line:\n# change what you know better, then run lacuna check.\n",
 		o.Now.UTC().Format(time.DateOnly), o.from())
@@ -106,6 +106,18 @@ func (o Onboarding) reading() []setting {
 		setting{2, "quality: " + flowList(s.Quality), s.whyQuality()},
 		setting{2, "sea_mask: auto", s.whySea()},
 	)
+	return all
+}
+
+// part proposes which part of the granules is read, where the user has said so.
+func (o Onboarding) part() []setting {
+	var all []setting
+	if o.Options.Group != "" {
+		all = append(all, setting{2, "group: " + quoteYAML(o.Options.Group), "as asked for: the variables of this group, and of those above it"})
+	}
+	if b := o.Options.BBox; len(b) == 4 {
+		all = append(all, setting{2, fmt.Sprintf("bbox: [%g, %g, %g, %g]", b[0], b[1], b[2], b[3]), "as asked for: west, south, east and north; the rest is neither fetched, where the archive can cut, nor filled"})
+	}
 	return all
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -143,3 +144,53 @@ func ReadAtMost(r io.Reader, key string, most int64) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// IsStore reports whether a folder is a Zarr store.
+func IsStore(dir string) bool {
+	for _, name := range []string{metaV3, groupV2} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// Pack writes the store in a folder as a ZIP file whose bytes depend on its
+// content alone. More than most bytes are an error.
+func Pack(ctx context.Context, dir string, w io.Writer, most int64) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	z := zip.NewWriter(w)
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if !d.Type().IsRegular() { // folders, and links, which may lead anywhere
+			return nil
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		to, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		if err != nil {
+			return err
+		}
+		n, err := io.Copy(to, io.LimitReader(f, most+1))
+		if most -= n; err == nil && most < 0 {
+			err = ErrTooLarge
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// ErrTooLarge says that a store has more bytes than are allowed.
+var ErrTooLarge = errors.New("the store is too large")
