@@ -17,18 +17,36 @@ import (
 
 	"lacuna/fetch"
 	"lacuna/fetch/archivetest"
+	"lacuna/fetch/erddap/erddaptest"
+	"lacuna/fetch/series"
 	"lacuna/internal/bbox"
 )
 
+func config(s *erddaptest.Server) Config {
+	cfg := DefaultConfig()
+	cfg.URL, cfg.Dataset, cfg.Variables = s.URL+"/erddap", "sea", []string{"chlorophyll"}
+	cfg.Web.Timeout = 5 * time.Second
+	return cfg
+}
+
+func open(t *testing.T, cfg Config) *series.Archive {
+	t.Helper()
+	a, err := New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 func TestERDDAPConforms(t *testing.T) {
 	archivetest.RunSeries(t, func(t *testing.T) archivetest.SeriesFixture {
-		s := newServer(t, axis(40, 0.5, 9), axis(27, 0.5, 31))
-		s.put(archivetest.SeriesStart(), 0)
+		s := erddaptest.New(t, erddaptest.Axis(40, 0.5, 9), erddaptest.Axis(27, 0.5, 31))
+		s.Put(archivetest.SeriesStart(), 0)
 		return archivetest.SeriesFixture{
-			Archive: open(t, s.config()),
-			Put:     s.put,
-			Remove:  func(at time.Time) { s.set(func(s *server) { delete(s.maps, at.Unix()) }) },
-			Sever:   func() { s.set(func(s *server) { s.down = true }) },
+			Archive: open(t, config(s)),
+			Put:     s.Put,
+			Remove:  func(at time.Time) { s.Set(func(s *erddaptest.Server) { delete(s.Maps, at.Unix()) }) },
+			Sever:   func() { s.Set(func(s *erddaptest.Server) { s.Down = true }) },
 			Value: func(content []byte) (float32, error) {
 				return value(content, 9, 31, func(y, x int) float32 { return float32(y) + float32(x)/100 })
 			},
@@ -118,11 +136,11 @@ print(json.dumps({"Title": d.title, "Long": d["chlorophyll"].long_name, "Time": 
 }
 
 func TestAnObjectIsTheMapOfItsTimeInTheBox(t *testing.T) {
-	s := newServer(t, axis(47, -0.5, 15), axis(27, 0.5, 31)) // latitudes downwards
+	s := erddaptest.New(t, erddaptest.Axis(47, -0.5, 15), erddaptest.Axis(27, 0.5, 31)) // latitudes downwards
 	at := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
-	s.put(at, 100)
-	s.put(at.AddDate(0, 0, 1), 200)
-	cfg := s.config()
+	s.Put(at, 100)
+	s.Put(at.AddDate(0, 0, 1), 200)
+	cfg := config(s)
 	cfg.Variables = []string{"chlorophyll", "quality"}
 	cfg.Box = bbox.Box{West: 28, South: 41, East: 30, North: 42}
 	a := open(t, cfg)
@@ -154,15 +172,15 @@ func TestAnObjectIsTheMapOfItsTimeInTheBox(t *testing.T) {
 			}
 		}
 	}
-	if s.agent != "lacuna/test" {
-		t.Errorf("the server saw %q", s.agent)
+	if s.Agent != "lacuna/test" {
+		t.Errorf("the server saw %q", s.Agent)
 	}
 }
 
 func TestABoxAcrossTheDateLineIsOneMap(t *testing.T) {
-	s := newServer(t, axis(-1, 1, 3), axis(-179, 2, 180))
-	s.put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 10)
-	cfg := s.config()
+	s := erddaptest.New(t, erddaptest.Axis(-1, 1, 3), erddaptest.Axis(-179, 2, 180))
+	s.Put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 10)
+	cfg := config(s)
 	cfg.Box = bbox.Box{West: 176, South: -5, East: -176, North: 5}
 	a := open(t, cfg)
 	content, err := read(t, a, list(t, a, fetch.Scope{})[0])
@@ -189,8 +207,8 @@ func TestTheServerOfThisTestSpeaksOPeNDAP(t *testing.T) {
 	if python == "" {
 		t.Skip("LACUNA_PYTHON does not name a Python; make test sets it")
 	}
-	s := newServer(t, axis(40, 1, 3), axis(27, 1, 5))
-	s.put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 7)
+	s := erddaptest.New(t, erddaptest.Axis(40, 1, 3), erddaptest.Axis(27, 1, 5))
+	s.Put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 7)
 	d := run(t, python, s.URL+"/erddap/griddap/sea")
 	if d.Long != `Chlorophyll "a", daily` && d.Long != `Chlorophyll \"a\", daily` || len(d.Values) != 3 || math.Abs(d.Values[2][4]-9.04) > 1e-4 || d.Quality[1][3] != 13 {
 		t.Errorf("netCDF-C reads %+v", d)
@@ -198,32 +216,32 @@ func TestTheServerOfThisTestSpeaksOPeNDAP(t *testing.T) {
 }
 
 func TestAListingAsksForLittle(t *testing.T) {
-	s := newServer(t, axis(40, 1, 3), axis(27, 1, 5))
+	s := erddaptest.New(t, erddaptest.Axis(40, 1, 3), erddaptest.Axis(27, 1, 5))
 	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 100 {
-		s.put(start.AddDate(0, 0, i), 1)
+		s.Put(start.AddDate(0, 0, i), 1)
 	}
-	a := open(t, s.config())
+	a := open(t, config(s))
 	objects := list(t, a, fetch.Scope{Since: start.AddDate(0, 0, 95).Add(7 * time.Hour)})
 	if len(objects) != 5 {
 		t.Errorf("List() shows %d objects, want 5", len(objects))
 	}
-	if len(s.asked) != 3 || !strings.Contains(s.asked[2], "time[(1712275200):1:(last)]") {
-		t.Errorf("asked was %q", s.asked)
+	if len(s.Asked) != 3 || !strings.Contains(s.Asked[2], "time[(1712275200):1:(last)]") {
+		t.Errorf("asked was %q", s.Asked)
 	}
-	s.asked = nil
-	if objects := list(t, a, fetch.Scope{Since: start.AddDate(2, 0, 0)}); len(objects) != 0 || strings.Contains(s.asked[2], "time") {
-		t.Errorf("after the end of the series: %d objects, asked was %q", len(objects), s.asked)
+	s.Asked = nil
+	if objects := list(t, a, fetch.Scope{Since: start.AddDate(2, 0, 0)}); len(objects) != 0 || strings.Contains(s.Asked[2], "time") {
+		t.Errorf("after the end of the series: %d objects, asked was %q", len(objects), s.Asked)
 	}
 }
 
 func TestATimeThatTheSeriesHasTwiceIsToldAndTheOthersCome(t *testing.T) {
-	s := newServer(t, axis(40, 1, 3), axis(27, 1, 5))
+	s := erddaptest.New(t, erddaptest.Axis(40, 1, 3), erddaptest.Axis(27, 1, 5))
 	for day := 1; day <= 3; day++ {
-		s.put(time.Date(2024, 5, day, 0, 0, 0, 0, time.UTC), 1)
+		s.Put(time.Date(2024, 5, day, 0, 0, 0, 0, time.UTC), 1)
 	}
-	s.twice = true
-	objects, err := open(t, s.config()).List(t.Context(), fetch.Scope{})
+	s.Twice = true
+	objects, err := open(t, config(s)).List(t.Context(), fetch.Scope{})
 	if len(objects) != 3 || !errors.Is(err, fetch.ErrUnacceptable) || !strings.Contains(err.Error(), "has 2024-05-01T00:00:00Z twice") {
 		t.Errorf("List() = %d objects, %v; want three and the sentence", len(objects), err)
 	}
@@ -252,7 +270,7 @@ func TestFaultsOfAServerAreToldInASentence(t *testing.T) {
 			return true
 		}, want: "the data is being reloaded"},
 		{name: "an error with its own status", fault: func(w http.ResponseWriter, _ *http.Request) bool {
-			refuse(w, http.StatusInternalServerError, "out of memory")
+			erddaptest.Refuse(w, http.StatusInternalServerError, "out of memory")
 			return true
 		}, want: "out of memory"},
 		{name: "half of the numbers", fault: func(w http.ResponseWriter, r *http.Request) bool {
@@ -282,10 +300,10 @@ func TestFaultsOfAServerAreToldInASentence(t *testing.T) {
 		{name: "a map too large", edit: func(c *Config) { c.MaxMiB = 0; c.MaxMiB = 1 }, want: "set bbox, or raise max_mib"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newServer(t, axis(40, 0.01, 300), axis(27, 0.01, 900))
-			s.put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 1)
-			s.fault = tt.fault
-			cfg := s.config()
+			s := erddaptest.New(t, erddaptest.Axis(40, 0.01, 300), erddaptest.Axis(27, 0.01, 900))
+			s.Put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 1)
+			s.Fault = tt.fault
+			cfg := config(s)
 			if tt.edit != nil {
 				tt.edit(&cfg)
 			}
@@ -298,11 +316,11 @@ func TestFaultsOfAServerAreToldInASentence(t *testing.T) {
 }
 
 func TestAGridThatMovedSinceItWasListedIsFoundOut(t *testing.T) {
-	s := newServer(t, axis(40, 1, 3), axis(27, 1, 5))
-	s.put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 1)
-	a := open(t, s.config())
+	s := erddaptest.New(t, erddaptest.Axis(40, 1, 3), erddaptest.Axis(27, 1, 5))
+	s.Put(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), 1)
+	a := open(t, config(s))
 	before := list(t, a, fetch.Scope{})[0]
-	s.set(func(s *server) { s.lon = axis(27.5, 1, 5) })
+	s.Set(func(s *erddaptest.Server) { s.Lon = erddaptest.Axis(27.5, 1, 5) })
 	if _, err := read(t, a, before); !errors.Is(err, fetch.ErrChanged) {
 		t.Errorf("reading from a shifted grid: %v, want ErrChanged", err)
 	}
@@ -312,12 +330,12 @@ func TestAGridThatMovedSinceItWasListedIsFoundOut(t *testing.T) {
 }
 
 func TestERDDAPIsBounded(t *testing.T) {
-	s := newServer(t, axis(40, 1, 3), axis(27, 1, 5))
+	s := erddaptest.New(t, erddaptest.Axis(40, 1, 3), erddaptest.Axis(27, 1, 5))
 	start := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 500 {
-		s.put(start.AddDate(0, 0, i), 1)
+		s.Put(start.AddDate(0, 0, i), 1)
 	}
-	cfg := s.config()
+	cfg := config(s)
 	cfg.MaxObjects = 100
 	archivetest.CheckBounded(t, open(t, cfg), "max_objects", 100)
 }
@@ -362,8 +380,8 @@ func TestTheExampleOfTheHandbookWorks(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(t, axis(-89, 2, 90), axis(-179, 2, 180))
-	s.put(time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC), 1)
+	s := erddaptest.New(t, erddaptest.Axis(-89, 2, 90), erddaptest.Axis(-179, 2, 180))
+	s.Put(time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC), 1)
 	cfg.URL, cfg.Dataset, cfg.Box = s.URL+"/erddap", "sea", box // the dataset of our server
 	a := open(t, cfg)
 	objects := list(t, a, fetch.Scope{})
@@ -372,10 +390,10 @@ func TestTheExampleOfTheHandbookWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rows, columns = 20, 25 // of two degrees from 20 south to 20 north, and from 160 east to 150 west
-	if got := len(content) - len(content)%4; got < 4*rows*columns || len(s.asked) != 5 {
-		t.Errorf("%d bytes in %d requests, want a map of %d by %d in two", len(content), len(s.asked)-3, rows, columns)
+	if got := len(content) - len(content)%4; got < 4*rows*columns || len(s.Asked) != 5 {
+		t.Errorf("%d bytes in %d requests, want a map of %d by %d in two", len(content), len(s.Asked)-3, rows, columns)
 	}
-	if !strings.Contains(s.asked[3], "[35:1:54][170:1:179]") || !strings.Contains(s.asked[4], "[35:1:54][0:1:14]") {
-		t.Errorf("asked was %q", s.asked[3:])
+	if !strings.Contains(s.Asked[3], "[35:1:54][170:1:179]") || !strings.Contains(s.Asked[4], "[35:1:54][0:1:14]") {
+		t.Errorf("asked was %q", s.Asked[3:])
 	}
 }

@@ -1,4 +1,6 @@
-package erddap
+// Package erddaptest is a server that speaks as much of ERDDAP's griddap as
+// clients use, with its faults, for tests. netCDF-C reads from it too.
+package erddaptest
 
 import (
 	"encoding/binary"
@@ -15,43 +17,44 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"lacuna/fetch"
-	"lacuna/fetch/series"
 )
 
-// server speaks as much of ERDDAP's griddap as its clients use: attributes,
-// structure and numbers of the dataset "sea", whose map of a time has one value
-// plus, at row y and column x, y + x/100.
-type server struct {
+// Server has the dataset "sea" with the variables chlorophyll, whose map of a
+// time has one value plus, at row y and column x, y + x/100, and quality, which
+// is 10y + x.
+type Server struct {
 	*httptest.Server
-	lat, lon []float64
+	Lat, Lon []float64
+	Clouds   bool // a fifth of the cells of every map is missing
 
-	mu    sync.Mutex // guards what follows
-	maps  map[int64]float32
-	twice bool // the first time stands twice in the axis
-	down  bool
-	asked []string
-	agent string
-	fault func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
+	mu    sync.Mutex        // guards what follows
+	Maps  map[int64]float32 // values by their times, in seconds since 1970
+	Twice bool              // the first time stands twice in the axis
+	Down  bool
+	Asked []string                                          // requests: document and constraint
+	Agent string                                            // of the last request
+	Fault func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
 }
 
-func newServer(t *testing.T, lat, lon []float64) *server {
+// New starts a server with a grid and no maps, which ends with the test.
+func New(t testing.TB, lat, lon []float64) *Server {
 	t.Helper()
-	s := &server{lat: lat, lon: lon, maps: map[int64]float32{}}
+	s := &Server{Lat: lat, Lon: lon, Maps: map[int64]float32{}}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func axis(first, step float64, n int) (out []float64) {
+// Axis returns n numbers.
+func Axis(first, step float64, n int) (out []float64) {
 	for i := range n {
 		out = append(out, first+step*float64(i))
 	}
 	return out
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	query, err := url.QueryUnescape(r.URL.RawQuery)
@@ -59,10 +62,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Invalid character found in the request target", http.StatusBadRequest) // as Tomcat
 		return
 	}
-	s.asked, s.agent = append(s.asked, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]+"?"+query), r.UserAgent()
+	s.Asked, s.Agent = append(s.Asked, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]+"?"+query), r.UserAgent()
 	switch {
-	case s.fault != nil && s.fault(w, r):
-	case s.down:
+	case s.Fault != nil && s.Fault(w, r):
+	case s.Down:
 		http.NotFound(w, r)
 	case r.URL.Path == "/erddap/griddap/sea.das":
 		s.das(w)
@@ -71,27 +74,27 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/erddap/griddap/sea.dods":
 		s.dods(w, query)
 	default:
-		refuse(w, http.StatusNotFound, "Not Found: Currently unknown datasetID=other")
+		Refuse(w, http.StatusNotFound, "Not Found: Currently unknown datasetID=other")
 	}
 }
 
-// refuse answers as OPeNDAP does.
-func refuse(w http.ResponseWriter, code int, message string) {
+// Refuse answers as OPeNDAP does.
+func Refuse(w http.ResponseWriter, code int, message string) {
 	w.WriteHeader(code)
 	fmt.Fprintf(w, "Error {\n    code=%d;\n    message=\"%s\";\n}\n", code, message)
 }
 
-func (s *server) times() (out []float64) {
-	for _, at := range slices.Sorted(maps.Keys(s.maps)) {
+func (s *Server) times() (out []float64) {
+	for _, at := range slices.Sorted(maps.Keys(s.Maps)) {
 		out = append(out, float64(at))
 	}
-	if s.twice && len(out) > 0 {
+	if s.Twice && len(out) > 0 {
 		out = append(out[:1:1], out...)
 	}
 	return out
 }
 
-func (s *server) das(w http.ResponseWriter) {
+func (s *Server) das(w http.ResponseWriter) {
 	t := s.times()
 	extent := ""
 	if len(t) > 0 {
@@ -132,7 +135,7 @@ func (s *server) das(w http.ResponseWriter) {
     String time_coverage_end "%g";
   }
 }
-`, extent, s.lat[0], s.lat[len(s.lat)-1], time.Now().Format(time.RFC3339Nano), t)
+`, extent, s.Lat[0], s.Lat[len(s.Lat)-1], time.Now().Format(time.RFC3339Nano), t)
 }
 
 // request is one array of a constraint, with an inclusive range for each axis.
@@ -143,8 +146,8 @@ type request struct {
 
 var bracket = regexp.MustCompile(`\[([^\]]*)\]`)
 
-func (s *server) axes() map[string][]float64 {
-	return map[string][]float64{"time": s.times(), "altitude": {0}, "latitude": s.lat, "longitude": s.lon}
+func (s *Server) axes() map[string][]float64 {
+	return map[string][]float64{"time": s.times(), "altitude": {0}, "latitude": s.Lat, "longitude": s.Lon}
 }
 
 func order(name string) []string {
@@ -155,7 +158,7 @@ func order(name string) []string {
 }
 
 // parse reads a constraint; an empty one asks for everything.
-func (s *server) parse(query string) ([]request, error) {
+func (s *Server) parse(query string) ([]request, error) {
 	if query == "" {
 		query = "time,altitude,latitude,longitude,chlorophyll,quality"
 	}
@@ -220,7 +223,7 @@ func (r request) declare(dim int) string {
 	return fmt.Sprintf("[%s = %d]", order(r.name)[dim], r.ranges[dim][1]-r.ranges[dim][0]+1)
 }
 
-func (s *server) dds(query string) string {
+func (s *Server) dds(query string) string {
 	requests, err := s.parse(query)
 	if err != nil {
 		return err.Error()
@@ -244,10 +247,10 @@ func (s *server) dds(query string) string {
 	return text + "} sea;\n"
 }
 
-func (s *server) dods(w http.ResponseWriter, query string) {
+func (s *Server) dods(w http.ResponseWriter, query string) {
 	requests, err := s.parse(query)
 	if err != nil {
-		refuse(w, http.StatusNotFound, "Not Found: "+err.Error())
+		Refuse(w, http.StatusNotFound, "Not Found: "+err.Error())
 		return
 	}
 	out := []byte(s.dds(query) + "\nData:\n")
@@ -269,14 +272,18 @@ func (s *server) dods(w http.ResponseWriter, query string) {
 		t, y, x := r.ranges[0], r.ranges[2], r.ranges[3]
 		length((t[1] - t[0] + 1) * (y[1] - y[0] + 1) * (x[1] - x[0] + 1))
 		for i := t[0]; i <= t[1]; i++ {
-			value := s.maps[int64(axes["time"][i])]
+			value := s.Maps[int64(axes["time"][i])]
 			for row := y[0]; row <= y[1]; row++ {
 				for column := x[0]; column <= x[1]; column++ {
 					if r.name == "quality" {
 						out = append(out, byte(row*10+column))
 						continue
 					}
-					out = binary.BigEndian.AppendUint32(out, math.Float32bits(value+float32(row)+float32(column)/100))
+					v := value + float32(row) + float32(column)/100
+					if s.Clouds && (row*7+column*3+int(axes["time"][i])/86400)%5 == 0 {
+						v = -999
+					}
+					out = binary.BigEndian.AppendUint32(out, math.Float32bits(v))
 				}
 			}
 		}
@@ -290,30 +297,16 @@ func (s *server) dods(w http.ResponseWriter, query string) {
 	_, _ = w.Write(out)
 }
 
-func (s *server) put(at time.Time, value float32) {
+// Put makes or replaces the map of a time.
+func (s *Server) Put(at time.Time, value float32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.maps[at.Unix()] = value
+	s.Maps[at.Unix()] = value
 }
 
-func (s *server) set(change func(*server)) {
+// Set changes the server between two requests.
+func (s *Server) Set(change func(*Server)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(s)
-}
-
-func (s *server) config() Config {
-	cfg := DefaultConfig()
-	cfg.URL, cfg.Dataset, cfg.Variables = s.URL+"/erddap", "sea", []string{"chlorophyll"}
-	cfg.Web.Timeout = 5 * time.Second
-	return cfg
-}
-
-func open(t *testing.T, cfg Config) *series.Archive {
-	t.Helper()
-	a, err := New(cfg, fetch.Politeness{UserAgent: "lacuna/test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
