@@ -68,6 +68,9 @@ func TestEveryKindOfArchiveCanBeConfigured(t *testing.T) {
 		"archive: {type: cmems, cmems: {dataset: cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D, user: me, password: {env: PW}}}": "Copernicus Marine cmems_obs-oc_blk_bgc-plankton_my_l3-multi-1km_P1D",
 		"archive: {type: cmems, lookback: 240h, prefixes: ['{year}/{month}/'], schedule: '*/10 * * * *', jitter: 1m, backfill: 2020-01-01..2020-12-31, " +
 			"expect: {by: '14:30'}, disk_floor: 5%, cmems: {dataset: x}}": "Copernicus Marine x",
+		"archive: {type: stac, stac: {url: 'https://stac.example.org', collections: [chl], token: {env: PW}}}":             "https://stac.example.org chl",
+		"archive: {type: erddap, erddap: {url: 'https://e.example.org/erddap', dataset: chl, variables: [chlorophyll]}}":   "https://e.example.org/erddap chl",
+		"archive: {type: zarr, zarr: {store: 'https://arco.example.org/chl.zarr', variables: [CHL]}}\n    bbox: [1,2,3,4]": "https://arco.example.org/chl.zarr",
 	} {
 		cfg, err := parseConfig("f", []byte("state_dir: state\ndatasets:\n  - name: chl\n    "+kind+"\n"))
 		if err != nil {

@@ -115,7 +115,7 @@ func TestExampleConfigIsTheDefaults(t *testing.T) {
 	want := DefaultConfig()
 	set := DefaultDataset()
 	set.Name, set.Archive.Dir = "example", "/var/lib/lacuna/archive"
-	set.Quality, set.Archive.Prefixes = []string{}, []string{}
+	set.Quality, set.BBox, set.Archive.Prefixes = []string{}, []float64{}, []string{}
 	want.Datasets = []Dataset{set}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("systemd/lacuna.yaml differs from the defaults (-code +file):\n%s", diff)
@@ -139,17 +139,21 @@ func TestDemoConfigIsValid(t *testing.T) {
 	}
 }
 
-func TestConfigInTheHandbookIsValid(t *testing.T) {
-	handbook, err := os.ReadFile("../docs/operator.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(handbook), "```yaml\n")
-	example, _, closed := strings.Cut(rest, "```")
-	if !found || !closed {
-		t.Fatal("operator.md has no YAML example")
-	}
-	if _, err := parseConfig("operator.md", []byte(example)); err != nil {
-		t.Error(err)
+func TestConfigsInTheHandbookAreValid(t *testing.T) {
+	for page, want := range map[string]int{"operator.md": 1, "archives.md": 3} {
+		handbook, err := os.ReadFile("../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := strings.Split(string(handbook), "```yaml\n")[1:]
+		if len(examples) < want {
+			t.Errorf("%s has %d YAML examples, want %d", page, len(examples), want)
+		}
+		for _, example := range examples[:min(len(examples), want)] {
+			example, _, _ = strings.Cut(example, "```")
+			if _, err := parseConfig(page, []byte(example)); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

@@ -39,8 +39,9 @@ type Scope struct {
 	// Prefixes are the allowed beginnings of names; none allows every name. A
 	// listing shows no other names.
 	Prefixes []string
-	// Since allows an archive to leave out objects last modified before it. An
-	// archive that would gain nothing by that shows them too.
+	// Since allows an archive to leave out objects last modified before it, and
+	// those of earlier days. An archive that would gain nothing by that shows
+	// them too.
 	Since time.Time
 	// Progress is called for every entry that was read, so that a long listing
 	// can be told from a stalled one. It may be nil, and may be called from

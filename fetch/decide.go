@@ -120,7 +120,8 @@ func (l listing) compare(o Object, k Known) (Action, bool) {
 // missing decides about a name that is on record and not listed. An incomplete
 // listing, or one that was not asked for the name, says nothing about it.
 func (l listing) missing(k Known) (Action, bool) {
-	expected := l.complete && l.scope.Holds(k.Name) && !k.ModTime.Before(l.scope.Since)
+	day, dated := k.day()
+	expected := l.complete && l.scope.Holds(k.Name) && !k.ModTime.Before(l.scope.Since) && !(dated && day.Before(dayOf(l.scope.Since)))
 	if !expected || !k.Vanished.IsZero() {
 		return Action{}, false
 	}

@@ -247,3 +247,18 @@ func TestPrefixesFollowTheDays(t *testing.T) {
 		}
 	}
 }
+
+func TestADayThatWasNotAskedForHasNotVanished(t *testing.T) {
+	since := time.Date(2024, 5, 10, 13, 0, 0, 0, time.UTC)
+	known := func(yield func(Known, error) bool) {
+		for _, name := range []string{"chl_20240509.nc", "chl_20240510.nc"} { // both were made anew yesterday
+			if !yield(Known{Object: Object{Name: name, Size: 1, ModTime: since.AddDate(0, 0, 9)}, SHA256: "x"}, nil) {
+				return
+			}
+		}
+	}
+	actions, err := decide(listing{complete: true, scope: Scope{Since: since}}, known)
+	if err != nil || len(actions) != 1 || actions[0].Kind != Vanished || actions[0].Object.Name != "chl_20240510.nc" {
+		t.Errorf("decide() = %+v, %v; want that the 10th alone has vanished", actions, err)
+	}
+}

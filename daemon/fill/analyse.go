@@ -267,8 +267,7 @@ func coverage(analyses []infer.Analysis, sea field.Mask) (before, after float64)
 
 // ProductName returns the name of the product of a granule, without ending.
 func ProductName(granule string) string {
-	base := path.Base(granule)
-	return strings.TrimSuffix(base, path.Ext(base)) + "_l4"
+	return plainName(path.Base(granule)) + "_l4"
 }
 
 // StandAloneDataset returns the name of the dataset in the product of a single
@@ -277,7 +276,14 @@ func StandAloneDataset(g ingest.Granule) string {
 	if g.Product != "" {
 		return g.Product
 	}
-	return strings.TrimSuffix(g.Name, path.Ext(g.Name))
+	return plainName(g.Name)
+}
+
+// plainName returns the name of a file without its ending, that of a packed Zarr
+// store too.
+func plainName(name string) string {
+	name = strings.TrimSuffix(name, path.Ext(name))
+	return strings.TrimSuffix(name, ".zarr")
 }
 
 // SourceFile returns the part of a granule that its product carries over.

@@ -3,9 +3,6 @@ package intake
 import (
 	"fmt"
 	"net/url"
-	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,9 +10,13 @@ import (
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
 	"lacuna/fetch/dir"
+	"lacuna/fetch/erddap"
 	"lacuna/fetch/ftp"
 	"lacuna/fetch/http"
 	"lacuna/fetch/s3"
+	"lacuna/fetch/stac"
+	"lacuna/fetch/zarr"
+	"lacuna/internal/bbox"
 	"lacuna/internal/convert"
 	"lacuna/internal/faults"
 )
@@ -23,13 +24,16 @@ import (
 // Archive is the place where the granules of a dataset appear, with the schedule
 // of its watcher.
 type Archive struct {
-	Type         string       `yaml:"type"` // dir, s3, ftp, http or cmems: the section that is used
-	Dir          string       `yaml:"dir"`
-	DirMax       int          `yaml:"dir_max_objects"` // a listing of dir with more entries is cut and is an error
-	S3           s3.Config    `yaml:"s3"`
-	FTP          ftp.Config   `yaml:"ftp"`
-	HTTP         http.Config  `yaml:"http"`
-	CMEMS        cmems.Config `yaml:"cmems"`
+	Type         string        `yaml:"type"` // dir, s3, ftp, http, cmems, stac, erddap or zarr: the section that is used
+	Dir          string        `yaml:"dir"`
+	DirMax       int           `yaml:"dir_max_objects"` // a listing of dir with more entries is cut and is an error
+	S3           s3.Config     `yaml:"s3"`
+	FTP          ftp.Config    `yaml:"ftp"`
+	HTTP         http.Config   `yaml:"http"`
+	CMEMS        cmems.Config  `yaml:"cmems"`
+	STAC         stac.Config   `yaml:"stac"`
+	ERDDAP       erddap.Config `yaml:"erddap"`
+	Zarr         zarr.Config   `yaml:"zarr"`
 	fetch.Config `yaml:",inline"`
 }
 
@@ -37,6 +41,7 @@ type Archive struct {
 func DefaultArchive() Archive {
 	return Archive{
 		Type: "dir", DirMax: dir.DefaultMaxObjects, S3: s3.DefaultConfig(), FTP: ftp.DefaultConfig(), HTTP: http.DefaultConfig(), CMEMS: cmems.DefaultConfig(),
+		STAC: stac.DefaultConfig(), ERDDAP: erddap.DefaultConfig(), Zarr: zarr.DefaultConfig(),
 		Config: fetch.DefaultConfig(),
 	}
 }
@@ -56,8 +61,8 @@ type kind struct {
 	// propose returns the lines of a proposed configuration.
 	propose func(a Archive) []Line
 
-	local   bool                // on this machine, so that requests need no pacing
-	readers func(a Archive) int // largest number of open readers; nil: no limit
+	local   func(a Archive) bool // on this machine, so that requests need no pacing; nil: never
+	readers func(a Archive) int  // largest number of open readers; nil: no limit
 }
 
 // Line is a line of a proposed configuration, inside the section of the archive.
@@ -66,144 +71,6 @@ type Line struct {
 	Indent    int
 	Key, Text string // the text is quoted where YAML needs it
 	Why       string
-}
-
-// byAddress is the reason for a type that follows from the address.
-const byAddress = "by the address that was given"
-
-// cmemsDataset matches the names of observation datasets of Copernicus Marine.
-var cmemsDataset = regexp.MustCompile(`^cmems_obs-[a-z]+_[a-z]+_[A-Za-z0-9_-]+$`)
-
-// kinds are the kinds of archives. An address belongs to the first kind that
-// accepts it; an address without a scheme is a folder.
-var kinds = []kind{
-	{
-		name:     "s3",
-		example:  "s3://s3.example.org/bucket/some/prefix",
-		validate: func(a Archive) error { return a.S3.Validate() },
-		place:    func(a Archive) string { return a.S3.Endpoint + "/" + a.S3.Bucket },
-		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
-			return s3.New(a.S3, polite)
-		},
-		at: func(a *Archive, place string, u *url.URL) (bool, error) {
-			if u.Scheme != "s3" {
-				return false, nil
-			}
-			bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
-			if bucket == "" {
-				return true, fmt.Errorf("%s names no bucket: write s3://HOST/BUCKET/PREFIX", place)
-			}
-			a.S3.Endpoint, a.S3.Bucket, a.S3.Prefix = "https://"+u.Host, bucket, prefix
-			return true, nil
-		},
-		propose: func(a Archive) []Line {
-			return []Line{
-				{0, "type", "s3", byAddress},
-				{0, "s3", "", ""},
-				{1, "endpoint", a.S3.Endpoint, "the host"},
-				{1, "bucket", a.S3.Bucket, "the first part of the path; keys, if it needs any, go into access_key and secret_key"},
-				{1, "prefix", a.S3.Prefix, "the rest of the path"},
-			}
-		},
-	},
-	{
-		name:     "ftp",
-		example:  "ftp://ftp.example.org/pub/chl",
-		validate: func(a Archive) error { return a.FTP.Validate() },
-		place:    func(a Archive) string { return "ftp " + a.FTP.Address },
-		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
-			return ftp.New(a.FTP, polite)
-		},
-		at: func(a *Archive, _ string, u *url.URL) (bool, error) {
-			if u.Scheme != "ftp" {
-				return false, nil
-			}
-			a.FTP.Address, a.FTP.Root = u.Host, path.Join("/", u.Path)
-			return true, nil
-		},
-		propose: func(a Archive) []Line {
-			return []Line{
-				{0, "type", "ftp", byAddress},
-				{0, "ftp", "", ""},
-				{1, "address", a.FTP.Address, "the host; user and password, if it needs any, go beside it"},
-				{1, "root", a.FTP.Root, "the folder"},
-			}
-		},
-		readers: func(a Archive) int { return a.FTP.Connections },
-	},
-	{
-		name:     "http",
-		example:  "https://data.example.org/chl/",
-		validate: func(a Archive) error { return a.HTTP.Validate() },
-		place:    func(a Archive) string { return a.HTTP.URL },
-		open: func(a Archive, polite fetch.Politeness, _ string) (fetch.Archive, error) {
-			return http.New(a.HTTP, polite)
-		},
-		at: func(a *Archive, place string, u *url.URL) (bool, error) {
-			a.HTTP.URL = place
-			return u.Scheme == "http" || u.Scheme == "https", nil
-		},
-		propose: func(a Archive) []Line {
-			return []Line{
-				{0, "type", "http", byAddress},
-				{0, "http", "", ""},
-				{1, "url", a.HTTP.URL, "its index pages are read; name a manifest if there is one"},
-			}
-		},
-	},
-	{
-		name:     "cmems",
-		example:  "cmems_obs-oc_blk_bgc-plankton_nrt_l3-multi-1km_P1D",
-		validate: func(a Archive) error { return pinned(a.CMEMS, "state_dir").Validate() },
-		place:    func(a Archive) string { return "Copernicus Marine " + a.CMEMS.Dataset },
-		open: func(a Archive, polite fetch.Politeness, remembers string) (fetch.Archive, error) {
-			return cmems.New(pinned(a.CMEMS, remembers), polite)
-		},
-		at: func(a *Archive, place string, _ *url.URL) (bool, error) {
-			if !cmemsDataset.MatchString(place) {
-				return false, nil
-			}
-			a.CMEMS.Dataset = place
-			return true, nil
-		},
-		propose: func(a Archive) []Line {
-			return []Line{
-				{0, "type", "cmems", "the dataset is one of Copernicus Marine"},
-				{0, "cmems", "", ""},
-				{1, "dataset", a.CMEMS.Dataset, "its version is chosen at the first listing, kept, and never changed silently; user and password are found as the Copernicus Marine toolbox finds them"},
-				{0, "lookback", "960h", "the last 40 days to begin with; lacuna backfill fetches older ones"},
-			}
-		},
-	},
-	{
-		name:    "dir",
-		example: "archive",
-		validate: func(a Archive) error {
-			var errs faults.List
-			errs.Check(a.Dir != "", "dir is empty: name the folder where granules appear")
-			errs.Check(a.DirMax >= 1, "dir_max_objects is %d, must be positive", a.DirMax)
-			return errs.Err()
-		},
-		place: func(a Archive) string { return a.Dir },
-		open: func(a Archive, _ fetch.Politeness, _ string) (fetch.Archive, error) {
-			return dir.New(a.Dir, a.DirMax), nil
-		},
-		at: func(a *Archive, place string, u *url.URL) (_ bool, err error) {
-			if u.Scheme != "" && u.Host != "" {
-				return false, nil
-			}
-			a.Dir, err = filepath.Abs(place)
-			return true, err
-		},
-		propose: func(a Archive) []Line {
-			return []Line{
-				{0, "dir", a.Dir, "granules are taken up as they appear here; the folder is only read"},
-				{0, "poll_interval", "1m", "a folder costs nothing to list"},
-				{0, "settle", "30s", "a file that was written to less than this ago is left alone, so that none is read half"},
-			}
-		},
-		local: true,
-	},
 }
 
 // Kinds lists the kinds of archives, for people.
@@ -254,7 +121,7 @@ func (a Archive) Place() string {
 // Local reports whether the archive is on this machine.
 func (a Archive) Local() bool {
 	k := a.kind()
-	return k != nil && k.local
+	return k != nil && k.local != nil && k.local(a)
 }
 
 // Propose returns the lines of a configuration that name the archive, with their
@@ -267,8 +134,9 @@ func (a Archive) Propose() []Line {
 }
 
 // At returns the archive at a place that a user names: a folder, an address with
-// the scheme http, https, ftp or s3 (s3://HOST/BUCKET/PREFIX), or a dataset of
-// Copernicus Marine.
+// the scheme http, https, ftp or s3 (s3://HOST/BUCKET/PREFIX), a dataset of
+// Copernicus Marine, of an ERDDAP server (.../griddap/ID?VARIABLE), a collection
+// of a STAC API (.../collections/ID), or a Zarr store (.../NAME.zarr?VARIABLE).
 func At(place string) (Archive, error) {
 	u, err := url.Parse(place)
 	if err != nil {
@@ -282,6 +150,12 @@ func At(place string) (Archive, error) {
 		}
 	}
 	return DefaultArchive(), fmt.Errorf("%s is neither a folder nor an address with the scheme http, https, ftp or s3", place)
+}
+
+// within returns the archive cut to a box, as far as its kind can.
+func (a Archive) within(box bbox.Box) Archive {
+	a.STAC.Box, a.ERDDAP.Box, a.Zarr.Box = box, box, box
+	return a
 }
 
 // bare returns the archive of a dataset, without pacing and retries.

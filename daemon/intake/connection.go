@@ -9,6 +9,7 @@ import (
 	"lacuna/daemon/state"
 	"lacuna/daemon/version"
 	"lacuna/fetch"
+	"lacuna/internal/bbox"
 	"lacuna/pipeline/ingest"
 )
 
@@ -63,12 +64,16 @@ func (c Connection) Close() error {
 // Open returns the archive of a dataset. It touches neither the network nor the
 // disk.
 func (s *Archives) Open(set Dataset) (Connection, error) {
-	bare, err := set.Archive.bare(s.polite, s.State, set.Name)
+	box, err := bbox.Of(set.Options.BBox)
+	if err != nil {
+		return Connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
+	}
+	bare, err := set.Archive.within(box).bare(s.polite, s.State, set.Name)
 	if err != nil {
 		return Connection{}, fmt.Errorf("archive of dataset %s: %w", set.Name, err)
 	}
 	kind := set.Archive.kind()
-	if kind.local {
+	if set.Archive.Local() {
 		return Connection{Archive: bare, Bare: bare}, nil
 	}
 	polite, err := fetch.NewPolite(bare, s.Manners, s.Log.With("component", "fetch", "archive", set.Name))

@@ -59,7 +59,7 @@ func (o Onboarding) Propose() []byte {
 		{0, "datasets:", ""},
 		{1, "- name: " + o.Name, "a folder of the products and a label of the metrics"},
 	}
-	all = slices.Concat(all, o.reading(), o.watching(), o.filling())
+	all = slices.Concat(all, o.reading(), o.part(), o.watching(), o.filling())
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Proposed by lacuna init on %s%s. Every reason stands above its line:\n# change what you know better, then run lacuna check.\n",
 		o.Now.UTC().Format(time.DateOnly), o.from())
@@ -109,6 +109,18 @@ func (o Onboarding) reading() []setting {
 	return all
 }
 
+// part proposes which part of the granules is read, where the user has said so.
+func (o Onboarding) part() []setting {
+	var all []setting
+	if o.Options.Group != "" {
+		all = append(all, setting{2, "group: " + quoteYAML(o.Options.Group), "as asked for: the variables of this group, and of those above it"})
+	}
+	if b := o.Options.BBox; len(b) == 4 {
+		all = append(all, setting{2, fmt.Sprintf("bbox: [%g, %g, %g, %g]", b[0], b[1], b[2], b[3]), "as asked for: west, south, east and north; the rest is neither fetched, where the archive can cut, nor filled"})
+	}
+	return all
+}
+
 func (o Onboarding) readingUnseen() []setting {
 	if o.Options.Product == "" {
 		return []setting{{2, "sea_mask: auto", "the granules' own mask, else the built-in one; learned from the days where that calls most of what they show land, as it does lakes"}}
@@ -131,7 +143,7 @@ func (o Onboarding) watching() []setting {
 	for _, l := range o.Archive.Propose() {
 		text := l.Key + ":"
 		if l.Text != "" || l.Why != "" { // otherwise the line only opens a section
-			text += " " + quoteYAML(l.Text)
+			text += " " + yamlOf(l.Text)
 		}
 		add(3+l.Indent, text, l.Why)
 	}
@@ -141,6 +153,14 @@ func (o Onboarding) watching() []setting {
 	add(3, "schedule: \"17 * * * *\"", "once an hour: products of a day come once a day, at times that vary by hours")
 	add(3, "jitter: 5m", "so that not everybody asks at the same minute")
 	return append(all, o.expecting()...)
+}
+
+// yamlOf returns the text of a proposed line, in which brackets are a list.
+func yamlOf(text string) string {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		return flowList(strings.Split(strings.TrimSuffix(inner, "]"), ", "))
+	}
+	return quoteYAML(text)
 }
 
 // expecting proposes the age at which a missing granule raises an alarm.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/internal/zarr"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/ingest/products"
@@ -195,8 +196,8 @@ func usualStep(fields []field.Field) time.Duration {
 	return steps[len(steps)/2].Round(time.Hour)
 }
 
-// GranuleFiles returns the named files, and the NetCDF files below the named
-// folders in order of their paths.
+// GranuleFiles returns the named files, and the NetCDF files and Zarr stores
+// below the named folders in order of their paths.
 func GranuleFiles(names ...string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -204,7 +205,11 @@ func GranuleFiles(names ...string) ([]string, error) {
 			if err != nil {
 				return err
 			}
-			if !d.IsDir() && (path == name || strings.HasSuffix(path, ".nc")) {
+			switch {
+			case d.IsDir() && zarr.IsStore(path):
+				files = append(files, path)
+				return fs.SkipDir
+			case !d.IsDir() && (path == name || strings.HasSuffix(path, ".nc") || strings.HasSuffix(path, ".zarr.zip")):
 				files = append(files, path)
 			}
 			return nil

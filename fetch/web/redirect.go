@@ -50,6 +50,9 @@ func (c Config) redirect(req *http.Request, via []*http.Request) error {
 			req.Header.Del(name)
 		}
 	}
+	if c.Login != nil {
+		c.Login(req)
+	}
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"strconv"
@@ -37,6 +38,10 @@ type Config struct {
 	// Allow returns why no request may go to a place, as an error that wraps
 	// fetch.ErrUnacceptable. Nil allows every place.
 	Allow func(u *url.URL) error `yaml:"-"`
+	// Login adds the credentials of another host to a request that was sent on
+	// to it, and of no other. With it answers may set cookies, as the login pages
+	// between an archive and its bytes do. Nil: no such host has any.
+	Login func(req *http.Request) `yaml:"-"`
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -75,7 +80,15 @@ func newHTTP(cfg Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{CheckRedirect: cfg.redirect, Transport: &http.Transport{
+	client := &http.Client{CheckRedirect: cfg.redirect}
+	if cfg.Login != nil {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			return nil, err
+		}
+		client.Jar = jar
+	}
+	client.Transport = &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       trust,
@@ -87,7 +100,8 @@ func newHTTP(cfg Config) (*http.Client, error) {
 		// Headers have a few kilobytes, and some are kept for each object.
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // offsets and lengths are of the bytes that are stored
-	}}, nil
+	}
+	return client, nil
 }
 
 // TLS returns a configuration that trusts the authorities of the system and,

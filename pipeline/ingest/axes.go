@@ -138,9 +138,6 @@ func (a *axes) find(h *header, k axisKind) (int, error) {
 		return -1, bad(fmt.Sprintf("its %s is two-dimensional, so the grid is curvilinear or a swath", h.Vars[curved].Name),
 			"map it to a regular grid first, for example with cdo remapbil")
 	}
-	if len(h.Vars) == 0 && len(h.Groups) > 0 {
-		return -1, bad("it keeps its variables in the groups "+list(h.Groups), "flatten it first with: ncks -G : IN.nc OUT.nc")
-	}
 	return -1, bad(fmt.Sprintf("it has no %s coordinate among its variables %s", k.name, list(names(h))),
 		fmt.Sprintf("give the coordinate the attribute standard_name = %q", k.standardName))
 }

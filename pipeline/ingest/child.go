@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,6 +144,15 @@ func limitProcess(req request) error {
 // send decodes a file and writes the frames of the answer. A file that refers
 // to others is refused before any of its numbers is read.
 func send(w io.Writer, m *image, req request) error {
+	if bytes.HasPrefix(m.bytes, []byte(zipMagic)) {
+		store, err := unzarred(m, req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = store.close() }() // read-only: a failed close loses nothing
+		req.Options.Group = ""               // it has been taken
+		return sendAll(w, store, req)
+	}
 	if err := m.selfContained(); err != nil {
 		return err
 	}
@@ -156,9 +166,12 @@ func sendAll(w io.Writer, m *image, req request) error {
 		return err
 	}
 	defer func() { _ = lib.close() }() // read-only: a failed close loses nothing
-	h, err := lib.header()
+	h, err := lib.header(req.Options.Group)
 	if err != nil {
 		return err
+	}
+	if m.format != "" {
+		h.Format = m.format
 	}
 	p, err := req.plan(h)
 	if err != nil {

@@ -3,6 +3,7 @@ package ingest
 import (
 	"time"
 
+	"lacuna/internal/bbox"
 	"lacuna/internal/faults"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest/products"
@@ -42,9 +43,11 @@ func (c Config) Validate() error {
 type Options struct {
 	Product   string      `yaml:"product"`     // key of the product table
 	Variable  string      `yaml:"variable"`    // name in the file
+	Group     string      `yaml:"group"`       // the group of the file that is read, with those above it; empty: all of them
 	Transform string      `yaml:"transform"`   // identity or log10
 	Range     *[2]float64 `yaml:"valid_range"` // physical, both ends allowed; values outside are rejected
 	Quality   []string    `yaml:"quality"`     // rules such as "quality_level >= 4" that must all hold
+	BBox      []float64   `yaml:"bbox"`        // [west, south, east, north] in degrees: the part of the grid that is fetched, as far as the archive can cut, and filled; empty: all of it
 }
 
 // Validate reports everything wrong with o, not just the first thing. Each
@@ -62,6 +65,8 @@ func (o Options) Validate() error {
 	if r := o.Range; r != nil {
 		errs.Check(r[0] < r[1], "valid_range is [%g, %g], its first number must be the smaller", r[0], r[1])
 	}
+	_, err := bbox.Of(o.BBox)
+	errs.Add(err)
 	for _, text := range o.Quality {
 		_, err := parseRule(text)
 		errs.Add(err)

@@ -19,7 +19,7 @@ type header struct {
 	Dims   []Dim
 	Vars   []headerVar
 	Attrs  []rawAttr
-	Groups []string // names of the groups below the root; their variables are not read
+	Groups []string // paths of the groups whose variables are among Vars
 }
 
 // A headerVar is a variable without its numbers.

@@ -98,7 +98,8 @@ import (
 // on it, so no library ever opens anything, and a reference of the file to
 // another one leads nowhere.
 type image struct {
-	bytes []byte
+	bytes  []byte
+	format string // of the file, where that is not what netCDF-C says
 }
 
 // openImage maps the regular file behind a descriptor. Its pages are read on

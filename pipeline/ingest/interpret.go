@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/internal/bbox"
 	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
@@ -22,6 +23,13 @@ type extract struct {
 // granule interprets the extract of a granule.
 func (x *extract) granule(name string, opt Options) (Granule, error) {
 	h, p := x.header, x.plan
+	box, err := bbox.Of(opt.BBox)
+	if err != nil {
+		return Granule{}, err
+	}
+	if err := x.crop(box); err != nil {
+		return Granule{}, err
+	}
 	grid, err := x.grid()
 	if err != nil {
 		return Granule{}, err
@@ -54,6 +62,13 @@ func (x *extract) sea(grid field.Grid) (field.Mask, error) {
 	own, err := x.grid()
 	if err != nil {
 		return nil, err
+	}
+	if !own.Same(grid) { // of more than the granules, perhaps, which a bbox has cut
+		if err := x.crop(around(grid)); err == nil {
+			if own, err = x.grid(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if !own.Same(grid) {
 		return nil, bad(fmt.Sprintf("its grid (%v) is not that of the granules (%v)", own, grid), "give a mask on the grid of the granules")

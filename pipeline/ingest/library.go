@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/fhs/go-netcdf/netcdf"
@@ -25,8 +26,14 @@ import (
 // left to the binding.
 type library struct {
 	ds     netcdf.Dataset
-	dimIDs []C.int // dimensions of the root group, in file order
+	dimIDs []C.int // dimensions, in the order of the header
+	places []place // variables, in the order of the header
 	buf    unsafe.Pointer
+}
+
+// place is where netCDF-C has a variable.
+type place struct {
+	group, id C.int
 }
 
 // openLibrary opens a file in memory, which must stay until close.
@@ -68,9 +75,11 @@ const (
 	maxAttrBytes = 1 << 20
 )
 
-// header reads everything but the numbers.
-func (l *library) header() (*header, error) {
-	h, err := l.readHeader()
+// header reads everything but the numbers: of the root, and of the groups, whose
+// variables are taken as if they stood there. With a group, of that one alone and
+// of those above it.
+func (l *library) header(group string) (*header, error) {
+	h, err := l.readHeader(group)
 	if err != nil {
 		if b := (*BadGranule)(nil); errors.As(err, &b) {
 			return nil, err
@@ -80,32 +89,99 @@ func (l *library) header() (*header, error) {
 	return h, nil
 }
 
-func (l *library) readHeader() (*header, error) {
+func (l *library) readHeader(group string) (*header, error) {
 	id := C.int(l.ds)
-	var format, dims, vars, attrs C.int
-	if err := errors.Join(status(C.nc_inq_format(id, &format)), status(C.nc_inq(id, &dims, &vars, &attrs, nil))); err != nil {
+	var format, attrs C.int
+	if err := errors.Join(status(C.nc_inq_format(id, &format)), status(C.nc_inq_natts(id, &attrs))); err != nil {
 		return nil, err
-	}
-	if vars > maxVars || dims > maxDims {
-		return nil, bad(fmt.Sprintf("it has %d variables and %d dimensions, more than a map can need", vars, dims), "leave it out")
 	}
 	h := &header{Format: formatName(format)}
 	var err error
-	if h.Dims, err = l.dims(dims); err != nil {
+	if h.Attrs, err = l.attrs(id, C.NC_GLOBAL, attrs); err != nil {
 		return nil, err
 	}
-	if h.Attrs, err = l.attrs(C.NC_GLOBAL, attrs); err != nil {
+	if err := l.addGroup(h, id, ""); err != nil {
 		return nil, err
+	}
+	found, err := l.addGroups(h, id, "", strings.Trim(group, "/"))
+	switch {
+	case err != nil:
+		return nil, err
+	case group != "" && !found:
+		return nil, bad(fmt.Sprintf("it has no group %q", group), "set group to one of "+list(l.groups()))
+	}
+	return h, nil
+}
+
+// maxGroups bounds the groups of a file, in all and below one another.
+const maxGroups = 64
+
+// addGroups adds the groups below one: all, or those on the way to a wanted path
+// and below it. It reports whether it came to the wanted one.
+func (l *library) addGroups(h *header, id C.int, at, wanted string) (found bool, err error) {
+	ids, err := l.below(id)
+	if err != nil {
+		return false, err
+	}
+	for _, g := range ids {
+		var name [C.NC_MAX_NAME + 1]C.char
+		if err := status(C.nc_inq_grpname(g, &name[0])); err != nil {
+			return false, err
+		}
+		path := strings.TrimPrefix(at+"/"+C.GoString(&name[0]), "/")
+		if wanted != "" && path != wanted && !strings.HasPrefix(wanted, path+"/") && !strings.HasPrefix(path, wanted+"/") {
+			continue
+		}
+		if len(h.Groups) >= maxGroups {
+			return false, bad(fmt.Sprintf("it has more than %d groups", maxGroups), "set group to one of them")
+		}
+		h.Groups = append(h.Groups, path)
+		if err := l.addGroup(h, g, path); err != nil {
+			return false, err
+		}
+		deeper, err := l.addGroups(h, g, path, wanted)
+		if err != nil {
+			return false, err
+		}
+		found = found || path == wanted || deeper
+	}
+	return found, nil
+}
+
+// addGroup adds the dimensions and variables of one group.
+func (l *library) addGroup(h *header, id C.int, path string) error {
+	var dims, vars C.int
+	if err := errors.Join(status(C.nc_inq_ndims(id, &dims)), status(C.nc_inq_nvars(id, &vars))); err != nil {
+		return err
+	}
+	if int(vars)+len(h.Vars) > maxVars || int(dims)+len(h.Dims) > maxDims {
+		return bad(fmt.Sprintf("it has %d variables and %d dimensions, more than a map can need", int(vars)+len(h.Vars), int(dims)+len(h.Dims)), "leave it out")
+	}
+	if err := l.dims(h, id, path, dims); err != nil {
+		return err
 	}
 	for v := range vars {
-		x, err := l.variable(v)
+		x, err := l.variable(id, v)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		x.Name = unique(x.Name, path, func(name string) bool { return h.find(name) >= 0 })
 		h.Vars = append(h.Vars, x)
+		l.places = append(l.places, place{group: id, id: v})
 	}
-	h.Groups = l.groups()
-	return h, nil
+	return nil
+}
+
+// unique returns a name of a group that is not taken at the root: with that of
+// the group before it where it is.
+func unique(name, path string, taken func(string) bool) string {
+	for range maxGroups {
+		if !taken(name) {
+			break
+		}
+		name = strings.ReplaceAll(path, "/", "_") + "_" + name
+	}
+	return name
 }
 
 func formatName(format C.int) string {
@@ -122,33 +198,33 @@ func formatName(format C.int) string {
 	return "NetCDF-4"
 }
 
-// dims returns the dimensions of the root group, n at most.
-func (l *library) dims(n C.int) ([]Dim, error) {
-	id := C.int(l.ds)
+// dims adds the dimensions of a group, n at most.
+func (l *library) dims(h *header, id C.int, path string, n C.int) error {
 	ids := make([]C.int, n+1) // never empty, so that it has an address
 	if err := status(C.nc_inq_dimids(id, &n, &ids[0], 0)); err != nil {
-		return nil, err
+		return err
 	}
-	l.dimIDs = ids[:n]
 	open := make([]C.int, n+1)
 	var unlimited C.int
 	if err := status(C.nc_inq_unlimdims(id, &unlimited, &open[0])); err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]Dim, n)
-	for i, d := range l.dimIDs {
+	for _, d := range ids[:n] {
 		var name [C.NC_MAX_NAME + 1]C.char
 		var length C.size_t
 		if err := status(C.nc_inq_dim(id, d, &name[0], &length)); err != nil {
-			return nil, err
+			return err
 		}
-		out[i] = Dim{Name: C.GoString(&name[0]), Len: int(length), Unlimited: slices.Contains(open[:unlimited], d)}
+		own := unique(C.GoString(&name[0]), path, func(name string) bool {
+			return slices.ContainsFunc(h.Dims, func(d Dim) bool { return d.Name == name })
+		})
+		l.dimIDs = append(l.dimIDs, d)
+		h.Dims = append(h.Dims, Dim{Name: own, Len: int(length), Unlimited: slices.Contains(open[:unlimited], d)})
 	}
-	return out, nil
+	return nil
 }
 
-func (l *library) variable(v C.int) (headerVar, error) {
-	id := C.int(l.ds)
+func (l *library) variable(id, v C.int) (headerVar, error) {
 	var name [C.NC_MAX_NAME + 1]C.char
 	var typ C.nc_type
 	var rank, attrs C.int
@@ -161,7 +237,7 @@ func (l *library) variable(v C.int) (headerVar, error) {
 		out.Dims = append(out.Dims, slices.Index(l.dimIDs, d))
 	}
 	var err error
-	out.Attrs, err = l.attrs(v, attrs)
+	out.Attrs, err = l.attrs(id, v, attrs)
 	return out, err
 }
 
@@ -177,7 +253,7 @@ func typeName(typ C.nc_type) string {
 }
 
 // attrs returns the attributes of a variable, without those of user types.
-func (l *library) attrs(v, n C.int) ([]rawAttr, error) {
+func (l *library) attrs(id, v, n C.int) ([]rawAttr, error) {
 	if n > maxAttrs {
 		return nil, bad(fmt.Sprintf("it has %d attributes on one variable", n), "leave it out")
 	}
@@ -186,7 +262,6 @@ func (l *library) attrs(v, n C.int) ([]rawAttr, error) {
 		var name [C.NC_MAX_NAME + 1]C.char
 		var typ C.nc_type
 		var length C.size_t
-		id := C.int(l.ds)
 		if err := status(C.nc_inq_attname(id, v, i, &name[0])); err != nil {
 			return nil, err
 		}
@@ -198,7 +273,7 @@ func (l *library) attrs(v, n C.int) ([]rawAttr, error) {
 		switch size := C.size_t(cdl.SizeOf(a.Type)); {
 		case typ == C.NC_STRING && length <= maxAttrs:
 			a.Type = "char"
-			a.Data, err = l.strings(v, &name[0], length)
+			a.Data, err = l.strings(id, v, &name[0], length)
 		case size == 0 || length > maxAttrBytes/size:
 			continue
 		case length > 0:
@@ -215,13 +290,13 @@ func (l *library) attrs(v, n C.int) ([]rawAttr, error) {
 
 // strings returns a string attribute as text, several joined by spaces, as
 // the words of flag_meanings are.
-func (l *library) strings(v C.int, name *C.char, n C.size_t) ([]byte, error) {
+func (l *library) strings(id, v C.int, name *C.char, n C.size_t) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
 	ptrs := (*[maxAttrs]*C.char)(C.calloc(maxAttrs, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(ptrs))
-	if err := status(C.nc_get_att_string(C.int(l.ds), v, name, &ptrs[0])); err != nil {
+	if err := status(C.nc_get_att_string(id, v, name, &ptrs[0])); err != nil {
 		return nil, err
 	}
 	defer C.nc_free_string(n, &ptrs[0])
@@ -234,16 +309,23 @@ func (l *library) strings(v C.int, name *C.char, n C.size_t) ([]byte, error) {
 	return bytes.Join(words, []byte(" ")), nil
 }
 
-// groups returns the names of the groups below the root: none for the formats
-// that know no groups.
-func (l *library) groups() []string {
-	id := C.int(l.ds)
+// below returns the groups below one: none for the formats that know no groups.
+func (l *library) below(id C.int) ([]C.int, error) {
 	var n C.int
-	if status(C.nc_inq_grps(id, &n, nil)) != nil || n <= 0 || n > maxVars {
-		return nil
+	if status(C.nc_inq_grps(id, &n, nil)) != nil || n <= 0 {
+		return nil, nil
+	}
+	if n > maxVars {
+		return nil, bad(fmt.Sprintf("it has %d groups", n), "leave it out")
 	}
 	ids := make([]C.int, n)
-	if status(C.nc_inq_grps(id, &n, &ids[0])) != nil {
+	return ids, status(C.nc_inq_grps(id, &n, &ids[0]))
+}
+
+// groups returns the names of the groups below the root.
+func (l *library) groups() []string {
+	ids, err := l.below(C.int(l.ds))
+	if err != nil {
 		return nil
 	}
 	var out []string
@@ -269,7 +351,7 @@ func (l *library) read(v int, shape []int, first, rows int, dst []byte) error {
 	if len(shape) > 0 {
 		start[0], count[0] = C.size_t(first), C.size_t(rows)
 	}
-	if err := status(C.nc_get_vara(C.int(l.ds), C.int(v), &start[0], &count[0], unsafe.Pointer(&dst[0]))); err != nil {
+	if err := status(C.nc_get_vara(l.places[v].group, l.places[v].id, &start[0], &count[0], unsafe.Pointer(&dst[0]))); err != nil {
 		return libraryError("has numbers that cannot be read", err)
 	}
 	return nil
@@ -288,7 +370,7 @@ func (l *library) slab(n int) []byte {
 func (l *library) chunkRows(v int) int {
 	var storage C.int
 	var sizes [C.NC_MAX_VAR_DIMS]C.size_t
-	if status(C.nc_inq_var_chunking(C.int(l.ds), C.int(v), &storage, &sizes[0])) != nil || storage != C.NC_CHUNKED {
+	if status(C.nc_inq_var_chunking(l.places[v].group, l.places[v].id, &storage, &sizes[0])) != nil || storage != C.NC_CHUNKED {
 		return 1
 	}
 	return max(1, int(sizes[0]))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lacuna/internal/cdl"
+	"lacuna/internal/cftime"
 	"lacuna/pipeline/field"
 )
 
@@ -103,8 +104,8 @@ func (x *extract) bounds(times []time.Time) [][2]time.Time {
 		return nil
 	}
 	for _, names := range [][2]string{{"time_coverage_start", "time_coverage_end"}, {"start_time", "stop_time"}} {
-		begin, errBegin := parseDate(textOf(x.header.Attrs, names[0]), true)
-		end, errEnd := parseDate(textOf(x.header.Attrs, names[1]), true)
+		begin, errBegin := cftime.ParseDate(textOf(x.header.Attrs, names[0]), true)
+		end, errEnd := cftime.ParseDate(textOf(x.header.Attrs, names[1]), true)
 		if errBegin == nil && errEnd == nil && holds(begin, end, times[0]) {
 			return [][2]time.Time{{begin, end}}
 		}

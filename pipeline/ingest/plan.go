@@ -39,6 +39,9 @@ func planGranule(h *header, name string, opt Options) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{axes: a, notes: a.notes, sea: -1, err: noError}
+	if len(h.Groups) > 0 {
+		p.note("the variables of the groups %s are read as if they stood at the root", list(h.Groups))
+	}
 	if err := p.choose(h, name, opt); err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (r *Reader) decode(ctx context.Context, path string, req request, use func(
 	if err := CheckName(req.Name); err != nil {
 		return "", err
 	}
-	f, size, err := openRegular(path)
+	f, size, err := r.openGranule(ctx, path)
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"lacuna/internal/zarr"
 )
 
 // again is the remedy for a file that arrived broken.
@@ -24,6 +26,11 @@ func sniff(f io.ReaderAt, size int64) error {
 	}
 	if len(head) >= 4 && string(head[:3]) == "CDF" && (head[3] == 1 || head[3] == 2 || head[3] == 5) {
 		return sniffClassic(f, size)
+	}
+	if bytes.HasPrefix(head, []byte(zipMagic)) {
+		if _, err := zarr.OpenZip(f, size); err == nil {
+			return nil
+		}
 	}
 	if at, ok := findHDF5(f, size); ok {
 		return sniffHDF5(f, at, size)

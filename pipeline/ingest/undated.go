@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lacuna/internal/cftime"
 )
 
 // dateWithout finds the time of a file that has no time variable: in its
@@ -16,7 +18,7 @@ func dateWithout(h *header, name string) (t time.Time, note string, err error) {
 		if text == "" {
 			continue
 		}
-		if t, err := parseDate(text, true); err == nil && plausible(t) {
+		if t, err := cftime.ParseDate(text, true); err == nil && plausible(t) {
 			return t, fmt.Sprintf("the file has no time variable: its time is taken from the attribute %s", attr), nil
 		}
 	}

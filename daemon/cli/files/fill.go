@@ -107,6 +107,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	flags.model.Add(f, &flags.fill)
 	f.StringVar(&flags.options.Product, "product", "", "product `NAME` that says how to read the files")
 	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill")
+	input.AddPart(f, &flags.options)
 	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
 	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")

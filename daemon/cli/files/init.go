@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/daemon/cli"
+	"lacuna/daemon/cli/input"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/intake"
 	"lacuna/daemon/onboard"
@@ -76,6 +77,7 @@ read), 2 usage, 78 the configuration that was written is not good.`,
 	f.StringVar(&flags.product, "product", "", "`DATASET` of Copernicus Marine, or a product name that says how to read the files")
 	f.StringVar(&flags.name, "name", "", "`NAME` of the dataset (default: after the folder, product or file)")
 	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill (default: found)")
+	input.AddPart(f, &flags.options)
 	f.StringVarP(&flags.out, "output", "o", "lacuna.yaml", "configuration `FILE` to write")
 	f.StringVar(&flags.state, "state", "var", "`DIR` for state, products and models")
 	f.BoolVar(&flags.fill, "fill", false, "fill the newest granule at once")

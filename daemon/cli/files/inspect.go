@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lacuna/daemon/cli"
+	"lacuna/daemon/cli/input"
 	"lacuna/daemon/fill"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
@@ -64,6 +65,7 @@ Exit status: 0 readable, 1 not (with the reason), 2 usage.`,
 	f := c.Flags()
 	f.StringVar(&options.Product, "product", "", "product `NAME` that says how to read the file")
 	f.StringVar(&options.Variable, "var", "", "`VARIABLE` to look at")
+	input.AddPart(f, &options)
 	f.StringArrayVar(&options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
