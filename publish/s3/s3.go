@@ -25,14 +25,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"lacuna/internal/faults"
 	"lacuna/publish"
@@ -66,47 +64,16 @@ func (c Config) Validate() error {
 }
 
 // Sink shows products in a bucket. It is a publish.Sink.
-type Sink struct {
-	cfg    Config
-	client *minio.Client
-}
+type Sink struct{ connection }
 
 // New returns the sink of a bucket. It touches nothing; Publish does.
 func New(cfg Config) (*Sink, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("s3 config: %w", err)
-	}
-	u, err := url.Parse(cfg.Endpoint)
-	if err != nil {
-		return nil, fmt.Errorf("s3 config: %w", err)
-	}
-	client, err := minio.New(u.Host, &minio.Options{
-		Secure: u.Scheme == "https", Region: cfg.Region, BucketLookup: minio.BucketLookupPath,
-		Creds: credentials.NewChainCredentials([]credentials.Provider{
-			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{Filename: cfg.CredentialsFile, Profile: cfg.Profile},
-		}),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("s3 config: %w", err)
-	}
-	return &Sink{cfg: cfg, client: client}, nil
+	c, err := connect(cfg)
+	return &Sink{c}, err
 }
 
 // Name implements publish.Sink.
 func (s *Sink) Name() string { return "s3:" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
-
-// Check tests that the bucket is there and accepts the keys. An error names the
-// remedy.
-func (s *Sink) Check(ctx context.Context) error {
-	there, err := s.client.BucketExists(ctx, s.cfg.Bucket)
-	if err != nil {
-		return fmt.Errorf("look for bucket %s: %w", s.cfg.Bucket, err)
-	}
-	if !there {
-		return fmt.Errorf("there is no bucket %s: make it, or name another", s.cfg.Bucket)
-	}
-	return nil
-}
 
 // Publish shows a revision as the current one of its product, unless a later
 // one is there.
@@ -188,47 +155,6 @@ func checkFile(file, want string) error {
 		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, file, sum, want)
 	}
 	return nil
-}
-
-// get returns an object; nil where there is none.
-func (s *Sink) get(ctx context.Context, key string) ([]byte, error) {
-	object, err := s.client.GetObject(ctx, s.cfg.Bucket, key, minio.GetObjectOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	defer object.Close()
-	content, err := io.ReadAll(object)
-	if absent(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	return content, nil
-}
-
-// put writes a small object.
-func (s *Sink) put(ctx context.Context, key string, content []byte, kind string) error {
-	_, err := s.client.PutObject(ctx, s.cfg.Bucket, key, bytes.NewReader(content), int64(len(content)),
-		minio.PutObjectOptions{ContentType: kind})
-	if err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	return nil
-}
-
-func (s *Sink) remove(ctx context.Context, key string) error {
-	if err := s.client.RemoveObject(ctx, s.cfg.Bucket, key, minio.RemoveObjectOptions{}); err != nil && !absent(err) {
-		return fmt.Errorf("remove %s: %w", key, err)
-	}
-	return nil
-}
-
-// absent reports whether an error says that there is no such object. That the
-// bucket is not there is another matter.
-func absent(err error) bool {
-	response := minio.ToErrorResponse(err)
-	return response.Code == minio.NoSuchKey || (response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket)
 }
 
 // latest is the content of <dataset>/latest.json.
