@@ -9,28 +9,29 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// compress returns the zstd frame of raw. The same bytes give the same frame.
-func compress(raw []byte) []byte {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+// An encoder and a decoder take longer to make than to use, and hold nothing
+// between two calls.
+var (
+	encoder = sync.OnceValue(func() *zstd.Encoder { return must(zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))) })
+	decoder = sync.OnceValue(func() *zstd.Decoder { return must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))) })
+)
+
+func must[T any](made T, err error) T {
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	defer w.Close()
-	return w.EncodeAll(raw, make([]byte, 0, len(raw)/2))
+	return made
 }
 
-func decompress(frame []byte) ([]byte, error) {
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return r.DecodeAll(frame, nil)
-}
+// compress returns the zstd frame of raw. The same bytes give the same frame.
+func compress(raw []byte) []byte { return encoder().EncodeAll(raw, make([]byte, 0, len(raw)/2)) }
+
+func decompress(frame []byte) ([]byte, error) { return decoder().DecodeAll(frame, nil) }
 
 // chunkKey returns the key of a chunk below its array.
 func chunkKey(at ...int) string {

@@ -12,10 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"lacuna/internal/cdl"
 	"lacuna/publish"
 	"lacuna/publish/netcdf"
 )
@@ -191,15 +191,7 @@ func readShard(t testing.TB, o objects, prefix string, a array, slot int) []byte
 // wantMaps checks that a slot has the numbers of a product, all of them.
 func wantMaps(t testing.TB, s seen, p publish.Product) {
 	t.Helper()
-	image, err := os.ReadFile(p.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := netcdf.Read(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range cdl.File(f).Vars {
+	for _, v := range fileOf(t, p).Vars {
 		if len(v.Dims) == 3 && string(s.maps[v.Name]) != string(v.Raw) {
 			t.Errorf("%s of %s is not that of revision %d", v.Name, s.at.Format(time.DateOnly), p.Revision)
 		}
@@ -213,4 +205,30 @@ func wantMaps(t testing.TB, s seen, p publish.Product) {
 func (s seen) empty() bool {
 	fill := string(binary.LittleEndian.AppendUint32(nil, math.Float32bits(-999)))
 	return strings.Trim(string(s.maps["CHL"]), fill) == ""
+}
+
+var files sync.Map // netcdf.File by the bytes of the file: reading one takes milliseconds
+
+// decoded is netcdf.Read that reads each file once.
+func decoded(image []byte) (netcdf.File, error) {
+	if f, ok := files.Load(sha256.Sum256(image)); ok {
+		return f.(netcdf.File), nil
+	}
+	f, err := netcdf.Read(image)
+	files.Store(sha256.Sum256(image), f)
+	return f, err
+}
+
+// fileOf returns the content of the file of a product.
+func fileOf(t testing.TB, p publish.Product) netcdf.File {
+	t.Helper()
+	image, err := os.ReadFile(p.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := decoded(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

@@ -86,12 +86,25 @@ func newArray(typ string, dims []string, shape, chunk, inner []int, fill any, at
 	a.Grid.Name, a.Grid.Configuration.Shape = "regular", append([]int{}, chunk...)
 	if inner != nil {
 		a.Codecs = []extension{{Name: "sharding_indexed", Configuration: map[string]any{
-			"chunk_shape": inner, "codecs": plainCodecs(typ),
-			"index_codecs":   []extension{littleEndian(), {Name: "crc32c"}},
+			"chunk_shape": inner, "codecs": asRead(plainCodecs(typ)),
+			"index_codecs":   asRead([]extension{littleEndian(), {Name: "crc32c"}}),
 			"index_location": "end",
 		}}}
 	}
 	return a
+}
+
+// asRead returns codecs as they are when read from JSON, so that metadata that
+// was read is written as it was.
+func asRead(codecs []extension) (list []any) {
+	for _, c := range codecs {
+		one := map[string]any{"name": c.Name}
+		if c.Configuration != nil {
+			one["configuration"] = c.Configuration
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 func littleEndian() extension {

@@ -174,10 +174,11 @@ func (st *store) vacancy(at, step int64) map[string][]byte {
 	return rows
 }
 
-// change writes slots of every series, the revision last: with it they hold.
+// change writes slots of every series, the revision last: with it they hold. The
+// granule comes before, for by it the slots are found until they are emptied.
 func (st *store) change(ctx context.Context, changed map[int]map[string][]byte) error {
-	names := slices.DeleteFunc(st.names(false), func(name string) bool { return name == revisionSeries })
-	for _, name := range append(names, revisionSeries) {
+	names := slices.DeleteFunc(st.names(false), func(name string) bool { return name == revisionSeries || name == granuleSeries })
+	for _, name := range append(names, granuleSeries, revisionSeries) {
 		if err := st.changeSeries(ctx, name, changed); err != nil {
 			return err
 		}
