@@ -4,6 +4,7 @@
 //	<prefix>/<dataset>/<YYYY>/<MM>/<name>.nc, .nc.sha256, .png, <YYYYMMDD>.manifest.json
 //	                              /<name>_members.nc, .nc.sha256
 //	<prefix>/<dataset>/latest.json    names the newest product: buckets have no links
+//	and a STAC catalogue, as in a folder
 //
 // An object appears whole or not at all, and carries its sha256 as metadata.
 // Where there is a side object or a manifest entry it tells the truth: both
@@ -110,7 +111,10 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil {
 		return err
 	}
-	return s.setLatest(ctx, p.Dataset, d.folder, entry)
+	if err := s.setLatest(ctx, p.Dataset, d.folder, entry); err != nil {
+		return err
+	}
+	return d.catalogue(ctx, p, true)
 }
 
 // Retract removes a revision and puts the reason into the manifest.
@@ -129,12 +133,15 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
-	for _, key := range []string{sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product} {
+	for _, key := range []string{d.item(), sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product} {
 		if err := s.remove(ctx, key); err != nil {
 			return err
 		}
 	}
-	return s.findLatest(ctx, p.Dataset)
+	if err := s.findLatest(ctx, p.Dataset); err != nil {
+		return err
+	}
+	return d.catalogue(ctx, p, false)
 }
 
 // checkFile checks that a file has the promised bytes.
