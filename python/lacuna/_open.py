@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 import json
 import os
@@ -50,7 +49,8 @@ def open(
 def joined(files: list[str], dataset: str) -> xarray.Dataset:
     if not files:
         raise LacunaError(f"there is no product of {dataset} there")
-    return xarray.open_mfdataset(sorted(files, key=os.path.basename))
+    by_day: list[str] = sorted(files, key=lambda path: pathlib.Path(path).name)
+    return xarray.open_mfdataset(by_day)
 
 
 def listed(folder: pathlib.Path, dataset: str) -> list[str]:
@@ -70,9 +70,9 @@ def downloaded(address: str, dataset: str, time: str | slice | None, cache: str 
     folder = pathlib.Path(cache if cache is not None else tempfile.mkdtemp(prefix="lacuna-"))
     folder.mkdir(parents=True, exist_ok=True)
     question = {"format": "json", "limit": "10000"}
-    for key, day in zip(("from", "to"), ends(time), strict=True):
-        if day:
-            question[key] = day
+    for key, end in zip(("from", "to"), ends(time), strict=True):
+        if end:
+            question[key] = end
     page: str | None = f"/products/{urllib.parse.quote(dataset)}/?{urllib.parse.urlencode(question)}"
     files = []
     while page:
@@ -92,15 +92,18 @@ def downloaded(address: str, dataset: str, time: str | slice | None, cache: str 
 def ends(time: str | slice | None) -> tuple[str, str]:
     """First and last day of a selection, to ask a service for; empty where it is open or not a whole day."""
     first, last = (time.start, time.stop) if isinstance(time, slice) else (time, time)
-    day = lambda t: str(t) if t is not None and len(str(t)) == len("2024-04-30") else ""  # noqa: E731
     return day(first), day(last)
+
+
+def day(time: object) -> str:
+    return time if isinstance(time, str) and len(time) == len("2024-04-30") else ""
 
 
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def read(address: str) -> builtins.bytes:
+def read(address: str) -> bytes:
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             content: bytes = answer.read()

@@ -31,14 +31,11 @@ def plot(product: xarray.Dataset, time: int | str = -1, *, variable: str | None 
     low, high = (float(v) for v in numpy.nanquantile(value.values, [0.01, 0.99]))
     norm = LogNorm(low, high) if skewed else Normalize(low, high)
     figure = Figure(figsize=(13, 4), layout="constrained")
-    for axes, field, title, scale in zip(
-        figure.subplots(1, 3, sharex=True, sharey=True),
-        (value.where(~filled), value, sigma),
-        ("observed", "filled", "uncertainty"),
-        ({"norm": norm}, {"norm": norm}, {"cmap": "magma", "vmin": 0}),
-        strict=True,
-    ):
-        field.plot(ax=axes, **scale)
+    left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
+    value.where(~filled).plot.pcolormesh(ax=left, norm=norm)
+    value.plot.pcolormesh(ax=middle, norm=norm)
+    sigma.plot.pcolormesh(ax=right, cmap="magma", vmin=0)
+    for axes, title in ((left, "observed"), (middle, "filled"), (right, "uncertainty")):
         axes.set_title(f"{title}, {str(day.time.values)[:10]}")
     return figure
 

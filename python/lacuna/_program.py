@@ -49,7 +49,7 @@ def environment() -> dict[str, str]:
 
 def run(arguments: Sequence[str | os.PathLike[str]]) -> str:
     """Run the program and return what it printed. Where it fails, its message is raised."""
-    command = [program(), *map(os.fspath, arguments)]
+    command = [program(), *(os.fspath(a) for a in arguments)]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LacunaError(done.stderr.strip() or f"{' '.join(command)}: exit status {done.returncode}")
