@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test build install deb sbom release vulns vulndb models lint fmt bench fuzz clean system python onnxruntime parts vulnfiles
+.PHONY: help run test build install deb sbom release vulns vulndb models lint fmt bench fuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -44,6 +44,7 @@ test: system ## every test, vet, formatting and lint
 	  status=0; $(MAKE) --no-print-directory lint || status=$$?; wait $$! || exit; exit $$status
 	@go test $(TESTFLAGS) $(LONGEST) ./...
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short $$($(CONCURRENT))
+	@$(MAKE) --no-print-directory pytest
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=30000x
 
 # A test waits half of its time, for a process, a broker or a moment: with twice
@@ -65,6 +66,9 @@ CONCURRENT = go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/cmd/lacuna
 # times as long, and its own accesses are not ours to judge. Locks, and what we
 # hand it and take from it, are watched as ever.
 UNRACED := -gcflags='modernc.org/...=-race=false'
+
+pytest: build python onnxruntime ## the tests of the Python package
+	@cd python && PYTHONPATH=. $(LACUNA_PYTHON) -m pytest -q -p no:cacheprovider
 
 # go test fuzzes one target a call. A number of inputs (30000x) is exact; with a
 # time (60s) go test now and then reports its own deadline as a failure.

@@ -328,6 +328,7 @@ var topLevel = map[string]string{
 	"internal":   "leaves that several folders share and that know none of them",
 	"systemd":    "how it is run as a service",
 	"docs":       "handbooks and references",
+	"python":     "the package for users of Python",
 
 	"README.md":       "what it is, and the first two commands",
 	"CHANGELOG.md":    "what a release changed for its users",

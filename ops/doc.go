@@ -8,10 +8,13 @@
 //	/granule?dataset=&name=    maps before and after, uncertainty, flags, history, files
 //	/models                    versions, promotions, scores, daily skill
 //	/map, /events, /actions/   requests of the scripts of the pages
-//	/status.json /metrics /healthz /readyz /products/
+//	/products/NAME/            its products, as a page or as JSON; ?from=&to=&limit=
+//	/products/NAME/latest      leads to the newest
+//	/products/...              their files, and the STAC catalogue beside them
+//	/status.json /metrics /healthz /readyz
 //
 // A Server reads: it answers GET and HEAD, serves no file from outside the
-// product folder and lists no folder. The actions are refused without the
+// product folder and lists no folder but products. The actions are refused without the
 // token of the configuration, and guessing at it is slowed down. It answers to
 // its own names only, and listens on loopback unless told otherwise, for it
 // knows no users. Pages need nothing from elsewhere and read without a script;

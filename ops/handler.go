@@ -44,7 +44,11 @@ func (h *handler) routes() http.Handler {
 	}
 	mux.HandleFunc("/healthz", serveHealth)
 	mux.HandleFunc("/readyz", h.serveReady)
-	mux.Handle("/products/", http.StripPrefix("/products/", productFiles{folder: h.src.Products}))
+	mux.HandleFunc("/products/{dataset}/{$}", h.serveListing)
+	mux.HandleFunc("/products/{dataset}/latest", h.serveLatest)
+	files := http.StripPrefix("/products/", productFiles{folder: h.src.Products})
+	mux.Handle("/products/{file}", files) // else it would be redirected to a listing
+	mux.Handle("/products/", files)
 	all := http.NewServeMux()
 	all.Handle("/actions/", h.acts)
 	all.Handle("/", readOnly(mux))

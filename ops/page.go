@@ -26,7 +26,7 @@ type pages map[string]*template.Template
 func newPages() pages {
 	all := pages{}
 	base := template.Must(template.New("base.html").Funcs(pageFuncs()).ParseFS(web, "web/base.html", "web/parts.html"))
-	for _, name := range []string{"overview", "calendar", "day", "granule", "models"} {
+	for _, name := range []string{"overview", "calendar", "day", "granule", "listing", "models"} {
 		all[name] = template.Must(template.Must(base.Clone()).ParseFS(web, "web/"+name+".html"))
 	}
 	return all

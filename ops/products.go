@@ -71,6 +71,8 @@ func contentType(name string) (string, bool) {
 	switch path.Ext(name) {
 	case ".nc":
 		return "application/netcdf", true
+	case ".sha256":
+		return "text/plain; charset=utf-8", true
 	case ".png":
 		return "image/png", true
 	case ".json":

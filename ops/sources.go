@@ -15,6 +15,8 @@ type Sources struct {
 	Granules Granules
 	Models   Models
 	Actions  Actions
+	// Catalogue lists the products; nil: there are no listings.
+	Catalogue Catalogue
 	Machine
 }
 

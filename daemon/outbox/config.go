@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"lacuna/publish/kafka"
 	"lacuna/publish/kafka/embedded"
 	"lacuna/publish/s3"
+	"lacuna/publish/zarr"
 )
 
 // Config is the section publish of the configuration: the sinks of products.
@@ -23,8 +25,15 @@ type Config struct {
 	BaseURL        string `yaml:"base_url"`   // address of products_dir for receivers; empty: links are relative
 	QuickLook      bool   `yaml:"quick_look"` // a picture beside every product
 	Disk           Disk   `yaml:"disk"`
-	S3             *S3    `yaml:"s3"`    // the same tree in a bucket; absent: none
-	Kafka          *Kafka `yaml:"kafka"` // absent: no Kafka
+	S3             *S3    `yaml:"s3"`      // the same tree in a bucket; absent: none
+	Kafka          *Kafka `yaml:"kafka"`   // absent: no Kafka
+	Zarr           *Zarr  `yaml:"zarr"`    // a growing Zarr store a dataset, in a folder; absent: none
+	ZarrS3         *S3    `yaml:"zarr_s3"` // the same stores in a bucket; absent: none
+}
+
+// Zarr is the folder that Zarr stores are kept in.
+type Zarr struct {
+	Dir string `yaml:"dir"` // folder of the stores, DATASET.zarr
 }
 
 // Disk are the limits of the folder of products.
@@ -58,6 +67,8 @@ func (c Config) Validate() error {
 	for _, k := range c.sinks() {
 		errs.Add(faults.In(k.key, k.validate(c)))
 	}
+	errs.Check(c.S3 == nil || c.ZarrS3 == nil || c.S3.Endpoint != c.ZarrS3.Endpoint || path.Join(c.S3.Bucket, c.S3.Prefix) != path.Join(c.ZarrS3.Bucket, c.ZarrS3.Prefix),
+		"zarr_s3.prefix is that of s3, must be one of its own")
 	return errs.Err()
 }
 
@@ -114,6 +125,14 @@ func (k *Kafka) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain Kafka
 	*k = Kafka{Config: kafka.DefaultConfig()}
 	return unmarshal((*plain)(k))
+}
+
+// Validate reports everything wrong with z.
+func (z *Zarr) Validate() error {
+	if z.Dir == "" {
+		return errors.New("dir is empty, must be a folder for Zarr stores")
+	}
+	return nil
 }
 
 // Validate reports everything wrong with k.
@@ -200,6 +219,49 @@ var kinds = []kind{
 	},
 }
 
+// zarrKinds are the kinds of sinks that keep Zarr stores.
+var zarrKinds = []kind{
+	{
+		key: "zarr",
+		name: func(c Config) string {
+			if c.Zarr == nil {
+				return ""
+			}
+			return zarr.FolderName
+		},
+		validate: func(c Config) error { return c.Zarr.Validate() },
+		open: func(c Config, _ disk.Store, _ *slog.Logger) (Placed, func(), error) {
+			return zarr.InFolder(c.Zarr.Dir), func() {}, nil
+		},
+		trial: func(c Config) Trial {
+			return Trial{"Zarr stores in " + c.Zarr.Dir, "it can be written to", "make publish.zarr.dir a folder that the service may write to"}
+		},
+	},
+	{
+		key: "zarr_s3",
+		name: func(c Config) string {
+			if c.ZarrS3 == nil {
+				return ""
+			}
+			return zarr.BucketName(c.ZarrS3.Config)
+		},
+		validate: func(c Config) error { return c.ZarrS3.Validate() },
+		secrets: func(c Config) map[string]string {
+			return map[string]string{"credentials_file": c.ZarrS3.CredentialsFile}
+		},
+		open: func(c Config, _ disk.Store, _ *slog.Logger) (Placed, func(), error) {
+			bucket, err := zarr.InBucket(c.ZarrS3.Config)
+			return bucket, func() {}, err
+		},
+		trial: func(c Config) Trial {
+			return Trial{
+				"bucket " + c.ZarrS3.Bucket + " of Zarr stores", c.ZarrS3.Endpoint + " has it",
+				"make the bucket, or mend endpoint, bucket and credentials under publish.zarr_s3",
+			}
+		},
+	},
+}
+
 func openKafka(c Config, _ disk.Store, log *slog.Logger) (Placed, func(), error) {
 	k, end := *c.Kafka, func() {}
 	if k.Embedded {
@@ -224,7 +286,7 @@ func openKafka(c Config, _ disk.Store, log *slog.Logger) (Placed, func(), error)
 // sinks returns the kinds that are configured.
 func (c Config) sinks() []kind {
 	var all []kind
-	for _, k := range kinds {
+	for _, k := range slices.Concat(kinds, zarrKinds) {
 		if k.name(c) != "" {
 			all = append(all, k)
 		}

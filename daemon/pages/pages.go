@@ -18,6 +18,7 @@ import (
 	"lacuna/ledger"
 	"lacuna/ops"
 	"lacuna/pipeline/ingest"
+	"lacuna/publish/disk"
 )
 
 // Pages are the pages of one service.
@@ -58,7 +59,7 @@ func (p Pages) Sources(book *ledger.Ledger) ops.Sources {
 	return ops.Sources{
 		Status: p.Status(book), Products: p.Settings.Products,
 		Days: days{r}, Granules: granules{reading: r, reader: p.Reader}, Models: models{reading: r, store: p.ModelStore, now: p.Now}, Actions: o,
-		Machine: p.Machine,
+		Catalogue: catalogue{reading: r, store: disk.Store{Root: p.Settings.Products}}, Machine: p.Machine,
 	}
 }
 

@@ -9,6 +9,7 @@
 //	                            /<name>.png         a quick look
 //	                            /<name>_members.nc  its members, with a side file of their own
 //	                            /<YYYYMMDD>.manifest.json
+//	                            /<name>.json        its item of a STAC catalogue, with catalog.json and collection.json above
 //	                /latest                         a link to the newest product
 //	                /latest_members                 a link to its members
 //	                /.revisions/<YYYY>/<MM>/...     every revision, hard links to the above

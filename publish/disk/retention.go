@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lacuna/publish"
+	"lacuna/publish/stac"
 )
 
 // Class is a group of files with one retention time.
@@ -108,7 +109,10 @@ func (s Store) remove(r Removal) (err error) {
 			return err
 		}
 	}
-	return s.linkLatest(r.Dataset, staging)
+	if err := s.linkLatest(r.Dataset, staging); err != nil || !current {
+		return err
+	}
+	return s.catalogue(r.Dataset, filepath.Dir(r.manifest), staging, nil)
 }
 
 // unlist returns m without a revision. An entry stays while it lists earlier
@@ -226,7 +230,7 @@ func (s Store) revisionsOf(dataset string, e publish.Entry) []Removal {
 		if err == nil {
 			members := publish.MembersName(visible)
 			current.Files = append([]string{
-				sideOf(visible), strings.TrimSuffix(visible, ".nc") + pictureEnding, sideOf(members), members, visible,
+				stac.ItemName(visible), sideOf(visible), strings.TrimSuffix(visible, ".nc") + pictureEnding, sideOf(members), members, visible,
 			}, current.Files...)
 		}
 	}

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,7 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err := checkFiles(p); err != nil {
 		return err
 	}
-	return s.change(ctx, p, func(w *work) error {
+	return s.change(ctx, p, &p, func(w *work) error {
 		if err := w.manifest.Conflict(p); err != nil {
 			return err
 		}
@@ -53,7 +52,7 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	return s.change(ctx, p, func(w *work) error {
+	return s.change(ctx, p, nil, func(w *work) error {
 		entry := publish.EntryOf(p)
 		entry.File = filepath.Base(w.visible)
 		next, current, err := w.manifest.Withdraw(p, entry)
@@ -64,7 +63,7 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 			return err
 		}
 		s.step("retracted")
-		return removeAll(w.side(), w.picture(), sideOf(w.members()), w.members(), w.visible)
+		return removeAll(w.item(), w.side(), w.picture(), sideOf(w.members()), w.members(), w.visible)
 	})
 }
 
@@ -99,8 +98,8 @@ type work struct {
 }
 
 // change runs do on the day of p while the dataset is locked, then updates the
-// link to the newest product.
-func (s *Sink) change(ctx context.Context, p publish.Product, do func(*work) error) (err error) {
+// link to the newest product and the catalogue. added is p where it was shown.
+func (s *Sink) change(ctx context.Context, p publish.Product, added *publish.Product, do func(*work) error) (err error) {
 	visible, err := s.store.Visible(p.Dataset, p.Time, p.Name)
 	if err != nil {
 		return fmt.Errorf("%w: %w", publish.ErrPermanent, err)
@@ -137,7 +136,11 @@ func (s *Sink) change(ctx context.Context, p publish.Product, do func(*work) err
 		return err
 	}
 	s.step("changed")
-	return s.store.linkLatest(p.Dataset, staging)
+	if err := s.store.linkLatest(p.Dataset, staging); err != nil {
+		return err
+	}
+	s.step("linked latest")
+	return s.store.catalogue(p.Dataset, dir, staging, added)
 }
 
 // step lets tests crash the sink here.
@@ -185,6 +188,9 @@ func (w *work) show(p publish.Product, entry publish.Entry) error {
 	if err := w.showPicture(p, entry); err != nil {
 		return err
 	}
+	if err := w.showItem(p, entry); err != nil {
+		return err
+	}
 	w.sink.step("shown")
 	return w.write(next)
 }
@@ -229,7 +235,7 @@ func (w *work) replace(p publish.Product) error {
 		}
 	}
 	w.sink.step("withdrawn")
-	if err := removeAll(w.side(), sideOf(w.members())); err != nil {
+	if err := removeAll(w.item(), w.side(), sideOf(w.members())); err != nil {
 		return err
 	}
 	w.sink.step("unvouched")
@@ -276,12 +282,8 @@ func (w *work) write(m publish.Manifest) error {
 	if err != nil {
 		return err
 	}
-	path := w.listed
-	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, text) {
-		return nil
-	}
 	w.manifest = m
-	return writeFile(w.staging, path, text)
+	return writeChanged(w.staging, w.listed, text)
 }
 
 func (w *work) side() string    { return sideOf(w.visible) }

@@ -13,6 +13,7 @@ import (
 
 	"lacuna/publish"
 	"lacuna/publish/sinktest"
+	"lacuna/publish/stac"
 )
 
 func TestSinkKeepsTheContract(t *testing.T) {
@@ -44,6 +45,13 @@ func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 		}
 		for _, e := range m.Products {
 			file := filepath.Join(filepath.Dir(path), e.File)
+			if item, err := os.ReadFile(stac.ItemName(file)); (err == nil) != e.Live() || err == nil && !strings.Contains(string(item), "1220"+e.SHA256) {
+				t.Errorf("item of %s, which is live: %v, is %s, %v", file, e.Live(), item, err)
+			}
+			catalog, err := os.ReadFile(filepath.Join(filepath.Dir(path), stac.CatalogName))
+			if strings.Contains(string(catalog), filepath.Base(stac.ItemName(file))) != e.Live() {
+				t.Errorf("catalogue of the month of %s, which is live: %v, is %s, %v", file, e.Live(), catalog, err)
+			}
 			if e.Absent {
 				continue
 			}

@@ -28,6 +28,7 @@
 // cover other users of the library in the same process.
 //
 // Package netcdf knows nothing of where granules come from, how gaps were
-// filled or where products are kept. It does not read files: granules from
-// outside are decoded elsewhere, behind a process boundary.
+// filled or where products are kept. It reads its own files back, for sinks that
+// keep products in another form, and no others: granules from outside are decoded
+// elsewhere, behind a process boundary.
 package netcdf

@@ -51,8 +51,11 @@ func checkName(p publish.Product) error {
 // objects, unless they are there.
 func (d *day) show(ctx context.Context, p publish.Product, entry publish.Entry) error {
 	there, err := d.holds(ctx, p)
-	if err != nil || there {
+	if err != nil {
 		return err
+	}
+	if there {
+		return d.showItem(ctx, p, entry) // products of earlier versions have none
 	}
 	if err := d.withdraw(ctx, p.Granule); err != nil {
 		return err
@@ -64,6 +67,9 @@ func (d *day) show(ctx context.Context, p publish.Product, entry publish.Entry) 
 		return err
 	}
 	if err := d.showPicture(ctx, p, entry); err != nil {
+		return err
+	}
+	if err := d.showItem(ctx, p, entry); err != nil {
 		return err
 	}
 	return d.vouch(ctx, d.product, p.SHA256)
@@ -136,10 +142,12 @@ func (d *day) withdraw(ctx context.Context, granule string) error {
 			return err
 		}
 	}
-	if err := d.sink.remove(ctx, sideOf(d.product)); err != nil {
-		return err
+	for _, key := range []string{d.item(), sideOf(d.product), sideOf(d.members())} {
+		if err := d.sink.remove(ctx, key); err != nil {
+			return err
+		}
 	}
-	return d.sink.remove(ctx, sideOf(d.members()))
+	return nil
 }
 
 func (d *day) upload(ctx context.Context, key, file string, options minio.PutObjectOptions) error {

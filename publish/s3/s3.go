@@ -4,6 +4,7 @@
 //	<prefix>/<dataset>/<YYYY>/<MM>/<name>.nc, .nc.sha256, .png, <YYYYMMDD>.manifest.json
 //	                              /<name>_members.nc, .nc.sha256
 //	<prefix>/<dataset>/latest.json    names the newest product: buckets have no links
+//	and a STAC catalogue, as in a folder
 //
 // An object appears whole or not at all, and carries its sha256 as metadata.
 // Where there is a side object or a manifest entry it tells the truth: both
@@ -25,14 +26,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"lacuna/internal/faults"
 	"lacuna/publish"
@@ -66,47 +65,16 @@ func (c Config) Validate() error {
 }
 
 // Sink shows products in a bucket. It is a publish.Sink.
-type Sink struct {
-	cfg    Config
-	client *minio.Client
-}
+type Sink struct{ connection }
 
 // New returns the sink of a bucket. It touches nothing; Publish does.
 func New(cfg Config) (*Sink, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("s3 config: %w", err)
-	}
-	u, err := url.Parse(cfg.Endpoint)
-	if err != nil {
-		return nil, fmt.Errorf("s3 config: %w", err)
-	}
-	client, err := minio.New(u.Host, &minio.Options{
-		Secure: u.Scheme == "https", Region: cfg.Region, BucketLookup: minio.BucketLookupPath,
-		Creds: credentials.NewChainCredentials([]credentials.Provider{
-			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{Filename: cfg.CredentialsFile, Profile: cfg.Profile},
-		}),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("s3 config: %w", err)
-	}
-	return &Sink{cfg: cfg, client: client}, nil
+	c, err := connect(cfg)
+	return &Sink{c}, err
 }
 
 // Name implements publish.Sink.
 func (s *Sink) Name() string { return "s3:" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
-
-// Check tests that the bucket is there and accepts the keys. An error names the
-// remedy.
-func (s *Sink) Check(ctx context.Context) error {
-	there, err := s.client.BucketExists(ctx, s.cfg.Bucket)
-	if err != nil {
-		return fmt.Errorf("look for bucket %s: %w", s.cfg.Bucket, err)
-	}
-	if !there {
-		return fmt.Errorf("there is no bucket %s: make it, or name another", s.cfg.Bucket)
-	}
-	return nil
-}
 
 // Publish shows a revision as the current one of its product, unless a later
 // one is there.
@@ -143,7 +111,10 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil {
 		return err
 	}
-	return s.setLatest(ctx, p.Dataset, d.folder, entry)
+	if err := s.setLatest(ctx, p.Dataset, d.folder, entry); err != nil {
+		return err
+	}
+	return d.catalogue(ctx, p, true)
 }
 
 // Retract removes a revision and puts the reason into the manifest.
@@ -162,12 +133,15 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
-	for _, key := range []string{sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product} {
+	for _, key := range []string{d.item(), sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product} {
 		if err := s.remove(ctx, key); err != nil {
 			return err
 		}
 	}
-	return s.findLatest(ctx, p.Dataset)
+	if err := s.findLatest(ctx, p.Dataset); err != nil {
+		return err
+	}
+	return d.catalogue(ctx, p, false)
 }
 
 // checkFile checks that a file has the promised bytes.
@@ -188,47 +162,6 @@ func checkFile(file, want string) error {
 		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, file, sum, want)
 	}
 	return nil
-}
-
-// get returns an object; nil where there is none.
-func (s *Sink) get(ctx context.Context, key string) ([]byte, error) {
-	object, err := s.client.GetObject(ctx, s.cfg.Bucket, key, minio.GetObjectOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	defer object.Close()
-	content, err := io.ReadAll(object)
-	if absent(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	return content, nil
-}
-
-// put writes a small object.
-func (s *Sink) put(ctx context.Context, key string, content []byte, kind string) error {
-	_, err := s.client.PutObject(ctx, s.cfg.Bucket, key, bytes.NewReader(content), int64(len(content)),
-		minio.PutObjectOptions{ContentType: kind})
-	if err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	return nil
-}
-
-func (s *Sink) remove(ctx context.Context, key string) error {
-	if err := s.client.RemoveObject(ctx, s.cfg.Bucket, key, minio.RemoveObjectOptions{}); err != nil && !absent(err) {
-		return fmt.Errorf("remove %s: %w", key, err)
-	}
-	return nil
-}
-
-// absent reports whether an error says that there is no such object. That the
-// bucket is not there is another matter.
-func absent(err error) bool {
-	response := minio.ToErrorResponse(err)
-	return response.Code == minio.NoSuchKey || (response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket)
 }
 
 // latest is the content of <dataset>/latest.json.

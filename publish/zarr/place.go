@@ -1,0 +1,90 @@
+package zarr
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"time"
+
+	"lacuna/publish"
+)
+
+const (
+	ownerKey  = ".lacuna-owner.json"
+	manifests = ".manifests"
+	jsonKind  = "application/json"
+)
+
+// Owner implements publish.Place.
+func (s *Sink) Owner(ctx context.Context) (o publish.Owner, err error) {
+	text, err := s.objects.Get(ctx, ownerKey)
+	if err != nil || text == nil {
+		return publish.Owner{}, err
+	}
+	if json.Unmarshal(text, &o) != nil || o.State == "" {
+		return publish.Owner{}, fmt.Errorf("read %s of %s: %w", ownerKey, s.name, publish.ErrMarker)
+	}
+	return o, nil
+}
+
+// Claim implements publish.Place.
+func (s *Sink) Claim(ctx context.Context, o publish.Owner) error {
+	text, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode owner: %w", err)
+	}
+	return s.objects.Put(ctx, ownerKey, append(text, '\n'), jsonKind)
+}
+
+// Holdings implements publish.Place. An unreadable manifest is skipped: the next
+// delivery to that day reports it.
+func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
+	return s.objects.List(ctx, manifests, since, func(key string) error {
+		if !publish.IsManifest(key) {
+			return nil
+		}
+		text, err := s.objects.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		m, err := publish.ParseManifest(text)
+		if err != nil {
+			return nil //nolint:nilerr // the next delivery to that day reports it
+		}
+		for _, h := range m.Holdings() {
+			if err := each(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func manifestKey(p publish.Product) string {
+	return path.Join(manifests, publish.Folder(p.Dataset, p.Time), publish.ManifestName(p.Time))
+}
+
+// manifest reads the manifest of the day of p.
+func (s *Sink) manifest(ctx context.Context, p publish.Product) (m publish.Manifest, err error) {
+	text, err := s.objects.Get(ctx, manifestKey(p))
+	if err != nil {
+		return m, err
+	}
+	if text != nil {
+		if m, err = publish.ParseManifest(text); err != nil {
+			return m, fmt.Errorf("%s: %w; remove it and replay the day", manifestKey(p), err)
+		}
+	}
+	m.Dataset, m.Day = p.Dataset, publish.Day(p.Time)
+	return m, nil
+}
+
+// list writes the manifest of the day of p.
+func (s *Sink) list(ctx context.Context, p publish.Product, m publish.Manifest) error {
+	text, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	return s.objects.Put(ctx, manifestKey(p), text, jsonKind)
+}
