@@ -7,7 +7,8 @@
 # seas.sh made of them, which is all that a machine with a GPU needs. A starter is
 # written to OUTDIR as a tar file that is built into the program by the next make
 # build. A small imputer with tiny members stays below 10 MB. 'lacuna lab seas'
-# tells how such a network does on a sea that it never saw.
+# tells how such networks do on seas that they never saw: ELSEWHERE names the
+# elsewhere.json that it writes, for the cards.
 #
 # Minutes on a GPU, many hours on a processor: STEPS_DIV=10 trains a tenth of the
 # steps. BUDGET=500 ends after so many seconds with a checkpoint and status 3; the
@@ -42,6 +43,7 @@ train() { # name, variable, steps of imputer and members, then further arguments
     ((SECONDS < BUDGET)) || exit 3
     budget=(--time-budget "$((BUDGET - SECONDS))s")
   fi
+  [[ -z ${ELSEWHERE:-} ]] || budget+=(--elsewhere "$ELSEWHERE")
   before=$(newest "$name")
   # shellcheck disable=SC2086 # EXTRA is a list of arguments
   "$lacuna" train --store "$store" --dataset "starter-$name" --var "$variable" --policy never \
@@ -61,7 +63,7 @@ sst=("$packs"/{florida,maine,alboran}.pack)
 
 # The ten days of the Alboran Sea are too few for the gap of the chlorophyll seas.
 # shellcheck disable=SC2086 # CHL and SST are lists of arguments
-train chl CHL 3500 2500 "${chl[@]/#/--data=}" --beside="$packs/florida.pack" --beside="$packs/maine.pack" ${CHL:-}
+train chl CHL 5000 2500 "${chl[@]/#/--data=}" --beside="$packs/florida.pack" --beside="$packs/maine.pack" ${CHL:-}
 
 [[ -n $(newest chl) ]] || "$lacuna" models import "$out/chl.tar" --store "$store"
 # shellcheck disable=SC2086
