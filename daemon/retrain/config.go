@@ -8,6 +8,7 @@ import (
 
 	"lacuna/internal/faults"
 	"lacuna/pipeline/engine"
+	"lacuna/pipeline/nn"
 
 	"github.com/robfig/cron/v3"
 )
@@ -37,6 +38,9 @@ type Config struct {
 	Budget      time.Duration `yaml:"budget"`       // time of one session; the training goes on when the window opens again, else at the same time of the next day
 	Nice        int           `yaml:"nice"`         // niceness of the process, 0..19
 	Check       time.Duration `yaml:"check"`        // how often triggers are checked
+
+	Size  string `yaml:"size"`  // of a first network: tiny, small, base or large; empty: by engine
+	Steps int    `yaml:"steps"` // training steps; 0: by engine
 
 	Drift DriftLimits `yaml:"drift"`
 }
@@ -94,6 +98,8 @@ func (c Config) Validate() error {
 	errs.Check(c.Apart >= 0, "apart is %v, must not be negative", c.Apart)
 	errs.Check(c.Budget > 0, "budget is %v, must be positive", c.Budget)
 	errs.Check(c.Nice >= 0 && c.Nice <= 19, "nice is %d, must be 0..19", c.Nice)
+	errs.Check(slices.Contains([]string{"", nn.Tiny, nn.Small, nn.Base, nn.Large}, c.Size), "size is %q, must be tiny, small, base or large", c.Size)
+	errs.Check(c.Steps >= 0, "steps is %d, must not be negative", c.Steps)
 	errs.Check(c.Check > 0, "check is %v, must be positive", c.Check)
 	errs.Check(c.Drift.Masks >= 0 && c.Drift.Values >= 0 && c.Drift.Skill >= 0, "drift has a negative limit")
 	return errs.Err()

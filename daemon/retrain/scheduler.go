@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -282,6 +283,11 @@ func (s *Scheduler) args(f Facts, data []string) []string {
 	}
 	if f.Champion { // by its name: a promotion meanwhile would make it another training
 		args = append(args, "--from", f.Serving)
+	} else if s.Config.Size != "" {
+		args = append(args, "--size", s.Config.Size)
+	}
+	if s.Config.Steps > 0 {
+		args = append(args, "--steps", strconv.Itoa(s.Config.Steps))
 	}
 	return append(args, s.reading(data)...)
 }

@@ -162,6 +162,26 @@ func TestFirstModelIsTrainedAsSoonAsThereAreDays(t *testing.T) {
 	}
 }
 
+// A size is for a first network: a fine-tune has that of what it begins with.
+func TestSizeAndStepsOfTheConfigurationReachTheTraining(t *testing.T) {
+	s := newTestScheduler(t)
+	s.Config.Size, s.Config.Steps = "tiny", 150
+	first, tuned := strings.Join(s.args(Facts{}, nil), " "), strings.Join(s.args(Facts{Champion: true, Serving: "v1"}, nil), " ")
+	if !strings.Contains(first, "--size tiny --steps 150") {
+		t.Errorf("a first model: %s", first)
+	}
+	if strings.Contains(tuned, "--size") || !strings.Contains(tuned, "--from v1 --steps 150") {
+		t.Errorf("a fine-tune: %s", tuned)
+	}
+	for _, wrong := range []Config{{Size: "huge"}, {Steps: -1}} {
+		c := DefaultConfig()
+		c.Store, c.Size, c.Steps = "store", wrong.Size, wrong.Steps
+		if c.Validate() == nil {
+			t.Errorf("%+v is taken for good", wrong)
+		}
+	}
+}
+
 func TestAGateThatCouldNotJudgeKeepsATrainingFromBeginning(t *testing.T) {
 	s := newTestScheduler(t)
 	s.Config.FirstDays = 3
