@@ -56,7 +56,7 @@ type Choice struct {
 	Trust   *skill.Trust  // how far the model is followed; nil: all the way
 	// Elsewhere is what is known of the model from seas that it never saw; nil: nothing.
 	Elsewhere *skill.Elsewhere
-	Why     string        // reason why no better method is used; empty: this is the best one, or the configured one
+	Why       string // reason why no better method is used; empty: this is the best one, or the configured one
 }
 
 // String returns the choice in words.
