@@ -253,7 +253,7 @@ func (s *Server) dods(w http.ResponseWriter, query string) {
 		Refuse(w, http.StatusNotFound, "Not Found: "+err.Error())
 		return
 	}
-	out := []byte(s.dds(query) + "\nData:\n")
+	out := []byte(s.dds(query) + "Data:\n")
 	length := func(n int) {
 		out = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(out, uint32(n)), uint32(n))
 	}
