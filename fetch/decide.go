@@ -121,7 +121,7 @@ func (l listing) compare(o Object, k Known) (Action, bool) {
 // listing, or one that was not asked for the name, says nothing about it.
 func (l listing) missing(k Known) (Action, bool) {
 	day, dated := k.day()
-	expected := l.complete && l.scope.Holds(k.Name) && !k.ModTime.Before(l.scope.Since) && !(dated && day.Before(dayOf(l.scope.Since)))
+	expected := l.complete && l.scope.Holds(k.Name) && !k.ModTime.Before(l.scope.Since) && (!dated || !day.Before(dayOf(l.scope.Since)))
 	if !expected || !k.Vanished.IsZero() {
 		return Action{}, false
 	}

@@ -83,7 +83,7 @@ var kinds = []kind{
 				{0, "type", "stac", byAddress},
 				{0, "stac", "", ""},
 				{1, "url", a.STAC.URL, "the landing page of the API; a token or a .netrc, if it needs one, goes beside it"},
-				{1, "collections", "[" + strings.Join(a.STAC.Collections, ", ") + "]", "an item of it is a granule; name the asset if several are NetCDF"},
+				{1, "collections", "[" + strings.Join(a.STAC.Collections, ", ") + "]", "an item of it is a granule; name the asset if several are NetCDF, and in hosts where assets lie if that is another host"},
 				{0, "lookback", "960h", "the last 40 days to begin with; lacuna backfill fetches older ones"},
 			}
 		},

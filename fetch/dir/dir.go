@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 
 	"lacuna/fetch"
@@ -109,6 +110,9 @@ func (w *walk) folder(ctx context.Context, name string) error {
 func (w *walk) entry(name string, entry fs.DirEntry) {
 	switch {
 	case fetch.Unfinished(entry.Name()):
+	case entry.IsDir() && strings.HasSuffix(entry.Name(), ".zarr"):
+		// Its chunks are no granules, and it may change while they are copied.
+		w.unread.Add(fmt.Errorf("%w: %s is a Zarr store; name it as an archive of type zarr, or pack it into one file %s.zip", fetch.ErrUnacceptable, name, name))
 	case entry.IsDir():
 		if w.scope.Reaches(name) {
 			w.folders = append(w.folders, name)

@@ -144,3 +144,15 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestAZarrStoreIsToldAndItsChunksAreNoGranules(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"chl.zarr/CHL/c/0/0", "chl.zarr/zarr.json", "20240501.nc", "20240502.zarr.zip"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(root, name), []byte("x"), 0o644))
+	}
+	objects, err := New(root, 100).List(t.Context(), fetch.Scope{})
+	if len(objects) != 2 || !errors.Is(err, fetch.ErrUnacceptable) || !strings.Contains(err.Error(), "chl.zarr is a Zarr store; name it as an archive of type zarr") {
+		t.Errorf("List() = %v, %v; want the two files, and what to do with the store", objects, err)
+	}
+}

@@ -96,8 +96,9 @@ func (d declaration) elements(most int) int {
 // parseDODS reads the answer to a request for numbers: their structure in text,
 // then the numbers of each array in XDR.
 func parseDODS(text []byte, most int64) ([]array, error) {
-	dds, data, ok := bytes.Cut(text, []byte("\nData:\n"))
-	if !ok {
+	dds, data, ok := bytes.Cut(text, []byte("\nData:"))
+	line, data, ends := bytes.Cut(data, []byte("\n"))
+	if !ok || !ends || len(bytes.TrimSpace(line)) > 0 {
 		return nil, fmt.Errorf("the answer has no numbers: %w", io.ErrUnexpectedEOF)
 	}
 	declarations, err := parseDDS(dds)

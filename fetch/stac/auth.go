@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"lacuna/fetch"
@@ -46,7 +45,7 @@ func (a *Archive) auth() (auth, error) {
 func (a auth) sign(req *http.Request) {
 	host := strings.ToLower(req.URL.Hostname())
 	switch account, named := a.netrc[host]; {
-	case a.token != "" && (web.SameOrigin(a.api, req.URL) || slices.Contains(a.hosts, host) || slices.Contains(a.hosts, req.URL.Host)):
+	case a.token != "" && (web.SameOrigin(a.api, req.URL) || among(a.hosts, req.URL)):
 		req.Header.Set("Authorization", "Bearer "+a.token.Reveal())
 	case named:
 		req.SetBasicAuth(account.user, account.password.Reveal())

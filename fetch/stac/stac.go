@@ -33,6 +33,7 @@ type Config struct {
 	Collections []string           `yaml:"collections"` // ids of the collections that are searched
 	Asset       string             `yaml:"asset"`       // key of the asset; empty: the one that is NetCDF
 	Token       fetch.SecretConfig `yaml:"token"`       // bearer token
+	Hosts       []string           `yaml:"hosts"`       // hosts that assets and redirects may lead to, over https; *.example.org is all below it
 	TokenHosts  []string           `yaml:"token_hosts"` // hosts of assets that get the token too, beside the API
 	Netrc       string             `yaml:"netrc"`       // file with user and password of each host, instead of a token
 	PageSize    int                `yaml:"page_size"`   // items that are asked for at a time
@@ -45,6 +46,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Collections: []string{},
+		Hosts:       []string{},
 		TokenHosts:  []string{},
 		PageSize:    100,     // more than some APIs give at once; the pages are followed
 		MaxObjects:  200_000, // sixty years of nine items a day; more means a wrong collection
@@ -66,7 +68,10 @@ func (c Config) Validate() error {
 	errs.Check(c.Token.IsZero() || c.Netrc == "", "token excludes netrc")
 	errs.Check(len(c.TokenHosts) == 0 || !c.Token.IsZero(), "token_hosts names hosts, and there is no token")
 	for _, host := range c.TokenHosts {
-		errs.Check(host != "" && !strings.ContainsAny(host, "/@ "), "token_hosts has %q, must be a host like data.example.org", host)
+		errs.Check(isHost(host) && !strings.HasPrefix(host, "*"), "token_hosts has %q, must be a host like data.example.org", host)
+	}
+	for _, host := range c.Hosts {
+		errs.Check(isHost(host), "hosts has %q, must be a host like data.example.org or *.example.org", host)
 	}
 	errs.Check(c.PageSize >= 1 && c.PageSize <= 10_000, "page_size is %d, must be 1..10000", c.PageSize)
 	errs.Check(c.MaxObjects > 0, "max_objects is %d, must be positive", c.MaxObjects)
@@ -108,6 +113,7 @@ func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	root.Path = strings.TrimRight(root.Path, "/")
 	root.RawPath, root.Fragment = "", ""
 	a := &Archive{cfg: cfg, root: *root, known: map[string]sighting{}}
+	cfg.Web.Allow = a.allows
 	if cfg.Netrc != "" { // a login may lie between an asset and its bytes
 		cfg.Web.Login = a.login
 	}

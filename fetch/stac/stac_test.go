@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,8 +211,9 @@ func TestATokenGoesToTheAPIAndToNamedHostsOnly(t *testing.T) {
 		cfg := c.config()
 		cfg.Token.Env = "STAC_TEST_TOKEN"
 		want := ""
+		cfg.Hosts = []string{assets.URL}
 		if named {
-			cfg.TokenHosts = []string{strings.TrimPrefix(assets.URL, "http://")}
+			cfg.Hosts, cfg.TokenHosts = nil, []string{assets.URL}
 			want = "Bearer opensesame"
 		}
 		a := open(t, cfg)
@@ -268,7 +270,7 @@ func TestNetrcLogsInOnTheWayToAnAsset(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := c.config()
-	cfg.Netrc = netrc
+	cfg.Netrc, cfg.Hosts = netrc, []string{data.URL, login.URL}
 	a := open(t, cfg)
 	objects, err := a.List(t.Context(), fetch.Scope{})
 	if err != nil || len(objects) != 1 {
@@ -290,6 +292,56 @@ func TestNetrcLogsInOnTheWayToAnAsset(t *testing.T) {
 	}
 	if _, err := a.List(t.Context(), fetch.Scope{}); !errors.Is(err, fetch.ErrPermanent) || !errors.Is(err, fetch.ErrExposed) {
 		t.Errorf("a .netrc that others may read: %v, want a refusal", err)
+	}
+}
+
+func TestACatalogueLeadsToNoOtherHost(t *testing.T) {
+	asked := 0
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		_, _ = w.Write([]byte("only this machine may read me"))
+	}))
+	defer inside.Close()
+	c := newCatalogue(t, true, false)
+	c.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/data/") {
+			http.Redirect(w, r, inside.URL+"/latest/meta-data", http.StatusFound)
+			return true
+		}
+		_, _ = fmt.Fprintf(w, `{"features":[{"id":"a_20240501.nc","assets":{"d":{"href":"%s/a.nc","file:size":5}},"properties":{"updated":"2024-05-01T00:00:00Z"}},
+{"id":"b_20240501.nc","assets":{"d":{"href":"/data/b.nc","file:size":5}},"properties":{"updated":"2024-05-01T00:00:00Z"}}]}`, inside.URL)
+		return true
+	}
+	a := open(t, c.config())
+	objects, err := a.List(t.Context(), fetch.Scope{})
+	if err != nil || len(objects) != 2 {
+		t.Fatalf("List() = %v, %v", objects, err)
+	}
+	for _, o := range objects { // by its address, and by a redirect
+		if text, err := read(t, a, o); !errors.Is(err, fetch.ErrUnacceptable) || !strings.Contains(err.Error(), "setting hosts") {
+			t.Errorf("%s reads as %q, %v; want a refusal that names hosts", o.Name, text, err)
+		}
+	}
+	if asked != 0 {
+		t.Errorf("a host that nobody named was asked %d times", asked)
+	}
+}
+
+func TestHostsAreOverHTTPSUnlessTheSettingsSayOtherwise(t *testing.T) {
+	hosts := []string{"data.example.org", "mirror.example:8443", "*.cloudfront.net", "http://127.0.0.1:9000"}
+	for address, want := range map[string]bool{
+		"https://data.example.org/x": true, "https://DATA.example.org:443/x": true, "http://data.example.org/x": false, "https://data.example.org:444/x": false,
+		"https://mirror.example:8443/x": true, "https://mirror.example/x": false, "https://abc.cloudfront.net/x": true, "https://cloudfront.net/x": false,
+		"https://evilcloudfront.net/x": false, "http://abc.cloudfront.net/x": false, "https://abc.cloudfront.net:99/x": false,
+		"http://127.0.0.1:9000/x": true, "https://127.0.0.1:9000/x": false, "https://data.example.org.evil.example/x": false,
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := among(hosts, u); got != want {
+			t.Errorf("%s is allowed: %v, want %v", address, got, want)
+		}
 	}
 }
 
@@ -329,7 +381,9 @@ func TestSTACConfigFaultsNameTheKey(t *testing.T) {
 			{Name: "no collections", Edit: func(c *Config) { c.Collections = nil }, Key: "collections"},
 			{Name: "token and netrc", Edit: func(c *Config) { c.Token.Env, c.Netrc = "X", "y" }, Key: "token"},
 			{Name: "hosts without a token", Edit: func(c *Config) { c.TokenHosts = []string{"a"} }, Key: "token_hosts"},
-			{Name: "an address as host", Edit: func(c *Config) { c.Token.Env, c.TokenHosts = "X", []string{"https://a"} }, Key: "token_hosts"},
+			{Name: "a path as host", Edit: func(c *Config) { c.Token.Env, c.TokenHosts = "X", []string{"https://a/b"} }, Key: "token_hosts"},
+			{Name: "a token for anybody", Edit: func(c *Config) { c.Token.Env, c.TokenHosts = "X", []string{"*.a"} }, Key: "token_hosts"},
+			{Name: "nothing as host", Edit: func(c *Config) { c.Hosts = []string{""} }, Key: "hosts"},
 			{Name: "no page", Edit: func(c *Config) { c.PageSize = 0 }, Key: "page_size"},
 			{Name: "no objects", Edit: func(c *Config) { c.MaxObjects = 0 }, Key: "max_objects"},
 			{Name: "no time", Edit: func(c *Config) { c.Web.Timeout = 0 }, Key: "timeout"},

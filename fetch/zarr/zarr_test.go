@@ -317,7 +317,9 @@ func TestFaultsOfAStoreAreToldInASentence(t *testing.T) {
 		{"no such group", func(_ string, c *Config) { c.Group = "deep" }, "no Zarr group"},
 		{"a box elsewhere", func(_ string, c *Config) { c.Box = bbox.Box{West: -20, South: 40, East: -10, North: 45} }, "no longitude lies in the bbox"},
 		{"a map too large", func(_ string, c *Config) { c.MaxMiB = 1; c.Variables = slices.Repeat([]string{"CHL"}, 2000) }, "raise max_mib"},
-		{"a web page", func(dir string, _ *Config) { _ = os.WriteFile(filepath.Join(dir, "zarr.json"), []byte("<html>"), 0o600) }, "web page"},
+		{"a web page", func(dir string, _ *Config) {
+			_ = os.WriteFile(filepath.Join(dir, "zarr.json"), []byte("<html>"), 0o600)
+		}, "web page"},
 		{"a damaged axis", func(dir string, _ *Config) {
 			_ = os.WriteFile(filepath.Join(dir, "time/c/0"), []byte("garbage"), 0o600)
 		}, "chunk time/c/0"},

@@ -30,11 +30,11 @@ func Encode(typ string, texts []string) ([]byte, error) {
 }
 
 func bitsOf(typ, text string, bits int) (uint64, error) {
-	switch {
-	case typ == "float":
+	switch typ {
+	case "float":
 		v, err := strconv.ParseFloat(text, 32)
 		return uint64(math.Float32bits(float32(v))), err
-	case typ == "double":
+	case "double":
 		v, err := strconv.ParseFloat(text, 64)
 		return math.Float64bits(v), err
 	}

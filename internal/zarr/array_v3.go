@@ -48,6 +48,9 @@ func (a *Array) fromV3(doc ArrayV3) error {
 	if len(doc.DimensionNames) != 0 && len(doc.DimensionNames) != len(doc.Shape) {
 		return fmt.Errorf("it has %d dimensions and %d names of them", len(doc.Shape), len(doc.DimensionNames))
 	}
+	if len(doc.Transformers) > 0 {
+		return fmt.Errorf("%w: it has storage transformers", errUnusable)
+	}
 	var typ string
 	if json.Unmarshal(doc.DataType, &typ) != nil || typesV3(typ) == "" {
 		return fmt.Errorf("%w: its type is %s", errUnusable, doc.DataType)

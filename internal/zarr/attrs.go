@@ -41,8 +41,9 @@ func fillValue(typ string, raw json.RawMessage) ([]byte, error) {
 
 // ofVariable are the attributes whose type is that of their variable, by CF.
 func ofVariable(name string) bool {
-	return slices.Contains([]string{"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range",
-		"actual_range", "flag_values", "flag_masks"}, name)
+	return slices.Contains([]string{
+		"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "actual_range", "flag_values", "flag_masks",
+	}, name)
 }
 
 // Attributes returns attributes of a store as those of a NetCDF variable of a

@@ -33,7 +33,7 @@ func unblosc(stored []byte, most int) ([]byte, error) {
 		int(binary.LittleEndian.Uint32(stored[12:]))
 	switch {
 	case stored[0] > 2:
-		return nil, fmt.Errorf("Blosc format %d is not known", stored[0])
+		return nil, fmt.Errorf("format %d of Blosc is not known", stored[0])
 	case n > most:
 		return nil, fmt.Errorf("it inflates to %d bytes, more than %d", n, most)
 	case whole > len(stored):

@@ -220,3 +220,28 @@ func product(shape []int) int {
 	}
 	return n
 }
+
+func TestAGroupBelowTheRootIsFoundInTheMetadataOfTheRoot(t *testing.T) {
+	store := sound(t, nil)
+	deep := memory{
+		"zarr.json": []byte(`{"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":{"kind":"inline","must_understand":false,"metadata":{
+"near":{"zarr_format":3,"node_type":"group","attributes":{}},"near/x":` + string(store["x/zarr.json"]) + `}}}`),
+		"near/zarr.json": []byte(`{"zarr_format":3,"node_type":"group","attributes":{"title":"near"}}`),
+		"near/x/c/0/0":   store["x/c/0/0"],
+	}
+	root, err := zarr.Open(t.Context(), deep, "")
+	if err != nil || len(root.Arrays) != 0 || len(root.Groups) != 1 || root.Groups[0] != "near" {
+		t.Fatalf("the root: %+v, %v", root, err)
+	}
+	g, err := zarr.Open(t.Context(), deep, "near")
+	if err != nil || len(g.Arrays) != 1 || g.Arrays[0].Name != "near/x" {
+		t.Fatalf("the group: %+v, %v", g, err)
+	}
+	raw, err := g.Arrays[0].Read(t.Context(), []int{0, 0}, []int{4, 6}, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := numbers(t, "float", raw); got[0] != 0 || got[23] != -1.5 {
+		t.Errorf("it reads as %v", got)
+	}
+}

@@ -34,6 +34,7 @@ type ArrayV3 struct {
 	Codecs           []NamedCodec               `json:"codecs"`
 	Attributes       map[string]json.RawMessage `json:"attributes,omitempty"`
 	DimensionNames   []string                   `json:"dimension_names,omitempty"`
+	Transformers     []json.RawMessage          `json:"storage_transformers,omitempty"` // not read
 }
 
 // GroupV3 is the zarr.json of a group, with the documents below it where they

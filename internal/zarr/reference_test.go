@@ -66,8 +66,15 @@ func numbers(t *testing.T, typ string, raw []byte) []float64 {
 	return out
 }
 
-func TestEveryCodecTypeAndLayoutOfTheReferenceIsRead(t *testing.T) {
-	stores, err := filepath.Glob(filepath.Join(written(t), "v[23]-*"))
+func TestStoresOfTheReferenceAreRead(t *testing.T) {
+	dir := written(t)
+	t.Run("in every codec, type and layout", func(t *testing.T) { checkCodecs(t, dir) })
+	t.Run("with the dimensions, attributes and gaps of xarray", func(t *testing.T) { checkXarray(t, dir) })
+}
+
+func checkCodecs(t *testing.T, dir string) {
+	t.Helper()
+	stores, err := filepath.Glob(filepath.Join(dir, "v[23]-*"))
 	if err != nil || len(stores) < 60 {
 		t.Fatalf("%d stores, %v", len(stores), err)
 	}
@@ -144,8 +151,8 @@ func openStore(t *testing.T, store *zarr.Files, group string) *zarr.Group {
 	return g
 }
 
-func TestStoresOfXarrayHaveTheirDimensionsAttributesAndGaps(t *testing.T) {
-	dir := written(t)
+func checkXarray(t *testing.T, dir string) {
+	t.Helper()
 	groups := map[string]*zarr.Group{}
 	for _, name := range []string{"xarray-v2", "xarray-v2-plain", "xarray-v3", "xarray-v3-plain"} {
 		groups[name] = open(t, filepath.Join(dir, name), "")

@@ -186,6 +186,9 @@ func likeliest(h *header, a axes, known []products.Product) (int, error) {
 			first = err
 		}
 	}
+	if meant := slices.DeleteFunc(slices.Clone(found), func(v int) bool { return h.Vars[v].Aside }); len(meant) > 0 {
+		found = meant
+	}
 	switch {
 	case len(found) == 0 && first != nil:
 		return -1, first

@@ -53,3 +53,19 @@ func TestAGroupIsReadWithThoseAboveIt(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestWhatStandsAtTheRootIsMeantBeforeWhatLiesInAGroup(t *testing.T) {
+	path := ncgen(t, "nc4", "20240501.nc", `netcdf r { dimensions: lat = 2 ; lon = 3 ;
+variables: double lat(lat) ; lat:units = "degrees_north" ; double lon(lon) ; lon:units = "degrees_east" ; float v(lat, lon) ;
+data: lat = 40, 41 ; lon = 10, 11, 12 ; v = 1, 2, 3, 4, 5, 6 ;
+group: other { variables: float v(lat, lon) ; float w(lat, lon) ; data: v = 9, 9, 9, 9, 9, 9 ; w = 8, 8, 8, 8, 8, 8 ; } }`)
+	if g := mustRead(t, path, Options{}); g.Source.Variable != "v" || g.Fields[0].Values[5] != 6 {
+		t.Errorf("read is %s, its last value %v", g.Source.Variable, g.Fields[0].Values[5])
+	}
+	if g := mustRead(t, path, Options{Variable: "w"}); g.Fields[0].Values[5] != 8 {
+		t.Errorf("w has %v", g.Fields[0].Values[5])
+	}
+	if g := mustRead(t, path, Options{Variable: "v", Group: "other"}); g.Fields[0].Values[5] != 9 {
+		t.Errorf("v of the group has %v, that of the root above it", g.Fields[0].Values[5])
+	}
+}

@@ -28,6 +28,7 @@ type headerVar struct {
 	Type  string // a type of Var, or "" for strings and user types, which cannot be read
 	Dims  []int  // indices into header.Dims
 	Attrs []rawAttr
+	Aside bool `json:",omitempty"` // it lies outside of the group that is meant, by itself the root
 }
 
 // A rawAttr is an attribute as bytes: of a known type, or text for char.

@@ -100,10 +100,11 @@ func (l *library) readHeader(group string) (*header, error) {
 	if h.Attrs, err = l.attrs(id, C.NC_GLOBAL, attrs); err != nil {
 		return nil, err
 	}
-	if err := l.addGroup(h, id, ""); err != nil {
+	group = strings.Trim(group, "/")
+	if err := l.addGroup(h, id, "", group); err != nil {
 		return nil, err
 	}
-	found, err := l.addGroups(h, id, "", strings.Trim(group, "/"))
+	found, err := l.addGroups(h, id, "", group)
 	switch {
 	case err != nil:
 		return nil, err
@@ -136,7 +137,7 @@ func (l *library) addGroups(h *header, id C.int, at, wanted string) (found bool,
 			return false, bad(fmt.Sprintf("it has more than %d groups", maxGroups), "set group to one of them")
 		}
 		h.Groups = append(h.Groups, path)
-		if err := l.addGroup(h, g, path); err != nil {
+		if err := l.addGroup(h, g, path, wanted); err != nil {
 			return false, err
 		}
 		deeper, err := l.addGroups(h, g, path, wanted)
@@ -148,8 +149,9 @@ func (l *library) addGroups(h *header, id C.int, at, wanted string) (found bool,
 	return found, nil
 }
 
-// addGroup adds the dimensions and variables of one group.
-func (l *library) addGroup(h *header, id C.int, path string) error {
+// addGroup adds the dimensions and variables of one group. A variable of the
+// wanted one takes the place of one of that name above it.
+func (l *library) addGroup(h *header, id C.int, path, wanted string) error {
 	var dims, vars C.int
 	if err := errors.Join(status(C.nc_inq_ndims(id, &dims)), status(C.nc_inq_nvars(id, &vars))); err != nil {
 		return err
@@ -164,6 +166,11 @@ func (l *library) addGroup(h *header, id C.int, path string) error {
 		x, err := l.variable(id, v)
 		if err != nil {
 			return err
+		}
+		x.Aside = path != wanted && (wanted == "" || !strings.HasPrefix(path, wanted+"/"))
+		if i := h.find(x.Name); wanted != "" && i >= 0 && h.Vars[i].Aside && !x.Aside {
+			h.Vars[i], l.places[i] = x, place{group: id, id: v}
+			continue
 		}
 		x.Name = unique(x.Name, path, func(name string) bool { return h.find(name) >= 0 })
 		h.Vars = append(h.Vars, x)

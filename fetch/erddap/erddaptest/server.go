@@ -168,7 +168,7 @@ func (s *Server) parse(query string) ([]request, error) {
 		name, _, _ := strings.Cut(word, "[")
 		name, _, _ = strings.Cut(name, ".") // chlorophyll.chlorophyll of netCDF-C
 		if !slices.Contains([]string{"time", "altitude", "latitude", "longitude", "chlorophyll", "quality"}, name) {
-			return nil, fmt.Errorf("Unrecognized variable %s", name)
+			return nil, fmt.Errorf("unrecognized variable %s", name)
 		}
 		r := request{name: name}
 		given := bracket.FindAllStringSubmatch(word, -1)
@@ -204,7 +204,7 @@ func place(values []float64, text string) (int, error) {
 		return 0, err
 	}
 	if len(values) == 0 || want < values[0] || want > values[len(values)-1] {
-		return 0, fmt.Errorf("Your query produced no matching results. (%v is outside of the axis)", want)
+		return 0, fmt.Errorf("your query produced no matching results. (%v is outside of the axis)", want)
 	}
 	best := 0
 	for i, v := range values {
@@ -253,7 +253,7 @@ func (s *Server) dods(w http.ResponseWriter, query string) {
 		Refuse(w, http.StatusNotFound, "Not Found: "+err.Error())
 		return
 	}
-	out := []byte(s.dds(query) + "\nData:\n")
+	out := []byte(s.dds(query) + "Data:\n")
 	length := func(n int) {
 		out = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(out, uint32(n)), uint32(n))
 	}
