@@ -134,7 +134,7 @@ func (r Result) Picture() image.Image {
 		before = w.Champion
 	}
 	return chart.Course(chart.Diagram{
-		Title:  fmt.Sprintf("A year of weekly fine-tunes; another sensor from week %d", r.ChangeWeek),
-		XLabel: "week", YLabel: "mean squared error on unseen days, of the variance before", Curves: []chart.Curve{served, frozen, marks},
+		Title:  fmt.Sprintf("Weekly fine-tunes; another sensor from week %d", r.ChangeWeek),
+		XLabel: "week", YLabel: "MSE on unseen days, of the variance", Curves: []chart.Curve{served, frozen, marks},
 	})
 }
