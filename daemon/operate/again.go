@@ -139,7 +139,7 @@ func (o *Operations) BackfillNews(ctx context.Context, b Backfill) (BackfillNews
 			news.Products++
 		}
 	}
-	news.Done = b.Next.After(b.To) && !(news.Paused && news.Waiting > 0)
+	news.Done = b.Next.After(b.To) && (!news.Paused || news.Waiting == 0)
 	pace, err := o.pace(ctx, b.Dataset, b.Asked)
 	if err != nil {
 		return news, err

@@ -110,15 +110,15 @@ func (s Station) AskBackfill(b Backfill) (Backfill, error) {
 	return b, state.Save(path, b)
 }
 
-// sameAs reports whether b asks for what is under way.
-func (there Backfill) sameAs(b Backfill) bool {
-	return there.From.Equal(b.From) && there.To.Equal(b.To) && there.Again == b.Again && there.Model == b.Model
+// sameAs reports whether another request asks for what b does.
+func (b Backfill) sameAs(other Backfill) bool {
+	return b.From.Equal(other.From) && b.To.Equal(other.To) && b.Again == other.Again && b.Model == other.Model
 }
 
-// overtakenBy reports whether b takes the place of what is under way: products that
-// were made again by the champion before are to be made once more.
-func (there Backfill) overtakenBy(b Backfill) bool {
-	return there.Again && b.Again && there.Model != b.Model
+// overtakenBy reports whether another request takes the place of b, which is under
+// way: products that were made again by the champion before are to be made once more.
+func (b Backfill) overtakenBy(other Backfill) bool {
+	return b.Again && other.Again && b.Model != other.Model
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -9,6 +9,7 @@ import (
 	"image"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,10 +26,11 @@ func Command(ctx context.Context, args []string, out, errs io.Writer) error {
 	c := DefaultConfig()
 	flags := flag.NewFlagSet("year", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	folder := flags.String("o", "", "`DIR` for year.json, year.png and the store of models (required, new)")
+	folder := flags.String("o", "", "`DIR` for year.json, year.png and the store of models (required); a year that was cut off there goes on")
 	kind := flags.String("engine", engine.ORT, "`NAME` of the engine, of 'lacuna engines'")
 	threads := flags.Int("threads", 0, "threads of the engine; 0: all")
-	flags.IntVar(&c.Weeks, "weeks", c.Weeks, "`N` weeks; the sensor changes in the middle")
+	flags.IntVar(&c.Weeks, "weeks", c.Weeks, "`N` weeks")
+	change := flags.Int("change", c.changeWeek(), "`WEEK` in which the sensor changes")
 	flags.Uint64Var(&c.Sea.Seed, "seed", c.Sea.Seed, "`SEED` of the sea")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -36,14 +38,17 @@ func Command(ctx context.Context, args []string, out, errs io.Writer) error {
 	if *folder == "" {
 		return errors.New("year: -o DIR is required")
 	}
-	c.Sea.Change.Day = c.FirstDays + c.WeekDays*(c.Weeks/2)
+	if err := os.MkdirAll(*folder, 0o755); err != nil {
+		return fmt.Errorf("year: %w", err)
+	}
+	c.Sea.Change.Day = c.FirstDays + c.WeekDays**change
 	e, err := engine.Open(*kind, engine.Config{Threads: *threads}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	defer e.Finalize()
 	began := time.Now()
-	r, err := Run(ctx, c, filepath.Join(*folder, "store"), e, func(t Tuned) {
+	r, err := Run(ctx, c, *folder, e, func(t Tuned) {
 		fmt.Fprintf(errs, "%6s  %s\n", time.Since(began).Round(time.Second), t)
 	})
 	if err != nil {
@@ -72,6 +77,12 @@ func (t Tuned) String() string {
 	return fmt.Sprintf("week %2d: %s, %s; of the new sensor it learned from %d days and was judged on %d", t.Week, t.Version, what, t.Learned, t.Judged)
 }
 
+// String says what was lost and recovered.
+func (r Recovery) String() string {
+	return fmt.Sprintf("from week %d on the error is %.3f by the champion of before the change, %.3f by the new one, and would be %.3f without the bias: %.0f %% of the lost skill recovered",
+		r.Week, r.Frozen, r.Renewed, r.Control, 100*r.Share())
+}
+
 // Text tells the result in some lines.
 func (r Result) Text() string {
 	var b strings.Builder
@@ -82,9 +93,8 @@ func (r Result) Text() string {
 		}
 	}
 	fmt.Fprintf(&b, "%d weeks, %d versions promoted; the sensor changed in week %d\n", len(r.Tuned), promoted, r.ChangeWeek)
-	fmt.Fprintf(&b, "error before the change %.3f; after week %d %.3f by the champion of before, %.3f by that after two fine-tunes that knew the new sensor\n",
-		r.Before, r.Week, r.After, r.Recovered)
-	fmt.Fprintf(&b, "%.0f %% of the lost skill recovered\n", 100*r.Share)
+	fmt.Fprintf(&b, "error in the weeks before the change %.3f\n", r.Before)
+	fmt.Fprintf(&b, "after two fine-tunes that knew the new sensor: %s\nafter the year: %s\n", r.Early, r.Late)
 	for _, p := range r.Promotions {
 		word := "not worse"
 		if p.Harmful() {
@@ -124,7 +134,7 @@ func (r Result) Picture() image.Image {
 		before = w.Champion
 	}
 	return chart.Course(chart.Diagram{
-		Title:  fmt.Sprintf("A year of weekly fine-tunes; another sensor from week %d", r.ChangeWeek),
-		XLabel: "week", YLabel: "mean squared error on unseen days, of the variance before", Curves: []chart.Curve{served, frozen, marks},
+		Title:  fmt.Sprintf("Weekly fine-tunes; another sensor from week %d", r.ChangeWeek),
+		XLabel: "week", YLabel: "MSE on unseen days, of the variance", Curves: []chart.Curve{served, frozen, marks},
 	})
 }

@@ -2,6 +2,7 @@ package year
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,12 +39,24 @@ type Result struct {
 	Weeks      []Week      `json:"weeks"`
 	Promotions []Promotion `json:"promotions"`
 
-	Before    float64 `json:"before"`    // error in the weeks before the change
-	After     float64 `json:"after"`     // of the champion at the change, in the weeks after the recovery
-	Recovered float64 `json:"recovered"` // of the champion after the second fine-tune that knew the new sensor, in the same weeks
-	Share     float64 `json:"share"`     // of the lost skill that was recovered
-	Week      int     `json:"recovered_week"`
+	Before float64 `json:"before"` // error in the weeks before the change
+	// Early is the recovery after two fine-tunes that knew the new sensor, in all weeks
+	// that follow; Late that of the last champion, in the weeks after the year.
+	Early Recovery `json:"early"`
+	Late  Recovery `json:"late"`
 }
+
+// Recovery is the loss of skill by a change of sensor, and what became of it, as
+// errors on the same days.
+type Recovery struct {
+	Week    int     `json:"week"`    // from which on it is measured
+	Control float64 `json:"control"` // of the champion at the change, had the new sensor no bias
+	Frozen  float64 `json:"frozen"`  // of the champion at the change
+	Renewed float64 `json:"renewed"` // of the champion of Week
+}
+
+// Share returns the share of the lost skill that was recovered.
+func (r Recovery) Share() float64 { return (r.Frozen - r.Renewed) / (r.Frozen - r.Control) }
 
 // judge measures every champion on all days of the year.
 func (y *yearRun) judge(ctx context.Context, all []Tuned) (Result, error) {
@@ -67,7 +80,31 @@ func (y *yearRun) judge(ctx context.Context, all []Tuned) (Result, error) {
 		}
 		serving[week] = champion
 	}
-	return y.tell(r, serving, losses)
+	control, err := y.control(ctx, y.frozen(serving))
+	if err != nil {
+		return r, err
+	}
+	return y.tell(r, serving, losses, control)
+}
+
+// frozen returns the champion at the change of sensor.
+func (y *yearRun) frozen(serving []string) string {
+	return serving[min(max(y.changeWeek()-1, 0), len(serving)-1)]
+}
+
+// control returns the losses of a version on the days of a year whose new sensor has
+// no bias: the sea and the gaps are the same, so that no other loss is taken for one
+// by the bias.
+func (y *yearRun) control(ctx context.Context, version string) ([]skill.Loss, error) {
+	twin := *y
+	twin.Sea.Change.Bias, twin.Sea.Change.Gain = 0, 0
+	var err error
+	if twin.series, err = seriesOf(twin.Config); err != nil || version == "" {
+		return nil, err
+	}
+	losses := map[string][]skill.Loss{}
+	err = twin.compare(ctx, "", version, losses)
+	return losses[version], err
 }
 
 // week returns the time at which a week begins.
@@ -137,42 +174,44 @@ func mean(losses []skill.Loss) float64 {
 	return sum / max(pixels, 1)
 }
 
-// tell adds the errors of the weeks, and the share of the lost skill that two
-// fine-tunes won back.
-func (y *yearRun) tell(r Result, serving []string, losses map[string][]skill.Loss) (Result, error) {
+// tell adds the errors of the weeks, and the share of the lost skill that was won
+// back.
+func (y *yearRun) tell(r Result, serving []string, losses map[string][]skill.Loss, control []skill.Loss) (Result, error) {
 	at := func(version string, from, to int) float64 {
 		return mean(within(losses[version], y.week(from), y.week(to)))
 	}
-	frozen := ""
-	if r.ChangeWeek < len(serving) {
-		frozen = serving[max(r.ChangeWeek-1, 0)]
+	frozen := y.frozen(serving)
+	if frozen == "" {
+		return r, errors.New("no model was promoted before the sensor changed: there is nothing to lose")
 	}
+	sum, n := 0.0, 0
 	for week, champion := range serving {
-		if champion != "" {
-			r.Weeks = append(r.Weeks, Week{Week: week, Champion: champion, Error: at(champion, week, week+1), Frozen: at(frozen, week, week+1)})
+		if champion == "" {
+			continue
+		}
+		w := Week{Week: week, Champion: champion, Error: at(champion, week, week+1), Frozen: at(frozen, week, week+1)}
+		r.Weeks = append(r.Weeks, w)
+		if week < r.ChangeWeek && week >= r.ChangeWeek-max(promotionDays/y.WeekDays, 1) {
+			sum, n = sum+w.Error, n+1
 		}
 	}
-	knew := 0
-	r.Week = -1
-	for _, t := range r.Tuned {
-		if t.Learned > 0 {
-			if knew++; knew == 2 {
-				r.Week = t.Week
-			}
+	r.Before = sum / float64(max(n, 1))
+	knew := -1
+	for i, t := range r.Tuned {
+		if t.Learned > 0 && i > 0 && r.Tuned[i-1].Learned > 0 {
+			knew = t.Week
+			break
 		}
 	}
-	if r.Week < 0 || frozen == "" {
-		return r, fmt.Errorf("no two fine-tunes knew the new sensor: the year ends too soon after its change")
+	if knew < 0 {
+		return r, errors.New("no two fine-tunes knew the new sensor: the year ends too soon after its change")
 	}
-	first := max(r.ChangeWeek-max(promotionDays/y.WeekDays, 1), 0)
-	sum, n := 0.0, 0.0
-	for week := first; week < r.ChangeWeek; week++ {
-		if serving[week] != "" {
-			sum, n = sum+at(serving[week], week, week+1), n+1
+	recovery := func(champion string, from, to int) Recovery {
+		return Recovery{
+			Week: from, Frozen: at(frozen, from, to), Renewed: at(champion, from, to), Control: mean(within(control, y.week(from), y.week(to))),
 		}
 	}
-	r.Before = sum / max(n, 1)
-	r.After, r.Recovered = at(frozen, r.Week, y.Weeks), at(serving[r.Week], r.Week, y.Weeks)
-	r.Share = (r.After - r.Recovered) / (r.After - r.Before)
+	end := y.Weeks + max(promotionDays/y.WeekDays, 1)
+	r.Early, r.Late = recovery(serving[knew], knew, y.Weeks), recovery(serving[y.Weeks-1], y.Weeks, end)
 	return r, nil
 }

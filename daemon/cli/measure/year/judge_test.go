@@ -21,7 +21,7 @@ func made() *yearRun {
 // its week.
 func (y *yearRun) lossesOf(err func(week, day int) float64) []skill.Loss {
 	var all []skill.Loss
-	for d := range 7 * y.Weeks {
+	for d := range 7*y.Weeks + promotionDays {
 		all = append(all, skill.Loss{Day: y.day(y.FirstDays + d).Add(10 * time.Hour), Sum: 50 * err(d/7, d), Pixels: 50})
 	}
 	return all
@@ -70,11 +70,12 @@ func TestTheShareOfTheLostSkillThatIsRecovered(t *testing.T) {
 		}
 		r.Tuned = append(r.Tuned, tuned)
 	}
-	r, err := y.tell(r, serving, losses)
+	control := y.lossesOf(func(int, int) float64 { return 0.1 })
+	r, err := y.tell(r, serving, losses, control)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Week != 13 || math.Abs(r.Before-0.1) > 1e-9 || math.Abs(r.After-0.5) > 1e-9 || math.Abs(r.Recovered-0.14) > 1e-9 || math.Abs(r.Share-0.9) > 1e-9 {
+	if e := r.Early; e.Week != 13 || math.Abs(r.Before-0.1) > 1e-9 || math.Abs(e.Frozen-0.5) > 1e-9 || math.Abs(e.Renewed-0.14) > 1e-9 || math.Abs(e.Share()-0.9) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
 	if got := r.Weeks[13]; got.Champion != "b" || math.Abs(got.Error-0.14) > 1e-9 || math.Abs(got.Frozen-0.5) > 1e-9 {
@@ -90,7 +91,10 @@ func TestTheShareOfTheLostSkillThatIsRecovered(t *testing.T) {
 	for i := range r.Tuned {
 		r.Tuned[i].Learned = 0
 	}
-	if _, err := y.tell(Result{ChangeWeek: 10, Tuned: r.Tuned}, serving, losses); err == nil {
+	if r.Late.Week != 20 || math.Abs(r.Late.Share()-0.9) > 1e-9 {
+		t.Errorf("after the year: %+v", r.Late)
+	}
+	if _, err := y.tell(Result{ChangeWeek: 10, Tuned: r.Tuned}, serving, losses, control); err == nil {
 		t.Error("a year whose fine-tunes never saw the new sensor tells a recovery")
 	}
 }
