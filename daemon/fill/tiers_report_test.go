@@ -82,7 +82,9 @@ func (r *tierReport) add(t *testing.T, g ingest.Granule, day int, tier infer.Tie
 	}
 	choice := choose(job)
 	job.Fill, job.Model, job.Scaling = choice.Fill, choice.Model, choice.Scaling
-	job.Fill.Network.Tier = tier
+	if job.Fill.Network.Tier = tier; job.Model == nil {
+		return nil // too few days to scale the starter by
+	}
 	job.Widening = skill.Widen(r.scored, truth.Time)
 	outcome, err := Analyse(t.Context(), job, nil)
 	if err != nil {

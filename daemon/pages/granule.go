@@ -122,10 +122,11 @@ func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 		ObservedBefore: told.CoverageBefore, FilledAfter: told.CoverageAfter,
 	}
 	if t := told.Members; t != nil {
+		m.Drawn = t.Count
 		m.Members = &ops.File{Name: t.Name, Bytes: t.Size, SHA256: t.SHA256}
 	}
 	if told.Sampling != nil {
-		m.Drawn = told.Sampling.Members
+		m.Drawn = max(m.Drawn, told.Sampling.Members)
 	}
 	m.Model = cmp.Or(fill.Method(told.Model), told.Model) + told.Trust.String() + told.Sampling.String()
 	if !p.Retracted.IsZero() {

@@ -63,7 +63,7 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	shown := s.granule
 	shown.Fields = slices.Clone(s.granule.Fields)
 	shown.Fields[last] = fill.Hide(truth, hidden)
-	settings := w.set.paced(g.Lane, w.pressed) // as what is published
+	settings := w.set.paced(g.Lane, len(s.granule.Fields), w.pressed) // as what is published
 	settings.Members = 0
 	outcome, job, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: shown, History: s.history, Sea: s.sea, Fill: settings,

@@ -20,8 +20,9 @@ const promptly = time.Minute
 // the series where none is set. Where somebody waits, as for the first product of a
 // live granule, it is filled by the best tier at once if that is done promptly, else
 // by the tier fast and then made anew. A backlog has as long for each field as a
-// live product: it may be of thousands.
-func (d Dataset) paced(lane ledger.Lane, awaited bool) infer.Config {
+// live product: it may be of thousands. The fields of a granule share the time that
+// its product may be waited for.
+func (d Dataset) paced(lane ledger.Lane, fields int, awaited bool) infer.Config {
 	cfg := d.Fill
 	n := cfg.Network.Rhythm(cfg.Interval())
 	wait := cmp.Or(n.Prompt, promptly)
@@ -31,7 +32,7 @@ func (d Dataset) paced(lane ledger.Lane, awaited bool) infer.Config {
 	case lane == ledger.Backfill:
 		n.Deadline = min(n.Deadline, wait)
 	case awaited:
-		n.Prompt = wait
+		n.Prompt = max(wait/time.Duration(max(fields, 1)), 1)
 	}
 	cfg.Network = n
 	return cfg

@@ -19,21 +19,23 @@ func TestADatasetHasADeadlineByItself(t *testing.T) {
 	for _, tt := range []struct {
 		what             string
 		lane             ledger.Lane
+		fields           int
 		first            bool
 		given            infer.Network
 		step             time.Duration
 		deadline, prompt time.Duration
 	}{
-		{"a daily granule", ledger.Live, true, infer.Network{}, 24 * time.Hour, time.Hour, time.Minute},
-		{"an hourly granule", ledger.Live, true, infer.Network{}, time.Hour, 150 * time.Second, time.Minute},
-		{"of a rhythm that is not known", ledger.Live, true, infer.Network{}, 0, time.Hour, time.Minute},
-		{"made anew: nobody waits", ledger.Live, false, infer.Network{}, 24 * time.Hour, time.Hour, 0},
-		{"a backlog", ledger.Backfill, true, infer.Network{}, 24 * time.Hour, time.Minute, 0},
-		{"settings go first", ledger.Live, true, infer.Network{Deadline: time.Second, Prompt: 2 * time.Second}, 24 * time.Hour, time.Second, 2 * time.Second},
-		{"a tier that is set", ledger.Live, true, infer.Network{Tier: infer.Full}, 24 * time.Hour, 0, 0},
+		{"a daily granule", ledger.Live, 1, true, infer.Network{}, 24 * time.Hour, time.Hour, time.Minute},
+		{"an hourly granule", ledger.Live, 1, true, infer.Network{}, time.Hour, 150 * time.Second, time.Minute},
+		{"of a rhythm that is not known", ledger.Live, 1, true, infer.Network{}, 0, time.Hour, time.Minute},
+		{"ten days in a file", ledger.Live, 10, true, infer.Network{}, 24 * time.Hour, time.Hour, 6 * time.Second},
+		{"made anew: nobody waits", ledger.Live, 1, false, infer.Network{}, 24 * time.Hour, time.Hour, 0},
+		{"a backlog", ledger.Backfill, 1, true, infer.Network{}, 24 * time.Hour, time.Minute, 0},
+		{"settings go first", ledger.Live, 1, true, infer.Network{Deadline: time.Second, Prompt: 2 * time.Second}, 24 * time.Hour, time.Second, 2 * time.Second},
+		{"a tier that is set", ledger.Live, 1, true, infer.Network{Tier: infer.Full}, 24 * time.Hour, 0, 0},
 	} {
 		set.Fill.Network, set.Fill.Step = tt.given, tt.step
-		got := set.paced(tt.lane, tt.first)
+		got := set.paced(tt.lane, tt.fields, tt.first)
 		if got.Network.Deadline != tt.deadline || got.Network.Prompt != tt.prompt || got.Network.Tier != tt.given.Tier {
 			t.Errorf("%s: %+v, want a deadline of %v and a wait of %v", tt.what, got.Network, tt.deadline, tt.prompt)
 		}
@@ -96,7 +98,7 @@ func TestTheMeansOfAFollowedModelAreScoredAndTheBetterPublished(t *testing.T) {
 	w, days, sea := starterWorker(t, 16)
 	w.set.Fill.Network.Members = 10 // the fewest whose spread is the uncertainty
 	last := len(days) - 1
-	job := fill.Job{Dataset: "sea", Granule: days[last], History: days[:last], Sea: sea, Fill: w.set.paced(ledger.Live, false)}
+	job := fill.Job{Dataset: "sea", Granule: days[last], History: days[:last], Sea: sea, Fill: w.set.paced(ledger.Live, 1, false)}
 	_, done, err := w.analyse(t.Context(), job)
 	if err != nil || done.Model == nil {
 		t.Fatalf("no starter was at hand: %v", err)

@@ -220,7 +220,7 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene, first bool
 	}
 	outcome, _, err := w.analyse(ctx, fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask,
-		Fill: w.set.paced(g.Lane, first || w.pressed), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
+		Fill: w.set.paced(g.Lane, len(s.granule.Fields), first || w.pressed), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
 	})
 	if err == nil {
 		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))

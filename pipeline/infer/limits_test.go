@@ -160,8 +160,8 @@ func TestADeadlineIsMeasuredOnTheFieldItself(t *testing.T) {
 	}
 }
 
-// What was measured before, with fields of that size, is not measured again, and
-// that of other sizes says nothing.
+// What was measured before, with fields of that size, counts, and that of other
+// sizes says nothing. A machine that was busy then is found out.
 func TestSpeedsAreRememberedByTheSizeOfTheField(t *testing.T) {
 	s := basin(40, 48, false)
 	cells := len(s.Sea)
@@ -177,6 +177,12 @@ func TestSpeedsAreRememberedByTheSizeOfTheField(t *testing.T) {
 		}
 		if kept[cells].Look == 0 || want == Full && kept[cells] != m.Speed(cells) {
 			t.Errorf("kept %+v, the speed is %+v", kept[cells], m.Speed(cells))
+		}
+		for range 12 { // each halves what is left of the old figure
+			fill(cfg)
+		}
+		if got := fill(cfg).Tier; got != Full {
+			t.Errorf("with a speed of %d cells: tier %s in the end, want full", at, got)
 		}
 	}
 }

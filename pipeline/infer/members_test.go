@@ -267,3 +267,45 @@ func TestTheMeanThatIsAskedForIsPublished(t *testing.T) {
 		t.Errorf("the two means differ by %g at most: nothing was tested", apart)
 	}
 }
+
+// The spread of members is steadied among neighbours, and keeps the detail of the
+// imputer's sigma: a step there stays a step. What is visible has no part in it.
+func TestTheSpreadOfMembersIsSteadyAndKeepsTheDetailOfSigma(t *testing.T) {
+	const h, w, count = 40, 40, 16
+	sub := &preparedField{grid: basin(h, w, false).Frames[0].Grid, hidden: make([]bool, h*w)}
+	said := make([]float32, h*w)
+	members := make([][]float32, count)
+	for k := range members {
+		members[k] = make([]float32, h*w)
+		noise.New(1, "steady").Sub(uint64(k)).Normals(members[k], 0)
+	}
+	for i := range said {
+		said[i], sub.hidden[i] = 1, i%w > 3
+		if i%w >= w/2 {
+			said[i] = 3
+		}
+		for _, x := range members {
+			x[i] *= 0.5 * said[i]
+			if !sub.hidden[i] {
+				x[i] *= 100
+			}
+		}
+	}
+	got := steadySpread(sub, said, members)
+	uneven, steady := 0.0, 0.0
+	for i := range got {
+		if !sub.hidden[i] {
+			continue
+		}
+		_, raw := impute.Departure(members, i)
+		uneven += math.Pow(float64(raw)/float64(said[i])/0.5-1, 2)
+		off := float64(got[i])/float64(said[i])/0.5 - 1
+		steady += off * off
+		if math.Abs(off) > 0.15 {
+			t.Fatalf("cell %d: a spread of %g where it is half of %g", i, got[i], said[i])
+		}
+	}
+	if !(steady < uneven/4) {
+		t.Errorf("squares off the truth: %.2f for every cell by itself, %.2f with its neighbours", uneven, steady)
+	}
+}

@@ -168,8 +168,9 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 			eachCell(n, func(i int) { out.means.Members[i], _ = impute.Departure(members, i) })
 			mean = slices.Clone(out.means.of(out.sampling.Centre))
 		}
+		spread := steadySpread(sub, predicted.Sigma, members)
 		eachCell(n, func(i int) {
-			if given := m.centre(sub, predicted.Sigma[i], mean[i], members, i); spreads {
+			if given := m.centre(sub, predicted.Sigma[i], spread[i], mean[i], members, i); spreads {
 				sigma[i] = given
 				for _, x := range [][]float32{out.means.OneStep, out.means.Members} {
 					x[i] = sub.scaling.Inverse(x[i], i)
@@ -211,23 +212,46 @@ func (sub *preparedField) noise() []float32 {
 	return out
 }
 
+// steadyPasses is how often the spread of members is blurred: to a standard
+// deviation of two and a half cells.
+const steadyPasses = 6
+
+// steadySpread returns the spread of members. That of sixteen is known to an eighth
+// at a cell by itself, and an interval of twice the width here and half the width
+// there is worse than one that is right on average: what a neighbourhood says of
+// the ratio to the imputer's sigma, which has the detail, is taken together.
+func steadySpread(sub *preparedField, said []float32, members [][]float32) []float32 {
+	ratio := make([]float32, len(said))
+	eachCell(len(ratio), func(i int) {
+		if _, spread := impute.Departure(members, i); sub.hidden[i] && said[i] > 0 {
+			ratio[i] = spread / said[i]
+		}
+	})
+	for range steadyPasses {
+		ratio = field.Blur(ratio, sub.hidden, sub.grid)
+	}
+	eachCell(len(ratio), func(i int) { ratio[i] *= said[i] })
+	return ratio
+}
+
 // centre moves the members of a cell to the published mean, gives them the spread
 // of the calibration, and returns the standard deviation of a truth that is one
-// more draw of the same kind.
-func (m *Model) centre(sub *preparedField, said, mean float32, members [][]float32, i int) float32 {
+// more draw of the same kind. steady is their spread in the neighbourhood.
+func (m *Model) centre(sub *preparedField, said, steady, mean float32, members [][]float32, i int) float32 {
 	own, spread := impute.Departure(members, i)
+	sigma := m.version.MembersCalibration.Sigma(said, steady, sub.distance[i], sub.inputs.DayOfYear)
 	factor := float32(0)
 	if spread > 0 {
-		factor = m.version.MembersCalibration.Sigma(said, spread, sub.distance[i], sub.inputs.DayOfYear) / spread
+		factor = sigma / spread
 	}
 	for _, x := range members {
 		x[i] = mean + factor*(x[i]-own)
 	}
 	if m.version.MembersCalibration.Ratio > 0 {
-		return factor * spread // calibrated to the size of the errors
+		return sigma // calibrated to the size of the errors
 	}
 	count := float64(len(members))
-	return spread * float32(math.Sqrt((count+1)/max(count-1, 1)))
+	return sigma * float32(math.Sqrt((count+1)/max(count-1, 1)))
 }
 
 // reliable returns the reliability of cells, from the classifier or else from

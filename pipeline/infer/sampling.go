@@ -40,25 +40,33 @@ func (m *Model) tier(ctx context.Context, sub *preparedField, l layout, how fill
 	case n.Tier != "":
 		return Sampling{Tier: n.Tier}, nil
 	}
-	step, err := m.step(ctx, sub, l, how, draw)
-	if err != nil {
-		return Sampling{}, err
-	}
 	cells := sub.grid.Len()
-	best := PickTier(n.Deadline-how.now().Sub(how.began), Speed{Step: step}, cells, n.Members)
-	if n.Prompt > 0 && (Speed{Step: step}).Estimate(best.Recipe(n.Members), cells) > n.Prompt {
-		return Sampling{Tier: Fast, Follows: best}, nil
+	if step := m.Speed(cells).Step; step > 0 {
+		if s := how.pick(step, cells); s.Tier == Full {
+			return s, nil
+		}
 	}
-	return Sampling{Tier: best}, nil
+	// Nothing was measured with this size of field, or when the machine was busier
+	// than it may be now.
+	step, err := m.step(ctx, sub, l, how, draw)
+	return how.pick(step, cells), err
 }
 
-// step returns the time of one step of one member per million cells. With a size
-// of field that no member was drawn of yet, a few are, for a few steps.
+// pick returns the sampling of a field where a step of a member takes so long per
+// million cells.
+func (h fillOptions) pick(step time.Duration, cells int) Sampling {
+	n, s := h.cfg.Network, Speed{Step: step}
+	best := PickTier(n.Deadline-h.now().Sub(h.began), s, cells, n.Members)
+	if n.Prompt > 0 && s.Estimate(best.Recipe(n.Members), cells) > n.Prompt {
+		return Sampling{Tier: Fast, Follows: best}
+	}
+	return Sampling{Tier: best}
+}
+
+// step measures the time of one step of one member per million cells, by a few
+// steps of a few members.
 func (m *Model) step(ctx context.Context, sub *preparedField, l layout, how fillOptions, draw drawOptions) (time.Duration, error) {
 	cells := sub.grid.Len()
-	if s := m.Speed(cells); s.Step > 0 {
-		return s.Step, nil
-	}
 	draw.recipe = Recipe{Members: 2, ODE: impute.ODE{Steps: 3, Jumps: 1}}
 	if l.size.batch > 1 { // the program of a batch takes long to compile: that of the draw that follows
 		draw.recipe.Members = Full.Recipe(how.cfg.Network.Members).Members

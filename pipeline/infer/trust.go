@@ -48,6 +48,12 @@ func (f *Filler) follow(ctx context.Context, v view, progress func(done, total i
 		return network, err
 	}
 	out := mix(plain, network, float32(v.trust.Weight))
+	if !v.trust.followed() && f.cfg.Members == 0 {
+		out.sampling.Follows = "" // a better tier would change nothing but members, which nobody gets
+		if out.sampling.Members == 0 {
+			out.sampling = Sampling{} // the networks have no part in it
+		}
+	}
 	if v.trust.Apart {
 		out.apart = &Apart{Interpolated: plain.before(), Modelled: network.before()}
 	}
@@ -82,10 +88,7 @@ func mix(from, to filling, share float32) filling {
 	case 0:
 		out := from
 		out.members, out.means, out.sampling, out.took = to.members, to.means, to.sampling, to.took
-		out.sampling.Centre, out.sampling.Follows = "", "" // the mean is neither, and would not change
-		if out.sampling.Members == 0 {
-			out.sampling = Sampling{} // the networks have no part in it
-		}
+		out.sampling.Centre = "" // the mean is neither
 		eachCell(len(from.estimate.Mean), func(i int) { out.gather(to.estimate, i) })
 		return out
 	case 1:

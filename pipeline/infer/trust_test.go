@@ -80,6 +80,23 @@ func TestAModelThatIsNotTrustedDrawsMembersAboutTheInterpolation(t *testing.T) {
 	}
 }
 
+// A product of interpolation is made anew for the sake of members only where
+// somebody gets them.
+func TestMembersOfAModelThatIsNotTrustedFollowWhereTheyAreAskedFor(t *testing.T) {
+	s, m := elsewhere(t)
+	s = trusted(s, 0)
+	cfg := modelConfig("")
+	cfg.Network.Deadline, cfg.Network.Prompt = time.Hour, time.Nanosecond
+	if got := fillWith(t, m, cfg, s).Sampling; got != (Sampling{}) {
+		t.Errorf("nobody asked, and the sampling is %+v", got)
+	}
+	cfg.Members = 2
+	want := Sampling{Tier: Fast, Members: 2, Sampler: "probability flow, 10 steps", Follows: Full}
+	if a := fillWith(t, m, cfg, s); a.Sampling != want || len(a.Members) != 2 {
+		t.Errorf("%d members, %+v, want 2 and %+v", len(a.Members), a.Sampling, want)
+	}
+}
+
 func TestAModelIsFollowedAsFarAsItIsTrusted(t *testing.T) {
 	s, m := elsewhere(t)
 	cfg := modelConfig(Full)
