@@ -48,6 +48,9 @@ func (b *bench) read(t *testing.T) (r readers) {
 // A service with a folder of files and a store; a day that is missing at first, and
 // comes later, and a day that is delivered anew.
 func TestFilesStoreAndCatalogueOfADaemonSayTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts readers in Python; leave -short out to run it")
+	}
 	b := newBench(t)
 	b.plain()
 	b.cfg.Publish.Zarr = &outbox.Zarr{Dir: filepath.Join(t.TempDir(), "zarr")}

@@ -13,8 +13,8 @@ import (
 
 // showItem writes the item of the product, as the side files are written: after
 // it, and taken away before it is replaced.
-func (w *work) showItem(p publish.Product, entry publish.Entry) error {
-	text, err := stac.Item(p, entry)
+func (w *work) showItem(entry publish.Entry) error {
+	text, err := stac.Item(w.manifest.Dataset, entry)
 	if err != nil {
 		return err
 	}

@@ -188,7 +188,7 @@ func (w *work) show(p publish.Product, entry publish.Entry) error {
 	if err := w.showPicture(p, entry); err != nil {
 		return err
 	}
-	if err := w.showItem(p, entry); err != nil {
+	if err := w.showItem(entry); err != nil {
 		return err
 	}
 	w.sink.step("shown")

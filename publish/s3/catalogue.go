@@ -21,8 +21,8 @@ const (
 func (d *day) item() string { return stac.ItemName(d.product) }
 
 // showItem puts the item beside the product.
-func (d *day) showItem(ctx context.Context, p publish.Product, entry publish.Entry) error {
-	text, err := stac.Item(p, entry)
+func (d *day) showItem(ctx context.Context, entry publish.Entry) error {
+	text, err := stac.Item(d.manifest.Dataset, entry)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (d *day) show(ctx context.Context, p publish.Product, entry publish.Entry) 
 		return err
 	}
 	if there {
-		return d.showItem(ctx, p, entry) // products of earlier versions have none
+		return d.showItem(ctx, entry) // products of earlier versions have none
 	}
 	if err := d.withdraw(ctx, p.Granule); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (d *day) show(ctx context.Context, p publish.Product, entry publish.Entry) 
 	if err := d.showPicture(ctx, p, entry); err != nil {
 		return err
 	}
-	if err := d.showItem(ctx, p, entry); err != nil {
+	if err := d.showItem(ctx, entry); err != nil {
 		return err
 	}
 	return d.vouch(ctx, d.product, p.SHA256)

@@ -88,8 +88,6 @@ type properties struct {
 	Datetime        time.Time `json:"datetime"`
 	Created         time.Time `json:"created"`
 	Title           string    `json:"title"`
-	Variable        string    `json:"lacuna:variable,omitempty"`
-	Units           string    `json:"lacuna:units,omitempty"`
 	Granule         string    `json:"lacuna:granule"`
 	Revision        int       `json:"lacuna:revision"`
 	Mode            string    `json:"lacuna:mode"`
@@ -100,15 +98,16 @@ type properties struct {
 	MeanUncertainty float64   `json:"lacuna:mean_uncertainty"`
 }
 
-// Item returns the item of a product, whose manifest entry is e.
-func Item(p publish.Product, e publish.Entry) ([]byte, error) {
+// Item returns the item of a product of a dataset from its entry in the manifest:
+// what a manifest does not keep could not be said again after a rebuild.
+func Item(dataset string, e publish.Entry) ([]byte, error) {
 	i := item{
-		Type: "Feature", Version: version, Extensions: []string{fileInfo}, ID: strings.TrimSuffix(e.File, ".nc"), Collection: p.Dataset,
-		BBox: p.BBox, Geometry: outline(p.BBox),
+		Type: "Feature", Version: version, Extensions: []string{fileInfo}, ID: strings.TrimSuffix(e.File, ".nc"), Collection: dataset,
+		BBox: e.BBox, Geometry: outline(e.BBox),
 		Properties: properties{
-			Datetime: p.Time.UTC(), Created: p.Created.UTC(), Title: fmt.Sprintf("%s of %s", p.Variable, publish.Day(p.Time)),
-			Variable: p.Variable, Units: p.Units, Granule: p.Granule, Revision: p.Revision, Mode: p.Mode, Input: p.Input, Model: p.Model,
-			CoverageBefore: p.CoverageBefore, CoverageAfter: p.CoverageAfter, MeanUncertainty: p.MeanUncertainty,
+			Datetime: e.Time.UTC(), Created: e.Created.UTC(), Title: fmt.Sprintf("%s, %s", dataset, publish.Day(e.Time)),
+			Granule: e.Granule, Revision: e.Revision, Mode: e.Mode, Input: e.Input, Model: e.Model,
+			CoverageBefore: e.CoverageBefore, CoverageAfter: e.CoverageAfter, MeanUncertainty: e.MeanUncertainty,
 		},
 		Assets: map[string]asset{"data": {
 			Href: "./" + e.File, Type: "application/netcdf", Title: "Analysis with its uncertainty and flags", Roles: []string{"data"},
@@ -117,7 +116,7 @@ func Item(p publish.Product, e publish.Entry) ([]byte, error) {
 		Links: []link{
 			{Rel: "root", Href: "../../../" + CatalogName, Type: plainJSON},
 			{Rel: "parent", Href: "./" + CatalogName, Type: plainJSON},
-			{Rel: "collection", Href: "../../" + CollectionName, Type: plainJSON, Title: p.Dataset},
+			{Rel: "collection", Href: "../../" + CollectionName, Type: plainJSON, Title: dataset},
 		},
 	}
 	if m := e.Members; m != nil {

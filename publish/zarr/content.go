@@ -48,6 +48,9 @@ type content struct {
 
 // newContent takes the file of a product apart.
 func newContent(f netcdf.File, p publish.Product) (content, error) {
+	if p.Variable == "" { // of a ledger that was made anew
+		p.Variable = filledIn(f)
+	}
 	line, err := f.Timeline(p.Variable, p.Time)
 	if err != nil {
 		return content{}, fmt.Errorf("%w: %w", publish.ErrPermanent, err)
@@ -86,6 +89,16 @@ func newContent(f netcdf.File, p publish.Product) (content, error) {
 	}
 	c.order = append(slices.Delete(c.order, at, at+1), p.Variable)
 	return c, nil
+}
+
+// filledIn returns the variable that a file has the uncertainty of.
+func filledIn(f netcdf.File) string {
+	for _, v := range f.Vars {
+		if slices.ContainsFunc(f.Vars, func(u netcdf.Var) bool { return u.Name == v.Name+"_uncertainty" }) {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 // addTimes adds the time coordinate, in seconds since 1970 whatever the units of

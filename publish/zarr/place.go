@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"lacuna/publish"
 )
@@ -37,28 +40,41 @@ func (s *Sink) Claim(ctx context.Context, o publish.Owner) error {
 	return s.objects.Put(ctx, ownerKey, append(text, '\n'), jsonKind)
 }
 
+// readers is the number of manifests that are read at once: those of many years in
+// a bucket, one after the other, would take minutes.
+const readers = 16
+
 // Holdings implements publish.Place. An unreadable manifest is skipped: the next
 // delivery to that day reports it.
 func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.Holding) error) error {
-	return s.objects.List(ctx, manifests, since, func(key string) error {
-		if !publish.IsManifest(key) {
-			return nil
-		}
-		text, err := s.objects.Get(ctx, key)
-		if err != nil {
-			return err
-		}
-		m, err := publish.ParseManifest(text)
-		if err != nil {
-			return nil //nolint:nilerr // the next delivery to that day reports it
-		}
-		for _, h := range m.Holdings() {
-			if err := each(h); err != nil {
+	var turn sync.Mutex // one call of each at a time
+	reading, work := errgroup.WithContext(ctx)
+	reading.SetLimit(readers)
+	listed := s.objects.List(work, manifests, since, func(key string) error {
+		reading.Go(func() error {
+			text, err := s.objects.Get(work, key)
+			if err != nil || !publish.IsManifest(key) {
 				return err
 			}
-		}
-		return nil
+			m, err := publish.ParseManifest(text)
+			if err != nil {
+				return nil //nolint:nilerr // the next delivery to that day reports it
+			}
+			turn.Lock()
+			defer turn.Unlock()
+			for _, h := range m.Holdings() {
+				if err := each(h); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return work.Err()
 	})
+	if err := reading.Wait(); err != nil {
+		return err // the listing ends with it
+	}
+	return listed
 }
 
 func manifestKey(p publish.Product) string {

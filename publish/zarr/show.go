@@ -220,8 +220,11 @@ func (st *store) empty(ctx context.Context, slots []int, variable string) error 
 	if err := st.forget(ctx, slots); err != nil {
 		return err
 	}
-	names := slices.DeleteFunc(st.names(true), func(name string) bool { return name == variable })
-	for _, name := range append([]string{variable}, names...) {
+	names := st.names(true)
+	if i := slices.Index(names, variable); i >= 0 { // else it is not known, as of a ledger that was made anew
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, variable)
+	}
+	for _, name := range names {
 		for _, i := range slots {
 			if err := st.sink.objects.Remove(ctx, st.key(name, shardKey(i, len(st.array(name).Shape)))); err != nil {
 				return err

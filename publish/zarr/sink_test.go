@@ -120,3 +120,19 @@ func TestAFolderAndABucketHoldTheSameBytes(t *testing.T) {
 		t.Errorf("%d objects in the bucket, %d in the folder", len(got), len(want))
 	}
 }
+
+// A ledger that was made anew may not know the variable of a product.
+func TestAProductOfAnUnknownVariableIsShownAndRetracted(t *testing.T) {
+	s := InFolder(t.TempDir())
+	p := sea{9, 7}.product(t, 0, 1)
+	p.Variable = ""
+	publishAll(t, s, p)
+	wantMaps(t, readStore(t, s.objects, "sea")[0], p)
+	p.Retracted, p.Why = true, "sensor fault"
+	if err := s.Retract(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if left := readStore(t, s.objects, "sea")[0]; !left.empty() || left.revision != 0 {
+		t.Errorf("after the retraction revision %d is shown", left.revision)
+	}
+}
