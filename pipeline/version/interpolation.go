@@ -80,6 +80,9 @@ func (r *run) findInterpolation(ctx context.Context) (Interpolation, error) {
 	}
 	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done, Steps: total}) }
 	plain := Interpolation{Constants: defaultConstants(r.chooseSide)}
+	if inherited := r.parentConstants(); inherited != nil {
+		plain = Interpolation{Constants: inherited, Tuned: true}
+	}
 	answers, before, err := judgeAll(ctx, exam, plain.Method(exam), tell)
 	if err != nil {
 		return n, fmt.Errorf("judge interpolation: %w", err)
@@ -96,8 +99,8 @@ func (r *run) findInterpolation(ctx context.Context) (Interpolation, error) {
 		}
 		if d, _, err := after.Against(before); err == nil {
 			n.Tuning = &d
-			if n.Tuned = d.Blocks > 0 && d.Interval.High < 0; n.Tuned {
-				n.Constants, answers = tuned, better
+			if d.Blocks > 0 && d.Interval.High < 0 {
+				n.Constants, n.Tuned, answers = tuned, true, better
 			}
 		}
 	}
@@ -126,6 +129,21 @@ func defaultConstants(of interface{ Places() []*samples.Place }) []parts.Constan
 		out = append(out, constantsOf(classical.DefaultOI(p.Grid)))
 	}
 	return out
+}
+
+// parentConstants returns those that the parent was made with, where it is of the
+// same place; nil: it has none. A fine-tune begins with its weights, which depart
+// from an analysis by them.
+func (r *run) parentConstants() []parts.Constants {
+	data := r.req.Parent[PartScaling]
+	if data == nil || !r.parentIsOfHere() {
+		return nil
+	}
+	s, err := parts.DecodeScaling(data)
+	if err != nil || s.Constants == nil {
+		return nil
+	}
+	return []parts.Constants{*s.Constants}
 }
 
 func constantsOf(oi classical.OI) parts.Constants {

@@ -50,6 +50,44 @@ func revalued(s samples.Series, overlays []samples.Overlay) samples.Series {
 	return s
 }
 
+// A parent departs from an analysis with constants of its own: a fine-tune that
+// took the defaults again, where no gain shows on a few days, would begin from
+// weights that know another analysis.
+func TestAFineTuneKeepsTheConstantsOfItsParent(t *testing.T) {
+	parent, err := parts.DecodeScaling(firstModel(t).Parts[PartScaling])
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := begun(t, series(t))
+	tuned, err := fresh.tunedConstants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuned[0] == defaultConstants(fresh.chooseSide)[0] {
+		t.Fatal("the tuned constants are the defaults: the test shows nothing")
+	}
+	parent.Constants = &tuned[0] // no better than what tuning finds, and so not beyond chance
+	data, err := json.Marshal(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := begun(t, series(t))
+	r.req.Parent = Parts{PartScaling: data}
+	n, err := r.interpolation(t.Context())
+	if err != nil || !n.Tuned || n.Constants[0] != tuned[0] {
+		t.Errorf("the constants are %+v (tuned: %v), %v, want those of the parent, %+v", n.Constants, n.Tuned, err, tuned[0])
+	}
+	other := begun(t, series(t))
+	parent.Lat[0]++
+	if data, err = json.Marshal(parent); err != nil {
+		t.Fatal(err)
+	}
+	other.req.Parent = Parts{PartScaling: data}
+	if got := other.parentConstants(); got != nil {
+		t.Errorf("a parent of another grid hands its constants on: %+v", got)
+	}
+}
+
 // What interpolation is set to comes from the days that networks learn from and
 // that choose. Had a day that judges any part in it, other values there would
 // change it.
