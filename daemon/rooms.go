@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"lacuna/daemon/intake"
 	"lacuna/daemon/operate"
@@ -21,7 +22,11 @@ func (d Dataset) byModel() bool {
 func (c Config) Operate() operate.Settings {
 	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish, Train: c.Train}
 	for _, set := range c.Datasets {
-		s.Datasets = append(s.Datasets, operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel(), SkipsEmptyDays: set.EmptyDays == work.SkipEmptyDays})
+		room := operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel(), SkipsEmptyDays: set.EmptyDays == work.SkipEmptyDays}
+		if set.Simulate != nil {
+			room.Clock = func(now time.Time) time.Time { return set.Simulate.Clock(set.Archive.Dir, now) }
+		}
+		s.Datasets = append(s.Datasets, room)
 	}
 	return s
 }

@@ -129,7 +129,8 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 			all = append(all, a)
 		}
 	}
-	lag := s.Now.Sub(d.NewestField)
+	now := d.Clock(s.Now)
+	lag := now.Sub(d.NewestField)
 	// The limit is that of a daily series; of a coarser one the newest field grows
 	// as much older before the next is there.
 	patience := l.Lag + max(d.step()-day, 0)
@@ -137,8 +138,8 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, inWords(lag)),
 		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
 	})
-	add(!d.Due.IsZero() && s.Now.After(d.Due), Alarm{
-		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), inWords(s.Now.Sub(d.Due))),
+	add(!d.Due.IsZero() && now.After(d.Due), Alarm{
+		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), inWords(now.Sub(d.Due))),
 		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(d.DiskFull, Alarm{

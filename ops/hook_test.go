@@ -96,6 +96,11 @@ func TestAlarmsGoByTheStepOfTheSeries(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+		d.Now = now // a simulated sea of years ago is late by its own clock, not by ours
+		got = names(Alarms(Status{Now: now.AddDate(2, 0, 0), Datasets: []Dataset{d}}, Limits{Lag: 3*day + 12*time.Hour}))
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s, simulated: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 

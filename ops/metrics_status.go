@@ -124,7 +124,7 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 	}
 	gauge(c.queue, float64(d.Queue), d.Name)
 	if !d.NewestField.IsZero() {
-		gauge(c.lag, age(now, d.NewestField), d.Name)
+		gauge(c.lag, age(d.Clock(now), d.NewestField), d.Name)
 		gauge(c.step, d.StepSeconds, d.Name)
 	}
 	if !d.LastPoll.IsZero() {

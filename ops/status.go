@@ -38,6 +38,7 @@ type Dataset struct {
 	Queue       int          `json:"queue"`                  // granules that wait to be filled
 	AsideToday  int          `json:"aside_today,omitempty"`  // granules set aside within a day; Quarantine lists the newest of all datasets only
 	NewestField time.Time    `json:"newest_field,omitzero"`  // time of sensing of the newest field that was read
+	Now         time.Time    `json:"now,omitzero"`           // time in a simulated sea, whose days pass faster; zero: that of the status
 	StepSeconds float64      `json:"step_seconds,omitempty"` // usual time from one field to the next; 0: not known
 	Due         time.Time    `json:"due,omitzero"`           // when the next field is late; zero: never
 	LastPoll    time.Time    `json:"last_poll,omitzero"`     // when the archive was last seen whole
@@ -57,6 +58,14 @@ type Dataset struct {
 	NoGranule   int          `json:"no_granule,omitempty"`   // days of the last month without a granule, filled
 	Blank       int          `json:"blank,omitempty"`        // granules, where none of them ever held an observation; else 0
 	Drift       string       `json:"drift,omitempty"`        // loss of skill, in a sentence; empty: none
+}
+
+// Clock returns the time by which the dataset is late or not: that of its sea.
+func (d Dataset) Clock(now time.Time) time.Time {
+	if d.Now.IsZero() {
+		return now
+	}
+	return d.Now
 }
 
 // Training is how the training of a dataset's model stands.

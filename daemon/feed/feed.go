@@ -79,10 +79,11 @@ func (f *Feed) Run(ctx context.Context, folder string, log *slog.Logger) error {
 	tick := time.NewTicker(f.Interval)
 	defer tick.Stop()
 	schedule := world.Schedule()
-	for next, err := loadFeed(folder); next < len(schedule); next++ {
-		if err != nil {
-			return err
-		}
+	last, err := loadFeed(folder)
+	if err != nil {
+		return err
+	}
+	for next := last.Next; next < len(schedule); next++ {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -90,7 +91,7 @@ func (f *Feed) Run(ctx context.Context, folder string, log *slog.Logger) error {
 		}
 		d := schedule[next]
 		log.Debug("simulated delivery", "granule", d.Name, "revision", d.Revision, "late", d.Late)
-		if err = deliver(world, d, folder, next+1); err != nil {
+		if err := deliver(world, d, folder, next+1); err != nil {
 			return err
 		}
 	}
@@ -104,11 +105,11 @@ func (f *Feed) CatchUp(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	next, err := loadFeed(folder)
+	last, err := loadFeed(folder)
 	if err != nil {
 		return err
 	}
-	for ; next < min(f.BacklogDays, len(world.Schedule())); next++ {
+	for next := last.Next; next < min(f.BacklogDays, len(world.Schedule())); next++ {
 		if err := ctx.Err(); err != nil {
 			return nil //nolint:nilerr // a stop is not a failure of the feed
 		}
@@ -117,6 +118,29 @@ func (f *Feed) CatchUp(ctx context.Context, folder string) error {
 		}
 	}
 	return nil
+}
+
+// progress is how far a feed has come.
+type progress struct {
+	Next int       `json:"next"` // number of the next delivery
+	At   time.Time `json:"at"`   // time of the last one in the simulated sea
+}
+
+// Clock returns what time it is in the simulated sea whose granules are in a
+// folder, where a day passes from one delivery to the next: a lag by the clock of
+// the machine would mean nothing there. It is zero before the first delivery.
+func (f *Feed) Clock(folder string, now time.Time) time.Time {
+	path := filepath.Join(folder, feedState)
+	last, err := loadFeed(folder)
+	if err != nil || last.At.IsZero() {
+		return time.Time{}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	days := now.Sub(info.ModTime()).Seconds() / f.Interval.Seconds()
+	return last.At.Add(time.Duration(min(max(days, 0), 1) * float64(24*time.Hour))) // a feed that rests stands still
 }
 
 // deliver writes one granule and remembers which delivery is the next.
@@ -128,7 +152,7 @@ func deliver(world *simulate.World, d simulate.Delivery, folder string, next int
 	if err := Write(filepath.Join(folder, g.Name), g); err != nil {
 		return err
 	}
-	state, err := json.Marshal(map[string]int{"next": next})
+	state, err := json.Marshal(progress{Next: next, At: d.At})
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
@@ -146,20 +170,20 @@ func Write(path string, g simulate.Granule) error {
 	return nil
 }
 
-// loadFeed returns the index of the next delivery.
-func loadFeed(folder string) (int, error) {
+// loadFeed returns how far the feed of a folder has come.
+func loadFeed(folder string) (progress, error) {
 	state, err := os.ReadFile(filepath.Join(folder, feedState))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return progress{}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("simulate: %w", err)
+		return progress{}, fmt.Errorf("simulate: %w", err)
 	}
-	var saved struct{ Next int }
+	var saved progress
 	if err := json.Unmarshal(state, &saved); err != nil {
-		return 0, fmt.Errorf("simulate: %s is damaged, remove it to start the feed anew: %w", feedState, err)
+		return saved, fmt.Errorf("simulate: %s is damaged, remove it to start the feed anew: %w", feedState, err)
 	}
-	return saved.Next, nil
+	return saved, nil
 }
 
 // Size is a grid size written as HEIGHTxWIDTH.

@@ -35,6 +35,8 @@ type Dataset struct {
 	ByModel bool
 	// SkipsEmptyDays says that a day without a granule has no product.
 	SkipsEmptyDays bool
+	// Clock returns the time in a simulated sea; nil: it is that of the machine.
+	Clock func(now time.Time) time.Time
 }
 
 // dataset returns the dataset with a name.

@@ -91,10 +91,10 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 		return row, err
 	}
 	row.NewestField = newest.Last
-	if err := errors.Join(p.noteUnseen(ctx, book, &row), noteStep(ctx, book, set, &row)); err != nil {
-		return row, err
+	if set.Clock != nil {
+		row.Now = set.Clock(p.Now())
 	}
-	if err := noteStep(ctx, book, set, &row); err != nil {
+	if err := errors.Join(p.noteUnseen(ctx, book, &row), noteStep(ctx, book, set, &row)); err != nil {
 		return row, err
 	}
 	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {

@@ -69,7 +69,7 @@ func printOverview(w io.Writer, v pages.Overview) {
 	}
 	fmt.Fprintln(w, "\nDATASET\tLAST GRANULE\tLAG\tQUEUE\tPRODUCTS\tSET ASIDE\tFILLED BY\tSKILL")
 	for _, d := range s.Datasets {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), age(s.Now, d.NewestField), d.Queue,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), age(d.Clock(s.Now), d.NewestField), d.Queue,
 			counted(d, "stored", "announced"), counted(d, "quarantined"), cmp.Or(d.Champion, shortMethod(d.Method)), skillText(d.Skill))
 	}
 	for _, d := range s.Datasets {
