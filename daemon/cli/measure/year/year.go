@@ -63,6 +63,7 @@ type Tuned struct {
 	Week     int      `json:"week"` // 0: the first training
 	Version  string   `json:"version"`
 	Promoted bool     `json:"promoted"`
+	ByHand   bool     `json:"by_hand,omitempty"` // the first, where the gate would have kept optimal interpolation
 	Reasons  []string `json:"reasons"`
 	Learned  int      `json:"learned"` // days of the new sensor that it learned from
 	Judged   int      `json:"judged"`  // and was judged on
@@ -174,8 +175,14 @@ func (y *yearRun) train(ctx context.Context, week int) (Tuned, error) {
 		}
 		return n
 	}
-	return Tuned{
+	t := Tuned{
 		Week: week, Version: done.Version, Promoted: done.State == retrain.StatePromoted, Reasons: done.Reasons,
 		Learned: since(v.Card.Split.Learn), Judged: since(v.Card.Split.Judge),
-	}, nil
+	}
+	if week == 0 && !t.Promoted {
+		// A year is of fine-tunes, and without a first model there are none.
+		t.Promoted, t.ByHand = true, true
+		_, err = y.store.Promote(ctx, modelstore.Change{Dataset: dataset, Version: t.Version, By: "year", Why: []string{"a first model to be fine-tuned"}})
+	}
+	return t, err
 }

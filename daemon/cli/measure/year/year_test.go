@@ -17,7 +17,7 @@ func TestAShortYearHasNoHarmfulPromotion(t *testing.T) {
 		t.Skip("trains three times")
 	}
 	c := DefaultConfig()
-	c.Weeks, c.WeekDays, c.Steps, c.TuneSteps = 3, 40, 400, 40
+	c.Weeks, c.WeekDays, c.Steps, c.TuneSteps = 3, 40, 60, 20
 	c.Sea.Change.Day, c.Sea.DayBias = c.FirstDays, 0.3
 	folder := t.TempDir()
 	r, err := Run(t.Context(), c, folder, enginetest.Open(t), func(w Tuned) { t.Log(w) })
@@ -53,6 +53,6 @@ func TestAShortYearHasNoHarmfulPromotion(t *testing.T) {
 		}
 	}
 	if !r.Tuned[0].Promoted || r.Harmful() > 0 {
-		t.Errorf("the first model is promoted: %v, harmful promotions: %d", r.Tuned[0].Promoted, r.Harmful())
+		t.Errorf("the first model: %+v, harmful promotions: %d", r.Tuned[0], r.Harmful())
 	}
 }
