@@ -71,7 +71,10 @@ func Command(ctx context.Context, args []string, out, errs io.Writer) error {
 // String says what became of a fine-tune.
 func (t Tuned) String() string {
 	what := "refused"
-	if t.Promoted {
+	switch {
+	case t.ByHand:
+		what = "promoted by hand"
+	case t.Promoted:
 		what = "promoted"
 	}
 	return fmt.Sprintf("week %2d: %s, %s; of the new sensor it learned from %d days and was judged on %d", t.Week, t.Version, what, t.Learned, t.Judged)
