@@ -345,3 +345,22 @@ func TestConstantsOfASeaDoNotSeeItsJudgeDays(t *testing.T) {
 		t.Error("other values on learn days change nothing")
 	}
 }
+
+// What other seas say of a network that never saw one leaves that one out, counts a
+// sea once however many modes it has, and networks that knew the sea not at all.
+func TestWhatOtherSeasSayLeavesOutTheSeaThatIsJudged(t *testing.T) {
+	var all []record
+	for sea, best := range map[string]float64{"a": 0.5, "b": 0.7, "c": 0.9, "d": -7} {
+		for _, mode := range []impute.Mode{impute.Past, impute.Delayed} {
+			all = append(all, record{Left: sea, Sea: sea, Mode: mode, Best: best})
+		}
+	}
+	all = append(all, record{Left: leaveNone, Sea: "a", Best: 99})
+	got, ok := elsewhere(all, "d")
+	if !ok || got.Seas != 3 || math.Abs(got.Share-0.7) > 1e-9 {
+		t.Errorf("%+v, %v: the mean of three seas is 0.7", got, ok)
+	}
+	if _, ok := elsewhere(all[:4], ""); ok {
+		t.Error("two seas say something of a third")
+	}
+}

@@ -176,8 +176,8 @@ type history struct {
 // before scores networks on the days of a sea that choose, none of which they
 // learned from where it was left out. A sea of few days has none.
 func (l *lab) before(ctx context.Context, s *sea, mode impute.Mode, of run, c impute.Calibration) (history, error) {
-	if of.left != s.name {
-		return history{}, nil // they were calibrated by these days
+	if of.left != s.name || !s.teaches() {
+		return history{}, nil // they were calibrated by these days, or there are none
 	}
 	x, err := l.examOf(s, "choose", s.choose, l.judgedSide(), l.choosing, mode)
 	if err != nil {

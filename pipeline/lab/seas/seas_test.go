@@ -3,6 +3,7 @@ package seas
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"math"
@@ -22,6 +23,7 @@ import (
 	"lacuna/pipeline/noise"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
+	"lacuna/pipeline/skill"
 )
 
 const testSide = 16 // side of the seas of tests and of their windows, in cells
@@ -314,6 +316,10 @@ func TestACommandThatWasStoppedEndsWithTheSameResults(t *testing.T) {
 		if !strings.Contains(table, part) {
 			t.Errorf("the table lacks %q:\n%s", part, table)
 		}
+	}
+	var known skill.Elsewhere // of all three seas, for the card of a starter
+	if err := json.Unmarshal(readFile(t, whole, "elsewhere.json"), &known); err != nil || known.Seas != 3 || known.Spread <= 0 {
+		t.Errorf("elsewhere.json has %+v, %v", known, err)
 	}
 	if err := run(t.Context(), whole, "-leave", "none", "-turns"); err != nil {
 		t.Fatal(err)
