@@ -58,16 +58,15 @@ func DefaultConfig() Config {
 // id matches the ids of datasets and the names of variables.
 var id = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
+func (c Config) root() (url.URL, error) {
+	return web.Root(c.URL, "https://coastwatch.pfeg.noaa.gov/erddap", "give the address up to /erddap")
+}
+
 // Validate reports everything wrong with c; messages begin with the key.
 func (c Config) Validate() error {
 	var errs faults.List
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		u = &url.URL{} // its text may hold a password
-	}
-	errs.Check(u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
-		"url is %q, must be like https://coastwatch.pfeg.noaa.gov/erddap", web.Shown(u))
-	errs.Check(u.User == nil && u.RawQuery == "", "url holds a user or a query; give the address up to /erddap")
+	_, err := c.root()
+	errs.Check(err == nil, "url %w", err)
 	errs.Check(id.MatchString(c.Dataset), "dataset is %q, must be the id of a gridded dataset like erdMH1chla1day", c.Dataset)
 	errs.Check(len(c.Variables) > 0, "variables is empty: name the variables to fetch")
 	for _, v := range c.Variables {
@@ -96,14 +95,12 @@ func New(cfg Config, politeness fetch.Politeness) (*series.Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("erddap config: %w", err)
 	}
-	root, err := url.Parse(cfg.URL)
+	root, err := cfg.root()
 	if err != nil {
-		return nil, fmt.Errorf("erddap config: url cannot be read")
+		return nil, fmt.Errorf("erddap config: url %w", err)
 	}
-	path := strings.TrimRight(root.Path, "/")
-	path = strings.TrimSuffix(path, "/griddap")
-	root.Path, root.RawPath, root.Fragment = path+"/griddap/"+cfg.Dataset, "", ""
-	s := &source{cfg: cfg, root: *root, client: web.New(cfg.Web, politeness)}
+	root.Path = strings.TrimSuffix(root.Path, "/griddap") + "/griddap/" + cfg.Dataset
+	s := &source{cfg: cfg, root: root, client: web.New(cfg.Web, politeness)}
 	shown := series.Config{Name: cfg.Dataset, Reread: cfg.Reread, MaxObjects: cfg.MaxObjects, Now: time.Now}
 	return series.New(shown, s), nil
 }

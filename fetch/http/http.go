@@ -49,16 +49,15 @@ func DefaultConfig() Config {
 	}
 }
 
+func (c Config) root() (url.URL, error) {
+	return web.Root(c.URL, "https://data.example.org/sst/", "give user, password or token")
+}
+
 // Validate reports everything wrong with c; messages begin with the key.
 func (c Config) Validate() error {
 	var errs faults.List
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		u = &url.URL{} // its text may hold a password
-	}
-	errs.Check(u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
-		"url is %q, must be like https://data.example.org/sst/", web.Shown(u))
-	errs.Check(u.User == nil && u.RawQuery == "", "url holds a user or a query; give user, password or token")
+	_, err := c.root()
+	errs.Check(err == nil, "url %w", err)
 	errs.Check(!strings.HasPrefix(c.Manifest, "/") && !climbs(c.Manifest), "manifest is %q, must be a path below url", c.Manifest)
 	errs.Check(c.Token.IsZero() || c.User == "" && c.Password.IsZero(), "token excludes user and password")
 	errs.Check(c.Password.IsZero() || c.User != "", "user is empty, though there is a password")
@@ -105,13 +104,12 @@ func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("http config: %w", err)
 	}
-	root, err := url.Parse(cfg.URL)
+	root, err := cfg.root()
 	if err != nil {
-		return nil, errors.New("http config: url cannot be read")
+		return nil, fmt.Errorf("http config: url %w", err)
 	}
-	root.Path = strings.TrimRight(root.Path, "/") + "/"
-	root.RawPath, root.Fragment = "", ""
-	return &Archive{cfg: cfg, root: *root, client: web.New(cfg.Web, politeness), known: map[string]sighting{}}, nil
+	root.Path += "/"
+	return &Archive{cfg: cfg, root: root, client: web.New(cfg.Web, politeness), known: map[string]sighting{}}, nil
 }
 
 // List returns the files below the root. Folders that cannot be read make it an

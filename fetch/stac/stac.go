@@ -54,16 +54,15 @@ func DefaultConfig() Config {
 	}
 }
 
+func (c Config) root() (url.URL, error) {
+	return web.Root(c.URL, "https://cmr.earthdata.nasa.gov/stac/POCLOUD", "give token or netrc")
+}
+
 // Validate reports everything wrong with c; messages begin with the key.
 func (c Config) Validate() error {
 	var errs faults.List
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		u = &url.URL{} // its text may hold a password
-	}
-	errs.Check(u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
-		"url is %q, must be like https://cmr.earthdata.nasa.gov/stac/POCLOUD", web.Shown(u))
-	errs.Check(u.User == nil && u.RawQuery == "", "url holds a user or a query; give token or netrc")
+	_, err := c.root()
+	errs.Check(err == nil, "url %w", err)
 	errs.Check(len(c.Collections) > 0, "collections is empty: name the collections to search")
 	errs.Check(c.Token.IsZero() || c.Netrc == "", "token excludes netrc")
 	errs.Check(len(c.TokenHosts) == 0 || !c.Token.IsZero(), "token_hosts names hosts, and there is no token")
@@ -106,13 +105,11 @@ func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("stac config: %w", err)
 	}
-	root, err := url.Parse(cfg.URL)
+	root, err := cfg.root()
 	if err != nil {
-		return nil, errors.New("stac config: url cannot be read")
+		return nil, fmt.Errorf("stac config: url %w", err)
 	}
-	root.Path = strings.TrimRight(root.Path, "/")
-	root.RawPath, root.Fragment = "", ""
-	a := &Archive{cfg: cfg, root: *root, known: map[string]sighting{}}
+	a := &Archive{cfg: cfg, root: root, known: map[string]sighting{}}
 	cfg.Web.Allow = a.allows
 	if cfg.Netrc != "" { // a login may lie between an asset and its bytes
 		cfg.Web.Login = a.login

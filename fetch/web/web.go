@@ -25,6 +25,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -214,6 +215,25 @@ func RetryAfter(header string, now time.Time) time.Duration {
 		return max(0, min(date.Sub(now), maxRetryAfter))
 	}
 	return 0
+}
+
+// Root returns the address below which an archive lies, without a slash at its
+// end, or what is wrong with it: like is an example, and instead says where its
+// users and queries belong.
+func Root(text, like, instead string) (url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		u = &url.URL{} // its text may hold a password
+	}
+	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return url.URL{}, fmt.Errorf("is %q, must be like %s", Shown(u), like)
+	}
+	if u.User != nil || u.RawQuery != "" {
+		return url.URL{}, fmt.Errorf("holds a user or a query; %s", instead)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath, u.Fragment = "", ""
+	return *u, nil
 }
 
 // Shown returns u as it may be shown: without user and query.

@@ -1,10 +1,10 @@
 package cdl
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,7 +79,7 @@ func Decode(typ string, stored []byte) any {
 
 func decoded[T any](stored []byte, size int) []T {
 	out := make([]T, len(stored)/size)
-	if err := binary.Read(bytes.NewReader(stored), binary.LittleEndian, out); err != nil {
+	if _, err := binary.Decode(stored, binary.LittleEndian, out); err != nil {
 		return nil // not reached: the slice is as long as its bytes
 	}
 	return out
@@ -87,9 +87,14 @@ func decoded[T any](stored []byte, size int) []T {
 
 // Floats returns stored numbers of a type as floats.
 func Floats(typ string, stored []byte) []float64 {
-	switch v := Decode(typ, stored).(type) {
+	return Numbers(Decode(typ, stored))
+}
+
+// Numbers returns the value of an attribute as floats, nil if it is no number.
+func Numbers(value any) []float64 {
+	switch v := value.(type) {
 	case []float64:
-		return v
+		return slices.Clone(v)
 	case []float32:
 		return floats(v)
 	case []int8:

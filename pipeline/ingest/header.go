@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -135,7 +134,7 @@ func numbersOf(attrs []rawAttr, name string) []float64 {
 	if a == nil || a.Type == "char" {
 		return nil
 	}
-	return float64s(a.Type, a.Data)
+	return cdl.Floats(a.Type, a.Data)
 }
 
 // String returns the text of a char attribute without the trailing zero bytes
@@ -146,44 +145,15 @@ func (a rawAttr) String() string {
 
 // value returns the attribute as Attr.Value describes it.
 func (a rawAttr) value() any {
-	switch a.Type {
-	case "char":
+	if a.Type == "char" {
 		return a.String()
-	case "byte":
-		return copied[int8](a.Data)
-	case "ubyte":
-		return copied[uint8](a.Data)
-	case "short":
-		return copied[int16](a.Data)
-	case "ushort":
-		return copied[uint16](a.Data)
-	case "int":
-		return copied[int32](a.Data)
-	case "uint":
-		return copied[uint32](a.Data)
-	case "int64":
-		return copied[int64](a.Data)
-	case "uint64":
-		return copied[uint64](a.Data)
-	case "float":
-		return copied[float32](a.Data)
-	default:
-		return copied[float64](a.Data)
 	}
+	return cdl.Decode(a.Type, a.Data)
 }
 
 // A number is a NetCDF number in memory.
 type number interface {
 	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
-}
-
-// copied decodes little endian numbers.
-func copied[T number](data []byte) []T {
-	out := make([]T, len(data)/int(unsafe.Sizeof(*new(T))))
-	if _, err := binary.Decode(data, binary.LittleEndian, out); err != nil {
-		panic(err) // cannot happen: out has exactly the length of data
-	}
-	return out
 }
 
 // viewed returns the numbers that lie in data, without copying. The bytes
@@ -194,41 +164,6 @@ func viewed[T number](data []byte) []T {
 		return nil
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
-}
-
-// float64s converts numbers of any type; text gives nil.
-func float64s(typ string, data []byte) []float64 {
-	switch typ {
-	case "byte":
-		return widened(copied[int8](data))
-	case "ubyte":
-		return widened(copied[uint8](data))
-	case "short":
-		return widened(copied[int16](data))
-	case "ushort":
-		return widened(copied[uint16](data))
-	case "int":
-		return widened(copied[int32](data))
-	case "uint":
-		return widened(copied[uint32](data))
-	case "int64":
-		return widened(copied[int64](data))
-	case "uint64":
-		return widened(copied[uint64](data))
-	case "float":
-		return widened(copied[float32](data))
-	case "double":
-		return copied[float64](data)
-	}
-	return nil
-}
-
-func widened[T number](x []T) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v)
-	}
-	return out
 }
 
 // finite reports whether x is neither NaN nor infinite.

@@ -90,7 +90,7 @@ func TestSourceCarriesTheStoredNumbers(t *testing.T) {
 		t.Errorf("attributes differ (-want +got):\n%s", d)
 	}
 	chl, _ := g.Source.Var("CHL")
-	stored := copied[float32](chl.Raw)
+	stored := viewed[float32](chl.Raw)
 	if len(stored) != 24 || stored[3] != 0.005 || stored[4] != -999 || !math.IsNaN(float64(stored[5])) || !math.IsInf(float64(stored[6]), 1) {
 		t.Errorf("stored numbers of CHL changed: %v", stored)
 	}
@@ -100,7 +100,7 @@ func TestSourceCarriesTheStoredNumbers(t *testing.T) {
 	if !slices.ContainsFunc(chl.Attrs, func(a Attr) bool { return a.Name == "valid_min" && cmp.Equal(a.Value, []float32{0.01}) }) {
 		t.Errorf("attributes of CHL are %v", chl.Attrs)
 	}
-	if lat, _ := g.Source.Var("lat"); !slices.Equal(copied[float32](lat.Raw), []float32{40, 41, 42.5}) {
+	if lat, _ := g.Source.Var("lat"); !slices.Equal(viewed[float32](lat.Raw), []float32{40, 41, 42.5}) {
 		t.Errorf("latitude changed: % x", lat.Raw)
 	}
 }

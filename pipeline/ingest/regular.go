@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
 
@@ -161,7 +162,7 @@ func (r axisVar) bounds(h *header, v *headerVar, raw []byte) (Var, bool) {
 	if len(v.Dims) != 2 || v.Dims[0] != r.dim || !isFloat(v.Type) || v.attr("scale_factor") != nil || v.attr("add_offset") != nil {
 		return Var{}, false
 	}
-	x := float64s(v.Type, raw)
+	x := cdl.Floats(v.Type, raw)
 	each := h.Dims[v.Dims[1]].Len
 	if each == 0 || len(x) != each*len(r.numbers) {
 		return Var{}, false

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
 )
 
@@ -190,7 +191,7 @@ func TestLongitudesThatWrapAreCountedOn(t *testing.T) {
 				t.Fatalf("longitudes are %v, want %v", got, tt.want)
 			}
 			v, _ := g.Source.Var("lon")
-			carried := float64s(v.Type, v.Raw)
+			carried := cdl.Floats(v.Type, v.Raw)
 			if v.Type != tt.kind || !slices.Equal(carried, tt.want) {
 				t.Errorf("a product would have %s %v, want %s %v", v.Type, carried, tt.kind, tt.want)
 			}
@@ -202,7 +203,7 @@ func TestLongitudesThatWrapAreCountedOn(t *testing.T) {
 				t.Errorf("attributes %v, notes %q", v.Attrs, g.Notes)
 			}
 			b, ok := g.Source.Var("lon_bnds")
-			if x := float64s(b.Type, b.Raw); name == "single precision" && (!ok || !slices.Equal(x, []float64{177.5, 178.5, 178.5, 179.5, 179.5, 180.5, 180.5, 181.5, 181.5, 182.5})) {
+			if x := cdl.Floats(b.Type, b.Raw); name == "single precision" && (!ok || !slices.Equal(x, []float64{177.5, 178.5, 178.5, 179.5, 179.5, 180.5, 180.5, 181.5, 181.5, 182.5})) {
 				t.Errorf("bounds would be %v", x)
 			}
 			if f := g.Fields[0].Values; f[2] != 22 || f[3] != 23 {

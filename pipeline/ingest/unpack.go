@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"lacuna/internal/cdl"
 )
 
 // A coding is how the numbers of a variable stand for physical values:
@@ -87,7 +89,7 @@ func (c *coding) stored(v *headerVar, name string) []float64 {
 	if typ == v.Type {
 		typ = c.typ
 	}
-	out := float64s(typ, a.Data)
+	out := cdl.Floats(typ, a.Data)
 	if c.typ == "float" {
 		for i, x := range out {
 			out[i] = float64(float32(x)) // a double 1e20 is stored as the float next to it
@@ -184,7 +186,7 @@ func unpack[T number](c *coding, dst []float32, rejected []bool, src []T) {
 // coordinates and quality variables, with NaN where one is missing. A valid
 // range does not matter to them.
 func (c *coding) numbers(raw []byte) []float64 {
-	out := float64s(c.typ, raw)
+	out := cdl.Floats(c.typ, raw)
 	for i, x := range out {
 		if slices.Contains(c.missing, x) {
 			out[i] = math.NaN()

@@ -54,41 +54,6 @@ func without(attrs []Attr, names ...string) []Attr {
 	})
 }
 
-// numbers returns a numeric attribute as float64s, nil if it is no number.
-func numbers(v any) []float64 {
-	switch v := v.(type) {
-	case []int8:
-		return floats(v)
-	case []uint8:
-		return floats(v)
-	case []int16:
-		return floats(v)
-	case []uint16:
-		return floats(v)
-	case []int32:
-		return floats(v)
-	case []uint32:
-		return floats(v)
-	case []int64:
-		return floats(v)
-	case []uint64:
-		return floats(v)
-	case []float32:
-		return floats(v)
-	case []float64:
-		return floats(v)
-	}
-	return nil
-}
-
-func floats[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](v []T) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = float64(x)
-	}
-	return out
-}
-
 // retype returns v as an attribute value of a NetCDF type, nil where a number
 // does not fit: CF wants limits and missing values in the type of their
 // variable. A value of that type already is returned as it is, to the bit.
@@ -97,7 +62,7 @@ func retype(v any, typ string) any {
 		return v
 	}
 	raw := make([]byte, 0, 8)
-	for _, x := range numbers(v) {
+	for _, x := range cdl.Numbers(v) {
 		lo, hi := limits(typ)
 		fits := x >= lo && x <= hi && (isFloat(typ) || x == math.Trunc(x))
 		if !fits && !(isFloat(typ) && (math.IsNaN(x) || math.IsInf(x, 0))) {

@@ -193,10 +193,10 @@ func extentOf(f File, name string) extent {
 func unpacked(v Var) []float64 {
 	size := cdl.SizeOf(v.Type)
 	scale, offset := 1.0, 0.0
-	if s := numbers(value(v.Attrs, "scale_factor")); len(s) == 1 {
+	if s := cdl.Numbers(value(v.Attrs, "scale_factor")); len(s) == 1 {
 		scale = s[0]
 	}
-	if o := numbers(value(v.Attrs, "add_offset")); len(o) == 1 {
+	if o := cdl.Numbers(value(v.Attrs, "add_offset")); len(o) == 1 {
 		offset = o[0]
 	}
 	all := make([]float64, len(v.Raw)/size)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/internal/cdl"
 )
 
 func TestCoordinatesAreMendedWhereCFDemands(t *testing.T) {
@@ -87,7 +89,7 @@ func TestUncertaintySaysItsSpace(t *testing.T) {
 
 func TestUncertaintySaysFromHowManyDaysItsCalibrationComes(t *testing.T) {
 	v, _ := mustFile(t, emptyDay()).variable("CHL_uncertainty")
-	if got := numbers(value(v.Attrs, "calibration_days")); len(got) != 1 || got[0] != 12 {
+	if got := cdl.Numbers(value(v.Attrs, "calibration_days")); len(got) != 1 || got[0] != 12 {
 		t.Errorf("calibration_days = %v, want 12", got)
 	}
 	if v, _ = mustFile(t, blackSea()).variable("CHL_uncertainty"); value(v.Attrs, "calibration_days") != nil {
@@ -104,7 +106,7 @@ func TestAProductSaysHowFarAModelWasFollowedAndWhatDoesNotHold(t *testing.T) {
 	}
 	p.Trust, p.Caveats = &Trust{Model: "starter", Weight: 0.4, Days: 23}, []string{"one", "two"}
 	got := mustFile(t, p).Attrs
-	weight, days := numbers(value(got, "lacuna_trust_weight")), numbers(value(got, "lacuna_trust_days"))
+	weight, days := cdl.Numbers(value(got, "lacuna_trust_weight")), cdl.Numbers(value(got, "lacuna_trust_days"))
 	if text(got, "lacuna_trust_model") != "starter" || len(weight) != 1 || weight[0] != 0.4 || len(days) != 1 || days[0] != 23 || text(got, "lacuna_caveats") != "one\ntwo" {
 		t.Errorf("%q to %v from %v days, caveats %q", text(got, "lacuna_trust_model"), weight, days, text(got, "lacuna_caveats"))
 	}

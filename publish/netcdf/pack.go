@@ -37,10 +37,10 @@ func newPacking(v Var, observed func(cell int) bool) (packing, Var, error) {
 	if text(v.Attrs, "_Unsigned") == "true" {
 		p.typ = unsigned(v.Type)
 	}
-	if s := numbers(value(v.Attrs, "scale_factor")); len(s) == 1 && s[0] != 0 {
+	if s := cdl.Numbers(value(v.Attrs, "scale_factor")); len(s) == 1 && s[0] != 0 {
 		p.scale = s[0]
 	}
-	if o := numbers(value(v.Attrs, "add_offset")); len(o) == 1 {
+	if o := cdl.Numbers(value(v.Attrs, "add_offset")); len(o) == 1 {
 		p.offset = o[0]
 	}
 	v.Attrs = p.mendLimits(v)
@@ -94,7 +94,7 @@ func (p *packing) packLimits(limit any, typ string) any {
 	if isFloat(typ) || !isFloat(cdl.TypeOf(limit)) {
 		return limit
 	}
-	packed := numbers(limit)
+	packed := cdl.Numbers(limit)
 	lo, hi := limits(typ)
 	for i, x := range packed {
 		packed[i] = min(max(math.Round((x-p.offset)/p.scale), lo), hi)

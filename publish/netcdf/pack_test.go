@@ -74,8 +74,8 @@ func TestAFillValueIsFoundThatIsNoObservation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := numbers(value(v.Attrs, "_FillValue"))
-			if want := numbers(tt.want); len(got) != 1 || got[0] != want[0] {
+			got := cdl.Numbers(value(v.Attrs, "_FillValue"))
+			if want := cdl.Numbers(tt.want); len(got) != 1 || got[0] != want[0] {
 				t.Errorf("_FillValue = %v, want %v", got, want)
 			}
 		})
