@@ -41,6 +41,7 @@ func (d *Data) Add(f *pflag.FlagSet) {
 	f.StringVar(&d.Options.Product, "product", "", "product `NAME` that says how to read the files")
 	f.StringVar(&d.Options.Transform, "transform", "", "`SPACE` in which values are taken, identity or log10 (default: by the product or variable)")
 	f.Float64SliceVar(&d.validRange, "valid-range", nil, "`LOW,HIGH` in physical units, values outside are rejected (default: by the product or the file)")
+	f.Lookup("valid-range").DefValue = "" // pflag would say []
 	f.StringArrayVar(&d.Options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	AddPart(f, &d.Options)
 	f.StringVar(&d.Mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granules' own, else builtin; learned where that is wrong)")
@@ -50,6 +51,7 @@ func (d *Data) Add(f *pflag.FlagSet) {
 func AddPart(f *pflag.FlagSet, o *ingest.Options) {
 	f.StringVar(&o.Group, "group", "", "`GROUP` of the file that is read, with those above it (default: all)")
 	f.Float64SliceVar(&o.BBox, "bbox", nil, "`WEST,SOUTH,EAST,NORTH` in degrees, to which granules are cut (default: all of the grid)")
+	f.Lookup("bbox").DefValue = ""
 }
 
 // Validate reports a wrong flag, as an error of usage.

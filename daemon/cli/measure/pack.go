@@ -3,7 +3,6 @@ package measure
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"lacuna/daemon/cli/input"
 	"lacuna/pipeline/samples/pack"
@@ -41,6 +40,7 @@ func packCommand() *cobra.Command {
 		},
 	}
 	data.Add(c.Flags())
-	c.Flags().StringVarP(&out, "output", "o", os.DevNull, "`FILE` to write")
+	c.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write")
+	cobra.CheckErr(c.MarkFlagRequired("output"))
 	return c
 }
