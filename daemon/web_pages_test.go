@@ -44,6 +44,7 @@ func TestPagesAreSoundInARealBrowser(t *testing.T) {
 			}
 		}
 	}
+	b.await(t, "the picture of what judged the champion", `document.querySelector('img[src="/models/`+champion+`.png"]')?.naturalWidth === 4`)
 	said := b.text(t, "main")
 	for _, want := range []string{champion + " champion", "promoted " + champion, "by gate <b>", "its error is lower", "Scores on 12 overlays", "mse 0.25 0.31", "cbgd 1.01 –"} {
 		if !strings.Contains(said, want) {

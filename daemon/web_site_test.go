@@ -1,7 +1,10 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"image"
+	"image/png"
 	"io"
 	"log/slog"
 	"os"
@@ -115,11 +118,15 @@ func (s *site) product(t *testing.T, i int) string {
 func (s *site) addModels(t *testing.T) (champion string) {
 	t.Helper()
 	store := modelstore.New(s.cfg.Train.Store, func() time.Time { return s.time(1) })
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
 	for i, mse := range []float64{0.31, 0.25} {
 		v, err := store.Write(t.Context(), modelstore.Card{
 			Schema: modelstore.CardSchema, Kind: "trained", Dataset: "black-sea", Variable: "CHL", Created: s.time(i), Parent: champion, Lacuna: version.String(),
 			Scores: modelstore.Comparison{On: "12 overlays", Challenger: map[string]float64{"mse": mse, "cbgd": 1.01}, Champion: map[string]float64{"mse": 0.31}},
-		}, map[string]io.Reader{"note.txt": strings.NewReader("no weights")})
+		}, map[string]io.Reader{modelstore.PictureFile: bytes.NewReader(picture.Bytes())})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,7 @@ const (
 	CalibrationFile = "calibration.json"
 	ScalingFile     = "scaling.json"
 	EvaluationFile  = "evaluation.json"
+	PictureFile     = "judged.png" // a window that judged it, as it was filled before and by it
 )
 
 // Card describes a version: its origin, its training data and settings, and its

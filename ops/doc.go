@@ -7,6 +7,7 @@
 //	/datasets/NAME/YYYY-MM-DD  the granules of a day
 //	/granule?dataset=&name=    maps before and after, uncertainty, flags, history, files
 //	/models                    versions, promotions, scores, daily skill
+//	/models/VERSION.png        a window that judged a version, as it was filled before and by it
 //	/map, /events, /actions/   requests of the scripts of the pages
 //	/products/NAME/            its products, as a page or as JSON; ?from=&to=&limit=
 //	/products/NAME/latest      leads to the newest

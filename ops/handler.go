@@ -36,6 +36,7 @@ func (h *handler) routes() http.Handler {
 	mux.HandleFunc("/datasets/{dataset}/{day}", h.page(h.day))
 	mux.HandleFunc("/granule", h.page(h.granule))
 	mux.HandleFunc("/models", h.page(h.models))
+	mux.HandleFunc("/models/{picture}", h.servePicture)
 	mux.HandleFunc("/map", h.serveMap)
 	mux.HandleFunc("/status.json", h.serveJSON)
 	mux.Handle("/events", h.feed)

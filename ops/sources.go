@@ -48,6 +48,9 @@ type Models interface {
 	Models(ctx context.Context) (ModelBook, error)
 	// Skill returns the newest n scores, oldest first.
 	Skill(ctx context.Context, dataset string, n int) ([]Skill, error)
+	// Picture returns the PNG of a window that judged a version; ErrNotFound where
+	// there is none.
+	Picture(ctx context.Context, version string) ([]byte, error)
 }
 
 // Actions are the actions of a visitor with the token. An error is shown to the
@@ -194,6 +197,7 @@ type Version struct {
 	TrainingSeconds   float64
 	ScoredOn          string
 	Scores            []Score // by name
+	Pictured          bool    // there is a picture of it and of what filled before
 }
 
 // Score is a score of a version and of the champion of its day, on the same

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -200,4 +201,22 @@ func (h *handler) models(ctx context.Context, _ *http.Request, v *view) error {
 	}
 	v.Page, v.Title, v.Body = "models", "Models", body
 	return nil
+}
+
+// servePicture answers with the picture of a version, which never changes.
+func (h *handler) servePicture(w http.ResponseWriter, r *http.Request) {
+	version, ok := strings.CutSuffix(r.PathValue("picture"), ".png")
+	if !ok || h.src.Models == nil {
+		http.NotFound(w, r)
+		return
+	}
+	picture, err := h.src.Models.Picture(r.Context(), version)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "image/png")
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.Header().Set("Content-Length", strconv.Itoa(len(picture)))
+	_, _ = w.Write(picture) // a visitor who left is none
 }

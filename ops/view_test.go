@@ -100,6 +100,26 @@ func (f *fakeSources) Skill(context.Context, string, int) ([]Skill, error) {
 	}, nil
 }
 
+func (f *fakeSources) Picture(_ context.Context, version string) ([]byte, error) {
+	if version != "blk-1" {
+		return nil, ErrNotFound
+	}
+	return []byte("\x89PNG"), nil
+}
+
+func TestThePictureOfAVersionIsServed(t *testing.T) {
+	h, _ := fullHandler(t, "")
+	answer := get(t, h, "/models/blk-1.png")
+	if answer.Code != http.StatusOK || answer.Body.String() != "\x89PNG" || answer.Header().Get("Content-Type") != "image/png" {
+		t.Errorf("the picture: %d %q %v", answer.Code, answer.Body, answer.Header())
+	}
+	for _, path := range []string{"/models/blk-2.png", "/models/blk-1", "/models/..%2Fblk-1.png"} {
+		if code := get(t, h, path).Code; code != http.StatusNotFound {
+			t.Errorf("%s: %d, want not found", path, code)
+		}
+	}
+}
+
 func (f *fakeSources) Retry(_ context.Context, _, granule string) error {
 	switch granule {
 	case "x.nc":

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -71,12 +72,28 @@ func skillRow(s ledger.Skill) ops.Skill {
 	}
 }
 
+// Picture implements ops.Models.
+func (w models) Picture(_ context.Context, version string) ([]byte, error) {
+	if w.store == "" {
+		return nil, ops.ErrNotFound
+	}
+	v, err := modelstore.New(w.store, w.now).Load(version)
+	if errors.Is(err, modelstore.ErrNotFound) || err == nil && !v.Has(modelstore.PictureFile) {
+		return nil, ops.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.ReadFile(modelstore.PictureFile)
+}
+
 // versionRow returns a version as the page shows it.
 func versionRow(v *modelstore.Version, states []string) ops.Version {
 	c := v.Card
 	row := ops.Version{
 		ID: v.ID, Dataset: c.Dataset, Kind: c.Kind, Parent: c.Parent, States: states, Created: c.Created,
 		From: c.Data.From, To: c.Data.To, TrainDays: c.Split.TrainDays, Bytes: v.Bytes(),
+		Pictured: v.Has(modelstore.PictureFile),
 		Hardware: cmp.Or(c.Training.Hardware, c.Engine.Device), TrainingSeconds: c.Training.Seconds, ScoredOn: c.Scores.On,
 	}
 	for _, n := range c.Networks {

@@ -30,6 +30,9 @@ func (t *Training) conclude(ctx context.Context, out version.Outcome, tell func(
 	if err := t.addQueries(contents, out.Queries); err != nil {
 		return err
 	}
+	if err := addPicture(contents, t.req.Dataset, out.Evaluation.Ruling); err != nil {
+		return err
+	}
 	card, err := t.keptCard(out)
 	if err != nil {
 		return err

@@ -51,6 +51,32 @@ func outcome(won bool) version.Outcome {
 	}
 }
 
+// The picture is of what was judged, and the same bytes each time: a version that
+// a killed process had begun to write must be the same one again.
+func TestAVersionHasAPictureOfWhatJudgedIt(t *testing.T) {
+	out := outcome(true)
+	out.Evaluation.Ruling = &version.Ruling{Scene: &version.Scene{
+		Time: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), Lat: []float64{40, 41}, Lon: []float64{30, 31}, Low: 0, High: 1, BeforeBy: "the champion",
+		Land: []byte{1, 0, 0, 0}, Seen: []byte{0, 9, 0, 0}, Hidden: []byte{0, 0, 99, 0}, Before: []byte{0, 9, 50, 60}, After: []byte{0, 9, 90, 200},
+	}}
+	var pictures [][]byte
+	for range 2 {
+		tr := finished(t, PolicyAuto)
+		v, err := tr.store.Load(conclude(t, tr, out).Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		png, err := v.ReadFile(modelstore.PictureFile)
+		if err != nil || !bytes.HasPrefix(png, []byte("\x89PNG")) {
+			t.Fatalf("%v, %q", err, png[:min(8, len(png))])
+		}
+		pictures = append(pictures, png)
+	}
+	if !bytes.Equal(pictures[0], pictures[1]) {
+		t.Error("the same judgement gave two pictures")
+	}
+}
+
 // conclude runs the end of a training and returns its last event.
 func conclude(t *testing.T, tr *Training, out version.Outcome) Event {
 	t.Helper()

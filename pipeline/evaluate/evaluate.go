@@ -282,6 +282,34 @@ func (e *Exam) Mapped(i int, anomalies []float32) []float32 {
 	return out
 }
 
+// Axes returns the coordinates of the rows and columns of the window of case i,
+// and whether its values are decimal logarithms.
+func (e *Exam) Axes(i int) (lat, lon []float64, log10 bool) {
+	w := e.overlays[i].Window
+	place := e.held.Place(e.overlays[i].Day)
+	return along(place.Grid.Lat, w.Row, w.Height), along(place.Grid.Lon, w.Col, w.Width), e.held.Transform().Log10
+}
+
+// along returns n coordinates of an axis from one on; a window may reach beyond
+// it, where it goes on with its first or last step.
+func along(axis []float64, from, n int) []float64 {
+	out := make([]float64, n)
+	last := len(axis) - 1
+	for k := range out {
+		switch i := from + k; {
+		case last == 0:
+			out[k] = axis[0] + float64(i)
+		case i < 0:
+			out[k] = axis[0] + float64(i)*(axis[1]-axis[0])
+		case i > last:
+			out[k] = axis[last] + float64(i-last)*(axis[last]-axis[last-1])
+		default:
+			out[k] = axis[i]
+		}
+	}
+	return out
+}
+
 // Against returns the paired difference in squared error of v from a
 // reference on the same exam, and in CRPS where both have one: of the members
 // if there are some, else of mean and sigma.

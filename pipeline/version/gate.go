@@ -1,9 +1,11 @@
 package version
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +37,8 @@ type Side struct {
 	Verdict        evaluate.Verdict `json:"verdict"`
 	LatencySeconds float64          `json:"latency_seconds"`
 	Outside        int              `json:"outside"` // cells outside of the physical range
+
+	answer []float32 // to the case that is shown
 }
 
 // A Ruling is the decision of the gate and the scores that it rests on.
@@ -50,6 +54,7 @@ type Ruling struct {
 	OverInterpolation     *skill.Difference `json:"over_interpolation,omitempty"`
 	OverInterpolationCRPS *skill.Difference `json:"over_interpolation_crps,omitempty"`
 	Decision              skill.Decision    `json:"decision"`
+	Scene                 *Scene            `json:"scene,omitempty"`
 }
 
 // Decide asks both about the same exam, and optimal interpolation besides. A
@@ -80,6 +85,10 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 		return r, nil
 	}
 	r.Challenger = side
+	r.Scene = sceneOf(exam, floor.answer, side.answer, "optimal interpolation")
+	if champion != nil {
+		r.Scene = sceneOf(exam, r.Champion.answer, side.answer, cmp.Or(champion.Name, "the champion"))
+	}
 	contest.Challenger = skill.Entrant{Summary: side.Verdict.Summary, Latency: challenger.Latency}
 	over, overCRPS, unpaired := side.Verdict.Against(floor.Verdict)
 	if errors.As(unpaired, &contest.TooFew) {
@@ -137,8 +146,12 @@ func (g Gate) add(d *skill.Decision, ok bool, format string, args ...any) {
 func (g Gate) judge(ctx context.Context, exam *evaluate.Exam, e Entrant, progress func(done, total int)) (Side, error) {
 	side := Side{LatencySeconds: e.Latency.Seconds()}
 	var err error
+	pictured := shown(exam)
 	side.Verdict, err = exam.Judge(ctx, e.Method, func(i int, a evaluate.Answer) {
 		o := exam.Overlay(i)
+		if i == pictured {
+			side.answer = slices.Clone(a.Mean)
+		}
 		for cell, sea := range o.Sea {
 			if sea && !o.Visible[cell] && !(a.Mean[cell] >= g.Low && a.Mean[cell] <= g.High) {
 				side.Outside++

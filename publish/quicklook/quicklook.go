@@ -1,6 +1,8 @@
 // Package quicklook draws a product for people: the granule as it was
 // observed, the same with its gaps filled, and how uncertain that is, side by
 // side as one PNG; below them two members of its ensemble, where there is one.
+// It draws a window that judged a version of a model too: what was seen, what
+// two methods made of it, and what was hidden.
 //
 // Both maps have the same colours, on a scale whose steps look equally large;
 // land is grey with a dark coast, and a gap is near white, which no value has.
@@ -66,7 +68,7 @@ func Render(w io.Writer, s Scene) error {
 	if err != nil {
 		return fmt.Errorf("draw quick look: %w", err)
 	}
-	raster := newRaster(s)
+	raster := newRaster(s.Lat, s.Lon, s.Land)
 	values := scaleOf(s.Filled, s.Land, s.Log)
 	uncertainties := scaleOf(s.Sigma, s.Land, false)
 	uncertainties.low = 0 // no uncertainty is the dark end, whatever the map
@@ -79,19 +81,31 @@ func Render(w io.Writer, s Scene) error {
 		panels = append(panels, newPanel(raster, member, values))
 		headings = append(headings, fmt.Sprintf("member %d of %d, all equally likely", k+1, len(s.Members)))
 	}
-	step, below := raster.width+marginPixel, raster.height+marginPixel+headPixel
-	rows := (len(panels) + perRow - 1) / perRow
-	bars := titlePixel + rows*below
-	canvas := image.NewRGBA(image.Rect(0, 0, marginPixel+perRow*step, bars+barPixel+tickPixel+marginPixel))
-	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)
-	pen.write(canvas, s.Title, image.Pt(marginPixel, titlePixel-9), ink)
-	for i, p := range panels {
-		at := image.Pt(marginPixel+i%perRow*step, titlePixel+headPixel+i/perRow*below)
-		pen.write(canvas, headings[i], at.Sub(image.Pt(0, 7)), ink)
-		p.paint(canvas, at)
-	}
+	canvas, bars := pen.sheet(s.Title, panels, headings, perRow)
+	step := raster.width + marginPixel
 	pen.bar(canvas, image.Rect(marginPixel, bars, marginPixel+2*step-marginPixel, bars+barPixel), values, s.Units)
 	pen.bar(canvas, image.Rect(marginPixel+2*step, bars, marginPixel+3*step-marginPixel, bars+barPixel), uncertainties, s.SigmaUnits)
+	return encode(w, canvas)
+}
+
+// sheet draws panels below a title, and leaves room for colour bars at the height
+// that it returns.
+func (p pen) sheet(title string, panels []panel, headings []string, perRow int) (canvas *image.RGBA, bars int) {
+	step, below := panels[0].width+marginPixel, panels[0].height+marginPixel+headPixel
+	rows := (len(panels) + perRow - 1) / perRow
+	bars = titlePixel + rows*below
+	canvas = image.NewRGBA(image.Rect(0, 0, marginPixel+perRow*step, bars+barPixel+tickPixel+marginPixel))
+	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)
+	p.write(canvas, title, image.Pt(marginPixel, titlePixel-9), ink)
+	for i, panel := range panels {
+		at := image.Pt(marginPixel+i%perRow*step, titlePixel+headPixel+i/perRow*below)
+		p.write(canvas, headings[i], at.Sub(image.Pt(0, 7)), ink)
+		panel.paint(canvas, at)
+	}
+	return canvas, bars
+}
+
+func encode(w io.Writer, canvas image.Image) error {
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := encoder.Encode(w, canvas); err != nil {
 		return fmt.Errorf("write quick look: %w", err)
@@ -100,17 +114,21 @@ func Render(w io.Writer, s Scene) error {
 }
 
 func (s Scene) check() error {
-	n := len(s.Lat) * len(s.Lon)
-	if n == 0 {
-		return errors.New("the grid is empty")
-	}
 	sizes := []int{len(s.Observed), len(s.Filled), len(s.Sigma), len(s.Land)}
 	for _, member := range s.Members {
 		sizes = append(sizes, len(member))
 	}
+	return checkSizes(s.Lat, s.Lon, sizes)
+}
+
+func checkSizes(lat, lon []float64, sizes []int) error {
+	n := len(lat) * len(lon)
+	if n == 0 {
+		return errors.New("the grid is empty")
+	}
 	for _, have := range sizes {
 		if have != n {
-			return fmt.Errorf("a map has %d cells, the grid %d×%d", have, len(s.Lat), len(s.Lon))
+			return fmt.Errorf("a map has %d cells, the grid %d×%d", have, len(lat), len(lon))
 		}
 	}
 	return nil
@@ -130,19 +148,19 @@ type raster struct {
 // span is a range of rows or columns, its end not included.
 type span struct{ from, to int }
 
-func newRaster(s Scene) raster {
-	rows, cols := len(s.Lat), len(s.Lon)
+func newRaster(lat, lon []float64, land []bool) raster {
+	rows, cols := len(lat), len(lon)
 	// The shape of the map is that of the sea at its middle latitude.
-	middle := (s.Lat[0] + s.Lat[rows-1]) / 2 * math.Pi / 180
-	tall := math.Max(math.Abs(s.Lat[0]-s.Lat[rows-1]), 1e-6)
-	wide := math.Max(math.Abs(s.Lon[0]-s.Lon[cols-1])*math.Cos(middle), 1e-6)
+	middle := (lat[0] + lat[rows-1]) / 2 * math.Pi / 180
+	tall := math.Max(math.Abs(lat[0]-lat[rows-1]), 1e-6)
+	wide := math.Max(math.Abs(lon[0]-lon[cols-1])*math.Cos(middle), 1e-6)
 	scale := panelPixels / math.Max(tall, wide)
 	r := raster{
 		width: max(thinPixels, int(math.Round(wide*scale))), height: max(thinPixels, int(math.Round(tall*scale))),
-		cols: cols, dry: s.Land,
+		cols: cols, dry: land,
 	}
-	r.rowsOf = spans(r.height, rows, s.Lat[0] < s.Lat[rows-1])
-	r.colsOf = spans(r.width, cols, s.Lon[0] > s.Lon[cols-1])
+	r.rowsOf = spans(r.height, rows, lat[0] < lat[rows-1])
+	r.colsOf = spans(r.width, cols, lon[0] > lon[cols-1])
 	r.land = make([]bool, r.width*r.height)
 	for y, rows := range r.rowsOf {
 		for x, cols := range r.colsOf {

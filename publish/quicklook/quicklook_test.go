@@ -55,7 +55,7 @@ func render(t *testing.T, s Scene) *image.RGBA {
 
 // at returns the pixel of a panel at a share of its width and height.
 func at(img *image.RGBA, s Scene, panel int, fx, fy float64) color.RGBA {
-	r := newRaster(s)
+	r := newRaster(s.Lat, s.Lon, s.Land)
 	top := titlePixel + headPixel + panel/perRow*(r.height+marginPixel+headPixel)
 	return img.RGBAAt(marginPixel+panel%perRow*(r.width+marginPixel)+int(fx*float64(r.width)), top+int(fy*float64(r.height)))
 }
