@@ -20,8 +20,8 @@ import (
 // a model store there are no schedulers.
 type renewal struct {
 	schedulers []*retrain.Scheduler
-	models     *fill.Models // nil: no dataset is filled by a model
-	engine     *engine.Engine
+	models     *fill.Models     // nil: no dataset is filled by a model
+	engines    []*engine.Engine // that were opened; a lost one too, until the end
 }
 
 // openRenewal makes the schedulers of all datasets, and the models. It starts no
@@ -46,14 +46,12 @@ func (r *renewal) openModels(d *Daemon) {
 	if !slices.ContainsFunc(d.cfg.Datasets, Dataset.byModel) {
 		return
 	}
-	parts := fill.ModelParts{Log: d.log, Speeds: d.cfg.state().Speeds(), Open: func() (infer.Device, error) {
-		e, err := engine.Open(d.cfg.Train.Engine, d.cfg.Train.Libraries(), d.log)
-		if err != nil {
-			return infer.Device{}, err
-		}
-		r.engine = e
-		return infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, nil
-	}}
+	cfg := d.cfg.Train.Libraries()
+	parts := fill.ModelParts{
+		Log: d.log, Speeds: d.cfg.state().Speeds(), Now: d.parts.Now,
+		Open:    func() (infer.Device, error) { return r.opened(engine.OpenOrStandIn(d.cfg.Train.Engine, cfg, d.log)) },
+		StandIn: func(lost error) (infer.Device, error) { return r.opened(engine.StandIn(lost, cfg, d.log)) },
+	}
 	if d.cfg.Train.Store != "" {
 		parts.Store = modelstore.New(d.cfg.Train.Store, d.parts.Now)
 	}
@@ -64,13 +62,26 @@ func (r *renewal) openModels(d *Daemon) {
 	r.models = fill.NewModels(parts)
 }
 
+// opened returns an engine as the device of models, and keeps it to be closed.
+func (r *renewal) opened(e *engine.Engine, err error) (infer.Device, error) {
+	if err != nil {
+		return infer.Device{}, err
+	}
+	r.engines = append(r.engines, e)
+	device := infer.Device{Backend: e, GPU: engine.OnGPU(e.Kind), Try: e.Try}
+	if e.Away != nil {
+		device.Away = e.Away.Error()
+	}
+	return device, nil
+}
+
 // close frees the models. No worker may be running.
 func (r *renewal) close() {
 	if r.models != nil {
 		r.models.Close()
 	}
-	if r.engine != nil {
-		r.engine.Finalize()
+	for _, e := range r.engines {
+		e.Finalize()
 	}
 }
 
@@ -97,6 +108,15 @@ func (r *renewal) method(set Dataset) string {
 		}
 	}
 	return fill.Method(set.Fill.Method)
+}
+
+// away says why models run without the GPU that train.engine names; empty: they do
+// not.
+func (r *renewal) away() string {
+	if r == nil {
+		return ""
+	}
+	return r.models.Away()
 }
 
 // stages returns the schedulers as stages.

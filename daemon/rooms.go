@@ -81,4 +81,6 @@ func (l live) Method(dataset string) string {
 	return ""
 }
 
+func (l live) Away() string { return l.d.renewal.away() }
+
 func (l live) Intake(dataset string) *intake.Intake { return l.d.intakes[dataset] }

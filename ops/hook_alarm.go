@@ -70,6 +70,10 @@ func Alarms(s Status, l Limits) []Alarm {
 			Remedy:  "make room, or shorten publish.disk.keep_days; 'lacuna publish expired' shows what would go",
 		})
 	}
+	add(s.NoGPU != "", Alarm{
+		Name: "gpu", Summary: "gaps are filled on the processor, since the GPU is away: " + s.NoGPU,
+		Remedy: "'lacuna engines' says whether it can be used; it is looked for every ten minutes. After a fault of the driver restart the service; set train.engine to ort where it is gone for good",
+	})
 	add(s.Hung != "", Alarm{
 		Name: "hung", Summary: s.Hung + " is at work and shows no sign of life",
 		Remedy: "the watchdog of systemd restarts the service; without one, restart it by hand and read the log around the last line of this stage",

@@ -21,7 +21,7 @@ type statusCollector struct {
 	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
 	foreign, conflicts, unknown                             *prometheus.Desc
 	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
-	trainRefusals, trainWaiting, trainNoGPU                 *prometheus.Desc
+	trainRefusals, trainWaiting, trainNoGPU, noGPU          *prometheus.Desc
 	ledgerBytes, ledgerRebuilt, hung, unseen                *prometheus.Desc
 }
 
@@ -67,6 +67,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		skillWithin90: desc("skill_within90_ratio", "Share of those pixels inside the 90 % interval.", "dataset"),
 		ledgerBytes:   desc("ledger_bytes", "Size of the ledger."),
 		ledgerRebuilt: desc("ledger_rebuilt_timestamp_seconds", "When the ledger was damaged and made anew; 0 where it never was."),
+		noGPU:         desc("fill_gpu_away", "1 where gaps are filled on the processor, since the GPU that was asked for is away."),
 		hung:          desc("stage_hung", "1 where a stage is at work and shows no sign of life."),
 	}
 }
@@ -76,7 +77,7 @@ func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.trainFailed, c.drift,
-		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.unseen,
+		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unseen,
 	} {
 		out <- d
 	}
@@ -115,6 +116,7 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.ledgerBytes, float64(s.Ledger.Bytes))
 	gauge(c.ledgerRebuilt, rebuilt(s.Ledger))
 	gauge(c.hung, bit(s.Hung != ""))
+	gauge(c.noGPU, bit(s.NoGPU != ""))
 }
 
 // dataset shows the figures of one dataset.

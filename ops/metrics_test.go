@@ -84,7 +84,7 @@ func TestMetricsHaveTheFiguresOfTheStatus(t *testing.T) {
 		`lacuna_fill_unfinished{dataset="blk-chl"} 1`, `lacuna_fill_unfinished{dataset="med-sst"} 0`,
 		`lacuna_train_failed{dataset="blk-chl"} 1`, `lacuna_skill_drift{dataset="blk-chl"} 1`,
 		`lacuna_skill_mse{dataset="blk-chl"} 0.125`, `lacuna_skill_within90_ratio{dataset="blk-chl"} 0.875`,
-		`lacuna_ledger_bytes 4096`, `lacuna_ledger_rebuilt_timestamp_seconds 1e+09`, `lacuna_stage_hung 1`,
+		`lacuna_ledger_bytes 4096`, `lacuna_ledger_rebuilt_timestamp_seconds 1e+09`, `lacuna_stage_hung 1`, `lacuna_fill_gpu_away 0`,
 	} {
 		if !slices.Contains(strings.Split(text, "\n"), want) {
 			t.Errorf("/metrics lacks %s", want)

@@ -15,8 +15,9 @@ type Status struct {
 	Sinks      []Sink        `json:"sinks"`
 	Taken      []Taken       `json:"taken,omitempty"` // within the last day, newest first, at most a screenful
 	Disks      []Disk        `json:"disks"`
-	Alarms     []Alarm       `json:"alarms"`         // conditions that need an operator
-	Hung       string        `json:"hung,omitempty"` // the stage that is at work and sends no heartbeat
+	Alarms     []Alarm       `json:"alarms"`           // conditions that need an operator
+	Hung       string        `json:"hung,omitempty"`   // the stage that is at work and sends no heartbeat
+	NoGPU      string        `json:"no_gpu,omitempty"` // why models fill without the GPU that was asked for; empty: they do not
 	Ledger     Ledger        `json:"ledger"`
 }
 

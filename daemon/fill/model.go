@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"lacuna/pipeline/parts"
 
@@ -28,6 +29,7 @@ type Models struct {
 
 	mu       sync.Mutex // guards the rest
 	device   *openDevice
+	retired  []*infer.Model // starters of devices before; they may still be filling
 	loaded   map[string]*champion
 	starters map[string]*infer.Model // by version
 	chosen   map[string]Choice       // the last choice, by dataset
@@ -38,19 +40,16 @@ type ModelParts struct {
 	Store *modelstore.Store // store of the champions; nil: there is none
 	// Starters may fill a dataset that has no champion.
 	Starters []*modelstore.Version
-	// Open opens the device that networks run on, when the first one is loaded.
+	// Open opens the device that networks run on, when the first one is loaded. It
+	// is asked again at times while a device stands in for another.
 	Open func() (infer.Device, error)
+	// StandIn opens a device in the place of one that is lost; nil: there is none.
+	StandIn func(lost error) (infer.Device, error)
+	Now     func() time.Time // nil: time.Now
 	// Speeds is the file that keeps how fast models are here; empty: it is measured
 	// anew by every process.
 	Speeds string
 	Log    *slog.Logger
-}
-
-// openDevice is the device, or the error of opening it. It is tried once: a
-// library that is missing now is missing until the next start.
-type openDevice struct {
-	infer.Device
-	err error
 }
 
 type champion struct {
@@ -58,11 +57,15 @@ type champion struct {
 	version string
 	of      string // dataset that it was trained and judged on
 	model   *infer.Model
+	on      *openDevice // where it was loaded
 }
 
 // NewModels returns the models of a store. It touches nothing; Choose does.
 func NewModels(parts ModelParts) *Models {
 	log := parts.Log.With("component", "models")
+	if parts.Now == nil {
+		parts.Now = time.Now
+	}
 	return &Models{
 		parts: parts, log: log, pace: &speeds{path: parts.Speeds, log: log},
 		loaded: map[string]*champion{}, starters: map[string]*infer.Model{}, chosen: map[string]Choice{},
@@ -78,20 +81,12 @@ func (m *Models) Close() {
 			c.model.Close()
 		}
 	}
-	for _, model := range m.starters {
+	m.retire()
+	for _, model := range m.retired {
 		model.Close()
 	}
 	clear(m.loaded)
-	clear(m.starters)
-}
-
-// open returns the device. The lock is held.
-func (m *Models) open() (infer.Device, error) {
-	if m.device == nil {
-		m.device = &openDevice{}
-		m.device.Device, m.device.err = m.parts.Open()
-	}
-	return m.device.Device, m.device.err
+	m.retired = nil
 }
 
 // Champion returns the model that fills a dataset now. Without one the error is
@@ -107,11 +102,11 @@ func (m *Models) Champion(dataset string) (*infer.Model, error) {
 	if c == nil {
 		c = &champion{watch: m.parts.Store.Watch()} // before loading, so that no promotion is missed
 		m.loaded[dataset] = c
-	} else if changed, err := c.watch.Changed(); c.model != nil && (err != nil || !changed) {
+	} else if changed, err := c.watch.Changed(); c.model != nil && c.on == m.look() && (err != nil || !changed) {
 		return c.model, nil // a store that cannot be read just now is no reason to stop
 	}
 	serving, err := m.parts.Store.LoadChampion(dataset)
-	if err == nil && serving.Version.ID != c.version {
+	if err == nil && (serving.Version.ID != c.version || c.on != m.look()) {
 		err = m.replace(dataset, c, serving)
 	}
 	if err != nil {
@@ -149,7 +144,7 @@ func (m *Models) replace(dataset string, c *champion, serving modelstore.Serving
 	if c.model != nil {
 		c.model.Close()
 	}
-	c.model, c.version, c.of = model, serving.Version.ID, serving.Version.Card.Dataset
+	c.model, c.version, c.of, c.on = model, serving.Version.ID, serving.Version.Card.Dataset, m.device
 	m.log.Info("model loaded", "dataset", dataset, "version", c.version, "members", model.Members())
 	return nil
 }

@@ -47,6 +47,7 @@ type Live interface {
 	Ready() bool
 	Hung() string                         // name of a stage that hangs; empty: none
 	Method(dataset string) string         // method or model that fills a dataset
+	Away() string                         // why models run without the GPU that was asked for; empty: they do not
 	Intake(dataset string) *intake.Intake // watcher of a dataset; nil: none runs
 	Refused(sink string) string           // reason why nothing is delivered; empty: none
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"lacuna/internal/faults"
@@ -23,6 +25,9 @@ type Config struct {
 	Engine   string `yaml:"engine"`
 	Library  string `yaml:"library"` // libonnxruntime, an absolute path; empty: found
 	Plugin   string `yaml:"plugin"`  // PJRT plug-in for CUDA, an absolute path; empty: found
+
+	GPUs      []int   `yaml:"gpus"`       // numbers of the GPUs that xla:cuda uses; empty: all
+	GPUMemory float64 `yaml:"gpu_memory"` // share of a GPU's memory for filling, and again for training; 0: what each needs
 
 	// ShadowDays is the number of new days that a version that won fills beside
 	// the champion before it is promoted, by policy auto; 0: none.
@@ -81,6 +86,10 @@ func (c Config) Validate() error {
 	for key, path := range map[string]string{"library": c.Library, "plugin": c.Plugin} {
 		errs.Check(path == "" || filepath.IsAbs(path), "%s is %q, must be an absolute path", key, path)
 	}
+	for _, n := range c.GPUs {
+		errs.Check(n >= 0, "gpus has %d, must be numbers of GPUs from 0 on", n)
+	}
+	errs.Check(c.GPUMemory >= 0 && c.GPUMemory <= 1, "gpu_memory is %v, must be a share from 0 to 1", c.GPUMemory)
 	if c.Store == "" {
 		return errs.Err() // off: the other keys are not checked
 	}
@@ -105,15 +114,29 @@ func (c Config) Validate() error {
 	return errs.Err()
 }
 
-// Libraries returns the paths that the engine is loaded from, for this process.
-func (c Config) Libraries() engine.Config { return engine.Config{Library: c.Library, Plugin: c.Plugin} }
+// Libraries returns the paths that the engine is loaded from, and the GPUs that it
+// may use, for this process.
+func (c Config) Libraries() engine.Config {
+	return engine.Config{Library: c.Library, Plugin: c.Plugin, GPUs: c.GPUs, Memory: c.GPUMemory}
+}
 
-// environment returns the environment of a child, with the same paths.
+// environment returns the environment of a child, with the same settings.
 func (c Config) environment() []string {
+	gpus := make([]string, len(c.GPUs))
+	for i, n := range c.GPUs {
+		gpus[i] = strconv.Itoa(n)
+	}
+	memory := ""
+	if c.GPUMemory > 0 {
+		memory = strconv.FormatFloat(c.GPUMemory, 'g', -1, 64)
+	}
 	env := os.Environ()
-	for name, path := range map[string]string{engine.LibraryVariable: c.Library, engine.PluginVariable: c.Plugin} {
-		if path != "" {
-			env = append(env, name+"="+path)
+	for name, value := range map[string]string{
+		engine.LibraryVariable: c.Library, engine.PluginVariable: c.Plugin,
+		engine.GPUVariable: strings.Join(gpus, ","), engine.MemoryVariable: memory,
+	} {
+		if value != "" {
+			env = append(env, name+"="+value)
 		}
 	}
 	return env

@@ -8,6 +8,7 @@ import (
 
 	"lacuna/daemon/state"
 	"lacuna/modelstore"
+	"lacuna/pipeline/engine"
 )
 
 // The files of a scheduler in its folder.
@@ -63,7 +64,7 @@ func (s *Scheduler) end(job unfinishedJob, done Event) error {
 	}
 	now := LastTraining{
 		Ended: s.Now(), Why: job.Why, Granules: job.Granules, Version: done.Version, State: done.State, Reasons: done.Reasons,
-		Refusals: refusals(last, done), Engine: job.Engine, NoEngine: job.NoEngine && done.State == StateFailed, OnGPU: last.OnGPU || onGPU(job.Engine),
+		Refusals: refusals(last, done), Engine: job.Engine, NoEngine: job.NoEngine && done.State == StateFailed, OnGPU: last.OnGPU || engine.OnGPU(job.Engine),
 	}
 	s.Log.Info("training ended", "state", done.State, "version", done.Version)
 	s.stand(Standing{State: StandIdle, Words: "the training has ended: " + done.State})

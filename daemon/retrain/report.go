@@ -186,18 +186,15 @@ func failure(job unfinishedJob, last LastTraining) string {
 // noGPU returns why trainings run without the GPU that they had, or were told to
 // use; empty: they do not.
 func (c Config) noGPU(job unfinishedJob, last LastTraining) string {
-	if onGPU(c.Engine) && (job.NoEngine || job.Begun.IsZero() && last.NoEngine) {
+	if engine.OnGPU(c.Engine) && (job.NoEngine || job.Begun.IsZero() && last.NoEngine) {
 		return "the engine " + c.Engine + " of train.engine cannot be opened, and nothing is trained"
 	}
 	on := job.Engine
 	if on == "" {
 		on = last.Engine
 	}
-	if c.Engine == engine.ORT || !last.OnGPU || on == "" || onGPU(on) {
+	if c.Engine == engine.ORT || !last.OnGPU || on == "" || engine.OnGPU(on) {
 		return ""
 	}
 	return "the last training ran on the processor, and earlier ones ran on a GPU"
 }
-
-// onGPU reports whether an engine computes on a GPU.
-func onGPU(name string) bool { return name == engine.XLACUDA || name == engine.ORTCUDA }

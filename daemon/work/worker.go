@@ -66,6 +66,9 @@ type Queue interface {
 // Models choose the method that fills a granule.
 type Models interface {
 	Choose(c fill.Case) fill.Choice
+	// Lost reports whether a model failed because its GPU is gone, and another
+	// device stands in from now on.
+	Lost() bool
 }
 
 // Parts are the parts that a worker is made of.
@@ -268,19 +271,27 @@ func (w *Worker) logNote(note string) {
 // analyse fills a granule by the method that Models choose for its settings.
 // Where a model fails, such as one of another grid, it falls back to optimal
 // interpolation. It returns the job as it was done.
-func (w *Worker) analyse(ctx context.Context, job fill.Job) (fill.Outcome, fill.Job, error) {
+func (w *Worker) analyse(ctx context.Context, asked fill.Job) (fill.Outcome, fill.Job, error) {
+	outcome, job, err := w.attempt(ctx, w.chosen(ctx, asked))
+	if err != nil && job.Model != nil && ctx.Err() == nil && w.Models.Lost() {
+		outcome, job, err = w.attempt(ctx, w.chosen(ctx, asked))
+	}
+	if err == nil || job.Model == nil || ctx.Err() != nil {
+		return outcome, job, err
+	}
+	w.Log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
+	return w.attempt(ctx, interpolated(job))
+}
+
+// chosen returns the job with the method that Models choose for its settings.
+func (w *Worker) chosen(ctx context.Context, job fill.Job) fill.Job {
 	choice := w.Models.Choose(fill.Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: job.Fill,
 		Scaling:  func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
 		Evidence: func(c fill.Choice) skill.Trust { return w.trust(job, c) },
 	})
 	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
-	outcome, job, err := w.attempt(ctx, job)
-	if err == nil || job.Model == nil || ctx.Err() != nil {
-		return outcome, job, err
-	}
-	w.Log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
-	return w.attempt(ctx, interpolated(job))
+	return job
 }
 
 // attempt fills a granule by the method of the job, with the constants and the

@@ -22,6 +22,8 @@ const (
 const (
 	LibraryVariable = ort.LibraryVariable  // libonnxruntime
 	PluginVariable  = "LACUNA_PJRT_PLUGIN" // PJRT plug-in for CUDA
+	GPUVariable     = "LACUNA_GPU"         // numbers of the GPUs to use, like 0 or 0,1
+	MemoryVariable  = "LACUNA_GPU_MEMORY"  // share of their memory, like 0.5
 )
 
 // Config holds the settings of engines. With the zero value everything is found
@@ -32,6 +34,10 @@ type Config struct {
 	Plugin   string `yaml:"plugin"`    // PJRT plug-in for CUDA; empty: found
 	Python   string `yaml:"python"`    // interpreter that has jax[cuda]; empty: python3
 	CacheDir string `yaml:"cache_dir"` // folder of XLA's tuning between runs; empty: not kept
+	// GPUs are the numbers of the GPUs that xla:cuda may use; empty: all.
+	GPUs []int `yaml:"gpus"`
+	// Memory is the share of a GPU's memory that xla:cuda may take; 0: what there is.
+	Memory float64 `yaml:"memory"`
 }
 
 // Engine is an open engine.
@@ -40,7 +46,11 @@ type Engine struct {
 	Kind    string  // name of the engine, never "auto"
 	Library string  // path of the library or plug-in that it was loaded from
 	Refused []error // reasons why preferred engines or libraries are not used
+	Away    error   // reason why this engine stands in for the GPU that was asked for; nil: it does not
 }
+
+// OnGPU reports whether an engine of that name computes on a GPU.
+func OnGPU(name string) bool { return name == XLACUDA || name == ORTCUDA }
 
 // Open opens the named engine. It logs its choice and, for "auto", the reason.
 func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
@@ -54,6 +64,28 @@ func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
 	}
 	log.Info("engine opened", "engine", name, "description", e.Description(), "library", e.Library)
 	e.logRefused(log)
+	return e, nil
+}
+
+// OpenOrStandIn is Open for one who would rather compute slowly than not at all:
+// where a GPU was asked for by name and cannot be used, the processor stands in, and
+// Away says why.
+func OpenOrStandIn(name string, cfg Config, log *slog.Logger) (*Engine, error) {
+	e, away := Open(name, cfg, log)
+	if away == nil || !OnGPU(name) {
+		return e, away
+	}
+	return StandIn(away, cfg, log)
+}
+
+// StandIn opens the processor in the place of a GPU that is away.
+func StandIn(away error, cfg Config, log *slog.Logger) (*Engine, error) {
+	e, err := Open(ORT, cfg, log)
+	if err != nil {
+		return nil, fmt.Errorf("%w; and %w", away, err)
+	}
+	e.Away = away
+	log.Warn("the GPU is away, and the processor stands in", "component", "engine", "err", away)
 	return e, nil
 }
 

@@ -30,36 +30,44 @@ func List(cfg Config) []Status {
 	return list
 }
 
-// try opens an engine, computes 1+2 on it and closes it.
+// try opens an engine, computes a sum on it and closes it.
 func try(name string, cfg Config) (string, error) {
 	e, err := open(name, cfg)
 	if err != nil {
 		return "", err
 	}
 	defer e.Finalize()
+	if err := e.Try(); err != nil {
+		return "", err
+	}
+	return describe(e), nil
+}
+
+// Try computes 1+2, which a device that is gone does not.
+func (e *Engine) Try() error {
 	p, err := Compile(e, "trial", func(g *graph.Graph) []*graph.Node {
 		x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2))
 		return []*graph.Node{graph.Add(x, graph.Reverse(x, 0))}
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer p.Close()
 	x := tensors.FromFlatDataAndDimensions([]float32{1, 2}, 2)
 	defer x.FinalizeAll()
 	out, err := p.Run(x)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer out[0].FinalizeAll()
 	sum, err := tensors.CopyFlatData[float32](out[0])
 	if err != nil {
-		return "", err
+		return err
 	}
 	if sum[0] != 3 || sum[1] != 3 {
-		return "", fmt.Errorf("computes 1+2 = %v", sum)
+		return fmt.Errorf("computes 1+2 = %v", sum)
 	}
-	return describe(e), nil
+	return nil
 }
 
 // describe returns the description of an engine, the path of its library, and

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/gomlx/go-xla/pkg/pjrt"
@@ -19,11 +20,13 @@ func openXLA(cfg Config) (*Engine, error) {
 	if err := found.prepare(cfg.CacheDir); err != nil {
 		return nil, err
 	}
+	options, err := cfg.deviceOptions(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
 	var b *xla.Backend
 	start := func() {
-		// Memory is taken as it is needed: training and filling may share
-		// the GPU, and the plug-in would take three quarters of it at once.
-		b, err = xla.NewWithOptions(found.plugin, pjrt.NamedValuesMap{"preallocate": false})
+		b, err = xla.NewWithOptions(found.plugin, options)
 	}
 	if panicked := rescue(start); panicked != nil {
 		err = panicked
@@ -32,6 +35,40 @@ func openXLA(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("start the PJRT plug-in %s: %w", found.plugin, err)
 	}
 	return &Engine{Backend: b, Kind: XLACUDA, Library: found.plugin}, nil
+}
+
+// deviceOptions returns the settings of the plug-in: those of c, else those of the
+// environment. Memory is taken as it is needed: training and filling may share the
+// GPU, and the plug-in would take three quarters of it at once.
+func (c Config) deviceOptions(env func(string) string) (pjrt.NamedValuesMap, error) {
+	options := pjrt.NamedValuesMap{"preallocate": false}
+	gpus, memory := c.GPUs, c.Memory
+	if text := env(GPUVariable); len(gpus) == 0 && text != "" {
+		for part := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(strings.TrimSpace(part))
+			if err != nil || n < 0 {
+				return nil, fmt.Errorf("$%s is %q, must be numbers of GPUs like 0 or 0,1", GPUVariable, text)
+			}
+			gpus = append(gpus, n)
+		}
+	}
+	if text := env(MemoryVariable); memory == 0 && text != "" {
+		var err error
+		if memory, err = strconv.ParseFloat(text, 64); err != nil || !(memory > 0 && memory <= 1) {
+			return nil, fmt.Errorf("$%s is %q, must be a share like 0.5", MemoryVariable, text)
+		}
+	}
+	if len(gpus) > 0 {
+		visible := make([]int64, len(gpus))
+		for i, n := range gpus {
+			visible[i] = int64(n)
+		}
+		options["visible_devices"] = visible
+	}
+	if memory > 0 {
+		options["memory_fraction"] = float32(memory)
+	}
+	return options, nil
 }
 
 // prepare sets the environment that XLA and its Go binding read and loads the

@@ -47,6 +47,11 @@ type Scaling struct {
 type Device struct {
 	Backend backends.Backend
 	GPU     bool // use larger windows and batches, in bfloat16
+	// Away says why the device stands in for the GPU that was asked for; empty: it
+	// does not.
+	Away string
+	// Try computes a little, which a device that is gone does not; nil: it cannot go.
+	Try func() error
 }
 
 // ErrOtherGrid marks a field that a model was not made for.
