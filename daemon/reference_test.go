@@ -41,7 +41,7 @@ func TestConfigurationReferenceIsTheCode(t *testing.T) {
 const referenceHead = `# Configuration reference
 
 Made from the code by ` + "`go test ./daemon -run Reference -update-docs`" + `; a test compares. The file is YAML, and a key that
-is not listed here is an error that names those that are. ` + "`lacuna check --config FILE`" + ` reads a file as the daemon does,
+is not listed here is an error that names those that are. ` + "`lacuna check`" + ` reads a file as the daemon does,
 ` + "`lacuna init`" + ` writes one for a dataset of yours, and ` + "`systemd/lacuna.yaml`" + ` has every key at its default.
 
 A duration is a number with a unit: ` + "`90s`, `5m`, `36h`" + `. A secret is one of ` + "`{env: NAME}`, `{file: PATH}` and `{credential: NAME}`" + `

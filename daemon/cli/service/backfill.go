@@ -23,7 +23,7 @@ type backfillFlags struct {
 func backfillCommand() *cobra.Command {
 	var flags backfillFlags
 	c := &cobra.Command{
-		Use:   "backfill --dataset NAME --from DAY --to DAY --config FILE",
+		Use:   "backfill --dataset NAME --from DAY --to DAY",
 		Short: "fetch and fill older days, or make their products again, behind what is live",
 		Long: `Backfill fetches a range of older days from the archive of a dataset and fills
 it, some days at a time. What is live always goes first. Where the daemon runs

@@ -18,7 +18,7 @@ func checkCommand() *cobra.Command {
 	var flags daemonFlags
 	online, asJSON := false, false
 	c := &cobra.Command{
-		Use:   "check --config FILE",
+		Use:   "check",
 		Short: "check a configuration without running it",
 		Long: `Check reads a configuration as run does and reports everything that is wrong
 with it: file, line, what is there and what is allowed.
@@ -37,8 +37,8 @@ Exit status: 0 the configuration is good, and with --online all is well;
 		Example: "  lacuna check --config systemd/lacuna.yaml\n  lacuna check --config /etc/lacuna/lacuna.yaml --online",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if flags.config == "" {
-				return cli.Usage(errors.New("--config FILE is required"))
+			if err := findConfig(&flags.config); err != nil {
+				return err
 			}
 			cfg, err := daemon.LoadConfig(flags.config)
 			if err != nil {
@@ -54,7 +54,7 @@ Exit status: 0 the configuration is good, and with --online all is well;
 			return describeConfig(c.OutOrStdout(), flags.config, cfg)
 		},
 	}
-	c.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `FILE` (required)")
+	addConfig(c.Flags(), &flags.config)
 	c.Flags().BoolVar(&online, "online", false, "try archives, sinks, models, disks and the ledger as well")
 	c.Flags().BoolVar(&asJSON, "json", false, "with --online: print JSON, a line for each thing")
 	return c

@@ -29,7 +29,7 @@ type fetchFlags struct {
 func fetchCommand() *cobra.Command {
 	var flags fetchFlags
 	c := &cobra.Command{
-		Use:   "fetch --config FILE",
+		Use:   "fetch",
 		Short: "bring new granules into the spool, without filling them",
 		Long: `Fetch lists the archives of the configuration, downloads what is new into the
 spool, looks whether it can be read, and exits. The daemon fills it when it is

@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 
 	"lacuna/daemon"
-	"lacuna/daemon/cli"
 	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
@@ -23,15 +22,15 @@ type operator struct {
 
 func (o *operator) add(c *cobra.Command) {
 	f := c.PersistentFlags()
-	f.StringVarP(&o.config, "config", "c", "", "configuration `FILE` (required)")
+	addConfig(f, &o.config)
 	f.StringVar(&o.dataset, "dataset", "", "`NAME` of the dataset (default: all)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
 // load reads the configuration.
 func (o *operator) load() (daemon.Config, error) {
-	if o.config == "" {
-		return daemon.Config{}, cli.Usage(errors.New("--config FILE is required"))
+	if err := findConfig(&o.config); err != nil {
+		return daemon.Config{}, err
 	}
 	return daemon.LoadConfig(o.config)
 }

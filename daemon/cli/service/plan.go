@@ -22,7 +22,7 @@ type planFlags struct {
 func planCommand() *cobra.Command {
 	var flags planFlags
 	c := &cobra.Command{
-		Use:   "plan --config FILE",
+		Use:   "plan",
 		Short: "what would be done now, and why; changes nothing",
 		Long: `Plan lists the archives, looks at the ledger and says what the daemon would do
 now: what it would fetch, which granules it would fill, whether it would train

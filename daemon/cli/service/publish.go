@@ -31,7 +31,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
   lacuna publish retract 20240409_chl.nc --config lacuna.yaml --why 'sensor fault'`,
 	}
 	f := c.PersistentFlags()
-	f.StringVarP(&p.config, "config", "c", "", "configuration `FILE` (required)")
+	addConfig(f, &p.config)
 	f.BoolVar(&p.json, "json", false, "print JSON")
 	return cli.Group(c, p.configured, p.status(), p.replay(), p.retract(), p.retry(), p.forget(), p.expired(), p.takeover())
 }
@@ -42,13 +42,8 @@ type publications struct {
 	json   bool
 }
 
-// configured reports a missing --config.
-func (p *publications) configured() error {
-	if p.config == "" {
-		return errors.New("--config FILE is required")
-	}
-	return nil
-}
+// configured finds the configuration.
+func (p *publications) configured() error { return findConfig(&p.config) }
 
 // on runs do with the queue of the configured service.
 func (p *publications) on(c *cobra.Command, do func(*operate.Publications) error) error {

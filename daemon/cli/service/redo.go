@@ -18,7 +18,7 @@ func redoCommand() *cobra.Command {
 	var o operator
 	why := ""
 	c := &cobra.Command{
-		Use:   "redo GRANULE|DAY --why TEXT --config FILE",
+		Use:   "redo GRANULE|DAY --why TEXT",
 		Short: "fill a granule or a day again and publish it as a new revision",
 		Long: `Redo asks for the products of a granule, or of every granule of a day, to be
 made again from the bytes that are there, with the model and the neighbours of

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,7 +22,7 @@ type daemonFlags struct {
 }
 
 func (f *daemonFlags) add(c *cobra.Command) {
-	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration `FILE` (required)")
+	addConfig(c.Flags(), &f.config)
 	c.Flags().StringVar(&f.log, "log", "text", "log format: text, json, or console for people")
 	c.Flags().BoolVar(&f.debug, "debug", false, "log what is done in detail")
 }
@@ -43,8 +42,8 @@ func (f *daemonFlags) daemon(stderr io.Writer) (*daemon.Daemon, error) {
 
 // parts are the logger and the programs that the service is given.
 func (f *daemonFlags) parts(stderr io.Writer) (daemon.Parts, error) {
-	if f.config == "" {
-		return daemon.Parts{}, cli.Usage(errors.New("--config FILE is required"))
+	if err := findConfig(&f.config); err != nil {
+		return daemon.Parts{}, err
 	}
 	log, err := newLogger(stderr, f.log, f.debug)
 	if err != nil {
@@ -76,7 +75,7 @@ func newLogger(w io.Writer, format string, debug bool) (*slog.Logger, error) {
 func runCommand() *cobra.Command {
 	var flags daemonFlags
 	c := &cobra.Command{
-		Use:   "run --config FILE",
+		Use:   "run",
 		Short: "the daemon: fill granules as they arrive, until stopped",
 		Long: `Run watches the archives of all datasets in the configuration, fills every new
 granule and stores the products. It stops on SIGTERM or Ctrl-C after it has
@@ -109,7 +108,7 @@ Exit status: 0 stopped, 1 failed, 2 usage, 78 bad configuration.`,
 func onceCommand() *cobra.Command {
 	var flags daemonFlags
 	c := &cobra.Command{
-		Use:   "once --config FILE",
+		Use:   "once",
 		Short: "one pass of the daemon, then exit; for cron",
 		Long: `Once does what run does, for what is in the archives now, and exits.
 

@@ -19,7 +19,7 @@ func statusCommand() *cobra.Command {
 	var o operator
 	check := false
 	c := &cobra.Command{
-		Use:   "status --config FILE",
+		Use:   "status",
 		Short: "how the service is, on one screen",
 		Long: `Status shows for every dataset the last granule, how old the newest field is,
 how many granules wait, what fills it and how well, and for every sink what
@@ -50,7 +50,7 @@ cannot be read, 2 usage, 78 bad configuration.`,
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&o.config, "config", "c", "", "configuration `FILE` (required)")
+	addConfig(c.Flags(), &o.config)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	c.Flags().BoolVar(&check, "check", false, "exit with 1 where something is wrong")
 	return c

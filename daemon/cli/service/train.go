@@ -37,7 +37,7 @@ const trainExits = "\n\nExit status: 0 done, 1 failed or nothing to do it to, 2 
 func trainStatus() *cobra.Command {
 	var o operator
 	c := &cobra.Command{
-		Use:   "status --config FILE",
+		Use:   "status",
 		Short: "how the trainings of a service stand, what its triggers saw, and how the last one ended",
 		Long: `Status shows for each dataset whether its model is being trained, rests, is paused
 or waits for something, how far it is, when the schedule trains next, what every
@@ -100,7 +100,7 @@ func printTraining(w io.Writer, r operate.Training) {
 func steerCommand(order, short, long string) *cobra.Command {
 	var o operator
 	c := &cobra.Command{
-		Use:     order + " --config FILE [--dataset NAME]",
+		Use:     order + " [--dataset NAME]",
 		Short:   short,
 		Long:    long + trainExits,
 		Example: fmt.Sprintf("  lacuna train %s --config /etc/lacuna/lacuna.yaml --dataset black-sea-chl", order),

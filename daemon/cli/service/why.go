@@ -13,7 +13,7 @@ import (
 func whyCommand() *cobra.Command {
 	var o operator
 	c := &cobra.Command{
-		Use:   "why GRANULE|DAY --config FILE",
+		Use:   "why GRANULE|DAY",
 		Short: "what became of a granule or a day, and what to do",
 		Long: `Why tells the whole story of a granule, or of every granule of a day: when it
 was seen, fetched, filled and stored, where its product was published, why it
