@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -116,6 +117,29 @@ func LoadConfig(path string) (Config, error) {
 		return Config{}, fmt.Errorf("%w:\n%w", ErrConfig, err)
 	}
 	return cfg, nil
+}
+
+// Readable checks the files that run reads at its start, which those who only look
+// at the service need not be able to read. Its error wraps ErrConfig.
+func (c Config) Readable() error {
+	var errs []error
+	if file := c.Web.TokenFile; file != "" {
+		errs = append(errs, ops.CheckToken(machine(), file))
+	}
+	if file := c.Alarms.WebhookFile; file != "" {
+		if _, err := fetch.ReadSecretFile(file); err != nil {
+			errs = append(errs, fmt.Errorf("read alarms.webhook_file: %w", err))
+		}
+	}
+	if k := c.Publish.Kafka; k != nil {
+		if err := k.Readable(); err != nil {
+			errs = append(errs, fmt.Errorf("publish.kafka: %w", err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w:\n%w", ErrConfig, err)
+	}
+	return nil
 }
 
 // ErrConfig marks a configuration that cannot be used.

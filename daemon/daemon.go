@@ -246,6 +246,7 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 		done, err := w.WorkOff(ctx)
 		total.Products += done.Products
 		total.SetAside += done.SetAside + fetched.SetAside
+		total.TooFresh += fetched.Waiting
 		total.Unfinished += done.Unfinished
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", set.Name, err))

@@ -137,6 +137,12 @@ func (a *actions) act(ctx context.Context, r *http.Request) (string, error) {
 	return "", ErrNotFound
 }
 
+// CheckToken reports whether the token in a file can be used.
+func CheckToken(m Machine, file string) error {
+	_, err := readToken(m, file)
+	return err
+}
+
 // readToken returns the token in a file. It is read anew each time, so that it
 // can be changed without a restart.
 func readToken(m Machine, file string) (string, error) {

@@ -12,6 +12,7 @@ import (
 // Summary counts granules by their outcome.
 type Summary struct {
 	Products, SetAside, Unfinished int
+	TooFresh                       int // files of the archives that may still be being written
 }
 
 // A task is a unit of work: a granule to be filled, a re-analysis or a score.

@@ -3,6 +3,7 @@ package kafka
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -58,6 +59,13 @@ func (c Connection) Validate() error {
 		errs.Check(false, "sasl.mechanism is %q, must be plain, scram-sha-256 or scram-sha-512", c.SASL.Mechanism)
 	}
 	return errs.Err()
+}
+
+// Readable reads the certificates and the password.
+func (c Connection) Readable() error {
+	_, tlsErr := c.TLS.config()
+	_, saslErr := c.SASL.mechanism()
+	return errors.Join(tlsErr, saslErr)
 }
 
 // config loads the certificates; nil where connections are not encrypted.

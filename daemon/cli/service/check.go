@@ -44,6 +44,9 @@ Exit status: 0 the configuration is good, and with --online all is well;
 			if err != nil {
 				return err
 			}
+			if err := cfg.Readable(); err != nil {
+				return err
+			}
 			if online {
 				flags.log = "text"
 				return tryOnline(c, flags, asJSON)

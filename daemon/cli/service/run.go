@@ -95,6 +95,11 @@ Exit status: 0 stopped, 1 failed, 2 usage, 78 bad configuration.`,
 			if err != nil {
 				return err
 			}
+			if cfg, err := daemon.LoadConfig(flags.config); err != nil {
+				return err
+			} else if err := cfg.Readable(); err != nil {
+				return err
+			}
 			reload := make(chan os.Signal, 1)
 			signal.Notify(reload, syscall.SIGHUP)
 			defer signal.Stop(reload)
@@ -124,6 +129,9 @@ Exit status: 0 done (also where granules were set aside, each with its reason),
 			done, err := d.Once(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%d products, %d granules set aside, %d unfinished\n",
 				done.Products, done.SetAside, done.Unfinished)
+			if done.TooFresh > 0 {
+				fmt.Fprintf(c.OutOrStdout(), "%d files are too fresh: they changed less than archive.settle ago and may still be being written; the next pass takes them\n", done.TooFresh)
+			}
 			return err
 		},
 	}
