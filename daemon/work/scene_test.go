@@ -14,7 +14,9 @@ import (
 
 	"lacuna/daemon/feed"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/jobs"
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
@@ -101,7 +103,7 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, hidden, _ := fill.Overlay(target.Fields[0], fieldsIn(days), "key")
+		_, hidden, _ := fill.Overlay(target.Fields[0], fieldsOfAll(days), "key")
 		const factor = 1.5
 		raised := s
 		raised.granule.Fields = slices.Clone(s.granule.Fields)
@@ -115,7 +117,7 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unit, _ := scaleOf(target.Transform, days)
+		unit, _ := jobs.ScaleOf(target.Transform, days)
 		fall := (plain.Bias - moved.Bias) * unit.Std
 		if want := math.Log10(factor); math.Abs(fall-want) > 1e-3 || moved.Pixels != plain.Pixels {
 			t.Errorf("%s: the truth was raised by %.4f, the bias fell by %.4f", method, want, fall)
@@ -180,4 +182,13 @@ func TestTheNoteOnAnalysesIsLoggedWhenItChanges(t *testing.T) {
 	if n := strings.Count(log.String(), "no gaps to tune by"); n != 2 {
 		t.Errorf("logged %d times, want when it begins and when it begins again:\n%s", n, log.String())
 	}
+}
+
+// fieldsOfAll returns the fields of granules.
+func fieldsOfAll(gs []ingest.Granule) []field.Field {
+	var all []field.Field
+	for _, g := range gs {
+		all = append(all, g.Fields...)
+	}
+	return all
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/daemon/jobs"
 	"lacuna/ledger"
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/skill"
@@ -118,7 +118,7 @@ func TestTheMeansOfAFollowedModelAreScoredAndTheBetterPublished(t *testing.T) {
 	}
 	for i := 11; len(w.evidence().of(done.Model.Name()).Means) == 0 && i <= last; i++ { // the first whose gaps another day has
 		g := ledger.Granule{Arrival: ledger.Arrival{SHA256: days[i].SHA256, Lane: ledger.Live}, Revision: 1}
-		if _, err := w.scoreOverlay(t.Context(), g, scene{granule: days[i], history: days, sea: sea}); err != nil && !errors.Is(err, errNoOverlay) {
+		if _, err := w.scoreOverlay(t.Context(), g, scene{granule: days[i], history: days, sea: sea}); err != nil && !errors.Is(err, jobs.ErrNoOverlay) {
 			t.Fatal(err)
 		}
 	}
@@ -144,20 +144,5 @@ func TestTheMeansOfAFollowedModelAreScoredAndTheBetterPublished(t *testing.T) {
 	}
 	if got := published(); got.Mean != string(impute.MembersMean) {
 		t.Errorf("after ten days on which the members erred less the product is %+v", got)
-	}
-}
-
-// What is kept of the two means are their errors on the hidden cells alone.
-func TestMeansAreScoredOnHiddenCellsOnly(t *testing.T) {
-	truth := field.Field{Time: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), Values: []float32{1, 2, 3, 4}}
-	s := scale{Normalisation: field.Normalisation{Mean: 9, Std: 2}}
-	of := &infer.Means{OneStep: []float32{100, 4, 3, field.NaN()}, Members: []float32{100, 2, 7, 4}}
-	got := s.means(of, trial{truth: truth, scored: field.Mask{false, true, true, true}})
-	// By hand, in standard deviations: one step 1 and 0, members 0 and 2.
-	if want := (scoredMeans{Day: truth.Time, OneStep: 0.5, Members: 2, Pixels: 2}); got == nil || *got != want {
-		t.Errorf("scored %+v, want %+v", got, want)
-	}
-	if s.means(nil, trial{}) != nil || s.means(of, trial{truth: truth, scored: make(field.Mask, 4)}) != nil {
-		t.Error("nothing was scored, and something is kept")
 	}
 }

@@ -36,7 +36,7 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule, granule ingest
 	if w.set.Fill.Future() == 0 {
 		return nil
 	}
-	waiting, err := w.Books.FirstPending(ctx, w.set.Name, mostAhead)
+	waiting, err := w.pending(ctx, mostAhead)
 	if err != nil {
 		return err
 	}
