@@ -60,8 +60,8 @@ func (c Connection) Validate() error {
 	return errs.Err()
 }
 
-// config loads the certificates; nil where connections are not encrypted.
-func (t TLS) config() (*tls.Config, error) {
+// Config loads the certificates; nil where connections are not encrypted.
+func (t TLS) Config() (*tls.Config, error) {
 	if !t.Enabled {
 		return nil, nil
 	}
@@ -91,11 +91,10 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 	if s.Mechanism == "" {
 		return nil, nil
 	}
-	file, err := os.ReadFile(s.PasswordFile)
+	password, err := s.Password()
 	if err != nil {
-		return nil, fmt.Errorf("read sasl.password_file: %w", err)
+		return nil, err
 	}
-	password, _, _ := strings.Cut(strings.TrimRight(string(file), "\r\n"), "\n")
 	switch s.Mechanism {
 	case "plain":
 		return plain.Mechanism{Username: s.User, Password: password}, nil
@@ -103,4 +102,14 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 		return scram.Mechanism(scram.SHA256, s.User, password)
 	}
 	return scram.Mechanism(scram.SHA512, s.User, password)
+}
+
+// Password reads the password of the login.
+func (s SASL) Password() (string, error) {
+	file, err := os.ReadFile(s.PasswordFile)
+	if err != nil {
+		return "", fmt.Errorf("read sasl.password_file: %w", err)
+	}
+	password, _, _ := strings.Cut(strings.TrimRight(string(file), "\r\n"), "\n")
+	return password, nil
 }
