@@ -86,6 +86,21 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
+// begin opens the ledger when it is this daemon's turn. The error is errStopped where
+// it was stopped before.
+func (d *Daemon) begin(ctx context.Context) (*coordination, *ledger.Ledger, error) {
+	turn, err := d.coordinate(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	book, err := turn.openAs(ctx, d)
+	if err != nil {
+		turn.close()
+		return nil, nil, err
+	}
+	return turn, book, nil
+}
+
 // coordinate waits until this daemon is the coordinator.
 func (d *Daemon) coordinate(ctx context.Context) (*coordination, error) {
 	if d.cfg.Workers.Type != workers.Kafka {

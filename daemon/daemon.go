@@ -101,7 +101,7 @@ var errDrainTimeout = errors.New("granules in hand were not finished in time; th
 // Run serves until ctx is cancelled, finishes the granules in hand and returns
 // nil. Any other return is a failure that needs an operator.
 func (d *Daemon) Run(ctx context.Context) error {
-	turn, err := d.coordinate(ctx)
+	turn, book, err := d.begin(ctx)
 	if errors.Is(err, errStopped) {
 		return nil
 	}
@@ -109,13 +109,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	defer turn.close()
-	book, err := turn.openAs(ctx, d)
-	if errors.Is(err, errStopped) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	defer d.books().Close(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {

@@ -91,7 +91,7 @@ func (r *rolling) sameTimes(t *testing.T) {
 	}
 }
 
-// The daemon that fills by itself, one worker and four make the same bytes: of days
+// The daemon that fills by itself, one worker and eight make the same bytes: of days
 // with gaps, of a clouded-out day and of one that the archive lacks, with scores,
 // constants, members and re-analyses.
 func TestWorkersMakeTheBytesOfTheDaemon(t *testing.T) {
@@ -133,7 +133,7 @@ func TestWorkersMakeTheBytesOfTheDaemon(t *testing.T) {
 	if len(local) < 40 {
 		t.Fatalf("%d files", len(local))
 	}
-	for _, count := range []int{1, 4} {
+	for _, count := range []int{1, 8} {
 		remote := pass(count)
 		for name, sum := range local {
 			if remote[name] != sum {

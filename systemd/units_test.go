@@ -25,7 +25,7 @@ func install(t *testing.T) string {
 	for from, to := range map[string]string{
 		"lacuna.service": "lacuna.service", "lacuna-once.service": "lacuna-once.service", "lacuna-once.timer": "lacuna-once.timer",
 		"lacuna-worker@.service": "lacuna-worker@1.service",
-		"gpu.conf": "lacuna.service.d/gpu.conf", "network.conf": "lacuna.service.d/network.conf",
+		"gpu.conf":               "lacuna.service.d/gpu.conf", "network.conf": "lacuna.service.d/network.conf",
 	} {
 		text, err := os.ReadFile(from)
 		if err != nil {
