@@ -15,7 +15,9 @@ import (
 	"lacuna/publish/netcdf"
 )
 
-// Message is a fill job: all that its product depends on.
+// Message is a fill job: all that its product depends on. Where its settings name a
+// deadline and no tier, the speed of the worker chooses the tier too, as that of the
+// daemon does where it fills by itself: the first result counts.
 type Message struct {
 	Program  string    `json:"program"` // version that made the message: another may give other bytes
 	Dataset  string    `json:"dataset"`
@@ -27,6 +29,8 @@ type Message struct {
 	// Score chooses the day whose gaps hide a part of the granule, which is scored and
 	// not made a product of; empty: it is filled.
 	Score string `json:"score,omitempty"`
+	// Before is the product that is compared with the new one; nil: there is none.
+	Before *File `json:"before,omitempty"`
 
 	Options ingest.Options `json:"options"` // how the granules are read
 	Target  Target         `json:"target"`
@@ -113,6 +117,9 @@ func (m Message) Objects() []string {
 	if m.Scaling != nil {
 		add(m.Scaling.SHA256)
 	}
+	if m.Before != nil {
+		add(m.Before.SHA256)
+	}
 	return all
 }
 
@@ -127,7 +134,8 @@ type Result struct {
 	MembersSum string `json:"members_sha256,omitempty"`
 	PictureSum string `json:"picture_sha256,omitempty"`
 
-	Score *Score `json:"score,omitempty"` // of a job that was one
+	Score  *Score  `json:"score,omitempty"`  // of a job that was one
+	Change *Change `json:"change,omitempty"` // from the product before, where there was one to compare with
 
 	// Failed says why the job cannot be done, however often it is tried; empty: it
 	// was done.

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/version"
 	"lacuna/modelstore"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/parts"
 )
@@ -29,6 +29,7 @@ type Packing struct {
 	// granule.
 	Around  []ingest.Granule
 	Version *modelstore.Version // of the job's model; nil: it has none
+	Before  string              // file of the product to compare with; empty: there is none
 }
 
 // Pack returns a job as a message, and puts all that it needs into the folder.
@@ -36,7 +37,7 @@ func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
 	first, _ := field.Span(job.Granule.Fields)
 	m := Message{
 		Program: version.String(), Dataset: job.Dataset, Granule: p.Granule, Revision: job.Revision, Time: first.UTC(), Product: p.Product, Picture: p.Picture, Score: p.Score,
-		Options: p.Options, SeaMask: job.SeaMask, Fill: pinned(job.Fill), Constants: job.Constants, Widening: job.Widening, Trust: job.Trust,
+		Options: p.Options, SeaMask: job.SeaMask, Fill: job.Fill, Constants: job.Constants, Widening: job.Widening, Trust: job.Trust,
 		Interpolated: job.Interpolated, Centre: job.Centre, Backlog: job.Backlog, Created: job.Created.UTC(), Published: job.Published.UTC(), Fetched: job.Fetched.UTC(), Filled: p.Filled.UTC(),
 		Credits: job.Credits,
 	}
@@ -47,6 +48,9 @@ func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
 	if err == nil {
 		err = f.packMaps(&m, job)
 	}
+	if err == nil && p.Before != "" {
+		m.Before, err = f.packProduct(p.Before)
+	}
 	if err == nil && job.Model != nil {
 		m.Model, err = f.packModel(job.Model.Name(), p.Version)
 	}
@@ -54,13 +58,6 @@ func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
 		return m, fmt.Errorf("pack the job of %s: %w", p.Granule, err)
 	}
 	return m, nil
-}
-
-// pinned returns settings that give the same on every machine: a deadline would
-// choose the tier by the speed of each.
-func pinned(c infer.Config) infer.Config {
-	c.Network.Deadline, c.Network.Prompt = 0, 0
-	return c
 }
 
 func (f Folder) packGranules(m *Message, job fill.Job, p Packing) error {
@@ -105,6 +102,14 @@ func (f Folder) packMaps(m *Message, job fill.Job) (err error) {
 	m.Scaling = &Scaling{Days: job.Scaling.Days}
 	m.Scaling.SHA256, err = f.AddBytes(content)
 	return err
+}
+
+func (f Folder) packProduct(path string) (*File, error) {
+	sum, _, err := sumFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Name: filepath.Base(path), SHA256: sum}, f.Add(path, sum)
 }
 
 func (f Folder) packModel(name string, v *modelstore.Version) (*Model, error) {

@@ -77,7 +77,28 @@ func (r *Runner) Run(ctx context.Context, m Message, progress func(done, total i
 	if err != nil {
 		return Result{}, unfillable(ctx, err)
 	}
-	return r.write(id, m, job, outcome)
+	change, err := r.compare(ctx, m, job, outcome)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := r.write(id, m, job, outcome)
+	result.Change = change
+	return result, err
+}
+
+// compare compares an outcome with the former product, where the message names one. A
+// product that cannot be read cannot be compared with.
+func (r *Runner) compare(ctx context.Context, m Message, job fill.Job, outcome fill.Outcome) (c *Change, err error) {
+	if m.Before == nil {
+		return nil, nil
+	}
+	path, done, err := r.copyOf(*m.Before)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	change, _ := Compare(ctx, r.Reader, path, job.Granule, outcome)
+	return &change, ctx.Err()
 }
 
 // unfillable returns the error of an analysis; that of the context where it was
@@ -206,22 +227,32 @@ func (r *Runner) granules(ctx context.Context, m Message) (target ingest.Granule
 	return target, history, nil
 }
 
-// decode copies a granule out of the shared folder, so that its name is right and its
-// bytes are those of its hash, and reads it.
+// decode reads a granule out of the shared folder.
 func (r *Runner) decode(ctx context.Context, f File, opt ingest.Options) (g ingest.Granule, err error) {
-	if filepath.Base(f.Name) != f.Name || f.Name == "." || f.Name == ".." {
-		return g, fmt.Errorf("the name %q of a granule is none of a file", f.Name)
-	}
-	dir, err := os.MkdirTemp(r.Cache, "granule-")
+	path, done, err := r.copyOf(f)
 	if err != nil {
 		return g, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path := filepath.Join(dir, f.Name)
-	if err := r.Folder.Fetch(f.SHA256, path); err != nil {
-		return g, err
-	}
+	defer func() { err = errors.Join(err, done()) }()
 	return r.Reader.Read(ctx, path, opt)
+}
+
+// copyOf copies a file out of the shared folder, so that its name is right and its
+// bytes are those of its hash, until done is called.
+func (r *Runner) copyOf(f File) (path string, done func() error, err error) {
+	if filepath.Base(f.Name) != f.Name || f.Name == "." || f.Name == ".." {
+		return "", nil, fmt.Errorf("the name %q of a granule is none of a file", f.Name)
+	}
+	dir, err := os.MkdirTemp(r.Cache, "granule-")
+	if err != nil {
+		return "", nil, err
+	}
+	done = func() error { return os.RemoveAll(dir) }
+	path = filepath.Join(dir, f.Name)
+	if err := r.Folder.Fetch(f.SHA256, path); err != nil {
+		return "", nil, errors.Join(err, done())
+	}
+	return path, done, nil
 }
 
 // load returns the model of a job, and keeps it until another is asked for.

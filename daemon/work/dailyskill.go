@@ -124,7 +124,7 @@ func upTo(gs []ingest.Granule, t time.Time) []ingest.Granule {
 // scoreRevealed scores an earlier product on the cells that it had filled and that
 // the replacement of its granule shows.
 func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s scene) (ledger.Skill, error) {
-	old, err := w.readProduct(ctx, before.File, s.granule)
+	old, err := jobs.ReadProduct(ctx, w.Reader, before.File, s.granule)
 	if err != nil {
 		return ledger.Skill{}, fmt.Errorf("the earlier product cannot be read: %w", err)
 	}
@@ -140,10 +140,10 @@ func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s
 	for i, f := range s.granule.Fields {
 		t := jobs.Trial{
 			Truth: f, Visible: make(field.Mask, len(f.Values)), Scored: make(field.Mask, len(f.Values)),
-			Value: old[i].value, Sigma: old[i].sigma,
+			Value: old[i].Value, Sigma: old[i].Sigma,
 		}
 		for c := range f.Values {
-			t.Scored[c] = f.Observed(c) && old[i].filled[c]
+			t.Scored[c] = f.Observed(c) && old[i].Filled[c]
 			t.Visible[c] = f.Observed(c) && !t.Scored[c]
 		}
 		trials[i] = t

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"time"
 
 	"lacuna/daemon/fill"
@@ -36,11 +37,13 @@ type Remote struct {
 
 // sentJob is a job under way.
 type sentJob struct {
+	id      string // of the job; a job that was dropped may still be answered
 	granule ledger.Granule
 	message jobs.Message
 	began   time.Time
 	score   *ledger.DueSkill // it is a score that is due; nil: a product
 	job     fill.Job         // of a score: its method and settings, without its fields
+	again   *again           // it is a reopened product; nil: none
 }
 
 // key returns the key of a job among those under way: a granule may be scored and
@@ -158,12 +161,16 @@ func (w *Worker) pack(ctx context.Context, g ledger.Granule, s scene, plain bool
 // send sends a job, or takes its result where it has one.
 func (w *Worker) send(ctx context.Context, j sentJob) error {
 	key := j.key()
+	var err error
+	if j.id, err = j.message.ID(); err != nil {
+		return err
+	}
 	if w.answers == nil {
 		// Room for one answer to each job: none of them waits.
 		w.answers, w.sent = make(chan answer, w.Remote.Most+mostAhead), map[int64]sentJob{}
 	}
 	answers := w.answers
-	err := w.Remote.Fleet.Send(ctx, j.message, j.granule.Lane == ledger.Live && j.score == nil, func(r jobs.Result) { answers <- answer{key: key, Result: r} })
+	err = w.Remote.Fleet.Send(ctx, j.message, j.granule.Lane == ledger.Live && j.score == nil, func(r jobs.Result) { answers <- answer{key: key, Result: r} })
 	if err != nil {
 		return fmt.Errorf("send the job of %s: %w", j.granule.Name, err)
 	}
@@ -172,7 +179,9 @@ func (w *Worker) send(ctx context.Context, j sentJob) error {
 }
 
 // overtake waits for the jobs under way that would have been made with a granule, had
-// it been there: when it is placed their products must be on record, to be reopened.
+// it been there: when it is placed their products must be on record, to be reopened. A
+// product that is looked at again already is dropped, and looked at later: a granule
+// does not wait for it.
 func (w *Worker) overtake(ctx context.Context, g ledger.Granule) error {
 	if len(w.sent) == 0 {
 		return nil
@@ -183,9 +192,11 @@ func (w *Worker) overtake(ctx context.Context, g ledger.Granule) error {
 	}
 	first, last := field.Span(granule.Fields)
 	past, future := w.set.Fill.Past(), w.set.Fill.Future()
-	return w.awaitAll(ctx, func(j sentJob) bool {
+	late := func(j sentJob) bool {
 		return j.score == nil && (j.granule.Name == g.Name || !g.Absent && !granule.Empty() && !j.uses(g.SHA256, first, last, past, future))
-	})
+	}
+	maps.DeleteFunc(w.sent, func(_ int64, j sentJob) bool { return j.again != nil && late(j) })
+	return w.awaitAll(ctx, late)
 }
 
 // awaitAll waits until no job of a kind is under way.
@@ -253,7 +264,7 @@ func (w *Worker) takeAll(ctx context.Context) {
 // unfinished, and is tried again in the next round.
 func (w *Worker) take(ctx context.Context, a answer) {
 	j, ok := w.sent[a.key]
-	if !ok {
+	if !ok || j.id != a.Job {
 		return
 	}
 	delete(w.sent, a.key)
@@ -264,6 +275,12 @@ func (w *Worker) take(ctx context.Context, a answer) {
 		return
 	}
 	w.Metrics.Took(w.set.Name, ops.Analyse, time.Duration(a.Seconds*float64(time.Second)))
+	if j.again != nil {
+		if err := w.adoptAgain(ctx, j, a.Result); err != nil && ctx.Err() == nil {
+			w.refused[a.key] = fmt.Errorf("reopened product of %s: %w", j.granule.Name, err)
+		}
+		return
+	}
 	err := w.adopt(ctx, j, a.Result)
 	if err == nil {
 		return
@@ -300,10 +317,7 @@ func (w *Worker) adopt(ctx context.Context, j sentJob, r jobs.Result) error {
 		}
 		return fmt.Errorf("worker %s cannot fill it: %s", r.Worker, r.Failed)
 	}
-	err := w.store(ctx, g, draft{
-		granule: m.Target.Name, first: m.Time, filled: m.Filled, began: j.began, sum: r.SHA256,
-		write: func(path string) (jobs.Made, error) { return r.Made, w.Remote.Folder.Place(ctx, r, path) },
-	})
+	err := w.store(ctx, g, w.draftOf(ctx, j, r))
 	var c *publish.Conflict
 	switch {
 	case errors.As(err, &c), errors.Is(err, ledger.ErrRenumbered):
@@ -322,6 +336,15 @@ func (w *Worker) adopt(ctx context.Context, j sentJob, r jobs.Result) error {
 	}
 	w.round.Products++
 	return w.Remote.Folder.Close(g.Dataset, g.Name, g.Revision)
+}
+
+// draftOf returns the product of a result, to be stored.
+func (w *Worker) draftOf(ctx context.Context, j sentJob, r jobs.Result) draft {
+	m := j.message
+	return draft{
+		granule: m.Target.Name, first: m.Time, filled: m.Filled, began: j.began, sum: r.SHA256,
+		write: func(path string) (jobs.Made, error) { return r.Made, w.Remote.Folder.Place(ctx, r, path) },
+	}
 }
 
 // resume sends the jobs again that an earlier daemon has left under way: before any

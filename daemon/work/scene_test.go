@@ -141,8 +141,8 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 	if err := netcdf.WriteProduct(before.File, outcome.Product); err != nil {
 		t.Fatal(err)
 	}
-	if same, ok := w.change(t.Context(), before, g, outcome); !ok || same > 0.02 {
-		t.Errorf("the same analysis differs by %v sigmas, comparable %v", same, ok)
+	if same := w.change(t.Context(), before, g, outcome); !same.Comparable || same.Largest > 0.02 {
+		t.Errorf("the same analysis differs: %+v", same)
 	}
 	a := &outcome.Analyses[0]
 	for c, flags := range a.Flags {
@@ -151,16 +151,16 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 			break
 		}
 	}
-	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
-		t.Errorf("one cell moved by 1.5 sigmas, measured %v, comparable %v", moved, ok)
+	if moved := w.change(t.Context(), before, g, outcome); !moved.Comparable || math.Abs(moved.Largest-1.5) > 0.02 {
+		t.Errorf("one cell moved by 1.5 sigmas, measured %+v", moved)
 	}
 	for c := range a.Flags { // an observation has a sigma too, and is no part of the comparison
 		if netcdf.Observed(a.Flags[c]) {
 			a.Sigma[c] *= 3
 		}
 	}
-	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
-		t.Errorf("observations that are less certain count as a change of %v, comparable %v", moved, ok)
+	if moved := w.change(t.Context(), before, g, outcome); !moved.Comparable || math.Abs(moved.Largest-1.5) > 0.02 {
+		t.Errorf("observations that are less certain count as a change: %+v", moved)
 	}
 	for c, flags := range a.Flags {
 		if flags&netcdf.Interpolated != 0 {
@@ -168,7 +168,7 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 			break
 		}
 	}
-	if _, ok := w.change(t.Context(), before, g, outcome); ok {
+	if w.change(t.Context(), before, g, outcome).Comparable {
 		t.Error("a cell that is not filled any more is no change")
 	}
 }

@@ -61,7 +61,7 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 		interrupted := false
 		err = w.Slots.Within(ctx, next.live, func() error {
 			w.Heartbeat.Beat()
-			w.pressed = !next.live && at.pressed()
+			w.pressed = w.Remote == nil && !next.live && at.pressed()
 			if next.live {
 				return next.do(ctx, &done)
 			}
@@ -111,6 +111,9 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 	for _, lane := range lanes {
 		if fill != nil && (fill.live || lane == ledger.Backfill) {
 			return fill, nil
+		}
+		if w.lookingAgain() {
+			continue
 		}
 		if len(w.sent) > 0 && lane == ledger.Backfill {
 			break

@@ -11,6 +11,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/skill"
+	"lacuna/publish"
 	"lacuna/publish/netcdf"
 )
 
@@ -45,15 +46,15 @@ func TestADatasetHasADeadlineByItself(t *testing.T) {
 func TestABetterTierIsPublishedWhateverItChanges(t *testing.T) {
 	for _, tt := range []struct {
 		before string // body of the publication
-		now    *netcdf.Sampling
+		now    *publish.Sampling
 		want   bool
 	}{
-		{`{"sampling":{"tier":"fast","follows":"full"}}`, &netcdf.Sampling{Tier: "full"}, true},
-		{`{"sampling":{"tier":"full"}}`, &netcdf.Sampling{Tier: "full"}, false},
-		{`{"sampling":{"tier":"full"}}`, &netcdf.Sampling{Tier: "fast"}, false},
+		{`{"sampling":{"tier":"fast","follows":"full"}}`, &publish.Sampling{Tier: "full"}, true},
+		{`{"sampling":{"tier":"full"}}`, &publish.Sampling{Tier: "full"}, false},
+		{`{"sampling":{"tier":"full"}}`, &publish.Sampling{Tier: "fast"}, false},
 		{`{"sampling":{"tier":"fast"}}`, nil, false},
-		{`{"model":"oi"}`, &netcdf.Sampling{Tier: "full"}, false}, // interpolation, which the values say
-		{`damaged`, &netcdf.Sampling{Tier: "full"}, false},
+		{`{"model":"oi"}`, &publish.Sampling{Tier: "full"}, false}, // interpolation, which the values say
+		{`damaged`, &publish.Sampling{Tier: "full"}, false},
 	} {
 		if got := bettersTier(ledger.Publication{Body: tt.before}, tt.now); got != tt.want {
 			t.Errorf("%+v after %s: %v, want %v", tt.now, tt.before, got, tt.want)
