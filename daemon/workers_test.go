@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,50 +100,94 @@ func TestWorkersMakeTheBytesOfTheDaemon(t *testing.T) {
 		t.Skip("makes three times the same products")
 	}
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
-	pass := func(count int) map[string]string {
-		r := newRolling(t, 26)
-		set := &r.cfg.Datasets[0]
-		set.Fill.Method, set.DailySkill, set.EmptyDays, set.Fill.Members = "auto", true, work.FillEmptyDays, 2
-		set.Fill.Network.Tier = infer.Standard // a deadline would choose by the speed of the machine
-		// Granules that are fetched at a time are recorded in any order, and products that
-		// one day reopens are made again in any order, which decides which scalings of the
-		// dataset are kept: so they come one by one here, and none comes late.
-		r.cfg.Manners.Concurrent = 1
-		if count > 0 {
-			r.byWorkers("same"+string(rune('0'+count)), brokers)
-			defer r.startWorkers(t, count)()
-		}
-		for i := range 20 {
-			if i != 11 {
-				r.deliver(t, i)
-			}
-		}
-		r.sameTimes(t)
-		r.pass(t, 0)
-		for i := 20; i < 23; i++ {
-			r.deliver(t, i)
-			r.sameTimes(t)
-			r.pass(t, 24*time.Hour)
-		}
-		if done, _ := filepath.Glob(filepath.Join(r.cfg.StateDir, "shared", "done", "*", "*.json")); count > 0 && len(done) < 20 {
-			t.Errorf("%d workers have done %d jobs", count, len(done))
-		}
-		return productsIn(t, r.cfg.ProductsDir)
+	tier := func(set *Dataset) {
+		set.DailySkill, set.Fill.Network.Tier = true, infer.Standard
 	}
-	local := pass(0)
+	local, _ := makeBytes(t, tier, 20, 3, 0, nil)
 	if len(local) < 40 {
 		t.Fatalf("%d files", len(local))
 	}
 	for _, count := range []int{1, 8} {
-		remote := pass(count)
-		for name, sum := range local {
-			if remote[name] != sum {
-				t.Errorf("%d workers: %s has %.8s, the daemon makes %.8s", count, name, remote[name], sum)
-			}
+		remote, _ := makeBytes(t, tier, 20, 3, count, brokers)
+		wantSameBytes(t, local, remote, count)
+	}
+}
+
+// Workers choose by a deadline as the daemon does. Here nothing but the tier fast is
+// prompt, and the tier full is done by the deadline, however fast the machine is: so
+// each live product is published first by the one and superseded by the other, which
+// is a re-analysis on a worker.
+func TestWorkersMakeTheBytesOfADeadline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes the same products twice")
+	}
+	deadline := func(set *Dataset) {
+		n := &set.Fill.Network
+		n.Deadline, n.Prompt, n.Members = 100*time.Hour, 1, 2
+	}
+	local, told := makeBytes(t, deadline, 12, 2, 0, nil)
+	remote, remoteTold := makeBytes(t, deadline, 12, 2, 2, brokertest.Start(t, brokertest.Options{}).Addrs())
+	wantSameBytes(t, local, remote, 2)
+	followed := strings.Count(told, `"follows":"full"`)
+	if full := strings.Count(told, `"tier":"full"`); followed == 0 || full == 0 {
+		t.Errorf("%d products are to be superseded, %d are of the tier full", followed, full)
+	}
+	if again := strings.Count(remoteTold, `"follows":"full"`); again != followed {
+		t.Errorf("%d products of the workers are to be superseded, %d of the daemon", again, followed)
+	}
+}
+
+// makeBytes makes products of some days at once and of more day by day, by workers or,
+// where there are none, by the daemon. It returns the sha256 of every file, and the
+// descriptions of all products.
+func makeBytes(t *testing.T, edit func(*Dataset), days, more, count int, brokers []string) (sums map[string]string, told string) {
+	t.Helper()
+	r := newRolling(t, days+more+3)
+	set := &r.cfg.Datasets[0]
+	set.Fill.Method, set.EmptyDays, set.Fill.Members = "auto", work.FillEmptyDays, 2
+	edit(set)
+	// Granules that are fetched at a time are recorded in any order, and products that
+	// one day reopens are made again in any order, which decides which scalings of the
+	// dataset are kept: so they come one by one here, and none comes late.
+	r.cfg.Manners.Concurrent = 1
+	if count > 0 {
+		r.byWorkers(fmt.Sprintf("same%d", count), brokers)
+		defer r.startWorkers(t, count)()
+	}
+	for i := range days {
+		if i != 11 {
+			r.deliver(t, i)
 		}
-		if len(remote) != len(local) {
-			t.Errorf("%d workers leave %d files, the daemon %d", count, len(remote), len(local))
+	}
+	r.sameTimes(t)
+	r.pass(t, 0)
+	for i := days; i < days+more; i++ {
+		r.deliver(t, i)
+		r.sameTimes(t)
+		r.pass(t, 24*time.Hour)
+	}
+	if done, _ := filepath.Glob(filepath.Join(r.cfg.StateDir, "shared", "done", "*", "*.json")); count > 0 && len(done) < days {
+		t.Errorf("%d workers have done %d jobs", count, len(done))
+	}
+	all, err := r.book(t).Publications(t.Context(), "sea", time.Time{}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		told += p.Body + "\n"
+	}
+	return productsIn(t, r.cfg.ProductsDir), told
+}
+
+func wantSameBytes(t *testing.T, local, remote map[string]string, count int) {
+	t.Helper()
+	for name, sum := range local {
+		if remote[name] != sum {
+			t.Errorf("%d workers: %s has %.8s, the daemon makes %.8s", count, name, remote[name], sum)
 		}
+	}
+	if len(remote) != len(local) {
+		t.Errorf("%d workers leave %d files, the daemon %d", count, len(remote), len(local))
 	}
 }
 
