@@ -91,7 +91,7 @@ deb: build ## a Debian package in bin/
 
 install: build ## the program, units, manual page and configuration below DESTDIR
 	@install -D -m 755 bin/lacuna $(DESTDIR)/usr/bin/lacuna
-	@install -D -m 644 -t $(DESTDIR)/usr/lib/systemd/system systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer
+	@install -D -m 644 -t $(DESTDIR)/usr/lib/systemd/system systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer systemd/lacuna-worker@.service
 	@install -D -m 644 systemd/lacuna.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/lacuna.conf
 	@install -d -m 755 $(DESTDIR)/usr/share/man/man1 && bin/lacuna man | gzip -9n >$(DESTDIR)/usr/share/man/man1/lacuna.1.gz
 	@[ -e $(DESTDIR)/etc/lacuna/lacuna.yaml ] || install -D -m 644 systemd/lacuna.yaml $(DESTDIR)/etc/lacuna/lacuna.yaml

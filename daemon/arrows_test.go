@@ -77,7 +77,9 @@ var house = []struct{ folder, imports, tests string }{
 
 	// A granule's way:
 	{"daemon/fill", "publish modelstore version state pipeline/{field seamask ingest skill nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
-	{"daemon/work", "ledger fetch publish ops state supervise slots gridpin quarantine fill pipeline/{field ingest skill samples impute infer parts}", "modelstore feed pipeline/{simulate engine}"},
+	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill impute infer parts}", ""},
+	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine fill jobs pipeline/{field ingest skill samples impute infer parts}", "feed pipeline/{simulate engine}"},
+	{"daemon/workers", "publish jobs", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
 	{"daemon/intake", "ledger fetch state version quarantine pipeline/ingest", ""},
@@ -88,7 +90,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill engine infer} daemon/{state supervise slots feed gridpin retrain fill work books outbox intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers books outbox intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},
@@ -110,7 +112,7 @@ var training = []string{
 }
 
 // serving are the rows that make a product of a granule.
-var serving = []string{"pipeline/infer", "daemon/fill", "daemon/work", "daemon/outbox", "daemon/intake"}
+var serving = []string{"pipeline/infer", "daemon/fill", "daemon/jobs", "daemon/work", "daemon/outbox", "daemon/intake"}
 
 // The imports of every package, tests included, are those of the map, and the map
 // has no arrow that is not there.

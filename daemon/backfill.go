@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lacuna/daemon/operate"
+	"lacuna/daemon/workers"
 	"lacuna/fetch"
 	"lacuna/ledger"
 )
@@ -21,12 +22,29 @@ func (d *Daemon) Backfill(ctx context.Context, b operate.Backfill, progress func
 	if err != nil {
 		return operate.BackfillNews{}, err
 	}
+	if d.cfg.Workers.Type != workers.Kafka {
+		defer d.books().Close(ctx, book)
+		return d.backfillHere(ctx, b, book, nil, progress)
+	}
+	// No daemon runs, so this process is the coordinator meanwhile.
+	if err := book.Close(); err != nil {
+		return operate.BackfillNews{}, err
+	}
+	turn, book, err := d.begin(ctx)
+	if err != nil {
+		return operate.BackfillNews{}, err
+	}
+	defer turn.close()
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	defer turn.whenLost(lose)()
+	defer turn.listen(ctx)()
 	defer d.books().Close(ctx, book)
-	return d.backfillHere(ctx, b, book, progress)
+	return d.backfillHere(ctx, b, book, turn, progress)
 }
 
-// backfillHere does the work of a backfill in this process.
-func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *ledger.Ledger, progress func(operate.BackfillNews)) (operate.BackfillNews, error) {
+// backfillHere does the work of a backfill in this process, or has it done by workers.
+func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *ledger.Ledger, turn *coordination, progress func(operate.BackfillNews)) (operate.BackfillNews, error) {
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
 		return operate.BackfillNews{}, err
@@ -35,7 +53,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 	renewal := d.openRenewal(book)
 	defer renewal.close()
 	set := d.cfg.Datasets[slices.IndexFunc(d.cfg.Datasets, func(s Dataset) bool { return s.Name == b.Dataset })]
-	w, live, err := d.dataset(set, shared{book: book, out: out, renewal: renewal})
+	w, live, err := d.dataset(set, shared{book: book, out: out, renewal: renewal, turn: turn})
 	if err != nil {
 		return operate.BackfillNews{}, err
 	}

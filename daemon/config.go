@@ -14,6 +14,7 @@ import (
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/state"
 	"lacuna/daemon/work"
+	"lacuna/daemon/workers"
 	"lacuna/fetch"
 	"lacuna/internal/faults"
 	"lacuna/ops"
@@ -35,6 +36,7 @@ type Config struct {
 	Publish     outbox.Config          `yaml:"publish"` // sinks of the products
 	Train       retrain.Config         `yaml:"train"`   // training of models; off without a store
 	Manners     fetch.PolitenessConfig `yaml:"manners"` // limits of the load on the hosts of archives
+	Workers     workers.Config         `yaml:"workers"` // who fills the granules: the daemon itself, or workers on other machines
 	Datasets    []Dataset              `yaml:"datasets"`
 }
 
@@ -65,6 +67,7 @@ func DefaultConfig() Config {
 		Publish:     outbox.DefaultConfig(),
 		Train:       retrain.DefaultConfig(),
 		Manners:     fetch.DefaultPolitenessConfig(),
+		Workers:     workers.DefaultConfig(),
 	}
 }
 
@@ -166,6 +169,7 @@ func (c Config) faults() []fault {
 	all = append(all, faultsOf("$.publish", c.Publish.Validate())...)
 	add("$.train", c.Train.Validate())
 	add("$.manners", c.Manners.Validate())
+	add("$.workers", c.checkWorkers())
 	check(len(c.Datasets) > 0, "$", "datasets is empty: there is nothing to do")
 	names := map[string]bool{}
 	for i, d := range c.Datasets {

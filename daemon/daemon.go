@@ -17,6 +17,7 @@ import (
 	"lacuna/daemon/slots"
 	"lacuna/daemon/supervise"
 	"lacuna/daemon/work"
+	"lacuna/daemon/workers"
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/ops"
@@ -34,6 +35,9 @@ type Parts struct {
 	// Program is the argv of lacuna, for its training children; empty: nothing
 	// is trained.
 	Program []string
+	// Name tells this daemon from others that may be the coordinator of its workers;
+	// empty: the name of the machine.
+	Name string
 }
 
 // Daemon is the service.
@@ -57,6 +61,7 @@ type Daemon struct {
 	intakes map[string]*intake.Intake // by dataset
 	renewal *renewal
 	out     *outbox.Outbox
+	fleet   atomic.Pointer[workers.Fleet] // nil: granules are filled in this process
 }
 
 // New returns the service that cfg describes. It touches neither the network
@@ -96,10 +101,14 @@ var errDrainTimeout = errors.New("granules in hand were not finished in time; th
 // Run serves until ctx is cancelled, finishes the granules in hand and returns
 // nil. Any other return is a failure that needs an operator.
 func (d *Daemon) Run(ctx context.Context) error {
-	book, err := d.open(ctx)
+	turn, book, err := d.begin(ctx)
+	if errors.Is(err, errStopped) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	defer turn.close()
 	defer d.books().Close(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
@@ -122,6 +131,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	// hand; hard is cancelled if that takes too long.
 	hard, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abandon(nil)
+	defer turn.whenLost(abandon)()
 	g, working := errgroup.WithContext(hard)
 	arriving, stopIntake := context.WithCancel(working)
 	defer stopIntake()
@@ -137,7 +147,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	shared := shared{book: book, out: out, renewal: renewal, metrics: server.Metrics(), slots: slots.New(slots.Fills())}
+	shared := shared{book: book, out: out, renewal: renewal, turn: turn, metrics: server.Metrics(), slots: slots.New(slots.Fills())}
 	stages, err := d.stages(shared)
 	if err != nil {
 		return err
@@ -146,7 +156,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stages = slices.Concat(stages, out.Stages(), attendants, renewal.stages(),
+	stages = slices.Concat(stages, turn.stages(d.cfg.Datasets), out.Stages(), attendants, renewal.stages(),
 		[]supervise.Stage{supervise.Lasting("status page", nil, server.Run), supervise.Lasting("look at the sandbox", nil, func(ctx context.Context) error {
 			d.logIsolation(ctx)
 			return nil
@@ -175,8 +185,9 @@ type shared struct {
 	book    *ledger.Ledger
 	out     *outbox.Outbox
 	renewal *renewal
-	metrics *ops.Metrics // nil: none are kept
-	slots   *slots.Slots // nil: there is one worker at a time
+	turn    *coordination // nil: granules are filled in this process
+	metrics *ops.Metrics  // nil: none are kept
+	slots   *slots.Slots  // nil: there is one worker at a time
 }
 
 // stages makes the stages of every dataset. It starts none, so that after an error
@@ -210,10 +221,19 @@ func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 // It returns an error where work was left unfinished for a reason of our own; a
 // granule that was set aside counts as finished.
 func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
-	book, err := d.open(ctx)
+	turn, err := d.coordinate(ctx)
 	if err != nil {
 		return work.Summary{}, err
 	}
+	defer turn.close()
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	defer turn.whenLost(lose)()
+	book, err := turn.openAs(ctx, d)
+	if err != nil {
+		return work.Summary{}, err
+	}
+	defer turn.listen(ctx)()
 	defer d.books().Close(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
@@ -235,7 +255,7 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 				continue
 			}
 		}
-		w, in, err := d.dataset(set, shared{book: book, out: out, renewal: renewal})
+		w, in, err := d.dataset(set, shared{book: book, out: out, renewal: renewal, turn: turn})
 		if err != nil {
 			return total, err
 		}
@@ -308,7 +328,7 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 	return work.New(set.work(), d.cfg.work(), work.Parts{
 		Books: with.book, Reader: d.reader, Store: d.store, Models: with.renewal.models, Now: d.parts.Now, Log: d.log,
 		Queue: outbox.Queue{Book: with.book, Store: d.store, Sinks: d.cfg.Publish.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.Nudge},
-		Hold:  with.renewal.hold, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots,
+		Hold:  with.renewal.hold, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots, Remote: with.turn.remote(with.renewal),
 		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 		Whole:     func() time.Time { return in.State().Whole },

@@ -23,6 +23,7 @@
 // it:
 //
 //	intake     archives to spool and ledger        work, fill   spool to product
+//	jobs       a fill as a message                 workers      the same on other machines, by Kafka
 //	outbox     product to sinks                    books        opening and rebuilding the ledger
 //	operate    operators' commands                 pages        status and web pages
 //	retrain    models                              onboard      a proposal for a new dataset

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"net"
 	"path/filepath"
 	"strings"
@@ -8,16 +9,19 @@ import (
 	"time"
 )
 
-func TestServiceManagerHearsReadyWatchdogAndStopping(t *testing.T) {
+// manager is a service manager with a watchdog of 100 ms; hear returns its next
+// message.
+func manager(t *testing.T) (hear func() string) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close()
+	t.Cleanup(func() { socket.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
-	t.Setenv("WATCHDOG_USEC", "100000") // 100 ms
-	hear := func() string {
+	t.Setenv("WATCHDOG_USEC", "100000")
+	return func() string {
 		t.Helper()
 		buffer := make([]byte, 4096)
 		_ = socket.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -27,6 +31,33 @@ func TestServiceManagerHearsReadyWatchdogAndStopping(t *testing.T) {
 		}
 		return string(buffer[:n])
 	}
+}
+
+// A daemon that waits for its turn, or for the brokers, is not taken for one that
+// cannot start, and can be stopped.
+func TestAStandbyIsWellForTheServiceManager(t *testing.T) {
+	hear := manager(t)
+	b := newBench(t)
+	b.byWorkers("standby", []string{"127.0.0.1:1"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.daemon(t).Run(ctx) }()
+	if got := hear(); !strings.HasPrefix(got, "READY=1\nSTATUS=standing by") {
+		t.Errorf("the first message is %q", got)
+	}
+	for range 3 {
+		if got := hear(); !strings.HasPrefix(got, "WATCHDOG=1\nSTATUS=standing by") {
+			t.Errorf("then it hears %q", got)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run() = %v", err)
+	}
+}
+
+func TestServiceManagerHearsReadyWatchdogAndStopping(t *testing.T) {
+	hear := manager(t)
 	until := func(what string, wanted func(message string) bool) {
 		t.Helper()
 		for range 400 { // 20 seconds of pings

@@ -75,6 +75,14 @@ func (r *renewal) opened(e *engine.Engine, err error) (infer.Device, error) {
 	return device, nil
 }
 
+// version returns the version of a model that is loaded; nil: none has that name.
+func (r *renewal) version(model string) *modelstore.Version {
+	if r.models == nil {
+		return nil
+	}
+	return r.models.Version(model)
+}
+
 // close frees the models. No worker may be running.
 func (r *renewal) close() {
 	if r.models != nil {

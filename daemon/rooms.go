@@ -9,7 +9,10 @@ import (
 	"lacuna/daemon/pages"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/work"
+	"lacuna/daemon/workers"
+	"lacuna/internal/convert"
 	"lacuna/ledger"
+	"lacuna/ops"
 	"lacuna/pipeline/infer"
 )
 
@@ -34,7 +37,7 @@ func (c Config) Operate() operate.Settings {
 // Station returns the parts of the service for operators' commands that need more
 // than the ledger.
 func (d *Daemon) Station() operate.Station {
-	return operate.Station{
+	station := operate.Station{
 		Settings: d.cfg.Operate(), Archives: d.archives, Keeper: d.books(), Open: d.open, Close: d.books().Close,
 		Alarms: d.cfg.Alarms, Machine: machine(), Now: d.parts.Now, Log: d.log,
 		Scheduler: func(dataset string, book *ledger.Ledger) *retrain.Scheduler {
@@ -50,6 +53,10 @@ func (d *Daemon) Station() operate.Station {
 			return walls.String(), err
 		},
 	}
+	if cfg := d.cfg.workers(); cfg.Type == workers.Kafka {
+		station.Shared, station.Workers = cfg.SharedDir, cfg.Try
+	}
+	return station
 }
 
 // Overview returns the state of the service: from the running daemon, else from
@@ -71,6 +78,24 @@ type live struct{ d *Daemon }
 func (l live) Ready() bool                { return l.d.ready.Load() }
 func (l live) Hung() string               { return l.d.heartbeats.Hung() }
 func (l live) Refused(sink string) string { return l.d.out.Refused(sink) }
+
+// Fleet returns what the workers report; nil: the daemon fills by itself.
+func (l live) Fleet() *ops.Fleet {
+	fleet := l.d.fleet.Load()
+	if fleet == nil {
+		return nil
+	}
+	s := fleet.State()
+	return &ops.Fleet{
+		UnderWay: s.UnderWay, WaitingLive: s.Lag.Live, WaitingBackfill: s.Lag.Backfill, Counted: s.Lag.At, Done: s.Done, Failed: s.Failed, Dead: s.Dead,
+		Workers: convert.Each(s.Workers, func(r workers.Report) ops.FleetWorker {
+			return ops.FleetWorker{
+				Name: r.Worker, Started: r.Started, Dataset: r.Dataset, Granule: r.Granule, Since: r.Since, Share: r.Share,
+				Done: r.Done, Failed: r.Failed, Seconds: r.Seconds / float64(max(r.Done, 1)),
+			}
+		}),
+	}
+}
 
 func (l live) Method(dataset string) string {
 	for _, set := range l.d.cfg.Datasets {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -94,7 +96,8 @@ func place(ctx context.Context, tx *sql.Tx, id int64, p Placement, now time.Time
 	if replaced {
 		why = fmt.Sprintf("%s of %s was replaced", g.Name, g.First.Format(time.DateOnly))
 	}
-	for name, t := range concerned {
+	for _, name := range slices.Sorted(maps.Keys(concerned)) { // in the same order whenever it is done
+		t := concerned[name]
 		r := Reopening{Dataset: g.Dataset, Granule: name, Time: t, Lane: g.Lane, Latest: now, Why: why}
 		how := p
 		ends, err := endsWindow(ctx, tx, g, r, p)

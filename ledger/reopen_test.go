@@ -254,6 +254,22 @@ func TestLiveLaneGoesFirst(t *testing.T) {
 	}
 }
 
+// Workers store products in any order; a score has a part in the next.
+func TestScoresAreDueInTheOrderOfGranules(t *testing.T) {
+	l := outbox(t)
+	for i, day := range []int{3, 1, 2} {
+		publishDay(t, l, day, "a", at(i))
+	}
+	for _, want := range []string{"01.nc", "02.nc", "03.nc"} {
+		d, ok, err := l.NextSkill(t.Context(), "chl")
+		must(t, err)
+		if !ok || d.Granule.Name != want {
+			t.Errorf("%s is scored next, want %s", d.Granule.Name, want)
+		}
+		must(t, l.SkipSkill(t.Context(), d.ID, "done", at(5)))
+	}
+}
+
 func TestEveryNewContentIsScoredOnce(t *testing.T) {
 	l := outbox(t)
 	publishDay(t, l, 1, "a", at(0))

@@ -63,12 +63,14 @@ func queueSkills(ctx context.Context, tx *sql.Tx, g Granule, now time.Time) erro
 	return err
 }
 
-// NextSkill returns the granule of a dataset that has been due to be scored for
-// longest; ok is false where none is.
+// NextSkill returns the granule of a dataset that is to be scored next, in the order in
+// which granules are filled and not that in which products were stored: a score has a
+// part in the next, and workers finish in any order. ok is false where none is due.
 func (l *Ledger) NextSkill(ctx context.Context, dataset string) (d DueSkill, ok bool, err error) {
 	var granule int64
 	var scored sql.NullInt64
-	err = l.db.QueryRowContext(ctx, "SELECT id, kind, granule, scored FROM skill WHERE dataset = ? AND state = 'due' ORDER BY id LIMIT 1", dataset).
+	err = l.db.QueryRowContext(ctx, `SELECT s.id, s.kind, s.granule, s.scored FROM skill AS s JOIN granule AS g ON g.id = s.granule
+		WHERE s.dataset = ? AND s.state = 'due' ORDER BY g.lane DESC, g.name, g.revision, s.id LIMIT 1`, dataset).
 		Scan(&d.ID, &d.Kind, &granule, &scored)
 	if errors.Is(err, sql.ErrNoRows) {
 		return DueSkill{}, false, nil

@@ -170,6 +170,11 @@ func withLists(s Status) Status {
 	s.Sinks = append([]Sink{}, s.Sinks...)
 	s.Disks = append([]Disk{}, s.Disks...)
 	s.Alarms = append([]Alarm{}, s.Alarms...)
+	if s.Fleet != nil {
+		fleet := *s.Fleet
+		fleet.Workers = append([]FleetWorker{}, fleet.Workers...)
+		s.Fleet = &fleet
+	}
 	for i := range s.Datasets {
 		s.Datasets[i].States = append([]StateCount{}, s.Datasets[i].States...)
 	}

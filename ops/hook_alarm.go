@@ -78,6 +78,7 @@ func Alarms(s Status, l Limits) []Alarm {
 		Name: "hung", Summary: s.Hung + " is at work and shows no sign of life",
 		Remedy: "the watchdog of systemd restarts the service; without one, restart it by hand and read the log around the last line of this stage",
 	})
+	all = append(all, fleetAlarms(s.Fleet)...)
 	slices.SortFunc(all, func(a, b Alarm) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Subject, b.Subject))
 	})

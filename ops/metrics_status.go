@@ -23,6 +23,7 @@ type statusCollector struct {
 	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
 	trainRefusals, trainWaiting, trainNoGPU, noGPU          *prometheus.Desc
 	ledgerBytes, ledgerRebuilt, hung, unseen                *prometheus.Desc
+	fleet                                                   fleetCollector
 }
 
 func newStatusCollector(status func(context.Context) (Status, error)) *statusCollector {
@@ -69,16 +70,17 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		ledgerRebuilt: desc("ledger_rebuilt_timestamp_seconds", "When the ledger was damaged and made anew; 0 where it never was."),
 		noGPU:         desc("fill_gpu_away", "1 where gaps are filled on the processor, since the GPU that was asked for is away."),
 		hung:          desc("stage_hung", "1 where a stage is at work and shows no sign of life."),
+		fleet:         newFleetCollector(desc),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
+	for _, d := range append(c.fleet.all(), []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.trainFailed, c.drift,
 		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unseen,
-	} {
+	}...) {
 		out <- d
 	}
 }
@@ -117,6 +119,9 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.ledgerRebuilt, rebuilt(s.Ledger))
 	gauge(c.hung, bit(s.Hung != ""))
 	gauge(c.noGPU, bit(s.NoGPU != ""))
+	c.fleet.collect(gauge, func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+	}, s.Fleet)
 }
 
 // dataset shows the figures of one dataset.

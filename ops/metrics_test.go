@@ -39,6 +39,7 @@ func busy(context.Context) (Status, error) {
 	d.CloudedOut, d.NoGranule = 4, 1
 	d.Skill = &Skill{MSE: 0.125, Within90: 0.875}
 	d.Unfinished, d.TrainFailed, d.Drift = "disk full", "no memory", "40 % worse"
+	s.Fleet = exampleFleet(s.Now)
 	d.Train = &Training{State: "paused", Since: s.Now.Add(-time.Hour), Refusals: 2, NoGPU: "the last training ran on the processor"}
 	return s, nil
 }

@@ -19,6 +19,7 @@ type Status struct {
 	Hung       string        `json:"hung,omitempty"`   // the stage that is at work and sends no heartbeat
 	NoGPU      string        `json:"no_gpu,omitempty"` // why models fill without the GPU that was asked for; empty: they do not
 	Ledger     Ledger        `json:"ledger"`
+	Fleet      *Fleet        `json:"fleet,omitempty"` // workers on other machines; nil: the daemon fills by itself
 }
 
 // Ledger is the file of the ledger.

@@ -24,7 +24,8 @@ func install(t *testing.T) string {
 	folder := t.TempDir()
 	for from, to := range map[string]string{
 		"lacuna.service": "lacuna.service", "lacuna-once.service": "lacuna-once.service", "lacuna-once.timer": "lacuna-once.timer",
-		"gpu.conf": "lacuna.service.d/gpu.conf", "network.conf": "lacuna.service.d/network.conf",
+		"lacuna-worker@.service": "lacuna-worker@1.service",
+		"gpu.conf":               "lacuna.service.d/gpu.conf", "network.conf": "lacuna.service.d/network.conf",
 	} {
 		text, err := os.ReadFile(from)
 		if err != nil {
@@ -53,7 +54,7 @@ func analyze(folder string, args ...string) (string, error) {
 
 func TestSystemdUnderstandsTheUnits(t *testing.T) {
 	folder := install(t)
-	for _, unit := range []string{"lacuna.service", "lacuna-once.service", "lacuna-once.timer"} {
+	for _, unit := range []string{"lacuna.service", "lacuna-once.service", "lacuna-once.timer", "lacuna-worker@1.service"} {
 		out, err := analyze(folder, "verify", "--man=no", "./"+unit)
 		if err != nil || strings.Contains(out, "lacuna") {
 			t.Errorf("%s: %v\n%s", unit, err, out)
@@ -88,7 +89,7 @@ func TestServicesAreHardened(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(folder, "lacuna.service.d")); err != nil { // access to a GPU loosens the sandbox
 		t.Fatal(err)
 	}
-	for _, unit := range []string{"lacuna.service", "lacuna-once.service"} {
+	for _, unit := range []string{"lacuna.service", "lacuna-once.service", "lacuna-worker@1.service"} {
 		out, err := analyze(folder, "security", "--offline=true", "--threshold="+exposureLimit, "./"+unit)
 		if err != nil || !strings.Contains(out, "Overall exposure level for "+unit) {
 			t.Errorf("%s is exposed by more than %s tenths: %v\n%s", unit, exposureLimit, err, out)
@@ -99,7 +100,7 @@ func TestServicesAreHardened(t *testing.T) {
 // A service without these can take the machine down, or its child cannot
 // sandbox itself.
 func TestServicesBoundTheirMemoryAndLetChildrenSandboxThemselves(t *testing.T) {
-	for _, unit := range []string{"lacuna.service", "lacuna-once.service"} {
+	for _, unit := range []string{"lacuna.service", "lacuna-once.service", "lacuna-worker@.service"} {
 		text, err := os.ReadFile(unit)
 		if err != nil {
 			t.Fatal(err)

@@ -55,6 +55,7 @@ type ModelParts struct {
 type champion struct {
 	watch   *modelstore.Watch
 	version string
+	serving *modelstore.Version
 	of      string // dataset that it was trained and judged on
 	model   *infer.Model
 	on      *openDevice // where it was loaded
@@ -144,14 +145,36 @@ func (m *Models) replace(dataset string, c *champion, serving modelstore.Serving
 	if c.model != nil {
 		c.model.Close()
 	}
-	c.model, c.version, c.of, c.on = model, serving.Version.ID, serving.Version.Card.Dataset, m.device
+	c.model, c.version, c.serving, c.of, c.on = model, serving.Version.ID, serving.Version, serving.Version.Card.Dataset, m.device
 	m.log.Info("model loaded", "dataset", dataset, "version", c.version, "members", model.Members())
 	return nil
 }
 
+// Version returns the version of a model that is loaded; nil: none has that name.
+func (m *Models) Version(name string) *modelstore.Version {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.loaded {
+		if c.version == name {
+			return c.serving
+		}
+	}
+	for _, v := range m.parts.Starters {
+		if v.ID == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// ModelFiles are the files of a version that fill. All but the first are optional.
+func ModelFiles() []string {
+	return []string{modelstore.ImputerFile, modelstore.MembersFile, modelstore.ReliabilityFile, modelstore.CalibrationFile, modelstore.ScalingFile}
+}
+
 // LoadModel makes a version of the store ready to fill.
 func LoadModel(v *modelstore.Version, d infer.Device) (*infer.Model, error) {
-	return loadModel(v.ID, d, func(name string) ([]byte, error) {
+	return LoadModelFrom(v.ID, d, func(name string) ([]byte, error) {
 		if !v.Has(name) {
 			return nil, nil
 		}
@@ -165,7 +188,7 @@ func LoadModel(v *modelstore.Version, d infer.Device) (*infer.Model, error) {
 // field is scaled by the days around it.
 func LoadModelFile(path string, d infer.Device) (*infer.Model, error) {
 	name := strings.TrimSuffix(filepath.Base(path), ".onnx")
-	return loadModel(name, d, func(file string) ([]byte, error) {
+	return LoadModelFrom(name, d, func(file string) ([]byte, error) {
 		if file == modelstore.ImputerFile {
 			return os.ReadFile(path)
 		}
@@ -177,9 +200,9 @@ func LoadModelFile(path string, d infer.Device) (*infer.Model, error) {
 	})
 }
 
-// loadModel reads the files of a version; read returns nil for one that is not
-// there.
-func loadModel(name string, d infer.Device, read func(file string) ([]byte, error)) (*infer.Model, error) {
+// LoadModelFrom makes the version of a name ready to fill; read returns one of its
+// ModelFiles, or nil for one that it does not have.
+func LoadModelFrom(name string, d infer.Device, read func(file string) ([]byte, error)) (*infer.Model, error) {
 	v := infer.Version{Name: name}
 	var calibration, scaling []byte
 	for file, dst := range map[string]*[]byte{

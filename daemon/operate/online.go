@@ -66,6 +66,7 @@ func (s Station) Online(ctx context.Context, tell func(Finding)) (ok bool, err e
 	}
 	s.trySinks(ctx, report)
 	s.tryModels(ctx, report)
+	s.tryWorkers(ctx, report)
 	s.tryAlarms(report)
 	return ok, ctx.Err()
 }
@@ -91,6 +92,20 @@ func (s Station) tryFolders(report reporter) {
 		report(folder.key, fmt.Sprintf("%s can be written to, %d MiB free", folder.path, free/mib),
 			"make the folder, give it to the user that lacuna runs as, or make room", err)
 	}
+}
+
+// tryWorkers checks the brokers and the folder that workers share.
+func (s Station) tryWorkers(ctx context.Context, report reporter) {
+	if s.Workers == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryLimit)
+	defer cancel()
+	found, err := s.Workers(ctx)
+	report("workers", found, "look at workers.brokers, tls and sasl, and at the rights in docs/scaling.md", err)
+	free, err := tryFolder(s.Shared)
+	report("workers.shared_dir", fmt.Sprintf("%s can be written to, %d MiB free", s.Shared, free>>20),
+		"mount the folder on this machine, or give it to the user that lacuna runs as", err)
 }
 
 // tryFolder writes into a folder, or into the nearest one above that is there,

@@ -77,6 +77,8 @@ type Station struct {
 	Alarms    ops.HookConfig
 	Machine   ops.Machine
 	Isolation func(ctx context.Context) (walls string, err error) // tries the sandbox of the decoding child
+	Shared    string                                              // folder that workers see; empty: granules are filled in the daemon
+	Workers   func(ctx context.Context) (found string, err error) // tries the brokers of workers; nil: likewise
 
 	Now func() time.Time
 	Log *slog.Logger

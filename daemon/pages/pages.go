@@ -50,6 +50,7 @@ type Live interface {
 	Away() string                         // why models run without the GPU that was asked for; empty: they do not
 	Intake(dataset string) *intake.Intake // watcher of a dataset; nil: none runs
 	Refused(sink string) string           // reason why nothing is delivered; empty: none
+	Fleet() *ops.Fleet                    // workers on other machines; nil: it fills by itself
 }
 
 // Sources returns the content and the actions of the web interface on an open

@@ -29,7 +29,7 @@ const RecentRows = 20
 func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, error) {
 	started := p.Now()
 	return func(ctx context.Context) (ops.Status, error) {
-		s := ops.Status{Version: version.String(), Started: started, Now: p.Now(), Ready: p.Live.Ready()}
+		s := ops.Status{Version: version.String(), Started: started, Now: p.Now(), Ready: p.Live.Ready(), Fleet: p.Live.Fleet()}
 		counts, err := book.Counts(ctx)
 		if err != nil {
 			return s, err

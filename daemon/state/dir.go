@@ -59,3 +59,6 @@ func (d Dir) Speeds() string { return d.in("speeds.json") }
 
 // Alarms returns the file with the alarms that were sent.
 func (d Dir) Alarms() string { return d.in("alarms.json") }
+
+// Coordinator returns the file that names the last coordinator of workers.
+func (d Dir) Coordinator() string { return d.in("coordinator.json") }

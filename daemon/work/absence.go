@@ -115,9 +115,19 @@ func (w *Worker) addAbsence(ctx context.Context, v vacancy) (added bool, err err
 // standIn returns a granule in the place of the absence g: like its nearest
 // neighbours, without an observation. It has none where no neighbour is left.
 func (w *Worker) standIn(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
-	rows, err := w.Books.Window(ctx, w.set.Name, g.First.Add(-w.set.Fill.Past()), g.Last.Add(w.set.Fill.Future()))
+	around, err := w.around(ctx, g)
 	if err != nil {
 		return ingest.Granule{}, err
+	}
+	return fill.Absent(g.Name, g.First, around)
+}
+
+// around returns the nearest neighbours of an absence on one grid, of which there is
+// one at least.
+func (w *Worker) around(ctx context.Context, g ledger.Granule) ([]ingest.Granule, error) {
+	rows, err := w.Books.Window(ctx, w.set.Name, g.First.Add(-w.set.Fill.Past()), g.Last.Add(w.set.Fill.Future()))
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b ledger.Granule) int {
 		return int(a.First.Sub(g.First).Abs()/time.Second - b.First.Sub(g.First).Abs()/time.Second)
@@ -130,16 +140,16 @@ func (w *Worker) standIn(ctx context.Context, g ledger.Granule) (ingest.Granule,
 		}
 		neighbour, err := w.read(ctx, row)
 		if ctx.Err() != nil {
-			return ingest.Granule{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 		if err == nil && (len(around) == 0 || neighbour.Fields[0].Grid.Same(around[0].Fields[0].Grid)) {
 			around = append(around, neighbour)
 		}
 	}
 	if len(around) == 0 {
-		return ingest.Granule{}, &ingest.BadGranule{
+		return nil, &ingest.BadGranule{
 			File: g.Name, Problem: "it is absent, and so are all granules around it", Remedy: "it is filled with the days around it, when they have come",
 		}
 	}
-	return fill.Absent(g.Name, g.First, around)
+	return around, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/daemon/jobs"
 	"lacuna/daemon/state"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -45,12 +46,7 @@ type keptMethod struct {
 }
 
 // scoredMeans are the mean squared errors of the two means of a model on a day.
-type scoredMeans struct {
-	Day     time.Time `json:"day"`
-	OneStep float64   `json:"one_step"`
-	Members float64   `json:"members"`
-	Pixels  int       `json:"pixels"`
-}
+type scoredMeans = jobs.Means
 
 // scored is a day that was scored for a job.
 type scored struct {

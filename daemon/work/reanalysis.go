@@ -3,16 +3,17 @@ package work
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/daemon/jobs"
 	"lacuna/internal/faults"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/publish"
 )
 
 // Reanalysis are the rules by which a product is made again because a day in its
@@ -104,26 +105,20 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	if err != nil {
 		return false, err
 	}
+	if w.Remote != nil {
+		return false, w.dispatchAgain(ctx, again{Reopening: r, before: before}, g, s, false)
+	}
 	outcome, err := w.fill(ctx, g, s, false)
 	if err != nil {
 		return false, err
 	}
-	change, comparable := w.change(ctx, before, s.granule, outcome)
+	change := w.change(ctx, before, s.granule, outcome)
 	if err := ctx.Err(); err != nil {
 		return false, err // interrupted, so a product that seems unreadable may be sound
 	}
-	if comparable && change < w.set.Reanalysis.LeastChange && !bettersTier(before, outcome.Product.Sampling) {
-		if outcome.Follows != "" { // it was made in a hurry, and is not done yet
-			return false, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry))
-		}
-		r.Change = change
-		w.Log.Info("product unchanged", "granule", g.Name, "why", r.Why, "change_sigmas", roundChange(change))
-		return false, end(ledger.Unchanged, "")
-	}
-	next, err := w.Books.Revise(ctx, ledger.Revision{
-		Dataset: r.Dataset, Granule: r.Granule, Cause: ledger.Reanalysis, Why: r.Reason(), Lane: r.Lane, Change: change,
-	}, w.Now())
-	if err != nil {
+	sampling := jobs.Describe(s.granule, outcome).Sampling
+	next, revise, err := w.judge(ctx, again{Reopening: r, before: before}, change, sampling, w.Now())
+	if err != nil || !revise {
 		return false, err
 	}
 	outcome.Product.Revision, outcome.Product.Created = next.Revision, next.Recorded
@@ -131,81 +126,39 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	return true, w.finish(context.WithoutCancel(ctx), next, s, outcome)
 }
 
-// change returns the largest change of a value or of an uncertainty from the
-// former product to a new analysis of the same granule, in standard deviations of
-// the former. They cannot be compared where the former cannot be read, or where
-// other cells were filled.
-func (w *Worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now fill.Outcome) (largest float64, comparable bool) {
-	old, err := w.readProduct(ctx, before.File, g)
-	if err != nil {
-		w.Log.Warn("earlier product cannot be compared with", "granule", g.Name, "file", before.File, "err", err)
-		return 0, false
-	}
-	for i, a := range now.Analyses {
-		value := make([]float32, len(a.Value))
-		g.Transform.Forward(value, a.Value)
-		for c := range value {
-			filled := a.Flags[c]&infer.Interpolated != 0
-			if filled != old[i].filled[c] {
-				return 0, false
-			}
-			if !filled || !finite(old[i].value[c]) || !finite(old[i].sigma[c]) {
-				continue
-			}
-			sigma := max(float64(old[i].sigma[c]), leastSigma)
-			moved := math.Abs(float64(value[c]) - float64(old[i].value[c]))
-			surer := math.Abs(float64(a.Sigma[c]) - float64(old[i].sigma[c]))
-			largest = max(largest, moved/sigma, surer/sigma)
+// again is a reopened product that is looked at.
+type again struct {
+	ledger.Reopening
+	before ledger.Publication // as it is published
+}
+
+// judge ends the reopening of a product: by a revision at a time, if the new analysis
+// is worth one.
+func (w *Worker) judge(ctx context.Context, a again, c jobs.Change, now *publish.Sampling, at time.Time) (next ledger.Granule, revise bool, err error) {
+	r := a.Reopening
+	if c.Comparable && c.Largest < w.set.Reanalysis.LeastChange && !bettersTier(a.before, now) {
+		if now != nil && now.Follows != "" { // it was made in a hurry, and is not done yet
+			return next, false, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry))
 		}
+		r.Change, r.Outcome = c.Largest, ledger.Unchanged
+		w.Log.Info("product unchanged", "granule", r.Granule, "why", r.Why, "change_sigmas", roundChange(c.Largest))
+		return next, false, w.Books.EndReopening(ctx, r, w.Now())
 	}
-	return largest, true
+	next, err = w.Books.Revise(ctx, ledger.Revision{
+		Dataset: r.Dataset, Granule: r.Granule, Cause: ledger.Reanalysis, Why: r.Reason(), Lane: r.Lane, Change: c.Largest,
+	}, at)
+	return next, err == nil, err
 }
 
-// leastSigma prevents a division by zero: in any units, no satellite measures
-// better than to a millionth.
-const leastSigma = 1e-6
-
-// filledField is a field of a product in the space of the transform.
-type filledField struct {
-	value, sigma []float32
-	filled       []bool // the value is not an observation
-}
-
-// readProduct reads the fields of a product of a granule.
-func (w *Worker) readProduct(ctx context.Context, path string, g ingest.Granule) ([]filledField, error) {
-	variable := g.Source.Variable
-	value, err := w.Reader.Read(ctx, path, ingest.Options{Variable: variable})
+// change compares a new analysis of a granule with its former product.
+func (w *Worker) change(ctx context.Context, before ledger.Publication, g ingest.Granule, now fill.Outcome) jobs.Change {
+	c, err := jobs.Compare(ctx, w.Reader, before.File, g, now)
 	w.Heartbeat.Beat()
 	if err != nil {
-		return nil, err
+		w.Log.Warn("earlier product cannot be compared with", "granule", g.Name, "file", before.File, "err", err)
 	}
-	beside := map[string][]field.Field{variable + "_uncertainty": nil, "flags": nil}
-	for name := range beside {
-		read, err := w.Reader.Read(ctx, path, ingest.Options{Variable: name, Transform: "identity"})
-		w.Heartbeat.Beat()
-		if err != nil {
-			return nil, err
-		}
-		beside[name] = read.Fields
-	}
-	sigma, flags := beside[variable+"_uncertainty"], beside["flags"]
-	if len(value.Fields) != len(g.Fields) || len(sigma) != len(g.Fields) || len(flags) != len(g.Fields) || !value.Fields[0].Grid.Same(g.Fields[0].Grid) {
-		return nil, fmt.Errorf("it has %d fields on the grid %v, the granule has %d on %v",
-			len(value.Fields), value.Fields[0].Grid, len(g.Fields), g.Fields[0].Grid)
-	}
-	fields := make([]filledField, len(g.Fields))
-	for i := range fields {
-		n := len(value.Fields[i].Values)
-		fields[i] = filledField{value: make([]float32, n), sigma: sigma[i].Values, filled: make([]bool, n)}
-		g.Transform.Forward(fields[i].value, value.Fields[i].Values)
-		for c, f := range flags[i].Values {
-			fields[i].filled[c] = finite(f) && byte(f)&infer.Interpolated != 0
-		}
-	}
-	return fields, nil
+	return c
 }
-
-func finite(x float32) bool { return x-x == 0 }
 
 // roundChange rounds a change for people.
 func roundChange(sigmas float64) float64 { return math.Round(sigmas*1000) / 1000 }

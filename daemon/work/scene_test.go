@@ -14,7 +14,9 @@ import (
 
 	"lacuna/daemon/feed"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/jobs"
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/simulate"
@@ -101,7 +103,7 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, hidden, _ := fill.Overlay(target.Fields[0], fieldsIn(days), "key")
+		_, hidden, _ := fill.Overlay(target.Fields[0], fieldsOfAll(days), "key")
 		const factor = 1.5
 		raised := s
 		raised.granule.Fields = slices.Clone(s.granule.Fields)
@@ -115,7 +117,7 @@ func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unit, _ := scaleOf(target.Transform, days)
+		unit, _ := jobs.ScaleOf(target.Transform, days)
 		fall := (plain.Bias - moved.Bias) * unit.Std
 		if want := math.Log10(factor); math.Abs(fall-want) > 1e-3 || moved.Pixels != plain.Pixels {
 			t.Errorf("%s: the truth was raised by %.4f, the bias fell by %.4f", method, want, fall)
@@ -139,8 +141,8 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 	if err := netcdf.WriteProduct(before.File, outcome.Product); err != nil {
 		t.Fatal(err)
 	}
-	if same, ok := w.change(t.Context(), before, g, outcome); !ok || same > 0.02 {
-		t.Errorf("the same analysis differs by %v sigmas, comparable %v", same, ok)
+	if same := w.change(t.Context(), before, g, outcome); !same.Comparable || same.Largest > 0.02 {
+		t.Errorf("the same analysis differs: %+v", same)
 	}
 	a := &outcome.Analyses[0]
 	for c, flags := range a.Flags {
@@ -149,16 +151,16 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 			break
 		}
 	}
-	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
-		t.Errorf("one cell moved by 1.5 sigmas, measured %v, comparable %v", moved, ok)
+	if moved := w.change(t.Context(), before, g, outcome); !moved.Comparable || math.Abs(moved.Largest-1.5) > 0.02 {
+		t.Errorf("one cell moved by 1.5 sigmas, measured %+v", moved)
 	}
 	for c := range a.Flags { // an observation has a sigma too, and is no part of the comparison
 		if netcdf.Observed(a.Flags[c]) {
 			a.Sigma[c] *= 3
 		}
 	}
-	if moved, ok := w.change(t.Context(), before, g, outcome); !ok || math.Abs(moved-1.5) > 0.02 {
-		t.Errorf("observations that are less certain count as a change of %v, comparable %v", moved, ok)
+	if moved := w.change(t.Context(), before, g, outcome); !moved.Comparable || math.Abs(moved.Largest-1.5) > 0.02 {
+		t.Errorf("observations that are less certain count as a change: %+v", moved)
 	}
 	for c, flags := range a.Flags {
 		if flags&netcdf.Interpolated != 0 {
@@ -166,7 +168,7 @@ func TestChangeIsMeasuredInSigmasOfTheFormerProduct(t *testing.T) {
 			break
 		}
 	}
-	if _, ok := w.change(t.Context(), before, g, outcome); ok {
+	if w.change(t.Context(), before, g, outcome).Comparable {
 		t.Error("a cell that is not filled any more is no change")
 	}
 }
@@ -180,4 +182,13 @@ func TestTheNoteOnAnalysesIsLoggedWhenItChanges(t *testing.T) {
 	if n := strings.Count(log.String(), "no gaps to tune by"); n != 2 {
 		t.Errorf("logged %d times, want when it begins and when it begins again:\n%s", n, log.String())
 	}
+}
+
+// fieldsOfAll returns the fields of granules.
+func fieldsOfAll(gs []ingest.Granule) []field.Field {
+	var all []field.Field
+	for _, g := range gs {
+		all = append(all, g.Fields...)
+	}
+	return all
 }

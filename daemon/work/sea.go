@@ -134,7 +134,7 @@ func (w *Worker) recordOf(ctx context.Context, g ingest.Granule) (r *fill.Record
 // whether it has grown: the first products of a lake would have the smallest masks,
 // though the archive shows all of it. What is water is no matter of the day.
 func (w *Worker) addWaiting(ctx context.Context, grid field.Grid, r *fill.Record) (grown bool, err error) {
-	waiting, err := w.Books.FirstPending(ctx, w.set.Name, aheadDays)
+	waiting, err := w.pending(ctx, aheadDays)
 	if err != nil {
 		return false, err
 	}

@@ -31,14 +31,29 @@ func (w *Worker) WorkOff(ctx context.Context) (Summary, error) { return w.workOf
 func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 	var done Summary
 	var errs []error
-	failed := map[int64]bool{} // granules that are not tried again in this round
+	failed := map[int64]bool{} // granules that are not tried again in this round, and scores, which count from -1 down
 	release := func() {}
 	defer func() { release() }()
+	w.round = &done
+	if err := w.resume(ctx); err != nil {
+		return done, err
+	}
 	for first := true; at.goOn() && ctx.Err() == nil; first = false {
 		w.Heartbeat.Beat()
+		w.takeAll(ctx)
+		for id, err := range w.refused {
+			failed[id] = true
+			done.Unfinished++
+			errs = append(errs, err)
+			delete(w.refused, id)
+		}
 		next, err := w.next(ctx, failed)
-		if err != nil || next == nil {
+		if err != nil || next == nil && len(w.sent) == 0 {
 			return done, errors.Join(append(errs, err)...)
+		}
+		if next == nil {
+			w.awaitAny(ctx, at)
+			continue
 		}
 		if first {
 			release = w.Hold()
@@ -47,7 +62,7 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 		interrupted := false
 		err = w.Slots.Within(ctx, next.live, func() error {
 			w.Heartbeat.Beat()
-			w.pressed = !next.live && at.pressed()
+			w.pressed = w.Remote == nil && !next.live && at.pressed()
 			if next.live {
 				return next.do(ctx, &done)
 			}
@@ -68,20 +83,21 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 
 // next returns the most urgent task: new granules before products that were
 // reopened, the live lane before the other, then the times of which the archive
-// has no granule, and scores when all else is done.
+// has no granule, and scores when all else is done. Nil: there is none, or none
+// before the results of the jobs under way.
 // The worker calls it after each task, because an urgent one may have come
 // meanwhile.
 func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error) {
 	if err := w.takeUp(ctx); err != nil {
 		return nil, err
 	}
-	pending, err := w.Books.FirstPending(ctx, w.set.Name, len(failed)+1)
+	pending, err := w.pending(ctx, len(failed)+1)
 	if err != nil {
 		return nil, err
 	}
 	var fill *task
 	for _, g := range pending {
-		if !failed[g.ID] {
+		if !failed[g.ID] && (!w.full() || g.Lane == ledger.Live) {
 			fill = w.fillTask(g, failed)
 			break
 		}
@@ -97,6 +113,12 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 		if fill != nil && (fill.live || lane == ledger.Backfill) {
 			return fill, nil
 		}
+		if w.lookingAgain() {
+			continue
+		}
+		if len(w.sent) > 0 && lane == ledger.Backfill {
+			break
+		}
 		r, ok, err := w.Books.DueReopening(ctx, w.set.Name, lane, w.Now())
 		if err != nil {
 			return nil, err
@@ -104,6 +126,9 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 		if ok {
 			return w.reanalysisTask(r), nil
 		}
+	}
+	if len(w.sent) > 0 {
+		return nil, nil // their results come first
 	}
 	if len(pending) == 0 { // else the granule of a day that seems to be missing may be among them
 		noted, err := w.noteAbsences(ctx)
@@ -115,21 +140,32 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 		}
 	}
 	due, ok, err := w.Books.NextSkill(ctx, w.set.Name)
-	if err != nil || !ok {
+	if err != nil || !ok || failed[-due.ID] {
 		return nil, err
 	}
-	return &task{what: "score of " + due.Granule.Name, do: func(ctx context.Context, _ *Summary) error { return w.score(ctx, due) }}, nil
+	return &task{what: "score of " + due.Granule.Name, do: func(ctx context.Context, _ *Summary) error {
+		err := w.score(ctx, due)
+		if err != nil && ctx.Err() == nil {
+			failed[-due.ID] = true
+		}
+		return err
+	}}, nil
 }
 
 func (w *Worker) fillTask(g ledger.Granule, failed map[int64]bool) *task {
 	return &task{what: "granule " + g.Name, live: g.Lane == ledger.Live, do: func(ctx context.Context, done *Summary) error {
-		err := w.process(ctx, g)
+		var err error
+		if w.Remote != nil {
+			err = w.dispatch(ctx, g, false)
+		} else {
+			err = w.process(ctx, g)
+		}
 		bad := (*ingest.BadGranule)(nil)
 		switch {
 		case errors.As(err, &bad):
 			done.SetAside++
 			err = w.setAside(ctx, g, bad)
-		case err == nil:
+		case err == nil && w.Remote == nil:
 			done.Products++
 		}
 		if err != nil && ctx.Err() == nil {

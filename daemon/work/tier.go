@@ -9,7 +9,6 @@ import (
 	"lacuna/ledger"
 	"lacuna/pipeline/infer"
 	"lacuna/publish"
-	"lacuna/publish/netcdf"
 )
 
 // promptly is how long a live product waits for its tier where the settings do not
@@ -40,7 +39,7 @@ func (d Dataset) paced(lane ledger.Lane, fields int, awaited bool) infer.Config 
 
 // bettersTier reports whether a product was made by a better tier than the one
 // that was published before it.
-func bettersTier(before ledger.Publication, now *netcdf.Sampling) bool {
+func bettersTier(before ledger.Publication, now *publish.Sampling) bool {
 	var told publish.Product
 	if json.Unmarshal([]byte(before.Body), &told) != nil || told.Sampling == nil || now == nil {
 		return false

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/daemon/jobs"
 	"lacuna/ledger"
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/skill"
+	"lacuna/publish"
 	"lacuna/publish/netcdf"
 )
 
@@ -45,15 +46,15 @@ func TestADatasetHasADeadlineByItself(t *testing.T) {
 func TestABetterTierIsPublishedWhateverItChanges(t *testing.T) {
 	for _, tt := range []struct {
 		before string // body of the publication
-		now    *netcdf.Sampling
+		now    *publish.Sampling
 		want   bool
 	}{
-		{`{"sampling":{"tier":"fast","follows":"full"}}`, &netcdf.Sampling{Tier: "full"}, true},
-		{`{"sampling":{"tier":"full"}}`, &netcdf.Sampling{Tier: "full"}, false},
-		{`{"sampling":{"tier":"full"}}`, &netcdf.Sampling{Tier: "fast"}, false},
+		{`{"sampling":{"tier":"fast","follows":"full"}}`, &publish.Sampling{Tier: "full"}, true},
+		{`{"sampling":{"tier":"full"}}`, &publish.Sampling{Tier: "full"}, false},
+		{`{"sampling":{"tier":"full"}}`, &publish.Sampling{Tier: "fast"}, false},
 		{`{"sampling":{"tier":"fast"}}`, nil, false},
-		{`{"model":"oi"}`, &netcdf.Sampling{Tier: "full"}, false}, // interpolation, which the values say
-		{`damaged`, &netcdf.Sampling{Tier: "full"}, false},
+		{`{"model":"oi"}`, &publish.Sampling{Tier: "full"}, false}, // interpolation, which the values say
+		{`damaged`, &publish.Sampling{Tier: "full"}, false},
 	} {
 		if got := bettersTier(ledger.Publication{Body: tt.before}, tt.now); got != tt.want {
 			t.Errorf("%+v after %s: %v, want %v", tt.now, tt.before, got, tt.want)
@@ -118,7 +119,7 @@ func TestTheMeansOfAFollowedModelAreScoredAndTheBetterPublished(t *testing.T) {
 	}
 	for i := 11; len(w.evidence().of(done.Model.Name()).Means) == 0 && i <= last; i++ { // the first whose gaps another day has
 		g := ledger.Granule{Arrival: ledger.Arrival{SHA256: days[i].SHA256, Lane: ledger.Live}, Revision: 1}
-		if _, err := w.scoreOverlay(t.Context(), g, scene{granule: days[i], history: days, sea: sea}); err != nil && !errors.Is(err, errNoOverlay) {
+		if _, err := w.scoreOverlay(t.Context(), g, scene{granule: days[i], history: days, sea: sea}); err != nil && !errors.Is(err, jobs.ErrNoOverlay) {
 			t.Fatal(err)
 		}
 	}
@@ -144,20 +145,5 @@ func TestTheMeansOfAFollowedModelAreScoredAndTheBetterPublished(t *testing.T) {
 	}
 	if got := published(); got.Mean != string(impute.MembersMean) {
 		t.Errorf("after ten days on which the members erred less the product is %+v", got)
-	}
-}
-
-// What is kept of the two means are their errors on the hidden cells alone.
-func TestMeansAreScoredOnHiddenCellsOnly(t *testing.T) {
-	truth := field.Field{Time: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), Values: []float32{1, 2, 3, 4}}
-	s := scale{Normalisation: field.Normalisation{Mean: 9, Std: 2}}
-	of := &infer.Means{OneStep: []float32{100, 4, 3, field.NaN()}, Members: []float32{100, 2, 7, 4}}
-	got := s.means(of, trial{truth: truth, scored: field.Mask{false, true, true, true}})
-	// By hand, in standard deviations: one step 1 and 0, members 0 and 2.
-	if want := (scoredMeans{Day: truth.Time, OneStep: 0.5, Members: 2, Pixels: 2}); got == nil || *got != want {
-		t.Errorf("scored %+v, want %+v", got, want)
-	}
-	if s.means(nil, trial{}) != nil || s.means(of, trial{truth: truth, scored: make(field.Mask, 4)}) != nil {
-		t.Error("nothing was scored, and something is kept")
 	}
 }

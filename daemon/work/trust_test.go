@@ -13,6 +13,7 @@ import (
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/fill/filltest"
+	"lacuna/daemon/jobs"
 	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/modelstore"
@@ -160,7 +161,7 @@ func TestScoredDaysMakeAStarterFollowed(t *testing.T) {
 	if p.Model != done.Model.Name() || p.Trust == nil || p.Trust.Weight != done.Trust.Weight || !strings.Contains(p.Method, "0.40 of the way") {
 		t.Errorf("the product says %q of model %s, %+v", p.Method, p.Model, p.Trust)
 	}
-	if text := describeProduct(days[last], outcome).Trust.String(); text != ", followed to 0.40 of its way from optimal interpolation, from 20 scored days" {
+	if text := jobs.Describe(days[last], outcome).Trust.String(); text != ", followed to 0.40 of its way from optimal interpolation, from 20 scored days" {
 		t.Errorf("receivers are told %q", text)
 	}
 	if _, before, err := again.analyse(t.Context(), at(last-5)); err != nil || before.Trust == nil || before.Trust.Days != 2*skill.TrustDays-5 {
@@ -187,9 +188,9 @@ func TestAScoredDayAndLaterOnesHaveNoPartInItsScore(t *testing.T) {
 	const target = 18
 	truth := days[target].Fields[0]
 	at := truth.Time
-	_, hidden, ok := fill.Overlay(truth, fieldsIn(days[:target]), "key")
+	_, hidden, ok := fill.Overlay(truth, fieldsOfAll(days[:target]), "key")
 	if !ok {
-		t.Fatal(errNoOverlay)
+		t.Fatal(jobs.ErrNoOverlay)
 	}
 	fillIt := func(known []ingest.Granule, later float64) infer.Analysis {
 		t.Helper()

@@ -3,6 +3,9 @@ package work
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -36,7 +39,7 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule, granule ingest
 	if w.set.Fill.Future() == 0 {
 		return nil
 	}
-	waiting, err := w.Books.FirstPending(ctx, w.set.Name, mostAhead)
+	waiting, err := w.pending(ctx, mostAhead)
 	if err != nil {
 		return err
 	}
@@ -99,4 +102,68 @@ func thinned(cfg infer.Config, rows []ledger.Granule, around [2]time.Time) []led
 		out = append(out, rows[i])
 	}
 	return out
+}
+
+// read returns a granule from memory, or decodes it.
+func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
+	w.spooled[g.SHA256] = g.SpoolPath
+	if granule, ok := w.decoded[g.SHA256]; ok {
+		return granule, nil
+	}
+	if granule, ok := w.Fresh(g.SHA256); ok && granule.Name == filepath.Base(g.SpoolPath) {
+		w.decoded[g.SHA256] = granule
+		return granule, nil
+	}
+	granule, err := w.Reader.Read(ctx, g.SpoolPath, w.set.Options)
+	if errors.Is(err, fs.ErrNotExist) { // it may have been on its way out when a process was killed
+		restored, failed := w.aside().Restore(g)
+		if failed != nil {
+			return ingest.Granule{}, failed
+		}
+		if restored {
+			granule, err = w.Reader.Read(ctx, g.SpoolPath, w.set.Options)
+		}
+	}
+	w.Heartbeat.Beat()
+	if err != nil {
+		return ingest.Granule{}, err
+	}
+	w.decoded[g.SHA256] = granule
+	return granule, nil
+}
+
+// history returns the neighbours of g, whose first and last times are around, and
+// forgets the decoded granules outside the windows in use.
+func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.Time, live bool) ([]ingest.Granule, error) {
+	rows, err := w.Books.Window(ctx, w.set.Name, around[0].Add(-w.set.Fill.Past()), around[1].Add(w.set.Fill.Future()))
+	if err != nil {
+		return nil, err
+	}
+	rows = thinned(w.set.Fill, rows, around)
+	window := map[string]bool{g.SHA256: true}
+	var history []ingest.Granule
+	for _, row := range rows {
+		if row.Name == g.Name {
+			continue
+		}
+		neighbour, err := w.read(ctx, row)
+		if err != nil {
+			// Without this neighbour the product is poorer, but not wrong.
+			w.Log.Warn("neighbour left out", "granule", g.Name, "neighbour", row.Name, "err", err)
+			continue
+		}
+		window[row.SHA256] = true
+		if !neighbour.Empty() { // else it has no part in the analysis
+			history = append(history, neighbour)
+		}
+	}
+	lane := 1
+	if live {
+		lane = 0
+	}
+	w.windows[lane] = window
+	unused := func(sha256 string) bool { return !w.windows[0][sha256] && !w.windows[1][sha256] }
+	maps.DeleteFunc(w.decoded, func(sha256 string, _ ingest.Granule) bool { return unused(sha256) })
+	maps.DeleteFunc(w.spooled, func(sha256, _ string) bool { return unused(sha256) })
+	return history, nil
 }

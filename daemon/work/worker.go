@@ -2,15 +2,12 @@ package work
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"maps"
-	"path/filepath"
 	"time"
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/gridpin"
+	"lacuna/daemon/jobs"
 	"lacuna/daemon/quarantine"
 	"lacuna/daemon/slots"
 	"lacuna/daemon/state"
@@ -91,6 +88,7 @@ type Parts struct {
 	Metrics   *ops.Metrics                               // nil: none are kept
 	Heartbeat *supervise.Heartbeat                       // nil: it is not watched
 	Slots     *slots.Slots                               // nil: this is the only worker
+	Remote    *Remote                                    // nil: granules are filled in this process
 }
 
 // Worker takes the granules of one dataset from the spool to products.
@@ -110,6 +108,14 @@ type Worker struct {
 	pressed bool   // the task in hand is not interrupted by an arrival, and must not take long
 	seen    seen
 	toldSea string // the last sea mask that was logged
+
+	// Of a worker whose granules are filled elsewhere:
+	spooled map[string]string // where the decoded granules lie, by sha256
+	round   *Summary          // of the round of tasks in hand
+	sent    map[int64]sentJob // under way, by granule; scores count from -1 down
+	answers chan answer
+	refused map[int64]error // products that could not be stored in this round, by granule
+	resumed bool            // the jobs of an earlier daemon were sent again
 }
 
 // New returns the worker of a dataset. It touches nothing; Run and WorkOff do.
@@ -124,7 +130,7 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 		parts.Paused = func() bool { return false }
 	}
 	parts.Log = parts.Log.With("dataset", set.Name)
-	return &Worker{set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}}
+	return &Worker{set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}, spooled: map[string]string{}, refused: map[int64]error{}}
 }
 
 // Run watches the archive until intake is cancelled and does the tasks that
@@ -221,10 +227,7 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene, first bool
 	if err != nil {
 		return fill.Outcome{}, err
 	}
-	outcome, _, err := w.analyse(ctx, fill.Job{
-		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask,
-		Fill: w.set.paced(g.Lane, len(s.granule.Fields), first || w.pressed), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
-	})
+	outcome, _, err := w.analyse(ctx, w.jobOf(g, s, fetched, first))
 	if err == nil {
 		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))
 	}
@@ -233,29 +236,39 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene, first bool
 
 // finish stores the product of a revision and queues it to the sinks.
 func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome fill.Outcome) error {
-	analysed := w.Now()
-	outcome.Product.Filled = analysed
+	first, _ := field.Span(s.granule.Fields)
+	d := draft{granule: s.granule.Name, first: first, began: s.began, filled: w.Now()}
+	outcome.Product.Filled = d.filled
 	if g.State == ledger.Filled { // before a crash: the file that may be there already says so
 		outcome.Product.Filled = g.Changed
 	}
-	if err := w.Books.Advance(ctx, g.ID, ledger.Filled, analysed); err != nil {
+	d.write = func(path string) (jobs.Made, error) {
+		return jobs.Write(path, jobs.Draft{Name: d.name(), Picture: w.cfg.QuickLook}, s.granule, outcome)
+	}
+	return w.store(ctx, g, d)
+}
+
+// store stores a product and queues it to the sinks.
+func (w *Worker) store(ctx context.Context, g ledger.Granule, d draft) error {
+	if err := w.Books.Advance(ctx, g.ID, ledger.Filled, d.filled); err != nil {
 		return err
 	}
-	told, stored, err := w.storeProduct(ctx, g, s.granule, outcome)
+	began := w.Now()
+	told, made, stored, err := w.storeProduct(ctx, g, d)
 	if err != nil {
 		return err
 	}
-	product := ledger.Product{Path: stored.Visible, SHA256: stored.SHA256, Observed: outcome.Observed, Covered: outcome.After}
+	product := ledger.Product{Path: stored.Visible, SHA256: stored.SHA256, Observed: made.Observed, Covered: made.Covered}
 	if err := w.Queue.Add(ctx, g, told, product); err != nil {
 		return err
 	}
 	w.Queue.Nudge()
-	w.Metrics.Took(w.set.Name, ops.Store, w.Now().Sub(analysed))
-	w.Metrics.Covered(w.set.Name, outcome.Observed, outcome.After)
-	w.Log.Info("product stored", "granule", s.granule.Name, "revision", g.Revision, "mode", outcome.Product.Mode,
-		"input", outcome.Product.Input(), "observed_percent", percent(outcome.Observed), "covered_percent", percent(outcome.After),
-		"neighbours", outcome.Product.Neighbours(), "calibration_days", outcome.Scored, "took_seconds", roundSeconds(w.Now().Sub(s.began)), "file", stored.Visible)
-	w.logNote(outcome.Note)
+	w.Metrics.Took(w.set.Name, ops.Store, w.Now().Sub(began))
+	w.Metrics.Covered(w.set.Name, made.Observed, made.Covered)
+	w.Log.Info("product stored", "granule", d.granule, "revision", g.Revision, "mode", told.Mode,
+		"input", told.Input, "observed_percent", percent(made.Observed), "covered_percent", percent(made.Covered),
+		"neighbours", made.Neighbours, "calibration_days", made.Scored, "took_seconds", roundSeconds(w.Now().Sub(d.began)), "file", stored.Visible)
+	w.logNote(made.Note)
 	return nil
 }
 
@@ -272,9 +285,9 @@ func (w *Worker) logNote(note string) {
 // Where a model fails, such as one of another grid, it falls back to optimal
 // interpolation. It returns the job as it was done.
 func (w *Worker) analyse(ctx context.Context, asked fill.Job) (fill.Outcome, fill.Job, error) {
-	outcome, job, err := w.attempt(ctx, w.chosen(ctx, asked))
+	outcome, job, err := w.attempt(ctx, w.choose(ctx, asked))
 	if err != nil && job.Model != nil && ctx.Err() == nil && w.Models.Lost() {
-		outcome, job, err = w.attempt(ctx, w.chosen(ctx, asked))
+		outcome, job, err = w.attempt(ctx, w.choose(ctx, asked))
 	}
 	if err == nil || job.Model == nil || ctx.Err() != nil {
 		return outcome, job, err
@@ -283,8 +296,8 @@ func (w *Worker) analyse(ctx context.Context, asked fill.Job) (fill.Outcome, fil
 	return w.attempt(ctx, interpolated(job))
 }
 
-// chosen returns the job with the method that Models choose for its settings.
-func (w *Worker) chosen(ctx context.Context, job fill.Job) fill.Job {
+// choose returns the job with the method that Models choose.
+func (w *Worker) choose(ctx context.Context, job fill.Job) fill.Job {
 	choice := w.Models.Choose(fill.Case{
 		Dataset: w.set.Name, Granule: job.Granule, Fill: job.Fill,
 		Scaling:  func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
@@ -297,86 +310,32 @@ func (w *Worker) chosen(ctx context.Context, job fill.Job) fill.Job {
 // attempt fills a granule by the method of the job, with the constants and the
 // calibration of the dataset.
 func (w *Worker) attempt(ctx context.Context, job fill.Job) (outcome fill.Outcome, done fill.Job, err error) {
+	if job, err = w.equip(ctx, job); err != nil {
+		return fill.Outcome{}, job, err
+	}
+	outcome, err = fill.Analyse(ctx, job, func(int, int) { w.Heartbeat.Beat() })
+	return outcome, job, err
+}
+
+// equip returns the job with the constants and the calibration of the dataset.
+func (w *Worker) equip(ctx context.Context, job fill.Job) (fill.Job, error) {
 	if job.Fill.Method == "oi" || job.Trust != nil || job.Scaling != nil {
+		var err error
 		if job.Constants, err = w.constants(ctx, job); err != nil {
-			return fill.Outcome{}, job, err
+			return job, err
 		}
 	}
 	job.Widening, job.Centre = w.widening(job), w.centre(job)
 	if job.Trust != nil {
 		job.Interpolated = w.widening(interpolated(job))
 	}
-	outcome, err = fill.Analyse(ctx, job, func(int, int) { w.Heartbeat.Beat() })
-	return outcome, job, err
+	return job, nil
 }
 
 // interpolated returns the job as optimal interpolation does it.
 func interpolated(job fill.Job) fill.Job {
 	job.Fill.Method, job.Model, job.Scaling, job.Trust = "oi", nil, nil, nil
 	return job
-}
-
-// read returns a granule from memory, or decodes it.
-func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
-	if granule, ok := w.decoded[g.SHA256]; ok {
-		return granule, nil
-	}
-	if granule, ok := w.Fresh(g.SHA256); ok && granule.Name == filepath.Base(g.SpoolPath) {
-		w.decoded[g.SHA256] = granule
-		return granule, nil
-	}
-	granule, err := w.Reader.Read(ctx, g.SpoolPath, w.set.Options)
-	if errors.Is(err, fs.ErrNotExist) { // it may have been on its way out when a process was killed
-		restored, failed := w.aside().Restore(g)
-		if failed != nil {
-			return ingest.Granule{}, failed
-		}
-		if restored {
-			granule, err = w.Reader.Read(ctx, g.SpoolPath, w.set.Options)
-		}
-	}
-	w.Heartbeat.Beat()
-	if err != nil {
-		return ingest.Granule{}, err
-	}
-	w.decoded[g.SHA256] = granule
-	return granule, nil
-}
-
-// history returns the neighbours of g, whose first and last times are around, and
-// forgets the decoded granules outside the windows in use.
-func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.Time, live bool) ([]ingest.Granule, error) {
-	rows, err := w.Books.Window(ctx, w.set.Name, around[0].Add(-w.set.Fill.Past()), around[1].Add(w.set.Fill.Future()))
-	if err != nil {
-		return nil, err
-	}
-	rows = thinned(w.set.Fill, rows, around)
-	window := map[string]bool{g.SHA256: true}
-	var history []ingest.Granule
-	for _, row := range rows {
-		if row.Name == g.Name {
-			continue
-		}
-		neighbour, err := w.read(ctx, row)
-		if err != nil {
-			// Without this neighbour the product is poorer, but not wrong.
-			w.Log.Warn("neighbour left out", "granule", g.Name, "neighbour", row.Name, "err", err)
-			continue
-		}
-		window[row.SHA256] = true
-		if !neighbour.Empty() { // else it has no part in the analysis
-			history = append(history, neighbour)
-		}
-	}
-	lane := 1
-	if live {
-		lane = 0
-	}
-	w.windows[lane] = window
-	maps.DeleteFunc(w.decoded, func(sha256 string, _ ingest.Granule) bool {
-		return !w.windows[0][sha256] && !w.windows[1][sha256]
-	})
-	return history, nil
 }
 
 func (w *Worker) aside() quarantine.Folder { return quarantine.Folder{State: w.cfg.State} }

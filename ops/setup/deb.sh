@@ -16,7 +16,7 @@ chmod 755 "$root"
 
 install -D -m 755 "$binary" "$root/usr/bin/lacuna"
 install -D -m 644 -t "$root/usr/lib/systemd/system" \
-  systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer
+  systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer systemd/lacuna-worker@.service
 install -D -m 644 systemd/lacuna.tmpfiles "$root/usr/lib/tmpfiles.d/lacuna.conf"
 install -D -m 644 systemd/lacuna.yaml "$root/etc/lacuna/lacuna.yaml"
 install -D -m 644 -t "$root/usr/share/doc/lacuna" systemd/gpu.conf systemd/network.conf systemd/lacuna.sysusers

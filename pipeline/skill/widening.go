@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -161,3 +162,23 @@ func Widen(days []ScoredDay, before time.Time) Widening {
 
 // ninety is the half width of the 90 % interval of a Gaussian in sigmas.
 const ninety = 1.6448536
+
+// widening is a Widening as it is written down.
+type widening struct {
+	Days    int     `json:"days"`
+	Factors Factors `json:"factors"`
+	Trust   Factors `json:"trust"`
+}
+
+// MarshalJSON implements json.Marshaler: a fill job on another machine has it.
+func (w Widening) MarshalJSON() ([]byte, error) {
+	return json.Marshal(widening{Days: w.Days, Factors: w.factors, Trust: w.trust})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Widening) UnmarshalJSON(text []byte) error {
+	var told widening
+	err := json.Unmarshal(text, &told)
+	*w = Widening{Days: told.Days, factors: told.Factors, trust: told.Trust}
+	return err
+}

@@ -36,7 +36,7 @@ type Cluster struct {
 // Open reads the certificates and passwords that c names. It does not use the
 // network.
 func (c Connection) Open() (*Cluster, error) {
-	secure, err := c.TLS.config()
+	secure, err := c.TLS.Config()
 	if err != nil {
 		return nil, err
 	}

@@ -63,13 +63,13 @@ func (c Connection) Validate() error {
 
 // Readable reads the certificates and the password.
 func (c Connection) Readable() error {
-	_, tlsErr := c.TLS.config()
+	_, tlsErr := c.TLS.Config()
 	_, saslErr := c.SASL.mechanism()
 	return errors.Join(tlsErr, saslErr)
 }
 
-// config loads the certificates; nil where connections are not encrypted.
-func (t TLS) config() (*tls.Config, error) {
+// Config loads the certificates; nil where connections are not encrypted.
+func (t TLS) Config() (*tls.Config, error) {
 	if !t.Enabled {
 		return nil, nil
 	}
@@ -99,11 +99,10 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 	if s.Mechanism == "" {
 		return nil, nil
 	}
-	file, err := os.ReadFile(s.PasswordFile)
+	password, err := s.Password()
 	if err != nil {
-		return nil, fmt.Errorf("read sasl.password_file: %w", err)
+		return nil, err
 	}
-	password, _, _ := strings.Cut(strings.TrimRight(string(file), "\r\n"), "\n")
 	switch s.Mechanism {
 	case "plain":
 		return plain.Mechanism{Username: s.User, Password: password}, nil
@@ -111,4 +110,14 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 		return scram.Mechanism(scram.SHA256, s.User, password)
 	}
 	return scram.Mechanism(scram.SHA512, s.User, password)
+}
+
+// Password reads the password of the login.
+func (s SASL) Password() (string, error) {
+	file, err := os.ReadFile(s.PasswordFile)
+	if err != nil {
+		return "", fmt.Errorf("read sasl.password_file: %w", err)
+	}
+	password, _, _ := strings.Cut(strings.TrimRight(string(file), "\r\n"), "\n")
+	return password, nil
 }

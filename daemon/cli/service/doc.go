@@ -19,6 +19,7 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(),
 		onceCommand(),
+		workerCommand(),
 		checkCommand(),
 		planCommand(),
 		fetchCommand(),

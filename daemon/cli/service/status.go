@@ -84,6 +84,7 @@ func printOverview(w io.Writer, v pages.Overview) {
 	for _, sink := range s.Sinks {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", sink.Name, sink.Waiting, age(s.Now, sink.Oldest), sink.Aside)
 	}
+	printFleet(w, s)
 	fmt.Fprintln(w)
 	for _, d := range s.Disks {
 		fmt.Fprintf(w, "disk of %s: %s free\n", d.Folder, size(d.FreeBytes))
@@ -100,6 +101,23 @@ func printOverview(w io.Writer, v pages.Overview) {
 	for _, a := range s.Alarms {
 		fmt.Fprintf(w, "\n! %s.\n  %s.\n", upper(a.Summary), upper(a.Remedy))
 	}
+}
+
+// printFleet writes the workers on other machines.
+func printFleet(w io.Writer, s ops.Status) {
+	if s.Fleet == nil {
+		return
+	}
+	fmt.Fprintln(w, "\nWORKER\tIN HAND\tSINCE\tPART\tDONE\tSECONDS EACH\tFAILED")
+	for _, x := range s.Fleet.Workers {
+		part := "-"
+		if x.Granule != "" {
+			part = fmt.Sprintf("%.0f %%", 100*x.Share)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.1f\t%d\n", x.Name, shortName(x.Granule), age(s.Now, x.Since), part, x.Done, x.Seconds, x.Failed)
+	}
+	fmt.Fprintf(w, "%d jobs under way, %d live and %d of the backfill wait or are in hand; %d done, %d failed, %d given up\n",
+		s.Fleet.UnderWay, s.Fleet.WaitingLive, s.Fleet.WaitingBackfill, s.Fleet.Done, s.Fleet.Failed, s.Fleet.Dead)
 }
 
 // counted returns the number of granules of a dataset in some states.

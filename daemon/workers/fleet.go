@@ -1,0 +1,261 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"lacuna/daemon/jobs"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Fleet is the coordinator's side: it sends jobs and hands their results on.
+type Fleet struct {
+	cfg    Config
+	folder jobs.Folder
+	client *kgo.Client
+	admin  *kadm.Client
+	now    func() time.Time
+	log    *slog.Logger
+
+	mu      sync.Mutex // guards the rest
+	waiting map[string]func(jobs.Result)
+	workers map[string]heard
+	failed  int // jobs that were not done
+	dead    int // those of them that were given up
+	done    int
+	lag     Lag
+}
+
+// heard is the last report of a worker and when it came.
+type heard struct {
+	Report
+	at time.Time
+}
+
+// Lag counts the jobs that wait for a worker.
+type Lag struct {
+	Live, Backfill int64
+	At             time.Time // when they were counted; zero: never
+}
+
+// NewFleet returns the fleet of a configuration. Run must be called.
+func NewFleet(cfg Config, folder jobs.Folder, now func() time.Time, log *slog.Logger) (*Fleet, error) {
+	client, err := cfg.client(
+		kgo.ConsumeTopics(cfg.results()), kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()), kgo.FetchMaxWait(500*time.Millisecond),
+		// One after the other over the partitions: keys would not spread evenly.
+		kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), kgo.ProducerLinger(0),
+		// Brokers that are away longer are an error of this granule, which is tried again.
+		kgo.RecordDeliveryTimeout(sendTimeout),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &Fleet{
+		cfg: cfg, folder: folder, client: client, admin: kadm.NewClient(client), now: now, log: log.With("component", "workers"),
+		waiting: map[string]func(jobs.Result){}, workers: map[string]heard{},
+	}, nil
+}
+
+// Prepare makes the topics.
+func (f *Fleet) Prepare(ctx context.Context) error {
+	return ensureTopics(ctx, f.client, f.cfg, f.cfg.live(), f.cfg.backfill(), f.cfg.results())
+}
+
+// Close ends the connections.
+func (f *Fleet) Close() { f.client.Close() }
+
+// Send puts a job into the queue of its lane. answer is called once with its result,
+// from another goroutine; at once where the job was done before.
+func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func(jobs.Result)) error {
+	id, err := m.ID()
+	if err != nil {
+		return err
+	}
+	result, done, err := f.folder.Done(id)
+	if err != nil {
+		return err
+	}
+	if done {
+		answer(result)
+		return nil
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.waiting[id] = answer
+	f.mu.Unlock()
+	topic := f.cfg.backfill()
+	if live {
+		topic = f.cfg.live()
+	}
+	if err := f.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Key: []byte(id), Value: text}).FirstErr(); err != nil {
+		f.mu.Lock()
+		delete(f.waiting, id)
+		f.mu.Unlock()
+		return fmt.Errorf("send to %s: %w", topic, err)
+	}
+	return nil
+}
+
+const (
+	sendTimeout = 30 * time.Second // rides out the restart of a broker
+	scanPause   = 5 * time.Second  // between two looks for results whose announcement was lost
+	lagPause    = 10 * time.Second
+	sweepPause  = time.Hour
+)
+
+// Run hands results on until ctx is cancelled.
+func (f *Fleet) Run(ctx context.Context) error {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { f.every(ctx, scanPause, f.scan) })
+	beside.Go(func() { f.every(ctx, lagPause, f.count) })
+	for ctx.Err() == nil {
+		fetched := f.client.PollFetches(ctx)
+		fetched.EachError(func(topic string, _ int32, err error) {
+			if ctx.Err() == nil {
+				f.log.Warn("results cannot be read", "topic", topic, "err", err)
+			}
+		})
+		fetched.EachRecord(f.hear)
+	}
+	return nil
+}
+
+func (f *Fleet) every(ctx context.Context, pause time.Duration, do func(context.Context)) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			do(ctx)
+		}
+	}
+}
+
+// hear takes a record of the results: a report, or the announcement of a result,
+// which is read from the folder.
+func (f *Fleet) hear(r *kgo.Record) {
+	if string(r.Key) != "worker" {
+		f.mu.Lock()
+		_, ours := f.waiting[string(r.Key)]
+		f.mu.Unlock()
+		if ours {
+			f.hand(string(r.Key))
+		}
+		return
+	}
+	var told Report
+	if json.Unmarshal(r.Value, &told) != nil || told.Worker == "" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if told.Left {
+		delete(f.workers, told.Worker)
+		return
+	}
+	f.workers[told.Worker] = heard{Report: told, at: f.now()}
+}
+
+// hand hands the result of a job on, where it is in the folder.
+func (f *Fleet) hand(id string) {
+	result, done, err := f.folder.Done(id)
+	if err != nil {
+		f.log.Warn("result cannot be read", "err", err)
+	}
+	if !done {
+		return
+	}
+	f.mu.Lock()
+	answer := f.waiting[id]
+	delete(f.waiting, id)
+	if answer != nil {
+		if result.Failed == "" {
+			f.done++
+		} else {
+			f.failed++
+		}
+		if result.Dead > 0 {
+			f.dead++
+		}
+	}
+	f.mu.Unlock()
+	if answer != nil {
+		answer(result)
+	}
+}
+
+// scan looks for results that were not announced, or before anybody listened.
+func (f *Fleet) scan(context.Context) {
+	f.mu.Lock()
+	ids := make([]string, 0, len(f.waiting))
+	for id := range f.waiting {
+		ids = append(ids, id)
+	}
+	f.mu.Unlock()
+	for _, id := range ids {
+		f.hand(id)
+	}
+}
+
+// count counts the jobs that wait.
+func (f *Fleet) count(ctx context.Context) {
+	live, backfill, err := lag(ctx, f.admin, f.cfg)
+	if err != nil {
+		f.log.Debug("jobs that wait cannot be counted", "err", err)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lag = Lag{Live: live, Backfill: backfill, At: f.now()}
+}
+
+// Sweep keeps the shared folder small until ctx is cancelled.
+func (f *Fleet) Sweep(ctx context.Context, datasets []string) error {
+	f.every(ctx, sweepPause, func(context.Context) {
+		if n, err := f.folder.Sweep(datasets, f.now().Add(-f.cfg.Keep)); err != nil {
+			f.log.Warn("shared folder not swept", "err", err)
+		} else if n > 0 {
+			f.log.Info("shared folder swept", "files", n)
+		}
+	})
+	return nil
+}
+
+// State is the state of the fleet for people.
+type State struct {
+	Workers            []Report
+	UnderWay           int // jobs that were sent and have no result
+	Lag                Lag
+	Done, Failed, Dead int // jobs since the start
+}
+
+// State returns the state of the fleet. Workers that have been silent for long are
+// left out.
+func (f *Fleet) State() State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := State{UnderWay: len(f.waiting), Lag: f.lag, Done: f.done, Failed: f.failed, Dead: f.dead}
+	for name, h := range f.workers {
+		if f.now().Sub(h.at) > reportsMissed*reportPause {
+			delete(f.workers, name)
+			continue
+		}
+		s.Workers = append(s.Workers, h.Report)
+	}
+	slices.SortFunc(s.Workers, func(a, b Report) int { return cmp.Compare(a.Worker, b.Worker) })
+	return s
+}

@@ -1,0 +1,97 @@
+package workers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"lacuna/daemon/jobs"
+)
+
+// Report is what a worker says of itself.
+type Report struct {
+	Worker  string    `json:"worker"`
+	Started time.Time `json:"started"`
+	Dataset string    `json:"dataset,omitempty"` // of the job in hand; empty: it waits
+	Granule string    `json:"granule,omitempty"`
+	Job     string    `json:"in_hand,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // when the job in hand was begun
+	Share   float64   `json:"share"`          // of it that is done, 0..1
+	Done    int       `json:"done"`
+	Failed  int       `json:"failed"`
+	Seconds float64   `json:"seconds"` // spent on jobs that were done
+	Left    bool      `json:"left,omitempty"`
+}
+
+// reportPause is how often a worker reports, and reportsMissed after how many of them
+// it counts as gone.
+const (
+	reportPause   = 5 * time.Second
+	reportsMissed = 6
+)
+
+type reporter struct {
+	mu    sync.Mutex
+	state Report
+}
+
+func (r *reporter) begin(id string, m jobs.Message, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Job, r.state.Dataset, r.state.Granule, r.state.Since, r.state.Share = id, m.Dataset, m.Granule, now, 0
+}
+
+func (r *reporter) progress(done, total int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if total > 0 {
+		r.state.Share = float64(done) / float64(total)
+	}
+}
+
+func (r *reporter) end(result jobs.Result, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Job, r.state.Dataset, r.state.Granule, r.state.Since, r.state.Share = "", "", "", time.Time{}, 0
+	switch {
+	case err == nil && result.Failed == "":
+		r.state.Done++
+		r.state.Seconds += result.Seconds
+	case err == nil:
+		r.state.Failed++
+	}
+}
+
+func (r *reporter) now() Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// keepReporting reports until ctx is cancelled.
+func (w *Worker) keepReporting(ctx context.Context) {
+	tick := time.NewTicker(reportPause)
+	defer tick.Stop()
+	for {
+		if err := w.produce(ctx, w.Config.results(), "worker", w.report.now()); err != nil && ctx.Err() == nil {
+			w.Log.Warn("the coordinator cannot be told how this worker is", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// leave reports that the worker ends.
+func (w *Worker) leave(ctx context.Context) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	last := w.report.now()
+	last.Left = true
+	if err := w.produce(ctx, w.Config.results(), "worker", last); err != nil {
+		w.Log.Debug("the coordinator was not told that this worker ends", "err", err)
+	}
+}

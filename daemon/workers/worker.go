@@ -1,0 +1,217 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"lacuna/daemon/jobs"
+	"lacuna/internal/pause"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Worker does jobs, one at a time.
+type Worker struct {
+	Config Config
+	Name   string // unlike that of any other worker
+	Folder jobs.Folder
+	Do     func(ctx context.Context, m jobs.Message, progress func(done, total int)) (jobs.Result, error)
+	Now    func() time.Time
+	Log    *slog.Logger
+
+	client *kgo.Client
+	report reporter
+	queue  queue
+}
+
+// Run does jobs until ctx is cancelled: the job in hand is dropped then, and another
+// worker does it. It returns nil, or a failure that needs an operator.
+func (w *Worker) Run(ctx context.Context) error {
+	w.queue.assigned = map[partition]bool{}
+	client, err := w.Config.client(
+		kgo.ConsumerGroup(w.Config.group()), kgo.ConsumeTopics(w.Config.live(), w.Config.backfill()),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.DisableAutoCommit(),
+		kgo.SessionTimeout(w.Config.Session), kgo.HeartbeatInterval(w.Config.heartbeat()), kgo.RebalanceTimeout(w.Config.Session),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(500*time.Millisecond),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { w.queue.assign(p, true) }),
+		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { w.queue.assign(p, false) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { w.queue.assign(p, false) }),
+	)
+	if err != nil {
+		return err
+	}
+	w.client = client
+	defer client.Close()
+	if err := w.ensure(ctx); err != nil {
+		return err
+	}
+	reporting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var reports sync.WaitGroup
+	w.report.state = Report{Worker: w.Name, Started: w.Now()}
+	reports.Go(func() { w.keepReporting(reporting) })
+	defer func() {
+		stop()
+		reports.Wait()
+		w.leave(ctx)
+	}()
+	w.Log.Info("worker ready", "worker", w.Name, "topic", w.Config.live(), "group", w.Config.group())
+	for ctx.Err() == nil {
+		record := w.next(ctx)
+		if record == nil {
+			continue
+		}
+		if err := w.handle(ctx, record); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensure makes the topics, and waits for brokers that are away.
+func (w *Worker) ensure(ctx context.Context) error {
+	for {
+		err := ensureTopics(ctx, w.client, w.Config, w.Config.live(), w.Config.backfill(), w.Config.results(), w.Config.dead())
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		w.Log.Warn("the brokers cannot be used yet", "brokers", w.Config.Brokers, "err", err)
+		pause.For(ctx, 2*time.Second)
+	}
+}
+
+// next returns the next job, a live one before all others; nil: there was none yet.
+func (w *Worker) next(ctx context.Context) *kgo.Record {
+	var poll context.Context // nil: only what is there already
+	if w.queue.waiting() == 0 {
+		poll = ctx
+	}
+	const most = 64 // records at a time: they are small
+	fetched := w.client.PollRecords(poll, most)
+	fetched.EachError(func(topic string, _ int32, err error) {
+		if ctx.Err() == nil {
+			w.Log.Warn("jobs cannot be read", "topic", topic, "err", err)
+			pause.For(ctx, time.Second)
+		}
+	})
+	w.queue.add(fetched.Records())
+	return w.queue.take(w.Config.live())
+}
+
+// handle does the job of a record, answers, and commits its offset.
+func (w *Worker) handle(ctx context.Context, record *kgo.Record) error {
+	var m jobs.Message
+	id := ""
+	err := json.Unmarshal(record.Value, &m)
+	if err == nil {
+		id, err = m.ID()
+	}
+	if err != nil { // not one of ours
+		if err := w.bury(ctx, record, "the message is no job: "+err.Error(), 0); err != nil {
+			return err
+		}
+		return w.commit(ctx, record)
+	}
+	result, done, err := w.Folder.Done(id)
+	if err == nil && !done {
+		w.report.begin(id, m, w.Now())
+		result, err = w.attempt(ctx, record, id, m)
+		w.report.end(result, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.produce(ctx, w.Config.results(), id, result); err != nil {
+		return err
+	}
+	return w.commit(ctx, record)
+}
+
+// attempt does a job until it is done or given up, and records its result.
+func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m jobs.Message) (jobs.Result, error) {
+	for {
+		before, err := w.Folder.Try(id, w.Name, w.Now())
+		if err != nil {
+			return jobs.Result{}, err
+		}
+		if len(before) >= w.Config.Tries {
+			why := before[len(before)-1]
+			w.Log.Warn("job given up", "granule", m.Granule, "revision", m.Revision, "tries", len(before), "last", why)
+			if err := w.bury(ctx, record, why, len(before)); err != nil {
+				return jobs.Result{}, err
+			}
+			return w.Folder.Finish(jobs.Result{Job: id, Failed: why, Dead: len(before), Worker: w.Name})
+		}
+		began := w.Now()
+		result, err := w.try(ctx, m)
+		result.Job, result.Worker, result.Seconds = id, w.Name, w.Now().Sub(began).Seconds()
+		var unfillable *jobs.Unfillable
+		switch {
+		case err == nil:
+			return w.Folder.Finish(result)
+		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram):
+			// Not a failure of the job.
+			return jobs.Result{}, errors.Join(err, w.Folder.Withdraw(id))
+		case errors.As(err, &unfillable):
+			return w.Folder.Finish(jobs.Result{Job: id, Failed: err.Error(), Worker: w.Name, Seconds: result.Seconds})
+		}
+		w.Log.Warn("job failed", "granule", m.Granule, "revision", m.Revision, "attempt", len(before)+1, "err", err)
+		if err := w.Folder.Failed(id, w.Name, err.Error(), w.Now()); err != nil {
+			return jobs.Result{}, err
+		}
+		pause.For(ctx, retryPause)
+	}
+}
+
+// retryPause is the time between two attempts of one worker: a shared folder that is
+// away for a moment is no reason to give a job up.
+const retryPause = 2 * time.Second
+
+// try does a job once. A panic is an error.
+func (w *Worker) try(ctx context.Context, m jobs.Message) (r jobs.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return w.Do(ctx, m, w.report.progress)
+}
+
+// bury sends a job to the dead letters.
+func (w *Worker) bury(ctx context.Context, record *kgo.Record, why string, tries int) error {
+	return w.client.ProduceSync(ctx, &kgo.Record{
+		Topic: w.Config.dead(), Key: record.Key, Value: record.Value,
+		Headers: []kgo.RecordHeader{
+			{Key: "reason", Value: []byte(why)}, {Key: "tries", Value: []byte(strconv.Itoa(tries))}, {Key: "worker", Value: []byte(w.Name)},
+		},
+	}).FirstErr()
+}
+
+func (w *Worker) produce(ctx context.Context, topic, key string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := w.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Key: []byte(key), Value: text}).FirstErr(); err != nil {
+		return fmt.Errorf("send to %s: %w", topic, err)
+	}
+	return nil
+}
+
+// commit records that a job is done, while its partition is this worker's. A commit
+// that fails is no loss: the next worker finds the result.
+func (w *Worker) commit(ctx context.Context, record *kgo.Record) error {
+	if !w.queue.owns(record) {
+		return nil
+	}
+	if err := w.client.CommitRecords(ctx, record); err != nil && ctx.Err() == nil {
+		w.Log.Debug("offset not committed", "topic", record.Topic, "partition", record.Partition, "err", err)
+	}
+	return nil
+}
