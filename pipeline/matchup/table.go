@@ -44,7 +44,7 @@ var usual = map[string][]string{
 	"lat":      {"lat", "latitude", "y", "decimallatitude", "lat_degn"},
 	"lon":      {"lon", "long", "longitude", "x", "decimallongitude", "lon_dege"},
 	"platform": {"platform", "platform_code", "platform_id", "platform_number", "station", "station_id", "station_name", "buoy", "buoy_id", "wmo", "wmo_id", "float", "cruise", "id", "trajectory"},
-	"depth":    {"depth", "depth_m", "depth_water", "sample_depth", "pres", "pressure", "z"},
+	"depth":    {"depth", "deph", "depth_m", "depth_water", "sample_depth", "pres", "pressure", "z"},
 }
 
 // quantities are the names of values, by a part of the names of what they measure.

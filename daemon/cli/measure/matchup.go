@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/onboard"
+	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/matchup"
 
@@ -35,7 +37,7 @@ type matchupFlags struct {
 func matchupCommand() *cobra.Command {
 	var flags matchupFlags
 	c := &cobra.Command{
-		Use:   "matchup --insitu FILE.csv PRODUCT...",
+		Use:   "matchup --insitu FILE.csv|nc PRODUCT...",
 		Short: "score products against buoys or bottle data",
 		Long: `Matchup pairs measurements in the sea with products: each with the cell in which it
 lies, or with --radius the nearest one that has a value, of the product nearest in
@@ -50,7 +52,8 @@ Without a column of platforms, a cell and day are one.
 FILE.csv has a header; columns are found by their usual names (time, lat, lon, the
 variable; platform and depth where there are), or named by flags. Units stand in the
 header, as in 'chl [mg m-3]', or in a second row, as ERDDAP writes them, or are
-named; they are converted. A PRODUCT is a file or a folder, of Lacuna or another.
+named; they are converted. FILE.nc has the same as variables: a list, a station, a
+track or profiles along time, as Copernicus' in-situ files. A PRODUCT is a file or a folder, of Lacuna or another.
 
 Exit status: 0 done, 1 failed or nothing to compare, 2 usage.`,
 		Example: `  lacuna matchup --insitu buoys.csv products/black-sea-chl
@@ -128,7 +131,7 @@ func (f *matchupFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	table, err := f.table(first)
+	table, err := f.table(c.Context(), reader, first)
 	if err != nil {
 		return fmt.Errorf("--insitu %s: %w", f.insitu, err)
 	}
@@ -170,7 +173,14 @@ func (f *matchupFlags) run(c *cobra.Command, args []string) error {
 }
 
 // table reads the measurements of a variable.
-func (f *matchupFlags) table(of product) (matchup.Table, error) {
+func (f *matchupFlags) table(ctx context.Context, reader *ingest.Reader, of product) (matchup.Table, error) {
+	if strings.HasSuffix(f.insitu, ".nc") {
+		points, err := reader.ReadPoints(ctx, f.insitu)
+		if err != nil {
+			return matchup.Table{}, err
+		}
+		return matchup.FromFile(points, of.names, f.columns, f.maxDepth)
+	}
 	file, err := os.Open(f.insitu)
 	if err != nil {
 		return matchup.Table{}, err

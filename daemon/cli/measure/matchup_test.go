@@ -13,10 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/clitest"
 	"lacuna/internal/cdf"
 	"lacuna/internal/cdl"
+	"lacuna/pipeline/matchup"
 	"lacuna/pipeline/simulate"
 )
 
@@ -140,6 +144,46 @@ func TestMatchupFindsWhatWasPlanted(t *testing.T) {
 	stdout, _, err := clitest.Run(t, matchupCommand(), "--insitu", table, products)
 	if err != nil || !strings.Contains(stdout, "observed") || !strings.Contains(stdout, "converted from g m-3") || !strings.Contains(stdout, "too deep") {
 		t.Errorf("the table is %s (%v)", stdout, err)
+	}
+}
+
+// A list in NetCDF, decoded by the confined process, gives what the table gives.
+func TestMatchupReadsNetCDF(t *testing.T) {
+	products, table := seaWithBuoys(t, 0)
+	text, err := os.Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	list, err := matchup.ReadCSV(text, []string{"CHL"}, matchup.Columns{}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var when, lat, lon, value []float64
+	var id []int32
+	for _, o := range list.Observations {
+		var n int32
+		if _, err := fmt.Sscanf(o.Platform, "buoy%d", &n); err != nil {
+			t.Fatal(err)
+		}
+		when, lat, lon, value, id = append(when, float64(o.Time.Unix())), append(lat, o.Lat), append(lon, o.Lon), append(value, o.Value), append(id, n)
+	}
+	column := func(name, typ, units string, raw []byte) cdl.Var {
+		return cdl.Var{Name: name, Type: typ, Dims: []string{"obs"}, Attrs: []cdl.Attr{{Name: "units", Value: units}}, Raw: raw}
+	}
+	file, err := cdf.Encode(cdl.File{Dims: []cdl.Dim{{Name: "obs", Len: len(id)}}, Vars: []cdl.Var{
+		column("time", "double", "seconds since 1970-01-01", raw(t, when)), column("lat", "double", "degrees_north", raw(t, lat)),
+		column("lon", "double", "degrees_east", raw(t, lon)), column("station", "int", "1", raw(t, id)), column("chla", "double", "g m-3", raw(t, value)),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc := filepath.Join(t.TempDir(), "buoys.nc")
+	if err := os.WriteFile(nc, file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(matchupOf(t, "--insitu", table, products).Scores, matchupOf(t, "--insitu", nc, products).Scores, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("scores by table and by NetCDF (-table +NetCDF):\n%s", diff)
 	}
 }
 
