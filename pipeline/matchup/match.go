@@ -145,7 +145,8 @@ func nearest(one Map, lat, lon, radius float64) (cell int, holds bool) {
 		for _, c := range cols {
 			i := r*g.Width() + c
 			d := distance(lat, lon, g.Lat[r], g.Lon[c])
-			if radius > 0 && d > radius && !(r == rows[0] && c == cols[0]) {
+			around := r != rows[0] || c != cols[0] // not the cell that the place lies in
+			if around && d > radius {
 				continue
 			}
 			if v := one.Values[i]; v == v && d < best {

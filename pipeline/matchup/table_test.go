@@ -15,10 +15,9 @@ func TestTablesOfOthersAreRead(t *testing.T) {
 	}{
 		"commas":            {"platform,time,lat,lon,chl\n6901,2024-05-01T06:30:00Z,43.5,-30,0.25\n", "", Columns{}},
 		"semicolons, units": {"# a comment\nStation;Date Time;Latitude [deg];Longitude [deg];Chla [µg/l]\n6901;2024-05-01 06:30;43.5;330;0.25\n", "µg/l", Columns{Time: "Date Time"}},
-		"ERDDAP": {"time,latitude,longitude,platform_code,CPHL\nUTC,degrees_north,degrees_east,,mg m-3\n2024-05-01T06:30:00Z,43.5,-30.0,6901,0.25\n",
-			"mg m-3", Columns{}},
-		"own names":     {"t,n,e,v,who\n2024-05-01T08:30:00+02:00,43.5,-30,0.25,6901\n", "", Columns{Time: "t", Lat: "N", Lon: "e", Value: "v", Platform: "who"}},
-		"a mark before": {"\xef\xbb\xbftime\tlat\tlon\tvalue\tid\n2024-05-01 06:30:00\t43.5\t-30\t0.25\t6901\n", "", Columns{}},
+		"ERDDAP":            {"time,latitude,longitude,platform_code,CPHL\nUTC,degrees_north,degrees_east,,mg m-3\n2024-05-01T06:30:00Z,43.5,-30.0,6901,0.25\n", "mg m-3", Columns{}},
+		"own names":         {"t,n,e,v,who\n2024-05-01T08:30:00+02:00,43.5,-30,0.25,6901\n", "", Columns{Time: "t", Lat: "N", Lon: "e", Value: "v", Platform: "who"}},
+		"a mark before":     {"\xef\xbb\xbftime\tlat\tlon\tvalue\tid\n2024-05-01 06:30:00\t43.5\t-30\t0.25\t6901\n", "", Columns{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, err := ReadCSV(strings.NewReader(tt.text), chl, tt.columns, 10)
