@@ -22,6 +22,7 @@
 //	train      the loop, the loader and the checkpoint of every training
 //	learn      examples and losses of prior, imputer, members and reliability
 //	skill      scores of a filled map
+//	matchup    products held against measurements in the sea
 //	evaluate   methods held against each other on the same overlays
 //	version    a new version of a model: learned, calibrated, judged at the gate
 //

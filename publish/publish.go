@@ -1,7 +1,7 @@
 // Package publish defines a product as receivers see it, and delivers it to
 // them.
 //
-// A Sink takes products to one place: a folder, a bucket, a Zarr store, a Kafka topic. A
+// A Sink takes products to one place: a folder, a bucket, an FTP or SFTP server, a Zarr store, a Kafka topic. A
 // Dispatcher delivers the products of a Queue to one sink, in order per
 // dataset, and tries again for as long as the sink is away. Delivery is at
 // least once and a sink is idempotent, so that a receiver sees each revision of

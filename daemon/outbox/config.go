@@ -29,6 +29,8 @@ type Config struct {
 	Kafka          *Kafka `yaml:"kafka"`   // absent: no Kafka
 	Zarr           *Zarr  `yaml:"zarr"`    // a growing Zarr store a dataset, in a folder; absent: none
 	ZarrS3         *S3    `yaml:"zarr_s3"` // the same stores in a bucket; absent: none
+	FTP            *FTP   `yaml:"ftp"`     // products are pushed to an FTP server; absent: none
+	SFTP           *SFTP  `yaml:"sftp"`    // products are pushed to an SSH server; absent: none
 }
 
 // Zarr is the folder that Zarr stores are kept in.
@@ -286,7 +288,7 @@ func openKafka(c Config, _ disk.Store, log *slog.Logger) (Placed, func(), error)
 // sinks returns the kinds that are configured.
 func (c Config) sinks() []kind {
 	var all []kind
-	for _, k := range slices.Concat(kinds, zarrKinds) {
+	for _, k := range slices.Concat(kinds, zarrKinds, pushKinds) {
 		if k.name(c) != "" {
 			all = append(all, k)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"lacuna/internal/convert"
 	"lacuna/publish/kafka"
+	"lacuna/publish/push"
 	"lacuna/publish/s3"
 )
 
@@ -17,6 +18,10 @@ func TestSinksStandInTheLedgerByTheNamesTheyHave(t *testing.T) {
 	cfg.S3 = &S3{Config: s3.Config{Endpoint: "http://127.0.0.1:1", Bucket: "b", Prefix: "p/q"}}
 	cfg.Zarr = &Zarr{Dir: t.TempDir()}
 	cfg.ZarrS3 = &S3{Config: s3.Config{Endpoint: "http://127.0.0.1:1", Bucket: "b", Prefix: "zarr/"}}
+	cfg.FTP = &FTP{push.DefaultFTPConfig()}
+	cfg.FTP.Address, cfg.FTP.User, cfg.FTP.Root = "ftp.example.org", "me", "/in/"
+	cfg.SFTP = &SFTP{push.DefaultSFTPConfig()}
+	cfg.SFTP.Address, cfg.SFTP.User, cfg.SFTP.KeyFile, cfg.SFTP.KnownHosts = "ftp.example.org:2222", "me", "key", "known_hosts"
 	o := &Outbox{log: slog.New(slog.DiscardHandler)}
 	sinks, err := o.open(cfg)
 	if err != nil {

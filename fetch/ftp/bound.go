@@ -25,6 +25,11 @@ func newLineBound(of *fetch.Bound) *lineBound {
 	return &lineBound{of: of, left: of.Left() + spareLines}
 }
 
+// wrap puts the bound on a data connection.
+func (b *lineBound) wrap(data net.Conn) net.Conn {
+	return &boundConn{Conn: data, src: b.of.Reader(data), lines: b}
+}
+
 // boundConn is a data connection that fails where a listing is longer than its
 // bound.
 type boundConn struct {

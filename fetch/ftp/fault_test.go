@@ -201,9 +201,7 @@ func TestConnectionsAreBoundedAndUsedAgain(t *testing.T) {
 		t.Errorf("%d logins for twelve downloads, want at most 2", n)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		a.pool.mu.Lock()
-		idle := len(a.pool.idle)
-		a.pool.mu.Unlock()
+		idle := a.pool.Idle()
 		if idle == 0 {
 			break
 		}

@@ -18,8 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/textproto"
 	"path"
 	"strings"
@@ -29,13 +27,14 @@ import (
 
 	"lacuna/fetch"
 	"lacuna/internal/faults"
+	"lacuna/internal/session"
 )
 
 // The values of Config.TLS.
 const (
-	Clear    = "none"
-	Explicit = "explicit" // AUTH TLS on the plain port
-	Implicit = "implicit" // TLS from the first byte, port 990
+	Clear    = session.Clear
+	Explicit = session.Explicit
+	Implicit = session.Implicit
 )
 
 // Config is the place of the folder and the way to reach it.
@@ -102,7 +101,7 @@ type Archive struct {
 	cfg        Config
 	host       string
 	politeness fetch.Politeness
-	pool       *pool
+	pool       *session.Pool[*session.FTP]
 }
 
 // New returns the archive of cfg. It checks cfg and touches neither the network
@@ -111,38 +110,32 @@ func New(cfg Config, politeness fetch.Politeness) (*Archive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ftp config: %w", err)
 	}
-	host, _, err := net.SplitHostPort(cfg.Address)
-	if err != nil {
-		port := "21"
-		if cfg.TLS == Implicit {
-			port = "990"
-		}
-		host, cfg.Address = cfg.Address, net.JoinHostPort(strings.Trim(cfg.Address, "[]"), port)
-	}
 	cfg.Root = path.Clean(cfg.Root)
-	a := &Archive{cfg: cfg, host: host, politeness: politeness}
-	a.pool = newPool(cfg.Connections, cfg.Idle, a.dial)
+	a := &Archive{politeness: politeness}
+	a.host, cfg.Address = session.HostPort(cfg.Address, session.FTPPort(cfg.TLS))
+	a.cfg = cfg
+	a.pool = session.NewPool(cfg.Connections, cfg.Idle, a.dial)
 	return a, nil
 }
 
 // Close closes the connections that are idle. The archive can still be used.
 func (a *Archive) Close() error {
-	a.pool.closeIdle()
+	a.pool.CloseIdle()
 	return nil
 }
 
 // List returns the files below the root. Folders that cannot be read make it an
 // error, beside the files of the others.
 func (a *Archive) List(ctx context.Context, scope fetch.Scope) (objects []fetch.Object, err error) {
-	s, err := a.pool.get(ctx)
+	s, err := a.pool.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	unbind := s.bind(ctx)
+	unbind := s.Bind(ctx)
 	w := &walk{archive: a, session: s, scope: scope, bound: scope.Bound("max_objects", a.cfg.MaxObjects)}
 	err = w.folder(ctx, "", 0)
 	unbind()
-	a.pool.put(s, err == nil && ctx.Err() == nil)
+	a.pool.Put(s, err == nil && ctx.Err() == nil)
 	if ctx.Err() != nil {
 		return w.objects, ctx.Err()
 	}
@@ -152,7 +145,7 @@ func (a *Archive) List(ctx context.Context, scope fetch.Scope) (objects []fetch.
 // walk is one recursive listing.
 type walk struct {
 	archive *Archive
-	session *session
+	session *session.FTP
 	scope   fetch.Scope
 	objects []fetch.Object
 	unread  fetch.Unread
@@ -212,20 +205,20 @@ func (w *walk) folder(ctx context.Context, name string, depth int) error {
 // a pattern or an option, and show a missing folder as an empty one.
 func (w *walk) entries(name string) ([]*ftp.Entry, error) {
 	folder := w.archive.at(name)
-	if err := w.session.conn.ChangeDir(folder); err != nil {
-		return nil, fmt.Errorf("enter folder %s: %w", folder, noEOF(err))
+	if err := w.session.Conn.ChangeDir(folder); err != nil {
+		return nil, fmt.Errorf("enter folder %s: %w", folder, session.NoEOF(err))
 	}
 	// The library reads all of an answer before it hands anything on, so the
 	// bound is set on its connection.
-	w.session.bound = newLineBound(w.bound)
-	entries, err := w.session.conn.List("")
-	over := w.session.bound.err
-	w.session.bound = nil
+	lines := newLineBound(w.bound)
+	w.session.Data = lines.wrap
+	entries, err := w.session.Conn.List("")
+	w.session.Data = nil
 	switch {
-	case over != nil:
-		return entries, fmt.Errorf("list folder %s: %w", folder, over)
+	case lines.err != nil:
+		return entries, fmt.Errorf("list folder %s: %w", folder, lines.err)
 	case err != nil:
-		return nil, fmt.Errorf("list folder %s: %w", folder, noEOF(err))
+		return nil, fmt.Errorf("list folder %s: %w", folder, session.NoEOF(err))
 	}
 	return entries, nil
 }
@@ -235,7 +228,7 @@ func (w *walk) entries(name string) ([]*ftp.Entry, error) {
 func (w *walk) file(name string, e *ftp.Entry) {
 	o := fetch.Object{Name: name, Size: int64(e.Size), ModTime: e.Time.UTC()}
 	if e.Type == ftp.EntryTypeLink {
-		size, err := w.session.conn.FileSize(w.archive.at(name))
+		size, err := w.session.Conn.FileSize(w.archive.at(name))
 		if err != nil {
 			return
 		}
@@ -250,13 +243,4 @@ func (a *Archive) at(name string) string {
 		return a.cfg.Root
 	}
 	return strings.TrimRight(a.cfg.Root, "/") + "/" + name
-}
-
-// noEOF makes the end of a connection an error that nobody takes for the end of
-// a file.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("connection closed: %w", io.ErrUnexpectedEOF)
-	}
-	return err
 }

@@ -12,15 +12,16 @@ import (
 	"github.com/jlaffaye/ftp"
 
 	"lacuna/fetch"
+	"lacuna/internal/session"
 )
 
 // Open returns the bytes of o from offset on.
 func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.ReadCloser, error) {
-	s, err := a.pool.get(ctx)
+	s, err := a.pool.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{ctx: ctx, archive: a, session: s, object: o, rest: o.Size - offset, unbind: s.bind(ctx)}
+	r := &reader{ctx: ctx, archive: a, session: s, object: o, rest: o.Size - offset, unbind: s.Bind(ctx)}
 	if err := r.start(offset); err != nil {
 		r.release(false)
 		if ctx.Err() != nil {
@@ -35,7 +36,7 @@ func (a *Archive) Open(ctx context.Context, o fetch.Object, offset int64) (io.Re
 type reader struct {
 	ctx     context.Context // context of Open: its cancellation ends Read by contract
 	archive *Archive
-	session *session
+	session *session.FTP
 	object  fetch.Object
 	unbind  func()
 	data    *ftp.Response // nil: nothing is left to read
@@ -59,35 +60,35 @@ func (r *reader) start(offset int64) error {
 		return nil
 	}
 	name := r.archive.at(r.object.Name)
-	r.data, err = r.session.conn.RetrFrom(name, uint64(offset))
+	r.data, err = r.session.Conn.RetrFrom(name, uint64(offset))
 	if offset > 0 && unsupported(err) {
 		r.skip = offset
-		r.data, err = r.session.conn.Retr(name)
+		r.data, err = r.session.Conn.Retr(name)
 	}
-	return absent(noEOF(err))
+	return absent(session.NoEOF(err))
 }
 
 // check compares the file with the listed one and returns its time. A server
 // without SIZE or MDTM cannot be asked.
 func (r *reader) check() (time.Time, error) {
 	name := r.archive.at(r.object.Name)
-	size, err := r.session.conn.FileSize(name)
+	size, err := r.session.Conn.FileSize(name)
 	switch {
 	case err != nil && !unsupported(err):
-		return time.Time{}, absent(noEOF(err))
+		return time.Time{}, absent(session.NoEOF(err))
 	case err == nil && size != r.object.Size:
 		return time.Time{}, fmt.Errorf("%w: it has %d bytes, listed were %d", fetch.ErrChanged, size, r.object.Size)
 	}
-	if !r.session.conn.IsGetTimeSupported() {
+	if !r.session.Conn.IsGetTimeSupported() {
 		return time.Time{}, nil
 	}
-	modified, err := r.session.conn.GetTime(name)
+	modified, err := r.session.Conn.GetTime(name)
 	switch {
 	case unsupported(err):
 		return time.Time{}, nil
 	case err != nil:
-		return time.Time{}, absent(noEOF(err))
-	case r.session.precise && !modified.Truncate(time.Second).Equal(r.object.ModTime.Truncate(time.Second)):
+		return time.Time{}, absent(session.NoEOF(err))
+	case r.session.Conn.IsTimePreciseInList() && !modified.Truncate(time.Second).Equal(r.object.ModTime.Truncate(time.Second)):
 		return time.Time{}, fmt.Errorf("%w: it was modified at %v, listed was %v", fetch.ErrChanged, modified, r.object.ModTime)
 	}
 	return modified, nil
@@ -142,7 +143,7 @@ func (r *reader) read(p []byte) (int, error) {
 		n, err := io.CopyN(io.Discard, r.data, r.skip)
 		r.skip -= n
 		if err != nil {
-			return 0, noEOF(err)
+			return 0, session.NoEOF(err)
 		}
 	}
 	n, err := r.data.Read(p)
@@ -162,7 +163,7 @@ func (r *reader) finish() error {
 	err := r.data.Close()
 	r.data = nil
 	if err != nil {
-		return fmt.Errorf("end transfer: %w", noEOF(err))
+		return fmt.Errorf("end transfer: %w", session.NoEOF(err))
 	}
 	version, err := r.check()
 	switch {
@@ -193,5 +194,5 @@ func (r *reader) release(whole bool) {
 	}
 	r.unbind()
 	r.unbind = nil
-	r.archive.pool.put(r.session, whole && r.ctx.Err() == nil)
+	r.archive.pool.Put(r.session, whole && r.ctx.Err() == nil)
 }

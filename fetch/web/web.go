@@ -13,8 +13,6 @@ package web
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -23,13 +21,13 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"lacuna/fetch"
+	"lacuna/internal/session"
 )
 
 // Config is the way to reach a host.
@@ -77,7 +75,7 @@ func New(cfg Config, politeness fetch.Politeness) *Client {
 }
 
 func newHTTP(cfg Config) (*http.Client, error) {
-	trust, err := TLS(cfg.CAFile)
+	trust, err := session.TLS(cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -103,28 +101,6 @@ func newHTTP(cfg Config) (*http.Client, error) {
 		DisableCompression:     true, // offsets and lengths are of the bytes that are stored
 	}
 	return client, nil
-}
-
-// TLS returns a configuration that trusts the authorities of the system and,
-// where caFile is not empty, the certificates in it.
-func TLS(caFile string) (*tls.Config, error) {
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if caFile == "" {
-		return cfg, nil
-	}
-	pem, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, fmt.Errorf("read ca_file: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file %s holds no certificate in PEM form", caFile)
-	}
-	cfg.RootCAs = pool
-	return cfg, nil
 }
 
 // StatusError is an answer with a status of failure. It wraps fs.ErrNotExist,

@@ -25,6 +25,7 @@ const socketDescriptor = 3
 const (
 	wantGranule   = "granule"
 	wantSea       = "sea"
+	wantPoints    = "points"
 	wantIsolation = "isolation"
 )
 
@@ -45,9 +46,12 @@ func (r request) plan(h *header) (*plan, error) {
 	}
 	var p *plan
 	var err error
-	if r.Want == wantSea {
+	switch r.Want {
+	case wantSea:
 		p, err = planSea(h)
-	} else {
+	case wantPoints:
+		p, err = planPoints(h)
+	default:
 		p, err = planGranule(h, r.Name, r.Options)
 	}
 	if err != nil {

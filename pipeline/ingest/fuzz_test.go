@@ -60,7 +60,7 @@ func FuzzDecode(f *testing.F) {
 		if _, err := parseRule(rule); err == nil {
 			opt.Quality = []string{rule}
 		}
-		for _, want := range []string{wantGranule, wantSea} {
+		for _, want := range []string{wantGranule, wantSea, wantPoints} {
 			req := request{Want: want, Name: name, Options: opt, FileBytes: 1 << 20, MemoryBytes: 1 << 20}
 			p, err := req.plan(h)
 			if err != nil {
@@ -74,6 +74,14 @@ func FuzzDecode(f *testing.F) {
 						x.raw[v][i] = numbers[i%len(numbers)]
 					}
 				}
+			}
+			if want == wantPoints {
+				for _, v := range x.points().Vars {
+					if v.Type == "" || len(v.Dims) > 2 {
+						t.Fatalf("%+v is no table", v)
+					}
+				}
+				continue
 			}
 			if want == wantSea {
 				if grid, err := x.grid(); err == nil {

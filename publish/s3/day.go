@@ -21,7 +21,7 @@ type day struct {
 }
 
 func (s *Sink) open(ctx context.Context, p publish.Product) (*day, error) {
-	if err := checkName(p); err != nil {
+	if err := p.CheckNames(); err != nil {
 		return nil, err
 	}
 	folder := path.Join(s.cfg.Prefix, publish.Folder(p.Dataset, p.Time))
@@ -35,16 +35,6 @@ func (s *Sink) open(ctx context.Context, p publish.Product) (*day, error) {
 		return nil, fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, p.Name, owner)
 	}
 	return d, nil
-}
-
-// checkName refuses names that would be other keys.
-func checkName(p publish.Product) error {
-	for _, name := range []string{p.Dataset, p.Name} {
-		if name != path.Base(name) || strings.HasPrefix(name, ".") {
-			return fmt.Errorf("%w: %q cannot be part of a key", publish.ErrPermanent, name)
-		}
-	}
-	return nil
 }
 
 // show uploads the product of entry with its members, its picture and the side
@@ -95,7 +85,7 @@ func (d *day) uploadNetCDF(ctx context.Context, key, file, sum string) error {
 
 // vouch writes the side object of an object.
 func (d *day) vouch(ctx context.Context, key, sum string) error {
-	return d.sink.put(ctx, sideOf(key), []byte(sideText(key, sum)), "text/plain")
+	return d.sink.put(ctx, publish.SideName(key), []byte(publish.SideText(key, sum)), "text/plain")
 }
 
 // showPicture puts the quick look beside the product. That of an earlier
@@ -119,8 +109,8 @@ func (d *day) holds(ctx context.Context, p publish.Product) (bool, error) {
 
 // vouched reports whether an object has a hash, and a side object that says so.
 func (d *day) vouched(ctx context.Context, key string, size int64, sum string) (bool, error) {
-	text, err := d.sink.get(ctx, sideOf(key))
-	if err != nil || string(text) != sideText(key, sum) {
+	text, err := d.sink.get(ctx, publish.SideName(key))
+	if err != nil || string(text) != publish.SideText(key, sum) {
 		return false, err
 	}
 	info, err := d.sink.client.StatObject(ctx, d.sink.cfg.Bucket, key, minio.StatObjectOptions{})
@@ -142,7 +132,7 @@ func (d *day) withdraw(ctx context.Context, granule string) error {
 			return err
 		}
 	}
-	for _, key := range []string{d.item(), sideOf(d.product), sideOf(d.members())} {
+	for _, key := range []string{d.item(), publish.SideName(d.product), publish.SideName(d.members())} {
 		if err := d.sink.remove(ctx, key); err != nil {
 			return err
 		}
@@ -173,12 +163,6 @@ func (d *day) write(ctx context.Context, m publish.Manifest) error {
 	d.manifest = m
 	return nil
 }
-
-// sideOf returns the key of the side object of an object.
-func sideOf(key string) string { return key + ".sha256" }
-
-// sideText is a line as sha256sum writes it.
-func sideText(key, sum string) string { return sum + "  " + path.Base(key) + "\n" }
 
 func (d *day) members() string { return publish.MembersName(d.product) }
 func (d *day) picture() string { return strings.TrimSuffix(d.product, ".nc") + ".png" }

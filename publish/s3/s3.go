@@ -19,13 +19,8 @@ package s3
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -82,13 +77,8 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := checkFile(p.Path, p.SHA256); err != nil {
+	if err := p.CheckFiles(); err != nil {
 		return err
-	}
-	if m := p.Members; m != nil {
-		if err := checkFile(m.Path, m.SHA256); err != nil {
-			return err
-		}
 	}
 	d, err := s.open(ctx, p)
 	if err != nil {
@@ -133,7 +123,7 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
-	for _, key := range []string{d.item(), sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product} {
+	for _, key := range []string{d.item(), publish.SideName(d.product), d.picture(), publish.SideName(d.members()), d.members(), d.product} {
 		if err := s.remove(ctx, key); err != nil {
 			return err
 		}
@@ -142,26 +132,6 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 		return err
 	}
 	return d.catalogue(ctx, p, false)
-}
-
-// checkFile checks that a file has the promised bytes.
-func checkFile(file, want string) error {
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: its file %s is gone; fill the granule again", publish.ErrPermanent, file)
-	}
-	if err != nil {
-		return fmt.Errorf("read product: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return fmt.Errorf("read product: %w", err)
-	}
-	if sum := hex.EncodeToString(h.Sum(nil)); sum != want {
-		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", publish.ErrPermanent, file, sum, want)
-	}
-	return nil
 }
 
 // latest is the content of <dataset>/latest.json.

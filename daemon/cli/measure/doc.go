@@ -1,5 +1,6 @@
 // Package measure offers the commands that measure the method on somebody's data:
-// tables of methods, whole scenes, masks of a prior, and the laboratory behind
+// tables of methods, whole scenes, products beside measurements in the sea, masks of
+// a prior, and the laboratory behind
 // them, with the packed series that it takes.
 //
 // It is the only package outside of the laboratory that imports it, and the
@@ -15,6 +16,7 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		evaluateCommand(),
 		scenesCommand(),
+		matchupCommand(),
 		priorCommand(),
 		packCommand(),
 		labCommand(),

@@ -100,6 +100,18 @@ func TestLargerErrorIsDrawnHigher(t *testing.T) {
 	}
 }
 
+func TestScatterKeepsBothAxesAlike(t *testing.T) {
+	img := Scatter(Diagram{Title: "t", Curves: []Curve{
+		{Name: "above", X: []float64{6, 7, 8}, Y: []float64{9, 9.5, 10}}, {Name: "below", X: []float64{6, 7, 8}, Y: []float64{0, 1, 2}},
+	}})
+	right := image.Rect(diagramWide/2, 0, diagramWide, diagramHigh) // the legend is at the left
+	above, n := rows(img, hue(0), right)
+	below, m := rows(img, hue(1), right)
+	if n == 0 || m == 0 || above >= below || math.Abs(float64(n-m)) > 0.1*float64(n) {
+		t.Errorf("larger products are at row %.0f (%d pixels), smaller ones at %.0f (%d)", above, n, below, m)
+	}
+}
+
 func TestLongWavesAreAtTheLeft(t *testing.T) {
 	img := Spectra(Diagram{Title: "t", XLabel: "cells", YLabel: "power", Curves: []Curve{
 		{Name: "red", X: []float64{32, 16, 8, 4, 2}, Y: []float64{100, 30, 10, 3, 1}},
@@ -118,7 +130,7 @@ func TestDiagramsLeaveOutPointsThatCannotBeDrawn(t *testing.T) {
 		{Name: "some", X: []float64{0, 1, 2, 4}, Y: []float64{1, nan, 0, 2}, Low: []float64{1, 1, -1, 1}, High: []float64{2, 2, 2, 3}},
 		{Name: "all", X: []float64{nan}, Y: []float64{nan}},
 	}}
-	for name, draw := range map[string]func(Diagram) image.Image{"distance": ErrorByDistance, "spectra": Spectra, "reliability": Reliability} {
+	for name, draw := range map[string]func(Diagram) image.Image{"distance": ErrorByDistance, "spectra": Spectra, "reliability": Reliability, "scatter": Scatter} {
 		if img := draw(odd); img.Bounds().Dx() != diagramWide {
 			t.Errorf("%s: %v", name, img.Bounds())
 		}

@@ -74,6 +74,42 @@ func Reliability(d Diagram) image.Image {
 	return render(p)
 }
 
+// Scatter draws points, both axes alike, with the diagonal on which both agree.
+// Curves are clouds of points here.
+func Scatter(d Diagram) image.Image {
+	p := newPlot(d)
+	d = d.kept(func(x, y float64) bool { return true })
+	low, high := math.Inf(1), math.Inf(-1)
+	for k, c := range d.Curves {
+		if len(c.X) == 0 {
+			continue
+		}
+		cloud := make(plotter.XYs, len(c.X))
+		for i := range cloud {
+			cloud[i] = plotter.XY{X: c.X[i], Y: c.Y[i]}
+			low, high = min(low, c.X[i], c.Y[i]), max(high, c.X[i], c.Y[i])
+		}
+		dots, err := plotter.NewScatter(cloud)
+		if err != nil {
+			panic(err) // kept left finite points only
+		}
+		dots.Color, dots.Shape, dots.Radius = hue(k), vgdraw.CircleGlyph{}, 3
+		p.Add(dots)
+		p.Legend.Add(spelt(c.Name), dots)
+	}
+	if !(low < high) { // one point, or none
+		low, high = min(low, 0), max(high, 1)
+	}
+	diagonal, err := plotter.NewLine(plotter.XYs{{X: low, Y: low}, {X: high, Y: high}})
+	if err != nil {
+		panic(err) // two finite points
+	}
+	diagonal.Color, diagonal.Dashes = ink, []vg.Length{5, 4}
+	p.Add(diagonal)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low, high, low, high
+	return render(p)
+}
+
 // Course draws values against time, from nothing upwards.
 func Course(d Diagram) image.Image {
 	p := newPlot(d)
