@@ -72,6 +72,7 @@ CONCURRENT = go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/cmd/lacuna
 UNRACED := -gcflags='modernc.org/...=-race=false'
 
 pytest: build python onnxruntime ## the tests of the Python package
+	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
 	@cd python && PYTHONPATH=. $(LACUNA_PYTHON) -m pytest -q -p no:cacheprovider
 
 # go test fuzzes one target a call. A number of inputs (30000x) is exact; with a
@@ -92,6 +93,10 @@ models: build onnxruntime ## train the starter models from ../shared/data
 
 deb: build ## a Debian package in bin/
 	@ops/setup/deb.sh bin/lacuna bin
+
+wheel: sbom ## the Python package with the program and its libraries in bin/, for machines that have Python only
+	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
+	@ops/setup/wheel.sh $(VENV) bin/lacuna $(LACUNA_ONNXRUNTIME) bin/lacuna.licences.txt bin
 
 install: build ## the program, units, manual page and configuration below DESTDIR
 	@install -D -m 755 bin/lacuna $(DESTDIR)/usr/bin/lacuna
