@@ -36,7 +36,7 @@ build: system ## the program, bin/lacuna
 
 # What is handed on does not depend on the folder that it was built in. For what
 # stays here the paths are kept: so go test compiles nothing a second time.
-deb image wheel release: export BUILDFLAGS := -trimpath
+deb image wheel: export BUILDFLAGS := -trimpath
 
 # What the tests need is fetched beside the linter: the one waits for the network,
 # the other computes. The linter runs every check of go vet, on tests too, so
@@ -91,8 +91,8 @@ bench: system python onnxruntime parts ## benchmarks, with xarray timed in the s
 models: build onnxruntime ## train the starter models from ../shared/data
 	@ops/setup/models.sh bin/lacuna ../shared/data modelstore/starters/versions
 
-deb: build ## a Debian package in bin/
-	@ops/setup/deb.sh bin/lacuna bin
+deb: sbom ## a Debian package in bin/, with libonnxruntime
+	@ops/setup/deb.sh bin/lacuna $(LACUNA_ONNXRUNTIME) bin/lacuna.licences.txt bin
 
 wheel: sbom ## the Python package with the program and its libraries in bin/, for machines that have Python only
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
