@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test build install deb sbom release vulns vulndb models lint fmt bench fuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test build install deb image wheel sbom release vulns vulndb models lint fmt bench fuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -32,7 +32,11 @@ run: build onnxruntime ## the daemon on a simulated live feed; state in var/, st
 	@exec ./bin/lacuna run --config ops/demo/lacuna.yaml --log console
 
 build: system ## the program, bin/lacuna
-	@go build -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
+	@go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
+
+# What is handed on does not depend on the folder that it was built in. For what
+# stays here the paths are kept: so go test compiles nothing a second time.
+deb image wheel: export BUILDFLAGS := -trimpath
 
 # What the tests need is fetched beside the linter: the one waits for the network,
 # the other computes. The linter runs every check of go vet, on tests too, so
@@ -68,6 +72,7 @@ CONCURRENT = go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/cmd/lacuna
 UNRACED := -gcflags='modernc.org/...=-race=false'
 
 pytest: build python onnxruntime ## the tests of the Python package
+	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
 	@cd python && PYTHONPATH=. $(LACUNA_PYTHON) -m pytest -q -p no:cacheprovider
 
 # go test fuzzes one target a call. A number of inputs (30000x) is exact; with a
@@ -86,8 +91,12 @@ bench: system python onnxruntime parts ## benchmarks, with xarray timed in the s
 models: build onnxruntime ## train the starter models from ../shared/data
 	@ops/setup/models.sh bin/lacuna ../shared/data modelstore/starters/versions
 
-deb: build ## a Debian package in bin/
-	@ops/setup/deb.sh bin/lacuna bin
+deb: sbom ## a Debian package in bin/, with libonnxruntime
+	@ops/setup/deb.sh bin/lacuna $(LACUNA_ONNXRUNTIME) bin/lacuna.licences.txt bin
+
+wheel: sbom ## the Python package with the program and its libraries in bin/, for machines that have Python only
+	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
+	@ops/setup/wheel.sh $(VENV) bin/lacuna $(LACUNA_ONNXRUNTIME) bin/lacuna.licences.txt bin
 
 install: build ## the program, units, manual page and configuration below DESTDIR
 	@install -D -m 755 bin/lacuna $(DESTDIR)/usr/bin/lacuna
@@ -96,8 +105,14 @@ install: build ## the program, units, manual page and configuration below DESTDI
 	@install -d -m 755 $(DESTDIR)/usr/share/man/man1 && bin/lacuna man | gzip -9n >$(DESTDIR)/usr/share/man/man1/lacuna.1.gz
 	@[ -e $(DESTDIR)/etc/lacuna/lacuna.yaml ] || install -D -m 644 systemd/lacuna.yaml $(DESTDIR)/etc/lacuna/lacuna.yaml
 
-sbom: build onnxruntime ## the bill of materials of bin/lacuna, CycloneDX in JSON, beside it
-	@go run ./ops/supply/cmd/supply sbom --version "$$(bin/lacuna version | awk '{print $$2}')" --onnxruntime $(LACUNA_ONNXRUNTIME) --out bin/lacuna.cdx.json bin/lacuna
+image: sbom ## an OCI image in bin/, which docker, podman and skopeo load
+	@ops/setup/packages.sh "ca-certificates=test -s /etc/ssl/certs/ca-certificates.crt"
+	@go run ./ops/image/cmd/image --version "$$(bin/lacuna version | awk '{print $$2}')" --onnxruntime $(LACUNA_ONNXRUNTIME) \
+	  --revision "$$(git rev-parse HEAD 2>/dev/null)" --created "$$(git log -1 --format=%ct 2>/dev/null || echo 0)" bin/lacuna
+
+sbom: build onnxruntime ## the bill of materials of bin/lacuna, CycloneDX in JSON, and the texts of all licences, beside it
+	@go run ./ops/supply/cmd/supply sbom --version "$$(bin/lacuna version | awk '{print $$2}')" --onnxruntime $(LACUNA_ONNXRUNTIME) \
+	  --out bin/lacuna.cdx.json --texts bin/lacuna.licences.txt bin/lacuna
 
 release: ## test, build the release into bin/release/ and tag it; needs a clean tree and its section in CHANGELOG.md
 	@ops/setup/release.sh

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Builds a Debian package, of the version that the program says: deb.sh BINARY OUTDIR
+# Builds a Debian package, of the version that the program says:
+#
+#   deb.sh BINARY LIBONNXRUNTIME LICENCES OUTDIR
 #
 # The package holds the program, its manual page and completions, the systemd
-# units, the configuration with every key at its default, the alert rules and
-# the dashboard. libonnxruntime is not in it: it is found where an
-# administrator put it (docs/operator.md). ops/setup/try-deb.sh tries the package on a clean root.
+# units, the configuration with every key at its default, the alert rules, the
+# dashboard, and libonnxruntime, which no Debian has as new as it must be, in a
+# folder of its own. ops/setup/try-deb.sh tries the package on a clean root.
 set -euo pipefail
 
-binary=$1 out=$2
+binary=$1 runtime=$2 licences=$3 out=$4
 version=$("$binary" version | awk '{print $2}')
 arch=$(dpkg --print-architecture)
 root=$(mktemp -d)
@@ -15,6 +17,8 @@ trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 
 install -D -m 755 "$binary" "$root/usr/bin/lacuna"
+install -D -m 644 "$runtime" "$root/usr/lib/lacuna/libonnxruntime.so"
+install -D -m 644 "$licences" "$root/usr/share/doc/lacuna/licences.txt"
 install -D -m 644 -t "$root/usr/lib/systemd/system" \
   systemd/lacuna.service systemd/lacuna-once.service systemd/lacuna-once.timer systemd/lacuna-worker@.service
 install -D -m 644 systemd/lacuna.tmpfiles "$root/usr/lib/tmpfiles.d/lacuna.conf"
@@ -27,12 +31,14 @@ mkdir -p "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions
 "$binary" man | gzip -9n >"$root/usr/share/man/man1/lacuna.1.gz"
 "$binary" completion bash >"$root/usr/share/bash-completion/completions/lacuna"
 
-debian_version=$("$(dirname "$0")/debian-version.sh" "$version")
+# Of two packages of a development the one of the later commit is the newer.
+debian_version=$("$(dirname "$0")/debian-version.sh" "$version" \
+  "$(TZ=UTC git log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd 2>/dev/null || true)")
 
-# The packages of the libraries that the program is linked with.
+# The packages of the libraries that program and libonnxruntime are linked with.
 mkdir -p "$root/DEBIAN" "$root/debian"
 depends=$(cd "$root" && printf 'Source: lacuna\nMaintainer: Lacuna\n\nPackage: lacuna\nArchitecture: any\nDescription: x\n' >debian/control &&
-  dpkg-shlibdeps -O --ignore-missing-info usr/bin/lacuna 2>/dev/null | sed -n 's/^shlibs:Depends=//p') || depends="libc6, libnetcdf19"
+  dpkg-shlibdeps -O --ignore-missing-info usr/bin/lacuna usr/lib/lacuna/libonnxruntime.so 2>/dev/null | sed -n 's/^shlibs:Depends=//p') || depends=
 rm -rf "$root/debian"
 
 cat >"$root/DEBIAN/control" <<CONTROL
@@ -43,7 +49,7 @@ Maintainer: Lacuna <lacuna@localhost>
 Section: science
 Priority: optional
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
-Depends: ${depends:-libc6, libnetcdf19}
+Depends: ${depends:-libc6, libnetcdf19, libstdc++6}
 Recommends: ca-certificates, tzdata
 Suggests: prometheus
 Description: gap-free satellite ocean maps
@@ -96,4 +102,4 @@ POST
 chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" "$root/DEBIAN/postrm"
 mkdir -p "$out"
 # The models in the program are dense already: more effort buys minutes and no bytes.
-dpkg-deb --root-owner-group -Zxz -z1 --build "$root" "$out/lacuna_${debian_version}_$arch.deb"
+dpkg-deb --root-owner-group -Z"${LACUNA_DEB_COMPRESSION:-xz}" -z1 --build "$root" "$out/lacuna_${debian_version}_$arch.deb"

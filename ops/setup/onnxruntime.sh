@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts libonnxruntime, taken out of its Python wheel, into a folder:
+# Puts libonnxruntime, taken out of its Python wheel, into a folder, with its licence:
 #
 #   onnxruntime.sh VENV FOLDER
 #
@@ -10,7 +10,8 @@ folder=$2
 version=1.31.1
 
 library="$folder/libonnxruntime.so.$version"
-[ ! -f "$library" ] || exit 0
+notices="$folder/LICENSE"
+[ ! -f "$library" ] || [ ! -f "$notices" ] || exit 0
 
 arch=$(uname -m)
 case "$arch" in
@@ -36,8 +37,10 @@ echo "$sum  $wheel" | sha256sum --check --quiet || {
 "$venv/bin/python" - "$wheel" "$wheels/library" "onnxruntime/capi/libonnxruntime.so.$version" <<'EOF'
 import sys, zipfile
 wheel, out, member = sys.argv[1:]
-with zipfile.ZipFile(wheel) as z, open(out, "wb") as f:
-    f.write(z.read(member))
+with zipfile.ZipFile(wheel) as z:
+    open(out, "wb").write(z.read(member))
+    open(out + ".txt", "wb").write(z.read("onnxruntime/LICENSE") + b"\n" + z.read("onnxruntime/ThirdPartyNotices.txt"))
 EOF
+mv "$wheels/library.txt" "$notices"
 mv "$wheels/library" "$library"
 ln -sfn "$(basename "$library")" "$folder/libonnxruntime.so"

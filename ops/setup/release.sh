@@ -3,9 +3,10 @@
 # out: make release.
 #
 # The tree must be as committed and CHANGELOG.md must have a section for the
-# version, with a date. Then make test; the program, the Debian package and the
-# bill of materials go to bin/release/ with their SHA256SUMS; and the tag comes
-# last, so that a commit that does not build is never tagged. Nothing is pushed.
+# version, with a date. Then make test; the program, the Debian package, the OCI
+# image, the wheel, the bill of materials and the licences go to bin/release/ with
+# their SHA256SUMS; and the tag comes last, so that a commit that does not build is
+# never tagged. Nothing is pushed.
 set -euo pipefail
 
 fail() {
@@ -28,14 +29,14 @@ make test
 as_committed # tests may leave something behind, and that would be in the program
 
 out=bin/release
-rm -rf "$out" bin/lacuna_*.deb
-make TAG="$tag" build deb sbom
+rm -rf "$out" bin/lacuna_*.deb bin/lacuna_*.oci.tar bin/lacuna-*.whl
+make TAG="$tag" BUILDFLAGS=-trimpath build deb image wheel sbom
 said=$(bin/lacuna version | awk '{print $2}')
 [ "$said" = "$version" ] || fail "the program says that it is $said"
 mkdir -p "$out"
 cp bin/lacuna "$out/lacuna"
-cp "bin/lacuna_${version}_"*.deb "$out/"
-cp bin/lacuna.cdx.json "$out/"
+cp "bin/lacuna_${version}_"*.deb "bin/lacuna_${version}_"*.oci.tar "bin/lacuna-$version-"*.whl "$out/"
+cp bin/lacuna.cdx.json bin/lacuna.licences.txt "$out/"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 
 git tag -a "$tag" -m "Lacuna $version"

@@ -16,8 +16,8 @@ func TestPackagesOfADevelopmentSortBeforeTheirRelease(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil {
 		t.Skip("there is no dpkg here")
 	}
-	packaged := func(version string) string {
-		out, err := exec.Command("./debian-version.sh", version).Output()
+	packaged := func(version ...string) string {
+		out, err := exec.Command("./debian-version.sh", version...).Output()
 		if err != nil {
 			t.Fatalf("debian-version.sh %s: %v", version, err)
 		}
@@ -29,8 +29,11 @@ func TestPackagesOfADevelopmentSortBeforeTheirRelease(t *testing.T) {
 		packaged("0.2.0-dev"),
 		packaged("0.2.0-dev+g4ae611d"),
 		packaged("0.2.0-dev+g4ae611d.dirty"),
+		packaged("0.2.0-dev+gffffffe", "20261117015100"),
+		packaged("0.2.0-dev+g0000000", "20261117015200"), // a later commit whose name sorts before
+		packaged("0.2.0-dev+g0000000.dirty", "20261117015200"),
 		packaged("0.2.0-rc.1"),
-		packaged("0.2.0"),
+		packaged("0.2.0", "20261117015300"),
 		packaged("0.2.1-dev+g0000000"),
 		packaged("0.10.0"),
 	}
@@ -56,7 +59,9 @@ const projectMake = `
 test: ; @[ ! -e fail ] && echo tested >>bin/log
 build: ; @printf '#!/bin/sh\necho "lacuna %s (go)"\n' "$(TAG)" | sed 's/ v/ /' >bin/lacuna && chmod +x bin/lacuna
 deb: build ; @touch "bin/lacuna_$$(bin/lacuna version | cut -d' ' -f2)_all.deb"
-sbom: build ; @echo {} >bin/lacuna.cdx.json
+image: build ; @touch "bin/lacuna_$$(bin/lacuna version | cut -d' ' -f2)_all.oci.tar"
+wheel: build ; @touch "bin/lacuna-$$(bin/lacuna version | cut -d' ' -f2)-py3-none-any.whl"
+sbom: build ; @echo {} >bin/lacuna.cdx.json; echo >bin/lacuna.licences.txt
 `
 
 func newProject(t *testing.T) project {
@@ -137,7 +142,7 @@ func TestAReleaseIsTestedBuiltAndTagged(t *testing.T) {
 	check := p.command("sha256sum", "-c", "SHA256SUMS")
 	check.Dir = filepath.Join(p.dir, "bin/release")
 	out, err := check.CombinedOutput()
-	if want := "lacuna: OK\nlacuna.cdx.json: OK\nlacuna_0.2.0_all.deb: OK\n"; err != nil || string(out) != want {
+	if want := "lacuna: OK\nlacuna-0.2.0-py3-none-any.whl: OK\nlacuna.cdx.json: OK\nlacuna.licences.txt: OK\nlacuna_0.2.0_all.deb: OK\nlacuna_0.2.0_all.oci.tar: OK\n"; err != nil || string(out) != want {
 		t.Errorf("SHA256SUMS: %v, %q, want %q", err, out, want)
 	}
 	if out, err := p.release(); err == nil || !strings.Contains(out, "tag v0.2.0 already") {

@@ -39,6 +39,7 @@ say install
 inside apt-get update -qq
 inside apt-get install -y -qq --no-install-recommends /srv/lacuna-try/first.deb >/dev/null 2>&1
 inside lacuna version
+inside lacuna engines | grep -q '^ort .* usable .* /usr/lib/lacuna/libonnxruntime.so'
 inside dpkg --verify lacuna
 
 say "the folders that tmpfiles promises"

@@ -33,7 +33,11 @@ func Gather(ctx context.Context, program, runtime, starters string) (Parts, erro
 	if parts.Licences, faults = Licences(parts.Program, sources, classifier); len(faults) > 0 {
 		return Parts{}, fmt.Errorf("licences: %s", strings.Join(faults, "; "))
 	}
-	if parts.Libraries, err = Libraries(ctx, program); err != nil {
+	loaders := []string{program}
+	if runtime != "" {
+		loaders = append(loaders, runtime)
+	}
+	if parts.Libraries, err = Libraries(ctx, loaders...); err != nil {
 		return Parts{}, err
 	}
 	if parts.Files, err = Starters(starters); err != nil {

@@ -58,32 +58,42 @@ func NewClassifier() (*Classifier, error) {
 // module, in order. All of them hold. A file that cannot be named is an error,
 // and so is a folder without one.
 func (c *Classifier) Licences(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	files, err := licenceFiles(dir)
 	if err != nil {
-		return nil, fmt.Errorf("look for a licence (is the module in the cache? 'go mod download' fetches it): %w", err)
+		return nil, err
 	}
 	var found []string
-	files := 0
-	for _, entry := range entries {
-		if entry.IsDir() || !licenceFile.MatchString(entry.Name()) {
-			continue
-		}
-		files++
-		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read a licence: %w", err)
 		}
 		names, err := c.name(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", entry.Name(), err)
+			return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
 		}
 		found = append(found, names...)
 	}
-	if files == 0 {
-		return nil, errors.New("no licence file")
-	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// licenceFiles returns the licence files at the top of a module; none is an error.
+func licenceFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("look for a licence (is the module in the cache? 'go mod download' fetches it): %w", err)
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && licenceFile.MatchString(entry.Name()) {
+			files = append(files, filepath.Join(dir, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, errors.New("no licence file")
+	}
+	return files, nil
 }
 
 // name returns the licences of a text.

@@ -18,17 +18,32 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// Libraries returns the packages of the system whose shared libraries the
-// program loads, by themselves or for one another, as the dynamic linker and
-// dpkg name them. A library that dpkg does not know stands for itself.
-func Libraries(ctx context.Context, program string) ([]Library, error) {
-	out, err := exec.CommandContext(ctx, "ldd", program).Output()
-	if err != nil {
-		return nil, fmt.Errorf("ask ldd for the libraries of %s: %w", program, err)
+// Loaded returns the shared libraries that the files load, by themselves or for
+// one another, and the dynamic linker, in the order of their paths. One that is
+// not found is an error.
+func Loaded(ctx context.Context, files ...string) ([]string, error) {
+	var paths []string
+	for _, file := range files {
+		out, err := exec.CommandContext(ctx, "ldd", file).Output()
+		if err != nil {
+			return nil, fmt.Errorf("ask ldd for the libraries of %s: %w", file, err)
+		}
+		if strings.Contains(string(out), "not found") {
+			return nil, fmt.Errorf("libraries of %s are not installed: ldd says\n%s", file, out)
+		}
+		paths = append(paths, sharedLibraries(string(out))...)
 	}
-	paths := sharedLibraries(string(out))
-	if len(paths) == 0 {
-		return nil, nil
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// Libraries returns the packages of the system whose shared libraries the files
+// load, as the dynamic linker and dpkg name them. A library that dpkg does not
+// know stands for itself.
+func Libraries(ctx context.Context, files ...string) ([]Library, error) {
+	paths, err := Loaded(ctx, files...)
+	if err != nil || len(paths) == 0 {
+		return nil, err
 	}
 	// dpkg knows a file by the path it was packed with, which may lack the /usr
 	// that it has on the disk.

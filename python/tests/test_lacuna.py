@@ -121,24 +121,6 @@ def test_plot_shows_observed_filled_and_uncertainty(filled: xarray.Dataset, tmp_
         lacuna.plot(filled.drop_vars("CHL_uncertainty"))
 
 
-def test_the_package_installs_with_the_program(tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("wheel")
-    source = tmp_path / "checkout" / "python"
-    shutil.copytree(HERE.parent, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__", ".*"))
-    program = pathlib.Path(lacuna.program())
-    (tmp_path / "checkout" / "bin").mkdir()
-    shutil.copy2(program, tmp_path / "checkout" / "bin" / "lacuna")
-    target = tmp_path / "site"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--target", target, source],
-        check=True,
-    )
-    check = "import lacuna; print(lacuna.program()); print(lacuna.run(['version']))"
-    done = subprocess.run([sys.executable, "-c", check], cwd=tmp_path, env={"PYTHONPATH": str(target), "PATH": ""}, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(str(target / "lacuna" / "bin" / "lacuna")) and "lacuna" in done.stdout
-    assert (target / "lacuna" / "py.typed").exists()
-
-
 def test_the_notebook_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(HERE.parent))
     nbformat = pytest.importorskip("nbformat")

@@ -29,8 +29,9 @@ const installHint = "install onnxruntime 1.24 or newer where the system's loader
 
 // LibraryPath returns the ONNX Runtime library to load: configured if it is
 // not empty, then $LACUNA_ONNXRUNTIME, then the library beside the running
-// program, or in .cache/onnxruntime of the checkout in whose bin it lies, then
-// the one in the folders of the system's loader. The working directory is not
+// program, the one that was packed with it, in lib/lacuna beside its bin, or that
+// in .cache/onnxruntime of the checkout in whose bin it lies, then the one in the
+// folders of the system's loader. The working directory is not
 // searched: whoever can write there would run code as this user. For the same
 // reason a library that others may change is refused, wherever it lies; see
 // package trusted.
@@ -101,7 +102,8 @@ func (s search) named(origin, path string, err error) (Library, error) {
 }
 
 // besideProgram lists the paths that need no installation: beside the running
-// program and, where it lies in the bin of a checkout, in that checkout.
+// program and, where it lies in a bin, the lib/lacuna of packages and images and
+// the cache of a checkout.
 func besideProgram(exe string) []string {
 	if exe == "" {
 		return nil
@@ -109,7 +111,8 @@ func besideProgram(exe string) []string {
 	folder, name := filepath.Dir(exe), libraryNames()[0]
 	paths := []string{filepath.Join(folder, name)}
 	if filepath.Base(folder) == "bin" {
-		paths = append(paths, filepath.Join(filepath.Dir(folder), ".cache", "onnxruntime", name))
+		above := filepath.Dir(folder)
+		paths = append(paths, filepath.Join(above, "lib", "lacuna", name), filepath.Join(above, ".cache", "onnxruntime", name))
 	}
 	return paths
 }

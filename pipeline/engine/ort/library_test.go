@@ -27,10 +27,11 @@ func ownFile(t *testing.T, name string) (file string) {
 	return file
 }
 
-func TestAProgramOfACheckoutFindsItsLibraryFromAnyFolder(t *testing.T) {
+func TestAProgramFindsTheLibraryOfItsPackageOrCheckoutFromAnyFolder(t *testing.T) {
 	name := libraryNames()[0]
 	for exe, want := range map[string][]string{
-		"/src/lacuna/bin/lacuna":   {"/src/lacuna/bin/" + name, "/src/lacuna/.cache/onnxruntime/" + name},
+		"/src/lacuna/bin/lacuna":   {"/src/lacuna/bin/" + name, "/src/lacuna/lib/lacuna/" + name, "/src/lacuna/.cache/onnxruntime/" + name},
+		"/usr/bin/lacuna":          {"/usr/bin/" + name, "/usr/lib/lacuna/" + name, "/usr/.cache/onnxruntime/" + name},
 		"/srv/sea/lacuna":          {"/srv/sea/" + name},
 		"/tmp/go-build1/b001/test": {"/tmp/go-build1/b001/" + name},
 		"":                         nil,
@@ -108,7 +109,7 @@ func TestTheSearchGoesOnPastARefusedLibrary(t *testing.T) {
 		return "", os.ErrNotExist
 	}
 	got, err := s.find()
-	if err != nil || got.Path != asked[len(asked)-1] || len(asked) != 3 {
+	if err != nil || got.Path != asked[len(asked)-1] || len(asked) != 4 {
 		t.Errorf("found %v, %v after %q", got, err, asked)
 	}
 	if len(got.Refused) != 1 || !errors.Is(got.Refused[0], trusted.ErrUntrusted) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -30,7 +31,7 @@ func main() {
 }
 
 func sbomCommand() *cobra.Command {
-	var version, runtime, starters, out string
+	var version, runtime, starters, out, texts string
 	cmd := &cobra.Command{
 		Use: "sbom PROGRAM", Short: "write the bill of materials, CycloneDX in JSON", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,6 +47,11 @@ func sbomCommand() *cobra.Command {
 			if err := renameio.WriteFile(out, bill, 0o644); err != nil {
 				return fmt.Errorf("write the bill of materials: %w", err)
 			}
+			if texts != "" {
+				if err := writeTexts(cmd.Context(), parts, runtime, texts); err != nil {
+					return err
+				}
+			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d modules, %d system packages, %d files\n",
 				out, len(parts.Program.Modules), len(parts.Libraries), len(parts.Files))
 			return nil
@@ -55,7 +61,27 @@ func sbomCommand() *cobra.Command {
 	cmd.Flags().StringVar(&runtime, "onnxruntime", "", "path of libonnxruntime; none: it is left out")
 	cmd.Flags().StringVar(&starters, "starters", "modelstore/starters/versions", "folder of the starter models")
 	cmd.Flags().StringVar(&out, "out", "bin/lacuna.cdx.json", "file to write")
+	cmd.Flags().StringVar(&texts, "texts", "", "file for the texts of all licences, which packages of the program carry; none: it is not written")
 	return cmd
+}
+
+func writeTexts(ctx context.Context, parts supply.Parts, runtime, out string) error {
+	sources, err := supply.FindSources(ctx)
+	if err != nil {
+		return err
+	}
+	further := map[string]string{"lacuna": "LICENSE"}
+	if runtime != "" {
+		further["onnxruntime"] = filepath.Join(filepath.Dir(runtime), "LICENSE") // ops/setup/onnxruntime.sh puts it there
+	}
+	text, err := supply.Texts(parts, sources, further)
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(out, text, 0o644); err != nil {
+		return fmt.Errorf("write the texts of licences: %w", err)
+	}
+	return nil
 }
 
 func vulnsCommand() *cobra.Command {
