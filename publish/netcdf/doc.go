@@ -21,8 +21,9 @@
 // or none, never a part of one, and a failed write leaves nothing behind. It
 // is reproducible: the same Product gives the same bytes, today and tomorrow,
 // as long as the binary and its netCDF and HDF5 libraries stay the same, because
-// nothing is taken from the clock. A pixel that the sensor saw keeps its stored bits, but
-// for a layout that prescribes another packing, whose rounding it takes; land is never filled; File refuses a Product in which a filled pixel has no
+// nothing is taken from the clock. A pixel that the sensor saw keeps its stored
+// bits, but for a layout that prescribes another packing, whose rounding it takes.
+// Land is never filled; File refuses a Product in which a filled pixel has no
 // finite value or no uncertainty.
 //
 // The files of a dataset can be joined along time: every map runs along a time

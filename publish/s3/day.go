@@ -141,13 +141,38 @@ func (d *day) withdraw(ctx context.Context, granule string) error {
 		if err := d.write(ctx, m); err != nil {
 			return err
 		}
+		if old := d.named(there.File); old.product != d.product {
+			if err := d.sink.removeAll(ctx, old.item(), sideOf(old.product), sideOf(old.members())); err != nil {
+				return err
+			}
+		}
 	}
-	for _, key := range []string{d.item(), sideOf(d.product), sideOf(d.members())} {
-		if err := d.sink.remove(ctx, key); err != nil {
+	return d.sink.removeAll(ctx, d.item(), sideOf(d.product), sideOf(d.members()))
+}
+
+// named returns the keys of a product of the same day under another name.
+func (d *day) named(file string) *day {
+	return &day{sink: d.sink, folder: d.folder, product: path.Join(d.folder, path.Base(file))}
+}
+
+// removeFormer removes the objects of earlier revisions that had other names. The
+// manifest lists those names, so that a crash leaves none behind.
+func (d *day) removeFormer(ctx context.Context, granule string) error {
+	entry, _ := d.manifest.Entry(granule)
+	for _, name := range entry.Former() {
+		if _, taken := d.manifest.Owner(name); taken {
+			continue // it is that of another product by now
+		}
+		if err := d.sink.removeAll(ctx, d.named(name).keys()...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keys returns the keys of a product, in the order in which they go.
+func (d *day) keys() []string {
+	return []string{d.item(), sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product}
 }
 
 func (d *day) upload(ctx context.Context, key, file string, options minio.PutObjectOptions) error {

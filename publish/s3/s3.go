@@ -114,6 +114,9 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err := s.setLatest(ctx, p.Dataset, d.folder, entry); err != nil {
 		return err
 	}
+	if err := d.removeFormer(ctx, p.Granule); err != nil {
+		return err
+	}
 	return d.catalogue(ctx, p, true)
 }
 
@@ -133,10 +136,8 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
-	for _, key := range []string{d.item(), sideOf(d.product), d.picture(), sideOf(d.members()), d.members(), d.product} {
-		if err := s.remove(ctx, key); err != nil {
-			return err
-		}
+	if err := s.removeAll(ctx, d.keys()...); err != nil {
+		return err
 	}
 	if err := s.findLatest(ctx, p.Dataset); err != nil {
 		return err
@@ -215,6 +216,16 @@ func (s *Sink) findLatest(ctx context.Context, dataset string) error {
 		return err
 	}
 	return s.setLatest(ctx, dataset, folder, found)
+}
+
+// removeAll removes the objects that are there.
+func (s *Sink) removeAll(ctx context.Context, keys ...string) error {
+	for _, key := range keys {
+		if err := s.remove(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Sink) latestKey(dataset string) string {

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"PublishingAgainChangesNothing", publishedAgain},
 		{"PublishingAgainAfterARestartChangesNothing", publishedAgainAfterRestart},
 		{"ALaterRevisionReplacesAnEarlier", laterReplaces},
+		{"ALaterRevisionUnderAnotherNameReplacesAnEarlier", laterReplacesByName},
 		{"AnEarlierRevisionNeverComesBack", earlierStaysAway},
 		{"RetractionTakesAProductOutOfUse", retracted},
 		{"RetractingAgainChangesNothing", retractedAgain},
@@ -134,6 +135,23 @@ func laterReplaces(t *testing.T, s Subject) {
 	first, second := Product(t, "sea", "a", 1), Product(t, "sea", "a", 2)
 	publishAll(t, s.Sink, first, second)
 	want(t, s, "sea", map[string]Seen{first.Granule: seen(second)})
+}
+
+// laterReplacesByName is for names that tell revisions apart: a receiver that looks at
+// all files must find the current one only.
+func laterReplacesByName(t *testing.T, s Subject) {
+	all := []publish.Product{Product(t, "sea", "a", 1), Product(t, "sea", "a", 2), Product(t, "sea", "a", 3), Product(t, "sea", "a", 4)}
+	for i := range all {
+		all[i].Name = fmt.Sprintf("a_r%d.nc", all[i].Revision)
+	}
+	publishAll(t, s.Sink, all[0], all[2]) // the second comes late
+	publishAll(t, s.Restart(t), all[1], all[2])
+	want(t, s, "sea", map[string]Seen{all[0].Granule: seen(all[2])})
+	all[3].Name = all[0].Name // as after a change of the template
+	publishAll(t, s.Sink, all[3], all[0])
+	want(t, s, "sea", map[string]Seen{all[0].Granule: seen(all[3])})
+	all[3] = retract(t, s.Sink, all[3])
+	want(t, s, "sea", map[string]Seen{all[0].Granule: seen(all[3])})
 }
 
 func earlierStaysAway(t *testing.T, s Subject) {
