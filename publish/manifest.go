@@ -132,10 +132,11 @@ func (m Manifest) Entry(granule string) (Entry, bool) {
 	return m.Products[i], true
 }
 
-// Owner returns the granule whose product has a file name.
+// Owner returns the granule whose product has a file name. A retracted one has none
+// any more: that of an absence goes to the granule that comes for it.
 func (m Manifest) Owner(file string) (granule string, ok bool) {
 	for _, e := range m.Products {
-		if e.File == file {
+		if e.File == file && !e.Retracted {
 			return e.Granule, true
 		}
 	}

@@ -35,6 +35,9 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 		return err
 	}
 	return s.change(ctx, p, &p, func(w *work) error {
+		if err := w.checkOwner(p); err != nil {
+			return err
+		}
 		if err := w.manifest.Conflict(p); err != nil {
 			return err
 		}
@@ -63,6 +66,9 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 			return err
 		}
 		s.step("retracted")
+		if _, taken := w.manifest.Owner(entry.File); taken {
+			return nil // another product has the name by now
+		}
 		return removeAll(w.files()...)
 	})
 }
@@ -129,9 +135,6 @@ func (s *Sink) change(ctx context.Context, p publish.Product, added *publish.Pro
 		return err
 	}
 	w.manifest.Dataset, w.manifest.Day = p.Dataset, publish.Day(p.Time)
-	if err := w.checkOwner(p); err != nil {
-		return err
-	}
 	if err := do(w); err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func (s *Sink) step(name string) {
 
 // checkOwner refuses a file name that the product of another granule has.
 func (w *work) checkOwner(p publish.Product) error {
-	if e, ours := w.manifest.Entry(p.Granule); ours && e.File == filepath.Base(w.visible) {
+	if owner, taken := w.manifest.Owner(filepath.Base(w.visible)); taken && owner == p.Granule {
 		return nil
 	}
 	if _, err := os.Lstat(w.visible); errors.Is(err, fs.ErrNotExist) {

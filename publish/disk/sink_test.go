@@ -55,6 +55,10 @@ func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 		for _, e := range m.Products {
 			file := filepath.Join(filepath.Dir(path), e.File)
 			known[file], known[publish.MembersName(file)] = true, true
+			if _, taken := m.Owner(e.File); taken && e.Retracted { // another product has its name
+				got[e.Granule] = sinktest.Seen{Revision: e.Revision, Retracted: true, Why: e.Why}
+				continue
+			}
 			if item, err := os.ReadFile(stac.ItemName(file)); (err == nil) != e.Live() || err == nil && !strings.Contains(string(item), "1220"+e.SHA256) {
 				t.Errorf("item of %s, which is live: %v, is %s, %v", file, e.Live(), item, err)
 			}

@@ -31,10 +31,15 @@ func (s *Sink) open(ctx context.Context, p publish.Product) (*day, error) {
 		return nil, err
 	}
 	d.manifest.Dataset, d.manifest.Day = p.Dataset, publish.Day(p.Time)
-	if owner, taken := d.manifest.Owner(p.Name); taken && owner != p.Granule {
-		return nil, fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, p.Name, owner)
-	}
 	return d, nil
+}
+
+// checkOwner refuses a file name that the product of another granule has.
+func (d *day) checkOwner(p publish.Product) error {
+	if owner, taken := d.manifest.Owner(p.Name); taken && owner != p.Granule {
+		return fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, p.Name, owner)
+	}
+	return nil
 }
 
 // checkName refuses names that would be other keys.

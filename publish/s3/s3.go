@@ -94,7 +94,7 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err != nil {
 		return err
 	}
-	if err := d.manifest.Conflict(p); err != nil {
+	if err := errors.Join(d.checkOwner(p), d.manifest.Conflict(p)); err != nil {
 		return err
 	}
 	entry := publish.EntryOf(p)
@@ -136,8 +136,10 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
-	if err := s.removeAll(ctx, d.keys()...); err != nil {
-		return err
+	if _, taken := next.Owner(p.Name); !taken { // else another product has the name by now
+		if err := s.removeAll(ctx, d.keys()...); err != nil {
+			return err
+		}
 	}
 	if err := s.findLatest(ctx, p.Dataset); err != nil {
 		return err

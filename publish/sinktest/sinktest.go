@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"RetractingAgainChangesNothing", retractedAgain},
 		{"ARetractedRevisionDoesNotComeBack", retractedStaysAway},
 		{"ARevisionAfterARetractionHolds", revisionAfterRetraction},
+		{"TheNameOfARetractedProductIsFree", retractedNameIsFree},
 		{"RetractingWhatWasNeverPublishedIsNoError", retractedUnpublished},
 		{"ALostFileIsPermanent", lostFile},
 		{"ADamagedFileIsPermanentAndNotShown", damagedFile},
@@ -166,6 +167,18 @@ func retracted(t *testing.T, s Subject) {
 	publishAll(t, s.Sink, a, b)
 	a = retract(t, s.Sink, a)
 	want(t, s, "sea", map[string]Seen{a.Granule: seen(a), b.Granule: seen(b)})
+}
+
+// retractedNameIsFree is for names without that of the granule: the product of an
+// absence is retracted when its granule comes, and has the same name.
+func retractedNameIsFree(t *testing.T, s Subject) {
+	a, b := Product(t, "sea", "a", 1), Product(t, "sea", "b", 1)
+	b.Name = a.Name
+	publishAll(t, s.Sink, a)
+	gone := retract(t, s.Sink, a)
+	publishAll(t, s.Sink, b)
+	gone = retract(t, s.Restart(t), gone)
+	want(t, s, "sea", map[string]Seen{gone.Granule: seen(gone), b.Granule: seen(b)})
 }
 
 func retractedAgain(t *testing.T, s Subject) {
