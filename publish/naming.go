@@ -20,7 +20,7 @@ type Naming struct {
 	Granule     string    // name of the granule's file without its ending, with its day
 	Time        time.Time // time of the first field
 	Revision    int
-	Mode        string // NearRealTime or Delayed
+	Mode        string // NearRealTime or Delayed; empty: not known yet, see WithMode
 	Institution string // of the creator
 	SSTType     string // code of GHRSST for the depth of a temperature
 }
@@ -73,10 +73,7 @@ func (n Naming) word(key string) (string, bool) {
 	case "revision":
 		return strconv.Itoa(n.Revision), true
 	case "mode":
-		if n.Mode == Delayed {
-			return "dt", true
-		}
-		return "nrt", true
+		return modeWord(n.Mode), true
 	case "institution":
 		return letters(n.Institution), true
 	case "sst_type":
@@ -84,6 +81,22 @@ func (n Naming) word(key string) (string, bool) {
 	}
 	return "", false
 }
+
+// unknownMode stands in a name for the mode while that is not known.
+const unknownMode = "{mode}"
+
+func modeWord(mode string) string {
+	switch mode {
+	case "":
+		return unknownMode
+	case Delayed:
+		return "dt"
+	}
+	return "nrt"
+}
+
+// WithMode returns a name that was made before the mode was known.
+func WithMode(name, mode string) string { return strings.ReplaceAll(name, unknownMode, modeWord(mode)) }
 
 // letters returns the letters and digits of s.
 func letters(s string) string {

@@ -20,6 +20,11 @@ func TestATemplateNamesAProduct(t *testing.T) {
 		if got := template.Name(n); got != want {
 			t.Errorf("%s gives %s, want %s", template, got, want)
 		}
+		early := n
+		early.Mode = ""
+		if got := WithMode(template.Name(early), Delayed); got != want {
+			t.Errorf("%s, with the mode afterwards, gives %s, want %s", template, got, want)
+		}
 	}
 }
 

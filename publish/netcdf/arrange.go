@@ -13,7 +13,7 @@ func (p *Product) arrange(f File) (File, error) {
 	if p.Layout == "" || p.Layout == Plain {
 		return f, nil
 	}
-	if err := p.needTemperature(); err != nil {
+	if err := p.CheckLayout(); err != nil {
 		return File{}, err
 	}
 	found, err := findAxes(f, p.Variable)

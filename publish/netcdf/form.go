@@ -152,9 +152,9 @@ func (f File) grid(v Var) (maps, cells int) {
 	return len(v.Raw) / max(1, cdl.SizeOf(v.Type)) / max(1, cells), cells
 }
 
-// needTemperature returns why a product cannot be one of sea surface temperature in
-// kelvin, or nil.
-func (p *Product) needTemperature() error {
+// CheckLayout returns a *LayoutError where the layout of p has no place for its
+// variable, or nil. It looks at nothing else of p.
+func (p *Product) CheckLayout() error {
 	if p.Layout != GHRSST || p.valueForm() != nil && quantityOf(p.standardName()) != ofSalinity && quantityOf(p.standardName()) != ofChlorophyll {
 		return nil
 	}

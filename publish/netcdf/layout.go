@@ -1,6 +1,7 @@
 package netcdf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,14 +24,10 @@ const (
 // Layouts returns all of them.
 func Layouts() []Layout { return []Layout{Plain, GHRSST, CMEMS} }
 
-// UnmarshalText implements encoding.TextUnmarshaler; an empty text is Plain.
-func (l *Layout) UnmarshalText(text []byte) error {
-	*l = Layout(text)
-	if *l == "" {
-		*l = Plain
-	}
-	if !slices.Contains(Layouts(), *l) {
-		return fmt.Errorf("layout is %q, must be one of %v", text, Layouts())
+// Validate reports an unknown layout. The message begins with the key.
+func (l Layout) Validate() error {
+	if !slices.Contains(Layouts(), l) {
+		return fmt.Errorf("layout is %q, must be %s, %s or %s", l, Plain, GHRSST, CMEMS)
 	}
 	return nil
 }
@@ -65,6 +62,9 @@ const (
 	namesAttr  = "lacuna_variables"
 )
 
+// LayoutIn returns the layout of a file with these global attributes.
+func LayoutIn(attrs []Attr) Layout { return cmp.Or(Layout(text(attrs, layoutAttr)), Plain) }
+
 // NamesIn returns the names of the parts in a file with these global attributes. A
 // Plain file says nothing, and then those of variable are returned.
 func NamesIn(attrs []Attr, variable string) Names {
@@ -89,6 +89,21 @@ func (p *Product) UnitsInFile() string {
 func (p *Product) inputUnits() string {
 	v, _ := p.Source.variable(p.Variable)
 	return text(mendUnits(withDefault(v.Attrs, "units", p.Units)), "units")
+}
+
+// SSTType returns the code of GHRSST for the depth that a temperature is of.
+func (p *Product) SSTType() string {
+	switch name := p.standardName(); {
+	case strings.Contains(name, "subskin"):
+		return "SSTsubskin"
+	case strings.Contains(name, "skin"):
+		return "SSTskin"
+	case strings.Contains(name, "foundation"):
+		return "SSTfnd"
+	case strings.HasPrefix(name, "sea_water_"):
+		return "SSTdepth"
+	}
+	return "SSTblend" // of a depth that nobody has told
 }
 
 func (p *Product) standardName() string {
@@ -130,8 +145,11 @@ type LayoutError struct {
 }
 
 func (e *LayoutError) Error() string {
-	return fmt.Sprintf("layout %s has no place for it: %s; set layout: %s for this dataset", e.Layout, e.Why, Plain)
+	return fmt.Sprintf("layout %s has no place for it: %s; %s", e.Layout, e.Why, e.Remedy())
 }
+
+// Remedy says what to do.
+func (e *LayoutError) Remedy() string { return "set layout: " + string(Plain) + " for this dataset" }
 
 // Restored returns numbers read from a file of p, in its units, as the analysis has
 // them: values in the units of the input, uncertainties in Space.
