@@ -106,8 +106,14 @@ func (d Dataset) Caveats() []string {
 	return all
 }
 
-// FileNames returns the template of the names of products.
-func (d Dataset) FileNames() publish.Template { return cmp.Or(d.FileName, work.FileNames(d.Layout)) }
+// ProductForm returns layout and names of products in words; empty where they are
+// those of the granules.
+func (d Dataset) ProductForm() string {
+	if d.Layout == netcdf.Plain && d.FileName == "" {
+		return ""
+	}
+	return fmt.Sprintf("products in the layout %s, named %s", d.Layout, cmp.Or(d.FileName, work.FileNames(d.Layout)))
+}
 
 // UnmarshalYAML fills in the defaults of a dataset before its keys are read.
 func (d *Dataset) UnmarshalYAML(unmarshal func(any) error) error {

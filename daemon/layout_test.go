@@ -55,6 +55,12 @@ func TestProductsOfEveryLayoutAreMadeRevisedAndRead(t *testing.T) {
 				if read(t, shown, tt.variable).Source.Variable != tt.variable || len(read(t, shown, tt.errors).Fields) != 1 {
 					t.Errorf("%s is not read by its names", shown)
 				}
+				values, flags := read(t, shown, "").Fields[0].Values, read(t, shown, "flags").Fields[0].Values
+				for c, flag := range flags {
+					if filled := byte(flag)&(netcdf.Land|netcdf.NotReconstructible) == 0; filled != (values[c] == values[c]) {
+						t.Fatalf("cell %d of %s with flags %v is read as %v", c, shown, flag, values[c])
+					}
+				}
 			}
 			if got := r.read(t, tt.variable); got.Items != 5 || got.Slots != 5 || got.Filled < 0.3 || fmt.Sprint(got.Revisions) != "[2 2 2 1 1]" {
 				t.Errorf("readers in Python found %+v", got)

@@ -10,7 +10,6 @@ import (
 	"lacuna/daemon"
 	"lacuna/daemon/cli"
 	"lacuna/daemon/operate"
-	"lacuna/publish/netcdf"
 
 	"github.com/spf13/cobra"
 )
@@ -87,8 +86,8 @@ func describeConfig(w io.Writer, file string, cfg daemon.Config) error {
 		back, ahead := set.Fill.Window()
 		fmt.Fprintf(w, "dataset %s: %s from %s, filled by %s, %s back and %s ahead\n", set.Name,
 			cmp.Or(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, back, ahead)
-		if names := set.FileNames(); set.Layout != netcdf.Plain || set.FileName != "" {
-			fmt.Fprintf(w, "dataset %s: products in the layout %s, named %s\n", set.Name, set.Layout, names)
+		if form := set.ProductForm(); form != "" {
+			fmt.Fprintf(w, "dataset %s: %s\n", set.Name, form)
 		}
 		for _, caveat := range set.Caveats() {
 			fmt.Fprintf(w, "dataset %s: %s\n", set.Name, caveat)
