@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"lacuna/internal/cdl"
 )
 
 // form is how a layout stores a map: the units and the packing.
@@ -140,17 +138,6 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1e-3, math.Abs(b
 
 // get returns the physical value of a stored number that is not missing.
 func (p *packing) get(cell []byte) float64 { return number(cell, p.typ)*p.scale + p.offset }
-
-// grid returns the numbers of cells of a variable along its last two dimensions, and
-// how many maps it has.
-func (f File) grid(v Var) (maps, cells int) {
-	shape := f.shape(v)
-	if len(shape) < 2 {
-		return 0, 0
-	}
-	cells = shape[len(shape)-1] * shape[len(shape)-2]
-	return len(v.Raw) / max(1, cdl.SizeOf(v.Type)) / max(1, cells), cells
-}
 
 // CheckLayout returns a *LayoutError where the layout of p has no place for its
 // variable, or nil. It looks at nothing else of p.
