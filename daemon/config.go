@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +21,8 @@ import (
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/products"
+	"lacuna/publish"
 	"lacuna/publish/netcdf"
 )
 
@@ -44,14 +47,16 @@ type Config struct {
 type Dataset struct {
 	Name           string `yaml:"name"`
 	ingest.Options `yaml:",inline"`
-	SeaMask        string          `yaml:"sea_mask"` // auto (the granules' own mask, else builtin; learned where that calls most observed cells land), builtin, learned (every cell that was ever observed), or a NetCDF file
-	Grid           *gridpin.Pin    `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
-	Archive        intake.Archive  `yaml:"archive"`
-	Fill           infer.Config    `yaml:"fill"`
-	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
-	EmptyDays      work.EmptyDays  `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
-	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
-	Simulate       *feed.Feed      `yaml:"simulate"`    // a simulated producer that writes into the archive
+	SeaMask        string           `yaml:"sea_mask"` // auto (the granules' own mask, else builtin; learned where that calls most observed cells land), builtin, learned (every cell that was ever observed), or a NetCDF file
+	Grid           *gridpin.Pin     `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
+	Archive        intake.Archive   `yaml:"archive"`
+	Fill           infer.Config     `yaml:"fill"`
+	Reanalysis     work.Reanalysis  `yaml:"reanalysis"`
+	EmptyDays      work.EmptyDays   `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
+	Layout         netcdf.Layout    `yaml:"layout"`      // names, units and packing in the files of products: lacuna (those of the input), ghrsst (GDS 2.1 Level 4) or cmems (the Copernicus catalogue)
+	FileName       publish.Template `yaml:"file_name"`   // template of the names of files, such as {date}_{dataset}_r{revision}.nc; without it that of the layout
+	DailySkill     bool             `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
+	Simulate       *feed.Feed       `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 
 // DefaultConfig returns the defaults of a configuration file.
@@ -75,7 +80,7 @@ func DefaultConfig() Config {
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
-		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays,
+		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, Layout: netcdf.Plain,
 	}
 	d.Fill.FutureDays = infer.JudgedFutureDays
 	// A model of the dataset's own has shown that it betters optimal interpolation,
@@ -99,6 +104,15 @@ func (d Dataset) Caveats() []string {
 		all = append(all, "daily_skill is off: no day is scored, and without scored days a starter model is never followed")
 	}
 	return all
+}
+
+// ProductForm returns layout and names of products in words; empty where they are
+// those of the granules.
+func (d Dataset) ProductForm() string {
+	if d.Layout == netcdf.Plain && d.FileName == "" {
+		return ""
+	}
+	return fmt.Sprintf("products in the layout %s, named %s", d.Layout, cmp.Or(d.FileName, work.FileNames(d.Layout)))
 }
 
 // UnmarshalYAML fills in the defaults of a dataset before its keys are read.
@@ -177,6 +191,11 @@ func (c Config) faults() []fault {
 		check(!names[d.Name], section, "name is %q, which another dataset has", d.Name)
 		names[d.Name] = true
 		all = append(all, d.faults(section)...)
+		for _, other := range c.Datasets[:i] {
+			if d.FileName != "" && other.FileName != "" && d.FileName.Check() == nil && other.FileName.Check() == nil {
+				add(section, underKey("file_name", publish.Apart(d.Name, other.Name, d.FileName, other.FileName)))
+			}
+		}
 	}
 	return append(all, c.checkModels()...)
 }
@@ -203,6 +222,10 @@ func (d Dataset) faults(section string) []fault {
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
 	add(section, d.EmptyDays.Validate())
+	add(section, d.checkLayout())
+	if d.FileName != "" {
+		add(section, underKey("file_name", d.FileName.Check()))
+	}
 	if d.Grid != nil {
 		add(section+".grid", d.Grid.Validate())
 	}
@@ -210,6 +233,26 @@ func (d Dataset) faults(section string) []fault {
 		add(section+".simulate", d.Simulate.Validate())
 	}
 	return all
+}
+
+// checkLayout returns why the products of d cannot have its layout, or nil. Where no
+// product is named, its granules tell.
+func (d Dataset) checkLayout() error {
+	if err := d.Layout.Validate(); err != nil {
+		return err
+	}
+	if p, err := products.Find(d.Product); err == nil && d.Layout == netcdf.GHRSST && p.Units != "degC" {
+		return fmt.Errorf("layout %s is for sea surface temperature, and product %s is not", d.Layout, d.Product)
+	}
+	return nil
+}
+
+// underKey returns an error that begins with a key, nil for nil.
+func underKey(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %w", key, err)
 }
 
 // state returns the state folder.

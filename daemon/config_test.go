@@ -63,6 +63,11 @@ func TestConfigErrorsNameFileLineAndWhatIsAllowed(t *testing.T) {
 		{"a pair of one", "product: chlorophyll", "grid: {shape: 10x10, lat: [41], lon: [27, 42]}", []string{"lacuna.yaml:5:", "grid.lat has 1 value, must have 2"}},
 		{"backfill that is none", "poll_interval: 1m", "backfill: 2024", []string{"lacuna.yaml:8:", "2020-01-01..2020-12-31"}},
 		{"mask that is not there", "product: chlorophyll", "sea_mask: nowhere.nc", []string{"lacuna.yaml:5:", "sea_mask", "builtin, learned"}},
+		{"layout that is none", "product: chlorophyll", "layout: gds", []string{"lacuna.yaml:5:", `layout is "gds", must be lacuna, ghrsst or cmems`}},
+		{"layout of another quantity", "product: chlorophyll", "product: chlorophyll\n    layout: ghrsst", []string{"lacuna.yaml:6:", "layout ghrsst is for sea surface temperature, and product chlorophyll is not"}},
+		{"names without a day", "product: chlorophyll", `file_name: "{dataset}_r{revision}"`, []string{"lacuna.yaml:5:", "file_name", "add {date}"}},
+		{"names without a revision", "product: chlorophyll", `file_name: "{date}_{dataset}.nc"`, []string{"lacuna.yaml:5:", "file_name", "add {revision}"}},
+		{"names without a dataset", "product: chlorophyll", "file_name: \"{date}_r{revision}\"\n    archive: {dir: a}\n  - name: sst\n    file_name: \"{date}_r{revision}\"", []string{"lacuna.yaml:8:", "file_name", "of this dataset and of chl the same name: add {dataset}"}},
 		{"no datasets", validConfig[strings.Index(validConfig, "datasets:"):], "datasets: []", []string{"datasets is empty"}},
 		{"broken YAML", "archive:\n", "archive: [\n", []string{"lacuna.yaml:"}},
 	}

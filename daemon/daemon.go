@@ -348,6 +348,7 @@ func (d Dataset) work() work.Dataset {
 	return work.Dataset{
 		Name: d.Name, Options: d.Options, SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Reanalysis: d.Reanalysis,
 		DailySkill: d.DailySkill, Retry: d.Archive.PollInterval, EmptyDays: d.EmptyDays, Due: d.Archive.Due,
+		Layout: d.Layout, FileName: d.FileName,
 	}
 }
 

@@ -26,14 +26,14 @@ type readers struct {
 	Filled    float64  `json:"filled"`
 }
 
-func (b *bench) read(t *testing.T) (r readers) {
+func (b *bench) read(t *testing.T, variable string) (r readers) {
 	t.Helper()
 	python := compliance.Python(t)
 	if exec.Command(python, "-c", "import xarray, dask, zarr, pystac, jsonschema").Run() != nil {
 		t.Skipf("%s has no xarray, zarr and pystac: pip install -r ops/setup/requirements-test.txt into it to run this test", python)
 	}
 	var stderr bytes.Buffer
-	cmd := exec.Command(python, filepath.Join("testdata", "readers.py"), b.cfg.ProductsDir, b.cfg.Publish.Zarr.Dir, "sea", "CHL")
+	cmd := exec.Command(python, filepath.Join("testdata", "readers.py"), b.cfg.ProductsDir, b.cfg.Publish.Zarr.Dir, "sea", variable)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -65,12 +65,12 @@ func TestFilesStoreAndCatalogueOfADaemonSayTheSame(t *testing.T) {
 		}
 	}
 	b.once(t)
-	first := b.read(t)
+	first := b.read(t, "CHL")
 	put(t, b.archive(), w.Granule(days[3]))
 	changed := put(t, b.archive(), w.Granule(days[1]))
 	spoil(t, changed)
 	b.once(t)
-	got := b.read(t)
+	got := b.read(t, "CHL")
 	for _, r := range []readers{first, got} {
 		for _, day := range want {
 			if !slices.Contains(r.Days, day) {

@@ -58,6 +58,29 @@ type Superseded struct {
 	Revision int    `json:"revision"`
 	SHA256   string `json:"sha256"`
 	Size     int64  `json:"size"`
+	File     string `json:"file,omitempty"` // name of its file while it was current; empty: that of the current one
+}
+
+// Former returns the names that the file of e had in earlier revisions and has no
+// more: those of a template that tells revisions apart.
+func (e Entry) Former() []string {
+	var names []string
+	for _, s := range e.Superseded {
+		if s.File != "" && s.File != e.File {
+			names = append(names, s.File)
+		}
+	}
+	return names
+}
+
+// FileOf returns the name that the file of a revision of e has, or had.
+func (e Entry) FileOf(revision int) string {
+	for _, s := range e.Superseded {
+		if s.Revision == revision && s.File != "" {
+			return s.File
+		}
+	}
+	return e.File
 }
 
 // EntryOf returns the manifest entry of p.
@@ -109,10 +132,11 @@ func (m Manifest) Entry(granule string) (Entry, bool) {
 	return m.Products[i], true
 }
 
-// Owner returns the granule whose product has a file name.
+// Owner returns the granule whose product has a file name. A retracted one has none
+// any more: that of an absence goes to the granule that comes for it.
 func (m Manifest) Owner(file string) (granule string, ok bool) {
 	for _, e := range m.Products {
-		if e.File == file {
+		if e.File == file && !e.Retracted {
 			return e.Granule, true
 		}
 	}
@@ -141,10 +165,17 @@ func (m Manifest) Add(e Entry) (next Manifest, current bool) {
 		m.Products[i] = e
 		return m, true
 	case there.Revision > e.Revision:
-		m.Products[i].Superseded = supersede(there.Superseded, e)
+		m.Products[i].Superseded = supersede(there, e)
 		return m, false
 	}
-	e.Superseded = supersede(there.Superseded, there)
+	e.Superseded = there.Superseded
+	if there.File != e.File { // the names that were those of the current file are not any more
+		e.Superseded = slices.Clone(there.Superseded)
+		for j := range e.Superseded {
+			e.Superseded[j].File = cmp.Or(e.Superseded[j].File, there.File)
+		}
+	}
+	e.Superseded = supersede(e, there)
 	m.Products[i] = e
 	return m, true
 }
@@ -211,14 +242,20 @@ func (m Manifest) find(granule string) int {
 	return slices.IndexFunc(m.Products, func(e Entry) bool { return e.Granule == granule })
 }
 
-func supersede(all []Superseded, e Entry) []Superseded {
+// supersede returns the earlier revisions of current with e among them.
+func supersede(current, e Entry) []Superseded {
+	all := current.Superseded
 	if e.SHA256 == "" {
 		return all // it was displaced: other bytes have its number
 	}
 	if slices.ContainsFunc(all, func(s Superseded) bool { return s.Revision == e.Revision }) {
 		return all
 	}
-	all = append(slices.Clone(all), Superseded{Revision: e.Revision, SHA256: e.SHA256, Size: e.Size})
+	old := Superseded{Revision: e.Revision, SHA256: e.SHA256, Size: e.Size}
+	if e.File != current.File {
+		old.File = e.File
+	}
+	all = append(slices.Clone(all), old)
 	slices.SortFunc(all, func(a, b Superseded) int { return a.Revision - b.Revision })
 	return all
 }

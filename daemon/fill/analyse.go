@@ -3,6 +3,7 @@ package fill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -43,6 +44,7 @@ type Job struct {
 	// not known.
 	Published, Fetched, Filled time.Time
 	Credits                    netcdf.Credits
+	Layout                     netcdf.Layout // of the product's file; empty: that of the input
 
 	// Constants are those of the dataset, for optimal interpolation; nil: the
 	// defaults.
@@ -81,6 +83,9 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	}
 	if (job.Backlog || job.Scored) && job.Trust != nil && job.Trust.Weight == 0 {
 		job.Fill.Network.Tier = infer.Fast
+	}
+	if err := CheckLayout(job.Granule, job.Layout); err != nil {
+		return Outcome{}, err
 	}
 	filler, err := infer.New(job.Fill, job.Model)
 	if err != nil {
@@ -168,14 +173,36 @@ var methodPhrase = map[string]string{
 	infer.MethodModel: "a neural network that was trained on gappy maps of the same dataset, upon optimal interpolation in space and time",
 }
 
-func describe(job Job, analyses []infer.Analysis) netcdf.Product {
+// CheckLayout returns a *ingest.BadGranule where a layout has no place for the
+// variable of a granule.
+func CheckLayout(g ingest.Granule, l netcdf.Layout) error {
+	p := Outline(Job{Granule: g, Layout: l})
+	wrong := (*netcdf.LayoutError)(nil)
+	if err := p.CheckLayout(); errors.As(err, &wrong) {
+		return &ingest.BadGranule{File: g.Name, Problem: fmt.Sprintf("the layout %s has no place for it: %s", wrong.Layout, wrong.Why), Remedy: wrong.Remedy()}
+	}
+	return nil
+}
+
+// Outline describes the product of a job before its analysis.
+func Outline(job Job) netcdf.Product {
 	g := job.Granule
 	p := netcdf.Product{
-		Source: SourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(),
+		Source: SourceFile(g.Source), Variable: g.Source.Variable, Space: g.Transform.String(), Layout: job.Layout,
 		Dataset: job.Dataset, Method: methodPhrase[job.Fill.Method], Model: job.Fill.Method,
 		Revision: job.Revision, Created: job.Created, Version: version.String(), Bounds: g.Bounds,
 		Published: job.Published, Fetched: job.Fetched, Filled: job.Filled, Credits: job.Credits, SeaMask: job.SeaMask,
 	}
+	for _, product := range products.All() {
+		if product.Name == g.Product {
+			p.Title, p.StandardName, p.Units = product.Title+", gaps filled", product.StandardName, product.Units
+		}
+	}
+	return p
+}
+
+func describe(job Job, analyses []infer.Analysis) netcdf.Product {
+	g, p := job.Granule, Outline(job)
 	if job.Model != nil {
 		p.Model, p.Seed = job.Model.Name(), job.Fill.Network.Seed
 	}
@@ -185,11 +212,6 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	job.tellTrust(&p)
 	p.Sampling = samplingOf(analyses)
 	p.Caveats = job.caveats()
-	for _, product := range products.All() {
-		if product.Name == g.Product {
-			p.Title, p.StandardName, p.Units = product.Title+", gaps filled", product.StandardName, product.Units
-		}
-	}
 	for i, a := range analyses {
 		p.Times = append(p.Times, g.Fields[i].Time)
 		p.Value, p.Sigma = append(p.Value, a.Value...), append(p.Sigma, a.Sigma...)

@@ -54,6 +54,7 @@ type Message struct {
 	Fetched   time.Time      `json:"fetched,omitzero"`
 	Filled    time.Time      `json:"filled"` // when it was sent
 	Credits   netcdf.Credits `json:"credits"`
+	Layout    netcdf.Layout  `json:"layout,omitempty"` // of the product's file; empty: that of the input
 }
 
 // File is a file in the shared folder.

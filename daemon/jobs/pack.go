@@ -19,7 +19,7 @@ import (
 // Packing is what a message has beside its fill.Job.
 type Packing struct {
 	Granule string // name in the archive
-	Product string // name of the product's file, without its ending
+	Product string // name of the product's file, but for its mode
 	Picture bool
 	Score   string // chooses the day whose gaps hide a part of it; empty: it is filled
 	Options ingest.Options
@@ -39,7 +39,7 @@ func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
 		Program: version.String(), Dataset: job.Dataset, Granule: p.Granule, Revision: job.Revision, Time: first.UTC(), Product: p.Product, Picture: p.Picture, Score: p.Score,
 		Options: p.Options, SeaMask: job.SeaMask, Fill: job.Fill, Constants: job.Constants, Widening: job.Widening, Trust: job.Trust,
 		Interpolated: job.Interpolated, Centre: job.Centre, Backlog: job.Backlog, Created: job.Created.UTC(), Published: job.Published.UTC(), Fetched: job.Fetched.UTC(), Filled: p.Filled.UTC(),
-		Credits: job.Credits,
+		Credits: job.Credits, Layout: job.Layout,
 	}
 	if job.Scored != (p.Score != "") {
 		return m, errors.New("a job is either scored or not")

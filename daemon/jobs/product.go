@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io/fs"
 	"math"
@@ -72,7 +73,7 @@ func Describe(granule ingest.Granule, outcome fill.Outcome) publish.Product {
 	first, _ := field.Span(granule.Fields)
 	return publish.Product{
 		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
-		Variable: out.Variable, Units: unitsOf(granule.Source, out), Model: out.Model, Seed: out.Seed, Trust: trustOf(out.Trust), Sampling: samplingOf(out.Sampling, outcome.Follows), Mode: out.Mode, Input: out.Input(),
+		Variable: out.Names().Value, Units: cmp.Or(out.UnitsInFile(), unitsOf(granule.Source, out)), Model: out.Model, Seed: out.Seed, Trust: trustOf(out.Trust), Sampling: samplingOf(out.Sampling, outcome.Follows), Mode: out.Mode, Input: out.Input(),
 		CoverageBefore: outcome.Observed, CoverageAfter: outcome.After, MeanUncertainty: meanUncertainty(out),
 		Created: out.Created, Published: out.Published, Fetched: out.Fetched, Filled: out.Filled,
 	}

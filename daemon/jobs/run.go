@@ -15,6 +15,7 @@ import (
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/parts"
+	"lacuna/publish"
 	"lacuna/publish/disk"
 )
 
@@ -122,7 +123,7 @@ func (r *Runner) write(id string, m Message, job fill.Job, outcome fill.Outcome)
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "product")
 	result.Job = id
-	if result.Made, err = Write(path, Draft{Name: m.Product, Picture: m.Picture}, job.Granule, outcome); err != nil {
+	if result.Made, err = Write(path, Draft{Name: publish.WithMode(m.Product, outcome.Product.Mode), Picture: m.Picture}, job.Granule, outcome); err != nil {
 		return result, err
 	}
 	share := func(path string) (string, int64, error) {
@@ -150,7 +151,7 @@ func (r *Runner) write(id string, m Message, job fill.Job, outcome fill.Outcome)
 func (r *Runner) unpack(ctx context.Context, m Message) (fill.Job, error) {
 	job := fill.Job{
 		Dataset: m.Dataset, SeaMask: m.SeaMask, Fill: m.Fill, Widening: m.Widening, Trust: m.Trust, Interpolated: m.Interpolated,
-		Revision: m.Revision, Created: m.Created, Published: m.Published, Fetched: m.Fetched, Filled: m.Filled, Credits: m.Credits,
+		Revision: m.Revision, Created: m.Created, Published: m.Published, Fetched: m.Fetched, Filled: m.Filled, Credits: m.Credits, Layout: m.Layout,
 		Constants: m.Constants, Centre: m.Centre, Backlog: m.Backlog, Scored: m.Score != "",
 	}
 	var err error

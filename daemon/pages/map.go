@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -57,25 +56,28 @@ func readMap(ctx context.Context, reader Reader, file, variable string, field in
 		return ops.Map{}, fmt.Errorf("field %d of %s: %w", field+1, g.Name, ops.ErrNotFound)
 	}
 	companions := strings.Fields(attrText(value, "ancillary_variables"))
-	_, sigma, err := read(companion(companions, variable+"_uncertainty"))
+	names := netcdf.NamesIn(g.Source.Attrs, variable)
+	_, sigma, err := read(companion(companions, names.Uncertainty))
 	if err != nil {
 		return ops.Map{}, err
 	}
-	_, flags, err := read(companion(companions, "flags"))
+	_, flags, err := read(companion(companions, names.Flags))
 	if err != nil {
 		return ops.Map{}, err
 	}
 	f := g.Fields[field]
 	n := f.Grid.Len()
-	if len(sigma.Raw) != 4*n*len(g.Fields) || len(flags.Raw) != n*len(g.Fields) {
+	// The numbers are used as stored: a reader that knows the variable's name might
+	// reject some.
+	sigmas, log := netcdf.Sigma(sigma)
+	if len(sigmas) != n*len(g.Fields) || len(flags.Raw) != n*len(g.Fields) {
 		return ops.Map{}, fmt.Errorf("%s: %s or %s is not as large as %s", g.Name, sigma.Name, flags.Name, variable)
 	}
 	m := ops.Map{
 		Variable: attrText(value, "long_name"), Units: attrText(value, "units"), Time: f.Time, Lat: f.Grid.Lat, Lon: f.Grid.Lon,
-		Value: f.Values, Sigma: floats(sigma.Raw[4*n*field:4*n*(field+1)], sigma), Flags: flags.Raw[n*field : n*(field+1)],
+		Value: f.Values, Sigma: sigmas[n*field : n*(field+1)], Flags: flags.Raw[n*field : n*(field+1)],
 	}
-	m.SigmaUnits = attrText(sigma, "units")
-	if strings.Contains(attrText(sigma, "long_name"), "logarithm") { // as package netcdf describes it
+	if m.SigmaUnits = attrText(sigma, "units"); log {
 		m.Log, m.SigmaUnits = true, "of log10"
 	}
 	for i, flag := range m.Flags {
@@ -98,26 +100,6 @@ func companion(all []string, name string) string {
 		}
 	}
 	return name
-}
-
-// floats returns the numbers of a variable of type float, NaN for its fill
-// value. They are used as stored: a reader that knows the variable's name might
-// reject some.
-func floats(raw []byte, v ingest.Var) []float32 {
-	fill := float32(math.NaN())
-	for _, a := range v.Attrs {
-		if x, ok := a.Value.([]float32); ok && a.Name == "_FillValue" && len(x) == 1 {
-			fill = x[0]
-		}
-	}
-	out := make([]float32, len(raw)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		if out[i] == fill {
-			out[i] = float32(math.NaN())
-		}
-	}
-	return out
 }
 
 func attrText(v ingest.Var, name string) string {

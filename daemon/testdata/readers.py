@@ -19,7 +19,7 @@ import xarray
 warnings.filterwarnings("ignore", message="Consolidated metadata is currently not part")
 
 products, stores, dataset, variable = sys.argv[1:]
-files = sorted(str(p) for p in pathlib.Path(products, dataset).glob("[0-9]*/[0-9]*/*_l4.nc"))
+files = sorted(str(p) for p in pathlib.Path(products, dataset).glob("[0-9]*/[0-9]*/*.nc"))
 joined = xarray.open_mfdataset(files).load()
 store = xarray.open_zarr(pathlib.Path(stores, dataset + ".zarr")).load()
 there = store.where(store.revision > 0, drop=True)

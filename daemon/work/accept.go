@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 
+	"lacuna/daemon/fill"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
 )
@@ -40,10 +41,16 @@ func (w *Worker) accept(ctx context.Context, g ledger.Granule) error {
 	return w.checkGrid(ctx, g, granule) // the granules ahead have voted meanwhile
 }
 
-// granule returns a granule, or the stand-in for one that is absent.
-func (w *Worker) granule(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
+// granule returns a granule, or the stand-in for one that is absent. One that the
+// layout of products has no place for is refused before any work is done.
+func (w *Worker) granule(ctx context.Context, g ledger.Granule) (granule ingest.Granule, err error) {
 	if g.Absent {
-		return w.standIn(ctx, g)
+		granule, err = w.standIn(ctx, g)
+	} else {
+		granule, err = w.read(ctx, g)
 	}
-	return w.read(ctx, g)
+	if err != nil {
+		return granule, err
+	}
+	return granule, fill.CheckLayout(granule, w.set.Layout)
 }

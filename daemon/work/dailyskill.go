@@ -124,7 +124,7 @@ func upTo(gs []ingest.Granule, t time.Time) []ingest.Granule {
 // scoreRevealed scores an earlier product on the cells that it had filled and that
 // the replacement of its granule shows.
 func (w *Worker) scoreRevealed(ctx context.Context, before ledger.Publication, s scene) (ledger.Skill, error) {
-	old, err := jobs.ReadProduct(ctx, w.Reader, before.File, s.granule)
+	old, _, err := jobs.ReadProduct(ctx, w.Reader, before.File, s.granule)
 	if err != nil {
 		return ledger.Skill{}, fmt.Errorf("the earlier product cannot be read: %w", err)
 	}

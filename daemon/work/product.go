@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -12,13 +13,17 @@ import (
 	"lacuna/daemon/fill"
 	"lacuna/daemon/jobs"
 	"lacuna/ledger"
+	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest"
 	"lacuna/publish"
 	"lacuna/publish/disk"
+	"lacuna/publish/netcdf"
 )
 
 // draft is the product of a granule that is to be stored.
 type draft struct {
 	granule string    // name of the granule's file
+	file    string    // name of the product's file
 	first   time.Time // time of its first field
 	filled  time.Time
 	began   time.Time // start of the work on it
@@ -26,13 +31,10 @@ type draft struct {
 	sum     string // sha256 that its file must have; empty: it is not known before
 }
 
-// name returns the name of the product's file, without its ending.
-func (d draft) name() string { return datedName(d.granule, d.first) }
-
 // storeProduct writes the product of a granule to the folder of products, and
 // returns its description for the sinks.
 func (w *Worker) storeProduct(ctx context.Context, g ledger.Granule, d draft) (publish.Product, jobs.Made, disk.Stored, error) {
-	item := disk.Item{Dataset: w.set.Name, Granule: g.Name, Name: d.name(), Time: d.first, Revision: g.Revision}
+	item := disk.Item{Dataset: w.set.Name, Granule: g.Name, Name: d.file, Time: d.first, Revision: g.Revision}
 	var made jobs.Made
 	stored, err := w.Store.Put(ctx, item, func(path string) (err error) {
 		made, err = d.write(path)
@@ -54,6 +56,33 @@ func (w *Worker) storeProduct(ctx context.Context, g ledger.Granule, d draft) (p
 	}
 	p.Links = w.cfg.Links.of(stored.Visible, made.Drawn, made.Members != nil)
 	return p, made, stored, nil
+}
+
+// fileName returns the name of the file of a product, but for its mode: that is known
+// after the analysis, see publish.WithMode.
+func (w *Worker) fileName(revision int, granule ingest.Granule) string {
+	first, _ := field.Span(granule.Fields)
+	product := fill.Outline(fill.Job{Granule: granule})
+	return w.set.template().Name(publish.Naming{
+		Dataset: w.set.Name, Granule: strings.TrimSuffix(datedName(granule.Name, first), "_l4"), Time: first, Revision: revision,
+		Institution: cmp.Or(w.cfg.Credits.Institution, netcdf.DefaultCredits().Institution), SSTType: product.SSTType(),
+	})
+}
+
+// template returns the template of the names of files.
+func (d Dataset) template() publish.Template { return cmp.Or(d.FileName, FileNames(d.Layout)) }
+
+// FileNames returns the template of the names in a layout, where none is configured.
+// Without a revision in it, a revision replaces the one before under the same name, as
+// the catalogue of Copernicus has it.
+func FileNames(l netcdf.Layout) publish.Template {
+	switch l {
+	case netcdf.GHRSST:
+		return "{date}{time}-{institution}-L4_GHRSST-{sst_type}-{product}-{mode}-v02.1-fv{revision:02}.0.nc"
+	case netcdf.CMEMS:
+		return "{date}_{dataset}.nc"
+	}
+	return "{granule}_l4.nc"
 }
 
 // datedName returns the name of a product in the folder of its month. The names of

@@ -154,8 +154,7 @@ func (w *Worker) pack(ctx context.Context, g ledger.Granule, s scene, plain bool
 	if job, err = w.equip(ctx, job); err != nil {
 		return jobs.Message{}, err
 	}
-	first, _ := field.Span(s.granule.Fields)
-	return w.packJob(ctx, g, job, jobs.Packing{Product: datedName(s.granule.Name, first), Picture: w.cfg.QuickLook})
+	return w.packJob(ctx, g, job, jobs.Packing{Product: w.fileName(g.Revision, s.granule), Picture: w.cfg.QuickLook})
 }
 
 // send sends a job, or takes its result where it has one.
@@ -342,7 +341,7 @@ func (w *Worker) adopt(ctx context.Context, j sentJob, r jobs.Result) error {
 func (w *Worker) draftOf(ctx context.Context, j sentJob, r jobs.Result) draft {
 	m := j.message
 	return draft{
-		granule: m.Target.Name, first: m.Time, filled: m.Filled, began: j.began, sum: r.SHA256,
+		granule: m.Target.Name, file: publish.WithMode(m.Product, r.Told.Mode), first: m.Time, filled: m.Filled, began: j.began, sum: r.SHA256,
 		write: func(path string) (jobs.Made, error) { return r.Made, w.Remote.Folder.Place(ctx, r, path) },
 	}
 }
@@ -394,5 +393,6 @@ func (w *Worker) jobOf(g ledger.Granule, s scene, fetched time.Time, first bool)
 	return fill.Job{
 		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask,
 		Fill: w.set.paced(g.Lane, len(s.granule.Fields), first || w.pressed), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
+		Layout: w.set.Layout,
 	}
 }

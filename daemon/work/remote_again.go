@@ -7,7 +7,6 @@ import (
 
 	"lacuna/daemon/jobs"
 	"lacuna/ledger"
-	"lacuna/pipeline/field"
 )
 
 // dispatchAgain has a reopened product analysed and compared elsewhere; plain: by
@@ -28,8 +27,7 @@ func (w *Worker) dispatchAgain(ctx context.Context, a again, g ledger.Granule, s
 	if job, err = w.equip(ctx, job); err != nil {
 		return err
 	}
-	first, _ := field.Span(s.granule.Fields)
-	m, err := w.packJob(ctx, g, job, jobs.Packing{Product: datedName(s.granule.Name, first), Picture: w.cfg.QuickLook, Before: a.before.File})
+	m, err := w.packJob(ctx, g, job, jobs.Packing{Product: w.fileName(job.Revision, s.granule), Picture: w.cfg.QuickLook, Before: a.before.File})
 	if err != nil {
 		return err
 	}

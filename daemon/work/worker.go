@@ -36,6 +36,8 @@ type Dataset struct {
 	Due        func(time.Time) (due time.Time, known bool) // when the granule of a time is due; nil: not known
 	DailySkill bool                                        // score every granule under the gaps of another day
 	Retry      time.Duration                               // pause between two attempts at failed tasks
+	Layout     netcdf.Layout                               // of the files of products
+	FileName   publish.Template                            // of their names; empty: that of the layout
 }
 
 // Settings are shared by the workers of all datasets.
@@ -237,13 +239,15 @@ func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene, first bool
 // finish stores the product of a revision and queues it to the sinks.
 func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome fill.Outcome) error {
 	first, _ := field.Span(s.granule.Fields)
-	d := draft{granule: s.granule.Name, first: first, began: s.began, filled: w.Now()}
+	d := draft{
+		granule: s.granule.Name, file: publish.WithMode(w.fileName(g.Revision, s.granule), outcome.Product.Mode), first: first, began: s.began, filled: w.Now(),
+	}
 	outcome.Product.Filled = d.filled
 	if g.State == ledger.Filled { // before a crash: the file that may be there already says so
 		outcome.Product.Filled = g.Changed
 	}
 	d.write = func(path string) (jobs.Made, error) {
-		return jobs.Write(path, jobs.Draft{Name: d.name(), Picture: w.cfg.QuickLook}, s.granule, outcome)
+		return jobs.Write(path, jobs.Draft{Name: d.file, Picture: w.cfg.QuickLook}, s.granule, outcome)
 	}
 	return w.store(ctx, g, d)
 }

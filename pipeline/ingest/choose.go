@@ -91,7 +91,10 @@ func (p *plan) choose(h *header, name string, opt Options) error {
 		p.product = product
 		p.note("the file is taken for product %s", product.Name)
 	}
+	own := filledVariable(h)
 	switch {
+	case own >= 0 && h.find(opt.Variable) < 0:
+		p.variable = own
 	case opt.Variable != "":
 		if p.variable = h.find(opt.Variable); p.variable < 0 {
 			return bad("it has no variable "+opt.Variable, "set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
@@ -113,6 +116,17 @@ func (p *plan) choose(h *header, name string, opt Options) error {
 	}
 	p.matchProduct(h, opt)
 	return nil
+}
+
+// filledVariable returns the variable that was filled in a product of ours whose
+// layout has names of its own, or -1. Whoever reads products asks for the name that it
+// has in granules.
+func filledVariable(h *header) int {
+	names := strings.Fields(textOf(h.Attrs, "lacuna_variables"))
+	if len(names) == 0 {
+		return -1
+	}
+	return h.find(names[0])
 }
 
 // generics returns the generic products that may be considered.
@@ -160,7 +174,7 @@ func (p *plan) matchProduct(h *header, opt Options) {
 // that has the quality variable of GHRSST beside it.
 func (p *plan) preferGHRSST(h *header) {
 	q := h.find("quality_level")
-	if q < 0 || !fits(h, p.axes, q) {
+	if q < 0 || !fits(h, p.axes, q) || textOf(h.Attrs, "lacuna_model") != "" { // a product passes on the quality of its granule, whose gaps it fills
 		return
 	}
 	if product, err := products.Find(products.GHRSST); err == nil {

@@ -187,6 +187,20 @@ func TestAnErrorIsNotReadAsTheQuantity(t *testing.T) {
 	}
 }
 
+// A product of ours passes on the quality of its granule, and has values where that
+// was low; its layout may have another name for the variable that is asked for.
+func TestAProductIsReadWithItsFilledCellsUnderTheNameOfItsLayout(t *testing.T) {
+	t.Parallel()
+	cdl := withError(sstOf, "byte quality_level(time, lat, lon) ;", "sst = 290, 291 ; quality_level = 5, 0 ;")
+	granule := mustRead(t, ncgen(t, "nc4", "granule.nc", cdl), Options{Variable: "sst"})
+	product := mustRead(t, ncgen(t, "nc4", "product.nc", strings.Replace(cdl, "data:", `:lacuna_model = "oi" ; :lacuna_variables = "sst sst_uncertainty flags" ; data:`, 1)),
+		Options{Variable: "SST_of_the_granule"})
+	seen, filled := granule.Fields[0].Values, product.Fields[0].Values
+	if seen[1] == seen[1] || filled[0] != 290 || filled[1] != 291 {
+		t.Errorf("a cell of low quality is %v in a granule and %v in a product", seen[1], filled[1])
+	}
+}
+
 // The salinity of SMAP comes with its uncertainty.
 func TestErrorsOfRealSalinity(t *testing.T) {
 	g := mustRead(t, realdata.Path(t, "smap_sss/SMAP_L3_SSS_20210105_8DAYS_V5.0.nc"), Options{Variable: "smap_sss"})

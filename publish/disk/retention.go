@@ -216,7 +216,7 @@ func (s Store) eachOfMonth(month string, visit func(Removal)) error {
 func (s Store) revisionsOf(dataset string, e publish.Entry) []Removal {
 	of := func(revision int, bytes int64) Removal {
 		r := Removal{Class: Superseded, Dataset: dataset, Granule: e.Granule, Revision: revision, Since: e.Created, Bytes: bytes}
-		item := Item{Dataset: dataset, Granule: e.Granule, Name: e.File, Time: e.Time, Revision: revision}
+		item := Item{Dataset: dataset, Granule: e.Granule, Name: e.FileOf(revision), Time: e.Time, Revision: revision}
 		r.Files = s.filesOf(item)
 		if info, err := os.Stat(MembersPath(s.revisionPath(item))); err == nil {
 			r.Bytes += info.Size()

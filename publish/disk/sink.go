@@ -35,6 +35,9 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 		return err
 	}
 	return s.change(ctx, p, &p, func(w *work) error {
+		if err := w.checkOwner(p); err != nil {
+			return err
+		}
 		if err := w.manifest.Conflict(p); err != nil {
 			return err
 		}
@@ -63,7 +66,10 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 			return err
 		}
 		s.step("retracted")
-		return removeAll(w.item(), w.side(), w.picture(), sideOf(w.members()), w.members(), w.visible)
+		if _, taken := w.manifest.Owner(entry.File); taken {
+			return nil // another product has the name by now
+		}
+		return removeAll(w.files()...)
 	})
 }
 
@@ -129,9 +135,6 @@ func (s *Sink) change(ctx context.Context, p publish.Product, added *publish.Pro
 		return err
 	}
 	w.manifest.Dataset, w.manifest.Day = p.Dataset, publish.Day(p.Time)
-	if err := w.checkOwner(p); err != nil {
-		return err
-	}
 	if err := do(w); err != nil {
 		return err
 	}
@@ -140,6 +143,10 @@ func (s *Sink) change(ctx context.Context, p publish.Product, added *publish.Pro
 		return err
 	}
 	s.step("linked latest")
+	if err := w.removeFormer(p.Granule); err != nil {
+		return err
+	}
+	s.step("removed former")
 	return s.store.catalogue(p.Dataset, dir, staging, added)
 }
 
@@ -152,7 +159,7 @@ func (s *Sink) step(name string) {
 
 // checkOwner refuses a file name that the product of another granule has.
 func (w *work) checkOwner(p publish.Product) error {
-	if _, ours := w.manifest.Entry(p.Granule); ours {
+	if owner, taken := w.manifest.Owner(filepath.Base(w.visible)); taken && owner == p.Granule {
 		return nil
 	}
 	if _, err := os.Lstat(w.visible); errors.Is(err, fs.ErrNotExist) {
@@ -195,6 +202,27 @@ func (w *work) show(p publish.Product, entry publish.Entry) error {
 	return w.write(next)
 }
 
+// removeFormer removes the files of earlier revisions that had other names. The
+// manifest lists those names, so that a crash leaves none behind.
+func (w *work) removeFormer(granule string) error {
+	entry, _ := w.manifest.Entry(granule)
+	for _, name := range entry.Former() {
+		old := work{visible: filepath.Join(filepath.Dir(w.visible), name)}
+		if _, taken := w.manifest.Owner(name); taken || name != filepath.Base(name) {
+			continue // it is that of another product by now
+		}
+		if err := removeAll(old.files()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files returns the files of a product, in the order in which they go.
+func (w *work) files() []string {
+	return []string{w.item(), w.side(), w.picture(), sideOf(w.members()), w.members(), w.visible}
+}
+
 // showPicture puts the quick look beside the product. That of an earlier
 // revision does not stay behind.
 func (w *work) showPicture(p publish.Product, entry publish.Entry) error {
@@ -231,6 +259,10 @@ func (w *work) replace(p publish.Product) error {
 	if there, known := w.manifest.Entry(p.Granule); known && there.Live() {
 		m, _ := w.manifest.Add(there.Withdrawn())
 		if err := w.write(m); err != nil {
+			return err
+		}
+		old := work{visible: filepath.Join(filepath.Dir(w.visible), there.File)}
+		if err := removeAll(old.item(), old.side(), sideOf(old.members())); err != nil {
 			return err
 		}
 	}

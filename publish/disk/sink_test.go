@@ -34,6 +34,15 @@ func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 	got := map[string]sinktest.Seen{}
 	var newest time.Time
 	latest := ""
+	known := map[string]bool{}
+	defer func() {
+		for _, path := range list(t, s.Root) {
+			rel, _ := filepath.Rel(filepath.Join(s.Root, dataset), path)
+			if strings.HasSuffix(rel, ".nc") && !strings.HasPrefix(rel, ".") && !known[path] {
+				t.Errorf("%s is shown, and no manifest lists it", rel)
+			}
+		}
+	}()
 	for _, path := range list(t, s.Root) {
 		rel, _ := filepath.Rel(filepath.Join(s.Root, dataset), path)
 		if strings.HasPrefix(rel, "..") || !publish.IsManifest(path) {
@@ -45,6 +54,11 @@ func receive(t *testing.T, s Store, dataset string) map[string]sinktest.Seen {
 		}
 		for _, e := range m.Products {
 			file := filepath.Join(filepath.Dir(path), e.File)
+			known[file], known[publish.MembersName(file)] = true, true
+			if _, taken := m.Owner(e.File); taken && e.Retracted { // another product has its name
+				got[e.Granule] = sinktest.Seen{Revision: e.Revision, Retracted: true, Why: e.Why}
+				continue
+			}
 			if item, err := os.ReadFile(stac.ItemName(file)); (err == nil) != e.Live() || err == nil && !strings.Contains(string(item), "1220"+e.SHA256) {
 				t.Errorf("item of %s, which is live: %v, is %s, %v", file, e.Live(), item, err)
 			}
@@ -164,6 +178,7 @@ func TestCrashBetweenAnyTwoStepsIsMendedByDoingItAgain(t *testing.T) {
 		"publish": func(k *Sink, s Store, st []Stored) error { return k.Publish(ctx, product(s, st[0], 1)) },
 		"replace": func(k *Sink, s Store, st []Stored) error { return k.Publish(ctx, product(s, st[1], 2)) },
 		"retract": func(k *Sink, s Store, st []Stored) error { return k.Retract(ctx, product(s, st[0], 1)) },
+		"rename":  func(k *Sink, s Store, st []Stored) error { return k.Publish(ctx, product(s, st[1], 2)) },
 	}
 	for name, act := range actions {
 		for _, members := range [][2]string{{"", ""}, {"m1", "m2"}, {"m1", ""}, {"", "m2"}} {
@@ -179,7 +194,11 @@ func crashEverywhere(t *testing.T, name string, members [2]string, act func(*Sin
 	steps := 0
 	for n := 0; ; n++ {
 		s := Store{Root: t.TempDir()}
-		stored := []Stored{putWith(t, s, item(1), "one", members[0]), putWith(t, s, item(2), "two", members[1])}
+		second := item(2)
+		if name == "rename" {
+			second.Name = "n_r2_l4"
+		}
+		stored := []Stored{putWith(t, s, item(1), "one", members[0]), putWith(t, s, second, "two", members[1])}
 		if name != "publish" {
 			if err := NewSink(s).Publish(ctx, product(s, stored[0], 1)); err != nil {
 				t.Fatal(err)
@@ -212,8 +231,8 @@ func crashEverywhere(t *testing.T, name string, members [2]string, act func(*Sin
 // members, or beside those of another revision.
 func wantPairs(t *testing.T, stored []Stored, members [2]string) {
 	t.Helper()
-	visible := stored[0].Visible
 	for i, st := range stored {
+		visible := st.Visible
 		if !vouched(visible, st.SHA256) {
 			continue
 		}
@@ -362,8 +381,16 @@ func TestAFileNameBelongsToOneGranule(t *testing.T) {
 }
 
 func TestRetentionRemovesMembersWithTheirProduct(t *testing.T) {
+	for _, name := range []string{item(2).Name, "n_r2_l4"} { // of the second revision
+		t.Run(name, func(t *testing.T) { removedWithMembers(t, name) })
+	}
+}
+
+func removedWithMembers(t *testing.T, name string) {
 	s := Store{Root: t.TempDir()}
-	first, second := putWith(t, s, item(1), "one", "m1"), putWith(t, s, item(2), "two", "m2")
+	later := item(2)
+	later.Name = name
+	first, second := putWith(t, s, item(1), "one", "m1"), putWith(t, s, later, "two", "m2")
 	publishAll(t, s, product(s, first, 1), product(s, second, 2))
 	none := func(context.Context, Removal) (bool, error) { return false, nil }
 	for _, keep := range []Keep{{Superseded: time.Hour}, {NearRealTime: time.Hour}} {

@@ -7,6 +7,12 @@
 //
 //	Product ──File()──▶ File ──Write()──▶ bytes ──▶ temp, sync, rename, sync of the folder
 //
+// A Layout says under which names, and in which units and packing, a file has the
+// parts of an analysis: those of the input, those of GHRSST or those of the Copernicus
+// catalogue. Layout.Names is the one place that knows the names, a file tells them in
+// its attributes, and readers ask NamesIn. Products are described in the layout Plain
+// first and arranged in another afterwards.
+//
 // netCDF-C makes the frame of the file: dimensions, attributes, coordinates.
 // The chunks of the fields are compressed here, on all cores, and handed to the
 // HDF5 beneath it.
@@ -15,8 +21,9 @@
 // or none, never a part of one, and a failed write leaves nothing behind. It
 // is reproducible: the same Product gives the same bytes, today and tomorrow,
 // as long as the binary and its netCDF and HDF5 libraries stay the same, because
-// nothing is taken from the clock. A pixel that the sensor saw keeps its stored bits, and
-// land is never filled; File refuses a Product in which a filled pixel has no
+// nothing is taken from the clock. A pixel that the sensor saw keeps its stored
+// bits, but for a layout that prescribes another packing, whose rounding it takes.
+// Land is never filled; File refuses a Product in which a filled pixel has no
 // finite value or no uncertainty.
 //
 // The files of a dataset can be joined along time: every map runs along a time

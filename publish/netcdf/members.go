@@ -30,7 +30,7 @@ func WriteMembers(path string, p Product, members [][]float32) error {
 // Members of p itself is not looked at.
 func (p Product) MembersFile(members [][]float32) (File, error) {
 	p.Members = nil
-	f, err := p.File()
+	f, err := p.plain()
 	if err != nil {
 		return File{}, err
 	}
@@ -61,7 +61,7 @@ func (p Product) MembersFile(members [][]float32) (File, error) {
 			out.Vars = append(out.Vars, other)
 		}
 	}
-	return out, nil
+	return p.arrange(out)
 }
 
 // stack returns v with the numbers of all members, one after the other.

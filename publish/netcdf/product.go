@@ -93,6 +93,7 @@ type Product struct {
 	// Attributes of the variable where the input has none.
 	StandardName, LongName, Units string
 
+	Layout   Layout   // empty: Plain
 	Dataset  string   // identifier of the product dataset, without blanks
 	Title    string   // "" makes one from the rest
 	Summary  string   // one paragraph; "" makes one from the rest
@@ -173,8 +174,18 @@ func WriteProduct(path string, p Product) error {
 
 // File describes the file that p becomes. It is a pure function: the same
 // product gives the same description, and p is not changed. It refuses a
-// product that breaks a promise of the format, see the package comment.
+// product that breaks a promise of the format, see the package comment, and with a
+// *LayoutError one that its layout has no place for.
 func (p Product) File() (File, error) {
+	f, err := p.plain()
+	if err != nil {
+		return File{}, err
+	}
+	return p.arrange(f)
+}
+
+// plain describes the file of p in the layout Plain.
+func (p *Product) plain() (File, error) {
 	if err := p.validate(); err != nil {
 		return File{}, err
 	}

@@ -34,14 +34,22 @@ func (s *Sink) open(t transfer, p publish.Product) (*day, error) {
 		}
 	}
 	d.manifest.Dataset, d.manifest.Day = p.Dataset, publish.Day(p.Time)
-	if owner, taken := d.manifest.Owner(p.Name); taken && owner != p.Granule {
-		return nil, fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, p.Name, owner)
-	}
 	return d, nil
+}
+
+// checkOwner refuses a file name that the product of another granule has.
+func (d *day) checkOwner(p publish.Product) error {
+	if owner, taken := d.manifest.Owner(p.Name); taken && owner != p.Granule {
+		return fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, p.Name, owner)
+	}
+	return nil
 }
 
 // publish shows p, which has the promised bytes.
 func (d *day) publish(p publish.Product) error {
+	if err := d.checkOwner(p); err != nil {
+		return err
+	}
 	if err := d.manifest.Conflict(p); err != nil {
 		return err
 	}
@@ -50,7 +58,10 @@ func (d *day) publish(p publish.Product) error {
 		return err
 	}
 	if !current {
-		return d.list(next)
+		if err := d.list(next); err != nil {
+			return err
+		}
+		return d.removeFormer(p.Granule)
 	}
 	files := d.files(p)
 	held, err := d.vouched(files)
@@ -65,7 +76,33 @@ func (d *day) publish(p publish.Product) error {
 	if err := d.list(next); err != nil {
 		return err
 	}
+	if err := d.removeFormer(p.Granule); err != nil {
+		return err
+	}
 	return d.sweep()
+}
+
+// named returns the paths of a product of the same day under another name.
+func (d *day) named(name string) *day { return &day{product: path.Join(d.folder, path.Base(name))} }
+
+// removeFormer removes the files of earlier revisions that had other names. The
+// manifest lists those names, so that a cut line leaves none behind.
+func (d *day) removeFormer(granule string) error {
+	entry, _ := d.manifest.Entry(granule)
+	for _, name := range entry.Former() {
+		if _, taken := d.manifest.Owner(name); taken {
+			continue // it is that of another product by now
+		}
+		if err := d.remove(d.named(name).all()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all returns the files of a product, in the order in which they go.
+func (d *day) all() []string {
+	return []string{publish.SideName(d.product), publish.SideName(d.members()), d.members(), d.product}
 }
 
 // files are the files of p, that of the product last.
@@ -130,6 +167,11 @@ func (d *day) withdraw(granule string) error {
 		if err := d.list(m); err != nil {
 			return err
 		}
+		if old := d.named(there.File); old.product != d.product {
+			if err := d.remove(publish.SideName(old.product), publish.SideName(old.members())); err != nil {
+				return err
+			}
+		}
 	}
 	return d.remove(publish.SideName(d.product), publish.SideName(d.members()))
 }
@@ -146,7 +188,12 @@ func (d *day) retract(p publish.Product) error {
 	if err := d.list(next); err != nil || !current {
 		return err
 	}
-	if err := d.remove(publish.SideName(d.product), publish.SideName(d.members()), d.members(), d.product); err != nil {
+	if _, taken := next.Owner(p.Name); !taken { // else another product has the name by now
+		if err := d.remove(d.all()...); err != nil {
+			return err
+		}
+	}
+	if err := d.removeFormer(p.Granule); err != nil {
 		return err
 	}
 	return d.sweep()

@@ -31,10 +31,15 @@ func (s *Sink) open(ctx context.Context, p publish.Product) (*day, error) {
 		return nil, err
 	}
 	d.manifest.Dataset, d.manifest.Day = p.Dataset, publish.Day(p.Time)
-	if owner, taken := d.manifest.Owner(p.Name); taken && owner != p.Granule {
-		return nil, fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, p.Name, owner)
-	}
 	return d, nil
+}
+
+// checkOwner refuses a file name that the product of another granule has.
+func (d *day) checkOwner(p publish.Product) error {
+	if owner, taken := d.manifest.Owner(p.Name); taken && owner != p.Granule {
+		return fmt.Errorf("%w: the file name %s is that of granule %s", publish.ErrPermanent, p.Name, owner)
+	}
+	return nil
 }
 
 // show uploads the product of entry with its members, its picture and the side
@@ -131,13 +136,38 @@ func (d *day) withdraw(ctx context.Context, granule string) error {
 		if err := d.write(ctx, m); err != nil {
 			return err
 		}
+		if old := d.named(there.File); old.product != d.product {
+			if err := d.sink.removeAll(ctx, old.item(), publish.SideName(old.product), publish.SideName(old.members())); err != nil {
+				return err
+			}
+		}
 	}
-	for _, key := range []string{d.item(), publish.SideName(d.product), publish.SideName(d.members())} {
-		if err := d.sink.remove(ctx, key); err != nil {
+	return d.sink.removeAll(ctx, d.item(), publish.SideName(d.product), publish.SideName(d.members()))
+}
+
+// named returns the keys of a product of the same day under another name.
+func (d *day) named(file string) *day {
+	return &day{sink: d.sink, folder: d.folder, product: path.Join(d.folder, path.Base(file))}
+}
+
+// removeFormer removes the objects of earlier revisions that had other names. The
+// manifest lists those names, so that a crash leaves none behind.
+func (d *day) removeFormer(ctx context.Context, granule string) error {
+	entry, _ := d.manifest.Entry(granule)
+	for _, name := range entry.Former() {
+		if _, taken := d.manifest.Owner(name); taken {
+			continue // it is that of another product by now
+		}
+		if err := d.sink.removeAll(ctx, d.named(name).keys()...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keys returns the keys of a product, in the order in which they go.
+func (d *day) keys() []string {
+	return []string{d.item(), publish.SideName(d.product), d.picture(), publish.SideName(d.members()), d.members(), d.product}
 }
 
 func (d *day) upload(ctx context.Context, key, file string, options minio.PutObjectOptions) error {

@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -84,7 +85,7 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 	if err != nil {
 		return err
 	}
-	if err := d.manifest.Conflict(p); err != nil {
+	if err := errors.Join(d.checkOwner(p), d.manifest.Conflict(p)); err != nil {
 		return err
 	}
 	entry := publish.EntryOf(p)
@@ -102,6 +103,9 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 		return err
 	}
 	if err := s.setLatest(ctx, p.Dataset, d.folder, entry); err != nil {
+		return err
+	}
+	if err := d.removeFormer(ctx, p.Granule); err != nil {
 		return err
 	}
 	return d.catalogue(ctx, p, true)
@@ -123,8 +127,8 @@ func (s *Sink) Retract(ctx context.Context, p publish.Product) error {
 	if err := d.write(ctx, next); err != nil || !current {
 		return err
 	}
-	for _, key := range []string{d.item(), publish.SideName(d.product), d.picture(), publish.SideName(d.members()), d.members(), d.product} {
-		if err := s.remove(ctx, key); err != nil {
+	if _, taken := next.Owner(p.Name); !taken { // else another product has the name by now
+		if err := s.removeAll(ctx, d.keys()...); err != nil {
 			return err
 		}
 	}
@@ -185,6 +189,16 @@ func (s *Sink) findLatest(ctx context.Context, dataset string) error {
 		return err
 	}
 	return s.setLatest(ctx, dataset, folder, found)
+}
+
+// removeAll removes the objects that are there.
+func (s *Sink) removeAll(ctx context.Context, keys ...string) error {
+	for _, key := range keys {
+		if err := s.remove(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Sink) latestKey(dataset string) string {

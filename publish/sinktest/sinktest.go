@@ -53,11 +53,13 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"PublishingAgainChangesNothing", publishedAgain},
 		{"PublishingAgainAfterARestartChangesNothing", publishedAgainAfterRestart},
 		{"ALaterRevisionReplacesAnEarlier", laterReplaces},
+		{"ALaterRevisionUnderAnotherNameReplacesAnEarlier", laterReplacesByName},
 		{"AnEarlierRevisionNeverComesBack", earlierStaysAway},
 		{"RetractionTakesAProductOutOfUse", retracted},
 		{"RetractingAgainChangesNothing", retractedAgain},
 		{"ARetractedRevisionDoesNotComeBack", retractedStaysAway},
 		{"ARevisionAfterARetractionHolds", revisionAfterRetraction},
+		{"TheNameOfARetractedProductIsFree", retractedNameIsFree},
 		{"RetractingWhatWasNeverPublishedIsNoError", retractedUnpublished},
 		{"ALostFileIsPermanent", lostFile},
 		{"ADamagedFileIsPermanentAndNotShown", damagedFile},
@@ -136,6 +138,23 @@ func laterReplaces(t *testing.T, s Subject) {
 	want(t, s, "sea", map[string]Seen{first.Granule: seen(second)})
 }
 
+// laterReplacesByName is for names that tell revisions apart: a receiver that looks at
+// all files must find the current one only.
+func laterReplacesByName(t *testing.T, s Subject) {
+	all := []publish.Product{Product(t, "sea", "a", 1), Product(t, "sea", "a", 2), Product(t, "sea", "a", 3), Product(t, "sea", "a", 4)}
+	for i := range all {
+		all[i].Name = fmt.Sprintf("a_r%d.nc", all[i].Revision)
+	}
+	publishAll(t, s.Sink, all[0], all[2]) // the second comes late
+	publishAll(t, s.Restart(t), all[1], all[2])
+	want(t, s, "sea", map[string]Seen{all[0].Granule: seen(all[2])})
+	all[3].Name = all[0].Name // as after a change of the template
+	publishAll(t, s.Sink, all[3], all[0])
+	want(t, s, "sea", map[string]Seen{all[0].Granule: seen(all[3])})
+	all[3] = retract(t, s.Sink, all[3])
+	want(t, s, "sea", map[string]Seen{all[0].Granule: seen(all[3])})
+}
+
 func earlierStaysAway(t *testing.T, s Subject) {
 	first, second := Product(t, "sea", "a", 1), Product(t, "sea", "a", 2)
 	publishAll(t, s.Sink, second, first)
@@ -148,6 +167,18 @@ func retracted(t *testing.T, s Subject) {
 	publishAll(t, s.Sink, a, b)
 	a = retract(t, s.Sink, a)
 	want(t, s, "sea", map[string]Seen{a.Granule: seen(a), b.Granule: seen(b)})
+}
+
+// retractedNameIsFree is for names without that of the granule: the product of an
+// absence is retracted when its granule comes, and has the same name.
+func retractedNameIsFree(t *testing.T, s Subject) {
+	a, b := Product(t, "sea", "a", 1), Product(t, "sea", "b", 1)
+	b.Name = a.Name
+	publishAll(t, s.Sink, a)
+	gone := retract(t, s.Sink, a)
+	publishAll(t, s.Sink, b)
+	gone = retract(t, s.Restart(t), gone)
+	want(t, s, "sea", map[string]Seen{gone.Granule: seen(gone), b.Granule: seen(b)})
 }
 
 func retractedAgain(t *testing.T, s Subject) {

@@ -91,8 +91,12 @@ func newContent(f netcdf.File, p publish.Product) (content, error) {
 	return c, nil
 }
 
-// filledIn returns the variable that a file has the uncertainty of.
+// filledIn returns the variable that was filled: the one that a file names, or has
+// the uncertainty of.
 func filledIn(f netcdf.File) string {
+	if said := netcdf.NamesIn(f.Attrs, "").Value; said != "" {
+		return said
+	}
 	for _, v := range f.Vars {
 		if slices.ContainsFunc(f.Vars, func(u netcdf.Var) bool { return u.Name == v.Name+"_uncertainty" }) {
 			return v.Name
@@ -249,7 +253,7 @@ func fillOf(v cdl.Var, typ string) any {
 func groupAttrs(attrs []cdl.Attr) map[string]any {
 	words := []string{
 		"Conventions", "title", "summary", "keywords", "naming_authority", "cdm_data_type", "processing_level", "standard_name_vocabulary",
-		"institution", "project", "license", "acknowledgement",
+		"institution", "project", "license", "acknowledgement", "lacuna_layout", "lacuna_variables",
 	}
 	for _, a := range attrs {
 		for _, start := range []string{"creator_", "publisher_", "geospatial_"} {

@@ -25,9 +25,10 @@ def plot(product: xarray.Dataset, time: int | str = -1, *, variable: str | None 
 
     name = variable if variable is not None else variable_of(product)
     day = product.isel(time=time) if isinstance(time, int) else product.sel(time=time, method="nearest")
-    value, sigma = day[name], day[name + "_uncertainty"]
-    filled = (day["flags"].astype(int) & flag(product, INTERPOLATED)) != 0
-    skewed = "log" in str(sigma.attrs.get("long_name", "")) and float(value.min()) > 0
+    _, uncertainty, flags = parts_of(product, name)
+    value, sigma = day[name], day[uncertainty]
+    filled = (day[flags].astype(int) & flag(day[flags], INTERPOLATED)) != 0
+    skewed = ("log" in str(sigma.attrs.get("long_name", "")) or sigma.attrs.get("units") == "%") and float(value.min()) > 0
     low, high = (float(v) for v in numpy.nanquantile(value.values, [0.01, 0.99]))
     norm = LogNorm(low, high) if skewed else Normalize(low, high)
     figure = Figure(figsize=(13, 4), layout="constrained")
@@ -41,15 +42,25 @@ def plot(product: xarray.Dataset, time: int | str = -1, *, variable: str | None 
 
 
 def variable_of(product: xarray.Dataset) -> str:
-    """The variable that was filled: the one that has an uncertainty beside it."""
+    """The variable that was filled: the one that the product names, or has the uncertainty of."""
+    if said := str(product.attrs.get("lacuna_variables", "")).split():
+        return said[0]
     names = [str(n) for n in product.data_vars if f"{n}_uncertainty" in product.data_vars]
     if len(names) != 1:
         raise LacunaError(f"which variable is it? {names or 'none'} has an uncertainty; name it by variable=")
     return names[0]
 
 
-def flag(product: xarray.Dataset, meaning: str) -> int:
+def parts_of(product: xarray.Dataset, name: str) -> tuple[str, str, str]:
+    """The names of a variable, its uncertainty and the flags, which depend on the layout of a product."""
+    said = str(product.attrs.get("lacuna_variables", "")).split()
+    if len(said) == 3 and said[0] == name:
+        return said[0], said[1], said[2]
+    return name, name + "_uncertainty", "flags"
+
+
+def flag(flags: xarray.DataArray, meaning: str) -> int:
     """The bit of a meaning, as the file says it."""
-    attrs = product["flags"].attrs
+    attrs = flags.attrs
     bits = dict(zip(attrs["flag_meanings"].split(), numpy.atleast_1d(attrs["flag_masks"]), strict=True))
     return int(bits[meaning])

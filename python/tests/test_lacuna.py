@@ -121,6 +121,13 @@ def test_plot_shows_observed_filled_and_uncertainty(filled: xarray.Dataset, tmp_
         lacuna.plot(filled.drop_vars("CHL_uncertainty"))
 
 
+def test_plot_knows_the_names_of_a_layout(filled: xarray.Dataset) -> None:
+    pytest.importorskip("matplotlib")
+    product = filled.rename(CHL="analysed_sst", CHL_uncertainty="analysis_error").assign_attrs(lacuna_variables="analysed_sst analysis_error flags")
+    maps = [axes for axes in lacuna.plot(product).axes if axes.get_title()]
+    assert numpy.ma.masked_invalid(maps[2].collections[0].get_array()).count() == int(filled.CHL_uncertainty.notnull().sum()) > 0
+
+
 def test_the_notebook_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(HERE.parent))
     nbformat = pytest.importorskip("nbformat")

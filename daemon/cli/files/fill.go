@@ -20,6 +20,7 @@ import (
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/skill"
 	"lacuna/publish"
+	"lacuna/publish/netcdf"
 
 	"github.com/spf13/cobra"
 )
@@ -28,6 +29,7 @@ type fillFlags struct {
 	out     string
 	history []string
 	mask    string
+	layout  netcdf.Layout
 	options ingest.Options
 	fill    infer.Config
 	model   input.Model
@@ -69,7 +71,8 @@ that is named is followed all the way. A model makes a tier: fast looks once,
 standard draws 4 members beside that, full draws 16 by recursive jump, whose spread then is the uncertainty; --deadline takes the best
 that this machine makes of a field in time. --details adds to the product how
 far the nearest observations are and, where the model knows it, how reliable a
-pixel is. --members-file writes members, complete fields that are equally likely,
+pixel is. --layout ghrsst or cmems gives the product the names, units and packing
+of those communities. --members-file writes members, complete fields that are equally likely,
 into IN_l4_members.nc; --members says how many. Any method has them: those
 without a network of their own simulate them, each for the time of another
 filling. A product says when it was made; with SOURCE_DATE_EPOCH in the
@@ -95,7 +98,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 				return cli.Usage(errors.New("-o DIR is required"))
 			}
 			flags.choose()
-			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate()); err != nil {
+			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.layout.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
@@ -109,6 +112,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill")
 	input.AddPart(f, &flags.options)
 	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
+	f.StringVar((*string)(&flags.layout), "layout", string(netcdf.Plain), "`LAYOUT` of the products: lacuna (names, units and packing of the input), ghrsst or cmems")
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
 	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
 	f.IntVar(&flags.fill.FutureDays, "future-days", infer.JudgedFutureDays, "how many days ahead to look; 0: as in near-real-time")
@@ -196,7 +200,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 		fmt.Fprintf(stderr, "lacuna: %s: %s\n", g.Name, sea.Warning)
 	}
 	job.Sea, job.Seen, job.SeaMask = sea.Mask, sea.Seen, sea.Origin
-	job.Dataset, job.Fill = fill.StandAloneDataset(g), f.fill
+	job.Dataset, job.Fill, job.Layout = fill.StandAloneDataset(g), f.fill, f.layout
 	job.Fill.Step = fill.StepOf(g, job.History)
 	if err := filler.Settle(&job, func(chosen fill.Job) ([]skill.Departure, error) { return f.weigh(ctx, chosen, stderr) }); err != nil {
 		return "", err

@@ -86,6 +86,9 @@ func describeConfig(w io.Writer, file string, cfg daemon.Config) error {
 		back, ahead := set.Fill.Window()
 		fmt.Fprintf(w, "dataset %s: %s from %s, filled by %s, %s back and %s ahead\n", set.Name,
 			cmp.Or(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, back, ahead)
+		if form := set.ProductForm(); form != "" {
+			fmt.Fprintf(w, "dataset %s: %s\n", set.Name, form)
+		}
 		for _, caveat := range set.Caveats() {
 			fmt.Fprintf(w, "dataset %s: %s\n", set.Name, caveat)
 		}
