@@ -74,6 +74,11 @@ func readMap(ctx context.Context, reader Reader, file, variable string, field in
 		Variable: attrText(value, "long_name"), Units: attrText(value, "units"), Time: f.Time, Lat: f.Grid.Lat, Lon: f.Grid.Lon,
 		Value: f.Values, Sigma: floats(sigma.Raw[4*n*field:4*n*(field+1)], sigma), Flags: flags.Raw[n*field : n*(field+1)],
 	}
+	if p := f.Grid.Plane; p != nil {
+		for c := range n {
+			m.Places[0], m.Places[1] = append(m.Places[0], float32(p.Lat[c])), append(m.Places[1], float32(p.Lon[c]))
+		}
+	}
 	m.SigmaUnits = attrText(sigma, "units")
 	if strings.Contains(attrText(sigma, "long_name"), "logarithm") { // as package netcdf describes it
 		m.Log, m.SigmaUnits = true, "of log10"

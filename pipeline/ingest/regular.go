@@ -47,7 +47,7 @@ func (a *axes) findPlane(h *header) bool {
 const regularCells = 0.05
 
 // axesOfPlane returns the axes of coordinates that are maps of height by width
-// cells, and an error where these are not those of a regular grid.
+// cells, and nil where these are not those of a regular grid.
 func (x *extract) axesOfPlane(lat, lon []float64) (rows, cols []float64, err error) {
 	h, a := x.header, x.plan.axes
 	height, width := h.Dims[a.latDim].Len, h.Dims[a.lonDim].Len
@@ -67,9 +67,7 @@ func (x *extract) axesOfPlane(lat, lon []float64) (rows, cols []float64, err err
 		return nil, nil, bad(fmt.Sprintf("its latitude runs along %s, its last dimension, and its longitude along %s", name, y),
 			fmt.Sprintf("swap them with: ncpdq -a %s,%s IN.nc OUT.nc", name, y))
 	}
-	return nil, nil, bad(fmt.Sprintf("its coordinates %s and %s are two-dimensional and not those of a regular grid: within a row or a column they move by %.3g cells, so the grid is curvilinear or a swath",
-		h.Vars[a.lat].Name, h.Vars[a.lon].Name, max(offRow, offCol)),
-		"map it to a regular grid first, for example with cdo remapbil")
+	return nil, nil, nil
 }
 
 // along returns the mean coordinate of each of n rows or columns, NaN where one
