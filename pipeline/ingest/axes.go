@@ -131,7 +131,7 @@ func (a *axes) findLines(h *header) (err error) {
 	a.latDim, a.lonDim = h.Vars[a.lat].Dims[0], h.Vars[a.lon].Dims[0]
 	if a.latDim == a.lonDim {
 		return bad("its latitude and longitude share the dimension "+h.Dims[a.latDim].Name+", so it holds an unstructured grid, a track or a list of points, not a map",
-			binning+"; or, for an unstructured grid, with: cdo remapnn,r1440x720 IN.nc OUT.nc")
+			"map it to a regular grid first, for example with: cdo remapnn,r1440x720 IN.nc OUT.nc")
 	}
 	return nil
 }

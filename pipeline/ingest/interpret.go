@@ -18,6 +18,7 @@ type extract struct {
 	plan   *plan
 	raw    map[int][]byte
 	axes   map[int]axisVar // by variable; set by grid
+	swath  bool            // places need not make a grid
 	places *field.Grid     // set by grid where the file has no coordinates of the cells, and the product needs them
 }
 
@@ -96,6 +97,9 @@ func (x *extract) grid() (field.Grid, error) {
 		stored[i] = c.numbers(x.raw[v])
 	}
 	lat, lon := stored[0], stored[1]
+	if x.swath {
+		return x.swathGrid(lat, lon)
+	}
 	if a.plane {
 		rows, cols, err := x.axesOfPlane(lat, lon)
 		if err != nil {

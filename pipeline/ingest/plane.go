@@ -20,7 +20,7 @@ type mapped struct {
 const regridding = "map it to a regular grid first, for example with: cdo remapbil,r1440x720 IN.nc OUT.nc"
 
 // binning is what to do with places that make no grid.
-const binning = "bin it to a grid with: lacuna grid IN.nc -o DIR --step 0.04"
+const binning = "bin it to a grid with: lacuna grid IN.nc -o DIR --bbox WEST,SOUTH,EAST,NORTH"
 
 // findProjected finds axes along a map projection, and takes them for those of
 // the grid. It reports whether there are any.
@@ -164,6 +164,24 @@ func (x *extract) newPlane(lat, lon []float64, up, left bool) (field.Grid, error
 		return grid, bad("its "+err.Error()+", so it is no grid but a swath, or damaged", binning+"; or "+again)
 	}
 	return grid, nil
+}
+
+// swathGrid returns the places of the pixels of a swath, or of a regular grid.
+func (x *extract) swathGrid(lat, lon []float64) (field.Grid, error) {
+	height, width := x.header.Dims[x.plan.axes.latDim].Len, x.header.Dims[x.plan.axes.lonDim].Len
+	p := &field.Plane{Lat: lat, Lon: lon, Width: width}
+	if !x.plan.axes.plane {
+		p.Lat, p.Lon = nil, nil
+		for _, n := range lat {
+			for _, e := range lon {
+				p.Lat, p.Lon = append(p.Lat, n), append(p.Lon, e)
+			}
+		}
+	}
+	if len(p.Lat) != height*width || len(p.Lon) != height*width {
+		return field.Grid{}, errOtherVariables
+	}
+	return field.Grid{Lat: make([]float64, height), Lon: make([]float64, width), Plane: p}, nil
 }
 
 // disagreeCells is how far, in cells, the coordinates of a cell may lie off the

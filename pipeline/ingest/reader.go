@@ -65,6 +65,27 @@ func (r *Reader) Read(ctx context.Context, path string, opt Options) (Granule, e
 	return g, nil
 }
 
+// ReadSwath decodes a file whose pixels have places and make no grid. The fields
+// have a grid with nothing but a plane, in which a place may be NaN, and cannot be
+// filled: they are to be binned. Errors are as those of Read.
+func (r *Reader) ReadSwath(ctx context.Context, path string, opt Options) (Granule, error) {
+	if err := opt.Validate(); err != nil {
+		return Granule{}, fmt.Errorf("ingest options: %w", err)
+	}
+	opt.BBox = nil // whoever bins cuts
+	var g Granule
+	sum, err := r.decode(ctx, path, request{Want: wantGranule, Options: opt}, func(x *extract) (err error) {
+		x.swath = true
+		g, err = x.granule(filepath.Base(path), opt)
+		return err
+	})
+	if err != nil {
+		return Granule{}, named(path, err)
+	}
+	g.SHA256 = sum
+	return g, nil
+}
+
 // ReadSea returns the sea mask that the file at path holds for grid. Errors
 // are as those of Read.
 func (r *Reader) ReadSea(ctx context.Context, path string, grid field.Grid) (field.Mask, error) {
