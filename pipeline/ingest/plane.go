@@ -2,11 +2,11 @@ package ingest
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"lacuna/internal/geo"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/places"
 )
 
 // A mapped grid has axes that count along a map projection.
@@ -148,13 +148,7 @@ func (x *extract) project() (lat, lon []float64, up, left bool, err error) {
 	if len(ys) < 2 || len(xs) < 2 {
 		return nil, nil, false, false, bad(fmt.Sprintf("it has %d rows and %d columns along a projection, which are no map", len(ys), len(xs)), regridding)
 	}
-	lat, lon = make([]float64, 0, len(ys)*len(xs)), make([]float64, 0, len(ys)*len(xs))
-	for _, y := range ys {
-		for _, x := range xs {
-			n, e := m.projection.Place(y, x)
-			lat, lon = append(lat, n), append(lon, e)
-		}
-	}
+	lat, lon = places.Cross(ys, xs, m.projection.Place)
 	return lat, lon, ys[1] > ys[0], xs[1] < xs[0], nil
 }
 
@@ -171,12 +165,7 @@ func (x *extract) swathGrid(lat, lon []float64) (field.Grid, error) {
 	height, width := x.header.Dims[x.plan.axes.latDim].Len, x.header.Dims[x.plan.axes.lonDim].Len
 	p := &field.Plane{Lat: lat, Lon: lon, Width: width}
 	if !x.plan.axes.plane {
-		p.Lat, p.Lon = nil, nil
-		for _, n := range lat {
-			for _, e := range lon {
-				p.Lat, p.Lon = append(p.Lat, n), append(p.Lon, e)
-			}
-		}
+		p.Lat, p.Lon = places.Cross(lat, lon, func(lat, lon float64) (float64, float64) { return lat, lon })
 	}
 	if len(p.Lat) != height*width || len(p.Lon) != height*width {
 		return field.Grid{}, errOtherVariables
@@ -209,30 +198,13 @@ func (x *extract) curvedGrid(lat, lon []float64) (field.Grid, error) {
 	if err != nil || byMapping == nil {
 		return grid, err
 	}
-	off, at := farthest(lat, lon, byMapping, alsoLon)
+	off, at := places.Farthest(lat, lon, byMapping, alsoLon)
 	if step := grid.StepKM(); off > disagreeCells*step {
 		return grid, bad(fmt.Sprintf("its coordinates %s and %s disagree with its mapping %s: at row %d, column %d they lie %.3g km apart, and a cell is %.3g km",
 			h.Vars[a.lat].Name, h.Vars[a.lon].Name, m.name, at/width, at%width, off, step),
 			fmt.Sprintf("tell its producer; if the coordinates are right, leave the mapping out with: ncks -x -v %s IN.nc OUT.nc", m.name))
 	}
 	return grid, nil
-}
-
-// farthest returns the largest distance between two lists of places, and where
-// that is.
-func farthest(lat, lon, lat2, lon2 []float64) (km float64, at int) {
-	const radiusKM, radians = 6371, math.Pi / 180
-	for i := range lat {
-		north := (lat[i] - lat2[i]) * radians
-		east := math.Remainder(lon[i]-lon2[i], 360) * radians
-		// Haversine, which is exact for small distances.
-		s, e := math.Sin(north/2), math.Sin(east/2)
-		a := s*s + math.Cos(lat[i]*radians)*math.Cos(lat2[i]*radians)*e*e
-		if d := 2 * radiusKM * math.Asin(math.Sqrt(min(a, 1))); d > km {
-			km, at = d, i
-		}
-	}
-	return km, at
 }
 
 // swathOf returns the words by which a file says that it is a swath.

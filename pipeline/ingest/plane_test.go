@@ -238,3 +238,19 @@ func TestABoxCutsAProjectedGridToTheRowsAndColumnsInIt(t *testing.T) {
 		t.Error(b)
 	}
 }
+
+// A window of days on one grid has the places of its cells in memory once.
+func TestGranulesOfOneGridShareItsPlaces(t *testing.T) {
+	r := reader(t, "decode")
+	read := func(m mapCDL) *field.Plane {
+		g, err := r.Read(t.Context(), ncgen(t, "nc4", "projected.nc", m.String()), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Fields[0].Grid.Plane
+	}
+	first, again, other := read(polarCDL()), read(polarCDL()), read(rotatedCDL())
+	if first != again || first == other {
+		t.Errorf("the places of one grid are at %p and %p, those of another at %p", first, again, other)
+	}
+}
