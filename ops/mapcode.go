@@ -27,6 +27,7 @@ type mapHeader struct {
 	Every      int       `json:"every"` // 1: every cell is there; 2: every second row and column
 	Lat        []float64 `json:"lat"`   // latitudes of the rows, from north to south
 	Lon        []float64 `json:"lon"`   // longitudes of the columns, from west to east
+	Places     bool      `json:"places,omitempty"`
 }
 
 // encodeMap returns m as it is sent to browsers, compressed with gzip:
@@ -36,6 +37,7 @@ type mapHeader struct {
 //	values                 4 planes of rows*cols bytes: the lowest bytes of all float32 numbers first
 //	uncertainty            the same
 //	flags                  rows*cols bytes
+//	latitude, longitude    of each cell, as the values; only where the header says places
 //
 // North is up and east to the right. The numbers are those of the file, bit by
 // bit; they are sent in planes because neighbours have equal high bytes, which
@@ -52,7 +54,7 @@ func encodeMap(m Map) ([]byte, error) {
 	cols := order(m.Lon, every, func(a, b float64) bool { return a < b })
 	head, err := json.Marshal(mapHeader{
 		Variable: m.Variable, Units: m.Units, SigmaUnits: m.SigmaUnits, Log: m.Log, Time: m.Time,
-		Rows: len(rows), Cols: len(cols), Every: every, Lat: pick(m.Lat, rows), Lon: pick(m.Lon, cols),
+		Rows: len(rows), Cols: len(cols), Every: every, Lat: pick(m.Lat, rows), Lon: pick(m.Lon, cols), Places: m.Places[0] != nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode map: %w", err)
@@ -69,6 +71,9 @@ func encodeMap(m Map) ([]byte, error) {
 	body = appendPlanes(body, m.Sigma, cells)
 	for _, cell := range cells {
 		body = append(body, m.Flags[cell])
+	}
+	if m.Places[0] != nil {
+		body = appendPlanes(appendPlanes(body, m.Places[0], cells), m.Places[1], cells)
 	}
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
@@ -92,6 +97,9 @@ func (m Map) check() error {
 	if len(m.Value) != n || len(m.Sigma) != n || len(m.Flags) != n {
 		return fmt.Errorf("%d values, %d uncertainties and %d flags on a grid of %d×%d",
 			len(m.Value), len(m.Sigma), len(m.Flags), len(m.Lat), len(m.Lon))
+	}
+	if p := m.Places; p[0] != nil && (len(p[0]) != n || len(p[1]) != n) {
+		return fmt.Errorf("%d latitudes and %d longitudes for %d cells", len(p[0]), len(p[1]), n)
 	}
 	return nil
 }

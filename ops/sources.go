@@ -170,8 +170,9 @@ type Map struct {
 	SigmaUnits string
 	Log        bool // colours follow the logarithm of the values
 	Time       time.Time
-	Lat, Lon   []float64 // axes of the rows and the columns, rising or falling
-	Value      []float32 // NaN where there is none
+	Lat, Lon   []float64    // axes of the rows and the columns, rising or falling
+	Places     [2][]float32 // latitude and longitude of each cell, where they do not follow from the axes
+	Value      []float32    // NaN where there is none
 	Sigma      []float32
 	Flags      []byte // bits: 1 land, 2 filled, 4 cannot be filled, 8 refused by quality control, none of these: observed; 16 its error is the input's own
 }

@@ -374,6 +374,36 @@ func TestMapTravelsBitByBitWithNorthUp(t *testing.T) {
 	}
 }
 
+// A cell of a bent grid is told its own place, in the order of the picture.
+func TestMapsOfBentGridsHaveThePlacesOfTheirCells(t *testing.T) {
+	m := Map{
+		Lat: []float64{-1, 1}, Lon: []float64{-1, 0, 1}, // rows run up
+		Value: make([]float32, 6), Sigma: make([]float32, 6), Flags: make([]byte, 6),
+		Places: [2][]float32{{80, 81, 82, 83, 84, 85}, {-170, -175, 180, 175, 170, 165}},
+	}
+	packed, err := encodeMap(m)
+	must(t, err)
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	must(t, err)
+	body, err := io.ReadAll(unpacked)
+	must(t, err)
+	places := body[len(body)-2*4*6:]
+	at := func(k, cell int) float32 {
+		var bits uint32
+		for b := range 4 {
+			bits |= uint32(places[k*4*6+b*6+cell]) << (8 * b)
+		}
+		return math.Float32frombits(bits)
+	}
+	if at(0, 0) != 83 || at(1, 0) != 175 || at(0, 5) != 82 || at(1, 5) != 180 {
+		t.Errorf("the first cell is at %v, %v and the last at %v, %v", at(0, 0), at(1, 0), at(0, 5), at(1, 5))
+	}
+	m.Places[1] = nil
+	if _, err := encodeMap(m); err == nil {
+		t.Error("latitudes without longitudes were encoded")
+	}
+}
+
 func TestLargeMapsAreThinnedAndSaySo(t *testing.T) {
 	const side = 3000
 	axis := make([]float64, side)

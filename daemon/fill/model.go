@@ -231,7 +231,7 @@ func LoadModelFrom(name string, d infer.Device, read func(file string) ([]byte, 
 			return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.ScalingFile, err)
 		}
 		v.Scaling = &infer.Scaling{
-			Grid: field.Grid{Lat: s.Lat, Lon: s.Lon}, Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(),
+			Grid: s.Grid(), Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(),
 		}
 		if c := s.Constants; c != nil {
 			v.Scaling.Constants = &infer.Constants{LengthKM: c.LengthKM, Days: c.Days, Nugget: c.Nugget}

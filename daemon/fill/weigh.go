@@ -156,7 +156,7 @@ func pieceOf(days []field.Field) piece {
 
 // of cuts the piece out of a field.
 func (p piece) of(f field.Field) field.Field {
-	f.Grid = field.Grid{Lat: f.Grid.Lat[p.row : p.row+p.high], Lon: f.Grid.Lon[p.col : p.col+p.wide]}
+	f.Grid = f.Grid.Cut(p.row, p.col, p.high, p.wide)
 	values := make([]float32, 0, p.high*p.wide)
 	for r := p.row; r < p.row+p.high; r++ {
 		values = append(values, f.Values[r*p.width+p.col:r*p.width+p.col+p.wide]...)

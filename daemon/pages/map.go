@@ -77,6 +77,11 @@ func readMap(ctx context.Context, reader Reader, file, variable string, field in
 		Variable: attrText(value, "long_name"), Units: attrText(value, "units"), Time: f.Time, Lat: f.Grid.Lat, Lon: f.Grid.Lon,
 		Value: f.Values, Sigma: sigmas[n*field : n*(field+1)], Flags: flags.Raw[n*field : n*(field+1)],
 	}
+	if p := f.Grid.Plane; p != nil {
+		for c := range n {
+			m.Places[0], m.Places[1] = append(m.Places[0], float32(p.Lat[c])), append(m.Places[1], float32(p.Lon[c]))
+		}
+	}
 	if m.SigmaUnits = attrText(sigma, "units"); log {
 		m.Log, m.SigmaUnits = true, "of log10"
 	}

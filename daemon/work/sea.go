@@ -18,15 +18,16 @@ import (
 // keptRecord is the record of a dataset's days as it is kept between starts: a
 // mask that forgot what it had seen would jump from product to product.
 type keptRecord struct {
-	Lat     []float64 `json:"lat"`
-	Lon     []float64 `json:"lon"`
-	Runs    []int     `json:"runs"`  // lengths of the runs of cells that were not and that were observed, in turn
-	Dates   []string  `json:"dates"` // as in fill.Record
-	Learned *bool     `json:"learned,omitempty"`
+	Lat     []float64    `json:"lat"`
+	Lon     []float64    `json:"lon"`
+	Plane   *field.Plane `json:"plane,omitempty"`
+	Runs    []int        `json:"runs"`  // lengths of the runs of cells that were not and that were observed, in turn
+	Dates   []string     `json:"dates"` // as in fill.Record
+	Learned *bool        `json:"learned,omitempty"`
 }
 
 func keep(grid field.Grid, r *fill.Record) keptRecord {
-	kept := keptRecord{Lat: grid.Lat, Lon: grid.Lon, Runs: []int{0}, Dates: r.Dates, Learned: r.Learned}
+	kept := keptRecord{Lat: grid.Lat, Lon: grid.Lon, Plane: grid.Plane, Runs: []int{0}, Dates: r.Dates, Learned: r.Learned}
 	at := false
 	for _, seen := range r.Seen {
 		if seen != at {
@@ -39,7 +40,7 @@ func keep(grid field.Grid, r *fill.Record) keptRecord {
 
 // record returns the kept record, and false where it is not of the grid.
 func (k keptRecord) record(grid field.Grid) (*fill.Record, bool) {
-	if !grid.Same(field.Grid{Lat: k.Lat, Lon: k.Lon}) {
+	if !grid.Same(field.Grid{Lat: k.Lat, Lon: k.Lon, Plane: k.Plane}) {
 		return nil, false
 	}
 	r := &fill.Record{Dates: k.Dates, Learned: k.Learned}

@@ -36,7 +36,8 @@ async function load(field) {
     return new Float32Array(out.buffer);
   };
   head.units = pretty(head.units);
-  return { ...head, value: numbers(0), sigma: numbers(4 * n), flags: bytes.subarray(8 * n, 9 * n) };
+  const place = head.places ? [numbers(9 * n), numbers(13 * n)] : null;
+  return { ...head, value: numbers(0), sigma: numbers(4 * n), flags: bytes.subarray(8 * n, 9 * n), place };
 }
 
 // Paints a field at one pixel a cell. Land is grey with a darker coast, a cell
@@ -137,7 +138,8 @@ function say(at) {
   const i = at.row * map.cols + at.col;
   const flags = map.flags[i];
   const words = flags & land ? "land" : (kinds.find((k) => k.is(flags))?.name ?? "no value");
-  const items = [["where", `${degrees(map.lat[at.row], "N", "S")} ${degrees(map.lon[at.col], "E", "W")}`]];
+  const [lat, lon] = map.place ? map.place.map((all) => all[i]) : [map.lat[at.row], map.lon[at.col]];
+  const items = [["where", `${degrees(lat, "N", "S")} ${degrees(lon, "E", "W")}`]];
   if (Number.isFinite(map.value[i])) items.push(["value", `${written(map.value[i])} ${map.units}`]);
   if (Number.isFinite(map.sigma[i])) {
     const factor = map.log ? `, a factor of ${(10 ** map.sigma[i]).toFixed(2)}` : "";

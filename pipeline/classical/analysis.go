@@ -33,6 +33,9 @@ type searchFrame struct {
 // 0 and on one that counts from -180.
 func newSphere(g field.Grid) []point {
 	w := g.Width()
+	if g.Plane != nil {
+		return planeSphere(g)
+	}
 	wrapped, order := make([]float64, w), make([]int, w)
 	for j, lon := range g.Lon {
 		wrapped[j], order[j] = field.Wrap(lon), j
@@ -56,6 +59,40 @@ func newSphere(g field.Grid) []point {
 				cell: int32(i*w + j), rank: int32(i*w + rank[j]),
 			}
 		}
+	}
+	return sphere
+}
+
+// alongRow returns the unit vector from a cell to the next of its row.
+func (a *analysis) alongRow(cell int32) [3]float64 {
+	w := int32(a.series.Grid.Width())
+	if w == 1 {
+		return [3]float64{}
+	}
+	from := cell
+	if cell%w == w-1 {
+		from--
+	}
+	p, q := a.sphere[from], a.sphere[from+1]
+	x, y, z := float64(q.x-p.x), float64(q.y-p.y), float64(q.z-p.z)
+	length := math.Sqrt(x*x + y*y + z*z)
+	return [3]float64{x / length, y / length, z / length}
+}
+
+// planeSphere is newSphere for a grid with a place for every cell. The order of a
+// row that closes begins at its westernmost cell, wherever the grid does.
+func planeSphere(g field.Grid) []point {
+	w, first := g.Width(), 0
+	for j := range w {
+		_, lon := g.Place(0, j)
+		if _, west := g.Place(0, first); g.Periodic() && field.Wrap(lon) < field.Wrap(west) {
+			first = j
+		}
+	}
+	sphere := make([]point, g.Len())
+	for c := range sphere {
+		x, y, z := g.Cartesian(c/w, c%w)
+		sphere[c] = point{x: float32(x), y: float32(y), z: float32(z), cell: int32(c), rank: int32(c/w*w + (c%w-first+w)%w)}
 	}
 	return sphere
 }

@@ -18,6 +18,9 @@ func (m smoother) apartKM(count []float64) float64 {
 			continue
 		}
 		px, py, pz := grid.Cartesian(c/grid.Width(), c%grid.Width())
+		if m.places != nil {
+			px, py, pz = m.places[c][0], m.places[c][1], m.places[c][2]
+		}
 		n, x, y, z = n+v, x+v*px, y+v*py, z+v*pz
 		squares += v * (px*px + py*py + pz*pz)
 	}
@@ -36,7 +39,6 @@ func (m smoother) awayKM(count []float64) []float64 {
 		steps = w / 2
 	}
 	for i := range h {
-		perDegree := kilometresPerDegree * math.Abs(math.Cos(m.rows.centre[i]*math.Pi/180))
 		row := down[i*w : (i+1)*w]
 		for j, best := range row {
 			for n := 1; n <= steps; n++ {
@@ -47,7 +49,7 @@ func (m smoother) awayKM(count []float64) []float64 {
 					} else if k < 0 || k >= w {
 						continue
 					}
-					across := math.Abs(field.Wrap(m.cols.centre[j]-m.cols.centre[k])) * perDegree
+					across := m.apart(i, j, i, k)
 					nearest, best = min(nearest, across), min(best, math.Hypot(across, row[k]))
 				}
 				if nearest > best {
@@ -67,7 +69,7 @@ func (m smoother) downKM(count []float64) []float64 {
 	down := make([]float64, len(count))
 	for j := range w {
 		for _, upwards := range [2]bool{false, true} {
-			last := math.NaN()
+			last := -1
 			for n := range h {
 				i := n
 				if upwards {
@@ -75,11 +77,11 @@ func (m smoother) downKM(count []float64) []float64 {
 				}
 				c := i*w + j
 				if count[c] > 0 {
-					last = m.rows.centre[i]
+					last = i
 				}
 				gap := math.Inf(1)
-				if last == last { // not NaN
-					gap = math.Abs(m.rows.centre[i]-last) * kilometresPerDegree
+				if last >= 0 {
+					gap = m.apart(i, j, last, j)
 				}
 				if upwards {
 					gap = min(gap, down[c])

@@ -26,6 +26,9 @@ type neighbourhood struct {
 
 	centre point
 	axes   [2][3]float32 // unit vectors on whose signs the sectors depend
+	// along returns the way along the row of a cell; nil: to the east. Compass
+	// directions turn from cell to cell about a pole, and the sectors with them.
+	along func(cell int32) [3]float64
 
 	// The frame being searched.
 	frame  int32
@@ -79,6 +82,11 @@ func (h *neighbourhood) turn() {
 		radius := math.Hypot(equatorial, z)
 		east = [3]float64{-y / equatorial, x / equatorial, 0}
 		north = [3]float64{-z * x / equatorial / radius, -z * y / equatorial / radius, equatorial / radius}
+	}
+	if h.along != nil {
+		east = h.along(h.centre.cell)
+		radius := math.Hypot(equatorial, z)
+		north = [3]float64{(y*east[2] - z*east[1]) / radius, (z*east[0] - x*east[2]) / radius, (x*east[1] - y*east[0]) / radius}
 	}
 	sin, cos := math.Sincos(sectorTurn)
 	for a := range 3 {

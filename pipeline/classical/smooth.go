@@ -40,6 +40,8 @@ type smoother struct {
 	sigmaKM    float64
 	coarseKM   float64 // step of the coarse grid
 	periodic   bool
+	perDegree  []float64    // length of a degree of longitude along each coarse row
+	places     [][3]float64 // of the coarse cells, as field.Grid.Cartesian gives them; nil: they follow from the axes
 }
 
 func newSmoother(g field.Grid, sigmaKM float64) smoother {
@@ -48,7 +50,7 @@ func newSmoother(g field.Grid, sigmaKM float64) smoother {
 	for g.Periodic() && g.Width()%around != 0 {
 		around-- // a closed circle has whole coarse cells only
 	}
-	return smoother{
+	m := smoother{
 		rows:     newAxis(g.Lat, factor, false),
 		cols:     newAxis(g.Lon, around, g.Periodic()),
 		width:    g.Width(),
@@ -56,6 +58,26 @@ func newSmoother(g field.Grid, sigmaKM float64) smoother {
 		coarseKM: float64(factor) * stepKM(g),
 		periodic: g.Periodic(),
 	}
+	if g.Plane != nil {
+		m.places = g.At(m.rows.lines, m.cols.lines)
+	}
+	for _, lat := range m.rows.centre {
+		m.perDegree = append(m.perDegree, kilometresPerDegree*math.Abs(math.Cos(lat*math.Pi/180))) // a line beyond the pole comes down on the other side
+	}
+	return m
+}
+
+// apart returns the distance between two coarse cells of one row or one column.
+func (m smoother) apart(i, j, k, l int) float64 {
+	switch {
+	case m.places != nil:
+		a, b := m.places[i*len(m.cols.centre)+j], m.places[k*len(m.cols.centre)+l]
+		x, y, z := a[0]-b[0], a[1]-b[1], a[2]-b[2]
+		return math.Sqrt(x*x + y*y + z*z)
+	case i == k:
+		return math.Abs(field.Wrap(m.cols.centre[l]-m.cols.centre[j])) * m.perDegree[i]
+	}
+	return math.Abs(m.rows.centre[i]-m.rows.centre[k]) * kilometresPerDegree
 }
 
 // gather returns a coarse map of zeros, to be added to at the index that
@@ -75,21 +97,20 @@ func (m smoother) smooth(src []float64) []float64 {
 func (m smoother) alongRows(src []float64) []float64 {
 	dst := make([]float64, len(src))
 	w := len(m.cols.centre)
-	for i, lat := range m.rows.centre {
-		perDegree := kilometresPerDegree * math.Abs(math.Cos(lat*math.Pi/180)) // a line beyond the pole comes down on the other side
+	for i := range m.rows.centre {
 		in, out := src[i*w:(i+1)*w], dst[i*w:(i+1)*w]
 		for j, v := range in {
 			if v != 0 {
-				m.spread(out, j, v, perDegree)
+				m.spread(out, i, j, v)
 			}
 		}
 	}
 	return dst
 }
 
-// spread adds v to the cells of one row around column j, outwards in both
+// spread adds v to the cells of row i around column j, outwards in both
 // directions until the Gaussian has died away.
-func (m smoother) spread(row []float64, j int, v, perDegree float64) {
+func (m smoother) spread(row []float64, i, j int, v float64) {
 	lon := m.cols.centre
 	row[j] += v
 	// Round a closed circle each direction goes half way.
@@ -104,7 +125,7 @@ func (m smoother) spread(row []float64, j int, v, perDegree float64) {
 			} else if k < 0 || k >= len(lon) {
 				break
 			}
-			u := math.Abs(field.Wrap(lon[k]-lon[j])) * perDegree / m.sigmaKM
+			u := m.apart(i, j, i, k) / m.sigmaKM
 			if u > reach {
 				break
 			}
@@ -116,20 +137,33 @@ func (m smoother) spread(row []float64, j int, v, perDegree float64) {
 func (m smoother) alongColumns(src []float64) []float64 {
 	dst := make([]float64, len(src))
 	w := len(m.cols.centre)
-	for i, from := range m.rows.centre {
-		for k, to := range m.rows.centre {
-			u := math.Abs(from-to) * kilometresPerDegree / m.sigmaKM
+	for i := range m.rows.centre {
+		for k := range m.rows.centre {
+			in, out := src[i*w:(i+1)*w], dst[k*w:(k+1)*w]
+			if m.places != nil {
+				m.down(in, out, i, k)
+				continue
+			}
+			u := m.apart(i, 0, k, 0) / m.sigmaKM // the same in all columns
 			if u > reach {
 				continue
 			}
 			weight := math.Exp(-u * u / 2)
-			in, out := src[i*w:(i+1)*w], dst[k*w:(k+1)*w]
 			for j, v := range in {
 				out[j] += weight * v
 			}
 		}
 	}
 	return dst
+}
+
+// down adds row i to row k where their distance is another in every column.
+func (m smoother) down(in, out []float64, i, k int) {
+	for j, v := range in {
+		if u := m.apart(i, j, k, j) / m.sigmaKM; u <= reach {
+			out[j] += math.Exp(-u*u/2) * v
+		}
+	}
 }
 
 // at returns the value of the coarse map src at the given row and column of
@@ -148,6 +182,7 @@ func (m smoother) at(src []float64, row, col int) float64 {
 // have no rim.
 type axis struct {
 	centre  []float64 // degrees
+	lines   []float64 // the same in lines of the fine axis
 	of      []int     // coarse line of every line of the fine axis
 	between []between // position of every line of the fine axis
 }
@@ -165,9 +200,10 @@ func newAxis(fine []float64, factor int, periodic bool) axis {
 	if periodic {
 		beyond = 0
 	}
-	a := axis{centre: make([]float64, n+2*beyond), of: make([]int, len(fine)), between: make([]between, len(fine))}
+	a := axis{centre: make([]float64, n+2*beyond), lines: make([]float64, n+2*beyond), of: make([]int, len(fine)), between: make([]between, len(fine))}
 	for k := range a.centre {
-		a.centre[k] = along(fine, (float64(k-beyond)+0.5)*width-0.5)
+		a.lines[k] = (float64(k-beyond)+0.5)*width - 0.5
+		a.centre[k] = along(fine, a.lines[k])
 	}
 	for i := range fine {
 		at := (float64(i) + 0.5) / width

@@ -35,7 +35,7 @@ type solver struct {
 
 func newSolver(a *analysis) *solver {
 	n := a.oi.Neighbours
-	return &solver{
+	s := &solver{
 		analysis: a,
 		near:     newNeighbourhood(a.oi, len(a.frames)),
 		places:   make([][3]float64, n),
@@ -44,6 +44,10 @@ func newSolver(a *analysis) *solver {
 		decay:    make([]float64, n),
 		column:   make([]float64, n),
 	}
+	if a.series.Grid.Plane != nil {
+		s.near.along = a.alongRow
+	}
+	return s
 }
 
 // estimate stores the estimate of one cell from the observations nearest to it.

@@ -28,7 +28,7 @@ func (c Coarsening) Of(s samples.Series) (samples.Series, error) {
 		return s, fmt.Errorf("coarsen: squares of %d cells, the grid has %d × %d", c.Factor, s.Grid.Height(), s.Grid.Width())
 	}
 	out := samples.Series{
-		Grid:      field.Grid{Lat: means(s.Grid.Lat[:height*c.Factor], c.Factor), Lon: means(s.Grid.Lon[:width*c.Factor], c.Factor)},
+		Grid:      s.Grid.Coarse(c.Factor),
 		Sea:       make(field.Mask, height*width),
 		Transform: s.Transform,
 	}
@@ -82,12 +82,4 @@ func (c Coarsening) square(columns, row, col int, f func(cell int)) {
 			f((row*c.Factor+r)*columns + col*c.Factor + k)
 		}
 	}
-}
-
-func means(values []float64, each int) []float64 {
-	out := make([]float64, len(values)/each)
-	for i, v := range values {
-		out[i/each] += v / float64(each)
-	}
-	return out
 }

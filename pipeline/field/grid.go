@@ -13,8 +13,12 @@ const earthRadiusKM = 6371.0088
 // given latitudes and longitudes is one cell centre, in degrees. Either axis
 // may run in either direction and need not be evenly spaced. Longitudes may
 // count from -180 or from 0, and go on counting where they pass 180 or 360.
+//
+// Where there is a plane, the cells lie where it says, and the axes are lengths
+// along the middle row and column: see NewPlane.
 type Grid struct {
 	Lat, Lon []float64
+	Plane    *Plane `json:",omitempty"` // nil: rows are circles of latitude and columns meridians
 }
 
 // NewGrid returns the grid of the given axes, or an error with the reason why they
@@ -66,14 +70,20 @@ func (g Grid) Len() int { return len(g.Lat) * len(g.Lon) }
 
 // String returns size, extent and step of the grid in words.
 func (g Grid) String() string {
-	south, north := bounds(g.Lat)
-	west, east := bounds(g.Lon)
-	return fmt.Sprintf("%d×%d, %.4g..%.4g°N, %.4g..%.4g°E, about %.3g km", g.Height(), g.Width(),
-		south, north, west, east, g.StepKM())
+	south, north, west, east := g.Bounds()
+	kind := ""
+	if g.Plane != nil {
+		kind = ", with coordinates of each cell"
+	}
+	return fmt.Sprintf("%d×%d, %.4g..%.4g°N, %.4g..%.4g°E, about %.3g km%s", g.Height(), g.Width(),
+		south, north, west, east, g.StepKM(), kind)
 }
 
 // Bounds returns the extent of the cell centres.
 func (g Grid) Bounds() (south, north, west, east float64) {
+	if g.Plane != nil {
+		return g.Plane.bounds()
+	}
 	south, north = bounds(g.Lat)
 	west, east = bounds(g.Lon)
 	return south, north, west, east
@@ -91,7 +101,7 @@ const sameGridCells = 0.05
 // Same reports whether g and o are the same grid up to rounding: the same places
 // in the same order, in whichever of the two conventions longitudes are counted.
 func (g Grid) Same(o Grid) bool {
-	if !sameAxis(g.Lat, o.Lat, 0) || len(g.Lon) != len(o.Lon) {
+	if !sameAxis(g.Lat, o.Lat, 0) || len(g.Lon) != len(o.Lon) || !g.samePlaces(o) {
 		return false
 	}
 	turn := 0.0
@@ -125,6 +135,9 @@ func (g Grid) Periodic() bool {
 	if n < 3 {
 		return false
 	}
+	if g.Plane != nil {
+		return g.Plane.Closes
+	}
 	span := math.Abs(g.Lon[n-1] - g.Lon[0])
 	step := span / float64(n-1)
 	return math.Abs(span+step-360) < step/2
@@ -157,9 +170,14 @@ func (g Grid) StepKM() float64 {
 // points are chords: the true distance to 0.1 % up to 950 km, and free of
 // date line and poles.
 func (g Grid) Cartesian(i, j int) (x, y, z float64) {
-	sinLat, cosLat := math.Sincos(g.Lat[i] * math.Pi / 180)
-	sinLon, cosLon := math.Sincos(g.Lon[j] * math.Pi / 180)
-	return earthRadiusKM * cosLat * cosLon, earthRadiusKM * cosLat * sinLon, earthRadiusKM * sinLat
+	v := onSphere(g.Place(i, j))
+	return v[0], v[1], v[2]
+}
+
+func onSphere(lat, lon float64) vector {
+	sinLat, cosLat := math.Sincos(lat * math.Pi / 180)
+	sinLon, cosLon := math.Sincos(lon * math.Pi / 180)
+	return vector{earthRadiusKM * cosLat * cosLon, earthRadiusKM * cosLat * sinLon, earthRadiusKM * sinLat}
 }
 
 // Unwrap returns longitudes that run across the date line, or across Greenwich,

@@ -1,11 +1,13 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"lacuna/internal/cdl"
+	"lacuna/internal/geo"
 )
 
 // axes are the variables that place a field in space and time.
@@ -15,6 +17,7 @@ type axes struct {
 	latDim, lonDim int
 	timeDim        int  // dimension, or -1 where time is a single number or absent
 	plane          bool // lat and lon are maps themselves, lat(y, x) and lon(y, x)
+	mapped         mapped
 	notes          []string
 }
 
@@ -95,8 +98,16 @@ func projected(u string) bool {
 // findAxes finds latitude, longitude and time.
 func findAxes(h *header) (axes, error) {
 	a := axes{timeDim: -1}
-	if !a.findPlane(h) {
-		if err := a.findLines(h); err != nil {
+	if a.findPlane(h) {
+		if err := a.findMapping(h); err != nil && !errors.Is(err, geo.ErrUnknown) {
+			return axes{}, bad(err.Error(), "tell its producer, or leave the mapping out with: ncks -x -v NAME IN.nc OUT.nc")
+		}
+	} else if err := a.findLines(h); err != nil {
+		found, why := a.findProjected(h)
+		if why != nil {
+			return axes{}, why
+		}
+		if !found {
 			return axes{}, err
 		}
 	}
@@ -119,8 +130,8 @@ func (a *axes) findLines(h *header) (err error) {
 	}
 	a.latDim, a.lonDim = h.Vars[a.lat].Dims[0], h.Vars[a.lon].Dims[0]
 	if a.latDim == a.lonDim {
-		return bad("its latitude and longitude share the dimension "+h.Dims[a.latDim].Name+", so it holds a track or a list of points, not a map",
-			"grid it first, or leave it out")
+		return bad("its latitude and longitude share the dimension "+h.Dims[a.latDim].Name+", so it holds an unstructured grid, a track or a list of points, not a map",
+			"map it to a regular grid first, for example with: cdo remapnn,r1440x720 IN.nc OUT.nc")
 	}
 	return nil
 }
@@ -136,7 +147,7 @@ func (a *axes) find(h *header, k axisKind) (int, error) {
 	}
 	if curved, _ := best(h, k, func(dims []int) bool { return len(dims) == 2 }); curved >= 0 {
 		return -1, bad(fmt.Sprintf("its %s is two-dimensional, so the grid is curvilinear or a swath", h.Vars[curved].Name),
-			"map it to a regular grid first, for example with cdo remapbil")
+			regridding)
 	}
 	return -1, bad(fmt.Sprintf("it has no %s coordinate among its variables %s", k.name, list(names(h))),
 		fmt.Sprintf("give the coordinate the attribute standard_name = %q", k.standardName))

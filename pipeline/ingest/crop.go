@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"fmt"
 	"slices"
 
 	"lacuna/internal/bbox"
@@ -21,6 +22,9 @@ func (x *extract) crop(box bbox.Box) error {
 	if err != nil {
 		return err
 	}
+	if grid.Plane != nil {
+		return x.cropPlane(grid, box)
+	}
 	rows, err := box.Rows(grid.Lat)
 	if err != nil {
 		return bad(err.Error(), "correct bbox, or the archive of the dataset")
@@ -32,6 +36,23 @@ func (x *extract) crop(box bbox.Box) error {
 	a := x.plan.axes
 	x.take(a.latDim, []bbox.Span{rows})
 	x.take(a.lonDim, columns)
+	return nil
+}
+
+// cropPlane leaves of the extract the rows and columns that have a cell in a box.
+func (x *extract) cropPlane(grid field.Grid, box bbox.Box) error {
+	top, left, bottom, right := grid.Height(), grid.Width(), -1, -1
+	for c := range grid.Len() {
+		i, j := c/grid.Width(), c%grid.Width()
+		if lat, lon := grid.Place(i, j); box.HoldsLat(lat) && box.HoldsLon(lon) {
+			top, left, bottom, right = min(top, i), min(left, j), max(bottom, i), max(right, j)
+		}
+	}
+	if bottom < 0 {
+		return bad(fmt.Sprintf("none of its cells (%v) lies in bbox %v", grid, box), "correct bbox, or the archive of the dataset")
+	}
+	x.take(x.plan.axes.latDim, []bbox.Span{{First: top, Len: bottom + 1 - top}})
+	x.take(x.plan.axes.lonDim, []bbox.Span{{First: left, Len: right + 1 - left}})
 	return nil
 }
 

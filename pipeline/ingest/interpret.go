@@ -18,7 +18,11 @@ type extract struct {
 	plan   *plan
 	raw    map[int][]byte
 	axes   map[int]axisVar // by variable; set by grid
+	swath  bool            // places need not make a grid
+	places *field.Grid     // set by grid where the file has no coordinates of the cells, and the product needs them
 }
+
+var errOtherVariables = errors.New("the decoding child sent other variables than its plan names")
 
 // granule interprets the extract of a granule.
 func (x *extract) granule(name string, opt Options) (Granule, error) {
@@ -80,6 +84,10 @@ func (x *extract) sea(grid field.Grid) (field.Mask, error) {
 // as such.
 func (x *extract) grid() (field.Grid, error) {
 	h, a := x.header, x.plan.axes
+	x.axes, x.places = map[int]axisVar{}, nil
+	if !a.plane && a.mapped.projection != nil {
+		return x.projectedGrid()
+	}
 	var stored [2][]float64
 	for i, v := range []int{a.lat, a.lon} {
 		c, err := codingOf(&h.Vars[v])
@@ -89,12 +97,18 @@ func (x *extract) grid() (field.Grid, error) {
 		stored[i] = c.numbers(x.raw[v])
 	}
 	lat, lon := stored[0], stored[1]
-	x.axes = map[int]axisVar{}
+	if x.swath {
+		return x.swathGrid(lat, lon)
+	}
 	if a.plane {
-		var err error
-		if lat, lon, err = x.axesOfPlane(lat, lon); err != nil {
+		rows, cols, err := x.axesOfPlane(lat, lon)
+		if err != nil {
 			return field.Grid{}, err
 		}
+		if rows == nil {
+			return x.curvedGrid(lat, lon)
+		}
+		lat, lon = rows, cols
 	}
 	unwrapped := field.Unwrap(lon)
 	grid, err := field.NewGrid(lat, unwrapped)
@@ -172,7 +186,7 @@ func (x *extract) fields(grid field.Grid, times []time.Time, opt Options) ([]fie
 	}
 	n, cells := p.frames(h), p.cells(h)
 	if len(times) != n || len(x.raw[p.variable]) != n*cells*cdl.SizeOf(v.Type) {
-		return nil, nil, errors.New("the decoding child sent other variables than its plan names")
+		return nil, nil, errOtherVariables
 	}
 	values, rejected := make([]float32, n*cells), make(field.Mask, n*cells)
 	c.values(values, rejected, x.raw[p.variable])
@@ -274,7 +288,11 @@ func (x *extract) source() Source {
 			s.Dims = append(s.Dims, dim)
 		}
 	}
-	if a := p.axes; a.plane {
+	a := p.axes
+	if x.places != nil {
+		s.addPlaces(*x.places, h.Dims[a.latDim].Name, h.Dims[a.lonDim].Name)
+	}
+	if _, reduced := x.axes[a.lat]; a.plane && reduced {
 		s.place(h.Dims[a.latDim].Name, h.Vars[a.lat].Name)
 		s.place(h.Dims[a.lonDim].Name, h.Vars[a.lon].Name)
 	}

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -26,7 +25,7 @@ func (x *extract) errors(fields []field.Field, tr field.Transform) ([][]float32,
 		}
 		n := len(fields) * cells
 		if len(x.raw[v]) != n*cdl.SizeOf(c.typ) {
-			return nil, errors.New("the decoding child sent other variables than its plan names")
+			return nil, errOtherVariables
 		}
 		out := make([]float32, n)
 		c.values(out, make([]bool, n), x.raw[v])

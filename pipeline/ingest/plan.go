@@ -201,6 +201,9 @@ func (p *plan) small(h *header, v int) bool {
 // needed returns the variables to read, each once, in file order.
 func (p *plan) needed() []int {
 	out := append(slices.Clone(p.source), p.axes.lat, p.axes.lon)
+	if m := p.axes.mapped; m.projection != nil && m.y >= 0 && m.x >= 0 {
+		out = append(out, m.y, m.x)
+	}
 	if p.sea >= 0 {
 		out = append(out, p.sea)
 	}
@@ -228,7 +231,7 @@ func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
 		p.leaveBesides(h)
 		total = p.bytes(h)
 	}
-	if p.axes.plane { // both coordinates in double precision
+	if p.axes.plane || p.axes.mapped.projection != nil { // both coordinates in double precision
 		total += 16 * float64(p.cells(h))
 	}
 	const miB = 1 << 20

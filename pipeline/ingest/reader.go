@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"lacuna/pipeline/field"
 
@@ -26,6 +27,7 @@ import (
 type Reader struct {
 	cfg     Config
 	standby standby
+	plane   atomic.Pointer[field.Plane] // of the granule before
 }
 
 // NewReader returns a Reader whose children are started as child: a program
@@ -55,6 +57,43 @@ func (r *Reader) Read(ctx context.Context, path string, opt Options) (Granule, e
 	}
 	var g Granule
 	sum, err := r.decode(ctx, path, request{Want: wantGranule, Options: opt}, func(x *extract) (err error) {
+		g, err = x.granule(filepath.Base(path), opt)
+		return err
+	})
+	if err != nil {
+		return Granule{}, named(path, err)
+	}
+	g.SHA256 = sum
+	r.share(g.Fields)
+	return g, nil
+}
+
+// share lets granules that have the same places of cells, as those of a dataset
+// do, have them in memory once.
+func (r *Reader) share(fields []field.Field) {
+	own, before := fields[0].Grid.Plane, r.plane.Load()
+	switch {
+	case own == nil:
+	case before != nil && slices.Equal(own.Lat, before.Lat) && slices.Equal(own.Lon, before.Lon) && own.Width == before.Width:
+		for i := range fields {
+			fields[i].Grid.Plane = before
+		}
+	default:
+		r.plane.Store(own)
+	}
+}
+
+// ReadSwath decodes a file whose pixels have places and make no grid. The fields
+// have a grid with nothing but a plane, in which a place may be NaN, and cannot be
+// filled: they are to be binned. Errors are as those of Read.
+func (r *Reader) ReadSwath(ctx context.Context, path string, opt Options) (Granule, error) {
+	if err := opt.Validate(); err != nil {
+		return Granule{}, fmt.Errorf("ingest options: %w", err)
+	}
+	opt.BBox = nil // whoever bins cuts
+	var g Granule
+	sum, err := r.decode(ctx, path, request{Want: wantGranule, Options: opt}, func(x *extract) (err error) {
+		x.swath = true
 		g, err = x.granule(filepath.Base(path), opt)
 		return err
 	})

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"lacuna/internal/cdl"
-	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/places"
 )
 
 // squeezed returns dims without leading dimensions of length 1, down to two.
@@ -41,82 +41,21 @@ func (a *axes) findPlane(h *header) bool {
 	return true
 }
 
-// regularCells is how far, in cells, the coordinates of a regular grid may lie
-// off its axes: they are written in single precision, and some are computed from
-// a projection and back. It is the tolerance of field.Grid.Same.
-const regularCells = 0.05
-
 // axesOfPlane returns the axes of coordinates that are maps of height by width
-// cells, and an error where these are not those of a regular grid.
+// cells, and nil where these are not those of a regular grid.
 func (x *extract) axesOfPlane(lat, lon []float64) (rows, cols []float64, err error) {
 	h, a := x.header, x.plan.axes
 	height, width := h.Dims[a.latDim].Len, h.Dims[a.lonDim].Len
 	if len(lat) != height*width || len(lon) != height*width {
 		return nil, nil, fmt.Errorf("the decoding child sent %d and %d coordinates for %d cells", len(lat), len(lon), height*width)
 	}
-	byRow, byCol := func(i int) int { return i / width }, func(i int) int { return i % width }
-	rows, offRow := along(lat, height, byRow)
-	cols, offCol := along(lon, width, byCol)
-	if max(offRow, offCol) <= regularCells {
-		return rows, cols, nil
-	}
-	y, name := h.Dims[a.latDim].Name, h.Dims[a.lonDim].Name
-	_, latAcross := along(lat, width, byCol)
-	_, lonAcross := along(lon, height, byRow)
-	if max(latAcross, lonAcross) <= regularCells {
+	rows, cols, swapped := places.Axes(lat, lon, height, width)
+	if swapped {
+		y, name := h.Dims[a.latDim].Name, h.Dims[a.lonDim].Name
 		return nil, nil, bad(fmt.Sprintf("its latitude runs along %s, its last dimension, and its longitude along %s", name, y),
 			fmt.Sprintf("swap them with: ncpdq -a %s,%s IN.nc OUT.nc", name, y))
 	}
-	return nil, nil, bad(fmt.Sprintf("its coordinates %s and %s are two-dimensional and not those of a regular grid: within a row or a column they move by %.3g cells, so the grid is curvilinear or a swath",
-		h.Vars[a.lat].Name, h.Vars[a.lon].Name, max(offRow, offCol)),
-		"map it to a regular grid first, for example with cdo remapbil")
-}
-
-// along returns the mean coordinate of each of n rows or columns, NaN where one
-// has none, and how far the coordinates lie from it at most, in steps. A full
-// turn is no distance.
-func along(x []float64, n int, of func(i int) int) (axis []float64, offSteps float64) {
-	first, sum, count := make([]float64, n), make([]float64, n), make([]float64, n)
-	turned := func(v, about float64) float64 { return v - 360*math.Round((v-about)/360) }
-	for i, v := range x {
-		if !finite(v) {
-			continue
-		}
-		k := of(i)
-		if count[k] == 0 {
-			first[k] = v
-		}
-		sum[k] += turned(v, first[k])
-		count[k]++
-	}
-	for k := range sum {
-		sum[k] /= count[k] // 0/0 is NaN
-	}
-	off := 0.0
-	for i, v := range x {
-		if k := of(i); finite(v) {
-			off = max(off, math.Abs(turned(v, sum[k])-sum[k]))
-		}
-	}
-	if off == 0 {
-		return sum, 0
-	}
-	return sum, off / meanStep(sum)
-}
-
-// meanStep returns the mean step of an axis, from the first to the last coordinate
-// that is there; of a single one it is a degree.
-func meanStep(axis []float64) float64 {
-	from := slices.IndexFunc(axis, finite)
-	to := len(axis) - 1
-	for to > from && !finite(axis[to]) {
-		to--
-	}
-	if to <= from {
-		return 1
-	}
-	run := field.Unwrap(slices.DeleteFunc(slices.Clone(axis), func(v float64) bool { return !finite(v) }))
-	return math.Abs(run[len(run)-1]-run[0]) / float64(to-from)
+	return rows, cols, nil
 }
 
 // An axisVar is a coordinate of the source whose stored numbers are not the axis

@@ -135,8 +135,6 @@ func TestCoordinatesOfNoRegularGridAreRefused(t *testing.T) {
 		place           func(i, j int) (float64, float64)
 		problem, remedy string
 	}{
-		"rotated":        {func(i, j int) (float64, float64) { return 44 + 0.3*float64(i) + 0.03*float64(j), 27 + 0.3*float64(j) }, "not those of a regular grid", "regular grid"},
-		"a swath":        {func(i, j int) (float64, float64) { return 44 + 0.3*float64(i), 27 + 0.3*float64(j) + 0.1*float64(i) }, "not those of a regular grid", "regular grid"},
 		"the other way":  {func(i, j int) (float64, float64) { return 44 + 0.3*float64(j), 27 + 0.3*float64(i) }, "latitude runs along x", "ncpdq -a x,y"},
 		"a row without":  {func(i, j int) (float64, float64) { return [4]float64{44, math.NaN(), 45, 46}[i], 27 + float64(j) }, "latitude axis has NaN at index 1", "download"},
 		"it turns back":  {func(i, j int) (float64, float64) { return 44 + float64(i), [6]float64{1, 2, 3, 2.5, 4, 5}[j] }, "does not run one way", "download"},

@@ -44,12 +44,14 @@ func DecodeCalibration(data []byte) (Calibration, error) {
 // none, and one of another grid is ignored: in both cases the place where
 // the version serves learns its own, see samples.LearnScaling.
 type Scaling struct {
-	Lat   []float64 `json:"lat"`
-	Lon   []float64 `json:"lon"`
-	Log10 bool      `json:"log10"`
-	Floor float32   `json:"floor,omitempty"` // least value that has a logarithm
-	Std   float64   `json:"std"`
-	Mean  []float32 `json:"mean"` // per cell, row by row
+	Lat []float64 `json:"lat"`
+	Lon []float64 `json:"lon"`
+	// Plane is that of the grid, where it has one.
+	Plane *field.Plane `json:"plane,omitempty"`
+	Log10 bool         `json:"log10"`
+	Floor float32      `json:"floor,omitempty"` // least value that has a logarithm
+	Std   float64      `json:"std"`
+	Mean  []float32    `json:"mean"` // per cell, row by row
 	// Constants are those of the analysis that the network departs from; nil: the
 	// defaults for the grid.
 	Constants *Constants `json:"constants,omitempty"`
@@ -73,7 +75,7 @@ func (c Constants) Of(oi classical.OI) classical.OI {
 
 // NewScaling returns the scaling of a grid as a part of a version.
 func NewScaling(g field.Grid, tr field.Transform, s samples.Scaling) Scaling {
-	return Scaling{Lat: g.Lat, Lon: g.Lon, Log10: tr.Log10, Floor: tr.Floor, Std: s.Std, Mean: s.Mean}
+	return Scaling{Lat: g.Lat, Lon: g.Lon, Plane: g.Plane, Log10: tr.Log10, Floor: tr.Floor, Std: s.Std, Mean: s.Mean}
 }
 
 // DecodeScaling reads a scaling.
@@ -97,7 +99,10 @@ func DecodeScaling(data []byte) (Scaling, error) {
 // Samples returns the scaling as package samples takes it.
 func (s Scaling) Samples() samples.Scaling { return samples.Scaling{Mean: s.Mean, Std: s.Std} }
 
+// Grid returns the grid of the scaling. A plane may have lost its places.
+func (s Scaling) Grid() field.Grid { return field.Grid{Lat: s.Lat, Lon: s.Lon, Plane: s.Plane} }
+
 // Fits reports whether the scaling is of this grid and transform.
 func (s Scaling) Fits(g field.Grid, tr field.Transform) bool {
-	return g.Same(field.Grid{Lat: s.Lat, Lon: s.Lon}) && s.Log10 == tr.Log10
+	return g.Same(s.Grid()) && s.Log10 == tr.Log10
 }

@@ -52,23 +52,7 @@ func (p *Place) rows(w Window, f func(dst, src, n int)) {
 // cutGrid returns the axes of a window. Beyond the grid they go on with the
 // step of its edge.
 func (p *Place) cutGrid(w Window) field.Grid {
-	return field.Grid{Lat: cutAxis(p.Grid.Lat, w.Row, w.Height), Lon: cutAxis(p.Grid.Lon, w.Col, w.Width)}
-}
-
-func cutAxis(axis []float64, first, n int) []float64 {
-	out := make([]float64, n)
-	last := len(axis) - 1
-	for i := range out {
-		switch at := first + i; {
-		case at < 0:
-			out[i] = axis[0] + float64(at)*(axis[1]-axis[0])
-		case at > last:
-			out[i] = axis[last] + float64(at-last)*(axis[last]-axis[last-1])
-		default:
-			out[i] = axis[at]
-		}
-	}
-	return out
+	return p.Grid.Cut(w.Row, w.Col, w.Height, w.Width)
 }
 
 // archive is the common part of both sides of a split: days in normalised

@@ -58,6 +58,9 @@ func Builtin(g field.Grid) (field.Mask, error) {
 	if g.Len() == 0 {
 		return nil, fmt.Errorf("make a sea mask: the grid is empty")
 	}
+	if g.Plane != nil {
+		return ofPlane(g)
+	}
 	lon := columnSpans(g.Lon)
 	lat := rowSpans(g.Lat)
 	order := make([]int, len(lat)) // output rows from the north

@@ -3,7 +3,6 @@ package version
 import (
 	"encoding/json"
 
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 )
@@ -51,7 +50,7 @@ func (p Parts) Box() *samples.Box {
 	if err != nil || len(s.Lat) == 0 || len(s.Lon) == 0 {
 		return nil
 	}
-	box := samples.BoxOf(field.Grid{Lat: s.Lat, Lon: s.Lon})
+	box := samples.BoxOf(s.Grid())
 	return &box
 }
 

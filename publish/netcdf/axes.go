@@ -26,12 +26,14 @@ type axes map[axis]string
 func findAxes(f File, variable string) (axes, error) {
 	found := axes{}
 	bounds := boundsOf(f)
+	data, _ := f.variable(variable)
 	for _, identify := range []func(Var) axis{byStandardName, byUnits, byAxis, byName} {
 		for _, v := range f.Vars {
-			if v.Name == variable || bounds[v.Name] || len(v.Dims) > 1 {
+			plane := isPlane(v, data)
+			if v.Name == variable || bounds[v.Name] || len(v.Dims) > 1 && !plane || alongProjection(v) {
 				continue
 			}
-			if a := identify(v); a != noAxis && found[a] == "" && !found.has(v.Name) {
+			if a := identify(v); a != noAxis && (!plane || a == latitude || a == longitude) && found[a] == "" && !found.has(v.Name) {
 				found[a] = v.Name
 			}
 		}
@@ -40,6 +42,20 @@ func findAxes(f File, variable string) (axes, error) {
 		return nil, fmt.Errorf("source has no coordinate variables for latitude and longitude")
 	}
 	return found, nil
+}
+
+// isPlane reports whether v may be a coordinate of every cell of the data.
+func isPlane(v, data Var) bool {
+	n, m := len(v.Dims), len(data.Dims)
+	return n >= 2 && m >= 2 && slices.Equal(v.Dims[n-2:], data.Dims[m-2:]) && (byStandardName(v) != noAxis || byUnits(v) != noAxis)
+}
+
+// alongProjection reports whether v counts along a map projection, or along the
+// circles of a rotated pole.
+func alongProjection(v Var) bool {
+	name := text(v.Attrs, "standard_name")
+	return strings.HasPrefix(name, "projection_") || strings.HasPrefix(name, "grid_l") ||
+		slices.Contains([]string{"m", "km", "meters", "metres", "kilometers", "kilometres"}, text(v.Attrs, "units")) && (byAxis(v) == latitude || byAxis(v) == longitude)
 }
 
 func (a axes) has(name string) bool {

@@ -24,7 +24,7 @@ func (p *Product) coordinates(f File, found axes) (File, []string) {
 	}
 	var scalars []string
 	for _, v := range f.Vars {
-		if found.has(v.Name) && len(v.Dims) == 0 {
+		if found.has(v.Name) && len(v.Dims) != 1 { // a single place, or one for each cell
 			scalars = append(scalars, v.Name)
 		}
 	}
@@ -51,10 +51,10 @@ func mendAxis(v Var, which axis) []Attr {
 	switch which {
 	case latitude:
 		attrs = with(with(attrs, "standard_name", "latitude"), "units", "degrees_north")
-		attrs = withDefault(with(attrs, "axis", "Y"), "long_name", "latitude")
+		attrs = withDefault(axisOf(attrs, v, "Y"), "long_name", "latitude")
 	case longitude:
 		attrs = with(with(attrs, "standard_name", "longitude"), "units", "degrees_east")
-		attrs = withDefault(with(attrs, "axis", "X"), "long_name", "longitude")
+		attrs = withDefault(axisOf(attrs, v, "X"), "long_name", "longitude")
 	case timeAxis:
 		attrs = mendTime(with(with(attrs, "standard_name", "time"), "axis", "T"))
 		attrs = withDefault(attrs, "long_name", "time")
@@ -68,6 +68,15 @@ func mendAxis(v Var, which axis) []Attr {
 		attrs = withDefault(attrs, "long_name", "nominal depth of the sea surface")
 	}
 	return with(attrs, "coverage_content_type", "coordinate")
+}
+
+// axisOf returns the attributes of a coordinate with the axis that it is: none
+// where it has a number for each cell.
+func axisOf(attrs []Attr, v Var, axis string) []Attr {
+	if len(v.Dims) > 1 {
+		return without(attrs, "axis")
+	}
+	return with(attrs, "axis", axis)
 }
 
 // datedUnits are units of time with a date to count from, after CF.

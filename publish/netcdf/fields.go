@@ -44,7 +44,7 @@ func (p *Product) fields(f File, auxiliary []string) ([]Var, error) {
 	companions = append(companions, p.flagVariable())
 	names := strings.Fields(text(filled.Attrs, "ancillary_variables"))
 	for _, v := range f.Vars {
-		if f.isMap(v, p.Variable) && !slices.Contains(names, v.Name) {
+		if f.isMap(v, p.Variable) && !slices.Contains(names, v.Name) && !slices.Contains(coordinates, v.Name) {
 			names = append(names, v.Name)
 		}
 	}

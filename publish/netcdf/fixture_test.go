@@ -24,6 +24,8 @@ var fixtures = map[string]func() Product{
 	"packed salinity, several times":        smos,
 	"a day without an observation":          emptyDay,
 	"scalar time with bounds":               scalarTime,
+	"polar stereographic":                   arctic,
+	"rotated pole":                          rotated,
 }
 
 // gulfOfMaine is shaped like bigelow_gom_sst/gom_modis_sst_daily_201808.nc.

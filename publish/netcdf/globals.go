@@ -165,6 +165,9 @@ func (p *Product) coverage(f File, found axes) []Attr {
 		{Name: "geospatial_vertical_units", Value: unitsOf(depth)},
 		{Name: "geospatial_vertical_positive", Value: positive},
 	}
+	if lat.step == 0 && lon.step == 0 { // places of each cell have no step in degrees
+		attrs = without(attrs, "geospatial_lat_resolution", "geospatial_lon_resolution")
+	}
 	first, last := p.covered()
 	return append(attrs,
 		Attr{Name: "time_coverage_start", Value: first.Format(time.RFC3339)},
@@ -183,7 +186,7 @@ func extentOf(f File, name string) extent {
 	for _, x := range all {
 		e.min, e.max = min(e.min, x), max(e.max, x)
 	}
-	if n := len(all); n > 1 {
+	if n := len(all); n > 1 && len(v.Dims) == 1 {
 		e.step = (e.max - e.min) / float64(n-1)
 	}
 	return e

@@ -34,7 +34,7 @@ func (p *Product) alongTime(f File, found axes) (File, error) {
 	}
 	data, _ := f.variable(p.Variable)
 	for i, one := range f.Vars {
-		own := one.Name == name || one.Name == text(v.Attrs, "bounds") || slices.Equal(one.Dims, data.Dims)
+		own := one.Name == name || one.Name == text(v.Attrs, "bounds") || slices.Equal(one.Dims, data.Dims) && !found.has(one.Name)
 		if own && !slices.Contains(one.Dims, dim) {
 			f.Vars[i].Dims = append([]string{dim}, one.Dims...)
 		}

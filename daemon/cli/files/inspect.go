@@ -191,7 +191,7 @@ const cellAspect = 2
 func sketch(f field.Field, t field.Transform, columns int, colour bool) string {
 	h, w := f.Grid.Height(), f.Grid.Width()
 	columns = min(columns, w)
-	south, north, west, east := f.Grid.Bounds()
+	south, north, west, east := field.Grid{Lat: f.Grid.Lat, Lon: f.Grid.Lon}.Bounds() // of the picture, also of a bent grid
 	stretch := math.Cos((south + north) / 2 * math.Pi / 180)
 	rows := int(math.Round(float64(columns) * (north - south) / max((east-west)*stretch, 1e-9) / cellAspect))
 	rows = min(max(rows, 4), 40, h)

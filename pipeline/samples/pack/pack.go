@@ -24,6 +24,7 @@ const version = 1
 type file struct {
 	Version  int
 	Lat, Lon []float64
+	Plane    *field.Plane
 	Sea      []byte
 	Log10    bool
 	Floor    float32
@@ -38,7 +39,7 @@ type day struct {
 
 // Write writes s to w.
 func Write(w io.Writer, s samples.Series) error {
-	f := file{Version: version, Lat: s.Grid.Lat, Lon: s.Grid.Lon, Sea: bits(s.Sea), Log10: s.Transform.Log10, Floor: s.Transform.Floor}
+	f := file{Version: version, Lat: s.Grid.Lat, Lon: s.Grid.Lon, Plane: s.Grid.Plane, Sea: bits(s.Sea), Log10: s.Transform.Log10, Floor: s.Transform.Floor}
 	for _, d := range s.Days {
 		p := day{Time: d.Time}
 		observed := make([]bool, len(d.Values))
@@ -74,6 +75,9 @@ func Read(r io.Reader) (samples.Series, error) {
 	grid, err := field.NewGrid(f.Lat, f.Lon)
 	if err != nil {
 		return samples.Series{}, fmt.Errorf("unpack series: %w", err)
+	}
+	if grid.Plane = f.Plane; f.Plane != nil && (len(f.Plane.Lat) != grid.Len() || len(f.Plane.Lon) != grid.Len()) {
+		return samples.Series{}, errDamaged
 	}
 	s := samples.Series{Grid: grid, Transform: field.Transform{Log10: f.Log10, Floor: f.Floor}}
 	if s.Sea, err = mask(f.Sea, grid.Len()); err != nil {

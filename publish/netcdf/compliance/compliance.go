@@ -60,6 +60,8 @@ func Accepted(f Finding) string {
 		return "the coverage is that of the bounds of time, and the checker compares it with the instants"
 	case f.Standard == "cf:1.8" && strings.Contains(f.Message, "months or years is not recommended"):
 		return "the time coordinate is that of the input, to the bit"
+	case f.Standard == "cf:1.8" && strings.Contains(f.Message, "time (T), y (A), x (A)"):
+		return "the dimensions are in the recommended order, but the input has no axes along rows and columns of its bent grid by which the checker could tell"
 	}
 	return ""
 }
