@@ -20,6 +20,7 @@ import (
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/quality"
 	"lacuna/publish/netcdf"
 )
 
@@ -47,6 +48,7 @@ type Dataset struct {
 	SeaMask        string          `yaml:"sea_mask"` // auto (the granules' own mask, else builtin; learned where that calls most observed cells land), builtin, learned (every cell that was ever observed), or a NetCDF file
 	Grid           *gridpin.Pin    `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
 	Archive        intake.Archive  `yaml:"archive"`
+	Tests          quality.Tests   `yaml:"tests"` // of observations; those that a test refuses are filled, and never scored as truth
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
 	EmptyDays      work.EmptyDays  `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
@@ -77,7 +79,7 @@ func DefaultDataset() Dataset {
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
 		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays,
 	}
-	d.Fill.FutureDays = infer.JudgedFutureDays
+	d.Fill.FutureDays, d.Tests = infer.JudgedFutureDays, quality.DefaultTests()
 	// A model of the dataset's own has shown that it betters optimal interpolation,
 	// and a starter is followed as far as it does; where none can be used, auto
 	// falls back to optimal interpolation and logs the reason.
@@ -200,6 +202,7 @@ func (d Dataset) faults(section string) []fault {
 	add(section, d.Validate())
 	add(section+".archive", d.Archive.Validate())
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
+	add(section+".tests", d.Tests.Validate())
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
 	add(section, d.EmptyDays.Validate())

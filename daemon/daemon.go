@@ -346,7 +346,7 @@ func (d Dataset) intake() intake.Dataset {
 // work returns the settings of a dataset that its worker needs.
 func (d Dataset) work() work.Dataset {
 	return work.Dataset{
-		Name: d.Name, Options: d.Options, SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Reanalysis: d.Reanalysis,
+		Name: d.Name, Options: d.Options, SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Tests: d.Tests, Reanalysis: d.Reanalysis,
 		DailySkill: d.DailySkill, Retry: d.Archive.PollInterval, EmptyDays: d.EmptyDays, Due: d.Archive.Due,
 	}
 }

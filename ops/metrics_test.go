@@ -49,6 +49,7 @@ func work(m *Metrics) {
 	m.Took("blk-chl", Analyse, 2*time.Second)
 	m.Took("blk-chl", Store, 50*time.Millisecond)
 	m.Covered("blk-chl", 0.25, 1)
+	m.Refused("blk-chl", "spike", 7)
 }
 
 // Dashboards and alerts are built on these names.
@@ -80,7 +81,7 @@ func TestMetricsHaveTheFiguresOfTheStatus(t *testing.T) {
 		`lacuna_publish_oldest_seconds{sink="kafka:lacuna"} 3600`,
 		`lacuna_publish_oldest_seconds{sink="disk"} 0`,
 		`lacuna_disk_free_bytes{folder="products"} 5.36870912e+09`,
-		`lacuna_coverage_ratio{dataset="blk-chl",when="before"} 0.25`,
+		`lacuna_coverage_ratio{dataset="blk-chl",when="before"} 0.25`, `lacuna_refused_pixels{dataset="blk-chl",test="spike"} 7`,
 		`lacuna_stage_duration_seconds_sum{dataset="blk-chl",stage="analyse"} 2`,
 		`lacuna_fill_unfinished{dataset="blk-chl"} 1`, `lacuna_fill_unfinished{dataset="med-sst"} 0`,
 		`lacuna_train_failed{dataset="blk-chl"} 1`, `lacuna_skill_drift{dataset="blk-chl"} 1`,

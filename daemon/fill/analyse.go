@@ -59,6 +59,8 @@ type Job struct {
 	// field, or from a later one, may fill it. What the model and optimal
 	// interpolation say by themselves is kept apart in the analyses.
 	Scored bool
+
+	Screened Screened // what was taken out of the granule before
 }
 
 // Outcome is a product with its coverage and its analyses.
@@ -184,6 +186,10 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	}
 	job.tellTrust(&p)
 	p.Sampling = samplingOf(analyses)
+	p.Tests = job.Screened.Tests.String()
+	for _, name := range job.Screened.Counts.Names() {
+		p.Refused = append(p.Refused, netcdf.Refusal{Test: name, Pixels: job.Screened.Counts[name]})
+	}
 	p.Caveats = job.caveats()
 	for _, product := range products.All() {
 		if product.Name == g.Product {

@@ -11,6 +11,7 @@ import (
 
 	"lacuna/daemon/state"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/quality"
 	"lacuna/pipeline/samples"
 )
 
@@ -20,6 +21,7 @@ type Dataset struct {
 	Name string
 	ingest.Options
 	SeaMask string
+	Tests   quality.Tests // of observations
 }
 
 // Granule is a file of a dataset in the spool.

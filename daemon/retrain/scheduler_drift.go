@@ -71,7 +71,7 @@ func orUnknown(v *float64) string {
 func (s *Scheduler) reading(data []string) []string {
 	args := []string{"--mask", s.Dataset.SeaMask}
 	for _, f := range []struct{ flag, value string }{
-		{"--var", s.Dataset.Variable}, {"--product", s.Dataset.Product}, {"--transform", s.Dataset.Transform},
+		{"--var", s.Dataset.Variable}, {"--product", s.Dataset.Product}, {"--transform", s.Dataset.Transform}, {"--tests", s.Dataset.Tests.String()},
 	} {
 		if f.value != "" {
 			args = append(args, f.flag, f.value)

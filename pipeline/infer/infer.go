@@ -126,9 +126,6 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 	}
 	s.Seen = f.seen(s)
 	series, targets := assemble(s)
-	if f.cfg.Quality.Reject {
-		s = f.screen(s, series, targets)
-	}
 	oi, note := f.interpolator(series.Grid, s.Constants), ""
 	if (f.cfg.Method == "oi" || s.Trust != nil) && s.Constants != nil {
 		note = s.Constants.Note
@@ -244,30 +241,6 @@ func (f *Filler) apply(ctx context.Context, v view, method string, progress func
 		out.noise = out.estimate.Expected
 	}
 	return out, err
-}
-
-// screen removes spikes from the series and returns the scene with the spikes
-// marked as rejected.
-func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
-	out := s
-	out.Frames, out.Rejected = slices.Clone(s.Frames), make([]field.Mask, len(s.Frames))
-	spikes := make([]field.Mask, len(targets))
-	for n, target := range targets {
-		window, at := f.cfg.window(series, target)
-		spikes[n] = Spikes(window.Frames[at].Values, nearestInTime(window, at), series.Grid.Width(), f.cfg.Quality.sigmas())
-	}
-	for n, target := range targets { // after all were judged, so that the order does not matter
-		values := slices.Clone(s.Frames[n].Values)
-		out.Rejected[n] = make(field.Mask, len(values))
-		for i, spike := range spikes[n] {
-			if spike {
-				values[i], series.Frames[target].Values[i] = field.NaN(), field.NaN()
-			}
-			out.Rejected[n][i] = spike || s.Rejected != nil && s.Rejected[n] != nil && s.Rejected[n][i]
-		}
-		out.Frames[n].Values = values
-	}
-	return out
 }
 
 // physical returns members in physical units: the observation where there is

@@ -106,6 +106,10 @@ type Product struct {
 	Trust *Trust
 	// Sampling is how the networks of the model filled it; nil: they had no part.
 	Sampling *Sampling
+	// Tests are those that observations had to pass, as the configuration says; "":
+	// none.
+	Tests   string
+	Refused []Refusal // what they refused, a test each
 	// Caveats are sentences on what does not hold of this product, such as
 	// scores that were measured otherwise.
 	Caveats  []string
@@ -238,6 +242,12 @@ type Sampling struct {
 	Members int    // number of members that were drawn, stored or not; 0: none
 	Sampler string // how they were drawn; empty: there are none
 	Mean    string // which of two means is published, one-step or members; empty: there was one only
+}
+
+// Refusal is how many observed pixels a test has refused.
+type Refusal struct {
+	Test   string
+	Pixels int
 }
 
 // Trust says how far a model was followed on its way from optimal interpolation.
