@@ -49,6 +49,7 @@ type Dataset struct {
 	Grid           *gridpin.Pin    `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
 	Archive        intake.Archive  `yaml:"archive"`
 	Tests          quality.Tests   `yaml:"tests"` // of observations; those that a test refuses are filled, and never scored as truth
+	SeaIce         quality.Ice     `yaml:"sea_ice"`
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
 	EmptyDays      work.EmptyDays  `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
@@ -79,7 +80,7 @@ func DefaultDataset() Dataset {
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
 		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays,
 	}
-	d.Fill.FutureDays, d.Tests = infer.JudgedFutureDays, quality.DefaultTests()
+	d.Fill.FutureDays, d.Tests, d.SeaIce = infer.JudgedFutureDays, quality.DefaultTests(), quality.DefaultIce()
 	// A model of the dataset's own has shown that it betters optimal interpolation,
 	// and a starter is followed as far as it does; where none can be used, auto
 	// falls back to optimal interpolation and logs the reason.
@@ -203,6 +204,7 @@ func (d Dataset) faults(section string) []fault {
 	add(section+".archive", d.Archive.Validate())
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".tests", d.Tests.Validate())
+	add(section+".sea_ice", d.SeaIce.Validate())
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
 	add(section, d.EmptyDays.Validate())

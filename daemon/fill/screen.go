@@ -24,20 +24,26 @@ type Reader interface {
 // safe for concurrent use.
 type Screening struct {
 	Tests  quality.Tests
+	Ice    quality.Ice
 	Reader Reader
 
 	climatology *climatology
+	iceMaps     *iceMaps
 }
 
 // Screened says what was taken out of a granule; the zero value: nothing was
 // looked for.
 type Screened struct {
 	Tests  quality.Tests
-	Counts quality.Counts // by test
+	Counts quality.Counts // by test, and of observations under ice that were taken out
 	// Taken are the cells that were taken out, of all fields one after the other.
 	Taken field.Mask
 	// History is the same of the neighbours, of those that were screened with it.
 	History []field.Mask
+
+	SeaIce  string       // where the share of ice comes from, as a phrase; empty: it was not looked for
+	Ice     []field.Mask // cells under ice, of each field; nil: it was not looked for, or is not known
+	FillIce bool         // such cells are filled and used as others
 }
 
 // String returns what was taken out in words.
@@ -50,7 +56,7 @@ func (s Screened) String() string {
 }
 
 // Any reports whether anything is looked for.
-func (s *Screening) Any() bool { return s.Tests.Any() }
+func (s *Screening) Any() bool { return s.Tests.Any() || s.Ice.Any() }
 
 // Granule screens a granule with its neighbours, all of which are judged: a bad
 // neighbour spoils the day that is filled from it. It returns copies; neighbours on
@@ -96,17 +102,23 @@ func (s *Screening) Series(ctx context.Context, like ingest.Granule, all []inges
 			continue
 		}
 		all[n], out[n] = ownCopy(g), Screened{Tests: s.Tests, Counts: s.Tests.Counts()}
+		if err := s.thaw(ctx, &all[n], &out[n]); err != nil {
+			return nil, err
+		}
+		g = all[n]
 		for i, f := range g.Fields {
 			values := make([]float32, len(f.Values))
 			like.Transform.Forward(values, f.Values)
 			scene.Frames, places = append(scene.Frames, quality.Frame{Time: f.Time, Values: values}), append(places, place{n, i})
 		}
 	}
-	s.Tests.ScreenSeries(scene, func(frame int, v quality.Verdict) {
-		at := places[frame]
-		v.Count(out[at.granule].Counts)
-		v.Refuse(all[at.granule].Fields[at.field].Values, all[at.granule].Rejected[at.field])
-	})
+	if s.Tests.Any() {
+		s.Tests.ScreenSeries(scene, func(frame int, v quality.Verdict) {
+			at := places[frame]
+			v.Count(out[at.granule].Counts)
+			v.Refuse(all[at.granule].Fields[at.field].Values, all[at.granule].Rejected[at.field])
+		})
+	}
 	for i, g := range all {
 		if out[i].Counts != nil {
 			out[i].Taken = taken(raw[i], g)

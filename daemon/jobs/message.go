@@ -93,6 +93,9 @@ type Screened struct {
 	Counts  quality.Counts `json:"counts"`
 	Target  string         `json:"target,omitempty"`  // hash of the mask of cells taken out
 	History []string       `json:"history,omitempty"` // the same of the neighbours, in their order
+	SeaIce  string         `json:"sea_ice,omitempty"` // where the share of ice comes from, for the product
+	Ice     []string       `json:"ice,omitempty"`     // hashes of the masks of cells under ice, a field each
+	FillIce bool           `json:"fill_ice,omitempty"`
 }
 
 // Current reports whether the message is of this version of the program.
@@ -122,6 +125,7 @@ func (m Message) Objects() []string {
 	if s := m.Screened; s != nil {
 		add(s.Target)
 		add(s.History...)
+		add(s.Ice...)
 	}
 	files := append(append([]File(nil), m.Target.Around...), m.History...)
 	if m.Model != nil {

@@ -22,6 +22,7 @@ type Dataset struct {
 	ingest.Options
 	SeaMask string
 	Tests   quality.Tests // of observations
+	SeaIce  quality.Ice
 }
 
 // Granule is a file of a dataset in the spool.

@@ -80,6 +80,12 @@ func (s *Scheduler) reading(data []string) []string {
 	if r := s.Dataset.Range; r != nil {
 		args = append(args, "--valid-range", fmt.Sprintf("%v,%v", r[0], r[1]))
 	}
+	if ice := s.Dataset.SeaIce; ice.Any() && !ice.Fill {
+		args = append(args, "--sea-ice", ice.From, "--sea-ice-above", fmt.Sprint(ice.Above))
+		if ice.Variable != "" {
+			args = append(args, "--sea-ice-var", ice.Variable)
+		}
+	}
 	for _, rule := range s.Dataset.Quality {
 		args = append(args, "--quality", rule)
 	}

@@ -33,6 +33,7 @@ type Dataset struct {
 	Grid       *gridpin.Pin // the only grid that is accepted; nil: the first granules vote
 	Fill       infer.Config
 	Tests      quality.Tests // of observations
+	SeaIce     quality.Ice
 	Reanalysis Reanalysis
 	EmptyDays  EmptyDays
 	Due        func(time.Time) (due time.Time, known bool) // when the granule of a time is due; nil: not known
@@ -135,7 +136,7 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 	parts.Log = parts.Log.With("dataset", set.Name)
 	return &Worker{
 		set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}, spooled: map[string]string{}, refused: map[int64]error{},
-		screen: fill.Screening{Tests: set.Tests, Reader: parts.Reader},
+		screen: fill.Screening{Tests: set.Tests, Ice: set.SeaIce, Reader: parts.Reader},
 	}
 }
 

@@ -131,7 +131,7 @@ func (t *Tests) set(part string) error {
 	case "range.std":
 		t.Range.Std = value
 	default:
-		return fmt.Errorf("there is no test of that name: write %s, or NAME=SIGMAS", strings.Join(causeNames[1:], ", "))
+		return fmt.Errorf("there is no test of that name: write %s, or NAME=SIGMAS", strings.Join(causeNames[ByRange:], ", "))
 	}
 	return err
 }
@@ -151,12 +151,13 @@ type Cause byte
 // The causes, in the order in which the tests are made.
 const (
 	Passed Cause = iota // none: it was not observed, or it passed
+	ByIce               // by no test: it is under ice
 	ByRange
 	ByEdge
 	BySpike
 )
 
-var causeNames = []string{"", "range", "edge", "spike"}
+var causeNames = []string{"", "ice", "range", "edge", "spike"}
 
 // String returns the name of the test.
 func (c Cause) String() string { return causeNames[c] }

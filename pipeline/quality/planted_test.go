@@ -79,7 +79,7 @@ type shares struct {
 }
 
 func (p planted) judge(tests Tests) shares {
-	var all, found [4]int
+	var all, found [5]int
 	for i, v := range tests.Screen(p.Scene) {
 		for c, cause := range v {
 			if p.Frames[i].Values[c] != p.Frames[i].Values[c] {

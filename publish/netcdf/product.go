@@ -21,6 +21,10 @@ const (
 // whether it was filled or not.
 const NeverObserved byte = 1 << 5
 
+// SeaIce marks a pixel of the sea under ice, whether it has a value or not. Only
+// products with Product.SeaIce have it.
+const SeaIce byte = 1 << 6
+
 // Observed reports whether a pixel with these flags is as the sensor saw it.
 func Observed(flags byte) bool {
 	return flags&(Land|Interpolated|NotReconstructible|Rejected) == 0
@@ -110,6 +114,7 @@ type Product struct {
 	// none.
 	Tests   string
 	Refused []Refusal // what they refused, a test each
+	SeaIce  string    // where the share of sea ice comes from, as a phrase; "": it was not looked for
 	// Caveats are sentences on what does not hold of this product, such as
 	// scores that were measured otherwise.
 	Caveats  []string

@@ -57,6 +57,7 @@ func (p *Product) provenance() []Attr {
 	for _, r := range p.Refused {
 		attrs = append(attrs, Attr{Name: "lacuna_refused_" + r.Test, Value: []int32{int32(r.Pixels)}})
 	}
+	attrs = withDefault(attrs, "lacuna_sea_ice", p.SeaIce)
 	if len(p.Caveats) > 0 {
 		attrs = append(attrs, Attr{Name: "lacuna_caveats", Value: strings.Join(p.Caveats, "\n")})
 	}

@@ -86,7 +86,8 @@ on standard error, and in the product; --mask says it outright.
 --tests takes observations out that other observations contradict, and fills them:
 range (off the days around, or the climatology of a file), edge (beside a gap, as
 thin cloud) and spike. How many each refused is said on standard error, and in the
-product. Without it every observation is used.
+product. Without it every observation is used. With --sea-ice pixels under ice are
+flagged and have no value, and what was observed there is not used.
 
 The variable, its transform and its valid range are found out from the file;
 'lacuna inspect FILE' shows what was found, and --product, --var and the config
@@ -102,7 +103,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 				return cli.Usage(errors.New("-o DIR is required"))
 			}
 			flags.choose()
-			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate()); err != nil {
+			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.screen.Ice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
@@ -121,7 +122,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.IntVar(&flags.fill.FutureDays, "future-days", infer.JudgedFutureDays, "how many days ahead to look; 0: as in near-real-time")
 	f.DurationVar(&flags.fill.Back, "past", 0, "how far back to look, such as 36h, in place of --past-days")
 	f.DurationVar(&flags.fill.Ahead, "future", 0, "how far ahead to look, in place of --future-days")
-	input.AddTests(f, &flags.screen.Tests)
+	input.AddTests(f, &flags.screen.Tests, &flags.screen.Ice)
 	return c
 }
 
@@ -151,7 +152,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
 	for _, path := range slices.Concat(inputs, paths) {
 		if _, twice := granules[path]; !twice {
-			g, err := reader.Read(ctx, path, f.options)
+			g, err := reader.Read(ctx, path, fill.Reading(f.options, f.screen.Ice))
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

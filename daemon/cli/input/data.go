@@ -32,6 +32,7 @@ type Data struct {
 	Options ingest.Options // how granules are read
 	Mask    string         // of the sea: a file, builtin, learned or auto
 	Tests   quality.Tests  // of observations
+	Ice     quality.Ice    // what is under it is no observation
 
 	validRange []float64
 }
@@ -46,7 +47,7 @@ func (d *Data) Add(f *pflag.FlagSet) {
 	f.Lookup("valid-range").DefValue = "" // pflag would say []
 	f.StringArrayVar(&d.Options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	AddPart(f, &d.Options)
-	AddTests(f, &d.Tests)
+	AddTests(f, &d.Tests, &d.Ice)
 	f.StringVar(&d.Mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granules' own, else builtin; learned where that is wrong)")
 }
 
@@ -57,8 +58,12 @@ func AddPart(f *pflag.FlagSet, o *ingest.Options) {
 	f.Lookup("bbox").DefValue = ""
 }
 
-// AddTests adds the flag that names tests of observations.
-func AddTests(f *pflag.FlagSet, t *quality.Tests) {
+// AddTests adds the flags that name tests of observations, and where sea ice is.
+func AddTests(f *pflag.FlagSet, t *quality.Tests, ice *quality.Ice) {
+	*ice = quality.DefaultIce()
+	f.StringVar(&ice.From, "sea-ice", "", "where the share of sea ice comes from: granule, or a NetCDF `FILE` with one map or a map a day (default: ice is not looked for)")
+	f.StringVar(&ice.Variable, "sea-ice-var", "", "`VARIABLE` with the share of ice (default: the one with the standard name sea_ice_area_fraction)")
+	f.Float64Var(&ice.Above, "sea-ice-above", ice.Above, "a cell with this `SHARE` of ice or more is under ice, and has no value")
 	f.Var(t, "tests", "`TESTS` that observations must pass, of range, edge and spike, as in spike,edge or spike=6,edge=0,edge.cells=2; those that fail are gaps (default: none)")
 }
 
@@ -74,7 +79,7 @@ func (d *Data) Validate() error {
 	default:
 		return cli.Usage(fmt.Errorf("--valid-range has %d numbers, must be LOW,HIGH", len(d.validRange)))
 	}
-	if err := d.Options.Validate(); err != nil {
+	if err := errors.Join(d.Options.Validate(), d.Ice.Validate()); err != nil {
 		return cli.Usage(err)
 	}
 	return nil
@@ -166,7 +171,7 @@ func (d *Data) read(ctx context.Context, paths []string, stderr io.Writer) ([]*g
 	bar := cli.NewProgress(stderr, "reading", len(paths))
 	defer bar.Finish()
 	for _, path := range paths {
-		g, err := reader.Read(ctx, path, d.Options)
+		g, err := reader.Read(ctx, path, fill.Reading(d.Options, d.Ice))
 		bar.Step()
 		var bad *ingest.BadGranule
 		if errors.As(err, &bad) && !slices.Contains(d.Files, path) {
@@ -200,7 +205,7 @@ func (g *granuleGroup) dataset(ctx context.Context, d *Data, stderr io.Writer) (
 	if sea.Warning != "" {
 		fmt.Fprintf(stderr, "lacuna: %s\n", sea.Warning)
 	}
-	screen := fill.Screening{Tests: d.Tests, Reader: g.reader}
+	screen := fill.Screening{Tests: d.Tests, Ice: d.Ice, Reader: g.reader}
 	if _, err := screen.Series(ctx, g.first, g.all, sea.Mask); err != nil {
 		return Dataset{}, err
 	}
