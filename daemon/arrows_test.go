@@ -83,15 +83,16 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/workers", "publish jobs", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
-	{"daemon/intake", "ledger fetch state version quarantine pipeline/ingest", ""},
+	{"daemon/shadow", "state pipeline/{field ingest}", ""},
+	{"daemon/intake", "ledger fetch state version quarantine shadow pipeline/ingest", ""},
 
 	// The operator's side:
 	{"daemon/operate", "ledger fetch publish modelstore ops state gridpin quarantine retrain fill books outbox intake pipeline/{field engine infer}", ""},
-	{"daemon/pages", "ledger fetch publish modelstore ops state version retrain fill intake operate pipeline/{ingest skill}", ""},
+	{"daemon/pages", "ledger fetch publish modelstore ops state version retrain fill shadow intake operate pipeline/{ingest skill}", ""},
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers books outbox intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},

@@ -53,6 +53,7 @@ type Dataset struct {
 	Fill           infer.Config    `yaml:"fill"`
 	Reanalysis     work.Reanalysis `yaml:"reanalysis"`
 	EmptyDays      work.EmptyDays  `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
+	TrialDays      int             `yaml:"trial_days"`  // days of a new version of the data that are fetched and compared with those in use when the archive announces one, for an operator to decide; 0: none
 	DailySkill     bool            `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
 	Simulate       *feed.Feed      `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
@@ -78,7 +79,7 @@ func DefaultConfig() Config {
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
-		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays,
+		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, TrialDays: 7,
 	}
 	d.Fill.FutureDays, d.Tests, d.SeaIce = infer.JudgedFutureDays, quality.DefaultTests(), quality.DefaultIce()
 	// A model of the dataset's own has shown that it betters optimal interpolation,
@@ -205,6 +206,7 @@ func (d Dataset) faults(section string) []fault {
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".tests", d.Tests.Validate())
 	add(section+".sea_ice", d.SeaIce.Validate())
+	check(d.TrialDays >= 0 && d.TrialDays <= 90, "trial_days is %d, must be 0..90", d.TrialDays)
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
 	add(section, d.EmptyDays.Validate())

@@ -214,6 +214,11 @@ func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 			return w.Run(arriving, working, in.Run)
 		}},
 			supervise.Lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.Announce(ctx, w.Log) }))
+		if set.Archive.Type == "cmems" && set.TrialDays > 0 {
+			all = append(all, supervise.Lasting("trial of new versions of "+set.Name, nil, func(ctx context.Context) error {
+				return d.tryVersions(ctx, with.book, set, in, w.Log)
+			}))
+		}
 	}
 	return all, nil
 }
