@@ -41,6 +41,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/simulate", "field seamask", ""},
 	{"pipeline/skill", "field", ""},
 	{"pipeline/matchup", "field ingest", "simulate"},
+	{"pipeline/quality", "field", "noise simulate"},
 
 	// What fills:
 	{"pipeline/classical", "field", "realdata skill"},
@@ -48,7 +49,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/nn", "noise engine", ""},
 	{"pipeline/samples", "field noise classical", "realdata"},
 	{"pipeline/impute", "field noise classical engine nn samples", ""},
-	{"pipeline/infer", "field noise simulate skill classical engine nn samples impute", ""},
+	{"pipeline/infer", "field noise simulate skill quality classical engine nn samples impute", ""},
 	{"pipeline/parts", "field classical samples impute", ""},
 
 	// What draws masks and splits observations by them:
@@ -75,29 +76,30 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/quarantine", "ledger fetch state", ""},
 
 	// The training service:
-	{"daemon/retrain", "publish modelstore state pipeline/{field trusted ingest skill engine nn samples partition version}", "pipeline/{simulate classical impute infer evaluate}"},
+	{"daemon/retrain", "publish modelstore state pipeline/{field trusted ingest skill quality engine nn samples partition version}", "pipeline/{simulate classical impute infer evaluate}"},
 
 	// A granule's way:
-	{"daemon/fill", "publish modelstore version state pipeline/{field seamask ingest skill nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
-	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill impute infer parts}", ""},
-	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine fill jobs pipeline/{field ingest skill samples impute infer parts}", "feed pipeline/{simulate engine}"},
+	{"daemon/fill", "publish modelstore version state pipeline/{field seamask ingest skill quality nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
+	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill quality impute infer parts}", ""},
+	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine fill jobs pipeline/{field ingest skill quality samples impute infer parts}", "feed pipeline/{simulate engine}"},
 	{"daemon/workers", "publish jobs", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
-	{"daemon/intake", "ledger fetch state version quarantine pipeline/ingest", ""},
+	{"daemon/shadow", "state pipeline/{field ingest}", ""},
+	{"daemon/intake", "ledger fetch state version quarantine shadow pipeline/ingest", ""},
 
 	// The operator's side:
 	{"daemon/operate", "ledger fetch publish modelstore ops state gridpin quarantine retrain fill books outbox intake pipeline/{field engine infer}", ""},
-	{"daemon/pages", "ledger fetch publish modelstore ops state version retrain fill intake operate pipeline/{ingest skill}", ""},
+	{"daemon/pages", "ledger fetch publish modelstore ops state version retrain fill shadow intake operate pipeline/{ingest skill}", ""},
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers books outbox intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},
 	{"daemon/cli/clitest", "modelstore pipeline/{ingest simulate nn impute infer} daemon/feed", ""},
-	{"daemon/cli/input", "modelstore pipeline/{field ingest skill engine samples infer} daemon/{fill onboard cli}", "clitest pipeline/simulate"},
+	{"daemon/cli/input", "modelstore pipeline/{field ingest skill quality engine samples infer} daemon/{fill onboard cli}", "clitest pipeline/simulate"},
 	{"daemon/cli/service", "fetch publish ops pipeline/{field ingest swath} daemon daemon/{operate pages cli}", "daemon/books"},
 	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest skill simulate engine infer} daemon/{feed retrain fill intake onboard cli}", "clitest"},
 	{"daemon/cli/models", "modelstore input pipeline/{engine nn infer version} daemon/{version feed retrain fill onboard cli}", "clitest"},

@@ -22,6 +22,7 @@ import (
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/ingest/products"
+	"lacuna/pipeline/quality"
 	"lacuna/publish"
 	"lacuna/publish/netcdf"
 )
@@ -50,11 +51,14 @@ type Dataset struct {
 	SeaMask        string           `yaml:"sea_mask"` // auto (the granules' own mask, else builtin; learned where that calls most observed cells land), builtin, learned (every cell that was ever observed), or a NetCDF file
 	Grid           *gridpin.Pin     `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
 	Archive        intake.Archive   `yaml:"archive"`
+	Tests          quality.Tests    `yaml:"tests"` // of observations; those that a test refuses are filled, and never scored as truth
+	SeaIce         quality.Ice      `yaml:"sea_ice"`
 	Fill           infer.Config     `yaml:"fill"`
 	Reanalysis     work.Reanalysis  `yaml:"reanalysis"`
 	EmptyDays      work.EmptyDays   `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
 	Layout         netcdf.Layout    `yaml:"layout"`      // names, units and packing in the files of products: lacuna (those of the input), ghrsst (GDS 2.1 Level 4) or cmems (the Copernicus catalogue)
 	FileName       publish.Template `yaml:"file_name"`   // template of the names of files, such as {date}_{dataset}_r{revision}.nc; without it that of the layout
+	TrialDays      int              `yaml:"trial_days"`  // days of a new version of the data that are fetched and compared with those in use when the archive announces one, for an operator to decide; 0: none
 	DailySkill     bool             `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
 	Simulate       *feed.Feed       `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
@@ -80,9 +84,9 @@ func DefaultConfig() Config {
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
-		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, Layout: netcdf.Plain,
+		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, Layout: netcdf.Plain, TrialDays: 7,
 	}
-	d.Fill.FutureDays = infer.JudgedFutureDays
+	d.Fill.FutureDays, d.Tests, d.SeaIce = infer.JudgedFutureDays, quality.DefaultTests(), quality.DefaultIce()
 	// A model of the dataset's own has shown that it betters optimal interpolation,
 	// and a starter is followed as far as it does; where none can be used, auto
 	// falls back to optimal interpolation and logs the reason.
@@ -219,6 +223,9 @@ func (d Dataset) faults(section string) []fault {
 	add(section, d.Validate())
 	add(section+".archive", d.Archive.Validate())
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
+	add(section+".tests", d.Tests.Validate())
+	add(section+".sea_ice", d.SeaIce.Validate())
+	check(d.TrialDays >= 0 && d.TrialDays <= 90, "trial_days is %d, must be 0..90", d.TrialDays)
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
 	add(section, d.EmptyDays.Validate())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lacuna/daemon/books"
+	"lacuna/daemon/fill"
 	"lacuna/daemon/intake"
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/pages"
@@ -213,6 +214,11 @@ func (d *Daemon) stages(with shared) ([]supervise.Stage, error) {
 			return w.Run(arriving, working, in.Run)
 		}},
 			supervise.Lasting("notices of "+set.Name, nil, func(ctx context.Context) error { return in.Announce(ctx, w.Log) }))
+		if set.Archive.Type == "cmems" && set.TrialDays > 0 {
+			all = append(all, supervise.Lasting("trial of new versions of "+set.Name, nil, func(ctx context.Context) error {
+				return d.tryVersions(ctx, with.book, set, in, w.Log)
+			}))
+		}
 	}
 	return all, nil
 }
@@ -340,13 +346,16 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 
 // intake returns the settings of a dataset that its intake needs.
 func (d Dataset) intake() intake.Dataset {
-	return intake.Dataset{Name: d.Name, Archive: d.Archive, Options: d.Options}
+	return intake.Dataset{Name: d.Name, Archive: d.Archive, Options: d.reading()}
 }
+
+// reading returns how the granules of a dataset are read.
+func (d Dataset) reading() ingest.Options { return fill.Reading(d.Options, d.SeaIce) }
 
 // work returns the settings of a dataset that its worker needs.
 func (d Dataset) work() work.Dataset {
 	return work.Dataset{
-		Name: d.Name, Options: d.Options, SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Reanalysis: d.Reanalysis,
+		Name: d.Name, Options: d.reading(), SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Tests: d.Tests, SeaIce: d.SeaIce, Reanalysis: d.Reanalysis,
 		DailySkill: d.DailySkill, Retry: d.Archive.PollInterval, EmptyDays: d.EmptyDays, Due: d.Archive.Due,
 		Layout: d.Layout, FileName: d.FileName,
 	}

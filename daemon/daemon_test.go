@@ -178,7 +178,7 @@ func raw(t *testing.T, g ingest.Granule, name string) []byte {
 }
 
 func TestFlagsMeanTheSameInAnalysisAndProduct(t *testing.T) {
-	if infer.NeverObserved != netcdf.NeverObserved || infer.Land != netcdf.Land || infer.Interpolated != netcdf.Interpolated ||
+	if infer.SeaIce != netcdf.SeaIce || infer.NeverObserved != netcdf.NeverObserved || infer.Land != netcdf.Land || infer.Interpolated != netcdf.Interpolated ||
 		infer.NotReconstructible != netcdf.NotReconstructible || infer.Rejected != netcdf.Rejected || infer.OwnError != netcdf.OwnError {
 		t.Error("the flag bits of packages infer and netcdf differ")
 	}

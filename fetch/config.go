@@ -40,6 +40,10 @@ type Expect struct {
 	// Within is for a series of any step, such as 6h: the next field is late so
 	// long after its own time, which is a step of the series after the newest one.
 	Within time.Duration `yaml:"within"`
+	// Usual has a field be late by the rhythm of the archive too, where neither of the
+	// others is set: half a step, and at least six hours, after the latest that one of the last
+	// fifteen has come.
+	Usual bool `yaml:"usual"`
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -47,14 +51,14 @@ func DefaultConfig() Config {
 	return Config{
 		PollInterval: 2 * time.Minute, // granules arrive daily; this is prompt, and a listing is cheap
 		TimeZone:     "UTC",
-		Settle:       30 * time.Second,      // longer than a writer pauses between two blocks
-		Expect:       Expect{LagDays: 1},    // a day is complete when it is over
-		Parallel:     2,                     // hides the pause between two objects; more is for fat pipes
-		LeastRate:    8,                     // 64 kbit/s, or 700 MB a day: three granules of 200 MB
-		Deadline:     8 * time.Hour,         // 200 MB at 8 KiB/s take 24,414 s, or 6 h 47 min
-		Patience:     10 * time.Minute,      // 200 MB at 2.7 Mbit/s still come in their order
-		Stall:        30 * time.Minute,      // six times as long as a download may take to show its rate
-		DiskFloor:    Floor{Bytes: 1 << 30}, // room for the ledger and the products under way
+		Settle:       30 * time.Second,                // longer than a writer pauses between two blocks
+		Expect:       Expect{LagDays: 1, Usual: true}, // a day is complete when it is over
+		Parallel:     2,                               // hides the pause between two objects; more is for fat pipes
+		LeastRate:    8,                               // 64 kbit/s, or 700 MB a day: three granules of 200 MB
+		Deadline:     8 * time.Hour,                   // 200 MB at 8 KiB/s take 24,414 s, or 6 h 47 min
+		Patience:     10 * time.Minute,                // 200 MB at 2.7 Mbit/s still come in their order
+		Stall:        30 * time.Minute,                // six times as long as a download may take to show its rate
+		DiskFloor:    Floor{Bytes: 1 << 30},           // room for the ledger and the products under way
 	}
 }
 

@@ -147,6 +147,10 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), inWords(now.Sub(d.Due))),
 		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
 	})
+	add(d.NewVersion != "", Alarm{
+		Name: "version", Summary: "there is a new version of the data of " + d.Name + ": " + d.NewVersion,
+		Remedy: "'lacuna shadow show' compares it with the one in use; then 'lacuna shadow accept' or 'lacuna shadow refuse', with --reason",
+	})
 	add(d.DiskFull, Alarm{
 		Name: "intake", Summary: "intake of " + d.Name + " stands still: the disk is full",
 		Remedy: "make room on the disk of state_dir; intake goes on by itself",

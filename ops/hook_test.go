@@ -30,7 +30,7 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	s.Hung, s.NoGPU = "worker of blk-chl", "no device file"
 	s.Datasets[0] = Dataset{
 		Name: "blk-chl", NewestField: s.Now.Add(-5 * day), Problem: "not reachable", Unfinished: "disk full",
-		TrainFailed: "no memory", Drift: "error 40 % above that of last month",
+		TrainFailed: "no memory", Drift: "error 40 % above that of last month", NewVersion: "version 202411 is out", Due: s.Now.Add(-time.Hour),
 	}
 	s.Datasets[0].Train = &Training{
 		State: "paused", Since: s.Now.Add(-8 * day), Refusals: 3, NoGPU: "the last one ran on the processor", Last: &Outcome{Reasons: []string{"against: 2 % more error than the champion"}},
@@ -49,7 +49,7 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	got := Alarms(s, limits)
 	want := []string{
 		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "blank/blk-chl", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "gpu/", "gpu/blk-chl", "hung/",
-		"intake/med-sst", "lag/blk-chl", "overdue/blk-chl", "owner/kafka:lacuna", "quarantine/blk-chl", "refused/blk-chl", "restored/disk", "skill/blk-chl", "training/blk-chl",
+		"intake/med-sst", "lag/blk-chl", "late/blk-chl", "overdue/blk-chl", "owner/kafka:lacuna", "quarantine/blk-chl", "refused/blk-chl", "restored/disk", "skill/blk-chl", "training/blk-chl", "version/blk-chl",
 	}
 	if diff := cmp.Diff(want, names(got)); diff != "" {
 		t.Errorf("Alarms() (-want +got):\n%s", diff)

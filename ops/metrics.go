@@ -20,6 +20,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 	took     *prometheus.HistogramVec
 	coverage *prometheus.GaugeVec
+	refused  *prometheus.GaugeVec
 }
 
 // Stage is a part of the work on one granule.
@@ -46,8 +47,11 @@ func newMetrics(status func(context.Context) (Status, error), machine Machine) *
 		coverage: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lacuna_coverage_ratio", Help: "Share of the sea with a value in the last granule (before) and in its product (after).",
 		}, []string{"dataset", "when"}),
+		refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lacuna_refused_pixels", Help: "Observed pixels of the last granule that a test refused; none for a test that is off.",
+		}, []string{"dataset", "test"}),
 	}
-	m.registry.MustRegister(m.took, m.coverage, newStatusCollector(status),
+	m.registry.MustRegister(m.took, m.coverage, m.refused, newStatusCollector(status),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if gpus := newGPUCollector(machine, time.Now); gpus != nil {
 		m.registry.MustRegister(gpus)
@@ -68,6 +72,13 @@ func (m *Metrics) Covered(dataset string, before, after float64) {
 	if m != nil {
 		m.coverage.WithLabelValues(dataset, "before").Set(before)
 		m.coverage.WithLabelValues(dataset, "after").Set(after)
+	}
+}
+
+// Refused records how many observed pixels of a granule a test refused.
+func (m *Metrics) Refused(dataset, test string, pixels int) {
+	if m != nil {
+		m.refused.WithLabelValues(dataset, test).Set(float64(pixels))
 	}
 }
 

@@ -17,7 +17,7 @@ type statusCollector struct {
 
 	available, info, ready, started                         *prometheus.Desc
 	granules, queue, lag, poll, breaker, problem, diskFloor *prometheus.Desc
-	step                                                    *prometheus.Desc
+	newVersion, late, step                                  *prometheus.Desc
 	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
 	foreign, conflicts, unknown                             *prometheus.Desc
 	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
@@ -58,6 +58,8 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		unseen: desc("unseen_products", "Products of the last month of a dataset without an observation: its granule holds none (clouded-out), or the archive has no granule (no-granule).",
 			"dataset", "input"),
 		unfinished:    desc("fill_unfinished", "1 where granules of a dataset could not be filled for a reason of our own and are tried again.", "dataset"),
+		newVersion:    desc("new_version", "1 where there is a new version of the data of a dataset that no operator has decided on.", "dataset"),
+		late:          desc("late_seconds", "Time by which the next field of a dataset is late; 0 where it is not, or nothing says when it is due.", "dataset"),
 		trainFailed:   desc("train_failed", "1 where the last training of a dataset failed.", "dataset"),
 		trainRefusals: desc("train_refusals", "Versions of the model of a dataset in a row that were trained and did not win.", "dataset"),
 		trainWaiting:  desc("train_waiting_seconds", "Time for which a training of a dataset has been under way, paused, or due and waiting; 0 where none is.", "dataset"),
@@ -78,7 +80,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range append(c.fleet.all(), []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
-		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.trainFailed, c.drift,
+		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.newVersion, c.late, c.trainFailed, c.drift,
 		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unseen,
 	}...) {
 		out <- d
@@ -147,6 +149,12 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 	gauge(c.problem, bit(d.Problem != ""), d.Name)
 	gauge(c.diskFloor, bit(d.DiskFull), d.Name)
 	gauge(c.unfinished, bit(d.Unfinished != ""), d.Name)
+	gauge(c.newVersion, bit(d.NewVersion != ""), d.Name)
+	late := 0.0
+	if now := d.Clock(now); !d.Due.IsZero() && now.After(d.Due) {
+		late = now.Sub(d.Due).Seconds()
+	}
+	gauge(c.late, late, d.Name)
 	gauge(c.trainFailed, bit(d.TrainFailed != ""), d.Name)
 	if t := d.Train; t != nil {
 		gauge(c.trainRefusals, float64(t.Refusals), d.Name)

@@ -38,6 +38,7 @@ func busy(context.Context) (Status, error) {
 	s.Ledger, s.Hung = Ledger{Bytes: 4096, Rebuilt: time.Unix(1e9, 0)}, "sink disk"
 	d.CloudedOut, d.NoGranule = 4, 1
 	d.Skill = &Skill{MSE: 0.125, Within90: 0.875}
+	d.NewVersion, d.Due = "version 202411 is out", s.Now.Add(-2*time.Hour)
 	d.Unfinished, d.TrainFailed, d.Drift = "disk full", "no memory", "40 % worse"
 	s.Fleet = exampleFleet(s.Now)
 	d.Train = &Training{State: "paused", Since: s.Now.Add(-time.Hour), Refusals: 2, NoGPU: "the last training ran on the processor"}
@@ -49,6 +50,7 @@ func work(m *Metrics) {
 	m.Took("blk-chl", Analyse, 2*time.Second)
 	m.Took("blk-chl", Store, 50*time.Millisecond)
 	m.Covered("blk-chl", 0.25, 1)
+	m.Refused("blk-chl", "spike", 7)
 }
 
 // Dashboards and alerts are built on these names.
@@ -80,8 +82,10 @@ func TestMetricsHaveTheFiguresOfTheStatus(t *testing.T) {
 		`lacuna_publish_oldest_seconds{sink="kafka:lacuna"} 3600`,
 		`lacuna_publish_oldest_seconds{sink="disk"} 0`,
 		`lacuna_disk_free_bytes{folder="products"} 5.36870912e+09`,
-		`lacuna_coverage_ratio{dataset="blk-chl",when="before"} 0.25`,
+		`lacuna_coverage_ratio{dataset="blk-chl",when="before"} 0.25`, `lacuna_refused_pixels{dataset="blk-chl",test="spike"} 7`,
 		`lacuna_stage_duration_seconds_sum{dataset="blk-chl",stage="analyse"} 2`,
+		`lacuna_new_version{dataset="blk-chl"} 1`, `lacuna_new_version{dataset="med-sst"} 0`,
+		`lacuna_late_seconds{dataset="blk-chl"} 7200`, `lacuna_late_seconds{dataset="med-sst"} 0`,
 		`lacuna_fill_unfinished{dataset="blk-chl"} 1`, `lacuna_fill_unfinished{dataset="med-sst"} 0`,
 		`lacuna_train_failed{dataset="blk-chl"} 1`, `lacuna_skill_drift{dataset="blk-chl"} 1`,
 		`lacuna_skill_mse{dataset="blk-chl"} 0.125`, `lacuna_skill_within90_ratio{dataset="blk-chl"} 0.875`,

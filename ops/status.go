@@ -59,6 +59,7 @@ type Dataset struct {
 	CloudedOut  int          `json:"clouded_out,omitempty"`  // days of the last month whose granule holds no observation
 	NoGranule   int          `json:"no_granule,omitempty"`   // days of the last month without a granule, filled
 	Blank       int          `json:"blank,omitempty"`        // granules, where none of them ever held an observation; else 0
+	NewVersion  string       `json:"new_version,omitempty"`  // versions of the data that no operator has decided on, in a sentence; empty: none
 	Drift       string       `json:"drift,omitempty"`        // loss of skill, in a sentence; empty: none
 }
 

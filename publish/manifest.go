@@ -36,6 +36,7 @@ type Entry struct {
 	Model           string       `json:"model"`
 	Trust           *Trust       `json:"trust,omitempty"`    // how far it was followed; nil: all the way
 	Sampling        *Sampling    `json:"sampling,omitempty"` // how its networks filled it; nil: they had no part
+	Refused         Refusals     `json:"refused,omitempty"`  // observations that tests refused
 	BBox            [4]float64   `json:"bbox"`
 	CoverageBefore  float64      `json:"coverage_before"`
 	CoverageAfter   float64      `json:"coverage_after"`
@@ -87,7 +88,7 @@ func (e Entry) FileOf(revision int) string {
 func EntryOf(p Product) Entry {
 	e := Entry{
 		Granule: p.Granule, File: p.Name, Revision: p.Revision, Time: p.Time.UTC(), Created: p.Created.UTC(), Mode: p.Mode, Input: p.Input,
-		Size: p.Size, SHA256: p.SHA256, Model: p.Model, Trust: p.Trust, Sampling: p.Sampling, BBox: p.BBox, CoverageBefore: p.CoverageBefore,
+		Size: p.Size, SHA256: p.SHA256, Model: p.Model, Trust: p.Trust, Sampling: p.Sampling, Refused: p.Refused, BBox: p.BBox, CoverageBefore: p.CoverageBefore,
 		CoverageAfter: p.CoverageAfter, MeanUncertainty: p.MeanUncertainty,
 	}
 	if m := p.Members; m != nil {

@@ -60,7 +60,8 @@ type Product struct {
 	Trust *Trust `json:"trust,omitempty"` // how far a model was followed that was not judged on the dataset; nil: all the way, or there is none
 	// Sampling is how the networks of the model filled it; nil: they had no part.
 	Sampling *Sampling `json:"sampling,omitempty"`
-	Mode     string    `json:"mode"` // NearRealTime or Delayed
+	Refused  Refusals  `json:"refused,omitempty"` // observations that tests refused, and that were filled
+	Mode     string    `json:"mode"`              // NearRealTime or Delayed
 	// Input is Seen, CloudedOut or NoGranule; empty: not told, as before there
 	// were products without an observation.
 	Input string `json:"input,omitempty"`

@@ -25,7 +25,7 @@ func Absent(name string, first time.Time, around []ingest.Granule) (ingest.Granu
 	like := around[0]
 	from, _ := field.Span(like.Fields)
 	shift := first.Sub(from)
-	g := ingest.Granule{Name: path.Base(name), Format: like.Format, Product: like.Product, Transform: like.Transform, Source: like.Source}
+	g := ingest.Granule{Name: path.Base(name), Format: like.Format, Product: like.Product, Transform: like.Transform, Source: like.Source, Ice: like.Ice}
 	for _, f := range like.Fields {
 		f.Time = f.Time.Add(shift)
 		f.Values = slices.Repeat([]float32{field.NaN()}, len(f.Values))

@@ -61,6 +61,8 @@ type Job struct {
 	// field, or from a later one, may fill it. What the model and optimal
 	// interpolation say by themselves is kept apart in the analyses.
 	Scored bool
+
+	Screened Screened // what was taken out of the granule before
 }
 
 // Outcome is a product with its coverage and its analyses.
@@ -95,6 +97,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	history, inputs := neighbours(job)
 	scene := infer.Scene{
 		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
+		Ice: job.Screened.Ice, FillIce: job.Screened.FillIce,
 		Widening: job.Widening, Constants: job.Constants, Centre: job.Centre,
 	}
 	if job.Scaling != nil {
@@ -211,7 +214,14 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	}
 	job.tellTrust(&p)
 	p.Sampling = samplingOf(analyses)
-	p.Caveats = job.caveats()
+	p.Tests = job.Screened.Tests.String()
+	for _, name := range job.Screened.Counts.Names() {
+		p.Refused = append(p.Refused, netcdf.Refusal{Test: name, Pixels: job.Screened.Counts[name]})
+	}
+	p.Caveats, p.SeaIce = job.caveats(), job.Screened.SeaIce
+	if text := job.Screened.iceCaveat(); text != "" {
+		p.Caveats = append(p.Caveats, text)
+	}
 	for i, a := range analyses {
 		p.Times = append(p.Times, g.Fields[i].Time)
 		p.Value, p.Sigma = append(p.Value, a.Value...), append(p.Sigma, a.Sigma...)
@@ -264,12 +274,13 @@ func extras(analyses []infer.Analysis) []netcdf.Extra {
 
 // coverage returns the shares of the sea with a value, before and after filling.
 // Observations on what the mask calls land do not count: a lake that is land to
-// its mask would be covered without a gap filled.
+// its mask would be covered without a gap filled. Nor does sea under ice that is not
+// filled.
 func coverage(analyses []infer.Analysis, sea field.Mask) (before, after float64) {
 	var cells, observed, filled int
 	for _, a := range analyses {
 		for i, flags := range a.Flags {
-			if sea != nil && !sea[i] {
+			if sea != nil && !sea[i] || flags&infer.SeaIce != 0 && flags&infer.NotReconstructible != 0 {
 				continue
 			}
 			cells++

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"lacuna/daemon/state"
@@ -34,7 +35,8 @@ type Parts struct {
 // to one host are paced together, whichever dataset they are for.
 type Archives struct {
 	Parts
-	polite fetch.Politeness
+	polite   fetch.Politeness
+	versions sync.Mutex // held while the memory of versions is read and written
 }
 
 // New returns the archives. It touches nothing.

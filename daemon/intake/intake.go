@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lacuna/daemon/quarantine"
+	"lacuna/daemon/shadow"
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
 	"lacuna/internal/convert"
@@ -27,6 +28,15 @@ type Intake struct {
 	*fetch.Watcher
 	archive Connection
 	fresh   *fresh
+
+	mu   sync.Mutex // guards news
+	news []News
+}
+
+// News is an announcement of an archive to operators.
+type News struct {
+	Version string // a newer version of the dataset that is out; empty: it is about something else
+	Text    string
 }
 
 // Intake makes the watcher of one dataset, which records every granule in the
@@ -108,6 +118,7 @@ func (s *Archives) validate(set Dataset, fresh *fresh) func(ctx context.Context,
 		g, err := s.Reader.Read(ctx, path, set.Options)
 		if err == nil {
 			fresh.put(g)
+			s.noteVersion(set.Name, g)
 		}
 		bad := (*ingest.BadGranule)(nil)
 		if errors.As(err, &bad) {
@@ -119,13 +130,40 @@ func (s *Archives) validate(set Dataset, fresh *fresh) func(ctx context.Context,
 
 // Notices returns the archive's announcements to operators, such as the end of a
 // version. Only Copernicus Marine has any.
-func (in *Intake) Notices(ctx context.Context) ([]string, error) {
+func (in *Intake) Notices(ctx context.Context) ([]News, error) {
 	source, ok := in.archive.Bare.(*cmems.Archive)
 	if !ok {
 		return nil, nil
 	}
 	found, err := source.Notices(ctx)
-	return convert.Each(found, func(n cmems.Notice) string { return n.Text }), err
+	return convert.Each(found, func(n cmems.Notice) News {
+		news := News{Text: n.Text}
+		if n.Kind == cmems.NewVersion {
+			news.Version = n.Version
+		}
+		return news
+	}), err
+}
+
+// News returns what the archive announced when it was last asked.
+func (in *Intake) News() []News {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.Clone(in.news)
+}
+
+// noteVersion keeps the version attributes of a granule. Where that fails the
+// granule is as good as before, and the next one tries again.
+func (s *Archives) noteVersion(dataset string, g ingest.Granule) {
+	s.versions.Lock()
+	defer s.versions.Unlock()
+	known, err := shadow.Load(s.State, dataset)
+	if err == nil && known.Note(g, s.Now()) {
+		err = known.Save(s.State, dataset)
+	}
+	if err != nil {
+		s.Log.Warn("the version of a granule could not be kept", "dataset", dataset, "granule", g.Name, "err", err)
+	}
 }
 
 // noticeInterval is how often an archive is asked for news of its versions:
@@ -143,10 +181,15 @@ func (in *Intake) Announce(ctx context.Context, log *slog.Logger) error {
 		if err != nil && ctx.Err() == nil {
 			log.Debug("notices cannot be read", "err", err) // the watcher meets the same error and reports it
 		}
-		for _, text := range notices {
-			if !said[text] {
-				said[text] = true
-				log.Warn("archive announces", "notice", text)
+		if err == nil {
+			in.mu.Lock()
+			in.news = notices
+			in.mu.Unlock()
+		}
+		for _, n := range notices {
+			if !said[n.Text] {
+				said[n.Text] = true
+				log.Warn("archive announces", "notice", n.Text)
 			}
 		}
 		select {

@@ -11,6 +11,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/quality"
 	"lacuna/pipeline/skill"
 	"lacuna/publish/netcdf"
 )
@@ -38,6 +39,8 @@ type Message struct {
 	Sea     string         `json:"sea,omitempty"`  // hash of the sea mask
 	Seen    string         `json:"seen,omitempty"` // hash of the mask of cells that were observed on any known day
 	SeaMask string         `json:"sea_mask"`       // where the sea mask comes from, for the product
+
+	Screened *Screened `json:"screened,omitempty"` // observations that are not used; nil: all are
 
 	Fill         infer.Config     `json:"fill"`
 	Model        *Model           `json:"model,omitempty"`
@@ -84,6 +87,18 @@ type Scaling struct {
 	Days   int    `json:"days"`
 }
 
+// Screened says which observations were taken out of the granules of a job. The
+// daemon has decided that: a worker needs no other file for it.
+type Screened struct {
+	Tests   quality.Tests  `json:"tests"`
+	Counts  quality.Counts `json:"counts"`
+	Target  string         `json:"target,omitempty"`  // hash of the mask of cells taken out
+	History []string       `json:"history,omitempty"` // the same of the neighbours, in their order
+	SeaIce  string         `json:"sea_ice,omitempty"` // where the share of ice comes from, for the product
+	Ice     []string       `json:"ice,omitempty"`     // hashes of the masks of cells under ice, a field each
+	FillIce bool           `json:"fill_ice,omitempty"`
+}
+
 // Current reports whether the message is of this version of the program.
 func (m Message) Current() bool { return m.Program == version.String() }
 
@@ -108,6 +123,11 @@ func (m Message) Objects() []string {
 		}
 	}
 	add(m.Target.SHA256, m.Sea, m.Seen)
+	if s := m.Screened; s != nil {
+		add(s.Target)
+		add(s.History...)
+		add(s.Ice...)
+	}
 	files := append(append([]File(nil), m.Target.Around...), m.History...)
 	if m.Model != nil {
 		files = append(files, m.Model.Files...)

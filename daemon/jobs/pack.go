@@ -91,7 +91,10 @@ func (f Folder) packMaps(m *Message, job fill.Job) (err error) {
 	if m.Sea, err = f.packMask(job.Sea); err != nil {
 		return err
 	}
-	if m.Seen, err = f.packMask(job.Seen); err != nil || job.Scaling == nil {
+	if m.Seen, err = f.packMask(job.Seen); err != nil {
+		return err
+	}
+	if m.Screened, err = f.packScreened(job); err != nil || job.Scaling == nil {
 		return err
 	}
 	s := parts.NewScaling(job.Granule.Fields[0].Grid, job.Granule.Transform, job.Scaling.Scaling)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lacuna/daemon/fill"
+	"lacuna/internal/convert"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
@@ -73,7 +74,7 @@ func Describe(granule ingest.Granule, outcome fill.Outcome) publish.Product {
 	first, _ := field.Span(granule.Fields)
 	return publish.Product{
 		Dataset: out.Dataset, Time: first, Revision: out.Revision, BBox: boundingBox(granule.Fields[0].Grid),
-		Variable: out.Names().Value, Units: cmp.Or(out.UnitsInFile(), unitsOf(granule.Source, out)), Model: out.Model, Seed: out.Seed, Trust: trustOf(out.Trust), Sampling: samplingOf(out.Sampling, outcome.Follows), Mode: out.Mode, Input: out.Input(),
+		Variable: out.Names().Value, Units: cmp.Or(out.UnitsInFile(), unitsOf(granule.Source, out)), Model: out.Model, Seed: out.Seed, Trust: trustOf(out.Trust), Sampling: samplingOf(out.Sampling, outcome.Follows), Refused: refusedOf(out.Refused), Mode: out.Mode, Input: out.Input(),
 		CoverageBefore: outcome.Observed, CoverageAfter: outcome.After, MeanUncertainty: meanUncertainty(out),
 		Created: out.Created, Published: out.Published, Fetched: out.Fetched, Filled: out.Filled,
 	}
@@ -85,6 +86,11 @@ func trustOf(t *netcdf.Trust) *publish.Trust {
 		return nil
 	}
 	return &publish.Trust{Model: t.Model, Weight: t.Weight, ScoredDays: t.Days}
+}
+
+// refusedOf returns what tests refused, for receivers.
+func refusedOf(all []netcdf.Refusal) publish.Refusals {
+	return convert.Each(all, func(r netcdf.Refusal) publish.Refusal { return publish.Refusal(r) })
 }
 
 // samplingOf returns how networks filled a product, for receivers.

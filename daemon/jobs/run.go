@@ -158,6 +158,9 @@ func (r *Runner) unpack(ctx context.Context, m Message) (fill.Job, error) {
 	if job.Granule, job.History, err = r.granules(ctx, m); err != nil {
 		return job, err
 	}
+	if err := r.Folder.unpackScreened(m.Screened, &job); err != nil {
+		return job, err
+	}
 	if job.Sea, err = r.Folder.unpackMask(m.Sea); err != nil {
 		return job, err
 	}

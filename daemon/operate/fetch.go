@@ -7,6 +7,7 @@ import (
 
 	"lacuna/daemon/intake"
 	"lacuna/fetch"
+	"lacuna/internal/convert"
 )
 
 // Fetch is a request to fetch granules.
@@ -66,7 +67,7 @@ func (s Station) PlanFetch(ctx context.Context, ask Fetch) ([]FetchPlan, error) 
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dataset %s: %w", dataset, err))
 		}
-		all = append(all, FetchPlan{Dataset: dataset, Actions: actions, Notices: notices})
+		all = append(all, FetchPlan{Dataset: dataset, Actions: actions, Notices: texts(notices)})
 	})
 	return all, errors.Join(append(errs, err)...)
 }
@@ -93,4 +94,9 @@ func (s Station) eachIntake(ctx context.Context, ask Fetch, work func(dataset st
 		}
 	}
 	return nil
+}
+
+// texts returns what an archive announces, for people.
+func texts(all []intake.News) []string {
+	return convert.Each(all, func(n intake.News) string { return n.Text })
 }

@@ -153,7 +153,7 @@ func (s Station) planFetch(ctx context.Context, plan *Plan, set Dataset, book *l
 			Dataset: set.Name, Action: string(a.Kind), Name: a.Object.Name, Size: a.Object.Size, Lane: a.Lane.String(), Why: a.Why,
 		})
 	}
-	for _, text := range notices {
+	for _, text := range texts(notices) {
 		plan.Notices = append(plan.Notices, Notice{Dataset: set.Name, Text: text})
 	}
 	return errors.Join(err, noticeErr, in.Close())

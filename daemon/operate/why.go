@@ -263,7 +263,7 @@ func modeOf(d ledger.Delivery) string {
 	if err := json.Unmarshal([]byte(d.Publication.Body), &p); err != nil || d.Kind != ledger.Publish {
 		return ""
 	}
-	text := fmt.Sprintf(" as %s product, filled by %s%s%s", p.Mode, p.Model, p.Trust, p.Sampling)
+	text := fmt.Sprintf(" as %s product, filled by %s%s%s%s", p.Mode, p.Model, p.Trust, p.Sampling, p.Refused)
 	if p.Supersedes > 0 {
 		text += fmt.Sprintf(", in place of revision %d", p.Supersedes)
 	}

@@ -128,7 +128,7 @@ func (w granules) made(row ledger.Granule, p ledger.Publication) *ops.Made {
 	if told.Sampling != nil {
 		m.Drawn = max(m.Drawn, told.Sampling.Members)
 	}
-	m.Model = cmp.Or(fill.Method(told.Model), told.Model) + told.Trust.String() + told.Sampling.String()
+	m.Model = cmp.Or(fill.Method(told.Model), told.Model) + told.Trust.String() + told.Sampling.String() + told.Refused.String()
 	if !p.Retracted.IsZero() {
 		m.Retracted = p.Why
 		return m

@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"time"
 
+	"lacuna/daemon/intake"
 	"lacuna/daemon/operate"
+	"lacuna/daemon/shadow"
 	"lacuna/daemon/version"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
@@ -107,6 +109,7 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 	if err := p.noteSkill(ctx, book, &row); err != nil {
 		return row, err
 	}
+	var news []intake.News
 	if in := p.Live.Intake(set.Name); in != nil {
 		state := in.State()
 		row.DiskFull, row.Stalled = state.DiskFull, state.Stalled(p.Now(), set.Archive.Stall)
@@ -118,7 +121,12 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 			row.LastPoll = state.LastPoll
 		}
 		row.Breaker = in.Breaker()
+		if !state.Late.Due.IsZero() { // by expect.by
+			row.Due = state.Late.Due
+		}
+		news = in.News()
 	}
+	p.noteVersions(&row, news)
 	return row, nil
 }
 
@@ -153,10 +161,47 @@ func noteStep(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row
 		return err
 	}
 	row.StepSeconds = step.Seconds()
-	if within := set.Archive.Expect.Within; within > 0 && step > 0 {
-		row.Due = row.NewestField.Add(step + within)
+	expect := set.Archive.Expect
+	switch {
+	case step == 0:
+	case expect.Within > 0:
+		row.Due = row.NewestField.Add(step + expect.Within)
+	case expect.By == "" && expect.Usual && set.Clock == nil: // a simulated sea has a clock of its own
+		delay, known, err := operate.UsualDelay(ctx, book, set.Name, row.NewestField, step)
+		if err != nil {
+			return err
+		}
+		if known {
+			row.Due = row.NewestField.Add(step + delay + max(step/2, leastSlack))
+		}
 	}
 	return nil
+}
+
+// leastSlack is how much later than ever a field may come before it is late, of a
+// series of any step.
+const leastSlack = 6 * time.Hour
+
+// noteVersions adds new versions of a dataset that no operator has decided on, with
+// the comparison as far as there is one.
+func (p Pages) noteVersions(row *ops.Dataset, news []intake.News) {
+	known, err := shadow.Load(p.Settings.State, row.Name)
+	if err != nil {
+		row.NewVersion = err.Error()
+		return
+	}
+	var all []string
+	for _, n := range news {
+		if n.Version == "" || slices.Contains(known.Refused, n.Version) {
+			continue
+		}
+		if r, ok, err := shadow.Last(p.Settings.State, row.Name); err == nil && ok && r.Version == n.Version {
+			n.Text += "; " + r.String()
+		}
+		all = append(all, n.Text)
+	}
+	all = append(all, convert.Each(known.Changes, shadow.Change.String)...)
+	row.NewVersion = strings.Join(all, "; ")
 }
 
 // noteSkill adds the last score of a dataset and its drift to its row.

@@ -11,6 +11,7 @@ import (
 
 	"lacuna/daemon/state"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/quality"
 	"lacuna/pipeline/samples"
 )
 
@@ -20,6 +21,8 @@ type Dataset struct {
 	Name string
 	ingest.Options
 	SeaMask string
+	Tests   quality.Tests // of observations
+	SeaIce  quality.Ice
 }
 
 // Granule is a file of a dataset in the spool.

@@ -71,7 +71,7 @@ func orUnknown(v *float64) string {
 func (s *Scheduler) reading(data []string) []string {
 	args := []string{"--mask", s.Dataset.SeaMask}
 	for _, f := range []struct{ flag, value string }{
-		{"--var", s.Dataset.Variable}, {"--product", s.Dataset.Product}, {"--transform", s.Dataset.Transform},
+		{"--var", s.Dataset.Variable}, {"--product", s.Dataset.Product}, {"--transform", s.Dataset.Transform}, {"--tests", s.Dataset.Tests.String()},
 	} {
 		if f.value != "" {
 			args = append(args, f.flag, f.value)
@@ -79,6 +79,12 @@ func (s *Scheduler) reading(data []string) []string {
 	}
 	if r := s.Dataset.Range; r != nil {
 		args = append(args, "--valid-range", fmt.Sprintf("%v,%v", r[0], r[1]))
+	}
+	if ice := s.Dataset.SeaIce; ice.Any() && !ice.Fill {
+		args = append(args, "--sea-ice", ice.From, "--sea-ice-above", fmt.Sprint(ice.Above))
+		if ice.Variable != "" {
+			args = append(args, "--sea-ice-var", ice.Variable)
+		}
 	}
 	for _, rule := range s.Dataset.Quality {
 		args = append(args, "--quality", rule)

@@ -54,6 +54,16 @@ func (d Dir) Champion(dataset string) string { return d.in("champion-of-" + data
 // Version returns the file with the chosen version of a Copernicus Marine dataset.
 func (d Dir) Version(dataset string) string { return d.in("cmems-version-of-" + dataset) }
 
+// Versions returns the file with what is known of the versions of a dataset.
+func (d Dir) Versions(dataset string) string { return d.in("versions", dataset+".json") }
+
+// Shadow returns the folder in which a new version of a dataset is tried, a state
+// of its own.
+func (d Dir) Shadow(dataset string) string { return d.in("shadow", dataset) }
+
+// ShadowReport returns the file with the comparison of that version.
+func (d Dir) ShadowReport(dataset string) string { return d.in("shadow", dataset+".json") }
+
 // Speeds returns the file that keeps how fast models are on this machine.
 func (d Dir) Speeds() string { return d.in("speeds.json") }
 

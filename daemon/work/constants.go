@@ -97,5 +97,5 @@ func (w *Worker) tuningFields(ctx context.Context, job fill.Job) ([]field.Field,
 		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(g ledger.Granule) bool { return g.SHA256 == job.Granule.SHA256 })
-	return append(w.fieldsOf(ctx, rows, grid), fields...), nil
+	return append(w.soundFields(ctx, rows, grid), fields...), nil
 }

@@ -25,12 +25,14 @@ func (w *Worker) score(ctx context.Context, due ledger.DueSkill) error {
 		}
 		return err
 	}
-	s, err := w.scene(ctx, due.Granule, false)
+	s, err := w.rawScene(ctx, due.Granule, false)
 	var got ledger.Skill
 	if err == nil {
 		switch due.Kind {
 		case ledger.Revealed:
-			got, err = w.scoreRevealed(ctx, due.Scored, s)
+			if err = w.screened(ctx, &s); err == nil {
+				got, err = w.scoreRevealed(ctx, due.Scored, s)
+			}
 		default:
 			got, err = w.scoreOverlay(ctx, due.Granule, s)
 		}
@@ -54,6 +56,9 @@ func (w *Worker) endScore(ctx context.Context, due ledger.DueSkill, got ledger.S
 // scoreOverlay hides a part of the granule's last field under the gaps of another
 // day and fills it from earlier days only, as the first product was.
 func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (ledger.Skill, error) {
+	if err := w.scoredScene(ctx, &s); err != nil {
+		return ledger.Skill{}, err
+	}
 	job := w.scoredJob(g, s)
 	if _, _, err := jobs.Overlaid(job, g.SHA256); err != nil {
 		return ledger.Skill{}, err
@@ -69,13 +74,20 @@ func (w *Worker) scoreOverlay(ctx context.Context, g ledger.Granule, s scene) (l
 	return w.keepScore(g, job, got), nil
 }
 
-// scoredJob returns the job of a granule that is scored, without its method: with
-// earlier days only, and without members, which are not scored.
+// scoredScene leaves of a raw scene what a scored granule is filled from: earlier
+// days only, by which its observations are tested too, as of the first product.
+func (w *Worker) scoredScene(ctx context.Context, s *scene) error {
+	s.history = upTo(s.history, s.granule.Fields[len(s.granule.Fields)-1].Time)
+	return w.screened(ctx, s)
+}
+
+// scoredJob returns the job of a granule that is scored, without its method and
+// without members, which are not scored.
 func (w *Worker) scoredJob(g ledger.Granule, s scene) fill.Job {
 	settings := w.set.paced(g.Lane, len(s.granule.Fields), w.pressed) // as what is published
 	settings.Members = 0
 	return fill.Job{
-		Dataset: w.set.Name, Granule: s.granule, History: upTo(s.history, s.granule.Fields[len(s.granule.Fields)-1].Time), Sea: s.sea, Fill: settings,
+		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Fill: settings, Screened: s.screened,
 		Revision: g.Revision, Created: g.Recorded, Credits: w.cfg.Credits, Scored: true,
 	}
 }

@@ -80,7 +80,7 @@ func (w *Worker) localScaling(ctx context.Context, job fill.Job) (fill.LocalScal
 	if len(rows) < samples.ScalingDays {
 		return fill.LocalScaling{}, fmt.Errorf("%w: there are %d, and %d are needed", samples.ErrFewDays, len(rows), samples.ScalingDays)
 	}
-	learned, err := fill.LearnLocalScaling(w.fieldsOf(ctx, rows, grid), job.Sea, tr)
+	learned, err := fill.LearnLocalScaling(w.soundFields(ctx, rows, grid), job.Sea, tr)
 	if err != nil {
 		return fill.LocalScaling{}, err
 	}
@@ -115,10 +115,27 @@ func firstOfDays(rows []ledger.Granule, n int) []ledger.Granule {
 	return rows[:min(n, len(rows))]
 }
 
-// fieldsOf reads granules of the spool. One that cannot be read any more is left
-// out.
+// fieldsOf reads the fields of granules of the spool.
 func (w *Worker) fieldsOf(ctx context.Context, rows []ledger.Granule, grid field.Grid) []field.Field {
-	var fields []field.Field
+	return fieldsIn(w.granulesOf(ctx, rows, grid))
+}
+
+// soundFields reads fields as fieldsOf does, without the observations that tests
+// refuse: nothing is learned from those.
+func (w *Worker) soundFields(ctx context.Context, rows []ledger.Granule, grid field.Grid) []field.Field {
+	all := w.granulesOf(ctx, rows, grid)
+	if len(all) > 0 && w.screen.Any() {
+		if _, err := w.screen.Series(ctx, all[0], all, nil); err != nil {
+			w.Log.Warn("days are learned from as they are", "err", err)
+		}
+	}
+	return fieldsIn(all)
+}
+
+// granulesOf reads granules of the spool that are on a grid. One that cannot be read
+// any more is left out.
+func (w *Worker) granulesOf(ctx context.Context, rows []ledger.Granule, grid field.Grid) []ingest.Granule {
+	var all []ingest.Granule
 	for _, row := range rows {
 		granule, ok := w.decoded[row.SHA256]
 		if !ok {
@@ -128,9 +145,11 @@ func (w *Worker) fieldsOf(ctx context.Context, rows []ledger.Granule, grid field
 			}
 			w.Heartbeat.Beat()
 		}
-		fields = append(fields, onGrid(granule, grid)...)
+		if len(onGrid(granule, grid)) > 0 {
+			all = append(all, granule)
+		}
 	}
-	return fields
+	return all
 }
 
 // onGrid returns the fields of a granule if they are on the grid.
@@ -139,4 +158,13 @@ func onGrid(g ingest.Granule, grid field.Grid) []field.Field {
 		return nil
 	}
 	return g.Fields
+}
+
+// fieldsIn returns the fields of granules.
+func fieldsIn(gs []ingest.Granule) []field.Field {
+	var all []field.Field
+	for _, g := range gs {
+		all = append(all, g.Fields...)
+	}
+	return all
 }

@@ -391,7 +391,7 @@ func (w *Worker) resume(ctx context.Context) error {
 // product yet, which may be waited for.
 func (w *Worker) jobOf(g ledger.Granule, s scene, fetched time.Time, first bool) fill.Job {
 	return fill.Job{
-		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask,
+		Dataset: w.set.Name, Granule: s.granule, History: s.history, Sea: s.sea, Seen: s.seen, SeaMask: s.seaMask, Screened: s.screened,
 		Fill: w.set.paced(g.Lane, len(s.granule.Fields), first || w.pressed), Backlog: g.Lane == ledger.Backfill, Revision: g.Revision, Created: g.Recorded, Published: g.ModTime, Fetched: fetched, Credits: w.cfg.Credits,
 		Layout: w.set.Layout,
 	}

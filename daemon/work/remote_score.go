@@ -15,7 +15,10 @@ import (
 // is a failure of our own, and it is tried again.
 func (w *Worker) dispatchScore(ctx context.Context, due ledger.DueSkill, plain bool) (unscored, err error) {
 	g := due.Granule
-	s, err := w.scene(ctx, g, false)
+	s, err := w.rawScene(ctx, g, false)
+	if err == nil {
+		err = w.scoredScene(ctx, &s)
+	}
 	if err != nil {
 		return err, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/quality"
 	"lacuna/pipeline/skill"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -31,6 +32,8 @@ type Dataset struct {
 	SeaMask    string       // auto, builtin, learned, or a NetCDF file
 	Grid       *gridpin.Pin // the only grid that is accepted; nil: the first granules vote
 	Fill       infer.Config
+	Tests      quality.Tests // of observations
+	SeaIce     quality.Ice
 	Reanalysis Reanalysis
 	EmptyDays  EmptyDays
 	Due        func(time.Time) (due time.Time, known bool) // when the granule of a time is due; nil: not known
@@ -109,6 +112,7 @@ type Worker struct {
 	noted   string // the last note on an analysis that was logged
 	pressed bool   // the task in hand is not interrupted by an arrival, and must not take long
 	seen    seen
+	screen  fill.Screening
 	toldSea string // the last sea mask that was logged
 
 	// Of a worker whose granules are filled elsewhere:
@@ -132,7 +136,10 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 		parts.Paused = func() bool { return false }
 	}
 	parts.Log = parts.Log.With("dataset", set.Name)
-	return &Worker{set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}, spooled: map[string]string{}, refused: map[int64]error{}}
+	return &Worker{
+		set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}, spooled: map[string]string{}, refused: map[int64]error{},
+		screen: fill.Screening{Tests: set.Tests, Ice: set.SeaIce, Reader: parts.Reader},
+	}
 }
 
 // Run watches the archive until intake is cancelled and does the tasks that
@@ -200,10 +207,22 @@ type scene struct {
 	seen    field.Mask // cells that were observed on any known day; nil: too few are known
 	seaMask string     // where the sea mask comes from
 	began   time.Time  // start of the work on it
+
+	screened fill.Screened // what was taken out of the granule
 }
 
-// scene reads a granule that was accepted before, its neighbours and its sea mask.
+// scene reads a granule that was accepted before, its neighbours and its sea mask,
+// and takes out what tests refuse.
 func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
+	s, err := w.rawScene(ctx, g, live)
+	if err == nil {
+		err = w.screened(ctx, &s)
+	}
+	return s, err
+}
+
+// rawScene is scene with all observations.
+func (w *Worker) rawScene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
 	s := scene{began: w.Now()}
 	var err error
 	if s.granule, err = w.granule(ctx, g); err != nil {
@@ -219,6 +238,13 @@ func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene,
 	sea, err := w.sea(ctx, s.granule, s.history)
 	s.sea, s.seen, s.seaMask = sea.Mask, sea.Seen, sea.Origin
 	return s, err
+}
+
+// screened takes the observations out of a scene that tests refuse.
+func (w *Worker) screened(ctx context.Context, s *scene) (err error) {
+	s.granule, s.history, s.screened, err = w.screen.Granule(ctx, s.granule, s.history, s.sea)
+	w.Heartbeat.Beat()
+	return err
 }
 
 // fill analyses a granule for the revision g; first says that it has no product
@@ -269,6 +295,9 @@ func (w *Worker) store(ctx context.Context, g ledger.Granule, d draft) error {
 	w.Queue.Nudge()
 	w.Metrics.Took(w.set.Name, ops.Store, w.Now().Sub(began))
 	w.Metrics.Covered(w.set.Name, made.Observed, made.Covered)
+	for _, r := range told.Refused {
+		w.Metrics.Refused(w.set.Name, r.Test, r.Pixels)
+	}
 	w.Log.Info("product stored", "granule", d.granule, "revision", g.Revision, "mode", told.Mode,
 		"input", told.Input, "observed_percent", percent(made.Observed), "covered_percent", percent(made.Covered),
 		"neighbours", made.Neighbours, "calibration_days", made.Scored, "took_seconds", roundSeconds(w.Now().Sub(d.began)), "file", stored.Visible)

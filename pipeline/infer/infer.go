@@ -27,6 +27,10 @@ const (
 // fills it comes from other places only.
 const NeverObserved byte = 1 << 5
 
+// SeaIce flags a cell of the sea that is under ice. Where ice is not filled it has
+// no value, and is flagged as NotReconstructible too.
+const SeaIce byte = 1 << 6
+
 // Observed reports whether a cell with these flags has the value of the sensor.
 func Observed(flags byte) bool {
 	return flags&(Land|Interpolated|NotReconstructible|Rejected) == 0
@@ -42,7 +46,11 @@ type Scene struct {
 	// Seen are the cells that were observed on any day known of the dataset, beside
 	// those of Frames and History; nil: too few days are known to tell, and no cell
 	// is flagged as NeverObserved.
-	Seen      field.Mask
+	Seen field.Mask
+	// Ice are the cells under ice, per frame; nil: not known. With FillIce they are
+	// only flagged; else they have no value, and no method sees water there.
+	Ice       []field.Mask
+	FillIce   bool
 	Transform field.Transform
 	// Scaling is that of the dataset, for a model that was trained elsewhere
 	// (samples.LearnScaling); nil: the model's own. Other methods ignore it.
@@ -126,9 +134,6 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 	}
 	s.Seen = f.seen(s)
 	series, targets := assemble(s)
-	if f.cfg.Quality.Reject {
-		s = f.screen(s, series, targets)
-	}
 	oi, note := f.interpolator(series.Grid, s.Constants), ""
 	if (f.cfg.Method == "oi" || s.Trust != nil) && s.Constants != nil {
 		note = s.Constants.Note
@@ -141,6 +146,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		const steps = 1000 // progress steps of a frame; enough for a smooth bar
 		within := func(done, total int) { progress(n*steps+done*steps/max(total, 1), len(targets)*steps) }
 		window, at := f.cfg.window(series, target)
+		window.Sea = s.openSea(n, window.Sea)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
 		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
 		filled, err := f.withMembers(ctx, seen, within)
@@ -246,28 +252,16 @@ func (f *Filler) apply(ctx context.Context, v view, method string, progress func
 	return out, err
 }
 
-// screen removes spikes from the series and returns the scene with the spikes
-// marked as rejected.
-func (f *Filler) screen(s Scene, series classical.Series, targets []int) Scene {
-	out := s
-	out.Frames, out.Rejected = slices.Clone(s.Frames), make([]field.Mask, len(s.Frames))
-	spikes := make([]field.Mask, len(targets))
-	for n, target := range targets {
-		window, at := f.cfg.window(series, target)
-		spikes[n] = Spikes(window.Frames[at].Values, nearestInTime(window, at), series.Grid.Width(), f.cfg.Quality.sigmas())
+// openSea returns a sea mask less the ice of a frame that is not filled.
+func (s Scene) openSea(frame int, sea field.Mask) field.Mask {
+	if s.Ice == nil || s.FillIce {
+		return sea
 	}
-	for n, target := range targets { // after all were judged, so that the order does not matter
-		values := slices.Clone(s.Frames[n].Values)
-		out.Rejected[n] = make(field.Mask, len(values))
-		for i, spike := range spikes[n] {
-			if spike {
-				values[i], series.Frames[target].Values[i] = field.NaN(), field.NaN()
-			}
-			out.Rejected[n][i] = spike || s.Rejected != nil && s.Rejected[n] != nil && s.Rejected[n][i]
-		}
-		out.Frames[n].Values = values
+	open := make(field.Mask, len(s.Ice[frame]))
+	for i, ice := range s.Ice[frame] {
+		open[i] = !ice && (sea == nil || sea[i])
 	}
-	return out
+	return open
 }
 
 // physical returns members in physical units: the observation where there is
@@ -302,6 +296,7 @@ func compose(s Scene, frame int, filled filling) Analysis {
 	errorOf := observationError(s, frame, filled.noise)
 	eachCell(n, func(i int) {
 		a.setGap(i)
+		ice := s.Ice != nil && s.Ice[frame][i]
 		refused := s.Rejected != nil && s.Rejected[frame] != nil && s.Rejected[frame][i]
 		switch {
 		case observed.Observed(i):
@@ -311,6 +306,9 @@ func compose(s Scene, frame int, filled filling) Analysis {
 			a.setObserved(i, s.Transform, observed.Values[i], sigma)
 			if own {
 				a.Flags[i] = OwnError
+			}
+			if ice {
+				a.Flags[i] |= SeaIce
 			}
 			return
 		case s.Sea != nil && !s.Sea[i]:
@@ -322,7 +320,10 @@ func compose(s Scene, frame int, filled filling) Analysis {
 		if s.Seen != nil && !s.Seen[i] {
 			a.Flags[i] |= NeverObserved
 		}
-		if e.Mean == nil || !finite(e.Mean[i]) || !finite(e.Sigma[i]) {
+		if ice {
+			a.Flags[i] |= SeaIce
+		}
+		if ice && !s.FillIce || e.Mean == nil || !finite(e.Mean[i]) || !finite(e.Sigma[i]) {
 			a.Flags[i] |= NotReconstructible
 			return
 		}

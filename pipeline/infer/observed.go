@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/quality"
 )
 
 // Treatments of observations in the product.
@@ -38,13 +39,13 @@ func observationError(s Scene, frame int, noise []float32) func(cell int) (sigma
 		if len(fitted) == 0 {
 			values := make([]float32, len(observed.Values))
 			s.Transform.Forward(values, observed.Values)
-			off := deviations(values, observed.Grid.Width())
+			off := quality.Deviations(values, observed.Grid.Width())
 			if !slices.ContainsFunc(off, finite) {
 				return field.NaN()
 			}
-			return float32(spread(off))
+			return float32(quality.Spread(off))
 		}
-		return float32(median(fitted))
+		return float32(quality.Median(fitted))
 	})
 	return func(i int) (float32, bool) {
 		switch {
@@ -83,7 +84,7 @@ func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *
 	fast.cfg.Network.Tier, fast.cfg.Details, fast.cfg.Members = Fast, false, 0
 	own := v.Frames[v.target].Values
 	width := v.Grid.Width()
-	noise := spread(deviations(own, width))
+	noise := quality.Spread(quality.Deviations(own, width))
 	for colour := range 2 {
 		hidden := v
 		hidden.Frames = slices.Clone(v.Frames)

@@ -96,7 +96,7 @@ func (p *plan) choose(h *header, name string, opt Options) error {
 	case own >= 0 && h.find(opt.Variable) < 0:
 		p.variable = own
 	case opt.Variable != "":
-		if p.variable = h.find(opt.Variable); p.variable < 0 {
+		if p.variable = h.named(opt.Variable); p.variable < 0 {
 			return bad("it has no variable "+opt.Variable, "set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
 		}
 	case p.product.Name != "" && !p.product.Generic:

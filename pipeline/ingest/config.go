@@ -42,11 +42,12 @@ func (c Config) Validate() error {
 // inferred from the file.
 type Options struct {
 	Product   string      `yaml:"product"`     // key of the product table
-	Variable  string      `yaml:"variable"`    // name in the file
+	Variable  string      `yaml:"variable"`    // name in the file, or standard name
 	Group     string      `yaml:"group"`       // the group of the file that is read, with those above it; empty: all of them
 	Transform string      `yaml:"transform"`   // identity or log10
 	Range     *[2]float64 `yaml:"valid_range"` // physical, both ends allowed; values outside are rejected
 	Quality   []string    `yaml:"quality"`     // rules such as "quality_level >= 4" that must all hold
+	SeaIce    string      `yaml:"-"`           // name or standard name of the share of sea ice, which is read beside; empty: it is not
 	BBox      []float64   `yaml:"bbox"`        // [west, south, east, north] in degrees: the part of the grid that is fetched, as far as the archive can cut, and filled; empty: all of it
 }
 

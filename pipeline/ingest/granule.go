@@ -21,6 +21,7 @@ type Granule struct {
 	// per field, in the space of Transform, NaN where it gives none; nil: the file
 	// says nothing of them.
 	Errors [][]float32
+	Ice    [][]float32    // share of sea ice of each field, 0..1, NaN where unknown; nil: not asked for, or not in the file
 	Bounds [][2]time.Time // begin and end of each field, as the file gives them; nil: it does not
 	Source Source         // carried over into the product unchanged
 	Notes  []string       // assumptions that were made, a sentence each

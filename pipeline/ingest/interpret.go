@@ -55,6 +55,9 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	if g.Errors, err = x.errors(g.Fields, transform); err != nil {
 		return Granule{}, err
 	}
+	if g.Ice, err = x.ice(len(g.Fields)); err != nil {
+		return Granule{}, err
+	}
 	g.Bounds = x.bounds(times)
 	g.Source = x.source()
 	g.Notes = p.notes

@@ -19,6 +19,7 @@ type plan struct {
 	product  products.Product
 	rules    []boundRule
 	sea      int // sea mask, or -1
+	ice      int // share of sea ice, or -1
 	err      observationError
 	beside   []int // further maps that a product carries along
 	source   []int
@@ -51,7 +52,7 @@ func planGranule(h *header, name string, opt Options) (*plan, error) {
 	if err := p.bindRules(h, opt); err != nil {
 		return nil, err
 	}
-	p.sea = findSea(h, a, p.variable)
+	p.sea, p.ice = findSea(h, a, p.variable), p.findIce(h, opt.SeaIce)
 	tr, err := p.transform(h, opt)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func planSea(h *header) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{axes: a, variable: -1, sea: findSea(h, a, -1), err: noError}
+	p := &plan{axes: a, variable: -1, sea: findSea(h, a, -1), ice: -1, err: noError}
 	if p.sea < 0 {
 		return nil, bad("it has no sea mask among its variables "+list(names(h)),
 			"name the mask sea or mask with 1 for sea, or give it the standard_name sea_binary_mask")
@@ -206,6 +207,9 @@ func (p *plan) needed() []int {
 	}
 	if p.sea >= 0 {
 		out = append(out, p.sea)
+	}
+	if p.ice >= 0 {
+		out = append(out, p.ice)
 	}
 	for _, r := range p.rules {
 		out = append(out, r.index)

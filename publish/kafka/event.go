@@ -58,6 +58,7 @@ type Event struct {
 	Trust *publish.Trust `json:"trust,omitempty"`
 	// Sampling is how the networks of the model filled it; nil: they had no part.
 	Sampling *publish.Sampling `json:"sampling,omitempty"`
+	Refused  publish.Refusals  `json:"refused,omitempty"` // observations that tests refused, by test; nil: none was made
 	Mode     string            `json:"mode"`
 	Input    string            `json:"input,omitempty"` // observed, clouded-out or no-granule; empty: not told
 
@@ -105,7 +106,7 @@ func newEvent(p publish.Product, data Placement) Event {
 	e := Event{
 		ID: p.ID(), Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Supersedes: p.Supersedes,
 		Created: p.Created.UTC(), Published: p.Published.UTC(), Fetched: p.Fetched.UTC(), Filled: p.Filled.UTC(), File: File{Name: p.Name, Size: p.Size, SHA256: p.SHA256}, Data: data,
-		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Trust: p.Trust, Sampling: p.Sampling, Mode: p.Mode, Input: p.Input,
+		Time: p.Time.UTC(), BBox: p.BBox, Variable: p.Variable, Units: p.Units, Model: p.Model, Seed: p.Seed, Trust: p.Trust, Sampling: p.Sampling, Refused: p.Refused, Mode: p.Mode, Input: p.Input,
 		Coverage: Coverage{Before: p.CoverageBefore, After: p.CoverageAfter}, Links: p.Links,
 	}
 	if u := p.MeanUncertainty; !math.IsNaN(u) && !math.IsInf(u, 0) {

@@ -77,8 +77,13 @@ func samples(t *testing.T) map[string]kafkago.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Sampling, p.Refused = nil, publish.Refusals{{Test: "edge", Pixels: 310}, {Test: "spike", Pixels: 0}}
+	refused, err := newEvent(p, place).message("urn:lacuna")
+	if err != nil {
+		t.Fatal(err)
+	}
 	part := partMessage(p.Key(), Part{ID: p.ID(), Number: 2, Parts: 3, Size: p.Size, SHA256: p.SHA256}, []byte(`"bytes"`))
-	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "published-trust": trusted, "published-sampling": sampled, "retracted": retracted, "part": part}
+	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "published-trust": trusted, "published-sampling": sampled, "published-refused": refused, "retracted": retracted, "part": part}
 }
 
 func TestMessagesAreWhatTheGoldenFilesSay(t *testing.T) {

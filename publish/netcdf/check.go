@@ -95,8 +95,15 @@ func (p *Product) validateCells() error {
 	return nil
 }
 
+// knownFlags are the bits that every product may have.
+const knownFlags = Land | Interpolated | NotReconstructible | Rejected | OwnError | NeverObserved
+
 func (p *Product) validateCell(i int, flag byte) error {
-	if flag&^(Land|Interpolated|NotReconstructible|Rejected|OwnError|NeverObserved) != 0 {
+	known := knownFlags
+	if p.SeaIce != "" {
+		known |= SeaIce
+	}
+	if flag&^known != 0 {
 		return fmt.Errorf("flags are %#x, which has unknown bits", flag)
 	}
 	if Observed(flag) {

@@ -187,18 +187,24 @@ func roundBits(x float32) float32 {
 
 // flagVariable describes flags.
 func (p *Product) flagVariable() Var {
+	known, masks := knownFlags, []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected), int8(OwnError), int8(NeverObserved)}
+	ice, iceComment := "", ""
+	if p.SeaIce != "" {
+		known, masks, ice = known|SeaIce, append(masks, int8(SeaIce)), " SEA_ICE"
+		iceComment = "; SEA_ICE: sea under ice, with NOT_RECONSTRUCTIBLE where it is not filled"
+	}
 	return Var{
 		Name: "flags", Type: "byte", Raw: p.Flags,
 		Attrs: []Attr{
 			{Name: "standard_name", Value: "status_flag"},
 			{Name: "long_name", Value: "what is known of a pixel"},
-			{Name: "valid_range", Value: []int8{0, int8(Land | Interpolated | NotReconstructible | Rejected | OwnError | NeverObserved)}},
-			{Name: "flag_masks", Value: []int8{int8(Land), int8(Interpolated), int8(NotReconstructible), int8(Rejected), int8(OwnError), int8(NeverObserved)}},
-			{Name: "flag_meanings", Value: "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED OBSERVATION_ERROR NEVER_OBSERVED"},
+			{Name: "valid_range", Value: []int8{0, int8(known)}},
+			{Name: "flag_masks", Value: masks},
+			{Name: "flag_meanings", Value: "LAND INTERPOLATED NOT_RECONSTRUCTIBLE REJECTED OBSERVATION_ERROR NEVER_OBSERVED" + ice},
 			{Name: "comment", Value: "none of the first four: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
 				"NOT_RECONSTRUCTIBLE: no value; REJECTED: observed, but refused by quality control and replaced; " +
 				"OBSERVATION_ERROR: observed, and the uncertainty is the error that the input gives, instead of the noise that the analysis fitted; " +
-				"NEVER_OBSERVED: sea, but on none of the days known so far, so what fills it comes from other places"},
+				"NEVER_OBSERVED: sea, but on none of the days known so far, so what fills it comes from other places" + iceComment},
 			{Name: "coverage_content_type", Value: "auxiliaryInformation"},
 		},
 	}

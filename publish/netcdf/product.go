@@ -21,6 +21,10 @@ const (
 // whether it was filled or not.
 const NeverObserved byte = 1 << 5
 
+// SeaIce marks a pixel of the sea under ice, whether it has a value or not. Only
+// products with Product.SeaIce have it.
+const SeaIce byte = 1 << 6
+
 // Observed reports whether a pixel with these flags is as the sensor saw it.
 func Observed(flags byte) bool {
 	return flags&(Land|Interpolated|NotReconstructible|Rejected) == 0
@@ -107,6 +111,11 @@ type Product struct {
 	Trust *Trust
 	// Sampling is how the networks of the model filled it; nil: they had no part.
 	Sampling *Sampling
+	// Tests are those that observations had to pass, as the configuration says; "":
+	// none.
+	Tests   string
+	Refused []Refusal // what they refused, a test each
+	SeaIce  string    // where the share of sea ice comes from, as a phrase; "": it was not looked for
 	// Caveats are sentences on what does not hold of this product, such as
 	// scores that were measured otherwise.
 	Caveats  []string
@@ -249,6 +258,12 @@ type Sampling struct {
 	Members int    // number of members that were drawn, stored or not; 0: none
 	Sampler string // how they were drawn; empty: there are none
 	Mean    string // which of two means is published, one-step or members; empty: there was one only
+}
+
+// Refusal is how many observed pixels a test has refused.
+type Refusal struct {
+	Test   string
+	Pixels int
 }
 
 // Trust says how far a model was followed on its way from optimal interpolation.

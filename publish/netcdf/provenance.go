@@ -53,6 +53,11 @@ func (p *Product) provenance() []Attr {
 		attrs = append(attrs, Attr{Name: "lacuna_tier", Value: s.Tier}, Attr{Name: "lacuna_members_drawn", Value: []int32{int32(s.Members)}})
 		attrs = withDefault(withDefault(attrs, "lacuna_sampler", s.Sampler), "lacuna_mean", s.Mean)
 	}
+	attrs = withDefault(attrs, "lacuna_tests", p.Tests)
+	for _, r := range p.Refused {
+		attrs = append(attrs, Attr{Name: "lacuna_refused_" + r.Test, Value: []int32{int32(r.Pixels)}})
+	}
+	attrs = withDefault(attrs, "lacuna_sea_ice", p.SeaIce)
 	if len(p.Caveats) > 0 {
 		attrs = append(attrs, Attr{Name: "lacuna_caveats", Value: strings.Join(p.Caveats, "\n")})
 	}

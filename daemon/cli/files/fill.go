@@ -33,11 +33,13 @@ type fillFlags struct {
 	options ingest.Options
 	fill    infer.Config
 	model   input.Model
+	screen  fill.Screening
 
 	tuned   map[string]fill.Tunings      // by grid and transform, for all granules of the run
 	weighed map[string][]skill.Departure // likewise, of the model that was chosen
 	noted   *string                      // the last note on an analysis
 	told    map[string]bool              // warnings of sea masks that were printed
+	refused map[string]fill.Screened     // by sha256, of the granules that were screened together
 }
 
 func fillCommand() *cobra.Command {
@@ -84,6 +86,12 @@ lakes are land. Where that calls most of the observed cells land, the mask is
 learned instead: a cell that any of the given days shows is water. This is said
 on standard error, and in the product; --mask says it outright.
 
+--tests takes observations out that other observations contradict, and fills them:
+range (off the days around, or the climatology of a file), edge (beside a gap, as
+thin cloud) and spike. How many each refused is said on standard error, and in the
+product. Without it every observation is used. With --sea-ice pixels under ice are
+flagged and have no value, and what was observed there is not used.
+
 The variable, its transform and its valid range are found out from the file;
 'lacuna inspect FILE' shows what was found, and --product, --var and the config
 of the daemon say it outright.
@@ -98,7 +106,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 				return cli.Usage(errors.New("-o DIR is required"))
 			}
 			flags.choose()
-			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.layout.Validate()); err != nil {
+			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.layout.Validate(), flags.screen.Ice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
@@ -118,7 +126,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.IntVar(&flags.fill.FutureDays, "future-days", infer.JudgedFutureDays, "how many days ahead to look; 0: as in near-real-time")
 	f.DurationVar(&flags.fill.Back, "past", 0, "how far back to look, such as 36h, in place of --past-days")
 	f.DurationVar(&flags.fill.Ahead, "future", 0, "how far ahead to look, in place of --future-days")
-	f.BoolVar(&flags.fill.Quality.Reject, "reject-spikes", false, "take out and fill observations that stick out in space and time")
+	input.AddTests(f, &flags.screen.Tests, &flags.screen.Ice)
 	return c
 }
 
@@ -133,6 +141,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
+	f.screen.Reader, f.refused = reader, map[string]fill.Screened{}
 	filler, err := f.model.Open(f.fill.Method, stderr)
 	if err != nil {
 		return err
@@ -147,7 +156,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
 	for _, path := range slices.Concat(inputs, paths) {
 		if _, twice := granules[path]; !twice {
-			g, err := reader.Read(ctx, path, f.options)
+			g, err := reader.Read(ctx, path, fill.Reading(f.options, f.screen.Ice))
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -168,6 +177,13 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		history = append(history, g)
 	}
 	slices.SortFunc(history, func(a, b ingest.Granule) int { return strings.Compare(a.Name, b.Name) })
+	if err := f.screenAll(ctx, reader, history); err != nil {
+		return err
+	}
+	for path, g := range granules {
+		at := slices.IndexFunc(history, func(h ingest.Granule) bool { return h.SHA256 == g.SHA256 })
+		granules[path] = history[at]
+	}
 	for _, path := range slices.Compact(slices.Clone(inputs)) {
 		g, ok := granules[path]
 		if !ok {
@@ -200,6 +216,10 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 		fmt.Fprintf(stderr, "lacuna: %s: %s\n", g.Name, sea.Warning)
 	}
 	job.Sea, job.Seen, job.SeaMask = sea.Mask, sea.Seen, sea.Origin
+	if err := f.screened(ctx, &job, stderr); err != nil {
+		return "", err
+	}
+	g = job.Granule
 	job.Dataset, job.Fill, job.Layout = fill.StandAloneDataset(g), f.fill, f.layout
 	job.Fill.Step = fill.StepOf(g, job.History)
 	if err := filler.Settle(&job, func(chosen fill.Job) ([]skill.Departure, error) { return f.weigh(ctx, chosen, stderr) }); err != nil {

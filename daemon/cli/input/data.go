@@ -18,6 +18,7 @@ import (
 	"lacuna/daemon/onboard"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/quality"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/pack"
 
@@ -30,6 +31,8 @@ type Data struct {
 	Files   []string
 	Options ingest.Options // how granules are read
 	Mask    string         // of the sea: a file, builtin, learned or auto
+	Tests   quality.Tests  // of observations
+	Ice     quality.Ice    // what is under it is no observation
 
 	validRange []float64
 }
@@ -44,6 +47,7 @@ func (d *Data) Add(f *pflag.FlagSet) {
 	f.Lookup("valid-range").DefValue = "" // pflag would say []
 	f.StringArrayVar(&d.Options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	AddPart(f, &d.Options)
+	AddTests(f, &d.Tests, &d.Ice)
 	f.StringVar(&d.Mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granules' own, else builtin; learned where that is wrong)")
 }
 
@@ -52,6 +56,15 @@ func AddPart(f *pflag.FlagSet, o *ingest.Options) {
 	f.StringVar(&o.Group, "group", "", "`GROUP` of the file that is read, with those above it (default: all)")
 	f.Float64SliceVar(&o.BBox, "bbox", nil, "`WEST,SOUTH,EAST,NORTH` in degrees, to which granules are cut (default: all of the grid)")
 	f.Lookup("bbox").DefValue = ""
+}
+
+// AddTests adds the flags that name tests of observations, and where sea ice is.
+func AddTests(f *pflag.FlagSet, t *quality.Tests, ice *quality.Ice) {
+	*ice = quality.DefaultIce()
+	f.StringVar(&ice.From, "sea-ice", "", "where the share of sea ice comes from: granule, or a NetCDF `FILE` with one map or a map a day (default: ice is not looked for)")
+	f.StringVar(&ice.Variable, "sea-ice-var", "", "`VARIABLE` with the share of ice (default: the one with the standard name sea_ice_area_fraction)")
+	f.Float64Var(&ice.Above, "sea-ice-above", ice.Above, "a cell with this `SHARE` of ice or more is under ice, and has no value")
+	f.Var(t, "tests", "`TESTS` that observations must pass, of range, edge and spike, as in spike,edge or spike=6,edge=0,edge.cells=2; those that fail are gaps (default: none)")
 }
 
 // Validate reports a wrong flag, as an error of usage.
@@ -66,7 +79,7 @@ func (d *Data) Validate() error {
 	default:
 		return cli.Usage(fmt.Errorf("--valid-range has %d numbers, must be LOW,HIGH", len(d.validRange)))
 	}
-	if err := d.Options.Validate(); err != nil {
+	if err := errors.Join(d.Options.Validate(), d.Ice.Validate()); err != nil {
 		return cli.Usage(err)
 	}
 	return nil
@@ -115,7 +128,7 @@ func (d *Data) LoadAll(ctx context.Context, stderr io.Writer) ([]Dataset, error)
 	}
 	var all []Dataset
 	for _, g := range groups {
-		set, err := g.dataset(ctx, d.Mask, stderr)
+		set, err := g.dataset(ctx, d, stderr)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +154,7 @@ func (d *Data) LoadAll(ctx context.Context, stderr io.Writer) ([]Dataset, error)
 type granuleGroup struct {
 	reader   *ingest.Reader
 	first    ingest.Granule
-	fields   []field.Field
+	all      []ingest.Granule
 	granules map[string]string
 }
 
@@ -158,7 +171,7 @@ func (d *Data) read(ctx context.Context, paths []string, stderr io.Writer) ([]*g
 	bar := cli.NewProgress(stderr, "reading", len(paths))
 	defer bar.Finish()
 	for _, path := range paths {
-		g, err := reader.Read(ctx, path, d.Options)
+		g, err := reader.Read(ctx, path, fill.Reading(d.Options, d.Ice))
 		bar.Step()
 		var bad *ingest.BadGranule
 		if errors.As(err, &bad) && !slices.Contains(d.Files, path) {
@@ -173,25 +186,36 @@ func (d *Data) read(ctx context.Context, paths []string, stderr io.Writer) ([]*g
 			at, groups = len(groups), append(groups, &granuleGroup{reader: reader, first: g, granules: map[string]string{}})
 		}
 		groups[at].granules[g.Name] = g.SHA256
-		groups[at].fields = append(groups[at].fields, g.Fields...)
+		groups[at].all = append(groups[at].all, g)
 	}
 	return groups, nil
 }
 
 // dataset makes a series of the granules.
-func (g *granuleGroup) dataset(ctx context.Context, mask string, stderr io.Writer) (Dataset, error) {
+func (g *granuleGroup) dataset(ctx context.Context, d *Data, stderr io.Writer) (Dataset, error) {
 	first := g.first
-	first.Fields = slices.Clone(g.fields)
-	sea, err := fill.SeaMask(ctx, mask, g.reader, first, nil)
+	first.Fields = nil
+	for _, one := range g.all {
+		first.Fields = append(first.Fields, one.Fields...)
+	}
+	sea, err := fill.SeaMask(ctx, d.Mask, g.reader, first, nil)
 	if err != nil {
 		return Dataset{}, fmt.Errorf("sea mask: %w", err)
 	}
 	if sea.Warning != "" {
 		fmt.Fprintf(stderr, "lacuna: %s\n", sea.Warning)
 	}
+	screen := fill.Screening{Tests: d.Tests, Ice: d.Ice, Reader: g.reader}
+	if _, err := screen.Series(ctx, g.first, g.all, sea.Mask); err != nil {
+		return Dataset{}, err
+	}
+	var fields []field.Field
+	for _, one := range g.all {
+		fields = append(fields, one.Fields...)
+	}
 	out := Dataset{Granules: g.granules, Variable: first.Source.Variable, Name: fill.StandAloneDataset(first), Sample: first}
 	out.Sample.Fields = nil
-	out.Series, err = samples.New(g.fields, sea.Mask, first.Transform)
+	out.Series, err = samples.New(fields, sea.Mask, first.Transform)
 	return out, err
 }
 

@@ -28,6 +28,7 @@ func Commands() []*cobra.Command {
 		quarantineCommand(),
 		gridCommand(),
 		tuningCommand(),
+		shadowCommand(),
 		redoCommand(),
 		backfillCommand(),
 		ledgerCommand(),
