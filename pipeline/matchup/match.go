@@ -134,6 +134,9 @@ const earthRadiusKM = 6371.0
 // is the cell in which the place lies.
 func nearest(one Map, lat, lon, radius float64) (cell int, holds bool) {
 	g := one.Grid
+	if g.Plane != nil {
+		return nearestPlace(one, lat, lon, radius)
+	}
 	rows := near(g.Lat, func(x float64) float64 { return x - lat }, radius/kmPerDegree)
 	slack := math.Inf(1)
 	if c := math.Cos(lat * math.Pi / 180); c > 1e-6 {
@@ -155,6 +158,30 @@ func nearest(one Map, lat, lon, radius float64) (cell int, holds bool) {
 		}
 	}
 	return cell, len(rows) > 0 && len(cols) > 0
+}
+
+// nearestPlace is nearest on a grid with a place for every cell: one that lies
+// farther than a step from all of them is not on it.
+func nearestPlace(one Map, lat, lon, radius float64) (cell int, holds bool) {
+	closest, own := math.Inf(1), -1
+	best, cell := math.Inf(1), -1
+	for i, v := range one.Values {
+		d := distance(lat, lon, one.Grid.Plane.Lat[i], one.Grid.Plane.Lon[i])
+		if d < closest {
+			closest, own = d, i
+		}
+		if v == v && d <= radius && d < best {
+			best, cell = d, i
+		}
+	}
+	holds = closest <= one.Grid.StepKM()
+	switch {
+	case !holds:
+		return -1, false
+	case own >= 0 && one.Values[own] == one.Values[own]: // not NaN
+		return own, true
+	}
+	return cell, true
 }
 
 const kmPerDegree = earthRadiusKM * math.Pi / 180
