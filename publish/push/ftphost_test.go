@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -88,8 +87,8 @@ type ftpHost struct {
 	*trouble
 	root, address string
 	settings      ftpserver.Settings
-	mu            sync.Mutex // guards commands
-	logins        int
+	trust         *tls.Config // nil: in the clear
+	logins        atomic.Int64
 }
 
 func newFTPHost(t *testing.T, settings ftpserver.Settings) *ftpHost {
@@ -108,12 +107,10 @@ func newFTPHost(t *testing.T, settings ftpserver.Settings) *ftpHost {
 func (h *ftpHost) GetSettings() (*ftpserver.Settings, error)               { return &h.settings, nil }
 func (h *ftpHost) ClientConnected(ftpserver.ClientContext) (string, error) { return "ready", nil }
 func (h *ftpHost) ClientDisconnected(ftpserver.ClientContext)              {}
-func (h *ftpHost) GetTLSConfig() (*tls.Config, error)                      { return nil, errors.New("none") }
+func (h *ftpHost) GetTLSConfig() (*tls.Config, error)                      { return h.trust, nil }
 
 func (h *ftpHost) AuthUser(_ ftpserver.ClientContext, user, pass string) (ftpserver.ClientDriver, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.logins++
+	h.logins.Add(1)
 	if user != "writer" || pass != "swordfish" {
 		return nil, errors.New("no such user: " + user + " with " + pass) // rude servers echo
 	}
