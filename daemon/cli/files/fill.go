@@ -23,6 +23,7 @@ import (
 	"lacuna/publish/netcdf"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 type fillFlags struct {
@@ -122,12 +123,17 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 	f.StringVar((*string)(&flags.layout), "layout", string(netcdf.Plain), "`LAYOUT` of the products: lacuna (names, units and packing of the input), ghrsst or cmems")
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
-	f.IntVar(&flags.fill.PastDays, "past-days", flags.fill.PastDays, "how many days back to look")
-	f.IntVar(&flags.fill.FutureDays, "future-days", infer.JudgedFutureDays, "how many days ahead to look; 0: as in near-real-time")
-	f.DurationVar(&flags.fill.Back, "past", 0, "how far back to look, such as 36h, in place of --past-days")
-	f.DurationVar(&flags.fill.Ahead, "future", 0, "how far ahead to look, in place of --future-days")
+	addWindow(f, &flags.fill)
 	input.AddTests(f, &flags.screen.Tests, &flags.screen.Ice)
 	return c
+}
+
+// addWindow adds the flags of the window of days.
+func addWindow(f *pflag.FlagSet, c *infer.Config) {
+	f.IntVar(&c.PastDays, "past-days", c.PastDays, "how many days back to look")
+	f.IntVar(&c.FutureDays, "future-days", infer.JudgedFutureDays, "how many days ahead to look; 0: as in near-real-time")
+	f.DurationVar(&c.Back, "past", 0, "how far back to look, such as 36h, in place of --past-days")
+	f.DurationVar(&c.Ahead, "future", 0, "how far ahead to look, in place of --future-days")
 }
 
 // choose takes the method from the flags.
