@@ -88,7 +88,7 @@ func TestADayThatComesDuringAJobReopensItsProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := jobs.Folder{Root: t.TempDir()}
+	folder := jobs.Folder{Storage: jobs.Dir(t.TempDir())}
 	fleet := &heldFleet{runner: &jobs.Runner{Folder: folder, Cache: t.TempDir(), Reader: d.reader}, jobs: map[string]func() error{}}
 	w.Remote = &work.Remote{Fleet: fleet, Folder: folder, Version: func(string) *modelstore.Version { return nil }, Most: 3}
 	sync := func() {
