@@ -171,6 +171,9 @@ func TestWorkersMakeTheBytesOverABucket(t *testing.T) {
 		r.cfg.Workers.S3 = &workers.S3{Config: b}
 	})
 	wantSameBytes(t, local, remote, 2)
+	if found, err := (workers.Config{S3: &workers.S3{Config: b}}).TryBucket(); err != nil || !strings.Contains(found, "sea/shared") {
+		t.Errorf("the bucket is tried: %q, %v", found, err)
+	}
 	if len(local) < 12 {
 		t.Errorf("%d files", len(local))
 	}

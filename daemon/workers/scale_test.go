@@ -218,8 +218,12 @@ func stall(t *testing.T, brokers []string, cut bool, events int) {
 			}
 		}
 	})
+	between := s.cfg.Session / 2
+	if cut { // until the one before was missed, and its partitions are given away
+		between, events = 3*s.cfg.Session, events/2
+	}
 	for range events {
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(between)
 		workers[0]()
 		workers = append(workers[1:], hire())
 	}
