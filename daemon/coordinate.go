@@ -155,6 +155,14 @@ func (c *coordination) whenLost(lose func(error)) (stop func() bool) {
 	})
 }
 
+// lost says that another daemon may be the coordinator; nil: it is this one still.
+func (c *coordination) lost() error {
+	if c == nil {
+		return nil
+	}
+	return context.Cause(c.held)
+}
+
 // remote returns the part of a dataset's worker that has its granules filled.
 func (c *coordination) remote(r *renewal) *work.Remote {
 	if c == nil {
