@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -173,19 +174,16 @@ func stall(t *testing.T, brokers []string, cut bool, events int) {
 	hire := func() func() {
 		hired++
 		own := *s
-		var off atomic.Bool
-		own.cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-			return &silentConn{Conn: conn, off: &off}, err
-		}
+		line := &line{}
+		own.cfg.Dial = line.dial
 		stop := own.worker(fmt.Sprintf("w%d", hired), slow)
-		return func() {
-			if cut {
-				off.Store(true)
-				go stop()
-				return
-			}
-			stop()
+		if !cut {
+			return stop
+		}
+		return func() { // silent for two sessions, in which the brokers miss it, then gone
+			line.off.Store(true)
+			time.AfterFunc(2*s.cfg.Session, line.end)
+			go stop()
 		}
 	}
 	var workers []func()
@@ -239,8 +237,36 @@ func stall(t *testing.T, brokers []string, cut bool, events int) {
 	}
 }
 
-// silentConn is a connection over which nothing goes once it is off, and that does not
-// end either.
+// line is the network of a worker. Once it is off, what is sent is lost and nobody says
+// so, until it ends.
+type line struct {
+	off   atomic.Bool
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if l.off.Load() {
+		return nil, errors.New("the network is cut")
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns = append(l.conns, conn)
+	return &silentConn{Conn: conn, off: &l.off}, nil
+}
+
+func (l *line) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		_ = conn.Close()
+	}
+}
+
 type silentConn struct {
 	net.Conn
 	off *atomic.Bool
@@ -248,7 +274,7 @@ type silentConn struct {
 
 func (c *silentConn) Write(p []byte) (int, error) {
 	if c.off.Load() {
-		return len(p), nil // lost on the way
+		return len(p), nil
 	}
 	return c.Conn.Write(p)
 }
