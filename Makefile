@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test build install deb image wheel sbom release vulns vulndb models lint fmt bench fuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench fuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -87,6 +87,10 @@ fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time
 bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt
 	@go test -run '^$$' -bench . -benchtime 3x -timeout 60m ./...
+
+fleet: system onnxruntime ## measure workers on a real broker, for half an hour: speed, queue, stalls, EVENTS (500) kills; docs/scaling.md
+	LACUNA_LONG=1 go test ./daemon/workers -count=1 -v -timeout 2h -run 'Scale|Queued|Stall'
+	LACUNA_LONG=1 LACUNA_FLEET_EVENTS=$(or $(EVENTS),500) go test ./daemon -count=1 -v -timeout 4h -run 'KilledFleet|TwoWorkersKeepUp|WorkersMakeTheBytes'
 
 models: build onnxruntime ## train the starter models from ../shared/data
 	@ops/setup/models.sh bin/lacuna ../shared/data modelstore/starters/versions

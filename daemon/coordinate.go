@@ -34,7 +34,7 @@ func (c Config) workers() workers.Config {
 	if w.Prefix == "" {
 		w.Prefix = "lacuna"
 	}
-	if w.SharedDir == "" {
+	if w.SharedDir == "" && w.S3 == nil {
 		w.SharedDir = filepath.Join(c.StateDir, "shared")
 	}
 	return w
@@ -55,6 +55,7 @@ type coordination struct {
 	release func()
 	fleet   *workers.Fleet
 	cfg     workers.Config
+	folder  jobs.Folder
 	standby func() // ends the wait, for the service manager
 }
 
@@ -106,14 +107,18 @@ func (d *Daemon) coordinate(ctx context.Context) (*coordination, error) {
 	if d.cfg.Workers.Type != workers.Kafka {
 		return nil, nil
 	}
-	c := &coordination{cfg: d.cfg.workers(), standby: d.standBy(ctx)}
-	var err error
+	cfg := d.cfg.workers()
+	folder, err := cfg.Folder()
+	if err != nil {
+		return nil, fmt.Errorf("%w: workers: %w", ErrConfig, err)
+	}
+	c := &coordination{cfg: cfg, folder: folder, standby: d.standBy(ctx)}
 	c.held, c.release, err = workers.Turn{Config: c.cfg, Log: d.log}.Await(ctx)
 	if err != nil {
 		c.standby()
 		return nil, stopped(ctx, err)
 	}
-	c.fleet, err = workers.NewFleet(c.cfg, c.folder(), d.parts.Now, d.log)
+	c.fleet, err = workers.NewFleet(c.cfg, c.folder, d.parts.Now, d.log)
 	if err == nil {
 		err = c.fleet.Prepare(ctx)
 	}
@@ -124,8 +129,6 @@ func (d *Daemon) coordinate(ctx context.Context) (*coordination, error) {
 	d.fleet.Store(c.fleet)
 	return c, nil
 }
-
-func (c *coordination) folder() jobs.Folder { return jobs.Folder{Root: c.cfg.SharedDir} }
 
 // close ends the connections and gives the turn to another daemon.
 func (c *coordination) close() {
@@ -152,12 +155,20 @@ func (c *coordination) whenLost(lose func(error)) (stop func() bool) {
 	})
 }
 
+// lost says that another daemon may be the coordinator; nil: it is this one still.
+func (c *coordination) lost() error {
+	if c == nil {
+		return nil
+	}
+	return context.Cause(c.held)
+}
+
 // remote returns the part of a dataset's worker that has its granules filled.
 func (c *coordination) remote(r *renewal) *work.Remote {
 	if c == nil {
 		return nil
 	}
-	return &work.Remote{Fleet: c.fleet, Folder: c.folder(), Version: r.version, Most: c.cfg.InFlight}
+	return &work.Remote{Fleet: c.fleet, Folder: c.folder, Version: r.version, Most: c.cfg.InFlight}
 }
 
 // listen takes results until stop is called, where no stages do.

@@ -279,7 +279,7 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 		}
 	}
 	stop()
-	errs = append(errs, out.Flush(ctx), out.Tidy(ctx))
+	errs = append(errs, out.Flush(ctx), out.Tidy(ctx), turn.lost())
 	return total, errors.Join(errs...)
 }
 

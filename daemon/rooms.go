@@ -55,6 +55,9 @@ func (d *Daemon) Station() operate.Station {
 	}
 	if cfg := d.cfg.workers(); cfg.Type == workers.Kafka {
 		station.Shared, station.Workers = cfg.SharedDir, cfg.Try
+		if cfg.S3 != nil {
+			station.Bucket = cfg.TryBucket
+		}
 	}
 	return station
 }

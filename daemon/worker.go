@@ -33,15 +33,19 @@ func (d *Daemon) Work(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
+	folder, err := cfg.Folder()
+	if err != nil {
+		return fmt.Errorf("%w: workers: %w", ErrConfig, err)
+	}
 	var e *engine.Engine
 	runner := &jobs.Runner{
-		Folder: jobs.Folder{Root: cfg.SharedDir}, Cache: filepath.Clean(cache), Reader: d.reader,
+		Folder: folder, Cache: filepath.Clean(cache), Reader: d.reader,
 		Open: func() (infer.Device, error) {
 			var err error
 			if e, err = engine.Open(d.cfg.Train.Engine, d.cfg.Train.Libraries(), d.log); err != nil {
 				return infer.Device{}, err
 			}
-			return infer.Device{Backend: e, GPU: e.Kind != engine.ORT}, nil
+			return infer.Device{Backend: e, GPU: engine.OnGPU(e.Kind), Try: e.Try}, nil
 		},
 	}
 	defer func() {

@@ -14,7 +14,7 @@ import (
 	"lacuna/modelstore"
 )
 
-// heldFleet does a job when the test says so.
+// heldFleet does a fill when the test says so, and a re-analysis at once.
 type heldFleet struct {
 	runner *jobs.Runner
 	mu     sync.Mutex
@@ -23,16 +23,20 @@ type heldFleet struct {
 }
 
 func (f *heldFleet) Send(_ context.Context, m jobs.Message, _ bool, answer func(jobs.Result)) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.order = append(f.order, m.Granule)
-	f.jobs[m.Granule] = func() error {
+	do := func() error {
 		r, err := f.runner.Run(context.Background(), m, func(int, int) {})
 		if err == nil {
 			answer(r)
 		}
 		return err
 	}
+	if m.Before != nil {
+		return do()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.order = append(f.order, m.Granule)
+	f.jobs[m.Granule] = do
 	return nil
 }
 
@@ -88,7 +92,7 @@ func TestADayThatComesDuringAJobReopensItsProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := jobs.Folder{Root: t.TempDir()}
+	folder := jobs.Folder{Storage: jobs.Dir(t.TempDir())}
 	fleet := &heldFleet{runner: &jobs.Runner{Folder: folder, Cache: t.TempDir(), Reader: d.reader}, jobs: map[string]func() error{}}
 	w.Remote = &work.Remote{Fleet: fleet, Folder: folder, Version: func(string) *modelstore.Version { return nil }, Most: 3}
 	sync := func() {

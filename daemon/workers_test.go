@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,10 @@ import (
 	"lacuna/daemon/workers"
 	"lacuna/pipeline/infer"
 	"lacuna/publish/kafka/brokertest"
+	"lacuna/publish/s3"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
 // byWorkers makes the granules of a bench be filled by workers.
@@ -135,6 +140,57 @@ func TestWorkersMakeTheBytesOfADeadline(t *testing.T) {
 	if again := strings.Count(remoteTold, `"follows":"full"`); again != followed {
 		t.Errorf("%d products of the workers are to be superseded, %d of the daemon", again, followed)
 	}
+}
+
+// A bucket is as good as a folder: workers that share nothing else with the daemon make
+// its bytes.
+func TestWorkersMakeTheBytesOverABucket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a broker")
+	}
+	run := func(edit func(*rolling)) map[string]string {
+		r := newRolling(t, 8)
+		r.cfg.Manners.Concurrent = 1
+		if edit != nil {
+			edit(r)
+			defer r.startWorkers(t, 2)()
+		}
+		r.deliver(t, 0, 1, 2, 3, 4)
+		r.sameTimes(t)
+		r.pass(t, 0)
+		r.deliver(t, 5)
+		r.sameTimes(t)
+		r.pass(t, 24*time.Hour)
+		return productsIn(t, r.cfg.ProductsDir)
+	}
+	local := run(nil)
+	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
+	b := newBucketOf(t, "shared")
+	remote := run(func(r *rolling) {
+		r.byWorkers("bucket", brokers)
+		r.cfg.Workers.S3 = &workers.S3{Config: b}
+	})
+	wantSameBytes(t, local, remote, 2)
+	if found, err := (workers.Config{S3: &workers.S3{Config: b}}).TryBucket(); err != nil || !strings.Contains(found, "sea/shared") {
+		t.Errorf("the bucket is tried: %q, %v", found, err)
+	}
+	if len(local) < 12 {
+		t.Errorf("%d files", len(local))
+	}
+}
+
+// newBucketOf is a bucket in memory.
+func newBucketOf(t *testing.T, prefix string) s3.Config {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	backend := s3mem.New()
+	if err := backend.CreateBucket("sea"); err != nil {
+		t.Fatal(err)
+	}
+	host := httptest.NewServer(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
+	t.Cleanup(host.Close)
+	return s3.Config{Endpoint: host.URL, Region: "us-east-1", Bucket: "sea", Prefix: prefix}
 }
 
 // makeBytes makes products of some days at once and of more day by day, by workers or,

@@ -11,7 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"time"
 
@@ -24,16 +24,14 @@ import (
 //	open/DATASET/…json        messages whose products are not stored yet
 //	done/ab/JOB.json          results by job
 //	tries/ab/JOB              a line for each attempt at a job that has no result
-//
-// A file appears whole, under its final name, or not at all.
-type Folder struct{ Root string }
+type Folder struct{ Storage }
 
-// object returns the path of an object.
-func (f Folder) object(sum string) string { return filepath.Join(f.Root, "objects", sum[:2], sum) }
+// object returns the key of an object.
+func object(sum string) string { return path.Join("objects", sum[:2], sum) }
 
-func (f Folder) done(job string) string { return filepath.Join(f.Root, "done", job[:2], job+".json") }
+func doneKey(job string) string { return path.Join("done", job[:2], job+".json") }
 
-func (f Folder) tries(job string) string { return filepath.Join(f.Root, "tries", job[:2], job) }
+func triesKey(job string) string { return path.Join("tries", job[:2], job) }
 
 func isSum(text string) bool {
 	_, err := hex.DecodeString(text)
@@ -42,24 +40,27 @@ func isSum(text string) bool {
 
 // Add copies a file into the folder under the hash that it must have. One that is
 // there already is marked as in use.
-func (f Folder) Add(path, sum string) error {
+func (f Folder) Add(file, sum string) error {
 	if !isSum(sum) {
-		return fmt.Errorf("share %s: %q is no sha256", path, sum)
+		return fmt.Errorf("share %s: %q is no sha256", file, sum)
 	}
-	if f.touch(sum) {
-		return nil
+	if there, err := f.Touch(object(sum)); there || err != nil {
+		return err
 	}
-	in, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("share a file with the workers: %w", err)
-	}
-	defer in.Close()
-	got, err := f.add(in, sum)
+	got, size, err := sumFile(file)
 	if err == nil && got != sum {
 		err = fmt.Errorf("its sha256 is %s, and it was %s", got, sum)
 	}
 	if err != nil {
-		return fmt.Errorf("share %s with the workers: %w", path, err)
+		return fmt.Errorf("share %s with the workers: %w", file, err)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("share a file with the workers: %w", err)
+	}
+	defer in.Close()
+	if err := f.Put(object(sum), in, size); err != nil {
+		return fmt.Errorf("share %s with the workers: %w", file, err)
 	}
 	return nil
 }
@@ -68,36 +69,14 @@ func (f Folder) Add(path, sum string) error {
 func (f Folder) AddBytes(content []byte) (string, error) {
 	sum := sha256.Sum256(content)
 	name := hex.EncodeToString(sum[:])
-	if f.touch(name) {
-		return name, nil
+	if there, err := f.Touch(object(name)); there || err != nil {
+		return name, err
 	}
-	_, err := f.add(bytes.NewReader(content), name)
-	return name, err
+	return name, f.putBytes(object(name), content)
 }
 
-// touch marks an object as in use and reports whether it is there.
-func (f Folder) touch(sum string) bool {
-	now := time.Now()
-	return os.Chtimes(f.object(sum), now, now) == nil
-}
-
-// add copies content to the object want, unless it has another hash, which it
-// returns.
-func (f Folder) add(content io.Reader, want string) (got string, err error) {
-	target := f.object(want)
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return "", err
-	}
-	out, err := renameio.NewPendingFile(target, renameio.WithPermissions(0o644))
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, out.Cleanup()) }()
-	got, _, err = copySum(out, content)
-	if err != nil || got != want {
-		return got, err
-	}
-	return got, out.CloseAtomicallyReplace()
+func (f Folder) putBytes(key string, content []byte) error {
+	return f.Put(key, bytes.NewReader(content), int64(len(content)))
 }
 
 // Fetch copies an object to a path, which it does not leave with other content than
@@ -106,7 +85,7 @@ func (f Folder) Fetch(sum, path string) (err error) {
 	if !isSum(sum) {
 		return fmt.Errorf("fetch from the shared folder: %q is no sha256", sum)
 	}
-	in, err := os.Open(f.object(sum))
+	in, err := f.Storage.Open(object(sum))
 	if err != nil {
 		return fmt.Errorf("fetch from the shared folder: %w", err)
 	}
@@ -131,7 +110,7 @@ func (f Folder) Read(sum string) ([]byte, error) {
 	if !isSum(sum) {
 		return nil, fmt.Errorf("read from the shared folder: %q is no sha256", sum)
 	}
-	content, err := os.ReadFile(f.object(sum))
+	content, err := f.get(object(sum))
 	if err != nil {
 		return nil, fmt.Errorf("read from the shared folder: %w", err)
 	}
@@ -139,6 +118,16 @@ func (f Folder) Read(sum string) ([]byte, error) {
 		return nil, fmt.Errorf("object %s of the shared folder is damaged: remove it, and it is written again", sum)
 	}
 	return content, nil
+}
+
+// get returns the content of a key.
+func (f Folder) get(key string) ([]byte, error) {
+	in, err := f.Storage.Open(key)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
 }
 
 func copySum(to io.Writer, from io.Reader) (sum string, n int64, err error) {
@@ -149,7 +138,7 @@ func copySum(to io.Writer, from io.Reader) (sum string, n int64, err error) {
 
 // Done returns the result of a job, and false where it has none yet.
 func (f Folder) Done(job string) (r Result, ok bool, err error) {
-	content, err := os.ReadFile(f.done(job))
+	content, err := f.get(doneKey(job))
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, false, nil
 	}
@@ -163,81 +152,70 @@ func (f Folder) Done(job string) (r Result, ok bool, err error) {
 }
 
 // Finish records the result of a job and forgets its tries. Where the job has a
-// result already, that one counts and is returned.
+// result already, that one counts and is returned: of two workers that finish at the
+// same time one is first.
 func (f Folder) Finish(r Result) (Result, error) {
-	if before, ok, err := f.Done(r.Job); ok || err != nil {
-		return before, err
-	}
-	if err := writeJSON(f.done(r.Job), r); err != nil {
-		return r, fmt.Errorf("record the result of job %s: %w", r.Job, err)
-	}
-	if err := os.Remove(f.tries(r.Job)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	content, err := json.Marshal(r)
+	if err != nil {
 		return r, err
 	}
-	return r, nil
+	first, err := f.Create(doneKey(r.Job), content)
+	if err != nil {
+		return r, fmt.Errorf("record the result of job %s: %w", r.Job, err)
+	}
+	if !first {
+		before, ok, err := f.Done(r.Job)
+		if ok || err != nil {
+			return before, err
+		}
+		return r, fmt.Errorf("record the result of job %s: another was there, and is gone", r.Job)
+	}
+	return r, f.Remove(triesKey(r.Job))
 }
 
 // Forget removes a result that nobody adopts, so that the job is done anew.
-func (f Folder) Forget(job string) error {
-	if err := os.Remove(f.done(job)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func (f Folder) Forget(job string) error { return f.Remove(doneKey(job)) }
 
 // Try records the beginning of an attempt at a job and returns the attempts so far,
 // this one not among them, the last at the end. An attempt that ended in a failure is
-// noted by Failed.
+// noted by Failed. One worker at a time has a job: who has lost it and does not know
+// yet may take a line away from the count, which costs one more attempt.
 func (f Folder) Try(job, worker string, now time.Time) (before []string, err error) {
-	path := f.tries(job)
-	content, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if before, err = f.attempts(job); err != nil {
 		return nil, fmt.Errorf("count the attempts at job %s: %w", job, err)
 	}
-	for _, line := range strings.Split(strings.TrimSpace(string(content)), "\n") {
-		if line != "" {
-			before = append(before, line)
-		}
-	}
-	return before, f.note(job, fmt.Sprintf("%s %s", now.UTC().Format(time.RFC3339), worker))
+	return before, f.setAttempts(job, append(before[:len(before):len(before)], fmt.Sprintf("%s %s", now.UTC().Format(time.RFC3339), worker)))
 }
 
 // Failed replaces the last attempt at a job by one with the reason of its failure.
 func (f Folder) Failed(job, worker, why string, now time.Time) error {
-	path := f.tries(job)
-	content, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
-	lines = lines[:max(len(lines)-1, 0)]
-	lines = append(lines, fmt.Sprintf("%s %s: %s", now.UTC().Format(time.RFC3339), worker, strings.ReplaceAll(why, "\n", " ")))
-	return renameio.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
-}
-
-func (f Folder) note(job, line string) (err error) {
-	path := f.tries(job)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	lines, err := f.attempts(job)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = io.WriteString(file, line+"\n")
-	return err
+	line := fmt.Sprintf("%s %s: %s", now.UTC().Format(time.RFC3339), worker, strings.ReplaceAll(why, "\n", " "))
+	return f.setAttempts(job, append(lines[:max(len(lines)-1, 0)], line))
 }
 
-func writeJSON(path string, v any) error {
-	content, err := json.Marshal(v)
-	if err != nil {
+// Withdraw takes the last attempt at a job back: it was neither done nor failed.
+func (f Folder) Withdraw(job string) error {
+	lines, err := f.attempts(job)
+	if err != nil || len(lines) == 0 {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+	return f.setAttempts(job, lines[:len(lines)-1])
+}
+
+func (f Folder) attempts(job string) ([]string, error) {
+	content, err := f.get(triesKey(job))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return renameio.WriteFile(path, content, 0o644)
+	return strings.FieldsFunc(string(content), func(r rune) bool { return r == '\n' }), err
+}
+
+func (f Folder) setAttempts(job string, lines []string) error {
+	return f.putBytes(triesKey(job), []byte(strings.Join(lines, "\n")+"\n"))
 }
 
 // Place writes the files of a result to path, as Write does.
@@ -250,19 +228,4 @@ func (f Folder) Place(_ context.Context, r Result, path string) error {
 		err = f.Fetch(r.PictureSum, path+pictureEnding)
 	}
 	return err
-}
-
-// Withdraw takes the last attempt at a job back: it was neither done nor failed.
-func (f Folder) Withdraw(job string) error {
-	path := f.tries(job)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	text := strings.TrimSuffix(string(content), "\n")
-	text = text[:strings.LastIndex(text, "\n")+1]
-	return renameio.WriteFile(path, []byte(text), 0o644)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func TestWhatIsDamagedIsRefused(t *testing.T) {
-	f := Folder{Root: t.TempDir()}
+	f := Folder{Storage: Dir(t.TempDir())}
 	sum, err := f.AddBytes([]byte("a mask"))
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestWhatIsDamagedIsRefused(t *testing.T) {
 	if err := f.Fetch(sum, to); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(f.object(sum), []byte("a mosk"), 0o600); err != nil {
+	if err := os.WriteFile(string(f.Storage.(Dir))+"/"+object(sum), []byte("a mosk"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Read(sum); err == nil || !strings.Contains(err.Error(), "damaged") {
@@ -52,7 +52,7 @@ func TestWhatIsDamagedIsRefused(t *testing.T) {
 }
 
 func TestMasksComeBackBitForBit(t *testing.T) {
-	f := Folder{Root: t.TempDir()}
+	f := Folder{Storage: Dir(t.TempDir())}
 	for _, n := range []int{0, 1, 7, 8, 9, 1000} {
 		mask := make(field.Mask, n)
 		for i := range mask {
@@ -146,7 +146,7 @@ func set(v reflect.Value, n *int) {
 }
 
 func TestTheFirstResultCounts(t *testing.T) {
-	f := Folder{Root: t.TempDir()}
+	f := Folder{Storage: Dir(t.TempDir())}
 	job := strings.Repeat("ab", 32)
 	if _, done, err := f.Done(job); done || err != nil {
 		t.Fatalf("Done() = %v, %v before the job", done, err)
@@ -186,7 +186,7 @@ func TestTheFirstResultCounts(t *testing.T) {
 }
 
 func TestSweepingLeavesWhatOpenJobsNeed(t *testing.T) {
-	f := Folder{Root: t.TempDir()}
+	f := Folder{Storage: Dir(t.TempDir())}
 	needed, _ := f.AddBytes([]byte("needed"))
 	old, _ := f.AddBytes([]byte("old"))
 	m := Message{Dataset: "sea", Granule: "a/day.nc", Revision: 2, Sea: needed}
@@ -195,7 +195,7 @@ func TestSweepingLeavesWhatOpenJobsNeed(t *testing.T) {
 	}
 	long := time.Now().Add(-100 * time.Hour)
 	for _, sum := range []string{needed, old} {
-		if err := os.Chtimes(f.object(sum), long, long); err != nil {
+		if err := os.Chtimes(string(f.Storage.(Dir))+"/"+object(sum), long, long); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,20 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
+	"strings"
 	"time"
 )
 
-// open returns the path of the open message of a revision.
-func (f Folder) open(dataset, granule string, revision int) string {
+// openKey returns the key of the open message of a revision.
+func openKey(dataset, granule string, revision int) string {
 	sum := sha256.Sum256([]byte(granule))
-	return filepath.Join(f.Root, "open", dataset, fmt.Sprintf("%s_r%d.json", hex.EncodeToString(sum[:12]), revision))
+	return path.Join("open", dataset, fmt.Sprintf("%s_r%d.json", hex.EncodeToString(sum[:12]), revision))
 }
 
 // Open records a message before it is sent.
 func (f Folder) Open(m Message) error {
-	if err := writeJSON(f.open(m.Dataset, m.Granule, m.Revision), m); err != nil {
+	content, err := json.Marshal(m)
+	if err == nil {
+		err = f.putBytes(openKey(m.Dataset, m.Granule, m.Revision), content)
+	}
+	if err != nil {
 		return fmt.Errorf("record the job of %s: %w", m.Granule, err)
 	}
 	return nil
@@ -28,7 +32,7 @@ func (f Folder) Open(m Message) error {
 
 // Message returns the open message of a revision, and false where there is none.
 func (f Folder) Message(dataset, granule string, revision int) (m Message, ok bool, err error) {
-	content, err := os.ReadFile(f.open(dataset, granule, revision))
+	content, err := f.get(openKey(dataset, granule, revision))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, false, nil
 	}
@@ -42,7 +46,7 @@ func (f Folder) Message(dataset, granule string, revision int) (m Message, ok bo
 // Close forgets the open message of a revision, whose product is stored or is made
 // otherwise.
 func (f Folder) Close(dataset, granule string, revision int) error {
-	if err := os.Remove(f.open(dataset, granule, revision)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := f.Remove(openKey(dataset, granule, revision)); err != nil {
 		return fmt.Errorf("close the job of %s: %w", granule, err)
 	}
 	return nil
@@ -50,30 +54,27 @@ func (f Folder) Close(dataset, granule string, revision int) error {
 
 // Opened returns the open messages of a dataset. One that cannot be read is removed:
 // its granule is prepared anew.
-func (f Folder) Opened(dataset string) ([]Message, error) {
-	dir := filepath.Join(f.Root, "open", dataset)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the jobs of %s: %w", dataset, err)
-	}
-	var all []Message
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".json" {
-			continue
+func (f Folder) Opened(dataset string) (all []Message, err error) {
+	err = f.List(path.Join("open", dataset), func(key string, _ time.Time) error {
+		if !strings.HasSuffix(key, ".json") {
+			return nil
 		}
-		path := filepath.Join(dir, e.Name())
-		content, err := os.ReadFile(path)
+		content, err := f.get(key)
+		if errors.Is(err, fs.ErrNotExist) { // closed meanwhile
+			return nil
+		}
 		if err != nil {
-			return nil, fmt.Errorf("list the jobs of %s: %w", dataset, err)
+			return err
 		}
 		var m Message
 		if json.Unmarshal(content, &m) != nil {
-			if err := os.Remove(path); err != nil {
-				return nil, err
-			}
-			continue
+			return f.Remove(key)
 		}
 		all = append(all, m)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the jobs of %s: %w", dataset, err)
 	}
 	return all, nil
 }
@@ -88,27 +89,19 @@ func (f Folder) Sweep(datasets []string, since time.Time) (removed int, err erro
 		}
 		for _, m := range open {
 			for _, sum := range m.Objects() {
-				f.touch(sum)
+				if _, err := f.Touch(object(sum)); err != nil {
+					return 0, fmt.Errorf("sweep the shared folder: %w", err)
+				}
 			}
 		}
 	}
 	for _, kind := range []string{"objects", "done", "tries"} {
-		err := filepath.WalkDir(filepath.Join(f.Root, kind), func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
+		err := f.List(kind, func(key string, used time.Time) error {
+			if !used.Before(since) {
 				return nil
 			}
-			if err != nil {
-				return err
-			}
-			info, err := d.Info()
-			if err == nil && info.ModTime().Before(since) {
-				removed++
-				err = os.Remove(path)
-			}
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
+			removed++
+			return f.Remove(key)
 		})
 		if err != nil {
 			return removed, fmt.Errorf("sweep the shared folder: %w", err)

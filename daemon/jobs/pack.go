@@ -124,7 +124,11 @@ func (f Folder) packModel(name string, v *modelstore.Version) (*Model, error) {
 		if !wanted(file.Name) {
 			continue
 		}
-		if !f.touch(file.SHA256) {
+		there, err := f.Touch(object(file.SHA256))
+		if err != nil {
+			return nil, err
+		}
+		if !there {
 			content, err := v.ReadFile(file.Name)
 			if err != nil {
 				return nil, err

@@ -38,8 +38,13 @@ type Runner struct {
 	device  *infer.Device
 }
 
-// ErrProgram says that a job is of another version of the program.
-var ErrProgram = errors.New("the job is of another version of the program")
+// Errors that are no fault of a job: the worker should end, and leave it to another.
+var (
+	// ErrProgram says that a job is of another version of the program.
+	ErrProgram = errors.New("the job is of another version of the program")
+	// ErrDevice says that the GPU of this worker no longer computes.
+	ErrDevice = errors.New("the GPU no longer computes")
+)
 
 // Unfillable says that the granule of a job cannot be filled by its method, on any
 // machine.
@@ -54,8 +59,8 @@ const pictureEnding = ".png"
 func membersPath(path string) string { return disk.MembersPath(path) }
 
 // Run makes the product of a job and puts its files into the folder. The error is
-// *Unfillable where another attempt would end the same way, and ErrProgram where a
-// worker of another version must do it; after any other it may be tried again.
+// *Unfillable where another attempt would end the same way, and ErrProgram or ErrDevice
+// where another worker must do it; after any other it may be tried again.
 func (r *Runner) Run(ctx context.Context, m Message, progress func(done, total int)) (Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,11 +77,11 @@ func (r *Runner) Run(ctx context.Context, m Message, progress func(done, total i
 	}
 	if m.Score != "" {
 		score, err := ScoreDay(ctx, job, m.Score, progress)
-		return Result{Job: id, Score: &score}, unfillable(ctx, err)
+		return Result{Job: id, Score: &score}, r.unfillable(ctx, job, err)
 	}
 	outcome, err := fill.Analyse(ctx, job, progress)
 	if err != nil {
-		return Result{}, unfillable(ctx, err)
+		return Result{}, r.unfillable(ctx, job, err)
 	}
 	change, err := r.compare(ctx, m, job, outcome)
 	if err != nil {
@@ -102,14 +107,19 @@ func (r *Runner) compare(ctx context.Context, m Message, job fill.Job, outcome f
 	return &change, ctx.Err()
 }
 
-// unfillable returns the error of an analysis; that of the context where it was
-// cancelled.
-func unfillable(ctx context.Context, err error) error {
+// unfillable returns the error of an analysis: that of the context where it was
+// cancelled, that of the device where it is gone, and else *Unfillable.
+func (r *Runner) unfillable(ctx context.Context, job fill.Job, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	}
+	if d := r.device; job.Model != nil && d != nil && d.GPU && d.Try != nil {
+		if gone := d.Try(); gone != nil {
+			return fmt.Errorf("%w: %w", ErrDevice, gone)
+		}
 	}
 	return &Unfillable{Err: err}
 }

@@ -153,6 +153,12 @@ func (o *Operations) BackfillNews(ctx context.Context, b Backfill) (BackfillNews
 		left += unfetched
 	}
 	news.Left = (time.Duration(left) * pace.Each).Seconds()
+	if pace.Each > 0 {
+		news.Rate = time.Hour.Seconds() / pace.Each.Seconds()
+	}
+	if !b.Asked.IsZero() {
+		news.Took = o.now().Sub(b.Asked).Seconds()
+	}
 	return news, nil
 }
 

@@ -42,6 +42,8 @@ type BackfillNews struct {
 	// Left is the time that the rest takes, in seconds, by the speed of the last
 	// products; 0: nothing is left, or no product was made yet.
 	Left float64 `json:"seconds_left,omitempty"`
+	Rate float64 `json:"products_an_hour,omitempty"` // by the last products; 0: none was made yet
+	Took float64 `json:"seconds,omitempty"`          // since it was asked for
 }
 
 // String returns the progress as a line.
@@ -64,8 +66,10 @@ func (n BackfillNews) String() string {
 	switch {
 	case n.Paused:
 		line += ", paused"
+	case n.Done && n.Took > 0:
+		line += ", in " + Duration(n.Took)
 	case n.Left > 0 && !n.Done:
-		line += ", about " + Duration(n.Left) + " left"
+		line += fmt.Sprintf(", %.3g an hour, about %s left", n.Rate, Duration(n.Left))
 	}
 	return line
 }

@@ -103,6 +103,11 @@ func (s Station) tryWorkers(ctx context.Context, report reporter) {
 	defer cancel()
 	found, err := s.Workers(ctx)
 	report("workers", found, "look at workers.brokers, tls and sasl, and at the rights in docs/scaling.md", err)
+	if s.Bucket != nil {
+		found, err := s.Bucket()
+		report("workers.s3", found, "make the bucket, or mend endpoint, bucket and credentials under workers.s3", err)
+		return
+	}
 	free, err := tryFolder(s.Shared)
 	report("workers.shared_dir", fmt.Sprintf("%s can be written to, %d MiB free", s.Shared, free>>20),
 		"mount the folder on this machine, or give it to the user that lacuna runs as", err)

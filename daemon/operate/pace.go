@@ -36,8 +36,9 @@ func (o *Operations) pace(ctx context.Context, dataset string, since time.Time) 
 // paceOf measures the pace of products that were stored after a time, from turns in
 // the order in which they were stored.
 //
-// A dataset makes one product after the other, so that one begins when its granule
-// is there and the product before is stored, whichever is later. The median leaves
+// A dataset stores one product after the other, so that one begins when its granule
+// is there and the product before is stored, whichever is later. Workers finish
+// several at a time, so it is means over some in a row that count; their median leaves
 // out those that waited for something else: a service that was down, or a pause.
 func paceOf(turns []ledger.Turn, since time.Time) Pace {
 	var took []time.Duration
@@ -50,8 +51,26 @@ func paceOf(turns []ledger.Turn, since time.Time) Pace {
 	if len(took) == 0 {
 		return Pace{}
 	}
-	slices.Sort(took)
-	return Pace{Each: took[len(took)/2], Measured: len(took)}
+	means := rowMeans(took, max(len(took)/paceRows, 1))
+	slices.Sort(means)
+	return Pace{Each: means[len(means)/2], Measured: len(took)}
+}
+
+// paceRows is the number of rows that products are cut into, each of which has a mean:
+// of 60 they are twelve in a row, more than most sites have workers.
+const paceRows = 5
+
+// rowMeans returns the means of every n durations in a row.
+func rowMeans(of []time.Duration, n int) []time.Duration {
+	var means []time.Duration
+	for i := 0; i+n <= len(of); i++ {
+		var sum time.Duration
+		for _, d := range of[i : i+n] {
+			sum += d
+		}
+		means = append(means, sum/time.Duration(n))
+	}
+	return means
 }
 
 // Estimate is what a backfill will take, told before it begins.

@@ -26,6 +26,7 @@ func TestThePaceIsThatOfWorkAndNotOfWaiting(t *testing.T) {
 		{name: "they wait for one another", turns: []ledger.Turn{turn(0, 2), turn(0, 4), turn(0, 6), turn(0, 8)}, want: Pace{Each: 2 * time.Second, Measured: 3}},
 		{name: "one a day", turns: []ledger.Turn{turn(0, 3), turn(86400, 86403), turn(2*86400, 2*86400+3)}, want: Pace{Each: 3 * time.Second, Measured: 2}},
 		{name: "an hour of standstill", turns: []ledger.Turn{turn(0, 2), turn(0, 4), turn(0, 3604), turn(0, 3606)}, want: Pace{Each: 2 * time.Second, Measured: 3}},
+		{name: "three workers that finish together", turns: together(turn, 3, 16), want: Pace{Each: 2 * time.Second, Measured: 47}},
 		{
 			name: "a slower model since", turns: []ledger.Turn{turn(0, 1), turn(0, 2), turn(0, 3), turn(3, 8), turn(3, 13), turn(3, 18)},
 			since: at.Add(3500 * time.Millisecond), want: Pace{Each: 5 * time.Second, Measured: 3},
@@ -38,6 +39,17 @@ func TestThePaceIsThatOfWorkAndNotOfWaiting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// together are products of workers that take as many times two seconds as there are of
+// them, and finish at the same moment: one every two seconds.
+func together(turn func(fetched, stored float64) ledger.Turn, workers, rounds int) (all []ledger.Turn) {
+	for round := range rounds {
+		for range workers {
+			all = append(all, turn(0, float64(2*workers*(round+1))))
+		}
+	}
+	return all
 }
 
 func TestAnEstimateSaysWhatItRestsOn(t *testing.T) {

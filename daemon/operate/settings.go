@@ -78,6 +78,7 @@ type Station struct {
 	Machine   ops.Machine
 	Isolation func(ctx context.Context) (walls string, err error) // tries the sandbox of the decoding child
 	Shared    string                                              // folder that workers see; empty: granules are filled in the daemon
+	Bucket    func() (found string, err error)                    // tries the bucket in the place of that folder; nil: there is none
 	Workers   func(ctx context.Context) (found string, err error) // tries the brokers of workers; nil: likewise
 
 	Now func() time.Time

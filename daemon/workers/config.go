@@ -6,8 +6,10 @@ import (
 	"net"
 	"time"
 
+	"lacuna/daemon/jobs"
 	"lacuna/internal/faults"
 	"lacuna/publish/kafka"
+	"lacuna/publish/s3"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
@@ -24,6 +26,7 @@ const (
 type Config struct {
 	Type      string `yaml:"type"`       // local: the daemon fills; kafka: processes of `lacuna worker` do
 	SharedDir string `yaml:"shared_dir"` // folder that the daemon and all workers see; empty: shared in state_dir
+	S3        *S3    `yaml:"s3"`         // a bucket in its place; absent: none
 	Prefix    string `yaml:"prefix"`     // beginning of the names of topics and groups; empty: that of publish.kafka
 
 	kafka.Connection `yaml:",inline"` // without brokers: that of publish.kafka
@@ -66,6 +69,27 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*section)(c))
 }
 
+// S3 is a bucket that the daemon and all workers see.
+type S3 struct {
+	s3.Config `yaml:",inline"`
+}
+
+// UnmarshalYAML fills in the defaults before the keys are read.
+func (s *S3) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain S3
+	*s = S3{Config: s3.DefaultConfig()}
+	return unmarshal((*plain)(s))
+}
+
+// Folder returns what the daemon and all workers see.
+func (c Config) Folder() (jobs.Folder, error) {
+	if c.S3 == nil {
+		return jobs.Folder{Storage: jobs.Dir(c.SharedDir)}, nil
+	}
+	b, err := s3.Open(c.S3.Config)
+	return jobs.Folder{Storage: jobs.Bucket{Bucket: b}}, err
+}
+
 // Validate reports everything wrong with c. Each message begins with the key.
 func (c Config) Validate() error {
 	var errs faults.List
@@ -74,6 +98,10 @@ func (c Config) Validate() error {
 		return errs.Err()
 	}
 	errs.Add(c.Connection.Validate())
+	if c.S3 != nil {
+		errs.Add(faults.In("s3", c.S3.Validate()))
+		errs.Check(c.S3.Prefix != "", "s3.prefix is empty, must be a folder of its own: what is not used is removed there")
+	}
 	errs.Check(c.Prefix != "", "prefix is empty")
 	errs.Check(c.Session >= time.Second && c.Session <= 5*time.Minute, "session is %v, must be from a second to five minutes", c.Session)
 	errs.Check(c.Tries >= 1, "tries is %d, must be positive", c.Tries)

@@ -26,12 +26,18 @@ type Fleet struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex // guards the rest
-	waiting map[string]func(jobs.Result)
+	waiting map[string]*waiting
 	workers map[string]heard
 	failed  int // jobs that were not done
 	dead    int // those of them that were given up
 	done    int
 	lag     Lag
+}
+
+// waiting is a job under way.
+type waiting struct {
+	answer func(jobs.Result)
+	looked time.Time // when its result was last looked for
 }
 
 // heard is the last report of a worker and when it came.
@@ -60,7 +66,7 @@ func NewFleet(cfg Config, folder jobs.Folder, now func() time.Time, log *slog.Lo
 	}
 	return &Fleet{
 		cfg: cfg, folder: folder, client: client, admin: kadm.NewClient(client), now: now, log: log.With("component", "workers"),
-		waiting: map[string]func(jobs.Result){}, workers: map[string]heard{},
+		waiting: map[string]*waiting{}, workers: map[string]heard{},
 	}, nil
 }
 
@@ -92,7 +98,7 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 		return err
 	}
 	f.mu.Lock()
-	f.waiting[id] = answer
+	f.waiting[id] = &waiting{answer: answer, looked: f.now()}
 	f.mu.Unlock()
 	topic := f.cfg.backfill()
 	if live {
@@ -110,6 +116,8 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 const (
 	sendTimeout = 30 * time.Second // rides out the restart of a broker
 	scanPause   = 5 * time.Second  // between two looks for results whose announcement was lost
+	scanMost    = 256              // jobs that are looked for at a time
+	lookPause   = 20 * time.Second // between two looks for one job
 	lagPause    = 10 * time.Second
 	sweepPause  = time.Hour
 )
@@ -180,9 +188,9 @@ func (f *Fleet) hand(id string) {
 		return
 	}
 	f.mu.Lock()
-	answer := f.waiting[id]
+	job := f.waiting[id]
 	delete(f.waiting, id)
-	if answer != nil {
+	if job != nil {
 		if result.Failed == "" {
 			f.done++
 		} else {
@@ -193,17 +201,22 @@ func (f *Fleet) hand(id string) {
 		}
 	}
 	f.mu.Unlock()
-	if answer != nil {
-		answer(result)
+	if job != nil {
+		job.answer(result)
 	}
 }
 
-// scan looks for results that were not announced, or before anybody listened.
+// scan looks for results that were not announced, or before anybody listened: for a few
+// at a time, because storage is asked for each.
 func (f *Fleet) scan(context.Context) {
+	now := f.now()
 	f.mu.Lock()
-	ids := make([]string, 0, len(f.waiting))
-	for id := range f.waiting {
-		ids = append(ids, id)
+	var ids []string
+	for id, job := range f.waiting {
+		if len(ids) < scanMost && now.Sub(job.looked) >= lookPause {
+			job.looked = now
+			ids = append(ids, id)
+		}
 	}
 	f.mu.Unlock()
 	for _, id := range ids {

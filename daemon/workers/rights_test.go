@@ -51,7 +51,7 @@ func TestTheLeastRightsOfEachRoleAreEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	s := &site{t: t, cfg: coordinator, folder: jobs.Folder{Root: t.TempDir()}}
+	s := &site{t: t, cfg: coordinator, folder: jobs.Folder{Storage: jobs.Dir(t.TempDir())}}
 	if s.fleet, err = NewFleet(coordinator, s.folder, time.Now, log); err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,12 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
+	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -45,7 +47,7 @@ func TestWorkersScaleNearlyLinearly(t *testing.T) {
 
 // measure returns the jobs a second of workers, and the longest time without a result.
 func measure(t *testing.T, brokers []string, n int) (rate float64, stall time.Duration) {
-	const takes, each = 400 * time.Millisecond, 30
+	const takes, each = 1500 * time.Millisecond, 20 // long against what a loaded machine adds
 	s := newSite(t, brokers, func(c *Config) { c.Prefix, c.Partitions, c.Session = fmt.Sprintf("scale%d", n), 16, 10*time.Second })
 	var begun sync.Map
 	for i := range n {
@@ -84,41 +86,204 @@ func measure(t *testing.T, brokers []string, n int) (rate float64, stall time.Du
 	return float64(n*each) / time.Since(began).Seconds(), time.Duration(longest.Load())
 }
 
-// The coordinator's cost of a job, and its memory with many jobs under way.
-func BenchmarkSend(b *testing.B) {
-	brokers := brokertest.Start(b, brokertest.Options{}).Addrs()
-	cfg := DefaultConfig()
-	cfg.Type, cfg.Brokers, cfg.Prefix = Kafka, brokers, "bench"
-	fleet, err := NewFleet(cfg, jobs.Folder{Root: b.TempDir()}, time.Now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.Fatal(err)
+// The coordinator's processor time of a job and its memory do not grow with the jobs
+// that wait: beyond those few bytes by which it knows each of them. LACUNA_LONG goes on
+// to 100,000 jobs.
+func TestQueuedJobsCostTheCoordinatorLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a broker")
 	}
-	defer fleet.Close()
-	if err := fleet.Prepare(b.Context()); err != nil {
-		b.Fatal(err)
+	most := 10_000
+	if os.Getenv("LACUNA_LONG") != "" {
+		most = 100_000
 	}
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	used := processorTime(b)
-	n := 0
-	for b.Loop() {
-		n++
-		if err := fleet.Send(b.Context(), jobs.Message{Granule: fmt.Sprint(n)}, false, func(jobs.Result) {}); err != nil {
-			b.Fatal(err)
+	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
+	s := newSite(t, brokers, func(c *Config) { c.Prefix, c.Partitions = "queued", 64 })
+	heap := func() float64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	var begins, perJob []float64
+	sent := 0
+	before := heap()
+	for _, queued := range []int{most / 100, most / 10, most} {
+		began, first := processorTime(t), sent
+		var senders sync.WaitGroup
+		var next atomic.Int64
+		next.Store(int64(sent))
+		for range 32 {
+			senders.Go(func() {
+				for n := next.Add(1); n <= int64(queued); n = next.Add(1) {
+					if err := s.fleet.Send(t.Context(), jobs.Message{Dataset: "sea", Granule: fmt.Sprint(n)}, false, func(jobs.Result) {}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 		}
+		senders.Wait()
+		sent = queued
+		cpu := (processorTime(t) - began).Seconds() * 1000 / float64(sent-first)
+		each := (heap() - before) / float64(sent)
+		begins, perJob = append(begins, cpu), append(perJob, each)
+		t.Logf("%d jobs under way: %.3f ms of processor time to send one, %.0f bytes of heap for each", sent, cpu, each)
 	}
-	b.ReportMetric(float64((processorTime(b)-used).Microseconds())/float64(n), "cpu-µs/job")
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/float64(n), "heap-B/job")
+	if got := s.fleet.State().UnderWay; got != most {
+		t.Errorf("%d jobs are under way, want %d", got, most)
+	}
+	if last := perJob[len(perJob)-1]; last > 1000 {
+		t.Errorf("%.0f bytes of heap for each job that waits", last)
+	}
+	if begins[2] > 3*begins[1] {
+		t.Errorf("the processor time of a job rises from %.3f to %.3f ms", begins[1], begins[2])
+	}
 }
 
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
+// While workers leave, join and are cut off, jobs wait no longer than it takes the
+// brokers to notice: the session of a worker that is cut off, next to nothing for one
+// that leaves or joins, because the others keep their partitions.
+func TestRebalancesStallJobsBriefly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures for a minute")
+	}
+	events := 8
+	if os.Getenv("LACUNA_LONG") != "" {
+		events = 40
+	}
+	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
+	for _, kind := range []string{"leaves and joins", "is cut off and joins"} {
+		t.Run(kind, func(t *testing.T) { stall(t, brokers, kind == "is cut off and joins", events) })
+	}
+}
+
+func stall(t *testing.T, brokers []string, cut bool, events int) {
+	const takes, pause, crew = 100 * time.Millisecond, 100 * time.Millisecond, 4
+	s := newSite(t, brokers, func(c *Config) {
+		c.Prefix, c.Partitions, c.Session = fmt.Sprintf("stall%v", cut), 16, 3*time.Second
+	})
+	slow := func(ctx context.Context, _ jobs.Message) (jobs.Result, error) {
+		select {
+		case <-time.After(takes):
+			return jobs.Result{}, nil
+		case <-ctx.Done():
+			return jobs.Result{}, ctx.Err()
+		}
+	}
+	var hired int
+	hire := func() func() {
+		hired++
+		own := *s
+		line := &line{}
+		own.cfg.Dial = line.dial
+		stop := own.worker(fmt.Sprintf("w%d", hired), slow)
+		if !cut {
+			return stop
+		}
+		return func() { // silent for two sessions, in which the brokers miss it, then gone
+			line.off.Store(true)
+			time.AfterFunc(2*s.cfg.Session, line.end)
+			go stop()
+		}
+	}
+	var workers []func()
+	for range crew {
+		workers = append(workers, hire())
+	}
+	s.await("warming up", s.send("warm", true))
+	var mu sync.Mutex
+	var waited []time.Duration
+	var done sync.WaitGroup
+	ends := make(chan struct{})
+	done.Go(func() {
+		for n := 0; ; n++ {
+			began := time.Now()
+			done.Add(1)
+			err := s.fleet.Send(t.Context(), jobs.Message{Dataset: "sea", Granule: fmt.Sprint(n)}, true, func(jobs.Result) {
+				mu.Lock()
+				waited = append(waited, time.Since(began)-takes)
+				mu.Unlock()
+				done.Done()
+			})
+			if err != nil {
+				t.Error(err)
+				done.Done()
+			}
+			select {
+			case <-ends:
+				return
+			case <-time.After(pause):
+			}
+		}
+	})
+	between := s.cfg.Session / 2
+	if cut { // until the one before was missed, and its partitions are given away
+		between, events = 3*s.cfg.Session, events/2
+	}
+	for range events {
+		time.Sleep(between)
+		workers[0]()
+		workers = append(workers[1:], hire())
+	}
+	close(ends)
+	done.Wait()
+	slices.Sort(waited)
+	at := func(share float64) time.Duration {
+		return waited[int(share*float64(len(waited)-1))].Round(time.Millisecond)
+	}
+	t.Logf("%d jobs, %d events: a job waits %v in the median, %v at p99, %v at most; session %v", len(waited), events, at(0.5), at(0.99), at(1), s.cfg.Session)
+	if limit := 10 * s.cfg.Session; at(1) > limit { // far beyond what a loaded machine adds
+		t.Errorf("a job has waited for %v", at(1))
+	}
+}
+
+// line is the network of a worker. Once it is off, what is sent is lost and nobody says
+// so, until it ends.
+type line struct {
+	off   atomic.Bool
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if l.off.Load() {
+		return nil, errors.New("the network is cut")
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns = append(l.conns, conn)
+	return &silentConn{Conn: conn, off: &l.off}, nil
+}
+
+func (l *line) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		_ = conn.Close()
+	}
+}
+
+type silentConn struct {
+	net.Conn
+	off *atomic.Bool
+}
+
+func (c *silentConn) Write(p []byte) (int, error) {
+	if c.off.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+func processorTime(t testing.TB) time.Duration {
+	t.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

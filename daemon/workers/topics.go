@@ -111,3 +111,23 @@ func (c Config) Try(ctx context.Context) (string, error) {
 	}
 	return fmt.Sprintf("the brokers answer; %d workers in the group %s, at most %d at a time", len(groups[c.group()].Members), c.group(), len(topics[c.live()].Partitions)), nil
 }
+
+// TryBucket writes to the bucket that is shared, and returns in words what it is good
+// for.
+func (c Config) TryBucket() (found string, err error) {
+	folder, err := c.Folder()
+	if err != nil {
+		return "", err
+	}
+	key := fmt.Sprintf("check/%d", time.Now().UnixNano())
+	for _, want := range []bool{true, false} {
+		created, err := folder.Create(key, []byte("check"))
+		if err == nil && created != want {
+			err = fmt.Errorf("%s replaces what is there, though it was asked not to (If-None-Match): use another host, or workers.shared_dir", c.S3.Endpoint)
+		}
+		if err != nil {
+			return "", errors.Join(err, folder.Remove(key))
+		}
+	}
+	return fmt.Sprintf("%s/%s can be written to, and knows conditional writes", c.S3.Bucket, c.S3.Prefix), folder.Remove(key)
+}

@@ -155,7 +155,7 @@ func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m j
 		switch {
 		case err == nil:
 			return w.Folder.Finish(result)
-		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram):
+		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram), errors.Is(err, jobs.ErrDevice):
 			// Not a failure of the job.
 			return jobs.Result{}, errors.Join(err, w.Folder.Withdraw(id))
 		case errors.As(err, &unfillable):

@@ -39,7 +39,7 @@ func newSite(t *testing.T, brokers []string, edit func(*Config)) *site {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, cfg: cfg, folder: jobs.Folder{Root: t.TempDir()}, log: &bytes.Buffer{}}
+	s := &site{t: t, cfg: cfg, folder: jobs.Folder{Storage: jobs.Dir(t.TempDir())}, log: &bytes.Buffer{}}
 	var err error
 	if s.fleet, err = NewFleet(cfg, s.folder, time.Now, s.logger()); err != nil {
 		t.Fatal(err)

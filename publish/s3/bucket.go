@@ -134,16 +134,23 @@ func (b *Bucket) Move(ctx context.Context, from, to string) error {
 
 // List calls each with the keys below a folder that were written since a time.
 func (b *Bucket) List(ctx context.Context, folder string, since time.Time, each func(key string) error) error {
+	return b.Walk(ctx, folder, func(key string, changed time.Time) error {
+		if changed.Before(since) {
+			return nil
+		}
+		return each(key)
+	})
+}
+
+// Walk calls each with the keys below a folder, and when they were written.
+func (b *Bucket) Walk(ctx context.Context, folder string, each func(key string, changed time.Time) error) error {
 	ctx, stop := context.WithCancel(ctx) // ends the listing where each does
 	defer stop()
 	for o := range b.client.ListObjects(ctx, b.cfg.Bucket, minio.ListObjectsOptions{Prefix: b.key(folder) + "/", Recursive: true}) {
 		if o.Err != nil {
 			return fmt.Errorf("list %s: %w", b.key(folder), o.Err)
 		}
-		if o.LastModified.Before(since) {
-			continue
-		}
-		if err := each(strings.TrimPrefix(strings.TrimPrefix(o.Key, path.Clean(b.cfg.Prefix)), "/")); err != nil {
+		if err := each(strings.TrimPrefix(strings.TrimPrefix(o.Key, path.Clean(b.cfg.Prefix)), "/"), o.LastModified); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,10 @@ another version becomes champion meanwhile, the days that are left are filled by
 that one. Products that were retracted stay so.
 
 The command first says how many products there are to make and how long that
-takes by the speed of the last ones; --estimate says it and asks for nothing.
+takes by the speed of the last ones, on as many machines as fill them now;
+--estimate says it and asks for nothing. It then shows the products an hour and
+the time left, and in the end what was made, what was set aside, and the time it
+took. With workers.type kafka the workers fill, also where no daemon runs.
 --pause has the backfill rest after the granule in hand, --resume go on.
 
 Exit status: 0 done (with --detach: on the list), 1 failed, paused or interrupted
@@ -173,7 +176,7 @@ func (f *backfillFlags) follow(c *cobra.Command, d *daemon.Daemon, ask operate.B
 			bar.Set(int(n.Next.Sub(n.From).Hours()/24), days)
 		}
 		if left := n; !bar.Visible() {
-			left.Left = before.Left // else a line a second
+			left.Left, left.Rate, left.Took = before.Left, before.Rate, before.Took // else a line a second
 			if left != before {
 				fmt.Fprintln(c.ErrOrStderr(), n)
 			}

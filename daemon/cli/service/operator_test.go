@@ -74,7 +74,7 @@ func TestWhatOperatorsReadIsAPromise(t *testing.T) {
 			Others: []operate.GridCount{{Grid: "41×60", Granules: 1}}, Changes: []operate.GridChange{{At: at, Grid: "40×60", Why: "a.nc is the first"}},
 		}},
 		"grid reset": operate.GridReset{Dataset: "sea", Grid: "40×60", Again: 2, Why: "it was odd"},
-		"backfill":   operate.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1, Left: 12.5},
+		"backfill":   operate.BackfillNews{Backfill: fill, ByDaemon: true, Granules: 4, Waiting: 1, Products: 2, SetAside: 1, Left: 12.5, Rate: 480, Took: 60},
 		"estimate":   operate.Estimate{Products: 90, Each: 8.25, Seconds: 742.5, Measured: 60},
 		"rebuild":    books.Rebuilt{Away: "f", Granules: 6, Products: 3, SetAside: 2, Waiting: 1, Lost: 1, Orphans: 1},
 		"check":      operate.Finding{What: "ledger", OK: false, Text: "damaged", ToDo: "restart"},
