@@ -40,6 +40,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/simulate", "field seamask", ""},
 	{"pipeline/skill", "field", ""},
 	{"pipeline/matchup", "field ingest", "simulate"},
+	{"pipeline/merge", "field", ""},
 
 	// What fills:
 	{"pipeline/classical", "field", "realdata skill"},
