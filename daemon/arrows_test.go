@@ -84,7 +84,8 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/workers", "publish jobs", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
-	{"daemon/intake", "ledger fetch state version quarantine pipeline/ingest", ""},
+	{"daemon/sources", "ledger fetch state quarantine pipeline/{field ingest merge}", ""},
+	{"daemon/intake", "ledger fetch state version quarantine sources pipeline/{ingest merge}", ""},
 
 	// The operator's side:
 	{"daemon/operate", "ledger fetch publish modelstore ops state gridpin quarantine retrain fill books outbox intake pipeline/{field engine infer}", ""},
