@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lacuna/daemon/intake"
+	"lacuna/fetch"
 	"lacuna/internal/cdl"
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
@@ -155,24 +156,47 @@ func TestTheSecondSourceOfADayMakesARevision(t *testing.T) {
 }
 
 func TestLosingASourceLeavesNoHoleAndIsAnAlarm(t *testing.T) {
-	const days, lost = 14, 5
+	const days, lost, gone = 12, 4, 8
 	d := newDuo(t, days)
 	d.open(t)
 	defer func() { d.close(t) }()
 	for day := range days {
-		if day < lost {
-			d.bring(t, 0, day) // the reference itself goes silent
+		switch {
+		case day < lost:
+			d.bring(t, 0, day)
+		case day == gone: // the reference has been silent, and now its archive is away
+			if err := os.RemoveAll(d.folder(0)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		d.bring(t, 1, day)
-		d.pass(t, day)
+		if day != gone+1 { // which is a day without any granule
+			d.bring(t, 1, day)
+		}
+		if day < gone {
+			d.pass(t, day)
+			continue
+		}
+		d.now = d.world.Day(day).Time.Truncate(24 * time.Hour).Add(32 * time.Hour)
+		if _, err := d.intake.Sync(t.Context(), fetch.Days{}, nil); err == nil || !strings.Contains(err.Error(), "source olci: ") {
+			t.Fatalf("Sync() = %v, want an error of source olci", err)
+		}
+		if _, err := d.worker.WorkOff(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.out.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for day, got := range d.products(t) {
+		if current := got[len(got)-1]; current.CoverageAfter < 0.99 {
+			t.Errorf("the product of day %d covers %.2f of the sea", day, current.CoverageAfter)
+		}
 	}
 	if got := d.products(t); len(got) != days {
-		t.Errorf("there are products of %d days, want %d", len(got), days)
+		t.Errorf("there are products of %d days, want %d\n%s", len(got), days, d.log)
 	}
-	for day := range days {
-		if _, revision := d.product(t, day, "CHL"); revision < 1 {
-			t.Errorf("day %d has no product", day)
-		}
+	if got := d.alarms(t); len(got) != 1 || !strings.Contains(got[0], "source olci of sea is silent: its newest field is 9 days old") {
+		t.Errorf("alarms are %q, want one of the silent source", got)
 	}
 }
 
@@ -321,7 +345,6 @@ func TestASourceThatHasADayTwiceGivesTheNewerOneFirst(t *testing.T) {
 		t.Errorf("the log does not say so:\n%s", d.log)
 	}
 }
-
 
 func TestFaultsOfSourcesAreNamed(t *testing.T) {
 	const head = "state_dir: var\nproducts_dir: out\ndatasets:\n  - name: chl\n    sources:\n"

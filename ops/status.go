@@ -60,6 +60,7 @@ type Dataset struct {
 	NoGranule   int          `json:"no_granule,omitempty"`   // days of the last month without a granule, filled
 	Blank       int          `json:"blank,omitempty"`        // granules, where none of them ever held an observation; else 0
 	Drift       string       `json:"drift,omitempty"`        // loss of skill, in a sentence; empty: none
+	Sources     []Source     `json:"sources,omitempty"`      // where it has several archives
 }
 
 // Clock returns the time by which the dataset is late or not: that of its sea.

@@ -250,9 +250,9 @@ func (in *Intake) State() fetch.State {
 		return all[0]
 	}
 	out := well[0]
-	out.Slow = strings.Join(slow, "; ")
+	out.Slow, out.Whole = strings.Join(slow, "; "), wholeOf(well)
 	for _, s := range well[1:] {
-		out.LastPoll, out.Whole = earlier(out.LastPoll, s.LastPoll), earlier(out.Whole, s.Whole)
+		out.LastPoll = earlier(out.LastPoll, s.LastPoll)
 		out.NextPoll = earlier(out.NextPoll, s.NextPoll)
 		out.DiskFull = out.DiskFull || s.DiskFull
 		if s.Working && (!out.Working || s.Progress.Before(out.Progress)) {
@@ -260,6 +260,32 @@ func (in *Intake) State() fetch.State {
 		}
 	}
 	return out
+}
+
+// wholePatience is how long a source that was not seen whole holds up the news that
+// the others were: a day that none of them has is filled from its neighbours then,
+// and made anew should the source still bring it.
+const wholePatience = time.Hour
+
+// wholeOf returns when the archives were last seen whole, all but those that have not
+// been for long. It is zero while the first look at one is under way.
+func wholeOf(states []fetch.State) time.Time {
+	var newest time.Time
+	for _, s := range states {
+		if s.Whole.IsZero() && s.Working {
+			return time.Time{}
+		}
+		if s.Whole.After(newest) {
+			newest = s.Whole
+		}
+	}
+	whole := newest
+	for _, s := range states {
+		if newest.Sub(s.Whole) <= wholePatience {
+			whole = earlier(whole, s.Whole)
+		}
+	}
+	return whole
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -66,8 +66,8 @@ func (m *Merger) parts(ctx context.Context, day time.Time) ([]part, error) {
 		slices.SortStableFunc(rows, func(a, b ledger.Granule) int {
 			return cmp.Or(b.ModTime.Compare(a.ModTime), b.Recorded.Compare(a.Recorded), cmp.Compare(b.Name, a.Name))
 		})
-		if len(rows) > 1 {
-			m.sayOnce("a source has a day more than once; the newest granule goes before the others", "source", s.Name,
+		if len(rows) > 1 && m.first("twice", s.Name, day) {
+			m.Log.Info("a source has a day more than once; the newest granule goes before the others", "source", s.Name,
 				"day", day.Format(time.DateOnly), "newest", rows[0].Name, "granules", len(rows))
 		}
 		for _, row := range rows {

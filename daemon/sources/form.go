@@ -43,8 +43,8 @@ func (m *Merger) suit(source int, g ingest.Granule) ([]look, error) {
 			Remedy:  fmt.Sprintf("convert the files of source %s, or make it a dataset of its own", m.sources[source].Name),
 		}
 	}
-	if scale != 1 || zero != 0 {
-		m.sayOnce("units of a source are converted", "source", m.sources[source].Name, "from", units, "to", want)
+	if (scale != 1 || zero != 0) && m.first("units", source, units, want) {
+		m.Log.Info("units of a source are converted", "source", m.sources[source].Name, "from", units, "to", want)
 	}
 	var looks []look
 	for i, f := range g.Fields {

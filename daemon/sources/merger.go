@@ -236,10 +236,10 @@ func (m *Merger) setAside(ctx context.Context, g ledger.Granule, bad *ingest.Bad
 	return m.Books.Quarantine(ctx, g.ID, reason, m.Now())
 }
 
-// sayOnce logs a remark the first time.
-func (m *Merger) sayOnce(remark string, args ...any) {
-	if key := remark + fmt.Sprint(args...); !m.said[key] {
-		m.said[key] = true
-		m.Log.Info(remark, args...)
-	}
+// first reports whether a remark is made for the first time.
+func (m *Merger) first(remark ...any) bool {
+	key := fmt.Sprint(remark...)
+	known := m.said[key]
+	m.said[key] = true
+	return !known
 }
