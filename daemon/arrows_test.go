@@ -88,7 +88,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/intake", "ledger fetch state version quarantine sources pipeline/{ingest merge}", ""},
 
 	// The operator's side:
-	{"daemon/operate", "ledger fetch publish modelstore ops state gridpin quarantine retrain fill books outbox intake pipeline/{field engine infer}", ""},
+	{"daemon/operate", "ledger fetch publish modelstore ops state gridpin quarantine retrain fill books outbox sources intake pipeline/{field engine infer}", ""},
 	{"daemon/pages", "ledger fetch publish modelstore ops state version retrain fill sources intake operate pipeline/{ingest skill}", ""},
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 

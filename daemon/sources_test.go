@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lacuna/daemon/intake"
+	"lacuna/daemon/operate"
 	"lacuna/fetch"
 	"lacuna/internal/cdl"
 	"lacuna/ledger"
@@ -146,6 +147,10 @@ func TestTheSecondSourceOfADayMakesARevision(t *testing.T) {
 	origin, revision := d.product(t, 3, "CHL_source")
 	if revision != 2 || !slices.ContainsFunc(origin, func(v float32) bool { return int(v)&63 == 2 }) {
 		t.Errorf("with the second source the product of day 3 has revision %d, and its sources are not both named\n%s", revision, d.log)
+	}
+	story, err := operate.New(d.cfg.Operate(), d.book, func() time.Time { return d.now }).Why(t.Context(), d.day[3].Name, "sea.viirs")
+	if err != nil || len(story) != 1 || !strings.Contains(story[0].ToDo, "lacuna why 2024-04-04") {
+		t.Errorf("the story of the granule of the source is %+v, %v", story, err)
 	}
 	d.close(t)
 	d.open(t) // the merger forgets what it had in memory

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,9 @@ type Source struct {
 // Series returns the name of a source's series in the ledger. No dataset can have
 // it: their names hold no dot.
 func Series(dataset, source string) string { return dataset + "." + source }
+
+// IsSeries reports whether a name in the ledger is that of a source's series.
+func IsSeries(name string) bool { return strings.Contains(name, ".") }
 
 // Books are the parts of the ledger that a merger reads and writes.
 type Books interface {
