@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -122,6 +123,16 @@ func TestTwoSourcesMakeOneProductOfADay(t *testing.T) {
 	}
 	if alone < 10 || corrected > 0.7*raw {
 		t.Errorf("of %.0f cells of the second sensor the error is %.3f, before the correction %.3f", alone, corrected/alone, raw/alone)
+	}
+	file, err := d.d.reader.Read(t.Context(), d.products(t)[days-1][0].Path, ingest.Options{Variable: "CHL"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags, _ := file.Source.Var("flags")
+	if !slices.ContainsFunc(flags.Attrs, func(a cdl.Attr) bool {
+		return a.Name == "comment" && strings.Contains(fmt.Sprint(a.Value), "CHL_source marks as adjusted")
+	}) {
+		t.Errorf("flags do not tell of adjusted pixels: %v", flags.Attrs)
 	}
 	quality := d.intake.Sources()[1].Quality
 	if math.Abs(quality.Bias-0.2) > 0.02 {
