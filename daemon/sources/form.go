@@ -98,7 +98,10 @@ func asNumbers(mask field.Mask) []float32 {
 // another, and false where they have not the same cells: an axis may run the other
 // way.
 func alike(from, to field.Grid) (order func([]float32) []float32, ok bool) {
-	for turn := range 4 {
+	if from.Same(to) {
+		return slices.Clone[[]float32], true
+	}
+	for turn := 1; turn < 4; turn++ {
 		lat, lon := slices.Clone(from.Lat), slices.Clone(from.Lon)
 		if turn&1 != 0 {
 			slices.Reverse(lat)
