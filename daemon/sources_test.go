@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -378,5 +379,40 @@ func TestFaultsOfSourcesAreNamed(t *testing.T) {
 				t.Errorf("parseConfig() = %v, want a message with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// A running service makes the product of a day from its first source, and again when
+// the second brings it.
+func TestSourcesAreMergedAsTheyCome(t *testing.T) {
+	b := newDuo(t, 3)
+	b.bring(t, 0, 0)
+	d := b.daemon(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	sums := func() string {
+		files, _ := filepath.Glob(filepath.Join(b.cfg.ProductsDir, "sea", "2*", "*", "*.sha256"))
+		if len(files) != 1 {
+			return ""
+		}
+		text, _ := os.ReadFile(files[0])
+		return string(text)
+	}
+	await := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("waited a minute for %s", what)
+			}
+		}
+	}
+	await("the product of the first source", func() bool { return sums() != "" })
+	before := sums()
+	b.bring(t, 1, 0)
+	await("the product of both", func() bool { return sums() != before })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run() = %v", err)
 	}
 }

@@ -38,7 +38,8 @@ func sourceAlarms(s Status, d Dataset) (all []Alarm) {
 	now := d.Clock(s.Now)
 	for _, source := range d.Sources {
 		subject := d.Name + "." + source.Name
-		if age, silent := source.silentFor(now, s.Started); silent {
+		behind := source.NewestField.IsZero() || d.NewestField.Sub(source.NewestField) >= day // else the dataset itself lags, which is another alarm
+		if age, silent := source.silentFor(now, s.Started); silent && behind {
 			summary := fmt.Sprintf("source %s of %s is silent: its newest field is %s old", source.Name, d.Name, inWords(age))
 			if source.NewestField.IsZero() {
 				summary = fmt.Sprintf("source %s of %s is silent: it has brought nothing since the start, %s ago", source.Name, d.Name, inWords(age))

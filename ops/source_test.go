@@ -6,6 +6,16 @@ import (
 	"time"
 )
 
+// Where all sources are silent the dataset lags, and no other goes on.
+func TestADatasetThatLagsIsOneAlarm(t *testing.T) {
+	now := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
+	old := Source{NewestField: now.Add(-9 * day), SilentSeconds: (4 * day).Seconds()}
+	s := Status{Now: now, Started: now, Datasets: []Dataset{{Name: "chl", NewestField: old.NewestField, Sources: []Source{old, old}}}}
+	if got := Alarms(s, DefaultHookConfig().Limits); len(got) != 1 || got[0].Name != "lag" {
+		t.Errorf("alarms are %+v, want the lag of the dataset", got)
+	}
+}
+
 func TestASilentSourceIsAnAlarmWhileTheOthersGoOn(t *testing.T) {
 	now := time.Date(2024, 5, 20, 12, 0, 0, 0, time.UTC)
 	limit := (4 * day).Seconds()
