@@ -42,6 +42,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/skill", "field", ""},
 	{"pipeline/matchup", "field ingest", "simulate"},
 	{"pipeline/quality", "field", "noise simulate"},
+	{"pipeline/merge", "field", ""},
 
 	// What fills:
 	{"pipeline/classical", "field", "realdata skill"},
@@ -85,12 +86,13 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/workers", "publish jobs", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
+	{"daemon/sources", "ledger fetch state quarantine pipeline/{field ingest merge}", ""},
 	{"daemon/shadow", "state pipeline/{field ingest}", ""},
-	{"daemon/intake", "ledger fetch state version quarantine shadow pipeline/ingest", ""},
+	{"daemon/intake", "ledger fetch state version quarantine shadow sources pipeline/{ingest merge}", ""},
 
 	// The operator's side:
-	{"daemon/operate", "ledger fetch publish modelstore ops state gridpin quarantine retrain fill books outbox intake pipeline/{field engine infer}", ""},
-	{"daemon/pages", "ledger fetch publish modelstore ops state version retrain fill shadow intake operate pipeline/{ingest skill}", ""},
+	{"daemon/operate", "ledger fetch publish modelstore ops state gridpin quarantine retrain fill books outbox sources intake pipeline/{field engine infer}", ""},
+	{"daemon/pages", "ledger fetch publish modelstore ops state version retrain fill shadow sources intake operate pipeline/{ingest skill}", ""},
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:

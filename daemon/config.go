@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
+	"strings"
 	"time"
 
 	"lacuna/daemon/feed"
@@ -17,6 +19,7 @@ import (
 	"lacuna/daemon/work"
 	"lacuna/daemon/workers"
 	"lacuna/fetch"
+	"lacuna/internal/convert"
 	"lacuna/internal/faults"
 	"lacuna/ops"
 	"lacuna/pipeline/infer"
@@ -53,6 +56,7 @@ type Dataset struct {
 	Archive        intake.Archive   `yaml:"archive"`
 	Tests          quality.Tests    `yaml:"tests"` // of observations; those that a test refuses are filled, and never scored as truth
 	SeaIce         quality.Ice      `yaml:"sea_ice"`
+	Sources        []intake.Source  `yaml:"sources"` // several archives in place of one, merged to one granule a day; the first is the reference
 	Fill           infer.Config     `yaml:"fill"`
 	Reanalysis     work.Reanalysis  `yaml:"reanalysis"`
 	EmptyDays      work.EmptyDays   `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
@@ -84,7 +88,7 @@ func DefaultConfig() Config {
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
-		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, Layout: netcdf.Plain, TrialDays: 7,
+		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, Layout: netcdf.Plain, TrialDays: 7, Sources: []intake.Source{},
 	}
 	d.Fill.FutureDays, d.Tests, d.SeaIce = infer.JudgedFutureDays, quality.DefaultTests(), quality.DefaultIce()
 	// A model of the dataset's own has shown that it betters optimal interpolation,
@@ -221,7 +225,8 @@ func (d Dataset) faults(section string) []fault {
 		check(err == nil, "sea_mask is %q, must be auto, builtin, learned or a NetCDF file that is there", d.SeaMask)
 	}
 	add(section, d.Validate())
-	add(section+".archive", d.Archive.Validate())
+	all = append(all, d.sourceFaults(section)...)
+	check(d.Simulate == nil || len(d.Sources) == 0, "simulate needs an archive to write to, and the dataset has sources")
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".tests", d.Tests.Validate())
 	add(section+".sea_ice", d.SeaIce.Validate())
@@ -260,6 +265,57 @@ func underKey(key string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s %w", key, err)
+}
+
+// sourceFaults returns everything wrong with the archives of a dataset.
+func (d Dataset) sourceFaults(section string) []fault {
+	if len(d.Sources) == 0 {
+		return faultsOf(section+".archive", d.Archive.Validate())
+	}
+	var all []fault
+	check := func(ok bool, section, format string, args ...any) {
+		if !ok {
+			all = append(all, faultsOf(section, fmt.Errorf(format, args...))...)
+		}
+	}
+	check(reflect.DeepEqual(d.Archive, intake.DefaultArchive()), section, "archive and sources are both given: make the archive one of the sources")
+	check(len(d.Sources) <= intake.MostSources, section, "sources are %d, must be at most %d", len(d.Sources), intake.MostSources)
+	names := map[string]bool{}
+	for i, s := range d.Sources {
+		own := fmt.Sprintf("%s.sources[%d]", section, i)
+		check(!names[s.Name], own, "name is %q, which another source has", s.Name)
+		names[s.Name] = true
+		all = append(all, faultsOf(own, s.Validate())...)
+		all = append(all, faultsOf(own+".archive", s.Archive.Validate())...)
+	}
+	return all
+}
+
+// lead returns the archive whose schedule is that of the dataset: the only one, or
+// that of the first source.
+func (d Dataset) lead() intake.Archive {
+	if len(d.Sources) > 0 {
+		return d.Sources[0].Archive
+	}
+	return d.Archive
+}
+
+// Place returns the addresses of the archives of a dataset, for people.
+func (d Dataset) Place() string {
+	if len(d.Sources) == 0 {
+		return d.Archive.Place()
+	}
+	places := convert.Each(d.Sources, func(s intake.Source) string { return s.Name + " at " + s.Archive.Place() })
+	return strings.Join(places, " and ")
+}
+
+// granules returns how the granules of a dataset are read. Those that were merged
+// from sources are our own files: all rules have been applied.
+func (d Dataset) granules() ingest.Options {
+	if len(d.Sources) > 0 {
+		return ingest.Options{Transform: d.Transform}
+	}
+	return d.Options
 }
 
 // state returns the state folder.

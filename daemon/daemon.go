@@ -299,7 +299,7 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 func (d *Daemon) books() books.Keeper {
 	options := map[string]ingest.Options{}
 	for _, set := range d.cfg.Datasets {
-		options[set.Name] = set.Options
+		options[set.Name] = set.granules()
 	}
 	return books.Keeper{
 		State: d.cfg.state(), Store: d.store, Datasets: options, Sinks: d.cfg.Publish.SinkNames(), Reader: d.reader, Now: d.parts.Now, Log: d.log,
@@ -346,7 +346,7 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 
 // intake returns the settings of a dataset that its intake needs.
 func (d Dataset) intake() intake.Dataset {
-	return intake.Dataset{Name: d.Name, Archive: d.Archive, Options: d.reading()}
+	return intake.Dataset{Name: d.Name, Archive: d.lead(), Options: d.reading(), Sources: d.Sources}
 }
 
 // reading returns how the granules of a dataset are read.
@@ -355,8 +355,8 @@ func (d Dataset) reading() ingest.Options { return fill.Reading(d.Options, d.Sea
 // work returns the settings of a dataset that its worker needs.
 func (d Dataset) work() work.Dataset {
 	return work.Dataset{
-		Name: d.Name, Options: d.reading(), SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Tests: d.Tests, SeaIce: d.SeaIce, Reanalysis: d.Reanalysis,
-		DailySkill: d.DailySkill, Retry: d.Archive.PollInterval, EmptyDays: d.EmptyDays, Due: d.Archive.Due,
+		Name: d.Name, Options: fill.Reading(d.granules(), d.SeaIce), SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Tests: d.Tests, SeaIce: d.SeaIce, Reanalysis: d.Reanalysis,
+		DailySkill: d.DailySkill, Retry: d.lead().PollInterval, EmptyDays: d.EmptyDays, Due: d.lead().Due,
 		Layout: d.Layout, FileName: d.FileName,
 	}
 }

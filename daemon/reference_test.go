@@ -17,6 +17,7 @@ import (
 
 	"lacuna/daemon/feed"
 	"lacuna/daemon/gridpin"
+	"lacuna/daemon/intake"
 	"lacuna/fetch"
 	"lacuna/publish/kafka"
 	"lacuna/publish/s3"
@@ -106,6 +107,10 @@ func (r *reference) keys(path string, v reflect.Value, below *[]func()) []string
 		}
 		full := strings.TrimPrefix(path+"."+name, ".")
 		doc := r.doc(v.Type(), f, full)
+		if name == "archive" && strings.HasSuffix(path, "sources[]") {
+			rows = append(rows, fmt.Sprintf("| `%s` | section | see `datasets[].archive` | %s |\n", name, doc))
+			continue
+		}
 		if sub, ok := subsection(v.Field(i)); ok {
 			title := full
 			if f.Type.Kind() == reflect.Slice {
@@ -130,6 +135,8 @@ func subsection(v reflect.Value) (reflect.Value, bool) {
 		return v, false
 	case []Dataset:
 		return reflect.ValueOf(DefaultDataset()), true
+	case []intake.Source:
+		return reflect.ValueOf(intake.Source{}), true
 	case *kafka.Config:
 		return reflect.ValueOf(kafka.DefaultConfig()), true
 	case *s3.Config:

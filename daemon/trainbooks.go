@@ -17,7 +17,7 @@ func (d *Daemon) scheduler(set Dataset, book *ledger.Ledger) *retrain.Scheduler 
 		return nil
 	}
 	return retrain.NewScheduler(retrain.Service{
-		Config: d.cfg.Train, Dataset: retrain.Dataset{Name: set.Name, Options: set.Options, SeaMask: set.SeaMask, Tests: set.Tests, SeaIce: set.SeaIce},
+		Config: d.cfg.Train, Dataset: retrain.Dataset{Name: set.Name, Options: set.granules(), SeaMask: set.SeaMask, Tests: set.Tests, SeaIce: set.SeaIce},
 		Ledger: trainBooks{book, set.Name}, Program: d.parts.Program, Folder: d.cfg.state().Training(set.Name),
 		Now: d.parts.Now, Log: d.log.With("dataset", set.Name),
 	})

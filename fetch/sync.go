@@ -76,6 +76,12 @@ func (w *Watcher) Sync(ctx context.Context, days Days, progress Progress) (Summa
 	return sum, errors.Join(err, t.missing())
 }
 
+// Add adds the counts of another archive.
+func (s *Summary) Add(o Summary) {
+	s.Listed, s.Arrived, s.Known, s.SetAside = s.Listed+o.Listed, s.Arrived+o.Arrived, s.Known+o.Known, s.SetAside+o.SetAside
+	s.Refused, s.Waiting, s.Failed, s.Bytes = s.Refused+o.Refused, s.Waiting+o.Waiting, s.Failed+o.Failed, s.Bytes+o.Bytes
+}
+
 // add counts the objects of the pass that are not granules.
 func (s *Summary) add(t tally) {
 	s.Listed = t.listed

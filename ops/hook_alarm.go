@@ -179,6 +179,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 		Name: "training", Summary: "training of " + d.Name + " fails: " + d.TrainFailed,
 		Remedy: "the champion serves on; the log of the service has what the training said",
 	})
+	all = append(all, sourceAlarms(s, d)...)
 	if d.Train != nil {
 		all = append(all, trainingAlarms(s.Now, d.Name, *d.Train, l)...)
 	}

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,7 @@ type statusCollector struct {
 	trainRefusals, trainWaiting, trainNoGPU, noGPU          *prometheus.Desc
 	ledgerBytes, ledgerRebuilt, hung, unseen                *prometheus.Desc
 	fleet                                                   fleetCollector
+	sources                                                 sourceDescs
 }
 
 func newStatusCollector(status func(context.Context) (Status, error)) *statusCollector {
@@ -71,6 +73,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		ledgerBytes:   desc("ledger_bytes", "Size of the ledger."),
 		ledgerRebuilt: desc("ledger_rebuilt_timestamp_seconds", "When the ledger was damaged and made anew; 0 where it never was."),
 		noGPU:         desc("fill_gpu_away", "1 where gaps are filled on the processor, since the GPU that was asked for is away."),
+		sources:       newSourceDescs(desc),
 		hung:          desc("stage_hung", "1 where a stage is at work and shows no sign of life."),
 		fleet:         newFleetCollector(desc),
 	}
@@ -78,7 +81,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 
 // Describe implements prometheus.Collector.
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range append(c.fleet.all(), []*prometheus.Desc{
+	for _, d := range append(slices.Concat(c.fleet.all(), c.sources.all()), []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.newVersion, c.late, c.trainFailed, c.drift,
 		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unseen,
@@ -104,6 +107,7 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.started, seconds(s.Started))
 	for _, d := range s.Datasets {
 		c.dataset(gauge, s.Now, d)
+		c.sources.collect(gauge, s.Now, s.Started, d)
 	}
 	for _, sink := range s.Sinks {
 		gauge(c.backlog, float64(sink.Waiting), sink.Name)

@@ -42,6 +42,8 @@ func busy(context.Context) (Status, error) {
 	d.Unfinished, d.TrainFailed, d.Drift = "disk full", "no memory", "40 % worse"
 	s.Fleet = exampleFleet(s.Now)
 	d.Train = &Training{State: "paused", Since: s.Now.Add(-time.Hour), Refusals: 2, NoGPU: "the last training ran on the processor"}
+	fitted := 0.08
+	d.Sources = []Source{{Name: "olci", NewestField: s.Now.Add(-36 * time.Hour)}, {Name: "viirs", NewestField: s.Now.Add(-240 * time.Hour), SilentSeconds: 3600, Bias: 0.125, Error: &fitted}}
 	return s, nil
 }
 
@@ -89,6 +91,8 @@ func TestMetricsHaveTheFiguresOfTheStatus(t *testing.T) {
 		`lacuna_fill_unfinished{dataset="blk-chl"} 1`, `lacuna_fill_unfinished{dataset="med-sst"} 0`,
 		`lacuna_train_failed{dataset="blk-chl"} 1`, `lacuna_skill_drift{dataset="blk-chl"} 1`,
 		`lacuna_skill_mse{dataset="blk-chl"} 0.125`, `lacuna_skill_within90_ratio{dataset="blk-chl"} 0.875`,
+		`lacuna_source_lag_seconds{dataset="blk-chl",source="viirs"} 864000`, `lacuna_source_silent{dataset="blk-chl",source="viirs"} 1`,
+		`lacuna_source_silent{dataset="blk-chl",source="olci"} 0`, `lacuna_source_bias{dataset="blk-chl",source="viirs"} 0.125`, `lacuna_source_error{dataset="blk-chl",source="viirs"} 0.08`,
 		`lacuna_ledger_bytes 4096`, `lacuna_ledger_rebuilt_timestamp_seconds 1e+09`, `lacuna_stage_hung 1`, `lacuna_fill_gpu_away 0`,
 	} {
 		if !slices.Contains(strings.Split(text, "\n"), want) {

@@ -61,6 +61,7 @@ type Dataset struct {
 	Blank       int          `json:"blank,omitempty"`        // granules, where none of them ever held an observation; else 0
 	NewVersion  string       `json:"new_version,omitempty"`  // versions of the data that no operator has decided on, in a sentence; empty: none
 	Drift       string       `json:"drift,omitempty"`        // loss of skill, in a sentence; empty: none
+	Sources     []Source     `json:"sources,omitempty"`      // where it has several archives
 }
 
 // Clock returns the time by which the dataset is late or not: that of its sea.

@@ -7,10 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"lacuna/daemon/sources"
 	"lacuna/daemon/state"
 	"lacuna/daemon/version"
 	"lacuna/fetch"
 	"lacuna/internal/bbox"
+	"lacuna/internal/convert"
 	"lacuna/pipeline/ingest"
 )
 
@@ -19,6 +21,18 @@ type Dataset struct {
 	Name    string
 	Archive Archive
 	Options ingest.Options // how its granules are read
+	Sources []Source       // several archives in place of one, the reference first; Archive is then that of the first
+}
+
+// Series returns the archives of a dataset, each as a dataset with one: its own
+// series in the ledger where there are several.
+func (d Dataset) Series() []Dataset {
+	if len(d.Sources) == 0 {
+		return []Dataset{d}
+	}
+	return convert.Each(d.Sources, func(s Source) Dataset {
+		return Dataset{Name: sources.Series(d.Name, s.Name), Archive: s.Archive, Options: s.Over(d.Options)}
+	})
 }
 
 // Parts are shared by all intakes.
@@ -37,6 +51,7 @@ type Archives struct {
 	Parts
 	polite   fetch.Politeness
 	versions sync.Mutex // held while the memory of versions is read and written
+	merging  *locks
 }
 
 // New returns the archives. It touches nothing.
@@ -45,7 +60,7 @@ func New(parts Parts) (*Archives, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Archives{Parts: parts, polite: fetch.Politeness{UserAgent: "lacuna/" + version.String(), Pacer: pacer}}, nil
+	return &Archives{Parts: parts, polite: fetch.Politeness{UserAgent: "lacuna/" + version.String(), Pacer: pacer}, merging: &locks{}}, nil
 }
 
 // Connection is an archive with pacing and retries, and the bare one below it.

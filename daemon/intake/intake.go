@@ -11,6 +11,7 @@ import (
 
 	"lacuna/daemon/quarantine"
 	"lacuna/daemon/shadow"
+	"lacuna/daemon/sources"
 	"lacuna/fetch"
 	"lacuna/fetch/cmems"
 	"lacuna/internal/convert"
@@ -23,14 +24,26 @@ type Reader interface {
 	Read(ctx context.Context, path string, opt ingest.Options) (ingest.Granule, error)
 }
 
-// Intake is the watcher of one dataset with its archive.
+// Intake brings in the granules of one dataset: a watcher for each of its archives,
+// and where there are several, the merger of what they bring.
 type Intake struct {
-	*fetch.Watcher
-	archive Connection
-	fresh   *fresh
+	feeds  []feed
+	merger *sources.Merger // nil: there is one archive
+	poll   time.Duration
+	now    func() time.Time
+	log    *slog.Logger
 
 	mu   sync.Mutex // guards news
 	news []News
+}
+
+// feed is an archive with its watcher.
+type feed struct {
+	*fetch.Watcher
+	source  Source // empty: the only archive of its dataset
+	series  string // name in the ledger
+	archive Connection
+	fresh   *fresh
 }
 
 // News is an announcement of an archive to operators.
@@ -39,12 +52,38 @@ type News struct {
 	Text    string
 }
 
-// Intake makes the watcher of one dataset, which records every granule in the
+// Intake makes the intake of one dataset, which records every granule in the
 // ledger; with backfill, in the backfill lane. It starts nothing.
 func (s *Archives) Intake(set Dataset, book *ledger.Ledger, backfill bool) (*Intake, error) {
+	in := &Intake{poll: set.Archive.PollInterval, now: s.Now, log: s.Log.With("component", "fetch", "archive", set.Name)}
+	for i, series := range set.Series() {
+		f, err := s.feed(series, book, backfill)
+		if err != nil {
+			return nil, err
+		}
+		if len(set.Sources) > 0 {
+			f.source = set.Sources[i]
+		}
+		in.feeds = append(in.feeds, f)
+	}
+	if len(set.Sources) == 0 {
+		return in, nil
+	}
+	var merged []sources.Source
+	for i, f := range in.feeds {
+		merged = append(merged, set.Sources[i].merged(set.Options, f.fresh.take))
+	}
+	in.merger = sources.New(set.Name, merged, sources.Parts{
+		Books: book, Reader: s.Reader, Spool: s.Spool, State: s.State, Lock: s.merging.of(set.Name), Now: s.Now, Log: s.Log,
+	})
+	return in, nil
+}
+
+// feed makes the watcher of one archive.
+func (s *Archives) feed(set Dataset, book *ledger.Ledger, backfill bool) (feed, error) {
 	archive, err := s.Open(set)
 	if err != nil {
-		return nil, err
+		return feed{}, err
 	}
 	watch := set.Archive.Config
 	watch.Name = set.Name
@@ -61,22 +100,37 @@ func (s *Archives) Intake(set Dataset, book *ledger.Ledger, backfill bool) (*Int
 		Now:        s.Now,
 		Log:        s.Log,
 	})
-	return &Intake{Watcher: watcher, archive: archive, fresh: fresh}, err
+	return feed{Watcher: watcher, series: set.Name, archive: archive, fresh: fresh}, err
 }
 
-// Fresh returns a granule that was decoded on arrival, and forgets it.
-func (in *Intake) Fresh(sha256 string) (ingest.Granule, bool) { return in.fresh.take(sha256) }
-
-// Close closes the archive.
-func (in *Intake) Close() error { return in.archive.Close() }
-
-// Breaker returns the phase of the circuit breaker before the archive; empty
-// where there is none.
-func (in *Intake) Breaker() string {
-	if breaker, ok := in.archive.Archive.(*fetch.Breaker); ok {
-		return string(breaker.State().Phase)
+// Fresh returns a granule that was decoded on arrival, and forgets it. One that was
+// merged is none: its bytes are our own.
+func (in *Intake) Fresh(sha256 string) (ingest.Granule, bool) {
+	if in.merger != nil {
+		return ingest.Granule{}, false
 	}
-	return ""
+	return in.feeds[0].fresh.take(sha256)
+}
+
+// Close closes the archives.
+func (in *Intake) Close() error {
+	var errs []error
+	for _, f := range in.feeds {
+		errs = append(errs, f.archive.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Breaker returns the phase of the circuit breaker before the archive, of several
+// the first that is not closed; empty where there is none.
+func (in *Intake) Breaker() string {
+	phase := ""
+	for _, f := range in.feeds {
+		if breaker, ok := f.archive.Archive.(*fetch.Breaker); ok && (phase == "" || phase == string(fetch.Closed)) {
+			phase = string(breaker.State().Phase)
+		}
+	}
+	return phase
 }
 
 // fresh keeps the last granules that were decoded on arrival, so that they need
@@ -128,21 +182,29 @@ func (s *Archives) validate(set Dataset, fresh *fresh) func(ctx context.Context,
 	}
 }
 
-// Notices returns the archive's announcements to operators, such as the end of a
+// Notices returns the archives' announcements to operators, such as the end of a
 // version. Only Copernicus Marine has any.
 func (in *Intake) Notices(ctx context.Context) ([]News, error) {
-	source, ok := in.archive.Bare.(*cmems.Archive)
-	if !ok {
-		return nil, nil
-	}
-	found, err := source.Notices(ctx)
-	return convert.Each(found, func(n cmems.Notice) News {
-		news := News{Text: n.Text}
-		if n.Kind == cmems.NewVersion {
-			news.Version = n.Version
+	var all []News
+	var errs []error
+	for _, f := range in.feeds {
+		archive, ok := f.archive.Bare.(*cmems.Archive)
+		if !ok {
+			continue
 		}
-		return news
-	}), err
+		found, err := archive.Notices(ctx)
+		all = append(all, convert.Each(found, newsOf)...)
+		errs = append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+func newsOf(n cmems.Notice) News {
+	news := News{Text: n.Text}
+	if n.Kind == cmems.NewVersion {
+		news.Version = n.Version
+	}
+	return news
 }
 
 // News returns what the archive announced when it was last asked.

@@ -16,7 +16,7 @@ func TestAWorkerLeavesOutWhatTheDaemonHasTakenOut(t *testing.T) {
 	raw := func() ingest.Granule {
 		return ingest.Granule{Fields: []field.Field{{Values: []float32{1, 2, 3}}, {Values: []float32{4, 5, 6}}}}
 	}
-	folder := Folder{Root: t.TempDir()}
+	folder := Folder{Storage: Dir(t.TempDir())}
 	sent := fill.Job{Screened: fill.Screened{
 		Tests: quality.DefaultTests(), Counts: quality.Counts{"spike": 2},
 		Taken: field.Mask{false, true, false, false, false, true}, History: []field.Mask{nil, {true, false, false, false, false, false}},

@@ -12,6 +12,7 @@ import (
 
 	"lacuna/daemon/books"
 	"lacuna/daemon/fill"
+	"lacuna/daemon/intake"
 	"lacuna/daemon/outbox"
 	"lacuna/fetch"
 	"lacuna/ledger"
@@ -155,12 +156,19 @@ func (s Station) tryLedger(ctx context.Context, report reporter) {
 	report("ledger", text, "restart the daemon: it makes a damaged ledger anew from what is on the disk", err)
 }
 
-// tryArchive lists the objects of the last days in an archive.
+// tryArchive tries every archive of a dataset.
 func (s Station) tryArchive(ctx context.Context, set Dataset, report reporter) {
+	for _, series := range set.Series() {
+		s.trySeries(ctx, series, report)
+	}
+}
+
+// trySeries lists the objects of the last days in one archive.
+func (s Station) trySeries(ctx context.Context, set intake.Dataset, report reporter) {
 	what := "archive of " + set.Name
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	archive, err := s.Archives.Open(set.Dataset)
+	archive, err := s.Archives.Open(set)
 	if err != nil {
 		report(what, "", "mend the configuration of the archive", err)
 		return
@@ -182,7 +190,7 @@ func (s Station) tryArchive(ctx context.Context, set Dataset, report reporter) {
 }
 
 // recentScope returns the scope of the last days.
-func recentScope(set Dataset, now time.Time) fetch.Scope {
+func recentScope(set intake.Dataset, now time.Time) fetch.Scope {
 	const recent = 3 * 24 * time.Hour
 	return fetch.RecentScope(set.Archive.Prefixes, now.Add(-recent), now)
 }

@@ -250,7 +250,7 @@ func (o *Operations) redoTargets(ctx context.Context, r RedoRequest) ([]ledger.O
 // named returns the granules with a name, or whose path ends with it.
 func (o *Operations) named(ctx context.Context, dataset, name string) ([]ledger.Object, error) {
 	if dataset != "" {
-		if _, err := o.cfg.dataset(dataset); err != nil {
+		if _, err := o.cfg.dataset(dataset); err != nil && !o.cfg.hasSeries(dataset) {
 			return nil, err
 		}
 	}

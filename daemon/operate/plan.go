@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"lacuna/daemon/retrain"
@@ -126,15 +127,22 @@ func (s Station) onlooker(scratch string) (Settings, error) {
 	settings := s.Settings
 	settings.Datasets = nil
 	for _, set := range s.Datasets {
-		copied := filepath.Join(scratch, "version-of-"+set.Name)
-		text, err := os.ReadFile(cmp.Or(set.Archive.CMEMS.PinFile, s.State.Version(set.Name)))
-		if err == nil {
-			err = os.WriteFile(copied, text, 0o600)
+		series := set.Series()
+		for i, one := range series {
+			copied := filepath.Join(scratch, "version-of-"+one.Name)
+			text, err := os.ReadFile(cmp.Or(one.Archive.CMEMS.PinFile, s.State.Version(one.Name)))
+			if err == nil {
+				err = os.WriteFile(copied, text, 0o600)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return settings, fmt.Errorf("copy the chosen version of dataset %s: %w", one.Name, err)
+			}
+			series[i].Archive.CMEMS.PinFile = copied
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return settings, fmt.Errorf("copy the chosen version of dataset %s: %w", set.Name, err)
+		set.Archive, set.Sources = series[0].Archive, slices.Clone(set.Sources)
+		for i := range set.Sources {
+			set.Sources[i].Archive = series[i].Archive
 		}
-		set.Archive.CMEMS.PinFile = copied
 		settings.Datasets = append(settings.Datasets, set)
 	}
 	return settings, nil

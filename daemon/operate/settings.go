@@ -48,6 +48,13 @@ func (s Settings) dataset(name string) (Dataset, error) {
 	return s.Datasets[i], nil
 }
 
+// hasSeries reports whether a name is that of the series of a source.
+func (s Settings) hasSeries(name string) bool {
+	return slices.ContainsFunc(s.Datasets, func(d Dataset) bool {
+		return slices.ContainsFunc(d.Series(), func(one intake.Dataset) bool { return one.Name == name })
+	})
+}
+
 // Known reports whether a dataset is configured.
 func (s Settings) Known(name string) bool {
 	_, err := s.dataset(name)

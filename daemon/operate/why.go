@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/sources"
 	"lacuna/internal/faults"
 	"lacuna/ledger"
 	"lacuna/publish"
@@ -159,6 +160,9 @@ func eventSentence(g ledger.Granule, before ledger.State, e ledger.Event) string
 		}
 		return "fetched and whole in the spool, " + g.SpoolPath
 	case ledger.Filled:
+		if sources.IsSeries(g.Dataset) {
+			return "merged with the other sources to the granule of its day"
+		}
 		return "its gaps are filled"
 	case ledger.Stored:
 		if g.Absent || g.Product.Observed == 0 {
@@ -336,6 +340,9 @@ func (o *Operations) toDo(g ledger.Granule, deliveries []ledger.Delivery, reopen
 		return fmt.Sprintf("Mend the cause, then 'lacuna quarantine retry %s'; or wait until the archive replaces it. The file is %s.",
 			name, cmp.Or(o.quarantine().File(g), "gone"))
 	case ledger.Discovered, ledger.Fetched, ledger.Filled:
+		if g.State == ledger.Filled && sources.IsSeries(g.Dataset) {
+			return fmt.Sprintf("Nothing: 'lacuna why %s' tells what became of the day.", g.First.UTC().Format(time.DateOnly))
+		}
 		if _, running := ledger.Holder(o.cfg.State.Ledger()); !running {
 			return "Start the daemon, or run 'lacuna once': nobody is at work."
 		}

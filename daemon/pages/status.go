@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"lacuna/daemon/intake"
 	"lacuna/daemon/operate"
 	"lacuna/daemon/shadow"
+	"lacuna/daemon/sources"
 	"lacuna/daemon/version"
 	"lacuna/internal/convert"
 	"lacuna/ledger"
@@ -45,7 +47,7 @@ func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, er
 			if err != nil {
 				return s, err
 			}
-			row.AsideToday = asideToday[set.Name]
+			row.AsideToday = asideOf(set, asideToday)
 			s.Datasets = append(s.Datasets, row)
 		}
 		p.noteChampions(s.Datasets)
@@ -127,7 +129,47 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 		news = in.News()
 	}
 	p.noteVersions(&row, news)
-	return row, nil
+	return row, p.noteSources(ctx, book, set, &row)
+}
+
+// asideOf returns the granules of a dataset that were set aside, with those of its
+// sources.
+func asideOf(set operate.Dataset, counts map[string]int) int {
+	n := counts[set.Name]
+	for _, s := range set.Sources {
+		n += counts[sources.Series(set.Name, s.Name)]
+	}
+	return n
+}
+
+// noteSources adds the sources of a dataset that has several.
+func (p Pages) noteSources(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row *ops.Dataset) error {
+	live := map[string]intake.SourceState{}
+	if in := p.Live.Intake(set.Name); in != nil {
+		for _, s := range in.Sources() {
+			live[s.Name] = s
+		}
+	}
+	for _, s := range set.Sources {
+		series := sources.Series(set.Name, s.Name)
+		newest, _, err := book.Newest(ctx, series)
+		if err != nil {
+			return err
+		}
+		one := ops.Source{Name: s.Name, NewestField: newest.Last, SilentSeconds: cmp.Or(s.Silent, p.Limits.Lag).Seconds()}
+		if one.LastPoll, err = book.LastPoll(ctx, series); err != nil {
+			return err
+		}
+		one.Problem = cmp.Or(live[s.Name].State.Err, live[s.Name].State.Slow)
+		if q := live[s.Name].Quality; q != nil {
+			one.Bias, one.Days = q.Bias, q.Days
+			if !math.IsNaN(q.Sigma) {
+				one.Error = &q.Sigma
+			}
+		}
+		row.Sources = append(row.Sources, one)
+	}
+	return nil
 }
 
 // noteUnseen adds the products without an observation to the row of a dataset:

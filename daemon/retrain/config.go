@@ -62,7 +62,7 @@ type DriftLimits struct {
 func DefaultConfig() Config {
 	return Config{
 		Schedule: "0 2 * * 0", // Sunday night: a week of granules, and nobody waits for the machine
-		Policy:   PolicyAuto, Engine: engine.Auto,
+		Policy:   PolicyAuto, Engine: engine.Auto, GPUs: []int{},
 		FirstDays:   90, // a season: with less the gaps of the held-out days are hardly others than the learned ones
 		NewGranules: 30,
 		Apart:       24 * time.Hour,

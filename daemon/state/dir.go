@@ -40,6 +40,10 @@ func (d Dir) Constants(dataset string) string { return d.in("constants", dataset
 // Seen returns the file with the cells of a dataset that were observed so far.
 func (d Dir) Seen(dataset string) string { return d.in("seen", dataset+".json") }
 
+// Sources returns the file with the comparison of the sources of a dataset, day by
+// day.
+func (d Dir) Sources(dataset string) string { return d.in("sources", dataset+".json") }
+
 // Backfill returns the file of the requested backfill of a dataset.
 func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + dataset + ".json") }
 

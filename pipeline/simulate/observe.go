@@ -83,8 +83,11 @@ func (w *World) observe(n int, tracer []float32, c coverage) sight {
 			if r.quality == 0 {
 				continue
 			}
-			noise := gauss(mix(w.cfg.Seed, seedNoise, uint64(day), uint64(at)))
-			s.values[at] = w.toPhysical(read(float64(tracer[at]) + shared + r.bias + r.std*noise))
+			noise, own := r.std*gauss(mix(w.cfg.Seed, seedNoise, uint64(day), uint64(at))), w.cfg.Sensor
+			if own.Number > 0 {
+				noise = own.Bias + math.Hypot(r.std, own.Noise)*gauss(mix(w.cfg.Seed, seedNoise, uint64(day), uint64(at), uint64(own.Number)))
+			}
+			s.values[at] = w.toPhysical(read(float64(tracer[at]) + shared + r.bias + noise))
 			s.quality[at] = r.quality
 			s.sensors[at] = sc.sensors[at]
 		}

@@ -28,6 +28,27 @@ type Config struct {
 	// additive.
 	DayBias float64
 	Change  Change
+	Sensor  Sensor
+}
+
+// A Sensor is another one over the same ocean, in the place of the usual ones, so that
+// one sea has several feeds. The zero value is the usual ones.
+type Sensor struct {
+	Number int     // 1, 2, 3...: each has its own orbit and noise; 0: the usual ones
+	Bias   float64 // what it reads too much, in the space where the tracer is additive
+	Noise  float64 // standard deviation of its noise beside the usual one, likewise
+}
+
+// sensors returns the sensors in the place of the usual ones: on other orbits, and
+// at hours that others leave free, when the clouds have moved on.
+func (s Sensor) sensors(usual []sensor) []sensor {
+	const hours, revolutions = 2.5, 0.37
+	own := slices.Clone(usual)
+	for i := range own {
+		own[i].hour += hours * float64(s.Number)
+		own[i].phaseRevs += revolutions * float64(s.Number)
+	}
+	return own
 }
 
 // A Change puts another sensor in the place of those that a feed began with. The
@@ -75,6 +96,8 @@ func (c Config) Validate() error {
 	errs.Check(c.Days >= 0, "days is %d, must not be negative", c.Days)
 	errs.Check(math.Abs(c.CloudBias) <= 5, "cloud bias is %g: beyond 5 nothing but the mask of the sea is left", c.CloudBias)
 	errs.Check(c.Change.Day >= 0 && c.Change.Gain >= 0 && c.Change.Swath >= 0 && c.Change.DayBias >= 0, "change of sensor is %+v: nothing of it but the bias may be negative", c.Change)
+	errs.Check(c.Sensor.Number >= 0 && c.Sensor.Number <= 3 && c.Sensor.Noise >= 0 && (c.Sensor.Number > 0 || c.Sensor == Sensor{}),
+		"sensor is %+v: its number must be 1..3, or 0 for the usual sensors without bias and noise, and its noise not negative", c.Sensor)
 	return errs.Err()
 }
 
@@ -111,11 +134,12 @@ func New(cfg Config) (*World, error) {
 		return nil, fmt.Errorf("find coasts of %s: %w", r.Name, err)
 	}
 	c := newChart(grid, mask)
+	sensors := cfg.Sensor.sensors(r.sensors)
 	return &World{
 		cfg: cfg, recipe: r, chart: c,
 		basin:   newBasin(c, cfg.Seed, r.current, newWater(c, r.sea)),
-		sky:     newSky(c, cfg.Seed, r.weather, r.sensors),
-		later:   newSky(c, cfg.Seed, r.weather, cfg.Change.sensors(r.sensors)),
+		sky:     newSky(c, cfg.Seed, r.weather, sensors),
+		later:   newSky(c, cfg.Seed, r.weather, cfg.Change.sensors(sensors)),
 		foreign: foreignSignals().seeded(mix(cfg.Seed, seedInterference)),
 		origin:  int(cfg.Start.Sub(calendarOrigin()) / (24 * time.Hour)),
 		hourUTC: time.Duration(r.hour) * time.Hour,

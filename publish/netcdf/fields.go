@@ -204,10 +204,20 @@ func (p *Product) flagVariable() Var {
 			{Name: "comment", Value: "none of the first four: observed and unchanged; LAND: never filled; INTERPOLATED: the value is the analysis; " +
 				"NOT_RECONSTRUCTIBLE: no value; REJECTED: observed, but refused by quality control and replaced; " +
 				"OBSERVATION_ERROR: observed, and the uncertainty is the error that the input gives, instead of the noise that the analysis fitted; " +
-				"NEVER_OBSERVED: sea, but on none of the days known so far, so what fills it comes from other places" + iceComment},
+				"NEVER_OBSERVED: sea, but on none of the days known so far, so what fills it comes from other places" + iceComment + p.adjustedNote()},
 			{Name: "coverage_content_type", Value: "auxiliaryInformation"},
 		},
 	}
+}
+
+// adjustedNote says where observed pixels are not as they were delivered: where the
+// input was merged from several sources.
+func (p *Product) adjustedNote() string {
+	name := p.Variable + "_source"
+	if v, ok := p.Source.variable(name); !ok || !strings.HasSuffix(text(v.Attrs, "flag_meanings"), " adjusted") {
+		return ""
+	}
+	return "; observed pixels that " + name + " marks as adjusted are freed from the bias of their source"
 }
 
 func unitsOf(v Var) string {

@@ -85,7 +85,7 @@ func describeConfig(w io.Writer, file string, cfg daemon.Config) error {
 	for _, set := range cfg.Datasets {
 		back, ahead := set.Fill.Window()
 		fmt.Fprintf(w, "dataset %s: %s from %s, filled by %s, %s back and %s ahead\n", set.Name,
-			cmp.Or(set.Product, "any product"), set.Archive.Place(), set.Fill.Method, back, ahead)
+			cmp.Or(set.Product, "any product"), set.Place(), set.Fill.Method, back, ahead)
 		if form := set.ProductForm(); form != "" {
 			fmt.Fprintf(w, "dataset %s: %s\n", set.Name, form)
 		}

@@ -62,3 +62,18 @@ func (p Product) In(units string, x float64) float64 {
 func (p Product) RangeIn(units string) [2]float64 {
 	return [2]float64{p.In(units, p.Range[0]), p.In(units, p.Range[1])}
 }
+
+// Between returns how a number of one unit becomes one of another, number · scale +
+// zero; false where that is not known. Units that are not given are those of the
+// other.
+func Between(from, to string) (scale, zero float64, ok bool) {
+	if from == "" || to == "" || strings.TrimSpace(from) == strings.TrimSpace(to) {
+		return 1, 0, true
+	}
+	a, b := UnitOf(from), UnitOf(to)
+	if a.Name == "" || a.Name != b.Name {
+		return 0, 0, false
+	}
+	scale = b.Scale / a.Scale
+	return scale, b.Zero - scale*a.Zero, true
+}
