@@ -16,10 +16,12 @@ const (
 	Names              // those of names are, and no bytes
 	Bytes              // those of files are, and no names
 	Some               // any of them are, writes by the page
-	fates              // their number
 )
 
-var fateNames = [fates]string{"lost", "landed", "prefix", "names", "bytes", "some"}
+var fateNames = [...]string{"lost", "landed", "prefix", "names", "bytes", "some"}
+
+// Fates returns all of them.
+func Fates() []Fate { return []Fate{Lost, Landed, Prefix, Names, Bytes, Some} }
 
 func (f Fate) String() string { return fateNames[f] }
 

@@ -60,7 +60,7 @@ func syncPath(path string) error {
 func outcomes(t *testing.T, l *Log, file string) map[string]bool {
 	t.Helper()
 	seen := map[string]bool{}
-	for fate := range fates {
+	for _, fate := range Fates() {
 		for seed := range uint64(30) {
 			content, there := on(t, l.Image(Cut{At: l.Len(), Fate: fate, Seed: seed}))[file]
 			if !there {
