@@ -71,6 +71,9 @@ func (l *Ledger) open(ctx context.Context, path string) error {
 	if err := checkBriefly(ctx, db); err != nil {
 		return fmt.Errorf("%w; put a backup in its place, or move it away to begin anew from the archives", err)
 	}
+	if err := l.keepFormer(ctx); err != nil {
+		return err
+	}
 	return migrate(ctx, db)
 }
 
