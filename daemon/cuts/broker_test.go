@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"lacuna/internal/powercut"
 	"lacuna/publish/kafka"
@@ -106,23 +105,25 @@ type messages map[int32][]kafkago.Message
 
 // readTopics returns what a broker holds of the topics that the service has made.
 func readTopics(ctx context.Context, broker *kfake.Cluster) (map[string]messages, error) {
-	client := &kafkago.Client{Addr: kafkago.TCP(broker.ListenAddrs()...), Timeout: 10 * time.Second}
-	meta, err := client.Metadata(ctx, &kafkago.MetadataRequest{})
+	conn, err := kafkago.DialContext(ctx, "tcp", broker.ListenAddrs()[0]) // a kafkago.Client would keep its connections for ever
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	partitions, err := conn.ReadPartitions()
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]messages{}
-	for _, topic := range meta.Topics {
-		if topic.Internal || topic.Name != kafka.EventsTopic(prefix) && topic.Name != kafka.DataTopic(prefix) {
+	for _, p := range partitions {
+		if p.Topic != kafka.EventsTopic(prefix) && p.Topic != kafka.DataTopic(prefix) {
 			continue
 		}
-		all[topic.Name] = messages{}
-		for _, p := range topic.Partitions {
-			list, err := readPartition(ctx, broker.ListenAddrs()[0], topic.Name, p.ID)
-			if err != nil {
-				return nil, err
-			}
-			all[topic.Name][int32(p.ID)] = list
+		if all[p.Topic] == nil {
+			all[p.Topic] = messages{}
+		}
+		if all[p.Topic][int32(p.ID)], err = readPartition(ctx, broker.ListenAddrs()[0], p.Topic, p.ID); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

@@ -53,6 +53,9 @@ func (r *recording) testNothingIsLost(t *testing.T) {
 		if bad == enough {
 			break
 		}
+		if (i+1)%100 == 0 {
+			t.Logf("%d cuts, %d of them lost something", i+1, bad)
+		}
 	}
 	t.Logf("%d changes, %d syncs; %d cuts, %d different disks, seed %d", r.log.Len(), len(r.log.Syncs()), cuts, len(images), seed)
 }
