@@ -84,12 +84,14 @@ fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time
 	    go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
 	  done; done
 
-# A number of cuts of the power, the service started again after each, and the
-# planted bugs built into the program. A thousand take half an hour.
+# A number of cuts of the power, the service started again after RESTARTS of them,
+# and the planted bugs built into the program. A thousand restarts take half an
+# hour and more.
 CUTS ?= 1000
+RESTARTS ?= $(CUTS)
 SEED ?= 0
 cuts: system ## cut the power of a service CUTS times (1000) as SEED (0) says, and catch planted bugs
-	@LACUNA_CUTS=$(CUTS) LACUNA_SEED=$(SEED) go test -vet=off -timeout 6h -v -count 1 ./internal/powercut ./daemon/cuts
+	@LACUNA_CUTS=$(CUTS) LACUNA_RESTARTS=$(RESTARTS) LACUNA_SEED=$(SEED) go test -vet=off -timeout 6h -v -count 1 ./internal/powercut ./daemon/cuts
 
 bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt

@@ -15,7 +15,8 @@ import (
 // again. The long suite is `make cuts`.
 const (
 	shortCuts, shortRestarts = 240, 8
-	cutsEnv, seedEnv         = "LACUNA_CUTS", "LACUNA_SEED"
+
+	cutsEnv, restartsEnv, seedEnv = "LACUNA_CUTS", "LACUNA_RESTARTS", "LACUNA_SEED"
 
 	enough = 5 // cuts that lose something: more say the same again
 )
@@ -38,7 +39,7 @@ func TestPowerCuts(t *testing.T) {
 func (r *recording) testNothingIsLost(t *testing.T) {
 	cuts, restarts := shortCuts, shortRestarts
 	if n := number(t, cutsEnv); n > 0 {
-		cuts, restarts = n, n
+		cuts, restarts = n, number(t, restartsEnv)
 	}
 	seed := uint64(number(t, seedEnv))
 	images, bad := map[string]bool{}, 0
