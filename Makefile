@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench fuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts fuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -83,6 +83,15 @@ fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time
 	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
 	    go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
 	  done; done
+
+# A number of cuts of the power, the service started again after RESTARTS of them,
+# and the planted bugs built into the program. A thousand restarts take half an
+# hour and more.
+CUTS ?= 1000
+RESTARTS ?= $(CUTS)
+SEED ?= 0
+cuts: system ## cut the power of a service CUTS times (1000) as SEED (0) says, and catch planted bugs
+	@LACUNA_CUTS=$(CUTS) LACUNA_RESTARTS=$(RESTARTS) LACUNA_SEED=$(SEED) go test -vet=off -timeout 6h -v -count 1 ./internal/powercut ./daemon/cuts
 
 bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt

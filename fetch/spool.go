@@ -65,7 +65,7 @@ type Download struct {
 // is kept and the next call begins afresh. A failure of the local disk wraps
 // ErrSpool.
 func (s *Spool) Bring(ctx context.Context, d Download) (Granule, error) {
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+	if err := durable.MakeFolders(s.dir); err != nil {
 		return Granule{}, fmt.Errorf("make %w: %w", ErrSpool, err)
 	}
 	p, err := openPart(s.dir, d.Object)
@@ -198,7 +198,7 @@ func (s *Spool) Adopt(file, name, sha256 string) (string, error) {
 	if file == place {
 		return place, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+	if err := durable.MakeFolders(filepath.Dir(place)); err != nil {
 		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
 	}
 	if err := os.Link(file, place); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -237,11 +237,11 @@ func (s *Spool) path(name, sum string) string {
 	return filepath.Join(s.dir, sum[:2], sum, path.Base(path.Clean("/"+name)))
 }
 
-// moveInto renames temp to file and syncs the folders, so that the new name
+// moveInto renames temp to file and syncs the folder, so that the new name
 // survives a power cut.
 func moveInto(temp, file string) error {
 	folder := filepath.Dir(file)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := durable.MakeFolders(folder); err != nil {
 		return err
 	}
 	if err := os.Chmod(temp, 0o644); err != nil { // CreateTemp's 0600 would keep other users from looking
@@ -250,11 +250,5 @@ func moveInto(temp, file string) error {
 	if err := os.Rename(temp, file); err != nil {
 		return err
 	}
-	for range 3 { // the folder, and the two above that may be new
-		if err := durable.Sync(folder); err != nil {
-			return err
-		}
-		folder = filepath.Dir(folder)
-	}
-	return nil
+	return durable.Sync(folder)
 }

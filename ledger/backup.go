@@ -47,6 +47,22 @@ func (l *Ledger) Backup(ctx context.Context, file string) (err error) {
 	return durable.Sync(filepath.Dir(file))
 }
 
+// FormerLayout returns where a ledger of an older layout is kept when it is
+// brought to the newest: with it, an older program can be gone back to.
+func FormerLayout(path string, layout int) string { return fmt.Sprintf("%s.layout-%d", path, layout) }
+
+// keepFormer copies a ledger of an older layout before it is changed.
+func (l *Ledger) keepFormer(ctx context.Context) error {
+	var have int
+	if err := l.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return fmt.Errorf("read layout version: %w", err)
+	}
+	if have == 0 || have >= len(migrations()) {
+		return nil
+	}
+	return l.Backup(ctx, FormerLayout(l.path, have))
+}
+
 // copyTo writes a copy and checks it, on connections of its own, so that nobody
 // waits for it.
 func (l *Ledger) copyTo(ctx context.Context, path string) error {

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
+
+	"lacuna/internal/durable"
 
 	_ "modernc.org/sqlite" // the driver that sql.Open is asked for
 )
@@ -29,7 +30,7 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := durable.MakeFolders(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("make folder of ledger: %w", err)
 	}
 	held, err := takeLock(path + ".lock")
@@ -69,6 +70,9 @@ func (l *Ledger) open(ctx context.Context, path string) error {
 	db.SetMaxOpenConns(1)
 	if err := checkBriefly(ctx, db); err != nil {
 		return fmt.Errorf("%w; put a backup in its place, or move it away to begin anew from the archives", err)
+	}
+	if err := l.keepFormer(ctx); err != nil {
+		return err
 	}
 	return migrate(ctx, db)
 }

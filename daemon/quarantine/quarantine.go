@@ -16,6 +16,7 @@ import (
 
 	"lacuna/daemon/state"
 	"lacuna/fetch"
+	"lacuna/internal/durable"
 	"lacuna/ledger"
 )
 
@@ -31,7 +32,7 @@ func (f Folder) Of(dataset string) string { return filepath.Join(f.State.Quarant
 // Put moves the file of a granule out of the spool, with the reason beside it,
 // and returns its new path. A file that is gone is no error: the reason stays.
 func (f Folder) Put(g ledger.Granule, reason string) (string, error) {
-	if err := os.MkdirAll(f.Of(g.Dataset), 0o755); err != nil {
+	if err := durable.MakeFolders(f.Of(g.Dataset)); err != nil {
 		return "", fmt.Errorf("set aside: %w", err)
 	}
 	target := filepath.Join(f.Of(g.Dataset), revisionName(g))
@@ -74,7 +75,7 @@ func (f Folder) Restore(g ledger.Granule) (bool, error) {
 	if from == "" || from == g.SpoolPath {
 		return false, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(g.SpoolPath), 0o755); err != nil {
+	if err := durable.MakeFolders(filepath.Dir(g.SpoolPath)); err != nil {
 		return false, fmt.Errorf("restore to the spool: %w", err)
 	}
 	if err := os.Rename(from, g.SpoolPath); err != nil {

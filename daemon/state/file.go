@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"lacuna/internal/durable"
 
 	"github.com/google/renameio/v2"
 )
@@ -25,13 +28,16 @@ func Load(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// Save replaces a file with v as JSON. Its folder must exist.
+// Save replaces a file with v as JSON, for good. Its folder must exist.
 func Save(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, data, 0o644)
+	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+		return err
+	}
+	return durable.Sync(filepath.Dir(path))
 }
 
 // Remove removes a file; one that is gone already is no error.

@@ -19,6 +19,7 @@ type flood struct {
 	net.Listener
 	mlsd   bool
 	line   func(i int) string
+	send   func(conn net.Conn)         // takes precedence over line; may be nil
 	answer func(command string) string // takes precedence over the usual answers; may be nil
 }
 
@@ -91,6 +92,10 @@ func (f *flood) pour(data net.Listener) {
 		return
 	}
 	defer conn.Close()
+	if f.send != nil {
+		f.send(conn)
+		return
+	}
 	out := bufio.NewWriter(conn)
 	for i := range archivetest.Many {
 		if _, err := out.WriteString(f.line(i)); err != nil {

@@ -56,6 +56,9 @@ func (l *listing) take(it item, at *url.URL) {
 		return // nor the box
 	}
 	as, err := it.asset(cfg.Asset)
+	if err == nil && (it.ID == "" || as.Href == "") {
+		err = errors.New("it has no id, or its asset no address")
+	}
 	if err != nil {
 		l.unread.Add(fmt.Errorf("item %.100q: %w: %w", it.ID, fetch.ErrUnacceptable, err))
 		return

@@ -4,7 +4,9 @@ package durable
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // Sync brings to the disk what is at path: the bytes of a file, or the names
@@ -15,4 +17,23 @@ func Sync(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// MakeFolders makes a folder and those above it that are missing, each on the
+// disk before anything is put into it: a folder whose own name is lost takes
+// along all that was synced in it.
+func MakeFolders(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := MakeFolders(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return Sync(parent)
 }

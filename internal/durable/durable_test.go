@@ -25,3 +25,22 @@ func TestSyncTakesFilesAndFolders(t *testing.T) {
 		t.Errorf("Sync of what is not there = %v, want ErrNotExist", err)
 	}
 }
+
+func TestFoldersAreMadeOnceAndNotOverFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b", "c")
+	for range 2 {
+		if err := durable.MakeFolders(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		t.Errorf("no folder was made: %v", err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.MakeFolders(filepath.Join(file, "d")); err == nil {
+		t.Error("a folder was made in a file")
+	}
+}

@@ -164,7 +164,7 @@ const stagingPattern = ".put-*"
 func (s Store) put(ctx context.Context, item Item, write func(path string) error) (stored Stored, err error) {
 	path := s.revisionPath(item)
 	dir := filepath.Dir(path)
-	if err := makeFolders(dir); err != nil {
+	if err := durable.MakeFolders(dir); err != nil {
 		return Stored{}, err
 	}
 	staging, err := os.MkdirTemp(dir, stagingPattern)

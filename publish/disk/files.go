@@ -41,23 +41,6 @@ func sumAndSync(path string) (sum string, bytes int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), bytes, errors.Join(err, f.Sync(), f.Close())
 }
 
-// makeFolders makes dir and its missing parents, to last through a power cut.
-func makeFolders(dir string) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeFolders(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, folderMode); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return durable.Sync(parent)
-}
-
 // linkOrCopy gives a file a second name. Where the file system has no hard
 // links it is a copy.
 func linkOrCopy(from, to string) error {

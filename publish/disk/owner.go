@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/internal/durable"
 	"lacuna/publish"
 
 	"golang.org/x/sys/unix"
@@ -49,7 +50,7 @@ func (s Store) Claim(ctx context.Context, o publish.Owner) (err error) {
 	if err != nil {
 		return fmt.Errorf("encode owner: %w", err)
 	}
-	if err := errors.Join(ctx.Err(), makeFolders(s.Root)); err != nil {
+	if err := errors.Join(ctx.Err(), durable.MakeFolders(s.Root)); err != nil {
 		return err
 	}
 	staging, err := os.MkdirTemp(s.Root, stagingPattern)
@@ -117,7 +118,7 @@ var ErrLocked = errors.New("the folder of products is in use by another lacuna")
 // this process ends. It locks the folder itself, which needs no right to write
 // there.
 func (s Store) Lock() (unlock func() error, err error) {
-	if err := makeFolders(s.Root); err != nil {
+	if err := durable.MakeFolders(s.Root); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", s.Root, err)
 	}
 	d, err := os.Open(s.Root)

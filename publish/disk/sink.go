@@ -111,7 +111,7 @@ func (s *Sink) change(ctx context.Context, p publish.Product, added *publish.Pro
 		return fmt.Errorf("%w: %w", publish.ErrPermanent, err)
 	}
 	dir, dataset := filepath.Dir(visible), filepath.Join(s.store.Root, p.Dataset)
-	if err := makeFolders(dir); err != nil {
+	if err := durable.MakeFolders(dir); err != nil {
 		return err
 	}
 	unlock, err := lockFolder(dataset)

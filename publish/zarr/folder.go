@@ -41,7 +41,7 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 // Put implements objects.
 func (f folder) Put(ctx context.Context, key string, content []byte, _ string) (err error) {
 	target := f.path(key)
-	if err := errors.Join(ctx.Err(), makeFolders(filepath.Dir(target)), os.MkdirAll(f.path(staging), 0o755)); err != nil {
+	if err := errors.Join(ctx.Err(), durable.MakeFolders(filepath.Dir(target)), os.MkdirAll(f.path(staging), 0o755)); err != nil {
 		return err
 	}
 	// The name is fixed, so that a crash leaves one file, not one each.
@@ -76,7 +76,7 @@ func (f folder) Move(ctx context.Context, from, to string) error {
 	if _, err := os.Stat(f.path(from)); errors.Is(err, fs.ErrNotExist) {
 		return ctx.Err()
 	}
-	if err := errors.Join(ctx.Err(), makeFolders(filepath.Dir(f.path(to)))); err != nil {
+	if err := errors.Join(ctx.Err(), durable.MakeFolders(filepath.Dir(f.path(to)))); err != nil {
 		return err
 	}
 	if err := os.Rename(f.path(from), f.path(to)); err != nil {
@@ -105,21 +105,4 @@ func (f folder) List(ctx context.Context, prefix string, since time.Time, each f
 		return nil
 	}
 	return err
-}
-
-// makeFolders makes dir and its missing parents, to last through a power cut.
-func makeFolders(dir string) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeFolders(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return durable.Sync(parent)
 }

@@ -92,7 +92,7 @@ func (f consumeFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := fetch.CheckSecretFiles(map[string]string{"--sasl-password-file": f.cfg.SASL.PasswordFile, "--tls-key": f.cfg.TLS.KeyFile}); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(f.to, 0o755); err != nil {
+	if err := durable.MakeFolders(f.to); err != nil {
 		return err
 	}
 	removeLeftovers(f.to, time.Now())
@@ -178,7 +178,7 @@ func remove(path string) error {
 // will survive a power cut.
 func (b inbox) store(path string, p consumer.Product) error {
 	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := durable.MakeFolders(folder); err != nil {
 		return err
 	}
 	event, err := json.MarshalIndent(p.Event, "", "  ")
