@@ -15,6 +15,7 @@ import (
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/matchup"
+	"lacuna/publish/netcdf"
 )
 
 // product is a file of products: its maps, and what they are of.
@@ -45,10 +46,18 @@ func readProduct(ctx context.Context, reader *ingest.Reader, path, variable stri
 		if err == nil && len(read.Fields) != len(g.Fields) {
 			err = fmt.Errorf("%s: %s has %d fields, %s %d", g.Name, name, len(read.Fields), p.variable, len(g.Fields))
 		}
+		if v, _ := read.Source.Var(name); err == nil && text(v, "units") == "%" { // of a log-normal value, in the layout cmems
+			sigma, _ := netcdf.Sigma(v)
+			n := len(sigma) / len(read.Fields)
+			for i := range read.Fields {
+				read.Fields[i].Values = sigma[i*n : (i+1)*n]
+			}
+		}
 		return read.Fields, err
 	}
+	names := netcdf.NamesIn(g.Source.Attrs, p.variable)
 	var companions [4][]field.Field
-	for i, name := range []string{p.variable + "_uncertainty", p.variable + "_lower", p.variable + "_upper", "flags"} {
+	for i, name := range []string{names.Uncertainty, p.variable + "_lower", p.variable + "_upper", names.Flags} {
 		if companions[i], err = beside(name); err != nil {
 			return product{}, err
 		}
