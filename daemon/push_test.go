@@ -30,6 +30,7 @@ func (d ftpDriver) GetSettings() (*ftpserver.Settings, error) {
 func (d ftpDriver) ClientConnected(ftpserver.ClientContext) (string, error) { return "ready", nil }
 func (d ftpDriver) ClientDisconnected(ftpserver.ClientContext)              {}
 func (d ftpDriver) GetTLSConfig() (*tls.Config, error)                      { return nil, errors.New("none") }
+
 func (d ftpDriver) AuthUser(_ ftpserver.ClientContext, user, password string) (ftpserver.ClientDriver, error) {
 	if user != "lacuna" || password != "swordfish" {
 		return nil, errors.New("no such user")

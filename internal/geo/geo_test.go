@@ -23,8 +23,10 @@ func TestProjectionsAgreeWithPROJ(t *testing.T) {
 			"latitude_of_projection_origin": 90, "straight_vertical_longitude_from_pole": -45, "standard_parallel": 70,
 			"semi_major_axis": 6378273, "semi_minor_axis": 6356889.449,
 		}, millimetre, [][4]float64{
-			{70, -45, -2187973.819025, 0}, {83.2, 120.5, 713981.997673, 184648.299512},
-			{60.1, -170.3, 1913663.576234, -2702763.991386}, {89.99, 10, -621.353081, 887.384164},
+			{70, -45, -2187973.819025, 0},
+			{83.2, 120.5, 713981.997673, 184648.299512},
+			{60.1, -170.3, 1913663.576234, -2702763.991386},
+			{89.99, 10, -621.353081, 887.384164},
 		}},
 		{"south, with false origin", PolarStereographic, attrs{
 			"latitude_of_projection_origin": -90, "straight_vertical_longitude_from_pole": 0, "standard_parallel": -71,

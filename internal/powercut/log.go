@@ -2,7 +2,6 @@ package powercut
 
 import (
 	"errors"
-	"slices"
 )
 
 // kind is what a change does.
@@ -107,14 +106,4 @@ func (c change) names() []name {
 		return []name{c.from, c.to}
 	}
 	return nil
-}
-
-// touches reports whether a change is one of a node's own bytes or mode, or of
-// the names in it.
-func (c change) touches(node int) bool {
-	switch c.kind {
-	case write, truncate, chmod:
-		return c.node == node
-	}
-	return slices.ContainsFunc(c.names(), func(n name) bool { return n.folder == node })
 }

@@ -102,7 +102,7 @@ func TestOnlyWhatWasSyncedLasts(t *testing.T) {
 			if !seen[tt.want] || seen[tt.never] || seen["gone"] {
 				t.Errorf("the file may be %v", seen)
 			}
-			if _, set := seen[tt.maybe]; !set && !(tt.file && tt.folder) {
+			if _, set := seen[tt.maybe]; !set && (!tt.file || !tt.folder) {
 				t.Errorf("the file is never %q: %v", tt.maybe, seen)
 			}
 		})

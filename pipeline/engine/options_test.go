@@ -18,10 +18,14 @@ func TestTheGPUsAndTheirMemoryAreThoseThatWereNamed(t *testing.T) {
 		err  string
 	}{
 		{name: "nothing", want: pjrt.NamedValuesMap{"preallocate": false}},
-		{name: "config", cfg: Config{GPUs: []int{1, 3}, Memory: 0.25}, env: map[string]string{GPUVariable: "7", MemoryVariable: "0.9"},
-			want: pjrt.NamedValuesMap{"preallocate": false, "visible_devices": []int64{1, 3}, "memory_fraction": float32(0.25)}},
-		{name: "environment", env: map[string]string{GPUVariable: "2, 0", MemoryVariable: "0.5"},
-			want: pjrt.NamedValuesMap{"preallocate": false, "visible_devices": []int64{2, 0}, "memory_fraction": float32(0.5)}},
+		{
+			name: "config", cfg: Config{GPUs: []int{1, 3}, Memory: 0.25}, env: map[string]string{GPUVariable: "7", MemoryVariable: "0.9"},
+			want: pjrt.NamedValuesMap{"preallocate": false, "visible_devices": []int64{1, 3}, "memory_fraction": float32(0.25)},
+		},
+		{
+			name: "environment", env: map[string]string{GPUVariable: "2, 0", MemoryVariable: "0.5"},
+			want: pjrt.NamedValuesMap{"preallocate": false, "visible_devices": []int64{2, 0}, "memory_fraction": float32(0.5)},
+		},
 		{name: "no number", env: map[string]string{GPUVariable: "first"}, err: GPUVariable},
 		{name: "no GPU", env: map[string]string{GPUVariable: "-1"}, err: GPUVariable},
 		{name: "too much", env: map[string]string{MemoryVariable: "50"}, err: MemoryVariable},

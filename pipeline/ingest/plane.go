@@ -211,7 +211,7 @@ func (x *extract) curvedGrid(lat, lon []float64) (field.Grid, error) {
 func swathOf(h *header) string {
 	for _, name := range []string{"processing_level", "cdm_data_type", "feature_type"} {
 		text := textOf(h.Attrs, name)
-		level := strings.TrimLeft(strings.ToLower(text), "level -_")
+		level := strings.TrimLeft(strings.ToLower(text), "lev -_")
 		if strings.EqualFold(text, "swath") || name == "processing_level" && (strings.HasPrefix(level, "2") || strings.HasPrefix(level, "1")) {
 			return fmt.Sprintf("its %s is %q", name, text)
 		}

@@ -117,15 +117,20 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringVarP(&flags.out, "output", "o", "", "`DIR` for the products (required)")
 	f.StringArrayVar(&flags.history, "history", nil, "`FILE|DIR` with granules of neighbouring days; may be repeated")
 	flags.model.Add(f, &flags.fill)
-	f.StringVar(&flags.options.Product, "product", "", "product `NAME` that says how to read the files")
-	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill")
-	input.AddPart(f, &flags.options)
-	f.StringArrayVar(&flags.options.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
+	addReading(f, &flags.options)
 	f.StringVar((*string)(&flags.layout), "layout", string(netcdf.Plain), "`LAYOUT` of the products: lacuna (names, units and packing of the input), ghrsst or cmems")
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
 	addWindow(f, &flags.fill)
 	input.AddTests(f, &flags.screen.Tests, &flags.screen.Ice)
 	return c
+}
+
+// addReading adds the flags that say how files are read.
+func addReading(f *pflag.FlagSet, o *ingest.Options) {
+	f.StringVar(&o.Product, "product", "", "product `NAME` that says how to read the files")
+	f.StringVar(&o.Variable, "var", "", "`VARIABLE` to fill")
+	input.AddPart(f, o)
+	f.StringArrayVar(&o.Quality, "quality", nil, "quality `RULE`, such as 'quality_level >= 4'; may be repeated")
 }
 
 // addWindow adds the flags of the window of days.
