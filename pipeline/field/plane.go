@@ -129,6 +129,7 @@ func (a vector) apart(b vector) float64 { d := a.minus(b); return math.Sqrt(d.do
 func (a vector) place() (lat, lon float64) {
 	return math.Atan2(a[2], math.Hypot(a[0], a[1])) * 180 / math.Pi, math.Atan2(a[1], a[0]) * 180 / math.Pi
 }
+
 func (a vector) cross(b vector) vector {
 	return vector{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
 }

@@ -60,7 +60,8 @@ func rotated() Product {
 		case "Polar_Stereographic_Grid":
 			v.Name, v.Attrs = "rotated_pole", []Attr{
 				{Name: "grid_mapping_name", Value: "rotated_latitude_longitude"},
-				{Name: "grid_north_pole_latitude", Value: []float64{39.25}}, {Name: "grid_north_pole_longitude", Value: []float64{-162}},
+				{Name: "grid_north_pole_latitude", Value: []float64{39.25}},
+				{Name: "grid_north_pole_longitude", Value: []float64{-162}},
 			}
 		case "xc":
 			v.Name, v.Dims, v.Raw = "rlon", []string{"rlon"}, raw("double", -5, -4.9, -4.8, -4.7, -4.6)
