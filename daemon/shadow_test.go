@@ -181,7 +181,7 @@ func TestAnotherVersionAttributeIsAnAlarmUntilItIsAccepted(t *testing.T) {
 	if len(known.Changes) != 1 || known.Changes[0].From != "1.0" || known.Changes[0].To != "2.0" {
 		t.Fatalf("changes are %v", known.Changes)
 	}
-	if a := b.alarms(t)["version/sea"]; !strings.Contains(a.Summary, "product_version 2.0") || !strings.Contains(a.Remedy, "lacuna shadow") {
+	if a := b.alarms(t)["version/sea"]; !strings.Contains(a.Summary, "product_version 2.0") || !strings.Contains(a.Remedy, "lacuna trial") {
 		t.Errorf("the alarm is %+v", a)
 	}
 	if known := arrive(2, "1.0"); len(known.Changes) != 1 {

@@ -149,7 +149,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	add(d.NewVersion != "", Alarm{
 		Name: "version", Summary: "there is a new version of the data of " + d.Name + ": " + d.NewVersion,
-		Remedy: "'lacuna shadow show' compares it with the one in use; then 'lacuna shadow accept' or 'lacuna shadow refuse', with --reason",
+		Remedy: "'lacuna trial show' compares it with the one in use; then 'lacuna trial accept' or 'lacuna trial refuse', with --reason",
 	})
 	add(d.DiskFull, Alarm{
 		Name: "intake", Summary: "intake of " + d.Name + " stands still: the disk is full",

@@ -5,6 +5,8 @@
 //	ingest     NetCDF file to fields, in a child process with limits
 //	field      one map of the ocean: grid, values, mask, transform
 //	swath      pixels without a grid to the cells of one
+//	merge      the fields that several sources have of a day to one
+//	quality    tests of observations, and sea under ice
 //	seamask    which cells of a grid are sea, anywhere on Earth
 //	classical  optimal interpolation, DINEOF and others that need no training
 //	engine     ONNX Runtime and XLA, and the programs that run on them

@@ -28,7 +28,7 @@ func Commands() []*cobra.Command {
 		quarantineCommand(),
 		gridCommand(),
 		tuningCommand(),
-		shadowCommand(),
+		trialCommand(),
 		redoCommand(),
 		backfillCommand(),
 		ledgerCommand(),

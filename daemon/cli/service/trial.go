@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func shadowCommand() *cobra.Command {
-	var f shadowFlags
+func trialCommand() *cobra.Command {
+	var f trialFlags
 	c := &cobra.Command{
-		Use:   "shadow",
+		Use:   "trial",
 		Short: "a new version of a dataset: try it beside the one in use, then accept or refuse it",
-		Long: `Shadow is about new versions of the data of a dataset. Until one is accepted the
+		Long: `Trial is about new versions of the data of a dataset. Until one is accepted the
 old one goes on. Of Copernicus Marine the service itself tries a version that is
 announced, on trial_days days; a version in another archive is tried by hand. Its
 granules are fetched and filled in a folder of the state, and no receiver is told
@@ -26,9 +26,9 @@ of their products. The report compares both versions on the cells that both
 observed, on the scale of the transform. All can be used while the daemon runs.
 
 Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
-		Example: `  lacuna shadow run --dataset black-sea-chl --version 202411 --config lacuna.yaml
-  lacuna shadow show --dataset black-sea-chl --config lacuna.yaml
-  lacuna shadow accept --dataset black-sea-chl --reason 'bias below 1 %' --config lacuna.yaml`,
+		Example: `  lacuna trial run --dataset black-sea-chl --version 202411 --config lacuna.yaml
+  lacuna trial show --dataset black-sea-chl --config lacuna.yaml
+  lacuna trial accept --dataset black-sea-chl --reason 'bias below 1 %' --config lacuna.yaml`,
 	}
 	p := c.PersistentFlags()
 	addConfig(p, &f.config)
@@ -38,14 +38,14 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 		f.decide("refuse", "keep the version in use, and have no more alarms of the one that was tried", false))
 }
 
-type shadowFlags struct {
+type trialFlags struct {
 	config string
 	json   bool
 	trial  daemon.Trial
 }
 
 // service returns the service of the configuration.
-func (f *shadowFlags) service(stderr io.Writer) (*daemon.Daemon, error) {
+func (f *trialFlags) service(stderr io.Writer) (*daemon.Daemon, error) {
 	if f.trial.Dataset == "" {
 		return nil, cli.Usage(errors.New("--dataset NAME is required"))
 	}
@@ -53,7 +53,7 @@ func (f *shadowFlags) service(stderr io.Writer) (*daemon.Daemon, error) {
 	return flags.daemon(stderr)
 }
 
-func (f *shadowFlags) run() *cobra.Command {
+func (f *trialFlags) run() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --dataset NAME (--version LABEL | --archive ADDRESS)",
 		Short: "fetch and fill the latest days of a new version beside the old one, and compare them",
@@ -79,7 +79,7 @@ func (f *shadowFlags) run() *cobra.Command {
 	return c
 }
 
-func (f *shadowFlags) show() *cobra.Command {
+func (f *trialFlags) show() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show --dataset NAME",
 		Short: "the comparison of the version that was tried last, and changes of version attributes",
@@ -98,7 +98,7 @@ func (f *shadowFlags) show() *cobra.Command {
 	}
 }
 
-func (f *shadowFlags) decide(use, short string, accepted bool) *cobra.Command {
+func (f *trialFlags) decide(use, short string, accepted bool) *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   use + " --dataset NAME --reason TEXT",
@@ -123,7 +123,7 @@ func (f *shadowFlags) decide(use, short string, accepted bool) *cobra.Command {
 	return c
 }
 
-func (f *shadowFlags) print(c *cobra.Command, known daemon.Versions) error {
+func (f *trialFlags) print(c *cobra.Command, known daemon.Versions) error {
 	return printAs(c, f.json, known, func(w io.Writer) {
 		for _, change := range known.Changes {
 			fmt.Fprintf(w, "changed:\t%v\n", change)
