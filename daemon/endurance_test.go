@@ -271,6 +271,12 @@ func TestTwoHundredIdleDatasetsCostNextToNothing(t *testing.T) {
 	if os.Getenv("LACUNA_LONG") != "" {
 		watched = time.Minute
 	}
+	share := func(of time.Duration) float64 {
+		before, began := processCPU(t), time.Now()
+		time.Sleep(of) // the cost of waiting is measured
+		return (processCPU(t) - before).Seconds() / time.Since(began).Seconds()
+	}
+	others := share(2 * time.Second) // what tests before this one have left running
 	b := manySets(t, datasets)
 	for i := range b.cfg.Datasets { // the default interval, spread as schedules and starts are
 		b.cfg.Datasets[i].Archive.PollInterval = 2 * time.Minute
@@ -282,12 +288,10 @@ func TestTwoHundredIdleDatasetsCostNextToNothing(t *testing.T) {
 	for _, set := range b.cfg.Datasets {
 		until(t, "the first poll of "+set.Name, func() bool { return !d.intakes[set.Name].State().LastPoll.IsZero() })
 	}
-	before, began := processCPU(t), time.Now()
-	time.Sleep(watched) // the cost of waiting is measured
-	share := (processCPU(t) - before).Seconds() / time.Since(began).Seconds()
-	t.Logf("%d idle datasets: %.2f %% of a processor over %v", datasets, 100*share, watched)
-	if share > most {
-		t.Errorf("idle datasets take %.1f %% of a processor, want at most %.0f %%", 100*share, 100*most)
+	own := share(watched) - others
+	t.Logf("%d idle datasets: %.2f %% of a processor over %v, beside %.2f %%", datasets, 100*own, watched, 100*others)
+	if own > most {
+		t.Errorf("idle datasets take %.1f %% of a processor, want at most %.0f %%", 100*own, 100*most)
 	}
 }
 

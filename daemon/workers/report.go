@@ -84,14 +84,22 @@ func (w *Worker) keepReporting(ctx context.Context) {
 	}
 }
 
-// leave reports that the worker ends.
+// leave reports that the worker ends. It waits for a moment only: a record that was
+// sent into a network that has gone is not given up by the client before it is closed.
 func (w *Worker) leave(ctx context.Context) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	last := w.report.now()
 	last.Left = true
-	if err := w.produce(ctx, w.Config.results(), "worker", last); err != nil {
-		w.Log.Debug("the coordinator was not told that this worker ends", "err", err)
+	told := make(chan error, 1)
+	go func() { told <- w.produce(ctx, w.Config.results(), "worker", last) }()
+	select {
+	case err := <-told:
+		if err != nil {
+			w.Log.Debug("the coordinator was not told that this worker ends", "err", err)
+		}
+	case <-ctx.Done():
+		w.Log.Debug("the coordinator was not told that this worker ends", "err", ctx.Err())
 	}
 }

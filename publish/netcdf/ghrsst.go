@@ -88,6 +88,9 @@ func (p *Product) seaIce(f File, flags Var) (Var, error) {
 		ice = Var{Name: "sea_ice_fraction", Type: "byte", Dims: flags.Dims, Attrs: []Attr{{Name: "_FillValue", Value: []int8{math.MinInt8}}}}
 		ice.Raw = slices.Repeat([]byte{0x80}, len(flags.Raw))
 	}
+	for _, name := range []string{"coordinates", "grid_mapping"} {
+		ice.Attrs = withDefault(ice.Attrs, name, text(flags.Attrs, name))
+	}
 	if text(ice.Attrs, "units") == "%" {
 		to.times = 0.01
 	}
