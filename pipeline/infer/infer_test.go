@@ -262,3 +262,12 @@ func TestConfigNamesWhatIsAllowed(t *testing.T) {
 		t.Errorf("the defaults are refused: %v", err)
 	}
 }
+
+// skipArithmetic leaves a test out where only races are looked for: it computes
+// for long what shorter tests show the detector too.
+func skipArithmetic(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("arithmetic, in which shorter tests would show a race too")
+	}
+}
