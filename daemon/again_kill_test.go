@@ -27,8 +27,8 @@ const (
 	// names, and againKillsEnv is how often it is killed.
 	againEnv      = "LACUNA_TEST_AGAIN"
 	againKillsEnv = "LACUNA_AGAIN_KILLS"
-	againKills    = 15
-	againDays     = 24
+	againKills    = 8
+	againDays     = 12
 )
 
 // againConfig is a daemon with one dataset, a store of models, the sinks disk and

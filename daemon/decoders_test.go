@@ -41,7 +41,7 @@ func slowly(t *testing.T) (child []string, most func() int) {
 func TestNoMoreFilesAreDecodedAtATimeThanThereArePlaces(t *testing.T) {
 	b := newBench(t)
 	b.plain()
-	const days = 10
+	const days = 5
 	second := b.cfg.Datasets[0]
 	second.Name, second.Archive.Dir = "sky", b.archive()+"-2"
 	b.cfg.Datasets = append(b.cfg.Datasets, second)
@@ -65,7 +65,7 @@ func TestNoMoreFilesAreDecodedAtATimeThanThereArePlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := start(t, d)
-	until(t, "twenty products", func() bool { return len(b.products(t)) == 2*days })
+	until(t, "ten products", func() bool { return len(b.products(t)) == 2*days })
 	stop()
 	const spare = 1 // child that the reader keeps ready
 	if got, allowed := most(), slots.Fills()+1+spare; got > allowed || got < 2 {
