@@ -161,6 +161,7 @@ func (c Config) Readable() error {
 			errs = append(errs, fmt.Errorf("publish.kafka: %w", err))
 		}
 	}
+	errs = append(errs, c.Publish.Store(c.ProductsDir).CheckFolders())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrConfig, err)
 	}

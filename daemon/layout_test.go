@@ -10,6 +10,7 @@ import (
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/work"
 	"lacuna/pipeline/simulate"
+	"lacuna/publish"
 	"lacuna/publish/netcdf"
 )
 
@@ -18,14 +19,15 @@ var layoutCases = []struct {
 	layout           netcdf.Layout
 	product          string // of the simulator
 	variable, errors string // in its files
+	folders          publish.Folders
 	first, second    string // names of the revisions of a day, with %s for the day
 }{
 	{
-		netcdf.GHRSST, "med-sst", "analysed_sst", "analysis_error",
+		netcdf.GHRSST, "med-sst", "analysed_sst", "analysis_error", "{year}/{doy}", // as archives of GHRSST have them
 		"%s-Lacuna-L4_GHRSST-SSTsubskin-sea-nrt-v02.1-fv01.0.nc", "%s-Lacuna-L4_GHRSST-SSTsubskin-sea-dt-v02.1-fv02.0.nc",
 	},
-	{netcdf.CMEMS, "blk-chl", "CHL", "CHL_uncertainty", "%.8s_sea.nc", "%.8s_sea.nc"},
-	{netcdf.CMEMS, "med-sst", "analysed_sst", "analysis_error", "%.8s_sea.nc", "%.8s_sea.nc"},
+	{netcdf.CMEMS, "blk-chl", "CHL", "CHL_uncertainty", publish.DefaultFolders, "%.8s_sea.nc", "%.8s_sea.nc"},
+	{netcdf.CMEMS, "med-sst", "analysed_sst", "analysis_error", publish.DefaultFolders, "%.8s_sea.nc", "%.8s_sea.nc"},
 }
 
 func TestProductsOfEveryLayoutAreMadeRevisedAndRead(t *testing.T) {
@@ -35,6 +37,7 @@ func TestProductsOfEveryLayoutAreMadeRevisedAndRead(t *testing.T) {
 			r := newRolling(t, 6)
 			r.simulate(t, tt.product, 6)
 			r.cfg.Publish.Zarr = &outbox.Zarr{Dir: filepath.Join(t.TempDir(), "zarr")}
+			r.cfg.Publish.Folders = tt.folders
 			set := &r.cfg.Datasets[0]
 			set.Layout, set.Reanalysis.LeastChange = tt.layout, 0
 			for i := range 5 { // a granule a day
@@ -51,7 +54,7 @@ func TestProductsOfEveryLayoutAreMadeRevisedAndRead(t *testing.T) {
 					t.Errorf("day %d has %q, want %q\n%s", i, revised[i], want, r.log)
 				}
 				at := r.world.Granule(r.days[i]).Seen.Time.UTC()
-				shown := filepath.Join(r.cfg.ProductsDir, "sea", at.Format("2006/01"), fmt.Sprintf(name, at.Format("20060102150405")))
+				shown := filepath.Join(r.cfg.ProductsDir, tt.folders.Folder("sea", at), fmt.Sprintf(name, at.Format("20060102150405")))
 				if read(t, shown, tt.variable).Source.Variable != tt.variable || len(read(t, shown, tt.errors).Fields) != 1 {
 					t.Errorf("%s is not read by its names", shown)
 				}

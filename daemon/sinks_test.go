@@ -116,7 +116,7 @@ func (b *bench) said(t *testing.T) hashes {
 	if err := (disk.Store{Root: b.cfg.ProductsDir}).Manifests(t.Context(), time.Time{}, collect("disk")); err != nil {
 		t.Fatal(err)
 	}
-	bucket, err := s3.New(b.cfg.Publish.S3.Config)
+	bucket, err := s3.New(b.cfg.Publish.S3.Config, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -271,18 +270,11 @@ func (m Manifest) Newest() (Entry, bool) {
 	return Entry{}, false
 }
 
-// Folder returns where the products of a dataset and time belong, with
-// slashes, below the root of a tree.
-func Folder(dataset string, t time.Time) string {
-	t = t.UTC()
-	return path.Join(dataset, t.Format("2006"), t.Format("01"))
-}
-
 // ManifestName returns the name of the manifest of the day of t, in its
-// Folder.
+// folder.
 func ManifestName(t time.Time) string { return t.UTC().Format("20060102") + manifestEnding }
 
-// IsManifest reports whether a file of a Folder is a manifest.
+// IsManifest reports whether a file of a folder is a manifest.
 func IsManifest(name string) bool { return strings.HasSuffix(name, manifestEnding) }
 
 const manifestEnding = ".manifest.json"

@@ -69,7 +69,7 @@ func TestManifestKnowsWhichRevisionHolds(t *testing.T) {
 
 func TestPlacesFollowTheDayInUTC(t *testing.T) {
 	late := time.Date(2024, 4, 30, 23, 30, 0, 0, time.FixedZone("west", -3600))
-	if got := Folder("d", late) + "/" + ManifestName(late) + " " + Day(late); got != "d/2024/05/20240501.manifest.json 2024-05-01" {
+	if got := DefaultFolders.Folder("d", late) + "/" + ManifestName(late) + " " + Day(late); got != "d/2024/05/20240501.manifest.json 2024-05-01" {
 		t.Errorf("places are %s", got)
 	}
 }

@@ -152,7 +152,7 @@ func (c *checker) delivered(ctx context.Context, book *ledger.Ledger, granule st
 
 // listed returns the entry of a product in the manifest of its day.
 func (c *checker) listed(folder string, p publish.Product) (publish.Entry, error) {
-	text, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(publish.Folder(p.Dataset, p.Time)), publish.ManifestName(p.Time)))
+	text, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(publish.DefaultFolders.Folder(p.Dataset, p.Time)), publish.ManifestName(p.Time)))
 	if err != nil {
 		return publish.Entry{}, err
 	}

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path"
 	"slices"
@@ -22,15 +23,16 @@ import (
 // Config is the section publish of the configuration: the sinks of products.
 type Config struct {
 	publish.Config `yaml:",inline"`
-	BaseURL        string `yaml:"base_url"`   // address of products_dir for receivers; empty: links are relative
-	QuickLook      bool   `yaml:"quick_look"` // a picture beside every product
-	Disk           Disk   `yaml:"disk"`
-	S3             *S3    `yaml:"s3"`      // the same tree in a bucket; absent: none
-	Kafka          *Kafka `yaml:"kafka"`   // absent: no Kafka
-	Zarr           *Zarr  `yaml:"zarr"`    // a growing Zarr store a dataset, in a folder; absent: none
-	ZarrS3         *S3    `yaml:"zarr_s3"` // the same stores in a bucket; absent: none
-	FTP            *FTP   `yaml:"ftp"`     // products are pushed to an FTP server; absent: none
-	SFTP           *SFTP  `yaml:"sftp"`    // products are pushed to an SSH server; absent: none
+	Folders        publish.Folders `yaml:"folders"`    // of products below that of their dataset, made of {year}, {month}, {day} and {doy}; it stays once there are products
+	BaseURL        string          `yaml:"base_url"`   // address of products_dir for receivers; empty: links are relative
+	QuickLook      bool            `yaml:"quick_look"` // a picture beside every product
+	Disk           Disk            `yaml:"disk"`
+	S3             *S3             `yaml:"s3"`      // the same tree in a bucket; absent: none
+	Kafka          *Kafka          `yaml:"kafka"`   // absent: no Kafka
+	Zarr           *Zarr           `yaml:"zarr"`    // a growing Zarr store a dataset, in a folder; absent: none
+	ZarrS3         *S3             `yaml:"zarr_s3"` // the same stores in a bucket; absent: none
+	FTP            *FTP            `yaml:"ftp"`     // products are pushed to an FTP server; absent: none
+	SFTP           *SFTP           `yaml:"sftp"`    // products are pushed to an SSH server; absent: none
 }
 
 // Zarr is the folder that Zarr stores are kept in.
@@ -54,7 +56,7 @@ type KeepDays struct {
 // DefaultConfig returns the settings that hold where a file is silent.
 func DefaultConfig() Config {
 	return Config{
-		Config: publish.DefaultConfig(), QuickLook: true,
+		Config: publish.DefaultConfig(), Folders: publish.DefaultFolders, QuickLook: true,
 		Disk: Disk{
 			FloorMiB: 1024,                     // enough for the spool and the ledger to go on for a while
 			KeepDays: KeepDays{Superseded: 30}, // a month to find out that the earlier revision was the better one
@@ -66,6 +68,9 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	errs := faults.Of(c.Config.Validate())
 	errs.Check(c.BaseURL == "" || strings.Contains(c.BaseURL, "://"), "base_url is %q, must be like https://example.org/products", c.BaseURL)
+	if err := c.Folders.Check(); err != nil {
+		errs.Add(fmt.Errorf("folders is %w", err))
+	}
 	for _, k := range c.sinks() {
 		errs.Add(faults.In(k.key, k.validate(c)))
 	}
@@ -100,7 +105,7 @@ func (d Disk) Keep() disk.Keep {
 // Store returns the folder of products below a root.
 func (c Config) Store(root string) disk.Store {
 	const mib = 1 << 20
-	return disk.Store{Root: root, FloorBytes: c.Disk.FloorMiB * mib}
+	return disk.Store{Root: root, Folders: c.Folders, FloorBytes: c.Disk.FloorMiB * mib}
 }
 
 // Kafka is the cluster that products go to, or an embedded broker to try it.
@@ -187,7 +192,7 @@ var kinds = []kind{
 		validate: func(c Config) error { return c.S3.Validate() },
 		secrets:  func(c Config) map[string]string { return map[string]string{"credentials_file": c.S3.CredentialsFile} },
 		open: func(c Config, _ disk.Store, _ *slog.Logger) (Placed, func(), error) {
-			bucket, err := s3.New(c.S3.Config)
+			bucket, err := s3.New(c.S3.Config, c.Folders)
 			return bucket, func() {}, err
 		},
 		trial: func(c Config) Trial {

@@ -44,7 +44,7 @@ var pushKinds = []kind{
 		validate: func(c Config) error { return c.FTP.Validate() },
 		secrets:  func(c Config) map[string]string { return map[string]string{"password_file": c.FTP.PasswordFile} },
 		open: func(c Config, _ disk.Store, _ *slog.Logger) (Placed, func(), error) {
-			return opened(push.NewFTP(c.FTP.FTPConfig))
+			return opened(push.NewFTP(c.FTP.FTPConfig, c.Folders))
 		},
 		trial: func(c Config) Trial { return pushed("FTP server "+c.FTP.Address, c.FTP.Root, "publish.ftp") },
 	},
@@ -61,7 +61,7 @@ var pushKinds = []kind{
 			return map[string]string{"password_file": c.SFTP.PasswordFile, "key_file": c.SFTP.KeyFile}
 		},
 		open: func(c Config, _ disk.Store, _ *slog.Logger) (Placed, func(), error) {
-			return opened(push.NewSFTP(c.SFTP.SFTPConfig))
+			return opened(push.NewSFTP(c.SFTP.SFTPConfig, c.Folders))
 		},
 		trial: func(c Config) Trial { return pushed("SFTP server "+c.SFTP.Address, c.SFTP.Root, "publish.sftp") },
 	},

@@ -23,50 +23,51 @@ func (w *work) showItem(entry publish.Entry) error {
 
 func (w *work) item() string { return stac.ItemName(w.visible) }
 
-// catalogue brings the catalogue up to date after the products of a month have
-// changed: that of the month, of the dataset and of the store.
-func (s Store) catalogue(dataset, month, staging string, added *publish.Product) error {
-	items, err := itemsIn(month)
+// catalogue brings the catalogue up to date after the products of a folder have
+// changed: that of the folder, of the dataset and of the store.
+func (s Store) catalogue(dataset, folder, staging string, added *publish.Product) error {
+	items, err := itemsIn(folder)
 	if err != nil {
 		return err
 	}
-	name, err := filepath.Rel(filepath.Join(s.Root, dataset), month)
+	name, err := filepath.Rel(filepath.Join(s.Root, dataset), folder)
 	if err != nil {
 		return err
 	}
-	text, err := stac.Month(dataset, filepath.ToSlash(name), items)
+	name = filepath.ToSlash(name)
+	text, err := stac.Folder(dataset, name, items)
 	if err != nil {
 		return err
 	}
 	if len(items) == 0 {
-		err = removeAll(filepath.Join(month, stac.CatalogName))
+		err = removeAll(filepath.Join(folder, stac.CatalogName))
 	} else {
-		err = writeChanged(staging, filepath.Join(month, stac.CatalogName), text)
+		err = writeChanged(staging, filepath.Join(folder, stac.CatalogName), text)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.describe(dataset, staging, added); err != nil {
+	if err := s.describe(dataset, name, staging, added); err != nil {
 		return err
 	}
 	return s.listDatasets(staging)
 }
 
-// describe writes the collection of a dataset. With a product that was added the
-// present one is extended; else it is made anew from the manifests.
-func (s Store) describe(dataset, staging string, added *publish.Product) error {
+// describe writes the collection of a dataset. With a product that was added to a
+// folder the present one is extended; else it is made anew from the manifests.
+func (s Store) describe(dataset, folder, staging string, added *publish.Product) error {
 	path := filepath.Join(s.Root, dataset, stac.CollectionName)
 	there, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	c := stac.ParseCollection(dataset, there)
-	if added != nil && len(c.Months) > 0 {
-		c = c.Add(added.Time, added.BBox)
+	if added != nil && len(c.Folders) > 0 {
+		c = c.Add(folder, added.Time, added.BBox)
 	} else if c, err = s.collection(dataset); err != nil {
 		return err
 	}
-	if len(c.Months) == 0 {
+	if len(c.Folders) == 0 {
 		return removeAll(path)
 	}
 	text, err := c.Encode()
@@ -76,34 +77,30 @@ func (s Store) describe(dataset, staging string, added *publish.Product) error {
 	return writeChanged(staging, path, text)
 }
 
-// collection describes a dataset from the manifests of the months that have a
+// collection describes a dataset from the manifests of the folders that have a
 // catalogue.
 func (s Store) collection(dataset string) (stac.Collection, error) {
 	c := stac.Collection{Dataset: dataset}
-	for year, err := range backward(filepath.Join(s.Root, dataset)) {
+	root := filepath.Join(s.Root, dataset)
+	for folder, err := range backward(root) {
 		if err != nil {
 			return c, err
 		}
-		for month, err := range backward(year) {
+		if _, err := os.Stat(filepath.Join(folder, stac.CatalogName)); err != nil {
+			continue
+		}
+		manifests, err := manifestsIn(folder)
+		if err != nil {
+			return c, err
+		}
+		for _, path := range manifests {
+			m, err := loadManifest(path)
 			if err != nil {
 				return c, err
 			}
-			if _, err := os.Stat(filepath.Join(month, stac.CatalogName)); err != nil {
-				continue
-			}
-			manifests, err := manifestsIn(month)
-			if err != nil {
-				return c, err
-			}
-			for _, path := range manifests {
-				m, err := loadManifest(path)
-				if err != nil {
-					return c, err
-				}
-				for _, e := range m.Products {
-					if e.Live() {
-						c = c.Add(e.Time, e.BBox)
-					}
+			for _, e := range m.Products {
+				if e.Live() {
+					c = c.Add(filepath.ToSlash(relative(root, folder)), e.Time, e.BBox)
 				}
 			}
 		}
@@ -133,9 +130,9 @@ func (s Store) listDatasets(staging string) error {
 	return writeChanged(staging, filepath.Join(s.Root, stac.CatalogName), text)
 }
 
-// itemsIn returns the names of the items of a month.
-func itemsIn(month string) (names []string, err error) {
-	entries, err := os.ReadDir(month)
+// itemsIn returns the names of the items of a folder.
+func itemsIn(folder string) (names []string, err error) {
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@
 // out of sight, that never changes once it was promised: later deliveries to
 // other sinks read the promised bytes there. A Sink makes revisions visible:
 //
-//	<root>/<dataset>/<YYYY>/<MM>/<name>.nc          the current revision
+//	<root>/<dataset>/<YYYY>/<MM>/<name>.nc          the current revision; Folders may have it otherwise
 //	                            /<name>.nc.sha256   as sha256sum --check reads it
 //	                            /<name>.png         a quick look
 //	                            /<name>_members.nc  its members, with a side file of their own
@@ -55,7 +55,8 @@ const (
 // goroutines and processes, also for the same product: of revisions that were
 // not promised the last one wins.
 type Store struct {
-	Root string
+	Root    string
+	Folders publish.Folders // of the products below those of their datasets
 	// FloorBytes of the disk stay free: below, Put refuses.
 	FloorBytes int64
 	// Free returns the free bytes of the disk that a folder is on; nil asks
@@ -116,7 +117,7 @@ func (s Store) Visible(dataset string, t time.Time, name string) (string, error)
 	if err := checkName(name); err != nil {
 		return "", fmt.Errorf("product: %w", err)
 	}
-	return filepath.Join(s.Root, filepath.FromSlash(publish.Folder(dataset, t)), fileName(name)), nil
+	return filepath.Join(s.Root, filepath.FromSlash(s.Folders.Folder(dataset, t)), fileName(name)), nil
 }
 
 func fileName(name string) string {
@@ -134,10 +135,11 @@ const revisionsFolder = ".revisions"
 func (s Store) RevisionFile(item Item) string { return s.revisionPath(item) }
 
 // revisionPath returns the file of one revision. Granules of one name in two
-// folders of an archive are told apart by the start of a hash.
+// folders of an archive are told apart by the start of a hash. Nobody looks here,
+// so that the folders are those of the default whatever the visible ones are.
 func (s Store) revisionPath(item Item) string {
 	sum := sha256.Sum256([]byte(item.Granule))
-	folder := strings.TrimPrefix(publish.Folder(item.Dataset, item.Time), item.Dataset)
+	folder := strings.TrimPrefix(publish.DefaultFolders.Folder(item.Dataset, item.Time), item.Dataset)
 	name := fmt.Sprintf("%s_r%d_%s", strings.TrimSuffix(item.Name, ".nc"), item.Revision, hex.EncodeToString(sum[:4]))
 	return filepath.Join(s.Root, item.Dataset, revisionsFolder, filepath.FromSlash(folder), name)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,62 +74,64 @@ func linkTo(folder, name, file, staging string) error {
 // members, or nothing. It looks from the latest folder back, so that it reads one
 // manifest as a rule.
 func newestIn(dataset string) (product, members string, err error) {
-	for year, err := range backward(dataset) {
+	for folder, err := range backward(dataset) {
 		if err != nil {
 			return "", "", err
 		}
-		for month, err := range backward(year) {
+		manifests, err := manifestsIn(folder)
+		if err != nil {
+			return "", "", err
+		}
+		for _, path := range slices.Backward(manifests) {
+			m, err := loadManifest(path)
 			if err != nil {
 				return "", "", err
 			}
-			manifests, err := manifestsIn(month)
-			if err != nil {
-				return "", "", err
-			}
-			for _, path := range slices.Backward(manifests) {
-				m, err := loadManifest(path)
-				if err != nil {
-					return "", "", err
+			if e, ok := m.Newest(); ok {
+				if e.Members != nil {
+					members = filepath.Join(folder, e.Members.File)
 				}
-				if e, ok := m.Newest(); ok {
-					if e.Members != nil {
-						members = filepath.Join(month, e.Members.File)
-					}
-					return filepath.Join(month, e.File), members, nil
-				}
+				return filepath.Join(folder, e.File), members, nil
 			}
 		}
 	}
 	return "", "", nil
 }
 
-// backward goes through the folders of years or months in dir, latest first.
-func backward(dir string) func(yield func(string, error) bool) {
-	return func(yield func(string, error) bool) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		for _, e := range slices.Backward(entries) {
-			number := e.IsDir() && e.Name()[0] >= '0' && e.Name()[0] <= '9'
-			if number && !yield(filepath.Join(dir, e.Name()), nil) {
-				return
-			}
-		}
-	}
+// backward goes through the folders of products below that of a dataset, latest
+// first, whatever template they have: their names begin with digits, and sort as
+// their times do. One that has others in it comes after them.
+func backward(dir string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { walkBackward(dir, yield) }
 }
 
-// manifestsIn returns the manifests in the folder of a month, by day.
-func manifestsIn(month string) ([]string, error) {
-	entries, err := os.ReadDir(month)
+func walkBackward(dir string, yield func(string, error) bool) (on bool) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return yield("", err)
+	}
+	for _, e := range slices.Backward(entries) {
+		if !e.IsDir() || e.Name()[0] < '0' || e.Name()[0] > '9' {
+			continue
+		}
+		below := filepath.Join(dir, e.Name())
+		if !walkBackward(below, yield) || !yield(below, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// manifestsIn returns the manifests in a folder of products, by day.
+func manifestsIn(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	var paths []string
 	for _, e := range entries {
 		if publish.IsManifest(e.Name()) {
-			paths = append(paths, filepath.Join(month, e.Name()))
+			paths = append(paths, filepath.Join(folder, e.Name()))
 		}
 	}
 	return paths, nil

@@ -19,31 +19,26 @@ func (s Store) Newest(dataset string, from, to time.Time, each func(folder strin
 	if err := checkName(dataset); err != nil {
 		return err
 	}
-	for year, err := range backward(filepath.Join(s.Root, dataset)) {
+	for folder, err := range backward(filepath.Join(s.Root, dataset)) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // nothing was published yet
 		}
 		if err != nil {
 			return err
 		}
-		for month, err := range backward(year) {
-			if err != nil {
-				return err
-			}
-			if on, err := s.newestOf(month, from, to, each); err != nil || !on {
-				return err
-			}
+		if on, err := s.newestOf(folder, from, to, each); err != nil || !on {
+			return err
 		}
 	}
 	return nil
 }
 
-func (s Store) newestOf(month string, from, to time.Time, each func(folder string, e publish.Entry) bool) (on bool, err error) {
-	manifests, err := manifestsIn(month)
+func (s Store) newestOf(path string, from, to time.Time, each func(folder string, e publish.Entry) bool) (on bool, err error) {
+	manifests, err := manifestsIn(path)
 	if err != nil {
 		return false, err
 	}
-	folder, err := filepath.Rel(s.Root, month)
+	folder, err := filepath.Rel(s.Root, path)
 	if err != nil {
 		return false, err
 	}

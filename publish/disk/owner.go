@@ -78,16 +78,16 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 // Manifests calls each with the manifests that were written since a time and
 // can be read.
 func (s Store) Manifests(ctx context.Context, since time.Time, each func(publish.Manifest) error) error {
-	return s.eachMonth(func(month string) error {
+	return s.eachFolder(func(folder string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return manifestsSince(month, since, each)
+		return manifestsSince(folder, since, each)
 	})
 }
 
-func manifestsSince(month string, since time.Time, each func(publish.Manifest) error) error {
-	paths, err := manifestsIn(month)
+func manifestsSince(folder string, since time.Time, each func(publish.Manifest) error) error {
+	paths, err := manifestsIn(folder)
 	if err != nil {
 		return err
 	}

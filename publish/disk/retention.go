@@ -158,12 +158,12 @@ func (s Store) Usage() (map[Class]Use, error) {
 
 // eachRevision goes through every revision that a manifest knows.
 func (s Store) eachRevision(visit func(Removal)) error {
-	return s.eachMonth(func(month string) error { return s.eachOfMonth(month, visit) })
+	return s.eachFolder(func(folder string) error { return s.eachIn(folder, visit) })
 }
 
-// eachMonth goes through the folders of months of all datasets, the latest
+// eachFolder goes through the folders of products of all datasets, the latest
 // first.
-func (s Store) eachMonth(visit func(month string) error) error {
+func (s Store) eachFolder(visit func(folder string) error) error {
 	datasets, err := os.ReadDir(s.Root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -175,25 +175,20 @@ func (s Store) eachMonth(visit func(month string) error) error {
 		if !d.IsDir() || strings.HasPrefix(d.Name(), ".") {
 			continue
 		}
-		for year, err := range backward(filepath.Join(s.Root, d.Name())) {
+		for folder, err := range backward(filepath.Join(s.Root, d.Name())) {
 			if err != nil {
 				return err
 			}
-			for month, err := range backward(year) {
-				if err != nil {
-					return err
-				}
-				if err := visit(month); err != nil {
-					return err
-				}
+			if err := visit(folder); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-func (s Store) eachOfMonth(month string, visit func(Removal)) error {
-	manifests, err := manifestsIn(month)
+func (s Store) eachIn(folder string, visit func(Removal)) error {
+	manifests, err := manifestsIn(folder)
 	if err != nil {
 		return err
 	}

@@ -55,5 +55,5 @@ func (s Store) checkPromised(item Item, there, next string) error {
 
 // manifestOf returns the manifest of the day of item.
 func (s Store) manifestOf(item Item) (publish.Manifest, error) {
-	return loadManifest(filepath.Join(s.Root, filepath.FromSlash(publish.Folder(item.Dataset, item.Time)), publish.ManifestName(item.Time)))
+	return loadManifest(filepath.Join(s.Root, filepath.FromSlash(s.Folders.Folder(item.Dataset, item.Time)), publish.ManifestName(item.Time)))
 }

@@ -17,14 +17,18 @@ import (
 )
 
 func TestSinkKeepsTheContract(t *testing.T) {
-	sinktest.Run(t, func(t *testing.T) sinktest.Subject {
-		store := Store{Root: t.TempDir()}
-		return sinktest.Subject{
-			Sink:    NewSink(store),
-			Restart: func(*testing.T) publish.Sink { return NewSink(store) },
-			Receive: func(t *testing.T, dataset string) map[string]sinktest.Seen { return receive(t, store, dataset) },
-		}
-	})
+	for _, folders := range []publish.Folders{"", "{year}", "{year}/{month}/{day}"} {
+		t.Run(string(folders), func(t *testing.T) {
+			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
+				store := Store{Root: t.TempDir(), Folders: folders}
+				return sinktest.Subject{
+					Sink:    NewSink(store),
+					Restart: func(*testing.T) publish.Sink { return NewSink(store) },
+					Receive: func(t *testing.T, dataset string) map[string]sinktest.Seen { return receive(t, store, dataset) },
+				}
+			})
+		})
+	}
 }
 
 // receive reads a dataset as a receiver that trusts manifests, side files and

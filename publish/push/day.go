@@ -22,7 +22,7 @@ func (s *Sink) open(t transfer, p publish.Product) (*day, error) {
 	if err := p.CheckNames(); err != nil {
 		return nil, err
 	}
-	folder := path.Join(s.cfg.Root, publish.Folder(p.Dataset, p.Time))
+	folder := path.Join(s.cfg.Root, s.folders.Folder(p.Dataset, p.Time))
 	d := &day{transfer: t, root: s.cfg.Root, folder: folder, product: path.Join(folder, p.Name), listed: path.Join(folder, publish.ManifestName(p.Time))}
 	text, err := t.get(d.listed)
 	if err != nil {

@@ -39,7 +39,7 @@ func sized(t *testing.T, revision, size int) publish.Product {
 
 // final is where receivers find p.
 func (h host) final(p publish.Product) string {
-	return filepath.Join(h.root, filepath.FromSlash(publish.Folder(p.Dataset, p.Time)), p.Name)
+	return filepath.Join(h.root, filepath.FromSlash(testFolders.Folder(p.Dataset, p.Time)), p.Name)
 }
 
 // neverPartial fails t unless the file under the final name is one of some

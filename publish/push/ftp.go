@@ -16,18 +16,19 @@ import (
 	"github.com/jlaffaye/ftp"
 
 	"lacuna/internal/session"
+	"lacuna/publish"
 )
 
 // NewFTP returns the sink of a folder on an FTP server. It touches nothing;
 // Publish does.
-func NewFTP(cfg FTPConfig) (*Sink, error) {
+func NewFTP(cfg FTPConfig, folders publish.Folders) (*Sink, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ftp config: %w", err)
 	}
 	name := cfg.Name()
 	host, address := session.HostPort(cfg.Address, session.FTPPort(cfg.TLS))
 	cfg.Address, cfg.Root = address, path.Clean(cfg.Root)
-	return newSink(name, cfg.Config, func(ctx context.Context) (server, error) { return dialFTP(ctx, cfg, host) }), nil
+	return newSink(name, cfg.Config, folders, func(ctx context.Context) (server, error) { return dialFTP(ctx, cfg, host) }), nil
 }
 
 // errEndless says that a server talks without end.

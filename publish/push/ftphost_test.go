@@ -169,7 +169,7 @@ func (h *ftpHost) sink(t *testing.T) *Sink { return openFTP(t, h.config()) }
 func openFTP(t *testing.T, cfg FTPConfig) *Sink {
 	t.Helper()
 	t.Setenv("PUSH_TEST_PASSWORD", "swordfish")
-	s, err := NewFTP(cfg)
+	s, err := NewFTP(cfg, testFolders)
 	must(t, err)
 	t.Cleanup(s.Close)
 	return s

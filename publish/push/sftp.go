@@ -8,17 +8,19 @@ import (
 	"io/fs"
 	"os"
 
+	"lacuna/publish"
+
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 )
 
 // NewSFTP returns the sink of a folder on an SSH server. It touches nothing;
 // Publish does.
-func NewSFTP(cfg SFTPConfig) (*Sink, error) {
+func NewSFTP(cfg SFTPConfig, folders publish.Folders) (*Sink, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sftp config: %w", err)
 	}
-	return newSink(cfg.Name(), cfg.Config, func(ctx context.Context) (server, error) { return dialSFTP(ctx, cfg) }), nil
+	return newSink(cfg.Name(), cfg.Config, folders, func(ctx context.Context) (server, error) { return dialSFTP(ctx, cfg) }), nil
 }
 
 // sftpServer is a server that speaks SFTP.

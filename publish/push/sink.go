@@ -16,9 +16,10 @@ import (
 
 // Sink shows products on a server. It is a publish.Sink.
 type Sink struct {
-	name string
-	cfg  Config
-	pool *session.Pool[server]
+	name    string
+	cfg     Config
+	folders publish.Folders
+	pool    *session.Pool[server]
 }
 
 var (
@@ -30,8 +31,8 @@ var (
 // until the next.
 const idle = 30 * time.Second
 
-func newSink(name string, cfg Config, dial func(context.Context) (server, error)) *Sink {
-	return &Sink{name: name, cfg: cfg, pool: session.NewPool(cfg.Connections, idle, dial)}
+func newSink(name string, cfg Config, folders publish.Folders, dial func(context.Context) (server, error)) *Sink {
+	return &Sink{name: name, cfg: cfg, folders: folders, pool: session.NewPool(cfg.Connections, idle, dial)}
 }
 
 // Close closes the connections that are idle.
@@ -181,7 +182,7 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 }
 
 // manifests returns the manifests below a folder that were written since a time:
-// they lie in DATASET/YEAR/MONTH.
+// they lie in the folders of products, below those of datasets.
 func (s *Sink) manifests(t transfer, folder string, depth int, since time.Time) (names []string, err error) {
 	entries, err := t.server.list(folder)
 	if err != nil {
@@ -190,13 +191,13 @@ func (s *Sink) manifests(t transfer, folder string, depth int, since time.Time) 
 	for _, e := range entries {
 		name := path.Join(folder, e.name)
 		switch {
-		case e.folder && depth < 3:
+		case e.folder && depth < 1+s.folders.Depth():
 			below, err := s.manifests(t, name, depth+1, since)
 			if err != nil {
 				return nil, err
 			}
 			names = append(names, below...)
-		case !e.folder && depth == 3 && publish.IsManifest(e.name) && !e.time.Before(since):
+		case !e.folder && depth == 1+s.folders.Depth() && publish.IsManifest(e.name) && !e.time.Before(since):
 			names = append(names, name)
 		}
 	}

@@ -36,6 +36,9 @@ func hosts() map[string]func(t *testing.T) host {
 	}
 }
 
+// testFolders are deeper than the default, so that nothing here relies on it.
+const testFolders publish.Folders = "{year}/{month}/{day}"
+
 func keepsTheContract(t *testing.T, start func(t *testing.T) host) {
 	t.Helper()
 	sinktest.Run(t, func(t *testing.T) sinktest.Subject {

@@ -249,7 +249,7 @@ func (h *sshHost) sink(t *testing.T) *Sink { return openSFTP(t, h.config(t)) }
 func openSFTP(t *testing.T, cfg SFTPConfig) *Sink {
 	t.Helper()
 	t.Setenv("PUSH_TEST_PASSWORD", "swordfish")
-	s, err := NewSFTP(cfg)
+	s, err := NewSFTP(cfg, testFolders)
 	must(t, err)
 	t.Cleanup(s.Close)
 	return s

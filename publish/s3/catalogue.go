@@ -30,14 +30,15 @@ func (d *day) showItem(ctx context.Context, entry publish.Entry) error {
 }
 
 // catalogue brings the catalogue up to date after p was shown, or taken away: that
-// of its month, of its dataset and of the prefix.
+// of its folder, of its dataset and of the prefix.
 func (d *day) catalogue(ctx context.Context, p publish.Product, shown bool) error {
 	s, root := d.sink, path.Join(d.sink.cfg.Prefix, p.Dataset)
 	items, err := s.itemsIn(ctx, d.folder)
 	if err != nil {
 		return err
 	}
-	text, err := stac.Month(p.Dataset, strings.TrimPrefix(d.folder, root+"/"), items)
+	folder := strings.TrimPrefix(d.folder, root+"/")
+	text, err := stac.Folder(p.Dataset, folder, items)
 	if err != nil {
 		return err
 	}
@@ -53,14 +54,14 @@ func (d *day) catalogue(ctx context.Context, p publish.Product, shown bool) erro
 	}
 	c := stac.ParseCollection(p.Dataset, there)
 	if shown {
-		c = c.Add(p.Time, p.BBox)
+		c = c.Add(folder, p.Time, p.BBox)
 	} else if c, err = s.collection(ctx, p.Dataset); err != nil {
 		return err
 	}
 	if text, err = c.Encode(); err != nil {
 		return err
 	}
-	if len(c.Months) == 0 {
+	if len(c.Folders) == 0 {
 		return s.remove(ctx, path.Join(root, stac.CollectionName))
 	}
 	if err := s.replace(ctx, path.Join(root, stac.CollectionName), text, jsonKind); err != nil {
@@ -87,7 +88,7 @@ func (s *Sink) replace(ctx context.Context, key string, text []byte, kind string
 	return s.put(ctx, key, text, kind)
 }
 
-// itemsIn returns the names of the items of a month.
+// itemsIn returns the names of the items of a folder.
 func (s *Sink) itemsIn(ctx context.Context, folder string) (names []string, err error) {
 	for o := range s.client.ListObjects(ctx, s.cfg.Bucket, minio.ListObjectsOptions{Prefix: folder + "/", Recursive: true}) {
 		if o.Err != nil {
@@ -118,7 +119,7 @@ func (s *Sink) collection(ctx context.Context, dataset string) (stac.Collection,
 		}
 		for _, e := range m.Products {
 			if e.Live() {
-				c = c.Add(e.Time, e.BBox)
+				c = c.Add(strings.TrimPrefix(path.Dir(o.Key), strings.TrimSuffix(prefix, "/")+"/"), e.Time, e.BBox)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func (s *Sink) open(ctx context.Context, p publish.Product) (*day, error) {
 	if err := p.CheckNames(); err != nil {
 		return nil, err
 	}
-	folder := path.Join(s.cfg.Prefix, publish.Folder(p.Dataset, p.Time))
+	folder := path.Join(s.cfg.Prefix, s.folders.Folder(p.Dataset, p.Time))
 	d := &day{sink: s, folder: folder, product: path.Join(folder, p.Name), listed: path.Join(folder, publish.ManifestName(p.Time))}
 	var err error
 	if d.manifest, err = s.manifest(ctx, d.listed); err != nil {

@@ -61,12 +61,16 @@ func (c Config) Validate() error {
 }
 
 // Sink shows products in a bucket. It is a publish.Sink.
-type Sink struct{ connection }
+type Sink struct {
+	connection
+	folders publish.Folders
+}
 
-// New returns the sink of a bucket. It touches nothing; Publish does.
-func New(cfg Config) (*Sink, error) {
+// New returns the sink of a bucket, with the folders of products below those of
+// datasets. It touches nothing; Publish does.
+func New(cfg Config, folders publish.Folders) (*Sink, error) {
 	c, err := connect(cfg)
-	return &Sink{c}, err
+	return &Sink{c, folders}, err
 }
 
 // Name implements publish.Sink.

@@ -26,6 +26,7 @@ const bucket = "products"
 // host is an S3 host in this process that can be made to fail.
 type host struct {
 	*httptest.Server
+	folders   publish.Folders
 	failAfter atomic.Int64 // requests that change something until all fail; negative: never
 }
 
@@ -57,7 +58,7 @@ func newHost(t *testing.T) *host {
 
 func (h *host) sink(t *testing.T) *Sink {
 	t.Helper()
-	s, err := New(Config{Endpoint: h.URL, Region: "us-east-1", Bucket: bucket, Prefix: "tree"})
+	s, err := New(Config{Endpoint: h.URL, Region: "us-east-1", Bucket: bucket, Prefix: "tree"}, h.folders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +66,19 @@ func (h *host) sink(t *testing.T) *Sink {
 }
 
 func TestSinkKeepsTheContract(t *testing.T) {
-	sinktest.Run(t, func(t *testing.T) sinktest.Subject {
-		h := newHost(t)
-		return sinktest.Subject{
-			Sink:    h.sink(t),
-			Restart: func(t *testing.T) publish.Sink { return h.sink(t) },
-			Receive: func(t *testing.T, dataset string) map[string]sinktest.Seen { return receive(t, h.sink(t), dataset) },
-		}
-	})
+	for _, folders := range []publish.Folders{"", "{year}", "{year}/{month}/{day}"} {
+		t.Run(string(folders), func(t *testing.T) {
+			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
+				h := newHost(t)
+				h.folders = folders
+				return sinktest.Subject{
+					Sink:    h.sink(t),
+					Restart: func(t *testing.T) publish.Sink { return h.sink(t) },
+					Receive: func(t *testing.T, dataset string) map[string]sinktest.Seen { return receive(t, h.sink(t), dataset) },
+				}
+			})
+		})
+	}
 }
 
 // receive reads a dataset as a receiver that trusts manifests, side objects and
@@ -223,7 +229,7 @@ func wantPair(t *testing.T, s *Sink, products ...publish.Product) {
 
 func TestAMissingBucketIsNotTakenForAnEmptyOne(t *testing.T) {
 	h := newHost(t)
-	s, err := New(Config{Endpoint: h.URL, Region: "us-east-1", Bucket: "nowhere"})
+	s, err := New(Config{Endpoint: h.URL, Region: "us-east-1", Bucket: "nowhere"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

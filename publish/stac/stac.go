@@ -148,11 +148,11 @@ type Collection struct {
 	Dataset     string
 	BBox        [4]float64
 	First, Last time.Time // times of the first and the last product; zero: there is none
-	Months      []string  // YYYY/MM, in order
+	Folders     []string  // of its products, such as 2024/04, in order
 }
 
-// Add returns c with a product of a time and a box.
-func (c Collection) Add(t time.Time, box [4]float64) Collection {
+// Add returns c with a product in a folder, of a time and a box.
+func (c Collection) Add(folder string, t time.Time, box [4]float64) Collection {
 	t = t.UTC()
 	c.BBox = box
 	if c.First.IsZero() || t.Before(c.First) {
@@ -161,9 +161,9 @@ func (c Collection) Add(t time.Time, box [4]float64) Collection {
 	if t.After(c.Last) {
 		c.Last = t
 	}
-	c.Months = append(slices.Clone(c.Months), t.Format("2006/01"))
-	slices.Sort(c.Months)
-	c.Months = slices.Compact(c.Months)
+	c.Folders = append(slices.Clone(c.Folders), folder)
+	slices.Sort(c.Folders)
+	c.Folders = slices.Compact(c.Folders)
 	return c
 }
 
@@ -198,8 +198,8 @@ func (c Collection) Encode() ([]byte, error) {
 	}
 	out.Extent.Spatial.BBox = [][4]float64{c.BBox}
 	out.Extent.Temporal.Interval = [][2]time.Time{{c.First, c.Last}}
-	for _, month := range c.Months {
-		out.Links = append(out.Links, link{Rel: "child", Href: "./" + path.Join(month, CatalogName), Type: plainJSON, Title: strings.ReplaceAll(month, "/", "-")})
+	for _, folder := range c.Folders {
+		out.Links = append(out.Links, link{Rel: "child", Href: "./" + path.Join(folder, CatalogName), Type: plainJSON, Title: strings.ReplaceAll(folder, "/", "-")})
 	}
 	return encode(out)
 }
@@ -216,13 +216,13 @@ func ParseCollection(dataset string, text []byte) Collection {
 	c.First, c.Last = in.Extent.Temporal.Interval[0][0], in.Extent.Temporal.Interval[0][1]
 	for _, l := range in.Links {
 		if l.Rel == "child" {
-			c.Months = append(c.Months, path.Dir(path.Clean(l.Href)))
+			c.Folders = append(c.Folders, path.Dir(path.Clean(l.Href)))
 		}
 	}
 	return c
 }
 
-// catalog is the form of a month, or of the root.
+// catalog is the form of a folder, or of the root.
 type catalog struct {
 	Type        string `json:"type"`
 	Version     string `json:"stac_version"`
@@ -231,15 +231,16 @@ type catalog struct {
 	Links       []link `json:"links"`
 }
 
-// Month returns the catalogue of a month, YYYY/MM, of a dataset, with the names of
-// its items.
-func Month(dataset, month string, items []string) ([]byte, error) {
+// Folder returns the catalogue of a folder, such as 2024/04, of a dataset, with
+// the names of its items.
+func Folder(dataset, folder string, items []string) ([]byte, error) {
+	name, up := strings.ReplaceAll(folder, "/", "-"), strings.Repeat("../", 1+strings.Count(folder, "/"))
 	c := catalog{
-		Type: "Catalog", Version: version, ID: dataset + "-" + strings.ReplaceAll(month, "/", "-"),
-		Description: "Products of " + dataset + " of " + strings.ReplaceAll(month, "/", "-"),
+		Type: "Catalog", Version: version, ID: dataset + "-" + name,
+		Description: "Products of " + dataset + " of " + name,
 		Links: []link{
-			{Rel: "root", Href: "../../../" + CatalogName, Type: plainJSON},
-			{Rel: "parent", Href: "../../" + CollectionName, Type: plainJSON, Title: dataset},
+			{Rel: "root", Href: up + "../" + CatalogName, Type: plainJSON},
+			{Rel: "parent", Href: up + CollectionName, Type: plainJSON, Title: dataset},
 		},
 	}
 	for _, name := range items {

@@ -105,14 +105,14 @@ func TestACollectionReadsBack(t *testing.T) {
 	at := time.Date(2024, 4, 30, 12, 0, 0, 0, time.UTC)
 	c := stac.Collection{Dataset: "sea"}
 	for _, days := range []int{0, 40, 1, -400} {
-		c = c.Add(at.AddDate(0, 0, days), [4]float64{1, 2, 3, 4})
+		c = c.Add(at.AddDate(0, 0, days).Format("2006/01"), at.AddDate(0, 0, days), [4]float64{1, 2, 3, 4})
 	}
 	text, err := c.Encode()
 	if diff := cmp.Diff(c, stac.ParseCollection("sea", text)); diff != "" || err != nil {
 		t.Errorf("read back %v (-want +got):\n%s", err, diff)
 	}
-	if want := []string{"2023/03", "2024/04", "2024/05", "2024/06"}; !slices.Equal(c.Months, want) {
-		t.Errorf("months are %v, want %v", c.Months, want)
+	if want := []string{"2023/03", "2024/04", "2024/05", "2024/06"}; !slices.Equal(c.Folders, want) {
+		t.Errorf("folders are %v, want %v", c.Folders, want)
 	}
 	root, err := stac.WithDataset(nil, "sea")
 	if err != nil {

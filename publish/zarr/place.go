@@ -78,7 +78,7 @@ func (s *Sink) Holdings(ctx context.Context, since time.Time, each func(publish.
 }
 
 func manifestKey(p publish.Product) string {
-	return path.Join(manifests, publish.Folder(p.Dataset, p.Time), publish.ManifestName(p.Time))
+	return path.Join(manifests, publish.DefaultFolders.Folder(p.Dataset, p.Time), publish.ManifestName(p.Time))
 }
 
 // manifest reads the manifest of the day of p.

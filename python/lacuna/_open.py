@@ -58,7 +58,7 @@ def listed(folder: pathlib.Path, dataset: str) -> list[str]:
     if not (folder / dataset).is_dir():
         raise LacunaError(f"{folder} has no products of {dataset}: it is neither a folder of products nor one of Zarr stores")
     files = []
-    for manifest in (folder / dataset).glob("[0-9]*/[0-9]*/*.manifest.json"):
+    for manifest in (folder / dataset).glob("[0-9]*/**/*.manifest.json"):
         for entry in json.loads(manifest.read_text())["products"]:
             if not entry.get("absent") and not entry.get("retracted"):
                 files.append(str(manifest.with_name(entry["file"])))
