@@ -19,4 +19,4 @@ cp "$licences" "$work/beside/licences.txt"
 LACUNA_PROGRAM=$binary LACUNA_BESIDE=$work/beside LACUNA_VERSION=$("$binary" version | awk '{print $2}') \
   "$venv/bin/python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w "$work" "$work/python"
 rm -f "$out"/lacuna-*.whl
-PATH="$venv/bin:$PATH" "$venv/bin/auditwheel" repair --plat auto -w "$out" "$work"/lacuna-*.whl
+PATH="$venv/bin:$PATH" "$venv/bin/python" -m auditwheel repair --plat auto -w "$out" "$work"/lacuna-*.whl
