@@ -84,6 +84,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill quality impute infer parts}", ""},
 	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine fill jobs pipeline/{field ingest skill quality samples impute infer parts}", "feed pipeline/{simulate engine}"},
 	{"daemon/workers", "publish jobs", ""},
+	{"daemon/trainjob", "modelstore state version retrain jobs workers pipeline/skill", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
 	{"daemon/sources", "ledger fetch state quarantine pipeline/{field ingest merge}", ""},
@@ -96,7 +97,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},

@@ -118,6 +118,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer out.Close()
 	renewal := d.openRenewal(book)
 	defer renewal.close()
+	renewal.trainBy(turn, d)
 	d.renewal = renewal
 	server, err := ops.New(d.cfg.Web, d.pages().Sources(book), d.log)
 	if err != nil {

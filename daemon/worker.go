@@ -8,9 +8,13 @@ import (
 	"path/filepath"
 
 	"lacuna/daemon/jobs"
+	"lacuna/daemon/retrain"
+	"lacuna/daemon/trainjob"
 	"lacuna/daemon/workers"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Work does fill jobs of the coordinator, until ctx is cancelled. It needs the
@@ -54,6 +58,34 @@ func (d *Daemon) Work(ctx context.Context, name string) (err error) {
 			e.Finalize()
 		}
 	}()
-	w := &workers.Worker{Config: cfg, Name: name, Folder: runner.Folder, Do: runner.Run, Now: d.parts.Now, Log: d.log}
-	return w.Run(ctx)
+	fills := func(ctx context.Context, m jobs.Message, progress workers.Progress) (jobs.Result, error) {
+		return runner.Run(ctx, m, func(done, total int) { progress("", done, total) })
+	}
+	w := &workers.Worker{Config: cfg, Name: name, Folder: folder, Do: fills, Now: d.parts.Now, Log: d.log}
+	if !cfg.Train {
+		return w.Run(ctx)
+	}
+	return d.workAndTrain(ctx, w, cache)
+}
+
+// workAndTrain does trainings beside the fills of a worker, for which they rest.
+func (d *Daemon) workAndTrain(ctx context.Context, w *workers.Worker, cache string) error {
+	if len(d.parts.Program) == 0 {
+		return errors.New("train: the program that trains is not known")
+	}
+	process := retrain.NewProcess(d.cfg.Train)
+	trainings := &trainjob.Runner{
+		Name: w.Name, Folder: w.Folder, Cache: cache, Program: d.parts.Program, Engine: d.cfg.Train.Engine,
+		Process: process, Session: w.Config.Session, Now: d.parts.Now, Stderr: os.Stderr, Log: w.Log,
+	}
+	t := &workers.Worker{Config: w.Config, Name: w.Name + "-train", Trains: true, Folder: w.Folder, Do: trainings.Run, Now: w.Now, Log: w.Log}
+	fills := w.Do
+	w.Do = func(ctx context.Context, m jobs.Message, progress workers.Progress) (jobs.Result, error) {
+		defer process.Hold()()
+		return fills(ctx, m, progress)
+	}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return w.Run(ctx) })
+	both.Go(func() error { return t.Run(ctx) })
+	return both.Wait()
 }

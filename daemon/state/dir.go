@@ -26,6 +26,9 @@ func (d Dir) Quarantine() string { return d.in("quarantine") }
 // Training returns the folder in which the model of a dataset is trained.
 func (d Dir) Training(dataset string) string { return d.in("train", dataset) }
 
+// SentTraining returns the file with the training of a dataset that a worker is at.
+func (d Dir) SentTraining(dataset string) string { return d.in("train", dataset, "sent.json") }
+
 // Scaling returns the file with the scaling that was learned for a dataset.
 func (d Dir) Scaling(dataset string) string { return d.in("scaling", dataset+".json") }
 

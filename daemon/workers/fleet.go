@@ -72,13 +72,17 @@ func NewFleet(cfg Config, folder jobs.Folder, now func() time.Time, log *slog.Lo
 
 // Prepare makes the topics.
 func (f *Fleet) Prepare(ctx context.Context) error {
-	return ensureTopics(ctx, f.client, f.cfg, f.cfg.live(), f.cfg.backfill(), f.cfg.results())
+	topics := []string{f.cfg.live(), f.cfg.backfill(), f.cfg.results()}
+	if f.cfg.Train {
+		topics = append(topics, f.cfg.training())
+	}
+	return ensureTopics(ctx, f.client, f.cfg, topics...)
 }
 
 // Close ends the connections.
 func (f *Fleet) Close() { f.client.Close() }
 
-// Send puts a job into the queue of its lane. answer is called once with its result,
+// Send puts a job into the queue of its lane, or of trainings. answer is called once with its result,
 // from another goroutine; at once where the job was done before.
 func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func(jobs.Result)) error {
 	id, err := m.ID()
@@ -101,7 +105,10 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 	f.waiting[id] = &waiting{answer: answer, looked: f.now()}
 	f.mu.Unlock()
 	topic := f.cfg.backfill()
-	if live {
+	switch {
+	case m.Training != nil:
+		topic = f.cfg.training()
+	case live:
 		topic = f.cfg.live()
 	}
 	if err := f.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Key: []byte(id), Value: text}).FirstErr(); err != nil {
@@ -271,4 +278,14 @@ func (f *Fleet) State() State {
 	}
 	slices.SortFunc(s.Workers, func(a, b Report) int { return cmp.Compare(a.Worker, b.Worker) })
 	return s
+}
+
+// Progress returns where the worker is that has a job in hand; false: none has said so.
+func (f *Fleet) Progress(job string) (phase string, step, steps int, ok bool) {
+	for _, w := range f.State().Workers {
+		if w.Job == job {
+			return w.Phase, w.Step, w.Steps, true
+		}
+	}
+	return "", 0, 0, false
 }

@@ -17,12 +17,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// Progress notes how much of a job is done; of a training: of a phase.
+type Progress func(phase string, done, total int)
+
 // Worker does jobs, one at a time.
 type Worker struct {
 	Config Config
 	Name   string // unlike that of any other worker
 	Folder jobs.Folder
-	Do     func(ctx context.Context, m jobs.Message, progress func(done, total int)) (jobs.Result, error)
+	// Trains says that it takes trainings and no fills: one may take days, and live
+	// granules would wait for it.
+	Trains bool
+	Do     func(ctx context.Context, m jobs.Message, progress Progress) (jobs.Result, error)
 	Now    func() time.Time
 	Log    *slog.Logger
 
@@ -35,8 +41,9 @@ type Worker struct {
 // worker does it. It returns nil, or a failure that needs an operator.
 func (w *Worker) Run(ctx context.Context) error {
 	w.queue.assigned = map[partition]bool{}
+	group, topics := w.queues()
 	client, err := w.Config.client(
-		kgo.ConsumerGroup(w.Config.group()), kgo.ConsumeTopics(w.Config.live(), w.Config.backfill()),
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topics...),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(w.Config.Session), kgo.HeartbeatInterval(w.Config.heartbeat()), kgo.RebalanceTimeout(w.Config.Session),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(500*time.Millisecond),
@@ -61,7 +68,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		reports.Wait()
 		w.leave(ctx)
 	}()
-	w.Log.Info("worker ready", "worker", w.Name, "topic", w.Config.live(), "group", w.Config.group())
+	w.Log.Info("worker ready", "worker", w.Name, "topics", topics, "group", group)
 	for ctx.Err() == nil {
 		record := w.next(ctx)
 		if record == nil {
@@ -74,10 +81,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+// queues returns the topics that the worker takes jobs from, and its group.
+func (w *Worker) queues() (group string, topics []string) {
+	if w.Trains {
+		return w.Config.trainers(), []string{w.Config.training()}
+	}
+	return w.Config.group(), []string{w.Config.live(), w.Config.backfill()}
+}
+
 // ensure makes the topics, and waits for brokers that are away.
 func (w *Worker) ensure(ctx context.Context) error {
 	for {
-		err := ensureTopics(ctx, w.client, w.Config, w.Config.live(), w.Config.backfill(), w.Config.results(), w.Config.dead())
+		_, topics := w.queues()
+		err := ensureTopics(ctx, w.client, w.Config, append(topics, w.Config.results(), w.Config.dead())...)
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
@@ -124,6 +140,15 @@ func (w *Worker) handle(ctx context.Context, record *kgo.Record) error {
 		result, err = w.attempt(ctx, record, id, m)
 		w.report.end(result, err)
 	}
+	if errors.Is(err, jobs.ErrLeased) {
+		w.queue.add([]*kgo.Record{record}) // behind the others
+		pause.For(ctx, w.Config.heartbeat())
+		return nil
+	}
+	if errors.Is(err, jobs.ErrHalted) {
+		w.Log.Info("training rests", "dataset", m.Dataset)
+		return w.commit(ctx, record)
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +180,7 @@ func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m j
 		switch {
 		case err == nil:
 			return w.Folder.Finish(result)
-		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram), errors.Is(err, jobs.ErrDevice):
+		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram), errors.Is(err, jobs.ErrDevice), errors.Is(err, jobs.ErrHalted), errors.Is(err, jobs.ErrLeased):
 			// Not a failure of the job.
 			return jobs.Result{}, errors.Join(err, w.Folder.Withdraw(id))
 		case errors.As(err, &unfillable):

@@ -67,7 +67,7 @@ func (s *site) worker(name string, do doing) (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	w := &Worker{
 		Config: s.cfg, Name: name, Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Do: func(ctx context.Context, m jobs.Message, _ func(int, int)) (jobs.Result, error) { return do(ctx, m) },
+		Do: func(ctx context.Context, m jobs.Message, _ Progress) (jobs.Result, error) { return do(ctx, m) },
 	}
 	var ran sync.WaitGroup
 	ran.Go(func() {
@@ -301,7 +301,7 @@ func programs(t *testing.T, brokers []string) {
 	s := newSite(t, brokers, func(c *Config) { c.Tries = 1 })
 	w := &Worker{
 		Config: s.cfg, Name: "old", Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Do: func(context.Context, jobs.Message, func(int, int)) (jobs.Result, error) {
+		Do: func(context.Context, jobs.Message, Progress) (jobs.Result, error) {
 			return jobs.Result{}, jobs.ErrProgram
 		},
 	}
