@@ -152,9 +152,8 @@ func TestAKilledReprocessingMakesEveryProductOnce(t *testing.T) {
 	}
 	run.finish(t)
 
-	rows := publishedRows(t, cfg)
-	wantFilesAgree(t, cfg, rows)
-	wantTopicAgrees(t, cfg, rows)
+	rows := siteOf(cfg).Rows(t)
+	siteOf(cfg).WantAgreement(t, rows)
 	made := wantEachReasonOnce(t, cfg)
 	t.Logf("%d kills, %d champions, %d products, %d revisions, %d of them made again", kills, seed, againDays, len(rows), made)
 	if promotions, err := store.Log(); err != nil || len(promotions) != int(seed) {

@@ -24,6 +24,9 @@ func (d Dataset) byModel() bool {
 // Operate returns the settings of package operate.
 func (c Config) Operate() operate.Settings {
 	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish, Train: c.Train}
+	if c.Workers.Type == workers.Kafka {
+		s.Ahead = c.Workers.InFlight
+	}
 	for _, set := range c.Datasets {
 		room := operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel(), SkipsEmptyDays: set.EmptyDays == work.SkipEmptyDays}
 		if set.Simulate != nil {

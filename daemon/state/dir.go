@@ -54,6 +54,10 @@ func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + data
 // rests.
 func (d Dir) BackfillPaused(dataset string) string { return d.in("backfill-of-" + dataset + ".paused") }
 
+// BackfillRate returns the file with the most products an hour of the backfill of a
+// dataset.
+func (d Dir) BackfillRate(dataset string) string { return d.in("backfill-of-" + dataset + ".rate") }
+
 // Champion returns the file with the champion of a dataset whose products were last
 // asked to be made again.
 func (d Dir) Champion(dataset string) string { return d.in("champion-of-" + dataset + ".json") }

@@ -81,6 +81,9 @@ func (r *Runner) Run(ctx context.Context, m jobs.Message, progress workers.Progr
 		switch e.Event {
 		case retrain.EventStart:
 			engine = e.Engine
+			if e.Resumed {
+				r.Log.Info("the training goes on from a checkpoint", "dataset", m.Dataset)
+			}
 		case retrain.EventProgress:
 			progress(e.Phase, e.Step, e.Steps)
 		}

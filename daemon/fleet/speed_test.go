@@ -1,4 +1,4 @@
-package daemon
+package fleet
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon"
 	"lacuna/daemon/work"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/kafka/brokertest"
@@ -65,7 +66,7 @@ func TestTwoWorkersKeepUpWithTheDaemon(t *testing.T) {
 }
 
 // fastConfig are two seas from one folder, filled by optimal interpolation.
-func fastConfig(cfg Config) Config {
+func fastConfig(cfg daemon.Config) daemon.Config {
 	for i := range cfg.Datasets {
 		set := &cfg.Datasets[i]
 		set.Archive.Type, set.Archive.Dir = "dir", filepath.Join(filepath.Dir(cfg.StateDir), "archive")

@@ -1,4 +1,4 @@
-package daemon
+package fleet
 
 import (
 	"context"
@@ -18,83 +18,87 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon"
 	"lacuna/daemon/work"
 	"lacuna/daemon/workers"
 	"lacuna/publish/kafka/brokertest"
 )
 
 const (
-	// fleetEnv makes the test binary a coordinator or a worker of the folder it names.
-	fleetEnv = "LACUNA_TEST_FLEET"
-	roleEnv  = "LACUNA_TEST_ROLE" // coordinator, worker or finish
-	nameEnv  = "LACUNA_TEST_NAME"
-	cutEnv   = "LACUNA_TEST_CUT" // a file: while it is there the process has no network
+	roleEnv   = "LACUNA_TEST_ROLE"   // makes the test binary a daemon or a worker, see play
+	folderEnv = "LACUNA_TEST_FOLDER" // where its state is
+	brokerEnv = "LACUNA_TEST_BROKER"
+	bucketEnv = "LACUNA_TEST_BUCKET"
+	nameEnv   = "LACUNA_TEST_NAME"
+	cutEnv    = "LACUNA_TEST_CUT" // a file: while it is there the process has no network
 
 	// eventsEnv is the number of kills, pauses and cuts; the issue asks for 500.
 	eventsEnv   = "LACUNA_FLEET_EVENTS"
-	fleetEvents = 30
+	fleetEvents = 20
 )
 
-func fleetConfig(folder, bucket, broker string) Config {
+func fleetConfig(folder, bucket, broker string) daemon.Config {
 	cfg := chainConfig(folder, bucket, broker)
 	cfg.Drain = 3 * time.Second
-	b := bench{cfg: cfg}
-	b.byWorkers("lacuna", []string{broker})
-	b.cfg.Workers.Tries = 20 // a job may be in hand at many a kill
-	return b.cfg
+	byWorkers(&cfg, "lacuna", []string{broker})
+	cfg.Workers.Tries = 20 // a job may be in hand at many a kill
+	return cfg
 }
 
-// TestFleetProcess is a coordinator or a worker, in a process of its own; it tests
-// nothing itself.
-func TestFleetProcess(t *testing.T) {
-	folder := os.Getenv(fleetEnv)
-	if folder == "" {
-		t.Skip("is started by TestKilledFleetLosesNothingAndDoesNothingTwice")
+// play is the life of a process in a role. Whoever is killed does not return.
+func play(role string) error {
+	folder, bucket, broker := os.Getenv(folderEnv), os.Getenv(bucketEnv), os.Getenv(brokerEnv)
+	cfg := fleetConfig(folder, bucket, broker)
+	role, alone := strings.CutPrefix(role, "chain")
+	switch {
+	case alone:
+		cfg = chainConfig(folder, bucket, broker)
+	case os.Getenv(cutEnv) != "":
+		cfg.Workers.Dial = cutDialer(os.Getenv(cutEnv))
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := fleetConfig(folder, os.Getenv(bucketEnv), os.Getenv(brokerEnv))
-	cfg.Workers.Dial = cutDialer(os.Getenv(cutEnv))
-	role, fast := strings.CutPrefix(os.Getenv(roleEnv), "fast-")
+	role, fast := strings.CutPrefix(role, "fast-")
 	if fast { // of TestTwoWorkersKeepUpWithTheDaemon
 		cfg = fastConfig(cfg)
 	}
 	if role == "local" {
 		cfg.Workers.Type = workers.Local
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("name", os.Getenv(nameEnv))
-	d, err := New(cfg, Parts{Log: log, Child: []string{self, "decode"}, Name: os.Getenv(nameEnv)})
-	if err != nil {
-		t.Fatal(err)
+	role, trains := strings.CutPrefix(role, "train-")
+	if trains { // of TestAKilledTrainingGoesOnElsewhere
+		cfg = trainingConfig(folder, broker)
 	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("name", os.Getenv(nameEnv))
+	d, err := newDaemon(cfg, log, nil)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
 	switch role {
 	case "local", "kafka":
-		if did, err := d.Once(context.Background()); err != nil {
-			t.Fatal(did, err)
-		}
-		return
+		_, err := d.Once(ctx)
+		return err
 	case "worker":
-		t.Fatal(d.Work(context.Background(), os.Getenv(nameEnv)))
-	case "coordinator":
-		t.Fatal(d.Run(context.Background()))
+		return errors.Join(d.Work(ctx, os.Getenv(nameEnv)), errors.New("it ended"))
+	case "coordinator", "":
+		return errors.Join(d.Run(ctx), errors.New("it ended"))
 	}
-	for idle := 0; idle < 2; {
-		did, err := d.Once(context.Background())
-		if errors.Is(err, workers.ErrTurn) { // on a machine that is too busy for its session
-			idle = 0
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
+	return workOff(ctx, d, 2*cfg.Datasets[0].Reanalysis.Settle)
+}
+
+// workOff makes passes until two of them had nothing to do: a product that was reopened
+// may not be due yet.
+func workOff(ctx context.Context, d *daemon.Daemon, pause time.Duration) error {
+	for idle := 0; idle < 2; time.Sleep(pause) {
+		did, err := d.Once(ctx)
+		if err != nil && !errors.Is(err, workers.ErrTurn) { // which is lost on a machine that is too busy for its session
+			return err
 		}
 		idle++
-		if did != (work.Summary{}) {
+		if err != nil || did != (work.Summary{}) {
 			idle = 0
 		}
-		time.Sleep(2 * cfg.Datasets[0].Reanalysis.Settle)
 	}
+	return nil
 }
 
 // cutConn is a connection over which nothing comes while it is cut.
@@ -177,9 +181,8 @@ type fleetRun struct {
 }
 
 func (f *fleetRun) command(m *member) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFleetProcess$", "-test.count=1", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), fleetEnv+"="+f.folder, brokerEnv+"="+f.broker, bucketEnv+"="+f.producer.bucket,
-		roleEnv+"="+m.role, nameEnv+"="+m.name, cutEnv+"="+m.cut)
+	cmd := f.chainRun.command(m.role)
+	cmd.Env = append(cmd.Env, nameEnv+"="+m.name, cutEnv+"="+m.cut)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
@@ -278,9 +281,8 @@ func TestKilledFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Logf("%d events: %v", events, count)
 	f.finish(t)
 	cfg := fleetConfig(folder, f.producer.bucket, broker)
-	rows := publishedRows(t, cfg)
-	wantFilesAgree(t, cfg, rows)
-	wantTopicAgrees(t, cfg, rows)
+	rows := siteOf(cfg).Rows(t)
+	siteOf(cfg).WantAgreement(t, rows)
 	f.wantNothingLost(t)
 	if why := f.setAside(t); why != "" {
 		t.Errorf("set aside: %s", why)
