@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,8 +20,12 @@ import (
 	"time"
 
 	"lacuna/daemon"
+	"lacuna/daemon/daemontest"
+	"lacuna/daemon/jobs"
+	"lacuna/daemon/operate"
 	"lacuna/daemon/work"
 	"lacuna/daemon/workers"
+	"lacuna/ledger"
 	"lacuna/publish/kafka/brokertest"
 )
 
@@ -272,13 +277,17 @@ func TestKilledFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 17))
 	var healing sync.WaitGroup
 	count := map[string]int{}
-	for range events {
+	began := time.Now()
+	for i := range events {
 		f.producer.deliver(t, random.IntN(3))
+		if i%10 == 5 {
+			f.askAgain(t)
+		}
 		count[f.event(t, random, &healing)]++
 		time.Sleep(time.Duration(300+random.IntN(1500)) * time.Millisecond)
 	}
 	healing.Wait()
-	t.Logf("%d events: %v", events, count)
+	t.Logf("%d events in %v: %v", events, time.Since(began).Round(time.Second), count)
 	f.finish(t)
 	cfg := fleetConfig(folder, f.producer.bucket, broker)
 	rows := siteOf(cfg).Rows(t)
@@ -287,6 +296,7 @@ func TestKilledFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	if why := f.setAside(t); why != "" {
 		t.Errorf("set aside: %s", why)
 	}
+	f.wantMadeByWorkers(t, rows)
 	done, _ := filepath.Glob(filepath.Join(cfg.StateDir, "shared", "done", "*", "*.json"))
 	open, _ := filepath.Glob(filepath.Join(cfg.StateDir, "shared", "open", "*", "*.json"))
 	if len(done) == 0 || len(open) > 0 {
@@ -300,7 +310,69 @@ func TestKilledFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	if taken == 0 {
 		t.Error("no standby has ever taken over")
 	}
-	t.Logf("%d granules in each archive, %d revisions published, %d jobs done, %d takeovers", len(f.producer.current), len(rows), len(done), taken)
+	t.Logf("%d granules in each archive, %d revisions published, %d jobs done, %d takeovers, %v in all",
+		len(f.producer.current), len(rows), len(done), taken, time.Since(began).Round(time.Second))
+}
+
+// askAgain asks for the products of a dataset to be made again, as lacuna backfill
+// --again does.
+func (f *fleetRun) askAgain(t *testing.T) {
+	t.Helper()
+	d, err := newDaemon(fleetConfig(f.folder, f.producer.bucket, f.broker), slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	station := d.Station()
+	if _, err := station.CancelBackfill("sst"); err != nil {
+		t.Fatal(err)
+	}
+	first := time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC) // of the producer
+	if _, err := station.AskBackfill(operate.Backfill{Dataset: "sst", From: first, To: first.AddDate(0, 0, 7), Again: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantMadeByWorkers checks that each revision has the bytes of a job, whatever it was
+// made for: a new granule, a correction, days that came later, or an operator.
+func (f *fleetRun) wantMadeByWorkers(t *testing.T, rows []daemontest.Row) {
+	t.Helper()
+	made := map[string]bool{}
+	results, _ := filepath.Glob(filepath.Join(f.folder, "state", "shared", "done", "*", "*.json"))
+	for _, file := range results {
+		var r jobs.Result
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[r.SHA256] = true
+	}
+	for _, row := range rows {
+		if !made[row.SHA256] {
+			t.Errorf("%s was made by no worker", row.ID())
+		}
+	}
+	book, err := ledger.Join(t.Context(), stateOf(fleetConfig(f.folder, f.producer.bucket, f.broker)).Ledger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	all, err := book.Recent(t.Context(), 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	causes := map[ledger.Cause]int{}
+	for _, g := range all {
+		if g.State == ledger.Announced {
+			causes[g.Cause]++
+		}
+	}
+	t.Logf("revisions by cause: %v", causes)
+	if causes[ledger.FromArchive] == 0 || causes[ledger.Reanalysis] == 0 || causes[ledger.Redo] == 0 {
+		t.Error("not every cause of a revision is among them")
+	}
 }
 
 // finish ends the coordinators and does the rest with the workers.

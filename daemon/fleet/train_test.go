@@ -103,7 +103,7 @@ func TestAKilledTrainingGoesOnElsewhere(t *testing.T) {
 	args := func(store *modelstore.Store) []string {
 		return []string{
 			"train", "--json-lines", "--store", store.Dir(), "--dataset", "sim", "--engine", "ort", "--policy", "auto", "--size", "tiny", "--side", "16",
-			"--preset", "paper", "--steps", "120", "--batch", "4", "--prior-steps", "8", "--members-steps", "0", "--strategy", "empirical",
+			"--preset", "paper", "--steps", "40", "--batch", "4", "--prior-steps", "8", "--members-steps", "0", "--strategy", "empirical",
 			"--data", filepath.Join(folder, "sim.pack"),
 		}
 	}

@@ -63,10 +63,13 @@ func (s *site) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.log
 type doing func(ctx context.Context, m jobs.Message) (jobs.Result, error)
 
 // worker runs a worker until stop is called, which waits for its end.
-func (s *site) worker(name string, do doing) (stop func()) {
+func (s *site) worker(name string, do doing) (stop func()) { return s.run(name, false, do) }
+
+// run runs a worker that fills, or one that trains.
+func (s *site) run(name string, trains bool, do doing) (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	w := &Worker{
-		Config: s.cfg, Name: name, Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Config: s.cfg, Name: name, Trains: trains, Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Do: func(ctx context.Context, m jobs.Message, _ Progress) (jobs.Result, error) { return do(ctx, m) },
 	}
 	var ran sync.WaitGroup
@@ -83,8 +86,19 @@ func (s *site) worker(name string, do doing) (stop func()) {
 // send sends a job and returns where its result will be.
 func (s *site) send(granule string, live bool) <-chan jobs.Result {
 	s.t.Helper()
+	return s.sendJob(jobs.Message{Dataset: "sea", Granule: granule}, live)
+}
+
+// train sends a training.
+func (s *site) train(granule string) <-chan jobs.Result {
+	s.t.Helper()
+	return s.sendJob(jobs.Message{Dataset: "sea", Granule: granule, Training: &jobs.Training{}}, false)
+}
+
+func (s *site) sendJob(m jobs.Message, live bool) <-chan jobs.Result {
+	s.t.Helper()
 	got := make(chan jobs.Result, 2)
-	if err := s.fleet.Send(s.t.Context(), jobs.Message{Dataset: "sea", Granule: granule}, live, func(r jobs.Result) { got <- r }); err != nil {
+	if err := s.fleet.Send(s.t.Context(), m, live, func(r jobs.Result) { got <- r }); err != nil {
 		s.t.Fatal(err)
 	}
 	return got
@@ -117,10 +131,11 @@ func TestWorkers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for sessions to end")
 	}
+	t.Parallel()
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
 	for name, test := range map[string]func(*testing.T, []string){
 		"LongJobs": longJobs, "Poison": poison, "LiveFirst": liveFirst, "Dropped": dropped, "Twice": twice, "Programs": programs,
-		"Turns": turns, "Lost": lostAnnouncement, "State": state,
+		"Turns": turns, "Lost": lostAnnouncement, "State": state, "Trainings": trainings,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, brokers) })
 	}
@@ -296,6 +311,49 @@ func twice(t *testing.T, brokers []string) {
 	}
 }
 
+// Trainings go to workers that train, and fills to those that fill. One that another
+// worker is at waits behind the others, and one that has to rest is neither answered nor
+// handed out again.
+func trainings(t *testing.T, brokers []string) {
+	s := newSite(t, brokers, func(c *Config) { c.Train, c.Partitions, c.Tries = true, 1, 1 })
+	var looked, rested atomic.Int32
+	train := func(_ context.Context, m jobs.Message) (jobs.Result, error) {
+		switch {
+		case m.Training == nil:
+			t.Errorf("%s, a fill, came to a worker that trains", m.Granule)
+		case m.Granule == "elsewhere" && looked.Add(1) < 3:
+			return jobs.Result{}, jobs.ErrLeased
+		case m.Granule == "rests":
+			rested.Add(1)
+			return jobs.Result{}, jobs.ErrHalted
+		}
+		return jobs.Result{Trained: &jobs.Trained{Version: m.Granule}}, nil
+	}
+	stop := s.run("gpu", true, train)
+	s.worker("cpu", func(_ context.Context, m jobs.Message) (jobs.Result, error) {
+		if m.Training != nil {
+			t.Error("a training came to a worker that fills")
+		}
+		return jobs.Result{}, nil
+	})
+	elsewhere, rests, next := s.train("elsewhere"), s.train("rests"), s.train("next")
+	if r := s.await("the next training", next); r.Trained == nil || r.Worker != "gpu" {
+		t.Errorf("%+v", r)
+	}
+	if r := s.await("the one that another worker was at", elsewhere); r.Trained == nil || r.Failed != "" || looked.Load() != 3 {
+		t.Errorf("%+v after %d looks", r, looked.Load())
+	}
+	if r := s.await("a fill", s.send("day.nc", true)); r.Worker != "cpu" {
+		t.Errorf("%+v", r)
+	}
+	stop()
+	s.run("gpu-2", true, train)
+	s.await("one more", s.train("one more"))
+	if rested.Load() != 1 || len(rests) > 0 {
+		t.Errorf("the training that rests was handed out %d times and answered %d times", rested.Load(), len(rests))
+	}
+}
+
 // A worker of another version leaves a job alone, and ends.
 func programs(t *testing.T, brokers []string) {
 	s := newSite(t, brokers, func(c *Config) { c.Tries = 1 })
@@ -324,6 +382,9 @@ func lostAnnouncement(t *testing.T, brokers []string) {
 	if _, err := s.folder.Finish(jobs.Result{Job: id, SHA256: "x"}); err != nil {
 		t.Fatal(err)
 	}
+	s.fleet.mu.Lock()
+	s.fleet.waiting[id].looked = time.Time{} // else it would be looked for in 20 seconds
+	s.fleet.mu.Unlock()
 	if r := s.await("the job", got); r.SHA256 != "x" {
 		t.Errorf("%+v", r)
 	}
