@@ -32,6 +32,8 @@ type Fleet struct {
 	dead    int // those of them that were given up
 	done    int
 	lag     Lag
+	trained int                  // trainings that were sent
+	given   map[string]time.Time // when a worker was last given one
 }
 
 // waiting is a job under way.
@@ -66,7 +68,7 @@ func NewFleet(cfg Config, folder jobs.Folder, now func() time.Time, log *slog.Lo
 	}
 	return &Fleet{
 		cfg: cfg, folder: folder, client: client, admin: kadm.NewClient(client), now: now, log: log.With("component", "workers"),
-		waiting: map[string]*waiting{}, workers: map[string]heard{},
+		waiting: map[string]*waiting{}, workers: map[string]heard{}, given: map[string]time.Time{},
 	}, nil
 }
 
@@ -104,20 +106,51 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 	f.mu.Lock()
 	f.waiting[id] = &waiting{answer: answer, looked: f.now()}
 	f.mu.Unlock()
-	topic := f.cfg.backfill()
-	switch {
-	case m.Training != nil:
-		topic = f.cfg.training()
-	case live:
-		topic = f.cfg.live()
+	record := &kgo.Record{Topic: f.cfg.backfill(), Key: []byte(id), Value: text}
+	if live {
+		record.Topic = f.cfg.live()
 	}
-	if err := f.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Key: []byte(id), Value: text}).FirstErr(); err != nil {
+	if m.Training == nil {
+		err = f.client.ProduceSync(ctx, record).FirstErr()
+	} else {
+		err = f.sendTraining(ctx, record)
+	}
+	if err != nil {
 		f.mu.Lock()
 		delete(f.waiting, id)
 		f.mu.Unlock()
-		return fmt.Errorf("send to %s: %w", topic, err)
+		return fmt.Errorf("send to %s: %w", record.Topic, err)
 	}
 	return nil
+}
+
+// sendTraining sends a training to the partition of a worker that has none in hand: with
+// fills the partitions even out by themselves, and behind a training one may wait for
+// days.
+func (f *Fleet) sendTraining(ctx context.Context, record *kgo.Record) error {
+	client, err := f.cfg.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RecordDeliveryTimeout(sendTimeout))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	record.Topic = f.cfg.training()
+	record.Partition = f.idleQueue()
+	return client.ProduceSync(ctx, record).FirstErr()
+}
+
+// idleQueue returns a partition of a worker that trains and has nothing to do; where all
+// have, the next one.
+func (f *Fleet) idleQueue() int32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, h := range f.workers {
+		if len(h.Queues) > 0 && h.Job == "" && f.now().Sub(f.given[name]) > reportsMissed*reportPause {
+			f.given[name] = f.now()
+			return h.Queues[0]
+		}
+	}
+	f.trained++
+	return int32(f.trained % f.cfg.Partitions)
 }
 
 const (

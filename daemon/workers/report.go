@@ -22,7 +22,8 @@ type Report struct {
 	Share   float64   `json:"share"` // of them that is done, 0..1
 	Done    int       `json:"done"`
 	Failed  int       `json:"failed"`
-	Seconds float64   `json:"seconds"` // spent on jobs that were done
+	Seconds float64   `json:"seconds"`          // spent on jobs that were done
+	Queues  []int32   `json:"queues,omitempty"` // of a worker that trains: its partitions
 	Left    bool      `json:"left,omitempty"`
 }
 
@@ -77,7 +78,11 @@ func (w *Worker) keepReporting(ctx context.Context) {
 	tick := time.NewTicker(reportPause)
 	defer tick.Stop()
 	for {
-		if err := w.produce(ctx, w.Config.results(), "worker", w.report.now()); err != nil && ctx.Err() == nil {
+		now := w.report.now()
+		if w.Trains {
+			now.Queues = w.queue.partitions()
+		}
+		if err := w.produce(ctx, w.Config.results(), "worker", now); err != nil && ctx.Err() == nil {
 			w.Log.Warn("the coordinator cannot be told how this worker is", "err", err)
 		}
 		select {

@@ -40,7 +40,7 @@ type Worker struct {
 // Run does jobs until ctx is cancelled: the job in hand is dropped then, and another
 // worker does it. It returns nil, or a failure that needs an operator.
 func (w *Worker) Run(ctx context.Context) error {
-	w.queue.assigned = map[partition]bool{}
+	w.queue.assigned, w.queue.done = map[partition]bool{}, map[partition]int64{}
 	group, topics := w.queues()
 	client, err := w.Config.client(
 		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topics...),
@@ -232,7 +232,7 @@ func (w *Worker) produce(ctx context.Context, topic, key string, v any) error {
 // commit records that a job is done, while its partition is this worker's. A commit
 // that fails is no loss: the next worker finds the result.
 func (w *Worker) commit(ctx context.Context, record *kgo.Record) error {
-	if !w.queue.owns(record) {
+	if !w.queue.passes(record) {
 		return nil
 	}
 	if err := w.client.CommitRecords(ctx, record); err != nil && ctx.Err() == nil {

@@ -135,7 +135,7 @@ func TestWorkers(t *testing.T) {
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
 	for name, test := range map[string]func(*testing.T, []string){
 		"LongJobs": longJobs, "Poison": poison, "LiveFirst": liveFirst, "Dropped": dropped, "Twice": twice, "Programs": programs,
-		"Turns": turns, "Lost": lostAnnouncement, "State": state, "Trainings": trainings,
+		"Turns": turns, "Lost": lostAnnouncement, "State": state, "Trainings": trainings, "Idle": idleTrainer,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, brokers) })
 	}
@@ -352,6 +352,38 @@ func trainings(t *testing.T, brokers []string) {
 	if rested.Load() != 1 || len(rests) > 0 {
 		t.Errorf("the training that rests was handed out %d times and answered %d times", rested.Load(), len(rests))
 	}
+}
+
+// A training goes to the worker that has none, whichever partitions it has.
+func idleTrainer(t *testing.T, brokers []string) {
+	s := newSite(t, brokers, func(c *Config) { c.Train, c.Partitions = true, 2 })
+	goOn, begun := make(chan struct{}), make(chan string, 4)
+	train := func(name string) doing {
+		return func(_ context.Context, m jobs.Message) (jobs.Result, error) {
+			begun <- name
+			<-goOn
+			return jobs.Result{}, nil
+		}
+	}
+	s.run("a", true, train("a"))
+	s.run("b", true, train("b"))
+	s.until("each has its partition", func(g State) bool {
+		return len(g.Workers) == 2 && len(g.Workers[0].Queues) == 1 && len(g.Workers[1].Queues) == 1
+	})
+	first := s.train("first")
+	busy := <-begun
+	second := s.train("second")
+	select {
+	case other := <-begun:
+		if other == busy {
+			t.Errorf("%s has two trainings", busy)
+		}
+	case <-time.After(20 * time.Second):
+		t.Errorf("a training waits for %s, and the other worker has nothing to do", busy)
+	}
+	close(goOn)
+	s.await("first", first)
+	s.await("second", second)
 }
 
 // A worker of another version leaves a job alone, and ends.
