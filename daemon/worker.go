@@ -17,10 +17,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Work does fill jobs of the coordinator, until ctx is cancelled. It needs the
-// section workers, the engine and the limits of decoding; datasets and their state are
+// Work does jobs of the coordinator, until ctx is cancelled: fills and, unless it is for
+// fills only, trainings where workers.train says so. It needs the section workers, the
+// engine and the limits of decoding; datasets and their state are
 // the coordinator's.
-func (d *Daemon) Work(ctx context.Context, name string) (err error) {
+func (d *Daemon) Work(ctx context.Context, name string, fillsOnly bool) (err error) {
 	cfg := d.cfg.workers()
 	if cfg.Type != workers.Kafka {
 		return fmt.Errorf("%w: workers.type is %s: a worker has nothing to do unless it is %s", ErrConfig, cfg.Type, workers.Kafka)
@@ -62,7 +63,7 @@ func (d *Daemon) Work(ctx context.Context, name string) (err error) {
 		return runner.Run(ctx, m, func(done, total int) { progress("", done, total) })
 	}
 	w := &workers.Worker{Config: cfg, Name: name, Folder: folder, Do: fills, Now: d.parts.Now, Log: d.log}
-	if !cfg.Train {
+	if fillsOnly || !cfg.Train {
 		return w.Run(ctx)
 	}
 	return d.workAndTrain(ctx, w, cache)

@@ -87,7 +87,7 @@ func (s *sea) startWorkers(t *testing.T, n int) (stop func()) {
 			t.Fatal(err)
 		}
 		all.Go(func() {
-			if err := d.Work(ctx, fmt.Sprint("worker-", i)); err != nil {
+			if err := d.Work(ctx, fmt.Sprint("worker-", i), false); err != nil {
 				t.Errorf("worker %d: %v", i, err)
 			}
 		})

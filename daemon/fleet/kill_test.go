@@ -83,7 +83,7 @@ func play(role string) error {
 		_, err := d.Once(ctx)
 		return err
 	case "worker":
-		return errors.Join(d.Work(ctx, os.Getenv(nameEnv)), errors.New("it ended"))
+		return errors.Join(d.Work(ctx, os.Getenv(nameEnv), false), errors.New("it ended"))
 	case "coordinator", "":
 		return errors.Join(d.Run(ctx), errors.New("it ended"))
 	}

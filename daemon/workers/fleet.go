@@ -40,6 +40,7 @@ type Fleet struct {
 type waiting struct {
 	answer func(jobs.Result)
 	looked time.Time // when its result was last looked for
+	trains bool      // it is a training
 }
 
 // heard is the last report of a worker and when it came.
@@ -104,7 +105,7 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 		return err
 	}
 	f.mu.Lock()
-	f.waiting[id] = &waiting{answer: answer, looked: f.now()}
+	f.waiting[id] = &waiting{answer: answer, looked: f.now(), trains: m.Training != nil}
 	f.mu.Unlock()
 	record := &kgo.Record{Topic: f.cfg.backfill(), Key: []byte(id), Value: text}
 	if live {
@@ -292,6 +293,7 @@ func (f *Fleet) Sweep(ctx context.Context, datasets []string) error {
 type State struct {
 	Workers            []Report
 	UnderWay           int // jobs that were sent and have no result
+	Trainings          int // those of them that are trainings
 	Lag                Lag
 	Done, Failed, Dead int // jobs since the start
 }
@@ -302,6 +304,11 @@ func (f *Fleet) State() State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := State{UnderWay: len(f.waiting), Lag: f.lag, Done: f.done, Failed: f.failed, Dead: f.dead}
+	for _, job := range f.waiting {
+		if job.trains {
+			s.Trainings++
+		}
+	}
 	for name, h := range f.workers {
 		if f.now().Sub(h.at) > reportsMissed*reportPause {
 			delete(f.workers, name)

@@ -23,7 +23,8 @@ type Report struct {
 	Done    int       `json:"done"`
 	Failed  int       `json:"failed"`
 	Seconds float64   `json:"seconds"`          // spent on jobs that were done
-	Queues  []int32   `json:"queues,omitempty"` // of a worker that trains: its partitions
+	Trains  bool      `json:"trains,omitempty"` // it takes trainings and no fills
+	Queues  []int32   `json:"queues,omitempty"` // of one that trains: its partitions
 	Left    bool      `json:"left,omitempty"`
 }
 
@@ -80,7 +81,7 @@ func (w *Worker) keepReporting(ctx context.Context) {
 	for {
 		now := w.report.now()
 		if w.Trains {
-			now.Queues = w.queue.partitions()
+			now.Trains, now.Queues = true, w.queue.partitions()
 		}
 		if err := w.produce(ctx, w.Config.results(), "worker", now); err != nil && ctx.Err() == nil {
 			w.Log.Warn("the coordinator cannot be told how this worker is", "err", err)
