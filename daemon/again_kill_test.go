@@ -246,7 +246,7 @@ func (r againRun) kill(t *testing.T, early bool, after time.Duration) {
 func (r againRun) finish(t *testing.T) {
 	t.Helper()
 	cmd := r.start(t, finishEnv+"=1")
-	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(10*time.Minute, func() { cmd.Process.Kill() }) // many times what it takes, on a busy machine too
 	defer timer.Stop()
 	if err := cmd.Wait(); err != nil {
 		text, _ := os.ReadFile(r.said)
