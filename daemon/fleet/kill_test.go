@@ -167,6 +167,7 @@ type member struct {
 
 	mu      sync.Mutex
 	process *os.Process
+	used    time.Duration // processor time, of its children too
 }
 
 func (m *member) signal(s syscall.Signal) {
@@ -211,6 +212,9 @@ func (f *fleetRun) keep(t *testing.T, m *member) {
 				m.process = cmd.Process
 				m.mu.Unlock()
 				_ = cmd.Wait() // it was killed, or has lost its turn
+				m.mu.Lock()
+				m.used += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+				m.mu.Unlock()
 			}
 			said.Close()
 			time.Sleep(100 * time.Millisecond)
