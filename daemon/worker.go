@@ -79,7 +79,7 @@ func (d *Daemon) workAndTrain(ctx context.Context, w *workers.Worker, cache stri
 		Name: w.Name, Folder: w.Folder, Cache: cache, Program: d.parts.Program, Engine: d.cfg.Train.Engine,
 		Process: process, Session: w.Config.Session, Now: d.parts.Now, Stderr: os.Stderr, Log: w.Log,
 	}
-	t := &workers.Worker{Config: w.Config, Name: w.Name + "-train", Trains: true, Folder: w.Folder, Do: trainings.Run, Now: w.Now, Log: w.Log}
+	t := &workers.Worker{Config: w.Config, Name: w.Name + "-train", Trains: true, Folder: w.Folder, Ready: trainings.Ready, Do: trainings.Run, Now: w.Now, Log: w.Log}
 	fills := w.Do
 	w.Do = func(ctx context.Context, m jobs.Message, progress workers.Progress) (jobs.Result, error) {
 		defer process.Hold()()

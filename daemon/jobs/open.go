@@ -88,7 +88,7 @@ func (f Folder) Sweep(datasets []string, since time.Time) (removed int, err erro
 			return 0, err
 		}
 		for _, m := range open {
-			if err := f.Renew(m); err != nil {
+			if _, err := f.Renew(m); err != nil {
 				return 0, fmt.Errorf("sweep the shared folder: %w", err)
 			}
 		}

@@ -121,14 +121,17 @@ func (f Folder) AddFile(file string) (string, error) {
 	return sum, f.Add(file, sum)
 }
 
-// Renew marks what a job needs as in use.
-func (f Folder) Renew(m Message) error {
+// Renew marks what a job needs as in use, and reports whether all of it is there.
+func (f Folder) Renew(m Message) (whole bool, err error) {
+	whole = true
 	for _, sum := range m.Objects() {
-		if _, err := f.Touch(object(sum)); err != nil {
-			return fmt.Errorf("mark the files of a job as in use: %w", err)
+		there, err := f.Touch(object(sum))
+		if err != nil {
+			return false, fmt.Errorf("mark the files of a job as in use: %w", err)
 		}
+		whole = whole && there
 	}
-	return nil
+	return whole, nil
 }
 
 // ErrLeased says that another worker is at a training: it is looked at again later.

@@ -81,7 +81,11 @@ func (r *Remote) message(ctx context.Context, args []string, o order) (jobs.Mess
 	var before sent
 	known, err := state.Load(r.Sent, &before)
 	if err == nil && known && slices.Equal(before.Args, args) && before.Message.Current() {
-		return before.Message, r.Folder.Renew(before.Message)
+		whole, err := r.Folder.Renew(before.Message)
+		if err != nil || whole {
+			return before.Message, err
+		}
+		// It has rested for so long that its files were swept: it is packed anew.
 	}
 	m := jobs.Message{Program: version.String(), Dataset: r.Dataset, Granule: "training", Training: &jobs.Training{}}
 	if m.Training.Args, m.Training.Files, err = r.share(o.args); err != nil {
@@ -172,7 +176,7 @@ func (r *Remote) await(ctx context.Context, m jobs.Message, hear func(retrain.Ev
 		}
 		if time.Since(renewed) >= renewal {
 			renewed = time.Now()
-			if err := r.Folder.Renew(m); err != nil {
+			if _, err := r.Folder.Renew(m); err != nil {
 				r.Log.Warn("the files of a training are not marked as in use", "err", err)
 			}
 		}

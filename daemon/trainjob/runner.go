@@ -50,12 +50,12 @@ func (r *Runner) Run(ctx context.Context, m jobs.Message, progress workers.Progr
 	if !m.Current() {
 		return result, fmt.Errorf("%w: it is of %s, and this worker is %s: run the same on all machines", jobs.ErrProgram, m.Program, version.String())
 	}
+	if err := r.Ready(m); err != nil {
+		return result, err
+	}
 	key, err := m.TrainingKey()
 	if err != nil {
 		return result, err
-	}
-	if halted, err := r.Folder.Halted(key); err != nil || halted {
-		return result, errors.Join(err, jobs.ErrHalted)
 	}
 	l := lease{folder: r.Folder, key: key, mine: r.Name}
 	if err := r.take(&l); err != nil {
@@ -97,6 +97,39 @@ func (r *Runner) Run(ctx context.Context, m jobs.Message, progress workers.Progr
 	}
 	result.Job, err = m.ID()
 	return result, errors.Join(err, b.pack(ctx, m.Dataset, store, result.Trained))
+}
+
+// Ready says whether a training may be begun; nil: it may. The errors are jobs.ErrLeased
+// and jobs.ErrHalted as of Run. Another worker that has the lease keeps it while it
+// changes it, and for a session after: nobody compares clocks.
+func (r *Runner) Ready(m jobs.Message) error {
+	key, err := m.TrainingKey()
+	if err != nil {
+		return err
+	}
+	halted, err := r.Folder.Halted(key)
+	if err != nil {
+		return err
+	}
+	if halted {
+		return jobs.ErrHalted
+	}
+	held, err := r.Folder.Lease(key)
+	if err != nil || held == "" || strings.HasPrefix(held, r.Name+" ") {
+		return err
+	}
+	seen, known := r.others[key]
+	if !known || seen.lease != held {
+		if r.others == nil {
+			r.others = map[string]observed{}
+		}
+		seen = observed{lease: held, since: time.Now()}
+		r.others[key] = seen
+	}
+	if time.Since(seen.since) < r.Session {
+		return jobs.ErrLeased
+	}
+	return nil
 }
 
 // failure returns why a training has made no version.
@@ -168,28 +201,16 @@ func (r *Runner) watch(ctx context.Context, b bench, l *lease) error {
 	}
 }
 
-// take takes the lease of a training. Another worker that has it keeps it while it
-// changes it; nobody compares clocks.
+// take takes the lease of a training, which Ready has found to be free.
 func (r *Runner) take(l *lease) error {
 	held, err := r.Folder.Lease(l.key)
 	if err != nil {
 		return err
 	}
-	if held != "" && !l.isMine(held) {
-		seen, known := r.others[l.key]
-		if !known || seen.lease != held {
-			if r.others == nil {
-				r.others = map[string]observed{}
-			}
-			r.others[l.key] = observed{lease: held, since: time.Now()}
-			return jobs.ErrLeased
-		}
-		if time.Since(seen.since) < r.Session {
-			return jobs.ErrLeased
-		}
+	if seen, known := r.others[l.key]; known && held != "" && held != seen.lease {
+		return jobs.ErrLeased // in this moment
 	}
 	delete(r.others, l.key)
-	l.held = held
 	taken, err := r.Folder.TakeLease(l.key, held, l.next())
 	if err == nil && !taken {
 		err = jobs.ErrLeased
@@ -205,8 +226,6 @@ type lease struct {
 	held   string // as it was written last
 	count  int
 }
-
-func (l *lease) isMine(held string) bool { return strings.HasPrefix(held, l.mine+" ") }
 
 func (l *lease) next() string {
 	l.count++

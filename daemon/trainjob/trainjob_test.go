@@ -462,6 +462,32 @@ func TestAnInterruptedTrainingRestsAndGoesOn(t *testing.T) {
 	}
 }
 
+// A training that has rested for so long that its files were swept is packed anew.
+func TestATrainingOutlastsTheSweepOfItsFiles(t *testing.T) {
+	s := newSite(t)
+	args := s.args("--from", s.promote("parent"))
+	ctx, stop := context.WithCancel(t.Context())
+	got := s.train(ctx, args)
+	before := <-s.queue
+	stop()
+	<-got
+	if n, err := s.folder.Sweep(nil, time.Now().Add(time.Hour)); n == 0 || err != nil {
+		t.Fatalf("Sweep() = %d, %v", n, err)
+	}
+	if _, err := s.runner("gpu", s.folder).Run(t.Context(), before, idle); err == nil {
+		t.Fatal("the files are still there")
+	}
+	got = s.train(t.Context(), args)
+	r, err := s.runner("gpu", s.folder).Run(t.Context(), <-s.queue, idle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.finish(r)
+	if done := <-got; done.err != nil || done.event.State != retrain.StatePromoted {
+		t.Errorf("%+v", done)
+	}
+}
+
 // The coordinator does not adopt days that were assigned otherwise than its own, and
 // what cannot be trained on is told as such.
 func TestWhatAWorkerAnswersIsChecked(t *testing.T) {

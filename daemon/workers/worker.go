@@ -28,9 +28,12 @@ type Worker struct {
 	// Trains says that it takes trainings and no fills: one may take days, and live
 	// granules would wait for it.
 	Trains bool
-	Do     func(ctx context.Context, m jobs.Message, progress Progress) (jobs.Result, error)
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Ready says that a job must not be begun now, by jobs.ErrLeased or jobs.ErrHalted,
+	// before it counts as an attempt; nil: all may.
+	Ready func(m jobs.Message) error
+	Do    func(ctx context.Context, m jobs.Message, progress Progress) (jobs.Result, error)
+	Now   func() time.Time
+	Log   *slog.Logger
 
 	client *kgo.Client
 	report reporter
@@ -135,6 +138,9 @@ func (w *Worker) handle(ctx context.Context, record *kgo.Record) error {
 		return w.commit(ctx, record)
 	}
 	result, done, err := w.Folder.Done(id)
+	if err == nil && !done && w.Ready != nil {
+		err = w.Ready(m)
+	}
 	if err == nil && !done {
 		w.report.begin(id, m, w.Now())
 		result, err = w.attempt(ctx, record, id, m)

@@ -25,6 +25,7 @@ type site struct {
 	folder jobs.Folder
 	fleet  *Fleet
 	log    *bytes.Buffer
+	ready  func(jobs.Message) error // of workers that train
 }
 
 // newSite shares one broker among the tests of the package, under different prefixes.
@@ -71,6 +72,9 @@ func (s *site) run(name string, trains bool, do doing) (stop func()) {
 	w := &Worker{
 		Config: s.cfg, Name: name, Trains: trains, Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Do: func(ctx context.Context, m jobs.Message, _ Progress) (jobs.Result, error) { return do(ctx, m) },
+	}
+	if trains {
+		w.Ready = s.ready
 	}
 	var ran sync.WaitGroup
 	ran.Go(func() {
@@ -329,7 +333,25 @@ func trainings(t *testing.T, brokers []string) {
 		}
 		return jobs.Result{Trained: &jobs.Trained{Version: m.Granule}}, nil
 	}
+	// An attempt of another worker is counted, and it is at it: nobody gives it up.
+	id, _ := jobs.Message{Dataset: "sea", Granule: "held", Training: &jobs.Training{}}.ID()
+	if _, err := s.folder.Try(id, "other", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var held atomic.Int32
+	s.ready = func(m jobs.Message) error {
+		if m.Granule == "held" && held.Add(1) < 3 {
+			return jobs.ErrLeased
+		}
+		if m.Granule == "held" { // it was withdrawn there
+			return s.folder.Withdraw(id)
+		}
+		return nil
+	}
 	stop := s.run("gpu", true, train)
+	if r := s.await("a training that another was at", s.train("held")); r.Dead > 0 || r.Failed != "" {
+		t.Errorf("%+v", r)
+	}
 	s.worker("cpu", func(_ context.Context, m jobs.Message) (jobs.Result, error) {
 		if m.Training != nil {
 			t.Error("a training came to a worker that fills")
