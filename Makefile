@@ -103,7 +103,7 @@ bench: system python onnxruntime parts ## benchmarks, with xarray timed in the s
 
 fleet: system onnxruntime ## measure workers on a real broker, for half an hour: speed, queue, stalls, EVENTS (500) kills; docs/scaling.md
 	LACUNA_LONG=1 go test ./daemon/workers -count=1 -v -timeout 2h -run 'Scale|Queued|Stall'
-	LACUNA_LONG=1 LACUNA_FLEET_EVENTS=$(or $(EVENTS),500) go test ./daemon -count=1 -v -timeout 4h -run 'KilledFleet|TwoWorkersKeepUp|WorkersMakeTheBytes'
+	LACUNA_LONG=1 LACUNA_FLEET_EVENTS=$(or $(EVENTS),500) go test ./daemon/fleet -count=1 -v -timeout 4h -run 'KilledFleet|KilledTraining|TwoWorkersKeepUp|WorkersMakeTheBytes'
 
 models: build onnxruntime ## train the starter models from ../shared/data
 	@ops/setup/models.sh bin/lacuna ../shared/data modelstore/starters/versions

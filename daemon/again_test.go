@@ -90,7 +90,7 @@ func TestProductsAreMadeAgainByTheChampion(t *testing.T) {
 	book.Close()
 
 	ask := operate.Backfill{Dataset: "chl", From: from, To: to, Again: true, Model: champion}
-	estimate, err := station.EstimateBackfill(t.Context(), ask)
+	estimate, err := station.EstimateBackfill(t.Context(), ask, 0)
 	if err != nil || estimate.Products != len(before)-1 || estimate.Measured == 0 || estimate.Seconds <= 0 {
 		t.Errorf("EstimateBackfill() = %+v, %v, want %d products and a time", estimate, err, len(before)-1)
 	}

@@ -84,8 +84,10 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill quality impute infer parts}", ""},
 	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine fill jobs pipeline/{field ingest skill quality samples impute infer parts}", "feed pipeline/{simulate engine}"},
 	{"daemon/workers", "publish jobs", ""},
+	{"daemon/trainjob", "modelstore state version retrain jobs workers pipeline/skill", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
 	{"daemon/outbox", "ledger fetch publish supervise books", ""},
+	{"daemon/daemontest", "ledger publish outbox", ""},
 	{"daemon/sources", "ledger fetch state quarantine pipeline/{field ingest merge}", ""},
 	{"daemon/shadow", "state pipeline/{field ingest}", ""},
 	{"daemon/intake", "ledger fetch state version quarantine shadow sources pipeline/{ingest merge}", ""},
@@ -96,7 +98,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine daemontest onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},
@@ -108,6 +110,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/cli/measure", "publish modelstore input pipeline/{field ingest noise simulate skill matchup engine nn samples impute infer parts partition prior masks evaluate version lab} daemon/{state retrain onboard cli}", "clitest"},
 	{"daemon/cmd/lacuna", "daemon daemon/cli daemon/cli/{service files models measure}", "publish modelstore pipeline/{realdata field ingest simulate engine samples} daemon/{retrain fill}"},
 	{"daemon/cuts", "", "ledger publish modelstore pipeline/simulate daemon daemon/{state feed quarantine work outbox cli} daemon/cli/{clitest service files models}"},
+	{"daemon/fleet", "", "ledger publish modelstore pipeline/{field simulate engine samples infer} daemon daemon/{state feed retrain jobs work workers trainjob outbox daemontest operate} daemon/cli/{clitest models}"},
 
 	// How it is run.
 	{"systemd", "", ""},

@@ -118,6 +118,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer out.Close()
 	renewal := d.openRenewal(book)
 	defer renewal.close()
+	renewal.trainBy(turn, d)
 	d.renewal = renewal
 	server, err := ops.New(d.cfg.Web, d.pages().Sources(book), d.log)
 	if err != nil {
@@ -339,7 +340,7 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 		Whole:     func() time.Time { return in.State().Whole },
 		Fetching:  func() fetch.Days { return d.Station().Fetching(set.Name) },
-		Paused:    func() bool { return d.cfg.Operate().BackfillPaused(set.Name) },
+		Backfill:  d.cfg.Operate().Throttle(set.Name, d.parts.Now),
 		Wake:      d.wakes[set.Name],
 	}), in, nil
 }

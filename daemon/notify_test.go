@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/daemon/workers"
 )
 
 // manager is a service manager with a watchdog of 100 ms; hear returns its next
@@ -38,7 +40,7 @@ func manager(t *testing.T) (hear func() string) {
 func TestAStandbyIsWellForTheServiceManager(t *testing.T) {
 	hear := manager(t)
 	b := newBench(t)
-	b.byWorkers("standby", []string{"127.0.0.1:1"})
+	b.cfg.Workers.Type, b.cfg.Workers.Prefix, b.cfg.Workers.Brokers = workers.Kafka, "standby", []string{"127.0.0.1:1"}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.daemon(t).Run(ctx) }()

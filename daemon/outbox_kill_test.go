@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,19 +11,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"lacuna/daemon/daemontest"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/outbox"
-	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 	"lacuna/publish/kafka"
-	"lacuna/publish/kafka/consumer"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"golang.org/x/sync/errgroup"
@@ -119,7 +115,7 @@ func (p *publisher) process(ctx context.Context, g ledger.Granule) error {
 	}
 	if members != nil {
 		told.Members = &publish.Members{
-			Name: publish.MembersName(told.Name), Path: disk.MembersPath(stored.Path), Size: int64(len(members)), SHA256: hash(members), Count: 2,
+			Name: publish.MembersName(told.Name), Path: disk.MembersPath(stored.Path), Size: int64(len(members)), SHA256: daemontest.Hash(members), Count: 2,
 		}
 	}
 	return p.queue.Add(ctx, g, told, ledger.Product{Path: stored.Visible, SHA256: stored.SHA256})
@@ -230,13 +226,13 @@ func TestKilledPublisherLeavesFilesLedgerAndTopicAgreed(t *testing.T) {
 		t.Fatalf("finish: %v\n%s", err, said)
 	}
 	cfg := publisherConfig(folder, addr)
-	rows := publishedRows(t, cfg)
+	site := siteOf(cfg)
+	rows := site.Rows(t)
 	t.Logf("%d revisions in the ledger after %d kills", len(rows), kills)
 	if len(rows) < 2*kills {
 		t.Errorf("%d revisions are too few to mean anything", len(rows))
 	}
-	wantFilesAgree(t, cfg, rows)
-	wantTopicAgrees(t, cfg, rows)
+	site.WantAgreement(t, rows)
 }
 
 func publisherCommand(folder, broker string) *exec.Cmd {
@@ -275,174 +271,9 @@ func killPublisher(t *testing.T, folder, broker string, random *rand.Rand) {
 	}
 }
 
-// row is a revision as the ledger knows it.
-type row struct {
-	publish.Product
-	retracted bool
+// siteOf is where the daemon of a configuration keeps what it publishes.
+func siteOf(cfg Config) daemontest.Site {
+	return daemontest.Site{Ledger: cfg.state().Ledger(), Products: cfg.ProductsDir, Store: cfg.Publish.Store(cfg.ProductsDir), Topic: cfg.Publish.Kafka.Connection}
 }
 
-// publishedRows returns every revision that the ledger knows, oldest first,
-// and fails where one is not delivered.
-func publishedRows(t *testing.T, cfg Config) []row {
-	t.Helper()
-	book, err := ledger.Open(t.Context(), cfg.state().Ledger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer book.Close()
-	backlogs, err := book.Backlogs(t.Context())
-	if err != nil || len(backlogs) != 2 {
-		t.Fatalf("Backlogs() = %+v, %v, want two sinks", backlogs, err)
-	}
-	for _, b := range backlogs {
-		if b.Waiting != 0 || b.Aside != 0 {
-			t.Errorf("sink %s is behind: %+v", b.Sink, b)
-		}
-	}
-	counts, err := book.Counts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := 0
-	for _, c := range counts {
-		total += c.Granules
-		if c.State != ledger.Announced {
-			t.Errorf("%d granules of %s are %s", c.Granules, c.Dataset, c.State)
-		}
-	}
-	recent, err := book.Recent(t.Context(), 1_000_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range recent { // days without a granule have products too
-		switch {
-		case g.Absent && g.State == ledger.Announced:
-			total++
-		case g.Absent && g.State != ledger.Quarantined: // there the granule came first
-			t.Errorf("the absence %s is %s", g.Name, g.State)
-		}
-	}
-	published, err := book.Publications(t.Context(), "", time.Time{}, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(published) != total {
-		t.Errorf("%d publications of %d granules", len(published), total)
-	}
-	return convert.Each(published, func(p ledger.Publication) row {
-		d := outbox.Delivery(ledger.Delivery{Publication: p})
-		return row{Product: d.Product, retracted: !p.Retracted.IsZero()}
-	})
-}
-
-// wantFilesAgree compares the folder of products with the ledger.
-func wantFilesAgree(t *testing.T, cfg Config, rows []row) {
-	t.Helper()
-	newest := map[string]row{}
-	for _, r := range rows {
-		if content, err := os.ReadFile(r.Path); err != nil || hash(content) != r.SHA256 {
-			t.Errorf("%s: the revision's own file is not what was promised: %v", r.ID(), err)
-		}
-		if r.Revision > newest[r.Key()].Revision {
-			newest[r.Key()] = r
-		}
-	}
-	listed := map[string]publish.Entry{}
-	manifests, _ := filepath.Glob(filepath.Join(cfg.ProductsDir, "*", "*", "*", "*.manifest.json"))
-	for _, path := range manifests {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := publish.ParseManifest(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range m.Products {
-			listed[m.Dataset+"/"+e.Granule] = e
-		}
-	}
-	for key, r := range newest {
-		e := listed[key]
-		visible, _ := cfg.Publish.Store(cfg.ProductsDir).Visible(r.Dataset, r.Time, r.Name)
-		content, err := os.ReadFile(visible)
-		switch {
-		case e.Revision != r.Revision || e.Retracted != r.retracted:
-			t.Errorf("%s: manifest has revision %d, retracted %v; ledger %d, %v", key, e.Revision, e.Retracted, r.Revision, r.retracted)
-		case r.retracted && !errors.Is(err, os.ErrNotExist):
-			t.Errorf("%s: retracted and still there: %v", key, err)
-		case !r.retracted && (err != nil || hash(content) != r.SHA256 || !e.Live()):
-			t.Errorf("%s: file has %s, ledger %s, %v", key, hash(content), r.SHA256, err)
-		}
-		want := ""
-		if r.Members != nil && !r.retracted {
-			want = r.Members.SHA256
-		}
-		members, err := os.ReadFile(publish.MembersName(visible))
-		if (want == "") != errors.Is(err, os.ErrNotExist) || want != "" && hash(members) != want || (e.Members != nil) != (want != "") {
-			t.Errorf("%s: the members have %s, %v, the manifest %+v; ledger %q", key, hash(members), err, e.Members, want)
-		}
-	}
-	if left, _ := filepath.Glob(filepath.Join(cfg.ProductsDir, "*", "*", "*", ".put-*")); len(left) > 0 || len(listed) != len(newest) {
-		t.Errorf("%d products are listed, %d known; left behind: %v", len(listed), len(newest), left)
-	}
-}
-
-// wantTopicAgrees reads the topics as a consumer does, and compares them with the
-// ledger: every revision once, in order, byte for byte, and every retraction.
-func wantTopicAgrees(t *testing.T, cfg Config, rows []row) {
-	t.Helper()
-	reader := consumer.DefaultConfig()
-	reader.Connection, reader.Once, reader.Dir = cfg.Publish.Kafka.Connection, true, t.TempDir()
-	received := map[string][]string{} // events by dataset, in order
-	retracted := map[string]int{}
-	c, err := consumer.New(reader, func(_ context.Context, p consumer.Product) error {
-		id := fmt.Sprintf("%s/%s/r%d", p.Dataset, p.Granule, p.Revision)
-		if p.Retracted {
-			retracted[id]++
-			return nil
-		}
-		content, err := p.Bytes()
-		if err != nil {
-			return err
-		}
-		received[p.Dataset] = append(received[p.Dataset], id+" "+hash(content))
-		return nil
-	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, dataset := range []string{"chl", "sst"} {
-		var want []string
-		for _, r := range rows {
-			if r.Dataset == dataset {
-				want = append(want, r.ID()+" "+r.SHA256)
-			}
-		}
-		if got := received[dataset]; !slices.Equal(got, want) {
-			t.Errorf("consumer of %s was handed %d products, the ledger has %d; first difference at %d", dataset, len(got), len(want), differ(got, want))
-		}
-	}
-	for _, r := range rows {
-		if got := retracted[r.ID()]; r.retracted && got != 1 {
-			t.Errorf("consumer was told %d times that %s is retracted, want once", got, r.ID())
-		}
-	}
-}
-
-func differ(a, b []string) int {
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return min(len(a), len(b))
-}
-
-func hash(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
+func hash(content []byte) string { return daemontest.Hash(content) }

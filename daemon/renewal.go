@@ -8,6 +8,7 @@ import (
 	"lacuna/daemon/fill"
 	"lacuna/daemon/retrain"
 	"lacuna/daemon/supervise"
+	"lacuna/daemon/trainjob"
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/modelstore/starters"
@@ -60,6 +61,19 @@ func (r *renewal) openModels(d *Daemon) {
 		d.log.Warn("the starter models cannot be used", "err", err) // a bug of the build, which does not stop champions and interpolation
 	}
 	r.models = fill.NewModels(parts)
+}
+
+// trainBy has the trainings done by workers, where the coordination says so.
+func (r *renewal) trainBy(turn *coordination, d *Daemon) {
+	if turn == nil || !turn.cfg.Train {
+		return
+	}
+	for _, s := range r.schedulers {
+		s.Remote = &trainjob.Remote{
+			Fleet: turn.fleet, Folder: turn.folder, Dataset: s.Dataset.Name, Store: modelstore.New(d.cfg.Train.Store, d.parts.Now),
+			Sent: d.cfg.state().SentTraining(s.Dataset.Name), Log: s.Log,
+		}
+	}
 }
 
 // opened returns an engine as the device of models, and keeps it to be closed.

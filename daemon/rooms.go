@@ -24,6 +24,9 @@ func (d Dataset) byModel() bool {
 // Operate returns the settings of package operate.
 func (c Config) Operate() operate.Settings {
 	s := operate.Settings{State: c.state(), Products: c.ProductsDir, Publish: c.Publish, Train: c.Train}
+	if c.Workers.Type == workers.Kafka {
+		s.Ahead = c.Workers.InFlight
+	}
 	for _, set := range c.Datasets {
 		room := operate.Dataset{Dataset: set.intake(), Grid: set.Grid, ByModel: set.byModel(), SkipsEmptyDays: set.EmptyDays == work.SkipEmptyDays}
 		if set.Simulate != nil {
@@ -90,11 +93,11 @@ func (l live) Fleet() *ops.Fleet {
 	}
 	s := fleet.State()
 	return &ops.Fleet{
-		UnderWay: s.UnderWay, WaitingLive: s.Lag.Live, WaitingBackfill: s.Lag.Backfill, Counted: s.Lag.At, Done: s.Done, Failed: s.Failed, Dead: s.Dead,
+		UnderWay: s.UnderWay, Trainings: s.Trainings, WaitingLive: s.Lag.Live, WaitingBackfill: s.Lag.Backfill, Counted: s.Lag.At, Done: s.Done, Failed: s.Failed, Dead: s.Dead,
 		Workers: convert.Each(s.Workers, func(r workers.Report) ops.FleetWorker {
 			return ops.FleetWorker{
 				Name: r.Worker, Started: r.Started, Dataset: r.Dataset, Granule: r.Granule, Since: r.Since, Share: r.Share,
-				Done: r.Done, Failed: r.Failed, Seconds: r.Seconds / float64(max(r.Done, 1)),
+				Done: r.Done, Failed: r.Failed, Trains: r.Trains, Seconds: r.Seconds / float64(max(r.Done, 1)),
 			}
 		}),
 	}

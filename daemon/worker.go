@@ -8,15 +8,20 @@ import (
 	"path/filepath"
 
 	"lacuna/daemon/jobs"
+	"lacuna/daemon/retrain"
+	"lacuna/daemon/trainjob"
 	"lacuna/daemon/workers"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/infer"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// Work does fill jobs of the coordinator, until ctx is cancelled. It needs the
-// section workers, the engine and the limits of decoding; datasets and their state are
+// Work does jobs of the coordinator, until ctx is cancelled: fills and, unless it is for
+// fills only, trainings where workers.train says so. It needs the section workers, the
+// engine and the limits of decoding; datasets and their state are
 // the coordinator's.
-func (d *Daemon) Work(ctx context.Context, name string) (err error) {
+func (d *Daemon) Work(ctx context.Context, name string, fillsOnly bool) (err error) {
 	cfg := d.cfg.workers()
 	if cfg.Type != workers.Kafka {
 		return fmt.Errorf("%w: workers.type is %s: a worker has nothing to do unless it is %s", ErrConfig, cfg.Type, workers.Kafka)
@@ -54,6 +59,34 @@ func (d *Daemon) Work(ctx context.Context, name string) (err error) {
 			e.Finalize()
 		}
 	}()
-	w := &workers.Worker{Config: cfg, Name: name, Folder: runner.Folder, Do: runner.Run, Now: d.parts.Now, Log: d.log}
-	return w.Run(ctx)
+	fills := func(ctx context.Context, m jobs.Message, progress workers.Progress) (jobs.Result, error) {
+		return runner.Run(ctx, m, func(done, total int) { progress("", done, total) })
+	}
+	w := &workers.Worker{Config: cfg, Name: name, Folder: folder, Do: fills, Now: d.parts.Now, Log: d.log}
+	if fillsOnly || !cfg.Train {
+		return w.Run(ctx)
+	}
+	return d.workAndTrain(ctx, w, cache)
+}
+
+// workAndTrain does trainings beside the fills of a worker, for which they rest.
+func (d *Daemon) workAndTrain(ctx context.Context, w *workers.Worker, cache string) error {
+	if len(d.parts.Program) == 0 {
+		return errors.New("train: the program that trains is not known")
+	}
+	process := retrain.NewProcess(d.cfg.Train)
+	trainings := &trainjob.Runner{
+		Name: w.Name, Folder: w.Folder, Cache: cache, Program: d.parts.Program, Engine: d.cfg.Train.Engine,
+		Process: process, Session: w.Config.Session, Now: d.parts.Now, Stderr: os.Stderr, Log: w.Log,
+	}
+	t := &workers.Worker{Config: w.Config, Name: w.Name + "-train", Trains: true, Folder: w.Folder, Ready: trainings.Ready, Do: trainings.Run, Now: w.Now, Log: w.Log}
+	fills := w.Do
+	w.Do = func(ctx context.Context, m jobs.Message, progress workers.Progress) (jobs.Result, error) {
+		defer process.Hold()()
+		return fills(ctx, m, progress)
+	}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return w.Run(ctx) })
+	both.Go(func() error { return t.Run(ctx) })
+	return both.Wait()
 }

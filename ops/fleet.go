@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +12,7 @@ import (
 type Fleet struct {
 	Workers         []FleetWorker `json:"workers"`
 	UnderWay        int           `json:"under_way"`        // jobs that were sent and have no result
+	Trainings       int           `json:"trainings"`        // those of them that are trainings
 	WaitingLive     int64         `json:"waiting_live"`     // jobs of the live lane that no worker has finished
 	WaitingBackfill int64         `json:"waiting_backfill"` // and of the backfill
 	Counted         time.Time     `json:"counted,omitzero"` // when those were counted; zero: not yet
@@ -29,7 +31,8 @@ type FleetWorker struct {
 	Share   float64   `json:"share"`          // of the job in hand that is done, 0..1
 	Done    int       `json:"done"`           // jobs since it started
 	Failed  int       `json:"failed"`
-	Seconds float64   `json:"seconds_each"` // mean time of a job; 0: not known
+	Trains  bool      `json:"trains,omitempty"` // it takes trainings and no fills
+	Seconds float64   `json:"seconds_each"`     // mean time of a job; 0: not known
 }
 
 // fleetAlarms returns the alarms about workers.
@@ -41,6 +44,12 @@ func fleetAlarms(f *Fleet) (all []Alarm) {
 		all = append(all, Alarm{
 			Name: "workers", Summary: fmt.Sprintf("%d jobs wait, and no worker has reported", f.UnderWay),
 			Remedy: "start some: 'systemctl start lacuna-worker@1', or 'lacuna worker --config FILE'; the log of one that runs says why it cannot reach the brokers",
+		})
+	}
+	if f.Trainings > 0 && !slices.ContainsFunc(f.Workers, func(w FleetWorker) bool { return w.Trains }) {
+		all = append(all, Alarm{
+			Name: "trainers", Summary: fmt.Sprintf("%d trainings wait, and no worker that trains has reported", f.Trainings),
+			Remedy: "start one on a machine with a GPU, with workers.train in its configuration; or take workers.train out of the daemon's, which then trains itself",
 		})
 	}
 	if f.Dead > 0 {
@@ -85,6 +94,7 @@ func (c fleetCollector) collect(gauge func(*prometheus.Desc, float64, ...string)
 		gauge(c.waiting, float64(f.WaitingLive), "live")
 		gauge(c.waiting, float64(f.WaitingBackfill), "backfill")
 	}
+	gauge(c.waiting, float64(f.Trainings), "train")
 	gauge(c.underWay, float64(f.UnderWay))
 	counter(c.jobs, float64(f.Done), "done")
 	counter(c.jobs, float64(f.Failed-f.Dead), "failed")

@@ -16,14 +16,14 @@ func exampleFleet(now time.Time) *Fleet {
 			{Name: "gpu-1", Started: now.Add(-time.Hour), Dataset: "blk-chl", Granule: "20240409.nc", Since: now.Add(-time.Minute), Share: 0.5, Done: 12, Seconds: 61.5},
 			{Name: "gpu-2", Started: now.Add(-time.Hour), Failed: 1},
 		},
-		UnderWay: 7, WaitingLive: 1, WaitingBackfill: 6, Counted: now, Done: 12, Failed: 3, Dead: 1,
+		UnderWay: 7, Trainings: 2, WaitingLive: 1, WaitingBackfill: 6, Counted: now, Done: 12, Failed: 3, Dead: 1,
 	}
 }
 
 func TestMetricsTellTheLagOfWorkers(t *testing.T) {
 	text := scrape(t, busy, nil)
 	for _, want := range []string{
-		"lacuna_workers 2\n", "lacuna_workers_busy 1\n", `lacuna_jobs_waiting{lane="live"} 1`, `lacuna_jobs_waiting{lane="backfill"} 6`,
+		"lacuna_workers 2\n", "lacuna_workers_busy 1\n", `lacuna_jobs_waiting{lane="live"} 1`, `lacuna_jobs_waiting{lane="backfill"} 6`, `lacuna_jobs_waiting{lane="train"} 2`,
 		"lacuna_jobs_under_way 7\n", `lacuna_jobs_total{outcome="done"} 12`, `lacuna_jobs_total{outcome="failed"} 2`, `lacuna_jobs_total{outcome="dead"} 1`,
 	} {
 		if !strings.Contains(text, want) {
@@ -68,6 +68,8 @@ func TestJobsWithoutWorkersAreAnAlarm(t *testing.T) {
 		{"jobs and no worker", &Fleet{UnderWay: 3}, "workers"},
 		{"jobs and a worker", &Fleet{UnderWay: 3, Workers: []FleetWorker{{}}}, ""},
 		{"a job was given up", &Fleet{Dead: 1, Failed: 1}, "dead"},
+		{"a training, and nobody who trains", &Fleet{UnderWay: 1, Trainings: 1, Workers: []FleetWorker{{Name: "cpu"}}}, "trainers"},
+		{"a training, and somebody who trains", &Fleet{UnderWay: 1, Trainings: 1, Workers: []FleetWorker{{Name: "gpu-train", Trains: true}}}, ""},
 	} {
 		if got := strings.Join(names(tt.fleet), " "); got != tt.want {
 			t.Errorf("%s: alarms %q, want %q", tt.name, got, tt.want)

@@ -2,12 +2,16 @@ package systemd_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // deployment are the parts of the example that must agree with one another and with
@@ -87,4 +91,77 @@ func TestWorkersOnKubernetesAreScaledByTheirTopics(t *testing.T) {
 	if most := scaled.Spec.MaxReplicaCount; most != 64 { // workers.partitions by itself
 		t.Errorf("at most %d workers, want the partitions", most)
 	}
+}
+
+// The Deployment is valid by the schema of Kubernetes, the ScaledObject by that of KEDA,
+// unknown keys included; and a fault in either is found.
+func TestWorkersOnKubernetesAreValid(t *testing.T) {
+	text, err := os.ReadFile("lacuna-worker.kubernetes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, old, new, want string }{
+		{name: "as it is"},
+		{"an unknown key of a pod", "readOnlyRootFilesystem", "readonlyRootFilesystem", "Deployment"},
+		{"a number in words", "terminationGracePeriodSeconds: 30", "terminationGracePeriodSeconds: soon", "Deployment"},
+		{"an unknown key of the scaling", "pollingInterval", "pollInterval", "ScaledObject"},
+		{"a number that must be a text", `lagThreshold: "2"`, "lagThreshold: 2", "ScaledObject"},
+		{"a long window", "stabilizationWindowSeconds: 600", "stabilizationWindowSeconds: 6000", "ScaledObject"},
+		{"no topic", "topic: lacuna.jobs\n", "offset: lacuna.jobs\n", "ScaledObject"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(string(text), tt.old) {
+				t.Fatalf("the file has no %q", tt.old)
+			}
+			deployment, scaled, _ := strings.Cut(strings.Replace(string(text), tt.old, tt.new, 1), "\n---\n")
+			found := ""
+			if before, _, _ := strings.Cut(string(text), "\n---\n"); deployment == before && tt.old != "" {
+				t.Log("the Deployment is as it was")
+			} else if err := validDeployment(t, deployment); err != nil {
+				found = "Deployment"
+			}
+			if err := validScaledObject(t, scaled); err != nil {
+				found += "ScaledObject"
+			}
+			if found != tt.want {
+				t.Errorf("the fault is found in %q, want %q", found, tt.want)
+			}
+		})
+	}
+}
+
+// validDeployment compares a manifest with the schemas of Kubernetes.
+func validDeployment(t *testing.T, text string) error {
+	t.Helper()
+	python := os.Getenv("LACUNA_PYTHON")
+	if python == "" || exec.Command(python, "-c", "import kubernetes_validate").Run() != nil {
+		t.Skip("no Python with kubernetes-validate: set LACUNA_PYTHON, or run make test, which installs it")
+	}
+	file := filepath.Join(t.TempDir(), "worker.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(python, "-m", "kubernetes_validate", "--strict", file).CombinedOutput()
+	if err == nil && bytes.Contains(out, []byte("WARN")) { // of a kind without a schema it only warns
+		err = errors.New("not all of it was compared")
+	}
+	return err
+}
+
+// validScaledObject compares a manifest with the facts of testdata.
+func validScaledObject(t *testing.T, text string) error {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile("testdata/scaledobject.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	as, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := jsonschema.UnmarshalJSON(bytes.NewReader(as))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(object)
 }

@@ -22,5 +22,8 @@
 // result of a job counts, and a worker that is handed a finished job answers with
 // that.
 //
+// A Training is a job of the same kind: its inputs are objects, its version is one, and
+// so are the files of its checkpoints, with which another worker goes on.
+//
 // Package jobs does not know the ledger, Kafka, or the order of jobs.
 package jobs

@@ -24,6 +24,8 @@ import (
 //	open/DATASET/…json        messages whose products are not stored yet
 //	done/ab/JOB.json          results by job
 //	tries/ab/JOB              a line for each attempt at a job that has no result
+//	training/KEY.json         the files of the last checkpoint of a training
+//	training/KEY.halt         the coordinator has it rest
 type Folder struct{ Storage }
 
 // object returns the key of an object.

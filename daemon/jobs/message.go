@@ -16,7 +16,7 @@ import (
 	"lacuna/publish/netcdf"
 )
 
-// Message is a fill job: all that its product depends on. Where its settings name a
+// Message is a job, mostly a fill: all that its product depends on. Where its settings name a
 // deadline and no tier, the speed of the worker chooses the tier too, as that of the
 // daemon does where it fills by itself: the first result counts.
 type Message struct {
@@ -58,6 +58,8 @@ type Message struct {
 	Filled    time.Time      `json:"filled"` // when it was sent
 	Credits   netcdf.Credits `json:"credits"`
 	Layout    netcdf.Layout  `json:"layout,omitempty"` // of the product's file; empty: that of the input
+
+	Training *Training `json:"training,omitempty"` // it is a training, and no fill: of the rest it has Program, Dataset and Granule
 }
 
 // File is a file in the shared folder.
@@ -123,6 +125,7 @@ func (m Message) Objects() []string {
 		}
 	}
 	add(m.Target.SHA256, m.Sea, m.Seen)
+	add(m.Training.objects()...)
 	if s := m.Screened; s != nil {
 		add(s.Target)
 		add(s.History...)
@@ -154,6 +157,8 @@ type Result struct {
 	Size       int64  `json:"size,omitempty"`
 	MembersSum string `json:"members_sha256,omitempty"`
 	PictureSum string `json:"picture_sha256,omitempty"`
+
+	Trained *Trained `json:"trained,omitempty"` // of a training
 
 	Score  *Score  `json:"score,omitempty"`  // of a job that was one
 	Change *Change `json:"change,omitempty"` // from the product before, where there was one to compare with

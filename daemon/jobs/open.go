@@ -88,14 +88,12 @@ func (f Folder) Sweep(datasets []string, since time.Time) (removed int, err erro
 			return 0, err
 		}
 		for _, m := range open {
-			for _, sum := range m.Objects() {
-				if _, err := f.Touch(object(sum)); err != nil {
-					return 0, fmt.Errorf("sweep the shared folder: %w", err)
-				}
+			if _, err := f.Renew(m); err != nil {
+				return 0, fmt.Errorf("sweep the shared folder: %w", err)
 			}
 		}
 	}
-	for _, kind := range []string{"objects", "done", "tries"} {
+	for _, kind := range []string{"objects", "done", "tries", "training"} {
 		err := f.List(kind, func(key string, used time.Time) error {
 			if !used.Before(since) {
 				return nil

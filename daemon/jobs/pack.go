@@ -108,11 +108,8 @@ func (f Folder) packMaps(m *Message, job fill.Job) (err error) {
 }
 
 func (f Folder) packProduct(path string) (*File, error) {
-	sum, _, err := sumFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return &File{Name: filepath.Base(path), SHA256: sum}, f.Add(path, sum)
+	sum, err := f.AddFile(path)
+	return &File{Name: filepath.Base(path), SHA256: sum}, err
 }
 
 func (f Folder) packModel(name string, v *modelstore.Version) (*Model, error) {

@@ -152,7 +152,8 @@ func (o *Operations) BackfillNews(ctx context.Context, b Backfill) (BackfillNews
 		}
 		left += unfetched
 	}
-	news.Left = (time.Duration(left) * pace.Each).Seconds()
+	news.Most = o.cfg.BackfillRate(b.Dataset)
+	news.Left = (time.Duration(left) * slower(pace.Each, news.Most)).Seconds()
 	if pace.Each > 0 {
 		news.Rate = time.Hour.Seconds() / pace.Each.Seconds()
 	}
@@ -207,7 +208,7 @@ func (s Station) askByRule(ctx context.Context, dataset, version string, newest 
 	if err != nil {
 		return fmt.Errorf("make products of %s again by the champion %s: %w", dataset, version, err)
 	}
-	e, err := s.ops(book).Estimate(ctx, b)
+	e, err := s.ops(book).Estimate(ctx, b, s.BackfillRate(dataset))
 	if err != nil {
 		return err
 	}

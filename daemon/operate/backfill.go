@@ -43,6 +43,7 @@ type BackfillNews struct {
 	// products; 0: nothing is left, or no product was made yet.
 	Left float64 `json:"seconds_left,omitempty"`
 	Rate float64 `json:"products_an_hour,omitempty"` // by the last products; 0: none was made yet
+	Most float64 `json:"most_an_hour,omitempty"`     // its rate; 0: no limit
 	Took float64 `json:"seconds,omitempty"`          // since it was asked for
 }
 
@@ -69,7 +70,13 @@ func (n BackfillNews) String() string {
 	case n.Done && n.Took > 0:
 		line += ", in " + Duration(n.Took)
 	case n.Left > 0 && !n.Done:
-		line += fmt.Sprintf(", %.3g an hour, about %s left", n.Rate, Duration(n.Left))
+		if n.Rate > 0 {
+			line += fmt.Sprintf(", %.3g an hour", n.Rate)
+		}
+		if n.Most > 0 {
+			line += fmt.Sprintf(", at most %.4g an hour", n.Most)
+		}
+		line += fmt.Sprintf(", about %s left", Duration(n.Left))
 	}
 	return line
 }
@@ -147,7 +154,7 @@ func (s Station) CancelBackfill(dataset string) (bool, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil, errors.Join(err, state.Remove(s.State.BackfillPaused(dataset)))
+	return err == nil, errors.Join(err, state.Remove(s.State.BackfillPaused(dataset)), state.Remove(s.State.BackfillRate(dataset)))
 }
 
 // PauseBackfill makes the backfill lane of a dataset rest after the granule in
@@ -287,7 +294,7 @@ func (s Station) FollowBackfill(ctx context.Context, b Backfill, progress func(B
 const backfillPause = 5 * time.Second
 
 // Backfills carries out the requested backfills until ctx is cancelled: some days
-// at a time, and only while no other granule waits to be filled. It asks for
+// at a time, and only while hardly any other granule waits to be filled. It asks for
 // products to be made again where a dataset has another champion and the rule says
 // so. wake starts the worker of a dataset.
 func (s Station) Backfills(ctx context.Context, book *ledger.Ledger, wake func(dataset string)) error {
@@ -297,11 +304,11 @@ func (s Station) Backfills(ctx context.Context, book *ledger.Ledger, wake func(d
 	for {
 		for _, set := range s.Datasets {
 			paused := s.BackfillPaused(set.Name)
-			more, err := false, s.reprocessAfterPromotion(ctx, set, book)
+			more, err := false, errors.Join(s.reprocessAfterPromotion(ctx, set, book), s.EndRate(ctx, set.Name, book))
 			if err == nil && !paused {
 				more, err = s.goOnWithBackfill(ctx, set.Name, book)
 			}
-			if more || rested[set.Name] && !paused {
+			if more || rested[set.Name] && !paused || s.BackfillRate(set.Name) > 0 {
 				wake(set.Name)
 			}
 			rested[set.Name] = paused
@@ -318,8 +325,16 @@ func (s Station) Backfills(ctx context.Context, book *ledger.Ledger, wake func(d
 	}
 }
 
+// WantsMore reports whether a backfill should fetch more days: while no granule waits to
+// be filled, and where workers fill already when they would be idle before more come.
+func (s Settings) WantsMore(ctx context.Context, dataset string, book *ledger.Ledger) (bool, error) {
+	enough := max(s.Ahead, 1)
+	waiting, err := book.FirstPending(ctx, dataset, enough)
+	return err == nil && len(waiting) < enough, err
+}
+
 // goOnWithBackfill takes up the next days of a dataset's backfill, if there is one
-// and no granule waits to be filled, and reports whether it did.
+// and hardly any granule waits to be filled, and reports whether it did.
 func (s Station) goOnWithBackfill(ctx context.Context, dataset string, book *ledger.Ledger) (bool, error) {
 	var b Backfill
 	known, err := state.Load(s.State.Backfill(dataset), &b)
@@ -328,8 +343,8 @@ func (s Station) goOnWithBackfill(ctx context.Context, dataset string, book *led
 	}
 	did := false
 	for more := true; more; {
-		waiting, err := book.FirstPending(ctx, dataset, 1)
-		if err != nil || len(waiting) > 0 {
+		wanted, err := s.WantsMore(ctx, dataset, book)
+		if err != nil || !wanted {
 			return did, err
 		}
 		from := b.Next

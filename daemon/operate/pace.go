@@ -78,12 +78,14 @@ type Estimate struct {
 	Products int     `json:"products"` // to be made; of days that are not fetched yet, as many as the step of the series gives
 	Each     float64 `json:"seconds_each"`
 	Seconds  float64 `json:"seconds"`
-	Measured int     `json:"measured"` // products that the speed was measured on; 0: none, and no time is known
+	Measured int     `json:"measured"`               // products that the speed was measured on; 0: none, and no time is known but that of a rate
+	Most     float64 `json:"most_an_hour,omitempty"` // the rate that it is held to; 0: none
+	ByRate   bool    `json:"by_rate,omitempty"`      // the rate is slower than the machines
 }
 
-// Estimate tells what a backfill takes on this machine, while nothing live comes in
-// between.
-func (o *Operations) Estimate(ctx context.Context, b Backfill) (Estimate, error) {
+// Estimate tells what a backfill takes on the machines that fill now, at a rate, while
+// nothing live comes in between.
+func (o *Operations) Estimate(ctx context.Context, b Backfill, anHour float64) (Estimate, error) {
 	if b.Asked.IsZero() { // not asked for yet
 		b.Asked, b.Next = o.now(), b.From
 	}
@@ -115,14 +117,15 @@ func (o *Operations) Estimate(ctx context.Context, b Backfill) (Estimate, error)
 	if err != nil {
 		return Estimate{}, err
 	}
-	e.Each, e.Measured = pace.Each.Seconds(), pace.Measured
+	each := slower(pace.Each, anHour)
+	e.Each, e.Measured, e.Most, e.ByRate = each.Seconds(), pace.Measured, anHour, each > pace.Each
 	e.Seconds = float64(e.Products) * e.Each
 	return e, nil
 }
 
 // EstimateBackfill is Estimate beside a daemon that may be running, or before the
 // first start.
-func (s Station) EstimateBackfill(ctx context.Context, b Backfill) (Estimate, error) {
+func (s Station) EstimateBackfill(ctx context.Context, b Backfill, anHour float64) (Estimate, error) {
 	if _, err := s.dataset(b.Dataset); err != nil {
 		return Estimate{}, err
 	}
@@ -136,7 +139,7 @@ func (s Station) EstimateBackfill(ctx context.Context, b Backfill) (Estimate, er
 		return Estimate{}, err
 	}
 	defer book.Close()
-	return s.ops(book).Estimate(ctx, b)
+	return s.ops(book).Estimate(ctx, b, anHour)
 }
 
 // steps returns the number of fields that a dataset has from one day through
@@ -152,6 +155,9 @@ func (o *Operations) steps(ctx context.Context, dataset string, from, to time.Ti
 
 // String says the estimate in a sentence without its end.
 func (e Estimate) String() string {
+	if e.ByRate {
+		return fmt.Sprintf("%d products, about %s at the rate of %.4g an hour", e.Products, Duration(e.Seconds), e.Most)
+	}
 	if e.Measured == 0 {
 		return fmt.Sprintf("%d products; how long they take is not known before the first is made", e.Products)
 	}

@@ -56,6 +56,7 @@ func TestAnEstimateSaysWhatItRestsOn(t *testing.T) {
 	for want, e := range map[string]Estimate{
 		"90 products, about 12 min: 8.2 s each, as the last 60 took": {Products: 90, Each: 8.25, Seconds: 742.5, Measured: 60},
 		"3 products; how long they take is not known":                {Products: 3},
+		"90 products, about 90 min at the rate of 60 an hour":        {Products: 90, Each: 60, Seconds: 5400, Measured: 60, Most: 60, ByRate: true},
 	} {
 		if got := e.String(); !strings.HasPrefix(got, want) {
 			t.Errorf("String() = %q, want %q", got, want)

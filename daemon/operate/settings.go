@@ -25,6 +25,7 @@ type Settings struct {
 	Publish  outbox.Config
 	Train    retrain.Config
 	Datasets []Dataset
+	Ahead    int // granules that workers have sent to them ahead; 0: the daemon fills
 }
 
 // Dataset is a dataset as an operator sees it.

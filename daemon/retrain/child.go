@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// child runs a training as a process of its own: niced, in a process
+// Process runs a training as a process of its own: niced, in a process
 // group of its own, paused while somebody holds it, and never left behind.
-type child struct {
+type Process struct {
 	nice int
 	env  []string // nil: that of this process
 
@@ -27,9 +27,13 @@ type child struct {
 // stopped.
 const grace = 15 * time.Second
 
-// hold pauses the process until the returned function is called. Filling has
+// NewProcess returns a process with the settings of a configuration, which runs
+// nothing yet.
+func NewProcess(c Config) *Process { return &Process{nice: c.Nice, env: c.environment()} }
+
+// Hold pauses the process until the returned function is called. Filling has
 // priority: a worker holds while it fills a granule.
-func (c *child) hold() (release func()) {
+func (c *Process) Hold() (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.holds++
@@ -47,7 +51,7 @@ func (c *child) hold() (release func()) {
 }
 
 // signal sends to the group of the child. The lock is held.
-func (c *child) signal(s syscall.Signal) {
+func (c *Process) signal(s syscall.Signal) {
 	if c.group != 0 {
 		_ = syscall.Kill(-c.group, s) // a child that is gone needs no signal
 	}
@@ -56,10 +60,10 @@ func (c *child) signal(s syscall.Signal) {
 // errNotTrained says that a child ended without a version.
 var errNotTrained = errors.New("the training ended without a version")
 
-// run starts argv and reads its events until it ends. It returns the last one,
+// Run starts argv and reads its events until it ends. It returns the last one,
 // which is EventDone where a version was made. When ctx is cancelled the child
 // writes a checkpoint and ends; one that does not is killed.
-func (c *child) run(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (last Event, err error) {
+func (c *Process) Run(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (last Event, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -75,9 +79,9 @@ func (c *child) run(ctx context.Context, argv []string, stderr io.Writer, hear f
 	return last, err
 }
 
-// attend is the part of run on the locked thread, whose niceness the child
+// attend is the part of Run on the locked thread, whose niceness the child
 // inherits.
-func (c *child) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (Event, error) {
+func (c *Process) attend(ctx context.Context, argv []string, stderr io.Writer, hear func(Event)) (Event, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr, cmd.Env = stderr, c.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -114,7 +118,7 @@ func (c *child) attend(ctx context.Context, argv []string, stderr io.Writer, hea
 }
 
 // start starts the child, paused at once where somebody holds it.
-func (c *child) start(cmd *exec.Cmd) error {
+func (c *Process) start(cmd *exec.Cmd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := cmd.Start(); err != nil {

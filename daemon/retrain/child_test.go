@@ -20,8 +20,8 @@ func shell(script string, args ...string) []string {
 
 func TestChildReportsEventsAndEnds(t *testing.T) {
 	var heard []string
-	c := &child{nice: 5}
-	last, err := c.run(t.Context(), shell(`
+	c := &Process{nice: 5}
+	last, err := c.Run(t.Context(), shell(`
 echo '{"event":"progress","phase":"imputer","step":3,"steps":9}'
 echo 'a library says hello'
 echo "{\"event\":\"done\",\"version\":\"v1\",\"state\":\"promoted\",\"reasons\":[\"$(nice)\"]}"`), io.Discard, func(e Event) { heard = append(heard, e.Event) })
@@ -31,10 +31,10 @@ echo "{\"event\":\"done\",\"version\":\"v1\",\"state\":\"promoted\",\"reasons\":
 	if len(last.Reasons) != 1 || last.Reasons[0] != "5" {
 		t.Errorf("the child was at nice %v, want 5", last.Reasons)
 	}
-	if _, err := c.run(t.Context(), shell("exit 0"), io.Discard, nil); !errors.Is(err, errNotTrained) {
+	if _, err := c.Run(t.Context(), shell("exit 0"), io.Discard, nil); !errors.Is(err, errNotTrained) {
 		t.Errorf("a child that says nothing: error %v", err)
 	}
-	if _, err := c.run(t.Context(), shell("exit 3"), io.Discard, nil); err == nil || !strings.Contains(err.Error(), "status 3") {
+	if _, err := c.Run(t.Context(), shell("exit 3"), io.Discard, nil); err == nil || !strings.Contains(err.Error(), "status 3") {
 		t.Errorf("a child that fails: error %v", err)
 	}
 }
@@ -66,17 +66,17 @@ func until(t *testing.T, what string, happened func() bool) {
 
 func TestTrainingPausesWhileHeldAndStopsEvenThen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "count")
-	c := &child{}
+	c := &Process{}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := c.run(ctx, shell(ticking, file), io.Discard, nil)
+		_, err := c.Run(ctx, shell(ticking, file), io.Discard, nil)
 		ended <- err
 	}()
 	until(t, "a first count", func() bool { return count(file) > 2 })
 
-	first, second := c.hold(), c.hold()
+	first, second := c.Hold(), c.Hold()
 	first()
 	first() // a second call must not take away the other's hold
 	c.mu.Lock()
@@ -92,7 +92,7 @@ func TestTrainingPausesWhileHeldAndStopsEvenThen(t *testing.T) {
 	second()
 	until(t, "going on", func() bool { return count(file) > before+2 })
 
-	release := c.hold()
+	release := c.Hold()
 	defer release()
 	until(t, "the second pause", func() bool { return paused(group) })
 	stop()

@@ -46,7 +46,11 @@ func (t *Training) conclude(ctx context.Context, out version.Outcome, tell func(
 		return err
 	}
 	done := Event{Event: EventDone, Version: v.ID, Parent: t.parentID, Champion: t.championID, Won: out.Decision.Promote, Reasons: out.Decision.Reasons}
-	if done.State, err = t.decide(ctx, v.ID, out.Decision); err != nil {
+	verdict := Verdict{
+		Dataset: t.req.Dataset, Version: v.ID, Champion: t.championID, Decision: out.Decision,
+		Policy: t.req.Policy, PriorOnly: t.req.Options.Only == version.OnlyPrior,
+	}
+	if done.State, err = verdict.Decide(ctx, t.store); err != nil {
 		return err
 	}
 	if err := tell(done); err != nil {
@@ -58,22 +62,33 @@ func (t *Training) conclude(ctx context.Context, out version.Outcome, tell func(
 	return nil
 }
 
-// decide promotes or refuses the version by the policy, and returns its state.
-func (t *Training) decide(ctx context.Context, id string, ruling skill.Decision) (string, error) {
-	change := modelstore.Change{Dataset: t.req.Dataset, Version: id, By: "lacuna train", Why: ruling.Reasons}
+// Verdict is what the gate has said of a version that a store has.
+type Verdict struct {
+	Dataset, Version string
+	Champion         string // that it was judged against; empty: none
+	Decision         skill.Decision
+	Policy           string
+	PriorOnly        bool // it has no network that fills
+}
+
+// Decide promotes or refuses the version by the policy, and returns its state. Done
+// twice it writes once. The error is modelstore.ErrChampionChanged where another
+// version is champion by now.
+func (v Verdict) Decide(ctx context.Context, store *modelstore.Store) (string, error) {
+	change := modelstore.Change{Dataset: v.Dataset, Version: v.Version, By: "lacuna train", Why: v.Decision.Reasons}
 	switch {
-	case t.req.Policy == PolicyNever, t.req.Options.Only == version.OnlyPrior:
+	case v.Policy == PolicyNever, v.PriorOnly:
 		return StateWritten, nil
-	case ruling.Unjudged:
-		change.Why = version.Against(ruling)
-		return StateUnjudged, t.once(ctx, modelstore.Unjudged, change, t.store.LeaveUnjudged)
-	case !ruling.Promote:
-		change.Why = version.Against(ruling)
-		return StateRefused, t.once(ctx, modelstore.Refused, change, t.store.Refuse)
-	case t.req.Policy == PolicyAsk:
+	case v.Decision.Unjudged:
+		change.Why = version.Against(v.Decision)
+		return StateUnjudged, once(ctx, store, modelstore.Unjudged, change, store.LeaveUnjudged)
+	case !v.Decision.Promote:
+		change.Why = version.Against(v.Decision)
+		return StateRefused, once(ctx, store, modelstore.Refused, change, store.Refuse)
+	case v.Policy == PolicyAsk:
 		return StateWaiting, nil
 	}
-	_, err := t.store.PromoteOver(ctx, t.championID, change)
+	_, err := store.PromoteOver(ctx, v.Champion, change)
 	if errors.Is(err, modelstore.ErrChampionChanged) {
 		return "", fmt.Errorf("%w; the same command judges the version again, against the new champion", err)
 	}
@@ -82,10 +97,10 @@ func (t *Training) decide(ctx context.Context, id string, ruling skill.Decision)
 
 // once writes an entry of the log, unless a process that was killed had written it
 // already.
-func (t *Training) once(ctx context.Context, action modelstore.Action, change modelstore.Change,
+func once(ctx context.Context, store *modelstore.Store, action modelstore.Action, change modelstore.Change,
 	write func(context.Context, modelstore.Change) (modelstore.Entry, error),
 ) error {
-	log, err := t.store.Log()
+	log, err := store.Log()
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,12 @@ func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 	}
 	series.Sea = w.Sea()
 	oi := classical.DefaultOI(series.Grid)
-	trainer := &child{nice: DefaultConfig().Nice}
+	trainer := &Process{nice: DefaultConfig().Nice}
 	ctx, stop := context.WithCancel(t.Context())
 	started, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = trainer.run(ctx, shell(burn), nil, func(Event) { close(started) }) // it is stopped
+		_, _ = trainer.Run(ctx, shell(burn), nil, func(Event) { close(started) }) // it is stopped
 	}()
 	<-started
 	defer func() { stop(); <-ended }()
@@ -56,13 +56,13 @@ func TestFillingIsHardlySlowerWhileAModelIsTrained(t *testing.T) {
 	const rounds = 25
 	var idle, paused, shared []time.Duration
 	for range rounds {
-		release := trainer.hold()
+		release := trainer.Hold()
 		time.Sleep(20 * time.Millisecond) // the training is paused
 		idle = append(idle, fill())
 		release()
 		time.Sleep(50 * time.Millisecond) // the training is at work again
 		began := time.Now()
-		release = trainer.hold()
+		release = trainer.Hold()
 		fill()
 		paused = append(paused, time.Since(began))
 		release()

@@ -51,8 +51,21 @@ type Service struct {
 	// of several datasets do not share the device; nil: there is no other
 	// dataset.
 	Turn chan struct{}
-	Now  func() time.Time
-	Log  *slog.Logger
+	// Remote has trainings done on another machine; nil: a child of this process
+	// does them.
+	Remote Remote
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Remote trains on other machines.
+type Remote interface {
+	// Train has a training done that the arguments of lacuna train describe, and
+	// promotes or refuses its version here. Of several calls with the same arguments
+	// each goes on with what the one before has left. It returns the last event, as
+	// Process.Run does. When ctx ends the training goes on elsewhere, for a later call to
+	// find, unless Interrupted says that it must not.
+	Train(ctx context.Context, args []string, hear func(Event)) (Event, error)
 }
 
 // Scheduler renews the model of one dataset. It checks the triggers at an
@@ -61,7 +74,7 @@ type Service struct {
 // Desk.
 type Scheduler struct {
 	Service
-	child    *child
+	child    *Process
 	window   window
 	standing Standing // what was noted last
 	held     bool     // an operator's pause was obeyed last
@@ -73,12 +86,12 @@ func NewScheduler(s Service) *Scheduler {
 	if err != nil {
 		panic("retrain: a window that Validate refuses: " + err.Error())
 	}
-	return &Scheduler{Service: s, child: &child{nice: s.Config.Nice, env: s.Config.environment()}, window: w}
+	return &Scheduler{Service: s, child: NewProcess(s.Config), window: w}
 }
 
 // Hold pauses the training until the returned function is called. Filling has
 // priority: a worker holds while it fills a granule.
-func (s *Scheduler) Hold() (release func()) { return s.child.hold() }
+func (s *Scheduler) Hold() (release func()) { return s.child.Hold() }
 
 // tries is the number of failures after which a job is given up: the same
 // arguments fail the same way, and the next trigger makes a new job.

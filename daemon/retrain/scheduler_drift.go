@@ -40,7 +40,7 @@ func (s *Scheduler) drift(ctx context.Context, champion string, data []string) v
 	}
 	recent := data[max(0, len(data)-driftDays):]
 	argv := slices.Concat(s.Program, []string{"drift", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine}, s.reading(recent))
-	last, err := s.child.run(ctx, argv, os.Stderr, nil)
+	last, err := s.child.Run(ctx, argv, os.Stderr, nil)
 	if ctx.Err() != nil {
 		return kept.Drift
 	}

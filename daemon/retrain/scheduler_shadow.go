@@ -53,7 +53,7 @@ func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 		"shadow", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine,
 		"--version", v.Version, "--since", v.Since.UTC().Format(time.RFC3339),
 	}, s.reading(data))
-	last, err := s.child.run(ctx, argv, os.Stderr, nil)
+	last, err := s.child.Run(ctx, argv, os.Stderr, nil)
 	if err != nil {
 		return true, fmt.Errorf("shadow days of %s: %w", v.Version, err) // tried again at the next check
 	}

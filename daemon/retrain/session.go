@@ -15,7 +15,7 @@ import (
 var (
 	errBudgetSpent = errors.New("its time is spent")
 	errWindowOver  = errors.New("the window of the day is over")
-	errPaused      = errors.New("an operator paused it")
+	ErrPaused      = errors.New("an operator paused it")
 	errCancelled   = errors.New("an operator ended it")
 )
 
@@ -57,7 +57,7 @@ func (s *Scheduler) ordered(job unfinishedJob) error {
 		return errCancelled
 	}
 	if _, held, err := s.desk().paused(); held && err == nil {
-		return errPaused
+		return ErrPaused
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (s *Scheduler) train(ctx context.Context, job unfinishedJob) error {
 	s.stand(Standing{State: StandTraining})
 	session, end := s.session(ctx, job)
 	defer end()
-	last, err := s.child.run(session, append(append([]string{}, s.Program...), job.Args...), os.Stderr, func(e Event) { s.hear(&job, e) })
+	last, err := s.run(session, job.Args, func(e Event) { s.hear(&job, e) })
 	switch {
 	case last.Event == EventDone: // it was told, whatever came then
 		return s.concluded(ctx, job, last)
@@ -89,6 +89,31 @@ func (s *Scheduler) train(ctx context.Context, job unfinishedJob) error {
 		return nil // likewise, at the next check
 	}
 	return s.failed(job, last, err)
+}
+
+// run does a training here or, where there is a Remote, elsewhere: then it is no other
+// dataset's turn that waits for it.
+func (s *Scheduler) run(ctx context.Context, args []string, hear func(Event)) (Event, error) {
+	if s.Remote == nil {
+		return s.child.Run(ctx, append(append([]string{}, s.Program...), args...), os.Stderr, hear)
+	}
+	if s.Turn != nil {
+		<-s.Turn
+		defer func() { s.Turn <- struct{}{} }()
+	}
+	return s.Remote.Train(ctx, args, hear)
+}
+
+// Interrupted reports whether a session has ended because its training has to stop, and
+// not because this process does.
+func Interrupted(session context.Context) bool {
+	why := context.Cause(session)
+	for _, end := range []error{errBudgetSpent, errWindowOver, ErrPaused, errCancelled} {
+		if errors.Is(why, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // hear notes what the process tells.
@@ -108,7 +133,7 @@ func (s *Scheduler) hear(job *unfinishedJob, e Event) {
 // interrupted leaves a training for later, or for good.
 func (s *Scheduler) interrupted(job unfinishedJob, why error) error {
 	job.Session = time.Time{}
-	s.held = errors.Is(why, errPaused)
+	s.held = errors.Is(why, ErrPaused)
 	switch {
 	case errors.Is(why, errCancelled):
 		_, err := s.obey()

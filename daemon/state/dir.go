@@ -26,6 +26,9 @@ func (d Dir) Quarantine() string { return d.in("quarantine") }
 // Training returns the folder in which the model of a dataset is trained.
 func (d Dir) Training(dataset string) string { return d.in("train", dataset) }
 
+// SentTraining returns the file with the training of a dataset that a worker is at.
+func (d Dir) SentTraining(dataset string) string { return d.in("train", dataset, "sent.json") }
+
 // Scaling returns the file with the scaling that was learned for a dataset.
 func (d Dir) Scaling(dataset string) string { return d.in("scaling", dataset+".json") }
 
@@ -50,6 +53,10 @@ func (d Dir) Backfill(dataset string) string { return d.in("backfill-of-" + data
 // BackfillPaused returns the file that is there while the backfill of a dataset
 // rests.
 func (d Dir) BackfillPaused(dataset string) string { return d.in("backfill-of-" + dataset + ".paused") }
+
+// BackfillRate returns the file with the most products an hour of the backfill of a
+// dataset.
+func (d Dir) BackfillRate(dataset string) string { return d.in("backfill-of-" + dataset + ".rate") }
 
 // Champion returns the file with the champion of a dataset whose products were last
 // asked to be made again.

@@ -15,6 +15,7 @@ import (
 	"lacuna/daemon/feed"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/jobs"
+	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
@@ -47,7 +48,7 @@ func newTestWorker(t *testing.T) *Worker {
 		t.Fatal(err)
 	}
 	var none *fill.Models
-	return New(Dataset{Name: "sea", Fill: infer.DefaultConfig()}, Settings{}, Parts{
+	return New(Dataset{Name: "sea", Fill: infer.DefaultConfig()}, Settings{State: state.Dir(t.TempDir())}, Parts{
 		Books: newBook{}, Reader: reader, Models: none, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 }

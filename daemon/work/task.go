@@ -103,7 +103,7 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 		}
 	}
 	lanes := []ledger.Lane{ledger.Live, ledger.Backfill}
-	if w.Paused() {
+	if w.Backfill.Rests() {
 		lanes = lanes[:1]
 		if fill != nil && !fill.live {
 			fill = nil
@@ -155,6 +155,9 @@ func (w *Worker) next(ctx context.Context, failed map[int64]bool) (*task, error)
 func (w *Worker) fillTask(g ledger.Granule, failed map[int64]bool) *task {
 	return &task{what: "granule " + g.Name, live: g.Lane == ledger.Live, do: func(ctx context.Context, done *Summary) error {
 		var err error
+		if g.Lane == ledger.Backfill {
+			w.Backfill.Begun()
+		}
 		if w.Remote != nil {
 			err = w.dispatch(ctx, g, false)
 		} else {

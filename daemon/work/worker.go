@@ -87,7 +87,7 @@ type Parts struct {
 	Fresh     func(sha256 string) (ingest.Granule, bool) // a granule that the intake has decoded already; nil: none
 	Whole     func() time.Time                           // when the archive was last seen whole; nil: it is now
 	Fetching  func() fetch.Days                          // older days that are still being fetched on request; nil: none
-	Paused    func() bool                                // whether the backfill lane rests; nil: never
+	Backfill  Throttle                                   // holds the backfill lane back; nil: nothing does
 	Wake      <-chan struct{}                            // a value: there may be work; nil: only granules and time bring some
 	Trouble   func(err error)                            // called with the outcome of each round of tasks; may be nil
 	Metrics   *ops.Metrics                               // nil: none are kept
@@ -95,6 +95,18 @@ type Parts struct {
 	Slots     *slots.Slots                               // nil: this is the only worker
 	Remote    *Remote                                    // nil: granules are filled in this process
 }
+
+// Throttle holds the backfill lane back.
+type Throttle interface {
+	Rests() bool // whether nothing of it may be begun now
+	Begun()      // a product of it is begun
+}
+
+type unthrottled struct{}
+
+func (unthrottled) Rests() bool { return false }
+
+func (unthrottled) Begun() {}
 
 // Worker takes the granules of one dataset from the spool to products.
 type Worker struct {
@@ -132,8 +144,8 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 	if parts.Fresh == nil {
 		parts.Fresh = func(string) (ingest.Granule, bool) { return ingest.Granule{}, false }
 	}
-	if parts.Paused == nil {
-		parts.Paused = func() bool { return false }
+	if parts.Backfill == nil {
+		parts.Backfill = unthrottled{}
 	}
 	parts.Log = parts.Log.With("dataset", set.Name)
 	return &Worker{

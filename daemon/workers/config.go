@@ -37,6 +37,7 @@ type Config struct {
 	Partitions  int           `yaml:"partitions"`  // partitions of new topics of jobs, and so the most workers at a time
 	Replication int           `yaml:"replication"` // replicas of new topics; -1: the broker's default
 	Keep        time.Duration `yaml:"keep"`        // how long files in the shared folder stay after their last use
+	Train       bool          `yaml:"train"`       // of the daemon: trainings are jobs too, not children of its own; of a worker: it takes them beside fills
 
 	// Dial connects to a broker; nil: as usual.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error) `yaml:"-"`
@@ -117,7 +118,9 @@ func (c Config) backfill() string { return c.Prefix + ".jobs.backfill" }
 func (c Config) results() string  { return c.Prefix + ".results" }
 func (c Config) dead() string     { return c.Prefix + ".dead" }
 func (c Config) turn() string     { return c.Prefix + ".turn" }
+func (c Config) training() string { return c.Prefix + ".jobs.train" }
 func (c Config) group() string    { return c.Prefix + ".workers" }
+func (c Config) trainers() string { return c.Prefix + ".trainers" }
 
 // heartbeat is how often a member of a group shows that it is there.
 func (c Config) heartbeat() time.Duration { return min(c.Session/6, 3*time.Second) }

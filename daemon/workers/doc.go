@@ -3,6 +3,7 @@
 //
 //	<prefix>.jobs           jobs of the live lane      group <prefix>.workers
 //	<prefix>.jobs.backfill  all others, taken when no live one waits
+//	<prefix>.jobs.train     trainings                  group <prefix>.trainers
 //	<prefix>.results        finished jobs, and what every worker is at
 //	<prefix>.dead           jobs that were given up, with the reason
 //	<prefix>.turn           one partition, group <prefix>.coordinator

@@ -32,12 +32,15 @@ type Fleet struct {
 	dead    int // those of them that were given up
 	done    int
 	lag     Lag
+	trained int                  // trainings that were sent
+	given   map[string]time.Time // when a worker was last given one
 }
 
 // waiting is a job under way.
 type waiting struct {
 	answer func(jobs.Result)
 	looked time.Time // when its result was last looked for
+	trains bool      // it is a training
 }
 
 // heard is the last report of a worker and when it came.
@@ -66,19 +69,23 @@ func NewFleet(cfg Config, folder jobs.Folder, now func() time.Time, log *slog.Lo
 	}
 	return &Fleet{
 		cfg: cfg, folder: folder, client: client, admin: kadm.NewClient(client), now: now, log: log.With("component", "workers"),
-		waiting: map[string]*waiting{}, workers: map[string]heard{},
+		waiting: map[string]*waiting{}, workers: map[string]heard{}, given: map[string]time.Time{},
 	}, nil
 }
 
 // Prepare makes the topics.
 func (f *Fleet) Prepare(ctx context.Context) error {
-	return ensureTopics(ctx, f.client, f.cfg, f.cfg.live(), f.cfg.backfill(), f.cfg.results())
+	topics := []string{f.cfg.live(), f.cfg.backfill(), f.cfg.results()}
+	if f.cfg.Train {
+		topics = append(topics, f.cfg.training())
+	}
+	return ensureTopics(ctx, f.client, f.cfg, topics...)
 }
 
 // Close ends the connections.
 func (f *Fleet) Close() { f.client.Close() }
 
-// Send puts a job into the queue of its lane. answer is called once with its result,
+// Send puts a job into the queue of its lane, or of trainings. answer is called once with its result,
 // from another goroutine; at once where the job was done before.
 func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func(jobs.Result)) error {
 	id, err := m.ID()
@@ -98,19 +105,53 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 		return err
 	}
 	f.mu.Lock()
-	f.waiting[id] = &waiting{answer: answer, looked: f.now()}
+	f.waiting[id] = &waiting{answer: answer, looked: f.now(), trains: m.Training != nil}
 	f.mu.Unlock()
-	topic := f.cfg.backfill()
+	record := &kgo.Record{Topic: f.cfg.backfill(), Key: []byte(id), Value: text}
 	if live {
-		topic = f.cfg.live()
+		record.Topic = f.cfg.live()
 	}
-	if err := f.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Key: []byte(id), Value: text}).FirstErr(); err != nil {
+	if m.Training == nil {
+		err = f.client.ProduceSync(ctx, record).FirstErr()
+	} else {
+		err = f.sendTraining(ctx, record)
+	}
+	if err != nil {
 		f.mu.Lock()
 		delete(f.waiting, id)
 		f.mu.Unlock()
-		return fmt.Errorf("send to %s: %w", topic, err)
+		return fmt.Errorf("send to %s: %w", record.Topic, err)
 	}
 	return nil
+}
+
+// sendTraining sends a training to the partition of a worker that has none in hand: with
+// fills the partitions even out by themselves, and behind a training one may wait for
+// days.
+func (f *Fleet) sendTraining(ctx context.Context, record *kgo.Record) error {
+	client, err := f.cfg.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RecordDeliveryTimeout(sendTimeout))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	record.Topic = f.cfg.training()
+	record.Partition = f.idleQueue()
+	return client.ProduceSync(ctx, record).FirstErr()
+}
+
+// idleQueue returns a partition of a worker that trains and has nothing to do; where all
+// have, the next one.
+func (f *Fleet) idleQueue() int32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, h := range f.workers {
+		if len(h.Queues) > 0 && h.Job == "" && f.now().Sub(f.given[name]) > reportsMissed*reportPause {
+			f.given[name] = f.now()
+			return h.Queues[0]
+		}
+	}
+	f.trained++
+	return int32(f.trained % f.cfg.Partitions)
 }
 
 const (
@@ -252,6 +293,7 @@ func (f *Fleet) Sweep(ctx context.Context, datasets []string) error {
 type State struct {
 	Workers            []Report
 	UnderWay           int // jobs that were sent and have no result
+	Trainings          int // those of them that are trainings
 	Lag                Lag
 	Done, Failed, Dead int // jobs since the start
 }
@@ -262,6 +304,11 @@ func (f *Fleet) State() State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := State{UnderWay: len(f.waiting), Lag: f.lag, Done: f.done, Failed: f.failed, Dead: f.dead}
+	for _, job := range f.waiting {
+		if job.trains {
+			s.Trainings++
+		}
+	}
 	for name, h := range f.workers {
 		if f.now().Sub(h.at) > reportsMissed*reportPause {
 			delete(f.workers, name)
@@ -271,4 +318,14 @@ func (f *Fleet) State() State {
 	}
 	slices.SortFunc(s.Workers, func(a, b Report) int { return cmp.Compare(a.Worker, b.Worker) })
 	return s
+}
+
+// Progress returns where the worker is that has a job in hand; false: none has said so.
+func (f *Fleet) Progress(job string) (phase string, step, steps int, ok bool) {
+	for _, w := range f.State().Workers {
+		if w.Job == job {
+			return w.Phase, w.Step, w.Steps, true
+		}
+	}
+	return "", 0, 0, false
 }

@@ -19,6 +19,7 @@ func partitionOf(r *kgo.Record) partition { return partition{r.Topic, r.Partitio
 type queue struct {
 	mu       sync.Mutex
 	assigned map[partition]bool
+	done     map[partition]int64 // largest offset of those that were done
 	records  []*kgo.Record
 }
 
@@ -32,6 +33,7 @@ func (q *queue) assign(all map[string][]int32, ours bool) {
 				q.assigned[partition{topic, n}] = true
 			} else {
 				delete(q.assigned, partition{topic, n})
+				delete(q.done, partition{topic, n})
 			}
 		}
 	}
@@ -61,14 +63,33 @@ func (q *queue) take(first string) *kgo.Record {
 	return r
 }
 
+// partitions returns the numbers of the partitions that are its own.
+func (q *queue) partitions() (numbers []int32) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for p := range q.assigned {
+		numbers = append(numbers, p.number)
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
 func (q *queue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.records)
 }
 
-func (q *queue) owns(r *kgo.Record) bool {
+// passes reports whether a record is of a partition of its own and behind all that were
+// done: a training that waited for another worker is done after later ones, and its
+// offset must not take those back.
+func (q *queue) passes(r *kgo.Record) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.assigned[partitionOf(r)]
+	p := partitionOf(r)
+	if !q.assigned[p] || r.Offset < q.done[p] {
+		return false
+	}
+	q.done[p] = r.Offset
+	return true
 }

@@ -15,11 +15,16 @@ type Report struct {
 	Dataset string    `json:"dataset,omitempty"` // of the job in hand; empty: it waits
 	Granule string    `json:"granule,omitempty"`
 	Job     string    `json:"in_hand,omitempty"`
-	Since   time.Time `json:"since,omitzero"` // when the job in hand was begun
-	Share   float64   `json:"share"`          // of it that is done, 0..1
+	Since   time.Time `json:"since,omitzero"`  // when the job in hand was begun
+	Phase   string    `json:"phase,omitempty"` // of a training in hand
+	Step    int       `json:"step,omitempty"`  // of so many Steps of the job, or of its phase
+	Steps   int       `json:"steps,omitempty"`
+	Share   float64   `json:"share"` // of them that is done, 0..1
 	Done    int       `json:"done"`
 	Failed  int       `json:"failed"`
-	Seconds float64   `json:"seconds"` // spent on jobs that were done
+	Seconds float64   `json:"seconds"`          // spent on jobs that were done
+	Trains  bool      `json:"trains,omitempty"` // it takes trainings and no fills
+	Queues  []int32   `json:"queues,omitempty"` // of one that trains: its partitions
 	Left    bool      `json:"left,omitempty"`
 }
 
@@ -41,9 +46,10 @@ func (r *reporter) begin(id string, m jobs.Message, now time.Time) {
 	r.state.Job, r.state.Dataset, r.state.Granule, r.state.Since, r.state.Share = id, m.Dataset, m.Granule, now, 0
 }
 
-func (r *reporter) progress(done, total int) {
+func (r *reporter) progress(phase string, done, total int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.state.Phase, r.state.Step, r.state.Steps = phase, done, total
 	if total > 0 {
 		r.state.Share = float64(done) / float64(total)
 	}
@@ -52,7 +58,7 @@ func (r *reporter) progress(done, total int) {
 func (r *reporter) end(result jobs.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state.Job, r.state.Dataset, r.state.Granule, r.state.Since, r.state.Share = "", "", "", time.Time{}, 0
+	r.state = Report{Worker: r.state.Worker, Started: r.state.Started, Done: r.state.Done, Failed: r.state.Failed, Seconds: r.state.Seconds}
 	switch {
 	case err == nil && result.Failed == "":
 		r.state.Done++
@@ -73,7 +79,11 @@ func (w *Worker) keepReporting(ctx context.Context) {
 	tick := time.NewTicker(reportPause)
 	defer tick.Stop()
 	for {
-		if err := w.produce(ctx, w.Config.results(), "worker", w.report.now()); err != nil && ctx.Err() == nil {
+		now := w.report.now()
+		if w.Trains {
+			now.Trains, now.Queues = true, w.queue.partitions()
+		}
+		if err := w.produce(ctx, w.Config.results(), "worker", now); err != nil && ctx.Err() == nil {
 			w.Log.Warn("the coordinator cannot be told how this worker is", "err", err)
 		}
 		select {

@@ -25,6 +25,7 @@ func TestTheLeastRightsOfEachRoleAreEnough(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a broker with an authorizer")
 	}
+	t.Parallel()
 	cluster := brokertest.Start(t, brokertest.Options{Secure: true, Properties: map[string]string{
 		"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"super.users":           "User:ANONYMOUS", // who comes over the open listener
@@ -32,7 +33,7 @@ func TestTheLeastRightsOfEachRoleAreEnough(t *testing.T) {
 			`user_coordinator="secret" user_worker="secret";`,
 	}})
 	cfg := DefaultConfig()
-	cfg.Type, cfg.Prefix, cfg.Session, cfg.Partitions = Kafka, "rights", 3*time.Second, 2
+	cfg.Type, cfg.Prefix, cfg.Session, cfg.Partitions, cfg.Train = Kafka, "rights", 3*time.Second, 2, true
 	cfg.Brokers = cluster.Addrs()
 	grant(t, cfg)
 	as := func(user string) Config {
@@ -77,13 +78,15 @@ func TestTheLeastRightsOfEachRoleAreEnough(t *testing.T) {
 	if r := s.await("a bad job", s.send("bad.nc", true)); r.Dead != 1 { // it writes to the dead letters
 		t.Errorf("%+v", r)
 	}
+	s.run("gpu", true, fine)
+	s.await("a training", s.train("training"))
 	if _, _, err := lag(t.Context(), s.fleet.admin, coordinator); err != nil {
 		t.Errorf("the coordinator cannot count the jobs that wait: %v", err)
 	}
 	for _, tt := range []struct {
 		who   Config
 		topic string
-	}{{worker, cfg.live()}, {worker, cfg.turn()}, {coordinator, cfg.results()}, {coordinator, cfg.dead()}} {
+	}{{worker, cfg.live()}, {worker, cfg.training()}, {worker, cfg.turn()}, {coordinator, cfg.results()}, {coordinator, cfg.dead()}} {
 		client, err := tt.who.client(kgo.RecordRetries(1))
 		if err != nil {
 			t.Fatal(err)
@@ -105,13 +108,13 @@ func grant(t *testing.T, cfg Config) {
 	}
 	defer client.Close()
 	for _, right := range []*kadm.ACLBuilder{
-		kadm.NewACLs().Allow("User:coordinator").AllowHosts().Topics(cfg.live(), cfg.backfill()).Operations(kadm.OpWrite, kadm.OpCreate, kadm.OpDescribe),
+		kadm.NewACLs().Allow("User:coordinator").AllowHosts().Topics(cfg.live(), cfg.backfill(), cfg.training()).Operations(kadm.OpWrite, kadm.OpCreate, kadm.OpDescribe),
 		kadm.NewACLs().Allow("User:coordinator").AllowHosts().Topics(cfg.results(), cfg.turn()).Operations(kadm.OpRead, kadm.OpCreate, kadm.OpDescribe),
 		kadm.NewACLs().Allow("User:coordinator").AllowHosts().Groups(cfg.Prefix + ".coordinator").Operations(kadm.OpRead),
 		kadm.NewACLs().Allow("User:coordinator").AllowHosts().Groups(cfg.group()).Operations(kadm.OpDescribe),
-		kadm.NewACLs().Allow("User:worker").AllowHosts().Topics(cfg.live(), cfg.backfill()).Operations(kadm.OpRead, kadm.OpDescribe),
+		kadm.NewACLs().Allow("User:worker").AllowHosts().Topics(cfg.live(), cfg.backfill(), cfg.training()).Operations(kadm.OpRead, kadm.OpDescribe),
 		kadm.NewACLs().Allow("User:worker").AllowHosts().Topics(cfg.results(), cfg.dead()).Operations(kadm.OpWrite, kadm.OpCreate, kadm.OpDescribe),
-		kadm.NewACLs().Allow("User:worker").AllowHosts().Groups(cfg.group()).Operations(kadm.OpRead),
+		kadm.NewACLs().Allow("User:worker").AllowHosts().Groups(cfg.group(), cfg.trainers()).Operations(kadm.OpRead),
 	} {
 		made, err := kadm.NewClient(client).CreateACLs(t.Context(), right.ResourcePatternType(kadm.ACLPatternLiteral))
 		if err != nil {

@@ -25,14 +25,14 @@ func TestWorkersScaleNearlyLinearly(t *testing.T) {
 		t.Skip("measures for a minute")
 	}
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
-	counts := []int{1, 8}
+	counts, each := []int{1, 8}, 9
 	if os.Getenv("LACUNA_LONG") != "" {
-		counts = []int{1, 2, 4, 8}
+		counts, each = []int{1, 2, 4, 8}, 20
 	}
 	var single float64
 	for _, n := range counts {
 		t.Run(fmt.Sprintf("%d workers", n), func(t *testing.T) {
-			rate, stall := measure(t, brokers, n)
+			rate, stall := measure(t, brokers, n, each)
 			if n == 1 {
 				single = rate
 			}
@@ -45,9 +45,9 @@ func TestWorkersScaleNearlyLinearly(t *testing.T) {
 	}
 }
 
-// measure returns the jobs a second of workers, and the longest time without a result.
-func measure(t *testing.T, brokers []string, n int) (rate float64, stall time.Duration) {
-	const takes, each = 1500 * time.Millisecond, 20 // long against what a loaded machine adds
+// measure returns the jobs a second of workers that do so many each, and the longest time without a result.
+func measure(t *testing.T, brokers []string, n, each int) (rate float64, stall time.Duration) {
+	const takes = 1500 * time.Millisecond // long against what a loaded machine adds
 	s := newSite(t, brokers, func(c *Config) { c.Prefix, c.Partitions, c.Session = fmt.Sprintf("scale%d", n), 16, 10*time.Second })
 	var begun sync.Map
 	for i := range n {
@@ -147,7 +147,8 @@ func TestRebalancesStallJobsBriefly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures for a minute")
 	}
-	events := 8
+	t.Parallel()
+	events := 4
 	if os.Getenv("LACUNA_LONG") != "" {
 		events = 40
 	}

@@ -33,6 +33,7 @@ func ensureTopics(ctx context.Context, client *kgo.Client, c Config, uses ...str
 	}{
 		{c.live(), c.Partitions, keepJobs},
 		{c.backfill(), c.Partitions, keepJobs},
+		{c.training(), c.Partitions, keepJobs},
 		{c.results(), 1, keepResults},
 		{c.dead(), 1, keepDead},
 		{c.turn(), 1, keepResults},

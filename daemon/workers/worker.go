@@ -17,14 +17,23 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// Progress notes how much of a job is done; of a training: of a phase.
+type Progress func(phase string, done, total int)
+
 // Worker does jobs, one at a time.
 type Worker struct {
 	Config Config
 	Name   string // unlike that of any other worker
 	Folder jobs.Folder
-	Do     func(ctx context.Context, m jobs.Message, progress func(done, total int)) (jobs.Result, error)
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Trains says that it takes trainings and no fills: one may take days, and live
+	// granules would wait for it.
+	Trains bool
+	// Ready says that a job must not be begun now, by jobs.ErrLeased or jobs.ErrHalted,
+	// before it counts as an attempt; nil: all may.
+	Ready func(m jobs.Message) error
+	Do    func(ctx context.Context, m jobs.Message, progress Progress) (jobs.Result, error)
+	Now   func() time.Time
+	Log   *slog.Logger
 
 	client *kgo.Client
 	report reporter
@@ -34,9 +43,10 @@ type Worker struct {
 // Run does jobs until ctx is cancelled: the job in hand is dropped then, and another
 // worker does it. It returns nil, or a failure that needs an operator.
 func (w *Worker) Run(ctx context.Context) error {
-	w.queue.assigned = map[partition]bool{}
+	w.queue.assigned, w.queue.done = map[partition]bool{}, map[partition]int64{}
+	group, topics := w.queues()
 	client, err := w.Config.client(
-		kgo.ConsumerGroup(w.Config.group()), kgo.ConsumeTopics(w.Config.live(), w.Config.backfill()),
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topics...),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(w.Config.Session), kgo.HeartbeatInterval(w.Config.heartbeat()), kgo.RebalanceTimeout(w.Config.Session),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(500*time.Millisecond),
@@ -61,7 +71,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		reports.Wait()
 		w.leave(ctx)
 	}()
-	w.Log.Info("worker ready", "worker", w.Name, "topic", w.Config.live(), "group", w.Config.group())
+	w.Log.Info("worker ready", "worker", w.Name, "topics", topics, "group", group)
 	for ctx.Err() == nil {
 		record := w.next(ctx)
 		if record == nil {
@@ -74,10 +84,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+// queues returns the topics that the worker takes jobs from, and its group.
+func (w *Worker) queues() (group string, topics []string) {
+	if w.Trains {
+		return w.Config.trainers(), []string{w.Config.training()}
+	}
+	return w.Config.group(), []string{w.Config.live(), w.Config.backfill()}
+}
+
 // ensure makes the topics, and waits for brokers that are away.
 func (w *Worker) ensure(ctx context.Context) error {
 	for {
-		err := ensureTopics(ctx, w.client, w.Config, w.Config.live(), w.Config.backfill(), w.Config.results(), w.Config.dead())
+		_, topics := w.queues()
+		err := ensureTopics(ctx, w.client, w.Config, append(topics, w.Config.results(), w.Config.dead())...)
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
@@ -119,10 +138,22 @@ func (w *Worker) handle(ctx context.Context, record *kgo.Record) error {
 		return w.commit(ctx, record)
 	}
 	result, done, err := w.Folder.Done(id)
+	if err == nil && !done && w.Ready != nil {
+		err = w.Ready(m)
+	}
 	if err == nil && !done {
 		w.report.begin(id, m, w.Now())
 		result, err = w.attempt(ctx, record, id, m)
 		w.report.end(result, err)
+	}
+	if errors.Is(err, jobs.ErrLeased) {
+		w.queue.add([]*kgo.Record{record}) // behind the others
+		pause.For(ctx, w.Config.heartbeat())
+		return nil
+	}
+	if errors.Is(err, jobs.ErrHalted) {
+		w.Log.Info("training rests", "dataset", m.Dataset)
+		return w.commit(ctx, record)
 	}
 	if err != nil {
 		return err
@@ -155,7 +186,7 @@ func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m j
 		switch {
 		case err == nil:
 			return w.Folder.Finish(result)
-		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram), errors.Is(err, jobs.ErrDevice):
+		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram), errors.Is(err, jobs.ErrDevice), errors.Is(err, jobs.ErrHalted), errors.Is(err, jobs.ErrLeased):
 			// Not a failure of the job.
 			return jobs.Result{}, errors.Join(err, w.Folder.Withdraw(id))
 		case errors.As(err, &unfillable):
@@ -207,7 +238,7 @@ func (w *Worker) produce(ctx context.Context, topic, key string, v any) error {
 // commit records that a job is done, while its partition is this worker's. A commit
 // that fails is no loss: the next worker finds the result.
 func (w *Worker) commit(ctx context.Context, record *kgo.Record) error {
-	if !w.queue.owns(record) {
+	if !w.queue.passes(record) {
 		return nil
 	}
 	if err := w.client.CommitRecords(ctx, record); err != nil && ctx.Err() == nil {

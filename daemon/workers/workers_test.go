@@ -25,6 +25,7 @@ type site struct {
 	folder jobs.Folder
 	fleet  *Fleet
 	log    *bytes.Buffer
+	ready  func(jobs.Message) error // of workers that train
 }
 
 // newSite shares one broker among the tests of the package, under different prefixes.
@@ -63,11 +64,17 @@ func (s *site) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.log
 type doing func(ctx context.Context, m jobs.Message) (jobs.Result, error)
 
 // worker runs a worker until stop is called, which waits for its end.
-func (s *site) worker(name string, do doing) (stop func()) {
+func (s *site) worker(name string, do doing) (stop func()) { return s.run(name, false, do) }
+
+// run runs a worker that fills, or one that trains.
+func (s *site) run(name string, trains bool, do doing) (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	w := &Worker{
-		Config: s.cfg, Name: name, Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Do: func(ctx context.Context, m jobs.Message, _ func(int, int)) (jobs.Result, error) { return do(ctx, m) },
+		Config: s.cfg, Name: name, Trains: trains, Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Do: func(ctx context.Context, m jobs.Message, _ Progress) (jobs.Result, error) { return do(ctx, m) },
+	}
+	if trains {
+		w.Ready = s.ready
 	}
 	var ran sync.WaitGroup
 	ran.Go(func() {
@@ -83,8 +90,19 @@ func (s *site) worker(name string, do doing) (stop func()) {
 // send sends a job and returns where its result will be.
 func (s *site) send(granule string, live bool) <-chan jobs.Result {
 	s.t.Helper()
+	return s.sendJob(jobs.Message{Dataset: "sea", Granule: granule}, live)
+}
+
+// train sends a training.
+func (s *site) train(granule string) <-chan jobs.Result {
+	s.t.Helper()
+	return s.sendJob(jobs.Message{Dataset: "sea", Granule: granule, Training: &jobs.Training{}}, false)
+}
+
+func (s *site) sendJob(m jobs.Message, live bool) <-chan jobs.Result {
+	s.t.Helper()
 	got := make(chan jobs.Result, 2)
-	if err := s.fleet.Send(s.t.Context(), jobs.Message{Dataset: "sea", Granule: granule}, live, func(r jobs.Result) { got <- r }); err != nil {
+	if err := s.fleet.Send(s.t.Context(), m, live, func(r jobs.Result) { got <- r }); err != nil {
 		s.t.Fatal(err)
 	}
 	return got
@@ -117,10 +135,11 @@ func TestWorkers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for sessions to end")
 	}
+	t.Parallel()
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
 	for name, test := range map[string]func(*testing.T, []string){
 		"LongJobs": longJobs, "Poison": poison, "LiveFirst": liveFirst, "Dropped": dropped, "Twice": twice, "Programs": programs,
-		"Turns": turns, "Lost": lostAnnouncement, "State": state,
+		"Turns": turns, "Lost": lostAnnouncement, "State": state, "Trainings": trainings, "Idle": idleTrainer,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, brokers) })
 	}
@@ -301,7 +320,7 @@ func programs(t *testing.T, brokers []string) {
 	s := newSite(t, brokers, func(c *Config) { c.Tries = 1 })
 	w := &Worker{
 		Config: s.cfg, Name: "old", Folder: s.folder, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Do: func(context.Context, jobs.Message, func(int, int)) (jobs.Result, error) {
+		Do: func(context.Context, jobs.Message, Progress) (jobs.Result, error) {
 			return jobs.Result{}, jobs.ErrProgram
 		},
 	}
@@ -324,6 +343,9 @@ func lostAnnouncement(t *testing.T, brokers []string) {
 	if _, err := s.folder.Finish(jobs.Result{Job: id, SHA256: "x"}); err != nil {
 		t.Fatal(err)
 	}
+	s.fleet.mu.Lock()
+	s.fleet.waiting[id].looked = time.Time{} // else it would be looked for in 20 seconds
+	s.fleet.mu.Unlock()
 	if r := s.await("the job", got); r.SHA256 != "x" {
 		t.Errorf("%+v", r)
 	}

@@ -18,12 +18,14 @@ type backfillFlags struct {
 	from, to, model               string
 	again, estimate, detach       bool
 	cancel, pauseLane, resumeLane bool
+	rate                          float64            // products an hour
+	asked                         []operate.Backfill // to be followed
 }
 
 func backfillCommand() *cobra.Command {
 	var flags backfillFlags
 	c := &cobra.Command{
-		Use:   "backfill --dataset NAME --from DAY --to DAY",
+		Use:   "backfill --from DAY --to DAY",
 		Short: "fetch and fill older days, or make their products again, behind what is live",
 		Long: `Backfill fetches a range of older days from the archive of a dataset and fills
 it, some days at a time. What is live always goes first. Where the daemon runs
@@ -42,12 +44,17 @@ takes by the speed of the last ones, on as many machines as fill them now;
 --estimate says it and asks for nothing. It then shows the products an hour and
 the time left, and in the end what was made, what was set aside, and the time it
 took. With workers.type kafka the workers fill, also where no daemon runs.
---pause has the backfill rest after the granule in hand, --resume go on.
+--pause has the backfill rest after the granule in hand, --resume go on. --rate holds
+it to so many products an hour, for an archive or a machine that others use too;
+without --from and --to it changes the rate of a backfill under way. Without --dataset
+all of it is for every dataset: a daemon fills them side by side, the command by itself
+one after the other.
 
 Exit status: 0 done (with --detach: on the list), 1 failed, paused or interrupted
 before the end, 2 usage, 78 bad configuration.`,
 		Example: `  lacuna backfill --config /etc/lacuna/lacuna.yaml --dataset black-sea-chl --from 2020-01-01 --to 2020-12-31
   lacuna backfill --config lacuna.yaml --dataset black-sea-chl --again --model champion --from 2024-01-01 --to 2024-03-31 --estimate
+  lacuna backfill --config lacuna.yaml --from 1998-01-01 --to 2025-12-31 --rate 500
   lacuna backfill --config lacuna.yaml --dataset black-sea-chl --pause
   lacuna backfill --config lacuna.yaml --dataset black-sea-chl --cancel`,
 		Args: cobra.NoArgs,
@@ -55,7 +62,7 @@ before the end, 2 usage, 78 bad configuration.`,
 	}
 	flags.daemonFlags.add(c)
 	f := c.Flags()
-	f.StringVar(&flags.dataset, "dataset", "", "`NAME` of the dataset (required)")
+	f.StringVar(&flags.dataset, "dataset", "", "`NAME` of the dataset (default: all)")
 	f.StringVar(&flags.from, "from", "", "first `DAY`, such as 2020-01-01 (required)")
 	f.StringVar(&flags.to, "to", "", "last `DAY` (required)")
 	f.BoolVar(&flags.again, "again", false, "make the products that are there again, as new revisions")
@@ -65,6 +72,7 @@ before the end, 2 usage, 78 bad configuration.`,
 	f.BoolVar(&flags.cancel, "cancel", false, "take it off the list; what was fetched stays")
 	f.BoolVar(&flags.pauseLane, "pause", false, "have it rest after the granule in hand, until --resume")
 	f.BoolVar(&flags.resumeLane, "resume", false, "have it go on")
+	f.Float64Var(&flags.rate, "rate", 0, "at most `N` products an hour, 0 for as many as can be made")
 	f.BoolVar(&flags.json, "json", false, "print JSON")
 	c.MarkFlagsMutuallyExclusive("cancel", "pause", "resume", "again")
 	c.MarkFlagsMutuallyExclusive("cancel", "pause", "resume", "estimate")
@@ -72,24 +80,50 @@ before the end, 2 usage, 78 bad configuration.`,
 }
 
 func (f *backfillFlags) run(c *cobra.Command) error {
-	if f.dataset == "" {
-		return cli.Usage(errors.New("--dataset NAME is required"))
+	rated := c.Flags().Changed("rate")
+	if f.rate < 0 {
+		return cli.Usage(fmt.Errorf("--rate is %g, must not be negative", f.rate))
 	}
 	d, err := f.daemon(c.ErrOrStderr())
 	if err != nil {
 		return err
 	}
+	names := []string{f.dataset}
+	if f.dataset == "" {
+		names = names[:0]
+		for _, set := range d.Station().Datasets {
+			names = append(names, set.Name)
+		}
+	}
+	do := f.askFor
 	switch {
 	case f.cancel:
-		return f.cancelIt(c, d)
+		do = f.cancelIt
 	case f.pauseLane || f.resumeLane:
-		return f.steer(c, d)
+		do = f.steer
+	case rated && f.from == "" && f.to == "":
+		do = f.changeRate
 	}
+	for _, f.dataset = range names {
+		if err := do(c, d); err != nil {
+			return err
+		}
+	}
+	return f.followAll(c, d)
+}
+
+// askFor says what a backfill takes, and puts it on the list unless that was all.
+func (f *backfillFlags) askFor(c *cobra.Command, d *daemon.Daemon) error {
 	ask, err := f.ask(d)
 	if err != nil {
 		return err
 	}
-	estimate, err := d.Station().EstimateBackfill(c.Context(), ask)
+	station := d.Station()
+	rate := station.BackfillRate(f.dataset)
+	if c.Flags().Changed("rate") {
+		rate = f.rate
+	}
+	estimate, err := station.EstimateBackfill(c.Context(), ask, rate)
 	if err != nil {
 		return err
 	}
@@ -98,19 +132,46 @@ func (f *backfillFlags) run(c *cobra.Command) error {
 		return f.print(c, estimate, func(w io.Writer) { fmt.Fprintln(w, said) })
 	}
 	fmt.Fprintln(c.ErrOrStderr(), said)
-	station := d.Station()
 	if ask, err = station.AskBackfill(ask); err != nil {
 		return err
 	}
+	if err := station.SetBackfillRate(f.dataset, rate); err != nil {
+		return err
+	}
 	if f.detach {
-		return f.print(c, operate.BackfillNews{Backfill: ask}, func(w io.Writer) {
+		return f.print(c, operate.BackfillNews{Backfill: ask, Most: rate}, func(w io.Writer) {
 			fmt.Fprintf(w, "%s from %s to %s is on the list\n", ask.Dataset, f.from, f.to)
 		})
 	}
 	if station.BackfillPaused(f.dataset) {
 		return fmt.Errorf("the backfill of %s is paused: it is on the list, and goes on with --resume", f.dataset)
 	}
-	return f.follow(c, d, ask)
+	f.asked = append(f.asked, ask)
+	return nil
+}
+
+// followAll shows the backfills that were asked for, one after the other.
+func (f *backfillFlags) followAll(c *cobra.Command, d *daemon.Daemon) error {
+	for _, ask := range f.asked {
+		if err := f.follow(c, d, ask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeRate changes the rate of a backfill under way.
+func (f *backfillFlags) changeRate(c *cobra.Command, d *daemon.Daemon) error {
+	if err := d.Station().SetBackfillRate(f.dataset, f.rate); err != nil {
+		return err
+	}
+	return f.print(c, map[string]float64{"most_an_hour": f.rate}, func(w io.Writer) {
+		if f.rate == 0 {
+			fmt.Fprintf(w, "the backfill of %s makes as many products as it can\n", f.dataset)
+		} else {
+			fmt.Fprintf(w, "the backfill of %s makes at most %.4g products an hour\n", f.dataset, f.rate)
+		}
+	})
 }
 
 // ask returns the backfill that the flags ask for.

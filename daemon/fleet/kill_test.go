@@ -1,12 +1,12 @@
-package daemon
+package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,138 +18,91 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon"
+	"lacuna/daemon/daemontest"
+	"lacuna/daemon/jobs"
+	"lacuna/daemon/operate"
 	"lacuna/daemon/work"
 	"lacuna/daemon/workers"
+	"lacuna/ledger"
 	"lacuna/publish/kafka/brokertest"
 )
 
 const (
-	// fleetEnv makes the test binary a coordinator or a worker of the folder it names.
-	fleetEnv = "LACUNA_TEST_FLEET"
-	roleEnv  = "LACUNA_TEST_ROLE" // coordinator, worker or finish
-	nameEnv  = "LACUNA_TEST_NAME"
-	cutEnv   = "LACUNA_TEST_CUT" // a file: while it is there the process has no network
+	roleEnv   = "LACUNA_TEST_ROLE"   // makes the test binary a daemon or a worker, see play
+	folderEnv = "LACUNA_TEST_FOLDER" // where its state is
+	brokerEnv = "LACUNA_TEST_BROKER"
+	bucketEnv = "LACUNA_TEST_BUCKET"
+	nameEnv   = "LACUNA_TEST_NAME"
+	cutEnv    = "LACUNA_TEST_CUT" // a file: while it is there the process has no network
 
 	// eventsEnv is the number of kills, pauses and cuts; the issue asks for 500.
 	eventsEnv   = "LACUNA_FLEET_EVENTS"
-	fleetEvents = 30
+	fleetEvents = 20
 )
 
-func fleetConfig(folder, bucket, broker string) Config {
+func fleetConfig(folder, bucket, broker string) daemon.Config {
 	cfg := chainConfig(folder, bucket, broker)
 	cfg.Drain = 3 * time.Second
-	b := bench{cfg: cfg}
-	b.byWorkers("lacuna", []string{broker})
-	b.cfg.Workers.Tries = 20 // a job may be in hand at many a kill
-	return b.cfg
+	byWorkers(&cfg, "lacuna", []string{broker})
+	cfg.Workers.Tries = 20 // a job may be in hand at many a kill
+	return cfg
 }
 
-// TestFleetProcess is a coordinator or a worker, in a process of its own; it tests
-// nothing itself.
-func TestFleetProcess(t *testing.T) {
-	folder := os.Getenv(fleetEnv)
-	if folder == "" {
-		t.Skip("is started by TestKilledFleetLosesNothingAndDoesNothingTwice")
+// play is the life of a process in a role. Whoever is killed does not return.
+func play(role string) error {
+	folder, bucket, broker := os.Getenv(folderEnv), os.Getenv(bucketEnv), os.Getenv(brokerEnv)
+	cfg := fleetConfig(folder, bucket, broker)
+	role, alone := strings.CutPrefix(role, "chain")
+	switch {
+	case alone:
+		cfg = chainConfig(folder, bucket, broker)
+	case os.Getenv(cutEnv) != "":
+		cfg.Workers.Dial = cutDialer(os.Getenv(cutEnv))
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := fleetConfig(folder, os.Getenv(bucketEnv), os.Getenv(brokerEnv))
-	cfg.Workers.Dial = cutDialer(os.Getenv(cutEnv))
-	role, fast := strings.CutPrefix(os.Getenv(roleEnv), "fast-")
+	role, fast := strings.CutPrefix(role, "fast-")
 	if fast { // of TestTwoWorkersKeepUpWithTheDaemon
 		cfg = fastConfig(cfg)
 	}
 	if role == "local" {
 		cfg.Workers.Type = workers.Local
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("name", os.Getenv(nameEnv))
-	d, err := New(cfg, Parts{Log: log, Child: []string{self, "decode"}, Name: os.Getenv(nameEnv)})
-	if err != nil {
-		t.Fatal(err)
+	role, trains := strings.CutPrefix(role, "train-")
+	if trains { // of TestAKilledTrainingGoesOnElsewhere
+		cfg = trainingConfig(folder, broker)
 	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("name", os.Getenv(nameEnv))
+	d, err := newDaemon(cfg, log, nil)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
 	switch role {
 	case "local", "kafka":
-		if did, err := d.Once(context.Background()); err != nil {
-			t.Fatal(did, err)
-		}
-		return
+		_, err := d.Once(ctx)
+		return err
 	case "worker":
-		t.Fatal(d.Work(context.Background(), os.Getenv(nameEnv)))
-	case "coordinator":
-		t.Fatal(d.Run(context.Background()))
+		return errors.Join(d.Work(ctx, os.Getenv(nameEnv), false), errors.New("it ended"))
+	case "coordinator", "":
+		return errors.Join(d.Run(ctx), errors.New("it ended"))
 	}
-	for idle := 0; idle < 2; {
-		did, err := d.Once(context.Background())
-		if errors.Is(err, workers.ErrTurn) { // on a machine that is too busy for its session
-			idle = 0
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
+	return workOff(ctx, d, 2*cfg.Datasets[0].Reanalysis.Settle)
+}
+
+// workOff makes passes until two of them had nothing to do: a product that was reopened
+// may not be due yet.
+func workOff(ctx context.Context, d *daemon.Daemon, pause time.Duration) error {
+	for idle := 0; idle < 2; time.Sleep(pause) {
+		did, err := d.Once(ctx)
+		if err != nil && !errors.Is(err, workers.ErrTurn) { // which is lost on a machine that is too busy for its session
+			return err
 		}
 		idle++
-		if did != (work.Summary{}) {
+		if err != nil || did != (work.Summary{}) {
 			idle = 0
 		}
-		time.Sleep(2 * cfg.Datasets[0].Reanalysis.Settle)
-	}
-}
-
-// cutConn is a connection over which nothing comes while it is cut.
-type cutConn struct {
-	net.Conn
-	cut      *atomic.Bool
-	deadline atomic.Int64
-}
-
-func (c *cutConn) hold() error {
-	for c.cut.Load() {
-		if d := c.deadline.Load(); d > 0 && time.Now().UnixNano() > d {
-			return os.ErrDeadlineExceeded
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	return nil
-}
-
-func (c *cutConn) SetReadDeadline(t time.Time) error {
-	c.deadline.Store(t.UnixNano())
-	return c.Conn.SetReadDeadline(t)
-}
-
-func (c *cutConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	return n, errors.Join(c.hold(), err)
-}
-
-func (c *cutConn) Write(p []byte) (int, error) {
-	if err := c.hold(); err != nil {
-		return 0, err
-	}
-	return c.Conn.Write(p)
-}
-
-// cutDialer connects unless a file is there.
-func cutDialer(file string) func(context.Context, string, string) (net.Conn, error) {
-	var cut atomic.Bool
-	go func() {
-		for ; ; time.Sleep(20 * time.Millisecond) {
-			_, err := os.Stat(file)
-			cut.Store(err == nil)
-		}
-	}()
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if cut.Load() {
-			return nil, errors.New("the network is cut")
-		}
-		conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &cutConn{Conn: conn, cut: &cut}, nil
-	}
 }
 
 // member is a process of the fleet, which is started again when it ends.
@@ -158,6 +111,7 @@ type member struct {
 
 	mu      sync.Mutex
 	process *os.Process
+	used    time.Duration // processor time, of its children too
 }
 
 func (m *member) signal(s syscall.Signal) {
@@ -177,9 +131,8 @@ type fleetRun struct {
 }
 
 func (f *fleetRun) command(m *member) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFleetProcess$", "-test.count=1", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), fleetEnv+"="+f.folder, brokerEnv+"="+f.broker, bucketEnv+"="+f.producer.bucket,
-		roleEnv+"="+m.role, nameEnv+"="+m.name, cutEnv+"="+m.cut)
+	cmd := f.chainRun.command(m.role)
+	cmd.Env = append(cmd.Env, nameEnv+"="+m.name, cutEnv+"="+m.cut)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
@@ -203,6 +156,9 @@ func (f *fleetRun) keep(t *testing.T, m *member) {
 				m.process = cmd.Process
 				m.mu.Unlock()
 				_ = cmd.Wait() // it was killed, or has lost its turn
+				m.mu.Lock()
+				m.used += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+				m.mu.Unlock()
 			}
 			said.Close()
 			time.Sleep(100 * time.Millisecond)
@@ -269,22 +225,26 @@ func TestKilledFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 17))
 	var healing sync.WaitGroup
 	count := map[string]int{}
-	for range events {
+	began := time.Now()
+	for i := range events {
 		f.producer.deliver(t, random.IntN(3))
+		if i%10 == 5 {
+			f.askAgain(t)
+		}
 		count[f.event(t, random, &healing)]++
 		time.Sleep(time.Duration(300+random.IntN(1500)) * time.Millisecond)
 	}
 	healing.Wait()
-	t.Logf("%d events: %v", events, count)
+	t.Logf("%d events in %v: %v", events, time.Since(began).Round(time.Second), count)
 	f.finish(t)
 	cfg := fleetConfig(folder, f.producer.bucket, broker)
-	rows := publishedRows(t, cfg)
-	wantFilesAgree(t, cfg, rows)
-	wantTopicAgrees(t, cfg, rows)
+	rows := siteOf(cfg).Rows(t)
+	siteOf(cfg).WantAgreement(t, rows)
 	f.wantNothingLost(t)
 	if why := f.setAside(t); why != "" {
 		t.Errorf("set aside: %s", why)
 	}
+	f.wantMadeByWorkers(t, rows)
 	done, _ := filepath.Glob(filepath.Join(cfg.StateDir, "shared", "done", "*", "*.json"))
 	open, _ := filepath.Glob(filepath.Join(cfg.StateDir, "shared", "open", "*", "*.json"))
 	if len(done) == 0 || len(open) > 0 {
@@ -298,7 +258,69 @@ func TestKilledFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	if taken == 0 {
 		t.Error("no standby has ever taken over")
 	}
-	t.Logf("%d granules in each archive, %d revisions published, %d jobs done, %d takeovers", len(f.producer.current), len(rows), len(done), taken)
+	t.Logf("%d granules in each archive, %d revisions published, %d jobs done, %d takeovers, %v in all",
+		len(f.producer.current), len(rows), len(done), taken, time.Since(began).Round(time.Second))
+}
+
+// askAgain asks for the products of a dataset to be made again, as lacuna backfill
+// --again does.
+func (f *fleetRun) askAgain(t *testing.T) {
+	t.Helper()
+	d, err := newDaemon(fleetConfig(f.folder, f.producer.bucket, f.broker), slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	station := d.Station()
+	if _, err := station.CancelBackfill("sst"); err != nil {
+		t.Fatal(err)
+	}
+	first := time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC) // of the producer
+	if _, err := station.AskBackfill(operate.Backfill{Dataset: "sst", From: first, To: first.AddDate(0, 0, 7), Again: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantMadeByWorkers checks that each revision has the bytes of a job, whatever it was
+// made for: a new granule, a correction, days that came later, or an operator.
+func (f *fleetRun) wantMadeByWorkers(t *testing.T, rows []daemontest.Row) {
+	t.Helper()
+	made := map[string]bool{}
+	results, _ := filepath.Glob(filepath.Join(f.folder, "state", "shared", "done", "*", "*.json"))
+	for _, file := range results {
+		var r jobs.Result
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[r.SHA256] = true
+	}
+	for _, row := range rows {
+		if !made[row.SHA256] {
+			t.Errorf("%s was made by no worker", row.ID())
+		}
+	}
+	book, err := ledger.Join(t.Context(), stateOf(fleetConfig(f.folder, f.producer.bucket, f.broker)).Ledger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	all, err := book.Recent(t.Context(), 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	causes := map[ledger.Cause]int{}
+	for _, g := range all {
+		if g.State == ledger.Announced {
+			causes[g.Cause]++
+		}
+	}
+	t.Logf("revisions by cause: %v", causes)
+	if causes[ledger.FromArchive] == 0 || causes[ledger.Reanalysis] == 0 || causes[ledger.Redo] == 0 {
+		t.Error("not every cause of a revision is among them")
+	}
 }
 
 // finish ends the coordinators and does the rest with the workers.

@@ -1,11 +1,9 @@
-package daemon
+package fleet
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -16,9 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/daemon"
+	"lacuna/daemon/daemontest"
 	"lacuna/daemon/feed"
 	"lacuna/daemon/outbox"
-	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
 
@@ -29,22 +28,16 @@ import (
 )
 
 const (
-	// chainEnv makes the test binary a daemon in the folder it names.
-	chainEnv  = "LACUNA_TEST_CHAIN"
-	bucketEnv = "LACUNA_TEST_BUCKET"
-
 	chainKills     = 12
 	chainKillsLong = 200 // in the long suite
 )
 
 // chainConfig is a daemon with a dataset from a bucket and one from a folder,
 // which analyses its products again at once, and the sinks disk and kafka.
-func chainConfig(folder, bucket, broker string) Config {
-	cfg := publisherConfig(folder, broker)
-	cfg.Web.Listen = "127.0.0.1:0"
-	cfg.Publish.QuickLook = false
+func chainConfig(folder, bucket, broker string) daemon.Config {
+	cfg := publishingConfig(folder, broker)
 	for _, name := range []string{"chl", "sst"} {
-		set := DefaultDataset()
+		set := daemon.DefaultDataset()
 		set.Name = name
 		set.Archive.PollInterval, set.Archive.Settle = 40*time.Millisecond, 0
 		set.Archive.Dir = filepath.Join(folder, "archive")
@@ -58,39 +51,6 @@ func chainConfig(folder, bucket, broker string) Config {
 	}
 	cfg.Manners.Pace.RequestsPerSecond, cfg.Manners.Pace.Burst = 1000, 1000
 	return cfg
-}
-
-// TestChainProcess is the daemon that is killed, in a process of its own; it tests
-// nothing itself.
-func TestChainProcess(t *testing.T) {
-	folder := os.Getenv(chainEnv)
-	if folder == "" {
-		t.Skip("is started by TestKilledDaemonLosesNothingAndDoesNothingTwice")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := chainConfig(folder, os.Getenv(bucketEnv), os.Getenv(brokerEnv))
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	d, err := New(cfg, Parts{Log: log, Child: []string{self, "decode"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv(finishEnv) == "" {
-		t.Fatal(d.Run(context.Background()))
-	}
-	for idle := 0; idle < 2; { // a product that was reopened may not be due yet
-		did, err := d.Once(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		idle++
-		if did != (work.Summary{}) {
-			idle = 0
-		}
-		time.Sleep(2 * cfg.Datasets[0].Reanalysis.Settle)
-	}
 }
 
 // producer puts granules into the bucket and the folder.
@@ -125,7 +85,7 @@ func (p *producer) deliver(t *testing.T, n int) {
 			t.Fatalf("put %s: %v, %v", d.Name, answer, err)
 		}
 		answer.Body.Close()
-		p.current[d.Name] = hash(content)
+		p.current[d.Name] = daemontest.Hash(content)
 	}
 	p.schedule = p.schedule[min(n, len(p.schedule)):]
 }
@@ -184,14 +144,13 @@ func TestKilledDaemonLosesNothingAndDoesNothingTwice(t *testing.T) {
 		chain.kill(t, time.Duration(100+random.IntN(1400))*time.Millisecond)
 		chain.wantWhole(t)
 	}
-	finish := chain.command()
-	finish.Env = append(finish.Env, finishEnv+"=1")
+	finish := chain.command("chain-finish")
 	if said, err := finish.CombinedOutput(); err != nil {
 		t.Fatalf("finish: %v\n%s\nset aside: %s", err, said, chain.setAside(t))
 	}
-	rows := publishedRows(t, chain.config())
-	wantFilesAgree(t, chain.config(), rows)
-	wantTopicAgrees(t, chain.config(), rows)
+	site := siteOf(chain.config())
+	rows := site.Rows(t)
+	site.WantAgreement(t, rows)
 	chain.wantNothingLost(t)
 	t.Logf("%d kills, %d granules in each archive, %d revisions published", kills, len(chain.producer.current), len(rows))
 }
@@ -202,18 +161,23 @@ type chainRun struct {
 	producer       *producer
 }
 
-func (c *chainRun) config() Config { return chainConfig(c.folder, c.producer.bucket, c.broker) }
+func (c *chainRun) config() daemon.Config { return chainConfig(c.folder, c.producer.bucket, c.broker) }
 
-func (c *chainRun) command() *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestChainProcess$", "-test.count=1")
-	cmd.Env = append(os.Environ(), chainEnv+"="+c.folder, brokerEnv+"="+c.broker, bucketEnv+"="+c.producer.bucket)
+// siteOf is where the daemon of a configuration keeps what it publishes.
+func siteOf(cfg daemon.Config) daemontest.Site {
+	return daemontest.Site{Ledger: stateOf(cfg).Ledger(), Products: cfg.ProductsDir, Store: cfg.Publish.Store(cfg.ProductsDir), Topic: cfg.Publish.Kafka.Connection}
+}
+
+func (c *chainRun) command(role string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"="+role, folderEnv+"="+c.folder, brokerEnv+"="+c.broker, bucketEnv+"="+c.producer.bucket)
 	return cmd
 }
 
 // kill runs a daemon for a while and kills it.
 func (c *chainRun) kill(t *testing.T, after time.Duration) {
 	t.Helper()
-	cmd := c.command()
+	cmd := c.command("chain")
 	said, err := os.Create(filepath.Join(c.producer.scratch, "said")) // a file, because children of the killed process would keep a pipe open
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +200,7 @@ func (c *chainRun) kill(t *testing.T, after time.Duration) {
 // setAside returns the reasons of granules in quarantine: there should be none.
 func (c *chainRun) setAside(t *testing.T) (reasons string) {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(c.config().state().Quarantine(), "*", "*.why.txt"))
+	files, _ := filepath.Glob(filepath.Join(stateOf(c.config()).Quarantine(), "*", "*.why.txt"))
 	for _, file := range files {
 		why, _ := os.ReadFile(file)
 		reasons += string(why)
@@ -250,7 +214,7 @@ func (c *chainRun) wantWhole(t *testing.T) {
 	t.Helper()
 	cfg := c.config()
 	promised := map[string]bool{}
-	if book, err := ledger.Join(t.Context(), cfg.state().Ledger()); err == nil { // the daemon may have been killed before it made one
+	if book, err := ledger.Join(t.Context(), stateOf(cfg).Ledger()); err == nil { // the daemon may have been killed before it made one
 		all, err := book.Publications(t.Context(), "", time.Time{}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
@@ -266,7 +230,7 @@ func (c *chainRun) wantWhole(t *testing.T) {
 			continue
 		}
 		content, err := os.ReadFile(file)
-		if err != nil || !promised[hash(content)] {
+		if err != nil || !promised[daemontest.Hash(content)] {
 			t.Fatalf("%s is visible and was never promised: %d bytes, %v", file, len(content), err)
 		}
 	}
@@ -276,7 +240,7 @@ func (c *chainRun) wantWhole(t *testing.T) {
 // no product was made twice: revisions differ in content or in cause.
 func (c *chainRun) wantNothingLost(t *testing.T) {
 	t.Helper()
-	book, err := ledger.Join(t.Context(), c.config().state().Ledger())
+	book, err := ledger.Join(t.Context(), stateOf(c.config()).Ledger())
 	if err != nil {
 		t.Fatal(err)
 	}
