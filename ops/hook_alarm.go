@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 // Alarm is a condition that needs an operator.
@@ -47,7 +49,7 @@ func Alarms(s Status, l Limits) []Alarm {
 		age := s.Now.Sub(sink.Oldest)
 		add(l.Backlog > 0 && !sink.Oldest.IsZero() && age > l.Backlog, Alarm{
 			Name: "backlog", Subject: sink.Name,
-			Summary: fmt.Sprintf("%d deliveries wait for %s, the oldest for %s", sink.Waiting, sink.Name, inWords(age)),
+			Summary: fmt.Sprintf("%d deliveries wait for %s, the oldest for %s", sink.Waiting, sink.Name, figure.Duration(age)),
 			Remedy:  "'lacuna publish status' shows what the sink answers; what waits is delivered when it is back",
 		})
 		add(sink.Foreign != "", Alarm{
@@ -66,10 +68,14 @@ func Alarms(s Status, l Limits) []Alarm {
 		const mib = 1 << 20
 		add(l.DiskFreeMiB > 0 && disk.FreeBytes < l.DiskFreeMiB*mib, Alarm{
 			Name: "disk", Subject: disk.Folder,
-			Summary: fmt.Sprintf("%d MiB are left on the disk of the %s folder", disk.FreeBytes/mib, disk.Folder),
+			Summary: fmt.Sprintf("%s are left on the disk of the %s folder", figure.Bytes(disk.FreeBytes), disk.Folder),
 			Remedy:  "make room, or shorten publish.disk.keep_days; 'lacuna publish expired' shows what would go",
 		})
 	}
+	add(s.Unreloaded != "", Alarm{
+		Name: "config", Summary: "the old configuration goes on, since the one in the file was not taken up: " + s.Unreloaded,
+		Remedy: "'lacuna check' says what is wrong in which line; mend it, then 'systemctl reload lacuna'",
+	})
 	add(s.NoGPU != "", Alarm{
 		Name: "gpu", Summary: "gaps are filled on the processor, since the GPU is away: " + s.NoGPU,
 		Remedy: "'lacuna engines' says whether it can be used; it is looked for every ten minutes. After a fault of the driver restart the service; set train.engine to ort where it is gone for good",
@@ -140,11 +146,11 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	// as much older before the next is there.
 	patience := l.Lag + max(d.step()-day, 0)
 	add(l.Lag > 0 && !d.NewestField.IsZero() && lag > patience, Alarm{
-		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, inWords(lag)),
+		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, figure.Duration(lag)),
 		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(!d.Due.IsZero() && now.After(d.Due), Alarm{
-		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), inWords(now.Sub(d.Due))),
+		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), figure.Duration(now.Sub(d.Due))),
 		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(d.NewVersion != "", Alarm{
@@ -228,14 +234,3 @@ func (t Training) waits() string {
 
 // step returns the usual time from one field of the dataset to the next.
 func (d Dataset) step() time.Duration { return time.Duration(d.StepSeconds * float64(time.Second)) }
-
-// inWords writes a duration in hours up to two days, then in days.
-func inWords(d time.Duration) string {
-	switch {
-	case d < time.Hour:
-		return fmt.Sprintf("%d minutes", int(d.Minutes()))
-	case d < 2*day:
-		return fmt.Sprintf("%d hours", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
-}

@@ -16,16 +16,16 @@ const statusLimit = 5 * time.Second
 type statusCollector struct {
 	status func(context.Context) (Status, error)
 
-	available, info, ready, started                         *prometheus.Desc
-	granules, queue, lag, poll, breaker, problem, diskFloor *prometheus.Desc
-	newVersion, late, step                                  *prometheus.Desc
-	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
-	foreign, conflicts, unknown                             *prometheus.Desc
-	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
-	trainRefusals, trainWaiting, trainNoGPU, noGPU          *prometheus.Desc
-	ledgerBytes, ledgerRebuilt, hung, unseen                *prometheus.Desc
-	fleet                                                   fleetCollector
-	sources                                                 sourceDescs
+	available, info, ready, started                            *prometheus.Desc
+	granules, queue, lag, poll, breaker, problem, diskFloor    *prometheus.Desc
+	newVersion, late, step                                     *prometheus.Desc
+	backlog, backlogBytes, backlogAge, aside, free             *prometheus.Desc
+	foreign, conflicts, unknown                                *prometheus.Desc
+	unfinished, trainFailed, drift, skillMSE, skillWithin90    *prometheus.Desc
+	trainRefusals, trainWaiting, trainNoGPU, noGPU, unreloaded *prometheus.Desc
+	ledgerBytes, ledgerRebuilt, hung, unseen                   *prometheus.Desc
+	fleet                                                      fleetCollector
+	sources                                                    sourceDescs
 }
 
 func newStatusCollector(status func(context.Context) (Status, error)) *statusCollector {
@@ -72,6 +72,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		skillWithin90: desc("skill_within90_ratio", "Share of those pixels inside the 90 % interval.", "dataset"),
 		ledgerBytes:   desc("ledger_bytes", "Size of the ledger."),
 		ledgerRebuilt: desc("ledger_rebuilt_timestamp_seconds", "When the ledger was damaged and made anew; 0 where it never was."),
+		unreloaded:    desc("config_refused", "1 where the configuration in the file was not taken up at the last reload."),
 		noGPU:         desc("fill_gpu_away", "1 where gaps are filled on the processor, since the GPU that was asked for is away."),
 		sources:       newSourceDescs(desc),
 		hung:          desc("stage_hung", "1 where a stage is at work and shows no sign of life."),
@@ -84,7 +85,7 @@ func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range append(slices.Concat(c.fleet.all(), c.sources.all()), []*prometheus.Desc{
 		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.newVersion, c.late, c.trainFailed, c.drift,
-		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unseen,
+		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unreloaded, c.unseen,
 	}...) {
 		out <- d
 	}
@@ -125,6 +126,7 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.ledgerRebuilt, rebuilt(s.Ledger))
 	gauge(c.hung, bit(s.Hung != ""))
 	gauge(c.noGPU, bit(s.NoGPU != ""))
+	gauge(c.unreloaded, bit(s.Unreloaded != ""))
 	c.fleet.collect(gauge, func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 	}, s.Fleet)

@@ -15,9 +15,10 @@ type Status struct {
 	Sinks      []Sink        `json:"sinks"`
 	Taken      []Taken       `json:"taken,omitempty"` // within the last day, newest first, at most a screenful
 	Disks      []Disk        `json:"disks"`
-	Alarms     []Alarm       `json:"alarms"`           // conditions that need an operator
-	Hung       string        `json:"hung,omitempty"`   // the stage that is at work and sends no heartbeat
-	NoGPU      string        `json:"no_gpu,omitempty"` // why models fill without the GPU that was asked for; empty: they do not
+	Alarms     []Alarm       `json:"alarms"`               // conditions that need an operator
+	Hung       string        `json:"hung,omitempty"`       // the stage that is at work and sends no heartbeat
+	Unreloaded string        `json:"unreloaded,omitempty"` // why the configuration in the file was not taken up at the last reload; empty: it was
+	NoGPU      string        `json:"no_gpu,omitempty"`     // why models fill without the GPU that was asked for; empty: they do not
 	Ledger     Ledger        `json:"ledger"`
 	Fleet      *Fleet        `json:"fleet,omitempty"` // workers on other machines; nil: the daemon fills by itself
 }

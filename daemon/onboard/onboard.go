@@ -15,6 +15,7 @@ import (
 
 	"lacuna/daemon/intake"
 	"lacuna/daemon/retrain"
+	"lacuna/internal/figure"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/ingest/products"
@@ -242,21 +243,10 @@ func (o Onboarding) deadline() (time.Duration, string) {
 	var times []string
 	for _, t := range infer.Tiers() {
 		d := o.Machine.Speed.Estimate(t.Recipe(0), cells)
-		times = append(times, fmt.Sprintf("%s about %s", t, roundTime(d)))
+		times = append(times, fmt.Sprintf("%s about %s", t, figure.Duration(d)))
 	}
 	return within, fmt.Sprintf("a 24th of the time between two fields; the best tier that is done in it fills, here %s. Measured on %s, for %d cells: %s. standard and full need a model with members",
 		infer.PickTier(within, o.Machine.Speed, cells, 0), o.Machine.Engine, cells, strings.Join(times, ", "))
-}
-
-// roundTime rounds a duration for people.
-func roundTime(d time.Duration) time.Duration {
-	switch {
-	case d < time.Second:
-		return d.Round(10 * time.Millisecond)
-	case d < time.Minute:
-		return d.Round(time.Second)
-	}
-	return d.Round(time.Minute)
 }
 
 // DatasetName returns a name for a dataset after its folder, product or file.

@@ -10,6 +10,7 @@ import (
 
 	"lacuna/daemon/state"
 	"lacuna/fetch"
+	"lacuna/internal/figure"
 	"lacuna/ledger"
 	"lacuna/pipeline/infer"
 )
@@ -67,9 +68,9 @@ func (n BackfillNews) String() string {
 	case n.Paused:
 		line += ", paused"
 	case n.Done && n.Took > 0:
-		line += ", in " + Duration(n.Took)
+		line += ", in " + figure.Seconds(n.Took)
 	case n.Left > 0 && !n.Done:
-		line += fmt.Sprintf(", %.3g an hour, about %s left", n.Rate, Duration(n.Left))
+		line += fmt.Sprintf(", %.3g an hour, about %s left", n.Rate, figure.Seconds(n.Left))
 	}
 	return line
 }

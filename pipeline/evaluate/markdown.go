@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lacuna/internal/figure"
 	"lacuna/pipeline/skill"
 )
 
@@ -54,7 +55,10 @@ func difference(d *skill.Difference) string {
 	if d == nil {
 		return "–"
 	}
-	text := fmt.Sprintf("%+.1f %% [%+.4f, %+.4f]", 100*d.Relative, d.Interval.Low, d.Interval.High)
+	text := fmt.Sprintf("%+.4f [%+.4f, %+.4f]", d.Mean, d.Interval.Low, d.Interval.High)
+	if d.Base > 0 {
+		text = figure.ChangeWithin(d.Relative, d.Interval.Low/d.Base, d.Interval.High/d.Base)
+	}
 	if d.Interval.Low > 0 || d.Interval.High < 0 {
 		return "**" + text + "**"
 	}
@@ -75,7 +79,7 @@ func (r Results) truths(b *strings.Builder) {
 		}
 		relative := "–"
 		if t.Overlay > 0 {
-			relative = fmt.Sprintf("%+.1f %%", 100*(t.Gaps-t.Overlay)/t.Overlay)
+			relative = figure.Change((t.Gaps - t.Overlay) / t.Overlay)
 		}
 		line(b, row.Method, within(t.Overlay, t.OverlayIn), within(t.Gaps, t.GapsIn), relative)
 	}

@@ -163,10 +163,16 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		return err
 	}
 	var errs []error
-	granules := map[string]ingest.Granule{}
+	granules, left := map[string]ingest.Granule{}, leftOut{}
 	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
+	known := map[string]bool{} // files by their whole path: an input may lie in the history
 	for _, path := range slices.Concat(inputs, paths) {
-		if _, twice := granules[path]; !twice {
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		if !known[whole] {
+			known[whole] = true
 			g, err := reader.Read(ctx, path, fill.Reading(f.options, f.screen.Ice))
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -177,12 +183,13 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 			case slices.Contains(inputs, path):
 				errs = append(errs, err)
 			default: // a poorer analysis, not a failure
-				fmt.Fprintf(stderr, "lacuna: left out of the history: %v\n", err)
+				left.add(err)
 			}
 		}
 		bar.Step()
 	}
 	bar.Finish()
+	left.print(stderr)
 	history := make([]ingest.Granule, 0, len(granules))
 	for _, g := range granules {
 		history = append(history, g)
@@ -236,7 +243,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if err := filler.Settle(&job, func(chosen fill.Job) ([]skill.Departure, error) { return f.weigh(ctx, chosen, stderr) }); err != nil {
 		return "", err
 	}
-	if job.Constants, err = f.constants(ctx, job); err != nil {
+	if job.Constants, err = f.constants(ctx, job, stderr); err != nil {
 		return "", err
 	}
 	job.Fill.Members = f.model.MembersOf(job.Fill)
@@ -267,7 +274,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 // constants returns the constants of optimal interpolation for a job. They are
 // tuned on the days of all granules of the grid, once; for a product in near real
 // time on those before it, and again when these have doubled.
-func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
+func (f fillFlags) constants(ctx context.Context, job fill.Job, stderr io.Writer) (*infer.Constants, error) {
 	if job.Fill.Method != "oi" && job.Trust == nil && job.Scaling == nil {
 		return nil, nil
 	}
@@ -291,7 +298,9 @@ func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constant
 	if known != nil {
 		return known, nil
 	}
+	bar := cli.NewProgress(stderr, "tuning optimal interpolation", 0)
 	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill)
+	bar.Finish()
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +324,7 @@ func (f fillFlags) weigh(ctx context.Context, job fill.Job, stderr io.Writer) ([
 	}
 	job.Trust = &skill.Trust{}
 	var err error
-	if job.Constants, err = f.constants(ctx, job); err != nil {
+	if job.Constants, err = f.constants(ctx, job, stderr); err != nil {
 		return nil, err
 	}
 	bar := cli.NewProgress(stderr, "weighing the model", 0)

@@ -14,6 +14,8 @@ import (
 	"lacuna/modelstore"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func modelsCommand() *cobra.Command {
@@ -156,7 +158,7 @@ func printModels(w io.Writer, rows []modelRow) {
 			created = r.Created.UTC().Format("2006-01-02 15:04")
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Version, cmp.Or(strings.Join(r.State, ", "), "-"), cmp.Or(r.Kind, "-"),
-			created, mse, modelstore.FormatBytes(r.Bytes), cmp.Or(r.Parent, "-"))
+			created, mse, figure.Bytes(r.Bytes), cmp.Or(r.Parent, "-"))
 	}
 }
 

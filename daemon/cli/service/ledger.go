@@ -8,6 +8,8 @@ import (
 	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func ledgerCommand() *cobra.Command {
@@ -46,7 +48,7 @@ remove ledger.db-wal and ledger.db-shm, and start the daemon.`,
 					return err
 				}
 				return o.print(c, map[string]any{"file": args[0], "bytes": bytes}, func(w io.Writer) {
-					fmt.Fprintf(w, "%s: %s\n", args[0], size(bytes))
+					fmt.Fprintf(w, "%s: %s\n", args[0], figure.Bytes(bytes))
 				})
 			})
 		},

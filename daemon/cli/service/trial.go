@@ -11,6 +11,8 @@ import (
 	"lacuna/daemon/cli"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func trialCommand() *cobra.Command {
@@ -150,7 +152,7 @@ func (f *trialFlags) print(c *cobra.Command, known daemon.Versions) error {
 		}
 		fmt.Fprintln(w, "day\tcommon cells\tbias\tRMSE\tobserved\tbefore")
 		for _, d := range r.Days {
-			fmt.Fprintf(w, "%s\t%d\t%+.3g\t%.3g\t%.1f %%\t%.1f %%\n", d.Time.UTC().Format(time.DateOnly), d.Common, d.Bias, d.RMSE, 100*d.ObservedNew, 100*d.ObservedOld)
+			fmt.Fprintf(w, "%s\t%d\t%+.3g\t%.3g\t%s\t%s\n", d.Time.UTC().Format(time.DateOnly), d.Common, d.Bias, d.RMSE, figure.Percent(d.ObservedNew), figure.Percent(d.ObservedOld))
 		}
 	})
 }
