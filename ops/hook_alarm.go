@@ -147,15 +147,15 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	patience := l.Lag + max(d.step()-day, 0)
 	add(l.Lag > 0 && !d.NewestField.IsZero() && lag > patience, Alarm{
 		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, figure.Duration(lag)),
-		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
+		Remedy: "'lacuna plan --dataset " + d.Name + "' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(!d.Due.IsZero() && now.After(d.Due), Alarm{
 		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), figure.Duration(now.Sub(d.Due))),
-		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
+		Remedy: "'lacuna plan --dataset " + d.Name + "' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(d.NewVersion != "", Alarm{
 		Name: "version", Summary: "there is a new version of the data of " + d.Name + ": " + d.NewVersion,
-		Remedy: "'lacuna trial show' compares it with the one in use; then 'lacuna trial accept' or 'lacuna trial refuse', with --reason",
+		Remedy: "'lacuna trial show --dataset " + d.Name + "' compares it with the one in use; then 'lacuna trial accept --dataset " + d.Name + " --reason TEXT', or refuse in its place",
 	})
 	add(d.DiskFull, Alarm{
 		Name: "intake", Summary: "intake of " + d.Name + " stands still: the disk is full",
@@ -167,11 +167,11 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	add(l.SetAside > 0 && d.AsideToday >= l.SetAside, Alarm{
 		Name: "quarantine", Summary: fmt.Sprintf("%d granules of %s were set aside within a day", d.AsideToday, d.Name),
-		Remedy: "'lacuna quarantine list' says why; after the cause is mended, 'lacuna quarantine retry'",
+		Remedy: "'lacuna quarantine list --dataset " + d.Name + "' says why; after the cause is mended, 'lacuna quarantine retry --all --dataset " + d.Name + "'",
 	})
 	add(d.Blank >= mostBlank, Alarm{
 		Name: "blank", Summary: fmt.Sprintf("none of the %d granules of %s holds an observation", d.Blank, d.Name),
-		Remedy: "'lacuna inspect' on one of them shows why; check variable, valid_range and quality of the dataset",
+		Remedy: "'lacuna inspect FILE' on one of them shows why; check variable, valid_range and quality of the dataset",
 	})
 	add(d.Unfinished != "", Alarm{
 		Name: "fill", Summary: "granules of " + d.Name + " are left unfinished: " + d.Unfinished,
@@ -179,7 +179,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	add(d.Drift != "", Alarm{
 		Name: "skill", Summary: "the skill of " + d.Name + " has drifted: " + d.Drift,
-		Remedy: "look at the recent products; 'lacuna models list' and 'lacuna models rollback' where a new model is the cause",
+		Remedy: "look at the recent products; 'lacuna models list --dataset " + d.Name + "' and 'lacuna models rollback --dataset " + d.Name + "' where a new model is the cause",
 	})
 	add(d.TrainFailed != "", Alarm{
 		Name: "training", Summary: "training of " + d.Name + " fails: " + d.TrainFailed,

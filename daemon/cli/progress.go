@@ -28,6 +28,7 @@ type Progress struct {
 	began       time.Time
 	resting     time.Time // when done was last changed
 
+	once  sync.Once // of Finish
 	end   chan struct{}
 	ended sync.WaitGroup
 }
@@ -105,14 +106,16 @@ func (p *Progress) Set(done, total int) {
 	}
 }
 
-// Finish ends the report, and removes the bar.
+// Finish ends the report, and removes the bar. It may be called again.
 func (p *Progress) Finish() {
-	close(p.end)
-	p.ended.Wait()
-	if p.bar != nil {
-		p.bar.Abort(true)
-		p.pool.Wait()
-	}
+	p.once.Do(func() {
+		close(p.end)
+		p.ended.Wait()
+		if p.bar != nil {
+			p.bar.Abort(true)
+			p.pool.Wait()
+		}
+	})
 }
 
 // IsTerminal reports whether a stream, to read or to write, is a terminal.

@@ -246,7 +246,7 @@ func whyPublish(sink SinkStatus, now time.Time) string {
 	since := "for " + figure.Duration(now.Sub(sink.Oldest))
 	switch {
 	case !sink.Configured:
-		return "nobody delivers it: the sink is not configured any more; 'lacuna publish forget' drops it"
+		return "nobody delivers it: the sink is not configured any more; 'lacuna publish forget " + sink.Sink + "' drops it"
 	case sink.Attempts > 0:
 		return fmt.Sprintf("%s, after %d attempts: %s", since, sink.Attempts, sink.Problem)
 	}

@@ -27,7 +27,7 @@ Exit status: 0 done, 1 failed (with check: the ledger is damaged), 2 usage,
   lacuna ledger rebuild --config lacuna.yaml`,
 	}
 	f := c.PersistentFlags()
-	addConfig(f, &o.config)
+	cli.AddConfig(f, &o.config)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cli.Group(c, nil, o.backupLedger(), o.checkLedger(), o.rebuildLedger())
 }

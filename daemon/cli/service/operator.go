@@ -23,7 +23,7 @@ type operator struct {
 
 func (o *operator) add(c *cobra.Command) {
 	f := c.PersistentFlags()
-	addConfig(f, &o.config)
+	cli.AddConfig(f, &o.config)
 	f.StringVar(&o.dataset, "dataset", "", "`NAME` of the dataset (default: all)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
@@ -48,7 +48,7 @@ func (s *selection) of(dataset string, args []string) (operate.Selection, error)
 
 // load reads the configuration.
 func (o *operator) load() (daemon.Config, error) {
-	if err := findConfig(&o.config); err != nil {
+	if err := cli.FindConfig(&o.config); err != nil {
 		return daemon.Config{}, err
 	}
 	return daemon.LoadConfig(o.config)

@@ -33,7 +33,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
   lacuna publish retract 20240409_chl.nc --config lacuna.yaml --why 'sensor fault'`,
 	}
 	f := c.PersistentFlags()
-	addConfig(f, &p.config)
+	cli.AddConfig(f, &p.config)
 	f.BoolVar(&p.json, "json", false, "print JSON")
 	return cli.Group(c, p.configured, p.status(), p.replay(), p.retract(), p.retry(), p.forget(), p.expired(), p.takeover())
 }
@@ -45,7 +45,7 @@ type publications struct {
 }
 
 // configured finds the configuration.
-func (p *publications) configured() error { return findConfig(&p.config) }
+func (p *publications) configured() error { return cli.FindConfig(&p.config) }
 
 // on runs do with the queue of the configured service.
 func (p *publications) on(c *cobra.Command, do func(*operate.Publications) error) error {
@@ -95,7 +95,7 @@ func printPublishStatus(w io.Writer, s operate.PublishStatus) {
 			oldest = figure.Duration(s.Now.Sub(row.Oldest))
 		}
 		if !row.Configured {
-			problem = "not configured any more; 'lacuna publish forget' drops what waits"
+			problem = "not configured any more; 'lacuna publish forget " + row.Sink + "' drops what waits"
 		}
 		if row.Configured && row.Attempts > 0 {
 			problem = fmt.Sprintf("%s (%d attempts)", problem, row.Attempts)

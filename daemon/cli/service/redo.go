@@ -23,8 +23,8 @@ func redoCommand() *cobra.Command {
 		Long: `Redo asks for the products of granules, or of every granule of a day or of a
 range of days, to be made again from the bytes that are there, with the model and the neighbours of
 now, and to be published as new revisions in place of those before. The reason
-is kept with them; 'lacuna why' shows it. For many days 'lacuna backfill --again'
-does the same behind what is live, with an estimate of the time.
+is kept with them; 'lacuna why' shows it. For many days 'lacuna backfill'
+with --again does the same behind what is live, with an estimate of the time.
 
 It can be used while the daemon runs; the work is done by that daemon at its
 next poll, or by the next run or once.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/cli"
 	"lacuna/daemon/pages"
 	"lacuna/ops"
 
@@ -52,7 +53,7 @@ cannot be read, 2 usage, 78 bad configuration.`,
 			return nil
 		},
 	}
-	addConfig(c.Flags(), &o.config)
+	cli.AddConfig(c.Flags(), &o.config)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	c.Flags().BoolVar(&check, "check", false, "exit with 1 where something is wrong")
 	return c

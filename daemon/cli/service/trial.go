@@ -33,7 +33,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
   lacuna trial accept --dataset black-sea-chl --reason 'bias below 1 %' --config lacuna.yaml`,
 	}
 	p := c.PersistentFlags()
-	addConfig(p, &f.config)
+	cli.AddConfig(p, &f.config)
 	p.StringVar(&f.trial.Dataset, "dataset", "", "`NAME` of the dataset (required)")
 	p.BoolVar(&f.json, "json", false, "print JSON")
 	return cli.Group(c, nil, f.run(), f.show(), f.decide("accept", "take the version that was tried: it is the one in use from now on", true),
