@@ -22,7 +22,7 @@ func TestPagesAreSoundInARealBrowser(t *testing.T) {
 	s := openSite(t, 40, 60, 8)
 	champion := s.addModels(t)
 	b := openBrowser(t, s.at)
-	aside := "/granule?" + url.Values{"dataset": {"black-sea"}, "name": {filepath.Base(spoiltOf(t, s))}}.Encode()
+	aside := granuleAside(t, s)
 	for _, window := range []struct {
 		name          string
 		width, height int64
@@ -51,6 +51,12 @@ func TestPagesAreSoundInARealBrowser(t *testing.T) {
 			t.Errorf("the page of the models lacks %q; it says %q", want, said)
 		}
 	}
+}
+
+// granuleAside returns the page of the granule that was set aside.
+func granuleAside(t *testing.T, s *site) string {
+	t.Helper()
+	return "/granule?" + url.Values{"dataset": {"black-sea"}, "name": {filepath.Base(spoiltOf(t, s))}}.Encode()
 }
 
 // spoiltOf returns the file that cannot be read.

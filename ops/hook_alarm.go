@@ -145,7 +145,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	// The limit is that of a daily series; of a coarser one the newest field grows
 	// as much older before the next is there.
 	patience := l.Lag + max(d.step()-day, 0)
-	add(l.Lag > 0 && !d.NewestField.IsZero() && lag > patience, Alarm{
+	add(l.Lag > 0 && !d.Finished && !d.NewestField.IsZero() && lag > patience, Alarm{
 		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, figure.Duration(lag)),
 		Remedy: "'lacuna plan --dataset " + d.Name + "' shows what the archive has; where it has nothing newer, ask the producer",
 	})

@@ -40,6 +40,7 @@ type Dataset struct {
 	States      []StateCount `json:"states"`                 // in the order of the work
 	Queue       int          `json:"queue"`                  // granules that wait to be filled
 	AsideToday  int          `json:"aside_today,omitempty"`  // granules set aside within a day; Quarantine lists the newest of all datasets only
+	Finished    bool         `json:"finished,omitempty"`     // nothing more is expected of its archive
 	NewestField time.Time    `json:"newest_field,omitzero"`  // time of sensing of the newest field that was read
 	Now         time.Time    `json:"now,omitzero"`           // time in a simulated sea, whose days pass faster; zero: that of the status
 	StepSeconds float64      `json:"step_seconds,omitempty"` // usual time from one field to the next; 0: not known

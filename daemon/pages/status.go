@@ -208,8 +208,9 @@ func noteStep(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row
 	}
 	row.StepSeconds = step.Seconds()
 	expect := set.Archive.Expect
+	row.Finished = expect.Nothing
 	switch {
-	case step == 0:
+	case step == 0, expect.Nothing:
 	case expect.Within > 0:
 		row.Due = row.NewestField.Add(step + expect.Within)
 	case expect.By == "" && expect.Usual && set.Clock == nil: // a simulated sea has a clock of its own

@@ -72,7 +72,7 @@ func printOverview(w io.Writer, v pages.Overview) {
 	}
 	fmt.Fprintln(w, "\nDATASET\tLAST GRANULE\tLAG\tQUEUE\tPRODUCTS\tSET ASIDE\tFILLED BY\tSKILL")
 	for _, d := range s.Datasets {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), age(d.Clock(s.Now), d.NewestField), d.Queue,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), lagOf(d, s.Now), d.Queue,
 			counted(d, "stored", "announced"), counted(d, "quarantined"), cmp.Or(d.Champion, shortMethod(d.Method)), skillText(d.Skill))
 	}
 	for _, d := range s.Datasets {
@@ -121,6 +121,14 @@ func printFleet(w io.Writer, s ops.Status) {
 	}
 	fmt.Fprintf(w, "%d jobs under way, %d live and %d of the backfill wait or are in hand; %d done, %d failed, %d given up\n",
 		s.Fleet.UnderWay, s.Fleet.WaitingLive, s.Fleet.WaitingBackfill, s.Fleet.Done, s.Fleet.Failed, s.Fleet.Dead)
+}
+
+// lagOf returns the age of the newest field of a dataset.
+func lagOf(d ops.Dataset, now time.Time) string {
+	if d.Finished {
+		return "finished"
+	}
+	return age(d.Clock(now), d.NewestField)
 }
 
 // counted returns the number of granules of a dataset in some states.
