@@ -102,7 +102,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/cli", "version pipeline/ingest", ""},
 	{"daemon/cli/clitest", "modelstore pipeline/{ingest simulate nn impute infer} daemon/feed", ""},
 	{"daemon/cli/input", "modelstore pipeline/{field ingest skill quality engine samples infer} daemon/{fill onboard cli}", "clitest pipeline/simulate"},
-	{"daemon/cli/service", "fetch publish ops pipeline/{field ingest swath} daemon daemon/{operate pages cli}", "daemon/books"},
+	{"daemon/cli/service", "fetch publish ops pipeline/{field ingest swath} daemon daemon/{books operate pages cli}", ""},
 	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest skill simulate engine infer} daemon/{feed retrain fill intake onboard cli}", "clitest"},
 	{"daemon/cli/models", "modelstore input pipeline/{engine nn infer version} daemon daemon/{version feed retrain fill onboard cli}", "clitest"},
 	{"daemon/cli/measure", "publish modelstore input pipeline/{field ingest noise simulate skill matchup engine nn samples impute infer parts partition prior masks evaluate version lab} daemon/{state retrain onboard cli}", "clitest"},

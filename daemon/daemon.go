@@ -253,6 +253,7 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 	d.logIsolation(ctx)
 	stop := out.Background(ctx)
 	defer stop()
+	defer d.tellPass(ctx, book)()
 	var total work.Summary
 	var errs []error
 	for _, set := range d.cfg.Datasets {

@@ -51,7 +51,7 @@ func (c Card) textData(t *text) {
 
 func (c Card) textNetworks(t *text) {
 	for _, n := range c.Networks {
-		t.line("network", "%s: %s %s, %s parameters", n.File, n.Size, n.Backbone, figure.Count(int64(n.Parameters)))
+		t.line("network", "%s: %s %s, %s parameters", n.File, n.Size, n.Backbone, figure.Count(n.Parameters))
 	}
 	if e := c.Elsewhere; e != nil {
 		t.line("elsewhere", "on %d seas that such networks never saw, %.2f ± %.2f of the way from optimal interpolation was best", e.Seas, e.Share, e.Spread)

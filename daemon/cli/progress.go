@@ -53,6 +53,13 @@ func NewProgress(w io.Writer, name string, total int) *Progress {
 	return p
 }
 
+// During shows that work of unknown length goes on while do runs.
+func During(w io.Writer, name string, do func() error) error {
+	p := NewProgress(w, name, 0)
+	defer p.Finish()
+	return do()
+}
+
 // tell writes a line now and then, until the work is done.
 func (p *Progress) tell(w io.Writer) {
 	tick := time.NewTicker(progressEvery)

@@ -162,34 +162,10 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
-	var errs []error
-	granules, left := map[string]ingest.Granule{}, leftOut{}
-	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
-	known := map[string]bool{} // files by their whole path: an input may lie in the history
-	for _, path := range slices.Concat(inputs, paths) {
-		whole, err := filepath.Abs(path)
-		if err != nil {
-			return err
-		}
-		if !known[whole] {
-			known[whole] = true
-			g, err := reader.Read(ctx, path, fill.Reading(f.options, f.screen.Ice))
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			switch {
-			case err == nil:
-				granules[path] = g
-			case slices.Contains(inputs, path):
-				errs = append(errs, err)
-			default: // a poorer analysis, not a failure
-				left.add(err)
-			}
-		}
-		bar.Step()
+	granules, errs, err := f.readAll(ctx, reader, inputs, paths, stderr)
+	if err != nil {
+		return err
 	}
-	bar.Finish()
-	left.print(stderr)
 	history := make([]ingest.Granule, 0, len(granules))
 	for _, g := range granules {
 		history = append(history, g)
@@ -220,6 +196,41 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// readAll reads inputs and history, each file once. An input that cannot be read is
+// in errs; a file of the history is left out.
+func (f fillFlags) readAll(ctx context.Context, reader *ingest.Reader, inputs, paths []string, stderr io.Writer) (granules map[string]ingest.Granule, errs []error, err error) {
+	granules = map[string]ingest.Granule{}
+	var left leftOut
+	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
+	defer bar.Finish()
+	known := map[string]bool{} // files by their whole path: an input may lie in the history
+	for _, path := range slices.Concat(inputs, paths) {
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !known[whole] {
+			known[whole] = true
+			g, err := reader.Read(ctx, path, fill.Reading(f.options, f.screen.Ice))
+			if ctx.Err() != nil {
+				return nil, nil, ctx.Err()
+			}
+			switch {
+			case err == nil:
+				granules[path] = g
+			case slices.Contains(inputs, path):
+				errs = append(errs, err)
+			default: // a poorer analysis, not a failure
+				left.add(err)
+			}
+		}
+		bar.Step()
+	}
+	bar.Finish()
+	left.print(stderr)
+	return granules, errs, nil
 }
 
 // one fills one granule and returns the path of its product.

@@ -171,7 +171,8 @@ func (e *exported) write(c *cobra.Command, s *modelstore.Store) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
 	hash := sha256.New()
-	if err := s.Export(c.Context(), e.Version, io.MultiWriter(file, hash)); err != nil {
+	err = cli.During(c.ErrOrStderr(), "writing "+e.Version, func() error { return s.Export(c.Context(), e.Version, io.MultiWriter(file, hash)) })
+	if err != nil {
 		return err
 	}
 	if e.Bytes, err = file.Seek(0, io.SeekCurrent); err != nil {

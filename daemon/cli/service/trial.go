@@ -68,7 +68,11 @@ func (f *trialFlags) run() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := service.TryVersion(c.Context(), f.trial)
+			var report daemon.Versions
+			err = cli.During(c.ErrOrStderr(), "trying the version", func() (err error) {
+				report, err = service.TryVersion(c.Context(), f.trial)
+				return err
+			})
 			if err != nil {
 				return err
 			}
