@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,10 @@ import (
 
 //go:embed testdata/audit.js
 var audit string
+
+// rawNumber is a duration as Go writes it, or a number with more digits than
+// anybody measures.
+var rawNumber = regexp.MustCompile(`\b[0-9]+(h[0-9]+)?m[0-9.]+s\b|\b[0-9]+\.[0-9]{7,}`)
 
 func TestPagesAreSoundInARealBrowser(t *testing.T) {
 	skipInShort(t)
@@ -38,6 +43,9 @@ func TestPagesAreSoundInARealBrowser(t *testing.T) {
 			}
 			for _, wrong := range ask[[]string](t, b, audit) {
 				t.Errorf("%s, %s: %s", window.name, path, wrong)
+			}
+			if raw := rawNumber.FindString(b.text(t, "main")); raw != "" {
+				t.Errorf("%s, %s: nobody reads %q", window.name, path, raw)
 			}
 			if faults := b.faults(); len(faults) > 0 {
 				t.Errorf("%s, %s: the browser says %q", window.name, path, faults)
