@@ -56,8 +56,12 @@ func difference(d *skill.Difference) string {
 		return "–"
 	}
 	text := fmt.Sprintf("%+.4f [%+.4f, %+.4f]", d.Mean, d.Interval.Low, d.Interval.High)
-	if d.Base > 0 {
-		text = figure.ChangeWithin(d.Relative, d.Interval.Low/d.Base, d.Interval.High/d.Base)
+	base := d.Base
+	if base == 0 && d.Relative != 0 { // a result of before it was kept
+		base = d.Mean / d.Relative
+	}
+	if base > 0 {
+		text = figure.ChangeWithin(d.Relative, d.Interval.Low/base, d.Interval.High/base)
 	}
 	if d.Interval.Low > 0 || d.Interval.High < 0 {
 		return "**" + text + "**"
