@@ -14,6 +14,7 @@ GOLANGCI_VERSION := v2.14.0
 GOLANGCI := $(CACHE)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
 export LACUNA_PYTHON ?= $(VENV)/bin/python
+export LACUNA_AXE ?= $(CACHE)/axe
 # A libonnxruntime named by the environment wins over the one in the cache.
 ifeq ($(origin LACUNA_ONNXRUNTIME),undefined)
 export LACUNA_ONNXRUNTIME := $(ORT_DIR)/libonnxruntime.so
@@ -167,6 +168,7 @@ parts:
 	@ops/setup/packages.sh "openjdk-17-jre-headless=command -v java" "maven=command -v mvn" \
 	  "kcat=command -v kcat" "vsftpd=command -v vsftpd" "curl=command -v curl" \
 	  "chromium=command -v chromium" "prometheus=command -v promtool" || echo "make: some tests will be skipped" >&2
+	@ops/setup/axe.sh $(CACHE)/axe || echo "make: what keeps people from using the pages will be looked for without axe-core" >&2
 	@ops/setup/kafka/broker.sh $(CACHE)/kafka || echo "make: the tests with a real Kafka broker will be skipped" >&2
 
 # The known vulnerabilities, from the Go proxy into the module cache. Not every

@@ -52,7 +52,8 @@ type Daemon struct {
 	store    disk.Store
 	began    atomic.Bool // every stage was started once
 	ready    atomic.Bool
-	addr     atomic.Value // string: host:port of the status page
+	refused  atomic.Pointer[string] // why the configuration in the file was not taken up; nil: it was
+	addr     atomic.Value           // string: host:port of the status page
 
 	heartbeats *supervise.Heartbeats
 	troubles   pages.Troubles // errors that keep granules from being filled
@@ -253,6 +254,7 @@ func (d *Daemon) Once(ctx context.Context) (work.Summary, error) {
 	d.logIsolation(ctx)
 	stop := out.Background(ctx)
 	defer stop()
+	defer d.tellPass(ctx, book)()
 	var total work.Summary
 	var errs []error
 	for _, set := range d.cfg.Datasets {

@@ -353,7 +353,7 @@ func TestTheDayOfADamagedGranuleIsFilledUntilAGoodOneComes(t *testing.T) {
 	s.pass(t, 4)
 	s.wantTold(t, 3, "no-granule@1")
 	o := operate.New(s.cfg.Operate(), s.book, func() time.Time { return s.now })
-	if redone, err := o.Redo(t.Context(), operate.RedoRequest{Dataset: "sea", Granule: s.products(t)[3][0].Granule, Why: "test"}); err != nil || len(redone) != 1 {
+	if redone, err := o.Redo(t.Context(), operate.RedoRequest{Selection: operate.Selection{Dataset: "sea", Names: []string{s.products(t)[3][0].Granule}}, Why: "test"}); err != nil || len(redone) != 1 {
 		t.Fatalf("Redo() = %+v, %v", redone, err)
 	}
 	s.pass(t, 5)

@@ -103,7 +103,7 @@ func TestMembersArePublishedSupersededAndRetractedWithTheirProduct(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Retract(t.Context(), "", name, "sensor fault"); err != nil {
+	if _, err := p.Retract(t.Context(), operate.Selection{Names: []string{name}}, "sensor fault"); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Close(); err != nil {

@@ -48,7 +48,7 @@ func shelf(t *testing.T, port int) *bench {
 		t.Fatalf("Once() = %+v\n%s", got, b.log)
 	}
 	b.operate(t, func(o *operate.Operations) error {
-		_, err := o.Redo(t.Context(), operate.RedoRequest{Granule: days[0].Name, Why: "test"})
+		_, err := o.Redo(t.Context(), operate.RedoRequest{Selection: operate.Selection{Names: []string{days[0].Name}}, Why: "test"})
 		return err
 	})
 	b.once(t)
@@ -56,7 +56,7 @@ func shelf(t *testing.T, port int) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Retract(t.Context(), "", days[1].Name, "sensor fault"); err != nil {
+	if _, err := p.Retract(t.Context(), operate.Selection{Names: []string{days[1].Name}}, "sensor fault"); err != nil {
 		t.Fatal(err)
 	}
 	p.Close()

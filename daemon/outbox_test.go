@@ -168,7 +168,7 @@ func TestRetractionAndReplayReachTheConsumer(t *testing.T) {
 		t.Errorf("Replay() = %d, %v", n, err)
 	}
 	b.once(t)
-	if gone, err := p.Retract(t.Context(), "", day.Name, "sensor fault"); len(gone) != 1 || err != nil {
+	if gone, err := p.Retract(t.Context(), operate.Selection{Names: []string{day.Name}}, "sensor fault"); len(gone) != 1 || err != nil {
 		t.Errorf("Retract() = %v, %v", gone, err)
 	}
 	b.once(t)

@@ -129,7 +129,10 @@ func (r *renewal) method(set Dataset) string {
 			return choice.String()
 		}
 	}
-	return fill.Method(set.Fill.Method)
+	if m := set.Fill.Method; m != infer.MethodAuto && m != infer.MethodModel {
+		return fill.Method(m)
+	}
+	return "" // the next granule decides
 }
 
 // away says why models run without the GPU that train.engine names; empty: they do

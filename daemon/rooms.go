@@ -81,8 +81,16 @@ func (d *Daemon) pages() pages.Pages {
 // live gives the pages the state of the daemon that its ledger does not hold.
 type live struct{ d *Daemon }
 
-func (l live) Ready() bool                { return l.d.ready.Load() }
-func (l live) Hung() string               { return l.d.heartbeats.Hung() }
+func (l live) Ready() bool  { return l.d.ready.Load() }
+func (l live) Hung() string { return l.d.heartbeats.Hung() }
+
+func (l live) Unreloaded() string {
+	if why := l.d.refused.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
 func (l live) Refused(sink string) string { return l.d.out.Refused(sink) }
 
 // Fleet returns what the workers report; nil: the daemon fills by itself.

@@ -31,12 +31,14 @@ func Serve(ctx context.Context, load func() (Config, error), parts Parts, reload
 	var before *Daemon // the daemon that ran before d, until d has run
 	for {
 		next, err := d.runUntil(ctx, load, reload)
+		var failed error
 		switch {
 		case err != nil && before != nil && !d.began.Load() && ctx.Err() == nil:
 			parts.Log.Warn("the new configuration cannot be run, the old one is taken up again", "err", err)
-			if next, err = New(before.cfg, parts); err != nil {
-				return err
+			if next, failed = New(before.cfg, parts); failed != nil {
+				return failed
 			}
+			next.refuse(err)
 			before, d = nil, next
 		case err != nil || next == nil:
 			return err
@@ -62,6 +64,7 @@ func (d *Daemon) runUntil(ctx context.Context, load func() (Config, error), relo
 		if err != nil {
 			d.log.Warn("configuration not reloaded, the old one stays", "err", err)
 		}
+		d.refuse(err)
 		if next == nil {
 			continue
 		}
@@ -74,6 +77,17 @@ func (d *Daemon) runUntil(ctx context.Context, load func() (Config, error), relo
 		}
 		return next, nil
 	}
+}
+
+// refuse notes why the configuration in the file is not the one that runs; nil:
+// it is.
+func (d *Daemon) refuse(err error) {
+	if err == nil {
+		d.refused.Store(nil)
+		return
+	}
+	why := err.Error()
+	d.refused.Store(&why)
 }
 
 // successor returns the daemon of the configuration as it is now; nil where

@@ -8,10 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"lacuna/ops"
 )
 
 // journal is a log that can be read while it is written.
@@ -38,8 +41,28 @@ func (b *bench) made(dataset string) int {
 	return len(found)
 }
 
+// rings reports whether the status of the service that runs has an alarm of this
+// name whose summary has a text.
+func (b *bench) rings(t *testing.T, name, text string) bool {
+	t.Helper()
+	d, err := New(b.cfg, Parts{Log: slog.New(slog.DiscardHandler), Child: []string{"none"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := d.Overview(t.Context())
+	return err == nil && o.Page != "" && slices.ContainsFunc(o.Status.Alarms, func(a ops.Alarm) bool { return a.Name == name && strings.Contains(a.Summary, text) })
+}
+
 func TestReloadTakesUpAGoodConfigurationOnly(t *testing.T) {
 	b := newBench(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.Web.Listen = free.Addr().String() // for the status
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
 	w := world(t, 24, 32)
 	days := firstVersions(w, 3)
 	put(t, b.archive(), w.Granule(days[0]))
@@ -75,18 +98,22 @@ func TestReloadTakesUpAGoodConfigurationOnly(t *testing.T) {
 	until(t, "a first product", func() bool { return b.made("sea") == 1 })
 
 	for _, step := range []struct {
-		name string
-		edit func()
-		want string
+		name    string
+		edit    func()
+		want    string // in the log
+		refused string // in the alarm
 	}{
-		{"nothing new", func() {}, "nothing has changed"},
-		{"a bad file", func() { bad = errors.New("lacuna.yaml:3: drain is -1s") }, "drain is -1s"},
-		{"another state", func() { bad = nil; cfg.StateDir = filepath.Join(t.TempDir(), "other") }, "needs a restart"},
-		{"a port that is taken", func() { cfg = b.cfg; cfg.Web.Listen = taken.Addr().String() }, "the old one is taken up again"},
+		{"nothing new", func() {}, "nothing has changed", ""},
+		{"a bad file", func() { bad = errors.New("lacuna.yaml:3: drain is -1s") }, "drain is -1s", "drain is -1s"},
+		{"another state", func() { bad = nil; cfg.StateDir = filepath.Join(t.TempDir(), "other") }, "needs a restart", "needs a restart"},
+		{"a port that is taken", func() { cfg = b.cfg; cfg.Web.Listen = taken.Addr().String() }, "the old one is taken up again", "address already in use"},
 	} {
 		edit(step.edit)
 		reload <- syscall.SIGHUP
 		until(t, step.name, func() bool { return log.says(step.want) })
+		if step.refused != "" {
+			until(t, "the alarm of "+step.name, func() bool { return b.rings(t, "config", step.refused) })
+		}
 	}
 	put(t, b.archive(), w.Granule(days[1]))
 	until(t, "a product by the old configuration", func() bool { return b.made("sea") == 2 })
@@ -100,6 +127,9 @@ func TestReloadTakesUpAGoodConfigurationOnly(t *testing.T) {
 	edit(func() { cfg = b.cfg; cfg.Datasets = append([]Dataset{second}, b.cfg.Datasets...) })
 	reload <- syscall.SIGHUP
 	until(t, "a product of the new dataset", func() bool { return b.made("bay") == 1 })
+	if b.rings(t, "config", "") {
+		t.Error("the alarm of a bad configuration outlasts it")
+	}
 	if !log.says("changed=datasets") {
 		t.Error("the log does not say what has changed")
 	}

@@ -230,7 +230,7 @@ func (d *Daemon) Decide(dataset string, accepted bool, why string) (todo string,
 		return "", err
 	}
 	if !tried && len(known.Changes) == 0 {
-		return "", fmt.Errorf("no version of %s was tried, and its granules have had no other version attributes: 'lacuna trial run' tries one", dataset)
+		return "", fmt.Errorf("no version of %s was tried, and its granules have had no other version attributes: 'lacuna trial run --dataset %s --version LABEL' tries one", dataset, dataset)
 	}
 	if accepted && tried {
 		if todo, err = d.take(set, report.Version); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,12 +18,16 @@ import (
 //go:embed testdata/audit.js
 var audit string
 
+// rawNumber is a duration as Go writes it, or a number with more digits than
+// anybody measures.
+var rawNumber = regexp.MustCompile(`\b[0-9]+(h[0-9]+)?m[0-9.]+s\b|\b[0-9]+\.[0-9]{7,}`)
+
 func TestPagesAreSoundInARealBrowser(t *testing.T) {
 	skipInShort(t)
 	s := openSite(t, 40, 60, 8)
 	champion := s.addModels(t)
 	b := openBrowser(t, s.at)
-	aside := "/granule?" + url.Values{"dataset": {"black-sea"}, "name": {filepath.Base(spoiltOf(t, s))}}.Encode()
+	aside := granuleAside(t, s)
 	for _, window := range []struct {
 		name          string
 		width, height int64
@@ -39,6 +44,9 @@ func TestPagesAreSoundInARealBrowser(t *testing.T) {
 			for _, wrong := range ask[[]string](t, b, audit) {
 				t.Errorf("%s, %s: %s", window.name, path, wrong)
 			}
+			if raw := rawNumber.FindString(b.text(t, "main")); raw != "" {
+				t.Errorf("%s, %s: nobody reads %q", window.name, path, raw)
+			}
 			if faults := b.faults(); len(faults) > 0 {
 				t.Errorf("%s, %s: the browser says %q", window.name, path, faults)
 			}
@@ -51,6 +59,12 @@ func TestPagesAreSoundInARealBrowser(t *testing.T) {
 			t.Errorf("the page of the models lacks %q; it says %q", want, said)
 		}
 	}
+}
+
+// granuleAside returns the page of the granule that was set aside.
+func granuleAside(t *testing.T, s *site) string {
+	t.Helper()
+	return "/granule?" + url.Values{"dataset": {"black-sea"}, "name": {filepath.Base(spoiltOf(t, s))}}.Encode()
 }
 
 // spoiltOf returns the file that cannot be read.

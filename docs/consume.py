@@ -5,7 +5,8 @@
 
 An event on <prefix>.events says what a product is and where its parts lie on
 <prefix>.data. For each event the parts are read, joined, checked against the
-SHA-256 of the event and written to DIR, with the event beside them as NAME.json.
+SHA-256 of the event and written to DIR/DATASET, with the event beside them as
+NAME.json. A revision that is there already, as after a replay, is passed over.
 An event without a value retracts a product. The offset is committed when the
 file is in place, so that a crash repeats a product and never loses one.
 
@@ -77,7 +78,11 @@ def handle(message, args):
     name = headers["ce_subject"]
     if name[:1] in ("", ".") or re.search(r"[/\\\0]", name):
         raise Missing("the file name %r cannot be one" % name)
-    path = os.path.join(args.dir, file_name(name))
+    dataset = headers["ce_dataset"]
+    if dataset[:1] in ("", ".") or re.search(r"[/\\\0]", dataset):
+        raise Missing("the dataset %r cannot be a folder" % dataset)
+    folder = os.path.join(args.dir, file_name(dataset))
+    path = os.path.join(folder, file_name(name))
     if kind == "lacuna.product.retracted.v1":
         for file in (path, path + ".json"):
             if os.path.isfile(file):
@@ -87,6 +92,9 @@ def handle(message, args):
     event = json.loads(message.value())
     if event["data"]["topic"] != args.prefix + ".data":
         raise Missing("its parts lie on another topic")
+    if held(path, event):
+        return
+    os.makedirs(folder, exist_ok=True)
     content = collect(args.brokers, headers["ce_id"], event)
     for file, data in ((path, content), (path + ".json", message.value())):
         with open(file + ".part", "wb") as out:
@@ -95,6 +103,19 @@ def handle(message, args):
             os.fsync(out.fileno())
         os.replace(file + ".part", file)
     print("received", headers["ce_id"], path, flush=True)
+
+
+def held(path, event):
+    """Tell whether this revision is there already, with these bytes."""
+    try:
+        with open(path + ".json", encoding="utf-8") as file:
+            before = json.load(file)
+        with open(path, "rb") as file:
+            content = file.read()
+    except (OSError, ValueError):
+        return False
+    same = isinstance(before, dict) and before.get("granule") == event["granule"] and before.get("revision") == event["revision"]
+    return same and hashlib.sha256(content).hexdigest() == event["file"]["sha256"]
 
 
 def collect(brokers, product, event):

@@ -44,6 +44,8 @@ type Expect struct {
 	// others is set: half a step, and at least six hours, after the latest that one of the last
 	// fifteen has come.
 	Usual bool `yaml:"usual"`
+	// Nothing is for an archive that is finished: no field is late, and none is too old.
+	Nothing bool `yaml:"nothing"`
 }
 
 // DefaultConfig returns the settings that hold where a file is silent.
@@ -106,6 +108,9 @@ func (c Config) timing() error {
 	}
 	if c.Expect.LagDays < 0 || c.Expect.LagDays > 366 {
 		errs = append(errs, fmt.Errorf("expect.lag_days is %d, must be 0..366", c.Expect.LagDays))
+	}
+	if c.Expect.Nothing && (c.Expect.By != "" || c.Expect.Within > 0) {
+		errs = append(errs, errors.New("expect.nothing excludes expect.by and expect.within: a finished archive has no next granule"))
 	}
 	if c.Expect.Within < 0 {
 		errs = append(errs, fmt.Errorf("expect.within is %v, must not be negative", c.Expect.Within))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lacuna/internal/faults"
+	"lacuna/internal/figure"
 	"lacuna/internal/pause"
 )
 
@@ -21,7 +22,9 @@ type RetryAfterError struct {
 }
 
 // Error returns the failure and the pause that was asked for.
-func (e *RetryAfterError) Error() string { return fmt.Sprintf("%v; asked to wait %v", e.Err, e.After) }
+func (e *RetryAfterError) Error() string {
+	return fmt.Sprintf("%v; asked to wait %s", e.Err, figure.Duration(e.After))
+}
 
 // Unwrap returns the failure.
 func (e *RetryAfterError) Unwrap() error { return e.Err }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 // ErrSlow says that an object came more slowly than allowed. Its bytes are
@@ -40,7 +42,7 @@ type stopwatch struct {
 func (l Limits) watch(ctx context.Context, alive func()) (context.Context, *stopwatch) {
 	release := context.CancelFunc(func() {})
 	if l.Deadline > 0 {
-		late := fmt.Errorf("%w: not whole after %v; raise deadline if its line is that slow", ErrSlow, l.Deadline)
+		late := fmt.Errorf("%w: not whole after %s; raise deadline if its line is that slow", ErrSlow, figure.Duration(l.Deadline))
 		ctx, release = context.WithTimeoutCause(ctx, l.Deadline, late)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -62,8 +64,8 @@ func (s *stopwatch) judge(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case came < s.limits.LeastRate*int64(rateWindow/time.Second):
-		s.cancel(fmt.Errorf("%w: %d bytes in %v, at least %d KiB a second are wanted; lower least_kib_per_second if its line is that slow",
-			ErrSlow, came, rateWindow, s.limits.LeastRate>>10))
+		s.cancel(fmt.Errorf("%w: %s in %s, at least %d KiB a second are wanted; lower least_kib_per_second if its line is that slow",
+			ErrSlow, figure.Bytes(came), figure.Duration(rateWindow), s.limits.LeastRate>>10))
 	default:
 		s.alive()
 		s.window.Reset(rateWindow)

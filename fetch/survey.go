@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 // survey is a listing of an archive, compared with the record.
@@ -139,7 +141,7 @@ func (s sighting) next(o Object, now time.Time) sighting {
 // the first failure, then after one pause, two, four, up to a day.
 func (s sighting) ready(now time.Time, settle, pause time.Duration) (ok bool, why string) {
 	if quiet := now.Sub(s.since); quiet < settle {
-		return false, fmt.Sprintf("changed %v ago, may still be being written", quiet.Round(time.Second))
+		return false, fmt.Sprintf("changed %s ago, may still be being written", figure.Duration(quiet))
 	}
 	if s.failures < 2 {
 		return true, ""
@@ -147,7 +149,7 @@ func (s sighting) ready(now time.Time, settle, pause time.Duration) (ok bool, wh
 	doublings := min(float64(s.failures-2), 20) // 2^20 pauses are longer than a day in any case
 	wait := min(time.Duration(float64(pause)*math.Exp2(doublings)), 24*time.Hour)
 	if now.Sub(s.failed) < wait {
-		return false, fmt.Sprintf("failed %d times, tried again after %v", s.failures, wait)
+		return false, fmt.Sprintf("failed %d times, tried again after %s", s.failures, figure.Duration(wait))
 	}
 	return true, ""
 }

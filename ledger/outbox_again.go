@@ -13,6 +13,7 @@ type Replay struct {
 	Sinks    []string
 	Dataset  string    // empty: all
 	From, To time.Time // times of fields, both included; zero: open
+	Granule  string    // empty: of every granule
 }
 
 // QueueReplay queues the newest revision of every product in a range again,
@@ -36,10 +37,10 @@ func queueReplay(ctx context.Context, tx *sql.Tx, r Replay, now time.Time) (int,
 		to = farFuture()
 	}
 	publications, err := query(ctx, tx, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p
-		WHERE time BETWEEN ? AND ? AND (? = '' OR dataset = ?) AND retracted = ''
+		WHERE time BETWEEN ? AND ? AND (? = '' OR dataset = ?) AND (? = '' OR name = ?) AND retracted = ''
 		AND NOT EXISTS (SELECT 1 FROM publication AS later WHERE later.dataset = p.dataset AND later.name = p.name
 			AND later.revision > p.revision AND later.retracted = '')
-		ORDER BY time, id`, text(r.From), text(to), r.Dataset, r.Dataset)
+		ORDER BY time, id`, text(r.From), text(to), r.Dataset, r.Dataset, r.Granule, r.Granule)
 	if err != nil {
 		return 0, err
 	}

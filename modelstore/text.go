@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 // Text describes the card for people.
@@ -30,7 +32,7 @@ func (c Card) Text() string {
 		t.line("settings", "%s: %s", name, compact(c.Settings[name]))
 	}
 	for _, f := range c.Files {
-		t.line("file", "%s, %s, sha256 %s…", f.Name, FormatBytes(f.Bytes), f.SHA256[:min(len(f.SHA256), idDigits)])
+		t.line("file", "%s, %s, sha256 %s…", f.Name, figure.Bytes(f.Bytes), f.SHA256[:min(len(f.SHA256), idDigits)])
 	}
 	return t.String()
 }
@@ -49,7 +51,7 @@ func (c Card) textData(t *text) {
 
 func (c Card) textNetworks(t *text) {
 	for _, n := range c.Networks {
-		t.line("network", "%s: %s %s, %s parameters", n.File, n.Size, n.Backbone, thousands(n.Parameters))
+		t.line("network", "%s: %s %s, %s parameters", n.File, n.Size, n.Backbone, figure.Count(n.Parameters))
 	}
 	if e := c.Elsewhere; e != nil {
 		t.line("elsewhere", "on %d seas that such networks never saw, %.2f ± %.2f of the way from optimal interpolation was best", e.Seas, e.Share, e.Spread)
@@ -86,8 +88,7 @@ func (c Card) textScores(t *text) {
 
 func (c Card) textTraining(t *text) {
 	if c.Training.Seconds > 0 || c.Training.Steps > 0 {
-		took := time.Duration(c.Training.Seconds * float64(time.Second)).Round(time.Second)
-		t.line("training", "%d steps in %v%s", c.Training.Steps, took, comma(c.Training.Hardware))
+		t.line("training", "%d steps in %s%s", c.Training.Steps, figure.Seconds(c.Training.Seconds), comma(c.Training.Hardware))
 	}
 	var phases []string
 	for _, name := range slices.Sorted(maps.Keys(c.Training.Phases)) {
@@ -97,7 +98,7 @@ func (c Card) textTraining(t *text) {
 		t.line("phases", "%s", strings.Join(phases, ", "))
 	}
 	if c.Training.PeakMemoryBytes > 0 {
-		t.line("memory", "%s at the peak%s", FormatBytes(c.Training.PeakMemoryBytes), onDevice(c.Training.PeakDeviceBytes))
+		t.line("memory", "%s at the peak%s", figure.Bytes(c.Training.PeakMemoryBytes), onDevice(c.Training.PeakDeviceBytes))
 	}
 	if c.Engine.Name != "" {
 		t.line("engine", "%s%s", c.Engine.Name, comma(c.Engine.Device))
@@ -147,27 +148,6 @@ func Printable(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// FormatBytes writes a size for people.
-func FormatBytes(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%d B", n)
-}
-
-func thousands(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 func score(scores map[string]float64, name string) string {
@@ -223,5 +203,5 @@ func onDevice(bytes int64) string {
 	if bytes == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of the graphics card", FormatBytes(bytes))
+	return fmt.Sprintf(", %s of the graphics card", figure.Bytes(bytes))
 }

@@ -28,7 +28,7 @@ type BadVersion struct {
 }
 
 func (e *BadVersion) Error() string {
-	return fmt.Sprintf("model version %s: file %s: %s; restore it with 'lacuna models import', or serve another with 'lacuna models rollback'",
+	return fmt.Sprintf("model version %s: file %s: %s; restore it with 'lacuna models import FILE', or serve another with 'lacuna models rollback'",
 		e.Version, e.File, e.Wrong)
 }
 

@@ -198,26 +198,6 @@ func TestProductFolderMayNotExistYet(t *testing.T) {
 	}
 }
 
-func TestAgesAndSharesReadAsPeopleSayThem(t *testing.T) {
-	now := example().Now
-	for d, want := range map[time.Duration]string{
-		-time.Hour: "just now", 0: "just now", 59 * time.Second: "59 s ago", 90 * time.Minute: "1 h ago",
-		47 * time.Hour: "47 h ago", 48 * time.Hour: "2 days ago",
-	} {
-		if got := ago(now, now.Add(-d)); got != want {
-			t.Errorf("ago(%v) = %q, want %q", d, got, want)
-		}
-	}
-	if got := ago(now, time.Time{}); got != "never" {
-		t.Errorf("ago(zero) = %q, want never", got)
-	}
-	for share, want := range map[float64]string{0: "0.0 %", 0.4321: "43.2 %", 0.99996: "99.9 %", 1: "100.0 %"} {
-		if got := percent(share); got != want {
-			t.Errorf("percent(%v) = %q, want %q", share, got, want)
-		}
-	}
-}
-
 func handlerOf(t *testing.T, products string) http.Handler {
 	t.Helper()
 	return newHandler(Sources{Status: exampleStatus, Products: products}, "", slog.New(slog.DiscardHandler)).routes()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 // Alarm is a condition that needs an operator.
@@ -47,7 +49,7 @@ func Alarms(s Status, l Limits) []Alarm {
 		age := s.Now.Sub(sink.Oldest)
 		add(l.Backlog > 0 && !sink.Oldest.IsZero() && age > l.Backlog, Alarm{
 			Name: "backlog", Subject: sink.Name,
-			Summary: fmt.Sprintf("%d deliveries wait for %s, the oldest for %s", sink.Waiting, sink.Name, inWords(age)),
+			Summary: fmt.Sprintf("%d deliveries wait for %s, the oldest for %s", sink.Waiting, sink.Name, figure.Duration(age)),
 			Remedy:  "'lacuna publish status' shows what the sink answers; what waits is delivered when it is back",
 		})
 		add(sink.Foreign != "", Alarm{
@@ -66,10 +68,14 @@ func Alarms(s Status, l Limits) []Alarm {
 		const mib = 1 << 20
 		add(l.DiskFreeMiB > 0 && disk.FreeBytes < l.DiskFreeMiB*mib, Alarm{
 			Name: "disk", Subject: disk.Folder,
-			Summary: fmt.Sprintf("%d MiB are left on the disk of the %s folder", disk.FreeBytes/mib, disk.Folder),
+			Summary: fmt.Sprintf("%s are left on the disk of the %s folder", figure.Bytes(disk.FreeBytes), disk.Folder),
 			Remedy:  "make room, or shorten publish.disk.keep_days; 'lacuna publish expired' shows what would go",
 		})
 	}
+	add(s.Unreloaded != "", Alarm{
+		Name: "config", Summary: "the old configuration goes on, since the one in the file was not taken up: " + s.Unreloaded,
+		Remedy: "'lacuna check' says what is wrong in which line; mend it, then 'systemctl reload lacuna'",
+	})
 	add(s.NoGPU != "", Alarm{
 		Name: "gpu", Summary: "gaps are filled on the processor, since the GPU is away: " + s.NoGPU,
 		Remedy: "'lacuna engines' says whether it can be used; it is looked for every ten minutes. After a fault of the driver restart the service; set train.engine to ort where it is gone for good",
@@ -139,17 +145,17 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	// The limit is that of a daily series; of a coarser one the newest field grows
 	// as much older before the next is there.
 	patience := l.Lag + max(d.step()-day, 0)
-	add(l.Lag > 0 && !d.NewestField.IsZero() && lag > patience, Alarm{
-		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, inWords(lag)),
-		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
+	add(l.Lag > 0 && !d.Finished && !d.NewestField.IsZero() && lag > patience, Alarm{
+		Name: "lag", Summary: fmt.Sprintf("the newest field of %s is %s old", d.Name, figure.Duration(lag)),
+		Remedy: "'lacuna plan --dataset " + d.Name + "' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(!d.Due.IsZero() && now.After(d.Due), Alarm{
-		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), inWords(now.Sub(d.Due))),
-		Remedy: "'lacuna plan' shows what the archive has; where it has nothing newer, ask the producer",
+		Name: "late", Summary: fmt.Sprintf("the field of %s that follows %s is late by %s", d.Name, d.NewestField.UTC().Format(time.RFC3339), figure.Duration(now.Sub(d.Due))),
+		Remedy: "'lacuna plan --dataset " + d.Name + "' shows what the archive has; where it has nothing newer, ask the producer",
 	})
 	add(d.NewVersion != "", Alarm{
 		Name: "version", Summary: "there is a new version of the data of " + d.Name + ": " + d.NewVersion,
-		Remedy: "'lacuna trial show' compares it with the one in use; then 'lacuna trial accept' or 'lacuna trial refuse', with --reason",
+		Remedy: "'lacuna trial show --dataset " + d.Name + "' compares it with the one in use; then 'lacuna trial accept --dataset " + d.Name + " --reason TEXT', or refuse in its place",
 	})
 	add(d.DiskFull, Alarm{
 		Name: "intake", Summary: "intake of " + d.Name + " stands still: the disk is full",
@@ -161,11 +167,11 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	add(l.SetAside > 0 && d.AsideToday >= l.SetAside, Alarm{
 		Name: "quarantine", Summary: fmt.Sprintf("%d granules of %s were set aside within a day", d.AsideToday, d.Name),
-		Remedy: "'lacuna quarantine list' says why; after the cause is mended, 'lacuna quarantine retry'",
+		Remedy: "'lacuna quarantine list --dataset " + d.Name + "' says why; after the cause is mended, 'lacuna quarantine retry --all --dataset " + d.Name + "'",
 	})
 	add(d.Blank >= mostBlank, Alarm{
 		Name: "blank", Summary: fmt.Sprintf("none of the %d granules of %s holds an observation", d.Blank, d.Name),
-		Remedy: "'lacuna inspect' on one of them shows why; check variable, valid_range and quality of the dataset",
+		Remedy: "'lacuna inspect FILE' on one of them shows why; check variable, valid_range and quality of the dataset",
 	})
 	add(d.Unfinished != "", Alarm{
 		Name: "fill", Summary: "granules of " + d.Name + " are left unfinished: " + d.Unfinished,
@@ -173,7 +179,7 @@ func datasetAlarms(s Status, d Dataset, l Limits) []Alarm {
 	})
 	add(d.Drift != "", Alarm{
 		Name: "skill", Summary: "the skill of " + d.Name + " has drifted: " + d.Drift,
-		Remedy: "look at the recent products; 'lacuna models list' and 'lacuna models rollback' where a new model is the cause",
+		Remedy: "look at the recent products; 'lacuna models list --dataset " + d.Name + "' and 'lacuna models rollback --dataset " + d.Name + "' where a new model is the cause",
 	})
 	add(d.TrainFailed != "", Alarm{
 		Name: "training", Summary: "training of " + d.Name + " fails: " + d.TrainFailed,
@@ -228,14 +234,3 @@ func (t Training) waits() string {
 
 // step returns the usual time from one field of the dataset to the next.
 func (d Dataset) step() time.Duration { return time.Duration(d.StepSeconds * float64(time.Second)) }
-
-// inWords writes a duration in hours up to two days, then in days.
-func inWords(d time.Duration) string {
-	switch {
-	case d < time.Hour:
-		return fmt.Sprintf("%d minutes", int(d.Minutes()))
-	case d < 2*day:
-		return fmt.Sprintf("%d hours", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
-}

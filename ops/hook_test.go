@@ -27,7 +27,7 @@ func names(alarms []Alarm) []string {
 
 func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	s := example()
-	s.Hung, s.NoGPU = "worker of blk-chl", "no device file"
+	s.Hung, s.NoGPU, s.Unreloaded = "worker of blk-chl", "no device file", "lacuna.yaml:3: unknown key"
 	s.Datasets[0] = Dataset{
 		Name: "blk-chl", NewestField: s.Now.Add(-5 * day), Problem: "not reachable", Unfinished: "disk full",
 		TrainFailed: "no memory", Drift: "error 40 % above that of last month", NewVersion: "version 202411 is out", Due: s.Now.Add(-time.Hour),
@@ -48,7 +48,7 @@ func TestEveryAlarmHasASummaryAndARemedy(t *testing.T) {
 	limits.SetAside = 1
 	got := Alarms(s, limits)
 	want := []string{
-		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "blank/blk-chl", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "gpu/", "gpu/blk-chl", "hung/",
+		"archive/blk-chl", "aside/kafka:lacuna", "backlog/kafka:lacuna", "blank/blk-chl", "config/", "conflict/kafka:lacuna", "disk/products", "fill/blk-chl", "gpu/", "gpu/blk-chl", "hung/",
 		"intake/med-sst", "lag/blk-chl", "late/blk-chl", "overdue/blk-chl", "owner/kafka:lacuna", "quarantine/blk-chl", "refused/blk-chl", "restored/disk", "skill/blk-chl", "training/blk-chl", "version/blk-chl",
 	}
 	if diff := cmp.Diff(want, names(got)); diff != "" {

@@ -16,16 +16,16 @@ const statusLimit = 5 * time.Second
 type statusCollector struct {
 	status func(context.Context) (Status, error)
 
-	available, info, ready, started                         *prometheus.Desc
-	granules, queue, lag, poll, breaker, problem, diskFloor *prometheus.Desc
-	newVersion, late, step                                  *prometheus.Desc
-	backlog, backlogBytes, backlogAge, aside, free          *prometheus.Desc
-	foreign, conflicts, unknown                             *prometheus.Desc
-	unfinished, trainFailed, drift, skillMSE, skillWithin90 *prometheus.Desc
-	trainRefusals, trainWaiting, trainNoGPU, noGPU          *prometheus.Desc
-	ledgerBytes, ledgerRebuilt, hung, unseen                *prometheus.Desc
-	fleet                                                   fleetCollector
-	sources                                                 sourceDescs
+	available, info, ready, started                                   *prometheus.Desc
+	granules, queue, lag, finished, poll, breaker, problem, diskFloor *prometheus.Desc
+	newVersion, late, step                                            *prometheus.Desc
+	backlog, backlogBytes, backlogAge, aside, free                    *prometheus.Desc
+	foreign, conflicts, unknown                                       *prometheus.Desc
+	unfinished, trainFailed, drift, skillMSE, skillWithin90           *prometheus.Desc
+	trainRefusals, trainWaiting, trainNoGPU, noGPU, unreloaded        *prometheus.Desc
+	ledgerBytes, ledgerRebuilt, hung, unseen                          *prometheus.Desc
+	fleet                                                             fleetCollector
+	sources                                                           sourceDescs
 }
 
 func newStatusCollector(status func(context.Context) (Status, error)) *statusCollector {
@@ -41,7 +41,8 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 
 		granules:  desc("granules", "Granules of a dataset in a state.", "dataset", "state"),
 		queue:     desc("queue_granules", "Granules of a dataset that wait in the spool to be filled.", "dataset"),
-		lag:       desc("lag_seconds", "Age of the newest field of a dataset that was read.", "dataset"),
+		finished:  desc("archive_finished", "1 for a dataset of whose archive nothing more is expected.", "dataset"),
+		lag:       desc("lag_seconds", "Age of the newest field of a dataset that was read; none of an archive that is finished.", "dataset"),
 		step:      desc("step_seconds", "Usual time from one field of a dataset to the next; 0 where it is not known yet.", "dataset"),
 		poll:      desc("last_poll_timestamp_seconds", "When the archive of a dataset was last seen whole.", "dataset"),
 		breaker:   desc("archive_breaker", "1 for the phase that the circuit breaker of an archive is in.", "dataset", "phase"),
@@ -72,6 +73,7 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 		skillWithin90: desc("skill_within90_ratio", "Share of those pixels inside the 90 % interval.", "dataset"),
 		ledgerBytes:   desc("ledger_bytes", "Size of the ledger."),
 		ledgerRebuilt: desc("ledger_rebuilt_timestamp_seconds", "When the ledger was damaged and made anew; 0 where it never was."),
+		unreloaded:    desc("config_refused", "1 where the configuration in the file was not taken up at the last reload."),
 		noGPU:         desc("fill_gpu_away", "1 where gaps are filled on the processor, since the GPU that was asked for is away."),
 		sources:       newSourceDescs(desc),
 		hung:          desc("stage_hung", "1 where a stage is at work and shows no sign of life."),
@@ -82,9 +84,9 @@ func newStatusCollector(status func(context.Context) (Status, error)) *statusCol
 // Describe implements prometheus.Collector.
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range append(slices.Concat(c.fleet.all(), c.sources.all()), []*prometheus.Desc{
-		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
+		c.available, c.info, c.ready, c.started, c.granules, c.queue, c.lag, c.finished, c.step, c.poll, c.breaker, c.problem, c.diskFloor,
 		c.backlog, c.backlogBytes, c.backlogAge, c.aside, c.free, c.foreign, c.conflicts, c.unknown, c.unfinished, c.newVersion, c.late, c.trainFailed, c.drift,
-		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unseen,
+		c.trainRefusals, c.trainWaiting, c.trainNoGPU, c.skillMSE, c.skillWithin90, c.ledgerBytes, c.ledgerRebuilt, c.hung, c.noGPU, c.unreloaded, c.unseen,
 	}...) {
 		out <- d
 	}
@@ -125,6 +127,7 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.ledgerRebuilt, rebuilt(s.Ledger))
 	gauge(c.hung, bit(s.Hung != ""))
 	gauge(c.noGPU, bit(s.NoGPU != ""))
+	gauge(c.unreloaded, bit(s.Unreloaded != ""))
 	c.fleet.collect(gauge, func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 	}, s.Fleet)
@@ -136,7 +139,8 @@ func (c *statusCollector) dataset(gauge func(*prometheus.Desc, float64, ...strin
 		gauge(c.granules, float64(state.Granules), d.Name, state.State)
 	}
 	gauge(c.queue, float64(d.Queue), d.Name)
-	if !d.NewestField.IsZero() {
+	gauge(c.finished, bit(d.Finished), d.Name)
+	if !d.NewestField.IsZero() && !d.Finished {
 		gauge(c.lag, age(d.Clock(now), d.NewestField), d.Name)
 		gauge(c.step, d.StepSeconds, d.Name)
 	}

@@ -3,15 +3,15 @@ package ops
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"html/template"
-	"math"
 	"net/http"
 	"net/url"
 	"path"
 	"strconv"
 	"strings"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 //go:embed web
@@ -48,20 +48,20 @@ func (p pages) render(body *bytes.Buffer, v view) error { return p[v.Page].Execu
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
 		"action":   actionOf,
-		"ago":      ago,
+		"ago":      figure.Ago,
 		"base":     path.Base,
-		"bytes":    bytesOf,
+		"bytes":    figure.Bytes,
 		"calendar": calendarPath,
-		"count":    countOf,
+		"count":    figure.Count,
 		"day":      dayOf,
 		"dayPath":  dayPath,
 		"granule":  granulePath,
-		"lag":      func(now, t time.Time) string { return inWords(max(0, now.Sub(t))) },
+		"lag":      func(now, t time.Time) string { return figure.Duration(max(0, now.Sub(t))) },
 		"mark":     markOf,
 		"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
-		"number":   number,
+		"number":   figure.Number,
 		"outcome":  outcomeOf,
-		"percent":  percent,
+		"percent":  figure.Percent,
 		"product":  ProductURL,
 		"stand":    standOf,
 		"state":    stateClass,
@@ -95,25 +95,6 @@ func serveAsset(name, contentType string) http.HandlerFunc {
 	}
 }
 
-// ago writes the age of t, as coarsely as people do.
-func ago(now, t time.Time) string {
-	d := now.Sub(t)
-	switch {
-	case t.IsZero():
-		return "never"
-	case d < time.Second:
-		return "just now"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s ago", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", d/time.Hour)
-	default:
-		return fmt.Sprintf("%d days ago", d/(24*time.Hour))
-	}
-}
-
 // dayOf is the date, with the time of day where it is not midnight.
 func dayOf(t time.Time) string {
 	t = t.UTC()
@@ -129,47 +110,6 @@ func dayOf(t time.Time) string {
 
 // utc is t for machines.
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// percent writes a share. All but complete is not complete: it never rounds
-// up to 100.
-func percent(share float64) string {
-	if share < 1 && share > 0.999 {
-		return "99.9 %"
-	}
-	return fmt.Sprintf("%.1f %%", 100*share)
-}
-
-// number writes a score.
-func number(x float64) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return "–"
-	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
-// bytesOf writes a number of bytes for people.
-func bytesOf(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, unit := float64(n)/1000, 0
-	for value >= 999.5 && unit < len(siPrefixes)-1 {
-		value /= 1000
-		unit++
-	}
-	return fmt.Sprintf("%.3g %cB", value, siPrefixes[unit])
-}
-
-const siPrefixes = "kMGTP"
-
-// countOf writes a large number with a thin gap every three digits.
-func countOf(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "\u202f" + digits[i:]
-	}
-	return digits
-}
 
 // marked is a text with the class that shows how it is meant: the shape of its
 // mark and its colour.

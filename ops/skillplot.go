@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 // skillsShown is the number of scores in the plot: more than a year of days, so
@@ -39,13 +41,13 @@ func plotSkill(dataset string, points []Skill) template.HTML {
 	var b strings.Builder
 	last := points[len(points)-1]
 	label := fmt.Sprintf("%s: mean square error of %d days from %s to %s, the last %s", dataset, len(points),
-		points[0].Day.Format(time.DateOnly), last.Day.Format(time.DateOnly), number(last.MSE))
+		points[0].Day.Format(time.DateOnly), last.Day.Format(time.DateOnly), figure.Number(last.MSE))
 	fmt.Fprintf(&b, `<svg class="skill" viewBox="0 0 %d %d" role="img" aria-label="%s">`, plotWidth, plotHeight, template.HTMLEscapeString(label))
 	a.drawGrid(&b)
 	for _, p := range points {
 		fmt.Fprintf(&b, `<circle class="k-%s" cx="%.1f" cy="%.1f" r="%v"><title>%s</title></circle>`, kindClass(p.Kind), a.x(p.Day), a.y(p.MSE), dotRadius,
 			template.HTMLEscapeString(fmt.Sprintf("%s, %s, %s: %s; %s within the 90 %% interval; %d pixels",
-				p.Day.Format(time.DateOnly), p.Kind, p.Method, number(p.MSE), percent(p.Within90), p.Pixels)))
+				p.Day.Format(time.DateOnly), p.Kind, p.Method, figure.Number(p.MSE), figure.Percent(p.Within90), p.Pixels)))
 	}
 	b.WriteString(`<polyline class="median" points="`)
 	for i, p := range points {
@@ -110,7 +112,7 @@ func (a skillAxes) drawGrid(b *strings.Builder) {
 	for _, v := range errorTicks(a.low, a.high) {
 		y := a.y(v)
 		fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			plotLeft, plotWidth-plotRight, y, y, plotLeft-6, y+4, number(v))
+			plotLeft, plotWidth-plotRight, y, y, plotLeft-6, y+4, figure.Number(v))
 	}
 	months := int(a.to.Sub(a.from)/(30*day)) + 1
 	step := max(1, (months+mostTicksOfAPlot-1)/mostTicksOfAPlot)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"lacuna/internal/figure"
 )
 
 // Source is the state of one of several sources of a dataset.
@@ -40,9 +42,9 @@ func sourceAlarms(s Status, d Dataset) (all []Alarm) {
 		subject := d.Name + "." + source.Name
 		behind := source.NewestField.IsZero() || d.NewestField.Sub(source.NewestField) >= day // else the dataset itself lags, which is another alarm
 		if age, silent := source.silentFor(now, s.Started); silent && behind {
-			summary := fmt.Sprintf("source %s of %s is silent: its newest field is %s old", source.Name, d.Name, inWords(age))
+			summary := fmt.Sprintf("source %s of %s is silent: its newest field is %s old", source.Name, d.Name, figure.Duration(age))
 			if source.NewestField.IsZero() {
-				summary = fmt.Sprintf("source %s of %s is silent: it has brought nothing since the start, %s ago", source.Name, d.Name, inWords(age))
+				summary = fmt.Sprintf("source %s of %s is silent: it has brought nothing since the start, %s ago", source.Name, d.Name, figure.Duration(age))
 			}
 			all = append(all, Alarm{
 				Name: "source", Subject: subject, Summary: summary,

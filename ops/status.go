@@ -15,9 +15,10 @@ type Status struct {
 	Sinks      []Sink        `json:"sinks"`
 	Taken      []Taken       `json:"taken,omitempty"` // within the last day, newest first, at most a screenful
 	Disks      []Disk        `json:"disks"`
-	Alarms     []Alarm       `json:"alarms"`           // conditions that need an operator
-	Hung       string        `json:"hung,omitempty"`   // the stage that is at work and sends no heartbeat
-	NoGPU      string        `json:"no_gpu,omitempty"` // why models fill without the GPU that was asked for; empty: they do not
+	Alarms     []Alarm       `json:"alarms"`               // conditions that need an operator
+	Hung       string        `json:"hung,omitempty"`       // the stage that is at work and sends no heartbeat
+	Unreloaded string        `json:"unreloaded,omitempty"` // why the configuration in the file was not taken up at the last reload; empty: it was
+	NoGPU      string        `json:"no_gpu,omitempty"`     // why models fill without the GPU that was asked for; empty: they do not
 	Ledger     Ledger        `json:"ledger"`
 	Fleet      *Fleet        `json:"fleet,omitempty"` // workers on other machines; nil: the daemon fills by itself
 }
@@ -39,6 +40,7 @@ type Dataset struct {
 	States      []StateCount `json:"states"`                 // in the order of the work
 	Queue       int          `json:"queue"`                  // granules that wait to be filled
 	AsideToday  int          `json:"aside_today,omitempty"`  // granules set aside within a day; Quarantine lists the newest of all datasets only
+	Finished    bool         `json:"finished,omitempty"`     // nothing more is expected of its archive
 	NewestField time.Time    `json:"newest_field,omitzero"`  // time of sensing of the newest field that was read
 	Now         time.Time    `json:"now,omitzero"`           // time in a simulated sea, whose days pass faster; zero: that of the status
 	StepSeconds float64      `json:"step_seconds,omitempty"` // usual time from one field to the next; 0: not known

@@ -108,7 +108,7 @@ func (s *Salvage) collectAside() error {
 		}
 		reason, err := os.ReadFile(file + quarantine.WhySuffix)
 		if err != nil { // a crash came before the reason was written
-			reason = []byte("its reason was lost with the ledger; 'lacuna quarantine retry' finds it again")
+			reason = []byte("its reason was lost with the ledger; 'lacuna quarantine retry --all' finds it again")
 		}
 		s.aside[filepath.Base(filepath.Dir(file))+" "+sum] = strings.TrimSpace(string(reason))
 		return nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"lacuna/internal/figure"
 )
 
 // PhaseStep is how far a phase of a long run has come.
@@ -95,7 +97,7 @@ func caption(loss float64, score *float64, left time.Duration) string {
 		text += fmt.Sprintf("held-out %.4g  ", *score)
 	}
 	if left > 0 {
-		text += left.Round(time.Second).String() + " left"
+		text += figure.Duration(left) + " left"
 	}
 	return text
 }

@@ -23,8 +23,8 @@ func TestPhasesWriteALineAtTheBeginningNowAndThenAndForAScore(t *testing.T) {
 		p.Step(PhaseStep{Phase: "members", Step: 2, Steps: 2})
 		p.Finish()
 		want := `imputer 0/20  loss 0.5  
-imputer 5/20  loss 0.5  15s left
-imputer 7/20  loss 0.5  held-out 0.25  13s left
+imputer 5/20  loss 0.5  15 s left
+imputer 7/20  loss 0.5  held-out 0.25  13 s left
 members 2/2  
 `
 		if out.String() != want {

@@ -1,58 +1,128 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"sync"
+	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"lacuna/internal/figure"
 )
 
-// Progress is a bar on a terminal and nothing elsewhere: logs and pipes are
-// not to be filled with redrawn lines.
+// Progress shows how far a piece of work is: as a bar on a terminal, and elsewhere
+// as a line every half minute, so that neither a log nor a person waits in
+// silence. Work that ends before leaves no trace.
 type Progress struct {
+	name string
 	pool *mpb.Progress
 	bar  *mpb.Bar // nil: there is no terminal
+	now  func() time.Time
+
+	mu          sync.Mutex // guards the rest: work reports from goroutines
+	done, total int
+	began       time.Time
+	resting     time.Time // when done was last changed
+
+	once  sync.Once // of Finish
+	end   chan struct{}
+	ended sync.WaitGroup
 }
 
-// NewProgress begins a bar of total steps; with total 0 Set gives it.
+// progressEvery is how often a line is written where there is no terminal.
+const progressEvery = 30 * time.Second
+
+// NewProgress begins to show work of total steps; with total 0 Set gives it, and
+// until then nobody knows how long it takes.
 func NewProgress(w io.Writer, name string, total int) *Progress {
+	p := &Progress{name: name, total: total, now: time.Now, end: make(chan struct{})}
+	p.began = p.now()
 	if !IsTerminal(w) {
-		return &Progress{}
+		p.ended.Go(func() { p.tell(w) })
+		return p
 	}
-	pool := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
-	bar := pool.AddBar(int64(total),
+	p.pool = mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
+	p.bar = p.pool.AddBar(int64(total),
 		mpb.PrependDecorators(decor.Name(name+" ")),
-		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO, decor.WC{})),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.caption() })),
 		mpb.BarRemoveOnComplete())
-	return &Progress{pool: pool, bar: bar}
+	return p
+}
+
+// During shows that work of unknown length goes on while do runs.
+func During(w io.Writer, name string, do func() error) error {
+	p := NewProgress(w, name, 0)
+	defer p.Finish()
+	return do()
+}
+
+// tell writes a line now and then, until the work is done.
+func (p *Progress) tell(w io.Writer) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.end:
+			return
+		case <-tick.C:
+			fmt.Fprintf(w, "%s: %s\n", p.name, p.caption())
+		}
+	}
+}
+
+// caption says how far the work is and how long it will still take, by its pace so
+// far.
+func (p *Progress) caption() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since := p.now().Sub(p.began)
+	if p.total <= 0 || p.done <= 0 {
+		return "at it for " + figure.Duration(since.Round(time.Second))
+	}
+	left := time.Duration(float64(p.resting.Sub(p.began)) / float64(p.done) * float64(p.total-p.done))
+	left = max(left-p.now().Sub(p.resting), 0)
+	return fmt.Sprintf("%d of %d, about %s left", p.done, p.total, figure.Duration(left.Round(time.Second)))
 }
 
 // Visible reports whether there is a bar to see.
 func (p *Progress) Visible() bool { return p.bar != nil }
 
-// Step moves the bar by one.
+// Step moves the work on by one.
 func (p *Progress) Step() {
-	if p.bar != nil {
-		p.bar.Increment()
-	}
+	p.mu.Lock()
+	done, total := p.done+1, p.total
+	p.mu.Unlock()
+	p.Set(done, total)
 }
 
-// Set moves the bar to done of total.
+// Set says that done of total is done.
 func (p *Progress) Set(done, total int) {
-	if p.bar != nil {
+	p.mu.Lock()
+	if done != p.done {
+		p.resting = p.now()
+	}
+	p.done, p.total = done, total
+	p.mu.Unlock()
+	if p.bar != nil { // without the lock: the bar asks for its caption
 		p.bar.SetTotal(int64(total), false)
 		p.bar.SetCurrent(int64(done))
 	}
 }
 
-// Finish removes the bar.
+// Finish ends the report, and removes the bar. It may be called again.
 func (p *Progress) Finish() {
-	if p.bar != nil {
-		p.bar.Abort(true)
-		p.pool.Wait()
-	}
+	p.once.Do(func() {
+		close(p.end)
+		p.ended.Wait()
+		if p.bar != nil {
+			p.bar.Abort(true)
+			p.pool.Wait()
+		}
+	})
 }
 
 // IsTerminal reports whether a stream, to read or to write, is a terminal.

@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -105,7 +106,10 @@ func (m *Models) Choose(c Case) Choice {
 	if m == nil {
 		return interpolation(c, "no model can be used here")
 	}
-	choice := m.choose(c)
+	choice, err := m.choose(c)
+	if errors.Is(err, context.Canceled) { // the service stops: nothing was chosen
+		return choice
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if before, ok := m.chosen[c.Dataset]; !ok || before.Why != choice.Why || before.Model != choice.Model || before.followed() != choice.followed() {
@@ -132,7 +136,8 @@ func interpolation(c Case, why string) Choice {
 	return Choice{Fill: c.Fill, Why: why}
 }
 
-func (m *Models) choose(c Case) Choice {
+// choose returns the choice, and the error that kept it from a better one.
+func (m *Models) choose(c Case) (Choice, error) {
 	method := c.Fill.Method
 	c.Fill.Method = infer.MethodModel
 	model, err := m.Champion(c.Dataset)
@@ -141,38 +146,38 @@ func (m *Models) choose(c Case) Choice {
 		if !m.judgedOn(c.Dataset) {
 			choice = choice.weigh(c)
 		}
-		return choice
+		return choice, nil
 	}
 	why := "the champion cannot be used: " + err.Error()
 	if errors.Is(err, modelstore.ErrNoChampion) {
 		why = "the dataset has no model of its own yet"
 	}
 	if method == infer.MethodModel {
-		return interpolation(c, why)
+		return interpolation(c, why), err
 	}
 	starter, reason := StarterFor(m.parts.Starters, c.Granule)
 	if starter == nil {
-		return interpolation(c, why+", and "+reason)
+		return interpolation(c, why+", and "+reason), err
 	}
 	if !infer.Daily(c.Fill.Step) {
-		return interpolation(c, why+", and starter models learned from daily fields, which these are not")
+		return interpolation(c, why+", and starter models learned from daily fields, which these are not"), err
 	}
 	scaling, err := c.Scaling()
 	if errors.Is(err, samples.ErrFewDays) { // the count is left out: the reason would change, and be logged, with every granule
-		return interpolation(c, fmt.Sprintf("%s, and too few days to scale a starter model by, which takes %d", why, samples.ScalingDays))
+		return interpolation(c, fmt.Sprintf("%s, and too few days to scale a starter model by, which takes %d", why, samples.ScalingDays)), err
 	}
 	if err != nil {
-		return interpolation(c, fmt.Sprintf("%s, and a starter model cannot be scaled: %v", why, err))
+		return interpolation(c, fmt.Sprintf("%s, and a starter model cannot be scaled: %v", why, err)), err
 	}
 	model, err = m.starter(starter)
 	if err != nil {
-		return interpolation(c, fmt.Sprintf("%s, and the starter does not load: %v", why, err))
+		return interpolation(c, fmt.Sprintf("%s, and the starter does not load: %v", why, err)), err
 	}
 	choice := Choice{Fill: c.Fill, Model: model, Scaling: &scaling, Why: why}
 	if e := starter.Card.Elsewhere; e != nil {
 		choice.Elsewhere = &skill.Elsewhere{Share: e.Share, Spread: e.Spread, Seas: e.Seas}
 	}
-	return choice.weigh(c)
+	return choice.weigh(c), nil
 }
 
 // starter returns the loaded model of a starter.

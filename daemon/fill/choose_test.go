@@ -2,6 +2,7 @@ package fill
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -65,6 +66,12 @@ func TestAutoIsTheChampionElseTheStarterElseInterpolation(t *testing.T) {
 		}
 	}
 	log.Reset()
+	stopping := asked
+	stopping.Dataset, stopping.Scaling = "stopping", func() (LocalScaling, error) { return LocalScaling{}, context.Canceled }
+	models.Choose(stopping)
+	if _, chosen := models.Chosen("stopping"); chosen || log.Len() > 0 {
+		t.Errorf("a service that stops chose a filler:\n%s", log.String())
+	}
 	if again := models.Choose(asked); again.Model != got.Model || strings.Contains(log.String(), "filler chosen") {
 		t.Errorf("the same starter was loaded or told twice:\n%s", log.String())
 	}

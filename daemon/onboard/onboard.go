@@ -15,6 +15,7 @@ import (
 
 	"lacuna/daemon/intake"
 	"lacuna/daemon/retrain"
+	"lacuna/internal/figure"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/ingest/products"
@@ -51,19 +52,28 @@ type setting struct {
 // Propose returns a configuration for the dataset, as YAML in which a comment
 // above every line gives its reason. The same o gives the same text.
 func (o Onboarding) Propose() []byte {
-	all := []setting{
+	return o.write([]setting{
 		{0, "state_dir: " + quoteYAML(o.StateDir), "ledger, spool and what is set aside; all that Lacuna remembers"},
 		{0, "products_dir: " + quoteYAML(filepath.Join(o.StateDir, "products")), "where the gap-free maps appear, a folder a month"},
 		{0, "train:", ""},
 		{1, "store: " + quoteYAML(filepath.Join(o.StateDir, "models")), o.whyTrain()},
 		{0, "datasets:", ""},
-		{1, "- name: " + o.Name, "a folder of the products and a label of the metrics"},
-	}
-	all = slices.Concat(all, o.reading(), o.part(), o.watching(), o.filling())
+	}, o.dataset())
+}
+
+// dataset proposes the entry of the dataset in the list of datasets.
+func (o Onboarding) dataset() []setting {
+	name := []setting{{1, "- name: " + o.Name, "a folder of the products and a label of the metrics"}}
+	return slices.Concat(name, o.reading(), o.part(), o.watching(), o.filling())
+}
+
+// write returns settings as YAML, with their reasons above them.
+func (o Onboarding) write(parts ...[]setting) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Proposed by lacuna init on %s%s. Every reason stands above its line:\n# change what you know better, then run lacuna check.\n",
-		o.Now.UTC().Format(time.DateOnly), o.from())
-	for _, s := range all {
+	indent := strings.Repeat("  ", parts[0][0].indent)
+	fmt.Fprintf(&b, "%[1]s# Proposed by lacuna init on %[2]s%[3]s. Every reason stands above its line:\n%[1]s# change what you know better, then run lacuna check.\n",
+		indent, o.Now.UTC().Format(time.DateOnly), o.from())
+	for _, s := range slices.Concat(parts...) {
 		pad := strings.Repeat("  ", s.indent)
 		for _, line := range wrap(s.why, 96-len(pad)) {
 			fmt.Fprintf(&b, "%s# %s\n", pad, line)
@@ -142,6 +152,9 @@ func (o Onboarding) watching() []setting {
 	add := func(indent int, text, why string) { all = append(all, setting{indent, text, why}) }
 	for _, l := range o.Archive.Propose() {
 		text := l.Key + ":"
+		if l.Key == "settle" && o.finished() {
+			l.Text, l.Why = "0s", "nobody writes to these files any more: the newest is of "+o.Sample.Newest.UTC().Format(time.DateOnly)
+		}
 		if l.Text != "" || l.Why != "" { // otherwise the line only opens a section
 			text += " " + yamlOf(l.Text)
 		}
@@ -166,7 +179,13 @@ func yamlOf(text string) string {
 // expecting proposes the age at which a missing granule raises an alarm.
 func (o Onboarding) expecting() []setting {
 	s := o.Sample
-	if s == nil || s.Step == 0 || o.Now.Sub(s.Newest) > max(staleAfter, 2*s.Step) {
+	if o.finished() {
+		return []setting{
+			{3, "expect:", ""},
+			{4, "nothing: true", fmt.Sprintf("the newest granule is of %s: no alarm tells every day how old it is; remove the line if more will come", s.Newest.UTC().Format(time.DateOnly))},
+		}
+	}
+	if s == nil || s.Step == 0 {
 		return nil
 	}
 	if !infer.Daily(s.Step) {
@@ -192,12 +211,17 @@ func hours(d time.Duration) string { return fmt.Sprintf("%gh", math.Round(d.Hour
 // finished.
 const staleAfter = 30 * 24 * time.Hour
 
+// finished reports whether the archive looks as if nothing more came.
+func (o Onboarding) finished() bool {
+	return o.Sample != nil && o.Now.Sub(o.Sample.Newest) > max(staleAfter, 2*o.Sample.Step)
+}
+
 // filling proposes the settings for filling.
 func (o Onboarding) filling() []setting {
 	all := []setting{{2, "fill:", ""}, {3, "method: auto", o.whyMethod()}}
 	past, whyPast := o.past()
 	all = append(all, setting{3, fmt.Sprintf("past_days: %d", past), whyPast})
-	if s := o.Sample; s != nil && o.Now.Sub(s.Newest) > max(staleAfter, 2*s.Step) {
+	if s := o.Sample; o.finished() {
 		all = append(all, setting{3, "future_days: 10", fmt.Sprintf(
 			"the newest granule is of %s: nothing here is near real time, and days after a gap help as much as those before it", s.Newest.UTC().Format(time.DateOnly))})
 	} else {
@@ -242,21 +266,10 @@ func (o Onboarding) deadline() (time.Duration, string) {
 	var times []string
 	for _, t := range infer.Tiers() {
 		d := o.Machine.Speed.Estimate(t.Recipe(0), cells)
-		times = append(times, fmt.Sprintf("%s about %s", t, roundTime(d)))
+		times = append(times, fmt.Sprintf("%s about %s", t, figure.Duration(d)))
 	}
 	return within, fmt.Sprintf("a 24th of the time between two fields; the best tier that is done in it fills, here %s. Measured on %s, for %d cells: %s. standard and full need a model with members",
 		infer.PickTier(within, o.Machine.Speed, cells, 0), o.Machine.Engine, cells, strings.Join(times, ", "))
-}
-
-// roundTime rounds a duration for people.
-func roundTime(d time.Duration) time.Duration {
-	switch {
-	case d < time.Second:
-		return d.Round(10 * time.Millisecond)
-	case d < time.Minute:
-		return d.Round(time.Second)
-	}
-	return d.Round(time.Minute)
 }
 
 // DatasetName returns a name for a dataset after its folder, product or file.

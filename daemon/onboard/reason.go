@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lacuna/internal/figure"
 	"lacuna/pipeline/ingest/products"
 )
 
@@ -19,7 +20,7 @@ func (s *Sample) whyProduct() string {
 }
 
 func (s *Sample) whyVariable() string {
-	why := fmt.Sprintf("%s of the sea was observed in %d files", percentage(s.Coverage), s.Read)
+	why := fmt.Sprintf("%s of the sea was observed in %d files", figure.Percent(s.Coverage), s.Read)
 	for _, note := range s.Notes {
 		if strings.Contains(note, "variable "+s.Variable) {
 			why = note + "; " + why
@@ -78,8 +79,6 @@ func (s *Sample) whySea() string {
 	}
 	return "the granules have no mask: the built-in one serves, to which lakes are land; or name a NetCDF file"
 }
-
-func percentage(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // wrap breaks a text at its spaces into lines of at most width characters.
 func wrap(text string, width int) []string {

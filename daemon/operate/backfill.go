@@ -10,6 +10,7 @@ import (
 
 	"lacuna/daemon/state"
 	"lacuna/fetch"
+	"lacuna/internal/figure"
 	"lacuna/ledger"
 	"lacuna/pipeline/infer"
 )
@@ -68,7 +69,7 @@ func (n BackfillNews) String() string {
 	case n.Paused:
 		line += ", paused"
 	case n.Done && n.Took > 0:
-		line += ", in " + Duration(n.Took)
+		line += ", in " + figure.Seconds(n.Took)
 	case n.Left > 0 && !n.Done:
 		if n.Rate > 0 {
 			line += fmt.Sprintf(", %.3g an hour", n.Rate)
@@ -76,7 +77,7 @@ func (n BackfillNews) String() string {
 		if n.Most > 0 {
 			line += fmt.Sprintf(", at most %.4g an hour", n.Most)
 		}
-		line += fmt.Sprintf(", about %s left", Duration(n.Left))
+		line += fmt.Sprintf(", about %s left", figure.Seconds(n.Left))
 	}
 	return line
 }

@@ -15,6 +15,7 @@ import (
 	"lacuna/daemon/intake"
 	"lacuna/daemon/outbox"
 	"lacuna/fetch"
+	"lacuna/internal/figure"
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine"
@@ -88,9 +89,9 @@ func (s Station) tryFolders(report reporter) {
 	} {
 		free, err := tryFolder(folder.path)
 		if err == nil && free < folder.floor {
-			err = fmt.Errorf("%s has %d MiB free, and %d are to stay", folder.path, free/mib, folder.floor/mib)
+			err = fmt.Errorf("%s has %s free, and %s are to stay", folder.path, figure.Bytes(free), figure.Bytes(folder.floor))
 		}
-		report(folder.key, fmt.Sprintf("%s can be written to, %d MiB free", folder.path, free/mib),
+		report(folder.key, fmt.Sprintf("%s can be written to, %s free", folder.path, figure.Bytes(free)),
 			"make the folder, give it to the user that lacuna runs as, or make room", err)
 	}
 }
@@ -110,7 +111,7 @@ func (s Station) tryWorkers(ctx context.Context, report reporter) {
 		return
 	}
 	free, err := tryFolder(s.Shared)
-	report("workers.shared_dir", fmt.Sprintf("%s can be written to, %d MiB free", s.Shared, free>>20),
+	report("workers.shared_dir", fmt.Sprintf("%s can be written to, %s free", s.Shared, figure.Bytes(free)),
 		"mount the folder on this machine, or give it to the user that lacuna runs as", err)
 }
 

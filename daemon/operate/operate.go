@@ -112,11 +112,11 @@ type Retried struct {
 	Problem  string `json:"problem,omitempty"` // reason why it stays in quarantine
 }
 
-// RetryAside takes granules in quarantine up again: all of a dataset, or the
-// newest revision of the named one. A granule that cannot be taken up is returned
-// with its problem.
-func (o *Operations) RetryAside(ctx context.Context, dataset, granule string) ([]Retried, error) {
-	rows, err := o.asideRows(ctx, dataset, granule)
+// RetryAside takes granules in quarantine up again: the newest revisions of those
+// that are selected, or all of the dataset where none is. A granule that cannot be
+// taken up is returned with its problem.
+func (o *Operations) RetryAside(ctx context.Context, s Selection) ([]Retried, error) {
+	rows, err := o.asideRows(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -132,11 +132,11 @@ func (o *Operations) RetryAside(ctx context.Context, dataset, granule string) ([
 }
 
 // asideRows returns the granules that RetryAside takes up.
-func (o *Operations) asideRows(ctx context.Context, dataset, granule string) ([]ledger.Granule, error) {
-	if granule == "" {
-		return o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: ledger.Quarantined})
+func (o *Operations) asideRows(ctx context.Context, s Selection) ([]ledger.Granule, error) {
+	if s.IsZero() {
+		return o.book.Granules(ctx, ledger.GranuleQuery{Dataset: s.Dataset, State: ledger.Quarantined})
 	}
-	found, err := o.named(ctx, dataset, granule)
+	found, err := o.selected(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -151,14 +151,14 @@ func (o *Operations) asideRows(ctx context.Context, dataset, granule string) ([]
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: %w; 'lacuna why %s' tells what became of it", granule, ledger.ErrNotAside, granule)
+		return nil, fmt.Errorf("%s: %w; 'lacuna why %s' tells what became of it", s, ledger.ErrNotAside, found[0].Name)
 	}
 	return all, nil
 }
 
 // Retry takes one granule in quarantine up again.
 func (o *Operations) Retry(ctx context.Context, dataset, granule string) error {
-	all, err := o.RetryAside(ctx, dataset, granule)
+	all, err := o.RetryAside(ctx, Selection{Dataset: dataset, Names: []string{granule}})
 	if err != nil {
 		return err
 	}
@@ -172,10 +172,8 @@ func (o *Operations) Retry(ctx context.Context, dataset, granule string) error {
 
 // RedoRequest asks for products to be made again, with the reason.
 type RedoRequest struct {
-	Dataset string    // empty: every dataset that has the granule or the day
-	Granule string    // name of one granule; empty: all granules of Day
-	Day     time.Time // all granules with a field of this day, where Granule is empty
-	Why     string
+	Selection
+	Why string
 }
 
 // Redone is a product that is made again.
@@ -192,7 +190,7 @@ func (o *Operations) Redo(ctx context.Context, r RedoRequest) ([]Redone, error) 
 	if strings.TrimSpace(r.Why) == "" {
 		return nil, errors.New("a redo needs a reason: it is kept with the new revision")
 	}
-	targets, err := o.redoTargets(ctx, r)
+	targets, err := o.selected(ctx, r.Selection)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +203,7 @@ func (o *Operations) Redo(ctx context.Context, r RedoRequest) ([]Redone, error) 
 		}
 		g, err := o.book.Revise(ctx, ledger.Revision{Dataset: t.Dataset, Granule: t.Name, Cause: ledger.Redo, Why: r.Why, Lane: ledger.Live}, o.now())
 		if errors.Is(err, ledger.ErrNothingToRevise) {
-			errs = append(errs, fmt.Errorf("%s of %s was set aside: 'lacuna quarantine retry' takes it up again", t.Name, t.Dataset))
+			errs = append(errs, fmt.Errorf("%s of %s was set aside: 'lacuna quarantine retry %s' takes it up again", t.Name, t.Dataset, t.Name))
 			continue
 		}
 		if err != nil {
@@ -222,29 +220,8 @@ func (o *Operations) Redo(ctx context.Context, r RedoRequest) ([]Redone, error) 
 
 // RedoDay asks for the products of a day to be made again.
 func (o *Operations) RedoDay(ctx context.Context, dataset string, day time.Time, why string) error {
-	_, err := o.Redo(ctx, RedoRequest{Dataset: dataset, Day: day, Why: why})
+	_, err := o.Redo(ctx, RedoRequest{Selection: Selection{Dataset: dataset, Days: []fetch.Days{{From: day, To: day}}}, Why: why})
 	return err
-}
-
-// redoTargets returns the granules of a request.
-func (o *Operations) redoTargets(ctx context.Context, r RedoRequest) ([]ledger.Object, error) {
-	if r.Granule != "" {
-		return o.named(ctx, r.Dataset, r.Granule)
-	}
-	rows, err := o.OfDay(ctx, r.Dataset, r.Day)
-	if err != nil {
-		return nil, err
-	}
-	var all []ledger.Object
-	for _, g := range rows {
-		if !slices.ContainsFunc(all, func(o ledger.Object) bool { return o.Dataset == g.Dataset && o.Name == g.Name }) {
-			all = append(all, ledger.Object{Dataset: g.Dataset, Name: g.Name})
-		}
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: %w", r.Day.Format(time.DateOnly), ErrUnknown)
-	}
-	return all, nil
 }
 
 // named returns the granules with a name, or whose path ends with it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/internal/figure"
 	"lacuna/ledger"
 )
 
@@ -156,25 +157,10 @@ func (o *Operations) steps(ctx context.Context, dataset string, from, to time.Ti
 // String says the estimate in a sentence without its end.
 func (e Estimate) String() string {
 	if e.ByRate {
-		return fmt.Sprintf("%d products, about %s at the rate of %.4g an hour", e.Products, Duration(e.Seconds), e.Most)
+		return fmt.Sprintf("%d products, about %s at the rate of %.4g an hour", e.Products, figure.Seconds(e.Seconds), e.Most)
 	}
 	if e.Measured == 0 {
 		return fmt.Sprintf("%d products; how long they take is not known before the first is made", e.Products)
 	}
-	return fmt.Sprintf("%d products, about %s: %s each, as the last %d took", e.Products, Duration(e.Seconds), Duration(e.Each), e.Measured)
-}
-
-// Duration returns a number of seconds as people say it.
-func Duration(seconds float64) string {
-	switch {
-	case seconds < 10:
-		return fmt.Sprintf("%.2g s", seconds)
-	case seconds < 100:
-		return fmt.Sprintf("%.0f s", seconds)
-	case seconds < 100*60:
-		return fmt.Sprintf("%.0f min", seconds/60)
-	case seconds < 48*3600:
-		return fmt.Sprintf("%.0f h", seconds/3600)
-	}
-	return fmt.Sprintf("%.0f days", seconds/86400)
+	return fmt.Sprintf("%d products, about %s: %s each, as the last %d took", e.Products, figure.Seconds(e.Seconds), figure.Seconds(e.Each), e.Measured)
 }

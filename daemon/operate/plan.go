@@ -13,6 +13,7 @@ import (
 
 	"lacuna/daemon/retrain"
 	"lacuna/fetch"
+	"lacuna/internal/figure"
 	"lacuna/ledger"
 )
 
@@ -192,7 +193,7 @@ func whyReopened(r ledger.Reopening, now time.Time) string {
 	if !r.Due.After(now) {
 		return r.Reason()
 	}
-	return fmt.Sprintf("%s; in %v, unless another comes", r.Reason(), r.Due.Sub(now).Round(time.Second))
+	return fmt.Sprintf("%s; in %s, unless another comes", r.Reason(), figure.Duration(r.Due.Sub(now)))
 }
 
 // whyFill returns the reason why a granule is still to be filled.
@@ -242,10 +243,10 @@ func (s Station) planPublish(ctx context.Context, plan *Plan, book *ledger.Ledge
 
 // whyPublish returns the reason why deliveries to a sink wait.
 func whyPublish(sink SinkStatus, now time.Time) string {
-	since := fmt.Sprintf("since %v", now.Sub(sink.Oldest).Round(time.Second))
+	since := "for " + figure.Duration(now.Sub(sink.Oldest))
 	switch {
 	case !sink.Configured:
-		return "nobody delivers it: the sink is not configured any more; 'lacuna publish forget' drops it"
+		return "nobody delivers it: the sink is not configured any more; 'lacuna publish forget " + sink.Sink + "' drops it"
 	case sink.Attempts > 0:
 		return fmt.Sprintf("%s, after %d attempts: %s", since, sink.Attempts, sink.Problem)
 	}

@@ -2,12 +2,12 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"lacuna/internal/convert"
 	"lacuna/ledger"
 	"lacuna/publish/disk"
 )
@@ -100,9 +100,8 @@ func (p *Publications) Status(ctx context.Context) (PublishStatus, error) {
 
 // Replay selects the products to be published again.
 type Replay struct {
-	Sink     string    // empty: all configured sinks
-	Dataset  string    // empty: all datasets
-	From, To time.Time // times of the fields; zero: no bound
+	Sink      string // empty: all configured sinks
+	Selection        // none named: all products of the dataset
 }
 
 // Replay queues products again and returns the number of deliveries.
@@ -111,7 +110,27 @@ func (p *Publications) Replay(ctx context.Context, r Replay) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.book.QueueReplay(ctx, ledger.Replay{Sinks: sinks, Dataset: r.Dataset, From: r.From, To: r.To}, p.now())
+	if r.IsZero() {
+		return p.book.QueueReplay(ctx, ledger.Replay{Sinks: sinks, Dataset: r.Dataset}, p.now())
+	}
+	total := 0
+	for _, days := range r.Days {
+		from, to := spanOf(days)
+		n, err := p.book.QueueReplay(ctx, ledger.Replay{Sinks: sinks, Dataset: r.Dataset, From: from, To: to.Add(24*time.Hour - time.Nanosecond)}, p.now())
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	found, err := p.operations().selected(ctx, Selection{Dataset: r.Dataset, Names: r.Names})
+	for _, one := range found {
+		n, err := p.book.QueueReplay(ctx, ledger.Replay{Sinks: sinks, Dataset: one.Dataset, Granule: one.Name}, p.now())
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, err
 }
 
 // Retracted is a revision that must not be used any more.
@@ -122,16 +141,38 @@ type Retracted struct {
 	Why      string `json:"why"`
 }
 
-// Retract marks every revision of a granule's product as retracted and queues
-// the retraction to every sink. dataset may be empty.
-func (p *Publications) Retract(ctx context.Context, dataset, granule, why string) ([]Retracted, error) {
-	gone, err := p.book.QueueRetraction(ctx, ledger.Retraction{
-		Dataset: dataset, Granule: granule, Why: why, Sinks: p.cfg.Publish.SinkNames(),
-	}, p.now())
-	return convert.Each(gone, func(g ledger.Publication) Retracted {
-		return Retracted{Dataset: g.Dataset, Granule: g.Granule, Revision: g.Revision, Why: g.Why}
-	}), err
+// Retract marks every revision of the products of the selected granules as
+// retracted and queues the retractions to every sink. Of a range those that have
+// no product are passed over.
+func (p *Publications) Retract(ctx context.Context, s Selection, why string) ([]Retracted, error) {
+	found, err := p.operations().selected(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var all []Retracted
+	none := 0
+	for _, one := range found {
+		gone, err := p.book.QueueRetraction(ctx, ledger.Retraction{
+			Dataset: one.Dataset, Granule: one.Name, Why: why, Sinks: p.cfg.Publish.SinkNames(),
+		}, p.now())
+		if errors.Is(err, ledger.ErrNoPublication) {
+			if none++; none == len(found) {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		for _, g := range gone {
+			all = append(all, Retracted{Dataset: g.Dataset, Granule: g.Granule, Revision: g.Revision, Why: g.Why})
+		}
+	}
+	return all, nil
 }
+
+// operations returns the questions about granules on the same ledger.
+func (p *Publications) operations() *Operations { return New(p.cfg, p.book, p.now) }
 
 // Retry puts the deliveries that were set aside, for one sink or for all, back
 // into the queue, and returns their number.

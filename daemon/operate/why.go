@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"lacuna/daemon/sources"
+	"lacuna/fetch"
 	"lacuna/internal/faults"
+	"lacuna/internal/figure"
 	"lacuna/ledger"
 	"lacuna/publish"
 )
@@ -50,7 +52,7 @@ func (o *Operations) Why(ctx context.Context, what, dataset string) ([]Story, er
 		if dataset != "" && set.Name != dataset {
 			continue
 		}
-		found, err := o.redoTargets(ctx, RedoRequest{Dataset: set.Name, Day: day})
+		found, err := o.selected(ctx, Selection{Dataset: set.Name, Days: []fetch.Days{{From: day, To: day}}})
 		var stories []Story
 		switch {
 		case err != nil && len(found) == 0:
@@ -166,10 +168,10 @@ func eventSentence(g ledger.Granule, before ledger.State, e ledger.Event) string
 		return "its gaps are filled"
 	case ledger.Stored:
 		if g.Absent || g.Product.Observed == 0 {
-			return fmt.Sprintf("product stored as %s; %s, and %.1f %% of the sea have a value from other days now", e.Note, nothingSeen(g), percent(g.Product.Covered))
+			return fmt.Sprintf("product stored as %s; %s, and %s of the sea have a value from other days now", e.Note, nothingSeen(g), figure.Percent(g.Product.Covered))
 		}
-		return fmt.Sprintf("product stored as %s; %.1f %% of the sea were seen, %.1f %% have a value now",
-			e.Note, percent(g.Product.Observed), percent(g.Product.Covered))
+		return fmt.Sprintf("product stored as %s; %s of the sea were seen, %s have a value now",
+			e.Note, figure.Percent(g.Product.Observed), figure.Percent(g.Product.Covered))
 	case ledger.Announced:
 		return "every sink has the product"
 	case ledger.Quarantined:
@@ -207,9 +209,9 @@ func causeSentence(g ledger.Granule) string {
 	case g.SHA256 == "":
 		return "seen on the archive and refused unread"
 	case g.Revision > 1:
-		return fmt.Sprintf("the archive replaced it by %d bytes of %s%s", g.Size, clock(g.ModTime), lane)
+		return fmt.Sprintf("the archive replaced it by %s of %s%s", figure.Bytes(g.Size), clock(g.ModTime), lane)
 	}
-	return fmt.Sprintf("seen on the archive, %d bytes of %s%s", g.Size, clock(g.ModTime), lane)
+	return fmt.Sprintf("seen on the archive, %s of %s%s", figure.Bytes(g.Size), clock(g.ModTime), lane)
 }
 
 func clock(t time.Time) string {
@@ -232,16 +234,19 @@ func deliveryLines(deliveries []ledger.Delivery) []StoryLine {
 			retracted[p.ID] = true
 			add(p.Retracted, "Revision %d: retracted, because %s.", p.Revision, p.Why)
 		}
-		what := map[ledger.DeliveryKind]string{
-			ledger.Publish: "published to", ledger.PublishAgain: "published again to", ledger.Retract: "retraction told to",
+		done := map[ledger.DeliveryKind]string{
+			ledger.Publish: "published to", ledger.PublishAgain: "published again to", ledger.Retract: "its retraction was told to",
+		}[d.Kind]
+		todo := map[ledger.DeliveryKind]string{
+			ledger.Publish: "be published to", ledger.PublishAgain: "be published again to", ledger.Retract: "tell its retraction to",
 		}[d.Kind]
 		switch d.State {
 		case ledger.Delivered:
-			add(d.Ended, "Revision %d: %s %s%s%s.", p.Revision, what, d.Sink, attempts(d.Attempts), modeOf(d))
+			add(d.Ended, "Revision %d: %s %s%s%s.", p.Revision, done, d.Sink, attempts(d.Attempts), modeOf(d))
 		case ledger.Aside:
-			add(d.Ended, "Revision %d: not %s %s: set aside%s, because %s.", p.Revision, what, d.Sink, attempts(d.Attempts), d.Problem)
+			add(d.Ended, "Revision %d: it could not %s %s and was set aside%s, because %s.", p.Revision, todo, d.Sink, attempts(d.Attempts), d.Problem)
 		default:
-			add(d.Queued, "Revision %d: waits to be %s %s%s.", p.Revision, what, d.Sink, waiting(d))
+			add(d.Queued, "Revision %d: waits to %s %s%s.", p.Revision, todo, d.Sink, waiting(d))
 		}
 	}
 	return lines
@@ -389,8 +394,8 @@ func (o *Operations) absence(ctx context.Context, set Dataset, day time.Time) (S
 	case known && day.After(newest.Last):
 		s.ToDo = fmt.Sprintf("'lacuna plan --dataset %s' shows whether the archive has it; where it has not, wait or ask the producer.", set.Name)
 	case back > 0 && o.now().Sub(day) > back:
-		s.ToDo = fmt.Sprintf("The day is older than the look-back of %v: 'lacuna backfill --dataset %s --from %s --to %s' fetches it.",
-			back, set.Name, day.Format(time.DateOnly), day.Format(time.DateOnly))
+		s.ToDo = fmt.Sprintf("The day is older than the look-back of %s: 'lacuna backfill --dataset %s --from %s --to %s' fetches it.",
+			figure.Duration(back), set.Name, day.Format(time.DateOnly), day.Format(time.DateOnly))
 	case set.SkipsEmptyDays:
 		s.ToDo = fmt.Sprintf("empty_days is skip, so a day without a granule has no product; 'lacuna plan --dataset %s' shows whether the archive has one.", set.Name)
 	default:
@@ -398,5 +403,3 @@ func (o *Operations) absence(ctx context.Context, set Dataset, day time.Time) (S
 	}
 	return s, nil
 }
-
-func percent(share float64) float64 { return float64(int(share*1000+0.5)) / 10 }

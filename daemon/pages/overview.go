@@ -104,7 +104,7 @@ func AskStatus(ctx context.Context, page string) (ops.Status, error) {
 // a status, and withdraws its readiness where a stage hangs or an archive stalls.
 func (p Pages) assess(s *ops.Status) {
 	s.Ledger = ops.Ledger{Bytes: ledger.Size(p.Settings.State.Ledger()), Rebuilt: ledger.LastDamage(p.Settings.State.Ledger())}
-	s.Hung, s.NoGPU = p.Live.Hung(), p.Live.Away()
+	s.Hung, s.NoGPU, s.Unreloaded = p.Live.Hung(), p.Live.Away(), p.Live.Unreloaded()
 	stalled := slices.ContainsFunc(s.Datasets, func(row ops.Dataset) bool { return row.Stalled })
 	s.Ready = s.Ready && s.Hung == "" && !stalled
 	for i := range s.Datasets {

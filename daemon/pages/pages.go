@@ -46,7 +46,8 @@ type Reader interface {
 type Live interface {
 	Ready() bool
 	Hung() string                         // name of a stage that hangs; empty: none
-	Method(dataset string) string         // method or model that fills a dataset
+	Method(dataset string) string         // method or model that fills a dataset; empty: the next granule decides
+	Unreloaded() string                   // why the configuration in the file was not taken up; empty: it was
 	Away() string                         // why models run without the GPU that was asked for; empty: they do not
 	Intake(dataset string) *intake.Intake // watcher of a dataset; nil: none runs
 	Refused(sink string) string           // reason why nothing is delivered; empty: none

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/daemon/intake"
 	"lacuna/daemon/operate"
 	"lacuna/daemon/shadow"
@@ -65,6 +66,9 @@ func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, er
 		for _, g := range done {
 			s.Products = append(s.Products, p.productRow(g))
 			noteLatest(s.Datasets, g)
+			if err := noteMethod(ctx, book, s.Datasets, g); err != nil {
+				return s, err
+			}
 		}
 		aside, err := book.Recent(ctx, RecentRows, ledger.Quarantined)
 		if err != nil {
@@ -204,8 +208,9 @@ func noteStep(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row
 	}
 	row.StepSeconds = step.Seconds()
 	expect := set.Archive.Expect
+	row.Finished = expect.Nothing
 	switch {
-	case step == 0:
+	case step == 0, expect.Nothing:
 	case expect.Within > 0:
 		row.Due = row.NewestField.Add(step + expect.Within)
 	case expect.By == "" && expect.Usual && set.Clock == nil: // a simulated sea has a clock of its own
@@ -346,6 +351,22 @@ func (p Pages) productRow(g ledger.Granule) ops.Product {
 		Dataset: g.Dataset, Granule: g.Name, Revision: g.Revision, Day: g.First, Stored: g.Changed,
 		File: filepath.ToSlash(file), ObservedBefore: g.Product.Observed, FilledAfter: g.Product.Covered,
 	}
+}
+
+// noteMethod adds what filled a granule to the row of its dataset, where no daemon
+// has chosen anything since it was started.
+func noteMethod(ctx context.Context, book *ledger.Ledger, rows []ops.Dataset, g ledger.Granule) error {
+	at := slices.IndexFunc(rows, func(row ops.Dataset) bool { return row.Name == g.Dataset && row.Method == "" })
+	if at < 0 {
+		return nil
+	}
+	current, holds, err := book.Current(ctx, g.Dataset, g.Name)
+	if err != nil || !holds {
+		return err
+	}
+	told := toldOf(current)
+	rows[at].Method = cmp.Or(fill.Method(told.Model), told.Model)
+	return nil
 }
 
 // inputOf returns the input of a product.

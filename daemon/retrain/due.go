@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"lacuna/internal/figure"
 )
 
 // Facts are the input of the triggers.
@@ -34,8 +36,8 @@ func (c Config) Due(f Facts) (due bool, why string) {
 	case !f.LastTrained.IsZero() && f.NewGranules == 0:
 		return false, "nothing new since the last training"
 	case !f.LastTrained.IsZero() && f.Now.Sub(f.LastTrained) < c.Apart:
-		return false, fmt.Sprintf("the last training ended %v ago, and train.apart keeps %v between two: not before %s",
-			f.Now.Sub(f.LastTrained).Round(time.Minute), c.Apart, moment(f.LastTrained.Add(c.Apart)))
+		return false, fmt.Sprintf("the last training ended %s, and train.apart keeps %s between two: not before %s",
+			figure.Ago(f.Now, f.LastTrained), figure.Duration(c.Apart), moment(f.LastTrained.Add(c.Apart)))
 	case !f.Champion && !f.ended():
 		return true, fmt.Sprintf("no model serves yet, and %d days are there", f.Outlook.Days)
 	}

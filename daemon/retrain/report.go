@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lacuna/daemon/state"
+	"lacuna/internal/figure"
 	"lacuna/pipeline/engine"
 )
 
@@ -144,7 +145,7 @@ func (r *Report) describe(f filed, cfg Config, now time.Time, running bool) {
 		r.Words = fmt.Sprintf("paused by %s on %s, until 'lacuna train resume'%s", f.pause.By, moment(f.pause.At), half)
 	case f.unfinished && f.job.Rests.After(now):
 		r.State, r.Until = StandResting, f.job.Rests
-		r.Words = fmt.Sprintf("rests until %s: the %v of train.budget are spent%s", moment(r.Until), cfg.Budget, half)
+		r.Words = fmt.Sprintf("rests until %s: the %s of train.budget are spent%s", moment(r.Until), figure.Duration(cfg.Budget), half)
 	case f.unfinished && !open:
 		r.State, r.Until = StandResting, opens
 		r.Words = fmt.Sprintf("rests until train.window opens on %s%s", moment(opens), half)
@@ -167,7 +168,7 @@ func (n Standing) progress() string {
 	}
 	text := fmt.Sprintf(" (%s, step %d of %d", n.Phase, n.Step, n.Steps)
 	if n.LeftSeconds != nil {
-		text += fmt.Sprintf(", %v left of it", (time.Duration(*n.LeftSeconds) * time.Second).String())
+		text += ", " + figure.Seconds(float64(*n.LeftSeconds)) + " left of it"
 	}
 	return text + ")"
 }

@@ -7,6 +7,8 @@ import (
 	"lacuna/daemon/state"
 
 	"github.com/robfig/cron/v3"
+
+	"lacuna/internal/figure"
 )
 
 // watchedSchedule is the schedule with the time from which on its times count.
@@ -67,7 +69,7 @@ func (c Config) inWords(now time.Time) string {
 	case every(times, func(t time.Time) time.Time { return t.AddDate(0, 1, 0) }):
 		return fmt.Sprintf("on day %d of every month at %s", times[0].Day(), at)
 	case every(times, func(t time.Time) time.Time { return t.Add(times[1].Sub(times[0])) }):
-		return fmt.Sprintf("every %v, next at %s", times[1].Sub(times[0]), at)
+		return fmt.Sprintf("every %s, next at %s", figure.Duration(times[1].Sub(times[0])), at)
 	}
 	return "by the schedule " + c.Schedule
 }

@@ -232,7 +232,7 @@ func (s *Scheduler) waiting(f Facts) string {
 	if f.Last.State != StateWaiting || f.Last.Version == f.Serving {
 		return ""
 	}
-	return fmt.Sprintf("version %s won and waits for 'lacuna models promote'; ", f.Last.Version)
+	return fmt.Sprintf("version %s won and waits for 'lacuna models promote %s'; ", f.Last.Version, f.Last.Version)
 }
 
 // facts gathers the input of the triggers, and the files to learn from.

@@ -50,7 +50,7 @@ func TestAScheduleIsReadOutInWords(t *testing.T) {
 		"0 2 * * 0":                    "every Sunday at 02:00 UTC",
 		"30 1 * * *":                   "every day at 01:30 UTC",
 		"0 3 1 * *":                    "on day 1 of every month at 03:00 UTC",
-		"0 */6 * * *":                  "every 6h0m0s, next at 18:00 UTC",
+		"0 */6 * * *":                  "every 6 h, next at 18:00 UTC",
 		"CRON_TZ=Asia/Tokyo 0 2 * * 6": "every Friday at 17:00 UTC",
 		"0 2 * * 1,4":                  "by the schedule 0 2 * * 1,4",
 		"0 0 30 2 *":                   "has no time to come",

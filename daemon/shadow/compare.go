@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lacuna/daemon/state"
+	"lacuna/internal/figure"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 )
@@ -128,8 +129,8 @@ func (r Report) String() string {
 		return "no day of it could be compared yet"
 	}
 	t := r.Total()
-	out := fmt.Sprintf("on %d days of %d it differs by %+.3g in the mean and %.3g in the root mean square, and observes %.1f %% of the cells, where the old one observes %.1f %%",
-		len(r.Days), r.Wanted, t.Bias, t.RMSE, 100*t.ObservedNew, 100*t.ObservedOld)
+	out := fmt.Sprintf("on %d days of %d it differs by %+.3g in the mean and %.3g in the root mean square, and observes %s of the cells, where the old one observes %s",
+		len(r.Days), r.Wanted, t.Bias, t.RMSE, figure.Percent(t.ObservedNew), figure.Percent(t.ObservedOld))
 	for _, c := range r.Changed {
 		out += "; " + c
 	}

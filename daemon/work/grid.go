@@ -126,13 +126,13 @@ func (w *Worker) oddGrid(granule ingest.Granule, s ledger.Standing) error {
 	switch {
 	case w.set.Grid != nil:
 		bad.Problem = fmt.Sprintf("its grid is %v, but dataset %s is configured as %v", grid, name, *w.set.Grid)
-		bad.Remedy = fmt.Sprintf("correct or remove grid in the configuration of the dataset and run 'lacuna grid reset --dataset %s', or configure a new dataset", name)
+		bad.Remedy = fmt.Sprintf("correct or remove grid in the configuration of the dataset and run 'lacuna grid reset --dataset %s --reason TEXT', or configure a new dataset", name)
 	case !s.Settled:
 		bad.Problem = fmt.Sprintf("its grid is %v, but dataset %s is %s so far", grid, name, s.Grid.Fingerprint)
 		bad.Remedy = fmt.Sprintf("it is taken up by itself if most of the first granules have its grid; 'lacuna grid show --dataset %s' counts them", name)
 	default:
 		bad.Problem = fmt.Sprintf("its grid is %v, but dataset %s has been %s since %s", grid, name, s.Grid.Fingerprint, s.Grid.Since.Format(time.DateOnly))
-		bad.Remedy = fmt.Sprintf("if the producer changed the grid, configure a new dataset, or run 'lacuna grid reset --dataset %s'", name)
+		bad.Remedy = fmt.Sprintf("if the producer changed the grid, configure a new dataset, or run 'lacuna grid reset --dataset %s --reason TEXT'", name)
 	}
 	return bad
 }

@@ -311,7 +311,7 @@ func (w *Worker) adopt(ctx context.Context, j sentJob, r jobs.Result) error {
 		case r.Dead > 0:
 			return &ingest.BadGranule{
 				File: g.Name, Problem: fmt.Sprintf("no worker could fill it in %d tries, the last said: %s", r.Dead, r.Failed),
-				Remedy: "look at the workers, mend what is wrong, and try it again with 'lacuna quarantine retry'",
+				Remedy: "look at the workers, mend what is wrong, and try it again with 'lacuna quarantine retry --all'",
 			}
 		}
 		return fmt.Errorf("worker %s cannot fill it: %s", r.Worker, r.Failed)

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"lacuna/daemon/fill"
@@ -402,4 +403,6 @@ func (w *Worker) setAside(ctx context.Context, g ledger.Granule, bad *ingest.Bad
 
 func percent(share float64) float64 { return float64(int(share*1000+0.5)) / 10 }
 
-func roundSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }
+// roundSeconds rounds after the division, so that a log has 1.86 and not
+// 1.8599999999999999.
+func roundSeconds(d time.Duration) float64 { return math.Round(d.Seconds()*100) / 100 }

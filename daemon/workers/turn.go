@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"lacuna/internal/figure"
 )
 
 // ErrTurn says that this daemon is not the coordinator any more.
@@ -135,7 +137,7 @@ func (s *session) watch(ctx context.Context) {
 		}
 		silence := time.Duration(time.Now().UnixNano() - s.answered.Load())
 		if s.has.Load() && silence > s.limit*4/5 {
-			s.end(fmt.Errorf("%w: no heartbeat was answered for %v", ErrTurn, silence.Round(time.Millisecond)))
+			s.end(fmt.Errorf("%w: no heartbeat was answered for %s", ErrTurn, figure.Duration(silence)))
 			return
 		}
 	}

@@ -16,12 +16,13 @@
 
   // As the server writes ages, so that a page reads the same before and after.
   const ago = (ms) => {
-    const s = Math.floor(ms / 1000);
+    const s = ms / 1000;
+    const short = (x) => (x >= 9.95 ? x.toFixed(0) : x.toFixed(1).replace(".0", ""));
     if (s < 1) return "just now";
-    if (s < 60) return `${s} s ago`;
-    if (s < 3600) return `${Math.floor(s / 60)} min ago`;
-    if (s < 48 * 3600) return `${Math.floor(s / 3600)} h ago`;
-    return `${Math.floor(s / 86400)} days ago`;
+    if (s < 100) return `${short(s)} s ago`;
+    if (s < 6000) return `${(s / 60).toFixed(0)} min ago`;
+    if (s < 48 * 3600) return `${short(s / 3600)} h ago`;
+    return `${(s / 86400).toFixed(0)} days ago`;
   };
 
   const showAges = () => {

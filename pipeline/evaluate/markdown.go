@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lacuna/internal/figure"
 	"lacuna/pipeline/skill"
 )
 
@@ -54,7 +55,14 @@ func difference(d *skill.Difference) string {
 	if d == nil {
 		return "–"
 	}
-	text := fmt.Sprintf("%+.1f %% [%+.4f, %+.4f]", 100*d.Relative, d.Interval.Low, d.Interval.High)
+	text := fmt.Sprintf("%+.4f [%+.4f, %+.4f]", d.Mean, d.Interval.Low, d.Interval.High)
+	base := d.Base
+	if base == 0 && d.Relative != 0 { // a result of before it was kept
+		base = d.Mean / d.Relative
+	}
+	if base > 0 {
+		text = figure.ChangeWithin(d.Relative, d.Interval.Low/base, d.Interval.High/base)
+	}
 	if d.Interval.Low > 0 || d.Interval.High < 0 {
 		return "**" + text + "**"
 	}
@@ -75,7 +83,7 @@ func (r Results) truths(b *strings.Builder) {
 		}
 		relative := "–"
 		if t.Overlay > 0 {
-			relative = fmt.Sprintf("%+.1f %%", 100*(t.Gaps-t.Overlay)/t.Overlay)
+			relative = figure.Change((t.Gaps - t.Overlay) / t.Overlay)
 		}
 		line(b, row.Method, within(t.Overlay, t.OverlayIn), within(t.Gaps, t.GapsIn), relative)
 	}

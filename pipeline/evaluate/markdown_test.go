@@ -27,12 +27,12 @@ func TestATableReadsAsWritten(t *testing.T) {
 			},
 			{
 				Method: "worse", Seeds: 1, MSE: Spread{Mean: 0.2},
-				Difference:     &skill.Difference{Relative: 0.62, Interval: skill.Interval{Low: 0.05, High: 0.1}},
-				CRPSDifference: &skill.Difference{Relative: -0.03, Interval: skill.Interval{Low: -0.02, High: -0.01}},
+				Difference:     &skill.Difference{Mean: 0.0765, Base: 0.1235, Relative: 0.62, Interval: skill.Interval{Low: 0.05, High: 0.1}},
+				CRPSDifference: &skill.Difference{Mean: -0.015, Relative: -0.03, Interval: skill.Interval{Low: -0.02, High: -0.01}},
 			},
 			{
 				Method: "alike", Seeds: 1, MSE: Spread{Mean: 0.124},
-				Difference: &skill.Difference{Relative: 0.005, Interval: skill.Interval{Low: -0.01, High: 0.011}},
+				Difference: &skill.Difference{Mean: 0.0005, Base: 0.1, Relative: 0.005, Interval: skill.Interval{Low: -0.01, High: 0.011}},
 			},
 		},
 		Notes: []string{"A note."},

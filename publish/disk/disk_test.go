@@ -166,7 +166,7 @@ func TestDiskAtItsFloorTakesNoProductAndNamesTheRemedy(t *testing.T) {
 	if !errors.Is(err, ErrFull) {
 		t.Fatalf("Put() = %v, want ErrFull", err)
 	}
-	for _, want := range []string{"20.0 MiB free", "50.0 MiB are to stay", "free 30.0 MiB", "1 superseded files", "keep_days"} {
+	for _, want := range []string{"21 MB free", "52.4 MB are to stay", "free 31.5 MB", "1 superseded files", "keep_days"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("message lacks %q: %v", want, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"lacuna/internal/figure"
 )
 
 // ErrFull says that the disk has less room left than the floor.
@@ -30,7 +32,7 @@ func (s Store) checkRoom(written int64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s free on the disk of %s, %s are to stay; free %s%s", ErrFull,
-		size(left), s.Root, size(s.FloorBytes), size(s.FloorBytes-left+written), s.suggestion())
+		figure.Bytes(left), s.Root, figure.Bytes(s.FloorBytes), figure.Bytes(s.FloorBytes-left+written), s.suggestion())
 }
 
 // suggestion names the space that old products take and the setting that frees
@@ -43,7 +45,7 @@ func (s Store) suggestion() string {
 	text := ""
 	for _, class := range []Class{Superseded, NearRealTime, Delayed} {
 		if u := usage[class]; u.Files > 0 {
-			text += fmt.Sprintf(", %d %s files hold %s", u.Files, class, size(u.Bytes))
+			text += fmt.Sprintf(", %d %s files hold %s", u.Files, class, figure.Bytes(u.Bytes))
 		}
 	}
 	if text == "" {
@@ -72,13 +74,4 @@ func freeBytes(folder string) (int64, error) {
 		return 0, err
 	}
 	return int64(st.Bavail) * st.Bsize, nil
-}
-
-// size writes bytes for people.
-func size(bytes int64) string {
-	const mib = 1 << 20
-	if bytes >= 10*1024*mib {
-		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1024*mib))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
 }

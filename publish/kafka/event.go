@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ const (
 // the body of a published event; in a retraction only the fields up to Why are
 // set.
 type Event struct {
-	ID        string `json:"-"` // ce_id: equal for every repetition of the event
+	ID        string `json:"-"` // ce_id: equal only where the body is equal; see Revised
 	Retracted bool   `json:"-"` // from ce_type
 	Why       string `json:"-"` // ce_why: the reason of a retraction
 
@@ -125,6 +126,17 @@ func newRetraction(p publish.Product) Event {
 		Dataset: p.Dataset, Granule: p.Granule, Revision: p.Revision, Created: p.Created.UTC(), File: File{Name: p.Name},
 	}
 }
+
+// againID returns the id of a product that is sent once more at a time.
+func againID(p publish.Product, at time.Time) string {
+	return p.ID() + "/again-" + at.UTC().Format("20060102T150405.000000000Z")
+}
+
+var againSuffix = regexp.MustCompile(`(/r[0-9]+)/again-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z$`)
+
+// Revised names the product and its revision, and a retraction of it apart. Events
+// that were sent once more have another id, and this is the same.
+func (e Event) Revised() string { return againSuffix.ReplaceAllString(e.ID, "$1") }
 
 // Key names the product whatever its revision.
 func (e Event) Key() string { return e.Dataset + "/" + e.Granule }

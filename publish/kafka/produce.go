@@ -14,6 +14,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/protocol"
+
+	"lacuna/internal/figure"
 )
 
 // producer appends messages to partitions. In a slot that is numbered each is
@@ -103,7 +105,7 @@ func (p *producer) giveUp(caller context.Context, to slot, last error) error {
 	if caller.Err() != nil {
 		return fmt.Errorf("send to %s: %w", to.topic, caller.Err())
 	}
-	return fmt.Errorf("send to %s for %v: %w", to.topic, p.patience, p.cluster.explain(last))
+	return fmt.Errorf("send to %s for %s: %w", to.topic, figure.Duration(p.patience), p.cluster.explain(last))
 }
 
 // try sends batch once.

@@ -21,7 +21,7 @@ import (
 // part is on its way the next is read, hashed and compressed: two are in memory
 // at a time. A file without the hash of p is an error, after its parts were
 // sent; parts that are not announced are never read.
-func (w *writer) sendFile(ctx context.Context, to slot, p publish.Product) (Placement, error) {
+func (w *writer) sendFile(ctx context.Context, to slot, id string, p publish.Product) (Placement, error) {
 	file, err := os.Open(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Placement{}, fmt.Errorf("%w: %w", publish.ErrPermanent, err)
@@ -35,7 +35,7 @@ func (w *writer) sendFile(ctx context.Context, to slot, p publish.Product) (Plac
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(buffers.full)
-		return w.encodeParts(ctx, file, p, buffers)
+		return w.encodeParts(ctx, file, id, p, buffers)
 	})
 	g.Go(func() error { return w.sendParts(ctx, to, buffers, &place) })
 	if err := g.Wait(); err != nil {
@@ -85,10 +85,10 @@ func newBuffers() buffers {
 
 // encodeParts cuts a file into parts and encodes them into buffers as record
 // batches.
-func (w *writer) encodeParts(ctx context.Context, file io.Reader, p publish.Product, buffers buffers) error {
+func (w *writer) encodeParts(ctx context.Context, file io.Reader, id string, p publish.Product, buffers buffers) error {
 	digest := sha256.New()
 	rest := io.TeeReader(io.LimitReader(file, p.Size+1), digest)
-	part := Part{ID: p.ID(), Parts: partsOf(p.Size, w.cfg.PartBytes), Size: p.Size, SHA256: p.SHA256}
+	part := Part{ID: id, Parts: partsOf(p.Size, w.cfg.PartBytes), Size: p.Size, SHA256: p.SHA256}
 	piece := make([]byte, w.cfg.PartBytes)
 	var read int64
 	for part.Number = range part.Parts {

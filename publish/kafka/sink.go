@@ -69,13 +69,15 @@ func (s *Sink) Publish(ctx context.Context, p publish.Product) error {
 		if last := w.announced.of(p.Key()); last.revision >= p.Revision {
 			return nil
 		}
-		return w.publish(ctx, p)
+		return w.publish(ctx, p.ID(), p)
 	})
 }
 
 // Replay sends a product that was announced before once more, for readers that
-// have lost it or whose topic has forgotten the parts. Readers that remember
-// its id ignore it. A revision that is not the current one is left alone.
+// have lost it or whose topic has forgotten the parts. Its parts lie elsewhere
+// now, so that the event has another body and another id; Event.Revised tells
+// readers that it is the same product. A revision that is not the current one is
+// left alone.
 func (s *Sink) Replay(ctx context.Context, p publish.Product) error {
 	return s.deliver(ctx, p, func(w *writer) error {
 		if err := w.announced.conflict(p); err != nil {
@@ -84,7 +86,7 @@ func (s *Sink) Replay(ctx context.Context, p publish.Product) error {
 		if last := w.announced.of(p.Key()); last.revision > p.Revision || (last.revision == p.Revision && last.retracted) {
 			return nil
 		}
-		return w.publish(ctx, p)
+		return w.publish(ctx, againID(p, time.Now()), p)
 	})
 }
 
@@ -206,16 +208,19 @@ type writer struct {
 	announced    *announced
 }
 
-func (w *writer) publish(ctx context.Context, p publish.Product) error {
+// publish sends the parts of p and then its event, both under id.
+func (w *writer) publish(ctx context.Context, id string, p publish.Product) error {
 	if err := checkMembers(p); err != nil {
 		return err
 	}
 	to := slot{topic: w.data.name, partition: spread(p.Key(), w.data.partitions), numbered: true}
-	place, err := w.sendFile(ctx, to, p)
+	place, err := w.sendFile(ctx, to, id, p)
 	if err != nil {
 		return fmt.Errorf("send the parts of %s: %w", p.ID(), err)
 	}
-	return w.announce(ctx, p.Key(), newEvent(p, place))
+	e := newEvent(p, place)
+	e.ID = id
+	return w.announce(ctx, p.Key(), e)
 }
 
 // announce sends e under key and records it.

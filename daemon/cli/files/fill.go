@@ -162,27 +162,10 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
-	var errs []error
-	granules := map[string]ingest.Granule{}
-	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
-	for _, path := range slices.Concat(inputs, paths) {
-		if _, twice := granules[path]; !twice {
-			g, err := reader.Read(ctx, path, fill.Reading(f.options, f.screen.Ice))
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			switch {
-			case err == nil:
-				granules[path] = g
-			case slices.Contains(inputs, path):
-				errs = append(errs, err)
-			default: // a poorer analysis, not a failure
-				fmt.Fprintf(stderr, "lacuna: left out of the history: %v\n", err)
-			}
-		}
-		bar.Step()
+	granules, errs, err := f.readAll(ctx, reader, inputs, paths, stderr)
+	if err != nil {
+		return err
 	}
-	bar.Finish()
 	history := make([]ingest.Granule, 0, len(granules))
 	for _, g := range granules {
 		history = append(history, g)
@@ -215,6 +198,41 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	return errors.Join(errs...)
 }
 
+// readAll reads inputs and history, each file once. An input that cannot be read is
+// in errs; a file of the history is left out.
+func (f fillFlags) readAll(ctx context.Context, reader *ingest.Reader, inputs, paths []string, stderr io.Writer) (granules map[string]ingest.Granule, errs []error, err error) {
+	granules = map[string]ingest.Granule{}
+	var left leftOut
+	bar := cli.NewProgress(stderr, "reading", len(inputs)+len(paths))
+	defer bar.Finish()
+	known := map[string]bool{} // files by their whole path: an input may lie in the history
+	for _, path := range slices.Concat(inputs, paths) {
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !known[whole] {
+			known[whole] = true
+			g, err := reader.Read(ctx, path, fill.Reading(f.options, f.screen.Ice))
+			if ctx.Err() != nil {
+				return nil, nil, ctx.Err()
+			}
+			switch {
+			case err == nil:
+				granules[path] = g
+			case slices.Contains(inputs, path):
+				errs = append(errs, err)
+			default: // a poorer analysis, not a failure
+				left.add(err)
+			}
+		}
+		bar.Step()
+	}
+	bar.Finish()
+	left.print(stderr)
+	return granules, errs, nil
+}
+
 // one fills one granule and returns the path of its product.
 func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input.Filler, job fill.Job, stderr io.Writer) (string, error) {
 	g := job.Granule
@@ -236,7 +254,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if err := filler.Settle(&job, func(chosen fill.Job) ([]skill.Departure, error) { return f.weigh(ctx, chosen, stderr) }); err != nil {
 		return "", err
 	}
-	if job.Constants, err = f.constants(ctx, job); err != nil {
+	if job.Constants, err = f.constants(ctx, job, stderr); err != nil {
 		return "", err
 	}
 	job.Fill.Members = f.model.MembersOf(job.Fill)
@@ -267,7 +285,7 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 // constants returns the constants of optimal interpolation for a job. They are
 // tuned on the days of all granules of the grid, once; for a product in near real
 // time on those before it, and again when these have doubled.
-func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
+func (f fillFlags) constants(ctx context.Context, job fill.Job, stderr io.Writer) (*infer.Constants, error) {
 	if job.Fill.Method != "oi" && job.Trust == nil && job.Scaling == nil {
 		return nil, nil
 	}
@@ -291,7 +309,9 @@ func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constant
 	if known != nil {
 		return known, nil
 	}
+	bar := cli.NewProgress(stderr, "tuning optimal interpolation", 0)
 	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill)
+	bar.Finish()
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +335,7 @@ func (f fillFlags) weigh(ctx context.Context, job fill.Job, stderr io.Writer) ([
 	}
 	job.Trust = &skill.Trust{}
 	var err error
-	if job.Constants, err = f.constants(ctx, job); err != nil {
+	if job.Constants, err = f.constants(ctx, job, stderr); err != nil {
 		return nil, err
 	}
 	bar := cli.NewProgress(stderr, "weighing the model", 0)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestConstantsWithoutAFutureAreOfTheDaysBefore(t *testing.T) {
 		cfg.Method, cfg.FutureDays = "oi", future
 		var c *infer.Constants
 		for _, d := range []int{len(days) - 1, target} { // the newest first
-			if c, err = flags.constants(t.Context(), fill.Job{Granule: days[d], History: days, Sea: world.Sea(), Fill: cfg}); err != nil {
+			if c, err = flags.constants(t.Context(), fill.Job{Granule: days[d], History: days, Sea: world.Sea(), Fill: cfg}, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 		}

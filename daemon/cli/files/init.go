@@ -32,7 +32,7 @@ type initFlags struct {
 	sample            string
 	name, out, state  string
 	options           ingest.Options
-	fill, train       bool
+	fill, train, add  bool
 	ask, unmeasured   bool
 }
 
@@ -45,6 +45,10 @@ func initCommand() *cobra.Command {
 configuration in which every line has its reason above it: how the granules are
 read, where they come from and when, and what fills them. It checks what it
 wrote and overwrites nothing.
+
+--add puts the dataset at the end of the list of a configuration that is there
+(-o FILE), with its comments and its order as they are; a service takes it up
+with 'systemctl reload lacuna'. A file that would not be good stays as it was.
 
 --dir names a folder of granules, --sample one granule (its folder is then where
 others are expected), --url an archive (http, https, ftp, or
@@ -60,7 +64,8 @@ Exit status: 0 done, 1 failed (the file is there already, or no granule can be
 read), 2 usage, 78 the configuration that was written is not good.`,
 		Example: `  lacuna init --dir archive --fill
   lacuna init --sample 20240312_chl.nc --name my-sea -o my-sea.yaml
-  lacuna init --product cmems_obs-oc_blk_bgc-plankton_nrt_l3-multi-1km_P1D`,
+  lacuna init --product cmems_obs-oc_blk_bgc-plankton_nrt_l3-multi-1km_P1D
+  lacuna init --add --dir sst -o /etc/lacuna/lacuna.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			asking := newInterview(c.InOrStdin(), c.ErrOrStderr(), flags.ask)
@@ -78,8 +83,9 @@ read), 2 usage, 78 the configuration that was written is not good.`,
 	f.StringVar(&flags.name, "name", "", "`NAME` of the dataset (default: after the folder, product or file)")
 	f.StringVar(&flags.options.Variable, "var", "", "`VARIABLE` to fill (default: found)")
 	input.AddPart(f, &flags.options)
-	f.StringVarP(&flags.out, "output", "o", "lacuna.yaml", "configuration `FILE` to write")
+	f.StringVarP(&flags.out, "output", "o", "lacuna.yaml", "configuration `FILE` to write, or to add to")
 	f.StringVar(&flags.state, "state", "var", "`DIR` for state, products and models")
+	f.BoolVar(&flags.add, "add", false, "add the dataset to the configuration that is there")
 	f.BoolVar(&flags.fill, "fill", false, "fill the newest granule at once")
 	f.BoolVar(&flags.train, "train", false, "then train a model of the dataset")
 	f.BoolVar(&flags.unmeasured, "unmeasured", false, "do not measure this machine, which takes some seconds")
@@ -115,8 +121,8 @@ func (f *initFlags) settle(asking *interview) error {
 func (f *initFlags) run(c *cobra.Command, asking *interview) error {
 	ctx, stderr := c.Context(), c.ErrOrStderr()
 	f.out = asking.text("Write the configuration to which file?", f.out)
-	if _, err := os.Lstat(f.out); err == nil {
-		return fmt.Errorf("%s is there already: choose another name with -o, or move it away", f.out)
+	if _, err := os.Lstat(f.out); err == nil && !f.add {
+		return fmt.Errorf("%s is there already: --add adds the dataset to it; or choose another name with -o", f.out)
 	}
 	reader, err := cli.NewReader()
 	if err != nil {
@@ -140,10 +146,16 @@ func (f *initFlags) run(c *cobra.Command, asking *interview) error {
 	if o.Sample != nil {
 		o.Starter = starterNamed(ctx, o.Sample.Granule())
 	}
-	if err := writeNew(f.out, o.Propose()); err != nil {
+	written := "written"
+	if f.add {
+		written, err = "has "+o.Name+" now too", f.addTo(c, o)
+	} else {
+		err = writeNew(f.out, o.Propose())
+	}
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s written\n", f.out)
+	fmt.Fprintf(c.OutOrStdout(), "%s %s\n", f.out, written)
 	return f.goOn(c, o, asking)
 }
 

@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"lacuna/internal/figure"
 )
 
 func inspectCommand() *cobra.Command {
@@ -160,7 +162,7 @@ func printGranule(w io.Writer, g ingest.Granule, seaMask string) error {
 	}
 	f := s.Frames[best]
 	if f.Min != nil {
-		fmt.Fprintf(&b, "\n%s, %.1f %% observed, %s from %.3g to %.3g, mean %.3g:\n", shortTime(f.Time), 100*f.Coverage, s.Variable, *f.Min, *f.Max, *f.Mean)
+		fmt.Fprintf(&b, "\n%s, %s observed, %s from %.3g to %.3g, mean %.3g:\n", shortTime(f.Time), figure.Percent(f.Coverage), s.Variable, *f.Min, *f.Max, *f.Mean)
 	}
 	width, colour := pictureWidth(w)
 	b.WriteString(sketch(g.Fields[best], g.Transform, width, colour))

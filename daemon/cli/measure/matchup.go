@@ -17,6 +17,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/onboard"
+	"lacuna/internal/figure"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/matchup"
@@ -235,7 +236,7 @@ func (r matchupReport) print(w io.Writer) error {
 	fmt.Fprintf(&b, "%-9s %6s %9s %9s %8s %8s %8s %6s %10s %8s\n", "cells", "n", "platforms", "readings", "bias", "RMSE", "spread", "r", "in 90 %", "sigma")
 	for _, s := range r.Scores {
 		fmt.Fprintf(&b, "%-9s %6d %9d %9d %8s %8s %8s %6s %10s %8s\n", s.Cells, s.N, s.Platforms, s.Readings,
-			figure("%+.3f", s.Bias), figure("%.3f", s.RMSE), figure("%.3f", s.Spread), figure("%.2f", s.Correlation), percent(s.Coverage90), figure("%.3f", s.Sigma))
+			measured("%+.3f", s.Bias), measured("%.3f", s.RMSE), measured("%.3f", s.Spread), measured("%.2f", s.Correlation), percent(s.Coverage90), measured("%.3f", s.Sigma))
 	}
 	fmt.Fprintf(&b, "n counts platforms and days: %s\n", r.Pairing)
 	if r.Space == "log10" && r.Scores[0].Bias != nil {
@@ -251,8 +252,8 @@ func (r matchupReport) print(w io.Writer) error {
 	return err
 }
 
-// figure writes a number that may not be there.
-func figure(format string, x *float64) string {
+// measured writes a number that may not be there.
+func measured(format string, x *float64) string {
 	if x == nil {
 		return "-"
 	}
@@ -263,5 +264,5 @@ func percent(x *float64) string {
 	if x == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f %%", 100**x)
+	return figure.Percent(*x)
 }

@@ -134,7 +134,7 @@ func scatter(r matchupReport, pairs []matchup.Pair) image.Image {
 	}
 	s := r.Scores[0]
 	d := chart.Diagram{
-		Title:  fmt.Sprintf("%s: n %d, bias %s, RMSE %s, %s in the 90 %% interval", r.Variable, s.N, figure("%+.3f", s.Bias), figure("%.3f", s.RMSE), percent(s.Coverage90)),
+		Title:  fmt.Sprintf("%s: n %d, bias %s, RMSE %s, %s in the 90 %% interval", r.Variable, s.N, measured("%+.3f", s.Bias), measured("%.3f", s.RMSE), percent(s.Coverage90)),
 		XLabel: fmt.Sprintf("measured, %s", unit), YLabel: fmt.Sprintf("product, %s", unit),
 	}
 	for _, kind := range []string{matchup.Filled, matchup.Observed, matchup.NotTold} {

@@ -130,7 +130,7 @@ func TestMatchupFindsWhatWasPlanted(t *testing.T) {
 	for _, s := range r.Scores[1:] {
 		if s.N == 0 || math.Abs(*s.Bias-want[s.Cells][0]) > 1e-3 || math.Abs(*s.RMSE-*s.Bias) > 1e-3 || *s.Coverage90 != want[s.Cells][1] ||
 			math.Abs(*s.Sigma-plantedSigma) > 1e-6 || *s.Correlation < 0.999 {
-			t.Errorf("%s: n %d, bias %s, RMSE %s, in 90 %% %s", s.Cells, s.N, figure("%.4f", s.Bias), figure("%.4f", s.RMSE), percent(s.Coverage90))
+			t.Errorf("%s: n %d, bias %s, RMSE %s, in 90 %% %s", s.Cells, s.N, measured("%.4f", s.Bias), measured("%.4f", s.RMSE), percent(s.Coverage90))
 		}
 	}
 	f, err := os.Open(picture)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
 	"lacuna/pipeline/samples/pack"
 
@@ -32,7 +33,7 @@ func packCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = f.Cleanup() }() // after a success there is nothing to clean up
-			if err := pack.Write(f, set.Series); err != nil {
+			if err := cli.During(c.ErrOrStderr(), "packing", func() error { return pack.Write(f, set.Series) }); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d days of %v\n", out, len(set.Series.Days), set.Series.Grid)

@@ -10,10 +10,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lacuna/daemon"
 	"lacuna/daemon/cli"
 	"lacuna/modelstore"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func modelsCommand() *cobra.Command {
@@ -21,7 +24,8 @@ func modelsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models",
 		Short: "look at, choose and move trained models",
-		Long: `Models works on a model store, the folder that --store names. A version in it is
+		Long: `Models works on a model store, the folder that --store names, else that of the
+configuration (train.store). A version in it is
 a folder of ONNX files with a card, and never changes. One version serves each
 dataset: its champion. Which one, since when and why is in promotions.log.
 
@@ -37,21 +41,33 @@ Exit status: 0 done, 1 failed, 2 usage.`,
   lacuna models rollback --store var/store --why 'seams in the May products'`,
 	}
 	f := c.PersistentFlags()
-	f.StringVar(&m.dir, "store", "", "model store `DIR` (required)")
+	f.StringVar(&m.dir, "store", "", "model store `DIR` (default: train.store of the configuration)")
+	cli.AddConfig(f, &m.config)
 	f.BoolVar(&m.json, "json", false, "print JSON")
 	return cli.Group(c, m.named, m.list(), m.show(), m.diff(), m.promote(), m.rollback(), m.export(), m.importing(), m.gc(), m.pin(), m.unpin())
 }
 
 // models holds the flags of the commands below models.
 type models struct {
-	dir  string
-	json bool
+	dir    string
+	config string
+	json   bool
 }
 
-// named reports a missing --store.
+// named finds the store, so that a remedy can be typed as it stands.
 func (m *models) named() error {
-	if m.dir == "" {
-		return errors.New("--store DIR is required")
+	if m.dir != "" {
+		return nil
+	}
+	if cli.FindConfig(&m.config) != nil {
+		return errors.New("--store DIR is required: there is no configuration that names one")
+	}
+	cfg, err := daemon.LoadConfig(m.config)
+	if err != nil {
+		return err
+	}
+	if m.dir = cfg.Train.Store; m.dir == "" {
+		return fmt.Errorf("--store DIR is required: %s has no train.store", m.config)
 	}
 	return nil
 }
@@ -101,7 +117,7 @@ Exit status: 0 done, 1 the store cannot be read, or a card or the log is damaged
 				return err
 			}
 			if len(rows) == 0 && !m.json {
-				fmt.Fprintf(c.ErrOrStderr(), "no versions in %s; 'lacuna train' or 'lacuna models import' adds one\n", m.dir)
+				fmt.Fprintf(c.ErrOrStderr(), "no versions in %s; the service trains one in its time, 'lacuna models import FILE' adds one\n", m.dir)
 				return problems
 			}
 			return errors.Join(m.print(c, rows, func(w io.Writer) { printModels(w, rows) }), problems)
@@ -156,7 +172,7 @@ func printModels(w io.Writer, rows []modelRow) {
 			created = r.Created.UTC().Format("2006-01-02 15:04")
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Version, cmp.Or(strings.Join(r.State, ", "), "-"), cmp.Or(r.Kind, "-"),
-			created, mse, modelstore.FormatBytes(r.Bytes), cmp.Or(r.Parent, "-"))
+			created, mse, figure.Bytes(r.Bytes), cmp.Or(r.Parent, "-"))
 	}
 }
 

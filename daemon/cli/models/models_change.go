@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func (m *models) promote() *cobra.Command {
@@ -145,7 +147,7 @@ Exit status: 0 done, 1 failed, 2 usage.`,
 				return err
 			}
 			return m.print(c, done, func(w io.Writer) {
-				fmt.Fprintf(w, "%s  %s  sha256 %s\n", done.File, modelstore.FormatBytes(done.Bytes), done.SHA256)
+				fmt.Fprintf(w, "%s  %s  sha256 %s\n", done.File, figure.Bytes(done.Bytes), done.SHA256)
 			})
 		},
 	}
@@ -169,7 +171,8 @@ func (e *exported) write(c *cobra.Command, s *modelstore.Store) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
 	hash := sha256.New()
-	if err := s.Export(c.Context(), e.Version, io.MultiWriter(file, hash)); err != nil {
+	err = cli.During(c.ErrOrStderr(), "writing "+e.Version, func() error { return s.Export(c.Context(), e.Version, io.MultiWriter(file, hash)) })
+	if err != nil {
 		return err
 	}
 	if e.Bytes, err = file.Seek(0, io.SeekCurrent); err != nil {
@@ -257,7 +260,7 @@ func printSweep(w io.Writer, sweep modelstore.Sweep, dry bool) {
 		fmt.Fprintf(w, "%s\t%s\n", id, removed)
 	}
 	fmt.Fprintf(w, "%d of %d versions %s, %s; %d unfinished leftovers\n", len(sweep.Removed), len(sweep.Removed)+len(sweep.Kept),
-		removed, modelstore.FormatBytes(sweep.Bytes), sweep.Leftovers)
+		removed, figure.Bytes(sweep.Bytes), sweep.Leftovers)
 }
 
 func (m *models) pin() *cobra.Command {

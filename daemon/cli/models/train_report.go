@@ -122,8 +122,8 @@ func (r *trainReport) done(e retrain.Event) error {
 	}
 	words := map[string]string{
 		retrain.StatePromoted: "is champion now", retrain.StateRefused: "was refused: it stays in the store, and does not serve",
-		retrain.StateUnjudged: "could not be judged: it stays in the store, and 'lacuna models promote' makes it serve all the same",
-		retrain.StateWaiting:  "won and waits for 'lacuna models promote'", retrain.StateWritten: "was written and not judged for promotion",
+		retrain.StateUnjudged: "could not be judged: it stays in the store, and 'lacuna models promote " + e.Version + "' makes it serve all the same",
+		retrain.StateWaiting:  "won and waits for 'lacuna models promote " + e.Version + "'", retrain.StateWritten: "was written and not judged for promotion",
 	}
 	_, err := fmt.Fprintf(r.stdout, "%s %s\n", e.Version, words[e.State])
 	return err

@@ -190,7 +190,7 @@ func (f *backfillFlags) ask(d *daemon.Daemon) (operate.Backfill, error) {
 	switch {
 	case f.model == "":
 	case f.model != "champion" || !f.again:
-		return ask, cli.Usage(fmt.Errorf("--model is %q: it takes champion, with --again; 'lacuna models promote' makes another version champion", f.model))
+		return ask, cli.Usage(fmt.Errorf("--model is %q: it takes champion, with --again; 'lacuna models promote VERSION' makes another version champion", f.model))
 	default:
 		ask.Model, err = d.Station().ChampionOf(f.dataset)
 	}

@@ -37,7 +37,7 @@ Exit status: 0 the configuration is good, and with --online all is well;
 		Example: "  lacuna check --config systemd/lacuna.yaml\n  lacuna check --config /etc/lacuna/lacuna.yaml --online",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := findConfig(&flags.config); err != nil {
+			if err := cli.FindConfig(&flags.config); err != nil {
 				return err
 			}
 			cfg, err := daemon.LoadConfig(flags.config)
@@ -57,7 +57,7 @@ Exit status: 0 the configuration is good, and with --online all is well;
 			return describeConfig(c.OutOrStdout(), flags.config, cfg)
 		},
 	}
-	addConfig(c.Flags(), &flags.config)
+	cli.AddConfig(c.Flags(), &flags.config)
 	c.Flags().BoolVar(&online, "online", false, "try archives, sinks, models, disks and the ledger as well")
 	c.Flags().BoolVar(&asJSON, "json", false, "with --online: print JSON, a line for each thing")
 	return c

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 
+	"lacuna/daemon/books"
 	"lacuna/daemon/cli"
 	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func ledgerCommand() *cobra.Command {
@@ -25,7 +28,7 @@ Exit status: 0 done, 1 failed (with check: the ledger is damaged), 2 usage,
   lacuna ledger rebuild --config lacuna.yaml`,
 	}
 	f := c.PersistentFlags()
-	addConfig(f, &o.config)
+	cli.AddConfig(f, &o.config)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cli.Group(c, nil, o.backupLedger(), o.checkLedger(), o.rebuildLedger())
 }
@@ -41,12 +44,16 @@ remove ledger.db-wal and ledger.db-shm, and start the daemon.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.on(c, func(operations *operate.Operations) error {
-				bytes, err := operations.Backup(c.Context(), args[0])
+				var bytes int64
+				err := cli.During(c.ErrOrStderr(), "copying the ledger", func() (err error) {
+					bytes, err = operations.Backup(c.Context(), args[0])
+					return err
+				})
 				if err != nil {
 					return err
 				}
 				return o.print(c, map[string]any{"file": args[0], "bytes": bytes}, func(w io.Writer) {
-					fmt.Fprintf(w, "%s: %s\n", args[0], size(bytes))
+					fmt.Fprintf(w, "%s: %s\n", args[0], figure.Bytes(bytes))
 				})
 			})
 		},
@@ -60,7 +67,8 @@ func (o *operator) checkLedger() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.on(c, func(operations *operate.Operations) error {
-				if err := operations.CheckLedger(c.Context()); err != nil {
+				err := cli.During(c.ErrOrStderr(), "reading the ledger", func() error { return operations.CheckLedger(c.Context()) })
+				if err != nil {
 					return fmt.Errorf("%w; restart the daemon, which makes it anew from what is on the disk, or put a backup in its place", err)
 				}
 				return o.print(c, map[string]bool{"ok": true}, func(w io.Writer) { fmt.Fprintln(w, "the ledger is whole") })
@@ -86,7 +94,11 @@ new one: times of past steps, open re-analyses and the series of daily skill.`,
 			if err != nil {
 				return err
 			}
-			done, err := d.Rebuild(c.Context())
+			var done books.Rebuilt
+			err = cli.During(c.ErrOrStderr(), "making the ledger anew", func() (err error) {
+				done, err = d.Rebuild(c.Context())
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"lacuna/daemon"
+	"lacuna/daemon/cli"
 	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
@@ -22,14 +23,32 @@ type operator struct {
 
 func (o *operator) add(c *cobra.Command) {
 	f := c.PersistentFlags()
-	addConfig(f, &o.config)
+	cli.AddConfig(f, &o.config)
 	f.StringVar(&o.dataset, "dataset", "", "`NAME` of the dataset (default: all)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
+// selection holds the flags of commands that take days, ranges and names of
+// granules, beside their arguments.
+type selection struct{ from, to string }
+
+func (s *selection) add(c *cobra.Command) {
+	c.Flags().StringVar(&s.from, "from", "", "first `DAY` of a range, such as 2024-04-01")
+	c.Flags().StringVar(&s.to, "to", "", "last `DAY` of a range")
+}
+
+// of returns the granules that arguments and flags name.
+func (s *selection) of(dataset string, args []string) (operate.Selection, error) {
+	selected, err := operate.Select(dataset, args, s.from, s.to)
+	if err != nil {
+		return selected, cli.Usage(err)
+	}
+	return selected, nil
+}
+
 // load reads the configuration.
 func (o *operator) load() (daemon.Config, error) {
-	if err := findConfig(&o.config); err != nil {
+	if err := cli.FindConfig(&o.config); err != nil {
 		return daemon.Config{}, err
 	}
 	return daemon.LoadConfig(o.config)

@@ -11,6 +11,8 @@ import (
 	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 type planFlags struct {
@@ -58,7 +60,7 @@ func (f *planFlags) print(w io.Writer, p operate.Plan) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range p.Fetch {
-		fmt.Fprintf(table, "fetch\t%s\t%s\t%s, %d bytes, %s: %s\n", s.Dataset, s.Name, s.Action, s.Size, s.Lane, s.Why)
+		fmt.Fprintf(table, "fetch\t%s\t%s\t%s, %s, %s: %s\n", s.Dataset, s.Name, s.Action, figure.Bytes(s.Size), s.Lane, s.Why)
 	}
 	for _, s := range p.Fill {
 		fmt.Fprintf(table, "fill\t%s\t%s\trevision %d: %s\n", s.Dataset, s.Granule, s.Revision, s.Why)
@@ -78,7 +80,7 @@ func (f *planFlags) print(w io.Writer, p operate.Plan) error {
 	waiting := 0
 	for _, s := range p.Publish {
 		waiting += s.Waiting
-		fmt.Fprintf(table, "publish\t%s\t%d waiting\t%.1f MB, %s\n", s.Sink, s.Waiting, float64(s.Bytes)/1e6, s.Why)
+		fmt.Fprintf(table, "publish\t%s\t%d waiting\t%s, %s\n", s.Sink, s.Waiting, figure.Bytes(s.Bytes), s.Why)
 	}
 	for _, n := range p.Notices {
 		fmt.Fprintf(table, "notice\t%s\t\t%s\n", n.Dataset, n.Text)

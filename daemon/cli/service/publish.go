@@ -13,6 +13,8 @@ import (
 	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func publishCommand() *cobra.Command {
@@ -31,7 +33,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
   lacuna publish retract 20240409_chl.nc --config lacuna.yaml --why 'sensor fault'`,
 	}
 	f := c.PersistentFlags()
-	addConfig(f, &p.config)
+	cli.AddConfig(f, &p.config)
 	f.BoolVar(&p.json, "json", false, "print JSON")
 	return cli.Group(c, p.configured, p.status(), p.replay(), p.retract(), p.retry(), p.forget(), p.expired(), p.takeover())
 }
@@ -43,7 +45,7 @@ type publications struct {
 }
 
 // configured finds the configuration.
-func (p *publications) configured() error { return findConfig(&p.config) }
+func (p *publications) configured() error { return cli.FindConfig(&p.config) }
 
 // on runs do with the queue of the configured service.
 func (p *publications) on(c *cobra.Command, do func(*operate.Publications) error) error {
@@ -86,19 +88,19 @@ func (p *publications) status() *cobra.Command {
 }
 
 func printPublishStatus(w io.Writer, s operate.PublishStatus) {
-	fmt.Fprintln(w, "SINK\tWAITING\tMIB\tOLDEST\tDELIVERED\tSET ASIDE\tPROBLEM")
+	fmt.Fprintln(w, "SINK\tWAITING\tSIZE\tOLDEST\tDELIVERED\tSET ASIDE\tPROBLEM")
 	for _, row := range s.Sinks {
 		oldest, problem := "-", row.Problem
 		if !row.Oldest.IsZero() {
-			oldest = s.Now.Sub(row.Oldest).Round(time.Second).String()
+			oldest = figure.Duration(s.Now.Sub(row.Oldest))
 		}
 		if !row.Configured {
-			problem = "not configured any more; 'lacuna publish forget' drops what waits"
+			problem = "not configured any more; 'lacuna publish forget " + row.Sink + "' drops what waits"
 		}
 		if row.Configured && row.Attempts > 0 {
 			problem = fmt.Sprintf("%s (%d attempts)", problem, row.Attempts)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.1f\t%s\t%d\t%d\t%s\n", row.Sink, row.Waiting, float64(row.Bytes)/(1<<20), oldest, row.Delivered, row.Aside,
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%d\t%s\n", row.Sink, row.Waiting, figure.Bytes(row.Bytes), oldest, row.Delivered, row.Aside,
 			cmp.Or(problem, "-"))
 	}
 	for _, a := range s.Aside {
@@ -108,20 +110,19 @@ func printPublishStatus(w io.Writer, s operate.PublishStatus) {
 
 func (p *publications) replay() *cobra.Command {
 	var request operate.Replay
-	var from, to, topic string
+	var chosen selection
+	var topic string
 	c := &cobra.Command{
-		Use:   "replay [--from DATE] [--to DATE] [--dataset NAME] [--topic PREFIX | --sink NAME]",
-		Short: "publish the current products of a range of days again",
-		Long: `Replay queues the newest revision of every product in a range again, retracted
-ones left out. Who has them sees nothing new: revisions are told apart by their
-ids. Without --topic or --sink every sink gets them; for the folder of products
+		Use:   "replay [GRANULE|DAY|FROM..TO...] [--dataset NAME] [--topic PREFIX | --sink NAME]",
+		Short: "publish the current products of granules, days or all again",
+		Long: `Replay queues the newest revision of every product that is named again, of all
+where none is, retracted ones left out. Readers tell by dataset, granule and
+revision that they have it; on Kafka the event has an id of its own, for the
+parts lie elsewhere. Without --topic or --sink every sink gets them; for the folder of products
 that mends what was damaged by hand.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if request.From, err = parseDay("--from", from, 0); err != nil {
-				return err
-			}
-			if request.To, err = parseDay("--to", to, 24*time.Hour-time.Nanosecond); err != nil {
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if request.Selection, err = chosen.of(request.Dataset, args); err != nil {
 				return err
 			}
 			if topic != "" {
@@ -140,8 +141,7 @@ that mends what was damaged by hand.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&from, "from", "", "first `DATE` (YYYY-MM-DD; default: the first)")
-	f.StringVar(&to, "to", "", "last `DATE` (default: the last)")
+	chosen.add(c)
 	f.StringVar(&request.Dataset, "dataset", "", "dataset `NAME` (default: all)")
 	f.StringVar(&topic, "topic", "", "`PREFIX` of the Kafka topics to publish to")
 	f.StringVar(&request.Sink, "sink", "", "sink `NAME` as status prints it")
@@ -162,20 +162,28 @@ func parseDay(flag, text string, within time.Duration) (time.Time, error) {
 }
 
 func (p *publications) retract() *cobra.Command {
+	var chosen selection
 	var dataset, why string
 	c := &cobra.Command{
-		Use:   "retract GRANULE --why TEXT",
-		Short: "tell everybody that the product of a granule must not be used",
-		Long: `Retract takes all revisions of a granule's product out of use: sinks remove it
-where they can, and tell receivers why. A later revision of the granule is
-published as usual.`,
-		Args: cobra.ExactArgs(1),
+		Use:   "retract GRANULE|DAY|FROM..TO... --why TEXT",
+		Short: "tell everybody that the products of granules, a day or a range must not be used",
+		Long: `Retract takes all revisions of the products of granules, days or ranges of days
+out of use: sinks remove them where they can, and tell receivers why. A later
+revision of a granule is published as usual.`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if why == "" {
 				return cli.Usage(errors.New("--why TEXT is required: receivers are told"))
 			}
+			selected, err := chosen.of(dataset, args)
+			if err != nil {
+				return err
+			}
+			if selected.IsZero() {
+				return cli.Usage(errors.New("name granules, a day or a range like 2024-04-01..2024-04-30"))
+			}
 			return p.on(c, func(queue *operate.Publications) error {
-				gone, err := queue.Retract(c.Context(), dataset, args[0], why)
+				gone, err := queue.Retract(c.Context(), selected, why)
 				if err != nil {
 					return err
 				}
@@ -184,12 +192,13 @@ published as usual.`,
 						fmt.Fprintf(w, "%s\t%s\trevision %d\tretracted\n", g.Dataset, g.Granule, g.Revision)
 					}
 					if len(gone) == 0 {
-						fmt.Fprintf(w, "%s was retracted before\n", args[0])
+						fmt.Fprintf(w, "%s was retracted before\n", selected)
 					}
 				})
 			})
 		},
 	}
+	chosen.add(c)
 	c.Flags().StringVar(&dataset, "dataset", "", "dataset `NAME` (default: every one that has the granule)")
 	c.Flags().StringVar(&why, "why", "", "reason that receivers are told (required)")
 	return c
@@ -244,10 +253,10 @@ func (p *publications) expired() *cobra.Command {
 					return err
 				}
 				return p.print(c, due, func(w io.Writer) {
-					fmt.Fprintln(w, "CLASS\tDATASET\tGRANULE\tREVISION\tSINCE\tMIB")
+					fmt.Fprintln(w, "CLASS\tDATASET\tGRANULE\tREVISION\tSINCE\tSIZE")
 					for _, r := range due {
-						fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%.1f\n", r.Class, r.Dataset, r.Granule, r.Revision,
-							r.Since.Format(time.DateOnly), float64(r.Bytes)/(1<<20))
+						fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", r.Class, r.Dataset, r.Granule, r.Revision,
+							r.Since.Format(time.DateOnly), figure.Bytes(r.Bytes))
 					}
 				})
 			})

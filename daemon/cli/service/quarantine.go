@@ -80,20 +80,21 @@ func (o *operator) showAside() *cobra.Command {
 
 func (o *operator) retryAside() *cobra.Command {
 	all := false
+	var chosen selection
 	c := &cobra.Command{
-		Use:   "retry GRANULE | retry --all",
-		Short: "try a granule again, or all that are set aside",
-		Args:  cobra.MaximumNArgs(1),
+		Use:   "retry GRANULE|DAY|FROM..TO... | retry --all",
+		Short: "try granules, a day or a range again, or all that are set aside",
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			granule := ""
-			if len(args) == 1 {
-				granule = args[0]
+			selected, err := chosen.of(o.dataset, args)
+			if err != nil {
+				return err
 			}
-			if all == (granule != "") {
-				return cli.Usage(errors.New("name a granule, or give --all"))
+			if all != selected.IsZero() {
+				return cli.Usage(errors.New("name granules, a day or a range like 2024-04-01..2024-04-30, or give --all"))
 			}
 			return o.on(c, func(operations *operate.Operations) error {
-				done, err := operations.RetryAside(c.Context(), o.dataset, granule)
+				done, err := operations.RetryAside(c.Context(), selected)
 				if err != nil {
 					return err
 				}
@@ -101,6 +102,7 @@ func (o *operator) retryAside() *cobra.Command {
 			})
 		},
 	}
+	chosen.add(c)
 	c.Flags().BoolVar(&all, "all", false, "everything that is set aside, of the dataset or of all")
 	return c
 }

@@ -22,7 +22,7 @@ type daemonFlags struct {
 }
 
 func (f *daemonFlags) add(c *cobra.Command) {
-	addConfig(c.Flags(), &f.config)
+	cli.AddConfig(c.Flags(), &f.config)
 	c.Flags().StringVar(&f.log, "log", "text", "log format: text, json, or console for people")
 	c.Flags().BoolVar(&f.debug, "debug", false, "log what is done in detail")
 }
@@ -42,7 +42,7 @@ func (f *daemonFlags) daemon(stderr io.Writer) (*daemon.Daemon, error) {
 
 // parts are the logger and the programs that the service is given.
 func (f *daemonFlags) parts(stderr io.Writer) (daemon.Parts, error) {
-	if err := findConfig(&f.config); err != nil {
+	if err := cli.FindConfig(&f.config); err != nil {
 		return daemon.Parts{}, err
 	}
 	log, err := newLogger(stderr, f.log, f.debug)

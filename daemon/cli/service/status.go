@@ -8,10 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/cli"
 	"lacuna/daemon/pages"
 	"lacuna/ops"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func statusCommand() *cobra.Command {
@@ -50,7 +53,7 @@ cannot be read, 2 usage, 78 bad configuration.`,
 			return nil
 		},
 	}
-	addConfig(c.Flags(), &o.config)
+	cli.AddConfig(c.Flags(), &o.config)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	c.Flags().BoolVar(&check, "check", false, "exit with 1 where something is wrong")
 	return c
@@ -69,7 +72,7 @@ func printOverview(w io.Writer, v pages.Overview) {
 	}
 	fmt.Fprintln(w, "\nDATASET\tLAST GRANULE\tLAG\tQUEUE\tPRODUCTS\tSET ASIDE\tFILLED BY\tSKILL")
 	for _, d := range s.Datasets {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), age(d.Clock(s.Now), d.NewestField), d.Queue,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", d.Name, shortName(d.LastGranule), lagOf(d, s.Now), d.Queue,
 			counted(d, "stored", "announced"), counted(d, "quarantined"), cmp.Or(d.Champion, shortMethod(d.Method)), skillText(d.Skill))
 	}
 	for _, d := range s.Datasets {
@@ -87,9 +90,9 @@ func printOverview(w io.Writer, v pages.Overview) {
 	printFleet(w, s)
 	fmt.Fprintln(w)
 	for _, d := range s.Disks {
-		fmt.Fprintf(w, "disk of %s: %s free\n", d.Folder, size(d.FreeBytes))
+		fmt.Fprintf(w, "disk of %s: %s free\n", d.Folder, figure.Bytes(d.FreeBytes))
 	}
-	fmt.Fprintf(w, "ledger: %s\n", size(s.Ledger.Bytes))
+	fmt.Fprintf(w, "ledger: %s\n", figure.Bytes(s.Ledger.Bytes))
 	for _, d := range s.Datasets {
 		if d.Backfill != "" {
 			fmt.Fprintln(w, "backfill of "+d.Backfill)
@@ -108,16 +111,24 @@ func printFleet(w io.Writer, s ops.Status) {
 	if s.Fleet == nil {
 		return
 	}
-	fmt.Fprintln(w, "\nWORKER\tIN HAND\tSINCE\tPART\tDONE\tSECONDS EACH\tFAILED")
+	fmt.Fprintln(w, "\nWORKER\tIN HAND\tSINCE\tPART\tDONE\tEACH\tFAILED")
 	for _, x := range s.Fleet.Workers {
 		part := "-"
 		if x.Granule != "" {
-			part = fmt.Sprintf("%.0f %%", 100*x.Share)
+			part = figure.Percent(x.Share)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.1f\t%d\n", x.Name, shortName(x.Granule), age(s.Now, x.Since), part, x.Done, x.Seconds, x.Failed)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%d\n", x.Name, shortName(x.Granule), age(s.Now, x.Since), part, x.Done, figure.Seconds(x.Seconds), x.Failed)
 	}
 	fmt.Fprintf(w, "%d jobs under way, %d live and %d of the backfill wait or are in hand; %d done, %d failed, %d given up\n",
 		s.Fleet.UnderWay, s.Fleet.WaitingLive, s.Fleet.WaitingBackfill, s.Fleet.Done, s.Fleet.Failed, s.Fleet.Dead)
+}
+
+// lagOf returns the age of the newest field of a dataset.
+func lagOf(d ops.Dataset, now time.Time) string {
+	if d.Finished {
+		return "finished"
+	}
+	return age(d.Clock(now), d.NewestField)
 }
 
 // counted returns the number of granules of a dataset in some states.
@@ -150,19 +161,22 @@ func shortName(name string) string {
 // shortMethod returns the beginning of a method's description that fits into a
 // table.
 func shortMethod(method string) string {
+	if method == "" {
+		return "nothing yet"
+	}
 	short, _, _ := strings.Cut(method, ",")
 	const room = 40 // characters
 	if len(short) > room {
 		short = short[:room-3] + "..."
 	}
-	return cmp.Or(short, "-")
+	return short
 }
 
 func skillText(s *ops.Skill) string {
 	if s == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.3f of variance, %.0f %% in 90 %%", s.MSE, 100*s.Within90)
+	return fmt.Sprintf("%s of variance, %s in 90 %%", figure.Number(s.MSE), figure.Percent(s.Within90))
 }
 
 // age returns the time since t, as people say it.
@@ -170,27 +184,7 @@ func age(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	d := now.Sub(t)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
-}
-
-// size returns a number of bytes, as people say it.
-func size(bytes int64) string {
-	switch {
-	case bytes >= 10<<30:
-		return fmt.Sprintf("%d GiB", bytes>>30)
-	case bytes >= 10<<20:
-		return fmt.Sprintf("%d MiB", bytes>>20)
-	}
-	return fmt.Sprintf("%d KiB", bytes>>10)
+	return figure.Duration(max(now.Sub(t), 0))
 }
 
 func upper(s string) string {

@@ -11,6 +11,8 @@ import (
 	"lacuna/daemon/cli"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func trialCommand() *cobra.Command {
@@ -31,7 +33,7 @@ Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
   lacuna trial accept --dataset black-sea-chl --reason 'bias below 1 %' --config lacuna.yaml`,
 	}
 	p := c.PersistentFlags()
-	addConfig(p, &f.config)
+	cli.AddConfig(p, &f.config)
 	p.StringVar(&f.trial.Dataset, "dataset", "", "`NAME` of the dataset (required)")
 	p.BoolVar(&f.json, "json", false, "print JSON")
 	return cli.Group(c, nil, f.run(), f.show(), f.decide("accept", "take the version that was tried: it is the one in use from now on", true),
@@ -66,7 +68,11 @@ func (f *trialFlags) run() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := service.TryVersion(c.Context(), f.trial)
+			var report daemon.Versions
+			err = cli.During(c.ErrOrStderr(), "trying the version", func() (err error) {
+				report, err = service.TryVersion(c.Context(), f.trial)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -150,7 +156,7 @@ func (f *trialFlags) print(c *cobra.Command, known daemon.Versions) error {
 		}
 		fmt.Fprintln(w, "day\tcommon cells\tbias\tRMSE\tobserved\tbefore")
 		for _, d := range r.Days {
-			fmt.Fprintf(w, "%s\t%d\t%+.3g\t%.3g\t%.1f %%\t%.1f %%\n", d.Time.UTC().Format(time.DateOnly), d.Common, d.Bias, d.RMSE, 100*d.ObservedNew, 100*d.ObservedOld)
+			fmt.Fprintf(w, "%s\t%d\t%+.3g\t%.3g\t%s\t%s\n", d.Time.UTC().Format(time.DateOnly), d.Common, d.Bias, d.RMSE, figure.Percent(d.ObservedNew), figure.Percent(d.ObservedOld))
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"lacuna/daemon/operate"
 
 	"github.com/spf13/cobra"
+
+	"lacuna/internal/figure"
 )
 
 func tuningCommand() *cobra.Command {
@@ -76,7 +78,7 @@ func printTuning(w io.Writer, s operate.TuningStatus) {
 		fmt.Fprintf(w, "tuned:\t%s  on %d fields of %s to %s", t.At.UTC().Format(time.RFC3339), e.Fields,
 			e.From.UTC().Format(time.DateOnly), e.To.UTC().Format(time.DateOnly))
 		if t.Tuned() {
-			fmt.Fprintf(w, ", %d overlays: MSE %.4g, %.0f %% within the 90 %% interval", e.Overlays, e.MSE, 100*e.Coverage90)
+			fmt.Fprintf(w, ", %d overlays: MSE %s, %s within the 90 %% interval", e.Overlays, figure.Number(e.MSE), figure.Percent(e.Coverage90))
 		}
 		fmt.Fprintln(w)
 	}

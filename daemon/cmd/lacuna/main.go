@@ -47,12 +47,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	var usage cli.UsageError
 	switch {
+	case errors.Is(err, daemon.ErrConfig): // also where a flag was to be completed from it
+		fmt.Fprintf(stderr, "lacuna: %v\n", err)
+		return exitConfig
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "lacuna: %v\nRun 'lacuna --help' or 'lacuna COMMAND --help'.\n", err)
 		return exitUsage
-	case errors.Is(err, daemon.ErrConfig):
-		fmt.Fprintf(stderr, "lacuna: %v\n", err)
-		return exitConfig
 	}
 	fmt.Fprintf(stderr, "lacuna: %v\n", err)
 	return exitFailed

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func lacuna(args ...string) (status int, stdout, stderr string) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"status": status},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"status": status, "readable": readable},
 	})
 }
 
@@ -52,5 +53,20 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// rawNumber is a duration as Go writes it, or a number with more digits than
+// anybody measures.
+var rawNumber = regexp.MustCompile(`\b[0-9]+(h[0-9]+)?m[0-9.]+s\b|\b[0-9]+\.[0-9]{7,}`)
+
+// readable COMMAND... asserts that a command writes numbers for people.
+func readable(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: readable command...")
+	}
+	ts.Check(ts.Exec(args[0], args[1:]...))
+	if raw := rawNumber.FindString(ts.ReadFile("stdout")); raw != "" {
+		ts.Fatalf("nobody reads %q", raw)
 	}
 }

@@ -106,11 +106,11 @@ func readWithPython(t *testing.T, broker string, want []byte) {
 	if said := string(out); strings.Count(said, "received ") != 2 || strings.Count(said, "retracted sea") != 1 || strings.Contains(said, "owner") {
 		t.Errorf("the example says more than two products and a retraction:\n%s", out)
 	}
-	got, err := os.ReadFile(filepath.Join(dir, "a_l4.nc"))
+	got, err := os.ReadFile(filepath.Join(dir, "sea", "a_l4.nc"))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the example put together %d bytes that differ from the %d published (%v)\n%s", len(got), len(want), err, out)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "b_l4.nc")); err == nil || !strings.Contains(string(out), "retracted sea/b/r1/retracted sensor fault") {
+	if _, err := os.Stat(filepath.Join(dir, "sea", "b_l4.nc")); err == nil || !strings.Contains(string(out), "retracted sea/b/r1/retracted sensor fault") {
 		t.Errorf("the example did not heed the retraction:\n%s", out)
 	}
 }

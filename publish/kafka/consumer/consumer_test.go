@@ -152,6 +152,52 @@ func TestRepetitionIsDroppedAlsoAfterARestart(t *testing.T) {
 	wantIDs(t, readOnce(t, cfg), a.ID(), b.ID())
 }
 
+// Events with one id have one body: a replay, whose parts lie elsewhere, has an id
+// of its own and says that it is the same revision.
+func TestAReplayHasAnIDOfItsOwn(t *testing.T) {
+	broker := fakeBroker(t)
+	sink := newSink(t, sinkConfig(broker.ListenAddrs()))
+	a := newProduct(t, "sea", "a", 1, 1000)
+	mustPublish(t, sink, a)
+	for range 2 {
+		if err := sink.Replay(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bodies := map[string]string{}
+	look := func(m kafkago.Message) error {
+		e, err := kafka.ParseEvent(m)
+		if err != nil {
+			return nil // of the owner
+		}
+		if before, known := bodies[e.ID]; known && before != string(m.Value) {
+			t.Errorf("two events with the id %s have the bodies\n%s\n%s", e.ID, before, m.Value)
+		}
+		bodies[e.ID] = string(m.Value)
+		if e.Revised() != a.ID() {
+			t.Errorf("%s is about %s, want %s", e.ID, e.Revised(), a.ID())
+		}
+		return nil
+	}
+	c, err := kafka.Connection{Brokers: broker.ListenAddrs()}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for partition := range 2 {
+		_, end, err := c.Bounds(t.Context(), "lacuna.events", partition)
+		if err == nil {
+			err = c.Read(t.Context(), kafka.Span{Topic: "lacuna.events", Partition: partition, To: end}, look)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(bodies) != 3 {
+		t.Errorf("there are %d ids, want 3", len(bodies))
+	}
+}
+
 func TestPartsThatAreGoneAreReportedAndTheRestGoesOn(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, sinkConfig(broker.ListenAddrs()))

@@ -179,7 +179,7 @@ func next(t testing.TB, products <-chan received) received {
 func ids(all []received) []string {
 	var ids []string
 	for _, r := range all {
-		ids = append(ids, r.ID)
+		ids = append(ids, r.Revised())
 	}
 	return ids
 }

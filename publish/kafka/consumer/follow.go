@@ -186,7 +186,7 @@ func (f *follower) recall(ctx context.Context, from int64) error {
 			from = m.Offset + 1
 			if e, err := kafka.ParseEvent(m); err == nil {
 				f.mu.Lock()
-				f.memory().add(e.ID)
+				f.memory().add(e.Revised())
 				f.memory().last = &place{m.Offset, e.ID}
 				f.mu.Unlock()
 			}
@@ -226,7 +226,7 @@ func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 		if err := f.refuse(ctx, m, err); err != nil {
 			return err
 		}
-	case f.memory().has(e.ID):
+	case f.memory().has(e.Revised()):
 		f.log.Debug("passing over a repetition", "id", e.ID, "offset", m.Offset)
 	default:
 		whole, err := f.handOver(ctx, e, m)
@@ -234,7 +234,7 @@ func (f *follower) take(ctx context.Context, m kafkago.Message) error {
 			return err
 		}
 		if whole { // else a replay is news
-			f.memory().add(e.ID)
+			f.memory().add(e.Revised())
 		}
 	}
 	if err == nil {

@@ -18,6 +18,8 @@ import (
 	"lacuna/pipeline/lab/chart"
 
 	"github.com/google/renameio/v2"
+
+	"lacuna/internal/figure"
 )
 
 // Command runs a year from the command line without its name, prints what came of
@@ -49,7 +51,7 @@ func Command(ctx context.Context, args []string, out, errs io.Writer) error {
 	defer e.Finalize()
 	began := time.Now()
 	r, err := Run(ctx, c, *folder, e, func(t Tuned) {
-		fmt.Fprintf(errs, "%6s  %s\n", time.Since(began).Round(time.Second), t)
+		fmt.Fprintf(errs, "%6s  %s\n", figure.Duration(time.Since(began)), t)
 	})
 	if err != nil {
 		return err

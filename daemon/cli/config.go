@@ -1,11 +1,9 @@
-package service
+package cli
 
 import (
 	"errors"
 	"os"
 	"strings"
-
-	"lacuna/daemon/cli"
 
 	"github.com/spf13/pflag"
 )
@@ -17,14 +15,14 @@ const configVariable = "LACUNA_CONFIG"
 // one works in, then that of the service.
 var usualConfigs = []string{"lacuna.yaml", "/etc/lacuna/lacuna.yaml"}
 
-// addConfig adds the flag that names the configuration.
-func addConfig(f *pflag.FlagSet, config *string) {
+// AddConfig adds the flag that names the configuration.
+func AddConfig(f *pflag.FlagSet, config *string) {
 	f.StringVarP(config, "config", "c", "", "configuration `FILE` (default: $"+configVariable+", else ./"+strings.Join(usualConfigs, ", else ")+")")
 }
 
-// findConfig completes the value of that flag, so that every remedy can be typed as
+// FindConfig completes the value of that flag, so that every remedy can be typed as
 // it stands.
-func findConfig(config *string) error {
+func FindConfig(config *string) error {
 	if *config != "" {
 		return nil
 	}
@@ -37,6 +35,6 @@ func findConfig(config *string) error {
 			return nil
 		}
 	}
-	return cli.Usage(errors.New("there is no configuration: --config FILE, $" + configVariable + ", ./" + strings.Join(usualConfigs, " or ") +
+	return Usage(errors.New("there is no configuration: --config FILE, $" + configVariable + ", ./" + strings.Join(usualConfigs, " or ") +
 		"; 'lacuna init' writes one"))
 }
