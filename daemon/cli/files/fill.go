@@ -13,6 +13,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
+	"lacuna/daemon/covariates"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/onboard"
 	"lacuna/pipeline/field"
@@ -35,6 +36,8 @@ type fillFlags struct {
 	fill    infer.Config
 	model   input.Model
 	screen  fill.Screening
+	beside  covariates.Covariates
+	named   input.Covariates
 
 	tuned   map[string]fill.Tunings      // by grid and transform, for all granules of the run
 	weighed map[string][]skill.Departure // likewise, of the model that was chosen
@@ -87,6 +90,15 @@ lakes are land. Where that calls most of the observed cells land, the mask is
 learned instead: a cell that any of the given days shows is water. This is said
 on standard error, and in the product; --mask says it outright.
 
+--covariate names another variable as NAME=FILE:VARIABLE, such as a temperature
+beside chlorophyll, whose anomalies may say what clouds hide: FILE is a file with
+times, a folder, or a template with {year}, {month} and {day}. A ridge regression is
+fitted on the earlier half of the days that are given and judged on the later, and
+only what pays there is used (40 days at least); what each brings is said on
+standard error. Add ,gradient to use the magnitude of its gradient too, or ,bathymetry
+for a map that stays; NAME=day_of_year and NAME=distance_to_coast need no file. With
+--future-days 0 no map of a later day is used.
+
 --tests takes observations out that other observations contradict, and fills them:
 range (off the days around, or the climatology of a file), edge (beside a gap, as
 thin cloud) and spike. How many each refused is said on standard error, and in the
@@ -107,7 +119,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 				return cli.Usage(errors.New("-o DIR is required"))
 			}
 			flags.choose()
-			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.layout.Validate(), flags.screen.Ice.Validate()); err != nil {
+			if err := errors.Join(flags.named.Validate(), flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.layout.Validate(), flags.screen.Ice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
@@ -122,6 +134,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
 	addWindow(f, &flags.fill)
 	input.AddTests(f, &flags.screen.Tests, &flags.screen.Ice)
+	flags.named.Add(f)
 	return c
 }
 
@@ -153,6 +166,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		return err
 	}
 	f.screen.Reader, f.refused = reader, map[string]fill.Screened{}
+	f.beside = f.named.Open(reader, stderr)
 	filler, err := f.model.Open(f.fill.Method, stderr)
 	if err != nil {
 		return err
@@ -239,6 +253,10 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if job.Constants, err = f.constants(ctx, job); err != nil {
 		return "", err
 	}
+	if job.Explained, err = fill.Explain(ctx, job, &f.beside, false); err != nil {
+		return "", err
+	}
+	f.tellCovariates(job, stderr)
 	job.Fill.Members = f.model.MembersOf(job.Fill)
 	made, err := fill.MadeAt(time.Now(), os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
@@ -291,7 +309,7 @@ func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constant
 	if known != nil {
 		return known, nil
 	}
-	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill)
+	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill, job.Terms(&f.beside))
 	if err != nil {
 		return nil, err
 	}
@@ -299,6 +317,27 @@ func (f fillFlags) constants(ctx context.Context, job fill.Job) (*infer.Constant
 		f.tuned[key] = kept.Add(fill.Tuning{Constants: c})
 	}
 	return &c, nil
+}
+
+// tellCovariates says once which covariates are used for a job, and why others are not.
+func (f fillFlags) tellCovariates(job fill.Job, stderr io.Writer) {
+	if job.Constants == nil || job.Constants.Covariates == nil {
+		return
+	}
+	r := job.Constants.Covariates
+	lines := []string{r.Note}
+	if r.Note == "" {
+		lines = nil
+		for _, v := range r.Judged {
+			lines = append(lines, "covariate "+v.String())
+		}
+	}
+	for _, line := range lines {
+		if !f.told[line] {
+			f.told[line] = true
+			fmt.Fprintf(stderr, "lacuna: %s\n", line)
+		}
+	}
 }
 
 // seriesOf names the series of a job: its grid and its transform.
@@ -316,6 +355,9 @@ func (f fillFlags) weigh(ctx context.Context, job fill.Job, stderr io.Writer) ([
 	job.Trust = &skill.Trust{}
 	var err error
 	if job.Constants, err = f.constants(ctx, job); err != nil {
+		return nil, err
+	}
+	if job.Explained, err = fill.Explain(ctx, job, &f.beside, true); err != nil {
 		return nil, err
 	}
 	bar := cli.NewProgress(stderr, "weighing the model", 0)
