@@ -190,7 +190,7 @@ func always(name, units string, values []float32, times int) covariate.Term {
 
 // season returns the terms of the day of the year.
 func season(name string, r Request) []covariate.Term {
-	cos, sin := covariate.Term{Name: name + ".cos"}, covariate.Term{Name: name + ".sin"}
+	cos, sin := covariate.Term{Name: name + ".cos", Uniform: true}, covariate.Term{Name: name + ".sin", Uniform: true}
 	for _, at := range r.Times {
 		c, s := covariate.Season(at, r.Grid.Len())
 		cos.Maps, sin.Maps = append(cos.Maps, c), append(sin.Maps, s)

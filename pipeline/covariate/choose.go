@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/field"
 	"lacuna/pipeline/skill"
 )
 
@@ -19,8 +20,9 @@ const leastGain = 0.005
 // learn and half choose, and fewer are of one weather.
 const LeastDays = 40
 
-// Days are the frames of a series by their use.
-type Days struct{ Learn, Choose []int }
+// Days are the frames of a series by their use. Those that judge, where there are any,
+// say what covariates bring and have no part in their choice.
+type Days struct{ Learn, Choose, Judge []int }
 
 // Halves returns the use of the frames of a series: the earlier half learns and the later
 // chooses, but for those within a gap of it.
@@ -67,13 +69,17 @@ func Choose(ctx context.Context, s classical.Series, terms []Term, days Days, wi
 			kept = append(kept, k)
 		}
 	}
-	learn, err := with.OI.Misses(ctx, s, anomalies, days.Learn, with.Tuning)
-	var choose []classical.Missed
+	before := without(s, days.Judge)
+	learn, err := with.OI.Misses(ctx, before, anomalies, days.Learn, with.Tuning)
+	var choose, judge []classical.Missed
 	if err == nil {
-		choose, err = with.OI.Misses(ctx, s, anomalies, days.Choose, with.Tuning)
+		choose, err = with.OI.Misses(ctx, before, anomalies, days.Choose, with.Tuning)
+	}
+	if err == nil && days.Judge != nil {
+		judge, err = with.OI.Misses(ctx, s, anomalies, days.Judge, with.Tuning)
 	}
 	if err == nil {
-		err = r.choose(terms, kept, learn, choose)
+		err = r.choose(terms, kept, learn, choose, judge)
 	}
 	if few := (*skill.TooFewDays)(nil); errors.As(err, &few) || errors.Is(err, classical.ErrNoOverlays) {
 		r.Note = fmt.Sprintf("covariates are not used: the days do not tell: %v", err)
@@ -84,7 +90,8 @@ func Choose(ctx context.Context, s classical.Series, terms []Term, days Days, wi
 
 // choose drops one term after the other until each that is left pays on the days that
 // choose, and all of them together.
-func (r *Regression) choose(terms []Term, kept []int, learn, choose []classical.Missed) error {
+func (r *Regression) choose(terms []Term, kept []int, learn, choose, judge []classical.Missed) error {
+	known := slices.Clone(kept)
 	scale := scales(learn, len(terms))
 	equations := daysOf(learn, scale)
 	for len(kept) > 0 {
@@ -111,6 +118,30 @@ func (r *Regression) choose(terms []Term, kept []int, learn, choose []classical.
 		r.Judged[k].Used, r.Judged[k].Why = true, ""
 		r.Ridge = ridge
 		r.Terms = append(r.Terms, Coefficient{Name: terms[k].Name, Units: terms[k].Units, Scale: scale[k], Slope: coefficients[i]})
+	}
+	if judge == nil {
+		return nil
+	}
+	return r.judge(known, kept, equations, scale, judge)
+}
+
+// judge replaces the gains by those on days that judge: of each covariate in use over the
+// others, of any other beside those in use, and of all in use over none.
+func (r *Regression) judge(known, kept []int, learn []sums, scale []float64, judge []classical.Missed) error {
+	r.OnJudge = true
+	for _, k := range known {
+		set := kept
+		if !slices.Contains(kept, k) {
+			set = append(slices.Clone(kept), k)
+		}
+		g, err := gainsOf(learn, scale, set, judge)
+		if err != nil {
+			return err
+		}
+		r.Judged[k].Gain = gainOf(g.without[slices.Index(set, k)])
+		if len(kept) > 0 && slices.Contains(kept, k) {
+			r.Gain = gainOf(g.whole)
+		}
 	}
 	return nil
 }
@@ -149,4 +180,13 @@ func gainsOf(learn []sums, scale []float64, terms []int, choose []classical.Miss
 		g.without = append(g.without, d)
 	}
 	return g, nil
+}
+
+// without returns a series with some frames blank.
+func without(s classical.Series, frames []int) classical.Series {
+	s.Frames = slices.Clone(s.Frames)
+	for _, f := range frames {
+		s.Frames[f].Values = slices.Repeat([]float32{field.NaN()}, s.Grid.Len())
+	}
+	return s
 }

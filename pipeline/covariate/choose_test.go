@@ -231,3 +231,23 @@ func TestMissingValuesOfACovariateLeaveNoStep(t *testing.T) {
 		t.Errorf("far from all that is known the anomaly is %g, want about zero", far)
 	}
 }
+
+// A season that all of the sea shares, far stronger than what a covariate tells of places,
+// neither drowns it nor is taken for it.
+func TestASharedSeasonIsNoAnomaly(t *testing.T) {
+	sea := newSea(t, 30, 9)
+	term := sea.companion(t, "sst", 1)
+	want := term.anomalies(sea.series)
+	for f, m := range term.Maps {
+		for i := range m {
+			m[i] += float32(f) // a degree a day
+		}
+	}
+	for f, m := range term.anomalies(sea.series) {
+		for i, v := range m {
+			if math.Abs(float64(v-want[f][i])) > 0.02 {
+				t.Fatalf("day %d, cell %d: %g with the season and %g without", f, i, v, want[f][i])
+			}
+		}
+	}
+}

@@ -13,11 +13,13 @@ import (
 type Regression struct {
 	Terms  []Coefficient `json:"terms,omitempty"` // those that are used
 	Ridge  float64       `json:"ridge,omitempty"` // penalty, in units of the mean square of the terms
-	Gain   *Gain         `json:"gain,omitempty"`  // of all of them, on days that choose; nil: none is used
+	Gain   *Gain         `json:"gain,omitempty"`  // of all of them, on days that choose, or that judge; nil: none is used
 	Judged []Verdict     `json:"judged,omitempty"`
 	Note   string        `json:"note,omitempty"` // why nothing was judged; empty: it was
 	Learn  int           `json:"learn_days"`
 	Choose int           `json:"choose_days"`
+	// OnJudge says that gains are those on days that judge, which had no part in the choice.
+	OnJudge bool `json:"on_judge,omitempty"`
 }
 
 // A Coefficient is the part of a term in the regression.

@@ -11,6 +11,8 @@ type Term struct {
 	Name  string      // such as sst or sst.gradient
 	Units string      // of the maps; empty: none are known
 	Maps  [][]float32 // one a frame, on the grid of the series; NaN: missing, nil: all of it is
+	// Uniform says that the part that all of the sea shares counts too.
+	Uniform bool
 }
 
 // known reports whether any frame has a map.
@@ -24,7 +26,9 @@ func (t Term) known() bool {
 }
 
 // anomalies returns the maps less their smooth mean map, which is made as that of the
-// variable itself. Where a map is missing its anomaly is not known, and is expected to be
+// variable itself, and less what all of the sea shares on a day: that is season and
+// weather, which a temperature has more of than it tells, and observations of the
+// variable itself know it better. Where a map is missing its anomaly is not known, and is expected to be
 // as beside the gap, the less the farther: without a step, and zero where nothing is known.
 func (t Term) anomalies(s classical.Series) [][]float32 {
 	n := s.Grid.Len()
@@ -44,13 +48,21 @@ func (t Term) anomalies(s classical.Series) [][]float32 {
 	for f, frame := range own.Frames {
 		out[f] = make([]float32, n)
 		missing := make([]bool, n)
+		shared, known := 0.0, 0.0
 		for i, v := range frame.Values {
 			sea := s.Sea == nil || s.Sea[i]
 			if d := v - mean[i]; sea && d-d == 0 {
 				out[f][i] = d
+				shared, known = shared+float64(d), known+1
 			} else {
-				missing[i] = sea
+				missing[i] = true
 			}
+		}
+		for i := range out[f] {
+			if !missing[i] && !t.Uniform {
+				out[f][i] -= float32(shared / known)
+			}
+			missing[i] = missing[i] && (s.Sea == nil || s.Sea[i])
 		}
 		if t.Maps[f] != nil {
 			carry(out[f], missing, s.Grid)

@@ -38,6 +38,7 @@ type evaluateFlags struct {
 	store     string
 	dataset   string
 	set       input.Dataset // what --data holds
+	beside    input.Covariates
 	prior     string
 	engine    string
 	size      string
@@ -96,6 +97,13 @@ simulate --truth writes), every row is also scored under the real clouds: what
 is missing is not missing at random, and the difference says how much that
 matters.
 
+--covariate NAME=FILE:VARIABLE names another variable that may say what clouds hide,
+such as a temperature beside chlorophyll (see lacuna fill --help). It is fitted on days
+that learn and chosen by days that choose; what each brings to optimal interpolation is
+said on the held-out days, with the 95 % interval, before the table and in
+DIR/covariates.json: over the others that are used or, where it is not used, beside
+them. All rows that build on optimal interpolation then have those that pay.
+
 A series of few days, such as a month, wants --gap-days and --block-days of a
 few days; its intervals are then somewhat too narrow.
 
@@ -115,6 +123,7 @@ Exit status: 0 done, 1 stopped or failed, 2 usage.`,
   lacuna evaluate --data archive --var CHL --table classical -o report
   lacuna evaluate --data archive --var CHL --methods imputer,oi,dineof --mode delayed -o report
   lacuna evaluate --data archive --truth truth --table mnar -o report
+  lacuna evaluate --data archive --covariate sst=sst/:analysed_sst,gradient --methods oi,persistence -o report
   lacuna evaluate --data sst.pack --table classical --gap-days 4 --block-days 2 --side 32 -o report
   lacuna evaluate --synthetic gaussian -o report`,
 		Args: cobra.NoArgs,
@@ -141,6 +150,7 @@ func evaluateTables() string {
 func (f *evaluateFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	f.data.Add(s)
+	f.beside.Add(s)
 	s.StringArrayVar(&f.truth, "truth", nil, "`FILE|DIR` with the same days without gaps; may be repeated")
 	s.StringVar(&f.synthetic, "synthetic", "", "in place of --data: gaussian")
 	s.IntVar(&f.days, "days", 600, "of the synthetic sea")
@@ -172,6 +182,8 @@ func (f *evaluateFlags) validate() (tables.Table, error) {
 	var errs faults.List
 	errs.Check(f.out != "", "-o DIR is required")
 	errs.Check(f.coarse.Factor == 1 || len(f.truth) == 0 && f.store == "", "--coarsen changes the grid: leave --truth and --store out")
+	errs.Add(f.beside.Validate())
+	errs.Check(!f.beside.Any() || f.store == "" && f.synthetic == "", "--covariate gives methods another start than a champion was judged with, and --synthetic has its own data: leave --store and --synthetic out")
 	switch f.synthetic {
 	case "":
 		errs.Add(f.data.Validate())
@@ -221,6 +233,9 @@ func (f *evaluateFlags) run(c *cobra.Command, table tables.Table) error {
 	defer e.close()
 	job, err := f.job(ctx, table, e, c.ErrOrStderr())
 	if err != nil {
+		return err
+	}
+	if err := f.addCovariates(ctx, &job, c.OutOrStdout(), c.ErrOrStderr()); err != nil {
 		return err
 	}
 	report := cli.NewPhases(c.ErrOrStderr())
