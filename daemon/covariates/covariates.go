@@ -2,10 +2,10 @@ package covariates
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"lacuna/pipeline/covariate"
@@ -164,7 +164,11 @@ func (c *Covariates) read(ctx context.Context, cfg covariate.Config, r Request, 
 			err = f.suit(&t.Units)
 		}
 		if err != nil {
-			c.say(cfg, "%s is left out: %s", baseName(path), strings.TrimSpace(err.Error()))
+			text := err.Error()
+			if bad := (*ingest.BadGranule)(nil); errors.As(err, &bad) {
+				text = bad.Problem + "; " + bad.Remedy
+			}
+			c.say(cfg, "%s is left out: %s", baseName(path), text)
 			continue
 		}
 		used[path], sums[path] = true, f.sha256
@@ -273,7 +277,7 @@ func (c *Covariates) of(cfg covariate.Config, all []dated, at time.Time, r Reque
 func (c *Covariates) sayFuture(cfg covariate.Config, all []dated, at time.Time) {
 	first := slices.MinFunc(all, func(a, b dated) int { return a.time.Compare(b.time) })
 	if first.time.After(at) {
-		c.say(cfg, "its first map is of %s, later than %s, and a near-real-time product must not know of the future: it is refused; give earlier maps, or fill in delayed mode",
-			first.time.UTC().Format(time.DateOnly), at.UTC().Format(time.DateOnly))
+		c.say(cfg, "its first map is of %s, later than days that are asked for, and a near-real-time product must not know of the future: it is refused; give earlier maps, or fill in delayed mode",
+			first.time.UTC().Format(time.DateOnly))
 	}
 }

@@ -90,7 +90,7 @@ func TestABadMapIsNamedAndTheOthersAreUsed(t *testing.T) {
 		{name: "a day twice, and it is the same", bad: granules{"b.nc": granule(wide, "kelvin", 288, 4)}, maps: []float32{288, 288, 288}},
 		{name: "a later day in near real time", bad: granules{"b.nc": granule(wide, "kelvin", 290, 6)}, maps: []float32{288, 288, 288}},
 		{name: "a later day that is nearer in delayed mode", bad: granules{"b.nc": granule(wide, "kelvin", 290, 6, 5)}, ahead: true, maps: []float32{288, 288, 290}},
-		{name: "no granule at all", bad: granules{"b.txt": {}, "b.nc": {}}, want: "b.nc is left out: b.nc: it is no NetCDF file", maps: []float32{288, 288, 288}},
+		{name: "no granule at all", bad: granules{"b.txt": {}, "b.nc": {}}, want: "b.nc is left out: it is no NetCDF file; fetch it again", maps: []float32{288, 288, 288}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestACovariateFromTheFutureIsRefused(t *testing.T) {
 	if err != nil || got.Terms[0].Maps[0] != nil || got.Terms[0].Maps[1] != nil || len(got.Inputs) != 0 {
 		t.Errorf("%+v, %v: want no map", got, err)
 	}
-	if len(*said) == 0 || !strings.Contains((*said)[0], "its first map is of 2024-05-06, later than 2024-05-04, and a near-real-time product must not know of the future: it is refused") {
+	if len(*said) != 1 || !strings.Contains((*said)[0], "its first map is of 2024-05-06, later than days that are asked for, and a near-real-time product must not know of the future: it is refused") {
 		t.Errorf("said %q", *said)
 	}
 	got, err = c.Terms(t.Context(), Request{Grid: sea, Times: []time.Time{at(4), at(5)}, Ahead: true})
