@@ -105,7 +105,7 @@ var house = []struct{ folder, imports, tests string }{
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},
 	{"daemon/cli/clitest", "modelstore pipeline/{ingest simulate nn impute infer} daemon/feed", ""},
-	{"daemon/cli/input", "modelstore pipeline/{field ingest skill quality covariate engine samples infer} daemon/{covariates fill onboard cli}", "clitest pipeline/simulate"},
+	{"daemon/cli/input", "modelstore pipeline/{field ingest skill quality covariate engine samples infer} daemon/{covariates fill onboard cli}", "clitest pipeline/simulate daemon/feed"},
 	{"daemon/cli/service", "fetch publish ops pipeline/{field ingest swath} daemon daemon/{operate pages cli}", "daemon/books"},
 	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest skill simulate engine infer} daemon/{feed retrain covariates fill intake onboard cli}", "clitest"},
 	{"daemon/cli/models", "modelstore input pipeline/{engine nn infer version} daemon/{version feed retrain fill onboard cli}", "clitest"},
