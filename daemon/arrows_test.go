@@ -46,11 +46,12 @@ var house = []struct{ folder, imports, tests string }{
 
 	// What fills:
 	{"pipeline/classical", "field", "realdata skill"},
+	{"pipeline/covariate", "field skill classical", "simulate"},
 	{"pipeline/engine", "trusted", ""},
 	{"pipeline/nn", "noise engine", ""},
 	{"pipeline/samples", "field noise classical", "realdata"},
 	{"pipeline/impute", "field noise classical engine nn samples", ""},
-	{"pipeline/infer", "field noise simulate skill quality classical engine nn samples impute", ""},
+	{"pipeline/infer", "field noise simulate skill quality classical covariate engine nn samples impute", ""},
 	{"pipeline/parts", "field classical samples impute", ""},
 
 	// What draws masks and splits observations by them:
@@ -80,9 +81,10 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/retrain", "publish modelstore state pipeline/{field trusted ingest skill quality engine nn samples partition version}", "pipeline/{simulate classical impute infer evaluate}"},
 
 	// A granule's way:
-	{"daemon/fill", "publish modelstore version state pipeline/{field seamask ingest skill quality nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
+	{"daemon/covariates", "pipeline/{field ingest skill covariate}", ""},
+	{"daemon/fill", "publish modelstore version state covariates pipeline/{field seamask ingest skill quality classical covariate nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
 	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill quality impute infer parts}", ""},
-	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine fill jobs pipeline/{field ingest skill quality samples impute infer parts}", "feed pipeline/{simulate engine}"},
+	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine covariates fill jobs pipeline/{field ingest skill quality covariate samples impute infer parts}", "feed pipeline/{simulate engine}"},
 	{"daemon/workers", "publish jobs", ""},
 	{"daemon/trainjob", "modelstore state version retrain jobs workers pipeline/skill", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
@@ -98,16 +100,16 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine daemontest onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality covariate engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine daemontest onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},
 	{"daemon/cli/clitest", "modelstore pipeline/{ingest simulate nn impute infer} daemon/feed", ""},
-	{"daemon/cli/input", "modelstore pipeline/{field ingest skill quality engine samples infer} daemon/{fill onboard cli}", "clitest pipeline/simulate"},
+	{"daemon/cli/input", "modelstore pipeline/{field ingest skill quality covariate engine samples infer} daemon/{covariates fill onboard cli}", "clitest pipeline/simulate daemon/feed"},
 	{"daemon/cli/service", "fetch publish ops pipeline/{field ingest swath} daemon daemon/{books operate pages cli}", ""},
-	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest skill simulate engine infer} daemon/{feed retrain fill intake onboard cli}", "clitest"},
+	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest skill simulate engine infer} daemon/{feed retrain covariates fill intake onboard cli}", "clitest"},
 	{"daemon/cli/models", "modelstore input pipeline/{engine nn infer version} daemon daemon/{version feed retrain fill onboard cli}", "clitest"},
-	{"daemon/cli/measure", "publish modelstore input pipeline/{field ingest noise simulate skill matchup engine nn samples impute infer parts partition prior masks evaluate version lab} daemon/{state retrain onboard cli}", "clitest"},
+	{"daemon/cli/measure", "publish modelstore input pipeline/{field ingest noise simulate skill matchup classical covariate engine nn samples impute infer parts partition prior masks evaluate version lab} daemon/{state retrain covariates onboard cli}", "clitest daemon/feed"},
 	{"daemon/cmd/lacuna", "daemon daemon/cli daemon/cli/{service files models measure}", "publish modelstore pipeline/{realdata field ingest simulate engine samples} daemon/{retrain fill}"},
 	{"daemon/cuts", "", "ledger publish modelstore pipeline/simulate daemon daemon/{state feed quarantine work outbox cli} daemon/cli/{clitest service files models}"},
 	{"daemon/fleet", "", "ledger publish modelstore pipeline/{field simulate engine samples infer} daemon daemon/{state feed retrain jobs work workers trainjob outbox daemontest operate} daemon/cli/{clitest models}"},

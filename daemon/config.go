@@ -22,6 +22,7 @@ import (
 	"lacuna/internal/convert"
 	"lacuna/internal/faults"
 	"lacuna/ops"
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/ingest/products"
@@ -51,20 +52,21 @@ type Config struct {
 type Dataset struct {
 	Name           string `yaml:"name"`
 	ingest.Options `yaml:",inline"`
-	SeaMask        string           `yaml:"sea_mask"` // auto (the granules' own mask, else builtin; learned where that calls most observed cells land), builtin, learned (every cell that was ever observed), or a NetCDF file
-	Grid           *gridpin.Pin     `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
-	Archive        intake.Archive   `yaml:"archive"`
-	Tests          quality.Tests    `yaml:"tests"` // of observations; those that a test refuses are filled, and never scored as truth
-	SeaIce         quality.Ice      `yaml:"sea_ice"`
-	Sources        []intake.Source  `yaml:"sources"` // several archives in place of one, merged to one granule a day; the first is the reference
-	Fill           infer.Config     `yaml:"fill"`
-	Reanalysis     work.Reanalysis  `yaml:"reanalysis"`
-	EmptyDays      work.EmptyDays   `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
-	Layout         netcdf.Layout    `yaml:"layout"`      // names, units and packing in the files of products: lacuna (those of the input), ghrsst (GDS 2.1 Level 4) or cmems (the Copernicus catalogue)
-	FileName       publish.Template `yaml:"file_name"`   // template of the names of files, such as {date}_{dataset}_r{revision}.nc; without it that of the layout
-	TrialDays      int              `yaml:"trial_days"`  // days of a new version of the data that are fetched and compared with those in use when the archive announces one, for an operator to decide; 0: none
-	DailySkill     bool             `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
-	Simulate       *feed.Feed       `yaml:"simulate"`    // a simulated producer that writes into the archive
+	SeaMask        string             `yaml:"sea_mask"` // auto (the granules' own mask, else builtin; learned where that calls most observed cells land), builtin, learned (every cell that was ever observed), or a NetCDF file
+	Grid           *gridpin.Pin       `yaml:"grid"`     // the only grid that is accepted; without it the first granules vote
+	Archive        intake.Archive     `yaml:"archive"`
+	Tests          quality.Tests      `yaml:"tests"` // of observations; those that a test refuses are filled, and never scored as truth
+	SeaIce         quality.Ice        `yaml:"sea_ice"`
+	Covariates     []covariate.Config `yaml:"covariates"` // other variables and maps that stay, whose anomalies optimal interpolation uses as far as they pay
+	Sources        []intake.Source    `yaml:"sources"`    // several archives in place of one, merged to one granule a day; the first is the reference
+	Fill           infer.Config       `yaml:"fill"`
+	Reanalysis     work.Reanalysis    `yaml:"reanalysis"`
+	EmptyDays      work.EmptyDays     `yaml:"empty_days"`  // days of which the archive has no granule: fill them from the days around, or skip them
+	Layout         netcdf.Layout      `yaml:"layout"`      // names, units and packing in the files of products: lacuna (those of the input), ghrsst (GDS 2.1 Level 4) or cmems (the Copernicus catalogue)
+	FileName       publish.Template   `yaml:"file_name"`   // template of the names of files, such as {date}_{dataset}_r{revision}.nc; without it that of the layout
+	TrialDays      int                `yaml:"trial_days"`  // days of a new version of the data that are fetched and compared with those in use when the archive announces one, for an operator to decide; 0: none
+	DailySkill     bool               `yaml:"daily_skill"` // score every granule under the gaps of another day, and calibrate uncertainties by it
+	Simulate       *feed.Feed         `yaml:"simulate"`    // a simulated producer that writes into the archive
 }
 
 // DefaultConfig returns the defaults of a configuration file.
@@ -88,7 +90,7 @@ func DefaultConfig() Config {
 func DefaultDataset() Dataset {
 	d := Dataset{
 		SeaMask: "auto", Archive: intake.DefaultArchive(), Fill: infer.DefaultConfig(),
-		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, Layout: netcdf.Plain, TrialDays: 7, Sources: []intake.Source{},
+		Reanalysis: work.DefaultReanalysis(), DailySkill: true, EmptyDays: work.FillEmptyDays, Layout: netcdf.Plain, TrialDays: 7, Sources: []intake.Source{}, Covariates: []covariate.Config{},
 	}
 	d.Fill.FutureDays, d.Tests, d.SeaIce = infer.JudgedFutureDays, quality.DefaultTests(), quality.DefaultIce()
 	// A model of the dataset's own has shown that it betters optimal interpolation,
@@ -101,10 +103,17 @@ func DefaultDataset() Dataset {
 // Caveats returns what an operator should know of settings that are allowed and
 // make less of a model, a sentence each.
 func (d Dataset) Caveats() []string {
-	if d.Fill.Method != infer.MethodModel && d.Fill.Method != infer.MethodAuto {
-		return nil
-	}
 	var all []string
+	for _, c := range d.Covariates {
+		if c.File != "" && !c.Daily() {
+			if _, err := os.Stat(c.File); err != nil {
+				all = append(all, fmt.Sprintf("covariate %s is left out as long as its file is not there: %v", c.Name, err))
+			}
+		}
+	}
+	if d.Fill.Method != infer.MethodModel && d.Fill.Method != infer.MethodAuto {
+		return all
+	}
 	if text := d.Fill.Unjudged(); text != "" {
 		all = append(all, text)
 	}
@@ -206,6 +215,13 @@ func (c Config) faults() []fault {
 			}
 		}
 	}
+	for i, d := range c.Datasets {
+		for k, v := range d.Covariates {
+			if v.Dataset != "" && !names[v.Dataset] {
+				add(fmt.Sprintf("$.datasets[%d].covariates[%d]", i, k), fmt.Errorf("dataset is %q, which is none of the datasets", v.Dataset))
+			}
+		}
+	}
 	return append(all, c.checkModels()...)
 }
 
@@ -231,6 +247,7 @@ func (d Dataset) faults(section string) []fault {
 	check(d.Simulate == nil || d.Archive.Type == "dir", "simulate needs an archive of type dir to write to, not %s", d.Archive.Type)
 	add(section+".tests", d.Tests.Validate())
 	add(section+".sea_ice", d.SeaIce.Validate())
+	all = append(all, d.covariateFaults(section)...)
 	check(d.TrialDays >= 0 && d.TrialDays <= 90, "trial_days is %d, must be 0..90", d.TrialDays)
 	add(section+".fill", d.Fill.Validate())
 	add(section+".reanalysis", d.Reanalysis.Validate())
@@ -244,6 +261,24 @@ func (d Dataset) faults(section string) []fault {
 	}
 	if d.Simulate != nil {
 		add(section+".simulate", d.Simulate.Validate())
+	}
+	return all
+}
+
+// covariateFaults returns everything wrong with the covariates of a dataset by themselves.
+func (d Dataset) covariateFaults(section string) []fault {
+	var all []fault
+	names := map[string]bool{}
+	for i, c := range d.Covariates {
+		own := fmt.Sprintf("%s.covariates[%d]", section, i)
+		all = append(all, faultsOf(own, c.Validate())...)
+		if names[c.Name] {
+			all = append(all, faultsOf(own, fmt.Errorf("name is %q, which another covariate has", c.Name))...)
+		}
+		names[c.Name] = true
+		if c.Dataset != "" && c.Dataset == d.Name {
+			all = append(all, faultsOf(own, fmt.Errorf("dataset is %q, the dataset itself", c.Dataset))...)
+		}
 	}
 	return all
 }

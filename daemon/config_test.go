@@ -68,6 +68,12 @@ func TestConfigErrorsNameFileLineAndWhatIsAllowed(t *testing.T) {
 		{"names without a day", "product: chlorophyll", `file_name: "{dataset}_r{revision}"`, []string{"lacuna.yaml:5:", "file_name", "add {date}"}},
 		{"names without a revision", "product: chlorophyll", `file_name: "{date}_{dataset}.nc"`, []string{"lacuna.yaml:5:", "file_name", "add {revision}"}},
 		{"names without a dataset", "product: chlorophyll", "file_name: \"{date}_r{revision}\"\n    archive: {dir: a}\n  - name: sst\n    file_name: \"{date}_r{revision}\"", []string{"lacuna.yaml:8:", "file_name", "of this dataset and of chl the same name: add {dataset}"}},
+		{"covariate of nothing", "product: chlorophyll", "covariates: [{name: sst}]", []string{"lacuna.yaml:5:", "covariates[0].dataset is \"\" and file is \"\": give one of them, or static"}},
+		{"covariate of a dataset that is none", "product: chlorophyll", "covariates: [{name: sst, dataset: sst}]", []string{"lacuna.yaml:5:", `dataset is "sst", which is none of the datasets`}},
+		{"covariate of the dataset itself", "product: chlorophyll", "covariates: [{name: sst, dataset: chl}]", []string{"lacuna.yaml:5:", `dataset is "chl", the dataset itself`}},
+		{"covariate that does not stay", "product: chlorophyll", "covariates: [{name: sst, static: tides}]", []string{"lacuna.yaml:5:", `static is "tides", must be day_of_year, distance_to_coast or bathymetry`}},
+		{"two covariates of one name", "product: chlorophyll", "covariates: [{name: d, static: day_of_year}, {name: d, static: distance_to_coast}]", []string{"lacuna.yaml:5:", `name is "d", which another covariate has`}},
+		{"covariate with a word that is none", "product: chlorophyll", "covariates: [{name: sst, file: '/sst/{date}.nc'}]", []string{"lacuna.yaml:5:", "the placeholders are {year}, {month}, {day} and {yearday}"}},
 		{"no datasets", validConfig[strings.Index(validConfig, "datasets:"):], "datasets: []", []string{"datasets is empty"}},
 		{"broken YAML", "archive:\n", "archive: [\n", []string{"lacuna.yaml:"}},
 	}
@@ -145,7 +151,7 @@ func TestDemoConfigIsValid(t *testing.T) {
 }
 
 func TestConfigsInTheHandbookAreValid(t *testing.T) {
-	for page, want := range map[string]int{"operator.md": 1, "archives.md": 3} {
+	for page, want := range map[string]int{"operator.md": 1, "archives.md": 3, "covariates.md": 1} {
 		handbook, err := os.ReadFile("../docs/" + page)
 		if err != nil {
 			t.Fatal(err)

@@ -344,6 +344,7 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 		Fetching:  func() fetch.Days { return d.Station().Fetching(set.Name) },
 		Backfill:  d.cfg.Operate().Throttle(set.Name, d.parts.Now),
 		Wake:      d.wakes[set.Name],
+		Reading:   d.cfg.readingOf,
 	}), in, nil
 }
 
@@ -355,10 +356,20 @@ func (d Dataset) intake() intake.Dataset {
 // reading returns how the granules of a dataset are read.
 func (d Dataset) reading() ingest.Options { return fill.Reading(d.Options, d.SeaIce) }
 
+// readingOf returns how the granules of a dataset in the spool are read.
+func (c Config) readingOf(dataset string) ingest.Options {
+	for _, d := range c.Datasets {
+		if d.Name == dataset {
+			return fill.Reading(d.granules(), d.SeaIce)
+		}
+	}
+	return ingest.Options{}
+}
+
 // work returns the settings of a dataset that its worker needs.
 func (d Dataset) work() work.Dataset {
 	return work.Dataset{
-		Name: d.Name, Options: fill.Reading(d.granules(), d.SeaIce), SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Tests: d.Tests, SeaIce: d.SeaIce, Reanalysis: d.Reanalysis,
+		Name: d.Name, Options: fill.Reading(d.granules(), d.SeaIce), SeaMask: d.SeaMask, Grid: d.Grid, Fill: d.Fill, Tests: d.Tests, SeaIce: d.SeaIce, Covariates: d.Covariates, Reanalysis: d.Reanalysis,
 		DailySkill: d.DailySkill, Retry: d.lead().PollInterval, EmptyDays: d.EmptyDays, Due: d.lead().Due,
 		Layout: d.Layout, FileName: d.FileName,
 	}

@@ -19,6 +19,7 @@ import (
 	"lacuna/daemon/gridpin"
 	"lacuna/daemon/intake"
 	"lacuna/fetch"
+	"lacuna/pipeline/covariate"
 	"lacuna/publish/kafka"
 	"lacuna/publish/s3"
 
@@ -137,6 +138,8 @@ func subsection(v reflect.Value) (reflect.Value, bool) {
 		return reflect.ValueOf(DefaultDataset()), true
 	case []intake.Source:
 		return reflect.ValueOf(intake.Source{}), true
+	case []covariate.Config:
+		return reflect.ValueOf(covariate.DefaultConfig()), true
 	case *kafka.Config:
 		return reflect.ValueOf(kafka.DefaultConfig()), true
 	case *s3.Config:

@@ -9,6 +9,7 @@
 //	quality    tests of observations, and sea under ice
 //	seamask    which cells of a grid are sea, anywhere on Earth
 //	classical  optimal interpolation, DINEOF and others that need no training
+//	covariate  other variables on the grid and the days of a dataset, as far as they pay
 //	engine     ONNX Runtime and XLA, and the programs that run on them
 //	trusted    which libraries and programs nobody else may change
 //	nn         the networks as graphs, their weights and files

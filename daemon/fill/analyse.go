@@ -63,6 +63,9 @@ type Job struct {
 	Scored bool
 
 	Screened Screened // what was taken out of the granule before
+
+	// Explained is what covariates say of its fields, wherever Constants are used.
+	Explained Explained
 }
 
 // Outcome is a product with its coverage and its analyses.
@@ -98,7 +101,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	scene := infer.Scene{
 		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
 		Ice: job.Screened.Ice, FillIce: job.Screened.FillIce,
-		Widening: job.Widening, Constants: job.Constants, Centre: job.Centre,
+		Widening: job.Widening, Constants: job.Constants, Drift: job.Explained.Drift, Centre: job.Centre,
 	}
 	if job.Scaling != nil {
 		scene.Scaling = &job.Scaling.Scaling
@@ -115,7 +118,9 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 		return Outcome{}, fmt.Errorf("analyse %s: %w", g.Name, err)
 	}
 	product := describe(job, analyses)
-	product.Inputs, product.Windows = inputs, windows(g.Fields, history, job.Fill.Past(), job.Fill.Future())
+	product.Inputs = inputs
+	job.Explained.tell(&product)
+	product.Windows = windows(g.Fields, history, job.Fill.Past(), job.Fill.Future())
 	product.Mode, product.CalibrationDays = mode(g.Fields, product.Windows), calibrated
 	product.Step = cmp.Or(seriesStep(field.Times(slices.Concat(g.Fields, history))), declaredStep(g.Source.Attrs))
 	before, after := coverage(analyses, job.Sea)

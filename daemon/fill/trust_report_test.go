@@ -71,7 +71,7 @@ func (r *serviceRun) next(t *testing.T, g ingest.Granule, at int, choose func(Jo
 		return nil
 	}
 	if r.tunings.Due(at) {
-		tuned, err := infer.Tune(t.Context(), g.Fields[:at], truth.Sea, g.Transform, job.Fill)
+		tuned, err := infer.Tune(t.Context(), g.Fields[:at], truth.Sea, g.Transform, job.Fill, nil)
 		if err != nil {
 			return err
 		}

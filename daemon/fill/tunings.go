@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"slices"
 	"time"
 
 	"lacuna/pipeline/field"
@@ -32,6 +33,22 @@ func (t Tunings) Of(grid field.Grid, tr field.Transform) Tunings {
 	if t.Grid != grid.String() || t.Transform != tr.String() {
 		return Tunings{Grid: grid.String(), Transform: tr.String()}
 	}
+	return t
+}
+
+// With returns t for covariates by these names: where its latest tuning has judged
+// others, another is wanted.
+func (t Tunings) With(names []string) Tunings {
+	if len(t.All) == 0 {
+		return t
+	}
+	var judged []string
+	if r := t.All[len(t.All)-1].Covariates; r != nil {
+		for _, v := range r.Judged {
+			judged = append(judged, v.Name)
+		}
+	}
+	t.Again = t.Again || !slices.Equal(names, judged)
 	return t
 }
 

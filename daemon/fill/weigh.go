@@ -41,7 +41,7 @@ func Weigh(ctx context.Context, job Job, progress func(done, total int)) ([]skil
 		return nil, err
 	}
 	p := pieceOf(days)
-	job.Sea = p.mask(job.Sea)
+	job.Sea, job.Explained.Drift = p.mask(job.Sea), p.drift(job.Explained.Drift)
 	for i, f := range days {
 		days[i] = p.of(f)
 	}
@@ -98,7 +98,7 @@ func (job Job) weighOne(ctx context.Context, filler *infer.Filler, days []field.
 		return skill.Departure{}, false, nil
 	}
 	scene := infer.Scene{
-		Frames: []field.Field{Hide(truth, hidden)}, History: others, Sea: job.Sea, Transform: tr, Constants: job.Constants,
+		Frames: []field.Field{Hide(truth, hidden)}, History: others, Sea: job.Sea, Transform: tr, Constants: job.Constants, Drift: job.Explained.Drift,
 		Trust: &infer.Trust{Apart: true},
 	}
 	if job.Scaling != nil {
@@ -163,6 +163,19 @@ func (p piece) of(f field.Field) field.Field {
 	}
 	f.Values, f.Sea = values, p.mask(f.Sea)
 	return f
+}
+
+// drift cuts the piece out of what covariates explain.
+func (p piece) drift(all []infer.Drift) []infer.Drift {
+	var out []infer.Drift
+	for _, d := range all {
+		values := make([]float32, 0, p.high*p.wide)
+		for r := p.row; r < p.row+p.high; r++ {
+			values = append(values, d.Values[r*p.width+p.col:r*p.width+p.col+p.wide]...)
+		}
+		out = append(out, infer.Drift{Time: d.Time, Values: values})
+	}
+	return out
 }
 
 // mask cuts the piece out of a mask; nil stays nil.

@@ -223,7 +223,7 @@ func TestSweepingLeavesWhatOpenJobsNeed(t *testing.T) {
 // worker, and its product would be another than the daemon's. Add it to Message, Pack
 // and unpack before you add it here.
 func TestMessagesCarryEveryFieldOfAJob(t *testing.T) {
-	carried := "Dataset Granule History Sea Seen SeaMask Fill Model Scaling Widening Trust Interpolated Revision Created Published Fetched Filled Credits Layout Constants Centre Backlog Scored Screened"
+	carried := "Dataset Granule History Sea Seen SeaMask Fill Model Scaling Widening Trust Interpolated Revision Created Published Fetched Filled Credits Layout Constants Centre Backlog Scored Screened Explained"
 	of := reflect.TypeFor[fill.Job]()
 	for i := range of.NumField() {
 		if name := of.Field(i).Name; !slices.Contains(strings.Fields(carried), name) {

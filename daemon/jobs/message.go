@@ -40,7 +40,8 @@ type Message struct {
 	Seen    string         `json:"seen,omitempty"` // hash of the mask of cells that were observed on any known day
 	SeaMask string         `json:"sea_mask"`       // where the sea mask comes from, for the product
 
-	Screened *Screened `json:"screened,omitempty"` // observations that are not used; nil: all are
+	Screened  *Screened  `json:"screened,omitempty"`  // observations that are not used; nil: all are
+	Explained *Explained `json:"explained,omitempty"` // what covariates say; nil: nothing
 
 	Fill         infer.Config     `json:"fill"`
 	Model        *Model           `json:"model,omitempty"`
@@ -130,6 +131,11 @@ func (m Message) Objects() []string {
 		add(s.Target)
 		add(s.History...)
 		add(s.Ice...)
+	}
+	if e := m.Explained; e != nil {
+		for _, d := range e.Drift {
+			add(d.SHA256)
+		}
 	}
 	files := append(append([]File(nil), m.Target.Around...), m.History...)
 	if m.Model != nil {

@@ -94,6 +94,9 @@ func (f Folder) packMaps(m *Message, job fill.Job) (err error) {
 	if m.Seen, err = f.packMask(job.Seen); err != nil {
 		return err
 	}
+	if m.Explained, err = f.packExplained(job.Explained); err != nil {
+		return err
+	}
 	if m.Screened, err = f.packScreened(job); err != nil || job.Scaling == nil {
 		return err
 	}

@@ -171,6 +171,9 @@ func (r *Runner) unpack(ctx context.Context, m Message) (fill.Job, error) {
 	if err := r.Folder.unpackScreened(m.Screened, &job); err != nil {
 		return job, err
 	}
+	if job.Explained, err = r.Folder.unpackExplained(m.Explained); err != nil {
+		return job, err
+	}
 	if job.Sea, err = r.Folder.unpackMask(m.Sea); err != nil {
 		return job, err
 	}

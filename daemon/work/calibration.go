@@ -66,6 +66,9 @@ func methodOf(job fill.Job) string {
 	if job.Constants != nil && job.Constants.Tuned() {
 		tuned = " tuned" // on gaps of its own, which calibrates it too
 	}
+	if names := job.Explained.Names; names != "" {
+		tuned += " with " + names
+	}
 	return fmt.Sprintf("%s %+v%s", job.Fill.Method, job.Fill.OI, tuned)
 }
 

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"lacuna/daemon/covariates"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
+	"lacuna/pipeline/ingest"
 )
 
 // constants returns the constants of optimal interpolation for a granule: those
@@ -20,7 +22,7 @@ import (
 // that is scored, or filled in near real time, has constants of the days before it:
 // neither its own values nor later ones may change them.
 func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
-	if job.Fill.OI.Scaled() {
+	if job.Fill.OI.Scaled() && !w.beside.Any() {
 		return nil, nil // the configuration has scales of its own
 	}
 	file := w.cfg.State.Constants(w.set.Name)
@@ -29,7 +31,7 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 		kept = fill.Tunings{} // a damaged file counts as none: they are tuned anew
 	}
 	first, last := field.Span(job.Granule.Fields)
-	kept = kept.Of(job.Granule.Fields[0].Grid, job.Granule.Transform)
+	kept = kept.Of(job.Granule.Fields[0].Grid, job.Granule.Transform).With(covariates.Names(w.set.Covariates))
 	if job.Scored {
 		return kept.Before(last), nil
 	}
@@ -54,7 +56,7 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 	case kept.Serving() != nil:
 		return &infer.Constants{Note: infer.TunedLater}, nil
 	}
-	tuned, err := infer.Tune(ctx, fields, job.Sea, job.Granule.Transform, job.Fill)
+	tuned, err := infer.Tune(ctx, fields, job.Sea, job.Granule.Transform, job.Fill, job.Terms(w.beside))
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +65,9 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 	}
 	w.Log.Info("optimal interpolation tuned", "length_km", tuned.LengthKM, "days", tuned.Days, "nugget", tuned.Nugget,
 		"fields", tuned.Evidence.Fields, "overlays", tuned.Evidence.Overlays, "note", tuned.Note)
+	if r := tuned.Covariates; r != nil {
+		w.Log.Info("covariates judged", "used", r.Names(), "judged", r.Judged, "note", r.Note)
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, fmt.Errorf("keep the constants: %w", err)
 	}
@@ -98,4 +103,20 @@ func (w *Worker) tuningFields(ctx context.Context, job fill.Job) ([]field.Field,
 	}
 	rows = slices.DeleteFunc(rows, func(g ledger.Granule) bool { return g.SHA256 == job.Granule.SHA256 })
 	return append(w.soundFields(ctx, rows, grid), fields...), nil
+}
+
+// granulesBeside returns the files of the granules of another dataset, which is a
+// covariate of this one.
+func (w *Worker) granulesBeside(ctx context.Context, dataset string, from, to time.Time) ([]string, ingest.Options, error) {
+	if w.Reading == nil {
+		return nil, ingest.Options{}, nil
+	}
+	rows, err := w.Books.Window(ctx, dataset, from, to)
+	var paths []string
+	for _, row := range rows {
+		if !row.Absent {
+			paths = append(paths, row.SpoolPath)
+		}
+	}
+	return paths, w.Reading(dataset), err
 }

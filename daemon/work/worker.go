@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"lacuna/daemon/covariates"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/gridpin"
 	"lacuna/daemon/jobs"
@@ -16,6 +17,7 @@ import (
 	"lacuna/fetch"
 	"lacuna/ledger"
 	"lacuna/ops"
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
@@ -35,6 +37,7 @@ type Dataset struct {
 	Fill       infer.Config
 	Tests      quality.Tests // of observations
 	SeaIce     quality.Ice
+	Covariates []covariate.Config
 	Reanalysis Reanalysis
 	EmptyDays  EmptyDays
 	Due        func(time.Time) (due time.Time, known bool) // when the granule of a time is due; nil: not known
@@ -95,6 +98,7 @@ type Parts struct {
 	Heartbeat *supervise.Heartbeat                       // nil: it is not watched
 	Slots     *slots.Slots                               // nil: this is the only worker
 	Remote    *Remote                                    // nil: granules are filled in this process
+	Reading   func(dataset string) ingest.Options        // how the granules of another dataset are read, for covariates; nil: there is no other
 }
 
 // Throttle holds the backfill lane back.
@@ -126,6 +130,7 @@ type Worker struct {
 	pressed bool   // the task in hand is not interrupted by an arrival, and must not take long
 	seen    seen
 	screen  fill.Screening
+	beside  *covariates.Covariates
 	toldSea string // the last sea mask that was logged
 
 	// Of a worker whose granules are filled elsewhere:
@@ -149,10 +154,15 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 		parts.Backfill = unthrottled{}
 	}
 	parts.Log = parts.Log.With("dataset", set.Name)
-	return &Worker{
+	w := &Worker{
 		set: set, cfg: cfg, Parts: parts, decoded: map[string]ingest.Granule{}, spooled: map[string]string{}, refused: map[int64]error{},
 		screen: fill.Screening{Tests: set.Tests, Ice: set.SeaIce, Reader: parts.Reader},
 	}
+	w.beside = &covariates.Covariates{
+		List: set.Covariates, Reader: parts.Reader, Granules: w.granulesBeside,
+		Log: func(text string) { w.Log.Warn("covariate left out", "why", text) },
+	}
+	return w
 }
 
 // Run watches the archive until intake is cancelled and does the tasks that
@@ -368,6 +378,9 @@ func (w *Worker) equip(ctx context.Context, job fill.Job) (fill.Job, error) {
 	if job.Fill.Method == "oi" || job.Trust != nil || job.Scaling != nil {
 		var err error
 		if job.Constants, err = w.constants(ctx, job); err != nil {
+			return job, err
+		}
+		if job.Explained, err = fill.Explain(ctx, job, w.beside, false); err != nil {
 			return job, err
 		}
 	}

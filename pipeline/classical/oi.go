@@ -28,7 +28,8 @@ import (
 // nearest observations change. Where no frame
 // observed anything, the error of the mean map is added, which grows with the
 // distance. Overlays of the frames' own gaps then calibrate sigma, by the size of
-// the error that the covariance expects.
+// the error that the covariance expects. Where frames have a drift, all of this is
+// about the values less their drift, and that of the target is added in the end.
 //
 // See Cressie, Statistics for Spatial Data (1993), chapter 3, and Bretherton,
 // Davis and Fandry, Deep-Sea Research 23 (1976), 559-582.
@@ -100,6 +101,8 @@ func (o OI) FillContext(ctx context.Context, s Series, target int, progress func
 	if err := o.Validate(); err != nil {
 		return Estimate{}, fmt.Errorf("check settings of optimal interpolation: %w", err)
 	}
+	whole := s
+	s = s.Detrended()
 	bg := newBackground(s, o.SmoothKM)
 	if bg.n == 0 {
 		return Estimate{}, ErrNoObservations
@@ -114,6 +117,7 @@ func (o OI) FillContext(ctx context.Context, s Series, target int, progress func
 	if o.Overlays > 0 {
 		e = a.calibrated(e, a.widen(ctx, trees))
 	}
+	whole.withDrift(e, target)
 	return e, ctx.Err()
 }
 

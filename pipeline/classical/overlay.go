@@ -23,14 +23,17 @@ type overlay struct {
 	hidden       []int32 // cells to score
 }
 
-// layOver draws overlays: the target and the frame whose gaps hide it are
-// chosen at random, at least t.Apart away from each other.
-func layOver(s Series, t Tuning) []overlay {
+// layOver draws overlays: the target, any frame or one of those given, and the frame
+// whose gaps hide it are chosen at random, at least t.Apart away from each other.
+func layOver(s Series, t Tuning, targets []int) []overlay {
 	rng := rand.New(rand.NewPCG(t.Seed, 0))
 	var drawn []overlay
 	taken := map[[2]int]bool{}
 	for try := 0; try < triesPerOverlay*t.Overlays && len(drawn) < t.Overlays; try++ {
 		pair := [2]int{rng.IntN(len(s.Frames)), rng.IntN(len(s.Frames))}
+		if targets != nil {
+			pair[0] = targets[pair[0]%len(targets)]
+		}
 		apart := s.Frames[pair[0]].Time.Sub(s.Frames[pair[1]].Time).Abs()
 		if taken[pair] || apart < t.Apart || pair[0] == pair[1] {
 			continue
@@ -74,7 +77,7 @@ type trial struct {
 
 func newTrial(s Series, t Tuning, o OI) *trial {
 	sphere := newSphere(s.Grid)
-	return &trial{series: s, tuning: t, overlays: layOver(s, t), sphere: sphere, trees: o.buildTrees(s, sphere)}
+	return &trial{series: s, tuning: t, overlays: layOver(s, t, nil), sphere: sphere, trees: o.buildTrees(s, sphere)}
 }
 
 // A miss is the error of one estimate and its sigma.
@@ -124,6 +127,20 @@ type Hidden struct {
 	Target int
 	Cells  []int32   // hidden cells to score
 	Truth  []float32 // values of the target, hidden ones included
+}
+
+// detrended returns the day less its drift.
+func (h Hidden) detrended() Hidden {
+	drift := h.Series.Frames[h.Target].Drift
+	if h.Series = h.Series.Detrended(); drift == nil {
+		return h
+	}
+	truth := make([]float32, len(h.Truth))
+	for i, v := range h.Truth {
+		truth[i] = v - finiteOr0(drift[i])
+	}
+	h.Truth = truth
+	return h
 }
 
 // misses runs all candidates on the day, with a search tree for each of its frames.

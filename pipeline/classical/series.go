@@ -29,6 +29,10 @@ type Series struct {
 type Frame struct {
 	Time   time.Time
 	Values []float32 // NaN (or an infinity): a gap
+	// Drift is the part of every value, observed or not, that something else than the
+	// series explains, such as covariates; nil: none. OI interpolates what is left;
+	// other methods ignore it.
+	Drift []float32
 }
 
 // An Estimate is the result of a method for the target frame. Both maps are NaN

@@ -73,7 +73,7 @@ func Tune(ctx context.Context, s Series, t Tuning) (OI, Score, error) {
 		return OI{}, Score{}, ErrNoObservations
 	}
 	s.check(0)
-	trial := newTrial(s, t, best)
+	trial := newTrial(s.Detrended(), t, best) // errors are the same without the drift
 	if len(trial.overlays) == 0 {
 		return OI{}, Score{}, fmt.Errorf("%w: none of %d frames has one %v away that leaves %d cells visible and hides %d",
 			ErrNoOverlays, len(s.Frames), t.Apart, leastCells, leastCells)
@@ -93,9 +93,11 @@ func TuneOn(ctx context.Context, days []Hidden, start OI) (OI, Score, error) {
 		return OI{}, Score{}, fmt.Errorf("check the start of tuning: %w", err)
 	}
 	cells := 0
-	for _, h := range days {
+	days = slices.Clone(days)
+	for i, h := range days {
 		h.Series.check(h.Target)
 		cells += len(h.Cells)
+		days[i] = h.detrended()
 	}
 	if cells == 0 {
 		return OI{}, Score{}, fmt.Errorf("%w: no cell of %d days is hidden", ErrNoOverlays, len(days))

@@ -69,7 +69,7 @@ func TestTuneIsRepeatableOnAnyNumberOfWorkers(t *testing.T) {
 func TestOverlaysAreRealGapsOfDaysFarApart(t *testing.T) {
 	s := cloudy(24, 24, 30, 22)
 	tuning := small()
-	overlays := layOver(s, tuning)
+	overlays := layOver(s, tuning, nil)
 	if len(overlays) != tuning.Overlays {
 		t.Fatalf("%d overlays, want %d", len(overlays), tuning.Overlays)
 	}

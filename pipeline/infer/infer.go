@@ -62,11 +62,32 @@ type Scene struct {
 	// of a model that was trained elsewhere; nil: the defaults. Other methods, and a
 	// model of the dataset's own, ignore them.
 	Constants *Constants
+	// Drift is the part of Frames and History that covariates explain, for optimal
+	// interpolation wherever Constants are used; nil: there are no covariates, or none
+	// that pays.
+	Drift []Drift
 	// Trust says how far a model is followed; nil: all the way.
 	Trust *Trust
 	// Centre is the mean to publish where the tier has two, by the scored days of
 	// the dataset; empty: the one that scored better when the model was made.
 	Centre impute.Centre
+}
+
+// A Drift is the part of the field of a time that covariates explain, on its grid and
+// in the space of the transform.
+type Drift struct {
+	Time   time.Time
+	Values []float32
+}
+
+// driftOf returns the drift of a time; nil: it has none.
+func (s Scene) driftOf(at time.Time) []float32 {
+	for _, d := range s.Drift {
+		if d.Time.Equal(at) {
+			return d.Values
+		}
+	}
+	return nil
 }
 
 // Analysis is one frame, complete. Value is in physical units; Sigma, one
@@ -195,7 +216,7 @@ func assemble(s Scene) (classical.Series, []int) {
 		i := order[at]
 		values := make([]float32, len(all[i].Values))
 		s.Transform.Forward(values, all[i].Values)
-		series.Frames[at] = classical.Frame{Time: all[i].Time, Values: values}
+		series.Frames[at] = classical.Frame{Time: all[i].Time, Values: values, Drift: s.driftOf(all[i].Time)}
 		if i < len(s.Frames) {
 			targets[i] = at
 		}

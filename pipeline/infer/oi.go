@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/field"
 )
 
@@ -22,7 +23,13 @@ type Constants struct {
 	SigmaScale float64  `json:"sigma_scale,omitempty"`
 	Note       string   `json:"note,omitempty"` // why the defaults serve, for people
 	Evidence   Evidence `json:"evidence"`
+	// Covariates are what other variables say of the dataset; nil: it has none.
+	Covariates *covariate.Regression `json:"covariates,omitempty"`
 }
+
+// Covariates returns the maps of the covariates of a dataset for times, in order: of the
+// same day or nearest to it and, where Config.Future is 0, not later.
+type Covariates func(ctx context.Context, times []time.Time) ([]covariate.Term, error)
 
 // Evidence is what constants were tuned on.
 type Evidence struct {
@@ -58,9 +65,10 @@ func TuningFields(grid field.Grid) int {
 // any order, of which it takes the latest TuningFields. It is a function of its
 // arguments alone: for a field that is filled in near real time, or scored, fields
 // must be of the days before it. Where nothing can be tuned, or cfg has scales of
-// its own, the constants are zero and say why.
-func Tune(ctx context.Context, fields []field.Field, sea field.Mask, tr field.Transform, cfg Config) (Constants, error) {
-	if cfg.OI.Scaled() {
+// its own, the scales are zero and the note says why. With covariates, nil for none, it
+// finds out too which of them pay, and tunes the scales of what they leave.
+func Tune(ctx context.Context, fields []field.Field, sea field.Mask, tr field.Transform, cfg Config, covariates Covariates) (Constants, error) {
+	if cfg.OI.Scaled() && covariates == nil {
 		return Constants{}, nil
 	}
 	fields = slices.SortedStableFunc(slices.Values(fields), func(a, b field.Field) int { return a.Time.Compare(b.Time) })
@@ -77,17 +85,54 @@ func Tune(ctx context.Context, fields []field.Field, sea field.Mask, tr field.Tr
 	t := classical.DefaultTuning().OfStep(cfg.Step)
 	t.Start, t.Past, t.Future = classical.DefaultOI(series.Grid).OfStep(cfg.Step), cfg.Past(), cfg.Future()
 	t.Overlays = tuneOverlays
+	if err := c.tune(ctx, series, t, cfg); err != nil || covariates == nil {
+		return c, err
+	}
+	if err := c.explain(ctx, series, t, cfg, covariates); err != nil || !c.Covariates.Any() {
+		return c, err
+	}
+	return c, c.tune(ctx, series, t, cfg)
+}
+
+// tune finds the scales for a series, unless the configuration has some.
+func (c *Constants) tune(ctx context.Context, series classical.Series, t classical.Tuning, cfg Config) error {
+	if cfg.OI.Scaled() {
+		return nil
+	}
 	oi, score, err := classical.Tune(ctx, series, t)
 	switch {
 	case errors.Is(err, classical.ErrNoOverlays):
 		c.Note = fmt.Sprintf("%s: %v", untuned, err)
-		return c, nil
+		return nil
 	case err != nil:
-		return Constants{}, fmt.Errorf("tune optimal interpolation: %w", err)
+		return fmt.Errorf("tune optimal interpolation: %w", err)
 	}
 	c.LengthKM, c.Days, c.Nugget, c.SigmaScale = oi.LengthKM, oi.Days, oi.Nugget, oi.SigmaScale
 	c.Evidence.Overlays, c.Evidence.Pixels, c.Evidence.MSE, c.Evidence.Coverage90 = score.Overlays, score.Pixels, score.MSE, score.Coverage90
-	return c, nil
+	return nil
+}
+
+// explain finds out which covariates pay with the scales as they are, and puts the
+// drift by them into the series.
+func (c *Constants) explain(ctx context.Context, series classical.Series, t classical.Tuning, cfg Config, covariates Covariates) error {
+	times := make([]time.Time, len(series.Frames))
+	for i, f := range series.Frames {
+		times[i] = f.Time
+	}
+	terms, err := covariates(ctx, times)
+	if err != nil {
+		return fmt.Errorf("read covariates: %w", err)
+	}
+	with := covariate.Setting{OI: (&Filler{cfg: cfg}).interpolator(series.Grid, c), Tuning: t}
+	found, err := covariate.Choose(ctx, series, terms, covariate.Halves(times, max(cfg.Past(), cfg.Future())), with)
+	if err != nil {
+		return err
+	}
+	c.Covariates = &found
+	for f, drift := range found.Drift(series, terms) {
+		series.Frames[f].Drift = drift
+	}
+	return nil
 }
 
 const untuned = "optimal interpolation has its default scales"

@@ -55,7 +55,7 @@ func TestEveryRhythmIsTunedAndFilledFromItsNeighbours(t *testing.T) {
 		if cfg.Step != r.step {
 			t.Fatalf("%s: step %v", r.name, cfg.Step)
 		}
-		c, err := Tune(t.Context(), fields[:len(fields)-1], nil, field.Transform{}, cfg)
+		c, err := Tune(t.Context(), fields[:len(fields)-1], nil, field.Transform{}, cfg, nil)
 		if err != nil || !c.Tuned() || c.Note != "" || c.Evidence.Overlays < 10 || c.Evidence.MSE <= 0 || c.Evidence.Fields != 29 {
 			t.Errorf("%s: constants %+v, %v", r.name, c, err)
 		}
@@ -116,7 +116,7 @@ func TestConstantsOfTheDatasetFillAndTheConfigWins(t *testing.T) {
 	if won := fill(t, cfg, s)[0]; !slices.EqualFunc(own.Sigma, won.Sigma, same) {
 		t.Error("constants win over the scales of the configuration")
 	}
-	if c, err := Tune(t.Context(), waves(36, day), nil, field.Transform{}, cfg); err != nil || c.Tuned() || c.Note != "" {
+	if c, err := Tune(t.Context(), waves(36, day), nil, field.Transform{}, cfg, nil); err != nil || c.Tuned() || c.Note != "" {
 		t.Errorf("with scales of the configuration there is nothing to tune: %+v, %v", c, err)
 	}
 }
@@ -125,7 +125,7 @@ func same(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b)
 
 func TestWhereNothingCanBeTunedTheDefaultsServeAndSaySo(t *testing.T) {
 	cfg := DefaultConfig()
-	few, err := Tune(t.Context(), waves(TuneFields-1, day), nil, field.Transform{}, cfg)
+	few, err := Tune(t.Context(), waves(TuneFields-1, day), nil, field.Transform{}, cfg, nil)
 	if err != nil || few.Tuned() || !strings.Contains(few.Note, "default scales: fewer than 15 fields") {
 		t.Errorf("few fields: %+v, %v", few, err)
 	}
@@ -135,7 +135,7 @@ func TestWhereNothingCanBeTunedTheDefaultsServeAndSaySo(t *testing.T) {
 			f.Values[i] = float32(i)
 		}
 	}
-	none, err := Tune(t.Context(), clear, nil, field.Transform{}, cfg)
+	none, err := Tune(t.Context(), clear, nil, field.Transform{}, cfg, nil)
 	if err != nil || none.Tuned() || !strings.Contains(none.Note, "no gaps to tune by") || none.Evidence.Fields != 30 {
 		t.Errorf("clear fields: %+v, %v", none, err)
 	}

@@ -39,7 +39,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 	if err != nil {
 		return nil, err
 	}
-	s = anomalies(s, scaling, how.last)
+	s = anomalies(s, scaling, how)
 	own := s.Frames[target]
 	n := s.Grid.Len()
 	sub := &preparedField{scaling: scaling, grid: s.Grid, time: own.Time, hidden: make([]bool, n)}
@@ -92,13 +92,15 @@ func (m *Model) scalingOf(s classical.Series, given *samples.Scaling) (samples.S
 
 // anomalies returns the series in normalised anomalies, without values on land.
 // Working in place saves the memory of a second series: a gigabyte for a basin
-// of 4096 x 4096 cells.
-func anomalies(s classical.Series, scaling samples.Scaling, inPlace bool) classical.Series {
+// of 4096 x 4096 cells. The drift is for the analysis of a model that was trained
+// elsewhere, as the constants of the dataset are: one of the dataset's own was judged
+// with the analysis that it learned from.
+func anomalies(s classical.Series, scaling samples.Scaling, how fillOptions) classical.Series {
 	out := classical.Series{Grid: s.Grid, Sea: s.Sea, Frames: make([]classical.Frame, len(s.Frames))}
 	each(len(s.Frames), func(f int) {
 		frame := s.Frames[f]
 		values := frame.Values
-		if !inPlace {
+		if !how.last {
 			values = make([]float32, len(frame.Values))
 		}
 		for i, v := range frame.Values {
@@ -108,6 +110,13 @@ func anomalies(s classical.Series, scaling samples.Scaling, inPlace bool) classi
 			}
 		}
 		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values}
+		if frame.Drift != nil && how.scaling != nil {
+			drift := make([]float32, len(frame.Drift))
+			for i, v := range frame.Drift {
+				drift[i] = float32(float64(v) / scaling.Std)
+			}
+			out.Frames[f].Drift = drift
+		}
 	})
 	return out
 }

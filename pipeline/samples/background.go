@@ -85,7 +85,7 @@ func (a *archive) around(day, past, future int) (classical.Series, int) {
 		if i == day {
 			target = len(s.Frames)
 		}
-		s.Frames = append(s.Frames, classical.Frame{Time: a.days[i].Time, Values: a.days[i].Values})
+		s.Frames = append(s.Frames, classical.Frame{Time: a.days[i].Time, Values: a.days[i].Values, Drift: a.days[i].Drift})
 	}
 	return s, target
 }
@@ -145,6 +145,9 @@ func (a *archive) Around(r Ref, visible []bool, past, future int) (classical.Ser
 	cut := classical.Series{Grid: p.cutGrid(w), Sea: p.cutSea(w), Frames: make([]classical.Frame, len(series.Frames))}
 	for i, f := range series.Frames {
 		cut.Frames[i] = classical.Frame{Time: f.Time, Values: p.CutMap(f.Values, w)}
+		if f.Drift != nil {
+			cut.Frames[i].Drift = p.CutMap(f.Drift, w)
+		}
 	}
 	own := cut.Frames[target].Values
 	for i := range own {

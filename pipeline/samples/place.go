@@ -74,7 +74,7 @@ func (a *archive) add(s Series, days []Day, scaling Scaling) {
 		for cell, v := range d.Values {
 			values[cell] = scaling.Forward(v, cell)
 		}
-		a.days, a.numbers = append(a.days, Day{Time: d.Time, Values: values}), append(a.numbers, dayNumber(d.Time))
+		a.days, a.numbers = append(a.days, Day{Time: d.Time, Values: values, Drift: scaling.normalisedDrift(d.Drift)}), append(a.numbers, dayNumber(d.Time))
 		a.placeOf = append(a.placeOf, p)
 	}
 }

@@ -70,6 +70,19 @@ func (s Scaling) Inverse(a float32, cell int) float32 {
 	return float32(float64(a)*s.Std + float64(s.Mean[cell]))
 }
 
+// normalisedDrift returns a part of transformed values in units of the spread; nil for
+// nil.
+func (s Scaling) normalisedDrift(drift []float32) []float32 {
+	if drift == nil {
+		return nil
+	}
+	out := make([]float32, len(drift))
+	for i, v := range drift {
+		out[i] = float32(float64(v) / s.Std)
+	}
+	return out
+}
+
 // Normalised returns transformed values as normalised anomalies, with gaps
 // kept.
 func (s Scaling) Normalised(values []float32) []float32 {

@@ -22,6 +22,7 @@ type Series struct {
 type Day struct {
 	Time   time.Time
 	Values []float32
+	Drift  []float32 // part that covariates explain, at every cell; nil: none
 }
 
 // ErrNothingMissing marks a series without gaps over sea: an analysis rather

@@ -13,6 +13,7 @@ const (
 	seedSchedule
 	seedInterference
 	seedDayBias
+	seedCompanion
 )
 
 // A sea describes the tracer of a region, in the space where it is additive:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"lacuna/internal/faults"
@@ -113,6 +114,8 @@ type World struct {
 	foreign *medium // radio interference
 	origin  int     // day 0, counted from calendarOrigin
 	hourUTC time.Duration
+
+	companion func() *basin // of the part of Companion that the tracer does not know; made when it is asked for
 }
 
 // New returns the world of cfg.
@@ -143,6 +146,9 @@ func New(cfg Config) (*World, error) {
 		foreign: foreignSignals().seeded(mix(cfg.Seed, seedInterference)),
 		origin:  int(cfg.Start.Sub(calendarOrigin()) / (24 * time.Hour)),
 		hourUTC: time.Duration(r.hour) * time.Hour,
+		companion: sync.OnceValue(func() *basin {
+			return newBasin(c, mix(cfg.Seed, seedCompanion), r.current, newWater(c, r.sea))
+		}),
 	}, nil
 }
 

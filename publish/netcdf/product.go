@@ -63,15 +63,24 @@ func (p *Product) Input() string {
 // Neighbours returns the number of files beside the granule itself that had a
 // part in the product.
 func (p *Product) Neighbours() int {
-	n := len(p.Inputs)
+	n := 0
+	for _, in := range p.Inputs {
+		if in.Role != RoleCovariate {
+			n++
+		}
+	}
 	if p.Input() != NoGranule {
 		n--
 	}
 	return n
 }
 
-// RoleTarget is the role of the granule whose gaps were filled.
-const RoleTarget = "target"
+// RoleTarget is the role of the granule whose gaps were filled, and RoleCovariate that of
+// a file of another variable.
+const (
+	RoleTarget    = "target"
+	RoleCovariate = "covariate"
+)
 
 // Product is the analysis of one granule, ready to be written.
 type Product struct {
@@ -115,7 +124,10 @@ type Product struct {
 	// none.
 	Tests   string
 	Refused []Refusal // what they refused, a test each
-	SeaIce  string    // where the share of sea ice comes from, as a phrase; "": it was not looked for
+	// Covariates are the other variables that had a part in the analysis, separated by
+	// commas; "": none had.
+	Covariates string
+	SeaIce     string // where the share of sea ice comes from, as a phrase; "": it was not looked for
 	// Caveats are sentences on what does not hold of this product, such as
 	// scores that were measured otherwise.
 	Caveats  []string

@@ -58,6 +58,7 @@ func (p *Product) provenance() []Attr {
 		attrs = append(attrs, Attr{Name: "lacuna_refused_" + r.Test, Value: []int32{int32(r.Pixels)}})
 	}
 	attrs = withDefault(attrs, "lacuna_sea_ice", p.SeaIce)
+	attrs = withDefault(attrs, "lacuna_covariates", p.Covariates)
 	if len(p.Caveats) > 0 {
 		attrs = append(attrs, Attr{Name: "lacuna_caveats", Value: strings.Join(p.Caveats, "\n")})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
+	"lacuna/daemon/covariates"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/onboard"
 	"lacuna/pipeline/field"
@@ -35,6 +36,8 @@ type fillFlags struct {
 	fill    infer.Config
 	model   input.Model
 	screen  fill.Screening
+	beside  covariates.Covariates
+	named   input.Covariates
 
 	tuned   map[string]fill.Tunings      // by grid and transform, for all granules of the run
 	weighed map[string][]skill.Departure // likewise, of the model that was chosen
@@ -48,56 +51,7 @@ func fillCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fill IN.nc... -o DIR",
 		Short: "fill the gaps of granules",
-		Long: `Fill reads granules, fills their gaps and writes one product for each: IN_l4.nc
-in DIR, on the same grid, with an uncertainty and a flag for every pixel. It
-prints the path of each product. Observed pixels keep their exact values.
-
-Neighbouring days make the analysis better: give them with --history, or put
-several days into one call or one file; every input is a neighbour of the
-others. Only days within the window (--past-days, --future-days) are looked at,
-by default the one with which methods were judged; --future-days 0 makes what a
-near-real-time service could have made. Of a series coarser than daily, such as
-8-day or monthly means, they count its steps; of a finer one --past and --future
-give the window in hours. The constants of optimal interpolation are tuned once,
-on the latest of all days that were given; with --future-days 0 on those before
-each, again when they have doubled.
-
---model names what fills: oi (optimal interpolation), persistence, climatology,
-"starter", a version of the model store, "champion", or the file of an imputer. With
---store and without --model it is the champion. Without both it is oi and, for
-chlorophyll and sea surface temperature where at least ten days are given, as
-much of the way from there to the starter model that comes with the program as
-those days say: up to twenty of them are filled under the gaps of others by both,
-and the starter is followed as far as that shows beyond chance that it is right.
-What fills, how far and why is said on standard error, and in the product. A model
-that is named is followed all the way. A model makes a tier: fast looks once,
-standard draws 4 members beside that, full draws 16 by recursive jump, whose spread then is the uncertainty; --deadline takes the best
-that this machine makes of a field in time. --details adds to the product how
-far the nearest observations are and, where the model knows it, how reliable a
-pixel is. --layout ghrsst or cmems gives the product the names, units and packing
-of those communities. --members-file writes members, complete fields that are equally likely,
-into IN_l4_members.nc; --members says how many. Any method has them: those
-without a network of their own simulate them, each for the time of another
-filling. A product says when it was made; with SOURCE_DATE_EPOCH in the
-environment, a number of seconds since 1970, it says that time instead, and the
-same input, model and seed give the same bytes on the same engine.
-
-What is sea is said by the granule's own mask, else by the built-in one, to which
-lakes are land. Where that calls most of the observed cells land, the mask is
-learned instead: a cell that any of the given days shows is water. This is said
-on standard error, and in the product; --mask says it outright.
-
---tests takes observations out that other observations contradict, and fills them:
-range (off the days around, or the climatology of a file), edge (beside a gap, as
-thin cloud) and spike. How many each refused is said on standard error, and in the
-product. Without it every observation is used. With --sea-ice pixels under ice are
-flagged and have no value, and what was observed there is not used.
-
-The variable, its transform and its valid range are found out from the file;
-'lacuna inspect FILE' shows what was found, and --product, --var and the config
-of the daemon say it outright.
-
-Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
+		Long:  fillHelp,
 		Example: `  lacuna fill 20240312_chl.nc -o products --history archive/
   lacuna fill week/*.nc -o products --var CHL --model oi
   lacuna fill today.nc -o products --history archive/ --store models --tier full --members-file`,
@@ -107,7 +61,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 				return cli.Usage(errors.New("-o DIR is required"))
 			}
 			flags.choose()
-			if err := errors.Join(flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.layout.Validate(), flags.screen.Ice.Validate()); err != nil {
+			if err := errors.Join(flags.named.Validate(), flags.fill.Validate(), flags.model.Validate(flags.fill), flags.options.Validate(), flags.layout.Validate(), flags.screen.Ice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			return flags.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
@@ -122,6 +76,7 @@ Exit status: 0 all filled, 1 some could not be (the others are), 2 usage.`,
 	f.StringVar(&flags.mask, "mask", "auto", "sea mask: `FILE`, builtin, learned, or auto (the granule's own, else builtin; learned where that is wrong)")
 	addWindow(f, &flags.fill)
 	input.AddTests(f, &flags.screen.Tests, &flags.screen.Ice)
+	flags.named.Add(f)
 	return c
 }
 
@@ -152,7 +107,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
-	f.screen.Reader, f.refused = reader, map[string]fill.Screened{}
+	f.screen.Reader, f.refused, f.beside = reader, map[string]fill.Screened{}, f.named.Open(reader, stderr)
 	filler, err := f.model.Open(f.fill.Method, stderr)
 	if err != nil {
 		return err
@@ -257,6 +212,10 @@ func (f fillFlags) one(ctx context.Context, reader *ingest.Reader, filler *input
 	if job.Constants, err = f.constants(ctx, job, stderr); err != nil {
 		return "", err
 	}
+	if job.Explained, err = fill.Explain(ctx, job, &f.beside, false); err != nil {
+		return "", err
+	}
+	f.tellCovariates(job, stderr)
 	job.Fill.Members = f.model.MembersOf(job.Fill)
 	made, err := fill.MadeAt(time.Now(), os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
@@ -310,7 +269,7 @@ func (f fillFlags) constants(ctx context.Context, job fill.Job, stderr io.Writer
 		return known, nil
 	}
 	bar := cli.NewProgress(stderr, "tuning optimal interpolation", 0)
-	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill)
+	c, err := infer.Tune(ctx, fields, job.Sea, g.Transform, job.Fill, job.Terms(&f.beside))
 	bar.Finish()
 	if err != nil {
 		return nil, err
@@ -319,6 +278,27 @@ func (f fillFlags) constants(ctx context.Context, job fill.Job, stderr io.Writer
 		f.tuned[key] = kept.Add(fill.Tuning{Constants: c})
 	}
 	return &c, nil
+}
+
+// tellCovariates says once which covariates are used for a job, and why others are not.
+func (f fillFlags) tellCovariates(job fill.Job, stderr io.Writer) {
+	if job.Constants == nil || job.Constants.Covariates == nil {
+		return
+	}
+	r := job.Constants.Covariates
+	lines := []string{r.Note}
+	if r.Note == "" {
+		lines = nil
+		for _, v := range r.Judged {
+			lines = append(lines, "covariate "+v.String())
+		}
+	}
+	for _, line := range lines {
+		if !f.told[line] {
+			f.told[line] = true
+			fmt.Fprintf(stderr, "lacuna: %s\n", line)
+		}
+	}
 }
 
 // seriesOf names the series of a job: its grid and its transform.
@@ -336,6 +316,9 @@ func (f fillFlags) weigh(ctx context.Context, job fill.Job, stderr io.Writer) ([
 	job.Trust = &skill.Trust{}
 	var err error
 	if job.Constants, err = f.constants(ctx, job, stderr); err != nil {
+		return nil, err
+	}
+	if job.Explained, err = fill.Explain(ctx, job, &f.beside, true); err != nil {
 		return nil, err
 	}
 	bar := cli.NewProgress(stderr, "weighing the model", 0)

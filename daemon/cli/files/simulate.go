@@ -8,6 +8,7 @@ import (
 	"image/draw"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,8 @@ type simulateFlags struct {
 	grid                 feed.Size
 	start                string
 	cfg                  simulate.Config
+	companion            string
+	correlation          float64
 }
 
 func simulateCommand() *cobra.Command {
@@ -48,6 +51,8 @@ Products:
 				return cli.Usage(errors.New("-o DIR is required"))
 			case flags.cfg.Days < 1:
 				return cli.Usage(fmt.Errorf("--days is %d, must be at least 1", flags.cfg.Days))
+			case !(math.Abs(flags.correlation) <= 1):
+				return cli.Usage(fmt.Errorf("--correlation is %g, must be -1 to 1", flags.correlation))
 			}
 			return flags.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -64,6 +69,8 @@ Products:
 	f.Float64Var(&flags.cfg.Sensor.Noise, "sensor-noise", 0, "standard deviation of its noise beside the usual one; of chlorophyll, in powers of ten")
 	f.StringVar(&flags.start, "start", "", "first `DAY`, YYYY-MM-DD")
 	f.StringVar(&flags.truth, "truth", "", "also write the complete fields into `DIR`")
+	f.StringVar(&flags.companion, "covariate", "", "also write a temperature without gaps, on a grid half as fine, into `DIR`: a file a day, for --covariate of fill and evaluate")
+	f.Float64Var(&flags.correlation, "correlation", 0.8, "of its anomalies with those of the truth, -1 to 1; 0: it knows nothing of it")
 	f.StringVar(&flags.pictures, "pictures", "", "also write a PNG of every day, seen and truth side by side, into `DIR`")
 	return c
 }
@@ -89,7 +96,7 @@ func (f simulateFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return cli.Usage(err)
 	}
-	for _, dir := range []string{f.out, f.truth, f.pictures} {
+	for _, dir := range []string{f.out, f.truth, f.pictures, f.companion} {
 		if dir == "" {
 			continue
 		}
@@ -108,6 +115,9 @@ func (f simulateFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if err := f.writeCompanion(world, day); err != nil {
+			return err
+		}
 		d, ok := last[day]
 		if !ok {
 			continue
@@ -118,6 +128,18 @@ func (f simulateFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 		bar.Step()
 	}
 	return nil
+}
+
+// writeCompanion writes the covariate of a day, where one is asked for.
+func (f simulateFlags) writeCompanion(world *simulate.World, day int) error {
+	if f.companion == "" {
+		return nil
+	}
+	g, err := world.Companion(day, f.correlation)
+	if err != nil {
+		return err
+	}
+	return feed.Write(filepath.Join(f.companion, g.Name), g)
 }
 
 func (f simulateFlags) writeDay(world *simulate.World, d simulate.Delivery, stdout io.Writer) error {

@@ -23,7 +23,8 @@ func tuningCommand() *cobra.Command {
 how long anomalies are alike, and how much of them is noise. They are tuned on
 its own days when 15 are there, again whenever there are twice as many, and kept
 with what they were tuned on. A day is never scored, nor filled in near real
-time, with constants that were tuned on it or on a later one. Scales under fill.oi in the configuration win. It can be used while
+time, with constants that were tuned on it or on a later one. Covariates are judged
+with them, from 40 days on, and each is shown with what it saves. Scales under fill.oi in the configuration win. It can be used while
 the daemon runs.
 
 Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
@@ -72,6 +73,14 @@ func printTuning(w io.Writer, s operate.TuningStatus) {
 		text := cmp.Or(last.Note, fmt.Sprintf("length %.3g km, time %.3g days, nugget %.2g, factor on sigma %.2f",
 			last.LengthKM, last.Days, last.Nugget, last.SigmaScale))
 		fmt.Fprintf(w, "constants:\t%s\ngrid:\t%s, %s\n", text, s.Grid, s.Transform)
+		if r := last.Covariates; r != nil {
+			for _, v := range r.Judged {
+				fmt.Fprintf(w, "covariate:\t%v\n", v)
+			}
+			if r.Note != "" {
+				fmt.Fprintf(w, "covariates:\t%s\n", r.Note)
+			}
+		}
 	}
 	for i := len(s.All) - 1; i >= 0; i-- {
 		t, e := s.All[i], s.All[i].Evidence

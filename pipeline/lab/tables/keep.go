@@ -149,6 +149,9 @@ func fingerprint(s samples.Series) (string, error) {
 	}
 	for _, d := range s.Days {
 		writeMap(h, d.Time, d.Values)
+		if d.Drift != nil {
+			writeMap(h, d.Time, d.Drift)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
