@@ -80,7 +80,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/retrain", "publish modelstore state pipeline/{field trusted ingest skill quality engine nn samples partition version}", "pipeline/{simulate classical impute infer evaluate}"},
 
 	// A granule's way:
-	{"daemon/fill", "publish modelstore version state pipeline/{field seamask ingest skill quality nn samples impute infer parts}", "pipeline/{realdata simulate engine}"},
+	{"daemon/fill", "publish modelstore version state pipeline/{field seamask ingest skill quality nn samples impute infer parts}", "pipeline/{realdata simulate engine merge}"},
 	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill quality impute infer parts}", ""},
 	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine fill jobs pipeline/{field ingest skill quality samples impute infer parts}", "feed pipeline/{simulate engine}"},
 	{"daemon/workers", "publish jobs", ""},

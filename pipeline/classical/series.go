@@ -29,6 +29,9 @@ type Series struct {
 type Frame struct {
 	Time   time.Time
 	Values []float32 // NaN (or an infinity): a gap
+	// Errors are the standard errors of the observations where they differ in them,
+	// NaN where one is not known; nil: none is, and all weigh alike.
+	Errors []float32
 }
 
 // An Estimate is the result of a method for the target frame. Both maps are NaN
@@ -69,7 +72,7 @@ func (s Series) check(target int) {
 		panic(badLength)
 	}
 	for i, f := range s.Frames {
-		if len(f.Values) != s.Grid.Len() {
+		if len(f.Values) != s.Grid.Len() || f.Errors != nil && len(f.Errors) != s.Grid.Len() {
 			panic(badLength)
 		}
 		if i > 0 && f.Time.Before(s.Frames[i-1].Time) {

@@ -107,8 +107,20 @@ func anomalies(s classical.Series, scaling samples.Scaling, inPlace bool) classi
 				values[i] = scaling.Forward(v, i)
 			}
 		}
-		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values}
+		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values, Errors: scaledErrors(frame.Errors, scaling.Std)}
 	})
+	return out
+}
+
+// scaledErrors returns errors in units of a spread.
+func scaledErrors(errors []float32, spread float64) []float32 {
+	if errors == nil {
+		return nil
+	}
+	out := make([]float32, len(errors))
+	for i, e := range errors {
+		out[i] = float32(float64(e) / spread)
+	}
 	return out
 }
 

@@ -55,6 +55,11 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	if g.Errors, err = x.errors(g.Fields, transform); err != nil {
 		return Granule{}, err
 	}
+	if g.Errors != nil && textOf(h.Attrs, MergedSources) != "" {
+		for i := range g.Fields {
+			g.Fields[i].Errors = g.Errors[i]
+		}
+	}
 	if g.Ice, err = x.ice(len(g.Fields)); err != nil {
 		return Granule{}, err
 	}
