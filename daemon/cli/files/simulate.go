@@ -15,6 +15,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/feed"
+	"lacuna/internal/convert"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/simulate"
 
@@ -56,6 +57,7 @@ Products:
 	f.StringVarP(&flags.out, "output", "o", "", "`DIR` for the granules (required)")
 	f.IntVar(&flags.cfg.Days, "days", 30, "number of days")
 	f.Var(&flags.grid, "grid", "size of the grid; default: one fit for a demo")
+	f.StringVar((*string)(&flags.cfg.Mapping), "grid-mapping", "", "`NAME` of another grid for the same sea: "+mappings())
 	f.StringVar(&flags.cfg.Product, "product", "blk-chl", "product `NAME` or dataset id")
 	f.Uint64Var(&flags.cfg.Seed, "seed", 1, "another seed is another ocean")
 	f.Float64Var(&flags.cfg.CloudBias, "cloud-bias", 0, "standard deviations cloudier over water one above the day's mean: gaps that are not missing at random")
@@ -66,6 +68,10 @@ Products:
 	f.StringVar(&flags.truth, "truth", "", "also write the complete fields into `DIR`")
 	f.StringVar(&flags.pictures, "pictures", "", "also write a PNG of every day, seen and truth side by side, into `DIR`")
 	return c
+}
+
+func mappings() string {
+	return strings.Join(convert.Each(simulate.Mappings, func(m simulate.Mapping) string { return string(m) }), ", ")
 }
 
 func simulateProducts() string {
