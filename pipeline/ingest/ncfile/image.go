@@ -94,7 +94,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An image is a file mapped into memory outside the Go heap. The decoders work
+// An Image is a file mapped into memory outside the Go heap. The decoders work
 // on it, so no library ever opens anything, and a reference of the file to
 // another one leads nowhere.
 type Image struct {

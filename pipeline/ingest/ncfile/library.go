@@ -350,7 +350,7 @@ func (l *Library) groups() []string {
 	return out
 }
 
-// read fills dst with the stored numbers of rows first to first+rows along the
+// Read fills dst with the stored numbers of rows first to first+rows along the
 // first dimension of variable v; dst must have room for exactly those.
 func (l *Library) Read(v int, shape []int, first, rows int, dst []byte) error {
 	if len(dst) == 0 {
@@ -377,7 +377,7 @@ func (l *Library) Slab(n int) []byte {
 	return unsafe.Slice((*byte)(l.buf), n)
 }
 
-// chunkRows returns the number of rows along the first dimension that one chunk
+// ChunkRows returns the number of rows along the first dimension that one chunk
 // holds: reading fewer at a time would inflate the chunk Again and Again.
 func (l *Library) ChunkRows(v int) int {
 	var storage C.int
