@@ -157,6 +157,30 @@ func TestAnAcceptedVersionIsTheOneInUse(t *testing.T) {
 	}
 }
 
+// The folder or the name of the files says another version: that is the same alarm.
+func TestAnotherVersionInThePathsIsAnAlarm(t *testing.T) {
+	b := newBench(t)
+	b.cfg.Publish.QuickLook = false
+	b.cfg.Datasets[0].Fill.Method = "climatology"
+	w := world(t, 40, 60)
+	for day, folder := range []string{"v5", "v6", "v5", "v6"} {
+		dir := filepath.Join(b.archive(), folder)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(t, dir, w.Granule(firstVersions(w, 4)[day]))
+		b.once(t)
+		a, alarmed := b.alarms(t)["version/sea"]
+		if want := day > 0; alarmed != want || alarmed && !strings.Contains(a.Summary, "granules have path version v6 since") {
+			t.Errorf("after day %d from %s the alarm is %v, %+v", day, folder, alarmed, a)
+		}
+		known, err := b.daemon(t).Versions("sea")
+		if err != nil || len(known.Memory.Changes) != min(day, 1) {
+			t.Errorf("after day %d changes are %v, %v", day, known.Memory.Changes, err)
+		}
+	}
+}
+
 // The attribute of the files changes: that is an alarm until somebody has decided,
 // and late granules of the old version are none.
 func TestAnotherVersionAttributeIsAnAlarmUntilItIsAccepted(t *testing.T) {

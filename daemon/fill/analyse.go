@@ -223,7 +223,7 @@ func describe(job Job, analyses []infer.Analysis) netcdf.Product {
 	for _, name := range job.Screened.Counts.Names() {
 		p.Refused = append(p.Refused, netcdf.Refusal{Test: name, Pixels: job.Screened.Counts[name]})
 	}
-	p.Caveats, p.SeaIce = job.caveats(), job.Screened.SeaIce
+	p.Caveats, p.SeaIce, p.IcePercent = job.caveats(), job.Screened.SeaIce, job.Screened.IcePercent
 	if text := job.Screened.iceCaveat(); text != "" {
 		p.Caveats = append(p.Caveats, text)
 	}

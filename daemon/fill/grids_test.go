@@ -23,6 +23,29 @@ type mother struct {
 	granule ingest.Granule // without fields
 }
 
+// viewOf returns the sea of a simulation on its own grid.
+func viewOf(t *testing.T, cfg simulate.Config) view {
+	t.Helper()
+	w, err := simulate.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := view{granule: chlorophyll(), sea: w.Sea()}
+	for d := range w.Days() {
+		day := w.Day(d)
+		v.granule.Fields, v.truth = append(v.granule.Fields, day.Seen), append(v.truth, day.Truth.Values)
+	}
+	return v
+}
+
+// chlorophyll returns a granule without fields. Whatever it holds, it is filled as
+// chlorophyll is: there is a starter for it.
+func chlorophyll() (g ingest.Granule) {
+	g.Transform, g.Product = field.Transform{Log10: true, Floor: 1e-3}, "chlorophyll"
+	g.Source = ingest.Source{Variable: "V", Vars: []ingest.Var{{Name: "V", Attrs: []ingest.Attr{{Name: "standard_name", Value: "mass_concentration_of_chlorophyll_a_in_sea_water"}}}}}
+	return g
+}
+
 func newMother(t *testing.T, product string, height, width, days int) mother {
 	t.Helper()
 	w, err := simulate.New(simulate.Config{Product: product, Height: height, Width: width, Days: days, Seed: 7})
@@ -34,9 +57,7 @@ func newMother(t *testing.T, product string, height, width, days int) mother {
 		day := w.Day(d)
 		m.seen, m.truth = append(m.seen, day.Seen), append(m.truth, day.Truth)
 	}
-	// Whatever it is, it is filled as chlorophyll is: there is a starter for it.
-	m.granule.Transform, m.granule.Product = field.Transform{Log10: true, Floor: 1e-3}, "chlorophyll"
-	m.granule.Source = ingest.Source{Variable: "V", Vars: []ingest.Var{{Name: "V", Attrs: []ingest.Attr{{Name: "standard_name", Value: "mass_concentration_of_chlorophyll_a_in_sea_water"}}}}}
+	m.granule = chlorophyll()
 	return m
 }
 
@@ -173,35 +194,21 @@ func TestASeaIsFilledAsWellOnEveryGrid(t *testing.T) {
 	if long {
 		step = 0.04
 	}
-	m := newMother(t, "blk-chl", 474, 660, 44)
-	south, north, west, east := m.grid.Bounds()
-	middle, meridian := (south+north)/2, (west+east)/2
-	stay := func(lat, lon float64) (float64, float64) { return lat, lon }
-	across := step / math.Cos(middle*math.Pi/180) // a step of the same length
-	height, width := int((north-south)/step), int((east-west)/across)
-	lat, lon, wrapped := make([]float64, height), make([]float64, width), make([]float64, width)
-	for i := range lat {
-		lat[i] = north - step*(float64(i)+0.5)
+	// Cells as wide as they are high, of a sea of 8 by 15.5 degrees about 44° N.
+	height, width := int(8/step), int(15.5*math.Cos(44*math.Pi/180)/step)
+	cfg := simulate.Config{Product: "blk-chl", Height: height, Width: width, Days: 44, Seed: 7, Mapping: simulate.Regular}
+	regular := viewOf(t, cfg)
+	grids := map[string]view{}
+	for _, m := range simulate.Mappings[1:] {
+		cfg.Mapping = m
+		grids[string(m)] = viewOf(t, cfg)
 	}
-	for j := range lon {
-		lon[j] = west + across*(float64(j)+0.5)
-		wrapped[j] = field.Wrap(lon[j] + 180 - meridian)
-	}
-	regular := m.on(field.Grid{Lat: lat, Lon: lon}, stay)
-
-	stepM := step * 6371008.8 * math.Pi / 180
-	here := polarProjection(t, meridian, middle)
-	y, x := here.Project(middle, meridian)
 	// The sea moved onto the pole, by a turn of the globe about its own middle.
-	pole := geo.Rotated{PoleLat: middle, PoleLon: meridian}
-	arctic := polarProjection(t, 30, 85)
-	grids := map[string]view{
-		"polar stereographic": m.on(planeOf(t, here, y+stepM*float64(height)*0.6, x-stepM*float64(width)*0.6, stepM, stepM, height*6/5, width*6/5), stay),
-		"polar, over the pole": m.on(planeOf(t, arctic, stepM*float64(width)/2, -stepM*float64(width)/2, stepM, stepM, width, width),
-			pole.Place),
-		"rotated pole": m.on(planeOf(t, geo.Rotated{PoleLat: 90 - middle, PoleLon: meridian + 180}, step*float64(height)/2, -step*float64(width)/2, step, step, height, width), stay),
-		"date line":    m.on(field.Grid{Lat: lat, Lon: field.Unwrap(wrapped)}, func(lat, lon float64) (float64, float64) { return lat, lon - 180 + meridian }),
-	}
+	m := newMother(t, "blk-chl", 3*height, 3*width, 44)
+	south, north, west, east := m.grid.Bounds()
+	pole := geo.Rotated{PoleLat: (south + north) / 2, PoleLon: (west + east) / 2}
+	arctic, stepM := polarProjection(t, 30, 85), step*6371008.8*math.Pi/180
+	grids["polar, over the pole"] = m.on(planeOf(t, arctic, stepM*float64(width)/2, -stepM*float64(width)/2, stepM, stepM, width, width), pole.Place)
 	methods := map[string]func(Job) Choice{"oi": interpolated}
 	if long {
 		methods["starter"] = starterChoice(t, regular.granule)

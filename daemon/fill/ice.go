@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/quality"
+	"lacuna/publish/netcdf"
 )
 
 // Reading returns the options with which granules are read, so that they bring
@@ -54,6 +56,7 @@ func (s *Screening) thaw(ctx context.Context, g *ingest.Granule, out *Screened) 
 	out.Ice = make([]field.Mask, len(g.Fields))
 	for i, f := range g.Fields {
 		out.Ice[i] = s.Ice.Mask(shares[i])
+		out.IcePercent = append(out.IcePercent, percent(shares[i])...)
 		for c, ice := range out.Ice[i] {
 			if ice && !s.Ice.Fill && f.Observed(c) {
 				f.Values[c], g.Rejected[i][c] = field.NaN(), true
@@ -62,6 +65,18 @@ func (s *Screening) thaw(ctx context.Context, g *ingest.Granule, out *Screened) 
 		}
 	}
 	return nil
+}
+
+// percent returns shares in whole hundredths, as products have them.
+func percent(shares []float32) []byte {
+	out := make([]byte, len(shares))
+	for c, v := range shares {
+		out[c] = netcdf.NoIce
+		if v == v { // not NaN
+			out[c] = byte(math.Round(float64(min(max(v, 0), 1)) * 100))
+		}
+	}
+	return out
 }
 
 // iceOf returns the shares of ice for fields of one grid from the file; nil where

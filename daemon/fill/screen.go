@@ -41,9 +41,12 @@ type Screened struct {
 	// History is the same of the neighbours, of those that were screened with it.
 	History []field.Mask
 
-	SeaIce  string       // where the share of ice comes from, as a phrase; empty: it was not looked for
-	Ice     []field.Mask // cells under ice, of each field; nil: it was not looked for, or is not known
-	FillIce bool         // such cells are filled and used as others
+	SeaIce string       // where the share of ice comes from, as a phrase; empty: it was not looked for
+	Ice    []field.Mask // cells under ice, of each field; nil: it was not looked for, or is not known
+	// IcePercent is the share of ice of the cells of all fields, one after the other;
+	// netcdf.NoIce where it is not known; nil as Ice.
+	IcePercent []byte
+	FillIce    bool // such cells are filled and used as others
 }
 
 // String returns what was taken out in words.

@@ -15,7 +15,8 @@ import (
 type deliveries struct {
 	dataset  string
 	ledger   *ledger.Ledger
-	backfill bool // new granules belong to the backfill lane
+	backfill bool              // new granules belong to the backfill lane
+	arrived  func(name string) // called with the names of new granules that do not
 }
 
 func (d deliveries) Known(ctx context.Context) iter.Seq2[fetch.Known, error] {
@@ -34,7 +35,7 @@ func (d deliveries) Holding(ctx context.Context, sha256 string) ([]fetch.Known, 
 }
 
 func (d deliveries) Record(ctx context.Context, changes ...fetch.Change) error {
-	return d.ledger.Batch(ctx, func(b ledger.Batch) error {
+	err := d.ledger.Batch(ctx, func(b ledger.Batch) error {
 		for _, c := range changes {
 			if err := d.record(ctx, b, c); err != nil {
 				return err
@@ -42,6 +43,15 @@ func (d deliveries) Record(ctx context.Context, changes ...fetch.Change) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if c.Kind == fetch.Arrived && !d.backfill && c.Lane != fetch.Backfill {
+			d.arrived(c.Object.Name)
+		}
+	}
+	return nil
 }
 
 func (d deliveries) record(ctx context.Context, b ledger.Batch, c fetch.Change) error {

@@ -88,7 +88,10 @@ func (s *Archives) feed(set Dataset, book *ledger.Ledger, backfill bool) (feed, 
 	watch := set.Archive.Config
 	watch.Name = set.Name
 	fresh := &fresh{most: watch.Parallel}
-	record := deliveries{dataset: set.Name, ledger: book, backfill: backfill}
+	arrived := func(name string) {
+		s.noteVersion(set.Name, name, func(m *shadow.Memory) bool { return m.NotePath(name, s.Now()) })
+	}
+	record := deliveries{dataset: set.Name, ledger: book, backfill: backfill, arrived: arrived}
 	watcher, err := fetch.NewWatcher(watch, fetch.Parts{
 		Archive:    archive,
 		Readers:    archive.readers,
@@ -172,7 +175,7 @@ func (s *Archives) validate(set Dataset, fresh *fresh) func(ctx context.Context,
 		g, err := s.Reader.Read(ctx, path, set.Options)
 		if err == nil {
 			fresh.put(g)
-			s.noteVersion(set.Name, g)
+			s.noteVersion(set.Name, g.Name, func(m *shadow.Memory) bool { return m.Note(g, s.Now()) })
 		}
 		bad := (*ingest.BadGranule)(nil)
 		if errors.As(err, &bad) {
@@ -214,17 +217,17 @@ func (in *Intake) News() []News {
 	return slices.Clone(in.news)
 }
 
-// noteVersion keeps the version attributes of a granule. Where that fails the
+// noteVersion keeps what a granule tells of its version. Where that fails the
 // granule is as good as before, and the next one tries again.
-func (s *Archives) noteVersion(dataset string, g ingest.Granule) {
+func (s *Archives) noteVersion(dataset, granule string, note func(*shadow.Memory) bool) {
 	s.versions.Lock()
 	defer s.versions.Unlock()
 	known, err := shadow.Load(s.State, dataset)
-	if err == nil && known.Note(g, s.Now()) {
+	if err == nil && note(&known) {
 		err = known.Save(s.State, dataset)
 	}
 	if err != nil {
-		s.Log.Warn("the version of a granule could not be kept", "dataset", dataset, "granule", g.Name, "err", err)
+		s.Log.Warn("the version of a granule could not be kept", "dataset", dataset, "granule", granule, "err", err)
 	}
 }
 

@@ -100,6 +100,7 @@ type Screened struct {
 	SeaIce  string         `json:"sea_ice,omitempty"` // where the share of ice comes from, for the product
 	Ice     []string       `json:"ice,omitempty"`     // hashes of the masks of cells under ice, a field each
 	FillIce bool           `json:"fill_ice,omitempty"`
+	Percent string         `json:"ice_percent,omitempty"` // hash of the shares of ice
 }
 
 // Current reports whether the message is of this version of the program.
@@ -128,7 +129,7 @@ func (m Message) Objects() []string {
 	add(m.Target.SHA256, m.Sea, m.Seen)
 	add(m.Training.objects()...)
 	if s := m.Screened; s != nil {
-		add(s.Target)
+		add(s.Target, s.Percent)
 		add(s.History...)
 		add(s.Ice...)
 	}

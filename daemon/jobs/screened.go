@@ -19,7 +19,9 @@ func (f Folder) packScreened(job fill.Job) (*Screened, error) {
 	if out.History, err = f.packMasks(s.History); err != nil {
 		return nil, err
 	}
-	out.Ice, err = f.packMasks(s.Ice)
+	if out.Ice, err = f.packMasks(s.Ice); err == nil && s.IcePercent != nil {
+		out.Percent, err = f.AddBytes(s.IcePercent)
+	}
 	return out, err
 }
 
@@ -46,6 +48,12 @@ func (f Folder) unpackScreened(s *Screened, job *fill.Job) error {
 			return err
 		}
 		job.Screened.Ice = append(job.Screened.Ice, mask)
+	}
+	if s.Percent != "" {
+		var err error
+		if job.Screened.IcePercent, err = f.Read(s.Percent); err != nil {
+			return err
+		}
 	}
 	taken, err := f.unpackMask(s.Target)
 	if err != nil {

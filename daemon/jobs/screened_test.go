@@ -20,13 +20,13 @@ func TestAWorkerLeavesOutWhatTheDaemonHasTakenOut(t *testing.T) {
 	sent := fill.Job{Screened: fill.Screened{
 		Tests: quality.DefaultTests(), Counts: quality.Counts{"spike": 2},
 		Taken: field.Mask{false, true, false, false, false, true}, History: []field.Mask{nil, {true, false, false, false, false, false}},
-		SeaIce: "of the granule itself", Ice: []field.Mask{{true, false, false}, {false, false, true}}, FillIce: true,
+		SeaIce: "of the granule itself", Ice: []field.Mask{{true, false, false}, {false, false, true}}, FillIce: true, IcePercent: []byte{40, 0, 255, 0, 0, 90},
 	}}
 	packed, err := folder.packScreened(sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if needs := (Message{Screened: packed}).Objects(); len(needs) != 4 {
+	if needs := (Message{Screened: packed}).Objects(); len(needs) != 5 {
 		t.Errorf("the job needs %v of the folder", needs)
 	}
 	got := fill.Job{Granule: raw(), History: []ingest.Granule{raw(), raw()}}
@@ -47,7 +47,7 @@ func TestAWorkerLeavesOutWhatTheDaemonHasTakenOut(t *testing.T) {
 		t.Error("of the neighbours more or less is left, or a cached granule was changed")
 	}
 	s := got.Screened
-	if s.SeaIce != sent.Screened.SeaIce || !s.FillIce || !slices.Equal(s.Ice[1], sent.Screened.Ice[1]) || s.Tests != sent.Screened.Tests || s.Counts["spike"] != 2 {
+	if s.SeaIce != sent.Screened.SeaIce || !s.FillIce || !slices.Equal(s.Ice[1], sent.Screened.Ice[1]) || !slices.Equal(s.IcePercent, sent.Screened.IcePercent) || s.Tests != sent.Screened.Tests || s.Counts["spike"] != 2 {
 		t.Errorf("the product would tell %+v", s)
 	}
 	if packed, err := folder.packScreened(fill.Job{}); packed != nil || err != nil {

@@ -3,7 +3,9 @@ package shadow
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -73,26 +75,51 @@ func (m Memory) Save(dir state.Dir, dataset string) error {
 func (m *Memory) Note(g ingest.Granule, now time.Time) bool {
 	grown := false
 	for _, a := range g.Source.Attrs {
-		name := strings.ToLower(a.Name)
-		if !slices.Contains(versionAttributes, name) {
-			continue
+		if name := strings.ToLower(a.Name); slices.Contains(versionAttributes, name) {
+			value := strings.TrimSpace(strings.Trim(fmt.Sprint(a.Value), "[]"))
+			grown = m.note(name, value, g.Name, now) || grown
 		}
-		value := strings.TrimSpace(strings.Trim(fmt.Sprint(a.Value), "[]"))
-		known := m.Attributes[name]
-		if value == "" || slices.Contains(known, value) {
-			continue
-		}
-		if len(known) > 0 {
-			m.Changes = append(m.Changes, Change{Attribute: name, From: known[len(known)-1], To: value, Granule: g.Name, At: now})
-		}
-		if m.Attributes == nil {
-			m.Attributes = map[string][]string{}
-		}
-		m.Attributes[name] = append(known[max(0, len(known)-mostKept):], value)
-		grown = true
 	}
-	m.Changes = m.Changes[max(0, len(m.Changes)-mostKept):]
 	return grown
+}
+
+// NotePath is Note for the version that the path of a granule on its archive names.
+func (m *Memory) NotePath(name string, now time.Time) bool {
+	return m.note("path version", VersionIn(name), path.Base(name), now)
+}
+
+func (m *Memory) note(attribute, value, granule string, now time.Time) bool {
+	known := m.Attributes[attribute]
+	if value == "" || slices.Contains(known, value) {
+		return false
+	}
+	if len(known) > 0 {
+		m.Changes = append(m.Changes, Change{Attribute: attribute, From: known[len(known)-1], To: value, Granule: granule, At: now})
+	}
+	if m.Attributes == nil {
+		m.Attributes = map[string][]string{}
+	}
+	m.Attributes[attribute] = append(known[max(0, len(known)-mostKept):], value)
+	m.Changes = m.Changes[max(0, len(m.Changes)-mostKept):]
+	return true
+}
+
+// versionWord matches a version between the separators of a path: v2, V5.0, fv04.1 as
+// of GHRSST, v04r00 as of NSIDC, R2022.0 as of NASA's ocean colour. Numbers alone are
+// dates and tiles.
+var versionWord = regexp.MustCompile(`^(?i:f?v[0-9]{1,3}(\.[0-9]{1,3}){0,2}|v[0-9]{1,2}r[0-9]{1,2}|R20[0-9]{2}(\.[0-9]{1,2})?)$`)
+
+// VersionIn returns the versions that a path on an archive names, from the top;
+// empty: none.
+func VersionIn(name string) string {
+	var found []string
+	name = strings.TrimSuffix(name, path.Ext(name))
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("/_- ", r) }) {
+		if versionWord.MatchString(word) && !slices.Contains(found, word) {
+			found = append(found, word)
+		}
+	}
+	return strings.Join(found, " ")
 }
 
 // Decide keeps an operator's word on a version. Changes of attributes are settled

@@ -11,6 +11,7 @@ import (
 	"lacuna/internal/cdf"
 	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/merge"
 )
 
@@ -72,7 +73,7 @@ func (f *form) globals(dataset string, day time.Time, sources []merge.Source, pa
 		{Name: "Conventions", Value: "CF-1.10"},
 		{Name: "title", Value: "observations of " + dataset + ", merged from its sources"},
 		{Name: "source", Value: "satellite observations of " + strings.Join(names, ", ")},
-		{Name: "merged_sources", Value: strings.Join(names, " ")},
+		{Name: ingest.MergedSources, Value: strings.Join(names, " ")},
 		{Name: "merged_inputs", Value: strings.Join(lines, "\n")},
 		{Name: "time_coverage_start", Value: day.Format(time.RFC3339)},
 		{Name: "time_coverage_end", Value: day.Add(24 * time.Hour).Format(time.RFC3339)},

@@ -15,6 +15,7 @@ import (
 // form is what all merged granules of a dataset have in common: grid, coordinates,
 // variable and units. It is that of the first granule that was merged.
 type form struct {
+	from      string // name of a granule of it
 	grid      field.Grid
 	transform field.Transform
 	product   string
@@ -53,7 +54,7 @@ func (m *Merger) suit(source int, g ingest.Granule) ([]look, error) {
 			return nil, &ingest.BadGranule{
 				File:    g.Name,
 				Problem: fmt.Sprintf("its grid is %v, that of dataset %s is %v%s", f.Grid, m.dataset, m.form.grid, shifted(f.Grid, m.form.grid)),
-				Remedy:  fmt.Sprintf("bring the files of source %s to that grid, as with cdo remapnn, or make it a dataset of its own", m.sources[source].Name),
+				Remedy:  m.form.regrid(m.sources[source].Name),
 			}
 		}
 		l := look{day: f.Time.UTC().Truncate(24 * time.Hour), physical: order(f.Values)}
@@ -82,6 +83,15 @@ func (m *Merger) suit(source int, g ingest.Granule) ([]look, error) {
 		looks = append(looks, l)
 	}
 	return looks, nil
+}
+
+// regrid says how the files of a source come to the grid of the dataset.
+func (f *form) regrid(source string) string {
+	command := "lacuna grid DIR -o OTHER --like " + f.from
+	if f.grid.Plane != nil {
+		command = "cdo remapnn," + f.from + " IN.nc OUT.nc"
+	}
+	return fmt.Sprintf("bring the files of source %s to that grid with %s, and name that folder as its archive, or make it a dataset of its own", source, command)
 }
 
 func asNumbers(mask field.Mask) []float32 {
@@ -137,7 +147,9 @@ func shifted(a, b field.Grid) string {
 	if a.Height() != b.Height() || a.Width() != b.Width() {
 		return ""
 	}
-	return fmt.Sprintf(", from which it is shifted by %.4g° in latitude and %.4g° in longitude", a.Lat[0]-b.Lat[0], a.Lon[0]-b.Lon[0])
+	lat, lon := a.Place(0, 0)
+	wantLat, wantLon := b.Place(0, 0)
+	return fmt.Sprintf(", from which it is shifted by %.4g° in latitude and %.4g° in longitude", lat-wantLat, field.Wrap(lon-wantLon))
 }
 
 // findForm returns the form of the dataset: that of its newest merged granule, else
@@ -160,7 +172,7 @@ func (m *Merger) findForm(g ingest.Granule) (*form, error) {
 // formOf returns the form of a granule.
 func formOf(g ingest.Granule) *form {
 	own, _ := g.Source.Var(g.Source.Variable)
-	f := &form{grid: g.Fields[0].Grid, transform: g.Transform, product: g.Product}
+	f := &form{from: g.Name, grid: g.Fields[0].Grid, transform: g.Transform, product: g.Product}
 	plane := own.Dims[len(own.Dims)-2:]
 	f.variable = ingest.Var{Name: own.Name, Type: "float", Dims: append([]string{"time"}, plane...)}
 	for _, a := range own.Attrs {

@@ -107,6 +107,9 @@ func TestSeaUnderIceIsFlaggedAndHasNoValue(t *testing.T) {
 				t.Fatalf("land has the flags %b", flags)
 			}
 		case icy[i]:
+			if outcome.Product.IcePercent[i] != 40 {
+				t.Fatalf("the product has %d %% of ice in a cell with 40", outcome.Product.IcePercent[i])
+			}
 			if flags&(infer.SeaIce|infer.NotReconstructible) != infer.SeaIce|infer.NotReconstructible || !math.IsNaN(float64(a.Value[i])) {
 				t.Fatalf("a cell under ice has the flags %b and the value %g", flags, a.Value[i])
 			}
@@ -119,6 +122,9 @@ func TestSeaUnderIceIsFlaggedAndHasNoValue(t *testing.T) {
 	}
 	if want := []netcdf.Refusal{{Test: "ice", Pixels: taken}}; taken == 0 || !slices.Equal(outcome.Product.Refused, want) {
 		t.Errorf("the product tells of %v, want %v", outcome.Product.Refused, want)
+	}
+	if last := len(icy) - 1; !slices.Contains(outcome.Product.IcePercent, 10) || !slices.Contains(outcome.Product.IcePercent, netcdf.NoIce) || len(outcome.Product.IcePercent) != last+1 {
+		t.Error("the product does not have the shares of ice of the granule")
 	}
 	if outcome.After != 1 {
 		t.Errorf("%g of the open water has a value: ice counts as sea that is not filled", outcome.After)

@@ -18,14 +18,16 @@ type analysis struct {
 	sphere []point
 	frames []searchFrame // nearest in time first; those without observations are left out
 	lags   []float64     // correlations in time of every two of the frames, row by row
+	erring float64       // mean square of the errors that observations come with; 0: none does
 }
 
 // A searchFrame is a frame seen from the target.
 type searchFrame struct {
 	tree   *boxTree
 	values []float32
-	days   float64 // days after the target; negative: before
-	decay  float64 // correlation in time with the target
+	errors []float32 // nil: none is known
+	days   float64   // days after the target; negative: before
+	decay  float64   // correlation in time with the target
 }
 
 // newSphere returns the position of every cell. Longitudes are wrapped first:
@@ -100,11 +102,13 @@ func planeSphere(g field.Grid) []point {
 // search prepares the frames of the series, one tree each, for the search of
 // neighbours.
 func (a *analysis) search(trees []boxTree) {
+	a.erring = a.series.meanSquareError()
 	for f := range trees {
 		if len(trees[f].cells) > 0 {
 			a.frames = append(a.frames, searchFrame{
 				tree:   &trees[f],
 				values: a.series.Frames[f].Values,
+				errors: a.series.Frames[f].Errors,
 				days:   a.series.days(f, a.target),
 			})
 		}
@@ -126,7 +130,11 @@ func (a *analysis) keepObserved(e Estimate) {
 	noise := a.oi.SigmaScale * math.Sqrt(a.oi.Nugget)
 	for c, v := range a.series.Frames[a.target].Values {
 		if a.series.observed(a.target, c) {
-			e.Mean[c], e.Sigma[c] = v, float32(noise*float64(a.bg.sd[c]))
+			own := noise
+			if more := a.excess(a.series.Frames[a.target].Errors, c); more != 0 {
+				own = a.oi.SigmaScale * math.Sqrt(a.oi.Nugget+more)
+			}
+			e.Mean[c], e.Sigma[c] = v, float32(own*float64(a.bg.sd[c]))
 		}
 	}
 }

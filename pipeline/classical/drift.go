@@ -26,7 +26,7 @@ func (s Series) Detrended() Series {
 		for i, v := range frame.Values {
 			values[i] = v - finiteOr0(frame.Drift[i])
 		}
-		s.Frames[f] = Frame{Time: frame.Time, Values: values}
+		s.Frames[f] = Frame{Time: frame.Time, Values: values, Errors: frame.Errors}
 	})
 	return s
 }

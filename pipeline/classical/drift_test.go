@@ -137,3 +137,14 @@ func TestMissesAreThoseOfTheTargetDays(t *testing.T) {
 		t.Errorf("tuned MSE is %g with the drift and %g without (%v)", with.MSE, without.MSE, err)
 	}
 }
+
+// Sources and covariates may both be there: without its drift an observation is as
+// sure as before.
+func TestADetrendedSeriesKeepsTheErrorsOfItsObservations(t *testing.T) {
+	s, _ := drifting()
+	errs := slices.Repeat([]float32{0.3}, s.Grid.Len())
+	s.Frames[2].Errors = errs
+	if got := s.Detrended().Frames[2].Errors; !slices.Equal(got, errs) {
+		t.Errorf("%d errors are left of %d", len(got), len(errs))
+	}
+}

@@ -21,7 +21,8 @@ import (
 //	C(h, t) = (1 - Nugget) · exp(-h/LengthKM - t/Days) + 0.3
 //
 // and each has the variance 1.3. The constant is the variance of an error of
-// the mean map that a neighbourhood shares. A cell is estimated by the linear
+// the mean map that a neighbourhood shares. Where observations come with errors,
+// the noise of each is its own, about the nugget (see excess). A cell is estimated by the linear
 // combination of the nearest observations that has the least expected error
 // under this covariance, and sigma is the root of that error. Solutions for
 // places Spacing cells apart are blended, so that no step shows where the

@@ -33,6 +33,9 @@ type Frame struct {
 	// series explains, such as covariates; nil: none. OI interpolates what is left;
 	// other methods ignore it.
 	Drift []float32
+	// Errors are the standard errors of the observations where they differ in them,
+	// NaN where one is not known; nil: none is, and all weigh alike.
+	Errors []float32
 }
 
 // An Estimate is the result of a method for the target frame. Both maps are NaN
@@ -73,7 +76,7 @@ func (s Series) check(target int) {
 		panic(badLength)
 	}
 	for i, f := range s.Frames {
-		if len(f.Values) != s.Grid.Len() {
+		if len(f.Values) != s.Grid.Len() || f.Errors != nil && len(f.Errors) != s.Grid.Len() {
 			panic(badLength)
 		}
 		if i > 0 && f.Time.Before(s.Frames[i-1].Time) {

@@ -114,7 +114,7 @@ func (s *solver) factorise(n int) {
 		for j := range i {
 			row[j] = (1-s.oi.Nugget)*row[j]*lags[s.found[j].frame] + levelVariance
 		}
-		row[i] = 1 + levelVariance + jitter
+		row[i] = 1 + levelVariance + jitter + s.excess(s.frames[s.found[i].frame].errors, int(s.found[i].cell))
 	}
 	for i := range n {
 		ri := m[i*n : i*n+n]

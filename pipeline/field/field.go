@@ -27,6 +27,10 @@ type Field struct {
 	Time   time.Time
 	Values []float32 // NaN: a gap
 	Sea    Mask      // nil: unknown
+	// Errors are the standard errors of the observations in the space of the
+	// transform, where they are to be weighed by them: several sensors had a part in
+	// the field. NaN: not known; nil: all weigh alike.
+	Errors []float32
 }
 
 // Observed reports whether cell i holds a value.

@@ -145,7 +145,7 @@ func (g Grid) Place(i, j int) (lat, lon float64) {
 func (p *Plane) place(i, j int) (lat, lon float64) { return p.Lat[i*p.Width+j], p.Lon[i*p.Width+j] }
 
 // Cut returns a window of the grid. Beyond the edges it goes on with the steps
-// there.
+// there, or on the other side of a grid that closes.
 func (g Grid) Cut(row, col, height, width int) Grid {
 	out := Grid{Lat: cutAxis(g.Lat, row, height), Lon: cutAxis(g.Lon, col, width)}
 	if g.Plane == nil {
@@ -154,6 +154,9 @@ func (g Grid) Cut(row, col, height, width int) Grid {
 	out.Plane = &Plane{Lat: make([]float64, height*width), Lon: make([]float64, height*width), Width: width}
 	for c := range out.Plane.Lat {
 		i, j := row+c/width, col+c%width
+		if g.Plane.Closes {
+			j = (j%g.Width() + g.Width()) % g.Width()
+		}
 		if i >= 0 && j >= 0 && i < g.Height() && j < g.Width() {
 			out.Plane.Lat[c], out.Plane.Lon[c] = g.Place(i, j)
 			continue

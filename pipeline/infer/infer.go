@@ -216,7 +216,7 @@ func assemble(s Scene) (classical.Series, []int) {
 		i := order[at]
 		values := make([]float32, len(all[i].Values))
 		s.Transform.Forward(values, all[i].Values)
-		series.Frames[at] = classical.Frame{Time: all[i].Time, Values: values, Drift: s.driftOf(all[i].Time)}
+		series.Frames[at] = classical.Frame{Time: all[i].Time, Values: values, Errors: all[i].Errors, Drift: s.driftOf(all[i].Time)}
 		if i < len(s.Frames) {
 			targets[i] = at
 		}

@@ -109,7 +109,7 @@ func anomalies(s classical.Series, scaling samples.Scaling, how fillOptions) cla
 				values[i] = scaling.Forward(v, i)
 			}
 		}
-		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values}
+		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values, Errors: scaledErrors(frame.Errors, scaling.Std)}
 		if frame.Drift != nil && how.scaling != nil {
 			drift := make([]float32, len(frame.Drift))
 			for i, v := range frame.Drift {
@@ -118,6 +118,18 @@ func anomalies(s classical.Series, scaling samples.Scaling, how fillOptions) cla
 			out.Frames[f].Drift = drift
 		}
 	})
+	return out
+}
+
+// scaledErrors returns errors in units of a spread.
+func scaledErrors(errors []float32, spread float64) []float32 {
+	if errors == nil {
+		return nil
+	}
+	out := make([]float32, len(errors))
+	for i, e := range errors {
+		out[i] = float32(float64(e) / spread)
+	}
 	return out
 }
 

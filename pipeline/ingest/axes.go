@@ -69,8 +69,8 @@ const (
 )
 
 func (k axisKind) recognise(v *headerVar) int {
-	units, axis := v.text("units"), v.text("axis")
-	switch name := v.text("standard_name"); {
+	units, axis := v.Text("units"), v.Text("axis")
+	switch name := v.Text("standard_name"); {
 	case name == k.standardName:
 		return byStandardName
 	case name != "":
@@ -184,23 +184,4 @@ func names(h *header) []string {
 		out[i] = v.Name
 	}
 	return out
-}
-
-// maxListed is how many names a message can hold and still be read.
-const maxListed = 12
-
-// list joins names for a message.
-func list(names []string) string {
-	switch n := len(names); {
-	case n == 0:
-		return "(none)"
-	case n > maxListed:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), n-maxListed)
-	}
-	return strings.Join(names, ", ")
-}
-
-// bad returns a *BadGranule without the file's name, which Read adds.
-func bad(problem, remedy string) error {
-	return &BadGranule{Problem: problem, Remedy: remedy}
 }

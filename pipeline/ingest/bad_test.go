@@ -146,6 +146,12 @@ func TestTruncatedFilesAreFoundWhereverTheyEnd(t *testing.T) {
 	}
 }
 
+// What begins an HDF5 file, and the lists of a classic header.
+const (
+	hdf5Magic                 = "\x89HDF\r\n\x1a\n"
+	tagDimension, tagVariable = 10, 11
+)
+
 // absurd is a classic header by hand: two dimensions of a million, and one
 // double variable on them at byte 1024.
 func absurd() []byte {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/ingest/ncfile"
+
 	"github.com/fhs/go-netcdf/netcdf"
 )
 
@@ -166,11 +168,11 @@ func readHere(path string) (Granule, error) {
 		return Granule{}, err
 	}
 	defer f.Close()
-	m, err := openImage(int(f.Fd()), size)
+	m, err := ncfile.Map(int(f.Fd()), size)
 	if err != nil {
 		return Granule{}, err
 	}
-	defer func() { _ = m.close() }()
+	defer func() { _ = m.Close() }()
 	req := request{Want: wantGranule, Name: filepath.Base(path), FileBytes: size, MemoryBytes: 1 << 30}
 	var pipe bytes.Buffer
 	if err := send(&pipe, m, req); err != nil {

@@ -18,8 +18,8 @@ func (p *plan) besides(h *header) []int {
 	for _, r := range p.rules {
 		keep[r.index] = true
 	}
-	for name := range strings.FieldsSeq(v.text("ancillary_variables")) {
-		if q := h.find(name); q >= 0 && supporting(&h.Vars[q]) {
+	for name := range strings.FieldsSeq(v.Text("ancillary_variables")) {
+		if q := h.Find(name); q >= 0 && supporting(&h.Vars[q]) {
 			keep[q] = true
 		}
 	}
@@ -78,7 +78,7 @@ func (p *plan) findError(h *header, tr field.Transform) observationError {
 		}
 		kind := p.errorKind(h, q, tr)
 		if kind == notAnError {
-			p.note("variable %s is not used as the error of %s: its units are %q", h.Vars[q].Name, h.Vars[p.variable].Name, h.Vars[q].text("units"))
+			p.note("variable %s is not used as the error of %s: its units are %q", h.Vars[q].Name, h.Vars[p.variable].Name, h.Vars[q].Text("units"))
 			continue
 		}
 		found, best = observationError{index: q, bias: -1, kind: kind}, likeness
@@ -99,17 +99,17 @@ func (p *plan) findError(h *header, tr field.Transform) observationError {
 // it is not.
 func (p *plan) errorLikeness(h *header, q int) int {
 	v, x := &h.Vars[p.variable], &h.Vars[q]
-	if q == p.variable || !p.beneath(h, q) || x.attr("flag_meanings") != nil {
+	if q == p.variable || !p.beneath(h, q) || x.Attr("flag_meanings") != nil {
 		return 0
 	}
 	name, own := strings.ToLower(x.Name), strings.ToLower(v.Name)
 	suffix, made := strings.CutPrefix(name, own+"_")
-	switch standard := v.text("standard_name"); {
-	case standard != "" && x.text("standard_name") == standard+" standard_error":
+	switch standard := v.Text("standard_name"); {
+	case standard != "" && x.Text("standard_name") == standard+" standard_error":
 		return 4
 	case !isErrorName(name):
 		return 0
-	case slices.Contains(strings.Fields(v.text("ancillary_variables")), x.Name):
+	case slices.Contains(strings.Fields(v.Text("ancillary_variables")), x.Name):
 		return 3
 	case made && isErrorName(suffix),
 		name == ssesDeviation && p.product.Units == "degC",
@@ -141,7 +141,7 @@ func (p *plan) findBias(h *header, kind errorKind, tr field.Transform) int {
 	if strings.Contains(own, "adjusted") || strings.Contains(own, "corrected") {
 		return -1
 	}
-	ancillary := strings.Fields(v.text("ancillary_variables"))
+	ancillary := strings.Fields(v.Text("ancillary_variables"))
 	for q := range h.Vars {
 		x := &h.Vars[q]
 		name := strings.ToLower(x.Name)
@@ -160,7 +160,7 @@ func (p *plan) beneath(h *header, q int) bool {
 	if !fits(h, p.axes, q) || !p.covers(h, q) {
 		return false
 	}
-	count := func(v int) float64 { return h.bytes(v) / float64(cdl.SizeOf(h.Vars[v].Type)) }
+	count := func(v int) float64 { return h.Bytes(v) / float64(cdl.SizeOf(h.Vars[v].Type)) }
 	return count(q) == count(p.variable)
 }
 
@@ -168,8 +168,8 @@ func (p *plan) beneath(h *header, q int) bool {
 // name.
 func (p *plan) errorKind(h *header, q int, tr field.Transform) errorKind {
 	v, x := &h.Vars[p.variable], &h.Vars[q]
-	words := strings.ToLower(x.Name + " " + x.text("long_name"))
-	units, own := x.text("units"), v.text("units")
+	words := strings.ToLower(x.Name + " " + x.Text("long_name"))
+	units, own := x.Text("units"), v.Text("units")
 	switch {
 	case strings.Contains(words, "log10") || strings.Contains(words, "logarithm"):
 		if tr.Log10 {

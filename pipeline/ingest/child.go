@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"lacuna/pipeline/ingest/ncfile"
 	"lacuna/pipeline/ingest/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -41,7 +41,7 @@ type request struct {
 
 // plan checks a header and plans the reading that the request asks for.
 func (r request) plan(h *header) (*plan, error) {
-	if err := h.check(); err != nil {
+	if err := h.Check(); err != nil {
 		return nil, bad("its header contradicts itself: "+err.Error(), "the file is probably damaged: "+again)
 	}
 	var p *plan
@@ -68,7 +68,7 @@ func RunChild(stdin io.Reader, stdout io.Writer) {
 	// HDF5 keeps its error settings by thread: netCDF-C silences the first
 	// thread only, and on any other each failed look-up prints a page.
 	runtime.LockOSThread()
-	warmUp()
+	ncfile.WarmUp()
 	state, err := sandbox.Restrict()
 	if err == nil {
 		err = serve(stdin, stdout, state)
@@ -94,11 +94,11 @@ func serve(stdin io.Reader, stdout io.Writer, state sandbox.State) error {
 	if req.Want == wantIsolation {
 		return sendIsolation(stdout, state.Probe())
 	}
-	m, err := openImage(fd, req.FileBytes)
+	m, err := ncfile.Map(fd, req.FileBytes)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = m.close() }() // read-only: a failed close loses nothing
+	defer func() { _ = m.Close() }() // read-only: a failed close loses nothing
 	return send(stdout, m, req)
 }
 
@@ -147,35 +147,32 @@ func limitProcess(req request) error {
 
 // send decodes a file and writes the frames of the answer. A file that refers
 // to others is refused before any of its numbers is read.
-func send(w io.Writer, m *image, req request) error {
-	if bytes.HasPrefix(m.bytes, []byte(zipMagic)) {
-		store, err := unzarred(m, req)
+func send(w io.Writer, m *ncfile.Image, req request) error {
+	if m.Packed() {
+		store, err := m.Unpack(req.Options.Group, req.MemoryBytes)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = store.close() }() // read-only: a failed close loses nothing
+		defer func() { _ = store.Close() }() // read-only: a failed close loses nothing
 		req.Options.Group = ""               // it has been taken
 		return sendAll(w, store, req)
 	}
-	if err := m.selfContained(); err != nil {
+	if err := m.SelfContained(); err != nil {
 		return err
 	}
 	return sendAll(w, m, req)
 }
 
-// sendAll decodes a file that selfContained has accepted.
-func sendAll(w io.Writer, m *image, req request) error {
-	lib, err := openLibrary(m)
+// sendAll decodes a file that SelfContained has accepted.
+func sendAll(w io.Writer, m *ncfile.Image, req request) error {
+	lib, err := ncfile.Open(m)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lib.close() }() // read-only: a failed close loses nothing
-	h, err := lib.header(req.Options.Group)
+	defer func() { _ = lib.Close() }() // read-only: a failed close loses nothing
+	h, err := lib.Header(req.Options.Group)
 	if err != nil {
 		return err
-	}
-	if m.format != "" {
-		h.Format = m.format
 	}
 	p, err := req.plan(h)
 	if err != nil {
@@ -204,9 +201,9 @@ func sendAll(w io.Writer, m *image, req request) error {
 const slabBytes = 8 << 20
 
 // sendNumbers sends the stored numbers of variable v, slab by slab.
-func sendNumbers(w io.Writer, lib *library, h *header, v int) error {
-	shape := h.shape(v)
-	total := int(h.bytes(v))
+func sendNumbers(w io.Writer, lib *ncfile.Library, h *header, v int) error {
+	shape := h.Shape(v)
+	total := int(h.Bytes(v))
 	if total == 0 {
 		return nil
 	}
@@ -215,14 +212,14 @@ func sendNumbers(w io.Writer, lib *library, h *header, v int) error {
 		rows = shape[0]
 	}
 	rowBytes := total / rows
-	chunk := lib.chunkRows(v)
+	chunk := lib.ChunkRows(v)
 	step := max(1, slabBytes/rowBytes)
 	step = min(rows, int(math.Ceil(float64(step)/float64(chunk)))*chunk)
-	buf := lib.slab(step * rowBytes)
+	buf := lib.Slab(step * rowBytes)
 	for first := 0; first < rows; first += step {
 		n := min(step, rows-first)
 		slab := buf[:n*rowBytes]
-		if err := lib.read(v, shape, first, n, slab); err != nil {
+		if err := lib.Read(v, shape, first, n, slab); err != nil {
 			return err
 		}
 		if err := writeFrame(w, frameNumbers, slab); err != nil {

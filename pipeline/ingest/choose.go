@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/pipeline/ingest/ncfile"
 	"lacuna/pipeline/ingest/products"
 )
 
@@ -87,20 +88,20 @@ func (p *plan) choose(h *header, name string, opt Options) error {
 			return err
 		}
 		p.product = product
-	} else if product, ok := productOf(h, name); ok && (opt.Variable != "" || h.find(product.Variable) >= 0) {
+	} else if product, ok := productOf(h, name); ok && (opt.Variable != "" || h.Find(product.Variable) >= 0) {
 		p.product = product
 		p.note("the file is taken for product %s", product.Name)
 	}
 	own := filledVariable(h)
 	switch {
-	case own >= 0 && h.find(opt.Variable) < 0:
+	case own >= 0 && h.Find(opt.Variable) < 0:
 		p.variable = own
 	case opt.Variable != "":
-		if p.variable = h.named(opt.Variable); p.variable < 0 {
+		if p.variable = variableNamed(h, opt.Variable); p.variable < 0 {
 			return bad("it has no variable "+opt.Variable, "set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
 		}
 	case p.product.Name != "" && !p.product.Generic:
-		if p.variable = h.find(p.product.Variable); p.variable < 0 {
+		if p.variable = h.Find(p.product.Variable); p.variable < 0 {
 			return bad(fmt.Sprintf("it has no variable %s, which product %s has", p.product.Variable, p.product.Name),
 				"set another product, or set variable to one that it has on its grid: "+list(onGrid(h, p.axes)))
 		}
@@ -122,11 +123,11 @@ func (p *plan) choose(h *header, name string, opt Options) error {
 // layout has names of its own, or -1. Whoever reads products asks for the name that it
 // has in granules.
 func filledVariable(h *header) int {
-	names := strings.Fields(textOf(h.Attrs, "lacuna_variables"))
+	names := strings.Fields(ncfile.TextOf(h.Attrs, "lacuna_variables"))
 	if len(names) == 0 {
 		return -1
 	}
-	return h.find(names[0])
+	return h.Find(names[0])
 }
 
 // generics returns the generic products that may be considered.
@@ -173,8 +174,8 @@ func (p *plan) matchProduct(h *header, opt Options) {
 // preferGHRSST uses the quality rule of GHRSST for a sea surface temperature
 // that has the quality variable of GHRSST beside it.
 func (p *plan) preferGHRSST(h *header) {
-	q := h.find("quality_level")
-	if q < 0 || !fits(h, p.axes, q) || textOf(h.Attrs, "lacuna_model") != "" { // a product passes on the quality of its granule, whose gaps it fills
+	q := h.Find("quality_level")
+	if q < 0 || !fits(h, p.axes, q) || ncfile.TextOf(h.Attrs, "lacuna_model") != "" { // a product passes on the quality of its granule, whose gaps it fills
 		return
 	}
 	if product, err := products.Find(products.GHRSST); err == nil {
@@ -243,11 +244,11 @@ func mostLike(h *header, found []int, known []products.Product) (int, error) {
 // describes another variable instead of the sea.
 func supporting(v *headerVar) bool {
 	for _, name := range []string{"flag_meanings", "flag_values", "flag_masks"} {
-		if v.attr(name) != nil {
+		if v.Attr(name) != nil {
 			return true
 		}
 	}
-	standard := v.text("standard_name")
+	standard := v.Text("standard_name")
 	for _, modifier := range []string{"flag", "standard_error", "number_of_observations", "binary_mask", "detection_minimum"} {
 		if strings.Contains(standard, modifier) {
 			return true
@@ -269,7 +270,7 @@ func supporting(v *headerVar) bool {
 func ancillaries(h *header) map[string]bool {
 	out := make(map[string]bool)
 	for i := range h.Vars {
-		for name := range strings.FieldsSeq(h.Vars[i].text("ancillary_variables")) {
+		for name := range strings.FieldsSeq(h.Vars[i].Text("ancillary_variables")) {
 			out[name] = true
 		}
 	}

@@ -69,7 +69,7 @@ func (x *extract) take(dim int, spans []bbox.Span) {
 		if at < 0 || len(raw) == 0 {
 			continue
 		}
-		shape := h.shape(v)
+		shape := h.Shape(v)
 		inner := cdl.SizeOf(h.Vars[v].Type) // bytes of one place along the dimension
 		for _, n := range shape[at+1:] {
 			inner *= n

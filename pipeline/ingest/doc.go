@@ -8,8 +8,9 @@
 //
 //	Read ──sniff──▶ child: netCDF-C, limits ──frames──▶ plan, unpack, judge ──▶ Granule
 //
-// The child runs the only code here that talks to netCDF-C. It decodes one
-// file and ends. It gets the file as an open descriptor and maps it, so neither
+// How a file is stored is known to package ncfile; here are the child that opens it,
+// the frames by which it answers, and the meaning of what they bring. The child
+// decodes one file and ends. It gets the file as an open descriptor and maps it, so neither
 // it nor that library ever opens anything; package sandbox takes files, the
 // network and other programs from it, and it limits its own memory and time. A
 // file that refers to more than itself (external storage, links to other files,

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/pipeline/ingest/ncfile"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -68,7 +70,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			x := &extract{header: h, plan: p, raw: make(map[int][]byte)}
 			for _, v := range p.reads {
-				x.raw[v] = make([]byte, int(h.bytes(v)))
+				x.raw[v] = make([]byte, int(h.Bytes(v)))
 				for i := range x.raw[v] {
 					if len(numbers) > 0 {
 						x.raw[v][i] = numbers[i%len(numbers)]
@@ -151,7 +153,7 @@ func FuzzSniff(f *testing.F) {
 	f.Add([]byte(hdf5Magic + "\x02\x08\x08\x00aaaaaaaabbbbbbbb\xff\x00\x00\x00\x00\x00\x00\x00dddddddd"))
 	f.Add([]byte("<html>"))
 	f.Fuzz(func(_ *testing.T, file []byte) {
-		_ = sniff(bytes.NewReader(file), int64(len(file)))
+		_ = ncfile.Sniff(bytes.NewReader(file), int64(len(file)))
 	})
 }
 

@@ -27,6 +27,11 @@ type Granule struct {
 	Notes  []string       // assumptions that were made, a sentence each
 }
 
+// MergedSources is the global attribute that names the sources of a file that was
+// merged from several: its observations differ in their errors, and are to be
+// weighed by them.
+const MergedSources = "merged_sources"
+
 // Empty reports whether the granule holds no observation at all: its day was
 // clouded out, or the sensor was off.
 func (g Granule) Empty() bool {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"lacuna/pipeline/ingest/ncfile"
 	"lacuna/pipeline/ingest/sandbox"
 )
 
@@ -135,7 +136,7 @@ func TestTrustingDecoderFindsNothingOutside(t *testing.T) {
 // withoutLooking is the child without the check of the file's structure.
 func withoutLooking(stdin io.Reader, stdout io.Writer) int {
 	runtime.LockOSThread()
-	warmUp()
+	ncfile.WarmUp()
 	if _, err := sandbox.Restrict(); err != nil {
 		return 1
 	}
@@ -147,7 +148,7 @@ func withoutLooking(stdin io.Reader, stdout io.Writer) int {
 	if err != nil {
 		return 1
 	}
-	m, err := openImage(fd, req.FileBytes)
+	m, err := ncfile.Map(fd, req.FileBytes)
 	if err == nil {
 		err = sendAll(stdout, m, req)
 	}

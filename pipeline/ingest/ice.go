@@ -10,13 +10,13 @@ import (
 // IceName is the standard name of the share of a cell that is under sea ice.
 const IceName = "sea_ice_area_fraction"
 
-// named returns the variable with a name or, where none has it, with that standard
+// variableNamed returns the variable with a name or, where none has it, with that standard
 // name; -1: there is none.
-func (h *header) named(name string) int {
-	if v := h.find(name); v >= 0 {
+func variableNamed(h *header, name string) int {
+	if v := h.Find(name); v >= 0 {
 		return v
 	}
-	return slices.IndexFunc(h.Vars, func(v headerVar) bool { return v.text("standard_name") == name })
+	return slices.IndexFunc(h.Vars, func(v headerVar) bool { return v.Text("standard_name") == name })
 }
 
 // findIce returns the variable with the share of ice, or -1. A file without one is
@@ -25,7 +25,7 @@ func (p *plan) findIce(h *header, name string) int {
 	if name == "" {
 		return -1
 	}
-	v := h.named(name)
+	v := variableNamed(h, name)
 	if v < 0 || !fits(h, p.axes, v) || !p.covers(h, v) {
 		p.note("it has no variable %s on its grid: sea ice is not known", name)
 		return -1
@@ -45,7 +45,7 @@ func (x *extract) ice(frames int) ([][]float32, error) {
 		return nil, err
 	}
 	scale := 1.0
-	if unit := strings.ToLower(strings.TrimSpace(v.text("units"))); unit == "%" || unit == "percent" {
+	if unit := strings.ToLower(strings.TrimSpace(v.Text("units"))); unit == "%" || unit == "percent" {
 		scale = 0.01
 	}
 	size := x.plan.cells(x.header) * cdl.SizeOf(c.typ)

@@ -9,6 +9,7 @@ import (
 	"lacuna/internal/bbox"
 	"lacuna/internal/cdl"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/ncfile"
 )
 
 // An extract is the child's answer: the header of a file and the raw numbers
@@ -54,6 +55,11 @@ func (x *extract) granule(name string, opt Options) (Granule, error) {
 	x.addSea(g.Fields)
 	if g.Errors, err = x.errors(g.Fields, transform); err != nil {
 		return Granule{}, err
+	}
+	if g.Errors != nil && ncfile.TextOf(h.Attrs, MergedSources) != "" {
+		for i := range g.Fields {
+			g.Fields[i].Errors = g.Errors[i]
+		}
 	}
 	if g.Ice, err = x.ice(len(g.Fields)); err != nil {
 		return Granule{}, err
@@ -153,7 +159,7 @@ func (x *extract) times(name string) ([]time.Time, error) {
 	}
 	if i := slices.IndexFunc(times, func(t time.Time) bool { return !plausible(t) }); i >= 0 {
 		return nil, bad(fmt.Sprintf("its map number %d is of %s, when no satellite looked", i+1, times[i].Format(time.DateOnly)),
-			fmt.Sprintf("mend its time variable %s, which counts %q", v.Name, v.text("units")))
+			fmt.Sprintf("mend its time variable %s, which counts %q", v.Name, v.Text("units")))
 	}
 	p.notes = append(p.notes, notes...)
 	return times, p.checkOrder(times)
@@ -185,7 +191,7 @@ func (x *extract) fields(grid field.Grid, times []time.Time, opt Options) ([]fie
 	case opt.Range != nil:
 		c.narrow(*opt.Range)
 	case p.product.Name != "":
-		c.narrow(p.product.RangeIn(v.text("units")))
+		c.narrow(p.product.RangeIn(v.Text("units")))
 	}
 	n, cells := p.frames(h), p.cells(h)
 	if len(times) != n || len(x.raw[p.variable]) != n*cells*cdl.SizeOf(v.Type) {
@@ -311,7 +317,7 @@ func (x *extract) carriedVar(i int) (Var, bool) {
 		return axis.made(h, v), true
 	}
 	for coordinate, axis := range x.axes {
-		if h.Vars[coordinate].text("bounds") == v.Name && i != x.plan.variable {
+		if h.Vars[coordinate].Text("bounds") == v.Name && i != x.plan.variable {
 			return axis.bounds(h, v, x.raw[i])
 		}
 	}
@@ -321,7 +327,7 @@ func (x *extract) carriedVar(i int) (Var, bool) {
 func typed(attrs []rawAttr) []Attr {
 	out := make([]Attr, len(attrs))
 	for i, a := range attrs {
-		out[i] = Attr{Name: a.Name, Value: a.value()}
+		out[i] = Attr{Name: a.Name, Value: a.Value()}
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"lacuna/internal/cdl"
 	"lacuna/internal/cftime"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/ncfile"
 )
 
 // errors returns the standard error of the observations of each field in the
@@ -103,8 +104,8 @@ func (x *extract) bounds(times []time.Time) [][2]time.Time {
 		return nil
 	}
 	for _, names := range [][2]string{{"time_coverage_start", "time_coverage_end"}, {"start_time", "stop_time"}} {
-		begin, errBegin := cftime.ParseDate(textOf(x.header.Attrs, names[0]), true)
-		end, errEnd := cftime.ParseDate(textOf(x.header.Attrs, names[1]), true)
+		begin, errBegin := cftime.ParseDate(ncfile.TextOf(x.header.Attrs, names[0]), true)
+		end, errEnd := cftime.ParseDate(ncfile.TextOf(x.header.Attrs, names[1]), true)
 		if errBegin == nil && errEnd == nil && holds(begin, end, times[0]) {
 			return [][2]time.Time{{begin, end}}
 		}
@@ -119,7 +120,7 @@ func (x *extract) storedBounds(times []time.Time) [][2]time.Time {
 		return nil
 	}
 	v := h.Vars[p.axes.time]
-	b := h.find(v.text("bounds"))
+	b := h.Find(v.Text("bounds"))
 	if b < 0 || len(x.raw[b]) == 0 || len(x.raw[b]) != 2*len(times)*cdl.SizeOf(h.Vars[b].Type) {
 		return nil
 	}

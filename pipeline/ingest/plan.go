@@ -122,7 +122,7 @@ func (p *plan) bindRules(h *header, opt Options) error {
 		if err != nil {
 			return err
 		}
-		q := h.find(r.variable)
+		q := h.Find(r.variable)
 		if q < 0 || !fits(h, p.axes, q) || !p.covers(h, q) {
 			if len(opt.Quality) == 0 && opt.Product == "" {
 				p.note("the quality rule %q of product %s is not used: the file has no such variable on its grid", text, p.product.Name)
@@ -157,23 +157,23 @@ func (p *plan) carried(h *header) []int {
 		keep[p.axes.time] = true
 	}
 	for _, d := range v.Dims {
-		keep[h.find(h.Dims[d].Name)] = true
+		keep[h.Find(h.Dims[d].Name)] = true
 	}
-	for name := range strings.FieldsSeq(v.text("coordinates")) {
-		if c := h.find(name); c >= 0 && len(h.Vars[c].Dims) <= 1 { // scalars and other labels of an axis
+	for name := range strings.FieldsSeq(v.Text("coordinates")) {
+		if c := h.Find(name); c >= 0 && len(h.Vars[c].Dims) <= 1 { // scalars and other labels of an axis
 			keep[c] = true
 		}
 	}
 	// Simple form "crs", or "crs: lat lon" where names of mappings end in a colon.
-	for name := range strings.FieldsSeq(v.text("grid_mapping")) {
-		if c := h.find(strings.TrimSuffix(name, ":")); c >= 0 && len(h.Vars[c].Dims) == 0 {
+	for name := range strings.FieldsSeq(v.Text("grid_mapping")) {
+		if c := h.Find(strings.TrimSuffix(name, ":")); c >= 0 && len(h.Vars[c].Dims) == 0 {
 			keep[c] = true
 		}
 	}
 	for i := range h.Vars {
 		if keep[i] {
-			keep[h.find(h.Vars[i].text("bounds"))] = true
-			keep[h.find(h.Vars[i].text("climatology"))] = true
+			keep[h.Find(h.Vars[i].Text("bounds"))] = true
+			keep[h.Find(h.Vars[i].Text("climatology"))] = true
 		}
 	}
 	var out []int
@@ -189,7 +189,7 @@ func (p *plan) carried(h *header) []int {
 // bounds are no larger than a few times the axes, or than one map.
 func (p *plan) small(h *header, v int) bool {
 	n := 1.0
-	for _, l := range h.shape(v) {
+	for _, l := range h.Shape(v) {
 		n *= float64(l)
 	}
 	axes := 0
@@ -254,7 +254,7 @@ func (p *plan) check(h *header, limitBytes, fileBytes int64) error {
 func (p *plan) bytes(h *header) float64 {
 	total := 0.0
 	for _, v := range p.reads {
-		total += h.bytes(v)
+		total += h.Bytes(v)
 	}
 	if p.variable < 0 {
 		return total
@@ -266,14 +266,14 @@ func (p *plan) bytes(h *header) float64 {
 	if p.err.bias >= 0 {
 		each += 5
 	}
-	return total + each*h.bytes(p.variable)/float64(cdl.SizeOf(h.Vars[p.variable].Type))
+	return total + each*h.Bytes(p.variable)/float64(cdl.SizeOf(h.Vars[p.variable].Type))
 }
 
 // transform returns the transform that makes the values nearly Gaussian.
 func (p *plan) transform(h *header, opt Options) (field.Transform, error) {
 	floor := products.DefaultFloor
 	if p.product.Floor > 0 {
-		floor = p.product.In(h.Vars[p.variable].text("units"), p.product.Floor)
+		floor = p.product.In(h.Vars[p.variable].Text("units"), p.product.Floor)
 	}
 	name := p.product.Transform
 	if opt.Transform != "" {

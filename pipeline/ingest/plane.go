@@ -6,6 +6,7 @@ import (
 
 	"lacuna/internal/geo"
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/ncfile"
 	"lacuna/pipeline/ingest/places"
 )
 
@@ -46,8 +47,8 @@ func projectionAxis(h *header, length, angle, axis string) int {
 		if len(x.Dims) != 1 || !numeric(x.Type) {
 			continue
 		}
-		name := x.text("standard_name")
-		if name == length || name == angle || name == "" && projected(x.text("units")) && strings.EqualFold(x.text("axis"), axis) {
+		name := x.Text("standard_name")
+		if name == length || name == angle || name == "" && projected(x.Text("units")) && strings.EqualFold(x.Text("axis"), axis) {
 			return v
 		}
 	}
@@ -60,12 +61,12 @@ func (a *axes) findMapping(h *header) error {
 	a.mapped.y, a.mapped.x = a.coordinate(h, a.latDim), a.coordinate(h, a.lonDim)
 	for i := range h.Vars {
 		v := &h.Vars[i]
-		name := v.text("grid_mapping_name")
+		name := v.Text("grid_mapping_name")
 		if name == "" || name == "latitude_longitude" {
 			continue
 		}
 		p, err := geo.Of(name, func(attr string) (float64, bool) {
-			all := v.numbers(attr)
+			all := v.Numbers(attr)
 			if len(all) == 0 {
 				return 0, false
 			}
@@ -82,7 +83,7 @@ func (a *axes) findMapping(h *header) error {
 
 // coordinate returns the variable that counts along a dimension, or -1.
 func (a *axes) coordinate(h *header, dim int) int {
-	if v := h.find(h.Dims[dim].Name); v >= 0 && v != a.lat && v != a.lon && len(h.Vars[v].Dims) == 1 && h.Vars[v].Dims[0] == dim && numeric(h.Vars[v].Type) {
+	if v := h.Find(h.Dims[dim].Name); v >= 0 && v != a.lat && v != a.lon && len(h.Vars[v].Dims) == 1 && h.Vars[v].Dims[0] == dim && numeric(h.Vars[v].Type) {
 		return v
 	}
 	for _, v := range []int{a.lat, a.lon} {
@@ -103,7 +104,7 @@ func (x *extract) alongProjection(v int) ([]float64, error) {
 	if len(all) != x.header.Dims[x.header.Vars[v].Dims[0]].Len {
 		return nil, errOtherVariables
 	}
-	if strings.HasPrefix(strings.ToLower(x.header.Vars[v].text("units")), "k") { // kilometres
+	if strings.HasPrefix(strings.ToLower(x.header.Vars[v].Text("units")), "k") { // kilometres
 		for i := range all {
 			all[i] *= 1000
 		}
@@ -210,7 +211,7 @@ func (x *extract) curvedGrid(lat, lon []float64) (field.Grid, error) {
 // swathOf returns the words by which a file says that it is a swath.
 func swathOf(h *header) string {
 	for _, name := range []string{"processing_level", "cdm_data_type", "feature_type"} {
-		text := textOf(h.Attrs, name)
+		text := ncfile.TextOf(h.Attrs, name)
 		level := strings.TrimLeft(strings.ToLower(text), "lev -_")
 		if strings.EqualFold(text, "swath") || name == "processing_level" && (strings.HasPrefix(level, "2") || strings.HasPrefix(level, "1")) {
 			return fmt.Sprintf("its %s is %q", name, text)

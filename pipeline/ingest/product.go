@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/pipeline/ingest/ncfile"
 	"lacuna/pipeline/ingest/products"
 )
 
@@ -15,7 +16,7 @@ func productOf(h *header, name string) (products.Product, bool) {
 			continue
 		}
 		for _, attr := range []string{"title", "id", "product_name"} {
-			if products.Canonical(textOf(h.Attrs, attr)) == p.Name {
+			if products.Canonical(ncfile.TextOf(h.Attrs, attr)) == p.Name {
 				return p, true
 			}
 		}
@@ -23,7 +24,7 @@ func productOf(h *header, name string) (products.Product, bool) {
 			return p, true
 		}
 	}
-	if textOf(h.Attrs, "gds_version_id") != "" && h.find("quality_level") >= 0 && h.find("sea_surface_temperature") >= 0 {
+	if ncfile.TextOf(h.Attrs, "gds_version_id") != "" && h.Find("quality_level") >= 0 && h.Find("sea_surface_temperature") >= 0 {
 		p, err := products.Find(products.GHRSST)
 		return p, err == nil
 	}
@@ -48,7 +49,7 @@ const (
 )
 
 func likeness(p products.Product, v *headerVar) int {
-	name := strings.ToLower(v.text("standard_name"))
+	name := strings.ToLower(v.Text("standard_name"))
 	if name != "" && (name == p.StandardName || slices.Contains(p.StandardNames, name)) {
 		return likeStandardName
 	}
@@ -60,7 +61,7 @@ func likeness(p products.Product, v *headerVar) int {
 			return likeName
 		}
 	}
-	if u := products.UnitOf(v.text("units")); u.Name != "" && u.Name == p.Units {
+	if u := products.UnitOf(v.Text("units")); u.Name != "" && u.Name == p.Units {
 		return likeUnits
 	}
 	return unlike

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"lacuna/pipeline/field"
+	"lacuna/pipeline/ingest/ncfile"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -141,7 +142,7 @@ func (r *Reader) decode(ctx context.Context, path string, req request, use func(
 		return "", err
 	}
 	defer func() { _ = f.Close() }() // read-only: a failed close loses nothing
-	if err := sniff(f, size); err != nil {
+	if err := ncfile.Sniff(f, size); err != nil {
 		return "", err
 	}
 	req.FileBytes = size

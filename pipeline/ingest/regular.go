@@ -98,7 +98,7 @@ func rawFloats(typ string, x []float64) []byte {
 // bounds returns the bounds of the axis, from the stored ones: those of a map are
 // left out, and so are packed ones, which may have no room for the turn.
 func (r axisVar) bounds(h *header, v *headerVar, raw []byte) (Var, bool) {
-	if len(v.Dims) != 2 || v.Dims[0] != r.dim || !isFloat(v.Type) || v.attr("scale_factor") != nil || v.attr("add_offset") != nil {
+	if len(v.Dims) != 2 || v.Dims[0] != r.dim || !isFloat(v.Type) || v.Attr("scale_factor") != nil || v.Attr("add_offset") != nil {
 		return Var{}, false
 	}
 	x := cdl.Floats(v.Type, raw)

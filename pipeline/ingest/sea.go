@@ -41,7 +41,7 @@ func findSea(h *header, a axes, except int) int {
 }
 
 func seaRank(v *headerVar) int {
-	for _, name := range []string{v.text("standard_name"), strings.ToLower(v.Name)} {
+	for _, name := range []string{v.Text("standard_name"), strings.ToLower(v.Name)} {
 		for r, s := range seaNames {
 			if name == s.name {
 				return r
@@ -62,7 +62,7 @@ type seaReading struct {
 // readingOf infers the meaning of the numbers of mask v: from its flags, its
 // standard name, its long name, or its name.
 func readingOf(v *headerVar) seaReading {
-	meanings := strings.Fields(strings.ToLower(v.text("flag_meanings")))
+	meanings := strings.Fields(strings.ToLower(v.Text("flag_meanings")))
 	for _, kind := range []struct {
 		words []string
 		not   bool
@@ -71,10 +71,10 @@ func readingOf(v *headerVar) seaReading {
 		if i < 0 {
 			continue
 		}
-		if masks := v.numbers("flag_masks"); i < len(masks) && masks[i] >= 1 {
+		if masks := v.Numbers("flag_masks"); i < len(masks) && masks[i] >= 1 {
 			return seaReading{bits: uint64(masks[i]), not: kind.not}
 		}
-		if values := v.numbers("flag_values"); i < len(values) {
+		if values := v.Numbers("flag_values"); i < len(values) {
 			return seaReading{value: values[i], not: kind.not}
 		}
 	}
@@ -82,7 +82,7 @@ func readingOf(v *headerVar) seaReading {
 	if rank := seaRank(v); rank < len(seaNames) {
 		r.not = seaNames[rank].land
 	}
-	switch long := strings.ReplaceAll(strings.ToLower(v.text("long_name")), " ", ""); {
+	switch long := strings.ReplaceAll(strings.ToLower(v.Text("long_name")), " ", ""); {
 	case strings.Contains(long, "1=land"), strings.Contains(long, "0=sea"), strings.Contains(long, "0=ocean"), strings.Contains(long, "0=water"):
 		r.not = true
 	case strings.Contains(long, "1=sea"), strings.Contains(long, "1=ocean"), strings.Contains(long, "1=water"), strings.Contains(long, "0=land"):

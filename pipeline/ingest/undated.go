@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"lacuna/internal/cftime"
+	"lacuna/pipeline/ingest/ncfile"
 )
 
 // dateWithout finds the time of a file that has no time variable: in its
 // global attributes, else in its name. The note says where.
 func dateWithout(h *header, name string) (t time.Time, note string, err error) {
 	for _, attr := range []string{"time_coverage_start", "start_date", "start_time", "period_start_day"} {
-		text := textOf(h.Attrs, attr)
+		text := ncfile.TextOf(h.Attrs, attr)
 		if text == "" {
 			continue
 		}

@@ -52,16 +52,16 @@ func codingOf(v *headerVar) (coding, error) {
 		typ: v.Type, scale: 1, low: math.Inf(-1), high: math.Inf(1),
 		least: -math.MaxFloat32, most: math.MaxFloat32,
 	}
-	switch unsigned := strings.ToLower(v.text("_Unsigned")); {
+	switch unsigned := strings.ToLower(v.Text("_Unsigned")); {
 	case unsigned == "true" && slices.Contains([]string{"byte", "short", "int", "int64"}, v.Type):
 		c.typ = "u" + v.Type
 	case unsigned == "false" && slices.Contains([]string{"ubyte", "ushort", "uint", "uint64"}, v.Type):
 		c.typ = v.Type[1:]
 	}
-	if s := v.numbers("scale_factor"); len(s) > 0 {
+	if s := v.Numbers("scale_factor"); len(s) > 0 {
 		c.scale = s[0]
 	}
-	if o := v.numbers("add_offset"); len(o) > 0 {
+	if o := v.Numbers("add_offset"); len(o) > 0 {
 		c.offset = o[0]
 	}
 	if c.scale == 0 || !finite(c.scale) || !finite(c.offset) {
@@ -71,7 +71,7 @@ func codingOf(v *headerVar) (coding, error) {
 	for _, name := range []string{"_FillValue", "missing_value"} {
 		c.missing = append(c.missing, c.stored(v, name)...)
 	}
-	if fill, ok := defaultFill(c.typ); ok && v.attr("_FillValue") == nil {
+	if fill, ok := defaultFill(c.typ); ok && v.Attr("_FillValue") == nil {
 		c.missing = append(c.missing, fill)
 	}
 	c.setValid(v)
@@ -81,7 +81,7 @@ func codingOf(v *headerVar) (coding, error) {
 // stored returns the numbers of an attribute that is in stored numbers. One
 // of the same size but other sign is reinterpreted, as _Unsigned demands.
 func (c *coding) stored(v *headerVar, name string) []float64 {
-	a := v.attr(name)
+	a := v.Attr(name)
 	if a == nil || a.Type == "char" {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (c *coding) setValid(v *headerVar) {
 		if len(x) <= i || math.IsNaN(x[i]) {
 			return
 		}
-		physical := !isFloat(c.typ) && isFloat(v.attr(name).Type) && (c.scale != 1 || c.offset != 0)
+		physical := !isFloat(c.typ) && isFloat(v.Attr(name).Type) && (c.scale != 1 || c.offset != 0)
 		switch {
 		case physical && low:
 			c.least = float32(x[i])
@@ -121,7 +121,7 @@ func (c *coding) setValid(v *headerVar) {
 	}
 	set("valid_min", 0, true)
 	set("valid_max", 0, false)
-	if len(v.numbers("valid_range")) == 2 {
+	if len(v.Numbers("valid_range")) == 2 {
 		set("valid_range", 0, true)
 		set("valid_range", 1, false)
 	}

@@ -29,14 +29,15 @@ func NewQueryMap(height, width int) *QueryMap {
 }
 
 // Add counts one draw of a window whose first cell is at row, col of the map.
-// Cells beyond the map do not count.
+// Rows beyond the map do not count. An observation beyond its columns is one of a grid
+// that closes, on the other side.
 func (q *QueryMap) Add(p samples.Patch, part Parts) {
 	for c, o := range p.Observed() {
 		row, col := p.Window.Row+c/p.Window.Width, p.Window.Col+c%p.Window.Width
-		if !o || row < 0 || col < 0 || row >= q.Height || col >= q.Width {
+		if !o || row < 0 || row >= q.Height {
 			continue
 		}
-		at := row*q.Width + col
+		at := row*q.Width + (col%q.Width+q.Width)%q.Width
 		q.Drawn[at]++
 		if part.Query[c] {
 			q.Queried[at]++

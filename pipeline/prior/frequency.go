@@ -56,11 +56,15 @@ func (m *Model) FitsGrid(height, width int) bool {
 }
 
 // fill stores the frequency in the cells of a place, less one, in a plane of
-// a padded size; 0 beyond the grid.
+// a padded size; 0 beyond the grid, unless there is sea: then the grid closes, and it is
+// that of the other side.
 func (f Frequency) fill(plane []float32, p Place, padded size) {
 	for i := range p.Height {
 		for j := range p.Width {
 			row, col := p.Row+i, p.Col+j
+			if p.Sea != nil && p.Sea[i*p.Width+j] {
+				col = (col%f.Width + f.Width) % f.Width
+			}
 			if row >= 0 && col >= 0 && row < f.Height && col < f.Width {
 				plane[i*padded.width+j] = float32(f.Steps[row*f.Width+col])/frequencySteps - 1
 			}

@@ -1,10 +1,7 @@
 package quality
 
 import (
-	"cmp"
-	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,37 +67,4 @@ func OfDay(maps []time.Time, at time.Time) int {
 		}
 	}
 	return best
-}
-
-// Regrid returns the values of the nearest cells of another grid, NaN where it has
-// none within its step.
-func Regrid(values []float32, from, to field.Grid) []float32 {
-	rows := nearest(from.Lat, to.Lat, func(d float64) float64 { return d })
-	columns := nearest(from.Lon, to.Lon, field.Wrap)
-	out := make([]float32, to.Len())
-	for i := range out {
-		r, c := rows[i/to.Width()], columns[i%to.Width()]
-		if out[i] = field.NaN(); r >= 0 && c >= 0 {
-			out[i] = values[r*from.Width()+c]
-		}
-	}
-	return out
-}
-
-// nearest returns for each place of an axis the index of the nearest one of
-// another; -1 where it is further than a step of that.
-func nearest(axis, places []float64, wrap func(float64) float64) []int {
-	step := math.Inf(1)
-	if n := len(axis); n > 1 {
-		step = math.Abs(axis[n-1]-axis[0]) / float64(n-1)
-	}
-	out := make([]int, len(places))
-	for i, place := range places {
-		apart := func(x float64) float64 { return math.Abs(wrap(x - place)) }
-		at := slices.Index(axis, slices.MinFunc(axis, func(a, b float64) int { return cmp.Compare(apart(a), apart(b)) }))
-		if out[i] = at; apart(axis[at]) > step {
-			out[i] = -1
-		}
-	}
-	return out
 }

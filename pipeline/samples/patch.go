@@ -3,7 +3,7 @@ package samples
 import "time"
 
 // A Window is a rectangle of cells. It may reach beyond the grid: cells outside
-// count as land.
+// count as land, or are those of the other side where the grid goes round the globe.
 type Window struct {
 	Row, Col      int // place of its first cell
 	Height, Width int
@@ -48,7 +48,8 @@ func (a *archive) Cut(r Ref) Patch {
 
 // Refs returns the patches of side × side cells, stride cells apart in both
 // directions, that hold at least minObserved values, day by day. The tiling is
-// centred on the grid of the day.
+// centred on the grid of the day; round the globe it goes all the way, and its first
+// window lies across the meridian at which the grid begins.
 func (t Train) Refs(side, stride, minObserved int) []Ref {
 	all := make([]int, len(t.days))
 	for i := range all {
@@ -67,6 +68,9 @@ func (a *archive) refs(days []int, side, stride, minObserved int) []Ref {
 	for _, day := range days {
 		grid := a.placeOf[day].Grid
 		rows, cols := starts(grid.Height(), side, stride), starts(grid.Width(), side, stride)
+		if grid.Periodic() && grid.Width() > side {
+			cols = around(grid.Width(), side, stride)
+		}
 		for _, row := range rows {
 			for _, col := range cols {
 				r := Ref{Day: day, Window: Square(row, col, side)}
@@ -89,6 +93,16 @@ func starts(n, side, stride int) []int {
 	out := make([]int, count)
 	for i := range out {
 		out[i] = first + i*stride
+	}
+	return out
+}
+
+// around returns the first cells of windows of a side along an axis of n cells that
+// closes. No two overlap that are a side apart.
+func around(n, side, stride int) []int {
+	out := make([]int, max(n/stride, 1))
+	for i := range out {
+		out[i] = i*stride - side/2
 	}
 	return out
 }

@@ -37,15 +37,21 @@ func (p *Place) cutSea(w Window) []bool {
 }
 
 // rows calls f for each run of a row of w that lies on the grid: n cells
-// from dst in the window and from src in the grid.
+// from dst in the window and from src in the grid. A window that is narrower than a
+// grid that goes round the globe goes on at its other side, with a run on either.
 func (p *Place) rows(w Window, f func(dst, src, n int)) {
 	height, width := p.Grid.Height(), p.Grid.Width()
-	left, right := max(w.Col, 0), min(w.Col+w.Width, width)
-	if left >= right {
-		return
+	shifts := []int{0}
+	if w.Width <= width && p.Grid.Periodic() {
+		shifts = []int{-width, 0, width}
 	}
 	for row := max(w.Row, 0); row < min(w.Row+w.Height, height); row++ {
-		f((row-w.Row)*w.Width+left-w.Col, row*width+left, right-left)
+		for _, shift := range shifts {
+			left, right := max(w.Col+shift, 0), min(w.Col+shift+w.Width, width)
+			if left < right {
+				f((row-w.Row)*w.Width+left-w.Col-shift, row*width+left, right-left)
+			}
+		}
 	}
 }
 

@@ -133,5 +133,9 @@ func (w *World) granule(d Delivery, s sight) Granule {
 		recipe: w.recipe, chart: w.chart, delivery: d, time: w.time(d.Day), sight: s,
 		climate: func(cell int) float64 { return w.basin.water.climate(cell, float64(w.origin+d.Day)) },
 	}
-	return Granule{Name: d.Name, Seen: w.field(d.Day, w.seen(s)), File: w.recipe.layout(sheet)}
+	file := w.recipe.layout(sheet)
+	if w.mapped != nil {
+		file = w.mapped.file(file)
+	}
+	return Granule{Name: d.Name, Seen: w.field(d.Day, w.seen(s)), File: file}
 }

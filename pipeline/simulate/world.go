@@ -30,6 +30,7 @@ type Config struct {
 	DayBias float64
 	Change  Change
 	Sensor  Sensor
+	Mapping Mapping // another grid; empty: that of the product, on which the ocean is made
 }
 
 // A Sensor is another one over the same ocean, in the place of the usual ones, so that
@@ -93,6 +94,7 @@ func (c Config) Validate() error {
 	demo := c.Height == 0 && c.Width == 0
 	errs.Check(demo || c.Height >= minCells && c.Width >= minCells,
 		"grid is %d x %d: give both at least %d cells, or neither", c.Height, c.Width, minCells)
+	errs.Check(c.Mapping == "" || slices.Contains(Mappings, c.Mapping), "grid mapping is %q, must be one of %v", c.Mapping, Mappings)
 	errs.Check(demo || c.Height <= maxCells/max(c.Width, 1), "grid of %d x %d exceeds %d cells", c.Height, c.Width, maxCells)
 	errs.Check(c.Days >= 0, "days is %d, must not be negative", c.Days)
 	errs.Check(math.Abs(c.CloudBias) <= 5, "cloud bias is %g: beyond 5 nothing but the mask of the sea is left", c.CloudBias)
@@ -108,6 +110,7 @@ type World struct {
 	cfg     Config
 	recipe  *recipe
 	chart   *chart
+	mapped  *mapped // nil: fields are on the chart
 	basin   *basin
 	sky     *sky
 	later   *sky    // with the sensor of Config.Change
@@ -128,7 +131,11 @@ func New(cfg Config) (*World, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults(r)
-	grid, err := r.region.grid(cfg.Height, cfg.Width)
+	fine := 1
+	if cfg.Mapping != "" {
+		fine = finer
+	}
+	grid, err := r.region.grid(fine*cfg.Height, fine*cfg.Width)
 	if err != nil {
 		return nil, fmt.Errorf("lay out grid of %s: %w", r.Name, err)
 	}
@@ -137,9 +144,15 @@ func New(cfg Config) (*World, error) {
 		return nil, fmt.Errorf("find coasts of %s: %w", r.Name, err)
 	}
 	c := newChart(grid, mask)
+	var other *mapped
+	if cfg.Mapping != "" {
+		if other, err = newMapped(cfg.Mapping, r.region, cfg.Height, cfg.Width, c); err != nil {
+			return nil, fmt.Errorf("lay out the grid %s of %s: %w", cfg.Mapping, r.Name, err)
+		}
+	}
 	sensors := cfg.Sensor.sensors(r.sensors)
 	return &World{
-		cfg: cfg, recipe: r, chart: c,
+		cfg: cfg, recipe: r, chart: c, mapped: other,
 		basin:   newBasin(c, cfg.Seed, r.current, newWater(c, r.sea)),
 		sky:     newSky(c, cfg.Seed, r.weather, sensors),
 		later:   newSky(c, cfg.Seed, r.weather, cfg.Change.sensors(sensors)),
@@ -183,10 +196,20 @@ func (c Config) withDefaults(r *recipe) Config {
 func (w *World) Product() Product { return w.recipe.Product }
 
 // Grid returns the grid of every field of the world.
-func (w *World) Grid() field.Grid { return w.chart.grid }
+func (w *World) Grid() field.Grid {
+	if w.mapped != nil {
+		return w.mapped.grid
+	}
+	return w.chart.grid
+}
 
 // Sea returns the cells of the grid that are sea.
-func (w *World) Sea() field.Mask { return w.chart.sea }
+func (w *World) Sea() field.Mask {
+	if w.mapped != nil {
+		return w.mapped.sea
+	}
+	return w.chart.sea
+}
 
 // Days returns the number of days that the schedule covers.
 func (w *World) Days() int { return w.cfg.Days }
@@ -212,7 +235,10 @@ func (w *World) Day(n int) Day {
 func (w *World) time(n int) time.Time { return w.cfg.Start.AddDate(0, 0, n).Add(w.hourUTC) }
 
 func (w *World) field(n int, values []float32) field.Field {
-	return field.Field{Grid: w.chart.grid, Time: w.time(n), Values: values, Sea: w.chart.sea}
+	if w.mapped != nil {
+		values = w.mapped.values(values)
+	}
+	return field.Field{Grid: w.Grid(), Time: w.time(n), Values: values, Sea: w.Sea()}
 }
 
 // tracer returns the truth of day n in the space where it is additive.

@@ -13,6 +13,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 	"time"
 
 	"lacuna/internal/cdl"
@@ -43,22 +45,43 @@ const mostLines = 40_000
 
 // Bins are the pixels of one day so far, by the cells of a grid.
 type Bins struct {
-	grid      field.Grid
-	transform field.Transform
-	step      float64
-	count     []int32
-	mean      []float64 // in the space of the transform
-	squares   []float64 // sum of the squared deviations from the mean
-	own       []float64 // sum of the squared errors that the input gives
+	grid       field.Grid
+	transform  field.Transform
+	south      []float64 // edges of the rows, ascending
+	west       []float64 // edges of the columns, likewise
+	down, back bool      // rows run from the north; columns from the east
+	count      []int32
+	mean       []float64 // in the space of the transform
+	squares    []float64 // sum of the squared deviations from the mean
+	own        []float64 // sum of the squared errors that the input gives
 }
 
-// NewBins returns empty bins of a grid that NewGrid made.
+// NewBins returns empty bins of a grid of latitudes and longitudes, at least two of
+// each, evenly spaced or not.
 func NewBins(grid field.Grid, tr field.Transform) *Bins {
 	n := grid.Len()
-	return &Bins{
-		grid: grid, transform: tr, step: grid.Lat[0] - grid.Lat[1],
+	b := &Bins{
+		grid: grid, transform: tr,
 		count: make([]int32, n), mean: make([]float64, n), squares: make([]float64, n), own: make([]float64, n),
 	}
+	b.south, b.down = edges(grid.Lat)
+	b.west, b.back = edges(grid.Lon)
+	return b
+}
+
+// edges returns the edges between the centres of an axis and beyond its ends, from
+// the least, and whether the axis descends.
+func edges(centres []float64) (out []float64, descends bool) {
+	x := slices.Clone(centres)
+	if descends = x[0] > x[1]; descends {
+		slices.Reverse(x)
+	}
+	n := len(x)
+	out = append(out, x[0]-(x[1]-x[0])/2)
+	for i := 1; i < n; i++ {
+		out = append(out, (x[i-1]+x[i])/2)
+	}
+	return append(out, x[n-1]+(x[n-1]-x[n-2])/2), descends
 }
 
 // Bytes is the memory that the bins of a cell take.
@@ -88,16 +111,23 @@ func (b *Bins) Add(f field.Field, errors []float32) (added int) {
 
 // cell returns the cell that a place lies in, or -1.
 func (b *Bins) cell(lat, lon float64) int {
-	row := math.Floor((b.grid.Lat[0]-lat)/b.step + 0.5)
-	east := math.Mod(lon-b.grid.Lon[0]+b.step/2, 360)
-	if east < 0 {
-		east += 360
+	h, w := b.grid.Height(), b.grid.Width()
+	around := math.Mod(lon-b.west[0], 360)
+	if around < 0 {
+		around += 360
 	}
-	col := math.Floor(east / b.step)
-	if !(row >= 0 && row < float64(b.grid.Height()) && col < float64(b.grid.Width())) { // NaN too
+	row := sort.SearchFloat64s(b.south, lat) - 1
+	col := sort.Search(len(b.west), func(j int) bool { return b.west[j] > b.west[0]+around }) - 1
+	if !(lat > b.south[0]) || row >= h || col < 0 || col >= w || around != around { // NaN too
 		return -1
 	}
-	return int(row)*b.grid.Width() + int(col)
+	if b.down {
+		row = h - 1 - row
+	}
+	if b.back {
+		col = w - 1 - col
+	}
+	return row*w + col
 }
 
 // priorPixels is how many pixels the spread within all cells counts for beside

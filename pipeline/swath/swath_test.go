@@ -3,6 +3,7 @@ package swath
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"lacuna/pipeline/field"
@@ -46,6 +47,41 @@ func TestPixelsFallIntoTheCellThatTheyLieIn(t *testing.T) {
 	}
 	if _, err := NewGrid(0, 0, 1, 1, 0.9); err == nil {
 		t.Error("a grid of one cell was made")
+	}
+}
+
+// The grid of another file may run from the south and from the east, with uneven
+// steps and across the date line.
+func TestAnyAxesHaveTheirCells(t *testing.T) {
+	lat, lon := []float64{10, 11, 13}, []float64{182, 181, 179}
+	for _, turned := range []bool{false, true} {
+		if turned {
+			slices.Reverse(lat)
+			slices.Reverse(lon)
+		}
+		grid, err := field.NewGrid(lat, lon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := NewBins(grid, field.Transform{})
+		var places [][2]float64
+		var values []float32
+		for c := range grid.Len() { // a pixel near the centre of each cell
+			y, x := grid.Place(c/grid.Width(), c%grid.Width())
+			places, values = append(places, [2]float64{y + 0.4, field.Wrap(x - 0.4)}), append(values, float32(c))
+		}
+		for _, at := range [][2]float64{{9.4, 181}, {14.1, 181}, {11, 177.9}, {11, -177.4}} { // beyond the edges
+			places, values = append(places, at), append(values, 99)
+		}
+		if n := b.Add(pixels(places, values...), nil); n != grid.Len() {
+			t.Errorf("%d pixels lie on the grid, want %d", n, grid.Len())
+		}
+		got, _, _ := b.Maps()
+		for c, v := range got {
+			if v != float32(c) {
+				t.Errorf("cell %d has %v", c, v)
+			}
+		}
 	}
 }
 

@@ -71,8 +71,8 @@ func (p *Product) addMask(f File) (File, error) {
 	return f, nil
 }
 
-// seaIce returns the fraction of sea ice: that of the input on the grid of flags,
-// else one that says that it is not known.
+// seaIce returns the fraction of sea ice: that which was looked for, else that of the
+// input on the grid of flags, else one that says that it is not known.
 func (p *Product) seaIce(f File, flags Var) (Var, error) {
 	to := form{
 		units: "1", typ: "byte", scale: 0.01, fill: math.MinInt8, lo: 0, hi: 100, times: 1,
@@ -83,6 +83,18 @@ func (p *Product) seaIce(f File, flags Var) (Var, error) {
 		},
 	}
 	ice, ok := f.variable("sea_ice_fraction")
+	if len(p.IcePercent) == len(flags.Raw) {
+		ok, ice = true, Var{Name: "sea_ice_fraction", Type: "byte", Dims: flags.Dims, Attrs: []Attr{
+			{Name: "_FillValue", Value: []int8{math.MinInt8}}, {Name: "scale_factor", Value: []float32{0.01}}, {Name: "units", Value: "1"},
+		}}
+		for _, share := range p.IcePercent {
+			if share == NoIce {
+				share = 1 << 7 // the fill value
+			}
+			ice.Raw = append(ice.Raw, share)
+		}
+		to.attrs = append(to.attrs, Attr{Name: "source", Value: "sea ice " + p.SeaIce})
+	}
 	if !ok || !slices.Equal(ice.Dims, flags.Dims) {
 		to.attrs = append(to.attrs, Attr{Name: "comment", Value: "the input has no sea ice, so that it is not known"})
 		ice = Var{Name: "sea_ice_fraction", Type: "byte", Dims: flags.Dims, Attrs: []Attr{{Name: "_FillValue", Value: []int8{math.MinInt8}}}}

@@ -189,6 +189,33 @@ func TestMembersHaveTheNamesOfTheirLayout(t *testing.T) {
 	}
 }
 
+// The sea ice that was looked for goes before that of the input.
+func TestTheLayoutGHRSSTHasTheIceOfTheDataset(t *testing.T) {
+	t.Parallel()
+	p := ghrsst()
+	p.Layout, p.SeaIce = GHRSST, "of the file ice.nc"
+	own := Var{Name: "sea_ice_fraction", Type: "byte", Dims: []string{"time", "lat", "lon"}, Attrs: []Attr{{Name: "units", Value: "%"}}, Raw: make([]byte, len(p.Flags))}
+	p.Source.Vars = append(p.Source.Vars, own)
+	for i := range p.Flags {
+		p.IcePercent = append(p.IcePercent, byte(i))
+	}
+	p.IcePercent[1] = NoIce
+	f := mustFile(t, p)
+	ice, _ := f.variable("sea_ice_fraction")
+	mask, _ := f.variable("mask")
+	for i, got := range Unpack(ice) {
+		if want := float64(i) / 100; i != 1 && math.Abs(float64(got)-want) > 1e-6 || i == 1 && got == got {
+			t.Errorf("the fraction of cell %d is %v, want %v", i, got, want)
+		}
+		if icy := mask.Raw[i]&8 != 0; icy != (i >= 15 && p.Flags[i]&Land == 0) {
+			t.Errorf("cell %d with %d %% of ice is icy: %v", i, i, icy)
+		}
+	}
+	if got := text(ice.Attrs, "source"); got != "sea ice of the file ice.nc" {
+		t.Errorf("its source is %q", got)
+	}
+}
+
 // The mandatory content of a Level-4 file: chapter 9 of the GHRSST data specification
 // GDS 2.1 (zenodo.org/records/6984989), and the CDL of its example.
 func TestTheLayoutGHRSSTIsThatOfTheSpecification(t *testing.T) {

@@ -2,6 +2,7 @@ package netcdf
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ const NeverObserved byte = 1 << 5
 // SeaIce marks a pixel of the sea under ice, whether it has a value or not. Only
 // products with Product.SeaIce have it.
 const SeaIce byte = 1 << 6
+
+// NoIce is the percentage of sea ice that is not known.
+const NoIce byte = math.MaxUint8
 
 // Observed reports whether a pixel with these flags is as the sensor saw it.
 func Observed(flags byte) bool {
@@ -128,6 +132,9 @@ type Product struct {
 	// commas; "": none had.
 	Covariates string
 	SeaIce     string // where the share of sea ice comes from, as a phrase; "": it was not looked for
+	// IcePercent is the share of sea ice of each pixel of Value in percent, NoIce where
+	// it is not known; nil: of none.
+	IcePercent []byte
 	// Caveats are sentences on what does not hold of this product, such as
 	// scores that were measured otherwise.
 	Caveats  []string

@@ -16,6 +16,7 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/feed"
+	"lacuna/internal/convert"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/simulate"
 
@@ -61,6 +62,7 @@ Products:
 	f.StringVarP(&flags.out, "output", "o", "", "`DIR` for the granules (required)")
 	f.IntVar(&flags.cfg.Days, "days", 30, "number of days")
 	f.Var(&flags.grid, "grid", "size of the grid; default: one fit for a demo")
+	f.StringVar((*string)(&flags.cfg.Mapping), "grid-mapping", "", "`NAME` of another grid for the same sea: "+mappings())
 	f.StringVar(&flags.cfg.Product, "product", "blk-chl", "product `NAME` or dataset id")
 	f.Uint64Var(&flags.cfg.Seed, "seed", 1, "another seed is another ocean")
 	f.Float64Var(&flags.cfg.CloudBias, "cloud-bias", 0, "standard deviations cloudier over water one above the day's mean: gaps that are not missing at random")
@@ -73,6 +75,10 @@ Products:
 	f.Float64Var(&flags.correlation, "correlation", 0.8, "of its anomalies with those of the truth, -1 to 1; 0: it knows nothing of it")
 	f.StringVar(&flags.pictures, "pictures", "", "also write a PNG of every day, seen and truth side by side, into `DIR`")
 	return c
+}
+
+func mappings() string {
+	return strings.Join(convert.Each(simulate.Mappings, func(m simulate.Mapping) string { return string(m) }), ", ")
 }
 
 func simulateProducts() string {

@@ -18,7 +18,7 @@ func gridCommand() *cobra.Command {
 	var o operator
 	var bins binFlags
 	c := &cobra.Command{
-		Use:   "grid [FILE|DIR... -o DIR --bbox WEST,SOUTH,EAST,NORTH]",
+		Use:   "grid [FILE|DIR... -o DIR {--bbox WEST,SOUTH,EAST,NORTH|--like FILE}]",
 		Short: "the grid of a dataset: show it, or have it chosen anew; or bin swaths to one",
 		Long: `Grid is about the grid that the granules of a dataset must have. It is what
 most of its first granules have, settled when five agree, or what grid in the
@@ -29,19 +29,21 @@ With files it bins swaths, Level-2 files in which every pixel has a place of its
 own, to a regular grid: a file a day (UTC) with the mean of the pixels in each
 cell, their number, and the standard error of the mean, which a fill takes for the
 error of the observation. Means are taken as the quantity is filled, those of
-chlorophyll of the logarithm. The folder that it writes is an archive of kind dir.
+chlorophyll of the logarithm. With --like the grid is that of another file, to bring
+a source to the grid of the others. The folder that it writes is an archive of kind dir.
 
 Exit status: 0 done, 1 failed, 2 usage, 78 bad configuration.`,
 		Example: `  lacuna grid show --config /etc/lacuna/lacuna.yaml
   lacuna grid reset --dataset black-sea-chl --reason 'the producer went to 1 km' --config lacuna.yaml
-  lacuna grid l2 -o archive --bbox 27,40,42,47 --step 0.02 --quality 'quality_level >= 4'`,
+  lacuna grid l2 -o archive --bbox 27,40,42,47 --step 0.02 --quality 'quality_level >= 4'
+  lacuna grid viirs -o viirs-regridded --like modis/20240401_chl.nc`,
 	}
 	o.add(c)
 	bins.add(c.Flags())
 	cli.Group(c, nil, o.showGrid(), o.resetGrid())
 	group := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 || bins.out == "" && len(bins.box) == 0 {
+		if len(args) == 0 || bins.out == "" && len(bins.box) == 0 && bins.like == "" {
 			return group(c, args)
 		}
 		return bins.run(c, args)

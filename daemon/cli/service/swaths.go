@@ -27,6 +27,7 @@ type binFlags struct {
 	out     string
 	box     []float64
 	step    float64
+	like    string
 	options ingest.Options
 }
 
@@ -35,6 +36,7 @@ func (b *binFlags) add(f *pflag.FlagSet) {
 	f.Float64SliceVar(&b.box, "bbox", nil, "`WEST,SOUTH,EAST,NORTH` of the grid in degrees; west of east across the date line")
 	f.Lookup("bbox").DefValue = ""
 	f.Float64Var(&b.step, "step", 0.04, "side of a cell in `DEGREES`")
+	f.StringVar(&b.like, "like", "", "`FILE` whose grid is taken, instead of --bbox and --step")
 	f.StringVar(&b.options.Variable, "var", "", "`VARIABLE` to bin (default: found)")
 	f.StringVar(&b.options.Product, "product", "", "product `NAME` that says how to read the files")
 	f.StringVar(&b.options.Transform, "transform", "", "`SPACE` in which means are taken, identity or log10 (default: by the product or variable)")
@@ -62,18 +64,20 @@ func (b *binFlags) run(c *cobra.Command, args []string) error {
 	switch {
 	case b.out == "":
 		return cli.Usage(errors.New("-o DIR is required"))
-	case len(b.box) != 4:
-		return cli.Usage(errors.New("--bbox WEST,SOUTH,EAST,NORTH is required: all files of an archive share a grid"))
-	}
-	grid, err := swath.NewGrid(b.box[0], b.box[1], b.box[2], b.box[3], b.step)
-	if err != nil {
-		return cli.Usage(err)
+	case b.like != "" && (len(b.box) > 0 || c.Flags().Changed("step")):
+		return cli.Usage(errors.New("--like gives the grid: leave --bbox and --step out"))
+	case b.like == "" && len(b.box) != 4:
+		return cli.Usage(errors.New("--bbox WEST,SOUTH,EAST,NORTH or --like FILE is required: all files of an archive share a grid"))
 	}
 	files, err := ncFiles(args)
 	if err != nil {
 		return err
 	}
 	reader, err := cli.NewReader()
+	if err != nil {
+		return err
+	}
+	grid, err := b.grid(c.Context(), reader)
 	if err != nil {
 		return err
 	}
@@ -96,6 +100,29 @@ func (b *binFlags) run(c *cobra.Command, args []string) error {
 		return fmt.Errorf("%d of %d files could not be binned", bad, len(files))
 	}
 	return nil
+}
+
+// grid returns the grid to bin to: that of a box, or that of a file.
+func (b *binFlags) grid(ctx context.Context, reader *ingest.Reader) (field.Grid, error) {
+	if b.like == "" {
+		grid, err := swath.NewGrid(b.box[0], b.box[1], b.box[2], b.box[3], b.step)
+		if err != nil {
+			return grid, cli.Usage(err)
+		}
+		return grid, nil
+	}
+	g, err := reader.Read(ctx, b.like, ingest.Options{Variable: b.options.Variable, Group: b.options.Group})
+	if err != nil {
+		return field.Grid{}, err
+	}
+	grid := g.Fields[0].Grid
+	switch {
+	case grid.Plane != nil:
+		return grid, fmt.Errorf("the grid of %s is none of latitudes and longitudes, and nothing is binned to such: regrid with cdo remapnn,%s IN.nc OUT.nc", b.like, b.like)
+	case grid.Height() < 2 || grid.Width() < 2:
+		return grid, fmt.Errorf("the grid of %s is %v: cells have no size there", b.like, grid)
+	}
+	return grid, nil
 }
 
 // ncFiles returns the files of arguments, those of folders by name.

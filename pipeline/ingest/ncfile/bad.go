@@ -1,4 +1,4 @@
-package ingest
+package ncfile
 
 import (
 	"fmt"
@@ -15,6 +15,28 @@ type BadGranule struct {
 // Error returns "FILE: PROBLEM; REMEDY".
 func (e *BadGranule) Error() string {
 	return fmt.Sprintf("%s: %s; %s", e.File, e.Problem, e.Remedy)
+}
+
+// Bad returns a *BadGranule without the file's name, which whoever knows it adds.
+func Bad(problem, remedy string) error {
+	return &BadGranule{Problem: problem, Remedy: remedy}
+}
+
+// Again is the remedy for a file that arrived broken.
+const Again = "download it again"
+
+// maxListed is how many names a message can hold and still be read.
+const maxListed = 12
+
+// List joins names for a message.
+func List(names []string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "(none)"
+	case n > maxListed:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), n-maxListed)
+	}
+	return strings.Join(names, ", ")
 }
 
 // maxNameBytes is the longest name that Linux file systems allow.

@@ -1,4 +1,4 @@
-package ingest
+package ncfile
 
 /*
 #include <malloc.h>
@@ -24,7 +24,7 @@ import "C"
 // before and after each filter.
 const warmBytes = 12 << 20
 
-// warmUp initialises netCDF-C and HDF5 and fills the allocator before there is
+// WarmUp initialises netCDF-C and HDF5 and fills the allocator before there is
 // a file to wait for. A spare child has the time for it; any other child would
 // pay the same cost while it decodes.
-func warmUp() { C.warm(warmBytes) }
+func WarmUp() { C.warm(warmBytes) }

@@ -1,4 +1,4 @@
-package ingest
+package ncfile
 
 import (
 	"bytes"
@@ -10,15 +10,12 @@ import (
 	"lacuna/internal/zarr"
 )
 
-// again is the remedy for a file that arrived broken.
-const again = "download it again"
-
-// sniff checks the first bytes and the size of a file and returns a
+// Sniff checks the first bytes and the size of a file and returns a
 // *BadGranule for one that is not worth a child: empty, no NetCDF, or shorter
 // than its header says.
-func sniff(f io.ReaderAt, size int64) error {
+func Sniff(f io.ReaderAt, size int64) error {
 	if size == 0 {
-		return bad("it is empty", "the download was probably cut off: "+again)
+		return Bad("it is empty", "the download was probably cut off: "+Again)
 	}
 	head := make([]byte, min(size, 1024))
 	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -36,20 +33,20 @@ func sniff(f io.ReaderAt, size int64) error {
 		return sniffHDF5(f, at, size)
 	}
 	what, remedy := recognise(head)
-	return bad("it is "+what+", not NetCDF", remedy)
+	return Bad("it is "+what+", not NetCDF", remedy)
 }
 
 func sniffClassic(f io.ReaderAt, size int64) error {
 	want, err := classicSize(io.NewSectionReader(f, 0, size))
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return bad(fmt.Sprintf("it is truncated: it ends after %d bytes, within its header", size), again)
+		return Bad(fmt.Sprintf("it is truncated: it ends after %d bytes, within its header", size), Again)
 	case errors.Is(err, errClassicHeader):
-		return bad("it is damaged: "+err.Error(), again)
+		return Bad("it is damaged: "+err.Error(), Again)
 	case err != nil:
 		return fmt.Errorf("read the header: %w", err)
 	case want > size:
-		return bad(fmt.Sprintf("it is truncated or its dimensions are absurd: its header describes %d bytes, the file has %d", want, size), again)
+		return Bad(fmt.Sprintf("it is truncated or its dimensions are absurd: its header describes %d bytes, the file has %d", want, size), Again)
 	}
 	return nil
 }
@@ -82,7 +79,7 @@ func sniffHDF5(f io.ReaderAt, at, size int64) error {
 		return fmt.Errorf("read the superblock: %w", err)
 	}
 	if n < len(block) {
-		return bad(fmt.Sprintf("it is truncated: it has only %d bytes", size), again)
+		return Bad(fmt.Sprintf("it is truncated: it has only %d bytes", size), Again)
 	}
 	var addressBytes byte
 	var end int
@@ -98,7 +95,7 @@ func sniffHDF5(f io.ReaderAt, at, size int64) error {
 		return nil // an unknown version is left to netCDF-C
 	}
 	if want := binary.LittleEndian.Uint64(block[end:]); want > uint64(size) {
-		return bad(fmt.Sprintf("it is truncated: it has %d bytes of %d", size, want), again)
+		return Bad(fmt.Sprintf("it is truncated: it has %d bytes of %d", size, want), Again)
 	}
 	return nil
 }
@@ -120,7 +117,7 @@ func recognise(head []byte) (what, remedy string) {
 			return k.what, k.remedy
 		}
 	}
-	serverError := "the server probably sent an error page: " + again
+	serverError := "the server probably sent an error page: " + Again
 	text := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"))
 	switch {
 	case bytes.HasPrefix(text, []byte("<!doctype html")), bytes.HasPrefix(text, []byte("<html")):
@@ -130,5 +127,5 @@ func recognise(head []byte) (what, remedy string) {
 	case bytes.HasPrefix(text, []byte("{")):
 		return "a JSON document", serverError
 	}
-	return fmt.Sprintf("something that begins with %.12q", head), again
+	return fmt.Sprintf("something that begins with %.12q", head), Again
 }

@@ -1,4 +1,4 @@
-package ingest
+package ncfile
 
 // #include <stdlib.h>
 // #include <netcdf.h>
@@ -18,17 +18,18 @@ import (
 	"lacuna/internal/cdl"
 )
 
-// A library is a file that netCDF-C has open. Only the child uses it: netCDF-C
+// A Library is a file that netCDF-C has open. Only the child uses it: netCDF-C
 // and HDF5 may crash on a hostile file.
 //
 // The Go binding cannot open a file in memory, nor read strings, groups or the
 // stored numbers of any type as bytes, so those calls are made here; closing is
 // left to the binding.
-type library struct {
+type Library struct {
 	ds     netcdf.Dataset
 	dimIDs []C.int // dimensions, in the order of the header
 	places []place // variables, in the order of the header
 	buf    unsafe.Pointer
+	format string // of the image, where that is not what netCDF-C says
 }
 
 // place is where netCDF-C has a variable.
@@ -36,8 +37,8 @@ type place struct {
 	group, id C.int
 }
 
-// openLibrary opens a file in memory, which must stay until close.
-func openLibrary(m *image) (*library, error) {
+// Open opens a file in memory, which must stay until Close.
+func Open(m *Image) (*Library, error) {
 	name := C.CString("granule") // for messages of netCDF-C; nothing is opened by it
 	defer C.free(unsafe.Pointer(name))
 	memory := C.NC_memio{size: C.size_t(len(m.bytes)), memory: unsafe.Pointer(unsafe.SliceData(m.bytes)), flags: C.NC_MEMIO_LOCKED}
@@ -45,10 +46,11 @@ func openLibrary(m *image) (*library, error) {
 	if err := status(C.nc_open_memio(name, C.NC_NOWRITE, &memory, &id)); err != nil {
 		return nil, libraryError("cannot be opened as NetCDF", err)
 	}
-	return &library{ds: netcdf.Dataset(id)}, nil
+	return &Library{ds: netcdf.Dataset(id), format: m.format}, nil
 }
 
-func (l *library) close() error {
+// Close lets go of the file.
+func (l *Library) Close() error {
 	C.free(l.buf)
 	l.buf = nil
 	return l.ds.Close()
@@ -56,7 +58,7 @@ func (l *library) close() error {
 
 // libraryError turns a complaint of netCDF-C into a *BadGranule.
 func libraryError(what string, err error) error {
-	return bad(fmt.Sprintf("it %s (%v)", what, err), "the file is probably damaged: "+again)
+	return Bad(fmt.Sprintf("it %s (%v)", what, err), "the file is probably damaged: "+Again)
 }
 
 func status(code C.int) error {
@@ -75,10 +77,10 @@ const (
 	maxAttrBytes = 1 << 20
 )
 
-// header reads everything but the numbers: of the root, and of the groups, whose
+// Header reads everything but the numbers: of the root, and of the groups, whose
 // variables are taken as if they stood there. With a group, of that one alone and
 // of those above it.
-func (l *library) header(group string) (*header, error) {
+func (l *Library) Header(group string) (*Header, error) {
 	h, err := l.readHeader(group)
 	if err != nil {
 		if b := (*BadGranule)(nil); errors.As(err, &b) {
@@ -86,16 +88,19 @@ func (l *library) header(group string) (*header, error) {
 		}
 		return nil, libraryError("has a header that cannot be read", err)
 	}
+	if l.format != "" {
+		h.Format = l.format
+	}
 	return h, nil
 }
 
-func (l *library) readHeader(group string) (*header, error) {
+func (l *Library) readHeader(group string) (*Header, error) {
 	id := C.int(l.ds)
 	var format, attrs C.int
 	if err := errors.Join(status(C.nc_inq_format(id, &format)), status(C.nc_inq_natts(id, &attrs))); err != nil {
 		return nil, err
 	}
-	h := &header{Format: formatName(format)}
+	h := &Header{Format: formatName(format)}
 	var err error
 	if h.Attrs, err = l.attrs(id, C.NC_GLOBAL, attrs); err != nil {
 		return nil, err
@@ -109,7 +114,7 @@ func (l *library) readHeader(group string) (*header, error) {
 	case err != nil:
 		return nil, err
 	case group != "" && !found:
-		return nil, bad(fmt.Sprintf("it has no group %q", group), "set group to one of "+list(l.groups()))
+		return nil, Bad(fmt.Sprintf("it has no group %q", group), "set group to one of "+List(l.groups()))
 	}
 	return h, nil
 }
@@ -119,7 +124,7 @@ const maxGroups = 64
 
 // addGroups adds the groups below one: all, or those on the way to a wanted path
 // and below it. It reports whether it came to the wanted one.
-func (l *library) addGroups(h *header, id C.int, at, wanted string) (found bool, err error) {
+func (l *Library) addGroups(h *Header, id C.int, at, wanted string) (found bool, err error) {
 	ids, err := l.below(id)
 	if err != nil {
 		return false, err
@@ -134,7 +139,7 @@ func (l *library) addGroups(h *header, id C.int, at, wanted string) (found bool,
 			continue
 		}
 		if len(h.Groups) >= maxGroups {
-			return false, bad(fmt.Sprintf("it has more than %d groups", maxGroups), "set group to one of them")
+			return false, Bad(fmt.Sprintf("it has more than %d groups", maxGroups), "set group to one of them")
 		}
 		h.Groups = append(h.Groups, path)
 		if err := l.addGroup(h, g, path, wanted); err != nil {
@@ -151,13 +156,13 @@ func (l *library) addGroups(h *header, id C.int, at, wanted string) (found bool,
 
 // addGroup adds the dimensions and variables of one group. A variable of the
 // wanted one takes the place of one of that name above it.
-func (l *library) addGroup(h *header, id C.int, path, wanted string) error {
+func (l *Library) addGroup(h *Header, id C.int, path, wanted string) error {
 	var dims, vars C.int
 	if err := errors.Join(status(C.nc_inq_ndims(id, &dims)), status(C.nc_inq_nvars(id, &vars))); err != nil {
 		return err
 	}
 	if int(vars)+len(h.Vars) > maxVars || int(dims)+len(h.Dims) > maxDims {
-		return bad(fmt.Sprintf("it has %d variables and %d dimensions, more than a map can need", int(vars)+len(h.Vars), int(dims)+len(h.Dims)), "leave it out")
+		return Bad(fmt.Sprintf("it has %d variables and %d dimensions, more than a map can need", int(vars)+len(h.Vars), int(dims)+len(h.Dims)), "leave it out")
 	}
 	if err := l.dims(h, id, path, dims); err != nil {
 		return err
@@ -168,11 +173,11 @@ func (l *library) addGroup(h *header, id C.int, path, wanted string) error {
 			return err
 		}
 		x.Aside = path != wanted && (wanted == "" || !strings.HasPrefix(path, wanted+"/"))
-		if i := h.find(x.Name); wanted != "" && i >= 0 && h.Vars[i].Aside && !x.Aside {
+		if i := h.Find(x.Name); wanted != "" && i >= 0 && h.Vars[i].Aside && !x.Aside {
 			h.Vars[i], l.places[i] = x, place{group: id, id: v}
 			continue
 		}
-		x.Name = unique(x.Name, path, func(name string) bool { return h.find(name) >= 0 })
+		x.Name = unique(x.Name, path, func(name string) bool { return h.Find(name) >= 0 })
 		h.Vars = append(h.Vars, x)
 		l.places = append(l.places, place{group: id, id: v})
 	}
@@ -206,7 +211,7 @@ func formatName(format C.int) string {
 }
 
 // dims adds the dimensions of a group, n at most.
-func (l *library) dims(h *header, id C.int, path string, n C.int) error {
+func (l *Library) dims(h *Header, id C.int, path string, n C.int) error {
 	ids := make([]C.int, n+1) // never empty, so that it has an address
 	if err := status(C.nc_inq_dimids(id, &n, &ids[0], 0)); err != nil {
 		return err
@@ -223,23 +228,23 @@ func (l *library) dims(h *header, id C.int, path string, n C.int) error {
 			return err
 		}
 		own := unique(C.GoString(&name[0]), path, func(name string) bool {
-			return slices.ContainsFunc(h.Dims, func(d Dim) bool { return d.Name == name })
+			return slices.ContainsFunc(h.Dims, func(d cdl.Dim) bool { return d.Name == name })
 		})
 		l.dimIDs = append(l.dimIDs, d)
-		h.Dims = append(h.Dims, Dim{Name: own, Len: int(length), Unlimited: slices.Contains(open[:unlimited], d)})
+		h.Dims = append(h.Dims, cdl.Dim{Name: own, Len: int(length), Unlimited: slices.Contains(open[:unlimited], d)})
 	}
 	return nil
 }
 
-func (l *library) variable(id, v C.int) (headerVar, error) {
+func (l *Library) variable(id, v C.int) (Var, error) {
 	var name [C.NC_MAX_NAME + 1]C.char
 	var typ C.nc_type
 	var rank, attrs C.int
 	var dims [C.NC_MAX_VAR_DIMS]C.int
 	if err := status(C.nc_inq_var(id, v, &name[0], &typ, &rank, &dims[0], &attrs)); err != nil {
-		return headerVar{}, err
+		return Var{}, err
 	}
-	out := headerVar{Name: C.GoString(&name[0]), Type: typeName(typ)}
+	out := Var{Name: C.GoString(&name[0]), Type: typeName(typ)}
 	for _, d := range dims[:rank] {
 		out.Dims = append(out.Dims, slices.Index(l.dimIDs, d))
 	}
@@ -260,11 +265,11 @@ func typeName(typ C.nc_type) string {
 }
 
 // attrs returns the attributes of a variable, without those of user types.
-func (l *library) attrs(id, v, n C.int) ([]rawAttr, error) {
+func (l *Library) attrs(id, v, n C.int) ([]Attr, error) {
 	if n > maxAttrs {
-		return nil, bad(fmt.Sprintf("it has %d attributes on one variable", n), "leave it out")
+		return nil, Bad(fmt.Sprintf("it has %d attributes on one variable", n), "leave it out")
 	}
-	out := make([]rawAttr, 0, n)
+	out := make([]Attr, 0, n)
 	for i := range n {
 		var name [C.NC_MAX_NAME + 1]C.char
 		var typ C.nc_type
@@ -275,7 +280,7 @@ func (l *library) attrs(id, v, n C.int) ([]rawAttr, error) {
 		if err := status(C.nc_inq_att(id, v, &name[0], &typ, &length)); err != nil {
 			return nil, err
 		}
-		a := rawAttr{Name: C.GoString(&name[0]), Type: typeName(typ)}
+		a := Attr{Name: C.GoString(&name[0]), Type: typeName(typ)}
 		var err error
 		switch size := C.size_t(cdl.SizeOf(a.Type)); {
 		case typ == C.NC_STRING && length <= maxAttrs:
@@ -297,7 +302,7 @@ func (l *library) attrs(id, v, n C.int) ([]rawAttr, error) {
 
 // strings returns a string attribute as text, several joined by spaces, as
 // the words of flag_meanings are.
-func (l *library) strings(id, v C.int, name *C.char, n C.size_t) ([]byte, error) {
+func (l *Library) strings(id, v C.int, name *C.char, n C.size_t) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -317,20 +322,20 @@ func (l *library) strings(id, v C.int, name *C.char, n C.size_t) ([]byte, error)
 }
 
 // below returns the groups below one: none for the formats that know no groups.
-func (l *library) below(id C.int) ([]C.int, error) {
+func (l *Library) below(id C.int) ([]C.int, error) {
 	var n C.int
 	if status(C.nc_inq_grps(id, &n, nil)) != nil || n <= 0 {
 		return nil, nil
 	}
 	if n > maxVars {
-		return nil, bad(fmt.Sprintf("it has %d groups", n), "leave it out")
+		return nil, Bad(fmt.Sprintf("it has %d groups", n), "leave it out")
 	}
 	ids := make([]C.int, n)
 	return ids, status(C.nc_inq_grps(id, &n, &ids[0]))
 }
 
 // groups returns the names of the groups below the root.
-func (l *library) groups() []string {
+func (l *Library) groups() []string {
 	ids, err := l.below(C.int(l.ds))
 	if err != nil {
 		return nil
@@ -345,9 +350,9 @@ func (l *library) groups() []string {
 	return out
 }
 
-// read fills dst with the stored numbers of rows first to first+rows along the
+// Read fills dst with the stored numbers of rows first to first+rows along the
 // first dimension of variable v; dst must have room for exactly those.
-func (l *library) read(v int, shape []int, first, rows int, dst []byte) error {
+func (l *Library) Read(v int, shape []int, first, rows int, dst []byte) error {
 	if len(dst) == 0 {
 		return nil
 	}
@@ -364,17 +369,17 @@ func (l *library) read(v int, shape []int, first, rows int, dst []byte) error {
 	return nil
 }
 
-// slab returns a buffer of n > 0 bytes, valid until the next call or close. It comes
+// Slab returns a buffer of n > 0 bytes, valid until the next call or Close. It comes
 // from the allocator that warmUp has filled.
-func (l *library) slab(n int) []byte {
+func (l *Library) Slab(n int) []byte {
 	C.free(l.buf)
 	l.buf = C.malloc(C.size_t(n))
 	return unsafe.Slice((*byte)(l.buf), n)
 }
 
-// chunkRows returns the number of rows along the first dimension that one chunk
-// holds: reading fewer at a time would inflate the chunk again and again.
-func (l *library) chunkRows(v int) int {
+// ChunkRows returns the number of rows along the first dimension that one chunk
+// holds: reading fewer at a time would inflate the chunk Again and Again.
+func (l *Library) ChunkRows(v int) int {
 	var storage C.int
 	var sizes [C.NC_MAX_VAR_DIMS]C.size_t
 	if status(C.nc_inq_var_chunking(l.places[v].group, l.places[v].id, &storage, &sizes[0])) != nil || storage != C.NC_CHUNKED {

@@ -1,4 +1,4 @@
-package ingest
+package ncfile
 
 /*
 #cgo pkg-config: netcdf hdf5
@@ -94,17 +94,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An image is a file mapped into memory outside the Go heap. The decoders work
+// An Image is a file mapped into memory outside the Go heap. The decoders work
 // on it, so no library ever opens anything, and a reference of the file to
 // another one leads nowhere.
-type image struct {
+type Image struct {
 	bytes  []byte
 	format string // of the file, where that is not what netCDF-C says
 }
 
-// openImage maps the regular file behind a descriptor. Its pages are read on
+// Map maps the regular file behind a descriptor. Its pages are read on
 // demand and do not count towards the memory limit.
-func openImage(fd int, size int64) (*image, error) {
+func Map(fd int, size int64) (*Image, error) {
 	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
 	if errors.Is(err, unix.ENODEV) { // some file systems cannot map
 		b, err = copyFile(fd, size)
@@ -112,7 +112,7 @@ func openImage(fd int, size int64) (*image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map file: %w", err)
 	}
-	return &image{bytes: b}, nil
+	return &Image{bytes: b}, nil
 }
 
 // copyFile reads a file into anonymous memory.
@@ -134,7 +134,8 @@ func copyFile(fd int, size int64) ([]byte, error) {
 	return b, nil
 }
 
-func (m *image) close() error { return unix.Munmap(m.bytes) }
+// Close unmaps the file.
+func (m *Image) Close() error { return unix.Munmap(m.bytes) }
 
 // maxLinks is how many links a file may have: netCDF-C follows each of them.
 // Real files have up to a few hundred.
@@ -143,11 +144,11 @@ const maxLinks = 16 * maxVars
 // rewrite is the remedy for a file that refers to data outside itself.
 const rewrite = "ask its producer for one self-contained file, for example written by nccopy -4"
 
-// selfContained returns a *BadGranule for a file that refers to anything but
+// SelfContained returns a *BadGranule for a file that refers to anything but
 // itself: another file, a device, a plug-in that unpacks it. Such a file could
 // make the daemon publish anything that it can read, and the sha256 would not
 // cover the published values. Files that are not HDF5 are left to netCDF-C.
-func (m *image) selfContained() error {
+func (m *Image) SelfContained() error {
 	f := C.findings{most: maxLinks}
 	if C.walk(unsafe.Pointer(&m.bytes[0]), C.size_t(len(m.bytes)), &f) != 0 {
 		return nil
@@ -157,18 +158,18 @@ func (m *image) selfContained() error {
 	case C.SELF_CONTAINED:
 		return nil
 	case C.EXTERNAL_STORAGE:
-		return bad("the numbers of "+name+" lie in another file", rewrite)
+		return Bad("the numbers of "+name+" lie in another file", rewrite)
 	case C.VIRTUAL:
-		return bad(name+" is a virtual data set: its numbers lie elsewhere", rewrite)
+		return Bad(name+" is a virtual data set: its numbers lie elsewhere", rewrite)
 	case C.EXTERNAL_LINK:
-		return bad(name+" is a link to another file", rewrite)
+		return Bad(name+" is a link to another file", rewrite)
 	case C.FOREIGN_LINK:
-		return bad(name+" is a link of a kind that only a plug-in understands", rewrite)
+		return Bad(name+" is a link of a kind that only a plug-in understands", rewrite)
 	case C.PLUGIN_FILTER:
-		return bad(fmt.Sprintf("%s is packed by filter %d, which only a plug-in of HDF5 undoes", name, uint(f.filter)),
+		return Bad(fmt.Sprintf("%s is packed by filter %d, which only a plug-in of HDF5 undoes", name, uint(f.filter)),
 			"ask its producer for a file packed by deflate, for example by nccopy -F none and then nccopy -d 4")
 	case C.TOO_MANY:
-		return bad(fmt.Sprintf("it has more than %d objects, more than a map can need", maxLinks), "leave it out")
+		return Bad(fmt.Sprintf("it has more than %d objects, more than a map can need", maxLinks), "leave it out")
 	}
-	return bad("its object "+name+" cannot be opened", "the file is probably damaged: "+again)
+	return Bad("its object "+name+" cannot be opened", "the file is probably damaged: "+Again)
 }
