@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -152,7 +151,7 @@ func (a *archives) mislead(answer *http.Response) error {
 		answer.Header.Set("Content-Length", fmt.Sprint(len(text)))
 	case listing || answer.Request.Method != http.MethodGet:
 	case now == drips, now == truncates, now == garbles:
-		answer.Body = &wrongBody{ReadCloser: answer.Body, now: now, length: answer.ContentLength}
+		answer.Body = &wrongBody{ReadCloser: answer.Body, now: now, still: &a.onS3, length: answer.ContentLength}
 	case now == cutting:
 		if _, again := a.cut.LoadOrStore(answer.Request.URL.Path, true); !again {
 			answer.Body = &wrongBody{ReadCloser: answer.Body, now: truncates, length: answer.ContentLength}
@@ -184,6 +183,7 @@ func wrongListing(text []byte, now trouble) []byte {
 type wrongBody struct {
 	io.ReadCloser
 	now    trouble
+	still  *atomic.Value // the trouble of its archive: a connection that drips is quick again when that is over
 	length int64
 	sent   int64
 }
@@ -191,8 +191,10 @@ type wrongBody struct {
 func (b *wrongBody) Read(p []byte) (int, error) {
 	switch b.now {
 	case drips:
-		time.Sleep(20 * time.Millisecond)
-		p = p[:min(len(p), 1)]
+		if b.still.Load().(trouble) == drips {
+			time.Sleep(20 * time.Millisecond)
+			p = p[:min(len(p), 1)]
+		}
 	case truncates:
 		if b.sent >= b.length/2 {
 			return 0, io.ErrUnexpectedEOF
@@ -277,7 +279,7 @@ func (f *ftpFolder) GetHandle(name string, flags int, offset int64) (ftpserver.F
 	if now != drips && now != truncates { // FTP has no checksum: garbled bytes of a file cannot be told from a correction
 		return file, nil
 	}
-	return &ftpFile{File: file, body: wrongBody{ReadCloser: file, now: now, length: info.Size() - offset}}, nil
+	return &ftpFile{File: file, body: wrongBody{ReadCloser: file, now: now, still: &f.archives.onFTP, length: info.Size() - offset}}, nil
 }
 
 type ftpFile struct {
@@ -286,6 +288,3 @@ type ftpFile struct {
 }
 
 func (f *ftpFile) Read(p []byte) (int, error) { return f.body.Read(p) }
-
-// isGranule reports whether an object of an archive was put there by the producer.
-func isGranule(name string) bool { return !strings.Contains(name, "not_there") }

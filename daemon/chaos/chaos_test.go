@@ -32,6 +32,7 @@ type campaign struct {
 	table    []nemesis
 
 	events     int
+	missed     int // events that found nobody
 	count      map[string]int
 	recoveries []recovery
 }
@@ -195,7 +196,7 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 // report prints how long recoveries took.
 func (c *campaign) report(t testing.TB) {
 	t.Helper()
-	t.Logf("%d events: %v", c.events, c.count)
+	t.Logf("%d events, %d of which found nobody: %v", c.events, c.missed, c.count)
 	slices.SortFunc(c.recoveries, func(a, b recovery) int { return int(a.took - b.took) })
 	if len(c.recoveries) == 0 {
 		return

@@ -1,10 +1,13 @@
 package chaos
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -15,12 +18,14 @@ import (
 )
 
 // disk is a folder that is seen through a mount, which can fail as a disk does, be
-// taken away and come back.
+// taken away and come back. A process of its own serves it: one that used a disk
+// that it serves itself could wait for itself.
 type disk struct {
-	folder  string // where it is mounted
-	behind  string // where the files are
-	failing atomic.Uint32
-	server  *fuse.Server
+	folder string // where it is mounted
+	behind string // where the files are
+	server *exec.Cmd
+	tell   io.WriteCloser
+	told   *bufio.Reader
 }
 
 func newDisk(folder, behind string) (*disk, error) {
@@ -33,24 +38,26 @@ func newDisk(folder, behind string) (*disk, error) {
 	return d, d.mount()
 }
 
-func (d *disk) mount() (err error) {
-	var st syscall.Stat_t
-	if err := syscall.Stat(d.behind, &st); err != nil {
+func (d *disk) mount() error {
+	d.server = exec.Command(os.Args[0], "disk", d.folder, d.behind)
+	d.server.Env = append(os.Environ(), programEnv+"=1")
+	d.server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	d.server.Stderr = os.Stderr
+	var err, bad error
+	d.tell, err = d.server.StdinPipe()
+	told, bad := d.server.StdoutPipe()
+	if err := errors.Join(err, bad, d.server.Start()); err != nil {
 		return err
 	}
-	root := &fs.LoopbackRoot{Path: d.behind, Dev: st.Dev}
-	root.NewNode = func(data *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &diskNode{LoopbackNode: fs.LoopbackNode{RootData: data}, disk: d}
-	}
-	none := time.Duration(0)
-	top := &diskNode{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
-	root.RootNode = top
-	d.server, err = fs.Mount(d.folder, top, &fs.Options{
-		EntryTimeout: &none, AttrTimeout: &none, // no error is hidden by a cache
-		MountOptions: fuse.MountOptions{AllowOther: true, DirectMount: true, FsName: "chaos", Name: "chaos", DisableXAttrs: true, MaxWrite: 1 << 20},
-	})
-	if err != nil {
-		return fmt.Errorf("mount a disk on %s: %w", d.folder, err)
+	d.told = bufio.NewReader(told)
+	return d.answer()
+}
+
+// answer waits until the server has done what it was told.
+func (d *disk) answer() error {
+	text, err := d.told.ReadString('\n')
+	if err != nil || text != "done\n" {
+		return fmt.Errorf("mount a disk on %s: %q, %w", d.folder, text, err)
 	}
 	return nil
 }
@@ -59,13 +66,61 @@ func (d *disk) mount() (err error) {
 // open stays, and what they open from now on is the bare folder below.
 func (d *disk) detach() error { return syscall.Unmount(d.folder, syscall.MNT_DETACH) }
 
+// remove takes the mount away for good.
+func (d *disk) remove() {
+	_ = d.detach()
+	_ = d.server.Process.Kill()
+	_ = d.server.Wait()
+}
+
 // fail lets every change of the disk end with an error, and with EIO every reading
 // too; 0 mends it.
-func (d *disk) fail(errno syscall.Errno) { d.failing.Store(uint32(errno)) }
+func (d *disk) fail(errno syscall.Errno) error {
+	if _, err := fmt.Fprintln(d.tell, int(errno)); err != nil {
+		return err
+	}
+	return d.answer()
+}
 
-func (d *disk) changing() syscall.Errno { return syscall.Errno(d.failing.Load()) }
+// served is a disk in the process that serves it.
+type served struct{ failing atomic.Uint32 }
 
-func (d *disk) reading() syscall.Errno {
+// serveDisk mounts a disk, and is told by its standard input how to fail.
+func serveDisk(folder, behind string) error {
+	var st syscall.Stat_t
+	if err := syscall.Stat(behind, &st); err != nil {
+		return err
+	}
+	d := &served{}
+	root := &fs.LoopbackRoot{Path: behind, Dev: st.Dev}
+	root.NewNode = func(data *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
+		return &diskNode{LoopbackNode: fs.LoopbackNode{RootData: data}, disk: d}
+	}
+	none := time.Duration(0)
+	top := &diskNode{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
+	root.RootNode = top
+	server, err := fs.Mount(folder, top, &fs.Options{
+		EntryTimeout: &none, AttrTimeout: &none, // no error is hidden by a cache
+		MountOptions: fuse.MountOptions{AllowOther: true, DirectMount: true, FsName: "chaos", Name: "chaos", DisableXAttrs: true, MaxWrite: 1 << 20},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println("done")
+	go func() {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); fmt.Println("done") {
+			var errno uint32
+			_, _ = fmt.Sscan(lines.Text(), &errno)
+			d.failing.Store(errno)
+		}
+	}()
+	server.Wait()
+	return nil
+}
+
+func (d *served) changing() syscall.Errno { return syscall.Errno(d.failing.Load()) }
+
+func (d *served) reading() syscall.Errno {
 	if e := d.changing(); e == syscall.EIO {
 		return e
 	}
@@ -75,7 +130,7 @@ func (d *disk) reading() syscall.Errno {
 // diskNode is a file or folder of a disk.
 type diskNode struct {
 	fs.LoopbackNode
-	disk *disk
+	disk *served
 }
 
 // adding is what a change that needs room ends with; removing needs none.
@@ -178,10 +233,10 @@ func (n *diskNode) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errn
 // comes here.
 type diskFile struct {
 	file *fs.LoopbackFile
-	disk *disk
+	disk *served
 }
 
-func (d *disk) file(file fs.FileHandle, e syscall.Errno) fs.FileHandle {
+func (d *served) file(file fs.FileHandle, e syscall.Errno) fs.FileHandle {
 	if e != 0 {
 		return nil
 	}
@@ -218,10 +273,15 @@ func TestDiskFailsAsItIsTold(t *testing.T) {
 	if err != nil {
 		t.Skipf("a disk cannot be mounted here, which needs /dev/fuse and root or fusermount3: %v", err)
 	}
-	defer d.detach()
+	defer d.remove()
 	file := d.folder + "/a"
 	write := func() error { return os.WriteFile(file, []byte("text"), 0o644) }
 	read := func() error { _, err := os.ReadFile(file); return err }
+	fail := func(errno syscall.Errno) {
+		if err := d.fail(errno); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tt := range []struct {
 		fails       syscall.Errno
 		write, read error
@@ -232,14 +292,14 @@ func TestDiskFailsAsItIsTold(t *testing.T) {
 		{syscall.EIO, syscall.EIO, syscall.EIO},
 		{0, nil, nil},
 	} {
-		d.fail(tt.fails)
+		fail(tt.fails)
 		if err := write(); !errors.Is(err, tt.write) {
 			t.Errorf("%v: write: %v", tt.fails, err)
 		}
 		if tt.fails == syscall.ENOSPC { // the file was emptied before the bytes found no room
-			d.fail(0)
+			fail(0)
 			_ = write()
-			d.fail(tt.fails)
+			fail(tt.fails)
 		}
 		if err := read(); !errors.Is(err, tt.read) {
 			t.Errorf("%v: read: %v", tt.fails, err)

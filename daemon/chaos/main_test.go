@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 // program is lacuna. The daemon and the worker are those of the package daemon,
 // given a clock that can be set; any other command is that of the program.
 func program(command string, args []string) error {
+	if command == "disk" {
+		return serveDisk(args[0], args[1])
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if command != "run" && command != "worker" {

@@ -52,11 +52,7 @@ func (p *producer) deliver(ctx context.Context) (string, error) {
 		if g.Seen.ObservedMask().Count() == 0 {
 			continue
 		}
-		file := filepath.Join(p.scratch, "granule.nc")
-		if err := feed.Write(file, g); err != nil {
-			return "", err
-		}
-		content, err := os.ReadFile(file)
+		content, err := p.encode(g)
 		if err != nil {
 			return "", err
 		}
@@ -84,6 +80,36 @@ func (p *producer) spoil(ctx context.Context, beside string, content []byte) err
 	}
 	p.spoiled[name] = true
 	return p.put(ctx, name, content)
+}
+
+// correct replaces the content of a granule by another.
+func (p *producer) correct(ctx context.Context, name string) error {
+	for _, d := range p.world.Schedule() {
+		if d.Name != name {
+			continue
+		}
+		g := p.world.Granule(d)
+		for i, v := range g.Seen.Values {
+			if v == v { // not a gap
+				g.Seen.Values[i] = v * 1.01
+			}
+		}
+		content, err := p.encode(g)
+		if err != nil {
+			return err
+		}
+		return p.put(ctx, name, content)
+	}
+	return fmt.Errorf("no granule %s", name)
+}
+
+// encode returns the file of a granule.
+func (p *producer) encode(g simulate.Granule) ([]byte, error) {
+	file := filepath.Join(p.scratch, "granule.nc")
+	if err := feed.Write(file, g); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
 }
 
 // put gives an object content. FTP shows changes by the second.

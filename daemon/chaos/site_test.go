@@ -145,8 +145,7 @@ func (s *site) close() {
 		}
 	}
 	for _, d := range s.disks {
-		d.fail(0)
-		_ = d.detach()
+		d.remove()
 	}
 	if s.archives != nil {
 		s.archives.close()
