@@ -187,11 +187,20 @@ func (n *diskNode) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAtt
 	if e := n.removing(); e != 0 {
 		return e
 	}
-	return n.LoopbackNode.Setattr(ctx, nil, in, out)
+	return n.LoopbackNode.Setattr(ctx, within(f), in, out)
 }
 
-func (n *diskNode) Getattr(ctx context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return n.LoopbackNode.Getattr(ctx, nil, out)
+func (n *diskNode) Getattr(ctx context.Context, f fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return n.LoopbackNode.Getattr(ctx, within(f), out)
+}
+
+// within returns the file of a handle: one that was removed or replaced since it was
+// opened has no path any more.
+func within(f fs.FileHandle) fs.FileHandle {
+	if f, ok := f.(*diskFile); ok {
+		return f.file
+	}
+	return nil
 }
 
 func (n *diskNode) Readdir(ctx context.Context) (fs.DirStream, syscall.Errno) {
