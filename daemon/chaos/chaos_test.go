@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 const (
 	minutesEnv, seedEnv, eventsEnv = "LACUNA_CHAOS_MINUTES", "LACUNA_SEED", "LACUNA_CHAOS_EVENTS"
+	onlyEnv                        = "LACUNA_CHAOS_ONLY" // an expression that the names of nemeses must match
 
 	shortEvents = 8
 
@@ -32,7 +34,8 @@ type campaign struct {
 	table    []nemesis
 
 	events     int
-	missed     int // events that found nobody
+	missed     int  // events that found nobody, or only prepared another
+	kept       bool // there is a copy of the state to restore
 	count      map[string]int
 	recoveries []recovery
 }
@@ -74,8 +77,9 @@ func newCampaign(t testing.TB, seed uint64, real bool, program string) *campaign
 	c := &campaign{site: newSite(t, real, program), random: rand.New(rand.NewPCG(seed, 19)), count: map[string]int{}}
 	c.producer = newProducer(t, c.archives, c.top, seed)
 	c.producer.hostile = 0.1
+	only := regexp.MustCompile(os.Getenv(onlyEnv))
 	for _, n := range nemeses() {
-		if real || !n.long {
+		if (real || !n.long) && only.MatchString(n.name) {
 			c.table = append(c.table, n)
 		}
 	}
@@ -196,7 +200,7 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 // report prints how long recoveries took.
 func (c *campaign) report(t testing.TB) {
 	t.Helper()
-	t.Logf("%d events, %d of which found nobody: %v", c.events, c.missed, c.count)
+	t.Logf("%d events, %d of which found nothing: %v", c.events, c.missed, c.count)
 	slices.SortFunc(c.recoveries, func(a, b recovery) int { return int(a.took - b.took) })
 	if len(c.recoveries) == 0 {
 		return

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"lacuna/publish/kafka"
 )
 
 // nemesis is one thing that goes wrong.
@@ -40,6 +42,16 @@ func nemeses() []nemesis {
 	return append(all,
 		nemesis{name: "broker paused", strike: brokerPaused},
 		nemesis{name: "broker restarted", long: true, strike: brokerRestarted},
+		nemesis{name: "events deleted", long: true, strike: topicLost((*broker).deleteTopic, kafka.EventsTopic(prefix))},
+		nemesis{name: "events truncated", long: true, strike: topicLost((*broker).truncate, kafka.EventsTopic(prefix))},
+		nemesis{name: "data truncated", long: true, strike: topicLost((*broker).truncate, kafka.DataTopic(prefix))},
+		nemesis{name: "jobs deleted", long: true, strike: topicLost((*broker).deleteTopic, prefix+".jobs")},
+		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
+		nemesis{name: "state restored from an older copy", strike: stateRestored},
+		nemesis{name: "products unmounted", strike: unmounted("products")},
+		nemesis{name: "state unmounted", strike: unmounted("state")},
+		nemesis{name: "standby on the same state", strike: secondDaemon("state")},
+		nemesis{name: "stranger on the same products", strike: secondDaemon("strange")},
 		nemesis{name: "a day ahead", strike: clockWrong("24h")},
 		nemesis{name: "a day behind", strike: clockWrong("-24h")},
 	)
