@@ -184,9 +184,7 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	for _, p := range c.processes() {
-		p.end()
-	}
+	c.sweep()
 	all.left = c.leftovers()
 	wrong := check(all)
 	if err != nil {
@@ -195,6 +193,19 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 	c.t.Logf("%d objects in each archive, %d of them no granules, %d claims compared; %.0f descriptors and %.0f goroutines at rest, %.0f and %.0f at first",
 		len(c.producer.current), len(c.producer.spoiled), len(all.claims), all.after.descriptors, all.after.goroutines, before.descriptors, before.goroutines)
 	return wrong
+}
+
+// sweep ends everything, after a worker and a daemon were started once more: they
+// remove what those that were killed have left.
+func (c *campaign) sweep() {
+	for _, p := range c.processes() {
+		p.hold()
+		p.release()
+	}
+	time.Sleep(poll)
+	for _, p := range c.processes() {
+		p.end()
+	}
 }
 
 // report prints how long recoveries took.

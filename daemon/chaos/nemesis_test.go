@@ -49,7 +49,6 @@ func nemeses() []nemesis {
 		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
 		nemesis{name: "state restored from an older copy", strike: stateRestored},
 		nemesis{name: "products unmounted", strike: unmounted("products")},
-		nemesis{name: "state unmounted", strike: unmounted("state")},
 		nemesis{name: "standby on the same state", strike: secondDaemon("state")},
 		nemesis{name: "stranger on the same products", strike: secondDaemon("strange")},
 		nemesis{name: "a day ahead", strike: clockWrong("24h")},
