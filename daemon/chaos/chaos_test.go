@@ -202,7 +202,12 @@ func (c *campaign) sweep() {
 		p.hold()
 		p.release()
 	}
-	time.Sleep(poll)
+	for range 150 { // until it serves its pages again
+		if _, err := c.figures(c.t.Context()); err == nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 	for _, p := range c.processes() {
 		p.end()
 	}
