@@ -23,10 +23,23 @@ func topicLost(how func(*broker, context.Context, string) error, topic string) f
 			return nil, err
 		}
 		if topic != kafka.EventsTopic(prefix) && topic != kafka.DataTopic(prefix) {
-			return nil, nil
+			// The topics of jobs are made at a start, and jobs that were lost are sent again
+			// then: the operator who deleted them restarts the service.
+			return c.restart, nil
 		}
 		return func() error { return c.eventually(ctx, "publish", "replay", "--topic", prefix) }, nil
 	}
+}
+
+// restart restarts the daemon and its workers.
+func (c *campaign) restart() error {
+	for _, p := range c.processes() {
+		p.hold()
+	}
+	for _, p := range c.processes() {
+		p.release()
+	}
+	return nil
 }
 
 // eventually runs an operator's command until it succeeds: something else may be
