@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -85,14 +85,9 @@ func newArchives(folder string) (*archives, error) {
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = target.Host },
-		ModifyResponse: a.mislead, ErrorLog: log.New(io.Discard, "", 0),
+		ModifyResponse: a.mislead, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo),
 	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if e := recover(); e != nil && e != http.ErrAbortHandler {
-				panic(e)
-			}
-		}()
 		switch a.onS3.Load().(trouble) {
 		case redirects:
 			http.Redirect(w, r, "http://127.0.0.1:9/elsewhere", http.StatusTemporaryRedirect)

@@ -93,9 +93,6 @@ func serveDisk(folder, behind string) error {
 	}
 	d := &served{}
 	root := &fs.LoopbackRoot{Path: behind, Dev: st.Dev}
-	root.NewNode = func(data *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &diskNode{LoopbackNode: fs.LoopbackNode{RootData: data}, disk: d}
-	}
 	none := time.Duration(0)
 	top := &diskNode{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
 	root.RootNode = top
@@ -133,7 +130,12 @@ type diskNode struct {
 	disk *served
 }
 
-// adding is what a change that needs room ends with; removing needs none.
+// WrapChild implements fs.NodeWrapChilder: what is in a folder of a disk is of the disk.
+func (n *diskNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
+	return &diskNode{LoopbackNode: fs.LoopbackNode{RootData: child.(*fs.LoopbackNode).RootData}, disk: n.disk}
+}
+
+// removing is what a change ends with that needs no room.
 func (n *diskNode) removing() syscall.Errno {
 	if e := n.disk.changing(); e != syscall.ENOSPC {
 		return e

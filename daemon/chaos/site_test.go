@@ -33,7 +33,6 @@ type site struct {
 	listen   string // of the status page
 	config   string
 	clock    string // file with what the clock is wrong by
-	snapshot string // an older copy of the state; empty: none
 }
 
 // newSite starts a service.
