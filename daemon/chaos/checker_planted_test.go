@@ -61,7 +61,7 @@ func TestCheckerFindsEveryWrongState(t *testing.T) {
 		{"no side file", func(s *seen) { s.bare = []string{"sea/a_l4.nc"} }, "side file"},
 		{"a temporary file", func(s *seen) { s.left = []string{".put-7"} }, "left behind: .put-7"},
 		{"a delivery waits", func(s *seen) { s.open = []string{"a delivery"} }, "not done"},
-		{"descriptors leak", func(s *seen) { s.after.descriptors = 90 }, "90 descriptors"},
+		{"descriptors leak", func(s *seen) { s.after.descriptors = 200 }, "200 descriptors"},
 		{"goroutines leak", func(s *seen) { s.after.goroutines = 600 }, "600 goroutines"},
 	}
 	for _, tt := range tests {

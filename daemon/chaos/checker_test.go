@@ -137,7 +137,7 @@ func checkFates(s seen) (wrong []string) {
 // checkFigures checks that a daemon at rest holds on to no more at the end than at
 // the beginning, with some room for pools of connections.
 func checkFigures(before, after figures) (wrong []string) {
-	const room = 50 // a pool of connections to each of broker, bucket and archives
+	const room = 100 // pools of connections to broker, bucket and archives; measured: 126 goroutines after 89 events, 123 after 9
 	if before == (figures{}) {
 		return nil
 	}
