@@ -205,10 +205,10 @@ func (s *soak) sample(ctx context.Context) (map[string]float64, error) {
 		return nil, err
 	}
 	defer book.Close()
-	counts, err := book.Counts(ctx)
-	for _, c := range counts {
-		if c.State == ledger.Announced {
-			now["granules"] += float64(c.Granules)
+	rows, err := book.Window(ctx, "sea", time.Time{}, time.Now()) // the newest revision of each granule
+	for _, g := range rows {
+		if g.State == ledger.Announced && !g.Absent {
+			now["granules"]++
 		}
 	}
 	now["granules behind"] = float64(s.made) - now["granules"]
