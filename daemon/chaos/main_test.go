@@ -76,7 +76,7 @@ func program(command string, args []string) error {
 	if err != nil {
 		return err
 	}
-	return d.Work(ctx, name)
+	return d.Work(ctx, name, false)
 }
 
 // wrongClock returns a clock that is wrong by what a file says, now.
