@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts fuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak fuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -97,6 +97,16 @@ RESTARTS ?= $(CUTS)
 SEED ?= 0
 cuts: system ## cut the power of a service CUTS times (1000) as SEED (0) says, and catch planted bugs
 	@LACUNA_CUTS=$(CUTS) LACUNA_RESTARTS=$(RESTARTS) LACUNA_SEED=$(SEED) go test -vet=off -timeout 6h -v -count 1 ./internal/powercut ./daemon/cuts
+
+# A whole service against what goes wrong around it, for MINUTES; without a SEED one
+# is made up and printed. A part of the names of nemeses as ONLY tries those alone.
+MINUTES ?= 20
+chaos: system onnxruntime parts ## set nemeses on a service with a real broker for MINUTES (20), as SEED says
+	@LACUNA_CHAOS_MINUTES=$(MINUTES) LACUNA_CHAOS_ONLY='$(ONLY)' $(if $(filter command line,$(origin SEED)),LACUNA_SEED=$(SEED)) go test -vet=off -timeout 24h -v -count 1 -run 'Chaos$$|Checker' ./daemon/chaos
+
+HOURS ?= 2
+soak: system onnxruntime parts ## a granule a second for HOURS (2): what a service holds on to stays flat; picture in bin/soak.svg
+	@mkdir -p bin && LACUNA_SOAK_HOURS=$(HOURS) LACUNA_SOAK_PLOT=$(CURDIR)/bin/soak.svg go test -vet=off -timeout 48h -v -count 1 -run 'Soak|Curve' ./daemon/chaos
 
 bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt

@@ -113,6 +113,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/cmd/lacuna", "daemon daemon/cli daemon/cli/{service files models measure}", "publish modelstore pipeline/{realdata field ingest simulate engine samples} daemon/{retrain fill}"},
 	{"daemon/cuts", "", "ledger publish modelstore pipeline/simulate daemon daemon/{state feed quarantine work outbox cli} daemon/cli/{clitest service files models}"},
 	{"daemon/fleet", "", "ledger publish modelstore pipeline/{field simulate engine samples infer} daemon daemon/{state feed retrain jobs work workers trainjob outbox daemontest operate} daemon/cli/{clitest models}"},
+	{"daemon/chaos", "", "ledger publish pipeline/simulate daemon daemon/{feed outbox cli} daemon/cli/{clitest service models}"},
 
 	// How it is run.
 	{"systemd", "", ""},

@@ -15,6 +15,7 @@ import (
 	"lacuna/pipeline/infer"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // Work does jobs of the coordinator, until ctx is cancelled: fills and, unless it is for
@@ -33,11 +34,11 @@ func (d *Daemon) Work(ctx context.Context, name string, fillsOnly bool) (err err
 		}
 		name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	cache, err := os.MkdirTemp("", "lacuna-worker-")
+	cache, remove, err := workerCache(os.TempDir())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	folder, err := cfg.Folder()
 	if err != nil {
 		return fmt.Errorf("%w: workers: %w", ErrConfig, err)
@@ -89,4 +90,40 @@ func (d *Daemon) workAndTrain(ctx context.Context, w *workers.Worker, cache stri
 	both.Go(func() error { return w.Run(ctx) })
 	both.Go(func() error { return t.Run(ctx) })
 	return both.Wait()
+}
+
+// workerCache makes a folder for the files of a worker, and removes those that killed
+// workers have left. A worker that lives has its folder locked.
+func workerCache(top string) (dir string, remove func() error, err error) {
+	const pattern = "lacuna-worker-"
+	left, _ := filepath.Glob(filepath.Join(top, pattern+"*"))
+	for _, old := range left {
+		if unlock, err := lockFolder(old); err == nil {
+			err = errors.Join(os.RemoveAll(old), unlock())
+			if err != nil {
+				return "", nil, fmt.Errorf("remove what a worker has left: %w", err)
+			}
+		}
+	}
+	if dir, err = os.MkdirTemp(top, pattern); err != nil {
+		return "", nil, err
+	}
+	unlock, err := lockFolder(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, func() error { return errors.Join(os.RemoveAll(dir), unlock()) }, nil
+}
+
+// lockFolder locks a folder of this user until unlock is called or the process ends;
+// it does not wait.
+func lockFolder(dir string) (unlock func() error, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
+	}
+	return f.Close, nil
 }

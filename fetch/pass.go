@@ -145,9 +145,6 @@ func (w *Watcher) judge(ctx context.Context, a arrival, now time.Time) (Change, 
 	}
 	if a.granule.SHA256 == a.action.Known.SHA256 {
 		c.Kind = Touched
-		if a.action.Known.Aside {
-			w.drop(a.granule) // the same bytes were set aside before
-		}
 		return c, nil
 	}
 	holders, err := w.parts.Deliveries.Holding(ctx, a.granule.SHA256)

@@ -49,8 +49,14 @@ func TestFileThatIsNoGranuleIsSetAsideUntilTheArchiveHasAnother(t *testing.T) {
 	if got := b.pollNames(t); len(got) != 0 || len(b.problems) != 1 {
 		t.Errorf("Poll() of the same bytes = %v, problems %v; want nothing new", got, b.problems)
 	}
-	if files := granulesIn(t, b.spoolDir); len(files) != 3 { // b.nc, a.nc aside and why
+	if files := granulesIn(t, b.spoolDir); len(files) != 4 { // b.nc, a.nc with a name aside, and why
 		t.Errorf("spool holds %v, want no second copy", files)
+	}
+	// To another dataset the same bytes may be a granule, which it has in the spool.
+	place, err := os.Stat(NewSpool(b.spoolDir).path("a.nc", aside.SHA256))
+	named, bad := os.Stat(aside.Path)
+	if errors.Join(err, bad) != nil || !os.SameFile(place, named) {
+		t.Errorf("in the spool %v, aside %v, %v, want one file under two names", place, named, errors.Join(err, bad))
 	}
 	b.archive.put("a.nc", "mended", longAgo().Add(2*time.Hour))
 	if diff := cmp.Diff([]string{"a.nc"}, b.pollNames(t)); diff != "" {

@@ -177,11 +177,12 @@ func download(ctx context.Context, p *part, d Download) error {
 	return fmt.Errorf("longer than the %d bytes listed: %w", p.object.Size, ErrChanged)
 }
 
-// Aside moves a file that is not a granule into folder, with the reason beside
-// it, and returns it with its new path.
+// Aside gives a file that is not a granule a name in folder, with the reason beside
+// it, and returns it with its new path. Its place in the spool stays: to another
+// dataset the same bytes may be a granule.
 func (s *Spool) Aside(g Granule, folder, reason string) (Granule, error) {
 	target := filepath.Join(folder, g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name)))
-	if err := moveInto(g.Path, target); err != nil {
+	if err := durable.Link(g.Path, target); err != nil {
 		return Granule{}, fmt.Errorf("set aside from %w: %w", ErrSpool, err)
 	}
 	if err := os.WriteFile(target+".why.txt", []byte(reason+"\n"), 0o644); err != nil {
@@ -198,13 +199,7 @@ func (s *Spool) Adopt(file, name, sha256 string) (string, error) {
 	if file == place {
 		return place, nil
 	}
-	if err := durable.MakeFolders(filepath.Dir(place)); err != nil {
-		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
-	}
-	if err := os.Link(file, place); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
-	}
-	if err := durable.Sync(filepath.Dir(place)); err != nil {
+	if err := durable.Link(file, place); err != nil {
 		return "", fmt.Errorf("adopt into %w: %w", ErrSpool, err)
 	}
 	return place, nil

@@ -208,10 +208,11 @@ func reopen(ctx context.Context, tx *sql.Tx, r Reopening, p Placement) error {
 }
 
 // DueReopening returns the reopened product of a dataset and lane that has been
-// due for longest; ok is false where none is due now.
+// due for longest; ok is false where none is due now. One whose neighbour came in the
+// future, by a clock that was set back since, is due too.
 func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, now time.Time) (r Reopening, ok bool, err error) {
-	due, err := query(ctx, l.db, scanReopening, reopeningQuery+`WHERE dataset = ? AND lane = ? AND due <= ? AND outcome = ''
-		ORDER BY due, id LIMIT 1`, dataset, lane, text(now))
+	due, err := query(ctx, l.db, scanReopening, reopeningQuery+`WHERE dataset = ? AND lane = ? AND outcome = ''
+		AND (due <= ? OR latest > ? AND due > latest) ORDER BY due, id LIMIT 1`, dataset, lane, text(now), text(now))
 	if err != nil {
 		return Reopening{}, false, fmt.Errorf("look up reopened products of %s: %w", dataset, err)
 	}

@@ -183,6 +183,26 @@ func TestReopenedProductIsDueWhenItsNeighboursHaveSettled(t *testing.T) {
 	}
 }
 
+// The clock was ahead when a neighbour came, and was set right: nobody waits for a
+// time that has not come.
+func TestReopenedProductIsDueAfterAClockWasSetBack(t *testing.T) {
+	l := outbox(t)
+	publishDay(t, l, 1, "a", at(0))
+	publishDay(t, l, 2, "a", at(24*365))
+	r, ok, err := l.DueReopening(t.Context(), "chl", Live, at(10))
+	must(t, err)
+	if !ok {
+		t.Fatal("it waits for a year")
+	}
+	must(t, l.PostponeReopening(t.Context(), r.ID, at(12)))
+	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(11)); ok || err != nil {
+		t.Errorf("one that was postponed since is due before its time: %v", err)
+	}
+	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
+		t.Errorf("one that was postponed is not due at its time: %v", err)
+	}
+}
+
 func TestRevisionIsTheSameContentUnderTheNextNumber(t *testing.T) {
 	l := outbox(t)
 	g := publishDay(t, l, 1, "a", at(0))

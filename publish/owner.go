@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,6 +34,28 @@ var ErrForeign = errors.New("belongs to another state")
 
 // ErrMarker says that the marker of a place cannot be read.
 var ErrMarker = errors.New("its owner marker cannot be read; 'lacuna publish takeover --config FILE --why TEXT' writes it anew")
+
+// ErrAway says that a folder has lost its marker since it was last looked at by this
+// process: what is there now is another folder.
+var ErrAway = errors.New("its owner marker was there and is gone: is its disk mounted? Where it was emptied on purpose, restart the service")
+
+// Mark remembers whether a process has seen the marker of a folder. A mount that goes
+// away leaves an empty folder behind, and what is written there is out of sight when it
+// comes back. Nil remembers nothing.
+type Mark struct{ seen atomic.Bool }
+
+// Look notes whether the marker is there, and returns ErrAway where it was and is not
+// any more.
+func (m *Mark) Look(there bool) error {
+	switch {
+	case m == nil:
+	case there:
+		m.seen.Store(true)
+	case m.seen.Load():
+		return ErrAway
+	}
+	return nil
+}
 
 // Admits returns nil where a state may publish to a place, or why not, with
 // ErrForeign. there is the owner of the place; a place without one admits any

@@ -1,10 +1,6 @@
 package cuts
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,38 +78,9 @@ func TestCutsCatchBugsInTheSource(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			s := newSite(t)
-			s.program = build(t, m.file, m.code, m.planted)
+			s.program = checkout.Planted(t, "lacuna/daemon/cuts", m.file, m.code, m.planted)
 			r := record(t, s)
 			r.wantCaught(t, r.log)
 		})
 	}
-}
-
-// build makes the program with a piece of its source replaced.
-func build(t *testing.T, file, code, planted string) string {
-	t.Helper()
-	root, dir := checkout.Root(t), t.TempDir()
-	source, err := os.ReadFile(filepath.Join(root, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(source), code) != 1 {
-		t.Fatalf("%s has %q not once: plant the bug elsewhere", file, code)
-	}
-	changed, overlay, program := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "lacuna.test")
-	table, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, file): changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, content := range map[string]string{changed: strings.Replace(string(source), code, planted, 1), overlay: string(table)} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, "lacuna/daemon/cuts")
-	c.Dir = root
-	if said, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, said)
-	}
-	return program
 }

@@ -29,14 +29,12 @@ type Folder struct{ State state.Dir }
 // Of returns the folder of a dataset.
 func (f Folder) Of(dataset string) string { return filepath.Join(f.State.Quarantine(), dataset) }
 
-// Put moves the file of a granule out of the spool, with the reason beside it,
-// and returns its new path. A file that is gone is no error: the reason stays.
+// Put gives the file of a granule a name in the folder, with the reason beside it,
+// and returns it. Its place in the spool stays: to another dataset the same bytes
+// may be a granule.
 func (f Folder) Put(g ledger.Granule, reason string) (string, error) {
-	if err := durable.MakeFolders(f.Of(g.Dataset)); err != nil {
-		return "", fmt.Errorf("set aside: %w", err)
-	}
 	target := filepath.Join(f.Of(g.Dataset), revisionName(g))
-	if err := os.Rename(g.SpoolPath, target); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := durable.Link(g.SpoolPath, target); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("set aside: %w", err)
 	}
 	if err := os.WriteFile(target+WhySuffix, []byte(reason+"\n"), 0o644); err != nil {
@@ -56,9 +54,9 @@ func (f Folder) File(g ledger.Granule) string {
 		return ""
 	}
 	for _, file := range []string{
-		g.SpoolPath, // where the intake put it, or a crash left it
 		filepath.Join(f.Of(g.Dataset), revisionName(g)),
 		filepath.Join(f.Of(g.Dataset), g.SHA256[:8]+"-"+path.Base(path.Clean("/"+g.Name))),
+		g.SpoolPath, // where the intake put it
 	} {
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 			return file

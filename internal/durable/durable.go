@@ -37,3 +37,16 @@ func MakeFolders(dir string) error {
 	}
 	return Sync(parent)
 }
+
+// Link gives a file another name, in a folder that is made where it is missing. A
+// name that is there already stays what it is.
+func Link(file, name string) error {
+	folder := filepath.Dir(name)
+	if err := MakeFolders(folder); err != nil {
+		return err
+	}
+	if err := os.Link(file, name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return Sync(folder)
+}

@@ -62,6 +62,8 @@ type Store struct {
 	// Free returns the free bytes of the disk that a folder is on; nil asks
 	// the system.
 	Free func(folder string) (int64, error)
+	// Mark refuses a folder whose marker was there and is gone; nil refuses none.
+	Mark *publish.Mark
 }
 
 // Item is a revision of a product that is to be stored.
@@ -96,6 +98,10 @@ func (s Store) Put(ctx context.Context, item Item, write func(path string) error
 	visible, err := s.Visible(item.Dataset, item.Time, item.Name)
 	if err != nil {
 		return Stored{}, err
+	}
+	_, err = s.Owner(ctx)
+	if errors.Is(err, publish.ErrAway) {
+		return Stored{}, fmt.Errorf("store %s: %w", visible, err)
 	}
 	if err := s.checkRoom(0); err != nil {
 		return Stored{}, fmt.Errorf("store %s: %w", visible, err)

@@ -33,7 +33,13 @@ func (s Store) Owner(context.Context) (o publish.Owner, err error) {
 	path := filepath.Join(s.Root, ownerName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.Mark.Look(false); err != nil {
+			return publish.Owner{}, fmt.Errorf("%s: %w", s.Root, err)
+		}
 		return publish.Owner{}, nil
+	}
+	if err == nil {
+		_ = s.Mark.Look(true)
 	}
 	if err == nil && (json.Unmarshal(text, &o) != nil || o.State == "") {
 		err = publish.ErrMarker

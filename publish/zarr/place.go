@@ -22,6 +22,9 @@ const (
 // Owner implements publish.Place.
 func (s *Sink) Owner(ctx context.Context) (o publish.Owner, err error) {
 	text, err := s.objects.Get(ctx, ownerKey)
+	if err == nil {
+		err = s.mark.Look(text != nil)
+	}
 	if err != nil || text == nil {
 		return publish.Owner{}, err
 	}

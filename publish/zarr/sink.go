@@ -38,6 +38,7 @@ type Sink struct {
 	objects objects
 	check   func(ctx context.Context) error
 	read    func(image []byte) (netcdf.File, error)
+	mark    *publish.Mark // of a folder, which may be on a disk that goes away; nil: a bucket
 }
 
 var (
@@ -52,7 +53,7 @@ const FolderName = "zarr"
 // does.
 func InFolder(dir string) *Sink {
 	f := folder{root: dir}
-	return &Sink{name: FolderName, objects: f, check: f.check, read: netcdf.Read}
+	return &Sink{name: FolderName, objects: f, check: f.check, read: netcdf.Read, mark: new(publish.Mark)}
 }
 
 // InBucket returns the sink of stores in a bucket. It touches nothing; Publish

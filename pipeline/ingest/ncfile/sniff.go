@@ -29,7 +29,11 @@ func Sniff(f io.ReaderAt, size int64) error {
 			return nil
 		}
 	}
-	if at, ok := findHDF5(f, size); ok {
+	at, ok, err := findHDF5(f, size)
+	if err != nil {
+		return fmt.Errorf("look for a superblock: %w", err)
+	}
+	if ok {
 		return sniffHDF5(f, at, size)
 	}
 	what, remedy := recognise(head)
@@ -54,19 +58,23 @@ func sniffClassic(f io.ReaderAt, size int64) error {
 const hdf5Magic = "\x89HDF\r\n\x1a\n"
 
 // findHDF5 returns where the superblock lies: at the start, or behind a user
-// block of 512 bytes times a power of two.
-func findHDF5(f io.ReaderAt, size int64) (at int64, ok bool) {
+// block of 512 bytes times a power of two. A disk that cannot be read says nothing
+// about the file.
+func findHDF5(f io.ReaderAt, size int64) (at int64, ok bool, err error) {
 	buf := make([]byte, len(hdf5Magic))
 	for at < size {
-		if _, err := f.ReadAt(buf, at); err != nil {
-			return 0, false
-		}
-		if string(buf) == hdf5Magic {
-			return at, true
+		_, err := f.ReadAt(buf, at)
+		switch {
+		case errors.Is(err, io.EOF):
+			return 0, false, nil
+		case err != nil:
+			return 0, false, err
+		case string(buf) == hdf5Magic:
+			return at, true, nil
 		}
 		at = max(512, 2*at)
 	}
-	return 0, false
+	return 0, false, nil
 }
 
 // sniffHDF5 compares the end of file that the superblock names with the size.

@@ -1,4 +1,6 @@
-package cuts
+// Package zarrtest compares a Zarr store with the files of products, for tests of
+// whole services. It does not know how the store came about.
+package zarrtest
 
 import (
 	"bytes"
@@ -6,16 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"lacuna/internal/zarr"
-	"lacuna/publish"
 	"lacuna/publish/netcdf"
 )
 
-// inZarr checks that a slot of the store holds every map of a product.
-func (c *checker) inZarr(ctx context.Context, p publish.Product) (err error) {
-	content, err := os.ReadFile(p.Path)
+// Holds returns nil where a slot of the store in a folder has every map of the file
+// of a product, byte for byte. It looks at the last slots first.
+func Holds(ctx context.Context, store, product string) (err error) {
+	content, err := os.ReadFile(product)
 	if err != nil {
 		return err
 	}
@@ -23,7 +24,7 @@ func (c *checker) inZarr(ctx context.Context, p publish.Product) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := zarr.OpenFolder(filepath.Join(c.disk, "zarr", p.Dataset+".zarr"))
+	folder, err := zarr.OpenFolder(store)
 	if err != nil {
 		return err
 	}
@@ -42,8 +43,8 @@ func (c *checker) inZarr(ctx context.Context, p publish.Product) (err error) {
 			slots = max(slots, a.Shape[0])
 		}
 	}
-	for slot := range slots {
-		if same, err := c.sameMaps(ctx, file, arrays, slot); err != nil || same {
+	for slot := slots - 1; slot >= 0; slot-- {
+		if same, err := sameMaps(ctx, file, arrays, slot); err != nil || same {
 			return err
 		}
 	}
@@ -51,7 +52,7 @@ func (c *checker) inZarr(ctx context.Context, p publish.Product) (err error) {
 }
 
 // sameMaps reports whether a slot holds every map of a file.
-func (c *checker) sameMaps(ctx context.Context, file netcdf.File, arrays map[string]*zarr.Array, slot int) (bool, error) {
+func sameMaps(ctx context.Context, file netcdf.File, arrays map[string]*zarr.Array, slot int) (bool, error) {
 	compared := 0
 	for _, v := range file.Vars {
 		a := arrays[v.Name]

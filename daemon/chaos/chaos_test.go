@@ -1,0 +1,251 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	minutesEnv, seedEnv, eventsEnv = "LACUNA_CHAOS_MINUTES", "LACUNA_SEED", "LACUNA_CHAOS_EVENTS"
+	onlyEnv                        = "LACUNA_CHAOS_ONLY" // an expression that the names of nemeses must match
+
+	shortEvents = 8
+
+	// bound is how long no stage may be without progress: by then all that was to be
+	// done is, or the campaign has failed. Two polls are what is measured; a machine
+	// that runs other tests beside this one takes longer.
+	bound = 90 * time.Second
+)
+
+// campaign is a run of nemeses against a service.
+type campaign struct {
+	*site
+	producer *producer
+	random   *rand.Rand
+	table    []nemesis
+
+	events     int
+	missed     int  // events that found nobody, or only prepared another
+	kept       bool // there is a copy of the state to restore
+	count      map[string]int
+	recoveries []recovery
+}
+
+// recovery is how long it took until the lag was normal after an event.
+type recovery struct {
+	event string
+	took  time.Duration
+}
+
+func TestChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a service for a minute")
+	}
+	minutes, seed := number(t, minutesEnv), uint64(number(t, seedEnv))
+	if minutes > 0 && os.Getenv(seedEnv) == "" {
+		seed = rand.Uint64N(1_000_000)
+	}
+	t.Logf("seed %d", seed)
+	c := newCampaign(t, seed, minutes > 0, os.Args[0])
+	until, most := time.Now().Add(time.Duration(minutes)*time.Minute), shortEvents
+	if minutes > 0 {
+		most = 1_000_000
+	} else {
+		until = time.Now().Add(time.Hour)
+	}
+	if n := number(t, eventsEnv); n > 0 {
+		most = n
+	}
+	wrong := c.run(t.Context(), until, most)
+	c.report(t)
+	for _, text := range wrong {
+		t.Error(text)
+	}
+}
+
+func newCampaign(t testing.TB, seed uint64, real bool, program string) *campaign {
+	t.Helper()
+	c := &campaign{site: newSite(t, real, program), random: rand.New(rand.NewPCG(seed, 19)), count: map[string]int{}}
+	c.producer = newProducer(t, c.archives, c.top, seed)
+	c.producer.hostile = 0.1
+	only := regexp.MustCompile(os.Getenv(onlyEnv))
+	for _, n := range nemeses() {
+		if (real || !n.long) && only.MatchString(n.name) {
+			c.table = append(c.table, n)
+		}
+	}
+	return c
+}
+
+// run strikes until a time, or a number of events, and returns what is wrong in the
+// end.
+func (c *campaign) run(ctx context.Context, until time.Time, most int) (wrong []string) {
+	for range 3 {
+		if _, err := c.producer.deliver(ctx); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	if _, err := c.settle(ctx); err != nil {
+		return []string{"before anything went wrong: " + err.Error()}
+	}
+	before, err := c.figures(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	const checkEvery = 20
+	next := checkEvery
+	for c.events < most && time.Now().Before(until) {
+		event, err := c.strike(ctx)
+		if err != nil {
+			return []string{fmt.Sprintf("event %d, %s: %v", c.events, event, err)}
+		}
+		if c.events >= next {
+			next += checkEvery
+			if wrong := check(c.look(ctx, c.producer)); len(wrong) > 0 {
+				return append(wrong, fmt.Sprintf("found after event %d, %s", c.events, event))
+			}
+			c.t.Logf("%d events, all is well", c.events)
+		}
+	}
+	return c.last(ctx, before)
+}
+
+// strike lets one thing or two go wrong, mends them, and waits until the service is
+// at its normal lag.
+func (c *campaign) strike(ctx context.Context) (event string, err error) {
+	chosen := []nemesis{c.table[c.random.IntN(len(c.table))]}
+	if other := c.table[c.random.IntN(len(c.table))]; c.random.IntN(2) == 0 && other.name != chosen[0].name {
+		chosen = append(chosen, other)
+	}
+	var names []string
+	var heals []func() error
+	for _, n := range chosen {
+		heal, err := n.strike(ctx, c)
+		names = append(names, n.name)
+		c.count[n.name]++
+		c.events++
+		if err != nil {
+			return n.name, err
+		}
+		if heal != nil {
+			heals = append(heals, heal)
+		}
+		if _, err := c.producer.deliver(ctx); err != nil {
+			return n.name, err
+		}
+		time.Sleep(lasts(c.random) / time.Duration(len(chosen)))
+	}
+	event = strings.Join(names, " and ")
+	for _, heal := range slices.Backward(heals) {
+		if err := heal(); err != nil {
+			return event, err
+		}
+	}
+	if _, err := c.producer.deliver(ctx); err != nil {
+		return event, err
+	}
+	took, err := c.settle(ctx)
+	c.recoveries = append(c.recoveries, recovery{event, took})
+	return event, err
+}
+
+// settle waits until everything is done, and returns how long that took.
+func (c *campaign) settle(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	for {
+		open := c.behind(ctx, c.producer)
+		if len(open) == 0 {
+			return time.Since(began), nil
+		}
+		if time.Since(began) > bound {
+			return bound, fmt.Errorf("no end after %v:\n%s", bound, strings.Join(open, "\n"))
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// last ends the service and checks all that it leaves.
+func (c *campaign) last(ctx context.Context, before figures) []string {
+	all := c.look(ctx, c.producer)
+	all.before = before
+	var err error
+	for range 50 { // a daemon that has just been started again does not listen yet
+		if all.after, err = c.figures(ctx); err == nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	c.sweep()
+	all.left = c.leftovers()
+	wrong := check(all)
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	c.t.Logf("%d objects in each archive, %d of them no granules, %d claims compared; %.0f descriptors and %.0f goroutines at rest, %.0f and %.0f at first",
+		len(c.producer.current), len(c.producer.spoiled), len(all.claims), all.after.descriptors, all.after.goroutines, before.descriptors, before.goroutines)
+	return wrong
+}
+
+// sweep ends everything, after a worker and a daemon were started once more: they
+// remove what those that were killed have left.
+func (c *campaign) sweep() {
+	for _, p := range c.processes() {
+		p.hold()
+		p.release()
+	}
+	for range 150 { // until it serves its pages again
+		if _, err := c.figures(c.t.Context()); err == nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	for _, p := range c.processes() {
+		p.end()
+	}
+}
+
+// report prints how long recoveries took.
+func (c *campaign) report(t testing.TB) {
+	t.Helper()
+	t.Logf("%d events, %d of which found nothing: %v", c.events, c.missed, c.count)
+	slices.SortFunc(c.recoveries, func(a, b recovery) int { return int(a.took - b.took) })
+	if len(c.recoveries) == 0 {
+		return
+	}
+	within := 0
+	for _, r := range c.recoveries {
+		if r.took <= 2*poll {
+			within++
+		}
+	}
+	at := func(share float64) time.Duration {
+		return c.recoveries[int(share*float64(len(c.recoveries)-1))].took.Round(100 * time.Millisecond)
+	}
+	t.Logf("recovery to normal lag: median %v, 90 %% within %v, longest %v; %d of %d within two polls (%v)", at(0.5), at(0.9), at(1), within, len(c.recoveries), 2*poll)
+	for _, r := range c.recoveries[max(len(c.recoveries)-5, 0):] {
+		t.Logf("  %v after %s", r.took.Round(100*time.Millisecond), r.event)
+	}
+}
+
+// number returns a number of the environment; 0: none is set.
+func number(t testing.TB, name string) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(errors.Join(fmt.Errorf("%s is no number", name), err))
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+package chaos
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"time"
+
+	"lacuna/publish/kafka"
+)
+
+// nemesis is one thing that goes wrong.
+type nemesis struct {
+	name string
+	long bool // only in the long run
+	// strike lets it go wrong, and returns what makes it good again: nil where that
+	// is the service's own affair.
+	strike func(context.Context, *campaign) (heal func() error, err error)
+}
+
+// nemeses returns all of them.
+func nemeses() []nemesis {
+	all := []nemesis{
+		{name: "daemon killed", strike: signalled(daemonProcess, syscall.SIGKILL)},
+		{name: "daemon stopped", strike: signalled(daemonProcess, syscall.SIGSTOP)},
+		{name: "worker killed", strike: signalled(workerProcess, syscall.SIGKILL)},
+		{name: "worker stopped", strike: signalled(workerProcess, syscall.SIGSTOP)},
+		{name: "decoder killed", strike: decoder(syscall.SIGKILL)},
+		{name: "decoder stopped", strike: decoder(syscall.SIGSTOP)},
+		{name: "reload storm", strike: reloadStorm},
+	}
+	for _, disk := range []string{"state", "products", "models"} {
+		all = append(all,
+			nemesis{name: disk + " disk full", strike: failing(disk, syscall.ENOSPC)},
+			nemesis{name: disk + " disk with errors", strike: failing(disk, syscall.EIO)},
+			nemesis{name: disk + " disk read-only", strike: failing(disk, syscall.EROFS)})
+	}
+	for _, t := range []trouble{drips, truncates, garbles, redirects, lessening, boasting, refusing, cutting} {
+		all = append(all, nemesis{name: "archive " + string(t), strike: misleading(t)})
+	}
+	return append(all,
+		nemesis{name: "broker paused", strike: brokerPaused},
+		nemesis{name: "broker restarted", long: true, strike: brokerRestarted},
+		nemesis{name: "events deleted", long: true, strike: topicLost((*broker).deleteTopic, kafka.EventsTopic(prefix))},
+		nemesis{name: "events truncated", long: true, strike: topicLost((*broker).truncate, kafka.EventsTopic(prefix))},
+		nemesis{name: "data truncated", long: true, strike: topicLost((*broker).truncate, kafka.DataTopic(prefix))},
+		nemesis{name: "jobs deleted", long: true, strike: topicLost((*broker).deleteTopic, prefix+".jobs")},
+		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
+		nemesis{name: "state restored from an older copy", strike: stateRestored},
+		nemesis{name: "products unmounted", strike: unmounted("products")},
+		nemesis{name: "standby on the same state", strike: secondDaemon("state")},
+		nemesis{name: "stranger on the same products", strike: secondDaemon("strange")},
+		nemesis{name: "a day ahead", strike: clockWrong("24h")},
+		nemesis{name: "a day behind", strike: clockWrong("-24h")},
+	)
+}
+
+func daemonProcess(c *campaign) *process { return c.daemon }
+func workerProcess(c *campaign) *process { return c.workers[c.random.IntN(len(c.workers))] }
+
+// signalled sends a signal to a process.
+func signalled(which func(*campaign) *process, s syscall.Signal) func(context.Context, *campaign) (func() error, error) {
+	return func(_ context.Context, c *campaign) (func() error, error) {
+		p := which(c)
+		p.signal(s)
+		if s == syscall.SIGSTOP {
+			return func() error { p.signal(syscall.SIGCONT); return nil }, nil
+		}
+		return nil, nil
+	}
+}
+
+// failing lets a disk fail.
+func failing(name string, errno syscall.Errno) func(context.Context, *campaign) (func() error, error) {
+	return func(_ context.Context, c *campaign) (func() error, error) {
+		return func() error { return c.disks[name].fail(0) }, c.disks[name].fail(errno)
+	}
+}
+
+// decoder sends a signal to a process that decodes, if one does so soon.
+func decoder(s syscall.Signal) func(context.Context, *campaign) (func() error, error) {
+	return func(ctx context.Context, c *campaign) (func() error, error) {
+		if _, err := c.producer.deliver(ctx); err != nil { // something to decode
+			return nil, err
+		}
+		for deadline := time.Now().Add(poll + time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+			for _, p := range c.processes() {
+				for _, pid := range p.children("decode") {
+					if syscall.Kill(pid, s) == nil && s == syscall.SIGSTOP {
+						return func() error { _ = syscall.Kill(pid, syscall.SIGCONT); return nil }, nil
+					} else if s != syscall.SIGSTOP {
+						return nil, nil
+					}
+				}
+			}
+		}
+		c.missed++
+		return nil, nil
+	}
+}
+
+// reloadStorm asks the daemon again and again to read its configuration.
+func reloadStorm(_ context.Context, c *campaign) (func() error, error) {
+	for range 20 {
+		c.daemon.signal(syscall.SIGHUP)
+		time.Sleep(time.Duration(c.random.IntN(100)) * time.Millisecond)
+	}
+	return nil, nil
+}
+
+// misleading lets both archives, or one of them, mislead.
+func misleading(t trouble) func(context.Context, *campaign) (func() error, error) {
+	return func(ctx context.Context, c *campaign) (func() error, error) {
+		which := c.random.IntN(3)
+		if which != 0 {
+			c.archives.onFTP.Store(t)
+		}
+		if which != 1 {
+			c.archives.onS3.Store(t)
+		}
+		heal := func() error {
+			c.archives.onFTP.Store(honest)
+			c.archives.onS3.Store(honest)
+			return nil
+		}
+		if t != cutting {
+			return heal, nil
+		}
+		name, err := c.producer.deliver(ctx)
+		if err != nil {
+			return heal, err
+		}
+		time.Sleep(poll + poll/4) // by now its first half was read
+		return heal, c.producer.correct(ctx, name)
+	}
+}
+
+// brokerPaused stops the broker for a while.
+func brokerPaused(_ context.Context, c *campaign) (func() error, error) {
+	resume := c.broker.pause()
+	return func() error { resume(); return nil }, nil
+}
+
+// brokerRestarted kills the broker, which leads every partition, and starts it again.
+func brokerRestarted(_ context.Context, c *campaign) (func() error, error) {
+	c.broker.restart()
+	return nil, nil
+}
+
+// clockWrong sets the clock of daemon and workers.
+func clockWrong(by string) func(context.Context, *campaign) (func() error, error) {
+	return func(_ context.Context, c *campaign) (func() error, error) {
+		if err := os.WriteFile(c.clock, []byte(by), 0o644); err != nil {
+			return nil, err
+		}
+		return func() error { return os.Remove(c.clock) }, nil
+	}
+}
+
+// lasts is how long something goes wrong: from a blink to longer than a session.
+func lasts(random *rand.Rand) time.Duration {
+	return time.Duration(200+random.IntN(4000)) * time.Millisecond
+}
