@@ -175,8 +175,8 @@ func TestAnotherVersionInThePathsIsAnAlarm(t *testing.T) {
 			t.Errorf("after day %d from %s the alarm is %v, %+v", day, folder, alarmed, a)
 		}
 		known, err := b.daemon(t).Versions("sea")
-		if err != nil || len(known.Memory.Changes) != min(day, 1) {
-			t.Errorf("after day %d changes are %v, %v", day, known.Memory.Changes, err)
+		if err != nil || len(known.Changes) != min(day, 1) {
+			t.Errorf("after day %d changes are %v, %v", day, known.Changes, err)
 		}
 	}
 }
