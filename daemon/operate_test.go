@@ -17,6 +17,7 @@ import (
 	"lacuna/daemon/operate"
 	"lacuna/daemon/pages"
 	"lacuna/daemon/quarantine"
+	"lacuna/internal/durable"
 	"lacuna/ledger"
 	"lacuna/ops"
 )
@@ -208,10 +209,7 @@ func TestARetryIsSafeToRepeat(t *testing.T) {
 		aside := quarantine.Folder{State: b.cfg.state()}.File(rows[0])
 		// A crash after the file was linked and before the ledger knew.
 		place := filepath.Join(b.cfg.state().Spool(), rows[0].SHA256[:2], rows[0].SHA256, "20240609_page.nc")
-		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(aside, place); err != nil {
+		if err := durable.Link(aside, place); err != nil {
 			t.Fatal(err)
 		}
 		if err := o.Retry(t.Context(), "sea", "20240609_page.nc"); err != nil {
@@ -230,9 +228,16 @@ func TestARetryIsSafeToRepeat(t *testing.T) {
 	}
 }
 
-// A process is killed after it has moved a bad file out of the spool and before
-// the ledger knows: the file is brought back and judged again.
+// A process is killed after it has set a file aside and before the ledger knows: the
+// granule is judged again, and what was set aside too early goes. An earlier version
+// moved the file out of the spool: it is brought back.
 func TestAGranuleOnItsWayOutOfTheSpoolIsBroughtBack(t *testing.T) {
+	t.Run("linked", func(t *testing.T) { wayOut(t, false) })
+	t.Run("moved", func(t *testing.T) { wayOut(t, true) })
+}
+
+func wayOut(t *testing.T, moved bool) {
+	t.Helper()
 	b := newBench(t)
 	b.plain()
 	deliverDays(t, b, 1)
@@ -244,8 +249,13 @@ func TestAGranuleOnItsWayOutOfTheSpoolIsBroughtBack(t *testing.T) {
 		t.Fatal(pending, err)
 	}
 	aside, err := quarantine.Folder{State: b.cfg.state()}.Put(pending[0], "a reason")
-	if err != nil || exists(pending[0].SpoolPath) {
-		t.Fatalf("Put() = %v, the file is still in the spool: %v", err, exists(pending[0].SpoolPath))
+	if err != nil || !exists(aside) || !exists(pending[0].SpoolPath) {
+		t.Fatalf("Put() = %v, the file is aside %v, in the spool %v", err, exists(aside), exists(pending[0].SpoolPath))
+	}
+	if moved {
+		if err := os.Remove(pending[0].SpoolPath); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := b.once(t); got.Products != 1 || got.Unfinished != 0 {
 		t.Errorf("Once() = %+v, want its product\n%s", got, b.log)

@@ -82,6 +82,20 @@ func (f Folder) Restore(g ledger.Granule) (bool, error) {
 	return true, state.Remove(from + WhySuffix)
 }
 
+// Forget removes the name of a granule in the folder, and the reason, where its file
+// is in the spool: a process was killed after Put and before the ledger knew, and the
+// granule was good after all.
+func (f Folder) Forget(g ledger.Granule) error {
+	aside := filepath.Join(f.Of(g.Dataset), revisionName(g))
+	if _, err := os.Lstat(aside + WhySuffix); err != nil {
+		return nil // as a rule
+	}
+	if _, err := os.Stat(g.SpoolPath); err != nil {
+		return err
+	}
+	return errors.Join(state.Remove(aside), state.Remove(aside+WhySuffix))
+}
+
 // Books record that a granule is taken up again.
 type Books interface {
 	Retry(ctx context.Context, id int64, spoolPath, why string, at time.Time) error

@@ -128,6 +128,9 @@ func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, er
 	if err != nil {
 		return ingest.Granule{}, err
 	}
+	if err := w.aside().Forget(g); err != nil {
+		return ingest.Granule{}, err
+	}
 	w.decoded[g.SHA256] = granule
 	return granule, nil
 }
