@@ -105,14 +105,20 @@ func workerCache(top string) (dir string, remove func() error, err error) {
 			}
 		}
 	}
-	if dir, err = os.MkdirTemp(top, pattern); err != nil {
-		return "", nil, err
+	for range 20 {
+		if dir, err = os.MkdirTemp(top, pattern); err != nil {
+			return "", nil, err
+		}
+		var unlock func() error
+		if unlock, err = lockFolder(dir); err != nil {
+			continue // another worker that starts took it for one that was left
+		}
+		if _, err = os.Stat(dir); err == nil { // with the lock nobody takes it away any more
+			return dir, func() error { return errors.Join(os.RemoveAll(dir), unlock()) }, nil
+		}
+		unlock()
 	}
-	unlock, err := lockFolder(dir)
-	if err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return dir, func() error { return errors.Join(os.RemoveAll(dir), unlock()) }, nil
+	return "", nil, fmt.Errorf("make a folder for the worker: %w", err)
 }
 
 // lockFolder locks a folder of this user until unlock is called or the process ends;

@@ -5,7 +5,33 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
+
+// Workers that start at the same time take none of the others' folders for one that
+// was left behind.
+func TestWorkersThatStartTogetherKeepTheirFolders(t *testing.T) {
+	top := t.TempDir()
+	var all errgroup.Group
+	for range 8 {
+		all.Go(func() error {
+			for range 100 {
+				dir, end, err := workerCache(top)
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(os.WriteFile(filepath.Join(dir, "granule.nc"), nil, 0o600), end()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestAWorkerRemovesWhatKilledOnesHaveLeftAndNothingElse(t *testing.T) {
 	top := t.TempDir()

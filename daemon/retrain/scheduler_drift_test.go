@@ -147,7 +147,7 @@ func TestAVersionThatWaitsForAnOperatorIsShown(t *testing.T) {
 	if err := s.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if news := s.words(t); !strings.Contains(news, "v2 won and waits for 'lacuna models promote'") {
+	if news := s.words(t); !strings.Contains(news, "v2 won and waits for 'lacuna models promote v2'") {
 		t.Errorf("news %q", news)
 	}
 }

@@ -107,7 +107,7 @@ func TestSwathsAreBinnedAndFilled(t *testing.T) {
 	}
 	checkTemperatures(t, filled, func(c int) bool { lat, _ := filled.Fields[0].Grid.Place(c/36, c%36); return lat < 44 }, 0.5)
 
-	if status, _, stderr := lacuna("grid", l2, "-o", archive); status != 2 || !strings.Contains(stderr, "--bbox WEST,SOUTH,EAST,NORTH is required") {
+	if status, _, stderr := lacuna("grid", l2, "-o", archive); status != 2 || !strings.Contains(stderr, "--bbox WEST,SOUTH,EAST,NORTH or --like FILE is required") {
 		t.Errorf("without a box: status %d, %s", status, stderr)
 	}
 	if status, _, stderr := lacuna("grid", "shwo"); status != 2 || !strings.Contains(stderr, `unknown command "shwo"`) {
