@@ -13,7 +13,7 @@ import (
 // with the noise quiet, the other with the noise loud; and its truth. Every third
 // cell is a gap of the last day.
 func sensors(quiet, loud float64) (s Series, truth []float32) {
-	const n, days = 120, 5
+	const n, days = 48, 5
 	rng := rand.New(rand.NewPCG(5, 6))
 	var all [][]float32
 	var errs [][]float32
