@@ -51,13 +51,13 @@ test: system ## every test, vet, formatting and lint
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short $$($(CONCURRENT) | grep '^lacuna/pipeline/')
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) $(UNRACEDBELOW) -short $$($(CONCURRENT) | grep -v '^lacuna/pipeline/')
 	@$(MAKE) --no-print-directory pytest
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=30000x
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=10000x
 
 # A test waits half of its time, for a process, a broker or a moment: with twice
 # as many packages as processors none of those is idle. go test begins with what
 # is named first; those that wait or take longest would end alone otherwise.
 TESTFLAGS := -vet=off -timeout 25m -p $(shell echo $$((2 * $$(nproc))))
-LONGEST := ./publish/kafka/consumer ./daemon/... ./pipeline/version/... ./pipeline/lab/...
+LONGEST := ./publish/kafka/consumer ./pipeline/version ./daemon ./daemon/cmd/lacuna ./daemon/fleet ./daemon/... ./pipeline/lab/...
 
 # The race detector sees what happens at the same time, in a package and in all
 # that it calls. So it runs where code or tests start a goroutine, or have a
@@ -80,7 +80,7 @@ pytest: build python onnxruntime ## the tests of the Python package
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
 	@cd python && PYTHONPATH=. $(LACUNA_PYTHON) -m pytest -q -p no:cacheprovider
 
-# go test fuzzes one target a call. A number of inputs (30000x) is exact; with a
+# go test fuzzes one target a call. A number of inputs (10000x) is exact; with a
 # time (60s) go test now and then reports its own deadline as a failure.
 FUZZTIME ?= 1000000x
 fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time (60s)
