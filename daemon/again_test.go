@@ -71,6 +71,7 @@ func filledBy(p ledger.Publication) string {
 // Each product is superseded once by the champion, with the reason; one that was
 // retracted stays so, and the same request again makes none twice.
 func TestProductsAreMadeAgainByTheChampion(t *testing.T) {
+	skipInShort(t)
 	b, store, from, to := newReprocessing(t, 8)
 	station := b.daemon(t).Station()
 	if _, err := station.ChampionOf("chl"); !errors.Is(err, operate.ErrNoChampion) {

@@ -164,6 +164,7 @@ func fateOf(day int) (empty bool, comes int) {
 // day, each revision once, a late granule in the place of the product that stood
 // for it, and no alarm.
 func TestAYearOfWeatherHasAProductForEveryDayAndNoAlarm(t *testing.T) {
+	skipInShort(t)
 	days := 60 // a fifth of a second each
 	if os.Getenv("LACUNA_LONG") != "" {
 		days = 365

@@ -39,6 +39,7 @@ func inland(t *testing.T, g simulate.Granule) simulate.Granule {
 // A lake is filled by the mask that its days show, and that mask does not shrink
 // from product to product, though the service is started again between them.
 func TestALakeIsFilledByAMaskThatOnlyGrows(t *testing.T) {
+	skipInShort(t)
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.PastDays = 2              // so that the window alone does not know the lake
 	b.cfg.Datasets[0].EmptyDays = work.SkipEmptyDays // one product for each granule

@@ -26,6 +26,7 @@ var rhythms = []struct {
 // product a field, made of the fields within so many steps, and a field that
 // follows has the product whose window it ends made again.
 func TestSeriesOfEveryRhythmAreFilledByTheirOwnStep(t *testing.T) {
+	skipInShort(t)
 	const fields = 8
 	for _, rhythm := range rhythms {
 		t.Run(rhythm.name, func(t *testing.T) {
