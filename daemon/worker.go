@@ -116,7 +116,7 @@ func workerCache(top string) (dir string, remove func() error, err error) {
 		if _, err = os.Stat(dir); err == nil { // with the lock nobody takes it away any more
 			return dir, func() error { return errors.Join(os.RemoveAll(dir), unlock()) }, nil
 		}
-		unlock()
+		_ = unlock() // of a folder that is gone
 	}
 	return "", nil, fmt.Errorf("make a folder for the worker: %w", err)
 }
