@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/internal/checkout"
 )
 
 const (
@@ -38,7 +40,7 @@ type site struct {
 // newSite starts a service.
 func newSite(t testing.TB, real bool, program string) *site {
 	t.Helper()
-	top, err := os.MkdirTemp(memory(), "lacuna-chaos-")
+	top, err := os.MkdirTemp(checkout.Memory(), "lacuna-chaos-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,30 +155,11 @@ func (s *site) close() {
 		s.t.Logf("what is left is in %s", s.top)
 		return
 	}
-	removeTree(s.top)
+	checkout.RemoveTree(s.top)
 }
 
 // keepEnv keeps the folder of a run that failed.
 const keepEnv = "LACUNA_CHAOS_KEEP"
-
-// memory is a folder in memory where there is one.
-func memory() string {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		return "/dev/shm"
-	}
-	return ""
-}
-
-// removeTree removes a folder, also one with folders that may not be written to.
-func removeTree(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o755)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
-}
 
 // freePort returns an address that nobody listens on now.
 func freePort(t testing.TB) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"lacuna/internal/checkout"
 	"lacuna/internal/powercut"
 )
 
@@ -98,7 +99,7 @@ func (r *recording) plan(log *powercut.Log, seed uint64, n int) []powercut.Cut {
 // and returns what was wrong.
 func (r *recording) cut(t *testing.T, log *powercut.Log, at powercut.Cut, restart bool) []string {
 	t.Helper()
-	removeTree(r.disk)
+	checkout.RemoveTree(r.disk)
 	if err := os.Mkdir(r.disk, 0o755); err != nil {
 		t.Fatal(err)
 	}

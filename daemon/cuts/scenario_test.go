@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lacuna/daemon/feed"
+	"lacuna/internal/checkout"
 	"lacuna/internal/powercut"
 	"lacuna/modelstore"
 	"lacuna/pipeline/simulate"
@@ -37,11 +38,11 @@ type site struct {
 
 func newSite(t *testing.T) site {
 	t.Helper()
-	top, err := os.MkdirTemp(memory(), "lacuna-cuts-")
+	top, err := os.MkdirTemp(checkout.Memory(), "lacuna-cuts-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { removeTree(top) })
+	t.Cleanup(func() { checkout.RemoveTree(top) })
 	s := site{disk: filepath.Join(top, "disk"), archive: filepath.Join(top, "archive"), aside: filepath.Join(top, "aside"), program: os.Args[0]}
 	for _, dir := range []string{s.disk, s.archive, s.aside} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -49,26 +50,6 @@ func newSite(t *testing.T) site {
 		}
 	}
 	return s
-}
-
-// memory is a folder in memory where there is one: images are written a thousand
-// times.
-func memory() string {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		return "/dev/shm"
-	}
-	return ""
-}
-
-// removeTree removes a folder, also one with folders that may not be written to.
-func removeTree(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o755)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
 }
 
 func (s site) models() string   { return filepath.Join(s.disk, "models") }

@@ -1,5 +1,6 @@
 // Package checkout finds the checkout that a test runs in, for what lies
-// beside its sources: installed tools and real data.
+// beside its sources: installed tools and real data; and helps tests of whole
+// services with programs and folders of their own.
 package checkout
 
 import (
