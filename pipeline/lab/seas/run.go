@@ -110,14 +110,16 @@ func (l *lab) run(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if _, err = l.round(ctx, leaves, all); err != nil {
-		return err
-	}
 	data, err := json.Marshal(known)
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(l.output, "elsewhere.json"), append(data, '\n'), 0o644)
+	// A starter needs this, and not what the second round says of it.
+	if err := renameio.WriteFile(filepath.Join(l.output, "elsewhere.json"), append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	_, err = l.round(ctx, leaves, all)
+	return err
 }
 
 // round leaves out one sea after the other. What other seas say is taken from the
