@@ -10,7 +10,9 @@
 # each walk has a copy that is thrown away. The operator's is booted, with systemd as
 # its first process. Every walk stops at the first command that fails. What they
 # print goes to bin/trial/ and, with PAGE, is put together to that page. BUSY=1 is
-# for a machine that others use, see steps.sh.
+# for a machine that others use, see steps.sh. CACHES names a folder for the caches
+# of Go and pip that walks share: for work on the walks, since a walk that finds them
+# full says nothing of the time that a newcomer needs.
 set -euo pipefail
 wheel=$(realpath "$1") kafka=$2
 shift 2
@@ -28,7 +30,7 @@ bare=${LACUNA_CHROOT:-$top/.cache/trial/$suite}
 
 scratch=$(mktemp -d) broker='' machine=''
 leave() {
-  [ -z "$machine" ] || kill "$machine" 2>/dev/null && wait "$machine" 2>/dev/null || true
+  [ -z "$machine" ] || { kill "$machine" && wait "$machine"; } 2>/dev/null || true
   [ -z "$broker" ] || kill "$broker" 2>/dev/null || true
   for m in "$scratch"/*/root; do umount -q -l "$m" || true; done
   rm -rf --one-file-system "$scratch"
@@ -62,6 +64,10 @@ root_of() {
 
 inside=(--quiet --register=no --keep-unit --console=pipe --resolv-conf=copy-host
   --bind-ro="$here:/trial" --bind-ro="$scratch/lacuna.git:/srv/lacuna.git" --bind-ro="$(dirname "$wheel"):/srv/wheel")
+if [ -n "${CACHES:-}" ]; then
+  mkdir -p "$CACHES/cache" "$CACHES/go"
+  inside+=(--bind="$CACHES/cache:/root/.cache" --bind="$CACHES/go:/root/go")
+fi
 settings=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "BUSY=${BUSY:-}")
 for name in http_proxy https_proxy no_proxy PIP_CERT PIP_INDEX_URL GOPROXY GOSUMDB; do # the way to the network
   [ -z "${!name:-}" ] || settings+=("$name=${!name}")
@@ -70,7 +76,9 @@ done
 # walk runs a walk in its root.
 walk() {
   root_of "$1"
-  systemd-nspawn "${inside[@]}" --directory="$scratch/$1/root" --as-pid2 /usr/bin/env "${settings[@]}" "/trial/$1.sh" </dev/null
+  systemd-nspawn "${inside[@]}" --directory="$scratch/$1/root" --as-pid2 /usr/bin/env "${settings[@]}" "/trial/$1.sh" </dev/null &
+  machine=$! # in the background, so that an interrupted trial can end it
+  wait "$machine"
 }
 
 # walk_operator boots a root with systemd, beside a broker, and runs a walk in it.
