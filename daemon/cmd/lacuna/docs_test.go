@@ -35,6 +35,7 @@ var unrun = map[string]string{
 	"console-hours":   "takes hours",
 	"console-forever": "runs until it is stopped",
 	"console-root":    "changes the system",
+	"console-trial":   "is run by make trial, on a bare Debian",
 }
 
 // mostUnrun is how many blocks may go untested, over all pages.
@@ -56,7 +57,7 @@ func TestCommandsOfTheDocsWork(t *testing.T) {
 		blocks := readBlocks(t, page)
 		ran := false
 		for _, b := range blocks {
-			if unrun[b.language] != "" {
+			if unrun[b.language] != "" && b.language != "console-trial" {
 				left++
 			}
 			if strings.HasPrefix(b.language, "console-") && unrun[b.language] == "" {
@@ -128,6 +129,83 @@ func runBlock(t *testing.T, dir string, b block) {
 			}
 		}
 	}
+}
+
+// What no test runs is at least there: commands, flags, targets and units have the
+// names that the pages give them.
+func TestCommandsThatAreNotRunAreKnown(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"docs/*.md", "*.md", "python/*.md"} {
+		found, err := filepath.Glob(filepath.Join(repositoryTop, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page is %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	remedyRoom(t)
+	looked := 0
+	for _, page := range pages {
+		for _, b := range readBlocks(t, page) {
+			if unrun[b.language] == "" && b.language != "sh" {
+				continue
+			}
+			for i, line := range b.lines {
+				line, typedHere := strings.CutPrefix(line, "$ ")
+				if !typedHere && b.language != "sh" {
+					continue // output, or the rest of a command
+				}
+				line, _, _ = strings.Cut(line, " #")
+				for _, command := range commandEnds.Split(line, -1) {
+					ok, err := asKnown(command)
+					if ok {
+						looked++
+					}
+					if err != nil {
+						t.Errorf("%s:%d: %q: %v", filepath.Base(page), b.line+1+i, command, err)
+					}
+				}
+			}
+		}
+	}
+	if looked < 40 {
+		t.Errorf("only %d commands were looked at: the search is broken", looked)
+	}
+}
+
+// commandEnds are what a shell writes between commands.
+var commandEnds = regexp.MustCompile(`&&|\|\|?|;|\$\(`)
+
+// asKnown reports whether a text is a command that can be looked up, and why it is not
+// known.
+func asKnown(text string) (looked bool, err error) {
+	text = strings.TrimLeft(strings.TrimSpace(text), "!( ")
+	text, _, _ = strings.Cut(text, ">") // where the output goes
+	fields := strings.Fields(text)
+	for len(fields) > 0 && (strings.Contains(fields[0], "=") || fields[0] == "until" || fields[0] == "timeout") {
+		fields = fields[1:]
+	}
+	if len(fields) == 0 {
+		return false, nil
+	}
+	switch filepath.Base(fields[0]) {
+	case "lacuna":
+		return true, known(fields[1:])
+	case "make":
+		return true, makes(fields[1:])
+	case "systemctl":
+		return true, managesAny(fields)
+	}
+	return false, nil
+}
+
+// managesAny is manages for units of ours; others are the system's.
+func managesAny(fields []string) error {
+	if !strings.Contains(strings.Join(fields, " "), "lacuna") {
+		return nil
+	}
+	return manages(slices.DeleteFunc(slices.Clone(fields), func(f string) bool {
+		return f == "-p" || f == "-s" || f == "KILL" || strings.Contains(f, "State") || f == "StatusText" || f == "NRestarts" || f == "Result"
+	}))
 }
 
 // notRun is the output of a command that was left out.
