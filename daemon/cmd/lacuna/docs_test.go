@@ -131,83 +131,6 @@ func runBlock(t *testing.T, dir string, b block) {
 	}
 }
 
-// What no test runs is at least there: commands, flags, targets and units have the
-// names that the pages give them.
-func TestCommandsThatAreNotRunAreKnown(t *testing.T) {
-	var pages []string
-	for _, pattern := range []string{"docs/*.md", "*.md", "python/*.md"} {
-		found, err := filepath.Glob(filepath.Join(repositoryTop, pattern))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no page is %s: %v", pattern, err)
-		}
-		pages = append(pages, found...)
-	}
-	remedyRoom(t)
-	looked := 0
-	for _, page := range pages {
-		for _, b := range readBlocks(t, page) {
-			if unrun[b.language] == "" && b.language != "sh" {
-				continue
-			}
-			for i, line := range b.lines {
-				line, typedHere := strings.CutPrefix(line, "$ ")
-				if !typedHere && b.language != "sh" {
-					continue // output, or the rest of a command
-				}
-				line, _, _ = strings.Cut(line, " #")
-				for _, command := range commandEnds.Split(line, -1) {
-					ok, err := asKnown(command)
-					if ok {
-						looked++
-					}
-					if err != nil {
-						t.Errorf("%s:%d: %q: %v", filepath.Base(page), b.line+1+i, command, err)
-					}
-				}
-			}
-		}
-	}
-	if looked < 40 {
-		t.Errorf("only %d commands were looked at: the search is broken", looked)
-	}
-}
-
-// commandEnds are what a shell writes between commands.
-var commandEnds = regexp.MustCompile(`&&|\|\|?|;|\$\(`)
-
-// asKnown reports whether a text is a command that can be looked up, and why it is not
-// known.
-func asKnown(text string) (looked bool, err error) {
-	text = strings.TrimLeft(strings.TrimSpace(text), "!( ")
-	text, _, _ = strings.Cut(text, ">") // where the output goes
-	fields := strings.Fields(text)
-	for len(fields) > 0 && (strings.Contains(fields[0], "=") || fields[0] == "until" || fields[0] == "timeout") {
-		fields = fields[1:]
-	}
-	if len(fields) == 0 {
-		return false, nil
-	}
-	switch filepath.Base(fields[0]) {
-	case "lacuna":
-		return true, known(fields[1:])
-	case "make":
-		return true, makes(fields[1:])
-	case "systemctl":
-		return true, managesAny(fields)
-	}
-	return false, nil
-}
-
-// managesAny is manages for units of ours; others are the system's.
-func managesAny(fields []string) error {
-	if !strings.Contains(strings.Join(fields, " "), "lacuna") {
-		return nil
-	}
-	return manages(slices.DeleteFunc(slices.Clone(fields), func(f string) bool {
-		return f == "-p" || f == "-s" || f == "KILL" || strings.Contains(f, "State") || f == "StatusText" || f == "NRestarts" || f == "Result"
-	}))
-}
-
 // notRun is the output of a command that was left out.
 const notRun = "(not run)"
 
@@ -330,37 +253,10 @@ func readBlocks(t *testing.T, page string) []block {
 	return all
 }
 
-// Links between the pages must lead somewhere.
-func TestLinksOfTheDocsLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("../../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	front, err := filepath.Glob("../../../*.md")
-	if err != nil || len(front) == 0 {
-		t.Fatalf("no pages at the top level: %v", err)
-	}
-	link := regexp.MustCompile(`\]\(([^)#\s]+)`)
-	for _, page := range append(pages, front...) {
-		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
-				t.Errorf("%s: %v", filepath.Base(page), err)
-			}
-		}
-	}
-}
-
 // The list of commands is made from the commands.
 func TestCommandReferenceIsTheCode(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nMade from the code by `go test ./daemon/cmd/lacuna -run Reference -update-docs`; a test compares. `lacuna COMMAND --help` and\n`man lacuna` tell the rest. Progress and logs go to standard error, results to standard output; `--json` prints them for programs.\n\n| command | what it does | exit status |\n|---|---|---|\n")
+	b.WriteString("# Commands\n\n**Which commands are there, and what do their exit statuses mean?** Made from the code by `go test ./daemon/cmd/lacuna -run Reference -update-docs`; a test compares. `lacuna COMMAND --help` and\n`man lacuna` tell the rest. Progress and logs go to standard error, results to standard output; `--json` prints them for programs.\n\n| command | what it does | exit status |\n|---|---|---|\n")
 	for _, c := range rootCommand().Commands() {
 		listCommand(&b, c, "lacuna", "")
 	}
