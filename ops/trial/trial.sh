@@ -10,7 +10,8 @@
 # each walk has a copy that is thrown away. The operator's is booted, with systemd as
 # its first process. Every walk stops at the first command that fails. What they
 # print goes to bin/trial/ and, with PAGE, is put together to that page. BUSY=1 is
-# for a machine that others use, see steps.sh. CACHES names a folder for the caches
+# for a machine that others use, see steps.sh. PACKAGE names a Debian package for the
+# operator, who then does not make one. CACHES names a folder for the caches
 # of Go and pip that walks share: for work on the walks, since a walk that finds them
 # full says nothing of the time that a newcomer needs.
 set -euo pipefail
@@ -68,7 +69,10 @@ if [ -n "${CACHES:-}" ]; then
   mkdir -p "$CACHES/cache" "$CACHES/go"
   inside+=(--bind="$CACHES/cache:/root/.cache" --bind="$CACHES/go:/root/go")
 fi
-settings=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "BUSY=${BUSY:-}")
+if [ -n "${PACKAGE:-}" ]; then
+  inside+=(--bind-ro="$(dirname "$(realpath "$PACKAGE")"):/srv/package")
+fi
+settings=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "BUSY=${BUSY:-}" "PACKAGE=$(basename "${PACKAGE:-}")")
 for name in http_proxy https_proxy no_proxy PIP_CERT PIP_INDEX_URL GOPROXY GOSUMDB; do # the way to the network
   [ -z "${!name:-}" ] || settings+=("$name=${!name}")
 done
@@ -150,18 +154,16 @@ for one in "${walks[@]}"; do
   }
   how=walk
   [ "$one" != operator ] || how=walk_operator
-  printf '\n## %s\n' "${who[$one]}"
-  $how "$one" > >(tee "$out/$one.md")
+  printf '\n## %s\n\nCommit %s, %d processors, %s.\n' "${who[$one]}" "$(git -C "$top" rev-parse --short HEAD)" "$(nproc)" \
+      "$([ "${BUSY:-}" = 1 ] && echo "which others kept busy" || echo "with nothing else to do")" | tee "$out/$one.md"
+  $how "$one" > >(tee -a "$out/$one.md")
 done
 
 if [ -n "${PAGE:-}" ]; then
   {
     sed '/^<!-- walks/,$d' "$top/docs/trial.md"
-    printf '<!-- walks: from here on made by make trial -->\n\nAt commit %s, on %s processors.\n' "$(git -C "$top" rev-parse --short HEAD)" "$(nproc)"
-    for one in student operator modeller; do
-      printf '\n## %s\n' "${who[$one]}"
-      cat "$out/$one.md"
-    done
+    printf '<!-- walks: from here on made by make trial -->\n'
+    cat "$out/student.md" "$out/operator.md" "$out/modeller.md"
   } >"$out/page.md"
   mv "$out/page.md" "$PAGE"
 fi
