@@ -48,7 +48,7 @@ mv /etc/lacuna/new.yaml /etc/lacuna/lacuna.yaml
 SH
 
 step "The service" <<'SH'
-systemd-analyze verify lacuna.service lacuna-once.timer lacuna-worker@1.service
+systemd-analyze verify --man=no lacuna.service lacuna-once.timer lacuna-worker@1.service
 
 systemd-analyze security lacuna.service | tail -1
 

@@ -157,6 +157,9 @@ func asKnown(text string) (looked bool, err error) {
 	case "lacuna":
 		return true, known(fields[1:])
 	case "make":
+		if len(fields) > 2 && fields[1] == "-C" { // seen from beside the checkout
+			fields = fields[2:]
+		}
 		return true, makes(fields[1:])
 	case "systemctl":
 		return true, managesAny(fields)
