@@ -40,7 +40,7 @@ func ensureTopics(ctx context.Context, c *Cluster, cfg Config) (events, data top
 	}
 	for _, t := range []*topic{&events, &data} {
 		var partitions []kafkago.Partition
-		err := error(ErrGone)
+		err := ErrGone
 		if !missing(ctx, c, t.name) {
 			partitions, err = c.Partitions(ctx, t.name)
 		}
