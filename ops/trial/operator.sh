@@ -61,7 +61,7 @@ SH
 bar "$from to a running service" 900
 
 step "Fourteen products, on disk and by Kafka" <<'SH'
-timeout 600 bash -c 'until lacuna status --json | grep -q "\"products\": *14"; do sleep 2; done'
+timeout 600 bash -c 'until lacuna status | grep -qE "^black-sea .* 14 +0 "; do sleep 2; done'
 
 lacuna publish status
 
