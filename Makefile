@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak fuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak trial fuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -105,6 +105,10 @@ cuts: system ## cut the power of a service CUTS times (1000) as SEED (0) says, a
 MINUTES ?= 20
 chaos: system onnxruntime parts ## set nemeses on a service with a real broker for MINUTES (20), as SEED says
 	@LACUNA_CHAOS_MINUTES=$(MINUTES) LACUNA_CHAOS_ONLY='$(ONLY)' $(if $(filter command line,$(origin SEED)),LACUNA_SEED=$(SEED)) go test -vet=off -timeout 24h -v -count 1 -run 'Chaos$$|Checker' ./daemon/chaos
+
+WALKS ?= student operator modeller
+trial: wheel parts ## three people try it, each on a bare Debian (root only): WALKS; PAGE=docs/trial.md writes down what they saw
+	@PAGE='$(PAGE)' ops/trial/trial.sh bin/lacuna-*.whl $(CACHE)/kafka $(WALKS)
 
 HOURS ?= 2
 soak: system onnxruntime parts ## a granule a second for HOURS (2): what a service holds on to stays flat; picture in bin/soak.svg

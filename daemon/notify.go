@@ -46,7 +46,7 @@ func (d *Daemon) statusLine(ctx context.Context, book *ledger.Ledger) string {
 		return "the ledger does not answer"
 	}
 	queued, done, aside, waiting := 0, 0, 0, 0
-	for _, c := range counts {
+	for _, c := range d.ofDatasets(counts) {
 		switch c.State {
 		case ledger.Fetched, ledger.Filled:
 			queued += c.Granules

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ func (d *Daemon) tally(ctx context.Context, book *ledger.Ledger) (waiting, done 
 	if err != nil {
 		return 0, 0 // the pass itself reports a ledger that cannot be read
 	}
-	for _, c := range counts {
+	for _, c := range d.ofDatasets(counts) {
 		switch c.State {
 		case ledger.Fetched, ledger.Filled, ledger.Discovered:
 			waiting += c.Granules
@@ -65,4 +66,12 @@ func (d *Daemon) tally(ctx context.Context, book *ledger.Ledger) (waiting, done 
 		}
 	}
 	return waiting, done
+}
+
+// ofDatasets leaves out the rows of sources: each waits for ever, and the row of its
+// day in the dataset is the one that is filled.
+func (d *Daemon) ofDatasets(counts []ledger.Count) []ledger.Count {
+	return slices.DeleteFunc(counts, func(c ledger.Count) bool {
+		return !slices.ContainsFunc(d.cfg.Datasets, func(set Dataset) bool { return set.Name == c.Dataset })
+	})
 }

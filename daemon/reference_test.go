@@ -42,7 +42,7 @@ func TestConfigurationReferenceIsTheCode(t *testing.T) {
 
 const referenceHead = `# Configuration reference
 
-Made from the code by ` + "`go test ./daemon -run Reference -update-docs`" + `; a test compares. The file is YAML, and a key that
+**Which keys are there, what are their defaults and units?** Made from the code by ` + "`go test ./daemon -run Reference -update-docs`" + `; a test compares. The file is YAML, and a key that
 is not listed here is an error that names those that are. ` + "`lacuna check`" + ` reads a file as the daemon does,
 ` + "`lacuna init`" + ` writes one for a dataset of yours, and ` + "`systemd/lacuna.yaml`" + ` has every key at its default.
 
@@ -334,7 +334,7 @@ func TestMetricsReferenceIsTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("# Metrics\n\nAt `/metrics` of the status page, for Prometheus. Made from the code by\n`go test ./daemon -run Reference -update-docs`; a test compares. The alert rules in `ops/alerts` use them.\n\n| name | type | what it says |\n|---|---|---|\n")
+	b.WriteString("# Metrics\n\n**What does `/metrics` of the status page say?** This, for Prometheus. Made from the code by\n`go test ./daemon -run Reference -update-docs`; a test compares. The alert rules in `ops/alerts` use them.\n\n| name | type | what it says |\n|---|---|---|\n")
 	help := ""
 	for line := range strings.Lines(string(data)) {
 		fields := strings.SplitN(strings.TrimSpace(line), " ", 4)
@@ -369,7 +369,7 @@ func TestAlarmsReferenceIsTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("# Alarms\n\nMade from `ops/alerts/lacuna.rules.yaml` by `go test ./daemon -run Reference -update-docs`; a test compares.\n")
+	b.WriteString("# Alarms\n\n**What does an alarm mean, and what do I do?** Made from `ops/alerts/lacuna.rules.yaml` by `go test ./daemon -run Reference -update-docs`; a test compares.\n")
 	for _, group := range rules.Groups {
 		fmt.Fprintf(&b, "\n## %s\n\n| alarm | what is wrong | what to do |\n|---|---|---|\n", group.Name)
 		for _, r := range group.Rules {

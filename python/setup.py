@@ -48,7 +48,8 @@ def program() -> pathlib.Path | None:
             return built
     if built.exists():
         return built
-    if shutil.which("lacuna"):
+    on_path = shutil.which("lacuna")
+    if on_path and b"lacuna._program" not in pathlib.Path(on_path).read_bytes()[:1024]:  # the command of an installed package is none
         return None
     raise SystemExit(MISSING)
 

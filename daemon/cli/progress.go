@@ -125,6 +125,29 @@ func (p *Progress) Finish() {
 	})
 }
 
+// A Reading shows how much of a stream has been read, in MiB.
+type Reading struct {
+	*Progress
+	from  io.Reader
+	read  int64
+	bytes int64
+}
+
+// NewReading begins to show how a stream of a known size is read.
+func NewReading(w io.Writer, name string, from io.Reader, bytes int64) *Reading {
+	return &Reading{Progress: NewProgress(w, name, int(bytes>>20)), from: from, bytes: bytes}
+}
+
+func (r *Reading) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	before := r.read >> 20
+	r.read += int64(n)
+	if now := r.read >> 20; now != before {
+		r.Set(int(now), int(r.bytes>>20))
+	}
+	return n, err
+}
+
 // IsTerminal reports whether a stream, to read or to write, is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)

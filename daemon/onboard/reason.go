@@ -26,11 +26,14 @@ func (s *Sample) whyVariable() string {
 			why = note + "; " + why
 		}
 	}
-	switch {
-	case s.unreadable > 0:
-		why += fmt.Sprintf("; %d others could not be read and will be set aside, each with its reason", s.unreadable)
-	case s.others > 0:
-		why += fmt.Sprintf("; %d others are on another grid and belong to another dataset", s.others)
+	if s.clouded > 0 {
+		why += fmt.Sprintf("; nothing in %d more, which are filled from the days around them", s.clouded)
+	}
+	if s.unreadable > 0 {
+		why += fmt.Sprintf("; %d cannot be read and will be set aside, each with its reason", s.unreadable)
+	}
+	if s.others > 0 {
+		why += fmt.Sprintf("; %d on another grid belong to another dataset", s.others)
 	}
 	return why
 }

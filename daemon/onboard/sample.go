@@ -1,6 +1,7 @@
 package onboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Sample struct {
 	Skewness, LogSkew  float64     // skewness of the values and of their logarithms; NaN: there are no logarithms
 	granule            ingest.Granule
 	unreadable, others int // files that could not be read; files on other grids
+	clouded            int // files in which nothing was observed
 }
 
 // Granule returns the newest granule of the sample.
@@ -61,18 +63,16 @@ func LookAt(ctx context.Context, reader *ingest.Reader, files []string, options 
 	})
 	for _, file := range newest[:min(sampleFiles, len(newest))] {
 		g, err := reader.Read(ctx, file, options)
-		if err == nil && g.Empty() {
-			err = &ingest.BadGranule{
-				File: g.Name, Problem: "it holds no observation", Remedy: "give files of clearer days, or another variable, valid_range or quality",
-			}
-		}
 		var bad *ingest.BadGranule
 		switch {
 		case errors.As(err, &bad):
 			s.unreadable++
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
+		case err == nil && g.Empty(): // a day under cloud: filled later, but it shows no values
+			s.clouded++
+			first = cmp.Or[error](first, &ingest.BadGranule{
+				File: g.Name, Problem: "it holds no observation", Remedy: "give files of clearer days, or another variable, valid_range or quality",
+			})
 		case err != nil:
 			return nil, err
 		case len(granules) > 0 && !g.Fields[0].Grid.Same(granules[0].Fields[0].Grid):
@@ -138,7 +138,7 @@ func (s *Sample) measure(granules []ingest.Granule, sea field.Mask) {
 		}
 	}
 	s.Read = len(granules)
-	s.Days = len(days) * s.Files / max(s.Read+s.unreadable+s.others, 1)
+	s.Days = len(days) * s.Files / max(s.Read+s.unreadable+s.others, 1) // a clouded file has as many days as the others
 	s.Coverage /= float64(len(fields))
 	s.Values = field.Summarise(values...)
 	s.Skewness, s.LogSkew = skewness(values, nil), skewness(values, func(v float64) float64 { return math.Log10(v) })

@@ -9,7 +9,6 @@ import (
 	"lacuna/daemon/covariates"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/gridpin"
-	"lacuna/daemon/jobs"
 	"lacuna/daemon/quarantine"
 	"lacuna/daemon/slots"
 	"lacuna/daemon/state"
@@ -22,7 +21,6 @@ import (
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
 	"lacuna/pipeline/quality"
-	"lacuna/pipeline/skill"
 	"lacuna/publish"
 	"lacuna/publish/disk"
 	"lacuna/publish/netcdf"
@@ -206,128 +204,6 @@ func (w *Worker) Run(intake, work context.Context, watch func(context.Context, c
 	return <-watched
 }
 
-// process makes the product of one granule. A *ingest.BadGranule says that
-// the granule is at fault and must be set aside.
-func (w *Worker) process(ctx context.Context, g ledger.Granule) error {
-	started := w.Now()
-	if err := w.accept(ctx, g); err != nil {
-		return err
-	}
-	s, err := w.scene(ctx, g, g.Lane == ledger.Live)
-	if err != nil {
-		return err
-	}
-	s.began = started
-	w.Metrics.Took(w.set.Name, ops.Decode, w.Now().Sub(started))
-	return w.produce(ctx, g, s)
-}
-
-// scene is a granule with its neighbours and its sea mask.
-type scene struct {
-	granule ingest.Granule
-	history []ingest.Granule
-	sea     field.Mask
-	seen    field.Mask // cells that were observed on any known day; nil: too few are known
-	seaMask string     // where the sea mask comes from
-	began   time.Time  // start of the work on it
-
-	screened fill.Screened // what was taken out of the granule
-}
-
-// scene reads a granule that was accepted before, its neighbours and its sea mask,
-// and takes out what tests refuse.
-func (w *Worker) scene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
-	s, err := w.rawScene(ctx, g, live)
-	if err == nil {
-		err = w.screened(ctx, &s)
-	}
-	return s, err
-}
-
-// rawScene is scene with all observations.
-func (w *Worker) rawScene(ctx context.Context, g ledger.Granule, live bool) (scene, error) {
-	s := scene{began: w.Now()}
-	var err error
-	if s.granule, err = w.granule(ctx, g); err != nil {
-		return s, err
-	}
-	if err := w.findStep(ctx); err != nil {
-		return s, err
-	}
-	first, last := field.Span(s.granule.Fields)
-	if s.history, err = w.history(ctx, g, [2]time.Time{first, last}, live); err != nil {
-		return s, err
-	}
-	sea, err := w.sea(ctx, s.granule, s.history)
-	s.sea, s.seen, s.seaMask = sea.Mask, sea.Seen, sea.Origin
-	return s, err
-}
-
-// screened takes the observations out of a scene that tests refuse.
-func (w *Worker) screened(ctx context.Context, s *scene) (err error) {
-	s.granule, s.history, s.screened, err = w.screen.Granule(ctx, s.granule, s.history, s.sea)
-	w.Heartbeat.Beat()
-	return err
-}
-
-// fill analyses a granule for the revision g; first says that it has no product
-// yet, which may be waited for.
-func (w *Worker) fill(ctx context.Context, g ledger.Granule, s scene, first bool) (fill.Outcome, error) {
-	started := w.Now()
-	fetched, err := w.Books.FetchedAt(ctx, g)
-	if err != nil {
-		return fill.Outcome{}, err
-	}
-	outcome, _, err := w.analyse(ctx, w.jobOf(g, s, fetched, first))
-	if err == nil {
-		w.Metrics.Took(w.set.Name, ops.Analyse, w.Now().Sub(started))
-	}
-	return outcome, err
-}
-
-// finish stores the product of a revision and queues it to the sinks.
-func (w *Worker) finish(ctx context.Context, g ledger.Granule, s scene, outcome fill.Outcome) error {
-	first, _ := field.Span(s.granule.Fields)
-	d := draft{
-		granule: s.granule.Name, file: publish.WithMode(w.fileName(g.Revision, s.granule), outcome.Product.Mode), first: first, began: s.began, filled: w.Now(),
-	}
-	outcome.Product.Filled = d.filled
-	if g.State == ledger.Filled { // before a crash: the file that may be there already says so
-		outcome.Product.Filled = g.Changed
-	}
-	d.write = func(path string) (jobs.Made, error) {
-		return jobs.Write(path, jobs.Draft{Name: d.file, Picture: w.cfg.QuickLook}, s.granule, outcome)
-	}
-	return w.store(ctx, g, d)
-}
-
-// store stores a product and queues it to the sinks.
-func (w *Worker) store(ctx context.Context, g ledger.Granule, d draft) error {
-	if err := w.Books.Advance(ctx, g.ID, ledger.Filled, d.filled); err != nil {
-		return err
-	}
-	began := w.Now()
-	told, made, stored, err := w.storeProduct(ctx, g, d)
-	if err != nil {
-		return err
-	}
-	product := ledger.Product{Path: stored.Visible, SHA256: stored.SHA256, Observed: made.Observed, Covered: made.Covered}
-	if err := w.Queue.Add(ctx, g, told, product); err != nil {
-		return err
-	}
-	w.Queue.Nudge()
-	w.Metrics.Took(w.set.Name, ops.Store, w.Now().Sub(began))
-	w.Metrics.Covered(w.set.Name, made.Observed, made.Covered)
-	for _, r := range told.Refused {
-		w.Metrics.Refused(w.set.Name, r.Test, r.Pixels)
-	}
-	w.Log.Info("product stored", "granule", d.granule, "revision", g.Revision, "mode", told.Mode,
-		"input", told.Input, "observed_percent", percent(made.Observed), "covered_percent", percent(made.Covered),
-		"neighbours", made.Neighbours, "calibration_days", made.Scored, "took_seconds", roundSeconds(w.Now().Sub(d.began)), "file", stored.Visible)
-	w.logNote(made.Note)
-	return nil
-}
-
 // logNote logs why analyses are poorer than they could be, once until it changes:
 // the reason is that of the series, and would come with every granule.
 func (w *Worker) logNote(note string) {
@@ -335,66 +211,6 @@ func (w *Worker) logNote(note string) {
 		w.Log.Info("analysis", "note", note)
 	}
 	w.noted = note
-}
-
-// analyse fills a granule by the method that Models choose for its settings.
-// Where a model fails, such as one of another grid, it falls back to optimal
-// interpolation. It returns the job as it was done.
-func (w *Worker) analyse(ctx context.Context, asked fill.Job) (fill.Outcome, fill.Job, error) {
-	outcome, job, err := w.attempt(ctx, w.choose(ctx, asked))
-	if err != nil && job.Model != nil && ctx.Err() == nil && w.Models.Lost() {
-		outcome, job, err = w.attempt(ctx, w.choose(ctx, asked))
-	}
-	if err == nil || job.Model == nil || ctx.Err() != nil {
-		return outcome, job, err
-	}
-	w.Log.Warn("the model cannot fill the granule", "granule", job.Granule.Name, "model", job.Model.Name(), "method", "oi", "err", err)
-	return w.attempt(ctx, interpolated(job))
-}
-
-// choose returns the job with the method that Models choose.
-func (w *Worker) choose(ctx context.Context, job fill.Job) fill.Job {
-	choice := w.Models.Choose(fill.Case{
-		Dataset: w.set.Name, Granule: job.Granule, Fill: job.Fill,
-		Scaling:  func() (fill.LocalScaling, error) { return w.localScaling(ctx, job) },
-		Evidence: func(c fill.Choice) skill.Trust { return w.trust(job, c) },
-	})
-	job.Fill, job.Model, job.Scaling, job.Trust = choice.Fill, choice.Model, choice.Scaling, choice.Trust
-	return job
-}
-
-// attempt fills a granule by the method of the job, with the constants and the
-// calibration of the dataset.
-func (w *Worker) attempt(ctx context.Context, job fill.Job) (outcome fill.Outcome, done fill.Job, err error) {
-	if job, err = w.equip(ctx, job); err != nil {
-		return fill.Outcome{}, job, err
-	}
-	outcome, err = fill.Analyse(ctx, job, func(int, int) { w.Heartbeat.Beat() })
-	return outcome, job, err
-}
-
-// equip returns the job with the constants and the calibration of the dataset.
-func (w *Worker) equip(ctx context.Context, job fill.Job) (fill.Job, error) {
-	if job.Fill.Method == "oi" || job.Trust != nil || job.Scaling != nil {
-		var err error
-		if job.Constants, err = w.constants(ctx, job); err != nil {
-			return job, err
-		}
-		if job.Explained, err = fill.Explain(ctx, job, w.beside, false); err != nil {
-			return job, err
-		}
-	}
-	job.Widening, job.Centre = w.widening(job), w.centre(job)
-	if job.Trust != nil {
-		job.Interpolated = w.widening(interpolated(job))
-	}
-	return job, nil
-}
-
-// interpolated returns the job as optimal interpolation does it.
-func interpolated(job fill.Job) fill.Job {
-	job.Fill.Method, job.Model, job.Scaling, job.Trust = "oi", nil, nil, nil
-	return job
 }
 
 func (w *Worker) aside() quarantine.Folder { return quarantine.Folder{State: w.cfg.State} }

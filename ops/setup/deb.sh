@@ -35,7 +35,8 @@ mkdir -p "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions
 debian_version=$("$(dirname "$0")/debian-version.sh" "$version" \
   "$(TZ=UTC git log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd 2>/dev/null || true)")
 
-# The packages of the libraries that program and libonnxruntime are linked with.
+# The packages of the libraries that program and libonnxruntime are linked with;
+# procps has the kill by which the unit reloads the service.
 mkdir -p "$root/DEBIAN" "$root/debian"
 depends=$(cd "$root" && printf 'Source: lacuna\nMaintainer: Lacuna\n\nPackage: lacuna\nArchitecture: any\nDescription: x\n' >debian/control &&
   dpkg-shlibdeps -O --ignore-missing-info usr/bin/lacuna usr/lib/lacuna/libonnxruntime.so 2>/dev/null | sed -n 's/^shlibs:Depends=//p') || depends=
@@ -49,7 +50,7 @@ Maintainer: Lacuna <lacuna@localhost>
 Section: science
 Priority: optional
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
-Depends: ${depends:-libc6, libnetcdf19, libstdc++6}
+Depends: procps, ${depends:-libc6, libnetcdf19, libstdc++6}
 Recommends: ca-certificates, tzdata
 Suggests: prometheus
 Description: gap-free satellite ocean maps

@@ -102,7 +102,7 @@ func TestADebianPackageBringsWhatTheSystemHasNot(t *testing.T) {
 	if exec.Command("dpkg", "--compare-versions", number, "lt", release(t)).Run() != nil || !strings.Contains(number, "gabc1234") {
 		t.Errorf("version %s of a development is not before %s, or does not name its commit", number, release(t))
 	}
-	if depends := field(t, deb, "Depends"); !strings.Contains(depends, "libnetcdf") || !strings.Contains(depends, "libstdc++6") {
+	if depends := field(t, deb, "Depends"); !strings.Contains(depends, "libnetcdf") || !strings.Contains(depends, "libstdc++6") || !strings.Contains(depends, "procps") {
 		t.Errorf("it depends on %q, want NetCDF and what libonnxruntime loads", depends)
 	}
 	root := t.TempDir()

@@ -39,7 +39,11 @@ func ensureTopics(ctx context.Context, c *Cluster, cfg Config) (events, data top
 		},
 	}
 	for _, t := range []*topic{&events, &data} {
-		partitions, err := c.Partitions(ctx, t.name)
+		var partitions []kafkago.Partition
+		err := ErrGone
+		if !missing(ctx, c, t.name) {
+			partitions, err = c.Partitions(ctx, t.name)
+		}
 		if errors.Is(err, ErrGone) {
 			if !cfg.Topics.Create {
 				return topic{}, topic{}, fmt.Errorf("topic %s does not exist: create it, or set topics.create", t.name)
@@ -55,6 +59,19 @@ func ensureTopics(ctx context.Context, c *Cluster, cfg Config) (events, data top
 		return topic{}, topic{}, err
 	}
 	return events, data, checkTopic(ctx, c, data.name, cfg.PartBytes+frameBytes, "delete")
+}
+
+// missing reports whether the brokers do not have a topic. Who asks for the partitions
+// of one that is not there has it made, where brokers create topics by themselves, as
+// they do unless told otherwise: with settings that are not ours.
+func missing(ctx context.Context, c *Cluster, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	answer, err := c.client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{name}})
+	if err != nil || len(answer.Topics) != 1 {
+		return false // asking for its partitions says what is wrong
+	}
+	return errors.Is(answer.Topics[0].Error, kafkago.UnknownTopicOrPartition)
 }
 
 // createTopic makes a topic and waits until it has leaders.

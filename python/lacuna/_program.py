@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 
 
@@ -27,13 +28,22 @@ def program() -> str:
     for path in (here / "bin" / "lacuna", here.parents[1] / "bin" / "lacuna"):
         if path.is_file():
             return str(path)
-    found = shutil.which("lacuna")
+    found = on_path()
     if found is None:
         raise LacunaError(
             "there is no program lacuna: run 'make build' in a checkout and put its bin/ on PATH, "
             "or name the file in LACUNA_PROGRAM"
         )
     return found
+
+
+def on_path() -> str | None:
+    """The program on PATH; the command of this package, which only calls it, does not count."""
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        found = shutil.which("lacuna", path=folder)
+        if found is not None and b"lacuna._program" not in pathlib.Path(found).open("rb").read(1024):
+            return found
+    return None
 
 
 def environment() -> dict[str, str]:
@@ -54,3 +64,12 @@ def run(arguments: Sequence[str | os.PathLike[str]]) -> str:
     if done.returncode != 0:
         raise LacunaError(done.stderr.strip() or f"{' '.join(command)}: exit status {done.returncode}")
     return done.stdout
+
+
+def main() -> None:
+    """The command lacuna of the package: the program, with the libraries of the package."""
+    try:
+        path = program()
+    except LacunaError as problem:
+        raise SystemExit(f"lacuna: {problem}") from None
+    os.execve(path, ["lacuna", *sys.argv[1:]], environment())

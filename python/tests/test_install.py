@@ -65,6 +65,23 @@ def test_package_and_program_are_of_one_version(checkout: pathlib.Path, tmp_path
     assert package.version == program.split("+")[0].replace("-dev", ".dev0")  # there is no git in the copy, which tells the commit
 
 
+def test_the_command_of_the_package_is_the_program(checkout: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    done = install(checkout, tmp_path / "site", LACUNA_WITHOUT_PROGRAM="1")
+    assert done.returncode == 0, done.stderr
+    command, elsewhere = tmp_path / "site" / "bin" / "lacuna", tmp_path / "elsewhere"
+    others = os.pathsep.join(p for p in sys.path if p and not (pathlib.Path(p) / "lacuna").exists())
+    env = {"PYTHONPATH": f"{tmp_path / 'site'}{os.pathsep}{others}", "PATH": f"{command.parent}{os.pathsep}{elsewhere}"}
+
+    def typed(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, command, *arguments], env=env, capture_output=True, text=True, check=False)
+
+    assert "there is no program lacuna" in typed("version").stderr  # and it does not call itself for ever
+    elsewhere.mkdir()
+    (elsewhere / "lacuna").symlink_to(lacuna.program())
+    assert typed("version").stdout.startswith("lacuna ")
+    assert typed("no-such-command").returncode == 2
+
+
 def test_an_installation_without_go_and_program_says_what_to_do(checkout: pathlib.Path, tmp_path: pathlib.Path) -> None:
     done = install(checkout, tmp_path / "site")
     assert done.returncode != 0

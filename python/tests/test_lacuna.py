@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -136,7 +137,10 @@ def test_the_notebook_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert any("image/png" in output.get("data", {}) for output in outputs)
-    assert any("observed" in output.get("text", "") for output in outputs)
+    said = "".join(output.get("text", "") for output in outputs)
+    assert "observed" in said and "8 products, 0 granules set aside" in said and "2024-04-08" in said
+    share = re.search(r"90 % interval at (\d+)%", said)
+    assert share is not None and 70 <= int(share[1]) <= 100  # one simulated day
 
 
 def test_types_hold() -> None:

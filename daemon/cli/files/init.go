@@ -135,7 +135,7 @@ func (f *initFlags) run(c *cobra.Command, asking *interview) error {
 	if o.Archive, err = f.archive(); err != nil {
 		return cli.Usage(err)
 	}
-	if err := f.look(ctx, reader, &o, asking); err != nil {
+	if err := f.look(c, reader, &o, asking); err != nil {
 		return err
 	}
 	o.Name = onboard.DatasetName(f.nameOf())
@@ -178,7 +178,7 @@ func (f *initFlags) archive() (intake.Archive, error) {
 
 // look reads the granules that are on this machine, as the product says where
 // Lacuna knows it.
-func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *onboard.Onboarding, asking *interview) error {
+func (f *initFlags) look(c *cobra.Command, reader *ingest.Reader, o *onboard.Onboarding, asking *interview) error {
 	if o.Options.Product = f.product; o.Options.Validate() != nil {
 		o.Options.Product = ""
 	}
@@ -186,8 +186,13 @@ func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *onboard.
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	o.Sample, err = onboard.LookAt(ctx, reader, files, o.Options)
-	if err == nil {
+	look := func() error {
+		return cli.During(c.ErrOrStderr(), "looking at the newest granules", func() (err error) {
+			o.Sample, err = onboard.LookAt(c.Context(), reader, files, o.Options)
+			return err
+		})
+	}
+	if err = look(); err == nil {
 		return nil
 	}
 	variable := asking.text(fmt.Sprintf("%v\nWhich variable is to be filled?", err), "")
@@ -195,8 +200,7 @@ func (f *initFlags) look(ctx context.Context, reader *ingest.Reader, o *onboard.
 		return err
 	}
 	o.Options.Variable, f.options.Variable = variable, variable
-	o.Sample, err = onboard.LookAt(ctx, reader, files, o.Options)
-	return err
+	return look()
 }
 
 // files returns the granules on this machine.

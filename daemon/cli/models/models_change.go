@@ -204,7 +204,13 @@ Exit status: 0 done, 1 refused (with the reason), 2 usage.`,
 					return err
 				}
 				defer file.Close()
-				in = file
+				info, err := file.Stat()
+				if err != nil {
+					return err
+				}
+				reading := cli.NewReading(c.ErrOrStderr(), "reading "+args[0]+", MiB", file, info.Size())
+				defer reading.Finish()
+				in = reading
 			}
 			v, err := m.store().Import(c.Context(), in)
 			if err != nil {

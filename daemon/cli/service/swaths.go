@@ -83,6 +83,8 @@ func (b *binFlags) run(c *cobra.Command, args []string) error {
 	}
 	work := binning{grid: grid, days: map[string]*day{}}
 	bad := 0
+	bar := cli.NewProgress(c.ErrOrStderr(), "binning", len(files))
+	defer bar.Finish()
 	for _, file := range files {
 		if err := work.add(c.Context(), reader, file, b.options); err != nil {
 			var refused *ingest.BadGranule
@@ -92,7 +94,9 @@ func (b *binFlags) run(c *cobra.Command, args []string) error {
 			bad++
 			fmt.Fprintln(c.ErrOrStderr(), err)
 		}
+		bar.Step()
 	}
+	bar.Finish()
 	if err := work.write(b.out, c); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/internal/figure"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/lab/tables"
@@ -36,7 +37,7 @@ type series struct {
 }
 
 func (b *bench) runAll(ctx context.Context, plan []job) error {
-	for _, j := range plan {
+	for i, j := range plan {
 		began := time.Now()
 		s, err := b.open(j)
 		if err == nil {
@@ -45,7 +46,7 @@ func (b *bench) runAll(ctx context.Context, plan []job) error {
 		if err != nil {
 			return fmt.Errorf("job %s: %w", j.Name, err)
 		}
-		b.log.Info("job done", "name", j.Name, "seconds", time.Since(began).Seconds())
+		b.log.Info("job done", "name", j.Name, "number", i+1, "of", len(plan), "seconds", time.Since(began).Seconds())
 	}
 	return nil
 }
@@ -63,14 +64,36 @@ func (b *bench) runJob(ctx context.Context, j job, s *series) error {
 	}
 	var failed error
 	t.Done = func(r tables.Record) { failed = errors.Join(failed, b.append(r)) }
-	last := ""
-	_, err = tables.Run(ctx, t, func(p tables.Progress) {
-		if now := fmt.Sprint(p.Name, p.Seed, p.Phase); now != last {
-			last = now
-			b.log.Info("doing", "job", j.Name, "row", p.Name, "seed", p.Seed, "phase", p.Phase)
-		}
-	})
+	told := &teller{log: b.log, job: j.Name}
+	_, err = tables.Run(ctx, t, told.tell)
 	return errors.Join(err, failed)
+}
+
+// tellEvery is how often a phase says how far it is.
+const tellEvery = 30 * time.Second
+
+// A teller logs the phases of a job, and how far one that takes long has come.
+type teller struct {
+	log         *slog.Logger
+	job         string
+	last        string // row, seed and phase
+	began, told time.Time
+	first       int // step with which the phase began here
+}
+
+func (t *teller) tell(p tables.Progress) {
+	now := time.Now()
+	args := []any{"job", t.job, "row", p.Name, "seed", p.Seed, "phase", p.Phase}
+	if phase := fmt.Sprint(p.Name, p.Seed, p.Phase); phase != t.last {
+		t.last, t.began, t.told, t.first = phase, now, now, p.Step
+		t.log.Info("doing", append(args, "rows_done", p.Done, "rows", p.Rows)...)
+		return
+	}
+	if done := p.Step - t.first; done > 0 && now.Sub(t.told) >= tellEvery {
+		t.told = now
+		left := now.Sub(t.began) / time.Duration(done) * time.Duration(p.Steps-p.Step)
+		t.log.Info("under way", append(args, "step", p.Step, "of", p.Steps, "left", figure.Duration(left))...)
+	}
 }
 
 // job returns the job of package tables.
