@@ -165,12 +165,9 @@ func fateOf(day int) (empty bool, comes int) {
 // for it, and no alarm.
 func TestAYearOfWeatherHasAProductForEveryDayAndNoAlarm(t *testing.T) {
 	skipInShort(t)
-	days := 60 // a fifth of a second each
+	days := 40 // a fifth of a second each
 	if os.Getenv("LACUNA_LONG") != "" {
 		days = 365
-	}
-	if testing.Short() {
-		days = 30
 	}
 	s := newSea(t, days)
 	s.cfg.Datasets[0].Archive.Expect.By = "06:00" // on the next day

@@ -38,7 +38,7 @@ const (
 
 	// eventsEnv is the number of kills, pauses and cuts; the issue asks for 500.
 	eventsEnv   = "LACUNA_FLEET_EVENTS"
-	fleetEvents = 20
+	fleetEvents = 14
 )
 
 func fleetConfig(folder, bucket, broker string) daemon.Config {
