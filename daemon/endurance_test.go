@@ -28,7 +28,6 @@ import (
 func enduring(t *testing.T) (*bench, *Daemon) {
 	t.Helper()
 	b := newBench(t)
-	b.cfg.Publish.QuickLook = false
 	b.cfg.Publish.Disk.FloorMiB = 0
 	set := &b.cfg.Datasets[0]
 	set.Archive.PollInterval = 100 * time.Millisecond
@@ -308,7 +307,7 @@ func manySets(t *testing.T, n int) *bench {
 	b := newBench(t)
 	set := b.cfg.Datasets[0]
 	set.Fill.Method, set.DailySkill = "persistence", false
-	b.cfg.Publish.QuickLook, b.cfg.Publish.Disk.FloorMiB = false, 0
+	b.cfg.Publish.Disk.FloorMiB = 0
 	b.cfg.Datasets = nil
 	for i := range n {
 		one := set

@@ -37,7 +37,6 @@ func newSea(t *testing.T, days int) *sea {
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays = "climatology", 6, 3
 	set.DailySkill = false
-	b.cfg.Publish.QuickLook = false
 	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 12, Width: 16, Days: days, Seed: 7})
 	if err != nil {
 		t.Fatal(err)

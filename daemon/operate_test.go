@@ -26,7 +26,6 @@ import (
 func (b *bench) plain() *Dataset {
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays, set.DailySkill = "persistence", 1, 0, false
-	b.cfg.Publish.QuickLook = false
 	return set
 }
 

@@ -33,7 +33,6 @@ func newRolling(t *testing.T, days int) *rolling {
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays = "climatology", 3, 2
 	set.DailySkill, set.EmptyDays = false, work.SkipEmptyDays
-	b.cfg.Publish.QuickLook = false
 	w := world(t, 24, 32)
 	return &rolling{bench: b, world: w, days: firstVersions(w, days), now: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)}
 }
