@@ -317,6 +317,7 @@ func TestBadGranulesAreSetAsideAndTheStreamGoesOn(t *testing.T) {
 }
 
 func TestAReplacedGranuleBecomesTheNextRevision(t *testing.T) {
+	oneByOne(t)
 	b := newBench(t)
 	w := world(t, 24, 32)
 	var first, second simulate.Delivery
@@ -413,11 +414,6 @@ func fetchStatus(t *testing.T, addr string) ops.Status {
 		t.Fatalf("%v in %s", err, body)
 	}
 	return s
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
 }
 
 // book returns the ledger beside a daemon that may be running.

@@ -263,3 +263,8 @@ func wayOut(t *testing.T, moved bool) {
 		t.Error("the file, or its reason, is still set aside")
 	}
 }
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}

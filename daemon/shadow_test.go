@@ -158,6 +158,7 @@ func TestAnAcceptedVersionIsTheOneInUse(t *testing.T) {
 
 // The folder or the name of the files says another version: that is the same alarm.
 func TestAnotherVersionInThePathsIsAnAlarm(t *testing.T) {
+	oneByOne(t)
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.Method = "climatology"
 	w := world(t, 24, 32)
@@ -182,6 +183,7 @@ func TestAnotherVersionInThePathsIsAnAlarm(t *testing.T) {
 // The attribute of the files changes: that is an alarm until somebody has decided,
 // and late granules of the old version are none.
 func TestAnotherVersionAttributeIsAnAlarmUntilItIsAccepted(t *testing.T) {
+	oneByOne(t)
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.Method = "climatology"
 	w := world(t, 24, 32)

@@ -144,6 +144,7 @@ func TestTwoSourcesMakeOneProductOfADay(t *testing.T) {
 // A source that comes later changes the product of its day, and one that has nothing
 // new does not.
 func TestTheSecondSourceOfADayMakesARevision(t *testing.T) {
+	oneByOne(t)
 	d := newDuo(t, 6)
 	d.open(t)
 	defer func() { d.close(t) }()
@@ -173,6 +174,7 @@ func TestTheSecondSourceOfADayMakesARevision(t *testing.T) {
 }
 
 func TestLosingASourceLeavesNoHoleAndIsAnAlarm(t *testing.T) {
+	oneByOne(t)
 	const days, lost, gone = 12, 4, 8
 	d := newDuo(t, days)
 	d.open(t)
@@ -218,6 +220,7 @@ func TestLosingASourceLeavesNoHoleAndIsAnAlarm(t *testing.T) {
 }
 
 func TestMirrorsCountOnce(t *testing.T) {
+	oneByOne(t)
 	d := newDuo(t, 4)
 	d.open(t)
 	defer func() { d.close(t) }()
@@ -338,6 +341,7 @@ func TestABadGranuleOfASourceCostsItselfOnly(t *testing.T) {
 }
 
 func TestASourceThatHasADayTwiceGivesTheNewerOneFirst(t *testing.T) {
+	oneByOne(t)
 	d := newDuo(t, 3)
 	d.open(t)
 	defer func() { d.close(t) }()
