@@ -33,7 +33,7 @@ func anExamOf(t *testing.T, s samples.Series) (*evaluate.Exam, samples.HeldOut) 
 		t.Fatal(err)
 	}
 	cfg := samples.DefaultOverlays(16)
-	cfg.Count = 60 // of some 200: each is interpolated once a ruling
+	cfg.Count = 40 // of some 200: each is interpolated once a ruling
 	overlays, err := held.Overlays(cfg)
 	if err != nil {
 		t.Fatal(err)
