@@ -18,6 +18,7 @@ import (
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/infer"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -41,7 +42,7 @@ func againConfig(folder, broker string) Config {
 	set := DefaultDataset()
 	set.Name = "chl"
 	set.Archive.PollInterval, set.Archive.Settle, set.Archive.Dir = 40*time.Millisecond, 0, filepath.Join(folder, "archive")
-	set.Fill.PastDays, set.Fill.FutureDays, set.DailySkill = 1, 0, false
+	set.Fill.PastDays, set.Fill.FutureDays, set.DailySkill, set.Fill.Network.Tier = 1, 0, false, infer.Fast
 	cfg.Datasets = []Dataset{set}
 	return cfg
 }

@@ -14,6 +14,7 @@ import (
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/infer"
 )
 
 // newReprocessing returns a bench with a store and the products of some days, filled
@@ -25,7 +26,7 @@ func newReprocessing(t *testing.T, days int) (b *bench, store *modelstore.Store,
 	}
 	b = newBench(t)
 	set := b.plain()
-	set.Name, set.Fill.Method = "chl", "auto"
+	set.Name, set.Fill.Method, set.Fill.Network.Tier = "chl", "auto", infer.Fast // who made a product is asked, not how well
 	b.cfg.Train.Store, b.cfg.Train.Engine = filepath.Join(t.TempDir(), "store"), "ort"
 	w := world(t, 16, 24)
 	deliveries := firstVersions(w, days)

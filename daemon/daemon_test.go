@@ -41,6 +41,7 @@ func newBench(t *testing.T) *bench {
 	cfg := DefaultConfig()
 	cfg.StateDir, cfg.ProductsDir = filepath.Join(root, "state"), filepath.Join(root, "products")
 	cfg.Web.Listen = "127.0.0.1:0"
+	cfg.Publish.QuickLook = false // to draw takes as long as to fill a small sea
 	set := DefaultDataset()
 	set.Name = "sea"
 	set.Archive.Dir, set.Archive.PollInterval, set.Archive.Settle = filepath.Join(root, "archive"), 50*time.Millisecond, 0
@@ -225,7 +226,7 @@ func slice4(b []byte, cell int) []byte { return b[4*cell : 4*cell+4] }
 
 func TestTheFutureDoesNotReachANearRealTimeProduct(t *testing.T) {
 	skipInShort(t)
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	days := firstVersions(w, 5)
 	product := func(n int) []byte {
 		b := newBench(t)
@@ -254,7 +255,7 @@ func TestTheFutureDoesNotReachANearRealTimeProduct(t *testing.T) {
 
 func TestBadGranulesAreSetAsideAndTheStreamGoesOn(t *testing.T) {
 	b := newBench(t)
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	days := firstVersions(w, 4)
 	good := put(t, b.archive(), w.Granule(days[0]))
 	bytesOf, err := os.ReadFile(good)
@@ -273,7 +274,7 @@ func TestBadGranulesAreSetAsideAndTheStreamGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := world(t, 48, 60) // the grid changes from one day to the next
+	other := world(t, 30, 32) // the grid changes from one day to the next
 	g := other.Granule(firstVersions(other, 4)[1])
 	put(t, b.archive(), g)
 	put(t, b.archive(), w.Granule(days[2]))
@@ -311,8 +312,9 @@ func TestBadGranulesAreSetAsideAndTheStreamGoesOn(t *testing.T) {
 }
 
 func TestAReplacedGranuleBecomesTheNextRevision(t *testing.T) {
+	oneByOne(t)
 	b := newBench(t)
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	var first, second simulate.Delivery
 	for _, d := range w.Schedule() {
 		if d.Revision == 2 {
@@ -350,11 +352,6 @@ func TestAReplacedGranuleBecomesTheNextRevision(t *testing.T) {
 		}
 	}
 	t.Error("the product has no lacuna_revision")
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
 }
 
 // book returns the ledger beside a daemon that may be running.

@@ -43,7 +43,7 @@ func TestEveryGranuleIsScoredUnderTheGapsOfAnotherDay(t *testing.T) {
 func TestReplacementScoresTheEarlierFillWhereItReveals(t *testing.T) {
 	skipInShort(t)
 	b := newBench(t)
-	r := &rolling{bench: b, world: world(t, 40, 60), now: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)}
+	r := &rolling{bench: b, world: world(t, 24, 32), now: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)}
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.DailySkill = "climatology", true
 	var first, second simulate.Delivery

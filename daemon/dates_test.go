@@ -24,6 +24,7 @@ func textOf(g ingest.Granule, name string) string {
 // A file and its event say when upstream published the granule, when it was
 // fetched and when it was filled, also of a revision that was made later.
 func TestDatesOfTheMakingAreTrue(t *testing.T) {
+	oneByOne(t)
 	r := newRolling(t, 2)
 	r.cfg.Datasets[0].Reanalysis.LeastChange = 0
 	r.deliver(t, 0)
@@ -65,6 +66,7 @@ func TestDatesOfTheMakingAreTrue(t *testing.T) {
 // A crash between filling and storing may leave the file behind. The next start
 // makes the same bytes again, so it must not say another time.
 func TestAfterACrashAProductSaysWhenItWasFilledBefore(t *testing.T) {
+	oneByOne(t)
 	r := newRolling(t, 1)
 	r.deliver(t, 0)
 	r.pass(t, 0)

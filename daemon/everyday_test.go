@@ -37,7 +37,6 @@ func newSea(t *testing.T, days int) *sea {
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays = "climatology", 6, 3
 	set.DailySkill = false
-	b.cfg.Publish.QuickLook = false
 	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 12, Width: 16, Days: days, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
@@ -165,12 +164,9 @@ func fateOf(day int) (empty bool, comes int) {
 // for it, and no alarm.
 func TestAYearOfWeatherHasAProductForEveryDayAndNoAlarm(t *testing.T) {
 	skipInShort(t)
-	days := 60 // a fifth of a second each
+	days := 40 // a fifth of a second each
 	if os.Getenv("LACUNA_LONG") != "" {
 		days = 365
-	}
-	if testing.Short() {
-		days = 30
 	}
 	s := newSea(t, days)
 	s.cfg.Datasets[0].Archive.Expect.By = "06:00" // on the next day

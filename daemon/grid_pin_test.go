@@ -8,6 +8,7 @@ import (
 )
 
 func TestThePinnedGridIsTheOnlyOne(t *testing.T) {
+	oneByOne(t)
 	d := newDays(t)
 	d.deliver(t, "g")
 	d.b.once(t)

@@ -101,6 +101,7 @@ func (d *days) grid(t *testing.T) (s operate.GridStatus) {
 }
 
 func TestAnOddFileAmongTheFirstIsSetAsideWhereverItSorts(t *testing.T) {
+	oneByOne(t)
 	for _, c := range []struct{ word, fate string }{
 		{"ogggg", "apppp"},
 		{"ggogg", "ppapp"},
@@ -156,6 +157,7 @@ func TestABackfillMakesNoProductOnAGridThatDoesNotStand(t *testing.T) {
 
 // Every pass is a new daemon, so the vote must go on after a restart.
 func TestGranulesThatComeOneByOneChangeTheGridWhenMostHaveAnother(t *testing.T) {
+	oneByOne(t)
 	d := newDays(t)
 	for _, step := range []struct{ comes, fate string }{
 		{"o", "p"},    // filled at once
@@ -222,6 +224,7 @@ func (v votesOnly) Place(ctx context.Context, _ int64, _ ledger.Placement, _ tim
 // The vote that changes the grid is one transaction; if the process is killed right
 // after it, the next one does the rest.
 func TestAKillBehindTheDecidingVoteLosesNothing(t *testing.T) {
+	oneByOne(t)
 	d := newDays(t)
 	d.deliver(t, "o")
 	d.b.once(t)
@@ -297,6 +300,7 @@ func TestAResetGridIsChosenAnewAndItsReasonIsInTheJournal(t *testing.T) {
 
 // A granule whose file is gone is logged once and stays set aside.
 func TestAResetPassesOverAGranuleWhoseFileIsGone(t *testing.T) {
+	oneByOne(t)
 	d := newDays(t)
 	d.deliver(t, "gggggoo")
 	d.b.once(t)
@@ -328,6 +332,7 @@ func TestAResetPassesOverAGranuleWhoseFileIsGone(t *testing.T) {
 }
 
 func TestALedgerThatIsMadeAnewKnowsTheGrid(t *testing.T) {
+	oneByOne(t)
 	d := newDays(t)
 	d.deliver(t, "gogogggoo")
 	d.b.once(t)

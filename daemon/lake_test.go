@@ -44,7 +44,8 @@ func TestALakeIsFilledByAMaskThatOnlyGrows(t *testing.T) {
 	b.cfg.Datasets[0].Fill.PastDays = 2              // so that the window alone does not know the lake
 	b.cfg.Datasets[0].EmptyDays = work.SkipEmptyDays // one product for each granule
 	b.cfg.Datasets[0].Reanalysis.Enabled = false
-	w := world(t, 40, 60)
+	b.cfg.Datasets[0].Fill.Method, b.cfg.Datasets[0].DailySkill = "oi", false
+	w := world(t, 24, 32)
 	days := firstVersions(w, 12)
 	union := make(field.Mask, len(w.Sea()))
 	for from := 0; from < len(days); from += 4 {

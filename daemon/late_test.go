@@ -8,6 +8,7 @@ import (
 // Every field comes 26 hours after its time; the alarm begins half a day after that
 // of the one that is missing, and ends with it.
 func TestAFieldThatIsLaterThanUsualIsAnAlarm(t *testing.T) {
+	oneByOne(t)
 	const fields, day, delay = 13, 24 * time.Hour, 26 * time.Hour
 	r := newRolling(t, fields)
 	r.cfg.Alarms.Lag = 0

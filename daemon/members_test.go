@@ -73,6 +73,7 @@ func (b *bench) wantMembers(t *testing.T, product string, count int) []byte {
 }
 
 func TestMembersArePublishedSupersededAndRetractedWithTheirProduct(t *testing.T) {
+	oneByOne(t)
 	b := allSinks(t)
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.Members = "oi", 3
@@ -170,6 +171,7 @@ func wantEqualWhereObserved(t *testing.T, product string) {
 
 // The same granule gives the same members again, wherever it is filled.
 func TestTheSameGranuleGivesTheSameMembers(t *testing.T) {
+	oneByOne(t)
 	var sums [2]string
 	for i := range sums {
 		b := newBench(t)

@@ -33,7 +33,6 @@ func shelf(t *testing.T, port int) *bench {
 	b := newBench(t)
 	b.cfg.Datasets[0].Fill.Members = 2
 	b.kafkaOn(port)
-	b.cfg.Publish.QuickLook = false
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.FutureDays, set.DailySkill = "persistence", 0, false
 	w := world(t, 24, 32)

@@ -26,7 +26,6 @@ import (
 func (b *bench) plain() *Dataset {
 	set := &b.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays, set.DailySkill = "persistence", 1, 0, false
-	b.cfg.Publish.QuickLook = false
 	return set
 }
 
@@ -263,4 +262,9 @@ func wayOut(t *testing.T, moved bool) {
 	if exists(aside) || exists(aside+quarantine.WhySuffix) {
 		t.Error("the file, or its reason, is still set aside")
 	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

@@ -110,7 +110,7 @@ func consume(t *testing.T, addr string, enough func(got []string) bool) []string
 // no room is taken up again.
 func TestNeitherAnAbsentKafkaNorAFullDiskLosesAnything(t *testing.T) {
 	b := newBench(t)
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	days := firstVersions(w, 3)
 	port := freePort(t)
 	b.kafkaOn(port)
@@ -154,7 +154,7 @@ func TestNeitherAnAbsentKafkaNorAFullDiskLosesAnything(t *testing.T) {
 
 func TestRetractionAndReplayReachTheConsumer(t *testing.T) {
 	b := newBench(t)
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	day := firstVersions(w, 1)[0]
 	b.kafkaOn(broker(t, 0))
 	put(t, b.archive(), w.Granule(day))
@@ -185,7 +185,7 @@ func TestRunPublishesToTheEmbeddedBroker(t *testing.T) {
 	b := newBench(t)
 	port := freePort(t)
 	b.cfg.Publish.Kafka = &outbox.Kafka{Config: kafka.DefaultConfig(), Embedded: true, EmbeddedPort: port}
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	days := firstVersions(w, 2)
 	for _, d := range days {
 		put(t, b.archive(), w.Granule(d))
@@ -209,9 +209,9 @@ func TestRunPublishesToTheEmbeddedBroker(t *testing.T) {
 
 func TestWhatIsToldOfAProductIsTrue(t *testing.T) {
 	b := newBench(t)
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	put(t, b.archive(), w.Granule(firstVersions(w, 1)[0]))
-	b.cfg.Publish.BaseURL = "https://example.org/p/"
+	b.cfg.Publish.BaseURL, b.cfg.Publish.QuickLook = "https://example.org/p/", true
 	b.once(t)
 	book, err := ledger.Open(t.Context(), b.cfg.state().Ledger())
 	if err != nil {

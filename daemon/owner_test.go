@@ -165,6 +165,7 @@ func TestATakeoverGoesOnAboveAndFencesTheOtherOff(t *testing.T) {
 }
 
 func TestAnOlderEpochOfTheSameStateDeliversNothing(t *testing.T) {
+	oneByOne(t)
 	b := allSinks(t)
 	b.deliver(t, 1)
 	b.once(t)
@@ -184,6 +185,7 @@ func TestAnOlderEpochOfTheSameStateDeliversNothing(t *testing.T) {
 }
 
 func TestAnExistingServiceMarksItsPlacesAtItsFirstStart(t *testing.T) {
+	oneByOne(t)
 	b := allSinks(t)
 	b.deliver(t, 1)
 	b.once(t)
@@ -200,6 +202,7 @@ func TestAnExistingServiceMarksItsPlacesAtItsFirstStart(t *testing.T) {
 }
 
 func TestTheIdentityLastsThroughARebuilding(t *testing.T) {
+	oneByOne(t)
 	b := allSinks(t)
 	b.deliver(t, 1)
 	b.once(t)
@@ -248,6 +251,7 @@ func TestADamagedMarkStopsDeliveriesUntilATakeover(t *testing.T) {
 // Anybody who can write to the topic can claim any revision there; it must not
 // lift our numbers to where integers overflow.
 func TestARevisionThatNobodyCanHaveMadeLiftsNoNumbers(t *testing.T) {
+	oneByOne(t)
 	b := allSinks(t)
 	granule := b.deliver(t, 1)
 	b.once(t)

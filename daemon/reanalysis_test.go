@@ -80,6 +80,7 @@ func (r *rolling) revisions(t *testing.T) map[int]string {
 const nrt1, late1 = "1 near-real-time over 0; ", "1 delayed over 0; "
 
 func TestDelayedRevisionFollowsWhenTheWindowEndsOrHasSettled(t *testing.T) {
+	oneByOne(t)
 	r := newRolling(t, 6)
 	r.cfg.Datasets[0].Reanalysis.LeastChange = 0 // any change is published
 	for i := range 5 {                           // a granule a day
@@ -123,6 +124,7 @@ func TestDelayedRevisionFollowsWhenTheWindowEndsOrHasSettled(t *testing.T) {
 // One pass over a finished archive makes every product once, with the days after
 // it, and leaves nothing to be made again.
 func TestAFinishedArchiveIsMadeOnceWithTheDaysThatFollow(t *testing.T) {
+	oneByOne(t)
 	r := newRolling(t, 6)
 	r.deliver(t, 0, 1, 2, 3, 4, 5)
 	if s := r.pass(t, 0); s.Products != 6 {

@@ -47,7 +47,7 @@ func count(path string) int {
 // until waits for a condition.
 func until(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		if happened() {
 			return
 		}

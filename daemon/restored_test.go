@@ -18,6 +18,7 @@ import (
 )
 
 func TestAStateRestoredFromAnOlderCopyGoesOnAboveWhatWasPublished(t *testing.T) {
+	oneByOne(t)
 	for _, tt := range []struct {
 		name     string
 		products bool // the folder of products is restored as well
@@ -60,6 +61,7 @@ func TestAStateRestoredFromAnOlderCopyGoesOnAboveWhatWasPublished(t *testing.T) 
 // The folder of products and the state are restored from a copy while the topic
 // and the bucket are away, and other bytes get a revision that these have.
 func TestAConflictWithASinkThatWasAwayIsResolvedAndTold(t *testing.T) {
+	oneByOne(t)
 	for _, lost := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d revisions were lost", lost), func(t *testing.T) { conflictWithSinkAway(t, lost) })
 	}

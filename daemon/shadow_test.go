@@ -43,9 +43,8 @@ func reprocessed(g simulate.Granule, factor float32, version string) simulate.Gr
 func shadowBench(t *testing.T) (b *bench, renewed string) {
 	t.Helper()
 	b, renewed = newBench(t), t.TempDir()
-	b.cfg.Publish.QuickLook = false
 	b.cfg.Datasets[0].Fill.Method = "climatology" // it is not the filling that is tested
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	for i, d := range firstVersions(w, 6) {
 		put(t, b.archive(), reprocessed(w.Granule(d), 1, "1.0"))
 		if i >= 2 {
@@ -159,10 +158,10 @@ func TestAnAcceptedVersionIsTheOneInUse(t *testing.T) {
 
 // The folder or the name of the files says another version: that is the same alarm.
 func TestAnotherVersionInThePathsIsAnAlarm(t *testing.T) {
+	oneByOne(t)
 	b := newBench(t)
-	b.cfg.Publish.QuickLook = false
 	b.cfg.Datasets[0].Fill.Method = "climatology"
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	for day, folder := range []string{"v5", "v6", "v5", "v6"} {
 		dir := filepath.Join(b.archive(), folder)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -184,10 +183,10 @@ func TestAnotherVersionInThePathsIsAnAlarm(t *testing.T) {
 // The attribute of the files changes: that is an alarm until somebody has decided,
 // and late granules of the old version are none.
 func TestAnotherVersionAttributeIsAnAlarmUntilItIsAccepted(t *testing.T) {
+	oneByOne(t)
 	b := newBench(t)
-	b.cfg.Publish.QuickLook = false
 	b.cfg.Datasets[0].Fill.Method = "climatology"
-	w := world(t, 40, 60)
+	w := world(t, 24, 32)
 	days := firstVersions(w, 4)
 	arrive := func(day int, version string) shadow.Memory {
 		put(t, b.archive(), reprocessed(w.Granule(days[day]), 1, version))

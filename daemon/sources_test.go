@@ -143,6 +143,7 @@ func TestTwoSourcesMakeOneProductOfADay(t *testing.T) {
 // A source that comes later changes the product of its day, and one that has nothing
 // new does not.
 func TestTheSecondSourceOfADayMakesARevision(t *testing.T) {
+	oneByOne(t)
 	d := newDuo(t, 6)
 	d.open(t)
 	defer func() { d.close(t) }()
@@ -172,6 +173,7 @@ func TestTheSecondSourceOfADayMakesARevision(t *testing.T) {
 }
 
 func TestLosingASourceLeavesNoHoleAndIsAnAlarm(t *testing.T) {
+	oneByOne(t)
 	const days, lost, gone = 12, 4, 8
 	d := newDuo(t, days)
 	d.open(t)
@@ -217,6 +219,7 @@ func TestLosingASourceLeavesNoHoleAndIsAnAlarm(t *testing.T) {
 }
 
 func TestMirrorsCountOnce(t *testing.T) {
+	oneByOne(t)
 	d := newDuo(t, 4)
 	d.open(t)
 	defer func() { d.close(t) }()
@@ -337,6 +340,7 @@ func TestABadGranuleOfASourceCostsItselfOnly(t *testing.T) {
 }
 
 func TestASourceThatHasADayTwiceGivesTheNewerOneFirst(t *testing.T) {
+	oneByOne(t)
 	d := newDuo(t, 3)
 	d.open(t)
 	defer func() { d.close(t) }()

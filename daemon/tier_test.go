@@ -56,6 +56,7 @@ var recursiveJump = publish.Sampling{Tier: "full", Members: 16, Sampler: "recurs
 // Without a word about tiers in the configuration, a small sea is filled by
 // recursive jump, and the file says so; what was measured is kept.
 func TestASmallSeaIsFilledByRecursiveJumpByDefault(t *testing.T) {
+	oneByOne(t)
 	b, model := newChampioned(t)
 	w := world(t, 24, 32)
 	day := firstVersions(w, 1)[0]

@@ -47,7 +47,7 @@ func openSite(t *testing.T, height, width, n int) *site {
 			t.Fatal(err)
 		}
 	}
-	s.cfg.Web.TokenFile = tokenFile
+	s.cfg.Web.TokenFile, s.cfg.Publish.QuickLook = tokenFile, true
 	s.cfg.Datasets[0].Name = "black-sea"
 	s.cfg.Datasets[0].Fill.Method = "oi"
 	s.cfg.Train.Store = filepath.Join(t.TempDir(), "models")

@@ -243,7 +243,11 @@ func TestAMergedPairIsBetterThanEither(t *testing.T) {
 			}
 			p := tt.pair(t)
 			p.tune(t)
-			days := p.days(16)
+			n := 8
+			if os.Getenv("LACUNA_LONG") != "" {
+				n = 16
+			}
+			days := p.days(n)
 			m, found := p.merged(neverLost)
 			first, second := p.grade(t, p.alone(0, 0), days), p.grade(t, p.alone(1, p.bias), days)
 			both, alike := p.grade(t, m, days), p.grade(t, record{values: m.values}, days)

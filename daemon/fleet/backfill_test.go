@@ -24,7 +24,7 @@ func TestWorkersFillABackfillAheadAndAtItsRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
-	const days, anHour = 70, 36_000 // ten a second
+	const days, anHour = operate.BackfillDays + 14, 36_000 // ten a second
 	w, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 8, Width: 12, Days: days, Seed: 3})
 	if err != nil {
 		t.Fatal(err)

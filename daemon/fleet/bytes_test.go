@@ -181,7 +181,7 @@ func everyKindOfDay(t *testing.T, w *simulate.World, brokers []string) {
 	if len(local) < 2*days || !strings.Contains(told, `"tier":"standard"`) || !strings.Contains(told, `"model":"oi`) || !strings.Contains(told, `"revision":2`) {
 		t.Fatalf("%d files are not of every kind:\n%s", len(local), told)
 	}
-	counts := []int{8}
+	counts := []int{3}
 	if os.Getenv("LACUNA_LONG") != "" {
 		counts = []int{1, 8}
 	}

@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
+	"sync"
 
 	"lacuna/modelstore"
 )
@@ -25,9 +27,20 @@ import (
 //go:embed versions
 var embedded embed.FS
 
-// List returns the starters of this program, in order of their files' names.
+// builtIn is unpacked and checked once: a program that starts one service after
+// another, as tests do, would spend a tenth of a second on each.
+var builtIn = sync.OnceValues(func() ([]*modelstore.Version, error) {
+	return list(context.Background(), embedded)
+})
+
+// List returns the starters of this program, in order of their files' names. All
+// callers share the versions.
 func List(ctx context.Context) ([]*modelstore.Version, error) {
-	return list(ctx, embedded)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all, err := builtIn()
+	return slices.Clone(all), err
 }
 
 func list(ctx context.Context, files fs.FS) ([]*modelstore.Version, error) {

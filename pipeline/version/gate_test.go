@@ -32,7 +32,9 @@ func anExamOf(t *testing.T, s samples.Series) (*evaluate.Exam, samples.HeldOut) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlays, err := held.Overlays(samples.DefaultOverlays(16))
+	cfg := samples.DefaultOverlays(16)
+	cfg.Count = 40 // of some 200: each is interpolated once a ruling
+	overlays, err := held.Overlays(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

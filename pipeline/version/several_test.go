@@ -50,7 +50,7 @@ func together() Settings {
 	s.Strategy = "empirical"
 	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = true, true
 	s.Members = membersOf(s.Imputer, 6)
-	s.Judging.Overlays, s.Judging.Choosing = 40, 40
+	s.Judging.Overlays, s.Judging.Choosing = 20, 20
 	s.Imputer.Steps = 20
 	return s
 }
@@ -110,6 +110,7 @@ func TestHeldOutDaysOfEverySeaAreKeptOut(t *testing.T) {
 	}
 	s := together()
 	s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps, s.Patience = 6, 0, 0, 0
+	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 8, 8, 4 // none of them reaches a weight
 	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = false, false
 	weights := func(seas []samples.Series) []byte {
 		out, err := Make(t.Context(), Request{Series: seas, Settings: s, Backend: enginetest.Open(t)}, Hooks{})

@@ -65,8 +65,8 @@ func shortSettings() Settings {
 	s.Imputer.LearningRate = 3e-3
 	s.ScoreEvery, s.Patience, s.CheckpointEvery = 20, 3, 10
 	s.Members = membersOf(s.Imputer, 10)
-	s.Reliability = reliabilityOf(s.Imputer, 250)
-	s.Reliability.Batch = 32
+	s.Reliability = reliabilityOf(s.Imputer, 120)
+	s.Reliability.Batch = 16
 	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 60, 60, 16
 	s.Judging.Observed = 1 // a draw of a prior takes a tenth of a second, and there are hundreds
 	s.Judging.MemberCases, s.Judging.Members, s.Judging.ODE.Steps, s.Judging.ODE.Jumps = 3, 4, 4, 1
@@ -375,6 +375,7 @@ func TestDaysThatChooseNeverReachWeights(t *testing.T) {
 	s := shortSettings()
 	s.Strategy, s.Patience, s.Prior.EvaluateEvery, s.ScoreEvery = "unconditional", 0, 0, 100 // no early stop
 	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
+	s.Judging.Overlays, s.Judging.Choosing = 20, 20
 	files := madeWith(t, s, series(t), poison(t, series(t), s.Split, samples.Choose))
 	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartScaling} {
 		if !bytes.Equal(files[0][name], files[1][name]) {

@@ -29,6 +29,14 @@ var realFiles = []string{
 	"xcube_olci_northsea/olci_chl_300m_5d.nc",
 }
 
+// alike are files of a year each whose headers are, but for titles, those of
+// another in the list.
+var alike = map[string]bool{
+	"phytofit/atlantic_modis_poly4_2021.nc":  true,
+	"phytofit/pacific_modis_poly4_2021.nc":   true,
+	"phytofit/pacific_seawifs_gsmgs_2009.nc": true,
+}
+
 // Climatology fills, because the format of a product does not depend on the
 // method and this one takes seconds for a year of maps.
 func TestProductsOfAllRealFilesAreCompliantAndKeepObservations(t *testing.T) {
@@ -39,6 +47,9 @@ func TestProductsOfAllRealFilesAreCompliantAndKeepObservations(t *testing.T) {
 	reader := testReader(t)
 	var products []string
 	for _, name := range realFiles {
+		if alike[name] && os.Getenv("LACUNA_LONG") == "" {
+			continue
+		}
 		input := realdata.Path(t, name)
 		var stdout, stderr bytes.Buffer
 		if code := run([]string{"fill", input, "-o", out, "--model", "climatology"}, nil, &stdout, &stderr); code != exitDone {

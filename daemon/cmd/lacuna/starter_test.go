@@ -56,12 +56,13 @@ func modelOf(t *testing.T, product, variable string) (model, trusted, source str
 func TestADatasetHasItsStarterAtHandOnceItHasTenDays(t *testing.T) {
 	want := starterOf(t, "CHL")
 	dir := t.TempDir()
-	if status, _, stderr := lacuna("simulate", "-o", filepath.Join(dir, "archive"), "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
+	if status, _, stderr := lacuna("simulate", "-o", filepath.Join(dir, "archive"), "--days", "14", "--grid", "24x32", "--seed", "5"); status != 0 {
 		t.Fatal(stderr)
 	}
 	config := filepath.Join(dir, "lacuna.yaml")
 	text := "state_dir: " + dir + "/state\nproducts_dir: " + dir + "/products\npublish: {quick_look: false}\n" +
-		"datasets:\n  - name: black-sea\n    archive: {dir: " + dir + "/archive, settle: 0s}\n"
+		"datasets:\n  - name: black-sea\n    archive: {dir: " + dir + "/archive, settle: 0s}\n" +
+		"    fill: {network: {members: 2}}\n"
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestFillTakesTheStarterWhereThereAreDaysToScaleItBy(t *testing.T) {
 	want := starterOf(t, "CHL")
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "archive")
-	if status, _, stderr := lacuna("simulate", "-o", archive, "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
+	if status, _, stderr := lacuna("simulate", "-o", archive, "--days", "14", "--grid", "24x32", "--seed", "5"); status != 0 {
 		t.Fatal(stderr)
 	}
 	days, err := filepath.Glob(filepath.Join(archive, "20240405_*.nc"))
@@ -129,7 +130,7 @@ func TestFillTakesTheStarterWhereThereAreDaysToScaleItBy(t *testing.T) {
 func TestTemperatureHasAStarterOfItsOwn(t *testing.T) {
 	want := starterOf(t, "SST")
 	archive := filepath.Join(t.TempDir(), "archive")
-	if status, _, stderr := lacuna("simulate", "-o", archive, "--product", "med-sst", "--days", "14", "--grid", "40x56", "--seed", "5"); status != 0 {
+	if status, _, stderr := lacuna("simulate", "-o", archive, "--product", "med-sst", "--days", "14", "--grid", "24x32", "--seed", "5"); status != 0 {
 		t.Fatal(stderr)
 	}
 	days, err := filepath.Glob(filepath.Join(archive, "*.nc"))
