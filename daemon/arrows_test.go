@@ -63,7 +63,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/train", "engine nn", "noise"},
 	{"pipeline/learn", "field noise nn samples impute partition prior masks train", "realdata skill classical engine"},
 	{"pipeline/evaluate", "field noise skill classical samples impute", ""},
-	{"pipeline/version", "field noise skill classical nn samples impute parts partition prior masks train learn evaluate", "simulate engine"},
+	{"pipeline/version", "field noise skill classical covariate nn samples impute parts partition prior masks train learn evaluate", "simulate engine"},
 
 	// What measures:
 	{"pipeline/lab", "field noise skill classical engine nn samples impute infer parts partition prior masks train learn evaluate version", "simulate"},
