@@ -25,8 +25,11 @@ type Granules func(ctx context.Context, dataset string, from, to time.Time) ([]s
 type Covariates struct {
 	List     []covariate.Config
 	Reader   Reader
-	Granules Granules         // nil: none is a dataset
-	Log      func(say string) // called with each sentence once; nil: they are dropped
+	Granules Granules // nil: none is a dataset
+	// Files are those of covariates by name, in place of where their settings say that they
+	// are: for a training, which learns from the maps that were there when it was due.
+	Files map[string][]string
+	Log   func(say string) // called with each sentence once; nil: they are dropped
 
 	kept       map[string]file
 	regridders map[string]*covariate.Regridder
@@ -113,7 +116,7 @@ func (c *Covariates) withGradient(cfg covariate.Config, g field.Grid, t covariat
 	if !cfg.Gradient {
 		return []covariate.Term{t}
 	}
-	slope := covariate.Term{Name: cfg.Name + gradient, Units: t.Units, Maps: make([][]float32, len(t.Maps))}
+	slope := covariate.Term{Name: cfg.Name + gradient, Units: t.Units, Stays: t.Stays, Maps: make([][]float32, len(t.Maps))}
 	for i, m := range t.Maps {
 		switch {
 		case m == nil:

@@ -46,6 +46,9 @@ func (c *Covariates) files(ctx context.Context, cfg covariate.Config, r Request)
 	if r.Ahead {
 		to = to.Add(cfg.MaxAge())
 	}
+	if list, ok := c.Files[cfg.Name]; ok {
+		return list, opt, nil
+	}
 	if cfg.Dataset != "" {
 		if c.Granules == nil {
 			return nil, opt, nil
@@ -185,7 +188,7 @@ func (f file) in(i int) []float32 {
 
 // always returns the term of a map that stays.
 func always(name, units string, values []float32, times int) covariate.Term {
-	return covariate.Term{Name: name, Units: units, Maps: slices.Repeat([][]float32{values}, times)}
+	return covariate.Term{Name: name, Units: units, Stays: true, Maps: slices.Repeat([][]float32{values}, times)}
 }
 
 // season returns the terms of the day of the year.

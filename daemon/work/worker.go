@@ -380,6 +380,9 @@ func (w *Worker) equip(ctx context.Context, job fill.Job) (fill.Job, error) {
 		if job.Constants, err = w.constants(ctx, job); err != nil {
 			return job, err
 		}
+	}
+	if job.Constants != nil || job.Model != nil {
+		var err error
 		if job.Explained, err = fill.Explain(ctx, job, w.beside, false); err != nil {
 			return job, err
 		}

@@ -223,6 +223,11 @@ func (r *run) contest(ctx context.Context) error {
 		return err
 	}
 	gate.add(&ruling.Decision, true, "%s", r.split.describe())
+	if r.eval.Covariates != nil {
+		for _, v := range r.eval.Covariates.Judged {
+			gate.add(&ruling.Decision, true, "covariate %v", v)
+		}
+	}
 	r.eval.Ruling = &ruling
 	return r.judgeMembers(ctx, candidate)
 }
