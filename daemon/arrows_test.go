@@ -100,7 +100,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality covariate engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine daemontest onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality covariate engine infer} daemon/{state supervise slots feed gridpin retrain covariates fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine daemontest onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},

@@ -12,6 +12,7 @@ import (
 	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
+	"lacuna/pipeline/samples"
 	"lacuna/publish/netcdf"
 )
 
@@ -70,7 +71,7 @@ func (e *Explained) show(ctx context.Context, job Job, c *covariates.Covariates)
 	ask.Ahead = false
 	ask.Units = func(name string) string {
 		for _, w := range wanted {
-			if w.Name == name || strings.HasPrefix(w.Name, name+".") { // its gradient
+			if of(w.Name, name) {
 				return w.Units
 			}
 		}
@@ -101,11 +102,17 @@ func (e *Explained) show(ctx context.Context, job Job, c *covariates.Covariates)
 	}
 	for _, in := range a.Inputs {
 		input := netcdf.Input{Name: in.Name, SHA256: in.SHA256, Role: netcdf.RoleCovariate}
-		if len(in.Times) > 0 && !slices.Contains(e.Inputs, input) {
+		seen := slices.ContainsFunc(wanted, func(w samples.Covariate) bool { return of(w.Name, in.Covariate) })
+		if seen && len(in.Times) > 0 && !slices.Contains(e.Inputs, input) {
 			e.Inputs = append(e.Inputs, input)
 		}
 	}
 	return nil
+}
+
+// of reports whether a term is that of a covariate, or of its gradient.
+func of(term, covariate string) bool {
+	return term == covariate || strings.HasPrefix(term, covariate+".")
 }
 
 // joined adds a name to a list of names, unless it is there.
@@ -155,7 +162,7 @@ func explain(ctx context.Context, job Job, c *covariates.Covariates, all bool) (
 		own := func(t time.Time) bool {
 			return slices.ContainsFunc(job.Granule.Fields, func(f field.Field) bool { return f.Time.Equal(t) })
 		}
-		if slices.ContainsFunc(in.Times, own) {
+		if slices.ContainsFunc(in.Times, own) && slices.ContainsFunc(r.Terms, func(t covariate.Coefficient) bool { return of(t.Name, in.Covariate) }) {
 			out.Inputs = append(out.Inputs, netcdf.Input{Name: in.Name, SHA256: in.SHA256, Role: netcdf.RoleCovariate})
 		}
 	}

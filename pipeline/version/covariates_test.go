@@ -2,10 +2,15 @@ package version
 
 import (
 	"math"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"lacuna/pipeline/engine/enginetest"
-	"lacuna/pipeline/field"
+	"lacuna/pipeline/impute"
+	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
 )
@@ -45,29 +50,128 @@ func besideSea(t *testing.T) samples.Series {
 	return s
 }
 
-func TestProbe(t *testing.T) {
+// quickSettings are those of a network that fills a day by itself, in seconds.
+func quickSettings() Settings {
+	s := shortSettings()
+	s.Strategy, s.Judging.Mode = "empirical", impute.Single
+	s.Imputer.Steps, s.Patience = 160, 0
+	s.Members.Steps, s.Reliability.Steps = 0, 0
+	return s
+}
+
+// A temperature that goes with the truth lowers the error of the network and is used;
+// that of another sea is noise, and is not.
+func TestANetworkUsesTheCovariatesThatPay(t *testing.T) {
 	s := besideSea(t)
-	settings := shortSettings()
-	settings.Strategy = "empirical"
-	settings.Imputer.Design.Extras.Analysis, settings.Imputer.Design.Departure = true, true
-	settings.Imputer.Steps = 300
-	settings.Imputer.Clean = 1
-	settings.ScoreEvery, settings.Patience = 50, 0
-	settings.Members.Steps, settings.Reliability.Steps = 0, 0
-	settings.Judging.Choosing, settings.Judging.Overlays = 200, 200
-	settings = settings.WithCovariates(s.Covariates)
-	out, err := Make(t.Context(), Request{Series: []samples.Series{s}, Settings: settings, Backend: enginetest.Open(t)}, Hooks{})
+	settings := quickSettings().WithCovariates(s.Covariates)
+	req := Request{Series: []samples.Series{s}, Settings: settings, Backend: enginetest.Open(t)}
+	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range out.Evaluation.Covariates.Judged {
-		t.Log(v)
+	kept := out.Evaluation.Covariates
+	if kept == nil || len(kept.Judged) != 2 || !kept.Judged[0].Used || kept.Judged[1].Used || kept.Gain.Share < 0.1 {
+		t.Fatalf("of covariates it says %+v", kept)
 	}
-	t.Log(out.Evaluation.Covariates.Gain)
-	r := out.Evaluation.Ruling
-	t.Log(*r.Challenger.Verdict.Summary.MSE, *r.Interpolation.Verdict.Summary.MSE)
-	for _, x := range r.Decision.Reasons {
-		t.Log(x)
+	t.Logf("%v; %v", kept.Judged[0], kept.Judged[1])
+	scaling, err := parts.DecodeScaling(out.Parts[PartScaling])
+	if err != nil || len(scaling.Covariates) != 2 || !scaling.Covariates[0].In() || scaling.Covariates[1].In() {
+		t.Errorf("the constants of the version are %+v, %v", scaling.Covariates, err)
 	}
-	_ = field.NaN
+	if said := strings.Join(out.Decision.Reasons, "\n"); !strings.Contains(said, "covariate sst is used") || !strings.Contains(said, "covariate other is not used") {
+		t.Errorf("the reasons are\n%s", said)
+	}
+
+	// At the gate each version sees its own channels, whatever the other's are.
+	plain := s
+	plain.Covariates = nil
+	again := req
+	again.Series, again.Champion = []samples.Series{plain}, out.Parts
+	again.Settings = quickSettings()
+	again.Settings.Imputer.Steps = 20
+	if _, err := Make(t.Context(), again, Hooks{}); err != nil {
+		t.Errorf("against a champion that sees covariates: %v", err)
+	}
+}
+
+// A fine-tune that is given a covariate begins with the answers of its parent, whatever
+// the covariate says.
+func TestAFineTuneWithACovariateBeginsAsItsParent(t *testing.T) {
+	parent, err := impute.Load(firstModel(t).Parts[PartImputer], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := impute.NewRunner(enginetest.Open(t), impute.DefaultRunner())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runner.Close()
+	weights, err := weightsOf(firstModel(t).Parts[PartImputer])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := parent.Design().With([]string{"sst"}, []string{"depth"})
+	widened, err := impute.Widened(weights, parent.Design(), wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := series(t)
+	train, err := s.Whole()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := train.Refs(16, 16, 30)[0]
+	in := impute.Surroundings{Days: train}.Inputs(ref, train.Cut(ref).Observed(), impute.Past)
+	answers := map[impute.Design][]impute.Prediction{}
+	for d, w := range map[impute.Design][]float32{parent.Design(): weights, wide: widened} {
+		m, err := impute.NewModel(runner, d, struct{}{}, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := in
+		if d == wide {
+			given.Covariates = [][]float32{slices.Repeat([]float32{2.5}, in.Cells()), nil}
+		}
+		if answers[d], err = m.Predict(t.Context(), []impute.Inputs{given}); err != nil {
+			t.Fatal(err)
+		}
+		m.Close()
+	}
+	if d := largestDifference(answers[wide][0].Mean, answers[parent.Design()][0].Mean); !(d <= 1e-6) {
+		t.Errorf("the first answer is off by %g", d)
+	}
+	if _, err := impute.Widened(widened, wide, parent.Design()); err == nil {
+		t.Error("a network lost a covariate without a word")
+	}
+}
+
+// What networks see of a covariate comes from days that learn alone: a change of any
+// other day changes no constant.
+func TestConstantsOfCovariatesComeFromDaysThatLearn(t *testing.T) {
+	s := besideSea(t)
+	split := shortSettings().Split
+	train, _, err := s.Split(split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := train.LearnChannels()
+	learned := map[time.Time]bool{}
+	for i := range train.Days() {
+		learned[train.Time(i)] = true
+	}
+	other := s
+	other.Days = slices.Clone(s.Days)
+	changed := 0
+	for i, d := range other.Days {
+		if !learned[d.Time] {
+			other.Days[i].Covariates = [][]float32{slices.Repeat([]float32{999}, len(d.Values)), nil}
+			changed++
+		}
+	}
+	if train, _, err = other.Split(split); err != nil || changed == 0 {
+		t.Fatal(changed, err)
+	}
+	if got := train.LearnChannels(); !reflect.DeepEqual(got, want) || !want[0].In() {
+		t.Error("constants depend on days that choose or judge")
+	}
 }
