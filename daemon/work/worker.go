@@ -382,8 +382,7 @@ func (w *Worker) equip(ctx context.Context, job fill.Job) (fill.Job, error) {
 		}
 	}
 	if job.Constants != nil || job.Model != nil {
-		var err error
-		if job.Explained, err = fill.Explain(ctx, job, w.beside, false); err != nil {
+		if err := w.explain(ctx, &job); err != nil {
 			return job, err
 		}
 	}

@@ -94,57 +94,6 @@ func TestANetworkUsesTheCovariatesThatPay(t *testing.T) {
 	}
 }
 
-// A fine-tune that is given a covariate begins with the answers of its parent, whatever
-// the covariate says.
-func TestAFineTuneWithACovariateBeginsAsItsParent(t *testing.T) {
-	parent, err := impute.Load(firstModel(t).Parts[PartImputer], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	runner, err := impute.NewRunner(enginetest.Open(t), impute.DefaultRunner())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer runner.Close()
-	weights, err := weightsOf(firstModel(t).Parts[PartImputer])
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide := parent.Design().With([]string{"sst"}, []string{"depth"})
-	widened, err := impute.Widened(weights, parent.Design(), wide)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := series(t)
-	train, err := s.Whole()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref := train.Refs(16, 16, 30)[0]
-	in := impute.Surroundings{Days: train}.Inputs(ref, train.Cut(ref).Observed(), impute.Past)
-	answers := map[impute.Design][]impute.Prediction{}
-	for d, w := range map[impute.Design][]float32{parent.Design(): weights, wide: widened} {
-		m, err := impute.NewModel(runner, d, struct{}{}, w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		given := in
-		if d == wide {
-			given.Covariates = [][]float32{slices.Repeat([]float32{2.5}, in.Cells()), nil}
-		}
-		if answers[d], err = m.Predict(t.Context(), []impute.Inputs{given}); err != nil {
-			t.Fatal(err)
-		}
-		m.Close()
-	}
-	if d := largestDifference(answers[wide][0].Mean, answers[parent.Design()][0].Mean); !(d <= 1e-6) {
-		t.Errorf("the first answer is off by %g", d)
-	}
-	if _, err := impute.Widened(widened, wide, parent.Design()); err == nil {
-		t.Error("a network lost a covariate without a word")
-	}
-}
-
 // What networks see of a covariate comes from days that learn alone: a change of any
 // other day changes no constant.
 func TestConstantsOfCovariatesComeFromDaysThatLearn(t *testing.T) {
