@@ -10,6 +10,8 @@ import (
 
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/learn"
+	"lacuna/pipeline/nn"
 	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/simulate"
@@ -55,7 +57,7 @@ func quickSettings() Settings {
 	s := shortSettings()
 	s.Strategy, s.Judging.Mode = "empirical", impute.Single
 	s.Imputer.Steps, s.Patience = 160, 0
-	s.Members.Steps, s.Reliability.Steps = 0, 0
+	s.Members.Steps, s.Reliability.Steps, s.Judging.Overlays = 0, 0, 20
 	return s
 }
 
@@ -65,6 +67,8 @@ func TestANetworkUsesTheCovariatesThatPay(t *testing.T) {
 	s := besideSea(t)
 	settings := quickSettings().WithCovariates(s.Covariates)
 	req := Request{Series: []samples.Series{s}, Settings: settings, Backend: enginetest.Open(t)}
+	// At the gate each version sees its own channels, whatever the other's are.
+	req.Champion = otherChampion(t, quickSettings().Imputer.Design)
 	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -81,17 +85,26 @@ func TestANetworkUsesTheCovariatesThatPay(t *testing.T) {
 	if said := strings.Join(out.Decision.Reasons, "\n"); !strings.Contains(said, "covariate sst is used") || !strings.Contains(said, "covariate other is not used") {
 		t.Errorf("the reasons are\n%s", said)
 	}
+}
 
-	// At the gate each version sees its own channels, whatever the other's are.
-	plain := s
-	plain.Covariates = nil
-	again := req
-	again.Series, again.Champion = []samples.Series{plain}, out.Parts
-	again.Settings = quickSettings()
-	again.Settings.Imputer.Steps = 20
-	if _, err := Make(t.Context(), again, Hooks{}); err != nil {
-		t.Errorf("against a champion that sees covariates: %v", err)
+// otherChampion returns a version that nobody trained, whose network sees a covariate that
+// the days do not have.
+func otherChampion(t *testing.T, d impute.Design) Parts {
+	t.Helper()
+	d = d.With([]string{"wind"}, nil)
+	weights, err := nn.New(d.Network())
+	if err != nil {
+		t.Fatal(err)
 	}
+	m, err := impute.NewModel(nil, d, learn.Config{Side: 16}, weights.Layout().Init(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := m.Save(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Parts{PartImputer: data}
 }
 
 // What networks see of a covariate comes from days that learn alone: a change of any

@@ -106,8 +106,9 @@ mean stays that of optimal interpolation, and the network learns how far off it
 is, by itself and in members.
 
 With --covariate the network sees other variables too, as further channels: their
-maps of the day or of the nearest before it. It learns to do without each; one that does not lower the error on the
-days that choose, beyond chance, is not used. The card has the verdict on each.
+maps of the day or of the nearest before it. It learns to do without each, and one
+that does not lower the error on the days that choose, beyond chance, is not used.
+The card has the verdict on each.
 
 The run can be stopped at any moment, by kill -9 too. The same command goes on
 from its checkpoints and ends with the same weights. On SIGTERM it writes a
