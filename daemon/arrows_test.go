@@ -63,7 +63,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/train", "engine nn", "noise"},
 	{"pipeline/learn", "field noise nn samples impute partition prior masks train", "realdata skill classical engine"},
 	{"pipeline/evaluate", "field noise skill classical samples impute", ""},
-	{"pipeline/version", "field noise skill classical nn samples impute parts partition prior masks train learn evaluate", "simulate engine"},
+	{"pipeline/version", "field noise skill classical covariate nn samples impute parts partition prior masks train learn evaluate", "simulate engine"},
 
 	// What measures:
 	{"pipeline/lab", "field noise skill classical engine nn samples impute infer parts partition prior masks train learn evaluate version", "simulate"},
@@ -84,7 +84,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/covariates", "pipeline/{field ingest skill covariate}", ""},
 	{"daemon/fill", "publish modelstore version state covariates pipeline/{field seamask ingest skill quality classical covariate nn samples impute infer parts}", "pipeline/{realdata simulate engine merge}"},
 	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill quality impute infer parts}", ""},
-	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine covariates fill jobs pipeline/{field ingest skill quality covariate samples impute infer parts}", "feed pipeline/{simulate engine}"},
+	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine covariates fill jobs pipeline/{field ingest skill quality covariate samples impute infer parts}", "feed pipeline/{simulate engine nn}"},
 	{"daemon/workers", "publish jobs", ""},
 	{"daemon/trainjob", "modelstore state version retrain jobs workers pipeline/skill", ""},
 	{"daemon/books", "ledger publish state quarantine pipeline/{field ingest}", ""},
@@ -100,7 +100,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/onboard", "retrain fill intake pipeline/{field ingest infer}", ""},
 
 	// Configuration, wiring and life:
-	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality covariate engine infer} daemon/{state supervise slots feed gridpin retrain fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine daemontest onboard}"},
+	{"daemon", "ledger fetch publish modelstore ops pipeline/{trusted ingest skill quality covariate engine infer} daemon/{state supervise slots feed gridpin retrain covariates fill jobs work workers trainjob books outbox shadow intake operate pages}", "pipeline/{realdata field simulate} daemon/{version quarantine daemontest onboard}"},
 
 	// The commands, and the program:
 	{"daemon/cli", "version pipeline/ingest", ""},

@@ -57,7 +57,7 @@ type Dataset struct {
 	Archive        intake.Archive     `yaml:"archive"`
 	Tests          quality.Tests      `yaml:"tests"` // of observations; those that a test refuses are filled, and never scored as truth
 	SeaIce         quality.Ice        `yaml:"sea_ice"`
-	Covariates     []covariate.Config `yaml:"covariates"` // other variables and maps that stay, whose anomalies optimal interpolation uses as far as they pay
+	Covariates     []covariate.Config `yaml:"covariates"` // other variables and maps that stay, which optimal interpolation and networks use as far as they pay
 	Sources        []intake.Source    `yaml:"sources"`    // several archives in place of one, merged to one granule a day; the first is the reference
 	Fill           infer.Config       `yaml:"fill"`
 	Reanalysis     work.Reanalysis    `yaml:"reanalysis"`

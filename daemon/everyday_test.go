@@ -29,6 +29,8 @@ type sea struct {
 	out    *outbox.Outbox
 	worker *work.Worker
 	intake *intake.Intake
+
+	fetched fetch.Summary // of the last pass
 }
 
 func newSea(t *testing.T, days int) *sea {
@@ -96,7 +98,8 @@ func (s *sea) close(t *testing.T) {
 func (s *sea) pass(t *testing.T, day int) work.Summary {
 	t.Helper()
 	s.now = s.world.Day(0).Time.Truncate(24*time.Hour).AddDate(0, 0, day+1).Add(8 * time.Hour)
-	if _, err := s.intake.Sync(t.Context(), fetch.Days{}, nil); err != nil {
+	var err error
+	if s.fetched, err = s.intake.Sync(t.Context(), fetch.Days{}, nil); err != nil {
 		t.Fatalf("Sync() = %v\n%s", err, s.log)
 	}
 	done, err := s.worker.WorkOff(t.Context())

@@ -308,6 +308,9 @@ func TestABadGranuleOfASourceCostsItselfOnly(t *testing.T) {
 				d.bring(t, 0, day)
 				put(t, d.folder(1), edited(d.granule(1, day), tt.edit))
 				d.pass(t, day)
+				if got := d.fetched.SetAside; got != 0 != (tt.want != "") || got > 1 {
+					t.Errorf("the pass counts %d granules of sources that were set aside", got)
+				}
 			}
 			if got := d.products(t); len(got) != 3 {
 				t.Errorf("there are products of %d days, want 3", len(got))

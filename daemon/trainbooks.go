@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"lacuna/daemon/covariates"
 	"lacuna/daemon/retrain"
+	"lacuna/daemon/work"
 	"lacuna/ledger"
 	"lacuna/pipeline/skill"
 )
@@ -17,10 +19,22 @@ func (d *Daemon) scheduler(set Dataset, book *ledger.Ledger) *retrain.Scheduler 
 		return nil
 	}
 	return retrain.NewScheduler(retrain.Service{
-		Config: d.cfg.Train, Dataset: retrain.Dataset{Name: set.Name, Options: set.granules(), SeaMask: set.SeaMask, Tests: set.Tests, SeaIce: set.SeaIce},
+		Config: d.cfg.Train, Dataset: retrain.Dataset{Name: set.Name, Options: set.granules(), SeaMask: set.SeaMask, Tests: set.Tests, SeaIce: set.SeaIce, Covariates: d.covariates(set, book)},
 		Ledger: trainBooks{book, set.Name}, Program: d.parts.Program, Folder: d.cfg.state().Training(set.Name),
 		Now: d.parts.Now, Log: d.log.With("dataset", set.Name),
 	})
+}
+
+// covariates returns how a training of a dataset is told its covariates; nil: it has none.
+func (d *Daemon) covariates(set Dataset, book *ledger.Ledger) func(ctx context.Context, from, to time.Time) ([]string, error) {
+	if len(set.Covariates) == 0 {
+		return nil
+	}
+	c := &covariates.Covariates{
+		List: set.Covariates, Granules: work.Beside(book, d.cfg.readingOf),
+		Log: func(text string) { d.log.Warn("covariate left out", "dataset", set.Name, "why", text) },
+	}
+	return c.Arguments
 }
 
 // trainBooks are the granules and scores of a dataset in the ledger, as the

@@ -114,6 +114,25 @@ func place(ctx context.Context, tx *sql.Tx, id int64, p Placement, now time.Time
 	return len(concerned), nil
 }
 
+// Reopen reopens the product of a granule for another reason than a neighbour, such as a
+// covariate that has come: r has dataset, granule, lane and why. It is due as those that
+// neighbours reopen, and ok is false where no product of it holds.
+func (l *Ledger) Reopen(ctx context.Context, r Reopening, p Placement, now time.Time) (ok bool, err error) {
+	err = transact(ctx, l.db, func(tx *sql.Tx) error {
+		times, err := query(ctx, tx, func(row scanner) (t time.Time, err error) { return t, row.Scan((*moment)(&t)) },
+			"SELECT time FROM publication WHERE dataset = ? AND name = ? AND retracted = '' ORDER BY revision DESC LIMIT 1", r.Dataset, r.Granule)
+		if err != nil || len(times) == 0 {
+			return err
+		}
+		ok, r.Time, r.Latest = true, times[0], now
+		return reopen(ctx, tx, r, p)
+	})
+	if err != nil {
+		return false, fmt.Errorf("reopen the product of %s: %w", r.Granule, err)
+	}
+	return ok, nil
+}
+
 func timesOf(ctx context.Context, tx *sql.Tx, where string, args ...any) ([]time.Time, error) {
 	return query(ctx, tx, func(row scanner) (t time.Time, err error) { return t, row.Scan((*moment)(&t)) },
 		"SELECT time FROM field_time WHERE "+where+" ORDER BY time", args...)

@@ -395,3 +395,25 @@ func TestTalliesAgreeWithTheRows(t *testing.T) {
 		}
 	}
 }
+
+// A product may be reopened for what is no neighbour; one that does not hold is not.
+func TestAProductIsReopenedForWhatIsNoNeighbour(t *testing.T) {
+	l := outbox(t)
+	publishDay(t, l, 1, "a", at(24))
+	ask := Reopening{Dataset: "chl", Granule: "01.nc", Lane: Backfill, Why: "sst came"}
+	how := Placement{Settle: time.Hour, MaxWait: time.Hour}
+	if ok, err := l.Reopen(t.Context(), ask, how, at(30)); !ok || err != nil {
+		t.Fatalf("Reopen() = %v, %v", ok, err)
+	}
+	if _, ok, err := l.DueReopening(t.Context(), "chl", Backfill, at(30)); ok || err != nil {
+		t.Errorf("it is due at once, %v", err)
+	}
+	r, ok, err := l.DueReopening(t.Context(), "chl", Backfill, at(31))
+	if err != nil || !ok || r.Granule != "01.nc" || !r.Time.Equal(at(24)) || r.Reason() != "sst came" {
+		t.Errorf("due is %+v, %v, %v", r, ok, err)
+	}
+	ask.Granule = "02.nc"
+	if ok, err := l.Reopen(t.Context(), ask, how, at(30)); ok || err != nil {
+		t.Errorf("a granule without a product: %v, %v", ok, err)
+	}
+}

@@ -48,6 +48,7 @@ type Card struct {
 	Transform     string        `json:"transform,omitempty"` // such as log10
 	Normalisation Normalisation `json:"normalisation"`
 	Networks      []Network     `json:"networks,omitempty"`
+	Covariates    []Covariate   `json:"covariates,omitempty"` // other variables that the networks were made to see
 
 	// Settings are the sections of the configuration that made the version, as
 	// the packages they belong to wrote them.
@@ -83,12 +84,22 @@ type Data struct {
 	To       time.Time `json:"to,omitzero"`
 	Granules []Granule `json:"granules,omitempty"`
 	Beside   []Granule `json:"beside,omitempty"` // granules of other quantities or regions, learned from and not judged on
+	// Covariates are the files of other variables that the networks saw beside.
+	Covariates []Granule `json:"covariates,omitempty"`
 }
 
 // Granule is a file of the training data.
 type Granule struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
+}
+
+// Covariate is another variable that networks were made to see, and whether they do: it is
+// used only if it pays on the days that choose. Its constants are in the scaling.
+type Covariate struct {
+	Name    string `json:"name"`
+	Used    bool   `json:"used"`
+	Verdict string `json:"verdict"` // in words
 }
 
 // Normalisation are the statistics of the transformed values that the networks

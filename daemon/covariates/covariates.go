@@ -18,15 +18,25 @@ type Reader interface {
 	Read(ctx context.Context, path string, opt ingest.Options) (ingest.Granule, error)
 }
 
-// Granules returns the files of the granules of a dataset from one time to another.
-type Granules func(ctx context.Context, dataset string, from, to time.Time) ([]string, ingest.Options, error)
+// A Source is a file that may have maps, and how it is read.
+type Source struct {
+	Path    string
+	Options ingest.Options
+}
+
+// Granules returns the files of a dataset from one time to another. Where ahead is false
+// none may know of a later day than its own.
+type Granules func(ctx context.Context, dataset string, from, to time.Time, ahead bool) ([]Source, error)
 
 // Covariates are those of one dataset. It keeps the maps of the last request.
 type Covariates struct {
 	List     []covariate.Config
 	Reader   Reader
-	Granules Granules         // nil: none is a dataset
-	Log      func(say string) // called with each sentence once; nil: they are dropped
+	Granules Granules // nil: none is a dataset
+	// Files are those of covariates by name, in place of where their settings say that they
+	// are: for a training, which learns from the maps that were there when it was due.
+	Files map[string][]string
+	Log   func(say string) // called with each sentence once; nil: they are dropped
 
 	kept       map[string]file
 	regridders map[string]*covariate.Regridder
@@ -49,6 +59,7 @@ type Request struct {
 
 // Input is a file that had a part in the maps of a time.
 type Input struct {
+	Covariate    string // by the name of its settings
 	Name, SHA256 string
 	Times        []time.Time // of the request
 }
@@ -62,9 +73,7 @@ type Answer struct {
 // Terms returns the maps of all covariates for the times of a request. An error says that
 // the context is done; whatever else is wrong is said and left out.
 func (c *Covariates) Terms(ctx context.Context, r Request) (Answer, error) {
-	if c.regridders == nil {
-		c.kept, c.regridders, c.said = map[string]file{}, map[string]*covariate.Regridder{}, map[string]bool{}
-	}
+	c.begin()
 	used := map[string]bool{}
 	var a Answer
 	for _, cfg := range c.List {
@@ -90,6 +99,12 @@ func (c *Covariates) Terms(ctx context.Context, r Request) (Answer, error) {
 	return a, nil
 }
 
+func (c *Covariates) begin() {
+	if c.regridders == nil {
+		c.kept, c.regridders, c.said = map[string]file{}, map[string]*covariate.Regridder{}, map[string]bool{}
+	}
+}
+
 // Names returns the names of the terms of covariates.
 func Names(list []covariate.Config) []string {
 	var names []string
@@ -113,7 +128,7 @@ func (c *Covariates) withGradient(cfg covariate.Config, g field.Grid, t covariat
 	if !cfg.Gradient {
 		return []covariate.Term{t}
 	}
-	slope := covariate.Term{Name: cfg.Name + gradient, Units: t.Units, Maps: make([][]float32, len(t.Maps))}
+	slope := covariate.Term{Name: cfg.Name + gradient, Units: t.Units, Stays: t.Stays, Maps: make([][]float32, len(t.Maps))}
 	for i, m := range t.Maps {
 		switch {
 		case m == nil:
@@ -149,14 +164,15 @@ func (c *Covariates) read(ctx context.Context, cfg covariate.Config, r Request, 
 	if r.Units != nil {
 		t.Units = r.Units(cfg.Name)
 	}
-	paths, opt, err := c.files(ctx, cfg, r)
+	sources, err := c.files(ctx, cfg, r)
 	if err != nil {
 		return t, nil, err
 	}
 	var all []dated
 	sums := map[string]string{}
-	for _, path := range paths {
-		f, err := c.file(ctx, cfg, path, opt, r.Grid)
+	for _, source := range sources {
+		path := source.Path
+		f, err := c.file(ctx, source, r.Grid)
 		if ctx.Err() != nil {
 			return t, nil, ctx.Err()
 		}
@@ -184,7 +200,7 @@ func (c *Covariates) read(ctx context.Context, cfg covariate.Config, r Request, 
 		t.Maps[i] = c.of(cfg, all, at, r, func(d dated) {
 			in, ok := parts[d.path]
 			if !ok {
-				in = &Input{Name: baseName(d.path), SHA256: sums[d.path]}
+				in = &Input{Covariate: cfg.Name, Name: baseName(d.path), SHA256: sums[d.path]}
 				parts[d.path] = in
 			}
 			in.Times = append(in.Times, at)
@@ -225,7 +241,7 @@ func (c *Covariates) standing(cfg covariate.Config, t covariate.Term, all []date
 		c.say(cfg, "%s has %d times, and a map that stays has one: the first is used", baseName(all[0].path), len(all))
 	}
 	return always(cfg.Name, t.Units, covariate.Shallow(all[0].values), len(r.Times)),
-		[]Input{{Name: baseName(all[0].path), SHA256: sums[all[0].path], Times: r.Times}}, nil
+		[]Input{{Covariate: cfg.Name, Name: baseName(all[0].path), SHA256: sums[all[0].path], Times: r.Times}}, nil
 }
 
 // of returns the map for a time: that of the nearest day and, where it has gaps in the

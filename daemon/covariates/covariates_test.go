@@ -200,9 +200,11 @@ func TestMapsOfAnotherDataset(t *testing.T) {
 	c, folder, _ := setUp(t, granules{"a.nc": granule(wide, "kelvin", 288, 3)}, covariate.Config{Name: "sst", Dataset: "sst-l4"})
 	c.List[0].File = ""
 	var asked [2]time.Time
-	c.Granules = func(_ context.Context, dataset string, from, to time.Time) ([]string, ingest.Options, error) {
-		asked = [2]time.Time{from, to}
-		return []string{filepath.Join(folder, "a.nc")}, ingest.Options{Variable: dataset}, nil
+	c.Granules = func(_ context.Context, dataset string, from, to time.Time, ahead bool) ([]Source, error) {
+		if asked = [2]time.Time{from, to}; ahead {
+			t.Error("later days are asked for")
+		}
+		return []Source{{filepath.Join(folder, "a.nc"), ingest.Options{Variable: dataset}}}, nil
 	}
 	got, err := c.Terms(t.Context(), Request{Grid: sea, Times: []time.Time{at(5)}})
 	if err != nil || got.Terms[0].Maps[0] == nil || got.Terms[0].Maps[0][0] != 288 {
@@ -210,5 +212,41 @@ func TestMapsOfAnotherDataset(t *testing.T) {
 	}
 	if asked[0].After(at(2)) || asked[1].After(at(6).Add(-12*time.Hour)) {
 		t.Errorf("asked for granules from %v to %v: want three days back and none ahead", asked[0], asked[1])
+	}
+}
+
+// A training is told every file by its name, of the days that it learns from and of those
+// before them that may stand in, and of none after them.
+func TestATrainingIsToldTheFilesAsTheyAre(t *testing.T) {
+	c, folder, _ := setUp(t, granules{"20240504.nc": granule(wide, "kelvin", 288, 4), "20240506.nc": granule(wide, "kelvin", 289, 6), "20240508.nc": granule(wide, "kelvin", 290, 8), "depth.nc": granule(wide, "m", 90, 1)},
+		covariate.Config{Name: "sst", File: "{year}{month}{day}.nc", Variable: "sst", Gradient: true, MaxAgeDays: 1},
+		covariate.Config{Name: "depth", Static: covariate.Bathymetry, File: "depth.nc", MaxAgeDays: 3},
+		covariate.Config{Name: "coast", Static: covariate.DistanceToCoast, MaxAgeDays: 3},
+		covariate.Config{Name: "wind", File: "wind-{year}{month}{day}.nc", MaxAgeDays: 3})
+	c.List[0].MaxAgeDays = 1
+	got, err := c.Arguments(t.Context(), at(5), at(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(folder, name) }
+	want := []string{
+		"--covariate", "sst=" + in("{year}{month}{day}.nc") + ":sst,gradient,max_age=1",
+		"--covariate-file", "sst=" + in("20240504.nc"), "--covariate-file", "sst=" + in("20240506.nc"),
+		"--covariate", "depth=" + in("depth.nc") + ":,bathymetry", "--covariate-file", "depth=" + in("depth.nc"),
+		"--covariate", "coast=distance_to_coast",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the arguments are\n%q, want\n%q", got, want)
+	}
+	// By them the maps are the same, also where the files lie elsewhere.
+	ask := Request{Grid: sea, Times: []time.Time{at(5), at(6)}}
+	before, err := c.Terms(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.List[0].File, c.Files = "gone-{year}{month}{day}.nc", map[string][]string{"sst": {in("20240504.nc"), in("20240506.nc")}}
+	after, err := c.Terms(t.Context(), ask)
+	if err != nil || before.Terms[0].Maps[1][0] != 289 || !slices.Equal(after.Terms[0].Maps[0], before.Terms[0].Maps[0]) || !slices.Equal(after.Terms[0].Maps[1], before.Terms[0].Maps[1]) {
+		t.Errorf("%v, and the maps are others", err)
 	}
 }

@@ -1,5 +1,5 @@
 // Package covariates reads the maps of the covariates of a dataset, from files and from
-// the granules of another dataset, and brings them to the grid and the days of a job.
+// the products or granules of another dataset, and brings them to the grid and the days of a job.
 //
 // A map that cannot be used, because of its units, its grid or its time, is left out with
 // one sentence: the job is done without it, and nothing is lost. In near-real-time no map

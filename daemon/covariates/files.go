@@ -34,43 +34,55 @@ func baseName(path string) string { return filepath.Base(path) }
 
 // files returns the files that may have maps for the times of a request, and how they are
 // read.
-func (c *Covariates) files(ctx context.Context, cfg covariate.Config, r Request) ([]string, ingest.Options, error) {
+func (c *Covariates) files(ctx context.Context, cfg covariate.Config, r Request) ([]Source, error) {
 	opt := ingest.Options{Variable: cfg.Variable}
 	if cfg.Static == covariate.Bathymetry {
 		opt.Transform = field.Transform{}.String()
 	}
 	if len(r.Times) == 0 {
-		return nil, opt, nil
+		return nil, nil
 	}
 	from, to := r.Times[0].Add(-cfg.MaxAge()), r.Times[len(r.Times)-1]
 	if r.Ahead {
 		to = to.Add(cfg.MaxAge())
 	}
+	if list, ok := c.Files[cfg.Name]; ok {
+		return read(list, opt), nil
+	}
 	if cfg.Dataset != "" {
 		if c.Granules == nil {
-			return nil, opt, nil
+			return nil, nil
 		}
-		paths, opt, err := c.Granules(ctx, cfg.Dataset, day(from), day(to).Add(24*time.Hour-time.Nanosecond))
+		all, err := c.Granules(ctx, cfg.Dataset, day(from), day(to).Add(24*time.Hour-time.Nanosecond), r.Ahead)
 		if err != nil && ctx.Err() == nil {
 			c.say(cfg, "the granules of dataset %s are not known: %v", cfg.Dataset, err)
-			return nil, opt, nil
+			return nil, nil
 		}
-		return paths, opt, ctx.Err()
+		return all, ctx.Err()
 	}
 	if cfg.Daily() {
-		return c.daily(cfg, r, from, to), opt, nil
+		return read(c.daily(cfg, r, from, to), opt), nil
 	}
 	info, err := os.Stat(cfg.File)
 	if err != nil {
 		c.say(cfg, "%v: it is left out", err)
-		return nil, opt, nil
+		return nil, nil
 	}
 	if !info.IsDir() {
-		return []string{cfg.File}, opt, nil
+		return read([]string{cfg.File}, opt), nil
 	}
 	paths, err := filepath.Glob(filepath.Join(cfg.File, "*.nc"))
 	slices.Sort(paths)
-	return paths, opt, err
+	return read(paths, opt), err
+}
+
+// read returns files that are all read the same way.
+func read(paths []string, opt ingest.Options) []Source {
+	var all []Source
+	for _, path := range paths {
+		all = append(all, Source{Path: path, Options: opt})
+	}
+	return all
 }
 
 // daily returns the files of a template that are there, for the days around the times.
@@ -97,7 +109,8 @@ func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // file decodes a file, unless it is the one that was decoded before, and brings its maps
 // to a grid.
-func (c *Covariates) file(ctx context.Context, cfg covariate.Config, path string, opt ingest.Options, grid field.Grid) (file, error) {
+func (c *Covariates) file(ctx context.Context, of Source, grid field.Grid) (file, error) {
+	path := of.Path
 	info, err := os.Stat(path)
 	if err != nil {
 		return file{}, err
@@ -105,7 +118,7 @@ func (c *Covariates) file(ctx context.Context, cfg covariate.Config, path string
 	if f, ok := c.kept[path]; ok && f.changed.Equal(info.ModTime()) && f.grid.Same(grid) {
 		return f, nil
 	}
-	g, err := c.Reader.Read(ctx, path, opt)
+	g, err := c.Reader.Read(ctx, path, of.Options)
 	if err != nil {
 		return file{}, err
 	}
@@ -185,7 +198,7 @@ func (f file) in(i int) []float32 {
 
 // always returns the term of a map that stays.
 func always(name, units string, values []float32, times int) covariate.Term {
-	return covariate.Term{Name: name, Units: units, Maps: slices.Repeat([][]float32{values}, times)}
+	return covariate.Term{Name: name, Units: units, Stays: true, Maps: slices.Repeat([][]float32{values}, times)}
 }
 
 // season returns the terms of the day of the year.

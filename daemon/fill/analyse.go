@@ -64,7 +64,8 @@ type Job struct {
 
 	Screened Screened // what was taken out of the granule before
 
-	// Explained is what covariates say of its fields, wherever Constants are used.
+	// Explained is what covariates say of its fields, wherever Constants are used, and
+	// what a model sees of them.
 	Explained Explained
 }
 
@@ -101,7 +102,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	scene := infer.Scene{
 		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
 		Ice: job.Screened.Ice, FillIce: job.Screened.FillIce,
-		Widening: job.Widening, Constants: job.Constants, Drift: job.Explained.Drift, Centre: job.Centre,
+		Widening: job.Widening, Constants: job.Constants, Drift: job.Explained.Drift, Covariates: job.Explained.Maps, Centre: job.Centre,
 	}
 	if job.Scaling != nil {
 		scene.Scaling = &job.Scaling.Scaling

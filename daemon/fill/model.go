@@ -233,6 +233,7 @@ func LoadModelFrom(name string, d infer.Device, read func(file string) ([]byte, 
 		v.Scaling = &infer.Scaling{
 			Grid: s.Grid(), Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(),
 		}
+		v.Covariates = s.Covariates
 		if c := s.Constants; c != nil {
 			v.Scaling.Constants = &infer.Constants{LengthKM: c.LengthKM, Days: c.Days, Nugget: c.Nugget}
 		}

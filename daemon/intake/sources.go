@@ -203,7 +203,9 @@ func (in *Intake) Sync(ctx context.Context, days fetch.Days, progress fetch.Prog
 		errs = append(errs, in.named(f, err))
 	}
 	if in.merger != nil && ctx.Err() == nil {
+		before := in.merger.Aside()
 		errs = append(errs, in.merger.Pending(ctx, func(fetch.Granule) error { return nil }))
+		sum.SetAside += in.merger.Aside() - before
 	}
 	return sum, errors.Join(errs...)
 }

@@ -19,12 +19,14 @@ func TestAWorkerKnowsWhatCovariatesExplain(t *testing.T) {
 			{Time: time.Date(2024, 5, 3, 12, 0, 0, 0, time.UTC), Values: []float32{0.1, -2.5, 1e-8}},
 			{Time: time.Date(2024, 5, 4, 12, 0, 0, 0, time.UTC), Values: []float32{3, 4, 5}},
 		},
+		Unfit: []string{"wind"},
+		Maps:  []infer.Covariate{{Time: time.Date(2024, 5, 4, 12, 0, 0, 0, time.UTC), Name: "sst", Units: "kelvin", Values: []float32{290.5, 7}}},
 	}
 	packed, err := folder.packExplained(sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if needs := (Message{Explained: packed}).Objects(); len(needs) != 2 {
+	if needs := (Message{Explained: packed}).Objects(); len(needs) != 3 {
 		t.Errorf("the job needs %v of the folder", needs)
 	}
 	if got, err := folder.unpackExplained(packed); err != nil || !reflect.DeepEqual(got, sent) {

@@ -137,6 +137,9 @@ func (m Message) Objects() []string {
 		for _, d := range e.Drift {
 			add(d.SHA256)
 		}
+		for _, m := range e.Maps {
+			add(m.SHA256)
+		}
 	}
 	files := append(append([]File(nil), m.Target.Around...), m.History...)
 	if m.Model != nil {

@@ -27,6 +27,7 @@ func (t *Training) card(out version.Outcome) (modelstore.Card, error) {
 	card.Elsewhere = t.req.Elsewhere
 	card.Data = dataOf(t.req.Data)
 	card.Data.Beside = granulesOf(t.req.Beside)
+	card.Covariates = covariatesOf(out.Evaluation)
 	if card.Split, err = t.splitOf(out); err != nil {
 		return card, err
 	}
@@ -76,7 +77,23 @@ func dataOf(sets []Data) modelstore.Data {
 		}
 	}
 	d.Granules = granulesOf(sets)
+	for name, sum := range sets[0].Covariates { // one grid only may have some
+		d.Covariates = append(d.Covariates, modelstore.Granule{Name: name, SHA256: sum})
+	}
+	slices.SortFunc(d.Covariates, func(a, b modelstore.Granule) int { return strings.Compare(a.Name, b.Name) })
 	return d
+}
+
+// covariatesOf returns what was found out about covariates.
+func covariatesOf(e version.Evaluation) []modelstore.Covariate {
+	if e.Covariates == nil {
+		return nil
+	}
+	var all []modelstore.Covariate
+	for _, v := range e.Covariates.Judged {
+		all = append(all, modelstore.Covariate{Name: v.Name, Used: v.Used, Verdict: v.String()})
+	}
+	return all
 }
 
 // granulesOf returns the granules of sets in order of their names.

@@ -15,7 +15,8 @@ type Facts struct {
 	LastTrained time.Time // end of the last training, whatever its result; zero: never
 	Since       time.Time // times of the schedule count from here, and from the last training; zero: none counts
 	Outlook     Outlook
-	NewGranules int // granules since the last training
+	NewGranules int       // granules since the last training
+	From, To    time.Time // times of the first and the last field; zero: there is none
 	Last        LastTraining
 	Serving     string // version of the champion
 	// Measured drift; nil: not known.

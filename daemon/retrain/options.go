@@ -53,6 +53,9 @@ func (t *Training) settings() (version.Settings, error) {
 	if o.Preset == PresetPaper {
 		s = s.WithPaper()
 	}
+	if list := t.req.Data[0].Series.Covariates; o.Preset != PresetPaper {
+		s = s.WithCovariates(list)
+	}
 	if s.Imputer.SpreadOnly = o.SpreadOnly; o.SpreadOnly {
 		s.Teachers = 0
 	}

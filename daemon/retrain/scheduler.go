@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ type Dataset struct {
 	SeaMask string
 	Tests   quality.Tests // of observations
 	SeaIce  quality.Ice
+	// Covariates returns the arguments that name its covariates for days from one time to
+	// another; nil: it has none.
+	Covariates func(ctx context.Context, from, to time.Time) ([]string, error)
 }
 
 // Granule is a file of a dataset in the spool.
@@ -214,7 +218,11 @@ func (s *Scheduler) begin(ctx context.Context) (unfinishedJob, bool, error) {
 		return job, false, nil
 	}
 	s.stand(Standing{State: StandIdle, Words: "due: " + why, Seen: seen})
-	job = unfinishedJob{Args: s.args(facts, data), Why: why, Begun: s.Now(), Granules: len(data), Champion: facts.Serving}
+	beside, err := s.covariates(ctx, facts.From, facts.To)
+	if err != nil {
+		return job, false, err
+	}
+	job = unfinishedJob{Args: append(s.args(facts, data), beside...), Why: why, Begun: s.Now(), Granules: len(data), Champion: facts.Serving}
 	return job, true, state.Save(s.path(jobFile), job)
 }
 
@@ -258,6 +266,9 @@ func (s *Scheduler) facts(ctx context.Context) (Facts, []string, error) {
 		times = append(times, g.Times...)
 		data = append(data, g.Path)
 	}
+	if len(times) > 0 {
+		f.From, f.To = slices.MinFunc(times, time.Time.Compare), slices.MaxFunc(times, time.Time.Compare)
+	}
 	f.NewGranules = max(len(data)-last.Granules, 0)
 	if f.Serving, err = s.champion(); err != nil {
 		return f, nil, err
@@ -288,6 +299,14 @@ func (s *Scheduler) policy(f Facts) string {
 		return PolicyAsk
 	}
 	return s.Config.Policy
+}
+
+// covariates returns the arguments that name the covariates of the dataset.
+func (s *Scheduler) covariates(ctx context.Context, from, to time.Time) ([]string, error) {
+	if s.Dataset.Covariates == nil || from.IsZero() {
+		return nil, nil
+	}
+	return s.Dataset.Covariates(ctx, from, to)
 }
 
 // args returns the arguments of the child. They are kept with the job: the same

@@ -49,10 +49,14 @@ func (s *Scheduler) inShadow(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	s.stand(Standing{State: StandShadow, Words: fmt.Sprintf("version %s is compared with the champion on its %d shadow days", v.Version, days)})
+	beside, err := s.covariates(ctx, v.Since.AddDate(0, 0, -shadowPast), s.Now())
+	if err != nil {
+		return true, err
+	}
 	argv := slices.Concat(s.Program, []string{
 		"shadow", "--store", s.Config.Store, "--dataset", s.Dataset.Name, "--engine", s.Config.Engine,
 		"--version", v.Version, "--since", v.Since.UTC().Format(time.RFC3339),
-	}, s.reading(data))
+	}, s.reading(data), beside)
 	last, err := s.child.Run(ctx, argv, os.Stderr, nil)
 	if err != nil {
 		return true, fmt.Errorf("shadow days of %s: %w", v.Version, err) // tried again at the next check

@@ -32,7 +32,9 @@ const (
 type Data struct {
 	Series   samples.Series
 	Granules map[string]string // sha256 by name
-	Variable string
+	// Covariates are the files of other variables that the series has maps of, likewise.
+	Covariates map[string]string
+	Variable   string
 }
 
 // Request describes a training: the dataset, the data and the version to begin

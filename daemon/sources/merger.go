@@ -77,8 +77,9 @@ type Merger struct {
 	merged  map[string][]float32 // last merged fields by date, in the space of the transform
 	said    map[string]bool      // remarks that were logged
 
-	mu      sync.Mutex // guards quality
+	mu      sync.Mutex // guards the rest
 	quality []Quality  // as of the last merge
+	aside   int
 }
 
 // Quality is what is known of a source.
@@ -103,6 +104,13 @@ func (m *Merger) Qualities() []Quality {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.quality)
+}
+
+// Aside returns how many granules of sources it has set aside.
+func (m *Merger) Aside() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.aside
 }
 
 // Pending merges the days of which a source has a granule that was not merged yet, in
@@ -237,7 +245,13 @@ func (m *Merger) setAside(ctx context.Context, g ledger.Granule, bad *ingest.Bad
 		return err
 	}
 	m.Log.Warn("granule set aside", "source", g.Dataset, "granule", g.Name, "reason", reason, "file", target)
-	return m.Books.Quarantine(ctx, g.ID, reason, m.Now())
+	if err := m.Books.Quarantine(ctx, g.ID, reason, m.Now()); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.aside++
+	return nil
 }
 
 // first reports whether a remark is made for the first time.

@@ -40,6 +40,10 @@ func (d Dir) Calibration(dataset string) string { return d.in("calibration", dat
 // tuned for a dataset.
 func (d Dir) Constants(dataset string) string { return d.in("constants", dataset+".json") }
 
+// Beside returns the file with the maps of covariates that the latest products of a
+// dataset were made with.
+func (d Dir) Beside(dataset string) string { return d.in("covariates", dataset+".json") }
+
 // Seen returns the file with the cells of a dataset that were observed so far.
 func (d Dir) Seen(dataset string) string { return d.in("seen", dataset+".json") }
 

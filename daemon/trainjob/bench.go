@@ -95,9 +95,14 @@ func importFrom(ctx context.Context, store *modelstore.Store, path, name string)
 func (b bench) place(t *jobs.Training) []string {
 	args := slices.Clone(t.Args)
 	for i, arg := range args {
+		name := ""
+		if i > 0 && args[i-1] == covariateFlag {
+			of, file, _ := strings.Cut(arg, "=")
+			name, arg = of+"=", file
+		}
 		number, is := strings.CutPrefix(arg, jobs.FilePlace)
 		if n, err := strconv.Atoi(number); is && err == nil && n >= 0 && n < len(t.Files) {
-			args[i] = b.file(n, t.Files[n].Name)
+			args[i] = name + b.file(n, t.Files[n].Name)
 		}
 	}
 	return args

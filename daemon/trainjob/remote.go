@@ -125,16 +125,22 @@ func (r *Remote) share(args []string) (placed []string, files []jobs.File, err e
 			placed = append(placed, arg)
 			continue
 		}
+		name := "" // of a covariate, before its file
+		if args[i-1] == covariateFlag {
+			if of, file, ok := strings.Cut(arg, "="); ok {
+				name, arg = of+"=", file
+			}
+		}
 		info, err := os.Stat(arg)
 		if err != nil || !info.Mode().IsRegular() {
-			placed = append(placed, arg) // a word, such as builtin
+			placed = append(placed, name+arg) // a word, such as builtin
 			continue
 		}
 		sum, err := r.Folder.AddFile(arg)
 		if err != nil {
 			return nil, nil, err
 		}
-		placed = append(placed, fmt.Sprint(jobs.FilePlace, len(files)))
+		placed = append(placed, fmt.Sprint(name, jobs.FilePlace, len(files)))
 		files = append(files, jobs.File{Name: filepath.Base(arg), SHA256: sum})
 	}
 	return placed, files, nil
@@ -253,7 +259,10 @@ type order struct {
 }
 
 // fileFlags are the flags of lacuna train that name files, or a word.
-var fileFlags = []string{"--data", "--mask", "--sea-ice"}
+var fileFlags = []string{"--data", "--mask", "--sea-ice", covariateFlag}
+
+// covariateFlag names a file of a covariate, as NAME=FILE.
+const covariateFlag = "--covariate-file"
 
 // orderOf takes the arguments apart that a retrain.Scheduler makes: the command, flags
 // that stand alone, and flags with a value behind each.

@@ -305,3 +305,23 @@ func TestOrdersOfASchedulerAreTakenApart(t *testing.T) {
 		}
 	}
 }
+
+// The files of covariates travel with a training, each with the name of its covariate.
+func TestFilesOfCovariatesTravelWithATraining(t *testing.T) {
+	folder := jobs.Folder{Storage: jobs.Dir(t.TempDir())}
+	map1 := filepath.Join(t.TempDir(), "20240504.nc")
+	if err := os.WriteFile(map1, []byte("a map"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := Remote{Folder: folder}
+	args := []string{"--covariate", "sst={day}.nc:sst", "--covariate-file", "sst=" + map1}
+	placed, files, err := r.share(args)
+	if err != nil || len(files) != 1 || files[0].Name != "20240504.nc" || !slices.Equal(placed, []string{args[0], args[1], args[2], "sst=" + jobs.FilePlace + "0"}) {
+		t.Fatalf("share() = %q, %+v, %v", placed, files, err)
+	}
+	b := bench{dir: t.TempDir(), folder: folder}
+	got := b.place(&jobs.Training{Args: placed, Files: files})
+	if want := "sst=" + b.file(0, "20240504.nc"); got[3] != want || got[1] != args[1] {
+		t.Errorf("on the worker they are %q, want %q", got, want)
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"lacuna/ledger"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/ingest"
 )
 
 // constants returns the constants of optimal interpolation for a granule: those
@@ -103,20 +102,4 @@ func (w *Worker) tuningFields(ctx context.Context, job fill.Job) ([]field.Field,
 	}
 	rows = slices.DeleteFunc(rows, func(g ledger.Granule) bool { return g.SHA256 == job.Granule.SHA256 })
 	return append(w.soundFields(ctx, rows, grid), fields...), nil
-}
-
-// granulesBeside returns the files of the granules of another dataset, which is a
-// covariate of this one.
-func (w *Worker) granulesBeside(ctx context.Context, dataset string, from, to time.Time) ([]string, ingest.Options, error) {
-	if w.Reading == nil {
-		return nil, ingest.Options{}, nil
-	}
-	rows, err := w.Books.Window(ctx, dataset, from, to)
-	var paths []string
-	for _, row := range rows {
-		if !row.Absent {
-			paths = append(paths, row.SpoolPath)
-		}
-	}
-	return paths, w.Reading(dataset), err
 }

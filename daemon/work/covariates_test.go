@@ -1,6 +1,7 @@
 package work
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"lacuna/daemon/feed"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/state"
+	"lacuna/ledger"
 	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
@@ -119,6 +121,35 @@ func TestTheServiceUsesACovariateThatPays(t *testing.T) {
 	if outcome, err = fill.Analyse(t.Context(), lacking, nil); err != nil || !strings.Contains(strings.Join(outcome.Product.Caveats, "\n"), "sst: no map of this day is there") {
 		t.Errorf("caveats are %q, %v", outcome.Product.Caveats, err)
 	}
+	// When one comes the product is reopened, once, and no other is.
+	log := &reopenings{Books: b.Books}
+	b.Books, b.set.Reanalysis = log, DefaultReanalysis()
+	if err := b.lookBeside(t.Context()); err != nil || len(log.asked) > 0 {
+		t.Fatalf("before any map has come %+v are reopened, %v", log.asked, err)
+	}
+	g, err := b.world.Companion(target, 0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := feed.Write(filepath.Join(b.files, g.Name), g); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := b.lookBeside(t.Context()); err != nil || len(log.asked) != 1 || log.asked[0].Why != "maps of sst came or changed" {
+			t.Errorf("reopened are %+v, %v", log.asked, err)
+		}
+	}
+}
+
+// reopenings are the products that a worker asks to be reopened.
+type reopenings struct {
+	Books
+	asked []ledger.Reopening
+}
+
+func (r *reopenings) Reopen(_ context.Context, asked ledger.Reopening, _ ledger.Placement, _ time.Time) (bool, error) {
+	r.asked = append(r.asked, asked)
+	return true, nil
 }
 
 // A covariate of noise leaves the product as it is without any, to the bit.

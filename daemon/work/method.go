@@ -50,7 +50,9 @@ func (w *Worker) equip(ctx context.Context, job fill.Job) (fill.Job, error) {
 		if job.Constants, err = w.constants(ctx, job); err != nil {
 			return job, err
 		}
-		if job.Explained, err = fill.Explain(ctx, job, w.beside, false); err != nil {
+	}
+	if job.Constants != nil || job.Model != nil {
+		if err := w.explain(ctx, &job); err != nil {
 			return job, err
 		}
 	}

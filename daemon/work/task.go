@@ -38,6 +38,9 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 	if err := w.resume(ctx); err != nil {
 		return done, err
 	}
+	if err := w.lookBeside(ctx); err != nil {
+		return done, err
+	}
 	for first := true; at.goOn() && ctx.Err() == nil; first = false {
 		w.Heartbeat.Beat()
 		w.takeAll(ctx)

@@ -157,7 +157,7 @@ func New(set Dataset, cfg Settings, parts Parts) *Worker {
 		screen: fill.Screening{Tests: set.Tests, Ice: set.SeaIce, Reader: parts.Reader},
 	}
 	w.beside = &covariates.Covariates{
-		List: set.Covariates, Reader: parts.Reader, Granules: w.granulesBeside,
+		List: set.Covariates, Reader: parts.Reader, Granules: Beside(parts.Books, parts.Reading),
 		Log: func(text string) { w.Log.Warn("covariate left out", "why", text) },
 	}
 	return w

@@ -12,7 +12,7 @@ import (
 // what is known by itself.
 type Config struct {
 	Name       string `yaml:"name"`         // in products, logs and the kept regression
-	Dataset    string `yaml:"dataset"`      // another dataset of the configuration, whose granules are used
+	Dataset    string `yaml:"dataset"`      // another dataset of the configuration, whose products are used, else its granules
 	File       string `yaml:"file"`         // in place of dataset: a NetCDF file with times, or a template with {year}, {month}, {day} or {yearday} for a file a day
 	Variable   string `yaml:"variable"`     // its variable in the file; empty: it is found out
 	Static     string `yaml:"static"`       // a map that stays: day_of_year, distance_to_coast, or bathymetry, whose map is that of file

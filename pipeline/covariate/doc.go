@@ -9,6 +9,9 @@
 // covariates are used is decided on days that choose, by the error of optimal
 // interpolation with and without each: none is used that does not pay.
 //
+// A network sees covariates as further inputs; Keep decides by the same rule which of
+// them it uses.
+//
 // All of it is pure: no file, clock, log or network. Which maps a near-real-time product
 // may know of is decided by Nearest; where they come from is up to the caller.
 package covariate

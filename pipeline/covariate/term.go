@@ -13,6 +13,8 @@ type Term struct {
 	Maps  [][]float32 // one a frame, on the grid of the series; NaN: missing, nil: all of it is
 	// Uniform says that the part that all of the sea shares counts too.
 	Uniform bool
+	// Stays says that it is one map for all frames.
+	Stays bool
 }
 
 // known reports whether any frame has a map.

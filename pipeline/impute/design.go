@@ -16,6 +16,11 @@ type Design struct {
 	// the two are the same.
 	Departure bool `json:"departure" yaml:"departure"`
 	Variance  bool `json:"variance" yaml:"variance"` // adds a second output, the logarithm of the variance
+	// Covariates are the names of other variables that the network sees, in the order of
+	// their planes and separated by commas, and Standing those of maps that stay, whose
+	// planes follow. A string keeps designs comparable.
+	Covariates string `json:"covariates,omitempty" yaml:"covariates"`
+	Standing   string `json:"standing,omitempty" yaml:"standing"`
 }
 
 // Input planes of every network: the context at its noise level, the mask of
@@ -35,7 +40,7 @@ func (d Design) Planes() int {
 			n += 2
 		}
 	}
-	return n
+	return n + covariatePlanes*len(d.Channels())
 }
 
 // Signed returns the planes whose sign is that of anomalies.
@@ -47,6 +52,13 @@ func (d Design) Signed() []int {
 			planes = append(planes, at)
 			at += 2
 		}
+	}
+	// A variable that goes with the anomalies goes with the opposite ones by its opposite; a
+	// map that stays is what it is.
+	at = d.covariatePlane(0)
+	for range namesOf(d.Covariates) {
+		planes = append(planes, at)
+		at += covariatePlanes
 	}
 	return planes
 }
@@ -109,6 +121,9 @@ func (d Design) EncodeTimes(m Image, in *Inputs, l Level, factor float32) {
 	}
 	if d.Extras.Season {
 		encodeSeason(m, at, in.DayOfYear)
+	}
+	for k, values := range in.Covariates {
+		encodeCovariate(m, d.covariatePlane(k), in, values)
 	}
 	if factor != 1 {
 		m.Scale(factor, d.Signed()...)

@@ -21,6 +21,9 @@ type Inputs struct {
 	// and AnalysisSigma its standard deviation. Nil: absent.
 	Analysis, AnalysisSigma []float32
 	DayOfYear               int // 1 for the first of January; 0: unknown
+	// Covariates are other variables in the order of the network's channels, each in units
+	// of its spread and NaN where it is missing; nil: one, or all of them, is absent.
+	Covariates [][]float32
 }
 
 // Prediction is a network's estimate of a target, in normalised anomalies.
@@ -78,6 +81,9 @@ func (in Inputs) Validate() error {
 	check("analysis sigma", len(in.AnalysisSigma), true)
 	if len(in.Analysis) != len(in.AnalysisSigma) {
 		errs = append(errs, errors.New("analysis and its sigma must be given together"))
+	}
+	for k, m := range in.Covariates {
+		check(fmt.Sprintf("covariate %d", k+1), len(m), true)
 	}
 	for i, visible := range in.Visible[:min(n, len(in.Visible))] {
 		if visible && i < len(in.Values) && !finite(in.Values[i]) {

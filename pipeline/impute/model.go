@@ -118,6 +118,9 @@ func (m *Model) Denoise(ctx context.Context, in []Inputs, levels []Level) ([]Pre
 		if err := in[i].Validate(); err != nil {
 			return nil, fmt.Errorf("predict window %d: %w", i, err)
 		}
+		if err := m.design.takes(&in[i]); err != nil {
+			return nil, fmt.Errorf("predict window %d: %w", i, err)
+		}
 	}
 	out := make([]Prediction, len(in))
 	for first := 0; first < len(in); {

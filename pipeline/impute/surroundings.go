@@ -47,12 +47,18 @@ type Analyser interface {
 	Analyse(r samples.Ref, visible []bool, mode Mode) (value, sigma []float32, err error)
 }
 
-// Surroundings are days with their backgrounds and an analyser, each of which
-// may be nil.
+// Covariates give the inputs that other variables are; samples.Channels implements it.
+type Covariates interface {
+	Cut(samples.Ref) [][]float32
+}
+
+// Surroundings are days with their backgrounds, an analyser and covariates, each of
+// which may be nil.
 type Surroundings struct {
 	Days          Days
 	Past, Delayed Backgrounds // backgrounds from earlier days only, and from earlier and later ones
 	Analyser      Analyser
+	Covariates    Covariates
 }
 
 // Inputs returns the inputs for the patch r in a mode, with the given cells of
@@ -89,17 +95,22 @@ type Scene struct {
 
 	last, next    samples.Composite
 	past, delayed background
+	covariates    [][]float32
 }
 
 type background struct{ value, sigma []float32 }
 
 // Scene returns the patch r with its surroundings.
 func (s Surroundings) Scene(r samples.Ref) *Scene {
-	return &Scene{
+	sc := &Scene{
 		Patch: s.Days.Cut(r),
 		last:  s.Days.Last(r, samples.LastDays), next: s.Days.Next(r, samples.NextDays),
 		past: cutBackground(s.Past, r), delayed: cutBackground(s.Delayed, r),
 	}
+	if s.Covariates != nil {
+		sc.covariates = s.Covariates.Cut(r)
+	}
+	return sc
 }
 
 func cutBackground(b Backgrounds, r samples.Ref) background {
@@ -118,7 +129,7 @@ func (s *Scene) Inputs(mode Mode) Inputs {
 	w := s.Patch.Window
 	in := Inputs{
 		Height: w.Height, Width: w.Width, Values: s.Patch.Values, Sea: s.Patch.Sea,
-		DayOfYear: dayOfYear(s.Patch.Time),
+		DayOfYear: dayOfYear(s.Patch.Time), Covariates: s.covariates,
 	}
 	switch mode {
 	case Past:
@@ -136,6 +147,9 @@ func (s *Scene) Bytes() int64 {
 	const floatBytes = 4
 	n := len(s.Patch.Values) + len(s.past.value) + len(s.past.sigma) + len(s.delayed.value) + len(s.delayed.sigma) +
 		len(s.last.Value) + len(s.last.Freshness) + len(s.next.Value) + len(s.next.Freshness)
+	for _, m := range s.covariates {
+		n += len(m)
+	}
 	return int64(floatBytes*n + len(s.Patch.Sea))
 }
 

@@ -82,6 +82,10 @@ func (in Inputs) Turn(t Turn) Inputs {
 	out.Last, out.Next = composite(in.Last), composite(in.Next)
 	out.Background, out.BackgroundSigma = turn(by, in.Background), turn(by, in.BackgroundSigma)
 	out.Analysis, out.AnalysisSigma = turn(by, in.Analysis), turn(by, in.AnalysisSigma)
+	out.Covariates = nil
+	for _, m := range in.Covariates {
+		out.Covariates = append(out.Covariates, turn(by, m))
+	}
 	return out
 }
 

@@ -66,6 +66,10 @@ type Scene struct {
 	// interpolation wherever Constants are used; nil: there are no covariates, or none
 	// that pays.
 	Drift []Drift
+	// Covariates are the maps of other variables for Frames, for a model that was trained
+	// with them; those that it does not know are ignored, and those that are not there are
+	// missing. In near real time none may be of a later date.
+	Covariates []Covariate
 	// Trust says how far a model is followed; nil: all the way.
 	Trust *Trust
 	// Centre is the mean to publish where the tier has two, by the scored days of
@@ -78,6 +82,14 @@ type Scene struct {
 type Drift struct {
 	Time   time.Time
 	Values []float32
+}
+
+// A Covariate is a map of another variable for the field of a time, on its grid; NaN where
+// it is missing.
+type Covariate struct {
+	Time        time.Time
+	Name, Units string
+	Values      []float32
 }
 
 // driftOf returns the drift of a time; nil: it has none.
@@ -169,7 +181,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		window, at := f.cfg.window(series, target)
 		window.Sea = s.openSea(n, window.Sea)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, covariates: s.Covariates, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
 		filled, err := f.withMembers(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
@@ -234,7 +246,9 @@ type view struct {
 	wide   skill.Widening
 	trust  *Trust
 	centre impute.Centre
-	last   bool // the series is not used afterwards and may be overwritten
+	// covariates are those of the scene.
+	covariates []Covariate
+	last       bool // the series is not used afterwards and may be overwritten
 }
 
 // fill applies the method and the widening to a frame.
@@ -257,7 +271,7 @@ func (f *Filler) widened(ctx context.Context, v view, method string, wide skill.
 func (f *Filler) apply(ctx context.Context, v view, method string, progress func(done, total int)) (out filling, err error) {
 	switch method {
 	case MethodModel:
-		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, constants: v.tuned, centre: v.centre, last: v.last})
+		return f.model.fill(ctx, v.Series, v.target, fillOptions{cfg: f.cfg, now: f.now, progress: progress, scaling: v.scale, constants: v.tuned, centre: v.centre, covariates: v.covariates, last: v.last})
 	case "climatology":
 		out.estimate = classical.Climatology(v.Series, v.target)
 		return out, nil // its sigma is the spread of the variable, and says nothing of the noise

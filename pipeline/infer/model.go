@@ -33,6 +33,8 @@ type Version struct {
 	// not known; nil: not known anywhere. A cell that was never query was never
 	// learned.
 	Query []float32
+	// Covariates are the constants of those that the networks see, on the scaling's grid.
+	Covariates []samples.Channel
 }
 
 // Scaling turns values into a model's anomalies, on one grid.
@@ -64,6 +66,7 @@ type Model struct {
 	version  Version
 	design   impute.Design
 	weights  int
+	channels []samples.Channel // in the order of the design
 	networks networks
 	members  bool
 	// reliability returns P(query | context) of a window; nil: not known.
@@ -103,6 +106,7 @@ func Load(v Version, d Device) (*Model, error) {
 	if n.reliability != nil {
 		m.reliability = n.reliability.Probability
 	}
+	m.channels = channelsOf(m.design, v.Covariates)
 	if m.design.Backbone == nn.BackboneViT {
 		m.side = n.imputer.Side()
 	}

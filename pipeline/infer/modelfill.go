@@ -82,7 +82,9 @@ type fillOptions struct {
 	// elsewhere.
 	constants *Constants
 	centre    impute.Centre // mean to publish where there are two; empty: that of the version
-	last      bool          // the series may be overwritten
+	// covariates are those of the scene.
+	covariates []Covariate
+	last       bool // the series may be overwritten
 
 	// Set by fill.
 	began    time.Time

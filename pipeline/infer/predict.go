@@ -54,12 +54,17 @@ func (sub *preparedField) cut(l layout, at tile) impute.Inputs {
 	composite := func(c samples.Composite) samples.Composite {
 		return samples.Composite{Value: cut(l.tiling, at, c.Value), Freshness: cut(l.tiling, at, c.Freshness)}
 	}
+	var covariates [][]float32
+	for _, m := range in.Covariates {
+		covariates = append(covariates, cut(l.tiling, at, m))
+	}
 	return impute.Inputs{
 		Height: l.height, Width: l.width, DayOfYear: in.DayOfYear,
 		Values: cut(l.tiling, at, in.Values), Visible: cut(l.tiling, at, in.Visible), Sea: cut(l.tiling, at, in.Sea),
 		Last: composite(in.Last), Next: composite(in.Next),
 		Background: cut(l.tiling, at, in.Background), BackgroundSigma: cut(l.tiling, at, in.BackgroundSigma),
 		Analysis: cut(l.tiling, at, in.Analysis), AnalysisSigma: cut(l.tiling, at, in.AnalysisSigma),
+		Covariates: covariates,
 	}
 }
 

@@ -59,6 +59,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 	if err := m.analyse(ctx, sub, s, target, how); err != nil {
 		return nil, err
 	}
+	sub.inputs.Covariates = m.covariates(s, own.Time, how)
 	sub.inputs.Last, sub.inputs.Next = composites(s, target)
 	sub.distance = distances(sub.inputs.Visible, s.Grid)
 	return sub, nil

@@ -19,7 +19,7 @@ func Untrained(d impute.Design, seed uint64) (Version, error) {
 		out = 2
 	}
 	var err error
-	v.Imputer, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: planesOf(d), Out: out}, seed, "imputer", d)
+	v.Imputer, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: d.Planes(), Out: out}, seed, "imputer", d)
 	if err != nil {
 		return v, err
 	}
@@ -33,7 +33,7 @@ func Untrained(d impute.Design, seed uint64) (Version, error) {
 		Design  impute.Design `json:"design"`
 		Imputer string        `json:"imputer"`
 	}{own, imputer.Fingerprint()}
-	v.Members, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: planesOf(d) + memberPlanes, Out: 1}, seed+1, "members", pair)
+	v.Members, err = randomNetwork(nn.Config{Backbone: d.Backbone, Size: d.Size, In: d.Planes() + memberPlanes, Out: 1}, seed+1, "members", pair)
 	return v, err
 }
 
@@ -70,18 +70,6 @@ func randomNetwork(cfg nn.Config, seed uint64, kind string, design any) ([]byte,
 		file.Height, file.Width = untrainedSide, untrainedSide
 	}
 	return netfile.Encode(file)
-}
-
-// planesOf returns the number of input planes of an imputer: the visible
-// values, their mask, the sea, and two for every extra.
-func planesOf(d impute.Design) int {
-	n := 3
-	for _, has := range []bool{d.Extras.Last, d.Extras.Next, d.Extras.Background, d.Extras.Analysis, d.Extras.Season} {
-		if has {
-			n += 2
-		}
-	}
-	return n
 }
 
 // memberPlanes is the number of input planes of members beyond those of the

@@ -39,7 +39,10 @@ type Config struct {
 	DropTemporal float64 `json:"drop_temporal" yaml:"drop_temporal"` // share of examples that see the target day alone
 	DropFuture   float64 `json:"drop_future" yaml:"drop_future"`     // share of the others that see the past only
 	Thin         float64 `json:"thin" yaml:"thin"`                   // share of the others whose composites lose cells at random
-	Flip         bool    `json:"flip" yaml:"flip"`                   // mirror patches at random
+	// DropCovariates is the share of examples that lose a covariate, each by itself: the
+	// network must fill a day without it, and be asked what it brings.
+	DropCovariates float64 `json:"drop_covariates,omitempty" yaml:"drop_covariates"`
+	Flip           bool    `json:"flip" yaml:"flip"` // mirror patches at random
 	// Negate shows patches with the opposite sign at random, so that anomalies
 	// above the mean and below it are learned alike. It keeps a network
 	// that learns from few days, or from another quantity, from a bias.
@@ -85,6 +88,7 @@ func DefaultConfig() Config {
 // Priors for Learning Physical Dynamics from Authentic Occlusions: a single frame
 // in, no variance, and nothing but the partition to tell it from its baselines.
 func (c Config) AsPaper() Config {
+	c.Design = c.Design.Without()
 	c.Design.Extras, c.Design.Variance, c.Design.Departure = impute.Extras{}, false, false
 	c.Beta, c.DropTemporal, c.DropFuture, c.Thin, c.Clean = 0, 0, 0, 0, 0.5
 	c.Flip, c.Transpose, c.Negate, c.Size = false, false, false, 0
@@ -104,6 +108,7 @@ func (c Config) Validate() error {
 		{"drop_temporal", c.DropTemporal},
 		{"drop_future", c.DropFuture},
 		{"thin", c.Thin},
+		{"drop_covariates", c.DropCovariates},
 		{"size", c.Size},
 	} {
 		errs.Check(share.value >= 0 && share.value <= 1, "%s is %g, must be in 0..1", share.name, share.value)

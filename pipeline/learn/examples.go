@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -18,14 +19,15 @@ import (
 type Material struct {
 	Train         samples.Train
 	Past, Delayed impute.Backgrounds
-	Analyser      impute.Analyser // analyser of Train; used only where the design has an analysis
+	Analyser      impute.Analyser   // analyser of Train; used only where the design has an analysis
+	Covariates    impute.Covariates // in the order of the design; nil: none
 	// Analyses keeps the results of Analyser for further trainings; nil: each
 	// training keeps its own.
 	Analyses *Analyses
 }
 
 func (m Material) surroundings() impute.Surroundings {
-	return impute.Surroundings{Days: m.Train, Past: m.Past, Delayed: m.Delayed, Analyser: m.Analyser}
+	return impute.Surroundings{Days: m.Train, Past: m.Past, Delayed: m.Delayed, Analyser: m.Analyser, Covariates: m.Covariates}
 }
 
 // imputerExamples turns the examples of a source into the planes of a batch.
@@ -106,7 +108,22 @@ func (l *imputerExamples) augment(ctx context.Context, b *train.Batch, n uint64)
 		t.scale *= float32(math.Exp(l.cfg.Size * r.NormFloat64()))
 	}
 	t.turn.Transpose = l.cfg.Transpose && r.Uint64()&1 == 1
+	t.In.Covariates = l.dropped(t.In.Covariates, r)
 	return t, nil
+}
+
+// dropped returns covariates less those that an example loses.
+func (l *imputerExamples) dropped(covariates [][]float32, r *rand.Rand) [][]float32 {
+	if l.cfg.DropCovariates == 0 || len(covariates) == 0 {
+		return covariates
+	}
+	out := slices.Clone(covariates)
+	for k := range out {
+		if r.Float64() < l.cfg.DropCovariates {
+			out[k] = nil
+		}
+	}
+	return out
 }
 
 // mode draws which neighbours an example has.

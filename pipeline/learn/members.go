@@ -30,6 +30,7 @@ func MembersConfig(cfg Config) Config {
 func (tr *Trainer) TrainMembers(ctx context.Context, model *impute.Model, m Material, source Source, cfg Config, hooks train.Hooks) (*impute.Members, train.Report, error) {
 	imputer := model.Design()
 	cfg.Design.Extras, cfg.Design.Departure = imputer.Extras, imputer.Departure
+	cfg.Design.Covariates, cfg.Design.Standing = imputer.Covariates, imputer.Standing
 	if err := cfg.Validate(); err != nil {
 		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
 	}

@@ -58,6 +58,8 @@ type Scaling struct {
 	// Query is P(query) of each cell over the draws that the network learned
 	// from, -1 where there were too few; nil: not counted.
 	Query []float32 `json:"query,omitempty"`
+	// Covariates are the constants of those that the network sees; nil: it sees none.
+	Covariates []samples.Channel `json:"covariates,omitempty"`
 }
 
 // Constants are the scales of optimal interpolation.
@@ -89,6 +91,11 @@ func DecodeScaling(data []byte) (Scaling, error) {
 	}
 	if c := s.Constants; c != nil && !(c.LengthKM > 0 && c.Days > 0 && c.Nugget >= 0 && c.Nugget < 1) {
 		return s, fmt.Errorf("constants of optimal interpolation are %+v", *c)
+	}
+	for _, c := range s.Covariates {
+		if c.Mean != nil && len(c.Mean) != len(s.Mean) || !(c.Std >= 0) || math.IsInf(c.Std, 1) {
+			return s, fmt.Errorf("covariate %s has %d means for %d cells, and the standard deviation %v", c.Name, len(c.Mean), len(s.Mean), c.Std)
+		}
 	}
 	if len(s.Mean) != len(s.Lat)*len(s.Lon) || !(s.Std > 0) || math.IsInf(s.Std, 1) {
 		return s, fmt.Errorf("%d means for %d x %d cells, standard deviation %v", len(s.Mean), len(s.Lat), len(s.Lon), s.Std)

@@ -14,6 +14,7 @@ type Place struct {
 
 	number     int
 	first, end int // range of its days in the archive
+	covariates []Covariate
 }
 
 // Days returns the days of the place: those from first to before end.
@@ -73,14 +74,14 @@ type archive struct {
 
 // add appends days of s as a place of their own.
 func (a *archive) add(s Series, days []Day, scaling Scaling) {
-	p := &Place{Grid: s.Grid, Sea: s.Sea, Scaling: scaling, number: len(a.places), first: len(a.days), end: len(a.days) + len(days)}
+	p := &Place{Grid: s.Grid, Sea: s.Sea, Scaling: scaling, number: len(a.places), first: len(a.days), end: len(a.days) + len(days), covariates: s.Covariates}
 	a.transform, a.places = s.Transform, append(a.places, p)
 	for _, d := range days {
 		values := make([]float32, len(d.Values))
 		for cell, v := range d.Values {
 			values[cell] = scaling.Forward(v, cell)
 		}
-		a.days, a.numbers = append(a.days, Day{Time: d.Time, Values: values, Drift: scaling.normalisedDrift(d.Drift)}), append(a.numbers, dayNumber(d.Time))
+		a.days, a.numbers = append(a.days, Day{Time: d.Time, Values: values, Drift: scaling.normalisedDrift(d.Drift), Covariates: d.Covariates}), append(a.numbers, dayNumber(d.Time))
 		a.placeOf = append(a.placeOf, p)
 	}
 }

@@ -16,6 +16,8 @@ type Series struct {
 	Sea       field.Mask
 	Transform field.Transform
 	Days      []Day
+	// Covariates are the other variables whose maps its days have; nil: none.
+	Covariates []Covariate
 }
 
 // A Day is one map. Land and gaps are NaN.
@@ -23,6 +25,9 @@ type Day struct {
 	Time   time.Time
 	Values []float32
 	Drift  []float32 // part that covariates explain, at every cell; nil: none
+	// Covariates are the maps of the covariates of the series for this day, in their order
+	// and units: NaN where one is missing, nil where all of it is. None is of a later date.
+	Covariates [][]float32
 }
 
 // ErrNothingMissing marks a series without gaps over sea: an analysis rather

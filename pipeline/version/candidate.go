@@ -33,6 +33,9 @@ type Candidate struct {
 	// and as they would serve; nil: that of the exam.
 	analyser  impute.Analyser
 	constants parts.Constants // of analyser
+	// channels are those of the version, which has its own constants for each; nil: its
+	// network sees no covariates.
+	channels impute.Covariates
 }
 
 // asked says that the exam has analyses with the given constants, so that none has
@@ -63,6 +66,7 @@ func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Can
 			return nil, err
 		}
 	}
+	var known []samples.Channel // those of another grid are missing, as where it would serve
 	if data := files[PartScaling]; data != nil {
 		s, err := parts.DecodeScaling(data)
 		if err != nil {
@@ -78,7 +82,11 @@ func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Can
 				c.constants = *s.Constants
 			}
 			c.analyser = analyserOf(on, impute.ServingOI, c.constants)
+			known = s.Covariates
 		}
+	}
+	if channels := channelsOf(model.Design(), known); len(channels) > 0 {
+		c.channels = on.Channels(channels)
 	}
 	return c, nil
 }
@@ -173,6 +181,10 @@ func (c *Candidate) inputs(ctx context.Context, cases []evaluate.Case, exam *eva
 		maps[i] = c.rescaling(on, ref)
 		group.Go(func() (err error) {
 			in := k.Inputs
+			in.Covariates = nil // those of the exam are in the order of another network
+			if c.channels != nil {
+				in.Covariates = c.channels.Cut(ref)
+			}
 			if c.analyser != nil && c.model.Design().Extras.Analysis && ctx.Err() == nil {
 				in.Analysis, in.AnalysisSigma, err = c.analyser.Analyse(ref, in.Visible, exam.Mode())
 			}
@@ -201,6 +213,7 @@ func (c *Candidate) draw(ctx context.Context, targets []impute.Target, j Judging
 // takes: the longer ones measure other work on the machine.
 func (c *Candidate) Latency(ctx context.Context, in impute.Inputs, now func() time.Time) (time.Duration, error) {
 	const tries = 5
+	in.Covariates = nil // as it may be of another network; that takes as long
 	shortest := time.Duration(math.MaxInt64)
 	for i := range tries + 1 {
 		began := now()

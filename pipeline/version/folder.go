@@ -141,9 +141,16 @@ func (q Request) Fingerprint() (string, error) {
 			fmt.Fprintln(h, "beside")
 		}
 		fmt.Fprintln(h, s.Grid.Lat, s.Grid.Lon, s.Transform, s.Sea)
+		if len(s.Covariates) > 0 {
+			fmt.Fprintln(h, s.Covariates)
+		}
 		for _, d := range s.Days {
 			fmt.Fprintln(h, d.Time.UnixNano())
 			hashValues(h, d.Values)
+			for _, m := range d.Covariates {
+				fmt.Fprintln(h, len(m))
+				hashValues(h, m)
+			}
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

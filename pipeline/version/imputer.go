@@ -29,7 +29,10 @@ func (r *run) makeImputer(ctx context.Context) error {
 		return err
 	}
 	r.model, err = impute.Load(data, r.runner)
-	return errors.Join(err, r.forgetTeachers())
+	if err := errors.Join(err, r.forgetTeachers()); err != nil {
+		return err
+	}
+	return r.chooseCovariates(ctx)
 }
 
 // fitImputer returns how the imputer learns: from the data, or from teachers,
@@ -58,10 +61,14 @@ func (r *run) parentWeights() ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the parent: %w", err)
 	}
-	if parent.Design() != r.s.Imputer.Design {
-		return nil, fmt.Errorf("the version to begin from is another network, %+v, than is asked for, %+v", parent.Design(), r.s.Imputer.Design)
+	weights, err := weightsOf(data)
+	if err != nil {
+		return nil, err
 	}
-	return weightsOf(data)
+	if weights, err = impute.Widened(weights, parent.Design(), r.s.Imputer.Design); err != nil {
+		return nil, fmt.Errorf("the version to begin from: %w", err)
+	}
+	return weights, nil
 }
 
 func weightsOf(data []byte) ([]float32, error) {
@@ -106,7 +113,11 @@ func (r *run) parentMembers() ([]float32, error) {
 	if f.Config.Backbone != r.s.Members.Design.Backbone || f.Config.Size != r.s.Members.Design.Size {
 		return nil, nil
 	}
-	return f.Weights, nil
+	parent, err := impute.Load(r.req.Parent[PartImputer], r.runner)
+	if err != nil {
+		return nil, fmt.Errorf("load the parent: %w", err)
+	}
+	return impute.WidenedMembers(f.Weights, r.s.Members.Design, parent.Design(), r.s.Imputer.Design)
 }
 
 // A saver is a network that can be written.

@@ -8,6 +8,7 @@ import (
 
 	"lacuna/pipeline/parts"
 
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -28,6 +29,7 @@ type Evaluation struct {
 	Strength    *masks.Strength        `json:"strength,omitempty"`
 	Queries     *partition.LowestQuery `json:"queries,omitempty"`
 	Reliability *ReliabilityScore      `json:"reliability,omitempty"`
+	Covariates  *covariate.Kept        `json:"covariates,omitempty"` // what each brings the imputer; nil: it sees none
 	Reports     Reports                `json:"reports"`
 	Pools       []partition.PoolUse    `json:"pools,omitempty"`
 	Ruling      *Ruling                `json:"ruling,omitempty"`
@@ -75,8 +77,9 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 	candidate := Candidate{model: r.model, members: members}
 	for first := 0; first < len(r.choosing); first += r.s.Runner.Batch {
 		r.hooks.Progress(Progress{Phase: PhaseCalibration, Step: first, Steps: len(r.choosing)})
-		some := r.choosing[first:min(first+r.s.Runner.Batch, len(r.choosing))]
-		in, err := r.analysed(ctx, some)
+		end := min(first+r.s.Runner.Batch, len(r.choosing))
+		some := r.choosing[first:end]
+		in, err := r.inputsThatChoose(ctx, first, end)
 		if err != nil {
 			return c, err
 		}
@@ -138,6 +141,7 @@ func (r *run) judge(ctx context.Context) error {
 		if r.analysis != nil && r.analysis.Tuned {
 			s.Constants = &r.analysis.Constants[0] // there is one grid only
 		}
+		s.Covariates = r.channels
 		if r.queries != nil {
 			s.Query = queryShares(r.queries[0]) // there is one grid only
 		}
@@ -219,6 +223,11 @@ func (r *run) contest(ctx context.Context) error {
 		return err
 	}
 	gate.add(&ruling.Decision, true, "%s", r.split.describe())
+	if r.eval.Covariates != nil {
+		for _, v := range r.eval.Covariates.Judged {
+			gate.add(&ruling.Decision, true, "covariate %v", v)
+		}
+	}
 	r.eval.Ruling = &ruling
 	return r.judgeMembers(ctx, candidate)
 }

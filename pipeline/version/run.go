@@ -54,8 +54,10 @@ type run struct {
 	analysis     *Interpolation // optimal interpolation of this dataset; nil: not found yet
 	aroundChoose impute.Surroundings
 	aroundJudge  impute.Surroundings
-	scoring      []impute.Inputs // inputs of the first choosing overlays
-	low, high    float32         // range of the training values, in anomalies
+	scoring      []impute.Inputs   // inputs of the first choosing overlays
+	chosen       []impute.Inputs   // inputs of all choosing overlays; nil: they are made where they are needed
+	channels     []samples.Channel // of the covariates, in the order of the design
+	low, high    float32           // range of the training values, in anomalies
 
 	prior    *prior.Model
 	strategy partition.Strategy
@@ -104,6 +106,9 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	r.aroundChoose, r.aroundJudge = impute.Surroundings{Days: r.chooseSide}, impute.Surroundings{Days: r.judgeSide}
 	for name, data := range req.Parent {
 		r.parts[name] = data
+	}
+	if err := r.beginCovariates(); err != nil {
+		return nil, err
 	}
 	return r, r.choosePatches()
 }

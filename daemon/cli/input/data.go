@@ -89,9 +89,11 @@ func (d *Data) Validate() error {
 type Dataset struct {
 	Series   samples.Series
 	Granules map[string]string // sha256 by name
-	Variable string
-	Name     string         // of the dataset, as products have it
-	Sample   ingest.Granule // the first one, without its fields; zero: packed, its attributes are not known
+	// Covariates are the files of those that were joined to the series, likewise.
+	Covariates map[string]string
+	Variable   string
+	Name       string         // of the dataset, as products have it
+	Sample     ingest.Granule // the first one, without its fields; zero: packed, its attributes are not known
 }
 
 // Load reads the files, which must be of one grid.

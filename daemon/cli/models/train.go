@@ -33,6 +33,7 @@ import (
 type trainFlags struct {
 	data        input.Data
 	beside      []string
+	covariates  input.Covariates
 	spreadOnly  bool
 	store       string
 	dataset     string
@@ -104,6 +105,11 @@ The version is judged on days of --data alone. With --spread-only the
 mean stays that of optimal interpolation, and the network learns how far off it
 is, by itself and in members.
 
+With --covariate the network sees other variables too, as further channels: their
+maps of the day or of the nearest before it. It learns to do without each, and one
+that does not lower the error on the days that choose, beyond chance, is not used.
+The card has the verdict on each.
+
 The run can be stopped at any moment, by kill -9 too. The same command goes on
 from its checkpoints and ends with the same weights. On SIGTERM it writes a
 checkpoint within seconds.
@@ -138,6 +144,8 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	f.data.Add(s)
 	s.StringArrayVar(&f.beside, "beside", nil, "`FILE|DIR` with granules of another dataset to learn from as well; may be repeated")
+	f.covariates.Add(s)
+	f.covariates.AddFiles(s)
 	s.BoolVar(&f.spreadOnly, "spread-only", false, "leave the mean to optimal interpolation and learn how far off it is")
 	s.StringVar(&f.store, "store", "", "model store `DIR` (required)")
 	s.StringVar(&f.dataset, "dataset", "", "`NAME` of the dataset the model serves (default: that of the granules)")
@@ -173,7 +181,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 }
 
 func (f *trainFlags) validate() error {
-	errs := faults.Of(f.data.Validate())
+	errs := faults.Of(f.data.Validate(), f.covariates.Validate())
 	oneOf := func(flag, value string, allowed ...string) {
 		errs.Check(value == "" || slices.Contains(allowed, value), "%s is %q, must be one of %v", flag, value, allowed)
 	}
@@ -189,6 +197,7 @@ func (f *trainFlags) validate() error {
 	errs.Check(f.steps >= 0 && f.prior >= 0 && f.batch >= 0 && f.side >= 0, "--steps, --prior-steps, --batch and --side must not be negative")
 	errs.Check(f.teachers <= 0 || f.from == "", "--teachers %d is for a training without --from: a version that was taught is fine-tuned alone", f.teachers)
 	errs.Check(f.stride >= 0 && f.gapDays >= 0, "--stride and --gap-days must not be negative")
+	errs.Check(!f.covariates.Any() || f.preset != retrain.PresetPaper, "--covariate is not for --preset %s, which sees a single frame", retrain.PresetPaper)
 	errs.Check(f.budget >= 0, "--time-budget is %v, must not be negative", f.budget)
 	return errs.Err()
 }
@@ -212,6 +221,9 @@ func (f *trainFlags) run(c *cobra.Command) error {
 	}
 	beside, err := f.loadBeside(ctx, c.ErrOrStderr())
 	if err != nil {
+		return err
+	}
+	if sets[0].Covariates, err = f.join(ctx, sets, c.ErrOrStderr()); err != nil {
 		return err
 	}
 	f.dataset = cmp.Or(f.dataset, onboard.PlainName(sets[0].Name))
@@ -247,6 +259,14 @@ func (f *trainFlags) run(c *cobra.Command) error {
 		return fmt.Errorf("%w: %w; the same command goes on from the checkpoints in %s", errStopped, cli.StopReason(ctx), training.Folder())
 	}
 	return errors.Join(err, report.close())
+}
+
+// join gives the covariates to the days, and returns their files.
+func (f *trainFlags) join(ctx context.Context, sets []input.Dataset, stderr io.Writer) (map[string]string, error) {
+	if f.covariates.Any() && len(sets) > 1 {
+		return nil, cli.Usage(fmt.Errorf("--covariate is for data of one grid, and these are of %d, such as %v and %v", len(sets), sets[0].Series.Grid, sets[1].Series.Grid))
+	}
+	return f.covariates.Join(ctx, &sets[0].Series, stderr)
 }
 
 // loadBeside reads the other datasets that the training learns from.
@@ -322,5 +342,5 @@ func trainingData(sets []input.Dataset) []retrain.Data {
 }
 
 func trainingOf(d input.Dataset) retrain.Data {
-	return retrain.Data{Series: d.Series, Granules: d.Granules, Variable: d.Variable}
+	return retrain.Data{Series: d.Series, Granules: d.Granules, Covariates: d.Covariates, Variable: d.Variable}
 }

@@ -15,11 +15,14 @@ import (
 // measureFlags are the flags of lacuna drift, which lacuna shadow has too.
 type measureFlags struct {
 	data                   input.Data
+	covariates             input.Covariates
 	store, dataset, engine string
 }
 
 func (f *measureFlags) add(c *cobra.Command) {
 	f.data.Add(c.Flags())
+	f.covariates.Add(c.Flags())
+	f.covariates.AddFiles(c.Flags())
 	c.Flags().StringVar(&f.store, "store", "", "model store `DIR` (required)")
 	c.Flags().StringVar(&f.dataset, "dataset", "", "`NAME` of the dataset (required)")
 	c.Flags().StringVar(&f.engine, "engine", engine.Auto, "`ENGINE`: auto, ort, ort:cuda or xla:cuda")
@@ -29,6 +32,9 @@ func (f *measureFlags) add(c *cobra.Command) {
 func (f *measureFlags) measurement(c *cobra.Command) retrain.Measurement {
 	return retrain.Measurement{Store: f.store, Dataset: f.dataset, Engine: f.engine, Days: func(ctx context.Context) (retrain.Data, error) {
 		set, err := f.data.Load(ctx, c.ErrOrStderr())
+		if err == nil {
+			set.Covariates, err = f.covariates.Join(ctx, &set.Series, c.ErrOrStderr())
+		}
 		return trainingOf(set), err
 	}}
 }
@@ -40,7 +46,7 @@ func driftCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "drift --data FILE... --store DIR --dataset NAME", Short: "compare granules with those of the champion", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.data.Validate(); err != nil {
+			if err := errors.Join(f.data.Validate(), f.covariates.Validate()); err != nil {
 				return err
 			}
 			if f.store == "" || f.dataset == "" {

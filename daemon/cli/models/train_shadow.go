@@ -20,7 +20,7 @@ func shadowCommand() *cobra.Command {
 		Use: "shadow --version VERSION --since TIME --data FILE... --store DIR --dataset NAME", Short: "judge a version on the days since it was made",
 		Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.data.Validate(); err != nil {
+			if err := errors.Join(f.data.Validate(), f.covariates.Validate()); err != nil {
 				return err
 			}
 			since, err := time.Parse(time.RFC3339, since)
