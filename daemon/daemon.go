@@ -121,7 +121,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer renewal.close()
 	renewal.trainBy(turn, d)
 	d.renewal = renewal
-	server, err := ops.New(d.cfg.Web, d.pages().Sources(book), d.log)
+	look, err := book.Look(ctx)
+	if err != nil {
+		return err
+	}
+	defer look.Close()
+	server, err := ops.New(d.cfg.Web, d.pages().Sources(book, look), d.log)
 	if err != nil {
 		return err
 	}
@@ -155,7 +160,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	attendants, err := d.attendants(book)
+	attendants, err := d.attendants(book, look)
 	if err != nil {
 		return err
 	}
@@ -170,7 +175,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	d.began.Store(true)
 	d.ready.Store(true)
-	defer d.watch(ctx, book)()
+	defer d.watch(ctx, look)()
 	err = g.Wait()
 	out.LastFlush(ctx)
 	if err != nil {
