@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestALookWaitsForNoWalkAndChangesNothing(t *testing.T) {
@@ -124,6 +125,20 @@ func TestNoLookWalksThroughATable(t *testing.T) {
 				t.Errorf("does not follow %s:\n%s\n  of: %s", tt.index, steps, text)
 			}
 			wantIndexed(t, l, text, []string{"tally", "CONSTANT", "g", "p"}) // and results of subqueries
+		}
+	}
+}
+
+func TestTimesAreReadAsTheTimePackageReadsThem(t *testing.T) {
+	for _, text := range []string{
+		"2024-02-29T23:59:59.999999999Z", "1985-01-01T00:00:00.000000000Z", "0001-01-01T00:00:00.000000001Z", "9999-12-31T12:00:00.000000000Z",
+		"2023-02-29T00:00:00.000000000Z", "2024-13-01T00:00:00.000000000Z", "2024-01-00T00:00:00.000000000Z", "2024-01-01T24:00:00.000000000Z",
+		"2024-01-01T00:60:00.000000000Z", "2024-01-01T00:00:60.000000000Z", "2024-01-01T00:00:00.00000000xZ", "2024-01-01T00:00:00Z", "20x4-01-01T00:00:00.000000000Z",
+	} {
+		want, err := time.Parse(momentLayout, text)
+		got, ok := parseMoment(text)
+		if ok != (err == nil) || ok && !got.Equal(want) {
+			t.Errorf("parseMoment(%q) = %v, %v; the time package has %v, %v", text, got, ok, want, err)
 		}
 	}
 }
