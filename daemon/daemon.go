@@ -13,6 +13,7 @@ import (
 	"lacuna/daemon/books"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/intake"
+	"lacuna/daemon/operate"
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/pages"
 	"lacuna/daemon/slots"
@@ -44,6 +45,7 @@ type Parts struct {
 // Daemon is the service.
 type Daemon struct {
 	cfg      Config
+	operate  operate.Settings // of cfg: made once, for every dataset holds on to those of all
 	parts    Parts
 	log      *slog.Logger
 	reader   slots.Decoders
@@ -77,7 +79,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{
-		cfg: cfg, parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.Publish.Store(cfg.ProductsDir),
+		cfg: cfg, operate: cfg.Operate(), parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.Publish.Store(cfg.ProductsDir),
 		spool: fetch.NewSpool(cfg.state().Spool()), heartbeats: supervise.NewHeartbeats(parts.Now),
 		supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]*intake.Intake{},
 		wakes: map[string]chan struct{}{},
@@ -346,8 +348,8 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 		Whole:     func() time.Time { return in.State().Whole },
-		Fetching:  func() fetch.Days { return d.Station().Fetching(set.Name) },
-		Backfill:  d.cfg.Operate().Throttle(set.Name, d.parts.Now),
+		Fetching:  func() fetch.Days { return d.operate.Fetching(set.Name) },
+		Backfill:  d.operate.Throttle(set.Name, d.parts.Now),
 		Wake:      d.wakes[set.Name],
 		Reading:   d.cfg.readingOf,
 	}), in, nil
