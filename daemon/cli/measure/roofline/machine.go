@@ -29,7 +29,7 @@ type Machine struct {
 const (
 	copiedBytes = 256 << 20
 	matrixSide  = 384
-	hashedBytes = 64 << 20
+	hashedBytes = 1 << 20
 	diskBytes   = 64 << 20
 )
 

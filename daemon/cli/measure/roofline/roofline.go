@@ -21,6 +21,7 @@ import (
 
 // Result is one run.
 type Result struct {
+	Note    string  `json:"note,omitempty"` // when and where
 	Grid    string  `json:"grid"`
 	Machine Machine `json:"machine"`
 	Stages  []Stage `json:"stages"`
@@ -39,7 +40,7 @@ type Stage struct {
 	Share  float64 `json:"share"`       // Limit of CPU
 }
 
-// released are the figures of the last release.
+// released are the figures of the last release, by -json.
 //
 //go:embed released.json
 var released []byte
