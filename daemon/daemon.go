@@ -128,14 +128,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	defer look.Close()
-	server, err := ops.New(d.cfg.Web, d.pages().Sources(book, look), d.log)
+	server, err := d.listen(book, look)
 	if err != nil {
 		return err
 	}
-	if err := server.Listen(); err != nil {
-		return err
-	}
-	d.addr.Store(server.Addr())
 
 	// Cancelling ctx stops the intake only. A worker finishes the granule in
 	// hand; hard is cancelled if that takes too long.
@@ -184,6 +180,19 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	return context.Cause(hard) // nil, or errDrainTimeout
+}
+
+// listen returns the server of the status page, whose address is bound.
+func (d *Daemon) listen(book, look *ledger.Ledger) (*ops.Server, error) {
+	server, err := ops.New(d.cfg.Web, d.pages().Sources(book, look), d.log)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Listen(); err != nil {
+		return nil, err
+	}
+	d.addr.Store(server.Addr())
+	return server, nil
 }
 
 // isDamaged reports whether an error is that of a damaged ledger, which starting a

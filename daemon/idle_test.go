@@ -16,8 +16,8 @@ func TestDatasetsShareTheSettingsOfAll(t *testing.T) {
 		b.cfg.Datasets = append(b.cfg.Datasets, set)
 	}
 	d := b.daemon(t)
-	first := &d.Station().Settings.Datasets[0]
-	if &d.Station().Settings.Datasets[0] != first || &d.pages().Settings.Datasets[0] != first {
+	first := &d.Station().Datasets[0]
+	if &d.Station().Datasets[0] != first || &d.pages().Settings.Datasets[0] != first {
 		t.Error("the settings of all datasets are copied with every use")
 	}
 	perUse := testing.AllocsPerRun(100, func() { d.operate.Throttle("sea-1", time.Now); d.operate.Fetching("sea-1") })
