@@ -127,9 +127,10 @@ HOURS ?= 2
 soak: system onnxruntime parts ## a granule a second for HOURS (2): what a service holds on to stays flat; picture in bin/soak.svg
 	@mkdir -p bin && LACUNA_SOAK_HOURS=$(HOURS) LACUNA_SOAK_PLOT=$(CURDIR)/bin/soak.svg go test -vet=off -timeout 48h -v -count 1 -run 'Soak|Curve' ./daemon/chaos
 
-bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run
+bench: system python onnxruntime parts ## benchmarks, with xarray timed in the same run, and how far the machine is from its limits
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-bench.txt
-	@go test -run '^$$' -bench . -benchtime 3x -timeout 60m ./...
+	@go test -run '^$$' -bench . -benchtime 3x -timeout 120m ./...
+	@go run ./daemon/cmd/lacuna lab roofline
 
 fleet: system onnxruntime ## measure workers on a real broker, for half an hour: speed, queue, stalls, EVENTS (500) kills; docs/scaling.md
 	LACUNA_LONG=1 go test ./daemon/workers -count=1 -v -timeout 2h -run 'Scale|Queued|Stall'

@@ -10,9 +10,9 @@ import (
 
 // attendants returns the stages beside the work: the alarms, the backfills that
 // operators ask for and the journal of the ledger.
-func (d *Daemon) attendants(book *ledger.Ledger) ([]supervise.Stage, error) {
+func (d *Daemon) attendants(book, look *ledger.Ledger) ([]supervise.Stage, error) {
 	hook, err := ops.NewHook(d.cfg.Alarms, ops.HookParts{
-		Status: d.pages().Status(book), Memory: d.cfg.state().Alarms(), Now: d.parts.Now, Log: d.log,
+		Status: d.pages().Status(look), Memory: d.cfg.state().Alarms(), Now: d.parts.Now, Log: d.log,
 		Machine: machine(),
 	})
 	if err != nil {

@@ -61,7 +61,7 @@ func (d *Daemon) backfillHere(ctx context.Context, b operate.Backfill, book *led
 	if err != nil {
 		return operate.BackfillNews{}, err
 	}
-	station, look := d.Station(), operate.New(d.cfg.Operate(), book, d.parts.Now)
+	station, look := d.Station(), operate.New(d.operate, book, d.parts.Now)
 	stop := out.Background(ctx)
 	defer stop()
 	run := backfillRun{station: station, book: book, worker: w, live: live, news: func() (operate.BackfillNews, error) {

@@ -13,6 +13,7 @@ import (
 	"lacuna/daemon/books"
 	"lacuna/daemon/fill"
 	"lacuna/daemon/intake"
+	"lacuna/daemon/operate"
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/pages"
 	"lacuna/daemon/slots"
@@ -44,6 +45,7 @@ type Parts struct {
 // Daemon is the service.
 type Daemon struct {
 	cfg      Config
+	operate  operate.Settings // of cfg: made once, for every dataset holds on to those of all
 	parts    Parts
 	log      *slog.Logger
 	reader   slots.Decoders
@@ -77,7 +79,7 @@ func New(cfg Config, parts Parts) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{
-		cfg: cfg, parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.Publish.Store(cfg.ProductsDir),
+		cfg: cfg, operate: cfg.Operate(), parts: parts, log: parts.Log, reader: slots.NewDecoders(reader), store: cfg.Publish.Store(cfg.ProductsDir),
 		spool: fetch.NewSpool(cfg.state().Spool()), heartbeats: supervise.NewHeartbeats(parts.Now),
 		supervisor: ops.NewSupervisor(parts.Log), intakes: map[string]*intake.Intake{},
 		wakes: map[string]chan struct{}{},
@@ -121,14 +123,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer renewal.close()
 	renewal.trainBy(turn, d)
 	d.renewal = renewal
-	server, err := ops.New(d.cfg.Web, d.pages().Sources(book), d.log)
+	look, err := book.Look(ctx)
 	if err != nil {
 		return err
 	}
-	if err := server.Listen(); err != nil {
+	defer look.Close()
+	server, err := d.listen(book, look)
+	if err != nil {
 		return err
 	}
-	d.addr.Store(server.Addr())
 
 	// Cancelling ctx stops the intake only. A worker finishes the granule in
 	// hand; hard is cancelled if that takes too long.
@@ -155,7 +158,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	attendants, err := d.attendants(book)
+	attendants, err := d.attendants(book, look)
 	if err != nil {
 		return err
 	}
@@ -170,13 +173,26 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	d.began.Store(true)
 	d.ready.Store(true)
-	defer d.watch(ctx, book)()
+	defer d.watch(ctx, look)()
 	err = g.Wait()
 	out.LastFlush(ctx)
 	if err != nil {
 		return err
 	}
 	return context.Cause(hard) // nil, or errDrainTimeout
+}
+
+// listen returns the server of the status page, whose address is bound.
+func (d *Daemon) listen(book, look *ledger.Ledger) (*ops.Server, error) {
+	server, err := ops.New(d.cfg.Web, d.pages().Sources(book, look), d.log)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Listen(); err != nil {
+		return nil, err
+	}
+	d.addr.Store(server.Addr())
+	return server, nil
 }
 
 // isDamaged reports whether an error is that of a damaged ledger, which starting a
@@ -341,8 +357,8 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 		Whole:     func() time.Time { return in.State().Whole },
-		Fetching:  func() fetch.Days { return d.Station().Fetching(set.Name) },
-		Backfill:  d.cfg.Operate().Throttle(set.Name, d.parts.Now),
+		Fetching:  func() fetch.Days { return d.operate.Fetching(set.Name) },
+		Backfill:  d.operate.Throttle(set.Name, d.parts.Now),
 		Wake:      d.wakes[set.Name],
 		Reading:   d.cfg.readingOf,
 	}), in, nil

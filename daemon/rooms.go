@@ -41,7 +41,7 @@ func (c Config) Operate() operate.Settings {
 // than the ledger.
 func (d *Daemon) Station() operate.Station {
 	station := operate.Station{
-		Settings: d.cfg.Operate(), Archives: d.archives, Keeper: d.books(), Open: d.open, Close: d.books().Close,
+		Settings: d.operate, Archives: d.archives, Keeper: d.books(), Open: d.open, Close: d.books().Close,
 		Alarms: d.cfg.Alarms, Machine: machine(), Now: d.parts.Now, Log: d.log,
 		Scheduler: func(dataset string, book *ledger.Ledger) *retrain.Scheduler {
 			for _, set := range d.cfg.Datasets {
@@ -73,7 +73,7 @@ func (d *Daemon) Overview(ctx context.Context) (pages.Overview, error) {
 
 func (d *Daemon) pages() pages.Pages {
 	return pages.Pages{
-		Settings: d.cfg.Operate(), ModelStore: d.cfg.Train.Store, Listen: d.cfg.Web.Listen, Limits: d.cfg.Alarms.Limits,
+		Settings: d.operate, ModelStore: d.cfg.Train.Store, Listen: d.cfg.Web.Listen, Limits: d.cfg.Alarms.Limits,
 		Machine: machine(), Reader: d.reader.Patient(), Live: live{d}, Troubles: &d.troubles, Join: d.Station().Join, Now: d.parts.Now,
 	}
 }

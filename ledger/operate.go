@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -42,6 +43,7 @@ type GranuleQuery struct {
 	Dataset  string
 	Name     string
 	State    State
+	Unread   bool      // only those without times, with a state: they were not read, or could not be
 	From, To time.Time // time of a field, both ends included
 	Limit    int       // the newest so many; 0: all
 }
@@ -64,6 +66,9 @@ func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error
 		gs, err = l.granules(ctx, `WHERE id IN (SELECT granule FROM field_time WHERE time BETWEEN ?1 AND ?2
 				AND dataset IN (SELECT dataset FROM tally WHERE ?3 = '' OR dataset = ?3))
 			AND (?4 = '' OR state = ?4) ORDER BY id DESC LIMIT ?5`, text(q.From), text(q.To), q.Dataset, q.State, limit)
+	case q.State != "" && q.Unread:
+		gs, err = l.granules(ctx, `INDEXED BY granule_unread WHERE state = ?1 AND first_time = '' AND dataset IN (SELECT dataset FROM tally WHERE ?2 = '' OR dataset = ?2)
+			AND NOT (absent = 1 AND ?1 = 'quarantined') ORDER BY changed DESC, id DESC LIMIT ?3`, q.State, q.Dataset, limit)
 	case q.State != "":
 		gs, err = l.granules(ctx, `WHERE state = ?1 AND (?2 = '' OR dataset = ?2) AND NOT (absent = 1 AND ?1 = 'quarantined') ORDER BY changed DESC, id DESC LIMIT ?3`,
 			q.State, q.Dataset, limit)
@@ -92,8 +97,8 @@ func (l *Ledger) Deliveries(ctx context.Context, dataset, granule string) ([]Del
 func (l *Ledger) Named(ctx context.Context, dataset, name string) ([]Object, error) {
 	found, err := query(ctx, l.db, func(row scanner) (o Object, err error) {
 		return o, row.Scan(&o.Dataset, &o.Name)
-	}, `SELECT DISTINCT dataset, name FROM granule WHERE (?1 = '' OR dataset = ?1)
-		AND (name = ?2 OR substr(name, -length(?2) - 1) = '/' || ?2) ORDER BY dataset, name`, dataset, name)
+	}, `SELECT DISTINCT dataset, name FROM granule WHERE `+fileOfName+` = ?3 AND (?1 = '' OR +dataset = ?1)
+		AND (name = ?2 OR substr(name, -length(?2) - 1) = '/' || ?2) ORDER BY dataset, name`, dataset, name, name[strings.LastIndexByte(name, '/')+1:])
 	if err != nil {
 		return nil, fmt.Errorf("look up granules named %s: %w", name, err)
 	}

@@ -94,8 +94,14 @@ func (l *Ledger) Current(ctx context.Context, dataset, granule string) (p Public
 // from through to, in the order in which they were promised. Zero times are
 // open.
 func (l *Ledger) Publications(ctx context.Context, dataset string, from, to time.Time) ([]Publication, error) {
-	all, err := query(ctx, l.db, scanPublication, "SELECT "+publicationColumns+` FROM publication AS p
-		WHERE (?1 = '' OR dataset = ?1) AND time >= ?2 AND (?3 = '' OR time <= ?3) ORDER BY id`, dataset, text(from), text(to))
+	if to.IsZero() {
+		to = farFuture()
+	}
+	where := "WHERE dataset = ?1 AND time BETWEEN ?2 AND ?3 ORDER BY id"
+	if dataset == "" { // another index
+		where = "WHERE ?1 = '' AND time BETWEEN ?2 AND ?3 ORDER BY id"
+	}
+	all, err := query(ctx, l.db, scanPublication, "SELECT "+publicationColumns+" FROM publication AS p "+where, dataset, text(from), text(to))
 	if err != nil {
 		return nil, fmt.Errorf("list publications: %w", err)
 	}

@@ -31,16 +31,17 @@ func (l *Ledger) FirstPending(ctx context.Context, dataset string, n int) ([]Gra
 // replacement does not take a good granule away. A granule that is known to
 // hold no observation is left out: it says nothing about its neighbours.
 func (l *Ledger) Window(ctx context.Context, dataset string, from, to time.Time) ([]Granule, error) {
-	gs, err := l.granules(ctx, `WHERE id IN (SELECT granule FROM field_time WHERE dataset = ? AND time BETWEEN ? AND ?)
-		AND state <> 'quarantined' AND absent = 0 AND NOT (product_path <> '' AND observed = 0)
-		AND NOT EXISTS (SELECT 1 FROM granule AS later WHERE later.dataset = granule.dataset AND later.name = granule.name
-			AND later.revision > granule.revision AND later.state <> 'quarantined' AND later.first_time <> '')
-		ORDER BY first_time, name`, dataset, text(from), text(to))
+	gs, err := l.granules(ctx, inWindow+" ORDER BY first_time, name", dataset, text(from), text(to))
 	if err != nil {
 		return nil, fmt.Errorf("list granules of %s from %v to %v: %w", dataset, from, to, err)
 	}
 	return gs, nil
 }
+
+const inWindow = `WHERE id IN (SELECT granule FROM field_time WHERE dataset = ? AND time BETWEEN ? AND ?)
+	AND state <> 'quarantined' AND absent = 0 AND NOT (product_path <> '' AND observed = 0)
+	AND NOT EXISTS (SELECT 1 FROM granule AS later WHERE later.dataset = granule.dataset AND later.name = granule.name
+		AND later.revision > granule.revision AND later.state <> 'quarantined' AND later.first_time <> '')`
 
 // Newest returns the granule of a dataset with the latest field, set aside or
 // not; ok is false where none was read yet.

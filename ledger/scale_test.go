@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/ledger/ledgertest"
+
 	"modernc.org/sqlite"
 )
 
@@ -56,42 +58,10 @@ func (c *recordedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driv
 	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts)
 }
 
-// grow adds n granules of the past to a ledger, published and scored, as rows:
-// by the usual way they would take hours.
+// grow adds n granules of the past to a ledger.
 func grow(t *testing.T, path string, n int) {
 	t.Helper()
-	db, err := sql.Open("sqlite", dataSource(path)+"&_pragma=cache_size(-200000)")
-	must(t, err)
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	_, err = db.ExecContext(t.Context(), "PRAGMA synchronous = OFF")
-	must(t, err)
-	const moment = "strftime('%Y-%m-%dT%H:%M:%S.000000000Z', 473385600 + 86400 * (id / 100), 'unixepoch')" // 1985 onwards
-	must(t, transact(t.Context(), db, func(tx *sql.Tx) error {
-		for _, statement := range []string{
-			`INSERT INTO granule (id, dataset, name, revision, sha256, size, mod_time, spool_path, state, reason, first_time, last_time,
-				product_path, product_sha256, recorded, changed)
-				WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?)
-				SELECT id, 'set' || (id % 100), 'granule-' || (id / 100) || '.nc', 1, 'sha' || id, 1000, ` + moment + `, 'spool', 'announced', '', ` +
-				moment + `, ` + moment + `, 'product', 'sha', ` + moment + `, ` + moment + ` FROM n`,
-			`INSERT INTO field_time SELECT dataset, first_time, id FROM granule WHERE id <= ?`,
-			`INSERT INTO history (granule, state, at, note) SELECT id, 'announced', changed, '' FROM granule WHERE id <= ?`,
-			`INSERT INTO object SELECT dataset, name, size, mod_time, '', '', id, '' FROM granule WHERE id <= ?`,
-			`INSERT INTO publication (id, granule, dataset, name, revision, time, file, size, body, stored)
-				SELECT id, id, dataset, name, 1, first_time, 'file', 1000, '{}', changed FROM granule WHERE id <= ?`,
-			`INSERT INTO delivery (sink, dataset, publication, kind, state, queued, ended)
-				SELECT 'disk', dataset, id, 'publish', 'delivered', changed, changed FROM granule WHERE id <= ?`,
-			`INSERT INTO skill (granule, kind, dataset, day, state, method, mse, pixels, at)
-				SELECT id, 'overlay', dataset, first_time, 'had', 'oi', 0.2, 1000, changed FROM granule WHERE id <= ?`,
-			`INSERT INTO reopening (dataset, name, time, lane, opened, latest, due, neighbours, why, outcome, ended)
-				SELECT dataset, name, first_time, 'live', changed, changed, changed, 1, 'came', 'unchanged', changed FROM granule WHERE id <= ?`,
-		} {
-			if _, err := tx.ExecContext(t.Context(), statement, n); err != nil {
-				return fmt.Errorf("%s: %w", statement[:40], err)
-			}
-		}
-		return nil
-	}))
+	must(t, ledgertest.Decades(n).Add(t.Context(), path))
 }
 
 // aDayOfWork runs the statements of the daemon for a granule of this name, of
@@ -249,7 +219,8 @@ func TestNoStatementOfADaysWorkWalksThroughATable(t *testing.T) {
 	}
 }
 
-func wantIndexed(t *testing.T, l *Ledger, text string, small []string) {
+// planOf returns the steps by which a statement is carried out.
+func planOf(t *testing.T, l *Ledger, text string) []string {
 	t.Helper()
 	const most = 24 // parameters
 	args := make([]any, min(strings.Count(text, "?"), most))
@@ -266,7 +237,12 @@ func wantIndexed(t *testing.T, l *Ledger, text string, small []string) {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	for _, step := range steps {
+	return steps
+}
+
+func wantIndexed(t *testing.T, l *Ledger, text string, small []string) {
+	t.Helper()
+	for _, step := range planOf(t, l, text) {
 		words := strings.Fields(step)
 		bounded := strings.Contains(step, "granule_by_change") || strings.Contains(step, "delivery_line") || // in their order up to a limit; waiting deliveries only
 			strings.Contains(step, "delivery_aside")

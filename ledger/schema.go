@@ -75,6 +75,7 @@ CREATE TABLE grid (
 		gridLayout,
 		ownerLayout,
 		absenceLayout,
+		lookLayout,
 	}
 }
 

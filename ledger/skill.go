@@ -141,6 +141,18 @@ func (l *Ledger) Skills(ctx context.Context, q SkillQuery) ([]Skill, error) {
 	return skills, nil
 }
 
+// LatestErrors returns the mean squared errors of the latest n overlays of a
+// dataset, without those of no pixel, in the order of days.
+func (l *Ledger) LatestErrors(ctx context.Context, dataset string, n int) ([]float64, error) {
+	scores, err := query(ctx, l.db, func(row scanner) (s Skill, err error) { return s, row.Scan(&s.MSE, &s.Pixels) },
+		`SELECT mse, pixels FROM skill WHERE dataset = ? AND state = 'had' AND kind = 'overlay' ORDER BY day DESC, id DESC LIMIT ?`, dataset, n)
+	if err != nil {
+		return nil, fmt.Errorf("list errors of %s: %w", dataset, err)
+	}
+	slices.Reverse(scores)
+	return Errors(scores), nil
+}
+
 // farFuture is later than any field.
 func farFuture() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }
 

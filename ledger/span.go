@@ -64,6 +64,23 @@ func (l *Ledger) FetchedAt(ctx context.Context, g Granule) (at time.Time, err er
 	return at, nil
 }
 
+// Delays returns how long after their last fields the granules of a Window came
+// into the spool, by FetchedAt, without those that were not fetched.
+func (l *Ledger) Delays(ctx context.Context, dataset string, from, to time.Time) ([]time.Duration, error) {
+	delays, err := query(ctx, l.db, func(row scanner) (time.Duration, error) {
+		var field, fetched time.Time
+		err := row.Scan((*moment)(&field), (*moment)(&fetched))
+		return fetched.Sub(field), err
+	}, `SELECT g.last_time, min(h.at) FROM (SELECT id, dataset, name, sha256, last_time FROM granule `+inWindow+`) AS g
+		CROSS JOIN granule AS same ON same.dataset = g.dataset AND same.name = g.name AND same.sha256 = g.sha256
+		CROSS JOIN history AS h ON h.granule = same.id AND h.state = 'fetched'
+		WHERE g.sha256 <> '' GROUP BY g.id`, dataset, text(from), text(to))
+	if err != nil {
+		return nil, fmt.Errorf("look up when granules of %s were fetched: %w", dataset, err)
+	}
+	return delays, nil
+}
+
 // Turn is the time that a product took its turn in: from the latest fetch of its
 // granule, or the request to make it again, until it was stored.
 type Turn struct {

@@ -236,7 +236,7 @@ func (s Station) ops(book *ledger.Ledger) *Operations { return New(s.Settings, b
 // Fetching returns the days of a dataset's backfill that are still to be fetched;
 // an open range where there are none. A request that cannot be read counts as
 // none: the backfill itself reports it.
-func (s Station) Fetching(dataset string) fetch.Days {
+func (s Settings) Fetching(dataset string) fetch.Days {
 	var b Backfill
 	if known, err := state.Load(s.State.Backfill(dataset), &b); err != nil || !known || b.Again {
 		return fetch.Days{}

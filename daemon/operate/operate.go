@@ -256,12 +256,12 @@ func (o *Operations) ofRange(ctx context.Context, dataset string, from, to time.
 		return nil, err
 	}
 	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} { // in these states a granule may not have been read
-		unread, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state})
+		unread, err := o.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state, Unread: true})
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range unread {
-			if named, ok := fetch.DayInName(g.Name); g.First.IsZero() && ok && !named.Before(from) && !named.After(to) {
+			if named, ok := fetch.DayInName(g.Name); ok && !named.Before(from) && !named.After(to) {
 				rows = append(rows, g)
 			}
 		}

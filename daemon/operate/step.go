@@ -20,19 +20,9 @@ const (
 // among the latest ones, and false where these say nothing: too few, or as
 // irregular as where an archive was fetched for the first time.
 func UsualDelay(ctx context.Context, book *ledger.Ledger, dataset string, newest time.Time, step time.Duration) (time.Duration, bool, error) {
-	rows, err := book.Window(ctx, dataset, newest.Add(-delayFields*step), newest)
+	delays, err := book.Delays(ctx, dataset, newest.Add(-delayFields*step), newest)
 	if err != nil {
 		return 0, false, err
-	}
-	var delays []time.Duration
-	for _, g := range rows {
-		at, err := book.FetchedAt(ctx, g)
-		if err != nil {
-			return 0, false, err
-		}
-		if !at.IsZero() && !g.Absent {
-			delays = append(delays, at.Sub(g.Last))
-		}
 	}
 	delay, ok := usual(delays, step)
 	return delay, ok, nil

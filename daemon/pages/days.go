@@ -88,12 +88,12 @@ const mostUnread = 2000
 func (w days) unread(ctx context.Context, dataset string) ([]unreadGranule, error) {
 	var all []unreadGranule
 	for _, state := range []ledger.State{ledger.Quarantined, ledger.Fetched} {
-		rows, err := w.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state, Limit: mostUnread})
+		rows, err := w.book.Granules(ctx, ledger.GranuleQuery{Dataset: dataset, State: state, Unread: true, Limit: mostUnread})
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range rows {
-			if date, ok := fetch.DayInName(g.Name); ok && g.First.IsZero() {
+			if date, ok := fetch.DayInName(g.Name); ok {
 				all = append(all, unreadGranule{date: date, granule: g})
 			}
 		}

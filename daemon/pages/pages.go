@@ -55,12 +55,13 @@ type Live interface {
 }
 
 // Sources returns the content and the actions of the web interface on an open
-// ledger. The actions are those of the operator's commands.
-func (p Pages) Sources(book *ledger.Ledger) ops.Sources {
+// ledger; the content is read by a look into it. The actions are those of the
+// operator's commands.
+func (p Pages) Sources(book, look *ledger.Ledger) ops.Sources {
 	o := operate.New(p.Settings, book, p.Now)
-	r := reading{Operations: o, settings: p.Settings, book: book}
+	r := reading{Operations: operate.New(p.Settings, look, p.Now), settings: p.Settings, book: look}
 	return ops.Sources{
-		Status: p.Status(book), Products: p.Settings.Products,
+		Status: p.Status(look), Products: p.Settings.Products,
 		Days: days{r}, Granules: granules{reading: r, reader: p.Reader}, Models: models{reading: r, store: p.ModelStore, now: p.Now}, Actions: o,
 		Catalogue: catalogue{reading: r, store: disk.Store{Root: p.Settings.Products}}, Machine: p.Machine,
 	}

@@ -261,11 +261,11 @@ func (p Pages) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Data
 		s := skillRow(last[0])
 		row.Skill = &s
 	}
-	days, err := book.Skills(ctx, ledger.SkillQuery{Dataset: row.Name, Kind: ledger.Overlay, Limit: skill.DriftDays})
+	errors, err := book.LatestErrors(ctx, row.Name, skill.DriftDays)
 	if err != nil {
 		return err
 	}
-	drift := skill.DriftOf(ledger.Errors(days))
+	drift := skill.DriftOf(errors)
 	row.Drift, row.RecentMSE = drift.Alarm, drift.Recent
 	return nil
 }
