@@ -29,7 +29,7 @@ type Reopening struct {
 	Granule        string    // name of the granule of the product
 	Time           time.Time // time of its first field
 	Lane           Lane
-	Opened, Latest time.Time // when the first and the latest neighbour came
+	Opened, Latest time.Time // when the first and the latest neighbour came, or it was put off last
 	Due            time.Time // when it is compared, unless another neighbour comes
 	Neighbours     int
 	Why            string  // reason, from the latest neighbour
@@ -209,7 +209,7 @@ func reopen(ctx context.Context, tx *sql.Tx, r Reopening, p Placement) error {
 
 // DueReopening returns the reopened product of a dataset and lane that has been
 // due for longest; ok is false where none is due now. One whose neighbour came in the
-// future, by a clock that was set back since, is due too.
+// future, or that was put off there, by a clock that was set back since, is due too.
 func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, now time.Time) (r Reopening, ok bool, err error) {
 	due, err := query(ctx, l.db, scanReopening, reopeningQuery+`WHERE dataset = ? AND lane = ? AND outcome = ''
 		AND (due <= ? OR latest > ? AND due > latest) ORDER BY due, id LIMIT 1`, dataset, lane, text(now), text(now))
@@ -236,10 +236,11 @@ func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) e
 	return nil
 }
 
-// PostponeReopening delays a reopening that failed, so that the others get
-// their turn before it is tried again.
-func (l *Ledger) PostponeReopening(ctx context.Context, id int64, due time.Time) error {
-	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET due = ? WHERE id = ? AND outcome = ''", text(due), id)
+// PostponeReopening delays a reopening that failed now, so that the others get
+// their turn before it is tried again. It counts as news of now, as a neighbour does:
+// after a clock that was ahead was set back it is due at once.
+func (l *Ledger) PostponeReopening(ctx context.Context, id int64, now time.Time, wait time.Duration) error {
+	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET latest = ?, due = ? WHERE id = ? AND outcome = ''", text(now), text(now.Add(wait)), id)
 	if err != nil {
 		return fmt.Errorf("postpone reopening %d: %w", id, err)
 	}

@@ -194,12 +194,16 @@ func TestReopenedProductIsDueAfterAClockWasSetBack(t *testing.T) {
 	if !ok {
 		t.Fatal("it waits for a year")
 	}
-	must(t, l.PostponeReopening(t.Context(), r.ID, at(12)))
+	must(t, l.PostponeReopening(t.Context(), r.ID, at(10), 2*time.Hour))
 	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(11)); ok || err != nil {
 		t.Errorf("one that was postponed since is due before its time: %v", err)
 	}
 	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
 		t.Errorf("one that was postponed is not due at its time: %v", err)
+	}
+	must(t, l.PostponeReopening(t.Context(), r.ID, at(24*365), 2*time.Hour))
+	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
+		t.Errorf("one that was postponed while the clock was ahead waits for a year: %v", err)
 	}
 }
 

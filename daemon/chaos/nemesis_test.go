@@ -131,7 +131,9 @@ func misleading(t trouble) func(context.Context, *campaign) (func() error, error
 		if err != nil {
 			return heal, err
 		}
-		time.Sleep(poll + poll/4) // by now its first half was read
+		for deadline := time.Now().Add(poll + poll/4); time.Now().Before(deadline) && !c.archives.halved(name); {
+			time.Sleep(10 * time.Millisecond)
+		}
 		return heal, c.producer.correct(ctx, name)
 	}
 }
@@ -158,7 +160,9 @@ func clockWrong(by string) func(context.Context, *campaign) (func() error, error
 	}
 }
 
-// lasts is how long something goes wrong: from a blink to longer than a session.
+// lasts is how long something goes wrong: from a blink to longer than a session, and
+// seldom long.
 func lasts(random *rand.Rand) time.Duration {
-	return time.Duration(200+random.IntN(4000)) * time.Millisecond
+	share := random.Float64()
+	return 100*time.Millisecond + time.Duration(share*share*float64(4*time.Second))
 }

@@ -27,20 +27,14 @@ func topicLost(how func(*broker, context.Context, string) error, topic string) f
 			// then: the operator who deleted them restarts the service.
 			return c.restart, nil
 		}
-		return func() error { return c.eventually(ctx, "publish", "replay", "--topic", prefix) }, nil
+		return func() error {
+			return c.eventually(ctx, "publish", "replay", "--topic", prefix, "--from", c.producer.lately())
+		}, nil
 	}
 }
 
 // restart restarts the daemon and its workers.
-func (c *campaign) restart() error {
-	for _, p := range c.processes() {
-		p.hold()
-	}
-	for _, p := range c.processes() {
-		p.release()
-	}
-	return nil
-}
+func (c *campaign) restart() error { return c.paused(func() error { return nil }) }
 
 // eventually runs an operator's command until it succeeds: something else may be
 // wrong at the same time.
@@ -56,31 +50,41 @@ func (c *campaign) eventually(ctx context.Context, args ...string) (err error) {
 	return err
 }
 
-// stateRestored takes a copy of the state, or restores the one that was taken
-// before.
-func stateRestored(_ context.Context, c *campaign) (func() error, error) {
-	c.daemon.hold()
-	for _, w := range c.workers { // they use the shared folder in it
-		w.hold()
+// stateRestored takes a copy of the state, lets the service go on, and restores the
+// copy: products were made and announced of which the state knows nothing then.
+func stateRestored(ctx context.Context, c *campaign) (func() error, error) {
+	state, kept := c.disks["state"], c.path("kept")
+	err := c.paused(func() error { return errors.Join(os.RemoveAll(kept), copyTree(state.behind, kept)) })
+	for range 3 {
+		if err == nil {
+			_, err = c.producer.deliver(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(2 * poll); time.Now().Before(deadline) && len(c.behind(ctx, c.producer)) > 0; {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return func() error {
+		return c.paused(func() error {
+			state.remove()
+			return errors.Join(os.RemoveAll(state.behind), copyTree(kept, state.behind), state.mount())
+		})
+	}, nil
+}
+
+// paused does something while neither daemon nor workers run: they all use the state.
+func (c *campaign) paused(do func() error) error {
+	for _, p := range c.processes() {
+		p.hold()
 	}
 	defer func() {
 		for _, p := range c.processes() {
 			p.release()
 		}
 	}()
-	state, kept := c.disks["state"], c.path("kept")
-	if !c.kept {
-		_ = os.RemoveAll(kept)
-		c.kept = true
-		c.missed++
-		return nil, copyTree(state.behind, kept)
-	}
-	c.kept = false
-	state.remove()
-	if err := os.RemoveAll(state.behind); err != nil {
-		return nil, err
-	}
-	return nil, errors.Join(copyTree(kept, state.behind), state.mount())
+	return do()
 }
 
 func copyTree(from, to string) error {

@@ -28,6 +28,7 @@ type producer struct {
 
 	current map[string]string // sha256 of the objects in the archives, by name
 	spoiled map[string]bool   // those that are no granules
+	newest  string            // name of the granule with the latest day
 	changed time.Time         // when the last object was put there
 }
 
@@ -61,8 +62,19 @@ func (p *producer) deliver(ctx context.Context) (string, error) {
 				return "", err
 			}
 		}
+		p.newest = max(p.newest, d.Name)
 		return d.Name, p.put(ctx, d.Name, content)
 	}
+}
+
+// lately returns a day that is earlier than those of what was delivered in the last
+// strikes.
+func (p *producer) lately() string {
+	day, err := time.Parse("20060102", p.newest[:8])
+	if err != nil {
+		panic(err) // the names of this world begin with the day
+	}
+	return day.AddDate(0, 0, -40).Format(time.DateOnly)
 }
 
 // spoil puts something there that looks like the granule beside it, and is none.

@@ -15,7 +15,7 @@ import (
 
 const (
 	prefix = "lacuna" // of topics
-	poll   = 4 * time.Second
+	poll   = 3 * time.Second
 	// session is longer, beside poll, than the default, for a busy machine is silent for a second.
 	session = 2 * time.Second
 )

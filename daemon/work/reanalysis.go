@@ -138,7 +138,7 @@ func (w *Worker) judge(ctx context.Context, a again, c jobs.Change, now *publish
 	r := a.Reopening
 	if c.Comparable && c.Largest < w.set.Reanalysis.LeastChange && !bettersTier(a.before, now) {
 		if now != nil && now.Follows != "" { // it was made in a hurry, and is not done yet
-			return next, false, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry))
+			return next, false, w.Books.PostponeReopening(ctx, r.ID, w.Now(), w.set.Retry)
 		}
 		r.Change, r.Outcome = c.Largest, ledger.Unchanged
 		w.Log.Info("product unchanged", "granule", r.Granule, "why", r.Why, "change_sigmas", roundChange(c.Largest))
