@@ -13,28 +13,20 @@ import (
 )
 
 // topicLost deletes a topic or what is in it. Where receivers have lost events, an
-// operator sends them again afterwards, as the handbook says.
+// operator sends them again afterwards, as the handbook says: those of the last weeks.
 func topicLost(how func(*broker, context.Context, string) error, topic string) func(context.Context, *campaign) (func() error, error) {
 	return func(ctx context.Context, c *campaign) (func() error, error) {
 		if err := c.broker.harvest(ctx); err != nil {
 			return nil, err
 		}
-		if err := how(c.broker, ctx, topic); err != nil {
-			return nil, err
+		if topic == kafka.EventsTopic(prefix) || topic == kafka.DataTopic(prefix) {
+			c.orders = append(c.orders, func() error {
+				return c.eventually(ctx, "publish", "replay", "--topic", prefix, "--from", c.producer.lately())
+			})
 		}
-		if topic != kafka.EventsTopic(prefix) && topic != kafka.DataTopic(prefix) {
-			// The topics of jobs are made at a start, and jobs that were lost are sent again
-			// then: the operator who deleted them restarts the service.
-			return c.restart, nil
-		}
-		return func() error {
-			return c.eventually(ctx, "publish", "replay", "--topic", prefix, "--from", c.producer.lately())
-		}, nil
+		return nil, how(c.broker, ctx, topic)
 	}
 }
-
-// restart restarts the daemon and its workers.
-func (c *campaign) restart() error { return c.paused(func() error { return nil }) }
 
 // eventually runs an operator's command until it succeeds: something else may be
 // wrong at the same time.
