@@ -49,8 +49,10 @@ func nemeses() []nemesis {
 		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
 		nemesis{name: "state restored from an older copy", strike: stateRestored},
 		nemesis{name: "products unmounted", strike: unmounted("products")},
-		nemesis{name: "standby on the same state", strike: secondDaemon("state")},
-		nemesis{name: "stranger on the same products", strike: secondDaemon("strange")},
+		nemesis{name: "standby on the same state", strike: secondDaemon(standby)},
+		nemesis{name: "intruder on the same state", strike: secondDaemon(intruder)},
+		nemesis{name: "twin with a copy of the state", strike: secondDaemon(twin)},
+		nemesis{name: "stranger on the same products", strike: secondDaemon(stranger)},
 		nemesis{name: "a day ahead", strike: clockWrong("24h")},
 		nemesis{name: "a day behind", strike: clockWrong("-24h")},
 	)

@@ -95,16 +95,33 @@ func unmounted(name string) func(context.Context, *campaign) (func() error, erro
 	}
 }
 
-// secondDaemon starts another daemon: a standby on the same state, or one with
-// another state that was given the same folder of products, bucket and topics by
-// mistake.
-func secondDaemon(state string) func(context.Context, *campaign) (func() error, error) {
+// Ways in which a second daemon shares what is the first one's.
+type sharing int
+
+const (
+	standby  sharing = iota // the same state, waiting for its turn
+	intruder                // the same state, without regard to turns
+	twin                    // a copy of the state, and the same places
+	stranger                // another state that was given the same places by mistake
+)
+
+// secondDaemon starts another daemon. None but a standby has a part in the turns of
+// the first: it fills by itself.
+func secondDaemon(how sharing) func(context.Context, *campaign) (func() error, error) {
 	return func(_ context.Context, c *campaign) (func() error, error) {
-		config := c.path("second.yaml")
+		state, config := "state", c.path("second.yaml")
+		if how == twin || how == stranger {
+			state = "strange"
+		}
+		if how == twin {
+			if err := c.paused(func() error { return copyTree(c.disks["state"].behind, c.path(state)) }); err != nil {
+				return nil, err
+			}
+		}
 		if err := c.configure(config, "127.0.0.1:0", state); err != nil {
 			return nil, err
 		}
-		if state != "state" { // it has no part in the turn of the first, and fills by itself
+		if how != standby {
 			text, err := os.ReadFile(config)
 			if err != nil {
 				return nil, err
