@@ -33,12 +33,14 @@ type campaign struct {
 	producer *producer
 	random   *rand.Rand
 	table    []nemesis
+	school   *school // nil: no model is trained, and none serves
 
 	events     int
 	missed     int // events that found nobody
 	count      map[string]int
 	recoveries []recovery
 	spent      map[string]time.Duration // time by what it went to
+	late       []string                 // what was open two polls after the last event
 	orders     []func() error           // what an operator does after the event, when all is mended
 }
 
@@ -102,6 +104,11 @@ func (c *campaign) run(ctx context.Context, until time.Time, most int) (wrong []
 	if err != nil {
 		return []string{"before anything went wrong: " + err.Error()}
 	}
+	if slices.ContainsFunc(c.table, func(n nemesis) bool { return n.models }) {
+		if err := c.teach(ctx); err != nil {
+			return []string{err.Error()}
+		}
+	}
 	c.t.Logf("three granules took %v from the start on, before anything went wrong", normal.Round(100*time.Millisecond))
 	before, err := c.figures(ctx)
 	if err != nil {
@@ -152,8 +159,10 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 		if heal != nil {
 			heals = append(heals, heal)
 		}
-		if _, err := c.producer.deliver(ctx); err != nil && i == 0 {
-			return n.name, err
+		if i == 0 { // something to go wrong with
+			if _, err := c.producer.deliver(ctx); err != nil {
+				return n.name, err
+			}
 		}
 		last := lasts(c.random) / time.Duration(len(chosen))
 		time.Sleep(last)
@@ -172,10 +181,11 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 	if _, err := c.producer.deliver(ctx); err != nil {
 		return event, err
 	}
+	c.late = nil
 	took, err := c.settle(ctx)
 	c.spent["recoveries"] += took
 	if took > 2*poll {
-		c.t.Logf("event %d, %s: at its normal lag after %v", c.events, event, took.Round(100*time.Millisecond))
+		c.t.Logf("%s: event %d, %s: at its normal lag after %v; after two polls: %v", time.Now().Format(time.TimeOnly), c.events, event, took.Round(100*time.Millisecond), c.late)
 	}
 	c.recoveries = append(c.recoveries, recovery{event, took})
 	return event, err
@@ -188,6 +198,9 @@ func (c *campaign) settle(ctx context.Context) (time.Duration, error) {
 		open := c.behind(ctx, c.producer)
 		if len(open) == 0 {
 			return time.Since(began), nil
+		}
+		if c.late == nil && time.Since(began) > 2*poll {
+			c.late = open
 		}
 		if time.Since(began) > bound {
 			return bound, fmt.Errorf("no end after %v:\n%s", bound, strings.Join(open, "\n"))
@@ -207,9 +220,10 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+	unsound := c.graduate(ctx)
 	c.sweep()
 	all.left = c.leftovers()
-	wrong := check(all)
+	wrong := append(check(all), unsound...)
 	if err != nil {
 		wrong = append(wrong, err.Error())
 	}

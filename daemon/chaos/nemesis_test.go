@@ -12,8 +12,9 @@ import (
 
 // nemesis is one thing that goes wrong.
 type nemesis struct {
-	name string
-	long bool // only in the long run
+	name   string
+	long   bool // only in the long run
+	models bool // it needs a model that serves
 	// strike lets it go wrong, and returns what makes it good again: nil where that
 	// is the service's own affair.
 	strike func(context.Context, *campaign) (heal func() error, err error)
@@ -53,6 +54,10 @@ func nemeses() []nemesis {
 		nemesis{name: "intruder on the same state", strike: secondDaemon(intruder)},
 		nemesis{name: "twin with a copy of the state", strike: secondDaemon(twin)},
 		nemesis{name: "stranger on the same products", strike: secondDaemon(stranger)},
+		nemesis{name: "trainer killed", long: true, models: true, strike: trainer(syscall.SIGKILL)},
+		nemesis{name: "trainer stopped", long: true, models: true, strike: trainer(syscall.SIGSTOP)},
+		nemesis{name: "champion tampered with", long: true, models: true, strike: tampered(garble)},
+		nemesis{name: "champion deleted", long: true, models: true, strike: tampered(os.RemoveAll)},
 		nemesis{name: "a day ahead", strike: clockWrong("24h")},
 		nemesis{name: "a day behind", strike: clockWrong("-24h")},
 	)

@@ -131,6 +131,7 @@ func secondDaemon(how sharing) func(context.Context, *campaign) (func() error, e
 			}
 		}
 		p := c.newProcess("second", "run", config)
+		p.rest = time.Second // it is refused again and again
 		p.keep()
 		return func() error { p.kill(); return os.RemoveAll(c.path("strange")) }, nil
 	}
