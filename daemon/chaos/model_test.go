@@ -26,7 +26,6 @@ type school struct {
 	champion string // its version
 	seed     int    // of the training under way
 	trainer  *exec.Cmd
-	ended    chan error
 }
 
 // teach makes the first model and lets it serve.
@@ -58,12 +57,13 @@ func (c *campaign) teach(ctx context.Context) error {
 	return c.command("models", "promote", versions[0], "--why", "to be lost")
 }
 
-// training returns the process of a training: the same command goes on where the one
-// before was killed.
-func (c *campaign) training(ctx context.Context) *exec.Cmd {
-	t := exec.CommandContext(ctx, c.program, "train", "--data", c.school.days, "--store", c.path("models/store"), "--dataset", modelled, "--engine", "ort",
-		"--policy", "never", "--size", "tiny", "--side", "16", "--preset", "paper", "--steps", "12", "--batch", "4", "--prior-steps", "4",
+// training returns the process of a training, under another command if there is one: the
+// same goes on where the one before was killed.
+func (c *campaign) training(ctx context.Context, under ...string) *exec.Cmd {
+	args := append(under, c.program, "train", "--data", c.school.days, "--store", c.path("models/store"), "--dataset", modelled, "--engine", "ort",
+		"--policy", "never", "--size", "tiny", "--side", "16", "--preset", "paper", "--steps", "8", "--batch", "4", "--prior-steps", "4",
 		"--members-steps", "0", "--strategy", "empirical", "--seed", fmt.Sprint(1+c.school.seed))
+	t := exec.CommandContext(ctx, args[0], args[1:]...)
 	t.Env = append(os.Environ(), programEnv+"=1", "TMPDIR="+c.path("tmp"))
 	t.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return t
@@ -87,23 +87,47 @@ func (c *campaign) versions(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// trainer lets a training run for a while, and sends it a signal.
+// trainer sends a signal to the training that is under way beside everything else, and
+// lets it go on from its checkpoints afterwards. The first time there is none yet.
 func trainer(s syscall.Signal) func(context.Context, *campaign) (func() error, error) {
 	return func(ctx context.Context, c *campaign) (func() error, error) {
-		t := c.training(context.WithoutCancel(ctx))
-		if err := t.Start(); err != nil {
-			return nil, err
+		if c.school.trainer == nil {
+			c.missed++
+			return nil, c.train(ctx)
 		}
-		time.Sleep(lasts(c.random))
-		_ = t.Process.Signal(s)
+		_ = c.school.trainer.Process.Signal(s)
 		return func() error {
-			_ = t.Process.Kill()
-			if t.Wait() == nil { // it was done before: the next is another
-				c.school.seed++
+			_ = c.school.trainer.Process.Signal(syscall.SIGCONT)
+			if s != syscall.SIGKILL {
+				return nil
 			}
-			return nil
+			c.endTraining()
+			return c.train(ctx)
 		}, nil
 	}
+}
+
+// train begins the training, or goes on with it, with the time that nobody else needs.
+func (c *campaign) train(ctx context.Context) error {
+	t := c.training(context.WithoutCancel(ctx), "nice", "-n", "19")
+	if err := t.Start(); err != nil {
+		return err
+	}
+	c.school.trainer = t
+	return nil
+}
+
+// endTraining kills the training under way. If it was done before, the next one is
+// another.
+func (c *campaign) endTraining() {
+	if c.school.trainer == nil {
+		return
+	}
+	_ = c.school.trainer.Process.Kill()
+	if c.school.trainer.Wait() == nil {
+		c.school.seed++
+	}
+	c.school.trainer = nil
 }
 
 // tampered changes bytes of the champion, or removes it, and restores it afterwards. The
@@ -145,6 +169,7 @@ func (c *campaign) graduate(ctx context.Context) (wrong []string) {
 	if c.school == nil {
 		return nil
 	}
+	c.endTraining()
 	if said, err := c.training(ctx).CombinedOutput(); err != nil {
 		wrong = append(wrong, fmt.Sprintf("a training that was killed does not go on: %v\n%s", err, said))
 	}
