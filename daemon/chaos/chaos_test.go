@@ -40,6 +40,7 @@ type campaign struct {
 	count      map[string]int
 	recoveries []recovery
 	spent      map[string]time.Duration // time by what it went to
+	former     string                   // granule of the strike before
 	late       []string                 // what was open two polls after the last event
 	orders     []func() error           // what an operator does after the event, when all is mended
 }
@@ -145,6 +146,7 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 		chosen = append(chosen, other)
 	}
 	var names []string
+	var delivered string
 	var heals []func() error
 	for i, n := range chosen {
 		began := time.Now()
@@ -160,7 +162,7 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 			heals = append(heals, heal)
 		}
 		if i == 0 { // something to go wrong with
-			if _, err := c.producer.deliver(ctx); err != nil {
+			if delivered, err = c.producer.deliver(ctx); err != nil {
 				return n.name, err
 			}
 		}
@@ -178,6 +180,12 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 		}
 	}
 	c.spent["mending"] += time.Since(began)
+	if c.former != "" && c.random.IntN(6) == 0 { // its producer has second thoughts
+		if err := c.producer.correct(ctx, c.former); err != nil {
+			return event, err
+		}
+	}
+	c.former = delivered
 	if _, err := c.producer.deliver(ctx); err != nil {
 		return event, err
 	}

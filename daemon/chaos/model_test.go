@@ -19,6 +19,10 @@ import (
 // calendar of days to learn from, choose by and judge on can be made of.
 const trainDays = 75
 
+// unserved is the dataset of the trainings that are killed. It has no champion to be
+// compared with, which would take longer than the training.
+const unserved = "spare"
+
 // school is what the trainings of the campaign need. A model is trained once, before
 // anything goes wrong, and fills one of the datasets; later ones are killed and stopped.
 type school struct {
@@ -44,7 +48,7 @@ func (c *campaign) teach(ctx context.Context) error {
 		}
 	}
 	began := time.Now()
-	if said, err := c.training(ctx).CombinedOutput(); err != nil {
+	if said, err := c.training(ctx, modelled).CombinedOutput(); err != nil {
 		return fmt.Errorf("first training: %w\n%s", err, said)
 	}
 	versions, err := c.versions(ctx)
@@ -59,8 +63,8 @@ func (c *campaign) teach(ctx context.Context) error {
 
 // training returns the process of a training, under another command if there is one: the
 // same goes on where the one before was killed.
-func (c *campaign) training(ctx context.Context, under ...string) *exec.Cmd {
-	args := append(under, c.program, "train", "--data", c.school.days, "--store", c.path("models/store"), "--dataset", modelled, "--engine", "ort",
+func (c *campaign) training(ctx context.Context, dataset string, under ...string) *exec.Cmd {
+	args := append(under, c.program, "train", "--data", c.school.days, "--store", c.path("models/store"), "--dataset", dataset, "--engine", "ort",
 		"--policy", "never", "--size", "tiny", "--side", "16", "--preset", "paper", "--steps", "8", "--batch", "4", "--prior-steps", "4",
 		"--members-steps", "0", "--strategy", "empirical", "--seed", fmt.Sprint(1+c.school.seed))
 	t := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -109,7 +113,7 @@ func trainer(s syscall.Signal) func(context.Context, *campaign) (func() error, e
 
 // train begins the training, or goes on with it, with the time that nobody else needs.
 func (c *campaign) train(ctx context.Context) error {
-	t := c.training(context.WithoutCancel(ctx), "nice", "-n", "19")
+	t := c.training(context.WithoutCancel(ctx), unserved, "nice", "-n", "19")
 	if err := t.Start(); err != nil {
 		return err
 	}
@@ -170,7 +174,7 @@ func (c *campaign) graduate(ctx context.Context) (wrong []string) {
 		return nil
 	}
 	c.endTraining()
-	if said, err := c.training(ctx).CombinedOutput(); err != nil {
+	if said, err := c.training(ctx, unserved).CombinedOutput(); err != nil {
 		wrong = append(wrong, fmt.Sprintf("a training that was killed does not go on: %v\n%s", err, said))
 	}
 	versions, err := c.versions(ctx)
