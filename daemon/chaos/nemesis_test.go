@@ -47,6 +47,7 @@ func nemeses() []nemesis {
 		nemesis{name: "events truncated", long: true, strike: topicLost((*broker).truncate, kafka.EventsTopic(prefix))},
 		nemesis{name: "data truncated", long: true, strike: topicLost((*broker).truncate, kafka.DataTopic(prefix))},
 		nemesis{name: "jobs deleted", long: true, strike: topicLost((*broker).deleteTopic, prefix+".jobs")},
+		nemesis{name: "jobs truncated", long: true, strike: topicLost((*broker).truncate, prefix+".jobs")},
 		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
 		nemesis{name: "state restored from an older copy", strike: stateRestored},
 		nemesis{name: "products unmounted", strike: unmounted("products")},

@@ -42,8 +42,12 @@ type waiting struct {
 	answer func(jobs.Result)
 	looked time.Time // when its result was last looked for
 	trains bool      // it is a training
-	topic  string    // that it was sent to
+	topic  string    // that it is sent to
 	text   []byte    // its message
+
+	sent      bool // it is in the topic, at this place
+	partition int32
+	offset    int64
 }
 
 // heard is the last report of a worker and when it came.
@@ -139,10 +143,19 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 // produce sends a job to its topic.
 func (f *Fleet) produce(ctx context.Context, id string, job *waiting) error {
 	record := &kgo.Record{Topic: job.topic, Key: []byte(id), Value: job.text}
+	var err error
 	if job.trains {
-		return f.sendTraining(ctx, record)
+		err = f.sendTraining(ctx, record)
+	} else {
+		err = f.client.ProduceSync(ctx, record).FirstErr()
 	}
-	return f.client.ProduceSync(ctx, record).FirstErr()
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	job.sent, job.partition, job.offset = true, record.Partition, record.Offset
+	return nil
 }
 
 // sendTraining sends a training to the partition of a worker that has none in hand: with

@@ -54,7 +54,7 @@ func isLost(err error) bool {
 }
 
 // keepTopics makes topics again that were deleted, and sends the jobs again that were
-// in them.
+// in them, or in a part of a topic that was deleted.
 func (f *Fleet) keepTopics(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
@@ -63,6 +63,9 @@ func (f *Fleet) keepTopics(ctx context.Context) {
 	f.mu.Unlock()
 	lost := topics.lost(ctx, f.admin)
 	if len(lost) == 0 {
+		if n := f.sendAgain(ctx, f.truncated(ctx)); n > 0 {
+			f.log.Warn("jobs were deleted from their topics, and have been sent again", "jobs", n)
+		}
 		return
 	}
 	f.client.PurgeTopicsFromClient(lost...)
@@ -73,22 +76,49 @@ func (f *Fleet) keepTopics(ctx context.Context) {
 	if slices.Contains(lost, f.cfg.results()) {
 		f.client.AddConsumeTopics(f.cfg.results())
 	}
-	n := f.sendAgain(ctx, lost)
-	f.log.Warn("topics were deleted, and have been made again", "topics", lost, "jobs_sent_again", n)
-}
-
-// sendAgain sends the jobs of topics again. One that cannot be sent is sent by the
-// next call: its topic is lost until then.
-func (f *Fleet) sendAgain(ctx context.Context, topics []string) (n int) {
 	f.mu.Lock()
 	again := map[string]*waiting{}
 	for id, job := range f.waiting {
 		job.looked = time.Time{} // its result may have been announced on a topic that was lost
-		if slices.Contains(topics, job.topic) {
+		if slices.Contains(lost, job.topic) {
 			again[id] = job
 		}
 	}
 	f.mu.Unlock()
+	n := f.sendAgain(ctx, again)
+	f.log.Warn("topics were deleted, and have been made again", "topics", lost, "jobs_sent_again", n)
+}
+
+// truncated returns the jobs under way whose messages are not in their topics any more:
+// they were deleted, by hand or because they were old.
+func (f *Fleet) truncated(ctx context.Context) map[string]*waiting {
+	f.mu.Lock()
+	topics := map[string]bool{}
+	for _, job := range f.waiting {
+		topics[job.topic] = true
+	}
+	f.mu.Unlock()
+	if len(topics) == 0 {
+		return nil
+	}
+	begins, err := f.admin.ListStartOffsets(ctx, slices.Sorted(maps.Keys(topics))...)
+	if err != nil {
+		return nil // it is looked at again
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	again := map[string]*waiting{}
+	for id, job := range f.waiting {
+		if begin, known := begins.Lookup(job.topic, job.partition); known && begin.Err == nil && job.sent && begin.Offset > job.offset {
+			again[id] = job
+		}
+	}
+	return again
+}
+
+// sendAgain sends jobs again. One that cannot be sent is sent by the next call: its
+// topic counts as lost until then.
+func (f *Fleet) sendAgain(ctx context.Context, again map[string]*waiting) (n int) {
 	for _, id := range slices.Sorted(maps.Keys(again)) {
 		job := again[id]
 		if err := f.produce(ctx, id, job); err != nil {

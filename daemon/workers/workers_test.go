@@ -139,7 +139,7 @@ func TestWorkers(t *testing.T) {
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
 	for name, test := range map[string]func(*testing.T, []string){
 		"LongJobs": longJobs, "Poison": poison, "LiveFirst": liveFirst, "Dropped": dropped, "Twice": twice, "Programs": programs,
-		"Turns": turns, "Lost": lostAnnouncement, "Deleted": deletedTopics, "State": state, "Trainings": trainings, "Idle": idleTrainer,
+		"Turns": turns, "Lost": lostAnnouncement, "Deleted": deletedTopics, "Truncated": truncatedTopic, "State": state, "Trainings": trainings, "Idle": idleTrainer,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, brokers) })
 	}
@@ -379,6 +379,21 @@ func deletedTopics(t *testing.T, brokers []string) {
 	if r := s.await("a later job", s.send("4.nc", true)); r.SHA256 != "4.nc" {
 		t.Errorf("%+v", r)
 	}
+}
+
+// What is in a topic of jobs is deleted before any worker has seen it. It is sent again.
+func truncatedTopic(t *testing.T, brokers []string) {
+	s := newSite(t, brokers, nil)
+	got := s.send("day.nc", true)
+	ends, err := s.fleet.admin.ListEndOffsets(t.Context(), s.cfg.live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.fleet.admin.DeleteRecords(t.Context(), ends.Offsets()); err != nil {
+		t.Fatal(err)
+	}
+	s.worker("a", fine)
+	s.await("the job", got)
 }
 
 // The fleet tells who is at what, and how much waits.
