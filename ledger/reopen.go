@@ -222,6 +222,17 @@ func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, no
 	return due[0], true, nil
 }
 
+// NextReopening returns when the next reopened product of a dataset will be due that is
+// not due now; ok is false where there is none.
+func (l *Ledger) NextReopening(ctx context.Context, dataset string, now time.Time) (due time.Time, ok bool, err error) {
+	err = l.db.QueryRowContext(ctx, "SELECT coalesce(min(due), '') FROM reopening WHERE dataset = ? AND outcome = '' AND due > ?",
+		dataset, text(now)).Scan((*moment)(&due))
+	if err != nil {
+		return due, false, fmt.Errorf("look up the next reopened product of %s: %w", dataset, err)
+	}
+	return due, !due.IsZero(), nil
+}
+
 // EndReopening records the end of a reopening: r.Outcome, which is not Revised
 // (only Revise gives that), r.Change and r.Note.
 func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) error {

@@ -47,6 +47,7 @@ type GridBook interface {
 // RevisionBook gives the reopened products, and numbers new revisions.
 type RevisionBook interface {
 	DueReopening(ctx context.Context, dataset string, lane ledger.Lane, at time.Time) (r ledger.Reopening, ok bool, err error)
+	NextReopening(ctx context.Context, dataset string, at time.Time) (due time.Time, ok bool, err error)
 	PostponeReopening(ctx context.Context, id int64, now time.Time, wait time.Duration) error
 	EndReopening(ctx context.Context, r ledger.Reopening, at time.Time) error
 	LastGood(ctx context.Context, dataset, granule string) (g ledger.Granule, ok bool, err error)

@@ -126,6 +126,17 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	return true, w.finish(context.WithoutCancel(ctx), next, s, outcome)
 }
 
+// settled returns what tells when the next reopened product has settled; nil: none will
+// before failed tasks are tried again.
+func (w *Worker) settled(ctx context.Context) <-chan time.Time {
+	now := w.Now()
+	due, ok, err := w.Books.NextReopening(ctx, w.set.Name, now)
+	if err != nil || !ok || due.Sub(now) >= w.set.Retry {
+		return nil // a ledger that cannot be read is told of by the tasks
+	}
+	return time.After(due.Sub(now))
+}
+
 // again is a reopened product that is looked at.
 type again struct {
 	ledger.Reopening
