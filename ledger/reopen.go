@@ -212,7 +212,7 @@ func reopen(ctx context.Context, tx *sql.Tx, r Reopening, p Placement) error {
 // future, or that was put off there, by a clock that was set back since, is due too.
 func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, now time.Time) (r Reopening, ok bool, err error) {
 	due, err := query(ctx, l.db, scanReopening, reopeningQuery+`WHERE dataset = ? AND lane = ? AND outcome = ''
-		AND (due <= ? OR latest > ? AND due > latest) ORDER BY due, id LIMIT 1`, dataset, lane, text(now), text(now))
+		AND (due <= ? OR latest > ?) ORDER BY due, id LIMIT 1`, dataset, lane, text(now), text(now))
 	if err != nil {
 		return Reopening{}, false, fmt.Errorf("look up reopened products of %s: %w", dataset, err)
 	}

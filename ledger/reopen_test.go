@@ -224,6 +224,12 @@ func TestReopenedProductIsDueAfterAClockWasSetBack(t *testing.T) {
 	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
 		t.Errorf("one that was postponed while the clock was ahead waits for a year: %v", err)
 	}
+	// Its neighbour was the last of its window: it was due at once.
+	_, err = l.db.ExecContext(t.Context(), "UPDATE reopening SET due = latest")
+	must(t, err)
+	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
+		t.Errorf("one that was due at once while the clock was ahead waits for a year: %v", err)
+	}
 }
 
 func TestRevisionIsTheSameContentUnderTheNextNumber(t *testing.T) {
