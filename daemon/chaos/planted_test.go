@@ -29,7 +29,6 @@ var mutants = []struct {
 		"lock of the folder of products left out", "publish/disk/owner.go", `	err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)`,
 		`	_ = unix.LOCK_NB`,
 	},
-	{"owner of the folder of products not asked", "daemon/books/owner.go", `		err = owner.Admits(me)`, `		_ = owner.Admits(me)`},
 	{"granule set aside because a disk failed", "daemon/work/task.go", `		case errors.As(err, &bad):`, `		case errors.As(err, &bad) || err != nil && ctx.Err() == nil:
 			if bad == nil {
 				bad = &ingest.BadGranule{File: g.Name, Problem: err.Error()}
