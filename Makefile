@@ -113,11 +113,12 @@ SEED ?= 0
 cuts: system ## cut the power of a service CUTS times (1000) as SEED (0) says, and catch planted bugs
 	@LACUNA_CUTS=$(CUTS) LACUNA_RESTARTS=$(RESTARTS) LACUNA_SEED=$(SEED) go test -vet=off -timeout 6h -v -count 1 ./internal/powercut ./daemon/cuts
 
-# A whole service against what goes wrong around it, for MINUTES; without a SEED one
-# is made up and printed. A part of the names of nemeses as ONLY tries those alone.
-MINUTES ?= 20
-chaos: system onnxruntime parts ## set nemeses on a service with a real broker for MINUTES (20), as SEED says
-	@LACUNA_CHAOS_MINUTES=$(MINUTES) LACUNA_CHAOS_ONLY='$(ONLY)' $(if $(filter command line,$(origin SEED)),LACUNA_SEED=$(SEED)) go test -vet=off -timeout 24h -v -count 1 -run 'Chaos$$|Checker' ./daemon/chaos
+# A whole service against what goes wrong around it, for MINUTES or a number of
+# EVENTS; without a SEED one is made up and printed. A part of the names of nemeses as
+# ONLY tries those alone.
+MINUTES ?= $(if $(EVENTS),0,20)
+chaos: system onnxruntime parts ## set nemeses on a service with a real broker for MINUTES (20), or EVENTS, as SEED says
+	@LACUNA_CHAOS_MINUTES=$(MINUTES) LACUNA_CHAOS_EVENTS=$(or $(EVENTS),0) LACUNA_CHAOS_ONLY='$(ONLY)' $(if $(filter command line,$(origin SEED)),LACUNA_SEED=$(SEED)) go test -vet=off -timeout 24h -v -count 1 -run 'Chaos$$|Checker' ./daemon/chaos
 
 WALKS ?= student operator modeller
 trial: wheel parts ## three people try it, each on a bare Debian (root only): WALKS; PAGE=docs/trial.md writes down what they saw

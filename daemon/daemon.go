@@ -308,7 +308,7 @@ func (d *Daemon) open(ctx context.Context) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.spool.Sweep(d.parts.Now()); err != nil {
+	if err := errors.Join(d.spool.Sweep(d.parts.Now()), d.cfg.state().Sweep()); err != nil {
 		return nil, errors.Join(err, book.Close())
 	}
 	return book, nil

@@ -29,7 +29,7 @@ type Reopening struct {
 	Granule        string    // name of the granule of the product
 	Time           time.Time // time of its first field
 	Lane           Lane
-	Opened, Latest time.Time // when the first and the latest neighbour came
+	Opened, Latest time.Time // when the first and the latest neighbour came, or it was put off last
 	Due            time.Time // when it is compared, unless another neighbour comes
 	Neighbours     int
 	Why            string  // reason, from the latest neighbour
@@ -228,10 +228,10 @@ func reopen(ctx context.Context, tx *sql.Tx, r Reopening, p Placement) error {
 
 // DueReopening returns the reopened product of a dataset and lane that has been
 // due for longest; ok is false where none is due now. One whose neighbour came in the
-// future, by a clock that was set back since, is due too.
+// future, or that was put off there, by a clock that was set back since, is due too.
 func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, now time.Time) (r Reopening, ok bool, err error) {
 	due, err := query(ctx, l.db, scanReopening, reopeningQuery+`WHERE dataset = ? AND lane = ? AND outcome = ''
-		AND (due <= ? OR latest > ? AND due > latest) ORDER BY due, id LIMIT 1`, dataset, lane, text(now), text(now))
+		AND (due <= ? OR latest > ?) ORDER BY due, id LIMIT 1`, dataset, lane, text(now), text(now))
 	if err != nil {
 		return Reopening{}, false, fmt.Errorf("look up reopened products of %s: %w", dataset, err)
 	}
@@ -239,6 +239,17 @@ func (l *Ledger) DueReopening(ctx context.Context, dataset string, lane Lane, no
 		return Reopening{}, false, nil
 	}
 	return due[0], true, nil
+}
+
+// NextReopening returns when the next reopened product of a dataset will be due that is
+// not due now; ok is false where there is none.
+func (l *Ledger) NextReopening(ctx context.Context, dataset string, now time.Time) (due time.Time, ok bool, err error) {
+	err = l.db.QueryRowContext(ctx, "SELECT coalesce(min(due), '') FROM reopening WHERE dataset = ? AND outcome = '' AND due > ?",
+		dataset, text(now)).Scan((*moment)(&due))
+	if err != nil {
+		return due, false, fmt.Errorf("look up the next reopened product of %s: %w", dataset, err)
+	}
+	return due, !due.IsZero(), nil
 }
 
 // EndReopening records the end of a reopening: r.Outcome, which is not Revised
@@ -255,10 +266,11 @@ func (l *Ledger) EndReopening(ctx context.Context, r Reopening, now time.Time) e
 	return nil
 }
 
-// PostponeReopening delays a reopening that failed, so that the others get
-// their turn before it is tried again.
-func (l *Ledger) PostponeReopening(ctx context.Context, id int64, due time.Time) error {
-	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET due = ? WHERE id = ? AND outcome = ''", text(due), id)
+// PostponeReopening delays a reopening that failed now, so that the others get
+// their turn before it is tried again. It counts as news of now, as a neighbour does:
+// after a clock that was ahead was set back it is due at once.
+func (l *Ledger) PostponeReopening(ctx context.Context, id int64, now time.Time, wait time.Duration) error {
+	_, err := l.db.ExecContext(ctx, "UPDATE reopening SET latest = ?, due = ? WHERE id = ? AND outcome = ''", text(now), text(now.Add(wait)), id)
 	if err != nil {
 		return fmt.Errorf("postpone reopening %d: %w", id, err)
 	}

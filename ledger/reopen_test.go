@@ -183,6 +183,25 @@ func TestReopenedProductIsDueWhenItsNeighboursHaveSettled(t *testing.T) {
 	}
 }
 
+func TestNextReopeningIsTheFirstThatIsNotDueYet(t *testing.T) {
+	l := outbox(t)
+	publishDay(t, l, 1, "a", at(0))
+	publishDay(t, l, 2, "a", at(10))
+	rs, err := l.Reopenings(t.Context(), ReopeningQuery{Dataset: "chl", OpenOnly: true})
+	if err != nil || len(rs) != 1 {
+		t.Fatalf("%+v, %v", rs, err)
+	}
+	if due, ok, err := l.NextReopening(t.Context(), "chl", at(10)); !ok || err != nil || !due.Equal(rs[0].Due) {
+		t.Errorf("%v, %v, %v, want %v", due, ok, err, rs[0].Due)
+	}
+	if due, ok, err := l.NextReopening(t.Context(), "chl", rs[0].Due); ok || err != nil {
+		t.Errorf("%v, %v: nothing comes after the one that is due", due, err)
+	}
+	if due, ok, err := l.NextReopening(t.Context(), "sst", at(10)); ok || err != nil {
+		t.Errorf("%v, %v: it is of another dataset", due, err)
+	}
+}
+
 // The clock was ahead when a neighbour came, and was set right: nobody waits for a
 // time that has not come.
 func TestReopenedProductIsDueAfterAClockWasSetBack(t *testing.T) {
@@ -194,12 +213,22 @@ func TestReopenedProductIsDueAfterAClockWasSetBack(t *testing.T) {
 	if !ok {
 		t.Fatal("it waits for a year")
 	}
-	must(t, l.PostponeReopening(t.Context(), r.ID, at(12)))
+	must(t, l.PostponeReopening(t.Context(), r.ID, at(10), 2*time.Hour))
 	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(11)); ok || err != nil {
 		t.Errorf("one that was postponed since is due before its time: %v", err)
 	}
 	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
 		t.Errorf("one that was postponed is not due at its time: %v", err)
+	}
+	must(t, l.PostponeReopening(t.Context(), r.ID, at(24*365), 2*time.Hour))
+	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
+		t.Errorf("one that was postponed while the clock was ahead waits for a year: %v", err)
+	}
+	// Its neighbour was the last of its window: it was due at once.
+	_, err = l.db.ExecContext(t.Context(), "UPDATE reopening SET due = latest")
+	must(t, err)
+	if _, ok, err := l.DueReopening(t.Context(), "chl", Live, at(12)); !ok || err != nil {
+		t.Errorf("one that was due at once while the clock was ahead waits for a year: %v", err)
 	}
 }
 

@@ -130,6 +130,13 @@ func (a *archives) put(ctx context.Context, name string, content []byte, changed
 	return nil
 }
 
+// halved reports whether cutting has sent the first half of an object.
+func (a *archives) halved(name string) bool {
+	_, s3 := a.cut.Load("/granules/" + name)
+	_, ftp := a.cut.Load("ftp:/" + name)
+	return s3 || ftp
+}
+
 // mislead changes an answer of the S3 server.
 func (a *archives) mislead(answer *http.Response) error {
 	now := a.onS3.Load().(trouble)

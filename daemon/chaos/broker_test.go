@@ -95,8 +95,19 @@ func (b *broker) truncate(ctx context.Context, topic string) error {
 }
 
 // harvest reads the events that are there. What was there once and was deleted is
-// remembered: receivers may have read it.
-func (b *broker) harvest(ctx context.Context) error {
+// remembered: receivers may have read it. A broker that was just started does not lead
+// its partitions yet.
+func (b *broker) harvest(ctx context.Context) (err error) {
+	for range 20 {
+		if err = b.read(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	return err
+}
+
+func (b *broker) read(ctx context.Context) error {
 	c, err := kafka.Connection{Brokers: []string{b.address}}.Open()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -32,12 +33,16 @@ type campaign struct {
 	producer *producer
 	random   *rand.Rand
 	table    []nemesis
+	school   *school // nil: no model is trained, and none serves
 
 	events     int
-	missed     int  // events that found nobody, or only prepared another
-	kept       bool // there is a copy of the state to restore
+	missed     int // events that found nobody
 	count      map[string]int
 	recoveries []recovery
+	spent      map[string]time.Duration // time by what it went to
+	former     string                   // granule of the strike before
+	late       []string                 // what was open two polls after the last event
+	orders     []func() error           // what an operator does after the event, when all is mended
 }
 
 // recovery is how long it took until the lag was normal after an event.
@@ -50,20 +55,22 @@ func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a service for a minute")
 	}
-	minutes, seed := number(t, minutesEnv), uint64(number(t, seedEnv))
-	if minutes > 0 && os.Getenv(seedEnv) == "" {
+	minutes, most, seed := number(t, minutesEnv), number(t, eventsEnv), uint64(number(t, seedEnv))
+	long := minutes > 0 || most > 0
+	switch {
+	case !long:
+		most = shortEvents
+	case most == 0:
+		most = 1_000_000
+	}
+	if long && os.Getenv(seedEnv) == "" {
 		seed = rand.Uint64N(1_000_000)
 	}
 	t.Logf("seed %d", seed)
-	c := newCampaign(t, seed, minutes > 0, os.Args[0])
-	until, most := time.Now().Add(time.Duration(minutes)*time.Minute), shortEvents
-	if minutes > 0 {
-		most = 1_000_000
-	} else {
-		until = time.Now().Add(time.Hour)
-	}
-	if n := number(t, eventsEnv); n > 0 {
-		most = n
+	c := newCampaign(t, seed, long, os.Args[0])
+	until := time.Now().Add(time.Duration(minutes) * time.Minute)
+	if minutes == 0 {
+		until = time.Now().Add(24 * time.Hour)
 	}
 	wrong := c.run(t.Context(), until, most)
 	c.report(t)
@@ -74,7 +81,7 @@ func TestChaos(t *testing.T) {
 
 func newCampaign(t testing.TB, seed uint64, real bool, program string) *campaign {
 	t.Helper()
-	c := &campaign{site: newSite(t, real, program), random: rand.New(rand.NewPCG(seed, 19)), count: map[string]int{}}
+	c := &campaign{site: newSite(t, real, program), random: rand.New(rand.NewPCG(seed, 19)), count: map[string]int{}, spent: map[string]time.Duration{}}
 	c.producer = newProducer(t, c.archives, c.top, seed)
 	c.producer.hostile = 0.1
 	only := regexp.MustCompile(os.Getenv(onlyEnv))
@@ -94,42 +101,57 @@ func (c *campaign) run(ctx context.Context, until time.Time, most int) (wrong []
 			return []string{err.Error()}
 		}
 	}
-	if _, err := c.settle(ctx); err != nil {
+	normal, err := c.settle(ctx)
+	if err != nil {
 		return []string{"before anything went wrong: " + err.Error()}
 	}
+	if slices.ContainsFunc(c.table, func(n nemesis) bool { return n.models }) {
+		if err := c.teach(ctx); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	c.t.Logf("three granules took %v from the start on, before anything went wrong", normal.Round(100*time.Millisecond))
 	before, err := c.figures(ctx)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	const checkEvery = 20
-	next := checkEvery
+	next := checkEvery(c.events)
 	for c.events < most && time.Now().Before(until) {
 		event, err := c.strike(ctx)
 		if err != nil {
 			return []string{fmt.Sprintf("event %d, %s: %v", c.events, event, err)}
 		}
 		if c.events >= next {
-			next += checkEvery
+			began := time.Now()
 			if wrong := check(c.look(ctx, c.producer)); len(wrong) > 0 {
 				return append(wrong, fmt.Sprintf("found after event %d, %s", c.events, event))
 			}
+			c.spent["checks"] += time.Since(began)
+			next = checkEvery(c.events)
 			c.t.Logf("%d events, all is well", c.events)
 		}
 	}
 	return c.last(ctx, before)
 }
 
+// checkEvery returns at which event everything is compared next. A check reads all
+// that there is, so that it takes the longer the longer the campaign is.
+func checkEvery(events int) int { return events + max(20, events/10) }
+
 // strike lets one thing or two go wrong, mends them, and waits until the service is
 // at its normal lag.
 func (c *campaign) strike(ctx context.Context) (event string, err error) {
 	chosen := []nemesis{c.table[c.random.IntN(len(c.table))]}
-	if other := c.table[c.random.IntN(len(c.table))]; c.random.IntN(2) == 0 && other.name != chosen[0].name {
+	if other := c.table[c.random.IntN(len(c.table))]; c.random.IntN(4) != 0 && other.name != chosen[0].name {
 		chosen = append(chosen, other)
 	}
 	var names []string
+	var delivered string
 	var heals []func() error
-	for _, n := range chosen {
+	for i, n := range chosen {
+		began := time.Now()
 		heal, err := n.strike(ctx, c)
+		c.spent["strikes"] += time.Since(began)
 		names = append(names, n.name)
 		c.count[n.name]++
 		c.events++
@@ -139,21 +161,40 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 		if heal != nil {
 			heals = append(heals, heal)
 		}
-		if _, err := c.producer.deliver(ctx); err != nil {
-			return n.name, err
+		if i == 0 { // something to go wrong with
+			if delivered, err = c.producer.deliver(ctx); err != nil {
+				return n.name, err
+			}
 		}
-		time.Sleep(lasts(c.random) / time.Duration(len(chosen)))
+		last := lasts(c.random) / time.Duration(len(chosen))
+		time.Sleep(last)
+		c.spent["lasting"] += last
 	}
 	event = strings.Join(names, " and ")
-	for _, heal := range slices.Backward(heals) {
+	began := time.Now()
+	slices.Reverse(heals)
+	heals, c.orders = append(heals, c.orders...), nil
+	for _, heal := range heals {
 		if err := heal(); err != nil {
 			return event, err
 		}
 	}
+	c.spent["mending"] += time.Since(began)
+	if c.former != "" && c.random.IntN(6) == 0 { // its producer has second thoughts
+		if err := c.producer.correct(ctx, c.former); err != nil {
+			return event, err
+		}
+	}
+	c.former = delivered
 	if _, err := c.producer.deliver(ctx); err != nil {
 		return event, err
 	}
+	c.late = nil
 	took, err := c.settle(ctx)
+	c.spent["recoveries"] += took
+	if took > 2*poll {
+		c.t.Logf("%s: event %d, %s: at its normal lag after %v; after two polls: %v", time.Now().Format(time.TimeOnly), c.events, event, took.Round(100*time.Millisecond), c.late)
+	}
 	c.recoveries = append(c.recoveries, recovery{event, took})
 	return event, err
 }
@@ -166,10 +207,13 @@ func (c *campaign) settle(ctx context.Context) (time.Duration, error) {
 		if len(open) == 0 {
 			return time.Since(began), nil
 		}
+		if c.late == nil && time.Since(began) > 2*poll {
+			c.late = open
+		}
 		if time.Since(began) > bound {
 			return bound, fmt.Errorf("no end after %v:\n%s", bound, strings.Join(open, "\n"))
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -184,9 +228,10 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+	unsound := c.graduate(ctx)
 	c.sweep()
 	all.left = c.leftovers()
-	wrong := check(all)
+	wrong := append(check(all), unsound...)
 	if err != nil {
 		wrong = append(wrong, err.Error())
 	}
@@ -217,6 +262,9 @@ func (c *campaign) sweep() {
 func (c *campaign) report(t testing.TB) {
 	t.Helper()
 	t.Logf("%d events, %d of which found nothing: %v", c.events, c.missed, c.count)
+	for _, what := range slices.Sorted(maps.Keys(c.spent)) {
+		t.Logf("  %v went to %s", c.spent[what].Round(time.Second), what)
+	}
 	slices.SortFunc(c.recoveries, func(a, b recovery) int { return int(a.took - b.took) })
 	if len(c.recoveries) == 0 {
 		return

@@ -128,6 +128,26 @@ func (s *site) behind(ctx context.Context, p *producer) (open []string) {
 		return []string{err.Error()}
 	}
 	defer book.Close()
+	for _, dataset := range datasets {
+		if more, err := book.Pending(ctx, dataset); err != nil || len(more) > 0 {
+			note("%d granules of %s are in hand, %v", len(more), dataset, err)
+		}
+		if more, err := book.Reopenings(ctx, ledger.ReopeningQuery{Dataset: dataset, OpenOnly: true}); err != nil || len(more) > 0 {
+			note("%d products of %s are to be looked at again, %v", len(more), dataset, err)
+		}
+	}
+	sinks, err := book.Backlogs(ctx)
+	if err != nil {
+		note("%v", err)
+	}
+	for _, b := range sinks {
+		if b.Waiting+b.Aside > 0 {
+			note("%d deliveries wait for %s and %d were set aside: %s", b.Waiting, b.Sink, b.Aside, b.Problem)
+		}
+	}
+	if len(open) > 0 { // every object is looked up only if nothing else is left to do
+		return open
+	}
 	have, err := fates(ctx, book)
 	if err != nil {
 		return []string{err.Error()}
@@ -143,21 +163,6 @@ func (s *site) behind(ctx context.Context, p *producer) (open []string) {
 			case !f.done && f.reason == "":
 				note("%s/%s has no product", dataset, name)
 			}
-		}
-		if more, err := book.Pending(ctx, dataset); err != nil || len(more) > 0 {
-			note("%d granules of %s are in hand, %v", len(more), dataset, err)
-		}
-		if more, err := book.Reopenings(ctx, ledger.ReopeningQuery{Dataset: dataset, OpenOnly: true}); err != nil || len(more) > 0 {
-			note("%d products of %s are to be looked at again, %v", len(more), dataset, err)
-		}
-	}
-	sinks, err := book.Backlogs(ctx)
-	if err != nil {
-		note("%v", err)
-	}
-	for _, b := range sinks {
-		if b.Waiting+b.Aside > 0 {
-			note("%d deliveries wait for %s and %d were set aside: %s", b.Waiting, b.Sink, b.Aside, b.Problem)
 		}
 	}
 	return open

@@ -12,8 +12,9 @@ import (
 
 // nemesis is one thing that goes wrong.
 type nemesis struct {
-	name string
-	long bool // only in the long run
+	name   string
+	long   bool // only in the long run
+	models bool // it needs a model that serves
 	// strike lets it go wrong, and returns what makes it good again: nil where that
 	// is the service's own affair.
 	strike func(context.Context, *campaign) (heal func() error, err error)
@@ -46,11 +47,18 @@ func nemeses() []nemesis {
 		nemesis{name: "events truncated", long: true, strike: topicLost((*broker).truncate, kafka.EventsTopic(prefix))},
 		nemesis{name: "data truncated", long: true, strike: topicLost((*broker).truncate, kafka.DataTopic(prefix))},
 		nemesis{name: "jobs deleted", long: true, strike: topicLost((*broker).deleteTopic, prefix+".jobs")},
+		nemesis{name: "jobs truncated", long: true, strike: topicLost((*broker).truncate, prefix+".jobs")},
 		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
 		nemesis{name: "state restored from an older copy", strike: stateRestored},
 		nemesis{name: "products unmounted", strike: unmounted("products")},
-		nemesis{name: "standby on the same state", strike: secondDaemon("state")},
-		nemesis{name: "stranger on the same products", strike: secondDaemon("strange")},
+		nemesis{name: "standby on the same state", strike: secondDaemon(standby)},
+		nemesis{name: "intruder on the same state", strike: secondDaemon(intruder)},
+		nemesis{name: "twin with a copy of the state", strike: secondDaemon(twin)},
+		nemesis{name: "stranger on the same products", strike: secondDaemon(stranger)},
+		nemesis{name: "trainer killed", long: true, models: true, strike: trainer(syscall.SIGKILL)},
+		nemesis{name: "trainer stopped", long: true, models: true, strike: trainer(syscall.SIGSTOP)},
+		nemesis{name: "champion tampered with", long: true, models: true, strike: tampered(garble)},
+		nemesis{name: "champion deleted", long: true, models: true, strike: tampered(os.RemoveAll)},
 		nemesis{name: "a day ahead", strike: clockWrong("24h")},
 		nemesis{name: "a day behind", strike: clockWrong("-24h")},
 	)
@@ -131,7 +139,9 @@ func misleading(t trouble) func(context.Context, *campaign) (func() error, error
 		if err != nil {
 			return heal, err
 		}
-		time.Sleep(poll + poll/4) // by now its first half was read
+		for deadline := time.Now().Add(poll + poll/4); time.Now().Before(deadline) && !c.archives.halved(name); {
+			time.Sleep(10 * time.Millisecond)
+		}
 		return heal, c.producer.correct(ctx, name)
 	}
 }
@@ -158,7 +168,9 @@ func clockWrong(by string) func(context.Context, *campaign) (func() error, error
 	}
 }
 
-// lasts is how long something goes wrong: from a blink to longer than a session.
+// lasts is how long something goes wrong: from a blink to longer than a session, and
+// seldom long.
 func lasts(random *rand.Rand) time.Duration {
-	return time.Duration(200+random.IntN(4000)) * time.Millisecond
+	share := random.Float64()
+	return 100*time.Millisecond + time.Duration(share*share*float64(4*time.Second))
 }

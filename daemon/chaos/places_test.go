@@ -13,33 +13,19 @@ import (
 )
 
 // topicLost deletes a topic or what is in it. Where receivers have lost events, an
-// operator sends them again afterwards, as the handbook says.
+// operator sends them again afterwards, as the handbook says: those of the last weeks.
 func topicLost(how func(*broker, context.Context, string) error, topic string) func(context.Context, *campaign) (func() error, error) {
 	return func(ctx context.Context, c *campaign) (func() error, error) {
 		if err := c.broker.harvest(ctx); err != nil {
 			return nil, err
 		}
-		if err := how(c.broker, ctx, topic); err != nil {
-			return nil, err
+		if topic == kafka.EventsTopic(prefix) || topic == kafka.DataTopic(prefix) {
+			c.orders = append(c.orders, func() error {
+				return c.eventually(ctx, "publish", "replay", "--topic", prefix, "--from", c.producer.lately())
+			})
 		}
-		if topic != kafka.EventsTopic(prefix) && topic != kafka.DataTopic(prefix) {
-			// The topics of jobs are made at a start, and jobs that were lost are sent again
-			// then: the operator who deleted them restarts the service.
-			return c.restart, nil
-		}
-		return func() error { return c.eventually(ctx, "publish", "replay", "--topic", prefix) }, nil
+		return nil, how(c.broker, ctx, topic)
 	}
-}
-
-// restart restarts the daemon and its workers.
-func (c *campaign) restart() error {
-	for _, p := range c.processes() {
-		p.hold()
-	}
-	for _, p := range c.processes() {
-		p.release()
-	}
-	return nil
 }
 
 // eventually runs an operator's command until it succeeds: something else may be
@@ -56,31 +42,41 @@ func (c *campaign) eventually(ctx context.Context, args ...string) (err error) {
 	return err
 }
 
-// stateRestored takes a copy of the state, or restores the one that was taken
-// before.
-func stateRestored(_ context.Context, c *campaign) (func() error, error) {
-	c.daemon.hold()
-	for _, w := range c.workers { // they use the shared folder in it
-		w.hold()
+// stateRestored takes a copy of the state, lets the service go on, and restores the
+// copy: products were made and announced of which the state knows nothing then.
+func stateRestored(ctx context.Context, c *campaign) (func() error, error) {
+	state, kept := c.disks["state"], c.path("kept")
+	err := c.paused(func() error { return errors.Join(os.RemoveAll(kept), copyTree(state.behind, kept)) })
+	for range 3 {
+		if err == nil {
+			_, err = c.producer.deliver(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(2 * poll); time.Now().Before(deadline) && len(c.behind(ctx, c.producer)) > 0; {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return func() error {
+		return c.paused(func() error {
+			state.remove()
+			return errors.Join(os.RemoveAll(state.behind), copyTree(kept, state.behind), state.mount())
+		})
+	}, nil
+}
+
+// paused does something while neither daemon nor workers run: they all use the state.
+func (c *campaign) paused(do func() error) error {
+	for _, p := range c.processes() {
+		p.hold()
 	}
 	defer func() {
 		for _, p := range c.processes() {
 			p.release()
 		}
 	}()
-	state, kept := c.disks["state"], c.path("kept")
-	if !c.kept {
-		_ = os.RemoveAll(kept)
-		c.kept = true
-		c.missed++
-		return nil, copyTree(state.behind, kept)
-	}
-	c.kept = false
-	state.remove()
-	if err := os.RemoveAll(state.behind); err != nil {
-		return nil, err
-	}
-	return nil, errors.Join(copyTree(kept, state.behind), state.mount())
+	return do()
 }
 
 func copyTree(from, to string) error {
@@ -99,16 +95,33 @@ func unmounted(name string) func(context.Context, *campaign) (func() error, erro
 	}
 }
 
-// secondDaemon starts another daemon: a standby on the same state, or one with
-// another state that was given the same folder of products, bucket and topics by
-// mistake.
-func secondDaemon(state string) func(context.Context, *campaign) (func() error, error) {
+// Ways in which a second daemon shares what is the first one's.
+type sharing int
+
+const (
+	standby  sharing = iota // the same state, waiting for its turn
+	intruder                // the same state, without regard to turns
+	twin                    // a copy of the state, and the same places
+	stranger                // another state that was given the same places by mistake
+)
+
+// secondDaemon starts another daemon. None but a standby has a part in the turns of
+// the first: it fills by itself.
+func secondDaemon(how sharing) func(context.Context, *campaign) (func() error, error) {
 	return func(_ context.Context, c *campaign) (func() error, error) {
-		config := c.path("second.yaml")
+		state, config := "state", c.path("second.yaml")
+		if how == twin || how == stranger {
+			state = "strange"
+		}
+		if how == twin {
+			if err := c.paused(func() error { return copyTree(c.disks["state"].behind, c.path(state)) }); err != nil {
+				return nil, err
+			}
+		}
 		if err := c.configure(config, "127.0.0.1:0", state); err != nil {
 			return nil, err
 		}
-		if state != "state" { // it has no part in the turn of the first, and fills by itself
+		if how != standby {
 			text, err := os.ReadFile(config)
 			if err != nil {
 				return nil, err
@@ -118,7 +131,13 @@ func secondDaemon(state string) func(context.Context, *campaign) (func() error, 
 			}
 		}
 		p := c.newProcess("second", "run", config)
+		p.rest = time.Second // it is refused again and again
 		p.keep()
-		return func() error { p.kill(); return os.RemoveAll(c.path("strange")) }, nil
+		began := time.Now()
+		return func() error {
+			time.Sleep(poll - time.Since(began)) // what it does wrong takes as long as a start and a poll
+			p.kill()
+			return os.RemoveAll(c.path("strange"))
+		}, nil
 	}
 }

@@ -18,6 +18,21 @@ var mutants = []struct {
 		"content compared without sha256", "fetch/pass.go", `	if a.granule.SHA256 == a.action.Known.SHA256 {`,
 		`	if a.action.Known.SHA256 != "" {`,
 	},
+	{
+		"delivery recorded before it was made", "publish/dispatcher.go", `	err := d.attempt(ctx, one)
+	switch {`,
+		`	_ = d.queue.Delivered(ctx, one)
+	err := d.attempt(ctx, one)
+	switch {`,
+	},
+	{
+		"lock of the folder of products left out", "publish/disk/owner.go", `	err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)`,
+		`	_ = unix.LOCK_NB`,
+	},
+	{"granule set aside because a disk failed", "daemon/work/task.go", `		case errors.As(err, &bad):`, `		case errors.As(err, &bad) || err != nil && ctx.Err() == nil:
+			if bad == nil {
+				bad = &ingest.BadGranule{File: g.Name, Problem: err.Error()}
+			}`},
 }
 
 // catchWithin is the time in which a planted bug must be caught.

@@ -18,7 +18,8 @@ type process struct {
 	name string
 	args []string
 	env  []string
-	said string // file of what it says
+	said string        // file of what it says
+	rest time.Duration // before it is started again
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -51,7 +52,7 @@ func (p *process) keep() {
 			p.mu.Lock()
 			p.cmd = nil
 			p.mu.Unlock()
-			time.Sleep(restartPause)
+			time.Sleep(p.rest)
 		}
 	})
 }

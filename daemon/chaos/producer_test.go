@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,6 +30,7 @@ type producer struct {
 
 	current map[string]string // sha256 of the objects in the archives, by name
 	spoiled map[string]bool   // those that are no granules
+	newest  string            // name of the granule with the latest day
 	changed time.Time         // when the last object was put there
 }
 
@@ -37,8 +40,12 @@ func newProducer(t testing.TB, a *archives, scratch string, seed uint64) *produc
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Day after day, and one in ten replaced: days that come late have their neighbours
+	// made anew, one after the other, which is most of the time of a recovery.
+	schedule := slices.DeleteFunc(w.Schedule(), func(d simulate.Delivery) bool { return d.Revision > 1 && d.Day%10 != 0 })
+	slices.SortStableFunc(schedule, func(a, b simulate.Delivery) int { return cmp.Compare(a.Day, b.Day) })
 	return &producer{
-		archives: a, scratch: scratch, world: w, schedule: w.Schedule(), random: rand.New(rand.NewPCG(seed, 3)),
+		archives: a, scratch: scratch, world: w, schedule: schedule, random: rand.New(rand.NewPCG(seed, 3)),
 		current: map[string]string{}, spoiled: map[string]bool{}, changed: time.Now().Add(-time.Hour),
 	}
 }
@@ -61,8 +68,19 @@ func (p *producer) deliver(ctx context.Context) (string, error) {
 				return "", err
 			}
 		}
+		p.newest = max(p.newest, d.Name)
 		return d.Name, p.put(ctx, d.Name, content)
 	}
+}
+
+// lately returns a day that is earlier than those of what was delivered in the last
+// strikes.
+func (p *producer) lately() string {
+	day, err := time.Parse("20060102", p.newest[:8])
+	if err != nil {
+		panic(err) // the names of this world begin with the day
+	}
+	return day.AddDate(0, 0, -10).Format(time.DateOnly)
 }
 
 // spoil puts something there that looks like the granule beside it, and is none.

@@ -22,6 +22,9 @@ const (
 
 var datasets = []string{"chl", "sst"}
 
+// modelled is the dataset that a model fills, where there is one.
+const modelled = "sst"
+
 // site is where the service lives.
 type site struct {
 	t        testing.TB
@@ -80,7 +83,7 @@ func (s *site) processes() []*process { return append([]*process{s.daemon}, s.wo
 
 func (s *site) newProcess(name, command, config string) *process {
 	return &process{
-		name: name, args: []string{s.program, command, "--config", config}, said: s.path(name + ".log"),
+		name: name, args: []string{s.program, command, "--config", config}, said: s.path(name + ".log"), rest: restartPause,
 		env: []string{clockEnv + "=" + s.clock, "TMPDIR=" + s.path("tmp"), "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"},
 	}
 }
@@ -100,15 +103,18 @@ func (s *site) command(args ...string) error {
 func (s *site) configure(file, listen, state string) error {
 	var sets strings.Builder
 	for _, name := range datasets {
+		future, method := 1, "oi"
 		archive := fmt.Sprintf("type: s3, s3: {endpoint: %q, bucket: granules}", s.archives.s3)
 		if name == "sst" {
 			archive = fmt.Sprintf("type: ftp, ftp: {address: %q, timeout: 2s}", s.archives.ftp)
+			method = "model"
+			future = 0 // no product is made anew when the next day comes: half of the work
 		}
 		fmt.Fprintf(&sets, `  - name: %s
     archive: {%s, poll_interval: %v, settle: 0s, least_kib_per_second: 1, disk_floor: 0}
-    fill: {method: oi, past_days: 2, future_days: 1, oi: {length_km: 60, days: 3, nugget: 0.1, neighbours: 12}}
-    reanalysis: {settle: 500ms, least_change: 0.02}
-`, name, archive, poll)
+    fill: {method: %s, past_days: 2, future_days: %d, oi: {length_km: 60, days: 3, nugget: 0.1, neighbours: 12}}
+    reanalysis: {settle: 200ms, least_change: 0.02}
+`, name, archive, poll, method, future)
 	}
 	text := fmt.Sprintf(`state_dir: %[1]s/%[2]s/dir
 products_dir: %[1]s/products/tree

@@ -48,7 +48,8 @@ type GridBook interface {
 type RevisionBook interface {
 	DueReopening(ctx context.Context, dataset string, lane ledger.Lane, at time.Time) (r ledger.Reopening, ok bool, err error)
 	Reopen(ctx context.Context, r ledger.Reopening, p ledger.Placement, at time.Time) (ok bool, err error)
-	PostponeReopening(ctx context.Context, id int64, due time.Time) error
+	NextReopening(ctx context.Context, dataset string, at time.Time) (due time.Time, ok bool, err error)
+	PostponeReopening(ctx context.Context, id int64, now time.Time, wait time.Duration) error
 	EndReopening(ctx context.Context, r ledger.Reopening, at time.Time) error
 	LastGood(ctx context.Context, dataset, granule string) (g ledger.Granule, ok bool, err error)
 	Current(ctx context.Context, dataset, granule string) (p ledger.Publication, ok bool, err error)

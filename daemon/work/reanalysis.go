@@ -126,6 +126,17 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	return true, w.finish(context.WithoutCancel(ctx), next, s, outcome)
 }
 
+// settled returns what tells when the next reopened product has settled; nil: none will
+// before failed tasks are tried again.
+func (w *Worker) settled(ctx context.Context) <-chan time.Time {
+	now := w.Now()
+	due, ok, err := w.Books.NextReopening(ctx, w.set.Name, now)
+	if err != nil || !ok || due.Sub(now) >= w.set.Retry {
+		return nil // a ledger that cannot be read is told of by the tasks
+	}
+	return time.After(due.Sub(now))
+}
+
 // again is a reopened product that is looked at.
 type again struct {
 	ledger.Reopening
@@ -138,7 +149,7 @@ func (w *Worker) judge(ctx context.Context, a again, c jobs.Change, now *publish
 	r := a.Reopening
 	if c.Comparable && c.Largest < w.set.Reanalysis.LeastChange && !bettersTier(a.before, now) {
 		if now != nil && now.Follows != "" { // it was made in a hurry, and is not done yet
-			return next, false, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry))
+			return next, false, w.Books.PostponeReopening(ctx, r.ID, w.Now(), w.set.Retry)
 		}
 		r.Change, r.Outcome = c.Largest, ledger.Unchanged
 		w.Log.Info("product unchanged", "granule", r.Granule, "why", r.Why, "change_sigmas", roundChange(c.Largest))

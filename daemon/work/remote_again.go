@@ -48,7 +48,7 @@ func (w *Worker) lookingAgain() bool {
 func (w *Worker) adoptAgain(ctx context.Context, j sentJob, r jobs.Result) error {
 	err := w.settleAgain(ctx, j, r)
 	if err != nil && ctx.Err() == nil { // it stays open, behind the others
-		return errors.Join(err, w.Books.PostponeReopening(ctx, j.again.ID, w.Now().Add(w.set.Retry)))
+		return errors.Join(err, w.Books.PostponeReopening(ctx, j.again.ID, w.Now(), w.set.Retry))
 	}
 	return err
 }

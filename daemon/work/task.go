@@ -189,7 +189,7 @@ func (w *Worker) reanalysisTask(r ledger.Reopening) *task {
 		}
 		if err != nil && ctx.Err() == nil {
 			// It stays open, behind the others.
-			return errors.Join(err, w.Books.PostponeReopening(ctx, r.ID, w.Now().Add(w.set.Retry)))
+			return errors.Join(err, w.Books.PostponeReopening(ctx, r.ID, w.Now(), w.set.Retry))
 		}
 		return err
 	}}

@@ -177,8 +177,8 @@ func (w *Worker) Run(intake, work context.Context, watch func(context.Context, c
 		for range arrived {
 		}
 	}()
-	// Work that a crash left unfinished comes first. Failed tasks are tried again,
-	// and reopened products checked whether they have settled, at every tick.
+	// Work that a crash left unfinished comes first. Failed tasks are tried again
+	// at every tick, reopened products looked at when they have settled.
 	retry := time.NewTicker(w.set.Retry)
 	defer retry.Stop()
 	at := &arrivals{granules: arrived, still: func() bool { return intake.Err() == nil }}
@@ -199,6 +199,7 @@ func (w *Worker) Run(intake, work context.Context, watch func(context.Context, c
 			at.ended = !open
 		case <-w.Wake:
 		case <-retry.C:
+		case <-w.settled(work):
 		}
 	}
 	return <-watched

@@ -125,6 +125,15 @@ func (c Config) trainers() string { return c.Prefix + ".trainers" }
 // heartbeat is how often a member of a group shows that it is there.
 func (c Config) heartbeat() time.Duration { return min(c.Session/6, 3*time.Second) }
 
+// scanPause is the time between two looks for results whose announcement was lost, and
+// for topics that were deleted; lookPause that between two looks for one job.
+func (c Config) scanPause() time.Duration { return min(c.Session/4, 5*time.Second) }
+func (c Config) lookPause() time.Duration { return min(c.Session, 20*time.Second) }
+
+// retryPause is the time between two attempts of one worker: a shared folder that is
+// away for a moment is no reason to give a job up.
+func (c Config) retryPause() time.Duration { return min(c.Session/10, 2*time.Second) }
+
 // options are those of every client.
 func (c Config) options() ([]kgo.Opt, error) {
 	secure, err := c.TLS.Config()

@@ -34,6 +34,7 @@ type Fleet struct {
 	lag     Lag
 	trained int                  // trainings that were sent
 	given   map[string]time.Time // when a worker was last given one
+	topics  used
 }
 
 // waiting is a job under way.
@@ -41,6 +42,12 @@ type waiting struct {
 	answer func(jobs.Result)
 	looked time.Time // when its result was last looked for
 	trains bool      // it is a training
+	topic  string    // that it is sent to
+	text   []byte    // its message
+
+	sent      bool // it is in the topic, at this place
+	partition int32
+	offset    int64
 }
 
 // heard is the last report of a worker and when it came.
@@ -79,7 +86,17 @@ func (f *Fleet) Prepare(ctx context.Context) error {
 	if f.cfg.Train {
 		topics = append(topics, f.cfg.training())
 	}
-	return ensureTopics(ctx, f.client, f.cfg, topics...)
+	if err := ensureTopics(ctx, f.client, f.cfg, topics...); err != nil {
+		return err
+	}
+	ids, err := identify(ctx, f.admin, topics...)
+	if err != nil {
+		return fmt.Errorf("look at the topics: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.topics = ids
+	return nil
 }
 
 // Close ends the connections.
@@ -104,24 +121,40 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 	if err != nil {
 		return err
 	}
+	job := &waiting{answer: answer, looked: f.now(), trains: m.Training != nil, topic: f.cfg.backfill(), text: text}
+	switch {
+	case job.trains:
+		job.topic = f.cfg.training()
+	case live:
+		job.topic = f.cfg.live()
+	}
 	f.mu.Lock()
-	f.waiting[id] = &waiting{answer: answer, looked: f.now(), trains: m.Training != nil}
+	f.waiting[id] = job
 	f.mu.Unlock()
-	record := &kgo.Record{Topic: f.cfg.backfill(), Key: []byte(id), Value: text}
-	if live {
-		record.Topic = f.cfg.live()
-	}
-	if m.Training == nil {
-		err = f.client.ProduceSync(ctx, record).FirstErr()
-	} else {
-		err = f.sendTraining(ctx, record)
-	}
-	if err != nil {
+	if err := f.produce(ctx, id, job); err != nil {
 		f.mu.Lock()
 		delete(f.waiting, id)
 		f.mu.Unlock()
-		return fmt.Errorf("send to %s: %w", record.Topic, err)
+		return fmt.Errorf("send to %s: %w", job.topic, err)
 	}
+	return nil
+}
+
+// produce sends a job to its topic.
+func (f *Fleet) produce(ctx context.Context, id string, job *waiting) error {
+	record := &kgo.Record{Topic: job.topic, Key: []byte(id), Value: job.text}
+	var err error
+	if job.trains {
+		err = f.sendTraining(ctx, record)
+	} else {
+		err = f.client.ProduceSync(ctx, record).FirstErr()
+	}
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	job.sent, job.partition, job.offset = true, record.Partition, record.Offset
 	return nil
 }
 
@@ -134,7 +167,6 @@ func (f *Fleet) sendTraining(ctx context.Context, record *kgo.Record) error {
 		return err
 	}
 	defer client.Close()
-	record.Topic = f.cfg.training()
 	record.Partition = f.idleQueue()
 	return client.ProduceSync(ctx, record).FirstErr()
 }
@@ -156,9 +188,7 @@ func (f *Fleet) idleQueue() int32 {
 
 const (
 	sendTimeout = 30 * time.Second // rides out the restart of a broker
-	scanPause   = 5 * time.Second  // between two looks for results whose announcement was lost
 	scanMost    = 256              // jobs that are looked for at a time
-	lookPause   = 20 * time.Second // between two looks for one job
 	lagPause    = 10 * time.Second
 	sweepPause  = time.Hour
 )
@@ -167,7 +197,8 @@ const (
 func (f *Fleet) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { f.every(ctx, scanPause, f.scan) })
+	beside.Go(func() { f.every(ctx, f.cfg.scanPause(), f.scan) })
+	beside.Go(func() { f.every(ctx, f.cfg.scanPause(), f.keepTopics) })
 	beside.Go(func() { f.every(ctx, lagPause, f.count) })
 	for ctx.Err() == nil {
 		fetched := f.client.PollFetches(ctx)
@@ -254,7 +285,7 @@ func (f *Fleet) scan(context.Context) {
 	f.mu.Lock()
 	var ids []string
 	for id, job := range f.waiting {
-		if len(ids) < scanMost && now.Sub(job.looked) >= lookPause {
+		if len(ids) < scanMost && now.Sub(job.looked).Abs() >= f.cfg.lookPause() {
 			job.looked = now
 			ids = append(ids, id)
 		}

@@ -14,6 +14,7 @@ import (
 	"lacuna/daemon/jobs"
 	"lacuna/internal/pause"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -43,6 +44,19 @@ type Worker struct {
 // Run does jobs until ctx is cancelled: the job in hand is dropped then, and another
 // worker does it. It returns nil, or a failure that needs an operator.
 func (w *Worker) Run(ctx context.Context) error {
+	for {
+		err := w.join(ctx)
+		if !errors.Is(err, errTopics) || ctx.Err() != nil {
+			return err
+		}
+		w.Log.Warn("the worker joins its group again", "worker", w.Name, "err", err)
+	}
+}
+
+// join joins the group and does jobs until ctx is cancelled. It returns errTopics after
+// topics that it uses were deleted: then it must join again.
+func (w *Worker) join(ctx context.Context) error {
+	w.queue.records = nil
 	w.queue.assigned, w.queue.done = map[partition]bool{}, map[partition]int64{}
 	group, topics := w.queues()
 	client, err := w.Config.client(
@@ -62,26 +76,51 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.ensure(ctx); err != nil {
 		return err
 	}
+	polling, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
 	reporting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var reports sync.WaitGroup
 	w.report.state = Report{Worker: w.Name, Started: w.Now()}
 	reports.Go(func() { w.keepReporting(reporting) })
+	reports.Go(func() { w.watchTopics(reporting, append(topics, w.Config.results()), gone) })
 	defer func() {
 		stop()
 		reports.Wait()
 		w.leave(ctx)
 	}()
 	w.Log.Info("worker ready", "worker", w.Name, "topics", topics, "group", group)
-	for ctx.Err() == nil {
-		record := w.next(ctx)
+	for polling.Err() == nil {
+		record := w.next(polling)
 		if record == nil {
 			continue
 		}
-		if err := w.handle(ctx, record); err != nil && ctx.Err() == nil {
+		// A job in hand is not dropped with its topic: its result is looked for.
+		if err := w.handle(ctx, record); isLost(err) {
+			return fmt.Errorf("%w: %w", errTopics, err)
+		} else if err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
-	return nil
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(polling)
+}
+
+// watchTopics calls gone after a topic was deleted.
+func (w *Worker) watchTopics(ctx context.Context, topics []string, gone context.CancelCauseFunc) {
+	admin := kadm.NewClient(w.client)
+	ids, _ := identify(ctx, admin, topics...)
+	for pause.For(ctx, w.Config.scanPause()) {
+		if len(ids) < len(topics) { // the brokers did not answer
+			ids, _ = identify(ctx, admin, topics...)
+			continue
+		}
+		if lost := ids.lost(ctx, admin); len(lost) > 0 {
+			gone(fmt.Errorf("%w: %v", errTopics, lost))
+			return
+		}
+	}
 }
 
 // queues returns the topics that the worker takes jobs from, and its group.
@@ -196,13 +235,9 @@ func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m j
 		if err := w.Folder.Failed(id, w.Name, err.Error(), w.Now()); err != nil {
 			return jobs.Result{}, err
 		}
-		pause.For(ctx, retryPause)
+		pause.For(ctx, w.Config.retryPause())
 	}
 }
-
-// retryPause is the time between two attempts of one worker: a shared folder that is
-// away for a moment is no reason to give a job up.
-const retryPause = 2 * time.Second
 
 // try does a job once. A panic is an error.
 func (w *Worker) try(ctx context.Context, m jobs.Message) (r jobs.Result, err error) {

@@ -139,7 +139,7 @@ func TestWorkers(t *testing.T) {
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
 	for name, test := range map[string]func(*testing.T, []string){
 		"LongJobs": longJobs, "Poison": poison, "LiveFirst": liveFirst, "Dropped": dropped, "Twice": twice, "Programs": programs,
-		"Turns": turns, "Lost": lostAnnouncement, "State": state, "Trainings": trainings, "Idle": idleTrainer,
+		"Turns": turns, "Lost": lostAnnouncement, "Deleted": deletedTopics, "Truncated": truncatedTopic, "State": state, "Trainings": trainings, "Idle": idleTrainer,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, brokers) })
 	}
@@ -349,6 +349,51 @@ func lostAnnouncement(t *testing.T, brokers []string) {
 	if r := s.await("the job", got); r.SHA256 != "x" {
 		t.Errorf("%+v", r)
 	}
+}
+
+// Topics are deleted while a job is in hand and others wait in them. All are done, and
+// so is one that is sent afterwards; nobody is started again.
+func deletedTopics(t *testing.T, brokers []string) {
+	s := newSite(t, brokers, func(c *Config) { c.Partitions = 1 })
+	begun, release := make(chan string, 10), make(chan struct{})
+	s.worker("a", func(_ context.Context, m jobs.Message) (jobs.Result, error) {
+		begun <- m.Granule
+		<-release
+		return jobs.Result{SHA256: m.Granule}, nil
+	})
+	names := []string{"1.nc", "2.nc", "3.nc"}
+	all := make(map[string]<-chan jobs.Result, len(names))
+	for _, name := range names {
+		all[name] = s.send(name, true)
+	}
+	<-begun
+	if _, err := s.fleet.admin.DeleteTopics(t.Context(), s.cfg.live(), s.cfg.results()); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	for _, name := range names {
+		if r := s.await(name, all[name]); r.SHA256 != name {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if r := s.await("a later job", s.send("4.nc", true)); r.SHA256 != "4.nc" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What is in a topic of jobs is deleted before any worker has seen it. It is sent again.
+func truncatedTopic(t *testing.T, brokers []string) {
+	s := newSite(t, brokers, nil)
+	got := s.send("day.nc", true)
+	ends, err := s.fleet.admin.ListEndOffsets(t.Context(), s.cfg.live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.fleet.admin.DeleteRecords(t.Context(), ends.Offsets()); err != nil {
+		t.Fatal(err)
+	}
+	s.worker("a", fine)
+	s.await("the job", got)
 }
 
 // The fleet tells who is at what, and how much waits.
