@@ -12,9 +12,9 @@ import (
 // ErrDamaged says that the file is not a consistent database.
 var ErrDamaged = errors.New("file is damaged")
 
-// openCheckLimit bounds the check for damage at an opening. A ledger of ten
-// thousand granules is checked in that time; of a larger one only the beginning,
-// and Check reads the rest beside the work. A start may take a second in all.
+// openCheckLimit bounds the check for damage at an opening. A small ledger is
+// checked in that time; of a larger one only the beginning, and Check reads the
+// rest beside the work. A start may take a second in all.
 const openCheckLimit = 250 * time.Millisecond
 
 // Check reads the whole file and reports inconsistencies as ErrDamaged. It has

@@ -72,7 +72,7 @@ func (m *moment) Scan(src any) error {
 	return nil
 }
 
-// parseMoment is time.Parse for momentLayout at a quarter of its cost: most of a
+// parseMoment is time.Parse for momentLayout at half its cost: most of a
 // row are times, and a page reads thousands. ok is false for any other text, also
 // for a day or an hour that there is not.
 func parseMoment(s string) (t time.Time, ok bool) {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// reopenings is a ledger that has one reopened product.
-type reopenings struct {
+// oneReopening is a ledger that has one reopened product.
+type oneReopening struct {
 	Books
 	due time.Time // zero: it has none
 	err error
 }
 
-func (r reopenings) NextReopening(context.Context, string, time.Time) (time.Time, bool, error) {
+func (r oneReopening) NextReopening(context.Context, string, time.Time) (time.Time, bool, error) {
 	return r.due, !r.due.IsZero(), r.err
 }
 
@@ -24,13 +24,13 @@ func TestReopenedProductIsLookedAtWhenItHasSettled(t *testing.T) {
 		now := time.Now()
 		for _, tt := range []struct {
 			name string
-			book reopenings
+			book oneReopening
 			want time.Duration // 0: at the next tick only
 		}{
-			{"before the next tick", reopenings{due: now.Add(20 * time.Second)}, 20 * time.Second},
-			{"after the next tick", reopenings{due: now.Add(3 * time.Minute)}, 0},
-			{"none is open", reopenings{}, 0},
-			{"the ledger cannot be read", reopenings{due: now.Add(time.Second), err: errors.New("disk I/O error")}, 0},
+			{"before the next tick", oneReopening{due: now.Add(20 * time.Second)}, 20 * time.Second},
+			{"after the next tick", oneReopening{due: now.Add(3 * time.Minute)}, 0},
+			{"none is open", oneReopening{}, 0},
+			{"the ledger cannot be read", oneReopening{due: now.Add(time.Second), err: errors.New("disk I/O error")}, 0},
 		} {
 			w := &Worker{}
 			w.Books, w.Now, w.set.Retry = tt.book, func() time.Time { return now }, 2*time.Minute
