@@ -110,7 +110,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"daemon/cli/files", "fetch publish modelstore input pipeline/{field ingest skill simulate engine infer} daemon/{feed retrain covariates fill intake onboard cli}", "clitest"},
 	{"daemon/cli/models", "modelstore input pipeline/{engine nn infer version} daemon daemon/{version feed retrain fill onboard cli}", "clitest"},
 	{"daemon/cli/measure", "publish modelstore input pipeline/{field ingest noise simulate skill matchup classical covariate engine nn samples impute infer parts partition prior masks evaluate version lab} daemon/{state retrain covariates onboard cli}", "clitest daemon/feed"},
-	{"daemon/cmd/lacuna", "daemon daemon/cli daemon/cli/{service files models measure}", "publish modelstore pipeline/{realdata field ingest simulate engine samples} daemon/{retrain fill}"},
+	{"daemon/cmd/lacuna", "daemon daemon/cli daemon/cli/{service files models measure}", "ledger publish modelstore pipeline/{realdata field ingest simulate engine samples} daemon/{retrain fill}"},
 	{"daemon/cuts", "", "ledger publish modelstore pipeline/simulate daemon daemon/{state feed quarantine work outbox cli} daemon/cli/{clitest service files models}"},
 	{"daemon/fleet", "", "ledger publish modelstore pipeline/{field simulate engine samples infer} daemon daemon/{state feed retrain jobs work workers trainjob outbox daemontest operate} daemon/cli/{clitest models}"},
 	{"daemon/chaos", "", "ledger publish pipeline/simulate daemon daemon/{feed outbox cli} daemon/cli/{clitest service models}"},
