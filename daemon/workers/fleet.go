@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 
 	"lacuna/daemon/jobs"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -43,7 +45,7 @@ type waiting struct {
 	looked time.Time // when its result was last looked for
 	trains bool      // it is a training
 	topic  string    // that it is sent to
-	text   []byte    // its message
+	text   []byte    // its message, compressed: it is sent again where its topic is lost
 
 	sent      bool // it is in the topic, at this place
 	partition int32
@@ -121,7 +123,7 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 	if err != nil {
 		return err
 	}
-	job := &waiting{answer: answer, looked: f.now(), trains: m.Training != nil, topic: f.cfg.backfill(), text: text}
+	job := &waiting{answer: answer, looked: f.now(), trains: m.Training != nil, topic: f.cfg.backfill(), text: bytes.Clone(s2.Encode(nil, text))}
 	switch {
 	case job.trains:
 		job.topic = f.cfg.training()
@@ -142,8 +144,11 @@ func (f *Fleet) Send(ctx context.Context, m jobs.Message, live bool, answer func
 
 // produce sends a job to its topic.
 func (f *Fleet) produce(ctx context.Context, id string, job *waiting) error {
-	record := &kgo.Record{Topic: job.topic, Key: []byte(id), Value: job.text}
-	var err error
+	text, err := s2.Decode(nil, job.text)
+	if err != nil {
+		return err
+	}
+	record := &kgo.Record{Topic: job.topic, Key: []byte(id), Value: text}
 	if job.trains {
 		err = f.sendTraining(ctx, record)
 	} else {
