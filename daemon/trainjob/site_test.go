@@ -119,7 +119,7 @@ func learn(ctx context.Context, checkpoint string) error {
 		time.Sleep(pace)
 		log, err := os.OpenFile(os.Getenv(stepEnv), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
-			_, err = log.WriteString(".")
+			_, err = log.WriteString(stepMark(n))
 			err = errors.Join(err, log.Close(), renameio.WriteFile(checkpoint, []byte(strconv.Itoa(n+1)), 0o644))
 		}
 		if err != nil {
@@ -129,6 +129,16 @@ func learn(ctx context.Context, checkpoint string) error {
 	}
 	return nil
 }
+
+// stepMark is what a step writes into the log: the first of a training is told apart.
+func stepMark(n int) string {
+	if n == 0 {
+		return firstStep
+	}
+	return "."
+}
+
+const firstStep = "^"
 
 // site is a coordinator with a store, and a queue that a test takes jobs from.
 type site struct {
@@ -212,6 +222,12 @@ func (s *site) args(more ...string) []string {
 func (s *site) made() int {
 	text, _ := os.ReadFile(s.log)
 	return len(text)
+}
+
+// begun returns how often a training began with its first step.
+func (s *site) begun() int {
+	text, _ := os.ReadFile(s.log)
+	return strings.Count(string(text), firstStep)
 }
 
 type trained struct {
