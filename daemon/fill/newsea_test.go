@@ -86,6 +86,9 @@ func coveredBy(t *testing.T, job Job, truth field.Field) (c tally) {
 }
 
 func TestIntervalsOfASimulatedSeaCoverItsFirstDays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	for _, n := range []int{0, 1, 2} {
 		var shares float64
 		const seeds = 6

@@ -38,6 +38,9 @@ func starterJob(t *testing.T, n int) Job {
 // What a day says of the model must not know the truth of that day: if the hidden
 // values change, the departure stays and the error does not.
 func TestADayThatIsWeighedHidesItsTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	job := starterJob(t, 14)
 	weigh := func() []skill.Departure {
 		t.Helper()

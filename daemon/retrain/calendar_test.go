@@ -83,6 +83,9 @@ func trained(t *testing.T, req Request) *modelstore.Version {
 // Finding M1 of the review: each training split its days afresh, so that a
 // fine-tune was judged on days that its parent had learned from.
 func TestNoGenerationIsJudgedOnDaysThatAnAncestorKnows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains networks one after the other")
+	}
 	store, all := filepath.Join(t.TempDir(), "store"), archive(t, 210)
 	roles := map[string]string{} // by day
 	known := map[string]bool{}   // days that ancestors learned from or were chosen by
@@ -145,6 +148,9 @@ func TestNoGenerationIsJudgedOnDaysThatAnAncestorKnows(t *testing.T) {
 // A parent from another store may have another calendar: what it learned from
 // does not judge here.
 func TestDaysOfAParentFromElsewhereAreDropped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains networks one after the other")
+	}
 	all := archive(t, 150)
 	elsewhere := request(t, filepath.Join(t.TempDir(), "elsewhere"), "", firstDays(all, 100))
 	elsewhere.Dataset, elsewhere.Data[0].Variable = "other", "chl" // another spelling
@@ -193,6 +199,9 @@ func imported(t *testing.T, from, to, id string) string {
 
 // A version that was moved takes the calendar of its dataset along.
 func TestTheCalendarOfADatasetIsMovedWithItsVersions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains networks one after the other")
+	}
 	all := archive(t, 150)
 	first := request(t, filepath.Join(t.TempDir(), "store"), "", firstDays(all, 100))
 	parent := trained(t, first)
@@ -219,6 +228,9 @@ func TestTheCalendarOfADatasetIsMovedWithItsVersions(t *testing.T) {
 
 // Of a card that is older than lists of days only the end of its data is known.
 func TestAParentThatDoesNotSayItsDaysMayKnowAllUpToTheEndOfItsData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains networks one after the other")
+	}
 	all := archive(t, 150)
 	first := request(t, filepath.Join(t.TempDir(), "store"), "", firstDays(all, 100))
 	v := trained(t, first)

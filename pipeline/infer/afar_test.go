@@ -31,6 +31,9 @@ func strait(height, width, seen int, west float32) Scene {
 // all. The analysis of the whole basin, which is made without windows, is the
 // coarse pass that brings them the observations beyond.
 func TestAGapLargerThanAWindowIsFilledFromAfar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	const height, width, seen, window = 64, 448, 24, 64
 	device := openDevice(t, 1)
 	blind := everything()

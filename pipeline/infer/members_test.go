@@ -55,6 +55,9 @@ func randomSea(seed uint64, side, days int) (Scene, []float32) {
 // Members of every method differ, keep the observations, and stand about the
 // value as far as sigma says, near observations and far from them.
 func TestMembersSpreadAsFarAsSigmaAboutTheValue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	const members = 12
 	for _, method := range []string{"oi", "persistence", "climatology"} {
 		t.Run(method, func(t *testing.T) {
@@ -111,6 +114,9 @@ func TestMembersSpreadAsFarAsSigmaAboutTheValue(t *testing.T) {
 // among the members as its error does among seas, which independent noise in
 // every cell would not.
 func TestMembersErrTogetherAsTheAnalysisDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	const seas, side, members = 6, 36, 4
 	var errs, spreads float64
 	n := 0.0

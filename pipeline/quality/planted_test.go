@@ -116,6 +116,9 @@ func on(t *testing.T, names string) Tests {
 
 // The figures of docs/method.md come from here: go test -v -run PlantedFaults.
 func TestPlantedFaultsAreFoundAndSoundCellsKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	for _, sea := range []struct {
 		product               string
 		spikes, edges, blocks [2]float64

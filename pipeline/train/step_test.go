@@ -85,6 +85,9 @@ func state(t testing.TB, s *Step) *State {
 }
 
 func TestOneBatchIsLearnedByHeart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	for _, backbone := range []string{nn.BackboneUNet, nn.BackboneViT} {
 		t.Run(backbone, func(t *testing.T) {
 			l := newProblem(t, backbone)
@@ -147,6 +150,9 @@ func TestInterruptedRunGoesOnAsIfItHadNotBeen(t *testing.T) {
 }
 
 func TestSplitStateLearnsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	l := newProblem(t, nn.BackboneUNet)
 	cfg := DefaultConfig()
 	flat := l.start(t, cfg)
