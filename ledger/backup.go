@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"lacuna/internal/durable"
+	"lacuna/ledger/layout"
 )
 
 // Backup writes a snapshot of the ledger to a file while others work on it:
@@ -57,7 +58,7 @@ func (l *Ledger) keepFormer(ctx context.Context) error {
 	if err := l.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
 		return fmt.Errorf("read layout version: %w", err)
 	}
-	if have == 0 || have >= len(migrations()) {
+	if have == 0 || have >= len(layout.Steps()) {
 		return nil
 	}
 	return l.Backup(ctx, FormerLayout(l.path, have))

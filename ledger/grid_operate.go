@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"lacuna/ledger/layout"
 )
 
 // SetGrid sets the grid of a dataset, from the journal when a ledger is
@@ -30,7 +32,7 @@ func (l *Ledger) SetGrid(ctx context.Context, dataset string, g Grid) error {
 // read again: after a ledger was rebuilt.
 func (l *Ledger) RecallVotes(ctx context.Context) error {
 	err := transact(ctx, l.db, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, votesOfProducts+`
+		_, err := tx.ExecContext(ctx, layout.VotesOfProducts+`
 INSERT OR IGNORE INTO grid_vote (dataset, name, granule, seen) SELECT dataset, name, max(id), NULL FROM granule
 	WHERE state = 'quarantined' AND reason LIKE '%: its grid is %, but dataset %' GROUP BY dataset, name;`)
 		return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"lacuna/ledger/layout"
 )
 
 func TestMostVotesElectAndATieChangesNothing(t *testing.T) {
@@ -41,7 +43,7 @@ func TestAnOldLedgerKeepsASettledGridAndReadsTheRestAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := sql.Open("sqlite", dataSource(path))
 	must(t, err)
-	for i, step := range migrations()[:4] {
+	for i, step := range layout.Steps()[:4] {
 		must(t, apply(t.Context(), db, step, i+1))
 	}
 	add := func(dataset, name, state, reason string) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/ledger/layout"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -140,7 +142,7 @@ func TestOldLedgerKnowsItsObjects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := sql.Open("sqlite", dataSource(path))
 	must(t, err)
-	must(t, apply(t.Context(), db, migrations()[0], 1))
+	must(t, apply(t.Context(), db, layout.Steps()[0], 1))
 	for _, row := range []struct {
 		name     string
 		revision int

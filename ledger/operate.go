@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"lacuna/ledger/layout"
 )
 
 // ErrNotAside says that a granule is not set aside, so that there is nothing to
@@ -97,7 +99,7 @@ func (l *Ledger) Deliveries(ctx context.Context, dataset, granule string) ([]Del
 func (l *Ledger) Named(ctx context.Context, dataset, name string) ([]Object, error) {
 	found, err := query(ctx, l.db, func(row scanner) (o Object, err error) {
 		return o, row.Scan(&o.Dataset, &o.Name)
-	}, `SELECT DISTINCT dataset, name FROM granule WHERE `+fileOfName+` = ?3 AND (?1 = '' OR +dataset = ?1)
+	}, `SELECT DISTINCT dataset, name FROM granule WHERE `+layout.FileOfName+` = ?3 AND (?1 = '' OR +dataset = ?1)
 		AND (name = ?2 OR substr(name, -length(?2) - 1) = '/' || ?2) ORDER BY dataset, name`, dataset, name, name[strings.LastIndexByte(name, '/')+1:])
 	if err != nil {
 		return nil, fmt.Errorf("look up granules named %s: %w", name, err)

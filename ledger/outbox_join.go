@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"lacuna/ledger/layout"
 )
 
 // Join opens a ledger beside the process that works on it, for commands that
@@ -27,7 +29,7 @@ func Join(ctx context.Context, path string) (*Ledger, error) {
 		return nil, fmt.Errorf("join ledger %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1)
-	want := len(migrations())
+	want := len(layout.Steps())
 	have, err := settledLayout(ctx, db, path, want)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("join ledger %s: %w", path, err), db.Close())

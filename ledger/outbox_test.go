@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lacuna/ledger/layout"
 )
 
 var bothSinks = []string{"disk", "kafka"}
@@ -292,7 +294,7 @@ func TestJoiningWaitsForWhoeverLaysTheFileOut(t *testing.T) {
 	db, err := sql.Open("sqlite", dataSource(path))
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
-	must(t, apply(t.Context(), db, migrations()[0], 1))
+	must(t, apply(t.Context(), db, layout.Steps()[0], 1))
 	if _, err := Join(t.Context(), path); err == nil || !strings.Contains(err.Error(), "layout 1") {
 		t.Errorf("joining an old file that nobody works on: %v, want its layout", err)
 	}

@@ -1,10 +1,10 @@
-package ledger
+package layout
 
-// outboxLayout is the step that adds the queue of what the world is to be
+// outbox is the step that adds the queue of what the world is to be
 // told. A publication is a revision of a product that was promised to it; a
 // delivery is one thing to be told to one sink. The ids of deliveries are the
 // order of the queue, so they are never used again.
-const outboxLayout = `
+const outbox = `
 CREATE TABLE publication (
 	id        INTEGER PRIMARY KEY,
 	granule   INTEGER NOT NULL REFERENCES granule (id),

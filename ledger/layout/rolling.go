@@ -1,13 +1,13 @@
-package ledger
+package layout
 
-// rollingLayout is the step that lets a product be made anew, scores products,
+// rolling is the step that lets a product be made anew, scores products,
 // and counts as it goes.
 //
 // A granule's row becomes a revision that has a cause. A reopening is a
 // product that has to be looked at again because a neighbour came; a skill is
 // a score, due or had. The tallies follow from granule and delivery and are
 // kept by triggers, so that counting a million rows costs nothing.
-const rollingLayout = `
+const rolling = `
 ALTER TABLE granule ADD COLUMN lane TEXT NOT NULL DEFAULT 'live' CHECK (lane IN ('live', 'backfill'));
 ALTER TABLE granule ADD COLUMN cause TEXT NOT NULL DEFAULT 'archive' CHECK (cause IN ('archive', 'reanalysis', 'redo'));
 ALTER TABLE granule ADD COLUMN why TEXT NOT NULL DEFAULT '' CHECK ((cause = 'archive') = (why = ''));

@@ -1,12 +1,12 @@
-package ledger
+package layout
 
-// ownerLayout is the step that gives a state an identity, one row for every
+// owner is the step that gives a state an identity, one row for every
 // epoch, and lets it know which revisions were taken by others: by a later
 // life of this state, if it was restored from an older copy, or by another.
 //
 // A publication that was displaced is one whose number turned out to be taken
 // by other bytes; it is retracted, and another revision follows.
-const ownerLayout = `
+const owner = `
 CREATE TABLE identity (
 	epoch INTEGER PRIMARY KEY CHECK (epoch >= 1),
 	state TEXT NOT NULL CHECK (state <> ''), -- made at random, once

@@ -1,6 +1,6 @@
-package ledger
+package layout
 
-// gridLayout is the step that lets the first granules of a dataset vote on its
+// grid is the step that lets the first granules of a dataset vote on its
 // grid, and keeps every change of it with its reason.
 //
 // What a file of an older program has settled stays settled: granules with a
@@ -8,7 +8,7 @@ package ledger
 // enough (see settledVotes in package daemon). A granule that was set aside for
 // its grid while fewer had a product is read again, for it may be the others
 // that were odd.
-const gridLayout = `
+const grid = `
 CREATE TABLE grid_seen (
 	id          INTEGER PRIMARY KEY,
 	dataset     TEXT NOT NULL,
@@ -45,16 +45,16 @@ UPDATE grid SET seen = (SELECT id FROM grid_seen WHERE grid_seen.dataset = grid.
 INSERT INTO grid_seen (dataset, fingerprint, json)
 	SELECT DISTINCT dataset, 'others, of before they were noted', '' FROM granule
 	WHERE state = 'quarantined' AND reason LIKE '%: its grid is %, but dataset %';
-` + votesOfProducts + `
+` + VotesOfProducts + `
 INSERT OR IGNORE INTO grid_vote (dataset, name, granule, seen)
 	SELECT dataset, name, max(id), CASE WHEN (SELECT count(*) FROM grid_vote AS v WHERE v.dataset = granule.dataset) < 5 THEN NULL
 		ELSE (SELECT id FROM grid_seen AS s WHERE s.dataset = granule.dataset AND s.json = '') END
 	FROM granule WHERE state = 'quarantined' AND reason LIKE '%: its grid is %, but dataset %' GROUP BY dataset, name;
 `
 
-// votesOfProducts counts up to five granules with a product for the grid of
+// VotesOfProducts counts up to five granules with a product for the grid of
 // their dataset, by which they were taken.
-const votesOfProducts = `
+const VotesOfProducts = `
 INSERT OR IGNORE INTO grid_vote (dataset, name, granule, seen)
 	SELECT g.dataset, g.name, g.id, grid.seen FROM grid JOIN (
 		SELECT dataset, name, max(id) AS id, row_number() OVER (PARTITION BY dataset ORDER BY min(id)) AS place
