@@ -90,28 +90,18 @@ func Choose(ctx context.Context, s classical.Series, terms []Term, days Days, wi
 
 // choose drops one term after the other until each that is left pays on the days that
 // choose, and all of them together.
-func (r *Regression) choose(terms []Term, kept []int, learn, choose, judge []classical.Missed) error {
+func (r *Regression) choose(terms []Term, kept []int, learn, choose, judge []classical.Missed) (err error) {
 	known := slices.Clone(kept)
 	scale := scales(learn, len(terms))
 	equations := daysOf(learn, scale)
-	for len(kept) > 0 {
-		g, err := gainsOf(equations, scale, kept, choose)
-		if err != nil {
-			return err
+	kept, r.Gain, err = narrow(r.Judged, kept, func(set []int) (gains, error) { return gainsOf(equations, scale, set, choose) })
+	for _, k := range known {
+		if !slices.Contains(kept, k) {
+			r.Judged[k].Why = noGain
 		}
-		worst := 0
-		for i, d := range g.without {
-			r.Judged[kept[i]].Gain = gainOf(d)
-			if d.Interval.High > g.without[worst].Interval.High {
-				worst = i
-			}
-		}
-		if pays(g.without[worst]) && pays(g.whole) {
-			r.Gain = gainOf(g.whole)
-			break
-		}
-		r.Judged[kept[worst]].Why = noGain
-		kept = slices.Delete(kept, worst, worst+1)
+	}
+	if err != nil {
+		return err
 	}
 	coefficients, ridge := fit(equations, kept)
 	for i, k := range kept {
@@ -152,7 +142,7 @@ const noGain = "no gain beyond chance"
 // pays reports whether a difference is a gain beyond chance, and one that is worth it.
 func pays(d skill.Difference) bool { return d.Interval.High < 0 && d.Relative <= -leastGain }
 
-// gains are the differences in squared error of optimal interpolation with all terms.
+// gains are the differences in squared error of a method with all inputs.
 type gains struct {
 	whole   skill.Difference   // from none of them
 	without []skill.Difference // from all but one
@@ -160,26 +150,14 @@ type gains struct {
 
 // gainsOf compares terms with none of them and with each left out, fitted anew, on days
 // that choose.
-func gainsOf(learn []sums, scale []float64, terms []int, choose []classical.Missed) (g gains, err error) {
-	of := func(set []int) []skill.Loss {
+func gainsOf(learn []sums, scale []float64, terms []int, choose []classical.Missed) (gains, error) {
+	return gainsBy(terms, func(set []int) ([]skill.Loss, error) {
 		slopes, _ := fit(learn, set)
 		for i, k := range set {
 			slopes[i] = ratio(slopes[i], scale[k])
 		}
-		return losses(choose, set, slopes)
-	}
-	boot, all := skill.DefaultBootstrap(), of(terms)
-	if g.whole, err = boot.Paired(all, of(nil)); err != nil {
-		return g, err
-	}
-	for i := range terms {
-		d, err := boot.Paired(all, of(slices.Delete(slices.Clone(terms), i, i+1)))
-		if err != nil {
-			return g, err
-		}
-		g.without = append(g.without, d)
-	}
-	return g, nil
+		return losses(choose, set, slopes), nil
+	})
 }
 
 // without returns a series with some frames blank.

@@ -29,39 +29,52 @@ func Keep(names []string, known []bool, losses func(seen []int) ([]skill.Loss, e
 		}
 		k.Judged = append(k.Judged, v)
 	}
-	boot := skill.DefaultBootstrap()
-	for len(kept) > 0 {
-		g, err := gainsBy(boot, kept, losses)
-		if few := (*skill.TooFewDays)(nil); errors.As(err, &few) {
-			for _, i := range kept {
-				k.Judged[i].Why = fmt.Sprintf("the days that choose do not tell: %v", few)
-			}
-			return k, nil
+	kept, whole, err := narrow(k.Judged, kept, func(set []int) (gains, error) { return gainsBy(set, losses) })
+	if few := (*skill.TooFewDays)(nil); errors.As(err, &few) {
+		for _, i := range kept {
+			k.Judged[i].Why = fmt.Sprintf("the days that choose do not tell: %v", few)
 		}
-		if err != nil {
-			return k, err
-		}
-		worst := 0
-		for i, d := range g.without {
-			k.Judged[kept[i]].Gain = gainOf(d)
-			if d.Interval.High > g.without[worst].Interval.High {
-				worst = i
-			}
-		}
-		if pays(g.without[worst]) && pays(g.whole) {
-			k.Gain = gainOf(g.whole)
-			break
-		}
-		kept = slices.Delete(kept, worst, worst+1)
+		return k, nil
 	}
+	if err != nil {
+		return k, err
+	}
+	k.Gain = whole
 	for _, i := range kept {
 		k.Judged[i].Used, k.Judged[i].Why = true, ""
 	}
 	return k, nil
 }
 
-// gainsBy compares inputs with none of them and with each left out.
-func gainsBy(boot skill.Bootstrap, set []int, losses func([]int) ([]skill.Loss, error)) (g gains, err error) {
+// narrow drops one input after the other, the least convincing first, until each that is
+// left pays, and all of them together. It returns those, and their gain over none; with
+// an error, those that were left when it came. Every input that was compared has its gain
+// in judged.
+func narrow(judged []Verdict, kept []int, compare func(set []int) (gains, error)) ([]int, *Gain, error) {
+	for len(kept) > 0 {
+		g, err := compare(kept)
+		if err != nil {
+			return kept, nil, err
+		}
+		worst := 0
+		for i, d := range g.without {
+			judged[kept[i]].Gain = gainOf(d)
+			if d.Interval.High > g.without[worst].Interval.High {
+				worst = i
+			}
+		}
+		if pays(g.without[worst]) && pays(g.whole) {
+			return kept, gainOf(g.whole), nil
+		}
+		kept = slices.Delete(kept, worst, worst+1)
+	}
+	return nil, nil, nil
+}
+
+// gainsBy compares inputs with none of them and with each left out, by the squared errors
+// of a method that sees some of them.
+func gainsBy(set []int, losses func([]int) ([]skill.Loss, error)) (g gains, err error) {
+	boot := skill.DefaultBootstrap()
 	all, err := losses(set)
 	if err != nil {
 		return g, err
