@@ -163,7 +163,7 @@ if [ -n "${PAGE:-}" ]; then
   {
     sed '/^<!-- walks/,$d' "$top/docs/trial.md"
     printf '<!-- walks: from here on made by make trial -->\n'
-    cat "$out/student.md" "$out/operator.md" "$out/modeller.md"
+    sed 's#/root/#~/#g' "$out/student.md" "$out/operator.md" "$out/modeller.md" # where a walk is at home says nothing
   } >"$out/page.md"
   mv "$out/page.md" "$PAGE"
 fi
