@@ -3,7 +3,7 @@
 #
 # For a machine that has a GPU, Python with JAX for CUDA and nothing else of ours: no
 # Go, no NetCDF, no network. The folder has the program without its starters, the
-# libraries that it loads, and the packs of all seas, compressed to less than 50 MB. There:
+# libraries that it loads, and the packs of all seas, 51 MB in all. There:
 #
 #   . OUTDIR/unpack.sh                 # into /tmp/lacuna, once, and the settings of XLA
 #   lacuna lab seas -packs $PACKS -settings seas.json -engine xla:cuda -o seas
