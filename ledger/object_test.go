@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"lacuna/ledger/layout"
 
@@ -196,7 +195,6 @@ func TestObjectsPassByInFlatMemory(t *testing.T) {
 		return m.HeapAlloc
 	}
 	count, early, late := 0, uint64(0), uint64(0)
-	started := time.Now()
 	for _, err := range l.Objects(t.Context(), "chl") {
 		must(t, err)
 		switch count++; count {
@@ -209,9 +207,6 @@ func TestObjectsPassByInFlatMemory(t *testing.T) {
 	const slack = 256 << 10 // one object in twenty bytes is 200 kB
 	if count != 10_000 || late > early+slack {
 		t.Errorf("%d objects; %d bytes live at the 100th and %d at the 9,900th, want no growth", count, early, late)
-	}
-	if took := time.Since(started); took > 2*time.Second {
-		t.Errorf("10,000 objects took %v, want less than 2 s", took)
 	}
 }
 
