@@ -16,10 +16,11 @@ import (
 // Ledger is an open ledger file. It is safe for concurrent use; calls take
 // turns.
 type Ledger struct {
-	db   *sql.DB // one connection: transactions never meet
-	path string
-	lock *lock
-	ends []func() error // called by Close
+	db     *sql.DB // one connection: transactions never meet
+	path   string
+	lock   *lock
+	ends   []func() error // called by Close
+	stamps *sql.Conn      // of a look: the connection that says whether the file has changed
 }
 
 // Open opens the ledger at path, made if absent, brings it to the newest
@@ -51,8 +52,11 @@ func (l *Ledger) AtClose(end func() error) { l.ends = append(l.ends, end) }
 // Close releases the file and its lock.
 func (l *Ledger) Close() error {
 	var err error
+	if l.stamps != nil {
+		err = l.stamps.Close()
+	}
 	if l.db != nil {
-		err = l.db.Close()
+		err = errors.Join(err, l.db.Close())
 	}
 	for _, end := range l.ends {
 		err = errors.Join(err, end())

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -17,12 +18,29 @@ const lookers = 2
 func (l *Ledger) Look(ctx context.Context) (*Ledger, error) {
 	db, err := sql.Open("sqlite", dataSource(l.path)+"&_pragma=query_only(1)")
 	if err == nil {
-		db.SetMaxOpenConns(lookers)
-		db.SetMaxIdleConns(lookers)
-		err = db.PingContext(ctx)
+		db.SetMaxOpenConns(lookers + 1) // one keeps the stamp
+		db.SetMaxIdleConns(lookers + 1)
+	}
+	look := &Ledger{db: db, path: l.path}
+	if err == nil {
+		look.stamps, err = db.Conn(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look into ledger %s: %w", l.path, err)
+		return nil, errors.Join(fmt.Errorf("look into ledger %s: %w", l.path, err), look.Close())
 	}
-	return &Ledger{db: db, path: l.path}, nil
+	return look, nil
+}
+
+// Stamp returns a number that is another one after each change of the file, by
+// whomever: what was read after a stamp holds as long as the stamp is the same. Only a
+// look has stamps.
+func (l *Ledger) Stamp(ctx context.Context) (stamp int64, err error) {
+	if l.stamps == nil {
+		return 0, errors.New("only a look into the ledger has stamps")
+	}
+	// SQLite tells a connection whether another one has committed. This one changes nothing.
+	if err := l.stamps.QueryRowContext(ctx, "PRAGMA data_version").Scan(&stamp); err != nil {
+		return 0, fmt.Errorf("stamp of the ledger: %w", err)
+	}
+	return stamp, nil
 }

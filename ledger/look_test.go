@@ -46,6 +46,47 @@ func TestALookWaitsForNoWalkAndChangesNothing(t *testing.T) {
 	}
 }
 
+// A stamp is another one after every change, of this process or another, and the same
+// until then.
+func TestAStampTellsOfEveryChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, path)
+	look, err := l.Look(t.Context())
+	must(t, err)
+	defer look.Close()
+	stamp := func() int64 {
+		t.Helper()
+		n, err := look.Stamp(t.Context())
+		must(t, err)
+		return n
+	}
+	other, err := sql.Open("sqlite", path)
+	must(t, err)
+	defer other.Close()
+	for what, change := range map[string]func() error{
+		"a granule": func() error { _, _, err := l.Arrive(t.Context(), arrival("a.nc", "a"), at(0)); return err },
+		"a poll":    func() error { return l.Polled(t.Context(), "chl", at(1)) },
+		"another process": func() error {
+			_, err := other.ExecContext(t.Context(), "INSERT INTO poll (dataset, at) VALUES ('sst', '')")
+			return err
+		},
+	} {
+		before := stamp()
+		_, err := look.Counts(t.Context())
+		must(t, err)
+		if again := stamp(); again != before {
+			t.Errorf("before %s the stamp goes from %d to %d by itself", what, before, again)
+		}
+		must(t, change())
+		if stamp() == before {
+			t.Errorf("%s leaves the stamp as it was", what)
+		}
+	}
+	if _, err := l.Stamp(t.Context()); err == nil {
+		t.Error("a ledger that is no look has a stamp")
+	}
+}
+
 func TestAGranuleIsFoundByTheEndOfItsPath(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	for _, name := range []string{"2024/05/day.nc", "2023/05/day.nc", "day.nc", "2024/05/night-day.nc", "day.nc/odd", "05/d'ay.nc"} {

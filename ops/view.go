@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -171,14 +172,20 @@ type modelsBody struct {
 	Book    ModelBook
 	Trained []Dataset // those that are trained
 	Plots   []plot
+	Others  []string // datasets whose plot is on a page of its own
 }
+
+// mostPlots bounds the plots of skill on a page, each of which has hundreds of dots.
+const mostPlots = 6
 
 type plot struct {
 	Dataset, Drift string
 	SVG            template.HTML
 }
 
-func (h *handler) models(ctx context.Context, _ *http.Request, v *view) error {
+// models shows the models, and the skill of the dataset that was asked for; else of
+// all, or of those that drift and the first of the others.
+func (h *handler) models(ctx context.Context, r *http.Request, v *view) error {
 	if h.src.Models == nil {
 		return ErrNotFound
 	}
@@ -187,9 +194,33 @@ func (h *handler) models(ctx context.Context, _ *http.Request, v *view) error {
 		return err
 	}
 	body := modelsBody{Book: book}
-	for _, d := range v.Status.Datasets {
+	all := slices.Clone(v.Status.Datasets)
+	for _, d := range all {
 		if d.Train != nil {
 			body.Trained = append(body.Trained, d)
+		}
+	}
+	asked := r.URL.Query().Get("dataset")
+	turn := func(d Dataset) int {
+		switch {
+		case d.Name == asked:
+			return 0
+		case d.Drift != "":
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(all, func(a, b Dataset) int { return turn(a) - turn(b) })
+	most := mostPlots
+	if len(all) > 0 && all[0].Name == asked {
+		most = 1
+	}
+	for _, d := range all {
+		if len(body.Plots) == most {
+			if d.Skill != nil {
+				body.Others = append(body.Others, d.Name)
+			}
+			continue
 		}
 		points, err := h.src.Models.Skill(ctx, d.Name, skillsShown)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -456,6 +457,30 @@ func TestPathsReadBack(t *testing.T) {
 	id, field, err := granuleOf(u.Query())
 	if err != nil || id != (GranuleID{"blk-chl", hostile, 7}) || field != 0 {
 		t.Errorf("granuleOf() = %+v, %d, %v", id, field, err)
+	}
+}
+
+// Of many datasets the page has few plots: of the one that was asked for, else of those
+// that drift before others. The rest are a click away.
+func TestThePageOfModelsHasFewPlots(t *testing.T) {
+	var sets []Dataset
+	for i := range 20 {
+		sets = append(sets, Dataset{Name: fmt.Sprintf("sea%d", i), Skill: &Skill{}})
+	}
+	sets[17].Drift = "half as good as in spring"
+	h := newHandler(Sources{Status: func(context.Context) (Status, error) { return Status{Datasets: sets}, nil }, Models: &fakeSources{}}, "", slog.New(slog.DiscardHandler)).routes()
+	for path, want := range map[string][]string{"/models": {"sea17", "sea0", "sea1", "sea2", "sea3", "sea4"}, "/models?dataset=sea9": {"sea9"}} {
+		body := get(t, h, path).Body.String()
+		var got []string
+		for _, part := range strings.Split(body, "<figcaption>")[1:] {
+			got = append(got, part[:strings.IndexAny(part, " <")])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has the plots of %q, want %q", path, got, want)
+		}
+		if got := strings.Count(body, `<a href="/models?dataset=`); got != len(sets)-len(want) {
+			t.Errorf("%s has %d links to others, want %d", path, got, len(sets)-len(want))
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 	"lacuna/ledger"
 	"lacuna/modelstore"
 	"lacuna/ops"
-	"lacuna/pipeline/skill"
 	"lacuna/publish"
 )
 
@@ -33,6 +31,7 @@ const RecentRows = 20
 // Status returns the function that gives the status page its content.
 func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, error) {
 	started := p.Now()
+	records := &records{read: p.recorded}
 	return func(ctx context.Context) (ops.Status, error) {
 		s := ops.Status{Version: version.String(), Started: started, Now: p.Now(), Ready: p.Live.Ready(), Fleet: p.Live.Fleet()}
 		counts, err := book.Counts(ctx)
@@ -43,8 +42,12 @@ func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, er
 		if err != nil {
 			return s, err
 		}
-		for _, set := range p.Settings.Datasets {
-			row, err := p.datasetRow(ctx, book, set, counts)
+		told, err := records.of(ctx, book, p.Settings.Datasets)
+		if err != nil {
+			return s, err
+		}
+		for i, set := range p.Settings.Datasets {
+			row, err := p.datasetRow(ctx, book, set, told[i], counts)
 			if err != nil {
 				return s, err
 			}
@@ -82,9 +85,10 @@ func (p Pages) Status(book *ledger.Ledger) func(context.Context) (ops.Status, er
 	}
 }
 
-// datasetRow returns the progress of a dataset and the state of its archive.
-func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.Dataset, counts []ledger.Count) (ops.Dataset, error) {
-	row := ops.Dataset{Name: set.Name, Title: set.Options.Product, Method: p.Live.Method(set.Name)}
+// datasetRow returns the progress of a dataset and the state of its archive, from what
+// the ledger tells of it.
+func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row ops.Dataset, counts []ledger.Count) (ops.Dataset, error) {
+	row.Method = p.Live.Method(set.Name)
 	for _, c := range counts {
 		if c.Dataset != set.Name {
 			continue
@@ -94,25 +98,11 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 			row.Queue += c.Granules
 		}
 	}
-	newest, _, err := book.Newest(ctx, set.Name)
-	if err != nil {
-		return row, err
-	}
-	row.NewestField = newest.Last
 	if set.Clock != nil {
 		row.Now = set.Clock(p.Now())
 	}
-	if err := errors.Join(p.noteUnseen(ctx, book, &row), noteStep(ctx, book, set, &row)); err != nil {
-		return row, err
-	}
-	if row.LastPoll, err = book.LastPoll(ctx, set.Name); err != nil {
-		return row, err
-	}
 	p.noteTraining(&row)
 	if err := p.noteBackfill(ctx, book, &row); err != nil {
-		return row, err
-	}
-	if err := p.noteSkill(ctx, book, &row); err != nil {
 		return row, err
 	}
 	var news []intake.News
@@ -131,9 +121,10 @@ func (p Pages) datasetRow(ctx context.Context, book *ledger.Ledger, set operate.
 			row.Due = state.Late.Due
 		}
 		news = in.News()
+		noteSources(in, &row)
 	}
 	p.noteVersions(&row, news)
-	return row, p.noteSources(ctx, book, set, &row)
+	return row, nil
 }
 
 // asideOf returns the granules of a dataset that were set aside, with those of its
@@ -146,88 +137,24 @@ func asideOf(set operate.Dataset, counts map[string]int) int {
 	return n
 }
 
-// noteSources adds the sources of a dataset that has several.
-func (p Pages) noteSources(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row *ops.Dataset) error {
-	live := map[string]intake.SourceState{}
-	if in := p.Live.Intake(set.Name); in != nil {
-		for _, s := range in.Sources() {
-			live[s.Name] = s
+// noteSources adds what a running intake knows of the sources of a dataset.
+func noteSources(in *intake.Intake, row *ops.Dataset) {
+	row.Sources = slices.Clone(row.Sources) // what the ledger tells of them is kept
+	for _, live := range in.Sources() {
+		at := slices.IndexFunc(row.Sources, func(s ops.Source) bool { return s.Name == live.Name })
+		if at < 0 {
+			continue
 		}
-	}
-	for _, s := range set.Sources {
-		series := sources.Series(set.Name, s.Name)
-		newest, _, err := book.Newest(ctx, series)
-		if err != nil {
-			return err
-		}
-		one := ops.Source{Name: s.Name, NewestField: newest.Last, SilentSeconds: cmp.Or(s.Silent, p.Limits.Lag).Seconds()}
-		if one.LastPoll, err = book.LastPoll(ctx, series); err != nil {
-			return err
-		}
-		one.Problem = cmp.Or(live[s.Name].State.Err, live[s.Name].State.Slow)
-		if q := live[s.Name].Quality; q != nil {
-			one.Bias, one.Days = q.Bias, q.Days
+		s := &row.Sources[at]
+		s.Problem = cmp.Or(live.State.Err, live.State.Slow)
+		if q := live.Quality; q != nil {
+			s.Bias, s.Days = q.Bias, q.Days
 			if !math.IsNaN(q.Sigma) {
-				one.Error = &q.Sigma
+				s.Error = &q.Sigma
 			}
 		}
-		row.Sources = append(row.Sources, one)
 	}
-	return nil
 }
-
-// noteUnseen adds the products without an observation to the row of a dataset:
-// those of the month up to its newest field, and whether it ever had any other.
-func (p Pages) noteUnseen(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
-	const month = 30 * 24 * time.Hour
-	if row.NewestField.IsZero() {
-		return nil
-	}
-	recent, err := book.Unseen(ctx, row.Name, row.NewestField.Add(-month))
-	if err != nil {
-		return err
-	}
-	row.CloudedOut, row.NoGranule = recent.CloudedOut, recent.NoGranule
-	if recent.CloudedOut == 0 {
-		return nil
-	}
-	seen, err := book.EverSeen(ctx, row.Name)
-	if err != nil || seen {
-		return err
-	}
-	all, err := book.Unseen(ctx, row.Name, time.Time{})
-	row.Blank = all.CloudedOut
-	return err
-}
-
-// noteStep adds the step of a dataset, and when its next field is late.
-func noteStep(ctx context.Context, book *ledger.Ledger, set operate.Dataset, row *ops.Dataset) error {
-	step, err := operate.Step(ctx, book, set.Name)
-	if err != nil {
-		return err
-	}
-	row.StepSeconds = step.Seconds()
-	expect := set.Archive.Expect
-	row.Finished = expect.Nothing
-	switch {
-	case step == 0, expect.Nothing:
-	case expect.Within > 0:
-		row.Due = row.NewestField.Add(step + expect.Within)
-	case expect.By == "" && expect.Usual && set.Clock == nil: // a simulated sea has a clock of its own
-		delay, known, err := operate.UsualDelay(ctx, book, set.Name, row.NewestField, step)
-		if err != nil {
-			return err
-		}
-		if known {
-			row.Due = row.NewestField.Add(step + delay + max(step/2, leastSlack))
-		}
-	}
-	return nil
-}
-
-// leastSlack is how much later than ever a field may come before it is late, of a
-// series of any step.
-const leastSlack = 6 * time.Hour
 
 // noteVersions adds new versions of a dataset that no operator has decided on, with
 // the comparison as far as there is one.
@@ -249,25 +176,6 @@ func (p Pages) noteVersions(row *ops.Dataset, news []intake.News) {
 	}
 	all = append(all, convert.Each(known.Changes, shadow.Change.String)...)
 	row.NewVersion = strings.Join(all, "; ")
-}
-
-// noteSkill adds the last score of a dataset and its drift to its row.
-func (p Pages) noteSkill(ctx context.Context, book *ledger.Ledger, row *ops.Dataset) error {
-	last, err := book.Skills(ctx, ledger.SkillQuery{Dataset: row.Name, Kind: ledger.Overlay, Limit: 1})
-	if err != nil {
-		return err
-	}
-	if len(last) == 1 {
-		s := skillRow(last[0])
-		row.Skill = &s
-	}
-	errors, err := book.LatestErrors(ctx, row.Name, skill.DriftDays)
-	if err != nil {
-		return err
-	}
-	drift := skill.DriftOf(errors)
-	row.Drift, row.RecentMSE = drift.Alarm, drift.Recent
-	return nil
 }
 
 // noteChampions adds the champion to every row. Of a damaged log of the store the
