@@ -16,7 +16,7 @@ import (
 // Ledger is an open ledger file. It is safe for concurrent use; calls take
 // turns.
 type Ledger struct {
-	db     *sql.DB // one connection: transactions never meet
+	db     *prepared // one connection: transactions never meet
 	path   string
 	lock   *lock
 	ends   []func() error // called by Close
@@ -70,7 +70,7 @@ func (l *Ledger) open(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	l.db = db
+	l.db = prepare(db)
 	db.SetMaxOpenConns(1)
 	if err := checkBriefly(ctx, db); err != nil {
 		return fmt.Errorf("%w; put a backup in its place, or move it away to begin anew from the archives", err)
@@ -96,7 +96,7 @@ func dataSource(path string) string {
 
 // transact runs work in one transaction, which is on the disk when transact
 // returns nil, and has no effect where it returns an error.
-func transact(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) error) error {
+func transact(ctx context.Context, db beginner, work func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

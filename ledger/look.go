@@ -17,15 +17,13 @@ const lookers = 2
 // file fails. The caller closes the look before the ledger.
 func (l *Ledger) Look(ctx context.Context) (*Ledger, error) {
 	db, err := sql.Open("sqlite", dataSource(l.path)+"&_pragma=query_only(1)")
-	if err == nil {
-		db.SetMaxOpenConns(lookers + 1) // one keeps the stamp
-		db.SetMaxIdleConns(lookers + 1)
-	}
-	look := &Ledger{db: db, path: l.path}
-	if err == nil {
-		look.stamps, err = db.Conn(ctx)
-	}
 	if err != nil {
+		return nil, fmt.Errorf("look into ledger %s: %w", l.path, err)
+	}
+	db.SetMaxOpenConns(lookers + 1) // one keeps the stamp
+	db.SetMaxIdleConns(lookers + 1)
+	look := &Ledger{db: prepare(db), path: l.path}
+	if look.stamps, err = db.Conn(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("look into ledger %s: %w", l.path, err), look.Close())
 	}
 	return look, nil

@@ -130,7 +130,7 @@ func TestNoLookWalksThroughATable(t *testing.T) {
 	must(t, open(t, path).Close())
 	grow(t, path, 2000)
 	r := &recorder{path: path, said: map[string]bool{}}
-	l := &Ledger{path: path, db: sql.OpenDB(r)}
+	l := &Ledger{path: path, db: prepare(sql.OpenDB(r))}
 	defer l.Close()
 	l.db.SetMaxOpenConns(1)
 	ctx, set, day := t.Context(), "set7", at(0)

@@ -38,7 +38,7 @@ func Join(ctx context.Context, path string) (*Ledger, error) {
 		return nil, errors.Join(fmt.Errorf("join ledger %s: file has layout %d and this program %d; start the daemon of this version once",
 			path, have, want), db.Close())
 	}
-	return &Ledger{db: db, path: path}, nil
+	return &Ledger{db: prepare(db), path: path}, nil
 }
 
 // settledLayout returns the layout of the file. A process that has just begun

@@ -12,6 +12,11 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// beginner begins transactions.
+type beginner interface {
+	BeginTx(ctx context.Context, options *sql.TxOptions) (*sql.Tx, error)
+}
+
 // scanner is a row of a result.
 type scanner interface {
 	Scan(dest ...any) error

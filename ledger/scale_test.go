@@ -202,7 +202,7 @@ func TestNoStatementOfADaysWorkWalksThroughATable(t *testing.T) {
 	must(t, open(t, path).Close())
 	grow(t, path, 5000)
 	r := &recorder{path: path, said: map[string]bool{}}
-	l := &Ledger{path: path, db: sql.OpenDB(r)}
+	l := &Ledger{path: path, db: prepare(sql.OpenDB(r))}
 	defer l.Close()
 	l.db.SetMaxOpenConns(1)
 	aDayOfWork(t, l, "new.nc", at(0))

@@ -73,7 +73,12 @@ func (p Pages) Overview(ctx context.Context) (Overview, error) {
 		return o, err
 	}
 	defer book.Close()
-	o.Status, err = p.Status(book)(ctx)
+	look, err := book.Look(ctx) // which reads several datasets at a time
+	if err != nil {
+		return o, err
+	}
+	defer look.Close()
+	o.Status, err = p.Status(look)(ctx)
 	o.Status.Started = time.Time{} // no daemon runs
 	return o, err
 }
