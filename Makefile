@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak trial fuzz tryfuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak trial fuzz tryfuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -32,8 +32,14 @@ help: ## this list
 run: build onnxruntime ## the daemon on a simulated live feed; state in var/, stop with Ctrl-C
 	@exec ./bin/lacuna run --config ops/demo/lacuna.yaml --log console
 
-build: system ## the program, bin/lacuna
-	@go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
+build: decoder ## the program, bin/lacuna
+	@go build $(BUILDFLAGS) -tags decoder -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
+
+# The part that decodes granules, a process for each: the program carries it, and under
+# make test it decodes for the tests.
+DECODER := daemon/cmd/lacuna/decoder
+decoder: system
+	@go build $(BUILDFLAGS) -ldflags '-s -w' -o $(DECODER) ./pipeline/ingest/cmd/decoder
 
 # What is handed on does not depend on the folder that it was built in. For what
 # stays here the paths are kept: so go test compiles nothing a second time.
@@ -44,7 +50,8 @@ deb image wheel: export BUILDFLAGS := -trimpath
 # neither go vet nor the part of it that is in go test is run again. OWN_ORT is
 # handed on: the make below finds the library's name in its environment, as if a
 # person had given it.
-test: system ## every test, vet, formatting and lint
+test: export LACUNA_TEST_DECODER := $(CURDIR)/$(DECODER)
+test: decoder ## every test, vet, formatting and lint
 	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) python onnxruntime parts vulnfiles & \
 	  status=0; $(MAKE) --no-print-directory lint || status=$$?; wait $$! || exit; exit $$status
 	@go test $(TESTFLAGS) $(LONGEST) ./...

@@ -17,15 +17,14 @@ import (
 	"lacuna/ledger"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/ingesttest"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/netcdf"
 )
 
 // The test binary is its own decoding child.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "decode" {
-		ingest.RunChild(os.Stdin, os.Stdout)
-	}
+	ingesttest.Decode()
 	os.Exit(m.Run())
 }
 

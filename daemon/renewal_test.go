@@ -69,7 +69,7 @@ func start(t *testing.T, d *Daemon) (stop func()) {
 			if err != nil {
 				t.Errorf("Run() = %v, want nil after a stop", err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("Run did not stop")
 		}
 	}

@@ -22,7 +22,7 @@ func TestRunServesAndStopsCleanly(t *testing.T) {
 	go func() { done <- d.Run(ctx) }()
 
 	var status ops.Status
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	for len(status.Products) < 3 {
 		if time.Now().After(deadline) {
 			t.Fatalf("three products did not appear; status %+v", status)
@@ -39,7 +39,7 @@ func TestRunServesAndStopsCleanly(t *testing.T) {
 		if err != nil {
 			t.Errorf("Run() = %v, want nil after a stop", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("Run did not stop")
 	}
 	p := status.Products[0]

@@ -19,6 +19,7 @@ import (
 	"lacuna/daemon/cli/clitest"
 	"lacuna/daemon/cli/models"
 	"lacuna/daemon/cli/service"
+	"lacuna/pipeline/ingest/ingesttest"
 
 	"github.com/spf13/cobra"
 )
@@ -30,6 +31,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	ingesttest.Decode()
 	if os.Getenv(programEnv) == "" || len(os.Args) < 2 || os.Args[1] == "decode" {
 		clitest.Main(m)
 	}

@@ -16,6 +16,7 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/ingesttest"
 	"lacuna/pipeline/realdata"
 	"lacuna/pipeline/skill"
 )
@@ -29,9 +30,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "decode" {
-		ingest.RunChild(os.Stdin, os.Stdout)
-	}
+	ingesttest.Decode()
 	os.Exit(m.Run())
 }
 

@@ -139,7 +139,7 @@ func TestATrainingRestsWhenItsBudgetIsSpent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestScheduler(t)
-			s.Config.Window, s.Config.Budget = tt.window, 300*time.Millisecond
+			s.Config.Window, s.Config.Budget = tt.window, time.Second
 			s.window, _ = parseWindow(tt.window)
 			s.do(t, "wait")
 			for day := 1; day <= 3; day++ {

@@ -20,14 +20,13 @@ import (
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/ingesttest"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/netcdf"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "decode" {
-		ingest.RunChild(os.Stdin, os.Stdout)
-	}
+	ingesttest.Decode()
 	os.Exit(m.Run())
 }
 

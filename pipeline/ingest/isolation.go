@@ -19,15 +19,15 @@ func (r *Reader) Isolation(ctx context.Context) (sandbox.State, error) {
 		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
 	}
 	defer nothing.Close()
-	state, err := r.isolation(ctx, nothing)
+	state, err := r.isolation(ctx, nothing, func() (*process, error) { return startProcess(r.standby.argv) })
 	if err != nil {
 		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
 	}
 	return state, nil
 }
 
-func (r *Reader) isolation(ctx context.Context, file *os.File) (state sandbox.State, err error) {
-	p, err := startProcess(r.standby.argv)
+func (r *Reader) isolation(ctx context.Context, file *os.File, start func() (*process, error)) (state sandbox.State, err error) {
+	p, err := start()
 	if err != nil {
 		return state, err
 	}

@@ -27,7 +27,10 @@ type process struct {
 }
 
 // startProcess starts a child. It must be waited for.
-func startProcess(argv []string) (*process, error) {
+func startProcess(argv []string) (*process, error) { return startProgram(programOf(argv), argv) }
+
+// startProgram starts a program as a child, under the name of argv.
+func startProgram(path string, argv []string) (*process, error) {
 	// A program that forgets to call RunChild would start copies of itself
 	// without end.
 	if os.Getenv(sandbox.Mark) != "" {
@@ -40,7 +43,8 @@ func startProcess(argv []string) (*process, error) {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket")
 	defer theirs.Close()
 	ctx, kill := context.WithCancel(context.Background())
-	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), socket: ours, stderr: &firstBytes{limit: 4 << 10}, kill: kill}
+	p := &process{cmd: exec.CommandContext(ctx, path), socket: ours, stderr: &firstBytes{limit: 4 << 10}, kill: kill}
+	p.cmd.Args = argv
 	p.cmd.Stderr = p.stderr
 	p.cmd.ExtraFiles = []*os.File{theirs} // becomes socketDescriptor
 	p.cmd.Env = childEnv()

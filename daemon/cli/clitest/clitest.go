@@ -14,7 +14,7 @@ import (
 	"lacuna/modelstore"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/ingest"
+	"lacuna/pipeline/ingest/ingesttest"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/simulate"
 
@@ -24,9 +24,7 @@ import (
 // Main is the TestMain of packages whose commands read granules: these are
 // decoded by the test program, started again with the word decode.
 func Main(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "decode" {
-		ingest.RunChild(os.Stdin, os.Stdout) // does not come back
-	}
+	ingesttest.Decode()
 	os.Exit(m.Run())
 }
 

@@ -18,6 +18,7 @@ import (
 	"lacuna/daemon/cli/measure"
 	"lacuna/daemon/cli/models"
 	"lacuna/daemon/cli/service"
+	"lacuna/pipeline/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +31,12 @@ const (
 	exitConfig = 78 // EX_CONFIG of sysexits.h: systemd and scripts know it
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if child, err := cli.DecodeChild(); err == nil && decoder != nil { // an error shows where a granule is read
+		ingest.DecodeBy(child, ingest.InMemory(decoder))
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is main with its surroundings passed in, so that tests can call it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -3,21 +3,20 @@ package main
 import (
 	"bytes"
 	"errors"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"lacuna/pipeline/ingest/ingesttest"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // The scripts in testdata/script run the real command as a user would.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "decode" { // the child that decodes granules
-		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
+	ingesttest.Decode()
 	testscript.Main(m, map[string]func(){"lacuna": main})
 }
 

@@ -1,0 +1,8 @@
+//go:build decoder
+
+package main
+
+import _ "embed"
+
+//go:embed decoder
+var decoder []byte
