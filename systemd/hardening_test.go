@@ -150,12 +150,36 @@ func TestTheServiceWorksUnderTheHardening(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	program := filepath.Join(t.TempDir(), "lacuna")
-	if out, err := exec.Command("go", "build", "-o", program, "../daemon/cmd/lacuna").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	program := buildWhole(t)
 	t.Run("a pass", func(t *testing.T) { testPass(t, program) })
 	t.Run("the daemon", func(t *testing.T) { testDaemon(t, program) })
+}
+
+// buildWhole builds the program with the decoder that it carries, as make build does.
+func buildWhole(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	program, decoder, overlay := filepath.Join(dir, "lacuna"), filepath.Join(dir, "decoder"), filepath.Join(dir, "overlay.json")
+	place, err := filepath.Abs("../daemon/cmd/lacuna/decoder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {place: decoder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"build", "-o", decoder, "../pipeline/ingest/cmd/decoder"},
+		{"build", "-tags", "decoder", "-overlay", overlay, "-o", program, "../daemon/cmd/lacuna"},
+	} {
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("go %q: %v\n%s", args, err, out)
+		}
+	}
+	return program
 }
 
 // testPass tries decoding children, filling, the ledger, products, the engine.
@@ -167,6 +191,10 @@ func testPass(t *testing.T, program string) {
 		t.Errorf("once: %v\n%s", err, out)
 	}
 	j.wantProducts(t, out)
+	// Its exit status is that of a machine without a page.
+	if out, _ := j.run(t, "/srv/lacuna", "check", "--online", "--config", "/srv/lacuna.yaml"); !strings.Contains(out, "in a program of its own") {
+		t.Errorf("the decoder that the program carries does not run under the restrictions of the unit:\n%s", out)
+	}
 	library := os.Getenv("LACUNA_ONNXRUNTIME")
 	if library == "" {
 		t.Log("without $LACUNA_ONNXRUNTIME the engine is not tried")

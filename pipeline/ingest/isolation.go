@@ -23,6 +23,7 @@ func (r *Reader) Isolation(ctx context.Context) (sandbox.State, error) {
 	if err != nil {
 		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
 	}
+	state.Carried = programOf(r.standby.argv) != r.standby.argv[0]
 	return state, nil
 }
 

@@ -24,6 +24,9 @@ type State struct {
 	Opens    bool `json:"opens"`    // open a file
 	Connects bool `json:"connects"` // make a socket
 	Starts   bool `json:"starts"`   // start another process
+	// Carried says that the process is the small decoder that the program carries, and
+	// not the program once more; its parent knows.
+	Carried bool
 }
 
 // Tight reports whether both layers hold and Probe found no way out.
@@ -54,6 +57,9 @@ func (s State) String() string {
 	text := "confined by " + strings.Join(have, " and ")
 	if len(have) == 0 {
 		text = "not confined"
+	}
+	if s.Carried {
+		text += ", in a program of its own"
 	}
 	if len(lack) > 0 {
 		text += "; this kernel gives no " + strings.Join(lack, " and no ")
