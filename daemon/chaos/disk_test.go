@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"sync/atomic"
@@ -26,6 +27,8 @@ type disk struct {
 	server *exec.Cmd
 	tell   io.WriteCloser
 	told   *bufio.Reader
+	mounts int  // how often it was mounted
+	away   bool // it is not mounted
 }
 
 func newDisk(folder, behind string) (*disk, error) {
@@ -39,6 +42,8 @@ func newDisk(folder, behind string) (*disk, error) {
 }
 
 func (d *disk) mount() error {
+	d.mounts++
+	d.away = false
 	d.server = exec.Command(os.Args[0], "disk", d.folder, d.behind)
 	d.server.Env = append(os.Environ(), programEnv+"=1")
 	d.server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -64,7 +69,10 @@ func (d *disk) answer() error {
 
 // detach takes the mount away, also from under those who use it: what they have
 // open stays, and what they open from now on is the bare folder below.
-func (d *disk) detach() error { return syscall.Unmount(d.folder, syscall.MNT_DETACH) }
+func (d *disk) detach() error {
+	d.away = true
+	return syscall.Unmount(d.folder, syscall.MNT_DETACH)
+}
 
 // remove takes the mount away for good.
 func (d *disk) remove() {
@@ -75,15 +83,21 @@ func (d *disk) remove() {
 
 // fail lets every change of the disk end with an error, and with EIO every reading
 // too; 0 mends it.
-func (d *disk) fail(errno syscall.Errno) error {
-	if _, err := fmt.Fprintln(d.tell, int(errno)); err != nil {
+func (d *disk) fail(errno syscall.Errno) error { return d.failOneIn(1, errno) }
+
+// failOneIn lets one in n of what fail lets fail.
+func (d *disk) failOneIn(n int, errno syscall.Errno) error {
+	if _, err := fmt.Fprintln(d.tell, int(errno), n); err != nil {
 		return err
 	}
 	return d.answer()
 }
 
 // served is a disk in the process that serves it.
-type served struct{ failing atomic.Uint32 }
+type served struct {
+	failing atomic.Uint32
+	oneIn   atomic.Uint32
+}
 
 // serveDisk mounts a disk, and is told by its standard input how to fail.
 func serveDisk(folder, behind string) error {
@@ -106,8 +120,9 @@ func serveDisk(folder, behind string) error {
 	fmt.Println("done")
 	go func() {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); fmt.Println("done") {
-			var errno uint32
-			_, _ = fmt.Sscan(lines.Text(), &errno)
+			var errno, oneIn uint32
+			_, _ = fmt.Sscan(lines.Text(), &errno, &oneIn)
+			d.oneIn.Store(oneIn)
 			d.failing.Store(errno)
 		}
 	}()
@@ -115,13 +130,19 @@ func serveDisk(folder, behind string) error {
 	return nil
 }
 
-func (d *served) changing() syscall.Errno { return syscall.Errno(d.failing.Load()) }
+func (d *served) changing() syscall.Errno {
+	errno := syscall.Errno(d.failing.Load())
+	if n := d.oneIn.Load(); errno != 0 && n > 1 && rand.Uint32N(n) != 0 {
+		return 0
+	}
+	return errno
+}
 
 func (d *served) reading() syscall.Errno {
-	if e := d.changing(); e == syscall.EIO {
-		return e
+	if syscall.Errno(d.failing.Load()) != syscall.EIO {
+		return 0
 	}
-	return 0
+	return d.changing()
 }
 
 // diskNode is a file or folder of a disk.
@@ -316,6 +337,19 @@ func TestDiskFailsAsItIsTold(t *testing.T) {
 			t.Errorf("%v: read: %v", tt.fails, err)
 		}
 	}
+	if err := d.failOneIn(4, syscall.EIO); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for range 200 {
+		if read() != nil {
+			failed++
+		}
+	}
+	if failed == 0 || failed == 200 {
+		t.Errorf("of a disk that fails now and then %d readings of 200 failed", failed)
+	}
+	fail(0)
 	if err := d.detach(); err != nil {
 		t.Fatal(err)
 	}

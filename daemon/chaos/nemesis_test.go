@@ -33,9 +33,10 @@ func nemeses() []nemesis {
 	}
 	for _, disk := range []string{"state", "products", "models"} {
 		all = append(all,
-			nemesis{name: disk + " disk full", strike: failing(disk, syscall.ENOSPC)},
-			nemesis{name: disk + " disk with errors", strike: failing(disk, syscall.EIO)},
-			nemesis{name: disk + " disk read-only", strike: failing(disk, syscall.EROFS)})
+			nemesis{name: disk + " disk full", strike: failing(disk, 1, syscall.ENOSPC)},
+			nemesis{name: disk + " disk with errors", strike: failing(disk, 1, syscall.EIO)},
+			nemesis{name: disk + " disk with errors now and then", strike: failing(disk, seldom, syscall.EIO)},
+			nemesis{name: disk + " disk read-only", strike: failing(disk, 1, syscall.EROFS)})
 	}
 	for _, t := range []trouble{drips, truncates, garbles, redirects, lessening, boasting, refusing, cutting} {
 		all = append(all, nemesis{name: "archive " + string(t), strike: misleading(t)})
@@ -79,10 +80,15 @@ func signalled(which func(*campaign) *process, s syscall.Signal) func(context.Co
 	}
 }
 
-// failing lets a disk fail.
-func failing(name string, errno syscall.Errno) func(context.Context, *campaign) (func() error, error) {
+// seldom is how many operations of a disk that is about to break there are to one
+// that fails. Of a disk on which everything fails a service can do nothing wrong: here
+// a step fails, and the next one, which is to deal with that, does not.
+const seldom = 12
+
+// failing lets a disk fail, once in a number of operations.
+func failing(name string, oneIn int, errno syscall.Errno) func(context.Context, *campaign) (func() error, error) {
 	return func(_ context.Context, c *campaign) (func() error, error) {
-		return func() error { return c.disks[name].fail(0) }, c.disks[name].fail(errno)
+		return func() error { return c.disks[name].fail(0) }, c.disks[name].failOneIn(oneIn, errno)
 	}
 }
 
