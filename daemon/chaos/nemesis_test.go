@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"syscall"
@@ -33,11 +34,17 @@ func nemeses() []nemesis {
 	}
 	for _, disk := range []string{"state", "products", "models"} {
 		all = append(all,
-			nemesis{name: disk + " disk full", strike: failing(disk, 1, syscall.ENOSPC)},
-			nemesis{name: disk + " disk with errors", strike: failing(disk, 1, syscall.EIO)},
-			nemesis{name: disk + " disk with errors now and then", strike: failing(disk, seldom, syscall.EIO)},
-			nemesis{name: disk + " disk read-only", strike: failing(disk, 1, syscall.EROFS)})
+			nemesis{name: disk + " disk full", strike: failing(disk, fault{errno: syscall.ENOSPC})},
+			nemesis{name: disk + " disk with errors", strike: failing(disk, fault{errno: syscall.EIO})},
+			nemesis{name: disk + " disk with errors now and then", strike: failing(disk, fault{errno: syscall.EIO, oneIn: seldom})},
+			nemesis{name: disk + " disk read-only", strike: failing(disk, fault{errno: syscall.EROFS})})
 	}
+	// Of a state that fails as a whole nothing can be written down either. Folders of it
+	// are often on disks of their own.
+	all = append(all,
+		nemesis{name: "shared folder with errors", strike: failingMeanwhile(fault{errno: syscall.EIO, under: "dir/shared"})},
+		nemesis{name: "shared folder full", strike: failingMeanwhile(fault{errno: syscall.ENOSPC, under: "dir/shared"})},
+		nemesis{name: "spool with errors now and then", strike: failingMeanwhile(fault{errno: syscall.EIO, oneIn: seldom, under: "dir/spool"})})
 	for _, t := range []trouble{drips, truncates, garbles, redirects, lessening, boasting, refusing, cutting} {
 		all = append(all, nemesis{name: "archive " + string(t), strike: misleading(t)})
 	}
@@ -85,11 +92,43 @@ func signalled(which func(*campaign) *process, s syscall.Signal) func(context.Co
 // a step fails, and the next one, which is to deal with that, does not.
 const seldom = 12
 
-// failing lets a disk fail, once in a number of operations.
-func failing(name string, oneIn int, errno syscall.Errno) func(context.Context, *campaign) (func() error, error) {
+// failing lets a disk fail.
+func failing(name string, f fault) func(context.Context, *campaign) (func() error, error) {
 	return func(_ context.Context, c *campaign) (func() error, error) {
-		return func() error { return c.disks[name].fail(0) }, c.disks[name].failOneIn(oneIn, errno)
+		return func() error { return c.disks[name].fail(0) }, c.disks[name].become(f)
 	}
+}
+
+// failingMeanwhile lets a part of the state fail while a granule comes and is to be
+// filled.
+func failingMeanwhile(f fault) func(context.Context, *campaign) (func() error, error) {
+	return func(ctx context.Context, c *campaign) (func() error, error) {
+		heal := func() error { return c.disks["state"].fail(0) }
+		name, err := c.producer.deliver(ctx)
+		if err := errors.Join(err, c.disks["state"].become(f)); err != nil {
+			return heal, err
+		}
+		for deadline := time.Now().Add(poll + poll/4); time.Now().Before(deadline) && !c.takenUp(ctx, name); {
+			time.Sleep(50 * time.Millisecond)
+		}
+		return heal, nil
+	}
+}
+
+// takenUp reports whether the ledger has an object in every dataset.
+func (c *campaign) takenUp(ctx context.Context, name string) bool {
+	book, err := c.ledger(ctx)
+	if err != nil {
+		return false
+	}
+	defer book.Close()
+	have, err := fates(ctx, book)
+	for _, dataset := range datasets {
+		if _, known := have[dataset+"/"+name]; !known {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // decoder sends a signal to a process that decodes, if one does so soon.
