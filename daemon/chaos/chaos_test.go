@@ -149,7 +149,7 @@ func checkEvery(events int) int { return events + max(20, events/10) }
 // at its normal lag.
 func (c *campaign) strike(ctx context.Context) (event string, err error) {
 	chosen := []nemesis{c.draw()}
-	if other := c.draw(); c.random.IntN(4) != 0 && other.name != chosen[0].name {
+	if other := c.draw(); c.random.IntN(4) != 0 && other.name != chosen[0].name && !other.alone && !chosen[0].alone {
 		chosen = append(chosen, other)
 	} else {
 		c.deck = append(c.deck, other)

@@ -16,6 +16,7 @@ type nemesis struct {
 	name   string
 	long   bool // only in the long run
 	models bool // it needs a model that serves
+	alone  bool // nothing else strikes beside it
 	// strike lets it go wrong, and returns what makes it good again: nil where that
 	// is the service's own affair.
 	strike func(context.Context, *campaign) (heal func() error, err error)
@@ -58,7 +59,8 @@ func nemeses() []nemesis {
 		nemesis{name: "jobs truncated", long: true, strike: topicLost((*broker).truncate, prefix+".jobs")},
 		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
 		nemesis{name: "state restored from an older copy", strike: stateRestored},
-		nemesis{name: "products unmounted", strike: unmounted("products")},
+		// A daemon that is restarted meanwhile would begin with the bare folder: that is what RequiresMountsFor is for.
+		nemesis{name: "products unmounted", alone: true, strike: unmounted("products")},
 		nemesis{name: "standby on the same state", strike: secondDaemon(standby)},
 		nemesis{name: "intruder on the same state", strike: secondDaemon(intruder)},
 		nemesis{name: "twin with a copy of the state", strike: secondDaemon(twin)},

@@ -225,6 +225,11 @@ func (w *Worker) postpone(ctx context.Context, record *kgo.Record) {
 	}
 }
 
+// goneTries is how often a job is tried whose files are not in the shared folder. They
+// were put there before the job was sent: a folder over a network may show them late.
+// More attempts are of no use: a coordinator that waits for it prepares it anew.
+const goneTries = 3
+
 // attempt tries a job once, and records its result, or that it is given up. It returns
 // errAgain where it is to be tried again.
 func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m jobs.Message) (jobs.Result, error) {
@@ -252,6 +257,10 @@ func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m j
 		return jobs.Result{}, errors.Join(err, w.Folder.Withdraw(id))
 	case errors.As(err, &unfillable):
 		return w.Folder.Finish(jobs.Result{Job: id, Failed: err.Error(), Worker: w.Name, Seconds: result.Seconds})
+	}
+	if errors.Is(err, jobs.ErrGone) && len(before)+1 >= min(w.Config.Tries, goneTries) {
+		w.Log.Warn("job dropped, its files are gone", "granule", m.Granule, "revision", m.Revision, "err", err)
+		return w.Folder.Finish(jobs.Result{Job: id, Failed: err.Error(), Gone: true, Worker: w.Name, Seconds: result.Seconds})
 	}
 	w.Log.Warn("job failed", "granule", m.Granule, "revision", m.Revision, "attempt", len(before)+1, "err", err)
 	if err := w.Folder.Failed(id, w.Name, err.Error(), w.Now()); err != nil {

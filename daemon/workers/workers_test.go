@@ -230,33 +230,6 @@ func poison(t *testing.T, brokers []string) {
 }
 
 // read returns the first n records of a topic.
-// A job that keeps failing does not hold up those behind it, and is not lost with its
-// worker when those are done.
-func failingAside(t *testing.T, brokers []string) {
-	s := newSite(t, brokers, func(c *Config) { c.Partitions, c.Tries = 1, 1000 })
-	var fails atomic.Bool
-	fails.Store(true)
-	do := func(_ context.Context, m jobs.Message) (jobs.Result, error) {
-		if m.Granule == "lost.nc" && fails.Load() {
-			return jobs.Result{}, errors.New("its files are gone")
-		}
-		return jobs.Result{}, nil
-	}
-	stop := s.worker("a", do)
-	lost := s.send("lost.nc", true)
-	for i := range 3 {
-		if r := s.await("a job behind one that fails", s.send(fmt.Sprintf("%d.nc", i), true)); r.Failed != "" {
-			t.Errorf("%+v", r)
-		}
-	}
-	stop()
-	fails.Store(false)
-	s.worker("b", do)
-	if r := s.await("the job that failed at the first worker", lost); r.Failed != "" {
-		t.Errorf("%+v", r)
-	}
-}
-
 func (s *site) read(topic string, n int) []*kgo.Record {
 	s.t.Helper()
 	client, err := s.cfg.client(kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))

@@ -10,8 +10,9 @@
 #   run.sh TIME PARALLEL [TARGET...]
 #
 # TIME is a number of executions of each target (10000000x) or a time (60s). What it
-# says of a target is in said/TARGET, an input that fails in the testdata of the
-# package, and those that reached something new in cache.
+# says of a target is in said/TARGET, and inputs that reached something new are in
+# cache. An input that fails is in the testdata of its package: in the folder, or in
+# the checkout that SOURCES names.
 #
 # What an input reaches is counted in our own code and in the parsers that it uses.
 # go test -fuzz counts in every package of the program, and looks at all of these
@@ -48,7 +49,7 @@ export LD_LIBRARY_PATH=$top/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 status=0
 while read -r dir target; do
   [ $# -eq 0 ] || [[ " $* " == *" $target "* ]] || continue
-  if (cd "$dir" && ./fuzz.test -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel "$parallel" \
+  if (cd "${SOURCES:-$top}/$dir" && "$top/$dir/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel "$parallel" \
     -test.fuzzminimizetime 10x -test.timeout 24h -test.fuzzcachedir "$top/cache/$dir") </dev/null >"said/$target" 2>&1; then
     echo "$target: $(grep execs "said/$target" | tail -1)"
   else
