@@ -21,6 +21,9 @@ const (
 
 	shortEvents = 8
 
+	// correctedEvery is the number of strikes to one after which a granule is corrected.
+	correctedEvery = 5
+
 	// bound is how long no stage may be without progress: by then all that was to be
 	// done is, or the campaign has failed. Two polls are what is measured; a machine
 	// that runs other tests beside this one takes longer.
@@ -42,6 +45,7 @@ type campaign struct {
 	recoveries []recovery
 	spent      map[string]time.Duration // time by what it went to
 	former     string                   // granule of the strike before
+	corrected  int                      // granules that their producer has corrected
 	late       []string                 // what was open two polls after the last event
 	orders     []func() error           // what an operator does after the event, when all is mended
 	strange    []claim                  // what a second daemon says that it published while the first one worked
@@ -189,10 +193,11 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 		}
 	}
 	c.spent["mending"] += time.Since(began)
-	if c.former != "" && c.random.IntN(6) == 0 { // its producer has second thoughts
+	if c.former != "" && len(c.recoveries)%correctedEvery == correctedEvery-1 { // its producer has second thoughts
 		if err := c.producer.correct(ctx, c.former); err != nil {
 			return event, err
 		}
+		c.corrected++
 	}
 	c.former = delivered
 	if _, err := c.producer.deliver(ctx); err != nil {
@@ -277,8 +282,8 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 	if err != nil {
 		wrong = append(wrong, err.Error())
 	}
-	c.t.Logf("%d objects in each archive, %d of them no granules, %d claims compared; %.0f descriptors and %.0f goroutines at rest, %.0f and %.0f at first",
-		len(c.producer.current), len(c.producer.spoiled), len(all.claims), all.after.descriptors, all.after.goroutines, before.descriptors, before.goroutines)
+	c.t.Logf("%d objects in each archive, %d of them no granules and %d corrected, %d claims compared; %.0f descriptors and %.0f goroutines at rest, %.0f and %.0f at first",
+		len(c.producer.current), len(c.producer.spoiled), c.corrected, len(all.claims), all.after.descriptors, all.after.goroutines, before.descriptors, before.goroutines)
 	return wrong
 }
 
