@@ -30,7 +30,7 @@ mkdir -p "$folder/lib" "$folder/said"
 
 grep -rlE --include='*_test.go' '^func Fuzz' "${sources[@]}" | xargs -n1 dirname | sort -u | while read -r dir; do
   mkdir -p "$folder/$dir"
-  go test -c -vet=off "${counted[@]}" -o "$folder/$dir/fuzz.test" "./$dir"
+  go test -c -vet=off -ldflags '-s -w' "${counted[@]}" -o "$folder/$dir/fuzz.test" "./$dir"
   rm -rf "$folder/$dir/testdata"
   [ ! -d "$dir/testdata" ] || cp -r "$dir/testdata" "$folder/$dir/"
   { ldd "$folder/$dir/fuzz.test" 2>/dev/null || true; } | awk '$3 ~ /^\// {print $3}' |
