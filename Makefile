@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak trial fuzz tryfuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -89,14 +89,15 @@ pytest: build python onnxruntime ## the tests of the Python package
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
 	@cd python && PYTHONPATH=. $(LACUNA_PYTHON) -m pytest -q -p no:cacheprovider
 
-# go test fuzzes one target a call. A number of inputs (10000x) is exact; with a
-# time (60s) go test now and then reports its own deadline as a failure.
+# A number of inputs (10000x) is exact; with a time (60s) a program now and then reports
+# its own deadline as a failure. The folder of programs runs on a machine without Go too.
 FUZZTIME ?= 1000000x
-fuzz: system ## fuzz every target with FUZZTIME inputs (1000000x), or for a time (60s)
-	@grep -rlE --include='*_test.go' '^func Fuzz' daemon fetch internal ledger modelstore ops pipeline publish | xargs -r -n1 dirname | sort -u | while read -r dir; do \
-	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
-	    go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir"; \
-	  done; done
+FUZZERS := $(CURDIR)/bin/fuzzers
+fuzz: fuzzers ## fuzz every target with FUZZTIME inputs (1000000x), or for a time (60s)
+	@SOURCES=$(CURDIR) $(FUZZERS)/run.sh $(FUZZTIME) $$(nproc)
+
+fuzzers: system ## the fuzz targets as programs in bin/fuzzers, to be run elsewhere: run.sh TIME PARALLEL [TARGET...]
+	@ops/setup/fuzzers.sh $(FUZZERS)
 
 # Inputs that follow the code which they reach need a third build of everything, in
 # which that is counted, and a program for each target. A few thousand inputs reach

@@ -34,7 +34,8 @@ func newSchedule(c Config, random func(n int64) int64) (schedule, error) {
 
 // next returns when the listing after now is due. With an interval, listings
 // keep their beat: due is the one that has just been made, and one that took
-// longer than the interval is followed by the next beat, not by all it missed.
+// longer than the interval is followed by the next beat, not by all it missed. Where
+// the clock was set back, and due lies ahead, the next beat is no further away.
 func (s schedule) next(due, now time.Time) time.Time {
 	if s.spec != nil {
 		at := s.spec.Next(now.In(s.zone))
@@ -43,7 +44,11 @@ func (s schedule) next(due, now time.Time) time.Time {
 		}
 		return at
 	}
-	missed := now.Sub(due) / s.interval
+	since := now.Sub(due)
+	missed := since / s.interval
+	if since%s.interval < 0 {
+		missed-- // a division of whole numbers is cut towards zero
+	}
 	return due.Add((missed + 1) * s.interval)
 }
 

@@ -178,3 +178,21 @@ func TestAGranuleIsDueByTheClockOrSoLongAfterItsTime(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNextPollIsAnIntervalAwayAtMostWhateverTheClockDid(t *testing.T) {
+	s := schedule{interval: 4 * time.Second}
+	due := time.Date(2024, 5, 17, 12, 0, 0, 0, time.UTC)
+	for _, by := range []time.Duration{
+		0, time.Second, 4 * time.Second, 9 * time.Second, 24*time.Hour + time.Second,
+		-time.Second, -4 * time.Second, -9 * time.Second, -24 * time.Hour, -24*time.Hour + time.Second, -24*time.Hour - time.Second,
+	} {
+		now := due.Add(by)
+		next := s.next(due, now)
+		if wait := next.Sub(now); wait <= 0 || wait > s.interval {
+			t.Errorf("%v after the last one was due the next is %v away", by, wait)
+		}
+		if beat := next.Sub(due) % s.interval; beat != 0 {
+			t.Errorf("%v after the last one was due the next is off the beat by %v", by, beat)
+		}
+	}
+}

@@ -235,7 +235,14 @@ func Journal(path string) iter.Seq2[Fact, error] {
 			return
 		}
 		defer f.Close()
-		lines := bufio.NewScanner(f)
+		factsIn(f)(yield)
+	}
+}
+
+// factsIn yields the facts in the text of a journal.
+func factsIn(text io.Reader) iter.Seq2[Fact, error] {
+	return func(yield func(Fact, error) bool) {
+		lines := bufio.NewScanner(text)
 		lines.Buffer(nil, longestLine)
 		for lines.Scan() {
 			var fact Fact

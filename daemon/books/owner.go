@@ -26,8 +26,8 @@ func OwnerOf(i ledger.Identity) publish.Owner {
 
 // own makes sure, before anything is read or written there, that the folder of
 // products is this state's and that no other daemon works on it. The lock ends
-// when book is closed. A folder that cannot be written to now does not prevent
-// the start: its dispatcher tries again.
+// when book is closed. A folder that cannot be locked or written to now does not
+// prevent the start: it is locked before it is used, and its dispatcher tries again.
 func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 	me, err := Identify(ctx, book, k.Now())
 	if err != nil {
@@ -38,8 +38,9 @@ func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 	case errors.Is(err, disk.ErrLocked):
 		return err
 	case err != nil:
-		k.Log.Warn("folder of products cannot be locked", "err", err)
-	default:
+		k.Log.Warn("folder of products cannot be locked yet", "err", err)
+	}
+	if unlock != nil { // also of one that is locked later
 		book.AtClose(unlock)
 	}
 	owner, err := k.Store.Owner(ctx)
@@ -47,7 +48,7 @@ func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 		err = owner.Admits(me)
 	}
 	switch {
-	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker):
+	case errors.Is(err, publish.ErrForeign), errors.Is(err, publish.ErrMarker), errors.Is(err, disk.ErrLocked):
 		return fmt.Errorf("products_dir %s: %w", k.Store.Root, err)
 	case err != nil:
 		k.Log.Warn("folder of products does not say whose it is", "err", err)

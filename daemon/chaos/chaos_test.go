@@ -21,6 +21,9 @@ const (
 
 	shortEvents = 8
 
+	// correctedEvery is the number of strikes to one after which a granule is corrected.
+	correctedEvery = 5
+
 	// bound is how long no stage may be without progress: by then all that was to be
 	// done is, or the campaign has failed. Two polls are what is measured; a machine
 	// that runs other tests beside this one takes longer.
@@ -33,7 +36,8 @@ type campaign struct {
 	producer *producer
 	random   *rand.Rand
 	table    []nemesis
-	school   *school // nil: no model is trained, and none serves
+	deck     []nemesis // those that have not struck since it was shuffled
+	school   *school   // nil: no model is trained, and none serves
 
 	events     int
 	missed     int // events that found nobody
@@ -41,8 +45,10 @@ type campaign struct {
 	recoveries []recovery
 	spent      map[string]time.Duration // time by what it went to
 	former     string                   // granule of the strike before
+	corrected  int                      // granules that their producer has corrected
 	late       []string                 // what was open two polls after the last event
 	orders     []func() error           // what an operator does after the event, when all is mended
+	strange    []claim                  // what a second daemon says that it published while the first one worked
 }
 
 // recovery is how long it took until the lag was normal after an event.
@@ -121,6 +127,11 @@ func (c *campaign) run(ctx context.Context, until time.Time, most int) (wrong []
 		if err != nil {
 			return []string{fmt.Sprintf("event %d, %s: %v", c.events, event, err)}
 		}
+		began := time.Now()
+		if wrong := c.glance(ctx); len(wrong) > 0 {
+			return append(wrong, fmt.Sprintf("found after event %d, %s", c.events, event))
+		}
+		c.spent["glances"] += time.Since(began)
 		if c.events >= next {
 			began := time.Now()
 			if wrong := check(c.look(ctx, c.producer)); len(wrong) > 0 {
@@ -141,9 +152,11 @@ func checkEvery(events int) int { return events + max(20, events/10) }
 // strike lets one thing or two go wrong, mends them, and waits until the service is
 // at its normal lag.
 func (c *campaign) strike(ctx context.Context) (event string, err error) {
-	chosen := []nemesis{c.table[c.random.IntN(len(c.table))]}
-	if other := c.table[c.random.IntN(len(c.table))]; c.random.IntN(4) != 0 && other.name != chosen[0].name {
+	chosen := []nemesis{c.draw()}
+	if other := c.draw(); c.random.IntN(4) != 0 && other.name != chosen[0].name && !other.alone && !chosen[0].alone {
 		chosen = append(chosen, other)
+	} else {
+		c.deck = append(c.deck, other)
 	}
 	var names []string
 	var delivered string
@@ -180,10 +193,11 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 		}
 	}
 	c.spent["mending"] += time.Since(began)
-	if c.former != "" && c.random.IntN(6) == 0 { // its producer has second thoughts
+	if c.former != "" && len(c.recoveries)%correctedEvery == correctedEvery-1 { // its producer has second thoughts
 		if err := c.producer.correct(ctx, c.former); err != nil {
 			return event, err
 		}
+		c.corrected++
 	}
 	c.former = delivered
 	if _, err := c.producer.deliver(ctx); err != nil {
@@ -197,6 +211,39 @@ func (c *campaign) strike(ctx context.Context) (event string, err error) {
 	}
 	c.recoveries = append(c.recoveries, recovery{event, took})
 	return event, err
+}
+
+// draw returns the nemesis that strikes next. Each strikes once before any strikes
+// again: what only one of them shows is seen in as long as a round of them takes.
+func (c *campaign) draw() nemesis {
+	if len(c.deck) == 0 {
+		c.deck = slices.Clone(c.table)
+		c.random.Shuffle(len(c.deck), func(i, j int) { c.deck[i], c.deck[j] = c.deck[j], c.deck[i] })
+	}
+	next := c.deck[0]
+	c.deck = c.deck[1:]
+	return next
+}
+
+// glance checks after every event what costs little, and what a later event could
+// cover up: a good granule that was set aside is whole again when its producer corrects
+// it, and what a second daemon has published is adopted when the first is restarted.
+func (c *campaign) glance(ctx context.Context) []string {
+	all := expected(c.producer)
+	book, err := c.ledger(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer book.Close()
+	if all.fates, err = fates(ctx, book); err != nil {
+		return []string{err.Error()}
+	}
+	wrong := checkFates(all)
+	if len(c.strange) > 0 {
+		all = c.look(ctx, c.producer)
+		wrong, c.strange = slices.Concat(wrong, all.wrong, checkStrange(all.claims, c.strange)), nil
+	}
+	return wrong
 }
 
 // settle waits until everything is done, and returns how long that took.
@@ -235,8 +282,8 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 	if err != nil {
 		wrong = append(wrong, err.Error())
 	}
-	c.t.Logf("%d objects in each archive, %d of them no granules, %d claims compared; %.0f descriptors and %.0f goroutines at rest, %.0f and %.0f at first",
-		len(c.producer.current), len(c.producer.spoiled), len(all.claims), all.after.descriptors, all.after.goroutines, before.descriptors, before.goroutines)
+	c.t.Logf("%d objects in each archive, %d of them no granules and %d corrected, %d claims compared; %.0f descriptors and %.0f goroutines at rest, %.0f and %.0f at first",
+		len(c.producer.current), len(c.producer.spoiled), c.corrected, len(all.claims), all.after.descriptors, all.after.goroutines, before.descriptors, before.goroutines)
 	return wrong
 }
 

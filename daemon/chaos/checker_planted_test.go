@@ -76,3 +76,22 @@ func TestCheckerFindsEveryWrongState(t *testing.T) {
 		})
 	}
 }
+
+func TestCheckerSeesWhatASecondDaemonPublished(t *testing.T) {
+	ours := claim{"ledger", "sea", "a.nc", 1, "a1", false}
+	visible := claim{"bucket", "sea", "a.nc", 2, "a2", false}
+	claims := []claim{ours, visible, {"file", "sea", "b.nc", 1, "b1", false}}
+	for _, tt := range []struct {
+		name   string
+		theirs claim
+		wrong  int
+	}{
+		{"what is to be seen", claim{"second", "sea", "a.nc", 2, "a2", false}, 1},
+		{"what it made and nobody sees", claim{"second", "sea", "a.nc", 2, "other", false}, 0},
+		{"a file that no place shows", claim{"second", "sea", "b.nc", 1, "b1", false}, 0},
+	} {
+		if wrong := checkStrange(claims, []claim{tt.theirs}); len(wrong) != tt.wrong {
+			t.Errorf("%s: %q, want %d", tt.name, wrong, tt.wrong)
+		}
+	}
+}

@@ -113,6 +113,19 @@ func checkCurrent(claims []claim, places []string) (wrong []string) {
 	return wrong
 }
 
+// checkStrange checks that nothing of what a second daemon says that it published
+// while the first one worked is to be seen anywhere.
+func checkStrange(claims, strange []claim) (wrong []string) {
+	for _, theirs := range strange {
+		for _, c := range claims {
+			if c.place != "ledger" && c.place != "file" && c.product() == theirs.product() && c.revision == theirs.revision && c.sha256 == theirs.sha256 {
+				wrong = append(wrong, fmt.Sprintf("two daemons publish to one place: %v is a second one's", c))
+			}
+		}
+	}
+	return wrong
+}
+
 // checkFates checks that every object is a product of its last content, or was set
 // aside with a reason.
 func checkFates(s seen) (wrong []string) {

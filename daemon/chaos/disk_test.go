@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -26,6 +29,8 @@ type disk struct {
 	server *exec.Cmd
 	tell   io.WriteCloser
 	told   *bufio.Reader
+	mounts int  // how often it was mounted
+	away   bool // it is not mounted
 }
 
 func newDisk(folder, behind string) (*disk, error) {
@@ -39,6 +44,8 @@ func newDisk(folder, behind string) (*disk, error) {
 }
 
 func (d *disk) mount() error {
+	d.mounts++
+	d.away = false
 	d.server = exec.Command(os.Args[0], "disk", d.folder, d.behind)
 	d.server.Env = append(os.Environ(), programEnv+"=1")
 	d.server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -64,7 +71,10 @@ func (d *disk) answer() error {
 
 // detach takes the mount away, also from under those who use it: what they have
 // open stays, and what they open from now on is the bare folder below.
-func (d *disk) detach() error { return syscall.Unmount(d.folder, syscall.MNT_DETACH) }
+func (d *disk) detach() error {
+	d.away = true
+	return syscall.Unmount(d.folder, syscall.MNT_DETACH)
+}
 
 // remove takes the mount away for good.
 func (d *disk) remove() {
@@ -75,15 +85,24 @@ func (d *disk) remove() {
 
 // fail lets every change of the disk end with an error, and with EIO every reading
 // too; 0 mends it.
-func (d *disk) fail(errno syscall.Errno) error {
-	if _, err := fmt.Fprintln(d.tell, int(errno)); err != nil {
+func (d *disk) fail(errno syscall.Errno) error { return d.become(fault{errno: errno}) }
+
+// fault is what is wrong with a disk.
+type fault struct {
+	errno syscall.Errno // 0: nothing
+	oneIn uint32        // of as many operations one fails; 0: all do
+	under string        // folder of the disk whose files fail; empty: all do
+}
+
+func (d *disk) become(f fault) error {
+	if _, err := fmt.Fprintf(d.tell, "%d %d %q\n", int(f.errno), f.oneIn, f.under); err != nil {
 		return err
 	}
 	return d.answer()
 }
 
 // served is a disk in the process that serves it.
-type served struct{ failing atomic.Uint32 }
+type served struct{ fault atomic.Pointer[fault] }
 
 // serveDisk mounts a disk, and is told by its standard input how to fail.
 func serveDisk(folder, behind string) error {
@@ -92,6 +111,7 @@ func serveDisk(folder, behind string) error {
 		return err
 	}
 	d := &served{}
+	d.fault.Store(&fault{})
 	root := &fs.LoopbackRoot{Path: behind, Dev: st.Dev}
 	none := time.Duration(0)
 	top := &diskNode{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
@@ -106,22 +126,30 @@ func serveDisk(folder, behind string) error {
 	fmt.Println("done")
 	go func() {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); fmt.Println("done") {
-			var errno uint32
-			_, _ = fmt.Sscan(lines.Text(), &errno)
-			d.failing.Store(errno)
+			var f fault
+			_, _ = fmt.Sscanf(lines.Text(), "%d %d %q", &f.errno, &f.oneIn, &f.under)
+			d.fault.Store(&f)
 		}
 	}()
 	server.Wait()
 	return nil
 }
 
-func (d *served) changing() syscall.Errno { return syscall.Errno(d.failing.Load()) }
-
-func (d *served) reading() syscall.Errno {
-	if e := d.changing(); e == syscall.EIO {
-		return e
+// changing returns what a change of a file or folder ends with.
+func (d *served) changing(path string) syscall.Errno {
+	f := d.fault.Load()
+	if f.errno == 0 || !strings.HasPrefix(path, f.under) || f.oneIn > 1 && rand.Uint32N(f.oneIn) != 0 {
+		return 0
 	}
-	return 0
+	return f.errno
+}
+
+// reading returns what reading a file or folder ends with.
+func (d *served) reading(path string) syscall.Errno {
+	if d.fault.Load().errno != syscall.EIO {
+		return 0
+	}
+	return d.changing(path)
 }
 
 // diskNode is a file or folder of a disk.
@@ -130,6 +158,9 @@ type diskNode struct {
 	disk *served
 }
 
+func (n *diskNode) changing() syscall.Errno { return n.disk.changing(n.Path(nil)) }
+func (n *diskNode) reading() syscall.Errno  { return n.disk.reading(n.Path(nil)) }
+
 // WrapChild implements fs.NodeWrapChilder: what is in a folder of a disk is of the disk.
 func (n *diskNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
 	return &diskNode{LoopbackNode: fs.LoopbackNode{RootData: child.(*fs.LoopbackNode).RootData}, disk: n.disk}
@@ -137,14 +168,14 @@ func (n *diskNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.Inode
 
 // removing is what a change ends with that needs no room.
 func (n *diskNode) removing() syscall.Errno {
-	if e := n.disk.changing(); e != syscall.ENOSPC {
+	if e := n.changing(); e != syscall.ENOSPC {
 		return e
 	}
 	return 0
 }
 
 func (n *diskNode) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if e := n.disk.changing(); e != 0 {
+	if e := n.changing(); e != 0 {
 		return nil, e
 	}
 	return n.LoopbackNode.Mkdir(ctx, name, mode, out)
@@ -165,21 +196,21 @@ func (n *diskNode) Unlink(ctx context.Context, name string) syscall.Errno {
 }
 
 func (n *diskNode) Rename(ctx context.Context, name string, parent fs.InodeEmbedder, to string, flags uint32) syscall.Errno {
-	if e := n.disk.changing(); e != 0 {
+	if e := n.changing(); e != 0 {
 		return e
 	}
 	return n.LoopbackNode.Rename(ctx, name, parent, to, flags)
 }
 
 func (n *diskNode) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if e := n.disk.changing(); e != 0 {
+	if e := n.changing(); e != 0 {
 		return nil, e
 	}
 	return n.LoopbackNode.Symlink(ctx, target, name, out)
 }
 
 func (n *diskNode) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if e := n.disk.changing(); e != 0 {
+	if e := n.changing(); e != 0 {
 		return nil, e
 	}
 	return n.LoopbackNode.Link(ctx, target, name, out)
@@ -206,35 +237,35 @@ func within(f fs.FileHandle) fs.FileHandle {
 }
 
 func (n *diskNode) Readdir(ctx context.Context) (fs.DirStream, syscall.Errno) {
-	if e := n.disk.reading(); e != 0 {
+	if e := n.reading(); e != 0 {
 		return nil, e
 	}
 	return n.LoopbackNode.Readdir(ctx)
 }
 
 func (n *diskNode) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
-	if e := n.disk.changing(); e != 0 {
+	if e := n.changing(); e != 0 {
 		return nil, nil, 0, e
 	}
 	inode, file, _, e := n.LoopbackNode.Create(ctx, name, flags, mode, out)
-	return inode, n.disk.file(file, e), 0, e
+	return inode, n.disk.file(path.Join(n.Path(nil), name), file, e), 0, e
 }
 
 func (n *diskNode) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	if e := n.disk.reading(); e != 0 {
+	if e := n.reading(); e != 0 {
 		return nil, 0, e
 	}
-	if e := n.disk.changing(); e != 0 && flags&(syscall.O_WRONLY|syscall.O_RDWR) != 0 && e == syscall.EROFS {
+	if e := n.changing(); e != 0 && flags&(syscall.O_WRONLY|syscall.O_RDWR) != 0 && e == syscall.EROFS {
 		return nil, 0, e
 	}
 	file, _, e := n.LoopbackNode.Open(ctx, flags)
-	return n.disk.file(file, e), 0, e
+	return n.disk.file(n.Path(nil), file, e), 0, e
 }
 
 // Statfs says that a full disk is full.
 func (n *diskNode) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 	e := n.LoopbackNode.Statfs(ctx, out)
-	if n.disk.changing() == syscall.ENOSPC {
+	if n.changing() == syscall.ENOSPC {
 		out.Bfree, out.Bavail = 0, 0
 	}
 	return e
@@ -245,31 +276,32 @@ func (n *diskNode) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errn
 type diskFile struct {
 	file *fs.LoopbackFile
 	disk *served
+	path string
 }
 
-func (d *served) file(file fs.FileHandle, e syscall.Errno) fs.FileHandle {
+func (d *served) file(path string, file fs.FileHandle, e syscall.Errno) fs.FileHandle {
 	if e != 0 {
 		return nil
 	}
-	return &diskFile{file: file.(*fs.LoopbackFile), disk: d}
+	return &diskFile{file: file.(*fs.LoopbackFile), disk: d, path: path}
 }
 
 func (f *diskFile) Read(ctx context.Context, to []byte, at int64) (fuse.ReadResult, syscall.Errno) {
-	if e := f.disk.reading(); e != 0 {
+	if e := f.disk.reading(f.path); e != 0 {
 		return nil, e
 	}
 	return f.file.Read(ctx, to, at)
 }
 
 func (f *diskFile) Write(ctx context.Context, data []byte, at int64) (uint32, syscall.Errno) {
-	if e := f.disk.changing(); e != 0 {
+	if e := f.disk.changing(f.path); e != 0 {
 		return 0, e
 	}
 	return f.file.Write(ctx, data, at)
 }
 
 func (f *diskFile) Fsync(ctx context.Context, flags uint32) syscall.Errno {
-	if e := f.disk.changing(); e != 0 {
+	if e := f.disk.changing(f.path); e != 0 {
 		return e
 	}
 	return f.file.Fsync(ctx, flags)
@@ -316,6 +348,25 @@ func TestDiskFailsAsItIsTold(t *testing.T) {
 			t.Errorf("%v: read: %v", tt.fails, err)
 		}
 	}
+	if err := d.become(fault{errno: syscall.EIO, under: "elsewhere"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(write(), read()); err != nil {
+		t.Errorf("another folder of the disk fails: %v", err)
+	}
+	if err := d.become(fault{errno: syscall.EIO, oneIn: 4, under: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for range 200 {
+		if read() != nil {
+			failed++
+		}
+	}
+	if failed == 0 || failed == 200 {
+		t.Errorf("of a disk that fails now and then %d readings of 200 failed", failed)
+	}
+	fail(0)
 	if err := d.detach(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,16 +25,8 @@ import (
 
 // look sees all that there is to be seen of the service.
 func (s *site) look(ctx context.Context, p *producer) seen {
-	all := seen{
-		places: []string{"folder", "bucket", "zarr", "topic"}, objects: map[string]string{}, fates: map[string]fate{}, spoiled: map[string]bool{},
-		open: s.behind(ctx, p),
-	}
-	for _, dataset := range datasets {
-		for name, sum := range p.current {
-			all.objects[dataset+"/"+name] = sum
-			all.spoiled[dataset+"/"+name] = p.spoiled[name]
-		}
-	}
+	all := expected(p)
+	all.open = s.behind(ctx, p)
 	note := func(err error) {
 		if err != nil {
 			all.wrong = append(all.wrong, err.Error())
@@ -52,6 +44,18 @@ func (s *site) look(ctx context.Context, p *producer) seen {
 	all.wrong = append(all.wrong, s.broker.twice...)
 	for _, e := range s.broker.events {
 		all.claims = append(all.claims, claim{"topic", e.Dataset, e.Granule, e.Revision, e.File.SHA256, e.Retracted})
+	}
+	return all
+}
+
+// expected returns what must be seen of what a producer has delivered.
+func expected(p *producer) seen {
+	all := seen{places: []string{"folder", "bucket", "zarr", "topic"}, objects: map[string]string{}, fates: map[string]fate{}, spoiled: map[string]bool{}}
+	for _, dataset := range datasets {
+		for name, sum := range p.current {
+			all.objects[dataset+"/"+name] = sum
+			all.spoiled[dataset+"/"+name] = p.spoiled[name]
+		}
 	}
 	return all
 }
@@ -305,8 +309,10 @@ func (s *site) leftovers() (left []string) {
 }
 
 // figures returns what the daemon holds on to.
-func (s *site) figures(ctx context.Context) (f figures, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.listen+"/metrics", http.NoBody)
+func (s *site) figures(ctx context.Context) (figures, error) { return figuresOf(ctx, s.listen) }
+
+func figuresOf(ctx context.Context, listen string) (f figures, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listen+"/metrics", http.NoBody)
 	if err != nil {
 		return f, err
 	}

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"syscall"
@@ -15,6 +16,7 @@ type nemesis struct {
 	name   string
 	long   bool // only in the long run
 	models bool // it needs a model that serves
+	alone  bool // nothing else strikes beside it
 	// strike lets it go wrong, and returns what makes it good again: nil where that
 	// is the service's own affair.
 	strike func(context.Context, *campaign) (heal func() error, err error)
@@ -33,10 +35,17 @@ func nemeses() []nemesis {
 	}
 	for _, disk := range []string{"state", "products", "models"} {
 		all = append(all,
-			nemesis{name: disk + " disk full", strike: failing(disk, syscall.ENOSPC)},
-			nemesis{name: disk + " disk with errors", strike: failing(disk, syscall.EIO)},
-			nemesis{name: disk + " disk read-only", strike: failing(disk, syscall.EROFS)})
+			nemesis{name: disk + " disk full", strike: failing(disk, fault{errno: syscall.ENOSPC})},
+			nemesis{name: disk + " disk with errors", strike: failing(disk, fault{errno: syscall.EIO})},
+			nemesis{name: disk + " disk with errors now and then", strike: failing(disk, fault{errno: syscall.EIO, oneIn: seldom})},
+			nemesis{name: disk + " disk read-only", strike: failing(disk, fault{errno: syscall.EROFS})})
 	}
+	// Of a state that fails as a whole nothing can be written down either. Folders of it
+	// are often on disks of their own.
+	all = append(all,
+		nemesis{name: "shared folder with errors", strike: failingMeanwhile(fault{errno: syscall.EIO, under: "dir/shared"})},
+		nemesis{name: "shared folder full", strike: failingMeanwhile(fault{errno: syscall.ENOSPC, under: "dir/shared"})},
+		nemesis{name: "spool with errors now and then", strike: failingMeanwhile(fault{errno: syscall.EIO, oneIn: seldom, under: "dir/spool"})})
 	for _, t := range []trouble{drips, truncates, garbles, redirects, lessening, boasting, refusing, cutting} {
 		all = append(all, nemesis{name: "archive " + string(t), strike: misleading(t)})
 	}
@@ -50,7 +59,8 @@ func nemeses() []nemesis {
 		nemesis{name: "jobs truncated", long: true, strike: topicLost((*broker).truncate, prefix+".jobs")},
 		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
 		nemesis{name: "state restored from an older copy", strike: stateRestored},
-		nemesis{name: "products unmounted", strike: unmounted("products")},
+		// A daemon that is restarted meanwhile would begin with the bare folder: that is what RequiresMountsFor is for.
+		nemesis{name: "products unmounted", alone: true, strike: unmounted("products")},
 		nemesis{name: "standby on the same state", strike: secondDaemon(standby)},
 		nemesis{name: "intruder on the same state", strike: secondDaemon(intruder)},
 		nemesis{name: "twin with a copy of the state", strike: secondDaemon(twin)},
@@ -79,11 +89,48 @@ func signalled(which func(*campaign) *process, s syscall.Signal) func(context.Co
 	}
 }
 
+// seldom is how many operations of a disk that is about to break there are to one
+// that fails. Of a disk on which everything fails a service can do nothing wrong: here
+// a step fails, and the next one, which is to deal with that, does not.
+const seldom = 12
+
 // failing lets a disk fail.
-func failing(name string, errno syscall.Errno) func(context.Context, *campaign) (func() error, error) {
+func failing(name string, f fault) func(context.Context, *campaign) (func() error, error) {
 	return func(_ context.Context, c *campaign) (func() error, error) {
-		return func() error { return c.disks[name].fail(0) }, c.disks[name].fail(errno)
+		return func() error { return c.disks[name].fail(0) }, c.disks[name].become(f)
 	}
+}
+
+// failingMeanwhile lets a part of the state fail while a granule comes and is to be
+// filled.
+func failingMeanwhile(f fault) func(context.Context, *campaign) (func() error, error) {
+	return func(ctx context.Context, c *campaign) (func() error, error) {
+		heal := func() error { return c.disks["state"].fail(0) }
+		name, err := c.producer.deliver(ctx)
+		if err := errors.Join(err, c.disks["state"].become(f)); err != nil {
+			return heal, err
+		}
+		for deadline := time.Now().Add(poll + poll/4); time.Now().Before(deadline) && !c.takenUp(ctx, name); {
+			time.Sleep(50 * time.Millisecond)
+		}
+		return heal, nil
+	}
+}
+
+// takenUp reports whether the ledger has an object in every dataset.
+func (c *campaign) takenUp(ctx context.Context, name string) bool {
+	book, err := c.ledger(ctx)
+	if err != nil {
+		return false
+	}
+	defer book.Close()
+	have, err := fates(ctx, book)
+	for _, dataset := range datasets {
+		if _, known := have[dataset+"/"+name]; !known {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // decoder sends a signal to a process that decodes, if one does so soon.

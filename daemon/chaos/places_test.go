@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"lacuna/daemon/outbox"
+	"lacuna/ledger"
 	"lacuna/publish/kafka"
 )
 
@@ -105,11 +107,12 @@ const (
 	stranger                // another state that was given the same places by mistake
 )
 
-// secondDaemon starts another daemon. None but a standby has a part in the turns of
-// the first: it fills by itself.
+// secondDaemon starts another daemon while the first one works, and gives both a
+// granule to fill. None but a standby has a part in the turns of the first: it fills by
+// itself.
 func secondDaemon(how sharing) func(context.Context, *campaign) (func() error, error) {
-	return func(_ context.Context, c *campaign) (func() error, error) {
-		state, config := "state", c.path("second.yaml")
+	return func(ctx context.Context, c *campaign) (func() error, error) {
+		state, config, listen := "state", c.path("second.yaml"), freePort(c.t)
 		if how == twin || how == stranger {
 			state = "strange"
 		}
@@ -118,7 +121,7 @@ func secondDaemon(how sharing) func(context.Context, *campaign) (func() error, e
 				return nil, err
 			}
 		}
-		if err := c.configure(config, "127.0.0.1:0", state); err != nil {
+		if err := c.configure(config, listen, state); err != nil {
 			return nil, err
 		}
 		if how != standby {
@@ -130,14 +133,70 @@ func secondDaemon(how sharing) func(context.Context, *campaign) (func() error, e
 				return nil, err
 			}
 		}
+		first := c.serving(ctx, c.listen, func() bool { return false })
+		if _, err := c.producer.deliver(ctx); err != nil { // for the first poll of the second
+			return nil, err
+		}
 		p := c.newProcess("second", "run", config)
 		p.rest = time.Second // it is refused again and again
 		p.keep()
-		began := time.Now()
+		entered := how != standby && c.serving(ctx, listen, func() bool { return p.begun() > 1 }) && p.begun() == 1
+		began, pid, products := time.Now(), c.daemon.pid(), c.disks["products"]
+		mounts := products.mounts
 		return func() error {
-			time.Sleep(poll - time.Since(began)) // what it does wrong takes as long as a start and a poll
+			// What it does wrong takes as long as a start and a poll; where it was let in, as long as its first product.
+			for took := time.Since(began); took < poll || entered && took < 3*poll && len(c.published(ctx, state)) == 0; took = time.Since(began) {
+				time.Sleep(50 * time.Millisecond)
+			}
 			p.kill()
+			// Another daemon may have its turn when the first one has ended, and where the folder that was locked is away.
+			if state == "strange" && first && pid == c.daemon.pid() && !products.away && products.mounts == mounts {
+				c.strange = append(c.strange, c.published(ctx, state)...)
+			}
 			return os.RemoveAll(c.path("strange"))
 		}, nil
 	}
+}
+
+// serving waits until a daemon serves its pages, or two polls have passed, or it is
+// not to be waited for any more; it returns whether it does.
+func (c *campaign) serving(ctx context.Context, listen string, over func() bool) bool {
+	for deadline := time.Now().Add(2 * poll); time.Now().Before(deadline) && !over(); time.Sleep(50 * time.Millisecond) {
+		if _, err := figuresOf(ctx, listen); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// published returns what the ledger of a second daemon says that was published and
+// the ledger of the first does not.
+func (c *campaign) published(ctx context.Context, state string) (all []claim) {
+	ours, err := publications(ctx, c.path("state/dir/ledger.db"))
+	theirs, bad := publications(ctx, c.path(state+"/dir/ledger.db"))
+	if errors.Join(err, bad) != nil {
+		return nil // one that was refused has none
+	}
+	for one := range theirs {
+		if !ours[one] {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// publications returns what a ledger says that was published.
+func publications(ctx context.Context, file string) (map[claim]bool, error) {
+	book, err := ledger.Join(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer book.Close()
+	rows, err := book.Publications(ctx, "", time.Time{}, time.Time{})
+	all := map[claim]bool{}
+	for _, p := range rows {
+		body := outbox.Delivery(ledger.Delivery{Publication: p}).Product
+		all[claim{"second", p.Dataset, p.Granule, p.Revision, body.SHA256, false}] = true
+	}
+	return all, err
 }

@@ -26,7 +26,7 @@ var mutants = []struct {
 	switch {`,
 	},
 	{
-		"lock of the folder of products left out", "publish/disk/owner.go", `	err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)`,
+		"lock of the folder of products left out", "publish/disk/lock.go", `	err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)`,
 		`	_ = unix.LOCK_NB`,
 	},
 	{"granule set aside because a disk failed", "daemon/work/task.go", `		case errors.As(err, &bad):`, `		case errors.As(err, &bad) || err != nil && ctx.Err() == nil:

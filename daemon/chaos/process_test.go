@@ -86,6 +86,13 @@ func (p *process) pid() int {
 	return p.cmd.Process.Pid
 }
 
+// begun returns how often the process was started.
+func (p *process) begun() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.starts
+}
+
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

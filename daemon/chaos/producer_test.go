@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -107,9 +109,14 @@ func (p *producer) correct(ctx context.Context, name string) error {
 			continue
 		}
 		g := p.world.Granule(d)
-		for i, v := range g.Seen.Values {
-			if v == v { // not a gap
-				g.Seen.Values[i] = v * 1.01
+		for _, v := range g.File.Vars {
+			if v.Name != "CHL" {
+				continue
+			}
+			for raw := v.Raw; len(raw) >= 4; raw = raw[4:] {
+				if value := math.Float32frombits(binary.LittleEndian.Uint32(raw)); value > 0 { // neither land nor a gap
+					binary.LittleEndian.PutUint32(raw, math.Float32bits(value*1.01))
+				}
 			}
 		}
 		content, err := p.encode(g)
@@ -146,4 +153,23 @@ func (p *producer) put(ctx context.Context, name string, content []byte) error {
 func sumOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
+}
+
+func TestACorrectionHasAnotherContent(t *testing.T) {
+	a, err := newArchives(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	p := newProducer(t, a, t.TempDir(), 1)
+	for range 3 {
+		name, err := p.deliver(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := p.current[name]
+		if err := p.correct(t.Context(), name); err != nil || p.current[name] == before {
+			t.Errorf("the content of %s is as it was, %v", name, err)
+		}
+	}
 }

@@ -81,6 +81,19 @@ func (f Folder) putBytes(key string, content []byte) error {
 	return f.Put(key, bytes.NewReader(content), int64(len(content)))
 }
 
+// ErrGone says that a file of a job is not in the shared folder any more, as after the
+// folder was restored from an older copy. Whoever waits for the job must prepare it
+// anew.
+var ErrGone = errors.New("a file of the job is gone")
+
+// gone marks the error of an object that is not there.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return err
+}
+
 // Fetch copies an object to a path, which it does not leave with other content than
 // that of the hash.
 func (f Folder) Fetch(sum, path string) (err error) {
@@ -89,7 +102,7 @@ func (f Folder) Fetch(sum, path string) (err error) {
 	}
 	in, err := f.Storage.Open(object(sum))
 	if err != nil {
-		return fmt.Errorf("fetch from the shared folder: %w", err)
+		return fmt.Errorf("fetch from the shared folder: %w", gone(err))
 	}
 	defer in.Close()
 	out, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
@@ -114,7 +127,7 @@ func (f Folder) Read(sum string) ([]byte, error) {
 	}
 	content, err := f.get(object(sum))
 	if err != nil {
-		return nil, fmt.Errorf("read from the shared folder: %w", err)
+		return nil, fmt.Errorf("read from the shared folder: %w", gone(err))
 	}
 	if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != sum {
 		return nil, fmt.Errorf("object %s of the shared folder is damaged: remove it, and it is written again", sum)

@@ -178,6 +178,8 @@ type Result struct {
 	Failed string `json:"failed,omitempty"`
 	// Dead says that it was given up after so many tries.
 	Dead int `json:"dead,omitempty"`
+	// Gone says that it failed because files of it are gone, see ErrGone.
+	Gone bool `json:"gone,omitempty"`
 
 	Worker  string  `json:"worker"`
 	Seconds float64 `json:"seconds"` // that the worker took

@@ -305,6 +305,8 @@ func (w *Worker) adopt(ctx context.Context, j sentJob, r jobs.Result) error {
 			return err
 		}
 		switch {
+		case r.Gone: // prepared anew in the next round
+			return fmt.Errorf("worker %s cannot fill it: %s", r.Worker, r.Failed)
 		case m.Model != nil:
 			w.Log.Warn("the model cannot fill the granule", "granule", g.Name, "model", m.Model.Version, "method", "oi", "worker", r.Worker, "tries", r.Dead, "err", r.Failed)
 			return w.dispatch(ctx, g, true)

@@ -62,7 +62,7 @@ func (w *Worker) settleAgain(ctx context.Context, j sentJob, r jobs.Result) erro
 		if err := w.Remote.Folder.Forget(r.Job); err != nil {
 			return err
 		}
-		if m.Model == nil {
+		if m.Model == nil || r.Gone {
 			return fmt.Errorf("worker %s cannot fill it: %s", r.Worker, r.Failed)
 		}
 		w.Log.Warn("the model cannot fill the granule", "granule", j.granule.Name, "model", m.Model.Version, "method", "oi", "worker", r.Worker, "err", r.Failed)

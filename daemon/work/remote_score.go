@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/jobs"
@@ -51,6 +52,9 @@ func (w *Worker) adoptScore(ctx context.Context, j sentJob, r jobs.Result) error
 	}
 	if err := w.Remote.Folder.Forget(r.Job); err != nil {
 		return err
+	}
+	if r.Gone { // prepared anew in the next round
+		return fmt.Errorf("worker %s: %s", r.Worker, r.Failed)
 	}
 	unscored := errors.New(r.Failed)
 	if j.message.Model != nil {

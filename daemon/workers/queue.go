@@ -15,11 +15,12 @@ type partition struct {
 func partitionOf(r *kgo.Record) partition { return partition{r.Topic, r.Partition} }
 
 // queue are the records that a worker has fetched and not done, of partitions that
-// are its own. Those of one partition are taken in their order.
+// are its own. Those of one partition are taken in their order, but for one that is put
+// behind the others.
 type queue struct {
 	mu       sync.Mutex
 	assigned map[partition]bool
-	done     map[partition]int64 // largest offset of those that were done
+	done     map[partition]*kgo.Record // the last of those that were done
 	records  []*kgo.Record
 }
 
@@ -50,17 +51,33 @@ func (q *queue) add(records []*kgo.Record) {
 	}
 }
 
-// take returns the first record of a topic, else of any; nil: there is none.
-func (q *queue) take(first string) *kgo.Record {
+// take returns the first record of a topic, else of any, and takes it away; nil: there
+// is none.
+func (q *queue) take(topic string) *kgo.Record {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.records) == 0 {
 		return nil
 	}
-	at := max(slices.IndexFunc(q.records, func(r *kgo.Record) bool { return r.Topic == first }), 0)
+	at := q.next(topic)
 	r := q.records[at]
 	q.records = slices.Delete(q.records, at, at+1)
 	return r
+}
+
+// first returns the record that take would return.
+func (q *queue) first(topic string) *kgo.Record {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.records) == 0 {
+		return nil
+	}
+	return q.records[q.next(topic)]
+}
+
+// next returns the place of the record that is to be taken; q.mu must be held.
+func (q *queue) next(topic string) int {
+	return max(slices.IndexFunc(q.records, func(r *kgo.Record) bool { return r.Topic == topic }), 0)
 }
 
 // partitions returns the numbers of the partitions that are its own.
@@ -80,16 +97,23 @@ func (q *queue) waiting() int {
 	return len(q.records)
 }
 
-// passes reports whether a record is of a partition of its own and behind all that were
-// done: a training that waited for another worker is done after later ones, and its
-// offset must not take those back.
-func (q *queue) passes(r *kgo.Record) bool {
+// finish notes that a record is done, and returns the one up to which its partition is
+// done now; nil: the partition was taken away, or a record before it still waits, which
+// would be lost with this worker.
+func (q *queue) finish(r *kgo.Record) *kgo.Record {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := partitionOf(r)
-	if !q.assigned[p] || r.Offset < q.done[p] {
-		return false
+	if !q.assigned[p] {
+		return nil
 	}
-	q.done[p] = r.Offset
-	return true
+	last := q.done[p]
+	if last == nil || last.Offset < r.Offset {
+		last = r
+	}
+	q.done[p] = last
+	if slices.ContainsFunc(q.records, func(o *kgo.Record) bool { return partitionOf(o) == p && o.Offset < last.Offset }) {
+		return nil
+	}
+	return last
 }

@@ -39,7 +39,11 @@ type Worker struct {
 	client *kgo.Client
 	report reporter
 	queue  queue
+	failed map[*kgo.Record]bool // jobs that have failed since the last pause
 }
+
+// errAgain says that an attempt at a job has failed, and is to be followed by another.
+var errAgain = errors.New("the job is tried again")
 
 // Run does jobs until ctx is cancelled: the job in hand is dropped then, and another
 // worker does it. It returns nil, or a failure that needs an operator.
@@ -56,8 +60,8 @@ func (w *Worker) Run(ctx context.Context) error {
 // join joins the group and does jobs until ctx is cancelled. It returns errTopics after
 // topics that it uses were deleted: then it must join again.
 func (w *Worker) join(ctx context.Context) error {
-	w.queue.records = nil
-	w.queue.assigned, w.queue.done = map[partition]bool{}, map[partition]int64{}
+	w.queue.records, w.failed = nil, map[*kgo.Record]bool{}
+	w.queue.assigned, w.queue.done = map[partition]bool{}, map[partition]*kgo.Record{}
 	group, topics := w.queues()
 	client, err := w.Config.client(
 		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topics...),
@@ -190,6 +194,10 @@ func (w *Worker) handle(ctx context.Context, record *kgo.Record) error {
 		pause.For(ctx, w.Config.heartbeat())
 		return nil
 	}
+	if errors.Is(err, errAgain) {
+		w.postpone(ctx, record)
+		return nil
+	}
 	if errors.Is(err, jobs.ErrHalted) {
 		w.Log.Info("training rests", "dataset", m.Dataset)
 		return w.commit(ctx, record)
@@ -197,46 +205,68 @@ func (w *Worker) handle(ctx context.Context, record *kgo.Record) error {
 	if err != nil {
 		return err
 	}
+	delete(w.failed, record)
 	if err := w.produce(ctx, w.Config.results(), id, result); err != nil {
 		return err
 	}
 	return w.commit(ctx, record)
 }
 
-// attempt does a job until it is done or given up, and records its result.
-func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m jobs.Message) (jobs.Result, error) {
-	for {
-		before, err := w.Folder.Try(id, w.Name, w.Now())
-		if err != nil {
-			return jobs.Result{}, err
-		}
-		if len(before) >= w.Config.Tries {
-			why := before[len(before)-1]
-			w.Log.Warn("job given up", "granule", m.Granule, "revision", m.Revision, "tries", len(before), "last", why)
-			if err := w.bury(ctx, record, why, len(before)); err != nil {
-				return jobs.Result{}, err
-			}
-			return w.Folder.Finish(jobs.Result{Job: id, Failed: why, Dead: len(before), Worker: w.Name})
-		}
-		began := w.Now()
-		result, err := w.try(ctx, m)
-		result.Job, result.Worker, result.Seconds = id, w.Name, w.Now().Sub(began).Seconds()
-		var unfillable *jobs.Unfillable
-		switch {
-		case err == nil:
-			return w.Folder.Finish(result)
-		case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram), errors.Is(err, jobs.ErrDevice), errors.Is(err, jobs.ErrHalted), errors.Is(err, jobs.ErrLeased):
-			// Not a failure of the job.
-			return jobs.Result{}, errors.Join(err, w.Folder.Withdraw(id))
-		case errors.As(err, &unfillable):
-			return w.Folder.Finish(jobs.Result{Job: id, Failed: err.Error(), Worker: w.Name, Seconds: result.Seconds})
-		}
-		w.Log.Warn("job failed", "granule", m.Granule, "revision", m.Revision, "attempt", len(before)+1, "err", err)
-		if err := w.Folder.Failed(id, w.Name, err.Error(), w.Now()); err != nil {
-			return jobs.Result{}, err
-		}
+// postpone puts a job that has failed behind the others: what it lacks, they may have.
+// After a restore of the state, jobs are left in the topic whose files are gone, and
+// live ones come behind them. Where the next one has failed too there is a pause: a
+// shared folder that is away for a moment is no reason to give a job up.
+func (w *Worker) postpone(ctx context.Context, record *kgo.Record) {
+	w.queue.add([]*kgo.Record{record})
+	w.failed[record] = true
+	if next := w.queue.first(w.Config.live()); next != nil && w.failed[next] {
+		clear(w.failed)
 		pause.For(ctx, w.Config.retryPause())
 	}
+}
+
+// goneTries is how often a job is tried whose files are not in the shared folder. They
+// were put there before the job was sent: a folder over a network may show them late.
+// More attempts are of no use: a coordinator that waits for it prepares it anew.
+const goneTries = 3
+
+// attempt tries a job once, and records its result, or that it is given up. It returns
+// errAgain where it is to be tried again.
+func (w *Worker) attempt(ctx context.Context, record *kgo.Record, id string, m jobs.Message) (jobs.Result, error) {
+	before, err := w.Folder.Try(id, w.Name, w.Now())
+	if err != nil {
+		return jobs.Result{}, err
+	}
+	if len(before) >= w.Config.Tries {
+		why := before[len(before)-1]
+		w.Log.Warn("job given up", "granule", m.Granule, "revision", m.Revision, "tries", len(before), "last", why)
+		if err := w.bury(ctx, record, why, len(before)); err != nil {
+			return jobs.Result{}, err
+		}
+		return w.Folder.Finish(jobs.Result{Job: id, Failed: why, Dead: len(before), Worker: w.Name})
+	}
+	began := w.Now()
+	result, err := w.try(ctx, m)
+	result.Job, result.Worker, result.Seconds = id, w.Name, w.Now().Sub(began).Seconds()
+	var unfillable *jobs.Unfillable
+	switch {
+	case err == nil:
+		return w.Folder.Finish(result)
+	case ctx.Err() != nil, errors.Is(err, jobs.ErrProgram), errors.Is(err, jobs.ErrDevice), errors.Is(err, jobs.ErrHalted), errors.Is(err, jobs.ErrLeased):
+		// Not a failure of the job.
+		return jobs.Result{}, errors.Join(err, w.Folder.Withdraw(id))
+	case errors.As(err, &unfillable):
+		return w.Folder.Finish(jobs.Result{Job: id, Failed: err.Error(), Worker: w.Name, Seconds: result.Seconds})
+	}
+	if errors.Is(err, jobs.ErrGone) && len(before)+1 >= min(w.Config.Tries, goneTries) {
+		w.Log.Warn("job dropped, its files are gone", "granule", m.Granule, "revision", m.Revision, "err", err)
+		return w.Folder.Finish(jobs.Result{Job: id, Failed: err.Error(), Gone: true, Worker: w.Name, Seconds: result.Seconds})
+	}
+	w.Log.Warn("job failed", "granule", m.Granule, "revision", m.Revision, "attempt", len(before)+1, "err", err)
+	if err := w.Folder.Failed(id, w.Name, err.Error(), w.Now()); err != nil {
+		return jobs.Result{}, err
+	}
+	return jobs.Result{}, errAgain
 }
 
 // try does a job once. A panic is an error.
@@ -270,13 +300,15 @@ func (w *Worker) produce(ctx context.Context, topic, key string, v any) error {
 	return nil
 }
 
-// commit records that a job is done, while its partition is this worker's. A commit
+// commit records that a job is done, and all before it are, while its partition is this
+// worker's. A commit
 // that fails is no loss: the next worker finds the result.
 func (w *Worker) commit(ctx context.Context, record *kgo.Record) error {
-	if !w.queue.passes(record) {
+	last := w.queue.finish(record)
+	if last == nil {
 		return nil
 	}
-	if err := w.client.CommitRecords(ctx, record); err != nil && ctx.Err() == nil {
+	if err := w.client.CommitRecords(ctx, last); err != nil && ctx.Err() == nil {
 		w.Log.Debug("offset not committed", "topic", record.Topic, "partition", record.Partition, "err", err)
 	}
 	return nil

@@ -138,7 +138,7 @@ func TestWorkers(t *testing.T) {
 	t.Parallel()
 	brokers := brokertest.Start(t, brokertest.Options{}).Addrs()
 	for name, test := range map[string]func(*testing.T, []string){
-		"LongJobs": longJobs, "Poison": poison, "LiveFirst": liveFirst, "Dropped": dropped, "Twice": twice, "Programs": programs,
+		"LongJobs": longJobs, "Poison": poison, "Aside": failingAside, "LiveFirst": liveFirst, "Dropped": dropped, "Twice": twice, "Programs": programs,
 		"Turns": turns, "Lost": lostAnnouncement, "Deleted": deletedTopics, "Truncated": truncatedTopic, "State": state, "Trainings": trainings, "Idle": idleTrainer,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, brokers) })

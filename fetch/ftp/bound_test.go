@@ -19,8 +19,9 @@ type flood struct {
 	net.Listener
 	mlsd   bool
 	line   func(i int) string
-	send   func(conn net.Conn)         // takes precedence over line; may be nil
-	answer func(command string) string // takes precedence over the usual answers; may be nil
+	send   func(conn net.Conn)          // takes precedence over line; may be nil
+	answer func(command string) string  // takes precedence over the usual answers; may be nil
+	listen func() (net.Listener, error) // for data connections; nil: on the loopback network
 }
 
 func newFlood(t *testing.T, mlsd bool, line func(i int) string) *flood {
@@ -44,7 +45,11 @@ func (f *flood) serve() {
 // talk answers the commands on one control connection.
 func (f *flood) talk(conn net.Conn) {
 	defer conn.Close()
-	data, err := net.Listen("tcp", "127.0.0.1:0")
+	listen := f.listen
+	if listen == nil {
+		listen = func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+	}
+	data, err := listen()
 	if err != nil {
 		return
 	}

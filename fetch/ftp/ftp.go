@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/textproto"
 	"path"
 	"strings"
@@ -102,6 +103,7 @@ type Archive struct {
 	host       string
 	politeness fetch.Politeness
 	pool       *session.Pool[*session.FTP]
+	reach      func(ctx context.Context, network, address string) (net.Conn, error) // connects to the server; nil: over the network
 }
 
 // New returns the archive of cfg. It checks cfg and touches neither the network

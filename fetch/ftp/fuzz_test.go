@@ -2,9 +2,12 @@ package ftp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,12 +25,13 @@ func FuzzListing(f *testing.F) {
 	content := make(chan string, 1)
 	archives := map[bool]*Archive{}
 	for _, mlsd := range []bool{true, false} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		network := &memory{}
+		listener, err := network.Listen()
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Cleanup(func() { listener.Close() })
-		server := &flood{Listener: listener, mlsd: mlsd, send: func(conn net.Conn) {
+		server := &flood{Listener: listener, listen: network.Listen, mlsd: mlsd, send: func(conn net.Conn) {
 			select {
 			case text := <-content:
 				fmt.Fprint(conn, text)
@@ -40,6 +44,7 @@ func FuzzListing(f *testing.F) {
 		if archives[mlsd], err = New(cfg, fetch.Politeness{}); err != nil {
 			f.Fatal(err)
 		}
+		archives[mlsd].reach = network.Dial
 	}
 	f.Fuzz(func(t *testing.T, mlsd bool, listing string) {
 		select {
@@ -63,3 +68,81 @@ func FuzzListing(f *testing.F) {
 		}
 	})
 }
+
+// memory is a network within this process: a listing that crosses it costs a tenth of
+// one that crosses that of the kernel.
+type memory struct {
+	mu        sync.Mutex
+	listeners []*ear // the port of each is its place, from 1
+}
+
+// backlog is how many connections wait to be accepted: a client makes that for the
+// data before it asks for them.
+const backlog = 16
+
+// ear is a listener of a memory.
+type ear struct {
+	port   int
+	calls  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (m *memory) Listen() (net.Listener, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := &ear{port: len(m.listeners) + 1, calls: make(chan net.Conn, backlog), closed: make(chan struct{})}
+	for i, old := range m.listeners {
+		select {
+		case <-old.closed: // its port is free again
+			e.port = i + 1
+			m.listeners[i] = e
+			return e, nil
+		default:
+		}
+	}
+	m.listeners = append(m.listeners, e)
+	return e, nil
+}
+
+func (m *memory) Dial(ctx context.Context, _, address string) (net.Conn, error) {
+	_, text, err := net.SplitHostPort(address)
+	port, bad := strconv.Atoi(text)
+	m.mu.Lock()
+	if bad != nil || port < 1 || port > len(m.listeners) {
+		m.mu.Unlock()
+		return nil, errors.Join(err, bad, fmt.Errorf("nobody listens on %s", address))
+	}
+	e := m.listeners[port-1]
+	m.mu.Unlock()
+	ours, theirs := net.Pipe()
+	select {
+	case e.calls <- theirs:
+		return located{ours, e.Addr()}, nil
+	case <-e.closed:
+		return nil, fmt.Errorf("nobody listens on %s any more", address)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (e *ear) Accept() (net.Conn, error) {
+	select {
+	case c := <-e.calls:
+		return c, nil
+	case <-e.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (e *ear) Close() error { e.once.Do(func() { close(e.closed) }); return nil }
+
+func (e *ear) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: e.port} }
+
+// located is a connection to somewhere.
+type located struct {
+	net.Conn
+	to net.Addr
+}
+
+func (l located) RemoteAddr() net.Addr { return l.to }

@@ -30,7 +30,7 @@ func (a *Archive) dial(ctx context.Context) (*session.FTP, error) {
 		sent = "lacuna@" // anonymous logins take any address; servers check for the sign
 	}
 	cfg := session.FTPConfig{
-		Address: a.cfg.Address, Mode: a.cfg.TLS, EPSV: a.cfg.EPSV, MLSD: a.cfg.MLSD, Timeout: a.cfg.Timeout, Oversize: fetch.ErrUnacceptable,
+		Address: a.cfg.Address, Mode: a.cfg.TLS, EPSV: a.cfg.EPSV, MLSD: a.cfg.MLSD, Timeout: a.cfg.Timeout, Oversize: fetch.ErrUnacceptable, Dial: a.reach,
 	}
 	if a.cfg.TLS != Clear {
 		if cfg.Trust, err = session.TLS(a.cfg.CAFile); err != nil {

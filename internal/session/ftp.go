@@ -32,6 +32,8 @@ type FTPConfig struct {
 	MLSD     bool          // false: use LIST even where the server has MLSD
 	Timeout  time.Duration // for an answer, and between two pieces of a file
 	Oversize error         // wrapped where an answer has no end
+	// Dial connects to a server; nil: over the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // HostPort returns the host of an address and the address with its port, which
@@ -137,7 +139,11 @@ func (s *FTP) connect(network, address string) (net.Conn, error) {
 		}
 		address = net.JoinHostPort(s.control, port)
 	}
-	plain, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(s.ctx, network, address)
+	dial := s.cfg.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	plain, err := dial(s.ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

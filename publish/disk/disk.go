@@ -64,6 +64,8 @@ type Store struct {
 	Free func(folder string) (int64, error)
 	// Mark refuses a folder whose marker was there and is gone; nil refuses none.
 	Mark *publish.Mark
+	// Hold keeps other daemons out, from Lock on; nil: as long as Lock says.
+	Hold *Hold
 }
 
 // Item is a revision of a product that is to be stored.
@@ -100,7 +102,7 @@ func (s Store) Put(ctx context.Context, item Item, write func(path string) error
 		return Stored{}, err
 	}
 	_, err = s.Owner(ctx)
-	if errors.Is(err, publish.ErrAway) {
+	if errors.Is(err, publish.ErrAway) || errors.Is(err, ErrLocked) {
 		return Stored{}, fmt.Errorf("store %s: %w", visible, err)
 	}
 	if err := s.checkRoom(0); err != nil {

@@ -12,8 +12,6 @@ import (
 
 	"lacuna/internal/durable"
 	"lacuna/publish"
-
-	"golang.org/x/sys/unix"
 )
 
 var _ publish.Place = (*Sink)(nil)
@@ -36,7 +34,7 @@ func (s Store) Owner(context.Context) (o publish.Owner, err error) {
 		if err := s.Mark.Look(false); err != nil {
 			return publish.Owner{}, fmt.Errorf("%s: %w", s.Root, err)
 		}
-		return publish.Owner{}, nil
+		return publish.Owner{}, s.Hold.keep(s.Root)
 	}
 	if err == nil {
 		_ = s.Mark.Look(true)
@@ -47,7 +45,7 @@ func (s Store) Owner(context.Context) (o publish.Owner, err error) {
 	if err != nil {
 		return publish.Owner{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	return o, nil
+	return o, s.Hold.keep(s.Root)
 }
 
 // Claim writes the marker of the folder.
@@ -114,29 +112,4 @@ func manifestsSince(folder string, since time.Time, each func(publish.Manifest) 
 		}
 	}
 	return nil
-}
-
-// ErrLocked says that another daemon, in this process or another, works on the
-// folder of products.
-var ErrLocked = errors.New("the folder of products is in use by another lacuna")
-
-// Lock keeps every other daemon out of the folder until unlock is called, or
-// this process ends. It locks the folder itself, which needs no right to write
-// there.
-func (s Store) Lock() (unlock func() error, err error) {
-	if err := durable.MakeFolders(s.Root); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", s.Root, err)
-	}
-	d, err := os.Open(s.Root)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", s.Root, err)
-	}
-	err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("%w; stop that one, or give this one a products_dir of its own", ErrLocked)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", s.Root, err), d.Close())
-	}
-	return d.Close, nil // closing gives the lock up
 }

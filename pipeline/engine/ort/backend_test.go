@@ -1,6 +1,7 @@
 package ort
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +85,43 @@ func TestSecondLibraryInOneProcessIsRefused(t *testing.T) {
 	other := ownFile(t, libraryNames()[0])
 	_, err := New(Config{Library: other})
 	wantMessage(t, err, "only once")
+}
+
+// aloneVariable makes the test below the process that it starts.
+const aloneVariable = "LACUNA_TEST_ALONE"
+
+// TestTheRuntimeReportsToNobody runs a graph in a process with a home, a cache and a
+// folder of temporary files of its own, and without any variable by which the runtime
+// tells a test from a service. Before it sends anything it keeps an identifier and a
+// database there: where there is no file, nothing was to be sent.
+func TestTheRuntimeReportsToNobody(t *testing.T) {
+	library, err := LibraryPath("")
+	if err != nil {
+		t.Skipf("ONNX Runtime is not here: %v", err)
+	}
+	if os.Getenv(aloneVariable) != "" {
+		x, w := randomArray(1, 1, 4, 8, 8), randomArray(2, 4, 4, 3, 3)
+		run(t, openBackend(t), trainingStep, x, w)
+		return
+	}
+	home := t.TempDir()
+	alone := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.count", "1")
+	alone.Env = []string{"HOME=" + home, "TMPDIR=" + home, LibraryVariable + "=" + library, aloneVariable + "=1"}
+	if said, err := alone.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	var left []string
+	if err := filepath.WalkDir(home, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			left = append(left, file)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("a process that ran one graph left %q", left)
+	}
 }
 
 func TestNegativeThreadsAreRefused(t *testing.T) {

@@ -178,6 +178,9 @@ func (e *environment) load(path string) (providers []string, err error) {
 		}
 		return e.providers, nil
 	}
+	if err := silence(); err != nil {
+		return nil, err
+	}
 	found, err := inspectLibrary(path)
 	if err != nil {
 		return nil, fmt.Errorf("load ONNX Runtime from %s: %w; %s", path, err, installHint)
@@ -193,6 +196,24 @@ func (e *environment) load(path string) (providers []string, err error) {
 	}
 	e.path, e.providers = path, found.providers
 	return e.providers, nil
+}
+
+// silencers are the variables that keep ONNX Runtime from reporting on its use. The
+// first is that of releases since 1.29, the second that of builds before it.
+var silencers = []string{"ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"}
+
+// silence keeps ONNX Runtime from reporting on its use. By itself it makes up an
+// identifier of the machine, keeps it and a database of events in the user's cache and
+// a file .ses in the folder of temporary files, and sends the events to its maker. It
+// looks at the environment once, when it is started; the function of its interface
+// that turns reports off comes too late for the first of them.
+func silence() error {
+	for _, name := range silencers {
+		if err := os.Setenv(name, "1"); err != nil {
+			return fmt.Errorf("keep ONNX Runtime from reporting on its use: %w", err)
+		}
+	}
+	return nil
 }
 
 // errTooOld marks a library that lacks the interface needed here.
